@@ -1,0 +1,82 @@
+"""The errors that reach a user, and how each one is worded.
+
+    FlyError
+    ├── InputError      exit 1   the input is wrong: a kernel, an IR file, an object, an array
+    │   └── Fault       exit 1   the input is well formed, and went wrong when it ran
+    ├── UsageError      exit 2   the call is wrong: a flag, an argument's name, a missing value
+    └── MissingError    exit 3   the environment lacks something: LLVM, a device, disk space
+
+Every one renders as one line, `tool: error: where: message`, then, where there is a source, the
+source line with a caret, then what to do about it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Place:
+    """A position in a text: `file` as the user named it, 1-based `line` and `column`."""
+
+    file: str
+    line: int | None = None
+    column: int | None = None
+    text: str | None = None  # the source line, without its newline
+    width: int = 1  # how many columns the caret covers
+
+    def __str__(self) -> str:
+        parts = [self.file, *(str(n) for n in (self.line, self.column) if n is not None)]
+        return ":".join(parts)
+
+    def excerpt(self) -> str:
+        """The source line and a caret below it; empty where the source is not known."""
+        if self.text is None or self.column is None:
+            return ""
+        # Tabs are kept in the caret line, so that the caret stands right in any terminal.
+        lead = "".join("\t" if char == "\t" else " " for char in self.text[: self.column - 1])
+        room = max(1, len(self.text) - self.column + 1)
+        return f"  {self.text}\n  {lead}^{'~' * (min(self.width, room) - 1)}"
+
+
+class FlyError(Exception):
+    """Anything a user can cause or mend. `hint` says what to do; it is printed on its own line."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, place: Place | None = None, hint: str | None = None):
+        super().__init__(message)
+        self.message = message
+        self.place = place
+        self.hint = hint
+
+    def render(self, tool: str) -> str:
+        where = f"{self.place}: " if self.place else ""
+        lines = [f"{tool}: error: {where}{self.message}"]
+        if self.place and (excerpt := self.place.excerpt()):
+            lines.append(excerpt)
+        if self.hint:
+            lines.append(f"  {self.hint}")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        where = f"{self.place}: " if self.place else ""
+        excerpt = f"\n{self.place.excerpt()}" if self.place and self.place.excerpt() else ""
+        hint = f"\n  {self.hint}" if self.hint else ""
+        return f"{where}{self.message}{excerpt}{hint}"
+
+
+class InputError(FlyError):
+    exit_code = 1
+
+
+class Fault(InputError):
+    """A kernel that did something forbidden while it ran."""
+
+
+class UsageError(FlyError):
+    exit_code = 2
+
+
+class MissingError(FlyError):
+    exit_code = 3

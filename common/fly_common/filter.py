@@ -1,0 +1,204 @@
+"""The manners of a Unix filter: where bytes come from, where they go, how a tool ends.
+
+A tool is `main()` → `run(app, "fly-llc")`. Its command reads with `read_input`, works in a pure
+function `bytes → bytes`, and hands the result to `write_output`. Nothing else touches the streams.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from fly_common.errors import FlyError, InputError, MissingError, UsageError
+
+if TYPE_CHECKING:
+    import typer
+
+STDIN = "-"
+
+
+def debugging() -> bool:
+    """Whether tracebacks are wanted (`FLY_DEBUG=1`)."""
+    return os.environ.get("FLY_DEBUG", "") not in ("", "0")
+
+
+def read_input(path: str | None) -> bytes:
+    """The bytes of `path`; of standard input for None or `-`.
+
+    Raises UsageError if standard input is a terminal (a filter that waits silently for a person
+    to type IR helps nobody) or `path` can't be read.
+    """
+    if path in (None, STDIN):
+        if sys.stdin.isatty():
+            raise UsageError(
+                "no input: standard input is a terminal", hint="pipe something in, or name a file"
+            )
+        return sys.stdin.buffer.read()
+    try:
+        return Path(path).read_bytes()
+    except IsADirectoryError:
+        raise UsageError(f"{path}: is a directory, not a file") from None
+    except FileNotFoundError:
+        raise UsageError(f"{path}: no such file") from None
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+
+
+def input_name(path: str | None) -> str:
+    """How messages name the input."""
+    return "<stdin>" if path in (None, STDIN) else str(path)
+
+
+def write_output(data: bytes, path: str | None, *, binary: bool = False) -> None:
+    """Writes `data` to `path` atomically, or to standard output for None or `-`.
+
+    `binary` output is refused on a terminal (UsageError). A full disk is a MissingError.
+    """
+    if path in (None, STDIN):
+        if binary and sys.stdout.isatty():
+            raise UsageError(
+                "the output is binary and standard output is a terminal",
+                hint="redirect it, pipe it on, or name a file with -o FILE",
+            )
+        try:
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise MissingError(f"standard output: {error.strerror}") from None
+        return
+    write_atomically(Path(path), data)
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Puts `data` at `path` whole or not at all: a temporary name beside it, then a rename.
+
+    A path that is not a regular file (`/dev/null`, a FIFO) is written through.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
+            return
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            # mkstemp is private by design; an output has the permissions open() would give it.
+            umask = os.umask(0)
+            os.umask(umask)
+            os.chmod(temporary, 0o666 & ~umask)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise MissingError(f"{path}: {error.strerror}") from None
+
+
+def save_failed_input(tool: str, data: bytes, suffix: str) -> Path | None:
+    """Keeps the input of a failed stage and returns where; None where nothing can be written."""
+    import hashlib
+
+    from fly_common.paths import cache_dir
+
+    digest = hashlib.sha256(data).hexdigest()[:16]
+    folder = cache_dir() / "failed"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{tool}-{digest}{suffix}"
+        write_atomically(path, data)
+    except (OSError, FlyError):
+        return None
+    return path
+
+
+def stage(
+    tool: str,
+    path: str | None,
+    work: Callable[[bytes, str], bytes],
+    *,
+    output: str | None,
+    suffix: str,
+    flags: list[str] | None = None,
+    binary: bool = False,
+) -> None:
+    """Reads, works, writes. If `work(data, name)` refuses its input, the input is kept (unless it
+    is a file already) and the command that reproduces the failure is printed."""
+    data = read_input(path)
+    try:
+        result = work(data, input_name(path))
+    except InputError as error:
+        kept = path if path not in (None, STDIN) else save_failed_input(tool, data, suffix)
+        if kept:
+            command = " ".join(_quote(word) for word in [tool, *(flags or []), str(kept)])
+            lines = [line for line in (error.hint, f"reproduce: {command}") if line]
+            error.hint = "\n  ".join(lines)
+        raise
+    write_output(result, output, binary=binary)
+
+
+def _quote(word: str) -> str:
+    import shlex
+
+    return shlex.quote(word)
+
+
+def run(app: typer.Typer, tool: str) -> NoReturn:
+    """Runs a typer application as the process: one error line, the exit codes of `errors`."""
+    code = 0
+    try:
+        # Newer typer carries its own click; the exceptions must be those of the copy it raises.
+        from typer._click import exceptions as click
+    except ImportError:
+        from click import exceptions as click  # type: ignore[import-not-found,no-redef]
+    try:
+        code = app(standalone_mode=False, prog_name=tool) or 0
+    except FlyError as error:
+        if debugging():
+            raise
+        _say(error.render(tool))
+        code = error.exit_code
+    except click.Exit as leaving:
+        code = leaving.exit_code
+    except click.Abort:
+        code = 130
+    except click.ClickException as error:
+        _say(f"{tool}: error: {error.format_message()}\n  see {tool} --help")
+        code = 2
+    except BrokenPipeError:
+        # The reader left: that is its right. Say nothing, and keep Python from flushing again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except KeyboardInterrupt:
+        code = 130
+    except MemoryError:
+        if debugging():
+            raise
+        _say(f"{tool}: error: out of memory\n  use smaller arguments, or raise the memory limit")
+        code = 3
+    except RecursionError:
+        if debugging():
+            raise
+        _say(f"{tool}: error: the input is nested too deeply")
+        code = 1
+    except Exception as error:
+        if debugging():
+            raise
+        _say(
+            f"{tool}: error: internal: {type(error).__name__}: {error}\n"
+            f"  this is a defect of {tool}; FLY_DEBUG=1 shows where"
+        )
+        code = 1
+    sys.exit(code)
+
+
+def _say(text: str) -> None:
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError:
+        pass

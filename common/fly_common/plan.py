@@ -1,0 +1,179 @@
+"""The launch plan: what the host function computes, as data inside the code object.
+
+The plan says how to bind arguments by name, how large each grid and block is, and which bytes go
+into each kernel's argument segment. It is a graph of integer expressions over the arguments'
+extents, strides and scalars; `fly-opt-py` writes it into the section `.fly.manifest`, `fly-run` and
+the library read it. Text form: canonical JSON (sorted keys, no white space), so equal plans are
+equal bytes.
+
+An expression is a tuple `(op, …)`; operands are indices of earlier expressions:
+
+    ("const", 256)                 a 64-bit integer
+    ("extent", "A", 0)             extent of dimension 0 of tensor A, in elements
+    ("stride", "A", 0)             its stride, in elements
+    ("scalar", "n")                an integer scalar argument
+    ("add"|"sub"|"mul"|"floordiv"|"ceildiv"|"truncdiv"|"mod"|"rem"|"min"|"max"|"and"|"or"|"xor"|
+     "shl"|"shr"|"eq"|"ne"|"lt"|"le", a, b)
+    ("select", c, a, b)
+
+floordiv and mod are Python's; truncdiv and rem are C's. Arithmetic is on 64-bit signed integers:
+a value that leaves that range is an error, never a wrap.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from fly_common.errors import InputError
+
+SECTION = ".fly.manifest"
+VERSION = 1
+
+Expression = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor parameter. An extent is a number, a symbol shared between parameters, or None
+    (any); a stride likewise is a number or None (any). `access` is "r", "w" or "rw"."""
+
+    name: str
+    dtype: str
+    shape: tuple[int | str | None, ...]
+    strides: tuple[int | None, ...]
+    access: str = "rw"
+    contiguous: bool = False  # strides must be those of a C-contiguous array of this shape
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A scalar parameter; `default` is used where the caller gives none."""
+
+    name: str
+    dtype: str
+    default: int | float | bool | None = None
+
+
+@dataclass(frozen=True)
+class Word:
+    """A piece of a kernel argument: the address of a tensor parameter (`pointer`), an integer
+    expression in `size` bytes (`integer`), or the scalar parameter `name` as its dtype
+    (`scalar`)."""
+
+    kind: str
+    name: str | None = None
+    expression: int | None = None
+    size: int = 8
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One kernel launch. `grid` and `block` are x, y, z: the number of workgroups and of work
+    items in each; `lds` is the dynamic LDS in bytes. All are indices of expressions. `arguments`
+    holds, for each kernel argument, its words, packed without gaps."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    lds: int
+    arguments: tuple[tuple[Word, ...], ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    entry: str
+    target: str
+    parameters: tuple[Tensor | Scalar, ...]
+    expressions: tuple[Expression, ...]
+    launches: tuple[Launch, ...]
+    version: int = field(default=VERSION)
+
+    def parameter(self, name: str) -> Tensor | Scalar | None:
+        return next((p for p in self.parameters if p.name == name), None)
+
+
+def to_text(plan: Plan) -> str:
+    data = asdict(plan)
+    for parameter, made in zip(plan.parameters, data["parameters"], strict=True):
+        made["kind"] = "tensor" if isinstance(parameter, Tensor) else "scalar"
+    return json.dumps(data, sort_keys=True, separators=(",", ":"))
+
+
+def from_text(text: str | bytes) -> Plan:
+    """Reads a plan. InputError if it is no plan, or one of another version."""
+    try:
+        data = json.loads(text)
+        if data["version"] != VERSION:
+            raise InputError(
+                f"the launch plan is of version {data['version']}, this tool reads {VERSION}",
+                hint="compile the kernel again with this version's fly-opt-py",
+            )
+        plan = Plan(
+            entry=str(data["entry"]),
+            target=str(data["target"]),
+            parameters=tuple(_parameter(item) for item in data["parameters"]),
+            expressions=tuple(tuple(item) for item in data["expressions"]),
+            launches=tuple(_launch(item) for item in data["launches"]),
+        )
+        _check(plan)
+        return plan
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"the launch plan is damaged: {error}") from None
+
+
+def _parameter(data: dict[str, Any]) -> Tensor | Scalar:
+    if data["kind"] == "scalar":
+        return Scalar(str(data["name"]), str(data["dtype"]), data.get("default"))
+    return Tensor(
+        str(data["name"]),
+        str(data["dtype"]),
+        tuple(data["shape"]),
+        tuple(data["strides"]),
+        str(data["access"]),
+        bool(data["contiguous"]),
+    )
+
+
+def _launch(data: dict[str, Any]) -> Launch:
+    x, y, z = data["grid"]
+    bx, by, bz = data["block"]
+    words = tuple(tuple(Word(**word) for word in argument) for argument in data["arguments"])
+    return Launch(str(data["kernel"]), (x, y, z), (bx, by, bz), data["lds"], words)
+
+
+# How many operands each operator has; leaves name their own contents.
+_LEAVES = {"const": (int,), "extent": (str, int), "stride": (str, int), "scalar": (str,)}
+_BINARY = frozenset(
+    "add sub mul floordiv ceildiv truncdiv mod rem min max and or xor shl shr eq ne lt le".split()
+)
+
+
+def _check(plan: Plan) -> None:
+    """Raises ValueError where the graph refers to what does not exist."""
+    for index, (operator, *operands) in enumerate(plan.expressions):
+        if operator in _LEAVES:
+            kinds = _LEAVES[operator]
+            if len(operands) != len(kinds) or not all(map(isinstance, operands, kinds)):
+                raise ValueError(f"expression {index}: bad operands of {operator}")
+            continue
+        arity = 3 if operator == "select" else 2 if operator in _BINARY else None
+        if arity is None:
+            raise ValueError(f"expression {index}: unknown operator {operator!r}")
+        if len(operands) != arity or not all(
+            isinstance(operand, int) and 0 <= operand < index for operand in operands
+        ):
+            raise ValueError(f"expression {index}: bad operands of {operator}")
+    count = len(plan.expressions)
+    for launch in plan.launches:
+        used = [*launch.grid, *launch.block, launch.lds]
+        words = [word for argument in launch.arguments for word in argument]
+        used += [word.expression for word in words if word.kind == "integer"]
+        if not all(isinstance(index, int) and 0 <= index < count for index in used):
+            raise ValueError(f"launch of {launch.kernel}: no such expression")
+        for word in words:
+            if word.kind not in ("pointer", "integer", "scalar"):
+                raise ValueError(f"launch of {launch.kernel}: unknown word {word.kind!r}")
+            if word.kind != "integer" and plan.parameter(word.name or "") is None:
+                raise ValueError(f"launch of {launch.kernel}: no parameter {word.name!r}")

@@ -1,0 +1,136 @@
+"""Where LLVM's programs and library are: one search, the same for every tool.
+
+Order: `FLY_LLVM_DIR` (an install prefix; nothing else is looked at), ROCm's LLVM (`ROCM_PATH`, else
+`/opt/rocm`), `/usr/lib/llvm-N` for the newest N, then `NAME-N` and `NAME` on PATH. LLVM 22 is the
+oldest that is accepted.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from fly_common.errors import InputError, MissingError
+
+OLDEST = 22
+HOW_TO_GET = (
+    "install LLVM 22 or newer (Debian: apt-get install llvm-22 lld-22), or set FLY_LLVM_DIR to an"
+    " install prefix that has bin/{name}"
+)
+
+
+@functools.cache
+def find_program(name: str) -> Path:
+    """The path of LLVM's `name` (`opt`, `llc`, `ld.lld`, …). MissingError says how to get it."""
+    chosen = os.environ.get("FLY_LLVM_DIR")
+    if chosen:
+        path = Path(chosen, "bin", name)
+        if not path.is_file():
+            raise MissingError(
+                f"FLY_LLVM_DIR={chosen} has no bin/{name}", hint=HOW_TO_GET.format(name=name)
+            )
+        return path
+    for prefix in _prefixes():
+        path = prefix / "bin" / name
+        if path.is_file():
+            return path
+    for candidate in [*(f"{name}-{n}" for n in range(40, OLDEST - 1, -1)), name]:
+        found = shutil.which(candidate)
+        if found and _version_of(found) >= OLDEST:
+            return Path(found)
+    raise MissingError(f"LLVM's {name} was not found", hint=HOW_TO_GET.format(name=name))
+
+
+def _prefixes() -> list[Path]:
+    rocm = Path(os.environ.get("ROCM_PATH", "/opt/rocm"), "llvm")
+    debian = sorted(
+        (
+            (int(match[1]), path)
+            for path in Path("/usr/lib").glob("llvm-*")
+            if (match := re.fullmatch(r"llvm-(\d+)", path.name)) and int(match[1]) >= OLDEST
+        ),
+        reverse=True,
+    )
+    return [rocm, *(path for _, path in debian)]
+
+
+def _version_of(program: str) -> int:
+    """The major LLVM version a program reports, 0 where it reports none."""
+    try:
+        done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=20)
+    except OSError:
+        return 0
+    match = re.search(r"(?:LLVM version|LLD) (\d+)", done.stdout)
+    return int(match[1]) if match else 0
+
+
+@functools.cache
+def find_library() -> Path:
+    """The path of LLVM's shared library, which holds the disassembler that the emulator uses."""
+    chosen = os.environ.get("FLY_LLVM_DIR")
+    prefixes = [Path(chosen)] if chosen else _prefixes()
+    for prefix in prefixes:
+        for folder in ("lib", "lib64"):
+            found = sorted((prefix / folder).glob("libLLVM.so*"))
+            found += sorted((prefix / folder).glob("libLLVM-*.so"))
+            if found:
+                return found[-1].resolve()
+    for found in sorted(Path("/usr/lib").glob("*-linux-gnu/libLLVM.so.*"), reverse=True):
+        match = re.search(r"\.so\.(\d+)", found.name)
+        if match and int(match[1]) >= OLDEST:
+            return found.resolve()
+    raise MissingError(
+        "LLVM's shared library (libLLVM.so) was not found",
+        hint="install LLVM 22 or newer (Debian: apt-get install llvm-22), or set FLY_LLVM_DIR",
+    )
+
+
+@functools.cache
+def fingerprint(name: str) -> str:
+    """What identifies a program's build for a cache key: its own bytes' identity and its LLVM's.
+
+    Hashing 100 MB of libLLVM on each start would cost more than it saves: path, size and
+    modification time of the program and of the library stand for their content.
+    """
+    parts = []
+    for path in (find_program(name).resolve(), _library_or_none()):
+        if path is not None:
+            status = path.stat()
+            parts.append(f"{path}:{status.st_size}:{status.st_mtime_ns}")
+    return "|".join(parts)
+
+
+def _library_or_none() -> Path | None:
+    try:
+        return find_library()
+    except MissingError:
+        return None
+
+
+def run_program(
+    name: str, arguments: list[str], data: bytes | None, *, pass_fds: tuple[int, ...] = ()
+) -> subprocess.CompletedProcess[bytes]:
+    """Runs LLVM's `name` with `data` on its standard input. The caller judges the exit status;
+    a program killed by a signal is an InputError that names it."""
+    program = find_program(name)
+    try:
+        done = subprocess.run(
+            [str(program), *arguments], input=data, capture_output=True, pass_fds=pass_fds
+        )
+    except OSError as error:
+        raise MissingError(f"{program} can't be run: {error.strerror}") from None
+    if done.returncode < 0:
+        raise InputError(
+            f"{name} crashed (signal {-done.returncode}) on this input",
+            hint=_last_line(done.stderr),
+        )
+    return done
+
+
+def _last_line(text: bytes) -> str | None:
+    lines = text.decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else None

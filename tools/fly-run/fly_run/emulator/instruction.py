@@ -1,0 +1,80 @@
+"""A decoded instruction: what the disassembler's text says, as data.
+
+`disassemble` makes these from machine code; `encode` turns them into micro-ops. Nothing here knows
+what an instruction does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+# Scalar registers by name → number, as in operand encodings (Vega/CDNA ISA manuals, "SGPR operand
+# encodings"). `vcc` is the pair 106-107, `exec` 126-127.
+SPECIAL_SCALARS = {
+    "flat_scratch_lo": 102,
+    "flat_scratch_hi": 103,
+    "flat_scratch": 102,
+    "xnack_mask_lo": 104,
+    "xnack_mask_hi": 105,
+    "xnack_mask": 104,
+    "vcc_lo": 106,
+    "vcc_hi": 107,
+    "vcc": 106,
+    "m0": 124,
+    "exec_lo": 126,
+    "exec_hi": 127,
+    "exec": 126,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """`count` registers from `index` on. `bank` is "s" (scalar; specials by their encoded number,
+    ttmp at 108-123), "v" (vector) or "a" (accumulation)."""
+
+    bank: str
+    index: int
+    count: int = 1
+    negate: bool = False  # -x or neg(x)
+    absolute: bool = False  # |x|
+    sign_extend: bool = False  # sext(x), SDWA
+
+
+@dataclass(frozen=True, slots=True)
+class Immediate:
+    """A constant as printed. An integer is a bit pattern (`value`); an inline float constant
+    keeps `real`, because `1.0` is 0x3f800000, 0x3c00 or a double by the instruction's type."""
+
+    value: int
+    real: float | None = None
+    negate: bool = False
+    absolute: bool = False
+    literal: bool = False  # a 32-bit literal dword follows the instruction: an f64 one is the high half
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """Any other operand, by its name: `off`, `src_scc`, `src_vccz`, `src_execz`,
+    `src_shared_base`, `src_private_base`, `hwreg(HW_REG_MODE, 4, 4)`, `vmcnt(0)`, …"""
+
+    text: str
+
+
+Operand = Register | Immediate | Name
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """`pc` is the address in the code object's own numbering (ELF virtual address); `size` is in
+    bytes. `mnemonic` keeps its encoding suffix (`v_add_f32_e32`, `_e64`, `_dpp`, `_sdwa`).
+    `modifiers` holds what follows the operands: `offset` → 16, `glc` → True, `quad_perm` →
+    (1, 0, 3, 2), `dst_sel` → "WORD_1", `op_sel` → (0, 1). A branch's immediate is resolved:
+    `target` is the address it goes to."""
+
+    pc: int
+    size: int
+    mnemonic: str
+    operands: tuple[Operand, ...]
+    modifiers: dict[str, int | bool | str | tuple[int, ...]] = field(default_factory=dict)
+    target: int | None = None
+    text: str = ""
