@@ -1,0 +1,52 @@
+# make demo   set up, run the pipe on the embedded emulator, check the result
+# make test   set up, run the tests
+# make check  format, lint, types, tests
+# make bench  print the figures that README and docs quote
+
+VENV := .venv
+BIN := $(CURDIR)/$(VENV)/bin
+export PATH := $(BIN):$(PATH)
+JOBS ?= $(shell nproc)
+SOURCES := fly common tools examples benchmarks tests lit.cfg.py
+
+.PHONY: help setup setup-test demo test unit lit check format lint types bench clean
+
+help:
+	@sed -n 's/^# make/make/p' Makefile
+
+setup:
+	@scripts/setup run
+
+setup-test:
+	@scripts/setup test
+
+demo: setup
+	@scripts/demo
+
+test: setup-test lit unit
+
+unit: setup-test
+	$(BIN)/python -m pytest tests
+
+lit: setup-test
+	$(BIN)/lit -j$(JOBS) -q --time-tests test/lit
+	$(BIN)/lit -j$(JOBS) -q --param filecheck=llvm test/lit
+
+check: setup-test format lint types test
+
+format:
+	$(BIN)/ruff format --check $(SOURCES)
+
+lint:
+	$(BIN)/ruff check $(SOURCES)
+
+types:
+	$(BIN)/pyright
+
+bench: setup-test
+	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/compile_time.py
+	$(BIN)/python benchmarks/emulator.py
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis test/lit/Output

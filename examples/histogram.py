@@ -1,0 +1,39 @@
+"""Counts of 256 byte values: each workgroup counts in LDS, then adds its counts to the total."""
+
+import fly
+import fly.expr as fx
+
+BINS = 256
+BLOCK = 256
+GROUPS = 16
+
+
+@fly.kernel
+def histogram_kernel(data: fx.Tensor, counts: fx.Tensor):
+    local = fx.shared_array(fx.Int32, BINS)
+    tid = fx.thread_idx.x
+    local[tid] = 0
+    fx.barrier()
+    for i in range(fx.Int64(fx.block_idx.x * BLOCK + tid), data.shape[0], BLOCK * GROUPS):
+        fx.atomic_add(local, fx.Int32(data[i]), 1)
+    fx.barrier()
+    fx.atomic_add(counts, tid, local[tid])
+
+
+@fly.jit
+def histogram(data: fx.Tensor[fx.Uint8, "n"], counts: fx.Tensor[fx.Int32, BINS]):
+    histogram_kernel(data, counts).launch(grid=GROUPS, block=BLOCK)
+
+
+def main():
+    import numpy as np
+
+    data = np.random.default_rng(7).integers(0, 256, 50_021, dtype=np.uint8)
+    counts = np.zeros(BINS, np.int32)
+    histogram(data, counts)
+    np.testing.assert_array_equal(counts, np.bincount(data, minlength=BINS))
+    print(f"histogram: {data.size} bytes, equal to NumPy's")
+
+
+if __name__ == "__main__":
+    main()

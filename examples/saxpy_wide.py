@@ -1,0 +1,59 @@
+"""Z = a·X + Y over the last 64 columns of matrices that span more than 2³¹ bytes.
+
+The matrices are 4 KiB pages of nothing but for those columns, so the example costs no memory; the
+addresses it forms need more than 32 bits, which is what it shows.
+"""
+
+import fly
+import fly.expr as fx
+
+COLUMNS = 64
+
+
+@fly.kernel
+def saxpy_wide_kernel(a: fx.Float32, X: fx.Tensor, Y: fx.Tensor, Z: fx.Tensor):
+    row = fx.block_idx.x
+    column = fx.thread_idx.x
+    far = X.shape[1] - COLUMNS + column
+    Z[row, column] = fx.fma(a, X[row, far], Y[row, far])
+
+
+@fly.jit
+def saxpy_wide(
+    a: fx.Float32,
+    X: fx.Tensor[fx.Float32, "rows", "columns"],
+    Y: fx.Tensor[fx.Float32, "rows", "columns"],
+    Z: fx.Tensor[fx.Float32, "rows", COLUMNS],
+):
+    saxpy_wide_kernel(a, X, Y, Z).launch(grid=X.shape[0], block=COLUMNS)
+
+
+ROWS, WIDTH = 1030, 1 << 19  # 2.16e9 bytes
+
+
+def make_inputs():
+    """Two matrices of 2.16e9 bytes each, of which 4 MiB are ever touched."""
+    import numpy as np
+
+    random = np.random.default_rng(2)
+    matrices = []
+    for _ in range(2):
+        matrix = np.zeros((ROWS, WIDTH), np.float32)
+        matrix[:, -COLUMNS:] = random.standard_normal((ROWS, COLUMNS), dtype=np.float32)
+        matrices.append(matrix)
+    return matrices
+
+
+def main():
+    import numpy as np
+
+    x, y = make_inputs()
+    z = np.empty((ROWS, COLUMNS), np.float32)
+    saxpy_wide(3.0, x, y, z)
+    expected = (3.0 * x[:, -COLUMNS:].astype(np.float64) + y[:, -COLUMNS:]).astype(np.float32)
+    np.testing.assert_array_equal(z, expected)
+    print(f"saxpy_wide: {x.nbytes:,} bytes of address range, equal to NumPy's")
+
+
+if __name__ == "__main__":
+    main()
