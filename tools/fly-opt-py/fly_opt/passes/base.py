@@ -1,0 +1,92 @@
+"""What a pass written in Python is.
+
+A pass is a frozen dataclass. Its fields *are* its options, its docstring *is* its help (the first
+line is what `--list-passes` prints), `name` is what the pipeline text calls it:
+
+    @dataclass(frozen=True)
+    class LayoutLowering(Pass):
+        \"\"\"Lowers layout algebra to integer arithmetic.\"\"\"
+
+        name: ClassVar[str] = "fly-layout-lowering"
+        anchor: ClassVar[str] = "builtin.module"
+
+        max_rank: int = 8                      # the option max-rank=8
+
+        def run(self, op): ...
+
+`run` gets one operation whose name is `anchor` and changes it in place; it is called inside the
+operation's context with an unknown default location. It refuses input by raising the error that
+`refuse(op, message)` makes. The runner verifies the module after each pass, as MLIR does.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fly_common.errors import InputError, UsageError
+from fly_opt.locations import place_of
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A transformation of one operation in place."""
+
+    name: ClassVar[str]
+    anchor: ClassVar[str] = "builtin.module"
+
+    def run(self, op: Any) -> None:
+        """Transforms `op` (an `ir.Operation` named `anchor`). InputError where it can't."""
+        raise NotImplementedError
+
+    @classmethod
+    def help(cls) -> str:
+        """The docstring's first line."""
+        return (cls.__doc__ or "").strip().splitlines()[0]
+
+
+def refuse(op: Any, message: str, hint: str | None = None) -> InputError:
+    """The error of a pass that can't take `op`, with the place the operation came from."""
+    return InputError(message, place=place_of(op.location), hint=hint)
+
+
+def make(kind: type[Pass], options: str) -> Pass:
+    """Builds a pass from MLIR's option text, `chip=gfx942 fast=true`. UsageError if it doesn't fit.
+
+    A field's default decides how its value reads: bool, int, else text. A bool without a value is
+    true, as in MLIR.
+    """
+    fields = {field.name.replace("_", "-"): field for field in dataclasses.fields(kind)}
+    values: dict[str, Any] = {}
+    for word in options.split():
+        key, equals, text = word.partition("=")
+        if key not in fields:
+            known = f"its options: {', '.join(fields)}" if fields else "it has no options"
+            raise UsageError(f"pass {kind.name}: unknown option {key!r}", hint=known)
+        field = fields[key]
+        values[field.name] = _value(kind, key, text if equals else "true", field.default)
+    try:
+        return kind(**values)
+    except TypeError:
+        needed = [
+            name
+            for name, field in fields.items()
+            if field.default is dataclasses.MISSING and field.name not in values
+        ]
+        raise UsageError(f"pass {kind.name} needs the option {', '.join(needed)}") from None
+
+
+def _value(kind: type[Pass], key: str, text: str, default: Any) -> Any:
+    if isinstance(default, bool):
+        if text not in ("true", "false", "1", "0"):
+            raise UsageError(f"pass {kind.name}: option {key} is true or false, not {text!r}")
+        return text in ("true", "1")
+    if isinstance(default, int):
+        try:
+            return int(text)
+        except ValueError:
+            raise UsageError(
+                f"pass {kind.name}: option {key} is an integer, not {text!r}"
+            ) from None
+    return text
