@@ -1,0 +1,229 @@
+"""The fly dialect inside MLIR: its types as `ir.Type`, and the verifier.
+
+The dialect's ops and types live in MLIR as those of an unregistered dialect: a type is MLIR's
+OpaqueType, which keeps FlyDSL's text as it is, and ops carry FlyDSL's dotted names. IRDL, the
+other way to define a dialect from Python, refuses dots in op names, wants type texts quoted, and
+lets a variadic operand hold one type only (make_int_tuple takes i32 and i64 side by side). What
+registration would check, `verify` checks: names, operand counts, and result types, which it
+infers again from the operands.
+
+`load` must have seen a context before a fly type is made in it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import linecache
+import re
+from typing import Any
+
+from fly_common.errors import InputError, Place
+from fly_dialect import infer
+from fly_dialect.bindings import ir
+from fly_dialect.types import (
+    IntTupleSpec,
+    LayoutSpec,
+    MemRefSpec,
+    PtrSpec,
+    Spec,
+    parse_type,
+)
+
+NAMESPACE = "fly"
+PREFIX = "fly."
+
+# How MLIR names the text it parses from memory.
+PARSED_TEXT = "-"
+_FILE_LOCATION = re.compile(r'loc\("(.*)":(\d+):(\d+).*\)')
+
+
+def load(context: Any) -> Any:
+    """Makes `context` know the dialect; gives it back. May be called twice."""
+    context.allow_unregistered_dialects = True
+    return context
+
+
+def type_of(spec: Spec, context: Any = None) -> Any:
+    """The `ir.Type` of any spec; of a plain string, the type it spells."""
+    if isinstance(spec, str):
+        return _plain_type(spec, context)
+    return ir.OpaqueType.get(NAMESPACE, str(spec)[len("!fly.") :], context)
+
+
+def memref_type(spec: MemRefSpec, context: Any = None) -> Any:
+    return type_of(spec, context)
+
+
+def ptr_type(spec: PtrSpec, context: Any = None) -> Any:
+    return type_of(spec, context)
+
+
+def int_tuple_type(spec: IntTupleSpec, context: Any = None) -> Any:
+    return type_of(spec, context)
+
+
+def layout_type(spec: LayoutSpec, context: Any = None) -> Any:
+    return type_of(spec, context)
+
+
+def element_type(spec: Spec, context: Any = None) -> Any:
+    """The `ir.Type` of an element of a memref or pointer."""
+    if not isinstance(spec, (MemRefSpec, PtrSpec)):
+        raise TypeError(f"{spec} has no elements")
+    return _plain_type(spec.element, context)
+
+
+def spec_of(type_: Any) -> Spec:
+    """The spec of a type; the text of one that is not fly's. ValueError if the text is wrong."""
+    if isinstance(type_, ir.OpaqueType):
+        if type_.dialect_namespace == NAMESPACE:
+            return parse_type(f"!fly.{type_.data}")
+        return str(type_)
+    if isinstance(type_, ir.IntegerType):
+        return f"i{type_.width}" if type_.is_signless else str(type_)
+    return str(type_)
+
+
+def _plain_type(text: str, context: Any) -> Any:
+    simple = {"f32": ir.F32Type, "f16": ir.F16Type, "bf16": ir.BF16Type, "f64": ir.F64Type}
+    if text in simple:
+        return simple[text].get(context)
+    if text[0] == "i" and text[1:].isdigit():
+        return ir.IntegerType.get_signless(int(text[1:]), context)
+    return ir.Type.parse(text, context)
+
+
+def plain(attribute: Any) -> Any:
+    """An attribute as Python data: integers, booleans, strings, lists and dictionaries."""
+    if isinstance(attribute, (ir.BoolAttr, ir.IntegerAttr, ir.StringAttr, ir.FloatAttr)):
+        return attribute.value
+    if isinstance(attribute, (ir.DenseI32ArrayAttr, ir.DenseI64ArrayAttr)):
+        return list(attribute)
+    if isinstance(attribute, ir.ArrayAttr):
+        return [plain(element) for element in attribute]
+    if isinstance(attribute, ir.DictAttr):
+        return {item.name: plain(item.attr) for item in attribute}
+    return attribute
+
+
+def attributes_of(op: Any) -> dict[str, Any]:
+    """The attributes of an op as Python data."""
+    if not len(op.attributes):
+        return {}
+    return {item: plain(op.attributes[item]) for item in op.attributes}
+
+
+# -- verification -----------------------------------------------------------------------------------
+
+
+def verify(module: Any, source: str | None = None, name: str = "<stdin>") -> None:
+    """Raises InputError at the first fly op (or type of a block argument) that is wrong.
+
+    `source` is the text the module was read from and `name` the file's name; with them the error
+    shows the line. Ops of other dialects are MLIR's to verify, but their names must be known.
+    """
+    failures: list[InputError] = []
+    seen: set[Any] = set()
+
+    def visit(op: Any) -> Any:
+        op = op.operation
+        try:
+            check(op, seen)
+        except ValueError as error:
+            place = place_of(op.location, source, name)
+            failures.append(InputError(f"{op.name}: {error}", place=place))
+            return ir.WalkResult.INTERRUPT
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    if failures:
+        raise failures[0]
+
+
+def check(op: Any, seen: set[Any] | None = None) -> None:
+    """ValueError if one op is wrong. Ops without attributes and with types as in `seen` are right;
+    new ones are added to it."""
+    name = op.name
+    if not name.startswith(PREFIX):
+        _check_foreign(op, name)
+        return
+    info = infer.OPS.get(name[len(PREFIX) :])
+    if info is None:
+        near = difflib.get_close_matches(name[len(PREFIX) :], infer.OPS, n=1)
+        raise ValueError(
+            f"there is no such op{f'; fly.{near[0]} is the nearest name' if near else ''}"
+        )
+    types = [operand.type for operand in op.operands], [result.type for result in op.results]
+    attributes = attributes_of(op)
+    key = None
+    if seen is not None and not attributes:
+        key = (name, *map(tuple, types))
+        if key in seen:
+            return
+    operands, results = ([spec_of(type_) for type_ in group] for group in types)
+    check_types(info, operands, results, attributes)
+    if key is not None and seen is not None:
+        seen.add(key)
+
+
+def check_types(
+    info: infer.OpInfo, operands: list[Spec], results: list[Spec], attributes: dict[str, Any]
+) -> None:
+    """ValueError unless the op can have these operands and gives these results."""
+    for kind, expected, found in (
+        ("operand", info.operands, len(operands)),
+        ("result", info.results, len(results)),
+    ):
+        if expected is not None and expected != found:
+            raise ValueError(f"takes {expected} {kind}s, but has {found}")
+    if info.infer is not None:
+        inferred = info.infer(operands, attributes)
+        if inferred != results:
+            raise ValueError(
+                f"the inferred type {_list(inferred)} is not the result's type {_list(results)}"
+            )
+    if info.check is not None:
+        info.check(operands, results, attributes)
+
+
+def _list(specs: list[Spec]) -> str:
+    return str(specs[0]) if len(specs) == 1 else f"({', '.join(map(str, specs))})"
+
+
+def _check_foreign(op: Any, name: str) -> None:
+    if not op.context.is_registered_operation(name):
+        raise ValueError("no dialect has such an op")
+    for region in op.regions:
+        for block in region.blocks:
+            for argument in block.arguments:
+                spec_of(argument.type)
+
+
+def place_of(location: Any, source: str | None = None, name: str = "<stdin>") -> Place | None:
+    """Where a location points, with the line's text if `source` or the file has it."""
+    position = file_position(location)
+    if position is None:
+        return None
+    file, line, column = position
+    if file == PARSED_TEXT:
+        lines = source.split("\n") if source is not None else []
+        text = lines[line - 1] if 0 < line <= len(lines) else None
+        return Place(name, line, column, text)
+    return Place(file, line, column, linecache.getline(file, line).rstrip("\n") or None)
+
+
+def file_position(location: Any) -> tuple[str, int, int] | None:
+    """File, line and column of a location: the position itself, else that of a name's child, of
+    the first part of a fusion, of a call's callee."""
+    if isinstance(location, ir.NameLoc):
+        return file_position(location.child_loc)
+    if isinstance(location, ir.CallSiteLoc):
+        return file_position(location.callee)
+    if isinstance(location, ir.FusedLoc):
+        found = map(file_position, location.locations)
+        return next((position for position in found if position), None)
+    if isinstance(location, ir.FileLineColLoc):
+        return location.filename, location.start_line, location.start_col
+    # A diagnostic's location comes as the base class; its text is `loc("file":line:column)`.
+    match = _FILE_LOCATION.fullmatch(str(location))
+    return (match[1], int(match[2]), int(match[3])) if match else None

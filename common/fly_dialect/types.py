@@ -1,0 +1,301 @@
+"""The types of the fly dialect as data, and their text. Imports no MLIR.
+
+    IntTupleSpec      !fly.int_tuple<(4,?{i64})>
+    LayoutSpec        !fly.layout<(4,8):(1,4)>
+    PtrSpec           !fly.ptr<f32, shared, align<16>, S<3,3,3>>
+    MemRefSpec        !fly.memref<f32, global, (16,?):(1,?)>
+    CoordTensorSpec   !fly.coord_tensor<(0,0), (4,8):(1E0,1E1)>
+    OtherSpec         any other type, by its text
+
+`parse_type` reads each of them, `str` prints it; the text is FlyDSL's. A type of another dialect
+(`f32`, `vector<4xf32>`, `!llvm.ptr<1>`) is its own text, a string.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+from fly_dialect.layout import IntTuple, Layout, Scanner, int_tuple, text
+
+# Address space → LLVM's number on AMDGPU (AMDGPUUsage, "Address Spaces").
+SPACES = {"generic": 0, "global": 1, "shared": 3, "register": 5}
+
+_BITS = re.compile(r"[a-z]+?(\d+)")
+_FLOAT_BITS = {"bf16": 16, "tf32": 19, "index": 64}
+_NUMBER = re.compile(r"vector<((?:\d+x)+)(.+)>")
+
+
+@lru_cache(maxsize=256)
+def bits(element: str) -> int:
+    """The width in bits of an element type: f32, bf16, i8, f8E4M3FN, vector<4xf16>."""
+    if element in _FLOAT_BITS:
+        return _FLOAT_BITS[element]
+    if vector := _NUMBER.fullmatch(element):
+        count = 1
+        for extent in vector[1].rstrip("x").split("x"):
+            count *= int(extent)
+        return count * bits(vector[2])
+    if match := _BITS.match(element):
+        return int(match[1])
+    raise ValueError(f"element type {element} has no width in bits")
+
+
+def element_bytes(element: str) -> int:
+    """The bytes an element takes in memory; its natural alignment."""
+    return (bits(element) + 7) // 8
+
+
+@dataclass(frozen=True, slots=True)
+class Swizzle:
+    """`S<mask,base,shift>`: exclusive-ors `mask` bits at `base` with those `shift` above."""
+
+    mask: int
+    base: int
+    shift: int
+
+    def __str__(self) -> str:
+        return f"S<{self.mask},{self.base},{self.shift}>"
+
+
+@dataclass(frozen=True, slots=True)
+class IntTupleSpec:
+    value: IntTuple
+
+    def __str__(self) -> str:
+        return f"!fly.int_tuple<{text(self.value)}>"
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutSpec:
+    layout: Layout
+
+    def __str__(self) -> str:
+        return f"!fly.layout<{self.layout}>"
+
+
+@dataclass(frozen=True, slots=True)
+class PtrSpec:
+    """A pointer to elements. `align` is in bytes, None the element's own; `space` is one of
+    SPACES or a target's attribute (`#fly_rocdl.buffer_desc`)."""
+
+    element: str
+    space: str
+    align: int | None = None
+    swizzle: Swizzle | None = None
+
+    def __post_init__(self) -> None:
+        _check_pointer(self)
+
+    @property
+    def alignment(self) -> int:
+        """The alignment in bytes that the type promises."""
+        return self.align or element_bytes(self.element)
+
+    def __str__(self) -> str:
+        return f"!fly.ptr<{self.element}, {self.space}{_suffix(self)}>"
+
+    @staticmethod
+    def parse(source: str) -> PtrSpec:
+        """From `!fly.ptr<f32, global>`, or what stands between the brackets."""
+        return _parse_as(PtrSpec, "ptr", source)
+
+
+@dataclass(frozen=True, slots=True)
+class MemRefSpec:
+    """A view of memory: elements, an address space and a layout that counts in elements."""
+
+    element: str
+    space: str
+    layout: Layout
+    align: int | None = None
+    swizzle: Swizzle | None = None
+
+    def __post_init__(self) -> None:
+        _check_pointer(self)
+
+    @property
+    def alignment(self) -> int:
+        return self.align or element_bytes(self.element)
+
+    @property
+    def pointer(self) -> PtrSpec:
+        """The type of its iterator."""
+        return PtrSpec(self.element, self.space, self.align, self.swizzle)
+
+    def __str__(self) -> str:
+        return f"!fly.memref<{self.element}, {self.space}, {self.layout}{_suffix(self)}>"
+
+    @staticmethod
+    def parse(source: str) -> MemRefSpec:
+        """From `!fly.memref<f32, global, 4:1>`, or what stands between the brackets."""
+        return _parse_as(MemRefSpec, "memref", source)
+
+
+@dataclass(frozen=True, slots=True)
+class CoordTensorSpec:
+    """A view of coordinates: the base plus the layout's offset, and no memory."""
+
+    base: IntTuple
+    layout: Layout
+
+    def __str__(self) -> str:
+        return f"!fly.coord_tensor<{text(self.base)}, {self.layout}>"
+
+
+@dataclass(frozen=True, slots=True)
+class OtherSpec:
+    """A fly type that nothing here looks into: its name and the text between the brackets."""
+
+    name: str
+    body: str
+
+    def __str__(self) -> str:
+        return f"!fly.{self.name}<{self.body}>" if self.body else f"!fly.{self.name}"
+
+
+FlySpec: TypeAlias = IntTupleSpec | LayoutSpec | PtrSpec | MemRefSpec | CoordTensorSpec | OtherSpec
+# A fly type's spec, or the text of any other type.
+Spec: TypeAlias = FlySpec | str
+
+
+def int_tuple_spec(value: object) -> IntTupleSpec:
+    """The int_tuple type of `value`; Python integers and lists are taken too."""
+    return IntTupleSpec(int_tuple(value))
+
+
+def _check_pointer(spec: PtrSpec | MemRefSpec) -> None:
+    natural = element_bytes(spec.element)
+    if spec.align is not None:
+        if spec.align <= 0 or spec.align % natural:
+            raise ValueError(
+                f"alignment must be a positive multiple of {spec.element}'s {natural} bytes, "
+                f"not {spec.align}"
+            )
+        if spec.align == natural:
+            object.__setattr__(spec, "align", None)
+    if spec.swizzle is not None and spec.swizzle.mask == 0:
+        object.__setattr__(spec, "swizzle", None)
+    if spec.space not in SPACES and not spec.space.startswith("#"):
+        raise ValueError(f"address space {spec.space} is not one of {', '.join(SPACES)}")
+
+
+def _suffix(spec: PtrSpec | MemRefSpec) -> str:
+    align = f", align<{spec.align}>" if spec.align else ""
+    return f"{align}, {spec.swizzle}" if spec.swizzle else align
+
+
+# -- text -----------------------------------------------------------------------------------------
+
+_NAME = re.compile(r"\s*!fly\.([A-Za-z_][\w.]*)\s*(?:<(.*)>)?\s*", re.DOTALL)
+_SPACE_WORD = re.compile(r"\s*(#?[A-Za-z_][\w.]*)")
+_ALIGN = re.compile(r"\s*align\s*<\s*(-?\d+)\s*>")
+_SWIZZLE = re.compile(r"\s*S\s*<\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*>")
+
+
+@lru_cache(maxsize=8192)
+def parse_type(source: str) -> Spec:
+    """The spec of `!fly.…<…>`; any other text as it is. Raises ValueError."""
+    match = _NAME.fullmatch(source)
+    if match is None:
+        return source
+    name, body = match[1], match[2] or ""
+    read = _READERS.get(name)
+    if read is None or (name in ("memref", "coord_tensor") and _composed(body)):
+        return OtherSpec(name, re.sub(r"\s+", " ", body.strip()))
+    scanner = Scanner(body)
+    spec = read(scanner)
+    scanner.end()
+    return spec
+
+
+def _composed(body: str) -> bool:
+    # ` o ` joins the parts of a composed layout; no other construct has it.
+    return " o " in body
+
+
+def _parse_as(kind: type, name: str, source: str):
+    whole = source if source.lstrip().startswith("!") else f"!fly.{name}<{source}>"
+    spec = parse_type(whole)
+    if not isinstance(spec, kind):
+        raise ValueError(f"`{source}` is not a {name} type")
+    return spec
+
+
+def _read_int_tuple(scanner: Scanner) -> IntTupleSpec:
+    return IntTupleSpec(scanner.int_tuple())
+
+
+def _read_layout(scanner: Scanner) -> LayoutSpec:
+    return LayoutSpec(scanner.layout())
+
+
+def _read_ptr(scanner: Scanner) -> PtrSpec:
+    element, space = _read_element(scanner), _read_space(scanner)
+    return PtrSpec(element, space, *_read_suffix(scanner))
+
+
+def _read_memref(scanner: Scanner) -> MemRefSpec:
+    element, space = _read_element(scanner), _read_space(scanner)
+    scanner.expect(",")
+    layout = scanner.layout()
+    return MemRefSpec(element, space, layout, *_read_suffix(scanner))
+
+
+def _read_coord_tensor(scanner: Scanner) -> CoordTensorSpec:
+    base = scanner.int_tuple()
+    scanner.expect(",")
+    return CoordTensorSpec(base, scanner.layout())
+
+
+def _read_element(scanner: Scanner) -> str:
+    """An MLIR type, up to the comma that no bracket holds."""
+    depth = 0
+    for index in range(scanner.at, len(scanner.source)):
+        char = scanner.source[index]
+        if char in "<([{":
+            depth += 1
+        elif char in ">)]}":
+            depth -= 1
+        elif char == "," and depth == 0:
+            element = re.sub(r"\s+", " ", scanner.source[scanner.at : index].strip())
+            scanner.at = index + 1
+            if not element:
+                break
+            return element
+    raise scanner.fail("an element type and an address space")
+
+
+def _read_space(scanner: Scanner) -> str:
+    match = _SPACE_WORD.match(scanner.source, scanner.at)
+    if match is None:
+        raise scanner.fail("an address space")
+    scanner.at = match.end()
+    return match[1]
+
+
+def _read_suffix(scanner: Scanner) -> tuple[int | None, Swizzle | None]:
+    align = swizzle = None
+    if scanner.take(","):
+        if match := _ALIGN.match(scanner.source, scanner.at):
+            scanner.at = match.end()
+            align = int(match[1])
+            if not scanner.take(","):
+                return align, None
+        match = _SWIZZLE.match(scanner.source, scanner.at)
+        if match is None:
+            raise scanner.fail("align<N> or S<mask,base,shift>")
+        scanner.at = match.end()
+        swizzle = Swizzle(int(match[1]), int(match[2]), int(match[3]))
+    return align, swizzle
+
+
+_READERS = {
+    "int_tuple": _read_int_tuple,
+    "layout": _read_layout,
+    "ptr": _read_ptr,
+    "memref": _read_memref,
+    "coord_tensor": _read_coord_tensor,
+}
