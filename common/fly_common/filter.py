@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import IO, TYPE_CHECKING, NoReturn
 
 from fly_common.errors import FlyError, InputError, MissingError, UsageError
 
@@ -33,6 +33,8 @@ def read_input(path: str | None) -> bytes:
     to type IR helps nobody) or `path` can't be read.
     """
     if path in (None, STDIN):
+        if sys.stdin is None:
+            raise UsageError("no input: standard input is closed")
         if sys.stdin.isatty():
             raise UsageError(
                 "no input: standard input is a terminal", hint="pipe something in, or name a file"
@@ -59,6 +61,8 @@ def write_output(data: bytes, path: str | None, *, binary: bool = False) -> None
     `binary` output is refused on a terminal (UsageError). A full disk is a MissingError.
     """
     if path in (None, STDIN):
+        if sys.stdout is None:
+            raise MissingError("standard output is closed")
         if binary and sys.stdout.isatty():
             raise UsageError(
                 "the output is binary and standard output is a terminal",
@@ -68,8 +72,9 @@ def write_output(data: bytes, path: str | None, *, binary: bool = False) -> None
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
         except BrokenPipeError:
-            raise
+            _abandon(sys.stdout)  # the reader left: that is its right, and nothing is said
         except OSError as error:
+            _abandon(sys.stdout)
             raise MissingError(f"standard output: {error.strerror}") from None
         return
     write_atomically(Path(path), data)
@@ -78,8 +83,15 @@ def write_output(data: bytes, path: str | None, *, binary: bool = False) -> None
 def write_atomically(path: Path, data: bytes) -> None:
     """Puts `data` at `path` whole or not at all: a temporary name beside it, then a rename.
 
-    A path that is not a regular file (`/dev/null`, a FIFO) is written through.
+    A path that is not a regular file (`/dev/null`, a FIFO) is written through; a symbolic link
+    stays, and what it points to is replaced. UsageError for a folder, and for a file in a folder
+    that doesn't exist; MissingError where the disk is full or nothing may be written.
     """
+    if path.is_dir():
+        raise UsageError(f"{path}: is a directory, not a file")
+    path = Path(os.path.realpath(path))
+    if not path.parent.is_dir():
+        raise UsageError(f"{path}: the folder {path.parent} does not exist")
     try:
         if path.exists() and not path.is_file():
             path.write_bytes(data)
@@ -123,17 +135,21 @@ def stage(
     work: Callable[[bytes, str], bytes],
     *,
     output: str | None,
-    suffix: str,
+    suffix: str | Callable[[bytes], str],
     flags: list[str] | None = None,
     binary: bool = False,
 ) -> None:
     """Reads, works, writes. If `work(data, name)` refuses its input, the input is kept (unless it
-    is a file already) and the command that reproduces the failure is printed."""
+    is a file already) and the command that reproduces the failure is printed. `suffix` is the
+    ending of the kept file's name, or tells it from the content."""
     data = read_input(path)
     try:
         result = work(data, input_name(path))
     except InputError as error:
-        kept = path if path not in (None, STDIN) else save_failed_input(tool, data, suffix)
+        kept = path
+        if path in (None, STDIN):
+            ending = suffix if isinstance(suffix, str) else suffix(data)
+            kept = save_failed_input(tool, data, ending)
         if kept:
             command = " ".join(_quote(word) for word in [tool, *(flags or []), str(kept)])
             lines = [line for line in (error.hint, f"reproduce: {command}") if line]
@@ -150,30 +166,41 @@ def _quote(word: str) -> str:
 
 def run(app: typer.Typer, tool: str) -> NoReturn:
     """Runs a typer application as the process: one error line, the exit codes of `errors`."""
-    code = 0
+    import typer
+
     try:
         # Newer typer carries its own click; the exceptions must be those of the copy it raises.
-        from typer._click import exceptions as click
+        from typer._click.exceptions import ClickException
     except ImportError:
-        from click import exceptions as click  # type: ignore[import-not-found,no-redef]
+        from click.exceptions import ClickException  # type: ignore[import-not-found,no-redef]
+    code = 0
     try:
         code = app(standalone_mode=False, prog_name=tool) or 0
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except FlyError as error:
         if debugging():
             raise
         _say(error.render(tool))
         code = error.exit_code
-    except click.Exit as leaving:
-        code = leaving.exit_code
-    except click.Abort:
+    except typer.Abort:
         code = 130
-    except click.ClickException as error:
+    except ClickException as error:
         _say(f"{tool}: error: {error.format_message()}\n  see {tool} --help")
         code = 2
+    except SystemExit as leaving:
+        # typer's answer to a closed pipe is to leave with 1.
+        left = isinstance(leaving.__context__, BrokenPipeError)
+        code = 0 if left else leaving.code
     except BrokenPipeError:
-        # The reader left: that is its right. Say nothing, and keep Python from flushing again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
+        _abandon(sys.stdout)
+    except OSError as error:
+        if debugging():
+            raise
+        _abandon(sys.stdout)
+        where = error.filename or "standard output"
+        _say(f"{tool}: error: {where}: {error.strerror}")
+        code = 3
     except KeyboardInterrupt:
         code = 130
     except MemoryError:
@@ -201,4 +228,12 @@ def _say(text: str) -> None:
     try:
         print(text, file=sys.stderr, flush=True)
     except OSError:
-        pass
+        _abandon(sys.stderr)
+
+
+def _abandon(stream: IO[str]) -> None:
+    """Points a stream that can't be written at nothing, or Python would try again as it leaves,
+    complain, and exit with 120."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, stream.fileno())
+    os.close(null)

@@ -23,10 +23,27 @@ HOW_TO_GET = (
 )
 
 
-@functools.cache
+class Crash(InputError):
+    """A program that a signal ended. `stderr` is all that it said."""
+
+    def __init__(self, name: str, signal: int, stderr: str):
+        super().__init__(f"{name} crashed (signal {signal}) on this input", hint=_telling(stderr))
+        self.signal = signal
+        self.stderr = stderr
+
+
 def find_program(name: str) -> Path:
     """The path of LLVM's `name` (`opt`, `llc`, `ld.lld`, …). MissingError says how to get it."""
-    chosen = os.environ.get("FLY_LLVM_DIR")
+    return _find_program(name, *_surroundings())
+
+
+def _surroundings() -> tuple[str | None, ...]:
+    """What a search depends on: an answer is remembered only as long as these stand."""
+    return tuple(os.environ.get(key) for key in ("FLY_LLVM_DIR", "ROCM_PATH", "PATH"))
+
+
+@functools.cache
+def _find_program(name: str, chosen: str | None, *_: str | None) -> Path:
     if chosen:
         path = Path(chosen, "bin", name)
         if not path.is_file():
@@ -46,7 +63,7 @@ def find_program(name: str) -> Path:
 
 
 def _prefixes() -> list[Path]:
-    rocm = Path(os.environ.get("ROCM_PATH", "/opt/rocm"), "llvm")
+    rocm = Path(os.environ.get("ROCM_PATH") or "/opt/rocm", "llvm")
     debian = sorted(
         (
             (int(match[1]), path)
@@ -55,23 +72,29 @@ def _prefixes() -> list[Path]:
         ),
         reverse=True,
     )
-    return [rocm, *(path for _, path in debian)]
+    newest = [path for _, path in debian]
+    # ROCm's version numbers are not LLVM's: its llc is asked, where there is one.
+    llc = rocm / "bin" / "llc"
+    return [rocm, *newest] if llc.is_file() and _version_of(str(llc)) >= OLDEST else newest
 
 
 def _version_of(program: str) -> int:
     """The major LLVM version a program reports, 0 where it reports none."""
     try:
         done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=20)
-    except OSError:
+    except (OSError, subprocess.TimeoutExpired):
         return 0
     match = re.search(r"(?:LLVM version|LLD) (\d+)", done.stdout)
     return int(match[1]) if match else 0
 
 
-@functools.cache
 def find_library() -> Path:
     """The path of LLVM's shared library, which holds the disassembler that the emulator uses."""
-    chosen = os.environ.get("FLY_LLVM_DIR")
+    return _find_library(*_surroundings())
+
+
+@functools.cache
+def _find_library(chosen: str | None, *_: str | None) -> Path:
     prefixes = [Path(chosen)] if chosen else _prefixes()
     for prefix in prefixes:
         for folder in ("lib", "lib64"):
@@ -89,7 +112,6 @@ def find_library() -> Path:
     )
 
 
-@functools.cache
 def fingerprint(name: str) -> str:
     """What identifies a program's build for a cache key: its own bytes' identity and its LLVM's.
 
@@ -114,8 +136,8 @@ def _library_or_none() -> Path | None:
 def run_program(
     name: str, arguments: list[str], data: bytes | None, *, pass_fds: tuple[int, ...] = ()
 ) -> subprocess.CompletedProcess[bytes]:
-    """Runs LLVM's `name` with `data` on its standard input. The caller judges the exit status;
-    a program killed by a signal is an InputError that names it."""
+    """Runs LLVM's `name` with `data` on its standard input. The caller judges the exit status.
+    Raises Crash, an InputError, for a program that a signal ended."""
     program = find_program(name)
     try:
         done = subprocess.run(
@@ -124,13 +146,13 @@ def run_program(
     except OSError as error:
         raise MissingError(f"{program} can't be run: {error.strerror}") from None
     if done.returncode < 0:
-        raise InputError(
-            f"{name} crashed (signal {-done.returncode}) on this input",
-            hint=_last_line(done.stderr),
-        )
+        raise Crash(name, -done.returncode, done.stderr.decode(errors="replace"))
     return done
 
 
-def _last_line(text: bytes) -> str | None:
-    lines = text.decode(errors="replace").strip().splitlines()
-    return lines[-1] if lines else None
+def _telling(stderr: str) -> str | None:
+    """The line of a crash report that says most: LLVM's own error, an assertion, the first line."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    signs = ("LLVM ERROR", "Assertion", "UNREACHABLE")
+    told = [line for line in lines if any(sign in line for sign in signs)]
+    return next(iter([*told, *lines]), None)

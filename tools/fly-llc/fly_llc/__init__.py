@@ -1,0 +1,5 @@
+"""LLVM IR → object, assembly or MIR: `llc`, with the target read from the IR."""
+
+from fly_llc.codegen import Options, compile, fingerprint
+
+__all__ = ["Options", "compile", "fingerprint"]

@@ -1,0 +1,107 @@
+"""What a stage was handed: the kinds of artifact that travel through the pipe, told by content.
+
+A stage that gets the wrong kind says what it got, which stage reads that, and which stage makes what
+it wants. File names are never asked: most inputs come through a pipe and have none.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NoReturn
+
+from fly_common.errors import InputError, Place
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A kind of input: `noun` as messages call it, what to do with one, and how to get one."""
+
+    noun: str
+    use: str = ""
+    source: str = ""
+
+
+PYTHON = Artifact("Python source", "fly-trace reads Python")
+MLIR = Artifact(
+    "MLIR",
+    "fly-opt-py --target gfx942 turns MLIR into LLVM IR",
+    "fly-trace makes MLIR",
+)
+LLVM_IR = Artifact(
+    "LLVM IR",
+    "fly-llc reads LLVM IR",
+    "fly-opt-py --target gfx942 makes LLVM IR",
+)
+BITCODE = Artifact("LLVM bitcode", "fly-llc reads bitcode")
+MIR = Artifact("LLVM MIR", "fly-llc reads MIR", "fly-llc --emit mir makes MIR")
+ASSEMBLY = Artifact(
+    "AMD GPU assembly",
+    "llvm-mc -triple=amdgcn-amd-amdhsa -mcpu=gfx942 -filetype=obj assembles it",
+)
+OBJECT = Artifact("an AMD GPU object file", "fly-link reads object files", "fly-llc makes objects")
+HSACO = Artifact("a linked code object", "fly-run runs code objects", "fly-link makes HSACO files")
+FOREIGN_ELF = Artifact("an ELF file for another machine")
+ARCHIVE = Artifact("an archive", "llvm-ar x unpacks it")
+EMPTY = Artifact("empty", "the stage before it wrote nothing; its own message is above")
+BINARY = Artifact("unknown binary data")
+TEXT = Artifact("unknown text")
+
+# Nothing in these signs may begin LLVM IR: `module asm`, `!0 = …`, `#0 = …` do occur there.
+_TEXT_SIGNS: tuple[tuple[Artifact, str], ...] = (
+    (MIR, r"---(?:[ \t]+\||[ \t]*$)|name:\s"),
+    (
+        MLIR,
+        r'module(?!\s+asm\b)|builtin\.module|"builtin\.module"|(?:gpu|func|llvm)\.\w+|\{-#'
+        r"|#\w*[A-Za-z]\w*(?:\.\w+)?\s*=|!(?!llvm\.)[A-Za-z_]\w*\s*=\s*[!<(\w]",
+    ),
+    (ASSEMBLY, r"\.(?:amdgcn_target|amdgpu_|text|section|globl|p2align|file)\b"),
+    (PYTHON, r"(?:import|from)\s+\w|@\w+\.(?:kernel|jit)|def\s+\w+\(|\"\"\""),
+    (
+        LLVM_IR,
+        r"source_filename\b|target\b|define\b|declare\b|attributes\b|module\s+asm|uselistorder"
+        r"|[@%$^!#][\w.\"$-]*\s*=",
+    ),
+)
+# Comment lines and blank ones say nothing: `;` LLVM's, `//` MLIR's, `#` MIR's and Python's.
+_BLANK = re.compile(rb"(?:[ \t\r\n]+|;[^\n]*|//[^\n]*|#(?:[ \t!][^\n]*)?(?=\n|\Z))*")
+
+
+def identify(data: bytes) -> Artifact:
+    """The kind of `data`, by its first bytes: magic numbers, else the first line that is not a
+    comment. Content deeper in is not judged."""
+    if not data.strip():
+        return EMPTY
+    if data[:4] in (b"BC\xc0\xde", b"\xde\xc0\x17\x0b"):
+        return BITCODE
+    if data[:4] == b"\x7fELF":
+        return _identify_elf(data)
+    if data[:8] in (b"!<arch>\n", b"!<thin>\n"):
+        return ARCHIVE
+    head = data[_blank_until(data) :][:4096]
+    if b"\0" in head or b"\0" in data[:64]:
+        return BINARY
+    text = head.decode(errors="replace")
+    for artifact, sign in _TEXT_SIGNS:
+        if re.match(sign, text, re.MULTILINE):
+            return artifact
+    return TEXT if head.isascii() or "�" not in text[:-4] else BINARY
+
+
+def _blank_until(data: bytes) -> int:
+    match = _BLANK.match(data)
+    return match.end() if match else 0
+
+
+def _identify_elf(data: bytes) -> Artifact:
+    """e_machine 224 is EM_AMDGPU; e_type 1 is a relocatable object, 3 a shared one."""
+    if int.from_bytes(data[18:20], "little") != 224:
+        return FOREIGN_ELF
+    return HSACO if int.from_bytes(data[16:18], "little") == 3 else OBJECT
+
+
+def refuse(got: Artifact, wanted: Artifact, name: str) -> NoReturn:
+    """Raises the InputError that says what `name` holds instead of what was wanted."""
+    what = "is empty" if got is EMPTY else f"is {got.noun}, not {wanted.noun}"
+    advice = "; ".join(text for text in (got.use, wanted.source) if text)
+    raise InputError(f"the input {what}", place=Place(name), hint=advice or None)

@@ -1,0 +1,161 @@
+"""llc's words, as this project's errors.
+
+llc refuses in seven ways, each with its own form (LLVM 22):
+
+    llc: error: llc: <stdin>:8:13: error: expected type          the parser, with source and caret
+    error: <stdin>:97:12: …   error: YAML:40:8: …                 the MIR parser
+    PHINode should have …\\n  %p = phi …\\nllc: error: '<stdin>': input module cannot be verified
+    error: kernel.py:12:3: in function k void (ptr): unsupported  a target's refusal, with the place
+    error: <unknown>:0:0: local memory (400000) exceeds limit     from debug info, or without any
+    <inline asm>:1:2: error: invalid instruction                  the assembler
+    LLVM ERROR: Cannot select: intrinsic %llvm.amdgcn.tanh        an abort, with a stack dump
+
+and where the process died without a word, by its signal.
+"""
+
+from __future__ import annotations
+
+import re
+import signal as signals
+
+from fly_common.errors import FlyError, InputError, Place
+
+_AT_INPUT = re.compile(r"(?:<stdin>|YAML):(?P<line>\d+):(?P<column>\d+): (?:error: )?(?P<what>.+)")
+_AT_ASM = re.compile(r"<inline asm>:(?P<line>\d+):(?P<column>\d+): error: (?P<what>.+)")
+_AT_SOURCE = re.compile(r"^error: (?P<file>[^\n:]+):(?P<line>\d+):(?P<column>\d+): (?P<what>.+)")
+_PLAIN = re.compile(r"^(?:llc: )?error: (?:llc: )?(?:<(?:stdin|unknown)>:(?:0:0:)? )?(?P<what>.+)")
+_ABORT = re.compile(r"^LLVM ERROR: (?P<what>.+)", re.MULTILINE)
+_UNVERIFIED = re.compile(r"^llc: error: .*input module cannot be verified", re.MULTILINE)
+_BROKEN = "Broken function found"
+_UNKNOWN_CPU = re.compile(r"'(?P<cpu>[^']*)' is not a recognized processor")
+_UNKNOWN_FEATURE = re.compile(r"'(?P<feature>[^']*)' is not a recognized feature")
+_IN_FUNCTION = re.compile(r"^in function (?P<name>\S+) .*?\): (?P<what>.+)", re.DOTALL)
+_RUNNING = re.compile(r"Running pass '(?P<stage>[^']*)' on function '@(?P<name>[^']*)'")
+_ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}(?:: |\b)")
+
+# What to do about a refusal, by a piece of its text. The first that fits is said.
+_ADVICE = (
+    (
+        "Cannot select",
+        "{cpu} has no instruction for it: compute it another way, or pick a newer --target",
+    ),
+    ("local memory", "a workgroup's LDS has a fixed size: make the shared buffers smaller"),
+    ("scratch", "the kernel's private arrays are too large"),
+)
+
+
+def is_refusal(stderr: str) -> bool:
+    """Whether llc said something that spoils its output though it went on: it takes a processor
+    it doesn't know for the oldest one it does."""
+    return bool(_UNKNOWN_CPU.search(stderr) or _UNKNOWN_FEATURE.search(stderr))
+
+
+def explain(stderr: str, text: str, name: str, cpu: str, signal: int | None = None) -> FlyError:
+    """The error that says what llc said. `text` is the input, for the excerpt; `name` its name."""
+    if match := _UNKNOWN_CPU.search(stderr):
+        return InputError(
+            f"LLVM knows no processor {match['cpu']!r}",
+            place=Place(name),
+            hint="llc -march=amdgcn -mcpu=help lists those it knows",
+        )
+    if match := _UNKNOWN_FEATURE.search(stderr):
+        return InputError(f"LLVM knows no feature {match['feature']!r} of {cpu}", place=Place(name))
+    if _UNVERIFIED.search(stderr) or _BROKEN in stderr:
+        return _unverified(stderr, text, name)
+    if match := _AT_ASM.search(stderr):
+        return _in_assembly(match, stderr, name)
+    if match := _AT_INPUT.search(stderr):
+        place = _place(name, text, int(match["line"]), int(match["column"]))
+        return InputError(match["what"], place=place)
+    if match := _ABORT.search(stderr):
+        return _aborted(match["what"], stderr, name, cpu)
+    for line in stderr.splitlines():
+        if (match := _AT_SOURCE.match(line)) and match["file"] != "<unknown>":
+            place = Place(match["file"], int(match["line"]), int(match["column"]))
+            return _refused(match["what"], place, cpu)
+        if match := _PLAIN.match(line):
+            return _refused(match["what"], Place(name), cpu)
+    if signal is not None:
+        return _crashed(signal, stderr, name)
+    return InputError(f"llc refused it: {last_words(stderr)}", place=Place(name))
+
+
+def warnings(stderr: str) -> list[str]:
+    """llc's warnings, each on one line, without the place it doesn't know."""
+    lines = (line for line in stderr.splitlines() if line.strip())
+    said = (line.removeprefix("warning: ").removeprefix("<unknown>:0:0: ") for line in lines)
+    return list(dict.fromkeys(said))
+
+
+def last_words(stderr: str) -> str:
+    """The last line that says something, without llc's own name."""
+    lines = [line for line in stderr.splitlines() if line.strip()]
+    return (
+        re.sub(r"^.*?error: (?:<stdin>: )?(?:error: )?", "", lines[-1])
+        if lines
+        else "no reason given"
+    )
+
+
+def _place(name: str, text: str, line: int, column: int) -> Place:
+    lines = text.split("\n", line)
+    source = lines[line - 1].rstrip("\r") if 0 < line <= len(lines) else None
+    return Place(name, line, column, source)
+
+
+def _unverified(stderr: str, text: str, name: str) -> InputError:
+    """The verifier prints what is wrong, then the instruction, without saying where that is: the
+    line is looked for in the input, and named if only one is like it."""
+    lines = [line for line in stderr.splitlines() if line.strip()]
+    what = lines[0].rstrip("!.")
+    wanted = _squeezed(lines[1]) if len(lines) > 1 else ""
+    like = [n for n, line in enumerate(text.split("\n"), 1) if wanted and _squeezed(line) == wanted]
+    place = Place(name)
+    if len(like) == 1:
+        source = text.split("\n")[like[0] - 1]
+        place = _place(name, text, like[0], len(source) - len(source.lstrip()) + 1)
+    elif wanted:
+        what += f": {lines[1].strip()}"
+    return InputError(f"the module is not valid LLVM IR: {what}", place=place)
+
+
+def _squeezed(line: str) -> str:
+    return re.sub(r"\s+", "", line.partition(";")[0])
+
+
+def _in_assembly(match: re.Match[str], stderr: str, name: str) -> InputError:
+    """The assembler counts lines within one piece of assembly, and shows the line below."""
+    rest = stderr[match.end() :].split("\n")
+    text = rest[1].rstrip() if len(rest) > 1 else ""
+    return InputError(
+        f"in inline assembly: {match['what']}: {text.strip()}" if text else match["what"],
+        place=Place(name),
+    )
+
+
+def _aborted(what: str, stderr: str, name: str, cpu: str) -> InputError:
+    """An abort says the function, if at all, in a line of its own or in the stack dump."""
+    function = re.search(r"^In function: (\S+)", stderr, re.MULTILINE) or _RUNNING.search(stderr)
+    where = f"in {function[function.lastindex or 0]}: " if function else ""
+    return _refused(where + _ADDRESS.sub("", what), Place(name), cpu)
+
+
+def _refused(what: str, place: Place, cpu: str) -> InputError:
+    if match := _IN_FUNCTION.match(what):
+        what = f"in {match['name']}: {match['what']}"
+    advice = next((hint for sign, hint in _ADVICE if sign in what), "")
+    return InputError(what.strip(), place=place, hint=advice.format(cpu=cpu) or None)
+
+
+def _crashed(signal: int, stderr: str, name: str) -> InputError:
+    try:
+        cause = signals.Signals(signal).name
+    except ValueError:
+        cause = f"signal {signal}"
+    running = _RUNNING.search(stderr)
+    during = f" in {running['stage']!r} on {running['name']}" if running else ""
+    return InputError(
+        f"llc crashed ({cause}){during}",
+        place=Place(name),
+        hint="this is a defect of LLVM; another -O level may avoid it",
+    )
