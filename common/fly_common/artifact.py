@@ -1,7 +1,7 @@
 """What a stage was handed: the kinds of artifact that travel through the pipe, told by content.
 
-A stage that gets the wrong kind says what it got, which stage reads that, and which stage makes what
-it wants. File names are never asked: most inputs come through a pipe and have none.
+A stage that gets the wrong kind says what it got, which stage reads that, and which makes what it
+wants. File names are never asked: most inputs come through a pipe and have none.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Artifact:
 PYTHON = Artifact("Python source", "fly-trace reads Python")
 MLIR = Artifact(
     "MLIR",
-    "fly-opt-py --target gfx942 turns MLIR into LLVM IR",
+    "fly-opt-py reads MLIR",
     "fly-trace makes MLIR",
 )
 LLVM_IR = Artifact(

@@ -231,9 +231,11 @@ def _say(text: str) -> None:
         _abandon(sys.stderr)
 
 
-def _abandon(stream: IO[str]) -> None:
+def _abandon(stream: IO[str] | None) -> None:
     """Points a stream that can't be written at nothing, or Python would try again as it leaves,
     complain, and exit with 120."""
+    if stream is None:
+        return
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, stream.fileno())
     os.close(null)

@@ -95,7 +95,6 @@ def fingerprint(options: Options) -> str:
 def _prepare(source: bytes, options: Options, name: str) -> _Source:
     """Checks what the input is, and finds its IR text and where to begin."""
     from fly_common import artifact
-    from fly_llc import points
 
     kind = artifact.identify(source)
     if kind == artifact.MIR:
@@ -133,6 +132,7 @@ def _resumption(source: bytes, options: Options, name: str) -> tuple[str, int]:
 def _disassemble(bitcode: bytes, name: str) -> str:
     """The text of `bitcode`, from llvm-dis."""
     from fly_common import toolchain
+
     from fly_llc import refusal
 
     done = toolchain.run_program("llvm-dis", ["-o", "-", "-"], bitcode)

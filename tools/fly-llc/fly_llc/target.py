@@ -26,7 +26,7 @@ _TOP = re.compile(
     rf"|\bdefine\b[^@;]*(?P<name>@(?:{_STRING}|[\w.$-]+))\s*\(|{_STRING}"
 )
 _PIECE = re.compile(rf";[^\n]*|(?P<key>{_STRING})(?:\s*=\s*(?P<value>{_STRING}))?|#\d+|[(){{}}]")
-# The features that the ELF header records beside the processor ("target ID" in LLVM's AMDGPU guide).
+# The features that the ELF header records beside the processor (AMDGPU guide, "Target ID").
 _HEADER_FEATURES = ("xnack", "sramecc")
 
 
