@@ -1,0 +1,166 @@
+"""Each example's inputs and what it must give: NumPy in float64, sharing nothing with the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+Values = dict[str, np.ndarray | float | int]
+
+
+@dataclass(frozen=True)
+class Case:
+    """`make()` gives arguments by name; `expect(arguments)` what the named arrays hold afterwards.
+    `rtol` and `atol` bound the difference; both zero means equal bits."""
+
+    file: str
+    entry: str
+    make: Callable[[], Values]
+    expect: Callable[[Mapping], dict[str, np.ndarray]]
+    rtol: float = 0.0
+    atol: float = 0.0
+
+    @property
+    def name(self) -> str:
+        return self.entry
+
+
+def normal(seed: int, *shape: int) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
+
+
+def softmax(x: np.ndarray) -> np.ndarray:
+    e = np.exp(x.astype(np.float64) - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def layernorm(values: Mapping) -> np.ndarray:
+    x = values["X"].astype(np.float64)
+    deviation = x - x.mean(axis=1, keepdims=True)
+    variance = (deviation**2).mean(axis=1, keepdims=True)
+    return deviation / np.sqrt(variance + values["eps"]) * values["gamma"] + values["beta"]
+
+
+def gray_scott(values: Mapping) -> dict[str, np.ndarray]:
+    u, v = values["U"].astype(np.float64), values["V"].astype(np.float64)
+    for _ in range(20):
+        around = [
+            np.roll(a, 1, 0) + np.roll(a, -1, 0) + np.roll(a, 1, 1) + np.roll(a, -1, 1) - 4 * a
+            for a in (u, v)
+        ]
+        u, v = (
+            u + 0.16 * around[0] - u * v**2 + 0.035 * (1 - u),
+            v + 0.08 * around[1] + u * v**2 - (0.035 + 0.065) * v,
+        )
+    return {"U": u, "V": v}
+
+
+def wide(seed: int) -> np.ndarray:
+    """More than 2³¹ bytes, of which only the last 64 columns exist in memory."""
+    matrix = np.zeros((1030, 1 << 19), np.float32)
+    matrix[:, -64:] = normal(seed, 1030, 64)
+    return matrix
+
+
+CASES = (
+    Case(
+        "vector_add.py",
+        "vector_add",
+        lambda: {"A": normal(1, 5003), "B": normal(2, 5003), "C": np.zeros(5003, np.float32)},
+        lambda v: {"C": v["A"] + v["B"]},
+    ),
+    Case(
+        "saxpy.py",
+        "saxpy",
+        lambda: {"a": 2.5, "X": normal(3, 40_000), "Y": normal(4, 40_000)},
+        lambda v: {"Y": (2.5 * v["X"].astype(np.float64) + v["Y"]).astype(np.float32)},
+    ),
+    Case(
+        "saxpy_wide.py",
+        "saxpy_wide",
+        lambda: {"a": 3.0, "X": wide(5), "Y": wide(6), "Z": np.zeros((1030, 64), np.float32)},
+        lambda v: {
+            "Z": (3.0 * v["X"][:, -64:].astype(np.float64) + v["Y"][:, -64:]).astype(np.float32)
+        },
+    ),
+    Case(
+        "row_softmax.py",
+        "row_softmax",
+        lambda: {"X": normal(7, 11, 781), "Y": np.zeros((11, 781), np.float32)},
+        lambda v: {"Y": softmax(v["X"])},
+        rtol=2e-6,
+    ),
+    Case(
+        "row_softmax.py",
+        "row_softmax_shuffle",
+        lambda: {"X": normal(8, 11, 781), "Y": np.zeros((11, 781), np.float32)},
+        lambda v: {"Y": softmax(v["X"])},
+        rtol=2e-6,
+    ),
+    Case(
+        "layernorm.py",
+        "layernorm",
+        lambda: {
+            "X": normal(9, 7, 1000) * 3 + 7,
+            "gamma": normal(10, 1000),
+            "beta": normal(11, 1000),
+            "Y": np.zeros((7, 1000), np.float32),
+            "eps": 1e-5,
+        },
+        lambda v: {"Y": layernorm(v)},
+        rtol=1e-5,
+        atol=1e-5,
+    ),
+    Case(
+        "transpose.py",
+        "transpose",
+        lambda: {"A": normal(12, 131, 77), "B": np.zeros((77, 131), np.float32)},
+        lambda v: {"B": v["A"].T},
+    ),
+    Case(
+        "matmul.py",
+        "matmul",
+        lambda: {
+            "A": normal(13, 50, 70),
+            "B": normal(14, 70, 45),
+            "C": np.zeros((50, 45), np.float32),
+        },
+        lambda v: {"C": v["A"].astype(np.float64) @ v["B"].astype(np.float64)},
+        rtol=1e-5,
+        atol=1e-5,
+    ),
+    Case(
+        "histogram.py",
+        "histogram",
+        lambda: {
+            "data": np.random.default_rng(15).integers(0, 256, 50_021, dtype=np.uint8),
+            "counts": np.zeros(256, np.int32),
+        },
+        lambda v: {"counts": np.bincount(v["data"], minlength=256).astype(np.int32)},
+    ),
+    Case(
+        "gray_scott.py",
+        "gray_scott",
+        lambda: {
+            "U": np.clip(normal(16, 33, 47) * 0.1 + 0.8, 0, 1),
+            "V": np.clip(normal(17, 33, 47) * 0.1 + 0.2, 0, 1),
+            "U2": np.zeros((33, 47), np.float32),
+            "V2": np.zeros((33, 47), np.float32),
+        },
+        gray_scott,
+        atol=1e-5,
+    ),
+)
+
+
+def check(case: Case, arguments: Mapping, expected: Mapping[str, np.ndarray]) -> None:
+    """Raises AssertionError where an array of `arguments` is not what the case expects."""
+    for name, array in expected.items():
+        if case.rtol == case.atol == 0:
+            np.testing.assert_array_equal(arguments[name], array, err_msg=name)
+        else:
+            np.testing.assert_allclose(
+                arguments[name], array, rtol=case.rtol, atol=case.atol, err_msg=name
+            )
