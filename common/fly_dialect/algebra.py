@@ -95,9 +95,7 @@ def cosize(shape: Tree, stride: Tree) -> Tree:
     return total + Int(1)
 
 
-# -- coordinates → offset ---------------------------------------------------------------------------
-
-
+# -- coordinates → offset -------------------------------------------------------------------------
 def crd2idx(coord: Tree, shape: Tree, stride: Tree) -> Tree:
     """The offset of `coord`: the sum of coordinate times stride.
 

@@ -18,6 +18,7 @@ import re
 from typing import Any
 
 from fly_common.errors import InputError, Place
+
 from fly_dialect import infer
 from fly_dialect.bindings import ir
 from fly_dialect.types import (
@@ -113,9 +114,7 @@ def attributes_of(op: Any) -> dict[str, Any]:
     return {item: plain(op.attributes[item]) for item in op.attributes}
 
 
-# -- verification -----------------------------------------------------------------------------------
-
-
+# -- verification ---------------------------------------------------------------------------------
 def verify(module: Any, source: str | None = None, name: str = "<stdin>") -> None:
     """Raises InputError at the first fly op (or type of a block argument) that is wrong.
 

@@ -83,9 +83,7 @@ def _layout(operands: list[Spec], index: int) -> Layout:
     return layout
 
 
-# -- construction -----------------------------------------------------------------------------------
-
-
+# -- construction ---------------------------------------------------------------------------------
 def _check_make_int_tuple(operands: list[Spec], results: list[Spec], _: Attributes) -> None:
     if not isinstance(results[0], IntTupleSpec):
         raise ValueError(f"the result must be an int_tuple, but is {results[0]}")
@@ -133,9 +131,7 @@ def _infer_make_view(operands: list[Spec], _: Attributes) -> list[Spec]:
     raise wrong(0, "a ptr or an int_tuple", iterator)
 
 
-# -- extraction -------------------------------------------------------------------------------------
-
-
+# -- extraction -----------------------------------------------------------------------------------
 def _infer_get_iter(operands: list[Spec], _: Attributes) -> list[Spec]:
     view = operands[0]
     if isinstance(view, MemRefSpec):
@@ -190,9 +186,7 @@ def _infer_get_leaves(operands: list[Spec], attributes: Attributes) -> list[Spec
     return [f"i{leaf.width}" for leaf in found]
 
 
-# -- integer tuples and layouts -----------------------------------------------------------------------
-
-
+# -- integer tuples and layouts -------------------------------------------------------------------
 def elementwise(name: str) -> Callable[[Any, Any], Any]:
     """The arithmetic of an int_tuple op on two leaves."""
     return {
@@ -247,9 +241,7 @@ def _infer_idx2crd(operands: list[Spec], _: Attributes) -> list[Spec]:
     return [IntTupleSpec(algebra.idx2crd(_int_tuple(operands, 0), layout.shape, layout.stride))]
 
 
-# -- memory -----------------------------------------------------------------------------------------
-
-
+# -- memory ---------------------------------------------------------------------------------------
 def _infer_add_offset(operands: list[Spec], _: Attributes) -> list[Spec]:
     iterator, offset = operands[0], _int_tuple(operands, 1)
     if isinstance(iterator, IntTupleSpec):

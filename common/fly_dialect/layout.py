@@ -152,7 +152,7 @@ class Basis:
         return f"{self.scale}{''.join(f'E{mode}' for mode in self.modes)}"
 
 
-IntTuple: TypeAlias = "Int | Basis | None | tuple[IntTuple, ...]"
+IntTuple: TypeAlias = "Int | Basis | tuple[IntTuple, ...] | None"
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,8 +235,6 @@ def congruent(lhs: IntTuple, rhs: IntTuple) -> bool:
 
 
 # -- text -----------------------------------------------------------------------------------------
-
-
 def text(value: IntTuple) -> str:
     """The tuple as FlyDSL prints it, without white space: `(4,(2,?{i64}))`."""
     if isinstance(value, tuple):

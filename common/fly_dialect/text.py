@@ -19,6 +19,7 @@ from bisect import bisect_right
 from typing import Any
 
 from fly_common.errors import InputError, Place
+
 from fly_dialect.infer import OPS
 from fly_dialect.types import parse_type
 
@@ -224,9 +225,7 @@ def from_generic(text: str) -> str:
     return out.finish()
 
 
-# -- errors -----------------------------------------------------------------------------------------
-
-
+# -- errors ---------------------------------------------------------------------------------------
 def _place(source: str, position: int, name: str, width: int = 1) -> Place:
     line = source.count("\n", 0, position) + 1
     start = source.rfind("\n", 0, position) + 1

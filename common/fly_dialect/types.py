@@ -188,7 +188,6 @@ def _suffix(spec: PtrSpec | MemRefSpec) -> str:
 
 
 # -- text -----------------------------------------------------------------------------------------
-
 _NAME = re.compile(r"\s*!fly\.([A-Za-z_][\w.]*)\s*(?:<(.*)>)?\s*", re.DOTALL)
 _SPACE_WORD = re.compile(r"\s*(#?[A-Za-z_][\w.]*)")
 _ALIGN = re.compile(r"\s*align\s*<\s*(-?\d+)\s*>")
