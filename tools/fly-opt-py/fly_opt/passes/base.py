@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fly_common.errors import InputError, UsageError
-from fly_opt.locations import place_of
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,9 @@ class Pass:
 
 def refuse(op: Any, message: str, hint: str | None = None) -> InputError:
     """The error of a pass that can't take `op`, with the place the operation came from."""
-    return InputError(message, place=place_of(op.location), hint=hint)
+    from fly_dialect.dialect import PARSED_TEXT, place_of
+
+    return InputError(message, place=place_of(op.location, name=PARSED_TEXT), hint=hint)
 
 
 def make(kind: type[Pass], options: str) -> Pass:

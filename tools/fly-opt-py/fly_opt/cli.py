@@ -1,0 +1,180 @@
+"""fly-opt-py: MLIR in, MLIR or LLVM IR out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from fly_common import filter
+
+if TYPE_CHECKING:
+    from fly_opt.observer import Observer
+    from fly_opt.options import Options
+
+TOOL = "fly-opt-py"
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+
+@app.command(
+    # A pass is a flag, and MLIR has hundreds: what is no option here is the name of a pass.
+    context_settings={"ignore_unknown_options": True},
+    epilog="Every pass is a flag as well, in the order given: --canonicalize --cse, with options "
+    '--fly-set-target=chip=gfx942 or --canonicalize="max-iterations=2 top-down=false".',
+)
+def command(
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[FILE] [--PASS[=OPTIONS]]...", help="MLIR text. [stdin]"),
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("-o", metavar="FILE", help="Where the result goes. [stdout]")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="CHIP", help="Run this target's pipeline: gfx90a|942|950.")
+    ] = None,
+    emit: Annotated[
+        str | None, typer.Option(metavar="mlir|llvm", help="What to print. [llvm with --target]")
+    ] = None,
+    passes: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Run 'builtin.module(…)'.")
+    ] = None,
+    pipeline: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Run this pipeline, not the target's own.")
+    ] = None,
+    debug_info: Annotated[
+        bool, typer.Option("-g", help="Line tables in the LLVM IR, from the locations.")
+    ] = False,
+    list_passes: Annotated[bool, typer.Option("--list-passes", help="Name the passes.")] = False,
+    print_pipeline: Annotated[
+        bool,
+        typer.Option("--print-pipeline", help="Print the pipeline, for --passes; run nothing."),
+    ] = False,
+    split: Annotated[
+        bool, typer.Option("--split-input-file", help="Compile the parts between '// -----' lines.")
+    ] = False,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify-diagnostics", help="Check errors against expected-error comments."),
+    ] = False,
+    print_before: Annotated[
+        bool, typer.Option("--mlir-print-ir-before-all", help="Print each pass's input to stderr.")
+    ] = False,
+    print_after: Annotated[
+        bool, typer.Option("--mlir-print-ir-after-all", help="Print each pass's output to stderr.")
+    ] = False,
+    locations: Annotated[
+        bool, typer.Option("--mlir-print-debuginfo", help="Print locations in MLIR.")
+    ] = False,
+    timing: Annotated[
+        bool, typer.Option("--timing", help="Print what each step took to stderr.")
+    ] = False,
+) -> None:
+    """Runs passes over MLIR and prints the result. With no option: parse, verify, print."""
+    from fly_common.errors import UsageError
+    from fly_opt.options import Options
+
+    if list_passes:
+        filter.write_output(_pass_list().encode(), output)
+        return
+    file, flags = _sort(arguments or [])
+    if flags:
+        for name, value in (("target", target), ("passes", passes), ("pipeline", pipeline)):
+            if value is not None:
+                raise UsageError(
+                    f"{flags[0]} with --{name}: one of them says what runs",
+                    hint="--print-pipeline shows a pipeline's text, which --passes takes",
+                )
+        passes = _pipeline_of(flags)
+    options = Options(target, emit, passes, pipeline, debug_info, locations)
+    if print_pipeline:
+        filter.write_output(_pretty(options).encode(), output)
+        return
+    from fly_opt.observer import Observer
+
+    observer = Observer(before_all=print_before, after_all=print_after, timing=timing)
+    try:
+        filter.stage(
+            TOOL,
+            file,
+            lambda data, name: _work(data, name, options, observer, split, verify),
+            output=output,
+            suffix=".mlir",
+            flags=_flags(options, split, verify),
+        )
+    finally:
+        observer.report()
+
+
+def _work(
+    data: bytes, name: str, options: Options, observer: Observer, split: bool, verify: bool
+) -> bytes:
+    from fly_opt import pipelines, split_input
+    from fly_opt.pipeline import run
+
+    chosen = pipelines.select(options)
+    if split or verify:
+        return split_input.run(data, chosen, options, name, observer, split, verify)
+    return run(data, chosen, options, name, observer)
+
+
+def _sort(arguments: list[str]) -> tuple[str | None, list[str]]:
+    """The file and the pass flags among what click doesn't know."""
+    from fly_common.errors import UsageError
+
+    flags = [word for word in arguments if word.startswith("-") and word != filter.STDIN]
+    files = [word for word in arguments if word not in flags]
+    if len(files) > 1:
+        raise UsageError(f"one input at a time: {', '.join(files)}")
+    for flag in flags:
+        if not flag.startswith("--"):
+            raise UsageError(f"no such option: {flag}", hint=f"see {TOOL} --help")
+    return (files[0] if files else None), flags
+
+
+def _pipeline_of(flags: list[str]) -> str:
+    """The pipeline text that flags `--name` and `--name=options` mean, in their order."""
+    from fly_opt.pipeline_text import Step
+    from fly_opt.runner import implicit_nest
+
+    steps = []
+    for flag in flags:
+        name, _, options = flag.removeprefix("--").partition("=")
+        steps.append(implicit_nest(Step(name, " ".join(options.strip("{}").split()))))
+    return ",".join(map(str, steps))
+
+
+def _pretty(options: Options) -> str:
+    """The chosen pipeline, one element a line."""
+    from fly_opt import pipelines
+
+    chosen = pipelines.select(options)
+    elements = ",\n".join(f"  {element}" for element in chosen.elements)
+    return f"{chosen.anchor}(\n{elements}\n)\n" if elements else f"{chosen.anchor}()\n"
+
+
+def _pass_list() -> str:
+    from fly_opt import registry
+
+    ours, theirs = registry.descriptions(), registry.UPSTREAM
+    width = max(map(len, [*ours, *theirs]))
+    lines = ["Passes of this project:"]
+    lines += [f"  {name:<{width}}  {text}" for name, text in ours.items()]
+    lines += ["", "Passes of MLIR that it uses or that go well with it (any other works as well):"]
+    lines += [f"  {name:<{width}}  {text}" for name, text in theirs.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _flags(options: Options, split: bool, verify: bool) -> list[str]:
+    """The command line that these options came from."""
+    flags = []
+    for name in ("target", "emit", "passes", "pipeline"):
+        if (value := getattr(options, name)) is not None:
+            flags.append(f"--{name}={value}")
+    flags += ["-g"] * options.debug_info
+    flags += ["--mlir-print-debuginfo"] * options.locations
+    return flags + ["--split-input-file"] * split + ["--verify-diagnostics"] * verify
+
+
+def main() -> None:
+    filter.run(app, TOOL)

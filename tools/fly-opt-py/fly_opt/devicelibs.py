@@ -1,0 +1,130 @@
+"""ROCm's device libraries: the mathematics that LLVM's code generation does not expand.
+
+convert-math-to-rocdl leaves calls of `__ocml_*`. Their bitcode is linked here, only what is
+needed and made internal, so that `opt` inlines it and no later stage knows of it. The library
+reads a few constants (`__oclc_*`) that say what the target is and how exact to be; they are
+written here as globals rather than taken from the library's own files, because those stop at the
+chips that their release knew.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import tempfile
+from pathlib import Path
+
+from fly_common import toolchain
+from fly_common.errors import InputError, MissingError
+from fly_opt.targets import CODE_OBJECT_VERSION, Target
+
+LIBRARIES = ("ocml.bc", "ockl.bc")
+HOW_TO_GET = (
+    "install them (Debian: apt-get install rocm-device-libs; ROCm: rocm-device-libs), or set"
+    " FLY_DEVICE_LIBS to the folder that has ocml.bc"
+)
+
+_DECLARED = re.compile(r"^declare [^\n]*@(__oc[mk]l_\w+)\(", re.MULTILINE)
+_GROUP = re.compile(r"^attributes (#\d+) = \{ (.*) \}$", re.MULTILINE)
+_DEFINED = re.compile(r"^define [^\n]*\) (?:[^\n]*?)(#\d+)", re.MULTILINE)
+_TARGET_WORD = re.compile(
+    r' ?"(?:target-cpu|target-features|amdgpu-[^"]*|uniform-[^"]*)"(?:="[^"]*")?'
+)
+
+
+def needed(text: str) -> tuple[str, ...]:
+    """The device library functions that a module declares, sorted."""
+    return tuple(sorted(set(_DECLARED.findall(text))))
+
+
+@functools.cache
+def folder() -> Path | None:
+    """Where the libraries are: FLY_DEVICE_LIBS (nothing else is looked at), ROCm, Debian."""
+    if chosen := os.environ.get("FLY_DEVICE_LIBS"):
+        candidates = [Path(chosen)]
+    else:
+        rocm = Path(os.environ.get("ROCM_PATH", "/opt/rocm"))
+        candidates = [
+            rocm / "amdgcn" / "bitcode",
+            *sorted(rocm.glob("lib/llvm/lib/clang/*/lib/amdgcn/bitcode"), reverse=True),
+            *sorted(Path("/usr/lib").glob("*-linux-gnu/amdgcn/bitcode")),
+            Path("/usr/lib/amdgcn/bitcode"),
+        ]
+    return next((path for path in candidates if (path / LIBRARIES[0]).is_file()), None)
+
+
+def identity() -> str:
+    """What identifies the libraries for a cache key: path, size and time of the file."""
+    found = folder()
+    if found is None:
+        return "none"
+    status = (found / LIBRARIES[0]).stat()
+    return f"{found}:{status.st_size}:{status.st_mtime_ns}"
+
+
+def controls(target: Target) -> str:
+    """The library's control constants as LLVM IR: exact mathematics for this target.
+
+    Names and meanings: ROCm device libraries, doc/OCML.md "Controls" and oclc/inc/oclc.h.
+    """
+    rows = (
+        ("finite_only_opt", "i8", 0),  # infinities and NaNs happen
+        ("unsafe_math_opt", "i8", 0),  # no shortcuts
+        ("daz_opt", "i8", 0),  # denormals are kept
+        ("correctly_rounded_sqrt32", "i8", 1),
+        ("wavefrontsize64", "i8", int(target.wavefront == 64)),
+        ("ISA_version", "i32", target.isa_version),
+        ("ABI_version", "i32", CODE_OBJECT_VERSION),
+    )
+    lines = [f'target triple = "{target.triple}"', f'target datalayout = "{target.data_layout}"']
+    lines += [
+        f"@__oclc_{name} = hidden local_unnamed_addr addrspace(4) constant {kind} {value}, align 4"
+        for name, kind, value in rows
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def link(text: str, functions: tuple[str, ...], target: Target) -> str:
+    """The module with the library functions it declares, and what they call, inside it.
+
+    MissingError without the libraries; InputError if they lack a function or can't be linked.
+    """
+    found = folder()
+    if found is None:
+        raise MissingError(
+            f"{functions[0]} is in ROCm's device libraries, which were not found", hint=HOW_TO_GET
+        )
+    with tempfile.TemporaryDirectory(prefix="fly-opt-") as scratch:
+        control, kernels = Path(scratch, "controls.ll"), Path(scratch, "kernels.ll")
+        control.write_text(controls(target), encoding="utf-8")
+        kernels.write_text(text, encoding="utf-8")
+        libraries = [str(found / name) for name in LIBRARIES if (found / name).is_file()]
+        arguments = ["-S", "--only-needed", "--internalize", str(kernels), *libraries, str(control)]
+        done = toolchain.run_program("llvm-link", ["-o", "-", *arguments])
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise InputError(
+            f"linking the device libraries in {found} failed: {said[-1] if said else 'no reason'}"
+        )
+    linked = done.stdout.decode().replace(str(kernels), "LLVMDialectModule")
+    if missing := needed(linked):
+        raise InputError(
+            f"the device libraries in {found} have no {missing[0]}",
+            hint="a newer release of rocm-device-libs may; set FLY_DEVICE_LIBS to its folder",
+        )
+    return _for_target(linked, target)
+
+
+def _for_target(text: str, target: Target) -> str:
+    """Puts the target on the linked functions: LLVM inlines only between equal targets."""
+    groups = {group for group in _DEFINED.findall(text)}
+
+    def rewrite(match: re.Match[str]) -> str:
+        group, words = match[1], match[2]
+        if group not in groups or f'"target-cpu"="{target.chip}"' in words:
+            return match[0]
+        kept = _TARGET_WORD.sub("", words)
+        return f'attributes {group} = {{ {kept.strip()} "target-cpu"="{target.chip}" }}'
+
+    return _GROUP.sub(rewrite, text)

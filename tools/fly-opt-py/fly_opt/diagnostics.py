@@ -1,0 +1,78 @@
+"""MLIR's diagnostics as this project's errors."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from fly_common.errors import InputError, Place
+
+_SEE_CURRENT = re.compile(r"see current operation: (.*)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text that is being compiled and how messages name it."""
+
+    name: str
+    text: str
+    first_line: int = 1  # of `text` in the input; more than 1 in a split input
+
+    def place(self, line: int, column: int | None) -> Place:
+        lines = self.text.split("\n")
+        text = lines[line - 1] if 0 < line <= len(lines) else None
+        return Place(self.name, line + self.first_line - 1, column, text)
+
+    def place_of(self, location: Any) -> Place | None:
+        """Where an `ir.Location` points: into this text, or into the file it names."""
+        from fly_dialect.dialect import PARSED_TEXT, place_of
+
+        found = place_of(location, name=PARSED_TEXT)
+        return found and self.named(found)
+
+    def named(self, found: Place) -> Place:
+        """A place in the text that MLIR read, under the input's name."""
+        from fly_dialect.dialect import PARSED_TEXT
+
+        if found.file != PARSED_TEXT or found.line is None:
+            return found
+        return self.place(found.line, found.column)
+
+
+def located(error: InputError, source: Source, who: str | None = None) -> InputError:
+    """The error with MLIR's unnamed text under the input's name, and with `who` refused."""
+    where = error.place and source.named(error.place)
+    message = f"{who}: {error.message}" if who else error.message
+    return type(error)(message, place=where, hint=error.hint)
+
+
+def from_mlir(error: Any, source: Source, who: str | None = None) -> InputError:
+    """An `ir.MLIRError`: its first diagnostic is the error, the others and the notes follow."""
+    diagnostics = list(getattr(error, "error_diagnostics", ()))
+    if not diagnostics:
+        first = str(error).strip().splitlines() or ["MLIR gave no reason"]
+        return InputError(f"{who}: {first[0]}" if who else first[0])
+    lines = []
+    for diagnostic in diagnostics[1:]:
+        lines.append(f"also: {_where(diagnostic, source)}{_one_line(diagnostic.message)}")
+    for diagnostic in diagnostics:
+        for note in diagnostic.notes:
+            # The operation stands at the place that is shown, and may be pages long.
+            if not _SEE_CURRENT.match(note.message):
+                lines.append(f"note: {_where(note, source)}{_one_line(note.message)}")
+    made = InputError(
+        _one_line(diagnostics[0].message),
+        place=source.place_of(diagnostics[0].location),
+        hint="\n  ".join(lines) or None,
+    )
+    return located(made, source, who)
+
+
+def _where(diagnostic: Any, source: Source) -> str:
+    found = source.place_of(diagnostic.location)
+    return f"{found}: " if found else ""
+
+
+def _one_line(message: str) -> str:
+    return " ".join(message.split())

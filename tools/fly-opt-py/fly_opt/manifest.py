@@ -1,0 +1,396 @@
+"""The host function as a launch plan.
+
+The host function is straight-line code: integers out of its arguments' extents, strides and
+scalars, arithmetic on them, kernel launches. Each value becomes an expression of
+`fly_common.plan`, each expression exists once. Integers are mathematical here: a width in the IR
+does not wrap, as it does not in the Python it came from, and the reader of the plan refuses what
+leaves 64 bits or does not fit a kernel's argument.
+
+What a kernel argument is made of follows fly-rewrite-func-signature: a tensor is a pointer and,
+where its layout has dynamic leaves, a packed struct of them, shape before stride.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from fly_common.plan import Expression, Launch, Plan, Scalar, Tensor, Word
+from fly_dialect.bindings import ir
+from fly_dialect.dialect import spec_of
+from fly_dialect.layout import Int
+from fly_dialect.types import MemRefSpec
+from fly_opt.passes.base import refuse
+from fly_opt.passes.set_target import target_of
+
+# An integer tuple of the plan: an expression's index, or a tuple of integer tuples.
+Tree: TypeAlias = "int | tuple[Tree, ...]"
+
+BINARY = {
+    "arith.addi": "add",
+    "arith.subi": "sub",
+    "arith.muli": "mul",
+    "arith.floordivsi": "floordiv",
+    "arith.ceildivsi": "ceildiv",
+    "arith.ceildivui": "ceildiv",
+    "arith.divsi": "truncdiv",
+    "arith.divui": "truncdiv",
+    "arith.remsi": "rem",
+    "arith.remui": "rem",
+    "arith.minsi": "min",
+    "arith.minui": "min",
+    "arith.maxsi": "max",
+    "arith.maxui": "max",
+    "arith.andi": "and",
+    "arith.ori": "or",
+    "arith.xori": "xor",
+    "arith.shli": "shl",
+    "arith.shrsi": "shr",
+    "arith.shrui": "shr",
+}
+# arith's predicates in the order of their numbers → operator, and whether operands are swapped.
+COMPARISONS = (
+    ("eq", False),
+    ("ne", False),
+    ("lt", False),
+    ("le", False),
+    ("lt", True),
+    ("le", True),
+    ("lt", False),
+    ("le", False),
+    ("lt", True),
+    ("le", True),
+)
+CASTS = ("arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui")
+# dtypes of scalars that integer expressions may read
+INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool")
+
+
+def entry(module: Any) -> Any:
+    """The host function of a module: the one `fly.entry` names, else the only one; None if there
+    is none. InputError if there are several and nothing says which."""
+    functions = [
+        child.operation
+        for child in module.regions[0].blocks[0]
+        if child.operation.name == "func.func"
+    ]
+    names = [function.attributes["sym_name"].value for function in functions]
+    if "fly.entry" in module.attributes:
+        wanted = module.attributes["fly.entry"].value
+        if wanted not in names:
+            raise refuse(module, f"fly.entry names {wanted!r}, and the module has no such function")
+        return functions[names.index(wanted)]
+    if len(functions) > 1:
+        raise refuse(
+            functions[1],
+            f"the module has {len(functions)} host functions: {', '.join(names)}",
+            'the module\'s attribute fly.entry = "name" says which one launches the kernels',
+        )
+    return functions[0] if functions else None
+
+
+def extract(module: Any, host: Any) -> Plan:
+    """The plan of a host function. InputError names the operation that a plan can't hold."""
+    target = target_of(module)
+    if target is None:
+        raise refuse(module, "the module has no target", "run fly-set-target{chip=…} before")
+    builder = _Builder()
+    block = host.regions[0].blocks[0]
+    attributes = host.attributes["arg_attrs"] if "arg_attrs" in host.attributes else None
+    for index, argument in enumerate(block.arguments):
+        builder.parameter(host, argument, attributes[index] if attributes else {})
+    for child in block:
+        builder.operation(child.operation)
+    if not builder.launches:
+        raise refuse(host, "the host function launches no kernel")
+    for launch in builder.launches:
+        _check_block(host, builder.expressions, launch, target.max_workgroup)
+    return Plan(
+        entry=host.attributes["sym_name"].value,
+        target=target.chip,
+        parameters=tuple(builder.parameters),
+        expressions=tuple(builder.expressions),
+        launches=tuple(builder.launches),
+    )
+
+
+def _check_block(host: Any, expressions: list[Expression], launch: Launch, most: int) -> None:
+    sizes = [expressions[index] for index in launch.block]
+    if all(size[0] == "const" for size in sizes):
+        x, y, z = (size[1] for size in sizes)
+        if not 0 < x * y * z <= most or min(x, y, z) < 1:
+            raise refuse(
+                host,
+                f"{launch.kernel} is launched with a block of {x}×{y}×{z}, the target has"
+                f" room for 1 to {most} work items",
+            )
+
+
+@dataclass(frozen=True)
+class _Parameter:
+    """An argument of the host function: what the plan says of it, and its type."""
+
+    made: Tensor | Scalar
+    spec: Any
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """The layout of a tensor parameter."""
+
+    of: _Parameter
+
+
+@dataclass
+class _Builder:
+    parameters: list[Tensor | Scalar] = field(default_factory=list)
+    expressions: list[Expression] = field(default_factory=list)
+    launches: list[Launch] = field(default_factory=list)
+    known: dict[Expression, int] = field(default_factory=dict)
+    # What an SSA value is: a Tree, a _Parameter, its _Layout, or the Word of a float constant.
+    values: dict[Any, Any] = field(default_factory=dict)
+
+    def make(self, *expression: Any) -> int:
+        """The index of an expression, which is made where it does not exist yet."""
+        if expression not in self.known:
+            self.known[expression] = len(self.expressions)
+            self.expressions.append(expression)
+        return self.known[expression]
+
+    # -- parameters ------------------------------------------------------------------------------
+
+    def parameter(self, host: Any, argument: Any, attributes: Any) -> None:
+        said = {name: attributes[name] for name in _names(attributes)}
+        number = argument.arg_number
+        if "fly.name" not in said:
+            raise refuse(
+                host,
+                f"argument {number} of the host function has no fly.name",
+                'each argument says its name: {fly.name = "A"}',
+            )
+        name = said["fly.name"].value
+        if any(parameter.name == name for parameter in self.parameters):
+            raise refuse(host, f"two arguments of the host function are called {name!r}")
+        spec = spec_of(argument.type)
+        if isinstance(spec, MemRefSpec):
+            made: Tensor | Scalar = _tensor(host, name, spec, said)
+        elif isinstance(spec, str):
+            default = said.get("fly.default")
+            dtype = said["fly.dtype"].value if "fly.dtype" in said else spec
+            made = Scalar(name, dtype, None if default is None else default.value)
+        else:
+            raise refuse(host, f"argument {name} is {argument.type}: not a tensor and not a scalar")
+        self.parameters.append(made)
+        self.values[argument] = _Parameter(made, spec)
+
+    # -- operations ------------------------------------------------------------------------------
+
+    def operation(self, op: Any) -> None:
+        name = op.name
+        if name == "gpu.launch_func":
+            self.launch(op)
+        elif name != "func.return":
+            self.values[op.results[0] if len(op.results) == 1 else op] = self.value(op)
+        elif len(op.operands):
+            raise refuse(op, "the host function returns values; a launch plan can't")
+
+    def value(self, op: Any) -> Any:
+        name = op.name
+        if name in BINARY:
+            return self.make(BINARY[name], *map(self.integer, (op, op), op.operands))
+        if name == "arith.constant":
+            return self.constant(op)
+        if name == "arith.cmpi":
+            operator, swapped = COMPARISONS[op.attributes["predicate"].value]
+            a, b = (self.integer(op, operand) for operand in op.operands)
+            return self.make(operator, *((b, a) if swapped else (a, b)))
+        if name == "arith.select":
+            return self.make("select", *(self.integer(op, operand) for operand in op.operands))
+        if name in CASTS:
+            value = self.integer(op, op.operands[0])
+            # A sign-extended true is -1.
+            from_bit = name == "arith.extsi" and str(op.operands[0].type) == "i1"
+            return self.make("sub", self.make("const", 0), value) if from_bit else value
+        if name.startswith("fly."):
+            return self.tuple_value(op)
+        raise refuse(
+            op,
+            f"{name} can't stand in the host function",
+            "a launch plan holds integer arithmetic (arith.*), fly.get_shape, fly.get_stride,"
+            " fly.get, fly.get_scalar and gpu.launch_func",
+        )
+
+    def constant(self, op: Any) -> Any:
+        attribute = op.attributes["value"]
+        if isinstance(attribute, ir.FloatAttr):
+            return self.float_word(op, str(op.results[0].type), attribute.value)
+        return self.make("const", int(attribute.value))
+
+    def float_word(self, op: Any, kind: str, value: float) -> Word:
+        """A float constant as a kernel's argument: its bits."""
+        if kind == "bf16":
+            bits = struct.unpack("<I", struct.pack("<f", value))[0] >> 16  # exact: value is a bf16
+            return Word("integer", expression=self.make("const", bits), size=2)
+        codes = {"f16": ("<e", "<h"), "f32": ("<f", "<i"), "f64": ("<d", "<q")}
+        if kind not in codes:
+            raise refuse(op, f"a constant of type {kind} can't be a kernel's argument")
+        pack, unpack = codes[kind]
+        bits = struct.unpack(unpack, struct.pack(pack, value))[0]
+        return Word("integer", expression=self.make("const", bits), size=struct.calcsize(pack))
+
+    def tuple_value(self, op: Any) -> Any:
+        """fly's operations on shapes, strides and layouts."""
+        name, held = op.name, self.values.get(op.operands[0]) if len(op.operands) else None
+        if name in ("fly.get_layout", "fly.get_shape", "fly.get_stride"):
+            if isinstance(held, _Parameter) and isinstance(held.made, Tensor):
+                held = _Layout(held)
+            if isinstance(held, _Layout):
+                if name == "fly.get_layout":
+                    return held
+                return self.leaves(held.of.made, held.of.spec, name == "fly.get_shape")
+        elif name == "fly.get" and _is_tree(held):
+            for mode in op.attributes["mode"]:
+                held = held[mode] if isinstance(held, tuple) else held
+            return held
+        elif name == "fly.get_scalar" and isinstance(held, int):
+            return held
+        raise refuse(
+            op,
+            f"{name} can't stand in the host function",
+            "extents and strides come from fly.get_shape and fly.get_stride of an argument, one"
+            " of them with fly.get and fly.get_scalar",
+        )
+
+    def leaves(self, tensor: Any, spec: MemRefSpec, shape: bool) -> Tree:
+        """The extents or strides of a tensor parameter as expressions."""
+        modes = _modes(spec.layout.shape if shape else spec.layout.stride)
+        made = tuple(
+            self.make("const", leaf.value)
+            if leaf.value is not None
+            else self.make("extent" if shape else "stride", tensor.name, dimension)
+            for dimension, leaf in enumerate(modes)
+        )
+        return made if isinstance(spec.layout.shape, tuple) else made[0]
+
+    def integer(self, op: Any, value: Any) -> int:
+        """The expression of an integer operand of `op`."""
+        held = self.values.get(value)
+        if isinstance(held, int):
+            return held
+        if isinstance(held, _Parameter) and isinstance(held.made, Scalar):
+            scalar = held.made
+            if scalar.dtype in INTEGERS:
+                return self.make("scalar", scalar.name)
+            raise refuse(
+                op,
+                f"{op.name} computes with {scalar.name}, which is {scalar.dtype}: a launch plan"
+                " computes with integers",
+                f"pass {scalar.name} on to the kernel and compute there",
+            )
+        raise refuse(op, f"{op.name} takes a value that is no integer of the launch plan")
+
+    # -- launches --------------------------------------------------------------------------------
+
+    def launch(self, op: Any) -> None:
+        # Segments: async tokens, grid x y z, block x y z, cluster x y z, dynamic LDS, arguments.
+        segments = list(op.attributes["operandSegmentSizes"])
+        if segments[0] or any(segments[7:10]) or segments[12:] not in ([], [0]):
+            raise refuse(op, "an asynchronous or clustered launch can't stand in a launch plan")
+        operands = list(op.operands)
+        sizes = [self.integer(op, operand) for operand in operands[:6]]
+        has_lds = segments[10]
+        lds = self.integer(op, operands[6]) if has_lds else self.make("const", 0)
+        arguments: list[tuple[Word, ...]] = []
+        for operand in operands[6 + has_lds :]:
+            arguments += self.words(op, operand)
+        self.launches.append(
+            Launch(
+                kernel=op.attributes["kernel"].value[-1],
+                grid=(sizes[0], sizes[1], sizes[2]),
+                block=(sizes[3], sizes[4], sizes[5]),
+                lds=lds,
+                arguments=tuple(arguments),
+            )
+        )
+
+    def words(self, op: Any, operand: Any) -> list[tuple[Word, ...]]:
+        """The kernel arguments that one operand of a launch becomes."""
+        held = self.values.get(operand)
+        if isinstance(held, Word):
+            return [(held,)]
+        if isinstance(held, _Parameter) and isinstance(held.made, Scalar):
+            return [(Word("scalar", name=held.made.name, size=_size(op, held.spec)),)]
+        if isinstance(held, int):
+            size = _size(op, str(operand.type))
+            return [(Word("integer", expression=held, size=size),)]
+        if isinstance(held, _Parameter) and isinstance(held.made, Tensor):
+            tensor, spec = held.made, held.spec
+            pointer = (Word("pointer", name=tensor.name),)
+            dynamic = tuple(
+                Word("integer", expression=self.make(kind, tensor.name, dimension), size=size)
+                for kind, tree in (("extent", spec.layout.shape), ("stride", spec.layout.stride))
+                for dimension, leaf in enumerate(_modes(tree))
+                if leaf.value is None
+                for size in (leaf.width // 8,)
+            )
+            return [pointer, dynamic] if dynamic else [pointer]
+        raise refuse(op, f"an argument of type {operand.type} can't be in a launch plan")
+
+
+def _names(attributes: Any) -> list[str]:
+    return [item if isinstance(item, str) else item.name for item in attributes]
+
+
+def _is_tree(held: Any) -> bool:
+    if isinstance(held, tuple):
+        return all(map(_is_tree, held))
+    return isinstance(held, int)
+
+
+def _modes(tree: Any) -> tuple[Int, ...]:
+    """The leaves of a flat integer tuple; of rank 1 it is a leaf itself."""
+    return tree if isinstance(tree, tuple) else (tree,)
+
+
+def _tensor(host: Any, name: str, spec: MemRefSpec, said: dict[str, Any]) -> Tensor:
+    shape, strides = _modes(spec.layout.shape), _modes(spec.layout.stride)
+    if not all(isinstance(leaf, Int) for leaf in (*shape, *strides)):
+        raise refuse(
+            host,
+            f"the layout of {name} is nested: {spec.layout}",
+            "a host function's tensors have one extent and one stride a dimension",
+        )
+    extents: list[int | str | None] = [leaf.value for leaf in shape]
+    if "fly.shape" in said:
+        stated = list(said["fly.shape"])
+        if len(stated) != len(extents):
+            raise refuse(
+                host, f"fly.shape of {name} has {len(stated)} extents, its layout {len(extents)}"
+            )
+        for dimension, extent in enumerate(stated):
+            if isinstance(extent, ir.StringAttr):
+                extents[dimension] = extent.value
+            elif isinstance(extent, ir.IntegerAttr) and extents[dimension] != extent.value:
+                raise refuse(
+                    host,
+                    f"extent {dimension} of {name} is {extent.value} in fly.shape, and"
+                    f" {shape[dimension]} in its layout",
+                )
+    return Tensor(
+        name,
+        said["fly.dtype"].value if "fly.dtype" in said else spec.element,
+        tuple(extents),
+        tuple(leaf.value for leaf in strides),
+        said["fly.access"].value if "fly.access" in said else "rw",
+        "fly.contiguous" in said,
+    )
+
+
+def _size(op: Any, kind: str) -> int:
+    """Bytes of a scalar kernel argument; a bit is a byte, an index is 64 bits."""
+    sizes = {"index": 8, "i1": 1, "bf16": 2, "f16": 2, "f32": 4, "f64": 8}
+    sizes |= {f"i{8 * n}": n for n in (1, 2, 4, 8)}
+    if kind not in sizes:
+        raise refuse(op, f"a kernel's argument can't be of type {kind}")
+    return sizes[kind]

@@ -1,0 +1,32 @@
+"""fly-set-target: says on the module which chip it is compiled for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fly_opt import targets
+from fly_opt.passes.base import Pass
+
+ATTRIBUTE = "fly.target"
+
+
+@dataclass(frozen=True)
+class SetTarget(Pass):
+    """Records the chip on the module, where every later pass and stage reads it."""
+
+    name: ClassVar[str] = "fly-set-target"
+
+    chip: str
+
+    def run(self, op: Any) -> None:
+        from fly_dialect.bindings import ir
+
+        op.attributes[ATTRIBUTE] = ir.StringAttr.get(targets.find(self.chip).chip)
+
+
+def target_of(op: Any) -> targets.Target | None:
+    """The target a module was given; None where it has none."""
+    if ATTRIBUTE not in op.attributes:
+        return None
+    return targets.find(op.attributes[ATTRIBUTE].value)

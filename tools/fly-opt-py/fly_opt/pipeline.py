@@ -1,0 +1,96 @@
+"""The stage: MLIR text in, MLIR or LLVM IR text out."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from fly_common.errors import InputError
+from fly_opt import pipelines
+from fly_opt.diagnostics import Source, from_mlir
+from fly_opt.observer import Observer
+from fly_opt.options import Options
+from fly_opt.pipeline_text import Nest, Step
+from fly_opt.registry import EMIT_LLVM
+
+
+def compile(source: bytes, options: Options | None = None, name: str = "<stdin>") -> bytes:
+    """Compiles one module of MLIR text as `options` say.
+
+    Equal arguments give equal bytes. InputError if the module is wrong or a pass refuses it,
+    UsageError if the options contradict each other, MissingError without bindings or libraries.
+    """
+    options = options or Options()
+    return run(source, pipelines.select(options), options, name, Observer())
+
+
+def run(
+    source: bytes,
+    pipeline: Nest,
+    options: Options,
+    name: str,
+    observer: Observer,
+    first_line: int = 1,
+) -> bytes:
+    """Runs a pipeline on a text and prints the result; `first_line` is where in the input the
+    text starts."""
+    try:
+        text = source.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name}: byte {error.start} is not UTF-8: this is no MLIR text") from None
+    with observer.timed("import MLIR"):
+        from fly_dialect import dialect
+        from fly_dialect import text as fly_text
+        from fly_dialect.bindings import ir
+        from fly_opt import runner
+
+        context = ir.Context()
+        # Modules are small: threads cost more than they bring, and order the diagnostics by luck.
+        context.enable_multithreading(False)
+    origin = Source(name, text, first_line)
+    observer.show = lambda module: fly_text.write(module, locations=options.locations)
+    with _plain_operations(), context, ir.Location.unknown():
+        dialect.load(context)
+        runner.check(pipeline)
+        try:
+            with observer.timed("parse"):
+                module = fly_text.read(text, context, name)
+                dialect.verify(module, text, name)
+        except InputError as error:
+            raise _moved(error, origin) from None
+        except ir.MLIRError as error:
+            raise from_mlir(error, origin) from None
+        runner.run(pipeline, module, origin, observer)
+        if pipeline.elements[-1:] == (Step(EMIT_LLVM),):
+            from fly_opt import emit
+
+            return emit.emit(module, origin, observer).encode()
+        with observer.timed("print"):
+            return fly_text.write(module, locations=options.locations).encode()
+
+
+@contextlib.contextmanager
+def _plain_operations() -> Iterator[None]:
+    """Keeps the bindings from importing a dialect's Python classes when one of its operations is
+    first seen: gpu, llvm and rocdl take 110 ms, and no pass here needs them. Operations are of
+    class `ir.OpView` then; classes that somebody imported are found as before."""
+    from fly_dialect.bindings import module
+
+    table = module("_mlir_libs._mlir").globals
+    before = table.dialect_search_modules
+    table.dialect_search_modules = []
+    try:
+        yield
+    finally:
+        table.dialect_search_modules = before
+
+
+def _moved(error: InputError, origin: Source) -> InputError:
+    """An error of the reader, whose lines count from the start of the text, in the input."""
+    place = error.place
+    if place is None or place.line is None or origin.first_line == 1:
+        return error
+    import dataclasses
+
+    moved = dataclasses.replace(place, line=place.line + origin.first_line - 1)
+    return type(error)(error.message, place=moved, hint=error.hint)
