@@ -72,6 +72,7 @@ def command(
 ) -> None:
     """Runs passes over MLIR and prints the result. With no option: parse, verify, print."""
     from fly_common.errors import UsageError
+
     from fly_opt.options import Options
 
     if list_passes:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from fly_common import toolchain
 from fly_common.errors import InputError, MissingError
+
 from fly_opt.targets import CODE_OBJECT_VERSION, Target
 
 LIBRARIES = ("ocml.bc", "ockl.bc")

@@ -11,6 +11,7 @@ from typing import Any
 
 from fly_common import plan
 from fly_common.errors import InputError
+
 from fly_opt import devicelibs, llvm_text
 from fly_opt.diagnostics import Source
 from fly_opt.observer import Observer

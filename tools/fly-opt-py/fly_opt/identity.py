@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fly_common import toolchain
 from fly_common.errors import MissingError
+
 from fly_opt import devicelibs
 from fly_opt.options import Options
 

@@ -21,6 +21,7 @@ from fly_dialect.bindings import ir
 from fly_dialect.dialect import spec_of
 from fly_dialect.layout import Int
 from fly_dialect.types import MemRefSpec
+
 from fly_opt.passes.base import refuse
 from fly_opt.passes.set_target import target_of
 

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 
 from fly_common.errors import InputError
+
 from fly_opt import pipelines
 from fly_opt.diagnostics import Source, from_mlir
 from fly_opt.observer import Observer
@@ -42,6 +43,7 @@ def run(
         from fly_dialect import dialect
         from fly_dialect import text as fly_text
         from fly_dialect.bindings import ir
+
         from fly_opt import runner
 
         context = ir.Context()

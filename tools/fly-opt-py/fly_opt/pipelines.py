@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fly_common.errors import UsageError
+
 from fly_opt import targets
 from fly_opt.names import did_you_mean
 from fly_opt.options import EMISSIONS, Options

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from fly_common.errors import UsageError
+
 from fly_opt.names import did_you_mean
 from fly_opt.passes.base import Pass, make
 from fly_opt.pipeline_text import Step
@@ -26,7 +27,9 @@ EMIT_LLVM_HELP = "Prints the module as LLVM IR that LLVM 22 and newer read; alwa
 # name → module of fly_opt.passes that defines it.
 PASSES: dict[str, str] = {
     "fly-rewrite-func-signature": "fly_signature",
+    "fly-canonicalize": "fly_canonicalize",
     "fly-layout-lowering": "fly_layout_lowering",
+    "convert-fly-to-rocdl": "fly_to_rocdl",
     "fly-set-target": "set_target",
     "fly-extract-plan": "extract_plan",
     "fly-lower-launch-sizes": "launch_sizes",

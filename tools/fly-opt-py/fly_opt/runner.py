@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fly_common.errors import InputError, UsageError
+
 from fly_opt import registry
 from fly_opt.diagnostics import Source, from_mlir, located
 from fly_opt.observer import Observer

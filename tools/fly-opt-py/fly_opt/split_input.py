@@ -16,6 +16,7 @@ import re
 from dataclasses import dataclass
 
 from fly_common.errors import InputError, Place
+
 from fly_opt.observer import Observer
 from fly_opt.options import Options
 from fly_opt.pipeline import run as run_one

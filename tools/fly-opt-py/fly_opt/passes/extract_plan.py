@@ -21,6 +21,7 @@ class ExtractPlan(Pass):
     def run(self, op: Any) -> None:
         from fly_common import plan
         from fly_dialect.bindings import ir
+
         from fly_opt import manifest
 
         host = manifest.entry(op)
