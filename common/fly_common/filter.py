@@ -137,11 +137,13 @@ def stage(
     output: str | None,
     suffix: str | Callable[[bytes], str],
     flags: list[str] | None = None,
+    others: list[str] | None = None,
     binary: bool = False,
 ) -> None:
     """Reads, works, writes. If `work(data, name)` refuses its input, the input is kept (unless it
     is a file already) and the command that reproduces the failure is printed. `suffix` is the
-    ending of the kept file's name, or tells it from the content."""
+    ending of the kept file's name, or tells it from the content. `flags` and `others`, further
+    inputs, are what the command says before and after the input."""
     data = read_input(path)
     try:
         result = work(data, input_name(path))
@@ -151,7 +153,8 @@ def stage(
             ending = suffix if isinstance(suffix, str) else suffix(data)
             kept = save_failed_input(tool, data, ending)
         if kept:
-            command = " ".join(_quote(word) for word in [tool, *(flags or []), str(kept)])
+            words = [tool, *(flags or []), str(kept), *(others or [])]
+            command = " ".join(_quote(word) for word in words)
             lines = [line for line in (error.hint, f"reproduce: {command}") if line]
             error.hint = "\n  ".join(lines)
         raise

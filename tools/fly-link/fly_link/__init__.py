@@ -1,0 +1,5 @@
+"""Objects → HSACO: `ld.lld -shared`, with the symbols, targets and launch plan checked first."""
+
+from fly_link.linker import fingerprint, link
+
+__all__ = ["fingerprint", "link"]

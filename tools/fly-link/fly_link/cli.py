@@ -1,0 +1,52 @@
+"""fly-link: objects in, HSACO out."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+from fly_common import filter
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+TOOL = "fly-link"
+
+
+@app.command()
+def command(
+    files: Annotated[
+        list[str] | None, typer.Argument(metavar="[FILES]...", help="Objects. [stdin]")
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("-o", metavar="FILE", help="Where the HSACO goes. [stdout]")
+    ] = None,
+) -> None:
+    """Links objects into a HSACO with LLVM's ld.lld."""
+    from fly_link import link
+
+    def warn(text: str) -> None:
+        print(f"{TOOL}: warning: {text}", file=sys.stderr)
+
+    paths = files or [filter.STDIN]
+    first, *others = paths
+    if paths.count(filter.STDIN) > 1:
+        from fly_common.errors import UsageError
+
+        raise UsageError("standard input can be only one of the objects")
+    # The inputs after the first are read here: a refusal names all of them as they were given.
+    rest = [filter.read_input(path) for path in others]
+    names = [filter.input_name(path) for path in paths]
+    filter.stage(
+        TOOL,
+        first,
+        lambda data, name: link([data, *rest], names, warn=warn),
+        output=output,
+        suffix=".o",
+        others=others,
+        binary=True,
+    )
+
+
+def main() -> None:
+    filter.run(app, TOOL)

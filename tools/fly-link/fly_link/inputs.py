@@ -1,0 +1,129 @@
+"""The objects to be linked, read once, and what must hold among them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fly_common import artifact, plan
+from fly_common.elf import ET_REL, SHT_SYMTAB, Elf, Symbol
+from fly_common.errors import InputError, Place
+
+KERNEL_DESCRIPTOR = ".kd"  # the suffix of the symbol that makes a function a kernel
+UNDEFINED = 0  # a symbol's section where it is defined elsewhere
+LOCAL, GLOBAL = 0, 1  # a symbol's binding
+
+# Two bits of e_flags each: 2 says off, 3 on, less that either will do (LLVM's AMDGPU guide,
+# "AMDGPU e_flags for code object V4 and above").
+_SETTINGS = {"xnack": 8, "sramecc": 10}
+
+
+@dataclass(frozen=True)
+class Input:
+    """An object with the name that messages call it by; `symbols` in the order of its table."""
+
+    name: str
+    data: bytes
+    elf: Elf
+    symbols: tuple[Symbol, ...]
+
+    @property
+    def manifest(self) -> bytes:
+        """The text of its launch plan, empty where it has none."""
+        return b"".join(part.data for part in self.elf.sections if part.name == plan.SECTION)
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        return tuple(
+            symbol.name.removesuffix(KERNEL_DESCRIPTOR)
+            for symbol in self.symbols
+            if symbol.name.endswith(KERNEL_DESCRIPTOR) and symbol.section != UNDEFINED
+        )
+
+
+def read(objects: Sequence[bytes], names: Sequence[str]) -> tuple[Input, ...]:
+    """The objects, parsed. InputError names the first that is none, or is damaged."""
+    inputs = []
+    for data, name in zip(objects, names, strict=True):
+        kind = artifact.identify(data)
+        if kind != artifact.OBJECT:
+            artifact.refuse(kind, artifact.OBJECT, name)
+        try:
+            parsed = Elf.parse(data)
+            tables = [part for part in parsed.sections if part.type == SHT_SYMTAB]
+            symbols = tuple(symbol for table in tables for symbol in parsed.table(table))
+            parsed.processor  # noqa: B018  (refuses what it does not know)
+        except InputError as error:
+            raise InputError(error.message, place=Place(name), hint=error.hint) from None
+        if parsed.type != ET_REL:
+            raise InputError("this ELF file is no relocatable object", place=Place(name))
+        inputs.append(Input(name, data, parsed, symbols))
+    return tuple(inputs)
+
+
+def check_targets(inputs: Sequence[Input]) -> None:
+    """All for one processor. A setting (xnack, sramecc) may be left open in some objects, but not
+    on in one and off in another."""
+    first, *others = inputs
+    for other in others:
+        if other.elf.processor != first.elf.processor:
+            raise InputError(
+                f"{first.name} is code for {first.elf.processor}, {other.name} for "
+                f"{other.elf.processor}",
+                hint="a HSACO holds code for one GPU: compile all of it with one --target",
+            )
+    for feature, shift in _SETTINGS.items():
+        says = {item.elf.flags >> shift & 3: item for item in reversed(inputs)}
+        if 2 in says and 3 in says:
+            raise InputError(f"{says[3].name} needs {feature} on, {says[2].name} needs it off")
+
+
+def check_duplicates(inputs: Sequence[Input]) -> None:
+    """No strong symbol defined twice."""
+    definer: dict[str, Input] = {}
+    for item in inputs:
+        for symbol in item.symbols:
+            if symbol.bind != GLOBAL or symbol.section == UNDEFINED:
+                continue
+            name = symbol.name.removesuffix(KERNEL_DESCRIPTOR)
+            first = definer.setdefault(symbol.name, item)
+            if first is not item:
+                raise InputError(
+                    f"{name} is defined twice: in {first.name} and in {item.name}",
+                    hint="leave one of them out, or rename the kernel",
+                )
+
+
+def the_manifest(inputs: Sequence[Input]) -> bytes:
+    """The text of the one launch plan, empty for none. InputError for two of them, for one that is
+    damaged, and for one that does not fit the code."""
+    holders = [item for item in inputs if item.manifest]
+    if not holders:
+        return b""
+    if len(holders) > 1:
+        raise InputError(
+            f"{holders[0].name} and {holders[1].name} each hold a launch plan, and a HSACO has one",
+            hint="link them into a HSACO each, or take one plan out with"
+            f" llvm-objcopy --remove-section={plan.SECTION}",
+        )
+    (holder,) = holders
+    try:
+        read = plan.from_text(holder.manifest)
+    except InputError as error:
+        raise InputError(error.message, place=Place(holder.name), hint=error.hint) from None
+    target, _, _ = read.target.partition(":")
+    if target != holder.elf.processor:
+        raise InputError(
+            f"the launch plan is for {target}, the code for {holder.elf.processor}",
+            place=Place(holder.name),
+            hint="fly-opt-py --target says it once for both; no later stage may change it",
+        )
+    kernels = {name for item in inputs for name in item.kernels}
+    for launch in read.launches:
+        if launch.kernel not in kernels:
+            raise InputError(
+                f"the launch plan starts the kernel {launch.kernel}, which no object holds",
+                place=Place(holder.name),
+                hint="link the object that has it too, or keep passes from removing it",
+            )
+    return holder.manifest
