@@ -29,6 +29,22 @@ def build(
     ip: Any = None,
 ) -> Any:
     """Builds `fly.name`. `results` is needed where the op's result type can't be inferred."""
+    op = build_op(name, operands, results, attributes, loc=loc, ip=ip)
+    if len(op.results) == 1:
+        return op.results[0]
+    return list(op.results) or None
+
+
+def build_op(
+    name: str,
+    operands: list[Value],
+    results: list[Spec] | None = None,
+    attributes: dict[str, Any] | None = None,
+    *,
+    loc: Any = None,
+    ip: Any = None,
+) -> Any:
+    """`build` that gives the `ir.Operation`."""
     info = infer.OPS[name]
     specs = [spec_of(operand.type) for operand in operands]
     data = {key: plain(value) for key, value in attributes.items()} if attributes else {}
@@ -43,7 +59,7 @@ def build(
             check_types(info, specs, results, data)
     except ValueError as error:
         raise ValueError(f"fly.{name}: {error}") from None
-    op = ir.Operation.create(
+    return ir.Operation.create(
         PREFIX + name,
         results=[type_of(result) for result in results],
         operands=operands,
@@ -51,9 +67,6 @@ def build(
         loc=loc,
         ip=ip,
     )
-    if len(results) == 1:
-        return op.results[0]
-    return list(op.results) if results else None
 
 
 def _tree(leaves: Leaf, operands: list[Value]) -> IntTuple:

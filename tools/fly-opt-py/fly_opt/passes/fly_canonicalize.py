@@ -12,6 +12,7 @@ from fly_dialect.layout import is_static
 from fly_dialect.types import IntTupleSpec, LayoutSpec, Spec
 
 from fly_opt.passes.base import Pass
+from fly_opt.passes.fly_scalars import operations, unused
 
 MAKERS = frozenset(("make_shape", "make_stride", "make_coord"))
 
@@ -28,25 +29,13 @@ class Canonicalize(Pass):
     name: ClassVar[str] = "fly-canonicalize"
 
     def run(self, op: Any) -> None:
-        found: list[Any] = []
-
-        def visit(inner: Any) -> Any:
-            inner = inner.operation
-            if inner.name.startswith(PREFIX):
-                found.append(inner)
-            return ir.WalkResult.ADVANCE
-
-        op.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+        found = [inner for inner in operations(op) if inner.name.startswith(PREFIX)]
         for inner in found:
             _normalise(inner)
         for inner in reversed(found):
             info = infer.OPS.get(inner.name[len(PREFIX) :])
-            if info and info.pure and all(_unused(result) for result in inner.results):
+            if info and info.pure and all(unused(result) for result in inner.results):
                 inner.erase()
-
-
-def _unused(value: Any) -> bool:
-    return next(iter(value.uses), None) is None
 
 
 def _normalise(op: Any) -> None:

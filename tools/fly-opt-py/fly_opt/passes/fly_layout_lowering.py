@@ -12,7 +12,15 @@ from fly_dialect.layout import is_static
 from fly_dialect.types import CoordTensorSpec, IntTupleSpec, LayoutSpec, MemRefSpec, PtrSpec
 
 from fly_opt.passes.base import Pass, refuse
-from fly_opt.passes.fly_scalars import Builder, Scalar, tree_of, types_of, values_of
+from fly_opt.passes.fly_scalars import (
+    Builder,
+    Scalar,
+    operations,
+    tree_of,
+    types_of,
+    unused,
+    values_of,
+)
 
 Value = Any  # an ir.Value
 
@@ -57,9 +65,7 @@ class LayoutLowering(Pass):
     name: ClassVar[str] = "fly-layout-lowering"
 
     def run(self, op: Any) -> None:
-        lowering = _Lowering()
-        lowering.region_op(op.operation)
-        lowering.builder.sweep()
+        _Lowering().run(op)
 
 
 class _Lowering:
@@ -68,24 +74,18 @@ class _Lowering:
         self.meanings: dict[Value, Meaning] = {}
         self.added: dict[Value, tuple[Value, Scalar]] = {}  # pointer → what it was added to
 
-    def region_op(self, op: Any) -> None:
+    def run(self, op: Any) -> None:
         """Lowers all that `op` holds, definitions before uses."""
-        for region in op.regions:
-            lowered = []
-            for block in region.blocks:
-                self.builder.scopes.append({})
-                for inner in list(block.operations):
-                    inner = inner.operation
-                    if inner.name.startswith(PREFIX):
-                        if self.fly_op(inner):
-                            lowered.append(inner)
-                    elif len(inner.regions):
-                        self.region_op(inner)
-                self.builder.scopes.pop()
-            # Last first: what only lowered ops used is then unused. All uses lie in this region and
-            # in those below, which are done.
-            for inner in reversed(lowered):
-                self.retire(inner)
+        lowered = []
+        for inner in operations(op):
+            if inner.name.startswith(PREFIX):
+                self.builder.enter(inner)
+                if self.fly_op(inner):
+                    lowered.append(inner)
+        # Last first: what only lowered ops used is then unused.
+        for inner in reversed(lowered):
+            self.retire(inner)
+        self.builder.sweep()
 
     def fly_op(self, op: Any) -> bool:
         """Lowers one op; whether it is to be retired."""
@@ -101,12 +101,12 @@ class _Lowering:
     def retire(self, op: Any) -> None:
         """Erases a lowered op; where its result is still used, its normal form takes its place."""
         for result in op.results:
-            if next(iter(result.uses), None) is None:
+            if unused(result):
                 continue
-            meaning = self.meanings[result]
             if op.name == "fly.make_int_tuple":
                 return
             self.builder.at(op)
+            meaning = self.meanings[result]
             result.replace_all_uses_with(self.normal_form(meaning, spec_of(result.type)))
         op.erase()
 
@@ -185,13 +185,16 @@ class _Lowering:
     def plain_offset(self, pointer: Value, offset: Scalar) -> Value:
         key = ("fly.add_offset", pointer, offset.type, offset.value)
 
-        def make() -> Value:
-            step = self.builder.once(
-                ("fly.make_int_tuple", offset.type, offset.value),
-                lambda: self.builder.made(self.tuple_value(offset)),
-            )
-            loc, ip = self.builder.loc, self.builder.ip
-            return self.builder.made(ops.add_offset(pointer, step, loc=loc, ip=ip))
+        loc, ip = self.builder.loc, self.builder.ip
+        spec = IntTupleSpec(offset.type)
+        dynamic = [] if offset.value is None else [offset.value]
+
+        def step() -> Any:
+            return ops.build_op("make_int_tuple", dynamic, [spec], loc=loc, ip=ip)
+
+        def make() -> Any:
+            made = self.builder.once(("fly.make_int_tuple", offset.type, offset.value), step)
+            return ops.build_op("add_offset", [pointer, made], loc=loc, ip=ip)
 
         result = self.builder.once(key, make)
         self.added[result] = (pointer, offset)

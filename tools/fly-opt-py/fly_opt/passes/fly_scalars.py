@@ -18,25 +18,60 @@ from fly_dialect.layout import Basis, Int
 Value = Any  # an ir.Value
 
 
+def operations(op: Any) -> list[Any]:
+    """All operations inside `op`, in the order of the text.
+
+    By walking, not by iterating over blocks: that makes an OpView of every op, for which the
+    bindings import each dialect's Python module (llvm's alone takes 30 ms).
+    """
+    found: list[Any] = []
+
+    def visit(inner: Any) -> Any:
+        found.append(inner.operation)
+        return ir.WalkResult.ADVANCE
+
+    op.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found[1:]
+
+
+def unused(value: Value) -> bool:
+    return next(iter(value.uses), None) is None
+
+
 class Builder:
     """Where ops are built, and which pure ones are there already.
 
-    `seen` maps an op's key to its value for the blocks that enclose the insertion point, so equal
-    constants and address computations are built once where the first is visible.
+    A scope maps an op's key to its value, one for each block that encloses the insertion point:
+    equal constants and address computations are built once where the first is visible.
     """
 
     def __init__(self) -> None:
         self.ip: Any = None
         self.loc: Any = None
-        self.scopes: list[dict[Any, Value]] = []
-        self.unsure: list[Value] = []  # results of pure ops that may turn out unused
+        self.scopes: list[tuple[Any, dict[Any, Value]]] = []  # (block, what is built in it)
+        self.unsure: list[Any] = []  # pure ops that may turn out unused
+
+    def enter(self, op: Any) -> None:
+        """Makes the scopes those of the blocks around `op`; ops come in the order of the text."""
+        block = op.block
+        if self.scopes and self.scopes[-1][0] == block:
+            return
+        for depth, (other, _) in enumerate(self.scopes):
+            if other == block:
+                del self.scopes[depth + 1 :]
+                return
+        outer = op.parent.block if op.parent is not None else None
+        while self.scopes and self.scopes[-1][0] != outer:
+            self.scopes.pop()
+        self.scopes.append((block, {}))
 
     def at(self, op: Any) -> None:
         """Builds before `op` from now on, with its location."""
         self.ip, self.loc = ir.InsertionPoint(op), op.location
 
-    def op(self, name: str, result: Any, operands: list[Value], attributes: Any = None) -> Value:
-        made = ir.Operation.create(
+    def op(self, name: str, result: Any, operands: list[Value], attributes: Any = None) -> Any:
+        """Builds an op; gives the ir.Operation."""
+        return ir.Operation.create(
             name,
             results=[] if result is None else [result],
             operands=operands,
@@ -44,36 +79,38 @@ class Builder:
             loc=self.loc,
             ip=self.ip,
         )
-        return None if result is None else made.results[0]
+
+    def value(self, name: str, result: Any, operands: list[Value], attributes: Any = None) -> Value:
+        """Builds an op; gives its result."""
+        return self.op(name, result, operands, attributes).results[0]
 
     def pure(self, name: str, result: Any, operands: list[Value], attributes: Any = None) -> Value:
         """Such an op, or the value of an equal one that dominates this place."""
         key = (name, result, *operands, str(attributes) if attributes else None)
-        return self.once(key, lambda: self.made(self.op(name, result, operands, attributes)))
+        return self.once(key, lambda: self.op(name, result, operands, attributes))
 
-    def made(self, value: Value) -> Value:
-        """Notes the result of a pure op, which `sweep` erases if nothing has come to use it."""
-        self.unsure.append(value)
+    def once(self, key: Any, make: Callable[[], Any]) -> Value:
+        """The value of `key`, made by the pure op that `make` builds where it isn't there yet."""
+        for _, scope in reversed(self.scopes):
+            if key in scope:
+                return scope[key]
+        op = make()
+        self.unsure.append(op)
+        value = self.scopes[-1][1][key] = op.results[0]
         return value
 
     def sweep(self) -> None:
-        for value in reversed(self.unsure):
-            if next(iter(value.uses), None) is None:
-                value.owner.erase()
+        """Erases the pure ops that nothing has come to use."""
+        for op in reversed(self.unsure):
+            if unused(op.results[0]):
+                op.erase()
         self.unsure.clear()
 
-    def once(self, key: Any, make: Callable[[], Value]) -> Value:
-        for scope in reversed(self.scopes):
-            if key in scope:
-                return scope[key]
-        value = self.scopes[-1][key] = make()
-        return value
-
     def constant(self, value: int, width: int) -> Value:
-        def make() -> Value:
+        def make() -> Any:
             type_ = ir.IntegerType.get_signless(width)
             attributes = {"value": ir.IntegerAttr.get(type_, value)}
-            return self.made(self.op("arith.constant", type_, [], attributes))
+            return self.op("arith.constant", type_, [], attributes)
 
         return self.once(("arith.constant", value, width), make)
 

@@ -11,6 +11,7 @@ from fly_dialect.types import Spec
 
 from fly_opt.passes import fly_carriers
 from fly_opt.passes.base import Pass, refuse
+from fly_opt.passes.fly_scalars import operations, unused
 
 Value = Any  # an ir.Value
 
@@ -46,33 +47,25 @@ class RewriteFuncSignature(Pass):
 
     def run(self, op: Any) -> None:
         rewrite = _Rewrite()
-        found: list[Any] = []
-
-        def visit(inner: Any) -> Any:
-            inner = inner.operation
-            if inner.name in FUNCTIONS or inner.name in BOUNDARIES:
-                found.append(inner)
-            return ir.WalkResult.ADVANCE
-
-        op.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
-        # Blocks first, in the order of the text, then the ops that pass values on: what they pass
-        # may be a block's argument, and is then its carriers, not taken apart and put together.
-        for inner in found:
+        # In the order of the text: a block's arguments have their carriers before an op passes them
+        # on, so they are not put together and taken apart again for it.
+        for inner in operations(op):
             if inner.name in FUNCTIONS:
                 rewrite.function(inner)
-            else:
+            elif inner.name in BOUNDARIES:
                 rewrite.boundary(inner)
         rewrite.finish()
 
 
 @dataclass
 class _Old:
-    """A value on its way out: its spec, its carriers, and where to make it again if it is used."""
+    """A value on its way out: its spec, its carriers, and the op that has them as results (None
+    for a block's arguments)."""
 
     value: Value
     spec: Spec
     carriers: list[Value]
-    at: Any  # an ir.InsertionPoint
+    op: Any
     loc: Any
 
 
@@ -108,7 +101,6 @@ class _Rewrite:
         arguments = list(block.arguments)
         if not any(_carried(argument) for argument in arguments):
             return
-        at = ir.InsertionPoint(block.operations[0])
         for argument in arguments:
             spec, loc = spec_of(argument.type), argument.location
             kinds = fly_carriers.carriers(spec)
@@ -116,7 +108,7 @@ class _Rewrite:
                 argument.replace_all_uses_with(block.add_argument(argument.type, loc))
                 continue
             new = [block.add_argument(type_of(kind), loc) for kind in kinds]
-            self.retire(argument, spec, new, at, loc)
+            self.retire(argument, spec, new, None, loc)
         self.blocks.append((block, len(arguments)))
 
     # -- ops that pass values
@@ -145,7 +137,7 @@ class _Rewrite:
                 block.append_to(target)
         for entry in entries:
             self.block(entry)
-        at, index = ir.InsertionPoint.after(new), 0
+        index = 0
         for result, spec in zip(op.results, specs, strict=True):
             kinds = fly_carriers.carriers(spec)
             count = 1 if kinds is None else len(kinds)
@@ -154,7 +146,7 @@ class _Rewrite:
             if kinds is None:
                 result.replace_all_uses_with(values[0])
             else:
-                self.retire(result, spec, values, at, op.location)
+                self.retire(result, spec, values, new, op.location)
         self.ops.append(op)
 
     def pack(self, value: Value, loc: Any) -> list[Value]:
@@ -164,40 +156,41 @@ class _Rewrite:
         if value not in self.carriers:
             owner = value.owner
             if isinstance(owner, ir.Block):
-                at = ir.InsertionPoint(owner.operations[0])
+                at = ir.InsertionPoint.at_block_begin(owner)
             else:
                 at = ir.InsertionPoint.after(owner)
             with at:
                 self.carriers[value] = fly_carriers.pack(value, spec_of(value.type), loc)
         return self.carriers[value]
 
-    def retire(self, value: Value, spec: Spec, new: list[Value], at: Any, loc: Any) -> None:
+    def retire(self, value: Value, spec: Spec, new: list[Value], op: Any, loc: Any) -> None:
         self.carriers[value] = new
-        self.old.append(_Old(value, spec, new, at, loc))
+        self.old.append(_Old(value, spec, new, op, loc))
 
     def finish(self) -> None:
         """Makes the old values again where they are still used, and drops them.
 
-        The last op goes first: what only replaced ops used is then unused, and not made again.
+        The last goes first: what only replaced ops used is then unused, and not made again. And of
+        two that are made in the same place, the first comes to stand before the second.
         """
         results = {old.value: old for old in self.old}
         for op in reversed(self.ops):
-            for result in op.results:
+            for result in reversed(list(op.results)):
                 if old := results.get(result):
-                    _make_again(old)
+                    _make_again(old, ir.InsertionPoint.after(old.op))
             op.erase()
-        for old in self.old:
-            if isinstance(old.value, ir.BlockArgument):
-                _make_again(old)
+        for old in reversed(self.old):
+            if old.op is None:
+                _make_again(old, ir.InsertionPoint.at_block_begin(old.value.owner))
         for block, count in self.blocks:
             for _ in range(count):
                 block.erase_argument(0)
 
 
-def _make_again(old: _Old) -> None:
-    if next(iter(old.value.uses), None) is None:
+def _make_again(old: _Old, at: Any) -> None:
+    if unused(old.value):
         return
-    with old.at:
+    with at:
         made = fly_carriers.unpack(old.carriers, old.spec, old.loc)
     old.value.replace_all_uses_with(made)
 

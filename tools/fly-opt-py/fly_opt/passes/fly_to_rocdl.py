@@ -23,11 +23,12 @@ from fly_dialect.types import (
 )
 
 from fly_opt.passes.base import Pass, refuse
-from fly_opt.passes.fly_scalars import Builder
+from fly_opt.passes.fly_scalars import Builder, operations, unused
 
 Value = Any  # an ir.Value
 
 FUNCTIONS = ("func.func", "gpu.func")
+_GLOBAL = "llvm.mlir.global"
 
 # LDS is 64 KiB a compute unit; its largest natural alignment is that of ds_read_b128.
 LDS_ALIGNMENT = 16
@@ -50,7 +51,8 @@ class ConvertFlyToROCDL(Pass):
 
     def run(self, op: Any) -> None:
         conversion = _Conversion()
-        conversion.region_op(op.operation)
+        for inner in operations(op):
+            conversion.op(inner)
         conversion.finish()
 
 
@@ -58,44 +60,30 @@ class _Conversion:
     def __init__(self) -> None:
         self.builder = Builder()
         self.lowered: dict[Value, Value] = {}
+        self.integers: dict[Value, Value] = {}  # scalar int_tuple → the integer in it
         self.done: list[Any] = []  # fly ops, in the order of the text
         self.retyped: list[tuple[Value, Any]] = []
         self.functions: list[Any] = []
-        self.gpu_module: Any = None
-        self.function: Any = None
-        self.names: dict[Any, int] = {}  # gpu.module → LDS variables named so far
-        self.dynamic: dict[Any, str] = {}  # gpu.module → its dynamic LDS variable
-
-    def region_op(self, op: Any) -> None:
-        for region in op.regions:
-            for block in region.blocks:
-                self.builder.scopes.append({})
-                for argument in block.arguments:
-                    self.retype(argument)
-                for inner in list(block.operations):
-                    self.op(inner.operation)
-                self.builder.scopes.pop()
+        self.gpu_module: Any = None  # the last that was entered
+        self.symbols: set[str] = set()  # the LDS variables in it
+        self.dynamic: str | None = None  # the one that stands for dynamic LDS
 
     def op(self, op: Any) -> None:
         name = op.name
         if name.startswith(PREFIX):
+            self.builder.enter(op)
             self.fly_op(op, name[len(PREFIX) :])
             return
         for result in op.results:
             self.retype(result)
-        if not len(op.regions):
-            return
+        for region in op.regions:
+            for block in region.blocks:
+                for argument in block.arguments:
+                    self.retype(argument)
         if name in FUNCTIONS:
-            outer, self.function = self.function, op
             self.functions.append(op)
-            self.region_op(op)
-            self.function = outer
         elif name == "gpu.module":
-            outer, self.gpu_module = self.gpu_module, op
-            self.region_op(op)
-            self.gpu_module = outer
-        else:
-            self.region_op(op)
+            self.gpu_module, self.symbols, self.dynamic = op, _variables(op), None
 
     def retype(self, value: Value) -> None:
         if isinstance(value.type, ir.OpaqueType) and (space := _space(spec_of(value.type))):
@@ -119,7 +107,7 @@ class _Conversion:
             for result in op.results:
                 if result in self.lowered:
                     result.replace_all_uses_with(self.lowered[result])
-            if any(next(iter(result.uses), None) is not None for result in op.results) or (
+            if not all(unused(result) for result in op.results) or (
                 op.name[len(PREFIX) :] not in _CONVERT and not _pure(op)
             ):
                 raise refuse(
@@ -143,10 +131,9 @@ class _Conversion:
         leaf = spec_of(value.type).value
         if isinstance(leaf, Int) and leaf.value is not None:
             return self.builder.constant(leaf.value, leaf.width)
-        owner = value.owner
-        if isinstance(owner, ir.Block) or owner.operation.name != "fly.make_int_tuple":
+        if value not in self.integers:
             raise ValueError("the offset is not in normal form: run fly-layout-lowering first")
-        return owner.operation.operands[0]
+        return self.integers[value]
 
     def address(self, pointer: Value) -> Value:
         """The LLVM pointer an access goes to: the type's swizzle is applied here."""
@@ -157,11 +144,11 @@ class _Conversion:
         b, i64 = self.builder, ir.IntegerType.get_signless(64)
         swizzle = spec.swizzle
         mask = ((1 << swizzle.mask) - 1) << (swizzle.base + swizzle.shift)
-        number = b.op("llvm.ptrtoint", i64, [address])
-        picked = b.op("arith.andi", i64, [number, b.constant(mask, 64)])
-        moved = b.op("arith.shrui", i64, [picked, b.constant(swizzle.shift, 64)])
-        result = b.op("arith.xori", i64, [number, moved])
-        return b.op("llvm.inttoptr", _pointer(SPACES[spec.space]), [result])
+        number = b.value("llvm.ptrtoint", i64, [address])
+        picked = b.value("arith.andi", i64, [number, b.constant(mask, 64)])
+        moved = b.value("arith.shrui", i64, [picked, b.constant(swizzle.shift, 64)])
+        result = b.value("arith.xori", i64, [number, moved])
+        return b.value("llvm.inttoptr", _pointer(SPACES[spec.space]), [result])
 
     # -- LDS
 
@@ -171,17 +158,13 @@ class _Conversion:
         if module is None:
             raise ValueError("shared memory is a kernel's: it must be inside a gpu.module")
         block = module.regions[0].blocks[0]
-        taken = {
-            str(ir.StringAttr(op.attributes["sym_name"]).value)
-            for op in block.operations
-            if "sym_name" in op.attributes
-        }
         number = 0
-        while (symbol := f"{prefix}_{number}") in taken:
+        while (symbol := f"{prefix}_{number}") in self.symbols:
             number += 1
+        self.symbols.add(symbol)
         i64 = ir.IntegerType.get_signless(64)
         ir.Operation.create(
-            "llvm.mlir.global",
+            _GLOBAL,
             attributes={
                 "sym_name": ir.StringAttr.get(symbol),
                 "global_type": ir.TypeAttr.get(ir.Type.parse(f"!llvm.array<{size} x i8>")),
@@ -192,13 +175,19 @@ class _Conversion:
             },
             regions=1,
             loc=self.builder.loc,
-            ip=ir.InsertionPoint(block.operations[0]),
+            ip=ir.InsertionPoint.at_block_begin(block),
         )
         return symbol
 
     def address_of(self, symbol: str) -> Value:
         attributes = {"global_name": ir.FlatSymbolRefAttr.get(symbol)}
-        return self.builder.op("llvm.mlir.addressof", _pointer(3), [], attributes)
+        return self.builder.value("llvm.mlir.addressof", _pointer(3), [], attributes)
+
+
+def _variables(module: Any) -> set[str]:
+    """The names of the LLVM variables in a gpu.module."""
+    names = (op.attributes["sym_name"] for op in operations(module) if op.name == _GLOBAL)
+    return {ir.StringAttr(name).value for name in names}
 
 
 def _pure(op: Any) -> bool:
@@ -252,6 +241,11 @@ def _retype_function(op: Any) -> None:
 
 
 # -- one function an op: the value that takes the result's place ----------------------------------
+def _make_int_tuple(conversion: _Conversion, op: Any) -> None:
+    if len(op.operands) == 1:
+        conversion.integers[op.results[0]] = op.operands[0]
+
+
 def _same(conversion: _Conversion, op: Any) -> Value | None:
     """The address stays what it is: get_iter and make_view of a memref, recast_iter."""
     operand = op.operands[0]
@@ -290,7 +284,7 @@ def _ptr_load(conversion: _Conversion, op: Any) -> Value:
     pointer = op.operands[0]
     attributes = {"alignment": _alignment(spec_of(pointer.type))}
     address = conversion.address(pointer)
-    return conversion.builder.op("llvm.load", op.results[0].type, [address], attributes)
+    return conversion.builder.value("llvm.load", op.results[0].type, [address], attributes)
 
 
 def _ptr_store(conversion: _Conversion, op: Any) -> None:
@@ -302,12 +296,12 @@ def _ptr_store(conversion: _Conversion, op: Any) -> None:
 
 def _ptrtoint(conversion: _Conversion, op: Any) -> Value:
     operands = [conversion.value(op.operands[0])]
-    return conversion.builder.op("llvm.ptrtoint", op.results[0].type, operands)
+    return conversion.builder.value("llvm.ptrtoint", op.results[0].type, operands)
 
 
 def _inttoptr(conversion: _Conversion, op: Any) -> Value:
     space = _lowered_space(spec_of(op.results[0].type))
-    return conversion.builder.op("llvm.inttoptr", _pointer(space), [op.operands[0]])
+    return conversion.builder.value("llvm.inttoptr", _pointer(space), [op.operands[0]])
 
 
 def _make_ptr(conversion: _Conversion, op: Any) -> Value:
@@ -324,30 +318,30 @@ def _make_ptr(conversion: _Conversion, op: Any) -> Value:
 def _alloca(conversion: _Conversion, spec: PtrSpec, count: int) -> Value:
     """A stack slot. In the first block, or a loop would take a new one each time round."""
     builder = conversion.builder
-    if conversion.function is not None:
-        first = conversion.function.regions[0].blocks[0].operations[0]
-        builder.ip = ir.InsertionPoint(first)
+    if conversion.functions:
+        entry = conversion.functions[-1].regions[0].blocks[0]
+        builder.ip = ir.InsertionPoint.at_block_begin(entry)
     i64 = ir.IntegerType.get_signless(64)
     attributes = {"value": ir.IntegerAttr.get(i64, count)}
-    number = builder.op("arith.constant", i64, [], attributes)
+    number = builder.value("arith.constant", i64, [], attributes)
     attributes = {"elem_type": ir.TypeAttr.get(_element(spec))}
-    return builder.op("llvm.alloca", _pointer(5), [number], attributes)
+    return builder.value("llvm.alloca", _pointer(5), [number], attributes)
 
 
 def _get_dyn_shared(conversion: _Conversion, op: Any) -> Value:
-    module = conversion.gpu_module
-    if module not in conversion.dynamic:
+    if conversion.dynamic is None:
         symbol = conversion.lds("__dynamic_shared", 0, DYNAMIC_LDS_ALIGNMENT, "external")
-        conversion.dynamic[module] = symbol
-    base = conversion.address_of(conversion.dynamic[module])
+        conversion.dynamic = symbol
+    base = conversion.address_of(conversion.dynamic)
     attributes = {
         "elem_type": ir.TypeAttr.get(ir.IntegerType.get_signless(8)),
         "rawConstantIndices": ir.DenseI32ArrayAttr.get([0]),
     }
-    return conversion.builder.op("llvm.getelementptr", _pointer(3), [base], attributes)
+    return conversion.builder.value("llvm.getelementptr", _pointer(3), [base], attributes)
 
 
 _CONVERT: dict[str, Callable[[_Conversion, Any], Value | None]] = {
+    "make_int_tuple": _make_int_tuple,
     "get_iter": _same,
     "make_view": _same,
     "recast_iter": _same,
