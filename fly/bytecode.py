@@ -1,0 +1,118 @@
+"""Code objects: the names they look up outside themselves (CPython 3.11 on), and their source."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from opcode import opmap
+from types import CodeType
+
+_LOAD_GLOBAL = opmap["LOAD_GLOBAL"]
+# Class bodies in functions look names up in their own namespace first.
+_LOAD_NAME = {
+    opmap[name]
+    for name in ("LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS", "LOAD_CLASSDEREF")
+    if name in opmap
+}
+_LOAD_METHOD = opmap.get("LOAD_METHOD")  # 3.11 only
+_LOAD_ATTR = opmap["LOAD_ATTR"]
+_EXTENDED_ARG = opmap["EXTENDED_ARG"]
+_CACHE = opmap.get("CACHE", 0)
+_WRITES = {opmap["STORE_GLOBAL"], opmap["DELETE_GLOBAL"]}
+_IMPORTS = {opmap["IMPORT_NAME"]}
+# From 3.12 on the lowest bit of LOAD_ATTR's argument says whether a method is wanted.
+_ATTRIBUTE_SHIFT = 1 if sys.version_info >= (3, 12) else 0
+
+
+@dataclass(frozen=True)
+class Names:
+    """`paths`: each global with the attributes that follow it at once: `fx.math.exp` is
+    ("fx", "math", "exp"). `writes` and `imports`: globals assigned, modules imported."""
+
+    paths: tuple[tuple[str, ...], ...]
+    writes: tuple[str, ...]
+    imports: tuple[str, ...]
+
+
+@functools.cache
+def names_of(code: CodeType) -> Names:
+    """The names of `code` and of all code within it (lambdas, inner functions, comprehensions)."""
+    paths: set[tuple[str, ...]] = set()
+    writes: set[str] = set()
+    imports: set[str] = set()
+    path: list[str] = []
+    for operation, argument in _operations(code):
+        if operation == _LOAD_ATTR and path:
+            path.append(code.co_names[argument >> _ATTRIBUTE_SHIFT])
+            continue
+        if operation == _LOAD_METHOD and path:
+            path.append(code.co_names[argument])
+            continue
+        if path:
+            paths.add(tuple(path))
+        path = []
+        if operation == _LOAD_GLOBAL:
+            path = [code.co_names[argument >> 1]]
+        elif operation in _LOAD_NAME and argument < len(code.co_names):
+            path = [code.co_names[argument]]
+        elif operation in _WRITES:
+            writes.add(code.co_names[argument])
+        elif operation in _IMPORTS:
+            imports.add(code.co_names[argument])
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            inner = names_of(constant)
+            paths.update(inner.paths)
+            writes.update(inner.writes)
+            imports.update(inner.imports)
+    return Names(tuple(sorted(paths)), tuple(sorted(writes)), tuple(sorted(imports)))
+
+
+def source_of(code: CodeType) -> str:
+    """The source lines of `code` as they are on disk (or in a notebook) now; "" where there are
+    none, as for what `dataclass` generates."""
+    lines = _lines(code.co_filename)
+    return "".join(lines[code.co_firstlineno - 1 : _last_line(code)])
+
+
+def _last_line(code: CodeType) -> int:
+    """The last source line that `code` or any code within it was made from."""
+    lines = [code.co_firstlineno]
+    lines += [end for _, end, _, _ in code.co_positions() if end is not None]
+    lines += [_last_line(inner) for inner in code.co_consts if isinstance(inner, CodeType)]
+    return max(lines)
+
+
+def _operations(code: CodeType) -> Iterator[tuple[int, int]]:
+    """(operation, argument) of each instruction, inline caches left out."""
+    data = code.co_code
+    extended = 0
+    for at in range(0, len(data), 2):
+        operation, argument = data[at], data[at + 1]
+        if operation == _CACHE:
+            continue
+        if operation == _EXTENDED_ARG:
+            extended = (extended | argument) << 8
+            continue
+        yield operation, extended | argument
+        extended = 0
+
+
+_files: dict[str, tuple[tuple[int, int], list[str]]] = {}
+
+
+def _lines(file: str) -> list[str]:
+    try:
+        status = os.stat(file)
+        stamp = (status.st_mtime_ns, status.st_size)
+        if file not in _files or _files[file][0] != stamp:
+            with open(file, encoding="utf-8", errors="surrogateescape", newline=None) as opened:
+                _files[file] = (stamp, opened.readlines())
+        return _files[file][1]
+    except OSError:
+        # A notebook's cells exist in linecache alone; where that is not loaded there are none.
+        linecache = sys.modules.get("linecache")
+        return linecache.getlines(file) if linecache else []

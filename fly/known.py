@@ -1,0 +1,81 @@
+"""What the digest of a function may take for granted: things that a name alone says enough of."""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import Any
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# This project's packages: their sources are in the key by `fly_trace.fingerprint()`.
+OWN = frozenset({"fly", "fly_common", "fly_dialect", "fly_trace"})
+
+# Modules of the standard library whose functions depend on their arguments alone. Python's version
+# is in the key.
+PURE = _words(
+    """
+    abc bisect builtins cmath collections collections.abc copy dataclasses decimal enum
+    fractions functools heapq itertools keyword math numbers operator re string struct
+    textwrap types typing _operator _functools _collections _bisect _heapq _struct _decimal
+    """
+)
+
+# Builtins that look at, or change, more than their arguments.
+IMPURE = _words(
+    """
+    __import__ breakpoint compile delattr dir eval exec globals hash id input locals open
+    setattr vars
+    """
+)
+
+# Entries of a class's namespace that Python and its library make from what is followed anyway.
+CLASS_MACHINERY = _words(
+    """
+    __dict__ __weakref__ __doc__ __module__ __abstractmethods__ _abc_impl
+    __dataclass_fields__ __dataclass_params__ __slotnames__ __static_attributes__
+    __firstlineno__ _member_map_ _value2member_map_ _member_names_ _unhashable_values_
+    _hashable_values_ _new_member_ _use_args_ _member_type_ _value_repr_
+    """
+)
+
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+
+
+def is_known(module: str) -> bool:
+    """Whether whatever has a name in `module` is said by that name."""
+    return is_own(module) or module in PURE
+
+
+def is_own(module: str) -> bool:
+    return module.partition(".")[0] in OWN
+
+
+def is_numpy(module: str) -> bool:
+    return module.partition(".")[0] == "numpy"
+
+
+def home(value: Any) -> str:
+    """The module that made a value: a function's or class's own, else its class's."""
+    if isinstance(value, types.FunctionType):
+        return str(value.__globals__.get("__name__"))
+    if isinstance(value, types.ModuleType):
+        return value.__name__
+    return str((value if isinstance(value, type) else type(value)).__module__)
+
+
+def is_written_in_python(made: type) -> bool:
+    """Whether a class comes from a `class` statement, so that `__dict__` and `__slots__` hold all
+    the state its objects have. Classes of the standard library, where `known`, do."""
+    if not made.__flags__ & _HEAP_TYPE:
+        return made is types.SimpleNamespace
+    module = made.__module__
+    if module.partition(".")[0] in sys.stdlib_module_names:
+        return module in PURE
+    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    # pybind11 and nanobind give their classes a metaclass of their own.
+    ordinary = type(made) is type or is_written_in_python(type(made))
+    return ordinary and not file.endswith((".so", ".pyd"))

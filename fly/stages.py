@@ -1,0 +1,105 @@
+"""The stages of this project's own, as the library runs them: in process, by the tools' functions.
+
+Nothing of a tool is imported to make a stage, and no more than its fingerprint's module to look its
+result up.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from fly_common.errors import UsageError
+
+from fly import files
+from fly.stage import Stage
+
+DEFAULT_TARGET = "gfx942"
+
+
+def default_target() -> str:
+    """The target where nobody says one: `FLY_TARGET`, else gfx942."""
+    return os.environ.get("FLY_TARGET") or DEFAULT_TARGET
+
+
+def opt_py(target: str, options: Mapping[str, Any] | None = None) -> Stage:
+    """MLIR → LLVM IR. `options` are fields of `fly_opt.options.Options`."""
+    from fly_opt.options import Options
+
+    chosen = _options(Options, {"target": target, **(options or {})}, "fly-opt-py")
+
+    def run(data: bytes) -> bytes:
+        from fly_opt import pipeline
+
+        return pipeline.compile(data, chosen)
+
+    def fingerprint() -> str:
+        from fly_opt import identity
+
+        return identity.fingerprint(chosen)
+
+    words = ("fly-opt-py", "--target", target, *_flags(options))
+    return Stage("opt-py", run, functools.cache(fingerprint), ".ll", words)
+
+
+def llc(options: Mapping[str, Any] | None = None) -> Stage:
+    """LLVM IR → object. `options` are fields of `fly_llc.codegen.Options`."""
+    from fly_llc.codegen import Options
+
+    chosen = _options(Options, options or {}, "fly-llc")
+
+    def run(data: bytes) -> bytes:
+        from fly_llc import codegen
+
+        return codegen.compile(data, chosen)
+
+    def fingerprint() -> str:
+        from fly_llc import codegen
+
+        return f"{codegen.fingerprint(chosen)} {_sources('fly_llc')}"
+
+    return Stage("llc", run, functools.cache(fingerprint), ".o", ("fly-llc", *_flags(options)))
+
+
+def link() -> Stage:
+    """Object → HSACO."""
+
+    def run(data: bytes) -> bytes:
+        from fly_link import linker
+
+        return linker.link([data])
+
+    def fingerprint() -> str:
+        from fly_link import linker
+
+        return f"{linker.fingerprint()} {_sources('fly_link')}"
+
+    return Stage("link", run, functools.cache(fingerprint), ".hsaco", ("fly-link",))
+
+
+def _sources(package: str) -> str:
+    return f"{files.digest_of_package(package)} {files.digest_of_package('fly_common')}"
+
+
+def _options(kind: type, values: Mapping[str, Any], tool: str) -> Any:
+    """`kind(**values)`; UsageError names the options there are."""
+    names = list(kind.__dataclass_fields__)  # type: ignore[attr-defined]
+    for name in values:
+        if name not in names:
+            raise UsageError(
+                f"{tool} has no option {name!r}", hint=f"its options are {', '.join(names)}"
+            )
+    return kind(**values)
+
+
+def _flags(options: Mapping[str, Any] | None) -> list[str]:
+    """The options as the tool's command line has them."""
+    flags = []
+    for name, value in (options or {}).items():
+        if value is True:
+            flags.append(f"--{name.replace('_', '-')}")
+        elif value not in (None, False):
+            flags += [f"--{name.replace('_', '-')}", str(value)]
+    return flags
