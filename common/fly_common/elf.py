@@ -1,53 +1,49 @@
-"""Reading AMD GPU ELF files: header, sections, symbols, segments.
+"""A reader of ELF files for AMD GPUs: header, sections, segments, symbols.
 
-Only what the stages need, and only the one form LLVM writes for AMD GPUs: 64 bits, little endian.
-Every offset and length in the file is checked before it is followed, so that damaged bytes end in
-an InputError and never in another exception. Layout: ELF-64 object file format; processor numbers
-and header flags: LLVM's AMDGPU guide, "ELF Code Object".
+Every offset and size is checked against the file before it is used, so that a truncated or damaged
+file is an InputError that says what is wrong and nothing else happens.
+
+Sources: the System V ABI (ELF-64 object file format); LLVM's "User Guide for AMDGPU Backend",
+"ELF Code Object", for `e_machine`, `e_flags` and the OS/ABI values.
 """
 
 from __future__ import annotations
 
+import itertools
 import struct
 from dataclasses import dataclass
+from functools import cached_property
 
 from fly_common.errors import InputError
 
-MACHINE = 224  # EM_AMDGPU
-RELOCATABLE, SHARED = 1, 3  # e_type: what llc makes, what ld.lld -shared makes
+EM_AMDGPU = 224
+ET_REL, ET_DYN = 1, 3
+PT_LOAD = 1
+PF_X, PF_W, PF_R = 1, 2, 4
+SHT_SYMTAB, SHT_NOTE, SHT_NOBITS, SHT_DYNSYM = 2, 7, 8, 11
 
-# e_flags & 0xff → processor. The numbers are the order in which AMD asked for them.
-_PROCESSORS = {
-    0x20: "gfx600", 0x21: "gfx601", 0x22: "gfx700", 0x23: "gfx701", 0x24: "gfx702",
-    0x25: "gfx703", 0x26: "gfx704", 0x28: "gfx801", 0x29: "gfx802", 0x2A: "gfx803",
-    0x2B: "gfx810", 0x2C: "gfx900", 0x2D: "gfx902", 0x2E: "gfx904", 0x2F: "gfx906",
-    0x30: "gfx908", 0x31: "gfx909", 0x32: "gfx90c", 0x33: "gfx1010", 0x34: "gfx1011",
-    0x35: "gfx1012", 0x36: "gfx1030", 0x37: "gfx1031", 0x38: "gfx1032", 0x39: "gfx1033",
-    0x3A: "gfx602", 0x3B: "gfx705", 0x3C: "gfx805", 0x3D: "gfx1035", 0x3E: "gfx1034",
-    0x3F: "gfx90a", 0x40: "gfx940", 0x41: "gfx1100", 0x42: "gfx1013", 0x43: "gfx1150",
-    0x44: "gfx1103", 0x45: "gfx1036", 0x46: "gfx1101", 0x47: "gfx1102", 0x48: "gfx1200",
-    0x49: "gfx1250", 0x4A: "gfx1151", 0x4B: "gfx941", 0x4C: "gfx942", 0x4E: "gfx1201",
-    0x4F: "gfx950", 0x51: "gfx9-generic", 0x52: "gfx10-1-generic", 0x53: "gfx10-3-generic",
-    0x54: "gfx11-generic", 0x55: "gfx1152", 0x58: "gfx1153", 0x59: "gfx12-generic",
-    0x5A: "gfx1251", 0x5F: "gfx9-4-generic",
+HEADER = struct.Struct("<HHIQQQIHHHHHH")  # what follows e_ident
+
+# EF_AMDGPU_MACH, the low byte of e_flags → processor. All that LLVM 22 knows, so that a refusal can
+# name what it refuses.
+PROCESSORS = {
+    0x20: "gfx600", 0x21: "gfx601", 0x3A: "gfx602", 0x22: "gfx700", 0x23: "gfx701", 0x24: "gfx702",
+    0x25: "gfx703", 0x26: "gfx704", 0x3B: "gfx705", 0x28: "gfx801", 0x29: "gfx802", 0x2A: "gfx803",
+    0x3C: "gfx805", 0x2B: "gfx810", 0x2C: "gfx900", 0x2D: "gfx902", 0x2E: "gfx904", 0x2F: "gfx906",
+    0x30: "gfx908", 0x31: "gfx909", 0x32: "gfx90c", 0x3F: "gfx90a", 0x4C: "gfx942", 0x4F: "gfx950",
+    0x51: "gfx9-generic", 0x5F: "gfx9-4-generic",
+    0x33: "gfx1010", 0x34: "gfx1011", 0x35: "gfx1012", 0x42: "gfx1013", 0x52: "gfx10-1-generic",
+    0x36: "gfx1030", 0x37: "gfx1031", 0x38: "gfx1032", 0x39: "gfx1033", 0x3E: "gfx1034",
+    0x3D: "gfx1035", 0x45: "gfx1036", 0x53: "gfx10-3-generic",
+    0x41: "gfx1100", 0x46: "gfx1101", 0x47: "gfx1102", 0x44: "gfx1103", 0x43: "gfx1150",
+    0x4A: "gfx1151", 0x55: "gfx1152", 0x58: "gfx1153", 0x54: "gfx11-generic",
+    0x48: "gfx1200", 0x4E: "gfx1201", 0x59: "gfx12-generic", 0x49: "gfx1250", 0x5A: "gfx1251",
 }  # fmt: skip
-# Two bits each: 0 the processor has no such thing, 1 either setting runs it, 2 off, 3 on.
-_SETTINGS = (("sramecc", 10), ("xnack", 8))
-
-_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
-_SEGMENT = struct.Struct("<IIQQQQQQ")
-_SYMBOL = struct.Struct("<IBBHQQ")
-_NO_DATA, _SYMBOL_TABLE, _DYNAMIC_SYMBOLS = 8, 2, 11  # section types NOBITS, SYMTAB, DYNSYM
-
-UNDEFINED = 0  # a symbol's section index: defined elsewhere
-ABSOLUTE = 0xFFF1
-LOCAL, GLOBAL, WEAK = 0, 1, 2  # a symbol's binding
 
 
 @dataclass(frozen=True)
 class Section:
-    """`data` is empty where the section has none in the file (`.bss`)."""
+    """A section; `data` is empty for SHT_NOBITS."""
 
     name: str
     type: int
@@ -56,166 +52,187 @@ class Section:
     offset: int
     size: int
     link: int
-    info: int
     entry_size: int
     data: bytes
+    info: int = 0  # of relocations: the index of the section they change
 
 
 @dataclass(frozen=True)
 class Segment:
-    """`flags`: 1 executable, 2 writable, 4 readable. `data` is what the file holds; the rest up to
-    `memory_size` is zeros."""
+    """A loadable piece: `data` goes to `address`, zeros fill it up to `size` bytes."""
 
-    type: int
-    flags: int
-    offset: int
     address: int
-    memory_size: int
-    align: int
+    size: int
+    flags: int
     data: bytes
+
+    @property
+    def executable(self) -> bool:
+        return bool(self.flags & PF_X)
+
+    @property
+    def writable(self) -> bool:
+        return bool(self.flags & PF_W)
+
+    def holds(self, address: int, size: int = 1) -> bool:
+        """Whether `size` bytes from `address` on lie in what the file filled."""
+        return self.address <= address and address + size <= self.address + len(self.data)
 
 
 @dataclass(frozen=True)
 class Symbol:
-    """`kind`: 1 an object, 2 a function. `section` indexes `Elf.sections`, or is UNDEFINED or
-    ABSOLUTE. `value` is an address in a linked file, an offset into the section in an object."""
+    """`section` is the index of its section, 0 where it is undefined. `bind`: 0 local, 1 global,
+    2 weak. `type`: 1 object, 2 function."""
 
     name: str
     value: int
     size: int
-    binding: int
-    kind: int
-    visibility: int
+    bind: int
+    type: int
     section: int
 
 
 @dataclass(frozen=True)
 class Elf:
-    """`type` is RELOCATABLE or SHARED. `symbols` are those of the fullest symbol table: `.symtab`,
-    else `.dynsym`."""
+    """A file whose header, sections and segments lie inside it."""
 
+    data: bytes
     type: int
-    flags: int
+    machine: int
     abi: int
     abi_version: int
-    entry: int
+    flags: int
     sections: tuple[Section, ...]
     segments: tuple[Segment, ...]
-    symbols: tuple[Symbol, ...]
-    data: bytes
 
-    @property
-    def target(self) -> str:
-        """The processor with its settings, as LLVM writes it: `gfx942`, `gfx90a:sramecc+:xnack-`."""
-        words = [self.processor]
-        for name, shift in _SETTINGS:
-            setting = self.flags >> shift & 3
-            if setting >= 2:
-                words.append(f"{name}{'-' if setting == 2 else '+'}")
-        return ":".join(words)
+    @staticmethod
+    def parse(data: bytes) -> Elf:
+        """Reads a 64-bit little-endian ELF file. InputError says what is damaged."""
+        if data[:4] != b"\x7fELF":
+            raise InputError("not an ELF file")
+        if len(data) < 64:
+            raise InputError(f"the ELF header is cut off: the file has {len(data)} bytes")
+        if data[4] != 2 or data[5] != 1:
+            raise InputError("not a 64-bit little-endian ELF file")
+        fields = HEADER.unpack_from(data, 16)
+        type, machine, _, _, segments_at, sections_at, flags, _ = fields[:8]
+        segment_size, segment_count, section_size, section_count, names = fields[8:]
+        return Elf(
+            data,
+            type,
+            machine,
+            abi=data[7],
+            abi_version=data[8],
+            flags=flags,
+            sections=_sections(data, sections_at, section_size, section_count, names),
+            segments=_segments(data, segments_at, segment_size, segment_count),
+        )
 
     @property
     def processor(self) -> str:
-        """`gfx942`; a number this version doesn't know is written out."""
-        number = self.flags & 0xFF
-        return _PROCESSORS.get(number, f"processor {number:#x}")
+        """The processor of an AMD GPU file, as LLVM spells it. InputError for another machine."""
+        if self.machine != EM_AMDGPU:
+            raise InputError(f"an ELF file for machine {self.machine}, not for an AMD GPU (224)")
+        known = PROCESSORS.get(self.flags & 0xFF)
+        if known is None:
+            raise InputError(f"unknown AMD GPU processor 0x{self.flags & 0xFF:02x} in e_flags")
+        return known
 
     def section(self, name: str) -> Section | None:
         return next((section for section in self.sections if section.name == name), None)
 
+    @cached_property
+    def symbols(self) -> dict[str, Symbol]:
+        """Named symbols that have a section or an absolute value: the dynamic ones, then those of
+        the symbol table that are not among them. The first of a name counts."""
+        found: dict[str, Symbol] = {}
+        for wanted in (SHT_DYNSYM, SHT_SYMTAB):
+            for section in self.sections:
+                if section.type == wanted:
+                    for symbol in self.table(section):
+                        if symbol.name and symbol.section:
+                            found.setdefault(symbol.name, symbol)
+        return found
 
-def parse(data: bytes) -> Elf:
-    """Reads an ELF file. InputError if it is none, not AMD GPU's, or damaged."""
-    if data[:4] != b"\x7fELF":
-        raise InputError("this is not an ELF file")
-    if len(data) < _HEADER.size:
-        raise _cut("its header", len(data))
-    ident, kind, machine, _, entry, segments_at, sections_at, flags, _, seg_size, seg_count, \
-        sec_size, sec_count, names_index = _HEADER.unpack_from(data)  # fmt: skip
-    if machine != MACHINE or ident[4:6] != b"\x02\x01":
-        raise InputError(
-            f"this ELF file is for another machine (number {machine}; AMD GPU's is {MACHINE})"
+    def table(self, section: Section) -> tuple[Symbol, ...]:
+        """All symbols of one symbol table, undefined ones too."""
+        if section.link >= len(self.sections):
+            raise InputError(f"section {section.name!r} refers to a string table that is not there")
+        strings = self.sections[section.link].data
+        if section.entry_size != 24 or len(section.data) % 24:
+            raise InputError(f"section {section.name!r} is no table of 24-byte symbols")
+        return tuple(
+            Symbol(_string(strings, name), value, size, info >> 4, info & 15, index)
+            for name, info, _, index, value, size in struct.iter_unpack("<IBBHQQ", section.data)
         )
-    rows = _table(data, sections_at, sec_size, sec_count, _SECTION, "section")
-    names = _body(data, rows[names_index], "section names") if names_index < len(rows) else b""
-    sections = tuple(_section(data, row, names) for row in rows)
-    segments = tuple(
-        _segment(data, row)
-        for row in _table(data, segments_at, seg_size, seg_count, _SEGMENT, "segment")
-    )
-    return Elf(
-        kind, flags, ident[7], ident[8], entry, sections, segments, _symbols(sections), data
-    )  # fmt: skip
 
-
-def _cut(what: str, size: int) -> InputError:
-    return InputError(
-        f"the ELF file is damaged: {what} reaches past its end ({size} bytes)",
-        hint="it was cut short on its way: make it again",
-    )
+    def read(self, address: int, size: int) -> bytes:
+        """`size` bytes as they are loaded at `address`. InputError where nothing is loaded."""
+        for segment in self.segments:
+            if segment.holds(address, size):
+                start = address - segment.address
+                return segment.data[start : start + size]
+        raise InputError(f"no segment holds {size} bytes at 0x{address:x}")
 
 
 def _slice(data: bytes, offset: int, size: int, what: str) -> bytes:
     if offset + size > len(data):
-        raise _cut(what, len(data))
+        raise InputError(
+            f"{what} lies at bytes {offset} to {offset + size}, the file has {len(data)}",
+            hint="the file is cut off or damaged",
+        )
     return data[offset : offset + size]
 
 
-def _table(
-    data: bytes, offset: int, size: int, count: int, form: struct.Struct, what: str
-) -> list[tuple[int, ...]]:
-    """The rows of the section or segment table."""
-    if not count:
-        return []
-    if size != form.size:
-        raise InputError(f"the ELF file is damaged: {what} headers of {size} bytes")
-    table = _slice(data, offset, size * count, f"the {what} table")
-    return list(form.iter_unpack(table))
-
-
-def _body(data: bytes, row: tuple[int, ...], what: str) -> bytes:
-    kind, offset, size = row[1], row[4], row[5]
-    return b"" if kind in (0, _NO_DATA) else _slice(data, offset, size, what)
-
-
-def _text(table: bytes, offset: int) -> str:
+def _string(table: bytes, offset: int) -> str:
     end = table.find(b"\0", offset)
-    return table[offset : end if end >= 0 else len(table)].decode(errors="replace")
+    if offset >= len(table) or end < 0:
+        raise InputError(f"a name lies at byte {offset} of a string table of {len(table)} bytes")
+    return table[offset:end].decode(errors="backslashreplace")
 
 
-def _section(data: bytes, row: tuple[int, ...], names: bytes) -> Section:
-    name = _text(names, row[0])
-    body = _body(data, row, f"section {name or '?'}")
-    _, kind, flags, address, offset, size, link, info, _, entry_size = row
-    return Section(name, kind, flags, address, offset, size, link, info, entry_size, body)
-
-
-def _segment(data: bytes, row: tuple[int, ...]) -> Segment:
-    kind, flags, offset, address, _, size, memory_size, align = row
-    if memory_size < size:
-        raise InputError("the ELF file is damaged: a segment is larger in the file than in memory")
-    return Segment(
-        kind, flags, offset, address, memory_size, align, _slice(data, offset, size, "a segment")
+def _sections(data: bytes, at: int, size: int, count: int, names: int) -> tuple[Section, ...]:
+    """A file may have none: they serve linkers and people, not loaders."""
+    if not at or not count:
+        return ()
+    if size != 64:
+        raise InputError(f"section headers have {size} bytes, not 64")
+    headers = list(
+        struct.iter_unpack("<IIQQQQIIQQ", _slice(data, at, size * count, "the section table"))
     )
-
-
-def _symbols(sections: tuple[Section, ...]) -> tuple[Symbol, ...]:
-    for wanted in (_SYMBOL_TABLE, _DYNAMIC_SYMBOLS):
-        for section in sections:
-            if section.type == wanted:
-                return _read_symbols(section, sections)
-    return ()
-
-
-def _read_symbols(table: Section, sections: tuple[Section, ...]) -> tuple[Symbol, ...]:
-    if len(table.data) % _SYMBOL.size or table.link >= len(sections):
-        raise InputError(f"the ELF file is damaged: symbol table {table.name} is malformed")
-    names = sections[table.link].data
-    symbols = []
-    for name, info, other, section, value, size in _SYMBOL.iter_unpack(table.data):
-        if ABSOLUTE > section >= len(sections) and section < 0xFF00:
-            raise InputError(f"the ELF file is damaged: a symbol lies in section {section}")
-        symbols.append(
-            Symbol(_text(names, name), value, size, info >> 4, info & 15, other & 3, section)
+    if names >= count:
+        raise InputError(f"the section names are in section {names} of {count}")
+    strings = _slice(data, headers[names][4], headers[names][5], "the table of section names")
+    made = []
+    for name, type, flags, address, offset, length, link, info, _, entry_size in headers:
+        label = _string(strings, name)
+        held = (
+            b"" if type in (0, SHT_NOBITS) else _slice(data, offset, length, f"section {label!r}")
         )
-    return tuple(symbols)
+        made.append(
+            Section(label, type, flags, address, offset, length, link, entry_size, held, info)
+        )
+    return tuple(made)
+
+
+def _segments(data: bytes, at: int, size: int, count: int) -> tuple[Segment, ...]:
+    if not at or not count:
+        return ()
+    if size != 56:
+        raise InputError(f"segment headers have {size} bytes, not 56")
+    made = []
+    table = _slice(data, at, size * count, "the segment table")
+    for type, flags, offset, address, _, filled, length, _ in struct.iter_unpack(
+        "<IIQQQQQQ", table
+    ):
+        if type != PT_LOAD:
+            continue
+        if filled > length or address + length > 1 << 47:
+            raise InputError(f"the segment at 0x{address:x} has impossible sizes")
+        held = _slice(data, offset, filled, f"the segment at 0x{address:x}")
+        made.append(Segment(address, length, flags, held))
+    made.sort(key=lambda segment: segment.address)
+    for before, after in itertools.pairwise(made):
+        if before.address + before.size > after.address:
+            raise InputError(f"segments overlap at 0x{after.address:x}")
+    return tuple(made)
