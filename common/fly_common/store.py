@@ -319,7 +319,6 @@ def _warn_once(folder: str, error: OSError) -> None:
         print(
             f"fly: warning: the store {folder} can't be written: {error.strerror};"
             " results are not kept\n"
-            "  make room or grant the right to write there, set FLY_CACHE_DIR to another folder,"
-            " or set FLY_CACHE=off",
+            "  make room there, or set FLY_CACHE_DIR to another folder, or FLY_CACHE=off",
             file=sys.stderr,
         )

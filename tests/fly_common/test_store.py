@@ -1,0 +1,392 @@
+"""The content store: what is put is found, damage is a miss, and nothing breaks it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from fly_common import store as store_module
+from fly_common.errors import UsageError
+from fly_common.store import Store, default_store, key_of
+
+DATA = b"define void @f() {\n  ret void\n}\n"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store")
+
+
+def objects(store: Store) -> list[Path]:
+    return [path for path in Path(store.folder or "", "objects").rglob("*") if path.is_file()]
+
+
+def python(code: str, *arguments: str) -> list[str]:
+    return [sys.executable, "-c", code, *arguments]
+
+
+@contextlib.contextmanager
+def started(words: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that said "in"; it is gone afterwards."""
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stdout.readline() == b"in\n"
+        yield process
+        process.kill()
+
+
+def test_what_is_put_is_found(store: Store):
+    key = key_of("opt", b"in")
+    assert store.get(key) is None
+    assert store.put(key, DATA, label="opt", suffix=".ll")
+    assert store.get(key) == DATA
+
+
+def test_the_object_is_the_artifact_itself_named_by_its_digest(store: Store):
+    store.put(key_of("opt", b"in"), DATA, suffix=".ll")
+    (path,) = objects(store)
+    assert path.read_bytes() == DATA
+    assert path.parent.name + path.name == sha256(DATA).hexdigest() + ".ll"
+
+
+def test_a_key_depends_on_where_fingerprint_ends_and_input_begins():
+    keys = {key_of("ab", b"c"), key_of("a", b"bc"), key_of("", b"abc"), key_of("ab", b"c ")}
+    assert len(keys) == 4
+    assert key_of("ab", b"c") == key_of("ab", b"c")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data[:-1],
+        lambda data: b"",
+        lambda data: data + b"\n",
+        lambda data: data[:5] + b"X" + data[6:],
+        lambda data: bytes(len(data)),
+    ],
+    ids=["cut", "empty", "longer", "changed", "zeros"],
+)
+def test_a_damaged_object_is_a_miss_and_is_made_again(store: Store, damage):
+    key = key_of("opt", b"in")
+    store.put(key, DATA)
+    (path,) = objects(store)
+    path.write_bytes(damage(DATA))
+    assert store.get(key) is None
+    assert store.obtain(key, lambda: DATA) == DATA
+    assert store.get(key) == DATA
+
+
+@pytest.mark.parametrize(
+    "text", ["", "nonsense", "fly-store 1\n", "fly-store 99\nobject 00\n", "\0"]
+)
+def test_a_damaged_key_is_a_miss(store: Store, text: str):
+    key = key_of("opt", b"in")
+    store.put(key, DATA)
+    (path,) = (path for path in Path(store.folder or "", "keys").rglob("*") if path.is_file())
+    path.write_text(text)
+    assert store.get(key) is None
+
+
+def test_a_key_cannot_lead_out_of_the_store(store: Store, tmp_path: Path):
+    secret = tmp_path / "secret"
+    secret.write_bytes(b"secret")
+    key = key_of("opt", b"in")
+    store.put(key, DATA)
+    (path,) = (path for path in Path(store.folder or "", "keys").rglob("*") if path.is_file())
+    path.write_text(f"fly-store 1\nobject xx/../../../{secret.name}\n")
+    assert store.get(key) is None
+
+
+def test_any_file_may_be_deleted(store: Store):
+    key = key_of("opt", b"in")
+    store.put(key, DATA)
+    objects(store)[0].unlink()
+    assert store.get(key) is None
+    assert store.obtain(key, lambda: DATA) == DATA == store.get(key)
+
+
+def test_obtain_makes_once(store: Store):
+    made = []
+    for _ in range(3):
+        store.obtain(key_of("opt", b"in"), lambda: made.append(1) or DATA)
+    assert made == [1]
+
+
+def test_what_is_not_valid_afterwards_is_not_kept(store: Store):
+    key = key_of("opt", b"in")
+    assert store.obtain(key, lambda: DATA, valid=lambda: False) == DATA
+    assert store.get(key) is None
+
+
+def test_a_failed_maker_leaves_nothing_and_blocks_nobody(store: Store):
+    key = key_of("opt", b"in")
+
+    def fail() -> bytes:
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError):
+        store.obtain(key, fail)
+    begin = time.monotonic()
+    assert store.obtain(key, lambda: DATA) == DATA
+    assert time.monotonic() - begin < 5
+    assert not list(Path(store.folder or "", "locks").iterdir())
+
+
+def test_threads_make_once(store: Store):
+    made = []
+
+    def make() -> bytes:
+        made.append(1)
+        time.sleep(0.1)
+        return DATA
+
+    results = []
+    threads = [
+        threading.Thread(target=lambda: results.append(store.obtain(key_of("a", b""), make)))
+        for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [DATA] * 8
+    assert made == [1]
+
+
+MAKER = """
+import sys, os, time
+from fly_common.store import Store, key_of
+folder, log, name = sys.argv[1:4]
+def make():
+    with open(log, "a") as file:
+        file.write(name + "\\n")
+    time.sleep(0.2)
+    return name.encode() * 1000
+data = Store(folder).obtain(key_of("stage", name.encode()), make)
+assert data == name.encode() * 1000
+"""
+
+
+def test_processes_make_once(store: Store, tmp_path: Path):
+    log = tmp_path / "log"
+    names = ["one"] * 4 + ["two"] * 2 + ["three"]
+    running = [subprocess.Popen(python(MAKER, str(store.folder), str(log), name)) for name in names]
+    assert [process.wait(30) for process in running] == [0] * len(names)
+    assert sorted(log.read_text().split()) == ["one", "three", "two"]
+
+
+def test_a_killed_maker_does_not_block(store: Store, tmp_path: Path):
+    code = MAKER.replace("time.sleep(0.2)", "print('in', flush=True); time.sleep(60)")
+    words = python(code, str(store.folder), str(tmp_path / "log"), "one")
+    with started(words) as process:
+        process.kill()
+    begin = time.monotonic()
+    assert store.obtain(key_of("stage", b"one"), lambda: DATA) == DATA
+    assert time.monotonic() - begin < 5
+
+
+def test_a_lock_that_is_held_for_too_long_is_not_waited_for(store: Store, tmp_path, monkeypatch):
+    monkeypatch.setattr(store_module, "LOCK_TIMEOUT", 0.1)
+    code = MAKER.replace("time.sleep(0.2)", "print('in', flush=True); time.sleep(60)")
+    words = python(code, str(store.folder), str(tmp_path / "log"), "one")
+    with started(words):
+        assert store.obtain(key_of("stage", b"one"), lambda: DATA) == DATA
+
+
+# Writes without end: new entries, and the same ones again.
+WRITER = """
+import sys, random
+from hashlib import sha256
+from fly_common.store import Store, key_of
+store, seed = Store(sys.argv[1]), int(sys.argv[2])
+numbers = random.Random(seed)
+print("in", flush=True)
+while True:
+    name = str(numbers.randrange(40)).encode()
+    size = numbers.choice((0, 100, 50_000, 400_000))
+    store.put(key_of("stage", name), sha256(name).digest() * (size // 32), suffix=".bin")
+"""
+
+
+def test_twenty_writers_killed_in_the_middle_leave_the_store_whole(store: Store):
+    numbers = random.Random(20)
+    found = 0
+    for kill in range(20):
+        words = python(WRITER, str(store.folder), str(kill))
+        with started(words) as process:
+            time.sleep(numbers.uniform(0.001, 0.05))
+            process.send_signal(signal.SIGKILL)
+        expected = {key_of("stage", str(name).encode()): str(name).encode() for name in range(40)}
+        for key, data in store.entries():
+            assert data is not None, "a key stands for an object that is missing or damaged"
+            assert data == sha256(expected[key]).digest() * (len(data) // 32)
+            found += 1
+    assert found > 100, "the writers were killed before they wrote anything"
+    for path in objects(store):
+        assert sha256(path.read_bytes()).hexdigest() == path.parent.name + path.name[:62]
+
+
+def test_old_leftovers_of_killed_writers_go(store: Store):
+    store.put(key_of("a", b""), DATA)
+    folder = Path(store.folder or "")
+    old, young = folder / "tmp" / "old", folder / "tmp" / "young"
+    lock = folder / "locks" / "old"
+    lock.parent.mkdir(exist_ok=True)
+    for path in (old, young, lock):
+        path.write_bytes(b"half")
+    for path in (old, lock, folder / "housekeeping"):
+        os.utime(path, (0, time.time() - 2 * store_module.LEFTOVER_AGE))
+    store.put(key_of("b", b""), DATA)
+    assert not old.exists()
+    assert not lock.exists()
+    assert young.exists()
+
+
+def test_pruning_keeps_what_was_used_last(store: Store):
+    keys = [key_of("stage", str(index).encode()) for index in range(10)]
+    for index, key in enumerate(keys):
+        store.put(key, bytes([index]) * 100_000)
+    folder = Path(store.folder or "")
+    past = time.time() - 10 * store_module.HOUSEKEEPING
+    for path in [*objects(store), *(path for path in (folder / "keys").rglob("*"))]:
+        os.utime(path, (past, past))
+    assert store.get(keys[3]) is not None  # used now
+    freed = store.prune(500_000)
+    assert freed > 500_000
+    assert store.size() <= 500_000
+    assert store.get(keys[3]) == bytes([3]) * 100_000
+    assert sum(store.get(key) is not None for key in keys) < 5
+
+
+def test_the_limit_is_kept_without_being_asked(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(store_module, "HOUSEKEEPING", -1.0)  # at each entry
+    store = Store(tmp_path / "store", limit=300_000)
+    for index in range(10):
+        store.put(key_of("stage", str(index).encode()), bytes([index]) * 100_000)
+        assert store.size() <= 300_000
+
+
+def test_pruning_while_others_write(store: Store):
+    words = python(WRITER, str(store.folder), "1")
+    with started(words) as process:
+        for _ in range(20):
+            store.prune(100_000)
+            store.clear()
+        assert process.poll() is None, "the writer died"
+
+
+def test_clear(store: Store):
+    store.put(key_of("a", b""), DATA)
+    store.clear()
+    assert store.get(key_of("a", b"")) is None
+    assert not objects(store)
+    assert store.put(key_of("a", b""), DATA)
+
+
+OBTAIN = """
+import sys
+from fly_common.store import default_store, key_of
+for name in ("a", "a", "b"):
+    print(default_store().obtain(key_of("opt", name.encode()), lambda: b"made " + name.encode(),
+                                 label="opt").decode())
+"""
+
+
+def obtain(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        python(OBTAIN),
+        env={**os.environ, "FLY_CACHE_DIR": str(folder), **environment},
+        capture_output=True,
+        text=True,
+    )
+
+
+UNWRITABLE = """\
+fly: warning: the store {folder}/store can't be written: {reason}; results are not kept
+  make room there, or set FLY_CACHE_DIR to another folder, or FLY_CACHE=off
+"""
+
+
+def test_an_unwritable_store_is_said_once_and_stops_nothing(tmp_path: Path):
+    (tmp_path / "store").write_text("a file where the folder should be")
+    done = obtain(tmp_path)
+    assert (done.returncode, done.stdout) == (0, "made a\nmade a\nmade b\n")
+    assert done.stderr == UNWRITABLE.format(folder=tmp_path, reason="Not a directory")
+
+
+@pytest.mark.parametrize("where", ["/proc/nowhere", "/dev/null"])
+def test_a_store_where_nothing_can_be_made(where: str):
+    done = obtain(Path(where))
+    assert (done.returncode, done.stdout) == (0, "made a\nmade a\nmade b\n")
+    assert done.stderr.startswith(f"fly: warning: the store {where}/store can't be written: ")
+    assert done.stderr.count("warning") == 1
+
+
+def test_a_full_disk_stops_nothing_and_leaves_nothing_half(tmp_path: Path):
+    # A limit on the size of files stands in for a full disk: write() fails in the middle too.
+    code = OBTAIN.replace('b"made "', 'b"x" * 200_000 + b"made "').replace(
+        ".decode())", "[200_000:].decode())"
+    )
+
+    def few_bytes() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    done = subprocess.run(
+        python(code),
+        env={**os.environ, "FLY_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        preexec_fn=few_bytes,
+    )
+    assert (done.returncode, done.stdout) == (0, "made a\nmade a\nmade b\n")
+    assert done.stderr == UNWRITABLE.format(folder=tmp_path, reason="File too large")
+    assert not [path for path in (tmp_path / "store").rglob("*") if path.is_file()]
+
+
+def test_cache_off_neither_reads_nor_writes(tmp_path: Path):
+    assert obtain(tmp_path, FLY_CACHE="off").stdout == "made a\nmade a\nmade b\n"
+    assert not (tmp_path / "store").exists()
+
+
+def test_explain_says_what_was_found(tmp_path: Path):
+    lines = obtain(tmp_path, FLY_CACHE="explain").stderr.splitlines()
+    a, b = key_of("opt", b"a")[:16], key_of("opt", b"b")[:16]
+    assert lines == [
+        f"fly: cache: opt: miss {a}",
+        f"fly: cache: opt: hit {a}",
+        f"fly: cache: opt: miss {b}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("FLY_CACHE", "maybe", "FLY_CACHE=maybe: must be on, off or explain"),
+        ("FLY_CACHE_LIMIT", "lots", "FLY_CACHE_LIMIT=lots: is no size\n  write it as 500M or 4G"),
+    ],
+)
+def test_a_wrong_setting_is_refused(monkeypatch, variable: str, value: str, message: str):
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(UsageError) as raised:
+        default_store()
+    assert str(raised.value) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("1000", 1000), ("2k", 2048), ("1.5M", 3 << 19), ("4GB", 4 << 30)]
+)
+def test_sizes(monkeypatch, text: str, size: int):
+    monkeypatch.setenv("FLY_CACHE_LIMIT", text)
+    assert default_store().limit == size
