@@ -99,7 +99,9 @@ def _prepare(source: bytes, options: Options, name: str) -> _Source:
     kind = artifact.identify(source)
     if kind == artifact.MIR:
         resume, level = _resumption(source, options, name)
-        return _Source(source, source.decode(errors="replace"), resume, level)
+        # The IR is the first of MIR's YAML documents.
+        text = source.partition(b"\n...")[0].decode(errors="replace")
+        return _Source(source, text, resume, level)
     if options.start_after:
         raise UsageError(
             f"--start-after goes on from MIR, and the input is {kind.noun}",
