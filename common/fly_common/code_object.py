@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fly_common import artifact, plan
-from fly_common.elf import EM_AMDGPU, ET_DYN, SHT_NOTE, Elf, Segment, Symbol
+from fly_common.elf import EM_AMDGPU, ET_DYN, SHT_NOTE, Elf, Relocation, Segment, Symbol
 from fly_common.errors import InputError, Place
 from fly_common.plan import Plan
 
@@ -90,6 +90,7 @@ class CodeObject:
     segments: tuple[Segment, ...]
     kernels: dict[str, Kernel]
     symbols: dict[str, Symbol]
+    relocations: tuple[Relocation, ...]
     plan: Plan | None
 
     @staticmethod
@@ -138,6 +139,7 @@ def _parse(data: bytes, name: str) -> CodeObject:
         segments=elf.segments,
         kernels=kernels,
         symbols=elf.symbols,
+        relocations=elf.relocations(),
         plan=_plan(elf, target),
     )
 

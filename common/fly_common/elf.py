@@ -20,7 +20,9 @@ EM_AMDGPU = 224
 ET_REL, ET_DYN = 1, 3
 PT_LOAD = 1
 PF_X, PF_W, PF_R = 1, 2, 4
-SHT_SYMTAB, SHT_NOTE, SHT_NOBITS, SHT_DYNSYM = 2, 7, 8, 11
+SHT_SYMTAB, SHT_RELA, SHT_NOTE, SHT_NOBITS, SHT_DYNSYM = 2, 4, 7, 8, 11
+SHF_ALLOC = 2
+R_AMDGPU_ABS64, R_AMDGPU_RELATIVE64 = 3, 13
 
 HEADER = struct.Struct("<HHIQQQIHHHHHH")  # what follows e_ident
 
@@ -90,6 +92,14 @@ class Symbol:
     bind: int
     type: int
     section: int
+
+
+@dataclass(frozen=True)
+class Relocation:
+    """Eight bytes at `address` that hold the address `value`: a loader adds where it loads to."""
+
+    address: int
+    value: int
 
 
 @dataclass(frozen=True)
@@ -165,6 +175,37 @@ class Elf:
             Symbol(_string(strings, name), value, size, info >> 4, info & 15, index)
             for name, info, _, index, value, size in struct.iter_unpack("<IBBHQQ", section.data)
         )
+
+    def relocations(self) -> tuple[Relocation, ...]:
+        """What is left for a loader to do. InputError for a kind that no code object should have,
+        and for a symbol that nothing defines."""
+        made = []
+        for section in self.sections:
+            if section.type != SHT_RELA or not section.flags & SHF_ALLOC:
+                continue
+            if section.entry_size != 24 or len(section.data) % 24:
+                raise InputError(f"section {section.name!r} is no table of 24-byte relocations")
+            known = self._linked(section, SHT_DYNSYM)
+            for address, info, addend in struct.iter_unpack("<QQq", section.data):
+                kind, index = info & 0xFFFFFFFF, info >> 32
+                value = addend
+                if kind == R_AMDGPU_ABS64:
+                    if index >= len(known):
+                        raise InputError(f"a relocation refers to symbol {index} of {len(known)}")
+                    if not known[index].section:
+                        raise InputError(f"symbol {known[index].name!r} is undefined")
+                    value += known[index].value
+                elif kind != R_AMDGPU_RELATIVE64:
+                    raise InputError(f"a relocation of kind {kind} is left in the code object")
+                self.read(address, 8)
+                made.append(Relocation(address, value & (1 << 64) - 1))
+        return tuple(made)
+
+    def _linked(self, section: Section, type: int) -> tuple[Symbol, ...]:
+        """The symbols of the table that `section` names; none where it names no such table."""
+        if section.link < len(self.sections) and self.sections[section.link].type == type:
+            return self.table(self.sections[section.link])
+        return ()
 
     def read(self, address: int, size: int) -> bytes:
         """`size` bytes as they are loaded at `address`. InputError where nothing is loaded."""

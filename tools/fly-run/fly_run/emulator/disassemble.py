@@ -42,8 +42,9 @@ class Disassembler:
             self._context, self._start + offset, left, pc, self._text, _TEXT_ROOM
         )
         text = self._text.value.decode().strip()
-        # LLVM marks an operand that the encoding forbids by a comment in the text.
-        return (text, size) if size and text and "/*" not in text else None
+        # LLVM marks what the encoding forbids by comments: `/*Invalid immediate*/` after an
+        # operand, `; Warning: SGPR_64: scalar reg isn't aligned 7` at the end.
+        return (text, size) if size and text and "/*" not in text and ";" not in text else None
 
 
 def _is_forbidden(code: bytes) -> bool:

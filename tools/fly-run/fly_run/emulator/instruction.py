@@ -49,7 +49,10 @@ class Immediate:
     real: float | None = None
     negate: bool = False
     absolute: bool = False
-    literal: bool = False  # a 32-bit literal dword follows the instruction: an f64 one is the high half
+    literal: bool = (
+        False  # a 32-bit literal dword follows the instruction: an f64 one is the high half
+    )
+    sign_extend: bool = False  # sext(x), SDWA
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,9 @@ class Name:
     `src_shared_base`, `src_private_base`, `hwreg(HW_REG_MODE, 4, 4)`, `vmcnt(0)`, …"""
 
     text: str
+    negate: bool = False
+    absolute: bool = False
+    sign_extend: bool = False
 
 
 Operand = Register | Immediate | Name
