@@ -24,10 +24,11 @@ PURE = _words(
     """
 )
 
-# Builtins that look at, or change, more than their arguments.
+# Builtins that look at, or change, more than their arguments. (`hash` and `id` differ from process
+# to process too, but nobody can mean one process's value rather than another's.)
 IMPURE = _words(
     """
-    __import__ breakpoint compile delattr dir eval exec globals hash id input locals open
+    __import__ breakpoint compile delattr dir eval exec globals input locals open
     setattr vars
     """
 )
@@ -64,7 +65,13 @@ def home(value: Any) -> str:
         return str(value.__globals__.get("__name__"))
     if isinstance(value, types.ModuleType):
         return value.__name__
-    return str((value if isinstance(value, type) else type(value)).__module__)
+    return module_of(value if isinstance(value, type) else type(value))
+
+
+def module_of(made: type) -> str:
+    """A class's module. Some builtin types have a descriptor there, meant for their objects."""
+    module = made.__module__
+    return module if isinstance(module, str) else "builtins"
 
 
 def is_written_in_python(made: type) -> bool:
@@ -72,7 +79,7 @@ def is_written_in_python(made: type) -> bool:
     the state its objects have. Classes of the standard library, where `known`, do."""
     if not made.__flags__ & _HEAP_TYPE:
         return made is types.SimpleNamespace
-    module = made.__module__
+    module = module_of(made)
     if module.partition(".")[0] in sys.stdlib_module_names:
         return module in PURE
     file = getattr(sys.modules.get(module), "__file__", None) or ""

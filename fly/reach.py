@@ -30,6 +30,8 @@ from fly.bytecode import names_of, source_of
 MOST_VALUES = 20_000  # beyond this a function reaches half an application: trace it each time
 
 _MISSING: Any = type("Missing", (), {"__repr__": lambda self: "missing"})()
+# A name in an annotation of a local variable: from its colon to the end of the line.
+_ANNOTATED = re.compile(r"^\s*[A-Za-z_]\w*\s*:(.+)$", re.MULTILINE)
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 
 
@@ -180,6 +182,14 @@ class _Walk:
                 raise _Unfollowed(f"it imports {name} when it runs")
         for path in names.paths:
             self.path(value.__globals__, path)
+        # Annotations of local variables are in the source alone.
+        annotations = " ".join(_ANNOTATED.findall(source_of(value.__code__)))
+        for dotted in sorted(set(_DOTTED.findall(annotations))):
+            path = tuple(dotted.split("."))
+            first = value.__globals__.get(path[0], _MISSING)
+            prose = first is _MISSING or (isinstance(first, types.ModuleType) and len(path) == 1)
+            if path not in names.paths and not prose:
+                self.path(value.__globals__, path)
 
     def annotations(self, value: types.FunctionType) -> None:
         for name, annotation in value.__annotations__.items():
@@ -278,20 +288,35 @@ class _Walk:
         self.values("union", value.__args__)
 
     def type(self, value: type) -> None:
-        if self.leaf(value.__module__, value.__qualname__):
+        module = known.module_of(value)
+        if self.leaf(module, value.__qualname__):
             return
-        if known.is_numpy(value.__module__):
+        if known.is_numpy(module):
             self.emit("numpy", _numpy_version(), value.__qualname__)
             return
         if not known.is_written_in_python(value):
             raise _Unfollowed(f"the type {value.__qualname__} comes from a C extension")
         self.classes.append((value, tuple(vars(value).values())))
-        self.emit("class", value.__module__, value.__qualname__)
+        self.emit("class", module, value.__qualname__)
         self.values("bases", (type(value), *value.__bases__))
+        generated = self.dataclass_fields(value)
         for name, attribute in sorted(vars(value).items()):
-            if name not in known.CLASS_MACHINERY:
-                self.emit(name)
-                self.value(attribute)
+            code = getattr(attribute, "__code__", None)
+            if name in known.CLASS_MACHINERY or (generated and code and _is_generated(code)):
+                continue
+            self.emit(name)
+            self.value(attribute)
+
+    def dataclass_fields(self, value: type) -> bool:
+        """What a dataclass's generated methods are generated from; False for other classes."""
+        fields = vars(value).get("__dataclass_fields__")
+        if fields is None:
+            return False
+        self.emit(repr(vars(value)["__dataclass_params__"]))
+        for name, item in fields.items():
+            self.emit(name, f"{item.init} {item.compare} {item.kw_only} {item._field_type}")
+            self.values("defaults", (item.default, item.default_factory))
+        return True
 
     def descriptor(self, value: Any) -> None:
         """A slot of a class, or a method of a builtin type."""
@@ -301,29 +326,30 @@ class _Walk:
     def instance(self, value: Any) -> None:
         """Any other object: its class and its attributes, where these are all there is to it."""
         kind = type(value)
+        module = known.module_of(kind)
         if (stands_for := getattr(kind, "__fly_reach__", None)) is not None:
             self.emit("stands for", kind.__qualname__)
             self.value(stands_for(value))
-        elif known.is_numpy(kind.__module__) and self.numpy(value):
+        elif known.is_numpy(module) and self.numpy(value):
             pass
-        elif (kind.__module__, kind.__name__) == ("torch", "dtype"):
+        elif (module, kind.__name__) == ("torch", "dtype"):
             self.emit(repr(value))
-        elif kind.__module__ == "typing":
+        elif module == "typing":
             self.emit(repr(value))
             self.values("arguments", getattr(value, "__args__", ()))
-        elif hasattr(value, "__wrapped__") and kind.__module__ == "functools":
+        elif hasattr(value, "__wrapped__") and module == "functools":
             self.values("cached", (value.__wrapped__,))
         elif all(known.is_written_in_python(base) for base in kind.__mro__[:-1]):
             self.mutable(value)
             self.emit("instance")
             self.value(kind)
             self.state(value)
-        elif kind.__module__ in known.PURE:
+        elif module in known.PURE:
             self.mutable(value)
             self.emit("reduced", kind.__qualname__)
             self.value(_reduced(value))
         else:
-            raise _Unfollowed(f"an object of type {kind.__module__}.{kind.__qualname__}")
+            raise _Unfollowed(f"an object of type {module}.{kind.__qualname__}")
 
     def state(self, value: Any) -> None:
         """The attributes an object carries, in its dictionary and in slots."""
@@ -430,6 +456,11 @@ def _same(now: tuple[Any, ...], then: tuple[Any, ...]) -> bool:
 
 def _flat(items: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(part for item in items.items() for part in item)
+
+
+def _is_generated(code: types.CodeType) -> bool:
+    """Whether `dataclass` wrote a method."""
+    return code.co_filename == "<string>" or code.co_filename.endswith("reprlib.py")
 
 
 def _reduced(value: Any) -> Any:
