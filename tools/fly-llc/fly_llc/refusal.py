@@ -1,6 +1,6 @@
 """llc's words, as this project's errors.
 
-llc refuses in seven ways, each with its own form (LLVM 22):
+llc refuses in eight ways, each with its own form (LLVM 22):
 
     llc: error: llc: <stdin>:8:13: error: expected type          the parser, with source and caret
     error: <stdin>:97:12: …   error: YAML:40:8: …                 the MIR parser
@@ -8,6 +8,7 @@ llc refuses in seven ways, each with its own form (LLVM 22):
     error: kernel.py:12:3: in function k void (ptr): unsupported  a target's refusal, with the place
     error: <unknown>:0:0: local memory (400000) exceeds limit     from debug info, or without any
     <inline asm>:1:2: error: invalid instruction                  the assembler
+    *** Bad machine code: …\\n- function: k\\n- instruction: …     the machine verifier, on MIR
     LLVM ERROR: Cannot select: intrinsic %llvm.amdgcn.tanh        an abort, with a stack dump
 
 and where the process died without a word, by its signal.
@@ -31,6 +32,11 @@ _UNKNOWN_CPU = re.compile(r"'(?P<cpu>[^']*)' is not a recognized processor")
 _UNKNOWN_FEATURE = re.compile(r"'(?P<feature>[^']*)' is not a recognized feature")
 _IN_FUNCTION = re.compile(r"^in function (?P<name>\S+) .*?\): (?P<what>.+)", re.DOTALL)
 _RUNNING = re.compile(r"Running pass '(?P<stage>[^']*)' on function '@(?P<name>[^']*)'")
+_BAD_MACHINE = re.compile(
+    r"^\*\*\* Bad machine code: (?P<what>.+?) \*\*\*\n- function: +(?P<name>\S+)\n"
+    r"(?:- basic block: .*\n)?(?:- instruction: (?:\d+B\s+)?(?P<text>.+))?",
+    re.MULTILINE,
+)
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}(?:: |\b)")
 
 # What to do about a refusal, by a piece of its text. The first that fits is said.
@@ -62,6 +68,10 @@ def explain(stderr: str, text: str, name: str, cpu: str, signal: int | None = No
         return InputError(f"LLVM knows no feature {match['feature']!r} of {cpu}", place=Place(name))
     if _UNVERIFIED.search(stderr) or _BROKEN in stderr:
         return _unverified(stderr, text, name)
+    if match := _BAD_MACHINE.search(stderr):
+        shown = f": {match['text'].strip()}" if match["text"] else ""
+        what = f"bad machine code in {match['name']}: {match['what']}{shown}"
+        return InputError(what, place=Place(name))
     if match := _AT_ASM.search(stderr):
         return _in_assembly(match, stderr, name)
     if match := _AT_INPUT.search(stderr):
