@@ -86,3 +86,8 @@ def is_written_in_python(made: type) -> bool:
     # pybind11 and nanobind give their classes a metaclass of their own.
     ordinary = type(made) is type or is_written_in_python(type(made))
     return ordinary and not file.endswith((".so", ".pyd"))
+
+
+def is_generated(code: types.CodeType) -> bool:
+    """Whether `dataclass` wrote a method."""
+    return code.co_filename == "<string>" or code.co_filename.endswith("reprlib.py")
