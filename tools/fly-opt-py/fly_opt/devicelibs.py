@@ -96,19 +96,19 @@ def link(text: str, functions: tuple[str, ...], target: Target) -> str:
         raise MissingError(
             f"{functions[0]} is in ROCm's device libraries, which were not found", hint=HOW_TO_GET
         )
-    with tempfile.TemporaryDirectory(prefix="fly-opt-") as scratch:
-        control, kernels = Path(scratch, "controls.ll"), Path(scratch, "kernels.ll")
-        control.write_text(controls(target), encoding="utf-8")
-        kernels.write_text(text, encoding="utf-8")
+    with tempfile.NamedTemporaryFile("w", prefix="fly-opt-", suffix=".ll") as control:
+        control.write(controls(target))
+        control.flush()
         libraries = [str(found / name) for name in LIBRARIES if (found / name).is_file()]
-        arguments = ["-S", "--only-needed", "--internalize", str(kernels), *libraries, str(control)]
-        done = toolchain.run_program("llvm-link", ["-o", "-", *arguments])
+        # The controls come last: they are what the libraries, not the kernels, need.
+        arguments = ["-S", "--only-needed", "--internalize", "-", *libraries, control.name]
+        done = toolchain.run_program("llvm-link", arguments, text.encode())
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines()
         raise InputError(
             f"linking the device libraries in {found} failed: {said[-1] if said else 'no reason'}"
         )
-    linked = done.stdout.decode().replace(str(kernels), "LLVMDialectModule")
+    linked = done.stdout.decode()
     if missing := needed(linked):
         raise InputError(
             f"the device libraries in {found} have no {missing[0]}",
@@ -119,7 +119,7 @@ def link(text: str, functions: tuple[str, ...], target: Target) -> str:
 
 def _for_target(text: str, target: Target) -> str:
     """Puts the target on the linked functions: LLVM inlines only between equal targets."""
-    groups = {group for group in _DEFINED.findall(text)}
+    groups = set(_DEFINED.findall(text))
 
     def rewrite(match: re.Match[str]) -> str:
         group, words = match[1], match[2]

@@ -98,7 +98,7 @@ def extract(module: Any, host: Any) -> Plan:
         raise refuse(module, "the module has no target", "run fly-set-target{chip=…} before")
     builder = _Builder()
     block = host.regions[0].blocks[0]
-    attributes = host.attributes["arg_attrs"] if "arg_attrs" in host.attributes else None
+    attributes = host.attributes.get("arg_attrs")
     for index, argument in enumerate(block.arguments):
         builder.parameter(host, argument, attributes[index] if attributes else {})
     for child in block:
@@ -355,7 +355,8 @@ def _modes(tree: Any) -> tuple[Int, ...]:
 
 
 def _tensor(host: Any, name: str, spec: MemRefSpec, said: dict[str, Any]) -> Tensor:
-    shape, strides = _modes(spec.layout.shape), _modes(spec.layout.stride)
+    shape: tuple[Int, ...] = _modes(spec.layout.shape)
+    strides: tuple[Int, ...] = _modes(spec.layout.stride)
     if not all(isinstance(leaf, Int) for leaf in (*shape, *strides)):
         raise refuse(
             host,
@@ -365,6 +366,8 @@ def _tensor(host: Any, name: str, spec: MemRefSpec, said: dict[str, Any]) -> Ten
     extents: list[int | str | None] = [leaf.value for leaf in shape]
     if "fly.shape" in said:
         stated = list(said["fly.shape"])
+        if not stated and spec.layout.shape == Int(1):
+            shape, strides, extents = (), (), []  # a layout has no rank 0: it is 1:0 there
         if len(stated) != len(extents):
             raise refuse(
                 host, f"fly.shape of {name} has {len(stated)} extents, its layout {len(extents)}"

@@ -7,11 +7,10 @@ name works as well.
 
 from __future__ import annotations
 
-import ast
 import importlib
-import importlib.util
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from fly_common.errors import UsageError
 
@@ -107,9 +106,8 @@ def load(step: Step) -> Pass:
     """The pass of a pipeline's step, with its options. UsageError where they don't fit."""
     module = importlib.import_module(f"fly_opt.passes.{PASSES[step.name]}")
     for value in vars(module).values():
-        if isinstance(value, type) and issubclass(value, Pass) and value is not Pass:
-            if value.name == step.name:
-                return make(value, step.options)
+        if isinstance(value, type) and getattr(value, "name", None) == step.name:
+            return make(value, step.options)
     raise LookupError(f"{module.__name__} defines no pass {step.name}")
 
 
@@ -127,6 +125,8 @@ def descriptions() -> dict[str, str]:
 
     The sources are parsed, not imported: a list of names must not wait for MLIR.
     """
+    import ast
+
     found = {EMIT_LLVM: EMIT_LLVM_HELP}
     folder = Path(__file__).with_name("passes")
     for name, module in PASSES.items():
@@ -137,8 +137,10 @@ def descriptions() -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def _names(node: ast.ClassDef, name: str) -> bool:
+def _names(node: Any, name: str) -> bool:
     """Whether a class body says `name = "<name>"`."""
+    import ast
+
     return any(
         isinstance(line, ast.Assign | ast.AnnAssign)
         and isinstance(line.value, ast.Constant)

@@ -63,7 +63,10 @@ def _lower(function: Any) -> None:
                 size = _load(pointer, *HIDDEN[name], dimension)
             for op in ops:
                 op.results[0].replace_all_uses_with(size)
-                op.erase()
+    # Only now: the insertion point may stand before one of them.
+    for ops in found.values():
+        for op in ops:
+            op.erase()
 
 
 def _constant(value: int) -> Any:
