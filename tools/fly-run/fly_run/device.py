@@ -1,0 +1,89 @@
+"""What runs kernels: the protocol, and the table of devices.
+
+A device sees buffers of host memory under addresses of its own, and launches kernels of a code
+object on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from fly_common.code_object import CodeObject
+from fly_common.errors import MissingError, UsageError
+
+Triple = tuple[int, int, int]
+# Called now and then while a kernel runs: workgroups done, workgroups in all.
+Progress = Callable[[int, int], None]
+
+
+class Device(Protocol):
+    """A GPU or what stands for one. Errors of a kernel while it runs are fly_common.errors.Fault.
+
+    `name` is shown to users; `instructions` counts wave instructions executed so far, None where
+    the device can't tell.
+    """
+
+    name: str
+
+    @property
+    def instructions(self) -> int | None: ...
+
+    def bind(self, name: str, host: int, nbytes: int, writable: bool) -> int:
+        """Makes `nbytes` bytes of host memory at address `host` visible to kernels, and returns
+        their device address. `name` is what faults call it. The memory must outlive the device."""
+        ...
+
+    def launch(
+        self,
+        code: CodeObject,
+        kernel: str,
+        grid: Triple,
+        block: Triple,
+        kernarg: bytes,
+        dynamic_lds: int,
+    ) -> None:
+        """Runs `grid` workgroups of `block` work items. `kernarg` holds the explicit arguments at
+        the offsets that the metadata gives; the device fills the hidden ones."""
+        ...
+
+    def synchronize(self) -> None:
+        """Returns when every launch has ended and host memory holds the results."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def _open_emulator(target: str, max_instructions: int | None, progress: Progress | None) -> Device:
+    from fly_run.emulator.machine import Emulator
+
+    return Emulator(target, max_instructions=max_instructions, progress=progress)
+
+
+DEVICES: dict[str, Callable[[str, int | None, Progress | None], Device]] = {
+    "emulator": _open_emulator,
+}
+AUTO = "emulator"  # the emulator is there on every machine
+# Devices that have a name already, and what to say to who asks for one.
+NOT_HERE = {
+    "hip": "this version of fly-run launches on its emulator only, not through ROCm's HIP runtime",
+    "cuda": "this version of fly-run launches on its emulator only, and runs AMD GPU code only",
+}
+
+
+def open_device(
+    name: str,
+    target: str,
+    *,
+    max_instructions: int | None = None,
+    progress: Progress | None = None,
+) -> Device:
+    """A device for code of `target` ("gfx942"); `name` is one of DEVICES, or "auto". MissingError
+    where there is none such here, or where the device does not run that target."""
+    name = AUTO if name == "auto" else name
+    if name in NOT_HERE:
+        raise MissingError(NOT_HERE[name], hint="use --device emulator, which needs no GPU")
+    if name not in DEVICES:
+        known = ", ".join(["auto", *DEVICES, *NOT_HERE])
+        raise UsageError(f"--device {name}: no such device", hint=f"devices: {known}")
+    return DEVICES[name](target, max_instructions, progress)

@@ -1,0 +1,84 @@
+"""The names of element types, and what NumPy calls them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+
+# bf16 has no NumPy type: its arrays hold the bits as uint16.
+NUMPY = {
+    "f16": "<f2",
+    "bf16": "<u2",
+    "f32": "<f4",
+    "f64": "<f8",
+    "i8": "|i1",
+    "i16": "<i2",
+    "i32": "<i4",
+    "i64": "<i8",
+    "u8": "|u1",
+    "u16": "<u2",
+    "u32": "<u4",
+    "u64": "<u8",
+    "bool": "|b1",
+}
+FLOATS = frozenset(("f16", "bf16", "f32", "f64"))
+# struct's letters; bf16 is packed as the upper half of an f32.
+STRUCT = {
+    "f16": "e", "f32": "f", "f64": "d", "i8": "b", "i16": "h", "i32": "i", "i64": "q",
+    "u8": "B", "u16": "H", "u32": "I", "u64": "Q", "bool": "?",
+}  # fmt: skip
+SIZES = {
+    "f16": 2, "bf16": 2, "f32": 4, "f64": 8, "i8": 1, "i16": 2, "i32": 4, "i64": 8,
+    "u8": 1, "u16": 2, "u32": 4, "u64": 8, "bool": 1,
+}  # fmt: skip
+
+
+def numpy_dtype(name: str) -> np.dtype:
+    import numpy as np
+
+    return np.dtype(NUMPY[name])
+
+
+def name_of(dtype: np.dtype) -> str:
+    """Our name of a NumPy type, where it has one; else NumPy's."""
+    if dtype.name == "bfloat16" or dtype == "V2":
+        return "bf16"
+    for name, text in NUMPY.items():
+        if name != "bf16" and dtype == text:
+            return name
+    return str(dtype)
+
+
+def holds(dtype: np.dtype, name: str) -> bool:
+    """Whether an array of `dtype` holds elements of our type `name`, in this machine's order.
+
+    bf16 comes as uint16, as ml_dtypes' bfloat16, or as the `V2` that NumPy makes of the latter
+    when it loads a .npy file.
+    """
+    if name == "bf16" and (dtype.name == "bfloat16" or (dtype.kind, dtype.itemsize) == ("V", 2)):
+        return dtype.fields is None
+    return dtype == numpy_dtype(name)
+
+
+def pack_scalar(value: int | float | bool, name: str) -> bytes:
+    """A scalar's bytes in a kernel's arguments. OverflowError where it does not fit.
+
+    A float is rounded to the nearest, ties to even; one that would become infinite does not fit.
+    """
+    import math
+    import struct
+
+    if name == "bf16":
+        bits = struct.unpack("<I", struct.pack("<f", value))[0]
+        if math.isnan(value):
+            return struct.pack("<H", bits >> 16 | 0x40)
+        bits = bits + 0x7FFF + (bits >> 16 & 1) >> 16
+        if bits & 0x7FFF == 0x7F80 and not math.isinf(value):
+            raise OverflowError
+        return struct.pack("<H", bits)
+    try:
+        return struct.pack("<" + STRUCT[name], float(value) if name in FLOATS else value)
+    except struct.error:
+        raise OverflowError from None
