@@ -135,8 +135,10 @@ class _Rewrite:
         for source, target in zip(op.regions, new.regions, strict=True):
             for block in list(source.blocks):
                 block.append_to(target)
-        for entry in entries:
-            self.block(entry)
+        # Asked for anew: a block knows the op it was asked of, and that one will be erased.
+        for region in new.regions:
+            if len(region.blocks):
+                self.block(region.blocks[0])
         index = 0
         for result, spec in zip(op.results, specs, strict=True):
             kinds = fly_carriers.carriers(spec)

@@ -1,0 +1,293 @@
+"""Each op's inference, and what the verifier refuses."""
+
+import pytest
+from fly_common.errors import InputError
+from fly_dialect import dialect, infer, ops, text
+from fly_dialect.bindings import ir
+from fly_dialect.layout import Layout
+from fly_dialect.types import IntTupleSpec, MemRefSpec, PtrSpec, int_tuple_spec
+
+CONTEXT = dialect.load(ir.Context())
+
+ARGUMENTS = {
+    "i": "i32",
+    "j": "i64",
+    "x": "f32",
+    "t": "!fly.int_tuple<(?,?)>",
+    "s": "!fly.int_tuple<(4,8)>",
+    "n": "!fly.int_tuple<((2,3),?{i64})>",
+    "k": "!fly.int_tuple<?>",
+    "c": "!fly.int_tuple<12>",
+    "l": "!fly.layout<(4,8):(1,4)>",
+    "d": "!fly.layout<(?{i64},?{i64}):(?{i64},1)>",
+    "p": "!fly.ptr<f32, global>",
+    "q": "!fly.ptr<f32, shared, align<16>>",
+    "m": "!fly.memref<f32, global, (?{i64},?{i64}):(?{i64},1)>",
+    "r": "!fly.memref<f16, shared, (16,32):(1,16), align<16>>",
+    "o": "!fly.coord_tensor<(0,?), (4,8):(1,4)>",
+}
+
+# op(operands) attributes → result type
+RIGHT = [
+    ("static", "", "", "!fly.int_tuple<(4,8)>"),
+    ("static", "", "", "!fly.layout<4:1>"),
+    ("make_int_tuple", "", "", "!fly.int_tuple<(4,8)>"),
+    ("make_int_tuple", "i, j", "", "!fly.int_tuple<(?,(4,?{i64 div=16}))>"),
+    ("make_shape", "i", "", "!fly.int_tuple<?>"),
+    ("make_stride", "i", "", "!fly.int_tuple<?>"),
+    ("make_coord", "j", "", "!fly.int_tuple<?{i64}>"),
+    ("make_layout", "t, s", "", "!fly.layout<(?,?):(4,8)>"),
+    ("make_view", "p, l", "", "!fly.memref<f32, global, (4,8):(1,4)>"),
+    ("make_view", "q, d", "", "!fly.memref<f32, shared, (?{i64},?{i64}):(?{i64},1), align<16>>"),
+    ("make_view", "c, l", "", "!fly.coord_tensor<12, (4,8):(1,4)>"),
+    ("get_iter", "r", "", "!fly.ptr<f16, shared, align<16>>"),
+    ("get_iter", "o", "", "!fly.int_tuple<(0,?)>"),
+    ("get_layout", "m", "", "!fly.layout<(?{i64},?{i64}):(?{i64},1)>"),
+    ("get_shape", "l", "", "!fly.int_tuple<(4,8)>"),
+    ("get_shape", "m", "", "!fly.int_tuple<(?{i64},?{i64})>"),
+    ("get_stride", "m", "", "!fly.int_tuple<(?{i64},1)>"),
+    ("get", "n", "{mode = array<i32: 0, 1>}", "!fly.int_tuple<3>"),
+    ("get", "l", "{mode = array<i32: 1>}", "!fly.layout<8:4>"),
+    ("get", "r", "{mode = array<i32: 1>}", "!fly.memref<f16, shared, 32:16, align<16>>"),
+    ("select", "n", "{indices = array<i32: 1>}", "!fly.int_tuple<?{i64}>"),
+    ("select", "s", "{indices = array<i32: 1, 0>}", "!fly.int_tuple<(8,4)>"),
+    ("get_scalar", "k", "", "i32"),
+    ("get_leaves", "n", "{dynamicOnly = true}", "i64"),
+    ("int_tuple_add", "s, t", "", "!fly.int_tuple<(?,?)>"),
+    ("int_tuple_sub", "s, s", "", "!fly.int_tuple<(0,0)>"),
+    ("int_tuple_mul", "s, s", "", "!fly.int_tuple<(16,64)>"),
+    ("int_tuple_div", "s, s", "", "!fly.int_tuple<(1,1)>"),
+    ("int_tuple_mod", "t, s", "", "!fly.int_tuple<(?,?)>"),
+    ("ceil_div", "t, s", "", "!fly.int_tuple<(?,?)>"),
+    ("int_tuple_product", "s", "", "!fly.int_tuple<32>"),
+    ("int_tuple_product_each", "n", "", "!fly.int_tuple<(6,?{i64})>"),
+    ("size", "l", "", "!fly.int_tuple<32>"),
+    ("size", "m", "", "!fly.int_tuple<?{i64}>"),
+    ("size", "s", "", "!fly.int_tuple<32>"),
+    ("cosize", "l", "", "!fly.int_tuple<32>"),
+    ("crd2idx", "t, l", "", "!fly.int_tuple<?>"),
+    ("crd2idx", "t, d", "", "!fly.int_tuple<?{i64}>"),
+    ("idx2crd", "c, l", "", "!fly.int_tuple<(0,3)>"),
+    ("add_offset", "q, c", "", "!fly.ptr<f32, shared, align<16>>"),
+    ("add_offset", "q, k", "", "!fly.ptr<f32, shared>"),
+    ("add_offset", "s, t", "", "!fly.int_tuple<(?,?)>"),
+    ("recast_iter", "q", "", "!fly.ptr<f16, shared, align<16>>"),
+    ("ptrtoint", "p", "", "i64"),
+    ("ptrtoint", "q", "", "i32"),
+    ("inttoptr", "j", "", "!fly.ptr<i8, global>"),
+    ("to_llvm_ptr", "q", "{llvm_address_space = 3 : i32}", "!llvm.ptr<3>"),
+    ("make_ptr", "", "{dictAttrs = {allocSize = 64 : i64}}", "!fly.ptr<f32, shared>"),
+    ("make_ptr", "", "{dictAttrs = {allocBytes = 64 : i64}}", "!fly.ptr<f32, shared>"),
+    ("get_dyn_shared", "", "", "!fly.ptr<i8, shared, align<1024>>"),
+    ("ptr.load", "p", "", "f32"),
+    ("ptr.load", "q", "", "vector<4xf32>"),
+    ("ptr.store", "x, p", "", ""),
+    ("memref.load", "m, t", "", "f32"),
+    ("memref.load", "r, c", "", "f16"),
+    ("memref.load", "o, t", "", None),
+    ("memref.store", "x, m, t", "", ""),
+    ("memref.alloca", "l", "", "!fly.memref<f32, register, (4,8):(1,4)>"),
+]
+
+
+def line(name, operands, attributes, result) -> str:
+    names = operands.split(", ") if operands else []
+    types = ", ".join(ARGUMENTS[name] for name in names)
+    values = ", ".join(f"%{name}" for name in names)
+    target = "%result = " if result else ""
+    return f'{target}"fly.{name}"({values}) {attributes} : ({types}) -> ({result})'
+
+
+def module(body: str) -> str:
+    arguments = ", ".join(f"%{name}: {type_}" for name, type_ in ARGUMENTS.items())
+    return f"func.func @f({arguments}) {{\n  {body}\n  return\n}}\n"
+
+
+def check(body: str) -> None:
+    source = module(body)
+    dialect.verify(text.read(source, CONTEXT, "k.mlir"), source, "k.mlir")
+
+
+def test_the_examples_below_cover_every_op():
+    assert {name for name, *_ in RIGHT} == set(infer.OPS)
+
+
+@pytest.mark.parametrize("example", RIGHT, ids=lambda e: f"{e[0]}({e[1]})")
+def test_right_types_pass_and_any_other_result_is_refused(example):
+    name, operands, attributes, result = example
+    if result is None:
+        # The base (0,?) plus one offset: the two are not congruent.
+        with pytest.raises(InputError, match="are not congruent"):
+            check(line(name, operands, attributes, "i32"))
+        return
+    check(line(name, operands, attributes, result))
+    for other in ("!fly.tile<[9]>", "!fly.int_tuple<(?,?,?)>", "i7"):
+        if name == "static" and other.startswith("!fly.tile"):
+            continue
+        if not result:
+            # An op without results has a result then.
+            body = line(name, operands, attributes, other).replace("%result = ", "")
+            with pytest.raises(InputError, match="takes 0 results, but has 1"):
+                check("%result = " + body)
+            continue
+        with pytest.raises(InputError):
+            check(line(name, operands, attributes, other))
+
+
+@pytest.mark.parametrize("info", infer.OPS.values(), ids=lambda info: info.name)
+def test_a_wrong_number_of_operands_is_refused(info):
+    if info.operands is None:
+        return
+    names = ["k"] * (info.operands + 1)
+    result = ", ".join(["!fly.int_tuple<?>"] * (info.results or 0))
+    values = ", ".join(f"%{name}" for name in names)
+    types = ", ".join(ARGUMENTS[name] for name in names)
+    target = "%result = " if result else ""
+    with pytest.raises(InputError, match=f"takes {info.operands} operands, but has {len(names)}"):
+        check(f'{target}"fly.{info.name}"({values}) : ({types}) -> ({result})')
+
+
+WRONG = [
+    ("make_int_tuple", "i", "", "!fly.int_tuple<(?,?)>", "has the dynamic leaves (i32, i32), but"),
+    ("make_int_tuple", "j", "", "!fly.int_tuple<?>", "has the dynamic leaves (i32), but the op"),
+    ("make_layout", "s, k", "", "!fly.layout<4:1>", "shape (4,8) and stride ? are not congruent"),
+    ("make_layout", "l, s", "", "!fly.layout<4:1>", "operand #0 must be an int_tuple, but is !fly"),
+    ("make_view", "l, l", "", "!fly.layout<4:1>", "operand #0 must be a ptr or an int_tuple"),
+    ("make_view", "p, s", "", "!fly.layout<4:1>", "operand #1 must be a layout, but is"),
+    ("get_iter", "p", "", "!fly.ptr<f32, global>", "operand #0 must be a memref or coord_tensor"),
+    ("get_shape", "s", "", "!fly.int_tuple<4>", "operand #0 must be a layout, memref or coord_t"),
+    ("get", "s", "{mode = array<i32: 2>}", "!fly.int_tuple<4>", "(4,8) has no mode [2]"),
+    ("get_scalar", "s", "", "i32", "(4,8) is not a scalar"),
+    ("get_scalar", "n", "", "i32", "((2,3),?{i64}) is not a scalar"),
+    (
+        "get_shape",
+        "l",
+        "",
+        "!fly.int_tuple<(8,4)>",
+        "the inferred type !fly.int_tuple<(4,8)> is not",
+    ),
+    ("int_tuple_add", "s, n", "", "!fly.int_tuple<4>", "are not congruent"),
+    (
+        "crd2idx",
+        "n, l",
+        "",
+        "!fly.int_tuple<?>",
+        "coordinate ((2,3),?{i64}) does not fit shape (4,8)",
+    ),
+    ("crd2idx", "t, m", "", "!fly.int_tuple<?>", "operand #1 must be a layout"),
+    ("memref.load", "m, n", "", "f32", "does not fit shape (?{i64},?{i64})"),
+    ("memref.load", "m, t", "", "f16", "the inferred type f32 is not the result's type f16"),
+    ("memref.load", "p, t", "", "f32", "operand #0 must be a layout, memref or coord_tensor"),
+    ("memref.store", "i, m, t", "", "", "i32 can't be stored to !fly.memref<f32, global"),
+    ("memref.alloca", "d", "", "!fly.memref<f32, register, 4:1>", "must be a register memref of"),
+    ("ptr.load", "p", "", "f16", "f16 can't be loaded from !fly.ptr<f32, global>"),
+    ("ptr.load", "p", "", "vector<4xf16>", "vector<4xf16> can't be loaded from !fly.ptr<f32"),
+    ("ptr.store", "i, p", "", "", "i32 can't be stored to !fly.ptr<f32, global>"),
+    ("add_offset", "p, s", "", "!fly.ptr<f32, global>", "must be one integer, but is (4,8)"),
+    ("recast_iter", "p", "", "!fly.ptr<f16, shared>", "the address spaces differ"),
+    ("make_ptr", "", "", "!fly.ptr<f32, shared>", "needs dictAttrs = {allocSize = N : i64}"),
+    ("inttoptr", "x", "", "!fly.ptr<f32, global>", "operand #0 must be i32 or i64, but is f32"),
+    ("static", "", "", "!fly.int_tuple<?>", "!fly.int_tuple<?> is not wholly known from its type"),
+    ("get_shpae", "l", "", "!fly.int_tuple<4>", "no such op; fly.get_shape is the nearest name"),
+]
+
+
+@pytest.mark.parametrize("example", WRONG, ids=lambda e: f"{e[0]}({e[1]})->{e[3]}")
+def test_a_wrong_op_is_refused_with_the_reason_and_the_place(example):
+    *op, message = example
+    with pytest.raises(InputError) as caught:
+        check(line(*op))
+    assert message in caught.value.message
+    assert caught.value.message.startswith(f"fly.{op[0]}: ")
+    assert str(caught.value.place).startswith("k.mlir:2:")
+    assert f"fly.{op[0]}" in caught.value.place.text
+
+
+def test_ops_of_unknown_dialects_are_refused():
+    with pytest.raises(InputError, match=r"arth\.addi: no dialect has such an op"):
+        check('%a = "arth.addi"(%i, %i) : (i32, i32) -> i32')
+
+
+def test_the_place_is_the_source_line_of_the_kernel_where_one_is_known(tmp_path):
+    kernel = tmp_path / "k.py"
+    kernel.write_text("def k(A):\n    A[0, 1] = 2\n")
+    body = line("get_scalar", "s", "", "i32") + f' loc("{kernel}":2:5)'
+    with pytest.raises(InputError) as caught:
+        check(body)
+    assert str(caught.value.place) == f"{kernel}:2:5"
+    assert caught.value.place.text == "    A[0, 1] = 2"
+
+
+def test_each_pass_verifies_what_the_last_left():
+    source = module(line("get_shape", "l", "", "!fly.int_tuple<(4,8)>"))
+    parsed = text.read(source, CONTEXT)
+    dialect.verify(parsed)
+    found = []
+    parsed.operation.walk(lambda op: found.append(op) or ir.WalkResult.ADVANCE)
+    get_shape = next(op for op in found if op.name == "fly.get_shape")
+    get_shape.results[0].set_type(dialect.type_of(int_tuple_spec(4), CONTEXT))
+    with pytest.raises(InputError, match=r"fly\.get_shape"):
+        dialect.verify(parsed)
+
+
+# -- builders --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def built():
+    """A module under construction; gives its i32 and i64 values."""
+    with CONTEXT, ir.Location.unknown():
+        made = ir.Module.create()
+        with ir.InsertionPoint(made.body):
+            values = []
+            for width in (32, 64):
+                type_ = ir.IntegerType.get_signless(width)
+                attribute = {"value": ir.IntegerAttr.get(type_, 7)}
+                op = ir.Operation.create("arith.constant", results=[type_], attributes=attribute)
+                values.append(op.results[0])
+            yield made, *values
+        assert made.operation.verify()
+        dialect.verify(made)
+
+
+def test_builders_infer_and_verify(built):
+    made, i, j = built
+    memref = MemRefSpec("f32", "shared", Layout((4, 8), (8, 1)), 16)
+    pointer = ops.make_ptr(PtrSpec("f32", "shared", 16), 4 * 8 * 4)
+    layout = ops.make_layout(ops.make_int_tuple(4, 8), ops.make_int_tuple(8, 1))
+    view = ops.make_view(pointer, layout)
+    assert dialect.spec_of(view.type) == memref
+    coord = ops.make_int_tuple(i, (3))
+    assert str(coord.type) == "!fly.int_tuple<(?,3)>"
+    assert str(ops.make_int_tuple((i, (2, j)), 4).type) == "!fly.int_tuple<((?,(2,?{i64})),4)>"
+    assert str(ops.make_int_tuple(i).type) == "!fly.int_tuple<?>"
+    wide = IntTupleSpec(int_tuple_spec((4, 8)).value)
+    assert str(ops.make_int_tuple(spec=wide).type) == "!fly.int_tuple<(4,8)>"
+    value = ops.memref_load(view, coord)
+    assert str(value.type) == "f32"
+    assert ops.memref_store(value, view, coord) is None
+    ops.ptr_store(value, ops.get_iter(view))
+    assert str(ops.ptr_load(pointer, "vector<4xf32>").type) == "vector<4xf32>"
+    shape = ops.get_shape(view)
+    assert str(ops.get_scalar(ops.get(shape, 1)).type) == "i32"
+    dynamic = ops.recast_iter(ops.get_dyn_shared(), PtrSpec("f32", "shared", 1024))
+    assert str(ops.add_offset(dynamic, ops.crd2idx(coord, layout)).type) == "!fly.ptr<f32, shared>"
+    assert str(ops.to_llvm_ptr(dynamic).type) == "!llvm.ptr<3>"
+    assert str(ops.inttoptr(ops.ptrtoint(dynamic), PtrSpec("i8", "shared")).type).endswith(
+        "shared>"
+    )
+    alloca = ops.memref_alloca(layout, MemRefSpec("i32", "register", Layout((4, 8), (8, 1))))
+    assert str(ops.get_stride(ops.get_layout(alloca)).type) == "!fly.int_tuple<(8,1)>"
+    assert str(ops.size(alloca).type) == "!fly.int_tuple<32>"
+    assert str(ops.cosize(layout).type) == "!fly.int_tuple<32>"
+    assert "fly.make_layout" in text.write(made, False)
+
+
+def test_builders_refuse_wrong_operands(built):
+    _, i, _ = built
+    coord = ops.make_int_tuple(i, i, i)
+    layout = ops.static(infer.LayoutSpec(Layout((4, 8), (8, 1))))
+    with pytest.raises(ValueError, match=r"fly\.crd2idx: coordinate \(\?,\?,\?\) does not fit"):
+        ops.crd2idx(coord, layout)
+    with pytest.raises(ValueError, match=r"fly\.get_iter: operand #0 must be a memref"):
+        ops.get_iter(layout)
