@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+LONGEST_EXCERPT = 160  # columns of a source line that are shown
+
 
 @dataclass(frozen=True)
 class Place:
@@ -33,10 +35,23 @@ class Place:
         """The source line and a caret below it; empty where the source is not known."""
         if self.text is None or self.column is None:
             return ""
+        text, column = _window(self.text, self.column)
         # Tabs are kept in the caret line, so that the caret stands right in any terminal.
-        lead = "".join("\t" if char == "\t" else " " for char in self.text[: self.column - 1])
-        room = max(1, len(self.text) - self.column + 1)
-        return f"  {self.text}\n  {lead}^{'~' * (min(self.width, room) - 1)}"
+        lead = "".join("\t" if char == "\t" else " " for char in text[: column - 1])
+        room = max(1, len(text) - column + 1)
+        return f"  {text}\n  {lead}^{'~' * (min(self.width, room) - 1)}"
+
+
+def _window(text: str, column: int) -> tuple[str, int]:
+    """The part of a line that a person can read, and the column in it: generated IR has lines of
+    thousands of columns. Control characters, which a terminal would obey, become `?`."""
+    text = "".join(char if char.isprintable() or char == "\t" else "?" for char in text)
+    if len(text) <= LONGEST_EXCERPT:
+        return text, column
+    start = max(0, min(column - 1, len(text)) - LONGEST_EXCERPT // 2)
+    end = start + LONGEST_EXCERPT
+    before, after = "… " if start else "", " …" if end < len(text) else ""
+    return f"{before}{text[start:end]}{after}", column - start + len(before)
 
 
 class FlyError(Exception):

@@ -119,7 +119,11 @@ def from_text(text: str | bytes) -> Plan:
         )
         _check(plan)
         return plan
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except KeyError as error:
+        raise InputError(f"the launch plan is damaged: it has no field {error}") from None
+    except RecursionError:
+        raise InputError("the launch plan is damaged: it is nested too deeply") from None
+    except (ValueError, TypeError, AttributeError) as error:
         raise InputError(f"the launch plan is damaged: {error}") from None
 
 
@@ -145,35 +149,91 @@ def _launch(data: dict[str, Any]) -> Launch:
 
 # How many operands each operator has; leaves name their own contents.
 _LEAVES = {"const": (int,), "extent": (str, int), "stride": (str, int), "scalar": (str,)}
-_BINARY = frozenset(
-    "add sub mul floordiv ceildiv truncdiv mod rem min max and or xor shl shr eq ne lt le".split()
+_ARITHMETIC = ("add", "sub", "mul", "floordiv", "ceildiv", "truncdiv", "mod", "rem", "min", "max")
+_BITS = ("and", "or", "xor", "shl", "shr")
+_COMPARISONS = ("eq", "ne", "lt", "le")
+_BINARY = frozenset((*_ARITHMETIC, *_BITS, *_COMPARISONS))
+DTYPES = frozenset(
+    ("f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool")
 )
+_WORD_SIZES = (1, 2, 4, 8)
 
 
 def _check(plan: Plan) -> None:
-    """Raises ValueError where the graph refers to what does not exist."""
-    for index, (operator, *operands) in enumerate(plan.expressions):
-        if operator in _LEAVES:
-            kinds = _LEAVES[operator]
-            if len(operands) != len(kinds) or not all(map(isinstance, operands, kinds)):
-                raise ValueError(f"expression {index}: bad operands of {operator}")
-            continue
-        arity = 3 if operator == "select" else 2 if operator in _BINARY else None
-        if arity is None:
-            raise ValueError(f"expression {index}: unknown operator {operator!r}")
-        if len(operands) != arity or not all(
-            isinstance(operand, int) and 0 <= operand < index for operand in operands
-        ):
-            raise ValueError(f"expression {index}: bad operands of {operator}")
-    count = len(plan.expressions)
+    """Raises ValueError where the plan refers to what does not exist. What passes here can be
+    evaluated and bound without another look: only the arguments can still be wrong."""
+    names = [parameter.name for parameter in plan.parameters]
+    if len(set(names)) != len(names):
+        raise ValueError("two parameters have one name")
+    for parameter in plan.parameters:
+        _check_parameter(parameter)
+    for index, expression in enumerate(plan.expressions):
+        _check_expression(plan, index, expression)
     for launch in plan.launches:
-        used = [*launch.grid, *launch.block, launch.lds]
-        words = [word for argument in launch.arguments for word in argument]
-        used += [word.expression for word in words if word.kind == "integer"]
-        if not all(isinstance(index, int) and 0 <= index < count for index in used):
-            raise ValueError(f"launch of {launch.kernel}: no such expression")
-        for word in words:
-            if word.kind not in ("pointer", "integer", "scalar"):
-                raise ValueError(f"launch of {launch.kernel}: unknown word {word.kind!r}")
-            if word.kind != "integer" and plan.parameter(word.name or "") is None:
-                raise ValueError(f"launch of {launch.kernel}: no parameter {word.name!r}")
+        _check_launch(plan, launch)
+
+
+def _is_number(value: object, low: int = -(2**63)) -> bool:
+    """Whether it is an integer that fits 64 bits; JSON's true and false are none."""
+    return type(value) is int and low <= value < 2**63
+
+
+def _check_parameter(parameter: Tensor | Scalar) -> None:
+    if parameter.dtype not in DTYPES:
+        raise ValueError(f"parameter {parameter.name}: unknown dtype {parameter.dtype!r}")
+    if isinstance(parameter, Scalar):
+        if not isinstance(parameter.default, int | float | None):
+            raise ValueError(f"parameter {parameter.name}: its default is no number")
+        return
+    extents = (e is None or isinstance(e, str) or _is_number(e, 0) for e in parameter.shape)
+    strides = (stride is None or _is_number(stride) for stride in parameter.strides)
+    if len(parameter.shape) != len(parameter.strides) or not (all(extents) and all(strides)):
+        raise ValueError(f"parameter {parameter.name}: bad shape or strides")
+    if parameter.access not in ("r", "w", "rw"):
+        raise ValueError(f"parameter {parameter.name}: unknown access {parameter.access!r}")
+
+
+def _check_expression(plan: Plan, index: int, expression: Expression) -> None:
+    operator, *operands = expression
+    bad = ValueError(f"expression {index}: bad operands of {operator}")
+    if operator in _LEAVES:
+        kinds = _LEAVES[operator]
+        if len(operands) != len(kinds) or not all(map(isinstance, operands, kinds)):
+            raise bad
+        if operator == "const":
+            if not _is_number(operands[0]):
+                raise bad
+            return
+        parameter = plan.parameter(operands[0])
+        if operator == "scalar":
+            known = isinstance(parameter, Scalar)
+        else:
+            rank = len(parameter.shape) if isinstance(parameter, Tensor) else 0
+            known = _is_number(operands[1], 0) and operands[1] < rank
+        if not known:
+            raise bad
+        return
+    arity = 3 if operator == "select" else 2 if operator in _BINARY else None
+    if arity is None:
+        raise ValueError(f"expression {index}: unknown operator {operator!r}")
+    if len(operands) != arity or not all(_is_number(n, 0) and n < index for n in operands):
+        raise bad
+
+
+def _check_launch(plan: Plan, launch: Launch) -> None:
+    count = len(plan.expressions)
+    words = [word for argument in launch.arguments for word in argument]
+    used = [*launch.grid, *launch.block, launch.lds]
+    used += [word.expression for word in words if word.kind == "integer"]
+    if not all(_is_number(index, 0) and index in range(count) for index in used):
+        raise ValueError(f"launch of {launch.kernel}: no such expression")
+    wanted = {"pointer": Tensor, "scalar": Scalar}
+    for word in words:
+        if word.kind != "integer" and word.kind not in wanted:
+            raise ValueError(f"launch of {launch.kernel}: unknown word {word.kind!r}")
+        if word.kind in wanted:
+            named = plan.parameter(word.name) if isinstance(word.name, str) else None
+            if not isinstance(named, wanted[word.kind]):
+                raise ValueError(f"launch of {launch.kernel}: no {word.kind} {word.name!r}")
+        if type(word.size) is not int or word.size not in _WORD_SIZES:
+            raise ValueError(f"launch of {launch.kernel}: a word of {word.size!r} bytes")
