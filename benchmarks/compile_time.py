@@ -1,0 +1,189 @@
+"""From the start of a process to the code object in memory: this project, Triton and FlyDSL.
+
+    python benchmarks/compile_time.py [--runs 7] [--peers-python PATH] [--json FILE]
+
+Each figure is the median (least–greatest) of fresh processes in milliseconds, taken in turn so that
+a busy moment hits all. "cold": an empty compile cache; "warm": what the run before left. Files are in
+the page cache and .pyc files exist in both. The clock starts before the process does and stops when
+the code object is there; leaving Python is not counted.
+
+Peers are measured where the interpreter PATH (default: this one) has them: Triton 3.9 (`pip install
+triton==3.9.0`), FlyDSL 0.4.2 (`flydsl==0.4.2 torch==2.13.0`; needs an LLVM with ld.lld). Their kernels are
+in benchmarks/peers: the same mathematics on f32 with dynamic extents, one row a block of 256; Triton's
+hold a row in registers, 1024 columns at most, which is its way of saying it. No GPU is needed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+EXAMPLES = HERE.parent / "examples"
+# Kernel → our example and its entry.
+KERNELS = {
+    "vector_add": ("vector_add", "vector_add"),
+    "softmax": ("row_softmax", "row_softmax"),
+    "layernorm": ("layernorm", "layernorm"),
+}
+OURS = """
+import sys, time
+sys.path.insert(0, sys.argv[3])
+module = __import__(sys.argv[4])
+made = getattr(module, sys.argv[5]).compile(target="gfx942")
+assert made.hsaco[:4] == b"\\x7fELF"
+elapsed = (time.monotonic() - float(sys.argv[2])) * 1000
+if "warm" in sys.argv:
+    heavy = {"numpy", "torch", "torch_mlir", "mlir", "typer"} & set(sys.modules)
+    assert not heavy, f"a warm compile imported {heavy}"
+print(elapsed)
+"""
+
+
+@dataclass(frozen=True)
+class System:
+    """`command(kernel)` is the process to time, which is given its start's time in argument 2 and
+    prints milliseconds. `environment(folder)` gives it a cache of its own in `folder`."""
+
+    name: str
+    command: Callable[[str, str], list[str]]
+    environment: Callable[[Path], dict[str, str]]
+
+
+def ours() -> System:
+    def command(kernel: str, state: str) -> list[str]:
+        module, entry = KERNELS[kernel]
+        return [sys.executable, "-c", OURS, kernel, "", str(EXAMPLES), module, entry, state]
+
+    return System("fly", command, lambda folder: {"FLY_CACHE_DIR": str(folder)})
+
+
+def triton(python: str) -> System:
+    return System(
+        "Triton",
+        lambda kernel, state: [python, str(HERE / "peers/triton_kernels.py"), kernel, ""],
+        # The variable keeps a warning off; it is Triton 3.9's default.
+        lambda folder: {"TRITON_CACHE_DIR": str(folder), "TRITON_DEFAULT_FP_FUSION": "1"},
+    )
+
+
+def flydsl(python: str, rocm: Path) -> System:
+    return System(
+        "FlyDSL",
+        lambda kernel, state: [python, str(HERE / "peers/flydsl_kernels.py"), kernel, ""],
+        lambda folder: {
+            "FLYDSL_RUNTIME_CACHE_DIR": str(folder),
+            "COMPILE_ONLY": "1",
+            "ARCH": "gfx942",
+            "ROCM_PATH": str(rocm),
+        },
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--runs", type=int, default=7, help="processes per figure")
+    parser.add_argument("--peers-python", default=sys.executable, help="where the peers are")
+    parser.add_argument("--json", type=Path, help="write the samples to this file too")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="fly-bench-") as scratch:
+        systems = [ours(), *find_peers(options.peers_python, Path(scratch))]
+        samples = measure(systems, options.runs, Path(scratch))
+    report(systems, samples, options.runs)
+    if options.json:
+        named = {" ".join(key): values for key, values in samples.items()}
+        options.json.write_text(json.dumps(named, indent=1))
+
+
+def find_peers(python: str, scratch: Path) -> list[System]:
+    """The peers that `python` can import; says which are missing."""
+    found = []
+    for module, title, make in (
+        ("triton", "Triton", lambda: triton(python)),
+        ("flydsl", "FlyDSL", lambda: flydsl(python, rocm_folder(scratch))),
+    ):
+        code = (
+            f"from importlib.metadata import version; import {module}; print(version('{module}'))"
+        )
+        try:
+            done = subprocess.run([python, "-c", code], capture_output=True, text=True)
+        except OSError as error:
+            sys.exit(f"compile_time: error: --peers-python {python}: {error.strerror}")
+        if done.returncode == 0:
+            print(f"{title} {done.stdout.strip()} from {python}", file=sys.stderr)
+            found.append(make())
+        else:
+            print(f"{title} is not installed for {python}: left out", file=sys.stderr)
+    return found
+
+
+def rocm_folder(scratch: Path) -> Path:
+    """A folder like ROCm's, as far as FlyDSL looks into it: llvm/bin/ld.lld."""
+    from fly_common import toolchain
+
+    folder = scratch / "rocm"
+    (folder / "llvm/bin").mkdir(parents=True)
+    (folder / "llvm/bin/ld.lld").symlink_to(toolchain.find_program("ld.lld"))
+    return folder
+
+
+def measure(
+    systems: list[System], runs: int, scratch: Path
+) -> dict[tuple[str, str, str], list[float]]:
+    """(kernel, system, "cold" or "warm") → milliseconds. The first round warms up and is dropped."""
+    samples: dict[tuple[str, str, str], list[float]] = {}
+    for kernel in KERNELS:
+        for number in range(runs + 1):
+            print(f"\r{kernel} {number}/{runs} ", end="", file=sys.stderr)
+            for system in systems:
+                cache = scratch / "cache"
+                shutil.rmtree(cache, ignore_errors=True)
+                cache.mkdir()
+                for state in ("cold", "warm"):
+                    elapsed = run(system, kernel, state, cache)
+                    if number:
+                        samples.setdefault((kernel, system.name, state), []).append(elapsed)
+    print("\r" + " " * 40, end="\r", file=sys.stderr)
+    return samples
+
+
+def run(system: System, kernel: str, state: str, cache: Path) -> float:
+    command = system.command(kernel, state)
+    environment = {**os.environ, **system.environment(cache)}
+    at = command.index("", 1)
+    command[at] = repr(time.monotonic())
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"compile_time: error: {system.name} {kernel} {state}:\n{done.stderr}")
+    return float(done.stdout.split()[-1])
+
+
+def report(
+    systems: list[System], samples: dict[tuple[str, str, str], list[float]], runs: int
+) -> None:
+    print(f"process start → HSACO for gfx942, ms: median (min–max) of {runs} fresh processes")
+    print(f"{'kernel':12}{'':16}{'cold':>24}{'× ours':>9}{'warm':>24}{'× ours':>9}")
+    for kernel in KERNELS:
+        for system in systems:
+            cells = ""
+            for state in ("cold", "warm"):
+                values = samples[kernel, system.name, state]
+                own = statistics.median(samples[kernel, "fly", state])
+                middle = statistics.median(values)
+                spread = f"{middle:.0f} ({min(values):.0f}–{max(values):.0f})"
+                cells += f"{spread:>24}{middle / own:>9.2f}"
+            print(f"{kernel:12}{system.name:16}{cells}")
+
+
+if __name__ == "__main__":
+    main()
