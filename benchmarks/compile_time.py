@@ -3,14 +3,15 @@
     python benchmarks/compile_time.py [--runs 7] [--peers-python PATH] [--json FILE]
 
 Each figure is the median (least–greatest) of fresh processes in milliseconds, taken in turn so that
-a busy moment hits all. "cold": an empty compile cache; "warm": what the run before left. Files are in
-the page cache and .pyc files exist in both. The clock starts before the process does and stops when
-the code object is there; leaving Python is not counted.
+a busy moment hits all. "cold": an empty compile cache; "warm": what the run before left. Files are
+in the page cache and .pyc files exist in both. The clock starts before the process does and stops
+when the code object is there; leaving Python is not counted.
 
 Peers are measured where the interpreter PATH (default: this one) has them: Triton 3.9 (`pip install
-triton==3.9.0`), FlyDSL 0.4.2 (`flydsl==0.4.2 torch==2.13.0`; needs an LLVM with ld.lld). Their kernels are
-in benchmarks/peers: the same mathematics on f32 with dynamic extents, one row a block of 256; Triton's
-hold a row in registers, 1024 columns at most, which is its way of saying it. No GPU is needed.
+triton==3.9.0`), FlyDSL 0.4.2 (`flydsl==0.4.2 torch==2.13.0`; needs an LLVM with ld.lld). Their
+kernels are in benchmarks/peers: the same mathematics on f32 with dynamic extents, one row a block
+of 256; Triton's hold a row in registers, 1024 columns at most, which is its way of saying it. No
+GPU is needed.
 """
 
 from __future__ import annotations
@@ -140,7 +141,7 @@ def rocm_folder(scratch: Path) -> Path:
 def measure(
     systems: list[System], runs: int, scratch: Path
 ) -> dict[tuple[str, str, str], list[float]]:
-    """(kernel, system, "cold" or "warm") → milliseconds. The first round warms up and is dropped."""
+    """(kernel, system, "cold" or "warm") → milliseconds. The first round is dropped."""
     samples: dict[tuple[str, str, str], list[float]] = {}
     for kernel in KERNELS:
         for number in range(runs + 1):

@@ -1,4 +1,4 @@
-"""GPU kernels in Python, compiled by a chain of filters. This is the library that applications import.
+"""GPU kernels in Python, compiled by a chain of filters: the library that applications import.
 
     import fly
     import fly.expr as fx

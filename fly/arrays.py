@@ -45,8 +45,8 @@ _NUMPY = {
 
 
 class Array(NamedTuple):
-    """`data` is a numpy.ndarray of the argument's memory; `dtype` names its elements (a bf16 array is
-    of uint16)."""
+    """`data` is a numpy.ndarray of the argument's memory; `dtype` names its elements (a bf16 array
+    is of uint16)."""
 
     data: Any
     dtype: str
@@ -88,7 +88,8 @@ def view(value: Any, name: str) -> Array:
                 hint=f"pass {name}.data or {name}.filled()",
             )
         data = data.view(numpy.ndarray)
-    return Array(data, dtype_of(data, name))
+    dtype = dtype_of(data, name)
+    return Array(data.view(numpy.uint16) if dtype == "bf16" else data, dtype)
 
 
 def dtype_of(data: Any, name: str) -> str:
@@ -133,3 +134,13 @@ def _of_torch(torch: Any, tensor: Any, name: str) -> Array:
 
         return Array(plain.view(torch.int16).numpy().view(numpy.uint16), dtype)
     return Array(plain.numpy(), dtype)
+
+
+def as_value(value: Any, name: str) -> Any:
+    """An argument as `fly_run` takes it: arrays as NumPy arrays of the same memory, NumPy's scalars
+    as Python's numbers, the rest as it is."""
+    if is_array(value):
+        return view(value, name).data
+    if type(value).__module__ == "numpy" and hasattr(value, "item"):
+        return value.item()
+    return value

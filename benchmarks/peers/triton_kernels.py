@@ -3,8 +3,8 @@ the start of the process (argument 2, on the monotonic clock) to the code object
 
     python triton_kernels.py vector_add 1234.5
 
-No GPU and no torch are needed. Pointers are said to be 16-byte aligned and their range below 2 GB, as
-Triton's own JIT finds for usual tensors.
+No GPU and no torch are needed. Pointers are said to be 16-byte aligned and their range below 2 GB,
+as Triton's own JIT finds for usual tensors.
 """
 
 import sys
