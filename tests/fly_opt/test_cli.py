@@ -156,7 +156,9 @@ def test_a_closed_pipe_ends_it_quietly(vector_add):
     process = subprocess.Popen(
         [str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    assert process.stdin and process.stdout and process.stderr
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
     process.stdout.close()
     process.stdin.write(vector_add)
     process.stdin.close()

@@ -36,11 +36,16 @@ UNARY = [
     "roundeven",
     "absf",
 ]
-BINARY = ("math.powf", "math.atan2", "math.copysign", "arith.maximumf", "arith.minimumf") + (
+BINARY = [
+    "math.powf",
+    "math.atan2",
+    "math.copysign",
+    "arith.maximumf",
+    "arith.minimumf",
     "arith.maxnumf",
     "arith.minnumf",
     "arith.remf",
-)
+]
 
 
 def calling(kind: str, *operations: str) -> bytes:
@@ -127,10 +132,9 @@ def test_only_what_is_needed_is_linked_and_it_is_internal(chip, llvm):
     assert "__ocml_sin_f32" not in names
     assert all(linkage.startswith("internal") for linkage, name in defined if name != "k")
     target = targets.TARGETS[chip]
-    assert (
-        f"@__oclc_ISA_version = internal local_unnamed_addr addrspace(4) constant i32 {target.isa_version}"
-        in text
-    )
+    control = re.search(r"@__oclc_ISA_version = internal .* constant i32 (\d+)", text)
+    assert control is not None
+    assert int(control[1]) == target.isa_version
     assert set(re.findall(r'"target-cpu"="(\w+)"', text)) == {chip}
     # Inlined: after -O3 nothing of the library is left but what the kernel holds.
     optimised = llvm("opt", "-S", "-O3", text=text).decode()
@@ -163,5 +167,5 @@ def test_a_library_without_the_function(monkeypatch, tmp_path, llvm):
 def test_a_damaged_library(monkeypatch, tmp_path):
     (tmp_path / "ocml.bc").write_bytes(b"BC\xc0\xde damaged")
     monkeypatch.setenv("FLY_DEVICE_LIBS", str(tmp_path))
-    with pytest.raises(InputError, match="linking the device libraries .* failed"):
+    with pytest.raises(InputError, match=r"linking the device libraries .* failed"):
         compile(calling("f32", "math.tanh"), Options(target="gfx942"))

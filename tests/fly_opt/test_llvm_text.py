@@ -17,14 +17,18 @@ TYPES = {
     "f32": (
         4,
         "I",
-        [0x7F800000, 0xFF800000, 0x7FC00000, 0xFFC00000, 0x7F800001, 0xFFA00000, 0x7FD55555]
-        + [0xFFFFFFFF, 1, 0x807FFFFF, 0x7F7FFFFF, 0x3727C5AC, 0x3DCCCCCD, 0x4B800000, 0x80000000],
+        [
+            *(0x7F800000, 0xFF800000, 0x7FC00000, 0xFFC00000, 0x7F800001, 0xFFA00000, 0x7FD55555),
+            *(0xFFFFFFFF, 1, 0x807FFFFF, 0x7F7FFFFF, 0x3727C5AC, 0x3DCCCCCD, 0x4B800000, 1 << 31),
+        ],
     ),
     "f64": (
         8,
         "Q",
-        [0x7FF0 << 48, 0xFFF0 << 48, 0x7FF8 << 48, (0x7FF0 << 48) + 1, (0xFFF8 << 48) + 0x3F, 1]
-        + [0x7FEFFFFFFFFFFFFF, 0x3FB999999999999A, 1 << 63],
+        [
+            *(0x7FF0 << 48, 0xFFF0 << 48, 0x7FF8 << 48, (0x7FF0 << 48) + 1, (0xFFF8 << 48) + 0x3F),
+            *(1, 0x7FEFFFFFFFFFFFFF, 0x3FB999999999999A, 1 << 63),
+        ],
     ),
 }
 

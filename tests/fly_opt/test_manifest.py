@@ -243,17 +243,21 @@ def test_a_tensor_of_rank_0_is_a_pointer():
 
 def test_extents_through_modes():
     kind = "!fly.memref<f32, global, (?{i64},16):(?{i64},1)>"
+    layout = "!fly.layout<(?{i64},16):(?{i64},1)>"
+    pair, other = "!fly.int_tuple<(?{i64},16)>", "!fly.int_tuple<(?{i64},1)>"
+    dynamic, static = "!fly.int_tuple<?{i64}>", "!fly.int_tuple<16>"
+    first, second = "{mode = array<i32: 0>}", "{mode = array<i32: 1>}"
     source = host(
         f'%A: {kind} {{fly.name = "A", fly.dtype = "f32"}}',
-        f"""    %layout = fly.get_layout(%A) : ({kind}) -> !fly.layout<(?{{i64}},16):(?{{i64}},1)>
-    %shape = fly.get_shape(%layout) : (!fly.layout<(?{{i64}},16):(?{{i64}},1)>) -> !fly.int_tuple<(?{{i64}},16)>
-    %row = fly.get(%shape) {{mode = array<i32: 0>}} : (!fly.int_tuple<(?{{i64}},16)>) -> !fly.int_tuple<?{{i64}}>
-    %rows = fly.get_scalar(%row) : (!fly.int_tuple<?{{i64}}>) -> i64
-    %col = fly.get(%shape) {{mode = array<i32: 1>}} : (!fly.int_tuple<(?{{i64}},16)>) -> !fly.int_tuple<16>
-    %cols = fly.get_scalar(%col) : (!fly.int_tuple<16>) -> i32
-    %stride = fly.get_stride(%A) : ({kind}) -> !fly.int_tuple<(?{{i64}},1)>
-    %lead = fly.get(%stride) {{mode = array<i32: 0>}} : (!fly.int_tuple<(?{{i64}},1)>) -> !fly.int_tuple<?{{i64}}>
-    %step = fly.get_scalar(%lead) : (!fly.int_tuple<?{{i64}}>) -> i64""",
+        f"""    %layout = fly.get_layout(%A) : ({kind}) -> {layout}
+    %shape = fly.get_shape(%layout) : ({layout}) -> {pair}
+    %row = fly.get(%shape) {first} : ({pair}) -> {dynamic}
+    %rows = fly.get_scalar(%row) : ({dynamic}) -> i64
+    %col = fly.get(%shape) {second} : ({pair}) -> {static}
+    %cols = fly.get_scalar(%col) : ({static}) -> i32
+    %stride = fly.get_stride(%A) : ({kind}) -> {other}
+    %lead = fly.get(%stride) {first} : ({other}) -> {dynamic}
+    %step = fly.get_scalar(%lead) : ({dynamic}) -> i64""",
         kernel="%r: i64, %c: i32, %s: i64",
         launches=launch(arguments="%rows : i64, %cols : i32, %step : i64"),
     )
@@ -346,7 +350,7 @@ def test_several_host_functions_need_an_entry():
         compile(twice.encode(), Options(passes="fly-extract-plan"))
     named = twice.replace('fly.target = "gfx942"', 'fly.target = "gfx942", fly.entry = "h"')
     assert plan_of(named.replace("  func.func @g() {\n    return\n  }\n", "").encode()).entry == "h"
-    with pytest.raises(InputError, match="fly.entry names 'x'"):
+    with pytest.raises(InputError, match=r"fly\.entry names 'x'"):
         compile(
             named.replace('fly.entry = "h"', 'fly.entry = "x"').encode(),
             Options(passes="fly-extract-plan"),

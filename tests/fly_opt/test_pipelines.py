@@ -48,10 +48,12 @@ def test_every_upstream_name_is_registered(name):
     from fly_dialect.bindings import ir, passmanager
 
     with ir.Context():
+        said = ""
         try:
             passmanager.PassManager.parse(f"builtin.module({name})")
-        except ValueError as error:
-            assert "does not refer to a registered pass" not in str(error)
+        except ValueError as error:  # for some the anchor is wrong; what matters is the name
+            said = str(error)
+        assert "does not refer to a registered pass" not in said
 
 
 @pytest.mark.parametrize("name", registry.PASSES)

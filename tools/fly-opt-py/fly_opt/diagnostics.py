@@ -47,26 +47,40 @@ def located(error: InputError, source: Source, who: str | None = None) -> InputE
     return type(error)(message, place=where, hint=error.hint)
 
 
+class Diagnosed(InputError):
+    """An error of MLIR's, with its notes as (line, message); line 0 where a note has none."""
+
+    notes: tuple[tuple[int, str], ...] = ()
+
+
 def from_mlir(error: Any, source: Source, who: str | None = None) -> InputError:
     """An `ir.MLIRError`: its first diagnostic is the error, the others and the notes follow."""
-    diagnostics = list(getattr(error, "error_diagnostics", ()))
+    diagnostics: list[Any] = list(getattr(error, "error_diagnostics", None) or [])
     if not diagnostics:
         first = str(error).strip().splitlines() or ["MLIR gave no reason"]
         return InputError(f"{who}: {first[0]}" if who else first[0])
-    lines = []
-    for diagnostic in diagnostics[1:]:
-        lines.append(f"also: {_where(diagnostic, source)}{_one_line(diagnostic.message)}")
-    for diagnostic in diagnostics:
-        for note in diagnostic.notes:
-            # The operation stands at the place that is shown, and may be pages long.
-            if not _SEE_CURRENT.match(note.message):
-                lines.append(f"note: {_where(note, source)}{_one_line(note.message)}")
-    made = InputError(
-        _one_line(diagnostics[0].message),
+    # The operation of "see current operation" stands at the place shown, and may be pages long.
+    notes = [
+        note
+        for diagnostic in diagnostics
+        for note in diagnostic.notes
+        if not _SEE_CURRENT.match(note.message)
+    ]
+    lines = [f"also: {_where(one, source)}{_one_line(one.message)}" for one in diagnostics[1:]]
+    lines += [f"note: {_where(note, source)}{_one_line(note.message)}" for note in notes]
+    message = _one_line(diagnostics[0].message)
+    made = Diagnosed(
+        f"{who}: {message}" if who else message,
         place=source.place_of(diagnostics[0].location),
         hint="\n  ".join(lines) or None,
     )
-    return located(made, source, who)
+    made.notes = tuple((_line(note, source), _one_line(note.message)) for note in notes)
+    return made
+
+
+def _line(diagnostic: Any, source: Source) -> int:
+    found = source.place_of(diagnostic.location)
+    return (found and found.line) or 0
 
 
 def _where(diagnostic: Any, source: Source) -> str:

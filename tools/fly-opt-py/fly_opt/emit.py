@@ -132,10 +132,16 @@ def _translate(flat: Any) -> str:
 
 def _try_in_child(flat: Any, source: Source) -> None:
     """Translates in a child process first. InputError with MLIR's words where that dies."""
+    import faulthandler
+    import resource
+
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reader)
+        # It may die of a signal, and that is nobody's business but ours.
+        faulthandler.disable()
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
         def tell(diagnostic: Any) -> bool:
             place = source.place_of(diagnostic.location)
