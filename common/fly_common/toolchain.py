@@ -102,6 +102,11 @@ def _find_library(chosen: str | None, *_: str | None) -> Path:
             found += sorted((prefix / folder).glob("libLLVM-*.so"))
             if found:
                 return found[-1].resolve()
+    if chosen:
+        raise MissingError(
+            f"FLY_LLVM_DIR={chosen} has no lib/libLLVM.so",
+            hint="name a prefix that was built with LLVM_BUILD_LLVM_DYLIB, or unset it",
+        )
     for found in sorted(Path("/usr/lib").glob("*-linux-gnu/libLLVM.so.*"), reverse=True):
         match = re.search(r"\.so\.(\d+)", found.name)
         if match and int(match[1]) >= OLDEST:

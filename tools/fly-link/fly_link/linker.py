@@ -85,13 +85,17 @@ def _run(read: Sequence[Input]) -> bytes:
 
 def _in_memory(data: bytes) -> int:
     """A file that exists only in memory, holding `data`; its descriptor."""
+    import fcntl
+
     try:
-        handle = os.memfd_create("object")
+        with os.fdopen(os.memfd_create("object"), "wb") as file:
+            file.write(data)
+            file.flush()
+            # Where a standard stream is closed its number is free, and ld.lld would get the object
+            # for its output: 3 is the first number that is no stream's.
+            return fcntl.fcntl(file.fileno(), fcntl.F_DUPFD_CLOEXEC, 3)
     except OSError as error:
         raise MissingError(f"no memory for the objects: {error.strerror}") from None
-    with open(handle, "wb", closefd=False) as file:
-        file.write(data)
-    return handle
 
 
 def _numbered(count: int) -> list[str]:
