@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 
@@ -14,6 +15,10 @@ def cache_dir() -> Path:
     """
     if chosen := os.environ.get("FLY_CACHE_DIR"):
         return Path(chosen)
+    if sys.platform == "linux":
+        # What platformdirs says here, without the 20 ms that importing it takes.
+        base = os.environ.get("XDG_CACHE_HOME", "").strip() or os.path.expanduser("~/.cache")
+        return Path(base, "fly")
     from platformdirs import user_cache_path
 
     return user_cache_path("fly", appauthor=False)

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
+import platformdirs
 import pytest
 from fly_common import store as store_module
 from fly_common.errors import UsageError
@@ -382,6 +383,16 @@ def test_a_wrong_setting_is_refused(monkeypatch, variable: str, value: str, mess
     with pytest.raises(UsageError) as raised:
         default_store()
     assert str(raised.value) == message
+
+
+@pytest.mark.parametrize("base", [None, "", "/somewhere/else"])
+def test_the_usual_folder_is_the_platforms(monkeypatch, base: str | None):
+    monkeypatch.delenv("FLY_CACHE_DIR", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    if base is not None:
+        monkeypatch.setenv("XDG_CACHE_HOME", base)
+    expected = platformdirs.user_cache_path("fly", appauthor=False)
+    assert default_store().folder == str(expected / "store")
 
 
 @pytest.mark.parametrize(

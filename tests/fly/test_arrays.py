@@ -1,0 +1,105 @@
+"""What an application may pass: the same memory, no copy; what can't be passed, and why."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from fly_common.errors import UsageError
+
+from fly.arrays import as_value, dtype_of, is_array, view
+
+NAMES = ["bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "f32", "f64"]
+
+
+class Foreign:
+    """An array of some other library."""
+
+    def __init__(self, array: np.ndarray):
+        self._array = array
+
+    def __dlpack__(self, **keywords):
+        return self._array.__dlpack__(**keywords)
+
+    def __dlpack_device__(self):
+        return self._array.__dlpack_device__()
+
+
+class Interface:
+    def __init__(self, array: np.ndarray):
+        self._array = array
+        self.__array_interface__ = array.__array_interface__
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_element_types(name: str):
+    dtype = {"b": "bool", "i": "int", "u": "uint", "f": "float"}[name[0]] + name[1:].strip("ol")
+    array = np.zeros(3, dtype)
+    assert dtype_of(array, "A") == name
+
+
+@pytest.mark.parametrize("wrap", [lambda a: a, Foreign, Interface], ids=["numpy", "dlpack", "face"])
+def test_the_memory_is_the_callers(wrap):
+    array = np.zeros((3, 4), np.float32)
+    given = wrap(array[:, ::2])
+    assert is_array(given)
+    seen = view(given, "A")
+    assert seen.dtype == "f32"
+    assert seen.data.shape == (3, 2)
+    assert seen.data.strides == (16, 8)
+    assert np.shares_memory(seen.data, array)
+
+
+def test_bf16_travels_as_its_bits():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    array = np.ones(3, ml_dtypes.bfloat16)
+    seen = view(array, "A")
+    assert seen.dtype == "bf16"
+    assert seen.data.tolist() == [0x3F80] * 3
+    assert np.shares_memory(seen.data, array)
+
+
+def test_numbers_are_no_arrays():
+    values = (1, 2.5, True, np.float32(1), np.int64(2), "text", [1, 2], None)
+    assert not any(is_array(value) for value in values)
+    assert as_value(np.float32(1.5), "x") == 1.5
+    assert type(as_value(np.int64(3), "x")) is int
+
+
+def test_a_read_only_array_stays_read_only():
+    array = np.zeros(3)
+    array.flags.writeable = False
+    assert not view(array, "A").data.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (np.zeros(2, complex), "argument A: elements of type complex128 are not supported"),
+        (np.zeros(2, object), "argument A: elements of type object are not supported"),
+        (np.zeros(2, "S3"), "argument A: elements of type |S3 are not supported"),
+        (np.zeros(2, ">f4"), "argument A: its bytes are in the other order (>f4)"),
+        (np.ma.zeros(2), "argument A: a masked array's mask would be ignored"),
+    ],
+)
+def test_what_cannot_be_passed(value, message: str):
+    with pytest.raises(UsageError) as raised:
+        view(value, "A")
+    assert raised.value.message == message
+
+
+def test_a_foreign_array_that_fails():
+    class Broken(Foreign):
+        def __dlpack__(self, **keywords):
+            raise BufferError("it is on the GPU")
+
+    with pytest.raises(UsageError, match=r"Broken can't be seen as an array on the CPU: it is on"):
+        view(Broken(np.zeros(2)), "A")
+
+
+def test_no_torch_is_imported():
+    code = "import sys, numpy, fly.arrays as a; a.view(numpy.zeros(2), 'A'); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "torch" not in done.stdout.split()
