@@ -1,0 +1,401 @@
+"""The test oracle: a lockstep interpreter of gfx9 machine code in NumPy.
+
+It is an independent reading of the ISA manuals (AMD Instinct MI200 and MI300 ISA) and of LLVM's
+AMDGPUUsage, and shares no code with the emulator. The waves of a chunk of workgroups execute
+together, an instruction being one NumPy operation on an array [waves, 64]. Waves that part at a
+branch are grouped by pc; the group with the lowest pc runs, so that groups meet again where their
+paths do. A chunk of 512 to 2048 waves is fastest (`Oracle(chunk_waves=…)`).
+
+    oracle = Oracle()
+    a = oracle.bind("A", array)
+    oracle.launch(hsaco, "kernel", grid=(4, 1, 1), block=(256, 1, 1), kernarg=bytes, dynamic_lds=0)
+    oracle.synchronize()                 # results are in the bound arrays
+"""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from oracle import access, hsaco, scalar, vector
+from oracle.memory import Fault, Memory, padded
+from oracle.text import Instruction, parse
+from oracle.waves import EXEC, POISON, VCC, Waves
+
+CODE_BASE = 0x2000_0000_0000
+SCRATCH_BASE = 0x3000_0000_0000
+RUNNING, WAITING, DONE = range(3)
+
+
+class Unsupported(Exception):
+    """An instruction the oracle can't execute."""
+
+
+class Runaway(Exception):
+    """More wave-instructions than the oracle was allowed."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    code: hsaco.CodeObject
+    kernel: hsaco.Kernel
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    lds_bytes: int
+    kernarg: int
+    packet: int
+
+
+class Oracle:
+    """`executed` counts wave-instructions over all launches."""
+
+    def __init__(self, chunk_waves: int = 1024, max_instructions: int = 1 << 40):
+        self.memory = Memory()
+        self.chunk_waves = chunk_waves
+        self.max_instructions = max_instructions
+        self.executed = 0
+
+    def bind(self, name: str, array: np.ndarray, writable: bool = True) -> int:
+        return self.memory.bind(name, array, writable)
+
+    def synchronize(self) -> None:
+        self.memory.synchronize()
+
+    def launch(self, data, kernel, grid, block, kernarg=b"", dynamic_lds=0) -> None:
+        code = hsaco.read(data)
+        chosen = code.kernels[kernel]
+        placed = [
+            self.memory.place(
+                f"code{k}", _bytes(content), len(content), False, base=CODE_BASE + address
+            )
+            for k, (address, content) in enumerate(code.segments)
+        ]
+        content = kernarg_bytes(chosen, kernarg, grid, block, dynamic_lds)
+        kernarg_region = self.memory.place("kernarg", _bytes(content), len(content), False)
+        packet = packet_bytes(chosen, grid, block, dynamic_lds, kernarg_region.base)
+        packet_region = self.memory.place("packet", _bytes(packet), len(packet), False)
+        launch = Launch(
+            code,
+            chosen,
+            grid,
+            block,
+            chosen.lds_bytes + dynamic_lds,
+            kernarg_region.base,
+            packet_region.base,
+        )
+        try:
+            self._run(launch)
+        finally:
+            for region in (*placed, kernarg_region, packet_region):
+                self.memory.remove(region)
+
+    def _run(self, launch: Launch) -> None:
+        items = launch.block[0] * launch.block[1] * launch.block[2]
+        waves = (items + 63) // 64
+        at_once = max(1, self.chunk_waves // waves)
+        # x is the fastest dimension of the dispatch order.
+        groups = itertools.product(*(range(n) for n in reversed(launch.grid)))
+        while batch := list(itertools.islice(groups, at_once)):
+            chunk = Chunk(self, launch, [group[::-1] for group in batch], waves, items)
+            with np.errstate(all="ignore"):
+                chunk.run()
+
+
+def _bytes(content: bytes) -> np.ndarray:
+    data = padded(len(content))
+    data[: len(content)] = np.frombuffer(content, np.uint8)
+    return data
+
+
+HIDDEN = {
+    "hidden_block_count_x": lambda g, b, d: g[0],
+    "hidden_block_count_y": lambda g, b, d: g[1],
+    "hidden_block_count_z": lambda g, b, d: g[2],
+    "hidden_group_size_x": lambda g, b, d: b[0],
+    "hidden_group_size_y": lambda g, b, d: b[1],
+    "hidden_group_size_z": lambda g, b, d: b[2],
+    "hidden_grid_dims": lambda g, b, d: 3 if g[2] * b[2] > 1 else 2 if g[1] * b[1] > 1 else 1,
+    "hidden_dynamic_lds_size": lambda g, b, d: d,
+}
+
+
+def kernarg_bytes(kernel: hsaco.Kernel, explicit: bytes, grid, block, dynamic_lds) -> bytes:
+    """The whole kernarg segment: the explicit arguments, then the hidden ones by their metadata."""
+    content = bytearray(max(kernel.kernarg_bytes, len(explicit)))
+    content[: len(explicit)] = explicit
+    for argument in kernel.arguments:
+        kind = argument[".value_kind"]
+        if kind.startswith("hidden_"):
+            value = HIDDEN.get(kind, lambda *_: 0)(grid, block, dynamic_lds)
+            size = argument[".size"]
+            content[argument[".offset"] : argument[".offset"] + size] = value.to_bytes(
+                size, "little"
+            )
+    return bytes(content)
+
+
+def packet_bytes(kernel, grid, block, dynamic_lds, kernarg: int) -> bytes:
+    """The AQL dispatch packet (HSA specification, hsa_kernel_dispatch_packet_t)."""
+    items = [g * b for g, b in zip(grid, block, strict=True)]
+    dimensions = HIDDEN["hidden_grid_dims"](grid, block, 0)
+    return struct.pack(
+        "<HHHHHHIIIIIQQQQ",
+        *(2, dimensions, *block, 0, *items),
+        *(kernel.scratch_bytes, kernel.lds_bytes + dynamic_lds, 0, kernarg, 0, 0),
+    )
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """`step` of a plain instruction; `flow` of one that sets the pc: (waves, pc) → targets."""
+
+    text: str
+    size: int
+    step: Callable[[Waves], None] | None = None
+    flow: str = ""
+    instruction: Instruction | None = None
+
+
+class Chunk:
+    """Some workgroups of a launch, executing in lockstep."""
+
+    def __init__(self, oracle: Oracle, launch: Launch, groups, waves: int, items: int):
+        self.oracle, self.launch, self.memory = oracle, launch, oracle.memory
+        kernel, count = launch.kernel, len(groups) * waves
+        self.count = count
+        self.group_of = np.repeat(np.arange(len(groups)), waves)
+        # The encoding's bound, not the allocation's: what is unallocated is only poison.
+        self.waves = Waves(count, max(kernel.vgprs, 8), kernel.first_agpr)
+        self.lds_stride = (launch.lds_bytes + 15) // 16 * 16
+        self.lds = padded(self.lds_stride * len(groups), POISON)
+        size = kernel.scratch_bytes * 64
+        self.scratch_stride = size
+        self.scratch = padded(size * count, POISON)
+        self.decoded: dict[int, Decoded] = {}
+        self.entry = self._set_up(np.array(groups), waves, items)
+
+    # The state at the first instruction (AMDGPUUsage, "Initial Kernel Execution State")
+
+    def _set_up(self, groups: np.ndarray, waves: int, items: int) -> int:
+        launch, w = self.launch, self.waves
+        kernel = launch.kernel
+        entry = kernel.entry
+        wave = np.tile(np.arange(waves), len(groups))
+        item = wave[:, None] * 64 + np.arange(64)
+        x, y, _ = launch.block
+        packed = item % x | item // x % y << 10 | item // (x * y) << 20
+        w.put_v32(0, packed.astype(np.uint32), None)
+        live = np.clip(items - wave * 64, 0, 64)
+        full = ~np.uint64(0)
+        w.put_s64(EXEC, np.where(live == 64, full, (1 << live.astype(np.uint64)) - np.uint64(1)))
+
+        scratch = SCRATCH_BASE + np.arange(self.count) * self.scratch_stride
+        wanted = [
+            # The resource that gfx90a's buffer instructions reach scratch by: swizzled, ADD_TID.
+            (1 << 0, [SCRATCH_BASE, SCRATCH_BASE >> 32 | 1 << 31, 0xFFFFFFFF, 1 << 23 | 3 << 21]),
+            (1 << 1, [launch.packet, launch.packet >> 32]),
+            (1 << 2, [0, 0]),
+            (1 << 3, [launch.kernarg, launch.kernarg >> 32]),
+            (1 << 4, [0, 0]),
+            (1 << 5, [SCRATCH_BASE, SCRATCH_BASE >> 32]),
+            (1 << 6, [kernel.scratch_bytes]),
+        ]
+        values: list = []
+        for bit, words in wanted:
+            if kernel.properties & bit:
+                values += words
+        length, first = kernel.preload & 0x7F, kernel.preload >> 7
+        if length:
+            raw = self.memory.read_bytes(launch.kernarg + 4 * first, 4 * length)
+            values += [int(word) for word in np.ascontiguousarray(raw).view(np.uint32)]
+            entry += 256  # past the prologue for firmware that can't preload
+        for axis in range(3):
+            if kernel.rsrc2 >> (7 + axis) & 1:
+                values.append(np.repeat(groups[:, axis], waves))
+        if kernel.rsrc2 >> 10 & 1:
+            values.append(0)
+        architected = launch.code.target != "gfx90a"
+        if kernel.rsrc2 & 1 and not architected:
+            values.append(scratch - SCRATCH_BASE)
+        for index, value in enumerate(values):
+            w.put_s32(index, (np.asarray(value) & 0xFFFFFFFF).astype(np.uint32))
+        self.scratch_base = scratch if architected else None
+        self.scratch_region = None
+        if self.scratch_stride:
+            self.scratch_region = self.memory.place(
+                "scratch", self.scratch, self.scratch.size, True, base=SCRATCH_BASE
+            )
+        return entry
+
+    # LDS and scratch
+
+    def lds_offsets(self, w: Waves, addresses: np.ndarray, lanes, size: int) -> np.ndarray:
+        highest = int((addresses if lanes is None else addresses[lanes]).max(initial=0))
+        if highest + size > self.launch.lds_bytes and (lanes is None or lanes.any()):
+            raise access.lds_fault(highest, self.launch.lds_bytes)
+        base = self.group_of[w.row_numbers()] * self.lds_stride
+        return addresses.view(np.int64) + base[:, None]
+
+    def scratch_offsets(self, w: Waves, offsets: np.ndarray) -> np.ndarray:
+        """Lane addresses → bytes of `scratch`: dwords of the 64 lanes lie side by side."""
+        if self.scratch_base is None:
+            base = w.s64(102).astype(np.int64) - SCRATCH_BASE  # FLAT_SCRATCH, set by the kernel
+        else:
+            base = self.scratch_base[w.row_numbers()] - SCRATCH_BASE
+        inner = offsets.astype(np.int64)
+        lane = np.arange(64) * 4
+        return base[:, None] + (inner >> 2) * 256 + lane + (inner & 3)
+
+    # Execution
+
+    def run(self) -> None:
+        try:
+            self._run()
+        finally:
+            if self.scratch_region is not None:
+                self.memory.remove(self.scratch_region)
+
+    def _run(self) -> None:
+        self.state = np.full(self.count, RUNNING)
+        self.resume = np.zeros(self.count, np.int64)
+        self.pending: dict[int, list[np.ndarray]] = {self.entry: [np.arange(self.count)]}
+        while self.pending:
+            pc = min(self.pending)
+            parts = self.pending.pop(pc)
+            rows = parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
+            self.waves.select(None if len(rows) == self.count else rows)
+            self._run_group(pc, rows)
+        if (self.state == WAITING).any():
+            raise Fault("barrier that some waves never reach")
+
+    def _run_group(self, pc: int, rows: np.ndarray) -> None:
+        """Until the rows part, wait, end, or reach another group."""
+        w, oracle, count = self.waves, self.oracle, len(rows)
+        limit = min(self.pending, default=1 << 62)
+        while pc < limit:
+            decoded = self.decoded.get(pc) or self._decode(pc)
+            oracle.executed += count
+            if oracle.executed > oracle.max_instructions:
+                raise Runaway(f"at pc {pc:#x} {decoded.text}")
+            if decoded.step is not None:
+                try:
+                    decoded.step(w)
+                except Fault as fault:
+                    raise Fault(f"pc {pc:#x} {decoded.text}: {fault}") from None
+                pc += decoded.size
+                continue
+            targets = self._flow(decoded, pc, rows)
+            if isinstance(targets, int):
+                pc = targets
+                continue
+            for target, part in targets:
+                self.pending.setdefault(target, []).append(part)
+            return
+        self.pending.setdefault(pc, []).append(rows)
+
+    def _decode(self, pc: int) -> Decoded:
+        line = self.launch.code.lines.get(pc)
+        if line is None:
+            raise Fault(f"no instruction at pc {pc:#x}")
+        ins = parse(line.text, line.address, line.words)
+        decoded = self._build(ins)
+        self.decoded[pc] = decoded
+        return decoded
+
+    def _build(self, ins: Instruction) -> Decoded:
+        name = ins.mnemonic
+        if name in NOTHING:
+            return Decoded(ins.text, ins.size, lambda w: None)
+        if name in FLOW or name.startswith("s_cbranch_"):
+            return Decoded(ins.text, ins.size, None, name, ins)
+        step = None
+        if name in ("s_setreg_b32", "s_setreg_imm32_b32", "s_getreg_b32"):
+            step = None
+        elif name.startswith("v_") or name.startswith(("ds_bperm", "ds_perm", "ds_swizzle")):
+            step = vector.build(ins, self.launch.kernel.float_mode)
+        elif name.startswith("s_") and not name.startswith(("s_load", "s_buffer")):
+            step = scalar.build(ins)
+        else:
+            step = access.build(ins, self)
+        if step is None:
+            raise Unsupported(f"{ins.text} at pc {ins.address:#x}")
+        return Decoded(ins.text, ins.size, step)
+
+    def _flow(self, decoded: Decoded, pc: int, rows: np.ndarray):
+        """The next pc of all rows, or a list of (pc, rows)."""
+        ins, w, after = decoded.instruction, self.waves, pc + decoded.size
+        name = decoded.flow
+        if name == "s_endpgm":
+            self.state[rows] = DONE
+            return self._release()
+        if name == "s_barrier":
+            self.state[rows] = WAITING
+            self.resume[rows] = after
+            return self._release()
+        if name == "s_trap":
+            raise Fault(f"{ins.text} at pc {pc:#x}")
+        if name == "s_getpc_b64":
+            w.put_s64(ins.operands[0].index, np.full(w.n, CODE_BASE + after, np.uint64))
+            return after
+        if name in ("s_setpc_b64", "s_swappc_b64"):
+            target = np.broadcast_to(w.read_scalar(ins.operands[-1], 64), w.n).copy()
+            if name == "s_swappc_b64":
+                w.put_s64(ins.operands[0].index, np.full(w.n, CODE_BASE + after, np.uint64))
+            return _parted(target.astype(np.int64) - CODE_BASE, rows)
+        offset = int(ins.operands[-1].value) & 0xFFFF
+        target = after + 4 * (offset - 0x10000 if offset & 0x8000 else offset)
+        if name == "s_call_b64":
+            w.put_s64(ins.operands[0].index, np.full(w.n, CODE_BASE + after, np.uint64))
+            return target
+        if name == "s_branch":
+            return target
+        taken = CONDITIONS[name](w)
+        if taken.all():
+            return target
+        if not taken.any():
+            return after
+        return [(target, rows[taken]), (after, rows[~taken])]
+
+    def _release(self):
+        """The waves whose whole workgroup now waits (or has ended) go on."""
+        waiting = self.state == WAITING
+        groups = self.group_of[-1] + 1
+        waits = np.bincount(self.group_of[waiting], minlength=groups)
+        live = np.bincount(self.group_of[self.state != DONE], minlength=groups)
+        rows = np.flatnonzero(waiting & (waits == live)[self.group_of])
+        if rows.size == 0:
+            return []
+        self.state[rows] = RUNNING
+        return _released(self.resume[rows], rows)
+
+
+def _released(targets: np.ndarray, rows: np.ndarray) -> list[tuple[int, np.ndarray]]:
+    return [(int(pc), rows[targets == pc]) for pc in np.unique(targets)]
+
+
+def _parted(targets: np.ndarray, rows: np.ndarray):
+    if (targets == targets[0]).all():
+        return int(targets[0])
+    return _released(targets, rows)
+
+
+NOTHING = {
+    *("s_nop", "s_waitcnt", "s_setprio", "s_sleep", "s_icache_inv", "s_dcache_wb", "s_inst_prefetch"),
+    *("s_dcache_inv", "buffer_inv", "buffer_wbl2", "buffer_wbinvl1", "buffer_wbinvl1_vol", "v_nop"),
+    *("s_ttracedata", "s_sethalt_nothing", "s_waitcnt_depctr", "s_dcache_discard", "s_version"),
+}
+FLOW = {
+    *("s_branch", "s_endpgm", "s_barrier", "s_trap", "s_getpc_b64", "s_setpc_b64"),
+    *("s_swappc_b64", "s_call_b64"),
+}
+CONDITIONS = {
+    "s_cbranch_scc0": lambda w: ~w.get_scc(),
+    "s_cbranch_scc1": lambda w: w.get_scc().copy(),
+    "s_cbranch_vccz": lambda w: w.s64(VCC) == 0,
+    "s_cbranch_vccnz": lambda w: w.s64(VCC) != 0,
+    "s_cbranch_execz": lambda w: w.s64(EXEC) == 0,
+    "s_cbranch_execnz": lambda w: w.s64(EXEC) != 0,
+}

@@ -1,0 +1,164 @@
+"""Instruction text, as llvm-objdump prints it, taken apart.
+
+    mnemonic operand, operand, … modifier modifier:value …
+
+An operand is a register, a span of registers, a constant, or one of those inside `-…`, `|…|`,
+`neg(…)`, `abs(…)`, `sext(…)`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+SPECIAL = {
+    "flat_scratch_lo": 102,
+    "flat_scratch_hi": 103,
+    "xnack_mask_lo": 104,
+    "xnack_mask_hi": 105,
+    "vcc_lo": 106,
+    "vcc_hi": 107,
+    "m0": 124,
+    "exec_lo": 126,
+    "exec_hi": 127,
+}
+PAIRS = {"flat_scratch": 102, "xnack_mask": 104, "vcc": 106, "exec": 126}
+ENCODINGS = ("_e32", "_e64", "_sdwa", "_dpp", "_e64_dpp")
+
+
+@dataclass(frozen=True)
+class Operand:
+    """`kind`: "v", "a", "s" (register `index`, `count` of them), "int", "float", "name"."""
+
+    kind: str
+    index: int = 0
+    count: int = 1
+    value: float = 0
+    name: str = ""
+    negate: bool = False
+    absolute: bool = False
+    sign_extend: bool = False
+
+
+@dataclass(frozen=True)
+class Instruction:
+    mnemonic: str  # without its encoding suffix
+    encoding: str  # "e32", "e64", "sdwa", "dpp" or ""
+    operands: tuple[Operand, ...]
+    modifiers: dict[str, object] = field(hash=False)
+    text: str
+    address: int
+    words: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        return 4 * len(self.words)
+
+
+_MODIFIER = re.compile(
+    r"(?P<name>[a-z_0-9]+):(?P<value>\[[^\]]*\]|swizzle\([^)]*\)|hwreg\([^)]*\)|[-\w.]+)$"
+)
+_FLAGS = {
+    *("glc", "slc", "dlc", "nt", "sc0", "sc1", "lds", "gds", "tfe", "clamp", "offen", "idxen"),
+    *("addr64", "bound_ctrl", "row_mirror", "row_half_mirror"),
+}
+
+
+def parse(text: str, address: int, words: tuple[int, ...]) -> Instruction:
+    mnemonic, _, rest = text.partition(" ")
+    encoding = ""
+    for suffix in ENCODINGS:
+        if mnemonic.endswith(suffix):
+            mnemonic, encoding = mnemonic[: -len(suffix)], suffix[1:]
+    pieces = _split(rest.strip())
+    operands, modifiers = [], {}
+    for piece in pieces:
+        words_ = _tokens(piece)
+        head = words_.pop(0)
+        if _is_modifier(head):
+            words_.insert(0, head)
+        else:
+            operands.append(operand(head))
+        for word in words_:
+            _modifier(word, modifiers, text)
+    return Instruction(mnemonic, encoding, tuple(operands), modifiers, text, address, words)
+
+
+def _split(text: str) -> list[str]:
+    """At commas that stand outside brackets."""
+    pieces, depth, start = [], 0, 0
+    for at, char in enumerate(text):
+        if char in "[(":
+            depth += 1
+        elif char in "])":
+            depth -= 1
+        elif char == "," and depth == 0:
+            pieces.append(text[start:at].strip())
+            start = at + 1
+    last = text[start:].strip()
+    return [*pieces, last] if last else pieces
+
+
+def _tokens(text: str) -> list[str]:
+    """At spaces that stand outside brackets."""
+    return re.findall(r"(?:\[[^\]]*\]|\([^)]*\)|\S)+", text)
+
+
+def _is_modifier(word: str) -> bool:
+    return word in _FLAGS or bool(_MODIFIER.match(word))
+
+
+def _modifier(word: str, modifiers: dict, text: str) -> None:
+    if word in _FLAGS:
+        modifiers[word] = 1
+        return
+    match = _MODIFIER.match(word)
+    if not match:
+        # s_waitcnt's counters and the like: nothing the oracle executes.
+        modifiers.setdefault("words", []).append(word)
+        return
+    value = match["value"]
+    if value.startswith("["):
+        modifiers[match["name"]] = [int(part, 0) for part in value[1:-1].split(",")]
+    elif re.fullmatch(r"-?(0x[0-9a-f]+|\d+)", value):
+        modifiers[match["name"]] = int(value, 0)
+    else:
+        modifiers[match["name"]] = value
+
+
+_REGISTER = re.compile(r"(?P<kind>ttmp|[vsa])(?:(?P<one>\d+)|\[(?P<first>\d+):(?P<last>\d+)\])$")
+
+
+def operand(text: str) -> Operand:
+    negate = absolute = sign_extend = False
+    while True:
+        if match := re.fullmatch(r"(neg|abs|sext)\((.*)\)", text):
+            negate ^= match[1] == "neg"
+            absolute |= match[1] == "abs"
+            sign_extend |= match[1] == "sext"
+            text = match[2]
+        elif text.startswith("-") and re.match(r"-[vsa|\[]", text) and not text[1:2].isdigit():
+            negate, text = True, text[1:]
+        elif text.startswith("|"):
+            absolute, text = True, text.strip("|")
+        else:
+            break
+    flags = {"negate": negate, "absolute": absolute, "sign_extend": sign_extend}
+    if match := re.fullmatch(r"lit(?:64)?\((.*)\)", text):
+        text = match[1]
+    if match := _REGISTER.match(text):
+        first = int(match["one"] or match["first"])
+        last = int(match["one"] or match["last"])
+        kind = match["kind"]
+        if kind == "ttmp":
+            kind, first, last = "s", first + 108, last + 108
+        return Operand(kind, first, last - first + 1, **flags)
+    if text in SPECIAL:
+        return Operand("s", SPECIAL[text], 1, **flags)
+    if text in PAIRS:
+        return Operand("s", PAIRS[text], 2, **flags)
+    if re.fullmatch(r"-?(0x[0-9a-f]+|\d+)", text):
+        return Operand("int", value=int(text, 0), **flags)
+    if re.fullmatch(r"-?\d+\.\d+", text):
+        return Operand("float", value=float(text), **flags)
+    return Operand("name", name=text, **flags)

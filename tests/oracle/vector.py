@@ -1,0 +1,295 @@
+"""Vector ALU instructions on waves: operands through modifiers, DPP and SDWA, results under EXEC.
+
+`build(instruction)` gives a function of Waves. What an instruction computes is in valu.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from oracle import crosslane, floats, packed, valu
+from oracle.text import Instruction, Operand
+from oracle.waves import DTYPES, EXEC, UNSIGNED, VCC, Waves, modified, pack_mask
+
+Step = Callable[[Waves], None]
+VCC_OPERAND = Operand("s", VCC, 2)
+# The denormal-flushing forms of multiply-add (the manual: "does not support denormals").
+ALWAYS_FLUSH = {"v_mac_f32", "v_mad_f32", "v_madmk_f32", "v_madak_f32", "v_mad_legacy_f32"}
+# What floats pass through without arithmetic: no denormal is flushed there.
+NEVER_FLUSH = ("v_cvt_", "v_frexp", "v_ldexp", "v_rcp", "v_rsq", "v_sqrt", "v_exp", "v_log",
+               "v_sin", "v_cos", "v_div_", "v_pack", "v_cmp_class", "v_cmpx_class")
+
+
+def build(ins: Instruction, mode: int) -> Step | None:
+    """`mode`: the MODE register's float bits (see hsaco.Kernel.float_mode). None: not known."""
+    name = ins.mnemonic
+    if step := crosslane.build(ins):
+        return step
+    if step := packed.build(ins, mode):
+        return step
+    if name in valu.VOPC:
+        return _compare(ins, mode)
+    if name in valu.CARRY:
+        return _carry(ins)
+    if name in ("v_cndmask_b32", "v_div_fmas_f32", "v_div_fmas_f64"):
+        return _selected(ins)
+    if name in ("v_div_scale_f32", "v_div_scale_f64"):
+        kind = name[-3:]
+        return _pair(ins, kind, (kind, kind, kind), floats.divide_scale)
+    if name == "v_mad_u64_u32":
+        return _pair(ins, "u64", ("u32", "u32", "u64"), valu.multiply_add)
+    if name == "v_mad_i64_i32":
+        return _pair(ins, "i64", ("i32", "i32", "i64"), valu.multiply_add_signed)
+    if name == "v_swap_b32":
+        return _swap(ins)
+    if name in valu.VALU:
+        return _table(ins, mode)
+    return None
+
+
+def reader(ins: Instruction, position: int, operand: Operand, kind: str) -> Callable:
+    """A function of Waves that gives source number `position` as an array of `kind`."""
+    width, modifiers = int(kind[1:]), ins.modifiers
+    if selection := modifiers.get(f"src{position}_sel") if ins.encoding == "sdwa" else None:
+        return lambda w: _sdwa_source(w, operand, selection, kind)
+    if position == 0 and ins.encoding.endswith("dpp"):
+        move = crosslane.dpp(ins)
+        return lambda w: modified(
+            operand, move.fetch(w, w.read(operand, width)), width
+        ).view(DTYPES[kind])
+    select = modifiers.get("op_sel", ())
+    if width == 16 and position < len(select) and select[position]:
+        return lambda w: modified(
+            operand, (w.read(operand, 32) >> np.uint32(16)).astype(np.uint16), 16
+        ).view(DTYPES[kind])
+    return lambda w: w.read_as(operand, kind)
+
+
+def _sdwa_source(w: Waves, operand: Operand, selection: str, kind: str) -> np.ndarray:
+    raw = w.read(operand, 32)
+    unit, _, index = selection.partition("_")
+    if unit != "DWORD":
+        bits = {"BYTE": 8, "WORD": 16}[unit]
+        raw = (raw >> np.uint32(bits * int(index))) & np.uint32((1 << bits) - 1)
+        if operand.sign_extend:
+            top = np.uint32(1 << (bits - 1))
+            raw = (raw ^ top) - top
+    width = int(kind[1:])
+    return modified(operand, raw.astype(UNSIGNED[width]), width).view(DTYPES[kind])
+
+
+def writer(ins: Instruction, kind: str, keeps_high: bool) -> Callable:
+    """A function (Waves, array) that stores a result of `kind` in the first operand."""
+    target, width = ins.operands[0], int(kind[1:])
+    move = crosslane.dpp(ins) if ins.encoding.endswith("dpp") else None
+    dtype = DTYPES[kind]
+
+    def lanes_of(w: Waves):
+        return w.active() if move is None else move.written(w)
+
+    def write(w: Waves, value: np.ndarray) -> None:
+        lanes = lanes_of(w)
+        if value.dtype != dtype:
+            value = value.astype(dtype)
+        raw, index = value.view(UNSIGNED[width]), w.first(target)
+        if width == 64:
+            w.put_v32(index, (raw & np.uint64(0xFFFFFFFF)).astype(np.uint32), lanes)
+            w.put_v32(index + 1, (raw >> np.uint64(32)).astype(np.uint32), lanes)
+        elif ins.encoding == "sdwa":
+            w.put_v32(index, _sdwa_result(ins, raw, w.v32(index)), lanes)
+        elif width == 16:
+            w.put_v32(index, half_result(ins, raw, w.v32(index), keeps_high), lanes)
+        else:
+            w.put_v32(index, raw, lanes)
+
+    return write
+
+
+def half_result(ins: Instruction, raw: np.ndarray, old: np.ndarray, keeps_high: bool):
+    """gfx9 zeroes the upper half; op_sel's last bit writes it, and the op_sel forms keep halves."""
+    select = ins.modifiers.get("op_sel", ())
+    sources = len(ins.operands) - 1
+    if len(select) > sources and select[sources]:
+        return (old & np.uint32(0xFFFF)) | raw.astype(np.uint32) << np.uint32(16)
+    return (old & np.uint32(0xFFFF0000)) | raw if keeps_high else raw.astype(np.uint32)
+
+
+def _sdwa_result(ins: Instruction, raw: np.ndarray, old: np.ndarray) -> np.ndarray:
+    unit, _, index = ins.modifiers.get("dst_sel", "DWORD").partition("_")
+    raw = raw.astype(np.uint32)
+    if unit == "DWORD":
+        return raw
+    bits = {"BYTE": 8, "WORD": 16}[unit]
+    shift = np.uint32(bits * int(index))
+    field = np.uint32((1 << bits) - 1)
+    placed = (raw & field) << shift
+    unused = ins.modifiers.get("dst_unused", "UNUSED_PRESERVE")
+    if unused == "UNUSED_PAD":
+        return placed
+    if unused == "UNUSED_PRESERVE":
+        return (old & ~(field << shift)) | placed
+    # UNUSED_SEXT: zeros below, the sign above.
+    sign = (raw & np.uint32(1 << (bits - 1))) != 0
+    above = np.uint32(0xFFFFFFFF ^ ((1 << (int(shift) + bits)) - 1))
+    return np.where(sign, placed | above, placed)
+
+
+def finish(ins: Instruction, kind: str, value: np.ndarray) -> np.ndarray:
+    """Output scale, then clamp of a float result."""
+    if kind[0] != "f":
+        return value
+    if factor := ins.modifiers.get("mul"):
+        value = value * value.dtype.type(factor)
+    if divisor := ins.modifiers.get("div"):
+        value = value / value.dtype.type(divisor)
+    if ins.modifiers.get("clamp"):
+        # DX10_CLAMP: NaN becomes 0. `-0` becomes 0.
+        value = np.where(value > 0, np.minimum(value, 1), 0).astype(value.dtype)
+    return value
+
+
+def flusher(name: str, kind: str, mode: int) -> Callable | None:
+    """What denormals go through on the way in and out of `name`; None where they are kept."""
+    if kind[0] != "f":
+        return None
+    allowed = (mode >> 4 if kind == "f32" else mode >> 6) & 3
+    if name in ALWAYS_FLUSH:
+        return floats.flush
+    return floats.flush if allowed == 0 and not name.startswith(NEVER_FLUSH) else None
+
+
+def _table(ins: Instruction, mode: int) -> Step:
+    op = valu.VALU[ins.mnemonic]
+    operands = ins.operands[1:]
+    if op.tied:
+        operands = (*operands[:2], Operand(ins.operands[0].kind, ins.operands[0].index))
+    if ins.mnemonic[2:].startswith(("madmk", "fmamk")):
+        operands = (operands[0], operands[1], operands[2])
+        # Text order is the manual's D = S0 * K + S1.
+    if len(operands) != len(op.sources):
+        raise NotImplementedError(f"{ins.text}: {len(operands)} sources")
+    sources = [reader(ins, k, o, kind) for k, (o, kind) in enumerate(zip(operands, op.sources))]
+    write = writer(ins, op.result, op.keeps_high)
+    flushes = [flusher(ins.mnemonic, kind, mode) for kind in op.sources]
+    flush_result = flusher(ins.mnemonic, op.result, mode)
+    options = {"ieee": bool(mode >> 9 & 1)} if op.ieee else {}
+    saturate = ins.modifiers.get("clamp") and op.result[0] != "f"
+    function = _saturating(ins, op) if saturate else op.function
+
+    def step(w: Waves) -> None:
+        values = [read(w) for read in sources]
+        values = [flush(v) if flush else v for flush, v in zip(flushes, values)]
+        result = finish(ins, op.result, function(*values, **options))
+        write(w, flush_result(result) if flush_result else result)
+
+    return step
+
+
+def _saturating(ins: Instruction, op: valu.Op) -> Callable:
+    """Integer clamp: of the exact result, to the result type's range."""
+    if ins.mnemonic not in (*(f"v_{a}_{t}" for a in ("add", "sub") for t in (
+            "u32", "i32", "u16", "i16")), "v_mad_u16", "v_mad_i16"):
+        raise NotImplementedError(f"{ins.text}: integer clamp")
+    info = np.iinfo(DTYPES[op.result])
+
+    def function(*values):
+        exact = op.function(*(value.astype(np.int64) for value in values))
+        return np.clip(exact, info.min, info.max)
+
+    return function
+
+
+def _compare(ins: Instruction, mode: int) -> Step:
+    op = valu.VOPC[ins.mnemonic]
+    sources = [
+        reader(ins, k, o, kind)
+        for k, (o, kind) in enumerate(zip(ins.operands[1:], op.sources, strict=True))
+    ]
+    flushes = [flusher(ins.mnemonic, kind, mode) for kind in op.sources]
+    target, writes_exec = ins.operands[0].index, ins.mnemonic.startswith("v_cmpx")
+
+    def step(w: Waves) -> None:
+        values = [read(w) for read in sources]
+        values = [flush(v) if flush else v for flush, v in zip(flushes, values)]
+        lanes = np.broadcast_to(op.function(*values), (w.n, 64))
+        active = w.active()
+        mask = pack_mask(lanes if active is None else lanes & active)
+        w.put_s64(target, mask)
+        if writes_exec:
+            w.put_s64(EXEC, mask)
+
+    return step
+
+
+def _carry(ins: Instruction) -> Step:
+    function, takes, exchanged = valu.CARRY[ins.mnemonic]
+    target, carry_out, *operands = ins.operands
+    if takes:
+        carry_in = operands[2]
+    sources = [reader(ins, k, o, "u32") for k, o in enumerate(operands[:2])]
+    del target
+    write = writer(ins, "u32", False)
+
+    def step(w: Waves) -> None:
+        a, b = (read(w) for read in sources)
+        if exchanged:
+            a, b = b, a
+        carry = w.read_mask(carry_in) if takes else np.zeros((1, 64), bool)
+        result, out = function(a, b, carry)
+        _put_mask(w, carry_out, out)
+        write(w, result)
+
+    return step
+
+
+def _put_mask(w: Waves, operand: Operand, lanes: np.ndarray) -> None:
+    lanes = np.broadcast_to(lanes, (w.n, 64))
+    active = w.active()
+    w.put_s64(operand.index, pack_mask(lanes if active is None else lanes & active))
+
+
+def _pair(ins: Instruction, result: str, kinds: tuple[str, ...], function: Callable) -> Step:
+    """A result and a lane mask: `v0, vcc, a, b, c`."""
+    sources = [
+        reader(ins, k, o, kind)
+        for k, (o, kind) in enumerate(zip(ins.operands[2:], kinds, strict=True))
+    ]
+    write = writer(ins, result, False)
+
+    def step(w: Waves) -> None:
+        value, mask = function(*(read(w) for read in sources))
+        write(w, value)
+        _put_mask(w, ins.operands[1], mask)
+
+    return step
+
+
+def _selected(ins: Instruction) -> Step:
+    """What a lane mask chooses: V_CNDMASK and V_DIV_FMAS."""
+    if ins.mnemonic == "v_cndmask_b32":
+        kind, count = "b32", 2
+        mask = ins.operands[3] if len(ins.operands) > 3 else VCC_OPERAND
+
+        def function(a, b, lanes):
+            return np.where(lanes, b, a)
+    else:
+        kind, count, mask, function = ins.mnemonic[-3:], 3, VCC_OPERAND, floats.divide_fmas
+    sources = [reader(ins, k, o, kind) for k, o in enumerate(ins.operands[1 : 1 + count])]
+    write = writer(ins, kind, False)
+
+    def step(w: Waves) -> None:
+        write(w, function(*(read(w) for read in sources), w.read_mask(mask)))
+
+    return step
+
+
+def _swap(ins: Instruction) -> Step:
+    left, right = ins.operands
+
+    def step(w: Waves) -> None:
+        a, b = w.read(left, 32).copy(), w.read(right, 32).copy()
+        w.put_v32(w.first(left), b, w.active())
+        w.put_v32(w.first(right), a, w.active())
+
+    return step
