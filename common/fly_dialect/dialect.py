@@ -19,8 +19,8 @@ from typing import Any
 
 from fly_common.errors import InputError, Place
 
-from fly_dialect import infer
 from fly_dialect.bindings import ir
+from fly_dialect.op_table import OPS, OpInfo
 from fly_dialect.types import (
     IntTupleSpec,
     LayoutSpec,
@@ -85,6 +85,30 @@ def spec_of(type_: Any) -> Spec:
     return str(type_)
 
 
+def pointer_of(value: Any) -> PtrSpec:
+    """The type of a pointer value; ValueError for any other."""
+    spec = spec_of(value.type)
+    if not isinstance(spec, PtrSpec):
+        raise ValueError(f"{spec} is not a pointer")
+    return spec
+
+
+def int_tuple_of(value: Any) -> IntTupleSpec:
+    """The type of an int_tuple value; ValueError for any other."""
+    spec = spec_of(value.type)
+    if not isinstance(spec, IntTupleSpec):
+        raise ValueError(f"{spec} is not an int_tuple")
+    return spec
+
+
+def memref_of(value: Any) -> MemRefSpec:
+    """The type of a memref value; ValueError for any other."""
+    spec = spec_of(value.type)
+    if not isinstance(spec, MemRefSpec):
+        raise ValueError(f"{spec} is not a memref")
+    return spec
+
+
 def _plain_type(text: str, context: Any) -> Any:
     simple = {"f32": ir.F32Type, "f16": ir.F16Type, "bf16": ir.BF16Type, "f64": ir.F64Type}
     if text in simple:
@@ -146,9 +170,9 @@ def check(op: Any, seen: set[Any] | None = None) -> None:
     if not name.startswith(PREFIX):
         _check_foreign(op, name)
         return
-    info = infer.OPS.get(name[len(PREFIX) :])
+    info = OPS.get(name[len(PREFIX) :])
     if info is None:
-        near = difflib.get_close_matches(name[len(PREFIX) :], infer.OPS, n=1)
+        near = difflib.get_close_matches(name[len(PREFIX) :], OPS, n=1)
         raise ValueError(
             f"there is no such op{f'; fly.{near[0]} is the nearest name' if near else ''}"
         )
@@ -166,7 +190,7 @@ def check(op: Any, seen: set[Any] | None = None) -> None:
 
 
 def check_types(
-    info: infer.OpInfo, operands: list[Spec], results: list[Spec], attributes: dict[str, Any]
+    info: OpInfo, operands: list[Spec], results: list[Spec], attributes: dict[str, Any]
 ) -> None:
     """ValueError unless the op can have these operands and gives these results."""
     for kind, expected, found in (

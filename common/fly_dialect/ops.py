@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from fly_dialect import infer
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import PREFIX, check_types, plain, spec_of, type_of
 from fly_dialect.layout import Int, IntTuple
-from fly_dialect.types import IntTupleSpec, MemRefSpec, PtrSpec, Spec
+from fly_dialect.op_table import OPS
+from fly_dialect.types import SPACES, IntTupleSpec, MemRefSpec, PtrSpec, Spec
 
 Value: TypeAlias = Any  # an ir.Value
 # A leaf to build: a Python integer is static, a value dynamic; tuples nest.
@@ -45,7 +45,7 @@ def build_op(
     ip: Any = None,
 ) -> Any:
     """`build` that gives the `ir.Operation`."""
-    info = infer.OPS[name]
+    info = OPS[name]
     specs = [spec_of(operand.type) for operand in operands]
     data = {key: plain(value) for key, value in attributes.items()} if attributes else {}
     try:
@@ -204,7 +204,7 @@ def recast_iter(ptr: Value, spec: PtrSpec, *, loc: Any = None, ip: Any = None) -
 def to_llvm_ptr(ptr: Value, *, loc: Any = None, ip: Any = None) -> Value:
     """The pointer as `!llvm.ptr<1>` (global), `<3>` (shared) or `<5>` (register)."""
     spec = spec_of(ptr.type)
-    number = infer.SPACES.get(spec.space, 0) if isinstance(spec, PtrSpec) else 0
+    number = SPACES.get(spec.space, 0) if isinstance(spec, PtrSpec) else 0
     space = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), number)
     return build("to_llvm_ptr", [ptr], None, {"llvm_address_space": space}, loc=loc, ip=ip)
 

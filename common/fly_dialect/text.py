@@ -20,14 +20,15 @@ from typing import Any
 
 from fly_common.errors import InputError, Place
 
-from fly_dialect.infer import OPS
+from fly_dialect.op_table import OPS
 from fly_dialect.types import parse_type
 
 # What matters to the reader: strings and comments (passed over whole), fly types, and names of fly
 # ops. A name after one of `!#@%."` or inside a word is something else.
 _READ = re.compile(
     r"""
-      "(?:[^"\\\n]|\\.)*"
+      "fly\.[A-Za-z_][\w.]*"\s*\([^()"]*\)\s*(?P<properties><\{)
+    | "(?:[^"\\\n]|\\.)*"
     | //[^\n]*
     | (?P<type>!fly\.[A-Za-z_][\w.]*)
     | (?<![\w.$\-#!@%"])fly\.(?P<op>[A-Za-z_][\w.]*)(?=\s*[(<{:])
@@ -47,29 +48,33 @@ _FUNCTIONAL = re.compile(r"\s*:\s*\(\)\s*->\s*")
 
 
 class _Rewriter:
-    """Copies a text with changes, and remembers how positions moved."""
+    """A text and changes to it; once `finish` has made them, it knows how positions moved."""
 
     def __init__(self, source: str):
         self.source = source
-        self.pieces: list[str] = []
-        self.done = 0  # of the source
-        self.written = 0
-        self.moved_from: list[int] = [0]  # positions in the output, ascending …
-        self.moved_to: list[int] = [0]  # … and the positions in the source they came from
+        self.changes: list[tuple[int, int, str]] = []
+        self.moved_from: list[int] = []  # positions in the output, ascending …
+        self.moved_to: list[int] = []  # … and the positions in the source they came from
 
     def put(self, start: int, end: int, replacement: str) -> None:
-        """Replaces source[start:end]; what stands before is copied."""
-        kept = self.source[self.done : start]
-        self.pieces.append(kept)
-        self.pieces.append(replacement)
-        self.written += len(kept) + len(replacement)
-        self.done = end
-        self.moved_from.append(self.written)
-        self.moved_to.append(end)
+        """Notes that source[start:end] is to be replaced. Changes may come in any order, because
+        an op's colon is found before the types in its attributes; they may not overlap."""
+        self.changes.append((start, end, replacement))
 
     def finish(self) -> str:
-        self.pieces.append(self.source[self.done :])
-        return "".join(self.pieces)
+        self.changes.sort()
+        pieces: list[str] = []
+        self.moved_from, self.moved_to = [0], [0]
+        done = written = 0
+        for start, end, replacement in self.changes:
+            kept = self.source[done:start]
+            pieces += kept, replacement
+            written += len(kept) + len(replacement)
+            done = end
+            self.moved_from.append(written)
+            self.moved_to.append(end)
+        pieces.append(self.source[done:])
+        return "".join(pieces)
 
     def origin(self, position: int) -> int:
         """The source position of an output position (of an insertion: where it was made)."""
@@ -119,6 +124,8 @@ def to_generic(text: str, name: str = "<stdin>") -> _Rewriter:
             position = _read_type(out, match, normal, name)
         elif match["op"] is not None:
             _read_op(out, match)
+        elif match["properties"] is not None:
+            _read_properties(out, match)
     return out
 
 
@@ -182,11 +189,32 @@ def _read_op(out: _Rewriter, match: re.Match[str]) -> None:
             out.put(colon, colon + 1, ": () ->")
 
 
+def _read_properties(out: _Rewriter, match: re.Match[str]) -> None:
+    """Makes `<{…}>`, the properties of an op in generic form, its attributes: ops of an
+    unregistered dialect have no properties. Attributes that follow join them."""
+    start = match.start("properties")
+    end = _closing_brace(out.source, start + 1)
+    if end is None or not out.source.startswith(">", end):
+        return
+    out.put(start, start + 1, "")
+    rest = _SPACE.match(out.source, end + 1).end()  # type: ignore[union-attr]
+    if out.source.startswith("{", rest):
+        out.put(end - 1, rest + 1, "," + "\n" * out.source.count("\n", end, rest))
+    else:
+        out.put(end, end + 1, "")
+
+
 def _after_attributes(source: str, position: int) -> int:
     """The position after white space and an attribute dictionary, if there is one."""
     start = _SPACE.match(source, position).end()  # type: ignore[union-attr]
     if not source.startswith("{", start):
         return start
+    end = _closing_brace(source, start)
+    return len(source) if end is None else _SPACE.match(source, end).end()  # type: ignore[union-attr]
+
+
+def _closing_brace(source: str, start: int) -> int | None:
+    """The position after the `}` that closes the `{` at `start`; None if nothing does."""
     depth = 0
     for token in _BRACE.finditer(source, start):
         if token[0] == "{":
@@ -194,8 +222,8 @@ def _after_attributes(source: str, position: int) -> int:
         elif token[0] == "}":
             depth -= 1
             if depth == 0:
-                return _SPACE.match(source, token.end()).end()  # type: ignore[union-attr]
-    return len(source)
+                return token.end()
+    return None
 
 
 def from_generic(text: str) -> str:

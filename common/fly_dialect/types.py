@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from fly_dialect.layout import IntTuple, Layout, Scanner, int_tuple, text
 
@@ -215,7 +215,10 @@ def _composed(body: str) -> bool:
     return " o " in body
 
 
-def _parse_as(kind: type, name: str, source: str):
+_S = TypeVar("_S", "PtrSpec", "MemRefSpec")
+
+
+def _parse_as(kind: type[_S], name: str, source: str) -> _S:
     whole = source if source.lstrip().startswith("!") else f"!fly.{name}<{source}>"
     spec = parse_type(whole)
     if not isinstance(spec, kind):

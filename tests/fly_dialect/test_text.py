@@ -61,14 +61,21 @@ def test_generic_form_and_white_space_are_read_too():
         %t = "fly.make_int_tuple"(%x) : (i32) -> !fly.int_tuple< ? >
         %l = "fly.static"() : () -> !fly.layout<( 4 , 8 ):
           ( 1 , 4 )>
+        %s = fly.static {elems = [4 : i32], t = !fly.layout<4 : 1>} : !fly.int_tuple<(4,8)>
         %p = "fly.get_dyn_shared" () : () -> !fly.ptr< i8 , shared , align< 1024 > >
+        %g = "fly.get"(%s) <{mode = array<i32: 0>}> : (!fly.int_tuple<(4,8)>) -> !fly.int_tuple<4>
+        %h = "fly.get"(%s) <{mode = array<i32: 1>, t = !fly.int_tuple< 3 >}>
+          {note = "}>"} : (!fly.int_tuple<(4,8)>) -> !fly.int_tuple<8>
         %v = "fly.ptr.load"(%p) : (!fly.ptr<i8, shared, align<1024>>) -> i8
         "func.return"() : () -> ()
       }) : () -> ()
     """
     printed = again(source)
     assert "%1 = fly.static : !fly.layout<(4,8):(1,4)>" in printed
-    assert "%3 = fly.ptr.load(%2) : (!fly.ptr<i8, shared, align<1024>>) -> i8" in printed
+    assert "fly.static {elems = [4 : i32], t = !fly.layout<4:1>} : !fly.int_tuple<(4,8)>" in printed
+    assert "fly.get(%2) {mode = array<i32: 0>} : (!fly.int_tuple<(4,8)>)" in printed
+    assert 'fly.get(%2) {mode = array<i32: 1>, note = "}>", t = !fly.int_tuple<3>} :' in printed
+    assert "%6 = fly.ptr.load(%3) : (!fly.ptr<i8, shared, align<1024>>) -> i8" in printed
     assert again(printed) == printed
 
 

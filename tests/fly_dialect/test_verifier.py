@@ -2,10 +2,11 @@
 
 import pytest
 from fly_common.errors import InputError
-from fly_dialect import dialect, infer, ops, text
+from fly_dialect import dialect, ops, text
 from fly_dialect.bindings import ir
 from fly_dialect.layout import Layout
-from fly_dialect.types import IntTupleSpec, MemRefSpec, PtrSpec, int_tuple_spec
+from fly_dialect.op_table import OPS
+from fly_dialect.types import IntTupleSpec, LayoutSpec, MemRefSpec, PtrSpec, int_tuple_spec
 
 CONTEXT = dialect.load(ir.Context())
 
@@ -109,7 +110,7 @@ def check(body: str) -> None:
 
 
 def test_the_examples_below_cover_every_op():
-    assert {name for name, *_ in RIGHT} == set(infer.OPS)
+    assert {name for name, *_ in RIGHT} == set(OPS)
 
 
 @pytest.mark.parametrize("example", RIGHT, ids=lambda e: f"{e[0]}({e[1]})")
@@ -134,7 +135,7 @@ def test_right_types_pass_and_any_other_result_is_refused(example):
             check(line(name, operands, attributes, other))
 
 
-@pytest.mark.parametrize("info", infer.OPS.values(), ids=lambda info: info.name)
+@pytest.mark.parametrize("info", OPS.values(), ids=lambda info: info.name)
 def test_a_wrong_number_of_operands_is_refused(info):
     if info.operands is None:
         return
@@ -286,7 +287,7 @@ def test_builders_infer_and_verify(built):
 def test_builders_refuse_wrong_operands(built):
     _, i, _ = built
     coord = ops.make_int_tuple(i, i, i)
-    layout = ops.static(infer.LayoutSpec(Layout((4, 8), (8, 1))))
+    layout = ops.static(LayoutSpec(Layout((4, 8), (8, 1))))
     with pytest.raises(ValueError, match=r"fly\.crd2idx: coordinate \(\?,\?,\?\) does not fit"):
         ops.crd2idx(coord, layout)
     with pytest.raises(ValueError, match=r"fly\.get_iter: operand #0 must be a memref"):

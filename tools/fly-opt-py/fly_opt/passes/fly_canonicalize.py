@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from fly_dialect import infer, ops
+from fly_dialect import ops
 from fly_dialect.bindings import ir
-from fly_dialect.dialect import PREFIX, spec_of
+from fly_dialect.dialect import PREFIX, int_tuple_of, spec_of
 from fly_dialect.layout import is_static
+from fly_dialect.op_table import OPS
 from fly_dialect.types import IntTupleSpec, LayoutSpec, Spec
 
 from fly_opt.passes.base import Pass
@@ -33,7 +34,7 @@ class Canonicalize(Pass):
         for inner in found:
             _normalise(inner)
         for inner in reversed(found):
-            info = infer.OPS.get(inner.name[len(PREFIX) :])
+            info = OPS.get(inner.name[len(PREFIX) :])
             if info and info.pure and all(unused(result) for result in inner.results):
                 inner.erase()
 
@@ -46,7 +47,7 @@ def _normalise(op: Any) -> None:
     spec = spec_of(result.type)
     at = {"loc": op.location, "ip": ir.InsertionPoint(op)}
     if name in MAKERS:
-        made = ops.make_int_tuple(*op.operands, spec=spec, **at)
+        made = ops.make_int_tuple(*op.operands, spec=int_tuple_of(result), **at)
     else:
         made = _static(spec, at)
     if made is not None:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from math import gcd
 from typing import Any, ClassVar
 
-from fly_dialect import infer
 from fly_dialect.bindings import ir
-from fly_dialect.dialect import PREFIX, attributes_of, spec_of, type_of
+from fly_dialect.dialect import PREFIX, attributes_of, int_tuple_of, pointer_of, spec_of, type_of
+from fly_dialect.infer_memory import allocation_size
 from fly_dialect.layout import Int
+from fly_dialect.op_table import OPS
 from fly_dialect.types import (
     SPACES,
     CoordTensorSpec,
@@ -128,7 +129,7 @@ class _Conversion:
 
     def offset(self, value: Value) -> Value:
         """The integer in a scalar int_tuple that make_int_tuple made."""
-        leaf = spec_of(value.type).value
+        leaf = int_tuple_of(value).value
         if isinstance(leaf, Int) and leaf.value is not None:
             return self.builder.constant(leaf.value, leaf.width)
         if value not in self.integers:
@@ -137,7 +138,7 @@ class _Conversion:
 
     def address(self, pointer: Value) -> Value:
         """The LLVM pointer an access goes to: the type's swizzle is applied here."""
-        spec, address = spec_of(pointer.type), self.value(pointer)
+        spec, address = pointer_of(pointer), self.value(pointer)
         _lowered_space(spec)
         if spec.swizzle is None:
             return address
@@ -191,7 +192,7 @@ def _variables(module: Any) -> set[str]:
 
 
 def _pure(op: Any) -> bool:
-    info = infer.OPS.get(op.name[len(PREFIX) :])
+    info = OPS.get(op.name[len(PREFIX) :])
     return info is not None and info.pure
 
 
@@ -256,17 +257,17 @@ def _same(conversion: _Conversion, op: Any) -> Value | None:
 
 def _to_llvm_ptr(conversion: _Conversion, op: Any) -> Value:
     pointer = op.operands[0]
-    expected, found = _pointer(_lowered_space(spec_of(pointer.type))), op.results[0].type
+    expected, found = _pointer(_lowered_space(pointer_of(pointer))), op.results[0].type
     if expected != found:
-        raise ValueError(f"{spec_of(pointer.type)} becomes {expected}, not {found}")
+        raise ValueError(f"{pointer_of(pointer)} becomes {expected}, not {found}")
     return conversion.value(pointer)
 
 
 def _add_offset(conversion: _Conversion, op: Any) -> Value | None:
     pointer, offset = op.operands
-    spec = spec_of(pointer.type)
-    if not isinstance(spec, PtrSpec):
+    if isinstance(spec_of(pointer.type), IntTupleSpec):
         return None
+    spec = pointer_of(pointer)
     attributes = {
         "elem_type": ir.TypeAttr.get(_element(spec)),
         "rawConstantIndices": ir.DenseI32ArrayAttr.get([_DYNAMIC_INDEX]),
@@ -282,14 +283,14 @@ _DYNAMIC_INDEX = -(2**31)
 
 def _ptr_load(conversion: _Conversion, op: Any) -> Value:
     pointer = op.operands[0]
-    attributes = {"alignment": _alignment(spec_of(pointer.type))}
+    attributes = {"alignment": _alignment(pointer_of(pointer))}
     address = conversion.address(pointer)
     return conversion.builder.value("llvm.load", op.results[0].type, [address], attributes)
 
 
 def _ptr_store(conversion: _Conversion, op: Any) -> None:
     value, pointer = op.operands
-    attributes = {"alignment": _alignment(spec_of(pointer.type))}
+    attributes = {"alignment": _alignment(pointer_of(pointer))}
     operands = [conversion.value(value), conversion.address(pointer)]
     conversion.builder.op("llvm.store", None, operands, attributes)
 
@@ -305,8 +306,8 @@ def _inttoptr(conversion: _Conversion, op: Any) -> Value:
 
 
 def _make_ptr(conversion: _Conversion, op: Any) -> Value:
-    spec, given = spec_of(op.results[0].type), attributes_of(op)
-    size = infer.allocation_size(given)
+    spec, given = pointer_of(op.results[0]), attributes_of(op)
+    size = allocation_size(given)
     if size is None or spec.space not in ("shared", "register"):
         raise ValueError(f"there is no lowering for {spec}")
     if spec.space == "register":

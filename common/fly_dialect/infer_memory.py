@@ -1,0 +1,132 @@
+"""How result types follow from operand types: pointers and memory. As `fly_dialect.infer`."""
+
+from __future__ import annotations
+
+from math import gcd
+
+from fly_dialect import algebra
+from fly_dialect.infer import (
+    Attributes,
+    int_tuple_operand,
+    layout_operand,
+    memref_operand,
+    ptr_operand,
+    wrong,
+)
+from fly_dialect.layout import Int, text
+from fly_dialect.types import (
+    SPACES,
+    CoordTensorSpec,
+    IntTupleSpec,
+    MemRefSpec,
+    PtrSpec,
+    Spec,
+    element_bytes,
+)
+
+
+def infer_add_offset(operands: list[Spec], _: Attributes) -> list[Spec]:
+    iterator, offset = operands[0], int_tuple_operand(operands, 1)
+    if isinstance(iterator, IntTupleSpec):
+        return [IntTupleSpec(algebra.transform(lambda a, b: a + b, iterator.value, offset))]
+    if not isinstance(iterator, PtrSpec):
+        raise wrong(0, "a ptr or an int_tuple", iterator)
+    if not isinstance(offset, Int):
+        raise ValueError(f"the offset must be one integer, but is {text(offset)}")
+    # What divides the base and the offset, in elements, still divides the sum.
+    size = element_bytes(iterator.element)
+    held = gcd(iterator.alignment // size, offset.factor)
+    return [PtrSpec(iterator.element, iterator.space, held * size, iterator.swizzle)]
+
+
+def check_make_ptr(_: list[Spec], results: list[Spec], attributes: Attributes) -> None:
+    spec = results[0]
+    if not isinstance(spec, PtrSpec):
+        raise ValueError(f"the result must be a ptr, but is {spec}")
+    if spec.space in ("register", "shared") and allocation_size(attributes) is None:
+        raise ValueError(f"{spec} needs dictAttrs = {{allocSize = N : i64}}")
+
+
+def allocation_size(attributes: Attributes) -> int | None:
+    """The size a make_ptr asks for: elements in registers, bytes of LDS."""
+    given = attributes.get("dictAttrs") or {}
+    return given.get("allocBytes", given.get("allocSize"))
+
+
+DYNAMIC_SHARED = PtrSpec("i8", "shared", 1024)
+
+
+def infer_get_dyn_shared(_: list[Spec], __: Attributes) -> list[Spec]:
+    return [DYNAMIC_SHARED]
+
+
+def infer_ptrtoint(operands: list[Spec], _: Attributes) -> list[Spec]:
+    width = {"shared": 32, "register": 32, "global": 64}.get(ptr_operand(operands, 0).space)
+    if width is None:
+        raise wrong(0, "a ptr to global, shared or register memory", operands[0])
+    return [f"i{width}"]
+
+
+def check_inttoptr(operands: list[Spec], results: list[Spec], _: Attributes) -> None:
+    if operands[0] not in ("i32", "i64"):
+        raise wrong(0, "i32 or i64", operands[0])
+    if not isinstance(results[0], PtrSpec):
+        raise ValueError(f"the result must be a ptr, but is {results[0]}")
+
+
+def infer_to_llvm_ptr(operands: list[Spec], attributes: Attributes) -> list[Spec]:
+    space = attributes.get("llvm_address_space", SPACES.get(ptr_operand(operands, 0).space, 0))
+    return [f"!llvm.ptr<{space}>" if space else "!llvm.ptr"]
+
+
+def check_recast_iter(operands: list[Spec], results: list[Spec], _: Attributes) -> None:
+    source, result = ptr_operand(operands, 0), results[0]
+    if not isinstance(result, PtrSpec):
+        raise ValueError(f"the result must be a ptr, but is {result}")
+    if source.space != result.space:
+        raise ValueError(f"{source} can't become {result}: the address spaces differ")
+
+
+def _value_fits(value: Spec, element: str) -> bool:
+    """Whether a value of this type is one element, or a vector of them."""
+    if value == element:
+        return True
+    return isinstance(value, str) and value.startswith("vector<") and value.endswith(f"x{element}>")
+
+
+def check_ptr_load(operands: list[Spec], results: list[Spec], _: Attributes) -> None:
+    pointer = ptr_operand(operands, 0)
+    if not _value_fits(results[0], pointer.element):
+        raise ValueError(f"{results[0]} can't be loaded from {pointer}")
+
+
+def check_ptr_store(operands: list[Spec], _: list[Spec], __: Attributes) -> None:
+    pointer = ptr_operand(operands, 1)
+    if not _value_fits(operands[0], pointer.element):
+        raise ValueError(f"{operands[0]} can't be stored to {pointer}")
+
+
+def infer_memref_load(operands: list[Spec], _: Attributes) -> list[Spec]:
+    view, coord = operands[0], int_tuple_operand(operands, 1)
+    layout = layout_operand(operands, 0)
+    offset = algebra.crd2idx(coord, layout.shape, layout.stride)
+    if isinstance(view, MemRefSpec):
+        return [view.element]
+    if isinstance(view, CoordTensorSpec):
+        return [IntTupleSpec(algebra.transform(lambda a, b: a + b, view.base, offset))]
+    raise wrong(0, "a memref or coord_tensor", view)
+
+
+def check_memref_store(operands: list[Spec], _: list[Spec], __: Attributes) -> None:
+    view = memref_operand(operands, 1)
+    algebra.crd2idx(int_tuple_operand(operands, 2), view.layout.shape, view.layout.stride)
+    if operands[0] != view.element:
+        raise ValueError(f"{operands[0]} can't be stored to {view}")
+
+
+def check_memref_alloca(operands: list[Spec], results: list[Spec], _: Attributes) -> None:
+    layout, view = layout_operand(operands, 0), results[0]
+    if not isinstance(view, MemRefSpec) or view.space != "register" or view.layout != layout:
+        raise ValueError(f"the result must be a register memref of layout {layout}, but is {view}")
+    if not layout.is_static:
+        raise ValueError(f"registers need a static layout, but it is {layout}")

@@ -1,0 +1,65 @@
+"""The ops of the fly dialect: a table of their names, operand counts and typing rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fly_dialect import infer, infer_memory
+from fly_dialect.infer import Check, Infer
+
+
+@dataclass(frozen=True, slots=True)
+class OpInfo:
+    """`operands` and `results` are counts; None is any number. `pure` ops only compute."""
+
+    name: str
+    operands: int | None
+    results: int | None
+    infer: Infer | None = None
+    check: Check | None = None
+    pure: bool = True
+    form: str = "functional"  # how the text looks; see fly_dialect.text
+
+
+_TABLE = [
+    OpInfo("static", 0, 1, check=infer.check_static, form="static"),
+    OpInfo("make_int_tuple", None, 1, check=infer.check_make_int_tuple),
+    OpInfo("make_shape", None, 1, check=infer.check_make_int_tuple),
+    OpInfo("make_stride", None, 1, check=infer.check_make_int_tuple),
+    OpInfo("make_coord", None, 1, check=infer.check_make_int_tuple),
+    OpInfo("make_layout", 2, 1, infer.infer_make_layout),
+    OpInfo("make_view", 2, 1, infer.infer_make_view),
+    OpInfo("get_iter", 1, 1, infer.infer_get_iter),
+    OpInfo("get_layout", 1, 1, infer.infer_get_layout),
+    OpInfo("get_shape", 1, 1, infer.infer_get_shape),
+    OpInfo("get_stride", 1, 1, infer.infer_get_stride),
+    OpInfo("get", 1, 1, infer.infer_get),
+    OpInfo("select", 1, 1, infer.infer_select),
+    OpInfo("get_scalar", 1, 1, infer.infer_get_scalar),
+    OpInfo("get_leaves", 1, None, infer.infer_get_leaves),
+    OpInfo("int_tuple_add", 2, 1, infer.infer_elementwise("int_tuple_add")),
+    OpInfo("int_tuple_sub", 2, 1, infer.infer_elementwise("int_tuple_sub")),
+    OpInfo("int_tuple_mul", 2, 1, infer.infer_elementwise("int_tuple_mul")),
+    OpInfo("int_tuple_div", 2, 1, infer.infer_elementwise("int_tuple_div")),
+    OpInfo("int_tuple_mod", 2, 1, infer.infer_elementwise("int_tuple_mod")),
+    OpInfo("ceil_div", 2, 1, infer.infer_elementwise("ceil_div")),
+    OpInfo("int_tuple_product", 1, 1, infer.infer_product),
+    OpInfo("int_tuple_product_each", 1, 1, infer.infer_product_each),
+    OpInfo("size", 1, 1, infer.infer_size),
+    OpInfo("cosize", 1, 1, infer.infer_cosize),
+    OpInfo("crd2idx", 2, 1, infer.infer_crd2idx),
+    OpInfo("idx2crd", 2, 1, infer.infer_idx2crd),
+    OpInfo("add_offset", 2, 1, infer_memory.infer_add_offset),
+    OpInfo("recast_iter", 1, 1, check=infer_memory.check_recast_iter),
+    OpInfo("ptrtoint", 1, 1, infer_memory.infer_ptrtoint),
+    OpInfo("inttoptr", 1, 1, check=infer_memory.check_inttoptr),
+    OpInfo("to_llvm_ptr", 1, 1, infer_memory.infer_to_llvm_ptr),
+    OpInfo("make_ptr", None, 1, check=infer_memory.check_make_ptr, pure=False),
+    OpInfo("get_dyn_shared", 0, 1, infer_memory.infer_get_dyn_shared, form="nullary"),
+    OpInfo("ptr.load", 1, 1, check=infer_memory.check_ptr_load, pure=False),
+    OpInfo("ptr.store", 2, 0, check=infer_memory.check_ptr_store, pure=False),
+    OpInfo("memref.load", 2, 1, infer_memory.infer_memref_load, pure=False),
+    OpInfo("memref.store", 3, 0, check=infer_memory.check_memref_store, pure=False),
+    OpInfo("memref.alloca", 1, 1, check=infer_memory.check_memref_alloca, pure=False),
+]
+OPS = {info.name: info for info in _TABLE}
