@@ -221,9 +221,11 @@ def _list(value: Any, what: str) -> list[Any]:
     return value
 
 
-def _number(source: dict[str, Any], key: str, most: int, default: int | None = None) -> int:
+def _number(
+    source: dict[str, Any], key: str, most: int, default: int | None = None, least: int = 0
+) -> int:
     value = source.get(key, default)
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise InputError(f"the metadata is damaged: {key} is {_shown(value)}")
     return value
 
@@ -289,7 +291,9 @@ def _kernel(elf: Elf, said: dict[str, Any]) -> Kernel:
         agpr_count=_number(said, ".agpr_count", 1 << 16, 0),
         sgpr_spill_count=_number(said, ".sgpr_spill_count", 1 << 32, 0),
         vgpr_spill_count=_number(said, ".vgpr_spill_count", 1 << 32, 0),
-        max_flat_workgroup_size=_number(said, ".max_flat_workgroup_size", MOST_WORKGROUP, 1024),
+        max_flat_workgroup_size=_number(
+            said, ".max_flat_workgroup_size", MOST_WORKGROUP, MOST_WORKGROUP, least=1
+        ),
         required_workgroup_size=_triple(said, ".reqd_workgroup_size"),
         wavefront_size=_wavefront(said),
         uses_dynamic_stack=bool(said.get(".uses_dynamic_stack", False)),

@@ -82,3 +82,22 @@ def pack_scalar(value: int | float | bool, name: str) -> bytes:
         return struct.pack("<" + STRUCT[name], float(value) if name in FLOATS else value)
     except struct.error:
         raise OverflowError from None
+
+
+def convert(values: np.ndarray, name: str) -> np.ndarray:
+    """`values` as our type `name`; bf16 rounds to nearest, ties to even."""
+    import numpy as np
+
+    if name != "bf16":
+        return values.astype(numpy_dtype(name))
+    bits = values.astype(np.float32).view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+def as_numbers(array: np.ndarray, name: str) -> np.ndarray:
+    """An array of our type as NumPy can compute with it: bf16 as float32."""
+    import numpy as np
+
+    if name != "bf16":
+        return array
+    return (array.view(np.uint16).astype(np.uint32) << 16).view(np.float32)

@@ -1,0 +1,76 @@
+"""fly-run: HSACO in, results out."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from fly_common import filter
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+TOOL = "fly-run"
+
+
+@app.command(
+    epilog="VALUE is x.npy, a number, zeros(shape,dtype), full(shape,dtype,value), arange(n,dtype) "
+    "or random(shape,dtype,seed=0); VALUE:out.npy writes the result there. C=out.npy names the "
+    "result of a tensor that is only written. With --kernel, values come in order, and numbers "
+    "have types: i32:5, f32:2.5, bytes:00ff, lds:1024."
+)
+def command(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILE] [NAME=VALUE]...", help="Code object [stdin], and arguments by name."
+        ),
+    ] = None,
+    device: Annotated[
+        str, typer.Option(metavar="auto|hip|cuda|emulator", help="Where to run. [auto]")
+    ] = "auto",
+    inspect: Annotated[
+        bool, typer.Option("--inspect", help="Print kernels, arguments and plan; run nothing.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False,
+    kernel: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Launch this kernel, without a plan.")
+    ] = None,
+    grid: Annotated[
+        str | None, typer.Option(metavar="X[,Y[,Z]]", help="Workgroups, for --kernel. [1]")
+    ] = None,
+    block: Annotated[
+        str | None, typer.Option(metavar="X[,Y[,Z]]", help="Work items of each, for --kernel.")
+    ] = None,
+    lds: Annotated[
+        int | None, typer.Option(metavar="BYTES", help="Dynamic LDS, for --kernel. [0]")
+    ] = None,
+    max_instructions: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="End a launch after N wave instructions (emulator)."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No table of results.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Runs a code object on a device, with arguments from .npy files."""
+    from fly_run import shell
+
+    if version:
+        return filter.write_output(shell.version().encode(), None)
+    shell.call(
+        shell.Call(
+            words=tuple(words or ()),
+            device=device,
+            inspect=inspect or json,
+            json=json,
+            kernel=kernel,
+            grid=grid,
+            block=block,
+            lds=lds,
+            max_instructions=max_instructions,
+            quiet=quiet,
+        )
+    )
+
+
+def main() -> None:
+    filter.run(app, TOOL)

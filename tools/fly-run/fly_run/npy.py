@@ -1,0 +1,98 @@
+"""Reading and writing .npy files; every way a file can be wrong is one InputError.
+
+Files are untrusted: pickled objects are refused, and a header that promises more than the file
+holds does not make anybody allocate it.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+from typing import TYPE_CHECKING
+
+from fly_common.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+# From here on a file is mapped, not read: an array of gigabytes costs what is touched of it.
+MAPPED = 64 << 20
+
+
+def load(path: str) -> np.ndarray:
+    """The array in a .npy file, writable; writes never reach the file."""
+    import numpy as np
+
+    try:
+        with open(path, "rb") as file:
+            if not file.seekable():  # a pipe
+                return _read(path, io.BytesIO(file.read()))
+            size = os.fstat(file.fileno()).st_size
+            if size < MAPPED:
+                return _read(path, io.BytesIO(file.read()))
+            dtype, shape, fortran = _header(path, file, size)
+            order = "F" if fortran else "C"
+            return np.memmap(file, dtype, "c", file.tell(), shape, order).view(np.ndarray)
+    except FileNotFoundError:
+        raise UsageError(f"{path}: no such file") from None
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+
+
+def _read(path: str, file: io.BytesIO) -> np.ndarray:
+    import numpy as np
+
+    dtype, shape, fortran = _header(path, file, len(file.getbuffer()))
+    count = math.prod(shape)
+    # The copy is what makes it writable and aligned.
+    flat = np.frombuffer(file.getbuffer(), dtype, count, file.tell()).copy()
+    return flat.reshape(shape, order="F" if fortran else "C")
+
+
+def _header(
+    path: str, file: io.BufferedIOBase, size: int
+) -> tuple[np.dtype, tuple[int, ...], bool]:
+    """What the header says; the file stands at the first byte of data then."""
+    from numpy.lib import format
+
+    start = file.read(6)
+    file.seek(0)
+    if start != format.MAGIC_PREFIX:
+        what = "is empty" if not start else "is no .npy file"
+        npz = start[:2] == b"PK"
+        hint = "it is a .npz archive; save one array with numpy.save" if npz else None
+        raise InputError(f"{path}: {what}", hint=hint)
+    readers = {(1, 0): format.read_array_header_1_0, (2, 0): format.read_array_header_2_0}
+    try:
+        version = format.read_magic(file)
+        if version not in readers:
+            raise InputError(f"{path}: .npy version {version[0]}.{version[1]} can't be read")
+        shape, fortran, dtype = readers[version](file)
+    except (ValueError, TypeError, SyntaxError, EOFError, MemoryError, RecursionError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"{path}: the .npy header is damaged: {reason}") from None
+    if dtype.hasobject:
+        raise InputError(
+            f"{path}: holds Python objects, not numbers", hint="convert it: x.astype('float32')"
+        )
+    if dtype.fields is not None or dtype.kind not in "biufcV":
+        raise InputError(f"{path}: holds {dtype}, not numbers")
+    if any(extent < 0 for extent in shape) or dtype.itemsize == 0:
+        raise InputError(f"{path}: the .npy header is damaged: shape {shape}")
+    needed, there = math.prod(shape) * dtype.itemsize, size - file.tell()
+    if needed > there:
+        raise InputError(
+            f"{path}: is cut off: shape {shape} of {dtype} takes {needed} bytes, the file has"
+            f" {there}"
+        )
+    return dtype, shape, fortran
+
+
+def dump(array: np.ndarray) -> bytes:
+    """The content of a .npy file."""
+    import numpy as np
+
+    file = io.BytesIO()
+    np.lib.format.write_array(file, array, allow_pickle=False)
+    return file.getvalue()

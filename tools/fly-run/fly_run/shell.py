@@ -1,0 +1,188 @@
+"""One call of fly-run from the shell: words → code object and arguments → run → files and a table.
+
+Outputs are written after everything has run, so that a failure leaves none behind.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fly_common import filter
+from fly_common.code_object import CodeObject
+from fly_common.errors import InputError, MissingError, UsageError
+
+from fly_run import arguments
+
+if TYPE_CHECKING:
+    from fly_run.values import Given
+
+TOOL = "fly-run"
+
+
+@dataclass(frozen=True)
+class Call:
+    """What the command line says. `words` holds the file, if one is named, and the arguments."""
+
+    words: tuple[str, ...]
+    device: str = "auto"
+    inspect: bool = False
+    json: bool = False
+    kernel: str | None = None
+    grid: str | None = None
+    block: str | None = None
+    lds: int | None = None
+    max_instructions: int | None = None
+    quiet: bool = False
+
+
+def version() -> str:
+    from importlib.metadata import version
+
+    return (
+        f"{TOOL} {version('fly-filters')}\n"
+        "device: emulator of gfx90a, gfx942, gfx950; its results have not been compared with"
+        " hardware\n"
+    )
+
+
+def call(call: Call) -> None:
+    """Does what a command line says. A code object that is refused, or fails as it runs, is kept
+    where it came through a pipe, and the command that shows the failure again is printed."""
+    path, words = split(call.words)
+    given = arguments.parse_all(words)
+    _check_options(call)
+    data = filter.read_input(path)
+    try:
+        code = CodeObject.parse(data, filter.input_name(path))
+        if call.inspect:
+            _inspect(call, code, filter.input_name(path))
+        else:
+            _run(call, code, given)
+    except InputError as error:
+        if path in (None, filter.STDIN):
+            kept = filter.save_failed_input(TOOL, data, ".hsaco")
+            if kept is not None:
+                reproduce = f"reproduce: {shlex.join([TOOL, str(kept), *_again(call)])}"
+                error.hint = "\n  ".join(line for line in (error.hint, reproduce) if line)
+        raise
+
+
+def split(words: tuple[str, ...]) -> tuple[str | None, list[str]]:
+    """The code object's path and the arguments. UsageError where two words could be the path."""
+    paths = [word for word in words if word == filter.STDIN or not arguments.is_argument(word)]
+    if len(paths) > 1:
+        raise UsageError(
+            f"two files are named, {paths[0]} and {paths[1]}",
+            hint="one code object is run; arguments have the form NAME=VALUE",
+        )
+    return (paths[0] if paths else None), [word for word in words if word not in paths]
+
+
+def _check_options(call: Call) -> None:
+    """UsageError for options that do not go together."""
+    if call.kernel is None:
+        for option in ("grid", "block", "lds"):
+            if getattr(call, option) is not None:
+                raise UsageError(
+                    f"--{option} goes with --kernel: a launch plan has sizes of its own"
+                )
+    elif call.block is None and not call.inspect:
+        raise UsageError("--kernel needs --block", hint="add --block 256 --grid 4, say")
+    if call.lds is not None and call.lds < 0:
+        raise UsageError("--lds counts bytes")
+    if call.max_instructions is not None and call.max_instructions < 1:
+        raise UsageError("--max-instructions counts from 1")
+
+
+def _again(call: Call) -> list[str]:
+    """The options and arguments of a call, without its file."""
+    options = [
+        (f"--{name.replace('_', '-')}", getattr(call, name))
+        for name in ("kernel", "grid", "block", "lds", "max_instructions")
+    ]
+    told = [word for option, value in options if value is not None for word in (option, str(value))]
+    told += ["--device", call.device] if call.device != "auto" else []
+    told += ["--inspect"] if call.inspect else []
+    return [*told, *split(call.words)[1]]
+
+
+def _inspect(call: Call, code: CodeObject, name: str) -> None:
+    from fly_run import inspect
+
+    text = inspect.as_json(code) if call.json else inspect.text(code, name)
+    filter.write_output(text.encode(), None)
+
+
+def _run(call: Call, code: CodeObject, given: list[arguments.Argument]) -> None:
+    from fly_run import binding, launch, values
+    from fly_run.device import open_device
+    from fly_run.report import ProgressBar, report
+
+    if call.kernel is not None:
+        kernel = code.kernel(call.kernel)
+        held = values.for_kernel(kernel, given)
+        bound = launch.bind_arguments(
+            code,
+            kernel.name,
+            _sizes("--grid", call.grid or "1"),
+            _sizes("--block", call.block or "1"),
+            list(held.values.values()),
+            call.lds or 0,
+            list(held.values),
+        )
+    elif code.plan is not None:
+        held = values.for_plan(code.plan, given)
+        bound = binding.bind(code.plan, code, held.values)
+    else:
+        raise UsageError(
+            "the code object has no launch plan: it was not made by fly-opt-py",
+            hint=f"say what to launch: --kernel {next(iter(code.kernels))} --grid 4 --block 256,"
+            " and the arguments in order",
+        )
+    _check_destinations(held.destinations)
+    bar = ProgressBar()
+    device = open_device(
+        call.device, code.target, max_instructions=call.max_instructions, progress=bar
+    )
+    try:
+        ran = launch.run(bound, code, device)
+    finally:
+        bar.close()
+        device.close()
+    _write(held)
+    if not call.quiet:
+        report(held, ran, device.name)
+
+
+def _sizes(option: str, text: str) -> tuple[int, ...]:
+    try:
+        sizes = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        sizes = ()
+    if not 1 <= len(sizes) <= 3:
+        raise UsageError(f"{option} {text}: one to three integers are wanted, as in 4 or 16,16")
+    return sizes
+
+
+def _check_destinations(destinations: dict[str, str]) -> None:
+    """Refuses what can't be written before an hour of work, not after it."""
+    for name, destination in destinations.items():
+        path = Path(destination)
+        if path.is_dir():
+            raise UsageError(f"{name}=…:{destination}: is a directory, not a file")
+        folder = path.parent
+        if not folder.is_dir():
+            raise UsageError(f"{name}=…:{destination}: the folder {folder} does not exist")
+        if not path.exists() and not os.access(folder, os.W_OK):
+            raise MissingError(f"{name}=…:{destination}: nothing may be written to {folder}")
+
+
+def _write(held: Given) -> None:
+    from fly_run import npy
+
+    for name, destination in held.destinations.items():
+        filter.write_atomically(Path(destination), npy.dump(held.values[name]))
