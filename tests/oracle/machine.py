@@ -124,7 +124,8 @@ HIDDEN = {
 
 def kernarg_bytes(kernel: hsaco.Kernel, explicit: bytes, grid, block, dynamic_lds) -> bytes:
     """The whole kernarg segment: the explicit arguments, then the hidden ones by their metadata."""
-    content = bytearray(max(kernel.kernarg_bytes, len(explicit)))
+    # Rounded up: LLVM reads a whole aligned dwordx4 where only its first dwords are arguments.
+    content = bytearray((max(kernel.kernarg_bytes, len(explicit)) + 63) // 64 * 64)
     content[: len(explicit)] = explicit
     for argument in kernel.arguments:
         kind = argument[".value_kind"]
