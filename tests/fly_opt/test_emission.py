@@ -153,7 +153,11 @@ def test_a_static_block_is_a_constant():
 @pytest.mark.parametrize(
     ("source", "message", "line"),
     [
-        (b"module {\n  func.func @f() {\n    return\n  }\n  arith.constant 1 : i32\n}", "arith", 5),
+        (
+            b"module {\n  func.func @f() {\n    return\n  }\n  arith.constant 1 : i32\n}",
+            "func.func has",
+            2,
+        ),
         (
             b"module {\n  llvm.func @f() {\n    gpu.barrier\n    llvm.return\n  }\n}",
             "gpu.barrier has",
@@ -166,6 +170,11 @@ def test_a_static_block_is_a_constant():
             3,
         ),
         (b"module {\n  gpu.module @a {\n  }\n  gpu.module @b {\n  }\n}", "2 gpu.modules", 4),
+        (
+            b"module {\n  gpu.module @a {\n  }\n  func.func @g() {\n    return\n  }\n}",
+            "func.func @g stands beside",
+            4,
+        ),
     ],
 )
 def test_what_has_no_llvm_ir_is_refused(source, message, line):

@@ -194,3 +194,17 @@ def test_an_error_names_the_python_the_operation_came_from(tmp_path):
 
 def test_nest_prints_as_text():
     assert str(Nest("gpu.module", (Step("cse"), Step("a", "b=1")))) == "gpu.module(cse,a{b=1})"
+
+
+def test_threads_compile_side_by_side(vector_add):
+    from concurrent.futures import ThreadPoolExecutor
+
+    from fly_dialect.bindings import module
+
+    table = module("_mlir_libs._mlir").globals
+    before = list(table.dialect_search_modules)
+    expected = compile(vector_add, Options(target="gfx942"))
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(lambda _: compile(vector_add, Options(target="gfx942")), range(16)))
+    assert set(made) == {expected}
+    assert list(table.dialect_search_modules) == before

@@ -25,7 +25,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 def command(
     arguments: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FILE] [--PASS[=OPTIONS]]...", help="MLIR text. [stdin]"),
+        typer.Argument(metavar="FILE|--PASS[=OPTIONS]", help="MLIR text; passes to run. [stdin]"),
     ] = None,
     output: Annotated[
         str | None, typer.Option("-o", metavar="FILE", help="Where the result goes. [stdout]")

@@ -57,11 +57,17 @@ def _flatten(module: Any, target: Target | None, source: Source) -> Any:
             place=source.place_of(inner[1].location),
             hint="put the kernels of one program into one gpu.module",
         )
+    for child in module.body if inner else ():
+        if child.operation.name != "gpu.module":
+            raise InputError(
+                f"{_called(child.operation)} stands beside the gpu.module, and nothing of it would"
+                " reach the code object",
+                place=source.place_of(child.operation.location),
+                hint="fly-extract-plan takes the host function into the launch plan",
+            )
     flat = ir.Module.create(loc=top.location)
-    body = inner[0].regions[0].blocks[0] if inner else module.body
-    for child in body:
-        if inner or child.operation.name != "func.func":
-            flat.body.append(child.operation.clone())
+    for child in inner[0].regions[0].blocks[0] if inner else module.body:
+        flat.body.append(child.operation.clone())
     attributes = flat.operation.attributes
     for name in ("llvm.module_asm",):
         if name in top.attributes:
@@ -82,6 +88,11 @@ def _flatten(module: Any, target: Target | None, source: Source) -> Any:
     )
     flat.body.append(ir.Operation.parse(flag))
     return flat
+
+
+def _called(op: Any) -> str:
+    name = op.attributes.get("sym_name")
+    return f"{op.name} @{name.value}" if name is not None else op.name
 
 
 def _plan_assembly(text: str) -> list[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import threading
 from collections.abc import Iterator
 
 from fly_common.errors import InputError
@@ -75,16 +77,30 @@ def run(
 def _plain_operations() -> Iterator[None]:
     """Keeps the bindings from importing a dialect's Python classes when one of its operations is
     first seen: gpu, llvm and rocdl take 110 ms, and no pass here needs them. Operations are of
-    class `ir.OpView` then; classes that somebody imported are found as before."""
+    class `ir.OpView` then; classes that somebody imported are found as before.
+
+    The table is the process's: the first thread in empties it, the last one out restores it.
+    """
     from fly_dialect.bindings import module
 
+    global _inside, _search_modules
     table = module("_mlir_libs._mlir").globals
-    before = table.dialect_search_modules
-    table.dialect_search_modules = []
+    with _lock:
+        if not _inside:
+            _search_modules, table.dialect_search_modules = table.dialect_search_modules, []
+        _inside += 1
     try:
         yield
     finally:
-        table.dialect_search_modules = before
+        with _lock:
+            _inside -= 1
+            if not _inside:
+                table.dialect_search_modules = _search_modules
+
+
+_lock = threading.Lock()
+_inside = 0
+_search_modules: list[str] = []
 
 
 def _moved(error: InputError, origin: Source) -> InputError:
@@ -92,7 +108,5 @@ def _moved(error: InputError, origin: Source) -> InputError:
     place = error.place
     if place is None or place.line is None or origin.first_line == 1:
         return error
-    import dataclasses
-
     moved = dataclasses.replace(place, line=place.line + origin.first_line - 1)
     return type(error)(error.message, place=moved, hint=error.hint)
