@@ -179,3 +179,26 @@ def idx2crd(index: Tree, shape: Tree, stride: Tree) -> Tree:
             raise ValueError(f"index {show(index)} does not fit shape {show(shape)}")
         return tuple(map(idx2crd, index, shape, stride))
     return transform(lambda extent, step: (index // step) % extent, shape, stride)
+
+
+def flat_index(coord: Tree, shape: Tree) -> Tree:
+    """The number of a coordinate, counted with the first mode fastest; a leaf is its own."""
+    if not isinstance(coord, tuple):
+        return coord
+    if not isinstance(shape, tuple) or len(coord) != len(shape):
+        raise ValueError(f"coordinate {show(coord)} does not fit shape {show(shape)}")
+    total = flat_index(coord[-1], shape[-1])
+    for part, extent in zip(reversed(coord[:-1]), reversed(shape[:-1]), strict=True):
+        total = flat_index(part, extent) + product(extent) * total
+    return total
+
+
+def get_1d_coord(index: Tree, shape: Tree, stride: Tree) -> Tree:
+    """The number of the coordinate whose offset is `index`."""
+    return flat_index(idx2crd(index, shape, stride), shape)
+
+
+def get_flat_coord(index: Tree, shape: Tree, stride: Tree) -> Tree:
+    """The coordinate whose offset is `index`, one number a mode."""
+    coord = idx2crd(index, shape, stride)
+    return tuple(map(flat_index, coord, shape)) if isinstance(shape, tuple) else coord

@@ -218,10 +218,20 @@ def infer_crd2idx(operands: list[Spec], _: Attributes) -> list[Spec]:
     ]
 
 
-def infer_idx2crd(operands: list[Spec], _: Attributes) -> list[Spec]:
-    if not isinstance(operands[1], LayoutSpec):
-        raise wrong(1, "a layout", operands[1])
-    layout = operands[1].layout
-    return [
-        IntTupleSpec(algebra.idx2crd(int_tuple_operand(operands, 0), layout.shape, layout.stride))
-    ]
+def from_index(name: str) -> Callable[[Any, Any, Any], Any]:
+    """The algebra of an op that takes an index and a layout: (index, shape, stride) → tuple."""
+    return {
+        "idx2crd": algebra.idx2crd,
+        "get_1d_coord": algebra.get_1d_coord,
+        "get_flat_coord": algebra.get_flat_coord,
+    }[name]
+
+
+def infer_from_index(name: str) -> Infer:
+    def infer(operands: list[Spec], _: Attributes) -> list[Spec]:
+        if not isinstance(operands[1], LayoutSpec):
+            raise wrong(1, "a layout", operands[1])
+        index, layout = int_tuple_operand(operands, 0), operands[1].layout
+        return [IntTupleSpec(from_index(name)(index, layout.shape, layout.stride))]
+
+    return infer

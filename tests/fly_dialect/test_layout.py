@@ -236,6 +236,28 @@ def test_idx2crd_undoes_crd2idx_of_a_compact_layout():
         assert algebra.crd2idx(coord, shape, stride) == Int(index)
 
 
+@given(shapes, st.data())
+def test_numbers_of_coordinates_count_the_first_mode_fastest(shape, data):
+    def compact(part, step):
+        """The strides that count so, written out."""
+        if not isinstance(part, tuple):
+            return step
+        strides = []
+        for extent in part:
+            strides.append(compact(extent, step))
+            step *= prod(flat(extent))
+        return tuple(strides)
+
+    index = data.draw(st.integers(0, prod(flat(shape)) - 1))
+    modes = int_tuple(shape), int_tuple(compact(shape, 1))
+    assert algebra.get_1d_coord(Int(index), *modes) == Int(index)
+    coord = algebra.get_flat_coord(Int(index), *modes)
+    if isinstance(shape, tuple):
+        for part, extent in zip(coord, shape, strict=True):
+            assert part == Int(index % prod(flat(extent)))
+            index //= prod(flat(extent))
+
+
 @pytest.mark.parametrize(
     ("coord", "layout", "expected"),
     [

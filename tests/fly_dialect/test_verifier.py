@@ -69,6 +69,8 @@ RIGHT = [
     ("crd2idx", "t, l", "", "!fly.int_tuple<?>"),
     ("crd2idx", "t, d", "", "!fly.int_tuple<?{i64}>"),
     ("idx2crd", "c, l", "", "!fly.int_tuple<(0,3)>"),
+    ("get_1d_coord", "c, l", "", "!fly.int_tuple<12>"),
+    ("get_flat_coord", "c, l", "", "!fly.int_tuple<(0,3)>"),
     ("add_offset", "q, c", "", "!fly.ptr<f32, shared, align<16>>"),
     ("add_offset", "q, k", "", "!fly.ptr<f32, shared>"),
     ("add_offset", "s, t", "", "!fly.int_tuple<(?,?)>"),
@@ -290,5 +292,7 @@ def test_builders_refuse_wrong_operands(built):
     layout = ops.static(LayoutSpec(Layout((4, 8), (8, 1))))
     with pytest.raises(ValueError, match=r"fly\.crd2idx: coordinate \(\?,\?,\?\) does not fit"):
         ops.crd2idx(coord, layout)
+    with pytest.raises(ValueError, match="at least one element"):
+        ops.make_int_tuple()
     with pytest.raises(ValueError, match=r"fly\.get_iter: operand #0 must be a memref"):
         ops.get_iter(layout)

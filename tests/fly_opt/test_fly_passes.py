@@ -10,7 +10,7 @@ import pytest
 from fly_common.errors import InputError
 from fly_dialect import algebra, dialect, infer, text
 from fly_dialect.bindings import ir
-from fly_dialect.layout import parse_int_tuple
+from fly_dialect.layout import Int, parse_int_tuple, parse_layout
 from fly_dialect.layout import text as spell
 from fly_opt.passes.fly_canonicalize import Canonicalize
 from fly_opt.passes.fly_layout_lowering import LayoutLowering
@@ -218,6 +218,43 @@ def test_tuple_arithmetic_computes_what_its_type_says(lhs, rhs, operator, kinds)
     assert execute(module, values) == [
         ("return", compute(a, b)) for a, b in zip(lhs, rhs, strict=True)
     ]
+
+
+@settings(max_examples=40, deadline=None)
+@given(shapes, st.data())
+def test_coordinates_of_an_index_that_is_known_when_it_runs(shape, data):
+    index = data.draw(st.integers(0, min(prod(flat(shape)), 2**31) - 1))
+    kinds = data.draw(parallel(shape, st.sampled_from(["static", "i64"])))
+
+    def compact(part, step):
+        strides = []
+        for extent in part if isinstance(part, tuple) else ():
+            strides.append(compact(extent, step))
+            step *= prod(flat(extent))
+        return tuple(strides) or step
+
+    stride = compact(shape, 1)
+    extents = dynamic(shape, kinds)
+    arguments = "".join(f", %c{number}: i64" for number in range(len(extents)))
+    names = ", ".join(f"%c{number}" for number in range(len(extents)))
+    parts = [f"!fly.int_tuple<{spelled(shape, kinds)}>", f"!fly.int_tuple<{stride}>"]
+    layout = f"{spelled(shape, kinds)}:{stride}".replace(",)", ")")
+    parsed = parse_layout(layout)
+    result = algebra.get_1d_coord(Int(None), parsed.shape, parsed.stride)
+    source = f"""
+      func.func @f(%i: i32{arguments}) -> i{result.width} {{
+        %s = fly.make_int_tuple({names}) : ({", ".join(["i64"] * len(extents))}) -> {parts[0]}
+        %d = fly.static : {parts[1].replace(",)", ")")}
+        %l = fly.make_layout(%s, %d) : ({parts[0]}, {parts[1].replace(",)", ")")})
+          -> !fly.layout<{layout}>
+        %k = fly.make_int_tuple(%i) : (i32) -> !fly.int_tuple<?>
+        %c = fly.get_1d_coord(%k, %l) : (!fly.int_tuple<?>, !fly.layout<{layout}>)
+          -> !fly.int_tuple<{result}>
+        %n = fly.get_scalar(%c) : (!fly.int_tuple<{result}>) -> i{result.width}
+        return %n : i{result.width}
+      }}"""
+    module = run(source, *PIPELINE)
+    assert execute(module, [index, *(value for value, _ in extents)]) == [("return", index)]
 
 
 # -- what is refused -------------------------------------------------------------------------------

@@ -49,3 +49,19 @@ func.func @atomic(%g: !fly.ptr<i32, global>, %x: i32) {
   %old = llvm.atomicrmw add %p, %x monotonic : !llvm.ptr<1>, i32
   return
 }
+
+// A swizzle exchanges bits of the address an access goes to; above its base nothing is aligned.
+// CHECK-LABEL: func.func @swizzled(
+// CHECK-SAME: %[[P:.*]]: !llvm.ptr<3>)
+// CHECK: %[[I:.*]] = llvm.ptrtoint %[[P]] : !llvm.ptr<3> to i64
+// CHECK: %[[M:.*]] = arith.constant 448 : i64
+// CHECK: %[[B:.*]] = arith.andi %[[I]], %[[M]] : i64
+// CHECK: %[[S:.*]] = arith.constant 3 : i64
+// CHECK: %[[D:.*]] = arith.shrui %[[B]], %[[S]] : i64
+// CHECK: %[[X:.*]] = arith.xori %[[I]], %[[D]] : i64
+// CHECK: %[[A:.*]] = llvm.inttoptr %[[X]] : i64 to !llvm.ptr<3>
+// CHECK: llvm.load %[[A]] {alignment = 8 : i64} : !llvm.ptr<3> -> vector<4xf16>
+func.func @swizzled(%p: !fly.ptr<f16, shared, align<16>, S<3,3,3>>) -> vector<4xf16> {
+  %v = fly.ptr.load(%p) : (!fly.ptr<f16, shared, align<16>, S<3,3,3>>) -> vector<4xf16>
+  return %v : vector<4xf16>
+}

@@ -153,11 +153,14 @@ def _crd2idx(low: Lowering, op: Any) -> bool:
     )
 
 
-def _idx2crd(low: Lowering, op: Any) -> bool:
-    layout = low.map(op.operands[1])
-    return low.keep(
-        op, Tuple(algebra.idx2crd(low.tree(op.operands[0]), layout.shape, layout.stride))
-    )
+def _from_index(name: str) -> Callable[[Lowering, Any], bool]:
+    compute = infer.from_index(name)
+
+    def lower(low: Lowering, op: Any) -> bool:
+        layout = low.map(op.operands[1])
+        return low.keep(op, Tuple(compute(low.tree(op.operands[0]), layout.shape, layout.stride)))
+
+    return lower
 
 
 def _add_offset(low: Lowering, op: Any) -> bool:
@@ -224,10 +227,10 @@ _LOWER: dict[str, Callable[[Lowering, Any], bool]] = {
     "size": _size,
     "cosize": _cosize,
     "crd2idx": _crd2idx,
-    "idx2crd": _idx2crd,
     "add_offset": _add_offset,
     "memref.load": _memref_load,
     "memref.store": _memref_store,
     "memref.alloca": _memref_alloca,
     **{name: _elementwise(name) for name in _ELEMENTWISE},
+    **{name: _from_index(name) for name in ("idx2crd", "get_1d_coord", "get_flat_coord")},
 }
