@@ -1,0 +1,356 @@
+"""What operators and conversions mean: Python's meaning, on values of fixed width.
+
+ - integers wrap at their width; `//` and `%` round towards minus infinity, as Python's;
+ - `/` is a float division (two integers: f32); float `//` and `%` follow CPython step by step;
+ - a shift by the width or more gives what Python gives, cut to the width (0, or -1 for `>>` of a
+   negative number); a negative amount known only when the kernel runs counts as a large one;
+ - the host function's integers are 64 bits wide, whatever came in.
+
+What two operands' types give is `dtypes.PROMOTION`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fly_trace import integers, tracing
+from fly_trace.dtypes import (
+    BOOL,
+    F32,
+    I64,
+    DType,
+    PromotionError,
+    check_fits,
+    default,
+    promote,
+    rounded,
+    weak,
+)
+from fly_trace.values import Number, Scalar
+
+if TYPE_CHECKING:
+    from fly_trace.builder import Builder
+
+SIGNS = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "truediv": "/",
+    "floordiv": "//",
+    "mod": "%",
+    "pow": "**",
+    "lshift": "<<",
+    "rshift": ">>",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
+    "divmod": "divmod",
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+}
+# comparison → arith.cmpi's predicate (signed, unsigned), arith.cmpf's (unordered only for !=).
+_PREDICATES = {
+    "eq": (0, 0, 1),
+    "ne": (1, 1, 13),
+    "lt": (2, 6, 4),
+    "le": (3, 7, 5),
+    "gt": (4, 8, 2),
+    "ge": (5, 9, 3),
+}
+_PLAIN = {
+    "add": ("arith.addi", "arith.addf"),
+    "sub": ("arith.subi", "arith.subf"),
+    "mul": ("arith.muli", "arith.mulf"),
+}
+_BITS = {"and": "arith.andi", "or": "arith.ori", "xor": "arith.xori"}
+
+
+def scalar(value: Any, what: str) -> Scalar:
+    """A Scalar of a value that must be a number; a Python number takes its default type."""
+    if isinstance(value, Scalar):
+        return value
+    if isinstance(value, (bool, int, float)):
+        return Scalar(_checked(default, value), number=value)
+    return tracing.refuse(f"{what} must be a number, not {describe(value)}")
+
+
+def describe(value: Any) -> str:
+    """How a message names a value."""
+    from fly_trace.tensors import Tensor
+
+    if isinstance(value, Scalar):
+        return f"a dynamic {value.dtype.name}"
+    if isinstance(value, Tensor):
+        return f"a tensor ({value.describe()})"
+    if value is None:
+        return "None"
+    if isinstance(value, (bool, int, float, str)):
+        return f"the Python {type(value).__name__} {value!r}"
+    return f"a Python {type(value).__name__}"
+
+
+def _checked(function: Any, *arguments: Any) -> Any:
+    try:
+        return function(*arguments)
+    except PromotionError as error:
+        tracing.refuse(str(error))
+
+
+def common(a: Any, b: Any) -> DType:
+    """The type in which two operands meet, one of them at least a Scalar."""
+    if isinstance(a, Scalar):
+        if isinstance(b, Scalar):
+            return a.dtype if a.dtype is b.dtype else _checked(promote, a.dtype, b.dtype)
+        return _checked(weak, b, a.dtype)
+    if isinstance(b, Scalar):
+        return _checked(weak, a, b.dtype)
+    return _checked(promote, _checked(default, a), _checked(default, b))
+
+
+def binary(operation: str, a: Any, b: Any) -> Any:
+    """`a operation b`; NotImplemented where an operand is no number, so that Python says so."""
+    for operand in (a, b):
+        if not isinstance(operand, (Scalar, bool, int, float)):
+            return NotImplemented
+    builder = tracing.current(f"`{SIGNS[operation]}` on a typed value")
+    dtype = common(a, b)
+    if operation in _PREDICATES:
+        return compare(builder, operation, a, b, dtype)
+    if builder.host:
+        if dtype.is_float or operation == "truediv":
+            tracing.refuse(
+                "the host function computes with integers only: its results are grids, blocks and"
+                " arguments",
+                "compute with floats in the kernel",
+            )
+        dtype = I64
+    if operation == "divmod":
+        return binary("floordiv", a, b), binary("mod", a, b)
+    if operation == "pow":
+        return power(builder, a, b, dtype)
+    if operation in ("lshift", "rshift"):
+        _need_integers(operation, a, b, dtype)
+        x = builder.ssa(convert(a, dtype))
+        return Scalar(dtype, integers.shift(builder, operation, x, b, dtype))
+    if operation in _BITS:
+        if dtype.is_float:
+            _need_integers(operation, a, b, dtype)
+        x, y = (builder.ssa(convert(operand, dtype)) for operand in (a, b))
+        return Scalar(dtype, builder.one(_BITS[operation], dtype.ir, x, y))
+    if dtype.is_bool:
+        tracing.refuse(
+            f"`{SIGNS[operation]}` of two bools is a count in Python and a bool in NumPy",
+            "convert one of them, as in fx.Int32(x); or use &, | and ^",
+        )
+    if operation == "truediv" and not dtype.is_float:
+        dtype = F32
+    x, y = (builder.ssa(convert(operand, dtype)) for operand in (a, b))
+    if operation in _PLAIN:
+        name = _PLAIN[operation][dtype.is_float]
+        return Scalar(dtype, builder.one(name, dtype.ir, x, y))
+    if operation == "truediv":
+        return Scalar(dtype, builder.one("arith.divf", dtype.ir, x, y))
+    if dtype.is_float:
+        return Scalar(dtype, _float_division(builder, operation, x, y, dtype))
+    known = b if isinstance(b, int) else b.number if isinstance(b, Scalar) else None
+    if known == 0:
+        raise ZeroDivisionError("integer division or modulo by zero")
+    return Scalar(dtype, integers.division(builder, operation, x, y, known, dtype))
+
+
+def _need_integers(operation: str, a: Any, b: Any, dtype: DType) -> None:
+    if dtype.is_float or (dtype.is_bool and operation in ("lshift", "rshift")):
+        found = " and ".join(describe(operand) for operand in (a, b))
+        tracing.refuse(f"`{SIGNS[operation]}` needs integers, not {found}")
+
+
+def compare(builder: Builder, operation: str, a: Any, b: Any, dtype: DType) -> Scalar:
+    """A bool. A Python number that the other operand's type can't hold still compares rightly,
+    because `common` has refused it."""
+    if builder.host:
+        if dtype.is_float:
+            tracing.refuse(
+                "the host function computes with integers only",
+                "compare floats in the kernel",
+            )
+        dtype = I64
+    x, y = (builder.ssa(convert(operand, dtype)) for operand in (a, b))
+    signed, unsigned, ordered = _PREDICATES[operation]
+    if dtype.is_float:
+        name, predicate = "arith.cmpf", ordered
+    else:
+        name, predicate = "arith.cmpi", signed if dtype.kind == "int" else unsigned
+    return Scalar(BOOL, builder.one(name, "i1", x, y, predicate=builder.integer(predicate, "i64")))
+
+
+def unary(operation: str, a: Scalar) -> Scalar:
+    builder = tracing.current(f"`{operation}` of a typed value")
+    if operation == "pos":
+        return a
+    dtype = a.dtype
+    if operation == "invert":
+        if dtype.is_float:
+            tracing.refuse(f"`~` needs an integer or a bool, not {describe(a)}")
+        ones = builder.constant(1 if dtype.is_bool else -1, dtype)
+        return Scalar(dtype, builder.one("arith.xori", dtype.ir, builder.ssa(a), ones))
+    if dtype.is_bool:
+        tracing.refuse(f"{operation} of a bool", "convert it first, as in fx.Int32(x)")
+    if builder.host:
+        a, dtype = convert(a, I64), I64
+    x = builder.ssa(a)
+    if operation == "abs":
+        if dtype.is_float:
+            return Scalar(dtype, builder.one("math.absf", dtype.ir, x))
+        return a if dtype.kind == "uint" else Scalar(dtype, integers.absolute(builder, x, dtype))
+    if dtype.is_float:
+        return Scalar(dtype, builder.one("arith.negf", dtype.ir, x))
+    return Scalar(dtype, builder.one("arith.subi", dtype.ir, builder.constant(0, dtype), x))
+
+
+def _float_division(builder: Builder, operation: str, x: Any, y: Any, dtype: DType) -> Any:
+    """Python's float `//` and `%`, after CPython's float_floor_div and float_rem."""
+    kind = dtype.ir
+    wide = kind if dtype.bits >= 32 else "f32"
+
+    def make(name: str, *operands: Any) -> Any:
+        return builder.one(name, wide, *operands)
+
+    def test(predicate: int, a: Any, b: Any) -> Any:
+        number = builder.integer(predicate, "i64")
+        return builder.one("arith.cmpf", "i1", a, b, predicate=number)
+
+    if wide != kind:
+        x, y = (builder.one("arith.extf", wide, operand) for operand in (x, y))
+    wide_dtype = dtype if wide == kind else F32
+    zero, one = builder.constant(0.0, wide_dtype), builder.constant(1.0, wide_dtype)
+    rest = make("arith.remf", x, y)
+    exact = test(1, rest, zero)
+    negative = builder.one("arith.xori", "i1", test(4, y, zero), test(4, rest, zero))
+    other_sign = builder.one(
+        "arith.andi", "i1", negative, builder.one("arith.xori", "i1", exact, _true(builder))
+    )
+    if operation == "mod":
+        result = make("arith.select", other_sign, make("arith.addf", rest, y), rest)
+        result = make("arith.select", exact, make("math.copysign", zero, y), result)
+    else:
+        quotient = make("arith.divf", make("arith.subf", x, rest), y)
+        quotient = make("arith.select", other_sign, make("arith.subf", quotient, one), quotient)
+        # The quotient is near an integer: rounding to the nearest gives that integer.
+        floor = make("math.floor", quotient)
+        half = builder.constant(0.5, wide_dtype)
+        up = test(2, make("arith.subf", quotient, floor), half)
+        floor = make("arith.select", up, make("arith.addf", floor, one), floor)
+        is_zero = test(1, quotient, zero)
+        signed_zero = make("math.copysign", zero, make("arith.divf", x, y))
+        result = make("arith.select", is_zero, signed_zero, floor)
+    return result if wide == kind else builder.one("arith.truncf", kind, result)
+
+
+def _true(builder: Builder) -> Any:
+    return builder.constant(True, BOOL)
+
+
+def power(builder: Builder, a: Any, b: Any, dtype: DType) -> Scalar:
+    """`**`. A small integer exponent known while tracing is a product; other floats are pow."""
+    from fly_trace.functions import pow_
+
+    exponent = b.number if isinstance(b, Scalar) else b
+    if dtype.is_integer or dtype.is_bool:
+        if not isinstance(exponent, int) or exponent < 0 or dtype.is_bool:
+            tracing.refuse(
+                "an integer power needs an exponent that is known while tracing and not negative",
+                "convert the base to a float, as in fx.Float32(x) ** y",
+            )
+    elif not isinstance(exponent, int) or abs(exponent) > 16:
+        return pow_(a, b)
+    base, result = convert(a, dtype), None
+    for bit in bin(abs(exponent))[2:]:
+        result = None if result is None else binary("mul", result, result)
+        if bit == "1":
+            result = base if result is None else binary("mul", result, base)
+    if result is None:
+        return Scalar(dtype, number=1.0 if dtype.is_float else 1)
+    return binary("truediv", 1.0, result) if exponent < 0 else result
+
+
+# -- conversions ------------------------------------------------------------------------------------
+
+
+def convert(value: Any, dtype: DType) -> Scalar:
+    """A number as a `dtype`: Python's and NumPy's casts. Integers wrap, floats round to nearest
+    even, a float becomes an integer by dropping its fraction (out of range: undefined), anything
+    becomes a bool by being compared with zero."""
+    if not isinstance(value, Scalar):
+        if not isinstance(value, (bool, int, float)):
+            tracing.refuse(f"fx.{dtype.title} takes a number, not {describe(value)}")
+        return Scalar(dtype, number=_number(value, dtype))
+    if value.dtype is dtype:
+        return value
+    if value.number is not None:
+        return Scalar(dtype, number=_number(value.number, dtype, wraps=True))
+    builder = tracing.current(f"fx.{dtype.title}(…)")
+    x, source = value.value, value.dtype
+    if dtype.is_bool:
+        zero = builder.constant(0, source)
+        name, predicate = ("arith.cmpf", 13) if source.is_float else ("arith.cmpi", 1)
+        number = builder.integer(predicate, "i64")
+        return Scalar(dtype, builder.one(name, "i1", x, zero, predicate=number))
+    if source.is_float and dtype.is_float:
+        return Scalar(dtype, _resize_float(builder, x, source, dtype))
+    if source.is_float:
+        name = "arith.fptosi" if dtype.is_signed else "arith.fptoui"
+        return Scalar(dtype, builder.one(name, dtype.ir, x))
+    if dtype.is_float:
+        name = "arith.sitofp" if source.kind == "int" else "arith.uitofp"
+        return Scalar(dtype, builder.one(name, dtype.ir, x))
+    if dtype.bits == source.bits:
+        return Scalar(dtype, x)
+    if dtype.bits < source.bits:
+        return Scalar(dtype, builder.one("arith.trunci", dtype.ir, x))
+    name = "arith.extsi" if source.kind == "int" else "arith.extui"
+    return Scalar(dtype, builder.one(name, dtype.ir, x))
+
+
+def _resize_float(builder: Builder, x: Any, source: DType, dtype: DType) -> Any:
+    if dtype.bits > source.bits:
+        return builder.one("arith.extf", dtype.ir, x)
+    if dtype.bits < source.bits:
+        return builder.one("arith.truncf", dtype.ir, x)
+    # f16 and bf16 hold different values: by way of f32, which holds both.
+    return builder.one("arith.truncf", dtype.ir, builder.one("arith.extf", "f32", x))
+
+
+def _number(number: Number, dtype: DType, wraps: bool = False) -> Number:
+    """A Python number as `dtype` holds it. It must fit, unless it is a typed constant's."""
+    if dtype.is_bool:
+        return bool(number)
+    if dtype.is_float:
+        if not wraps:
+            _checked(check_fits, number, dtype)
+        return rounded(float(number), dtype)
+    if isinstance(number, float):
+        if number != number or abs(number) == float("inf"):
+            tracing.refuse(f"{number} has no integer value")
+        number = int(number)
+    if wraps:
+        low, high = dtype.range
+        return (number - low) % (high - low + 1) + low
+    _checked(check_fits, int(number), dtype)
+    return int(number)
+
+
+def bitcast(value: Any, dtype: DType) -> Scalar:
+    """The same bits as a `dtype`."""
+    value = scalar(value, "what fx.bitcast takes")
+    if value.dtype.bits != dtype.bits:
+        tracing.refuse(
+            f"{value.dtype.name} and {dtype.name} differ in width; a bitcast keeps the bits"
+        )
+    builder = tracing.kernel("a bitcast")
+    if value.dtype.ir == dtype.ir:
+        return Scalar(dtype, builder.ssa(value))
+    return Scalar(dtype, builder.one("arith.bitcast", dtype.ir, builder.ssa(value)))

@@ -1,0 +1,185 @@
+"""What builds MLIR while a function is traced: one Builder a traced function.
+
+Every op gets the location of the user's expression that asked for it; locations are made once an
+instruction and kept. Types, constants and ids live here; what ops mean is the callers' business.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from fly_dialect import dialect as fly
+from fly_dialect.bindings import ir
+from fly_trace import places
+from fly_trace.dtypes import DType
+from fly_trace.values import Scalar
+
+IrValue = Any  # an ir.Value
+
+
+class Builder:
+    """`host` is the host function, else a kernel. `ip` is where ops go. `region` numbers the
+    dynamic region (a branch or a loop's body) that is being traced, 0 the function itself."""
+
+    def __init__(self, context: Any, block: Any, *, host: bool, locations: Locations):
+        self.context = context
+        self.block = block
+        self.ip = ir.InsertionPoint(block)
+        self.host = host
+        self.locations = locations
+        self.region = 0
+        self.regions = 0
+        self.made: dict[int, tuple[Any, int]] = {}  # a container's id → it, and its region
+        self.calls: list[Any] = []  # code objects of helpers that are being traced
+        self.ids: dict[str, Scalar] = {}
+        self.options: dict[str, Any] = {}  # what a kernel knows of its launch
+        self._types: dict[str, Any] = {}
+        self._attributes: dict[Any, Any] = {}
+
+    def type(self, text: str) -> Any:
+        found = self._types.get(text)
+        if found is None:
+            found = self._types[text] = fly.type_of(text, self.context)
+        return found
+
+    def op(
+        self,
+        name: str,
+        results: list[Any],
+        operands: list[IrValue],
+        attributes: dict[str, Any] | None = None,
+        regions: int = 0,
+    ) -> Any:
+        return ir.Operation.create(
+            name,
+            results,
+            operands,
+            attributes,
+            regions=regions,
+            loc=self.locations.here(),
+            ip=self.ip,
+        )
+
+    def one(
+        self,
+        name: str,
+        result: str,
+        *operands: IrValue,
+        **attributes: Any,
+    ) -> IrValue:
+        """An op of one result; `result` is the text of its type."""
+        return self.op(name, [self.type(result)], list(operands), attributes).results[0]
+
+    def fly(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """An op of the fly dialect, by its builder in `fly_dialect.ops`."""
+        with self.context:
+            return function(*arguments, loc=self.locations.here(), ip=self.ip)
+
+    def integer(self, value: int, type_: str) -> Any:
+        """An integer attribute."""
+        key = (value, type_)
+        found = self._attributes.get(key)
+        if found is None:
+            kind = ir.IndexType.get(self.context) if type_ == "index" else self.type(type_)
+            # The bindings take signed values; a u64's upper half has the same bits.
+            bits = 64 if type_ == "index" else kind.width
+            signed = value - (1 << bits) if bits > 1 and value >= 1 << (bits - 1) else value
+            found = self._attributes[key] = ir.IntegerAttr.get(kind, signed)
+        return found
+
+    def constant(self, number: bool | int | float, dtype: DType) -> IrValue:
+        if dtype.is_float:
+            kind = self.type(dtype.ir)
+            attribute = ir.FloatAttr.get(kind, float(number), loc=self.locations.unknown)
+        else:
+            attribute = self.integer(int(number), dtype.ir)
+        return self.one("arith.constant", dtype.ir, value=attribute)
+
+    def index(self, number: int) -> IrValue:
+        return self.one("arith.constant", "index", value=self.integer(number, "index"))
+
+    def ssa(self, scalar: Scalar) -> IrValue:
+        """The SSA value of a scalar; a typed constant becomes one here."""
+        if scalar.value is None:
+            assert scalar.number is not None
+            return self.constant(scalar.number, scalar.dtype)
+        return scalar.value
+
+    @contextmanager
+    def inside(self, block: Any) -> Iterator[None]:
+        """Ops go to the end of `block`, a new dynamic region."""
+        ip, region = self.ip, self.region
+        self.ip = ir.InsertionPoint(block)
+        self.regions += 1
+        self.region = self.regions
+        try:
+            yield
+        finally:
+            self.ip, self.region = ip, region
+
+    @contextmanager
+    def at_end(self, block: Any) -> Iterator[None]:
+        """Ops go to the end of `block`, in the region that is being traced."""
+        ip = self.ip
+        self.ip = ir.InsertionPoint(block)
+        try:
+            yield
+        finally:
+            self.ip = ip
+
+    def at_start(self, make: Callable[[], Any]) -> Any:
+        """What `make` builds goes to the start of the function, so it is there for all of it."""
+        ip = self.ip
+        self.ip = ir.InsertionPoint.at_block_begin(self.block)
+        try:
+            return make()
+        finally:
+            self.ip = ip
+
+    def attribute(self, text: str) -> Any:
+        """An attribute by its text."""
+        found = self._attributes.get(text)
+        if found is None:
+            found = self._attributes[text] = ir.Attribute.parse(text, self.context)
+        return found
+
+
+class Locations:
+    """MLIR locations of the user's positions, made once each."""
+
+    def __init__(self, context: Any):
+        self.context = context
+        self.unknown = ir.Location.unknown(context)
+        self.known: dict[tuple[int, int], Any] = {}
+        self.held: list[Any] = []  # code objects whose ids are keys
+
+    def here(self) -> Any:
+        """The location of the innermost frame of the user's."""
+        frame = sys._getframe(2)
+        tables = places._tables
+        while frame is not None:
+            code = frame.f_code
+            table = tables.get(id(code))
+            if table is None or table.user:
+                key = id(code), frame.f_lasti
+                found = self.known.get(key)
+                return self._make(frame, key) if found is None else found
+            frame = frame.f_back
+        return self.unknown
+
+    def _make(self, frame: Any, key: tuple[int, int]) -> Any:
+        """The slow way: `frame` is the user's, or of a code object not seen before."""
+        at = places.position(frame)
+        found = self.at(at)
+        if places.user_code(frame.f_code):
+            self.held.append(frame.f_code)
+            self.known[key] = found
+        return found
+
+    def at(self, at: places.Position | None) -> Any:
+        if at is None:
+            return self.unknown
+        return ir.Location.file(places.shown(at.file), at.line, at.column + 1, self.context)

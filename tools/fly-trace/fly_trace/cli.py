@@ -1,0 +1,81 @@
+"""The command `fly-trace`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+from fly_common import filter
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+
+@app.command()
+def trace(
+    source: Annotated[
+        str, typer.Argument(metavar="FILE[:ENTRY]", help="a Python file; its @fly.jit function")
+    ],
+    sig: Annotated[
+        Optional[list[str]],
+        typer.Option(
+            "--sig",
+            metavar="SIGNATURE",
+            help="types of parameters: 'A: f32[M,N], B: f32[?,128], n: i32, BLOCK = 256'",
+        ),
+    ] = None,
+    like: Annotated[
+        Optional[list[str]],
+        typer.Option("--like", metavar="NAME=FILE.npy", help="dtype and rank as in this file"),
+    ] = None,
+    static: Annotated[
+        bool, typer.Option("--static", help="take the extents of --like files as static")
+    ] = False,
+    no_loc: Annotated[
+        bool, typer.Option("--no-loc", help="print no source locations")
+    ] = False,
+    output: Annotated[
+        Optional[str], typer.Option("--output", "-o", metavar="FILE", help="write here, not stdout")
+    ] = None,
+) -> None:
+    """Trace a GPU kernel written in Python and print it as MLIR.
+
+    Runs the host function ENTRY (the only one of FILE, if left out) and the kernels that it
+    launches once, on symbolic values.
+    """
+    from fly_trace.trace import trace_file
+
+    path, entry = _split(source)
+    text = trace_file(path, entry, _signature(sig or [], like or [], static), locations=not no_loc)
+    filter.write_output(text.encode(), output)
+
+
+def _split(source: str) -> tuple[str, str | None]:
+    path, colon, entry = source.rpartition(":")
+    if colon and entry.isidentifier():
+        return path, entry
+    return source, None
+
+
+def _signature(sigs: list[str], likes: list[str], static: bool):
+    from fly_common.errors import UsageError
+    from fly_trace import signature
+
+    found = {}
+    for like in likes:
+        name, equals, path = like.partition("=")
+        if not equals or not name.isidentifier():
+            raise UsageError(f"--like {like}: is not NAME=FILE.npy")
+        found[name] = signature.of_npy(path, static)
+    if static and not likes:
+        raise UsageError("--static says how to take --like files, and there are none")
+    for text in sigs:
+        found.update(signature.parse(text))
+    return found
+
+
+def main() -> None:
+    filter.run(app, "fly-trace")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,207 @@
+"""The language's mathematics: fx.exp, fx.where, fx.minimum, …
+
+Each takes numbers and gives a Scalar of the promoted type. f16 and bf16 are computed in f32 and
+rounded once, except where the operation is exact anyway.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fly_trace import integers, tracing
+from fly_trace.arithmetic import common, convert, describe, scalar
+from fly_trace.dtypes import F32, I64, DType
+from fly_trace.values import Scalar
+
+if TYPE_CHECKING:
+    from fly_trace.builder import Builder
+
+# fx's name → the op of the math dialect. These are computed in f32 for the 16-bit floats.
+UNARY = {
+    "exp": "math.exp",
+    "exp2": "math.exp2",
+    "log": "math.log",
+    "log2": "math.log2",
+    "sqrt": "math.sqrt",
+    "rsqrt": "math.rsqrt",
+    "sin": "math.sin",
+    "cos": "math.cos",
+    "tanh": "math.tanh",
+    "erf": "math.erf",
+}
+# These give a value that the type holds exactly, so the type's own op does.
+EXACT = {"floor": "math.floor", "ceil": "math.ceil"}
+
+
+def _is_typed(operands: tuple[Any, ...]) -> bool:
+    return any(isinstance(operand, Scalar) for operand in operands)
+
+
+def meet(name: str, *operands: Any) -> DType:
+    """The type in which any number of operands meet: the typed ones first, then the weak."""
+    typed = [operand for operand in operands if isinstance(operand, Scalar)]
+    plain = [operand for operand in operands if not isinstance(operand, Scalar)]
+    for operand in plain:
+        if not isinstance(operand, (bool, int, float)):
+            tracing.refuse(f"fx.{name} takes numbers, not {describe(operand)}")
+    if not typed:
+        typed = [scalar(plain.pop(0), name)]
+    held = Scalar(typed[0].dtype)
+    for operand in [*typed[1:], *plain]:
+        held = Scalar(common(held, operand))
+    return held.dtype
+
+
+def _floats(name: str, *operands: Any) -> tuple[Builder, DType, list[Any]]:
+    builder = tracing.kernel(f"fx.{name}")
+    dtype = meet(name, *operands)
+    if not dtype.is_float:
+        dtype = F32
+    return builder, dtype, [builder.ssa(convert(operand, dtype)) for operand in operands]
+
+
+def _widened(builder: Builder, op: str, dtype: DType, operands: list[Any]) -> Scalar:
+    """`op` in f32 for a 16-bit float, rounded to `dtype`; in `dtype` for the others."""
+    if dtype.bits >= 32:
+        return Scalar(dtype, builder.one(op, dtype.ir, *operands))
+    wide = [builder.one("arith.extf", "f32", operand) for operand in operands]
+    return Scalar(dtype, builder.one("arith.truncf", dtype.ir, builder.one(op, "f32", *wide)))
+
+
+def _unary(name: str, op: str) -> Any:
+    def function(x: Any) -> Scalar:
+        builder, dtype, operands = _floats(name, x)
+        if name in EXACT:
+            if isinstance(x, Scalar) and not x.dtype.is_float:
+                tracing.refuse(f"fx.{name} takes a float, not {describe(x)}")
+            if dtype.bits >= 32:
+                return Scalar(dtype, builder.one(op, dtype.ir, *operands))
+        return _widened(builder, op, dtype, operands)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{op} of a float; an integer is computed in f32."
+    return function
+
+
+exp, exp2, log, log2, sqrt, rsqrt, sin, cos, tanh, erf = (_unary(*item) for item in UNARY.items())
+floor, ceil = (_unary(*item) for item in EXACT.items())
+
+
+def pow_(x: Any, y: Any) -> Scalar:
+    """x to the power y, both floats."""
+    builder, dtype, operands = _floats("pow", x, y)
+    return _widened(builder, "math.powf", dtype, operands)
+
+
+def fma(a: Any, b: Any, c: Any) -> Scalar:
+    """a·b + c of floats with one rounding."""
+    builder, dtype, operands = _floats("fma", a, b, c)
+    if dtype.name == "bf16":
+        # gfx9 has no bf16 fma. The product of two bf16 is exact in f32, the sum is rounded to
+        # f32 and then to bf16: that could round twice, in f64 both steps before the last are exact.
+        wide = [builder.one("arith.extf", "f64", operand) for operand in operands]
+        result = builder.one("math.fma", "f64", *wide)
+        return Scalar(dtype, builder.one("arith.truncf", dtype.ir, result))
+    return Scalar(dtype, builder.one("math.fma", dtype.ir, *operands))
+
+
+def abs_(x: Any) -> Scalar:
+    """The absolute value; the least integer stays itself, as two's complement has it."""
+    return abs(scalar(x, "what fx.abs takes")) if isinstance(x, Scalar) else abs(x)
+
+
+# Integer op by signedness, float op.
+_EXTREMES = {
+    "maximum": ("arith.maxsi", "arith.maxui", "arith.maximumf"),
+    "minimum": ("arith.minsi", "arith.minui", "arith.minimumf"),
+    "maxnumf": ("arith.maxsi", "arith.maxui", "arith.maxnumf"),
+    "minnumf": ("arith.minsi", "arith.minui", "arith.minnumf"),
+}
+
+
+def _extreme(name: str, *operands: Any) -> Any:
+    if not _is_typed(operands):
+        tracing.refuse(f"fx.{name} takes at least one typed value", "use Python's max or min")
+    builder = tracing.current(f"fx.{name}")
+    dtype = meet(name, *operands)
+    if builder.host:
+        dtype = (
+            I64
+            if not dtype.is_float
+            else tracing.refuse(
+                "the host function computes with integers only", "compute with floats in the kernel"
+            )
+        )
+    signed, unsigned, floating = _EXTREMES[name]
+    op = floating if dtype.is_float else signed if dtype.kind == "int" else unsigned
+    values = [builder.ssa(convert(operand, dtype)) for operand in operands]
+    result = values[0]
+    for value in values[1:]:
+        result = builder.one(op, dtype.ir, result, value)
+    return Scalar(dtype, result)
+
+
+def maximum(a: Any, b: Any, *more: Any) -> Scalar:
+    """The greatest. If any float is NaN, so is the result (IEEE 754-2019 maximum)."""
+    return _extreme("maximum", a, b, *more)
+
+
+def minimum(a: Any, b: Any, *more: Any) -> Scalar:
+    """The least. If any float is NaN, so is the result (IEEE 754-2019 minimum)."""
+    return _extreme("minimum", a, b, *more)
+
+
+def maxnumf(a: Any, b: Any, *more: Any) -> Scalar:
+    """The greatest of those that are not NaN; NaN if all are."""
+    return _extreme("maxnumf", a, b, *more)
+
+
+def minnumf(a: Any, b: Any, *more: Any) -> Scalar:
+    """The least of those that are not NaN; NaN if all are."""
+    return _extreme("minnumf", a, b, *more)
+
+
+def where(condition: Any, a: Any, b: Any) -> Any:
+    """`a` where the condition holds, else `b`. Both are computed; a conditional expression
+    computes only one."""
+    if isinstance(condition, (bool, int)):
+        return a if condition else b
+    builder = tracing.current("fx.where")
+    if not isinstance(condition, Scalar) or not condition.dtype.is_bool:
+        tracing.refuse(
+            f"the condition of fx.where must be a bool, not {describe(condition)}",
+            "compare it, as in x != 0",
+        )
+    dtype = meet("where", a, b)
+    if builder.host:
+        dtype = (
+            I64
+            if not dtype.is_float
+            else tracing.refuse("the host function computes with integers only")
+        )
+    x, y = (builder.ssa(convert(operand, dtype)) for operand in (a, b))
+    return Scalar(dtype, builder.one("arith.select", dtype.ir, builder.ssa(condition), x, y))
+
+
+def ceildiv(a: Any, b: Any) -> Any:
+    """a / b rounded up, of integers."""
+    if not _is_typed((a, b)):
+        return -(-a // b)
+    builder = tracing.current("fx.ceildiv")
+    dtype = meet("ceildiv", a, b)
+    if not dtype.is_integer:
+        tracing.refuse(f"fx.ceildiv takes integers, not {describe(a)} and {describe(b)}")
+    if builder.host:
+        dtype = I64
+    known = b.number if isinstance(b, Scalar) else b
+    if known == 0:
+        raise ZeroDivisionError("integer division or modulo by zero")
+    x, y = (builder.ssa(convert(operand, dtype)) for operand in (a, b))
+    return Scalar(dtype, integers.ceildiv(builder, x, y, dtype))
+
+
+def bitcast(x: Any, dtype: DType) -> Scalar:
+    """The same bits as a `dtype` of the same width."""
+    from fly_trace import arithmetic
+
+    return arithmetic.bitcast(x, dtype)

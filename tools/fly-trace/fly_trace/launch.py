@@ -1,0 +1,249 @@
+"""A kernel called in the host function: its arguments, its launch, its specialisations."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fly_common.errors import InputError
+from fly_trace import places, signature, tracing
+from fly_trace.annotations import Constexpr, Stream
+from fly_trace.arithmetic import convert, describe
+from fly_trace.decorators import KernelFunction
+from fly_trace.dtypes import I32, I64, DType
+from fly_trace.tensors import Tensor, TensorAnnotation
+from fly_trace.values import Scalar
+
+if TYPE_CHECKING:
+    from fly_trace.builder import Builder
+    from fly_trace.trace import ModuleTrace
+
+MOST_WORK_ITEMS = 1024  # of a workgroup, on every target
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of a kernel call: a tensor or scalar that is passed, or a constant that the
+    kernel is specialised for."""
+
+    name: str
+    value: Any
+
+    @property
+    def passed(self) -> bool:
+        return isinstance(self.value, (Tensor, Scalar))
+
+    @property
+    def key(self) -> Any:
+        """What of it makes another kernel."""
+        value = self.value
+        if isinstance(value, Tensor):
+            return ("tensor", value.dtype.name, value.extents, value.strides)
+        if isinstance(value, Scalar):
+            return ("scalar", value.dtype.name)
+        return ("constant", type(value), repr(value) if _plain(value) else id(value))
+
+
+def _plain(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return all(map(_plain, value))
+    return isinstance(value, (bool, int, float, str, bytes, type(None), DType))
+
+
+@dataclass(eq=False)
+class KernelCall:
+    """`kernel(A, B, n)`: waits for `.launch(grid=…, block=…)`."""
+
+    builder: Builder
+    kernel: KernelFunction
+    arguments: tuple[Argument, ...]
+    at: places.Position | None
+    launched: bool = False
+
+    def launch(
+        self, grid: Any, block: Any, smem: Any = 0, stream: Any = None, **unknown: Any
+    ) -> None:
+        """Launches `grid` workgroups (1 to 3 numbers) of `block` work items each, with `smem` bytes
+        of dynamic LDS. `stream` is accepted and ignored: launches run in order."""
+        if unknown:
+            tracing.refuse(
+                f"launch takes grid, block, smem and stream, not {', '.join(unknown)}",
+            )
+        self.launched = True
+        module: ModuleTrace = self.builder.options["module"]
+        sizes = _sizes("grid", grid)
+        blocks = _sizes("block", block)
+        static = _static_block(self.kernel, blocks)
+        symbol, accesses = module.kernel(self.kernel, self.arguments, static)
+        for argument in self.arguments:
+            if isinstance(argument.value, Tensor):
+                access = accesses[argument.name]
+                argument.value.access.reads |= access.reads
+                argument.value.access.writes |= access.writes
+        _emit(self.builder, symbol, sizes, blocks, smem, self.arguments)
+
+
+def prepare(
+    builder: Builder, kernel: KernelFunction, arguments: tuple[Any, ...], named: dict[str, Any]
+) -> KernelCall:
+    """Binds a kernel's arguments and brings them to the types its parameters are annotated with."""
+    parameters = signature.annotations(kernel.function)
+    for parameter in parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise InputError(
+                f"the kernel {kernel.name} takes *{parameter.name}: its parameters must be named",
+                place=places.place(signature.definition(kernel.function)),
+            )
+    try:
+        bound = inspect.Signature(list(parameters.values())).bind(*arguments, **named)
+    except TypeError as error:
+        tracing.refuse(
+            f"{kernel.name}: {error}", f"its parameters are {', '.join(parameters) or 'none'}"
+        )
+    bound.apply_defaults()
+    made = tuple(
+        Argument(name, _as_declared(builder, kernel, parameters[name], value))
+        for name, value in bound.arguments.items()
+    )
+    call = KernelCall(builder, kernel, made, places.here())
+    builder.options["calls"].append(call)
+    return call
+
+
+def _as_declared(
+    builder: Builder, kernel: KernelFunction, parameter: inspect.Parameter, value: Any
+) -> Any:
+    annotation = parameter.annotation
+    if annotation is Stream or isinstance(value, Stream):
+        return None
+    if annotation is Constexpr or isinstance(annotation, Constexpr):
+        if isinstance(value, Scalar) and value.number is not None:
+            return value.number
+        if isinstance(value, (Scalar, Tensor)):
+            _mismatch(kernel, parameter, "a compile-time constant", value)
+        return value
+    if annotation is Tensor:
+        if not isinstance(value, Tensor):
+            _mismatch(kernel, parameter, "a tensor", value)
+        return value
+    if isinstance(annotation, TensorAnnotation):
+        wanted = signature.TensorType(annotation.dtype, annotation.shape)
+        if not isinstance(value, Tensor) or not _matches(annotation, value):
+            _mismatch(kernel, parameter, str(wanted), value)
+        return value
+    if isinstance(annotation, DType):
+        return _as_scalar(builder, kernel, parameter, annotation, value)
+    return value
+
+
+def _matches(annotation: TensorAnnotation, value: Tensor) -> bool:
+    if annotation.dtype is not value.dtype:
+        return False
+    if not annotation.shape:
+        return True
+    return len(annotation.shape) == value.rank and all(
+        not isinstance(wanted, int) or wanted == extent
+        for wanted, extent in zip(annotation.shape, value.extents, strict=True)
+    )
+
+
+def _as_scalar(
+    builder: Builder, kernel: KernelFunction, parameter: inspect.Parameter, dtype: DType, value: Any
+) -> Scalar:
+    """Integers become integers of any width: the launch checks that the value fits. Floats must be
+    of the very type, for the host function can't convert them."""
+    if isinstance(value, (bool, int, float)):
+        converted = convert(value, dtype)
+        return Scalar(dtype, builder.ssa(converted))
+    if isinstance(value, Scalar):
+        if value.number is not None:
+            return Scalar(dtype, builder.ssa(convert(value.number, dtype)))
+        if value.dtype is dtype or (value.dtype.is_integer and dtype.is_integer):
+            return convert(value, dtype)
+    _mismatch(kernel, parameter, dtype.name, value)
+
+
+def _mismatch(kernel: KernelFunction, parameter: inspect.Parameter, wanted: str, value: Any) -> Any:
+    tracing.refuse(f"{parameter.name} of {kernel.name} is {wanted}, and is given {describe(value)}")
+
+
+def _sizes(what: str, given: Any) -> tuple[Any, Any, Any]:
+    """One to three numbers as x, y, z."""
+    sizes = tuple(given) if isinstance(given, (tuple, list)) else (given,)
+    if not 1 <= len(sizes) <= 3:
+        tracing.refuse(f"{what} has 1 to 3 sizes, not {len(sizes)}")
+    made = []
+    for size in sizes:
+        if isinstance(size, Scalar):
+            if not size.dtype.is_integer:
+                tracing.refuse(f"a size of {what} must be an integer, not {describe(size)}")
+            made.append(size if size.number is None else int(size.number))
+            continue
+        if isinstance(size, bool) or not hasattr(size, "__index__"):
+            tracing.refuse(f"a size of {what} must be an integer, not {describe(size)}")
+        number = operator.index(size)
+        if number < (1 if what == "block" else 0) or number > 2**31 - 1:
+            tracing.refuse(f"a size of {what} is {number}, which no launch can have")
+        made.append(number)
+    x, y, z = (*made, 1, 1)[:3]
+    return x, y, z
+
+
+def _static_block(kernel: KernelFunction, block: tuple[Any, Any, Any]) -> Any:
+    """The block, if it is known while tracing; checked against the decorator and the hardware."""
+    if any(isinstance(size, Scalar) for size in block):
+        if kernel.block is not None:
+            tracing.refuse(
+                f"{kernel.name} has known_block_size={kernel.block}, and the block is dynamic"
+            )
+        return None
+    if kernel.block is not None and kernel.block != block:
+        tracing.refuse(f"{kernel.name} has known_block_size={kernel.block}, not {block}")
+    total = block[0] * block[1] * block[2]
+    if total > MOST_WORK_ITEMS:
+        tracing.refuse(
+            f"the block has {total} work items, and a workgroup at most {MOST_WORK_ITEMS}"
+        )
+    return block
+
+
+def _emit(
+    builder: Builder,
+    symbol: str,
+    grid: tuple[Any, Any, Any],
+    block: tuple[Any, Any, Any],
+    smem: Any,
+    arguments: tuple[Argument, ...],
+) -> None:
+    sizes = [_index(builder, size) for size in (*grid, *block)]
+    operands = [*sizes]
+    lds = 0
+    if smem is None:
+        smem = 0
+    if isinstance(smem, Scalar) and smem.dtype.is_integer:
+        operands.append(builder.ssa(convert(smem, I32)))
+        lds = 1
+    elif isinstance(smem, bool) or not hasattr(smem, "__index__"):
+        tracing.refuse(f"smem is a number of bytes, not {describe(smem)}")
+    elif operator.index(smem):
+        operands.append(builder.ssa(convert(operator.index(smem), I32)))
+        lds = 1
+    passed = [argument.value for argument in arguments if argument.passed]
+    operands += [
+        value.memref if isinstance(value, Tensor) else builder.ssa(value) for value in passed
+    ]
+    segments = [0, 1, 1, 1, 1, 1, 1, 0, 0, 0, lds, len(passed), 0]
+    attributes = {
+        "kernel": builder.attribute(f"@kernels::@{symbol}"),
+        "operandSegmentSizes": builder.attribute(f"array<i32: {', '.join(map(str, segments))}>"),
+    }
+    builder.op("gpu.launch_func", [], operands, attributes)
+
+
+def _index(builder: Builder, size: Any) -> Any:
+    if not isinstance(size, Scalar):
+        return builder.index(size)
+    wide = convert(size, I64) if size.dtype.bits < 64 else size
+    return builder.one("arith.index_cast", "index", builder.ssa(wide))

@@ -1,0 +1,356 @@
+"""`for … in range(…)` and `while` as scf.for and scf.while.
+
+A `range` loop of a kernel is always scf.for, static bounds too: `range_constexpr` unrolls. The
+variables that the body assigns and that are needed again are carried; each keeps its type.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from fly_trace import integers, places, state, tracing
+from fly_trace.arithmetic import compare, convert, describe
+from fly_trace.dtypes import BOOL, DType, default, promote
+from fly_trace.functions import meet
+from fly_trace.state import Mismatch, Undefined
+from fly_trace.values import Scalar
+
+if TYPE_CHECKING:
+    from fly_trace.builder import Builder
+
+Put = Callable[[Any], None]
+PEELED = 100_000  # iterations of a static `while`
+
+
+def python_range(range_: Any, arguments: tuple[Any, ...], word: str, span: Any) -> Any:
+    """A `range` loop that can be left by `word`: Python runs it, so its bounds must be known."""
+    if range_ is builtins.range and any(_is_dynamic(argument) for argument in arguments):
+        ends = "a loop `else`" if word == "else" else f"`{word}`"
+        tracing.refuse(
+            f"{ends} in a loop over a dynamic range",
+            "use `while` with a condition that says when to stop, or a static range",
+            at=places.Position(sys._getframe(1).f_code.co_filename, *span),
+        )
+    return range_(*map(_static, arguments))
+
+
+def _is_dynamic(value: Any) -> bool:
+    return isinstance(value, Scalar) and value.number is None
+
+
+def _static(value: Any) -> Any:
+    return value.number if isinstance(value, Scalar) and value.number is not None else value
+
+
+class Carried:
+    """The variables a loop carries. Variables are those its body assigns, the first `count` of
+    them read again; those that have a value before the loop are carried, number by number."""
+
+    def __init__(self, names: tuple[str, ...], count: int, before: tuple[Any, ...]):
+        self.names = names
+        self.before = before
+        self.slots = [
+            index
+            for index in range(count)
+            if not isinstance(before[index], Undefined)
+        ]
+        self.leaves: list[Any] = []
+        for index in self.slots:
+            state.transform(before[index], self.leaves.append)
+        self.types: list[DType] = []
+        for leaf in self.leaves:
+            self.types.append(leaf.dtype if isinstance(leaf, Scalar) else default(leaf))
+
+    def initial(self, builder: Builder) -> list[Any]:
+        pairs = zip(self.leaves, self.types, strict=True)
+        return [builder.ssa(convert(leaf, dtype)) for leaf, dtype in pairs]
+
+    def inside(self, values: Any) -> list[Any]:
+        """The variables at the start of an iteration, made of a block's arguments."""
+        given = iter(zip(values, self.types, strict=True))
+
+        def leaf(_: Any) -> Scalar:
+            value, dtype = next(given)
+            return Scalar(dtype, value)
+
+        held: list[Any] = [Undefined(name) for name in self.names]
+        for index in self.slots:
+            held[index] = state.transform(self.before[index], leaf)
+        return held
+
+    def outcome(self, builder: Builder, start: list[Any], after: tuple[Any, ...]) -> list[Any]:
+        """The values that one iteration hands to the next, each of its variable's type."""
+        given: list[Any] = []
+
+        def leaf(_: Any, now: Any) -> Any:
+            given.append(now)
+            return now
+
+        for index in self.slots:
+            name = self.names[index]
+            try:
+                _pair(start[index], after[index], leaf)
+            except Mismatch as mismatch:
+                before = self.before[index]
+                mismatch.a = before if not mismatch.path else mismatch.a
+                state.refuse_mismatch(
+                    name, mismatch, "before the loop", "at the end of an iteration"
+                )
+        values = []
+        for now, dtype, leaf_before in zip(given, self.types, self.leaves, strict=True):
+            try:
+                if isinstance(now, Scalar):
+                    if now.dtype is not dtype:
+                        raise Mismatch(leaf_before, now)
+                else:
+                    state.adopt(now, dtype)
+            except Mismatch:
+                name = self._name_of(leaf_before)
+                state.refuse_mismatch(
+                    name,
+                    Mismatch(leaf_before, now),
+                    "before the loop",
+                    "at the end of an iteration",
+                )
+            values.append(builder.ssa(convert(now, dtype)))
+        return values
+
+    def _name_of(self, wanted: Any) -> str:
+        for index in self.slots:
+            found: list[Any] = []
+            state.transform(self.before[index], found.append)
+            if any(leaf is wanted for leaf in found):
+                return self.names[index]
+        return "a variable"
+
+    def after(self, results: Any, end: tuple[Any, ...], what: str) -> list[Any]:
+        """The variables after the loop."""
+        held = self.inside(results)
+        for index, name in enumerate(self.names):
+            if index in self.slots:
+                continue
+            if end[index] is self.before[index]:
+                held[index] = end[index]
+            else:
+                held[index] = Undefined(
+                    name,
+                    f"`{name}` gets its value in {what}, which may not run at all",
+                    f"give {name} a value before the loop",
+                )
+        return held
+
+
+def _pair(before: Any, after: Any, leaf: Callable[[Any, Any], Any], path: str = "") -> None:
+    """Walks two trees that must be alike; Mismatch where they aren't."""
+    if state.is_number(before) and state.is_number(after):
+        leaf(before, after)
+    elif state.is_number(before) or state.is_number(after) or type(before) is not type(after):
+        raise Mismatch(before, after, path)
+    elif isinstance(before, (tuple, list)) and len(before) == len(after):
+        for index, (x, y) in enumerate(zip(before, after, strict=True)):
+            _pair(x, y, leaf, f"{path}[{index}]")
+    elif isinstance(before, dict) and list(before) == list(after):
+        for key in before:
+            _pair(before[key], after[key], leaf, f"{path}[{key!r}]")
+    elif before is not after and not (
+        not isinstance(before, (tuple, list, dict)) and state._equal(before, after)
+    ):
+        raise Mismatch(before, after, path)
+
+
+# -- for ----------------------------------------------------------------------------------------------
+
+
+def for_(
+    range_: Any,
+    arguments: tuple[Any, ...],
+    body: Callable[[Any], None],
+    get: Callable[[], Any],
+    put: Put,
+    names: tuple[str, ...],
+    carried: int,
+) -> None:
+    """`for target in range(*arguments): body(target)`; `names` and `carried` as for Carried."""
+    builder = tracing.active()
+    static = not any(_is_dynamic(argument) for argument in arguments)
+    if range_ is not builtins.range or (static and (builder is None or builder.host)):
+        for item in range_(*map(_static, arguments)):
+            body(item)
+        return
+    assert builder is not None
+    if builder.host:
+        tracing.refuse(
+            "the host function can't loop over a dynamic range: it is a plan of launches",
+            "loop in the kernel",
+        )
+    if static and not len(range(*map(_static, arguments))):
+        return
+    start, stop, step = _bounds(arguments)
+    dtype = _loop_type(start, stop, step)
+    held = Carried(names, carried, get())
+    initial = held.initial(builder)
+    lower, upper, stride, item_of = _trips(builder, start, stop, step, dtype)
+    attributes = {"unsignedCmp": builder.attribute("unit")} if item_of or not dtype.is_signed else {}
+    operands = [lower, upper, stride, *initial]
+    types = [value.type for value in initial]
+    loop = builder.op("scf.for", types, operands, attributes, regions=1)
+    location = builder.locations.here()
+    kinds = [lower.type, *types]
+    block = loop.regions[0].blocks.append(*kinds, arg_locs=[location] * len(kinds))
+    with builder.inside(block):
+        counter, *values = block.arguments
+        begin = held.inside(values)
+        put(begin)
+        item = counter if item_of is None else item_of(counter)
+        body(Scalar(dtype, item))
+        end = get()
+        builder.op("scf.yield", [], held.outcome(builder, begin, end))
+    put(held.after(loop.results, end, "a dynamic loop"))
+
+
+def _bounds(arguments: tuple[Any, ...]) -> tuple[Any, Any, Any]:
+    if not 1 <= len(arguments) <= 3:
+        raise TypeError(f"range expected 1 to 3 arguments, got {len(arguments)}")
+    for argument in arguments:
+        ok = (
+            argument.dtype.is_integer
+            if isinstance(argument, Scalar)
+            else hasattr(argument, "__index__")
+        )
+        if not ok:
+            tracing.refuse(f"range takes integers, not {describe(argument)}")
+    given = [
+        argument if isinstance(argument, Scalar) else operator.index(argument)
+        for argument in arguments
+    ]
+    start, stop = (0, given[0]) if len(given) == 1 else given[:2]
+    step = given[2] if len(given) == 3 else 1
+    if _static(step) == 0 and not _is_dynamic(step):
+        raise ValueError("range() arg 3 must not be zero")
+    return start, stop, step
+
+
+def _loop_type(start: Any, stop: Any, step: Any) -> DType:
+    """The loop variable's type: what the bounds promote to. A static step only has to fit."""
+    if isinstance(step, Scalar):
+        return meet("range", start, stop, step)
+    if isinstance(start, Scalar) or isinstance(stop, Scalar):
+        return meet("range", start, stop)
+    return promote(default(start), default(stop))
+
+
+Trips = tuple[Any, Any, Any, Callable[[Any], Any] | None]
+
+
+def _trips(builder: Builder, start: Any, stop: Any, step: Any, dtype: DType) -> Trips:
+    """Lower and upper bound and step of scf.for, and what makes the loop variable of its counter
+    (None where it is the counter).
+
+    scf.for adds the step once more after the last iteration, which must not overflow. Where it
+    could, the loop counts iterations and the variable is computed.
+    """
+
+    def ssa(value: Any) -> Any:
+        return builder.ssa(convert(value, dtype))
+
+    size = _static(step)
+    low, high = dtype.range
+    if not _is_dynamic(step) and size > 0:
+        last = None if _is_dynamic(stop) else _static(stop) + size - 1
+        if size == 1 or dtype.bits == 64 or (last is not None and last <= high):
+            return ssa(start), ssa(stop), ssa(size), None
+
+    def make(name: str, *operands: Any) -> Any:
+        return builder.one(f"arith.{name}", dtype.ir, *operands)
+
+    first, end = ssa(start), ssa(stop)
+    zero, one = builder.constant(0, dtype), builder.constant(1, dtype)
+    up = compare(builder, "lt", Scalar(dtype, first), Scalar(dtype, end), dtype).value
+    down = compare(builder, "lt", Scalar(dtype, end), Scalar(dtype, first), dtype).value
+    if _is_dynamic(step):
+        by = ssa(step)
+        forward = compare(builder, "gt", Scalar(dtype, by), Scalar(dtype, zero), dtype).value
+        runs = builder.one("arith.select", "i1", forward, up, down)
+        # Python refuses a step of zero; here such a loop doesn't run.
+        moves = integers.test(builder, 1, by, zero)
+        runs = builder.one("arith.andi", "i1", runs, moves)
+        span = make("select", forward, make("subi", end, first), make("subi", first, end))
+        pace = make("maxui", make("select", forward, by, make("subi", zero, by)), one)
+    else:
+        runs = up if size > 0 else down
+        ends = (end, first) if size > 0 else (first, end)
+        span, pace = make("subi", *ends), builder.constant(abs(size), dtype)
+        by = builder.constant(size if dtype.is_signed or size > 0 else size + high + 1, dtype)
+    count = make("addi", make("divui", make("subi", span, one), pace), one)
+    count = make("select", runs, count, zero)
+
+    def item(counter: Any) -> Any:
+        return make("addi", first, make("muli", counter, by))
+
+    return zero, count, one, item
+
+
+# -- while --------------------------------------------------------------------------------------------
+
+
+def while_(
+    test: Callable[[], Any],
+    body: Callable[[], None],
+    get: Callable[[], Any],
+    put: Put,
+    names: tuple[str, ...],
+    carried: int,
+) -> None:
+    """`while test(): body()`. Iterations whose test is known while tracing are run by Python; from
+    the first dynamic test on, the rest is scf.while."""
+    for _ in range(PEELED):
+        builder = tracing.active()
+        value = _tried(builder, test) if builder and not builder.host else test()
+        if _is_dynamic(value):
+            break
+        if not _static(value):
+            return
+        body()
+    else:
+        tracing.refuse(
+            f"the `while` is still true after {PEELED} iterations, all of them static",
+            "let its condition depend on a dynamic value",
+        )
+    builder = tracing.kernel("a dynamic `while`")
+    held = Carried(names, carried, get())
+    initial = held.initial(builder)
+    types = [value.type for value in initial]
+    loop = builder.op("scf.while", types, initial, regions=2)
+    location = builder.locations.here()
+    blocks = [
+        region.blocks.append(*types, arg_locs=[location] * len(types)) for region in loop.regions
+    ]
+    with builder.inside(blocks[0]):
+        put(held.inside(blocks[0].arguments))
+        condition = builder.ssa(convert(test(), BOOL))
+        builder.op("scf.condition", [], [condition, *blocks[0].arguments])
+    with builder.inside(blocks[1]):
+        begin = held.inside(blocks[1].arguments)
+        put(begin)
+        body()
+        end = get()
+        builder.op("scf.yield", [], held.outcome(builder, begin, end))
+    put(held.after(loop.results, end, "a dynamic `while`"))
+
+
+def _tried(builder: Builder, test: Callable[[], Any]) -> Any:
+    """The test's value. Its ops stay if the value is static (they may do something), and go if it
+    is dynamic (the loop makes them again)."""
+    scratch = builder.op("scf.execute_region", [], [], regions=1)
+    block = scratch.regions[0].blocks.append()
+    with builder.inside(block):
+        value = test()
+    if not _is_dynamic(value):
+        for op in list(block.operations):
+            op.operation.move_before(scratch)
+    scratch.erase()
+    return value

@@ -1,0 +1,201 @@
+"""Rewrites a Python function so that its control flow can be traced. `rewritten` is the door.
+
+The function's own source is parsed, transformed and compiled; defaults, closure cells and globals
+are the original's, and nothing is put into anybody's globals.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+from types import CellType, CodeType, FunctionType
+from typing import Any
+
+from fly_common.errors import InputError, Place
+from fly_trace import places
+from fly_trace.rewrite.refused import check
+from fly_trace.rewrite.transform import CONTROL, Transformer
+
+# id of a code object → it, and what it became. The object is held so that its id stays its own.
+_done: dict[int, tuple[CodeType, CodeType]] = {}
+_new: dict[int, CodeType] = {}  # the code objects made here
+_users: dict[int, tuple[CodeType, bool]] = {}
+
+
+def is_users(function: FunctionType) -> bool:
+    """Whether a function is to be rewritten: the user's, or of a package that uses this one."""
+    code = function.__code__
+    known = _users.get(id(code))
+    if known is None:
+        known = _users[id(code)] = code, _judge(function)
+    return known[1]
+
+
+def _judge(function: FunctionType) -> bool:
+    file = function.__code__.co_filename
+    if id(function.__code__) in _new or places.is_ours(file):
+        return False
+    if not places.is_library(file):
+        return True
+    # An installed package of kernels is the user's too: its module imports the language.
+    return any(
+        getattr(value, "__name__", "") in ("fly", "fly.expr", "fly_trace.expr")
+        for value in function.__globals__.values()
+    )
+
+
+def rewritten(function: FunctionType) -> FunctionType:
+    """The function with traceable control flow. InputError where its Python is refused or its
+    source can't be found."""
+    code = function.__code__
+    known = _done.get(id(code))
+    if known is None:
+        known = _done[id(code)] = code, _compile(function)
+    new = known[1]
+    cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+    closure = tuple(_control() if name == CONTROL else cells[name] for name in new.co_freevars)
+    made = FunctionType(
+        new, function.__globals__, function.__name__, function.__defaults__, closure
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__qualname__ = function.__qualname__
+    return made
+
+
+@functools.cache
+def _control() -> CellType:
+    from fly_trace import control
+
+    return CellType(control)
+
+
+@functools.lru_cache(maxsize=64)
+def _parse(file: str, source: str) -> ast.Module:
+    return ast.parse(source, file)
+
+
+def _compile(function: FunctionType) -> CodeType:
+    code = function.__code__
+    file = code.co_filename
+    node = _node(function)
+    check(node, file)
+    transformer = Transformer(file)
+    if isinstance(node, ast.Lambda):
+        new: ast.stmt = ast.Return(transformer.expression(_without_defaults(node)))
+    else:
+        plain = transformer.function(_without_defaults(node))
+        for argument in ast.walk(plain.args):
+            if isinstance(argument, ast.arg):
+                argument.annotation = None
+        new = plain
+    ast.copy_location(new, node)
+    # A factory makes the original's free variables free variables here too.
+    outer = ast.FunctionDef(
+        "__fly_factory__",
+        ast.arguments(
+            [], [ast.arg(name) for name in (CONTROL, *code.co_freevars)], None, [], [], None, []
+        ),
+        [new],
+        [],
+        None,
+    )
+    outer.type_params = []  # type: ignore[attr-defined]
+    ast.copy_location(outer, node)
+    module = ast.fix_missing_locations(ast.Module([outer], []))
+    compiled = compile(module, file, "exec", dont_inherit=True)
+    found = _inner(_inner(compiled))
+    _adopt(found)
+    return found
+
+
+def _inner(code: CodeType) -> CodeType:
+    return next(item for item in code.co_consts if isinstance(item, CodeType))
+
+
+def _adopt(code: CodeType) -> None:
+    """Marks code as the user's, and as rewritten."""
+    _new[id(code)] = code
+    places.adopt(code)
+    for item in code.co_consts:
+        if isinstance(item, CodeType):
+            _adopt(item)
+
+
+def _without_defaults(node: Any) -> Any:
+    """A copy whose defaults are placeholders: the function object carries the real ones."""
+    import copy
+
+    node = copy.deepcopy(node)
+    node.args.defaults = [ast.copy_location(ast.Constant(None), item) for item in node.args.defaults]
+    node.args.kw_defaults = [
+        item and ast.copy_location(ast.Constant(None), item) for item in node.args.kw_defaults
+    ]
+    return node
+
+
+def _node(function: FunctionType) -> ast.FunctionDef | ast.Lambda:
+    """The syntax tree of a function, with the positions of its file."""
+    code = function.__code__
+    file, line = code.co_filename, code.co_firstlineno
+    source = "".join(linecache.getlines(file, function.__globals__))
+    where = Place(places.shown(file), line)
+    if not source:
+        raise InputError(
+            f"the source of {function.__name__} can't be read", place=where, hint=_SOURCE_HINT
+        )
+    try:
+        tree = _parse(file, source)
+    except SyntaxError:
+        raise InputError(
+            f"the source of {function.__name__} changed since it was loaded", place=where
+        ) from None
+    kind = ast.Lambda if function.__name__ == "<lambda>" else ast.FunctionDef
+    found = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, kind) and _first_line(node) == line and _named(node, function)
+    ]
+    if len(found) > 1:
+        # Lambdas on one line: the one whose body holds the code's instructions.
+        spans = [item for item in code.co_positions() if item[2] is not None and item[0] == line]
+        columns = {item[2] for item in spans[1:]} or {None}
+        found = [
+            node
+            for node in found
+            if isinstance(node, ast.Lambda)
+            and any(node.body.col_offset == column for column in columns)
+        ][-1:] or found[:1]
+    if not found:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.AsyncFunctionDef) and node.name == function.__name__:
+                check(node, file)
+        raise InputError(
+            f"the source of {function.__name__} changed since it was loaded", place=where
+        )
+    return found[0]
+
+
+_SOURCE_HINT = "kernels and their helpers are traced from their source: define them in a file"
+
+
+def _first_line(node: ast.FunctionDef | ast.Lambda) -> int:
+    decorators = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(item.lineno for item in decorators)])
+
+
+def _named(node: ast.AST, function: FunctionType) -> bool:
+    return isinstance(node, ast.Lambda) or getattr(node, "name", None) == function.__code__.co_name
+
+
+def definition_of(function: Any) -> places.Position:
+    """Where a function is defined: its `def` line, below the decorators."""
+    code = function.__code__
+    try:
+        node = _node(function)
+    except InputError:
+        return places.Position(code.co_filename, code.co_firstlineno, 0, code.co_firstlineno, 1)
+    name = f"def {function.__name__}"
+    return places.Position(
+        code.co_filename, node.lineno, node.col_offset, node.lineno, node.col_offset + len(name)
+    )

@@ -1,0 +1,205 @@
+"""Which names a stretch of Python assigns, reads, and still needs afterwards.
+
+`liveness` leaves on each `if`, `for` and `while` the names that are read after it (`live_out`) and,
+on loops, those read at the start of an iteration (`live_head`). It errs on the side of more names:
+one that a nested function or lambda mentions is live everywhere.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+Names = frozenset[str]
+NOTHING: Names = frozenset()
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def assigned(nodes: Iterable[ast.AST]) -> list[str]:
+    """The local names that the statements bind, in order of appearance; nested scopes not."""
+    found: dict[str, None] = {}
+
+    def visit(node: ast.AST) -> None:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found[node.id] = None
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found[node.name] = None
+            for decorator in node.decorator_list:
+                visit(decorator)
+            return
+        elif isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name:
+            found[node.name] = None
+        elif isinstance(node, ast.MatchMapping) and node.rest:
+            found[node.rest] = None
+        elif isinstance(node, COMPREHENSIONS) or isinstance(node, ast.Lambda):
+            return
+        for child in ast.iter_child_nodes(node):
+            visit(child)
+
+    for node in nodes:
+        visit(node)
+    return list(found)
+
+
+def parameters(arguments: ast.arguments) -> list[str]:
+    given = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    given += [extra for extra in (arguments.vararg, arguments.kwarg) if extra]
+    return [argument.arg for argument in given]
+
+
+def read(*nodes: ast.AST | None) -> Names:
+    """Every name that is read anywhere in the nodes."""
+    return frozenset(
+        inner.id
+        for node in nodes
+        if node is not None
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load)
+    )
+
+
+def captured(body: list[ast.stmt]) -> Names:
+    """The names that nested functions and lambdas read: they may be called at any time."""
+    return frozenset().union(
+        *(
+            read(inner)
+            for node in body
+            for inner in ast.walk(node)
+            if isinstance(inner, (*FUNCTIONS, ast.GeneratorExp))
+        )
+    )
+
+
+def liveness(function: ast.FunctionDef | ast.Lambda) -> None:
+    """Annotates the control flow of a function's body; nested functions have their own."""
+    if isinstance(function, ast.FunctionDef):
+        _Liveness(captured(function.body)).block(function.body, NOTHING)
+
+
+class _Liveness:
+    def __init__(self, always: Names):
+        self.always = always
+        self.loops: list[tuple[Names, Names]] = []  # live at `continue`, live at `break`
+
+    def block(self, body: list[ast.stmt], after: Names) -> Names:
+        """What is live before the statements, given what is live after them."""
+        for statement in reversed(body):
+            after = self.statement(statement, after)
+        return after
+
+    def statement(self, node: ast.stmt, after: Names) -> Names:
+        match node:
+            case ast.If():
+                note(node, "live_out", after | self.always)
+                taken = self.block(node.body, after) | self.block(node.orelse, after)
+                return taken | read(node.test)
+            case ast.For() | ast.AsyncFor():
+                note(node, "live_out", after | self.always)
+                targets = frozenset(assigned([node.target]))
+                used = read(node.target)  # A[i] as a target reads A and i
+                head = self.loop(
+                    node, after, lambda inside: (inside - targets) | used, NOTHING
+                )
+                return head | read(node.iter)
+            case ast.While():
+                note(node, "live_out", after | self.always)
+                return self.loop(node, after, lambda inside: inside, read(node.test))
+            case ast.Match():
+                live = after
+                for choice in node.cases:
+                    live |= self.block(choice.body, after) | read(choice.pattern, choice.guard)
+                return live | read(node.subject)
+            case ast.Return():
+                return read(node.value)
+            case ast.Raise():
+                return read(node.exc, node.cause)
+            case ast.Break():
+                return self.loops[-1][1] if self.loops else after
+            case ast.Continue():
+                return self.loops[-1][0] if self.loops else after
+            case ast.Assign():
+                return self.store(node.targets, after) | read(*node.targets, node.value)
+            case ast.AnnAssign():
+                if node.value is None:
+                    return after
+                return self.store([node.target], after) | read(node.target, node.value)
+            case ast.AugAssign():
+                own = frozenset(assigned([node.target]))
+                return after | own | read(node.target, node.value)
+            case ast.FunctionDef():
+                return (after - {node.name}) | read(node)
+            case _:
+                # Anything else keeps what is live and may read whatever it mentions.
+                return after | read(node)
+
+    def store(self, targets: list[ast.expr], after: Names) -> Names:
+        return after - frozenset(assigned(targets))
+
+    def loop(self, node: ast.For | ast.AsyncFor | ast.While, after: Names, enter, test: Names):
+        """Iterates until what is live at the head no longer grows."""
+        leave = self.block(node.orelse, after) | after
+        head = leave | test
+        while True:
+            self.loops.append((head, after))
+            body = enter(self.block(node.body, head))
+            self.loops.pop()
+            grown = head | body
+            if grown == head:
+                break
+            head = grown
+        note(node, "live_head", head | self.always)
+        return head
+
+
+def note(node: ast.AST, name: str, names: Names) -> None:
+    setattr(node, name, names)
+
+
+def escapes(body: list[ast.stmt]) -> ast.stmt | None:
+    """The first statement that leaves `body` sideways: return or raise anywhere, break and
+    continue of a loop around it."""
+
+    def visit(node: ast.AST, in_loop: bool) -> ast.stmt | None:
+        if isinstance(node, (ast.Return, ast.Raise)):
+            return node
+        if isinstance(node, (ast.Break, ast.Continue)):
+            return None if in_loop else node
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            return None
+        loop = in_loop or isinstance(node, (ast.For, ast.While))
+        for name, value in ast.iter_fields(node):
+            inner = loop if name != "orelse" or not isinstance(node, (ast.For, ast.While)) else in_loop
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, ast.AST) and (found := visit(child, inner)):
+                    return found
+        return None
+
+    for node in body:
+        if found := visit(node, False):
+            return found
+    return None
+
+
+def loop_escapes(loop: ast.For | ast.While) -> ast.stmt | None:
+    """The first statement that ends a loop early: its own break or continue, or a return. A raise
+    inside a loop is no such thing: it stops the trace wherever it is met."""
+
+    def visit(node: ast.AST, own: bool) -> ast.stmt | None:
+        if isinstance(node, ast.Return):
+            return node
+        if isinstance(node, (ast.Break, ast.Continue)):
+            return node if own else None
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            return None
+        inner = own and not isinstance(node, (ast.For, ast.While))
+        for child in ast.iter_child_nodes(node):
+            if found := visit(child, inner):
+                return found
+        return None
+
+    for node in loop.body:
+        if found := visit(node, True):
+            return found
+    return None

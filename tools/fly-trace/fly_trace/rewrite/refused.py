@@ -1,0 +1,55 @@
+"""The constructs that a kernel can't hold, whatever their values: refused before tracing."""
+
+from __future__ import annotations
+
+import ast
+
+from fly_common.errors import InputError
+from fly_trace import places
+
+# Node type → what the message says, and what to do instead.
+REFUSED: dict[type[ast.AST], tuple[str, str | None]] = {
+    ast.Try: ("`try` can't be used in a kernel: a GPU raises no exceptions", None),
+    ast.With: ("`with` can't be used in a kernel", None),
+    ast.AsyncWith: ("`async with` can't be used in a kernel", None),
+    ast.AsyncFor: ("`async for` can't be used in a kernel", None),
+    ast.AsyncFunctionDef: ("`async def` can't be used in a kernel", None),
+    ast.Await: ("`await` can't be used in a kernel", None),
+    ast.Delete: ("`del` can't be used in a kernel", "leave the variable unused"),
+    ast.Global: (
+        "`global` can't be used in a kernel: it would change Python's state while tracing",
+        "return the value, or store it in a tensor",
+    ),
+    ast.Nonlocal: (
+        "`nonlocal` can't be used in a kernel: it would change Python's state while tracing",
+        "return the value from the helper",
+    ),
+    ast.Yield: ("a generator can't be used in a kernel", "return a tuple or a list"),
+    ast.YieldFrom: ("a generator can't be used in a kernel", "return a tuple or a list"),
+    ast.NamedExpr: ("`:=` can't be used in a kernel", "assign in a statement of its own"),
+    ast.ClassDef: ("a class can't be defined in a kernel", "define it outside"),
+    ast.Import: ("`import` can't be used in a kernel", "import at the top of the file"),
+    ast.ImportFrom: ("`import` can't be used in a kernel", "import at the top of the file"),
+}
+if hasattr(ast, "TryStar"):
+    REFUSED[ast.TryStar] = REFUSED[ast.Try]
+
+
+def check(node: ast.AST, file: str) -> None:
+    """InputError at the first refused construct, in the order of the text."""
+    for inner in sorted(
+        (inner for inner in ast.walk(node) if type(inner) in REFUSED),
+        key=lambda inner: (inner.lineno, inner.col_offset),  # type: ignore[attr-defined]
+    ):
+        raise refuse_syntax(inner, file, *REFUSED[type(inner)])
+
+
+def refuse_syntax(node: ast.AST, file: str, message: str, hint: str | None) -> InputError:
+    at = places.Position(
+        file,
+        node.lineno,  # type: ignore[attr-defined]
+        node.col_offset,  # type: ignore[attr-defined]
+        node.end_lineno,  # type: ignore[attr-defined]
+        node.end_col_offset,  # type: ignore[attr-defined]
+    )
+    return InputError(message, place=places.place(at), hint=hint)

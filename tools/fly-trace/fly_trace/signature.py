@@ -1,0 +1,301 @@
+"""The types of a host function's parameters: from annotations, `--sig` text, or .npy headers.
+
+The grammar of `--sig`:
+
+    signature := parameter (',' parameter)*
+    parameter := NAME ':' DTYPE [ '[' extents [ ':' strides ] ']' ]     a tensor, or a scalar
+               | NAME '=' LITERAL                                       a compile-time constant
+    extents   := extent (',' extent)*         extent := NUMBER | SYMBOL | '?'
+    strides   := stride (',' stride)*         stride := NUMBER | '?'
+
+A SYMBOL is an extent that several parameters share; `?` is any. Without strides the tensor is
+C-contiguous: `f32[M,N]`; `f32[M,N:?,1]` takes any row stride.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from fly_common.errors import InputError, UsageError
+from fly_trace import places
+from fly_trace.annotations import Constexpr, Stream
+from fly_trace.dtypes import DTYPES, DType
+from fly_trace.tensors import Tensor, TensorAnnotation, c_strides
+
+Extent: TypeAlias = int | str | None
+
+
+@dataclass(frozen=True)
+class TensorType:
+    """`shape`: numbers, symbols, None for any. `strides` in elements, None for any; None instead
+    of the tuple promises C-contiguous memory."""
+
+    dtype: DType
+    shape: tuple[Extent, ...]
+    strides: tuple[int | None, ...] | None = None
+
+    @property
+    def contiguous(self) -> bool:
+        return self.strides is None
+
+    @property
+    def extents(self) -> tuple[int | None, ...]:
+        """The extents that are known."""
+        return tuple(extent if isinstance(extent, int) else None for extent in self.shape)
+
+    @property
+    def steps(self) -> tuple[int | None, ...]:
+        """The strides that are known."""
+        return c_strides(self.extents) if self.strides is None else self.strides
+
+    def __str__(self) -> str:
+        shape = ",".join("?" if extent is None else str(extent) for extent in self.shape)
+        if self.strides is None:
+            return f"{self.dtype.name}[{shape}]"
+        strides = ",".join("?" if step is None else str(step) for step in self.strides)
+        return f"{self.dtype.name}[{shape}:{strides}]"
+
+
+@dataclass(frozen=True)
+class ScalarType:
+    dtype: DType
+    default: Any = None
+
+    def __str__(self) -> str:
+        return self.dtype.name
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A compile-time constant."""
+
+    value: Any
+
+    def __str__(self) -> str:
+        return f"the constant {self.value!r}"
+
+
+ParameterType: TypeAlias = TensorType | ScalarType | Constant
+
+_NAME = re.compile(r"\s*([^\W\d]\w*)\s*")
+_DTYPE = re.compile(r"\s*(\w+)\s*")
+
+
+def parse(text: str) -> dict[str, ParameterType]:
+    """Reads a `--sig`. UsageError says what is wrong and where."""
+    found: dict[str, ParameterType] = {}
+    for part in _split(text):
+        name = _NAME.match(part)
+        if name is None:
+            raise _wrong(part, "a parameter begins with its name")
+        if name[1] in found:
+            raise UsageError(f"--sig: {name[1]} is given twice")
+        rest = part[name.end() :]
+        if rest[:1] == "=":
+            try:
+                found[name[1]] = Constant(ast.literal_eval(rest[1:].strip()))
+            except (ValueError, SyntaxError):
+                raise _wrong(part, "a constant is a Python literal") from None
+        elif rest[:1] == ":":
+            found[name[1]] = _parse_type(part, rest[1:])
+        else:
+            raise _wrong(part, "a name is followed by `: TYPE` or `= VALUE`")
+    return found
+
+
+def _split(text: str) -> list[str]:
+    """The parameters, at commas that no bracket or quotation mark holds."""
+    parts, depth, quote, start = [], 0, "", 0
+    for index, char in enumerate(text):
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"":
+            quote = char
+        elif char in "([{":
+            depth += 1
+        elif char in ")]}":
+            depth -= 1
+        elif char == "," and depth == 0:
+            parts.append(text[start:index])
+            start = index + 1
+    parts.append(text[start:])
+    return [part for part in parts if part.strip()]
+
+
+def _parse_type(part: str, text: str) -> TensorType | ScalarType:
+    name = _DTYPE.match(text)
+    dtype = DTYPES.get(name[1]) if name else None
+    if name is None or dtype is None:
+        raise _wrong(part, f"the element type is one of {' '.join(DTYPES)}")
+    rest = text[name.end() :].strip()
+    if not rest:
+        return ScalarType(dtype)
+    if not (rest[0] == "[" and rest[-1] == "]"):
+        raise _wrong(part, "extents stand in brackets, as in f32[M,N]")
+    extents, colon, strides = rest[1:-1].partition(":")
+    shape = tuple(_extent(part, item, True) for item in extents.split(","))
+    if not colon:
+        return TensorType(dtype, shape)
+    steps = tuple(_extent(part, item, False) for item in strides.split(","))
+    if len(steps) != len(shape):
+        raise _wrong(part, f"{len(shape)} extents need as many strides")
+    return TensorType(dtype, shape, steps)  # type: ignore[arg-type]
+
+
+def _extent(part: str, text: str, named: bool) -> Extent:
+    text = text.strip()
+    if text == "?":
+        return None
+    if text.isdecimal() and (int(text) > 0 or not named):
+        return int(text)
+    if named and text.isidentifier():
+        return text
+    raise _wrong(part, f"`{text}` is no {'extent' if named else 'stride'}")
+
+
+def _wrong(part: str, what: str) -> UsageError:
+    return UsageError(
+        f"--sig: `{part.strip()}`: {what}",
+        hint="as in --sig 'A: f32[M,N], B: f32[?,128], n: i32, BLOCK = 256'",
+    )
+
+
+# -- .npy headers -------------------------------------------------------------------------------------
+
+_NUMPY = {"f2": "f16", "f4": "f32", "f8": "f64", "b1": "bool"}
+_NUMPY |= {f"{sign}{size}": f"{sign}{size * 8}" for sign in "iu" for size in (1, 2, 4, 8)}
+
+
+def of_npy(path: str, static: bool) -> TensorType:
+    """The type of the array in a .npy file, from its header alone. `static` takes its extents as
+    they are, else they are dynamic."""
+    try:
+        with open(path, "rb") as file:
+            start = file.read(8)
+            size = {1: 2, 2: 4, 3: 4}.get(start[6]) if start[:6] == b"\x93NUMPY" else None
+            if size is None:
+                raise UsageError(f"{path}: is not a .npy file")
+            length = int.from_bytes(file.read(size), "little")
+            header = ast.literal_eval(file.read(min(length, 65536)).decode("latin1"))
+            descr, fortran, shape = header["descr"], header["fortran_order"], header["shape"]
+            name = _NUMPY.get(descr[1:]) if descr[0] in "<|=" else None
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    except (ValueError, SyntaxError, KeyError, IndexError, TypeError, MemoryError):
+        raise UsageError(f"{path}: its .npy header is damaged") from None
+    if name is None:
+        raise UsageError(
+            f"{path}: holds {descr}, which is no element type of the language",
+            hint=f"these are: {' '.join(DTYPES)}; give the type with --sig",
+        )
+    if not shape:
+        raise UsageError(f"{path}: holds a scalar, not an array", hint="give it by --sig 'x: f32'")
+    if not static:
+        shape = tuple(None for _ in shape)
+    if not fortran or len(shape) == 1:
+        return TensorType(DTYPES[name], shape)
+    return TensorType(DTYPES[name], shape, tuple(reversed(c_strides(tuple(reversed(shape))))))
+
+
+# -- annotations --------------------------------------------------------------------------------------
+
+
+def annotations(function: Any) -> dict[str, inspect.Parameter]:
+    """A function's parameters, annotations evaluated."""
+    try:
+        return dict(inspect.signature(function, eval_str=True).parameters)
+    except Exception as error:
+        place = places.place(definition(function))
+        raise InputError(
+            f"the annotations of {function.__name__} can't be read: {error}", place=place
+        ) from None
+
+
+def definition(function: Any) -> places.Position:
+    """Where a function is defined: its `def` line, not its decorators'."""
+    from fly_trace.rewrite import definition_of
+
+    return definition_of(function)
+
+
+def resolve(function: Any, given: Mapping[str, ParameterType]) -> dict[str, ParameterType]:
+    """The type of every parameter, in order: what is given, checked against the annotation, else
+    the annotation's. UsageError names what is missing, unknown or contradictory."""
+    parameters = annotations(function)
+    for name in given:
+        if name not in parameters:
+            raise UsageError(
+                f"{function.__name__} has no parameter {name!r}",
+                hint=f"its parameters are {', '.join(parameters) or 'none'}",
+            )
+    return {
+        name: _resolve(function, parameter, given.get(name))
+        for name, parameter in parameters.items()
+    }
+
+
+def _resolve(
+    function: Any, parameter: inspect.Parameter, given: ParameterType | None
+) -> ParameterType:
+    name, annotation, default = parameter.name, parameter.annotation, parameter.default
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        raise InputError(
+            f"{function.__name__} takes *{name}: a host function's parameters are named",
+            place=places.place(definition(function)),
+        )
+    has_default = default is not parameter.empty
+    if isinstance(annotation, TensorAnnotation):
+        declared: ParameterType | None = TensorType(annotation.dtype, annotation.shape)
+    elif isinstance(annotation, DType):
+        number = getattr(default, "number", default)
+        declared = ScalarType(annotation, number if has_default else None)
+    elif annotation is Stream or isinstance(default, Stream):
+        return Constant(default if has_default else None)
+    else:
+        declared = None
+    if given is None:
+        if declared is not None:
+            return declared
+        if has_default:
+            return Constant(default)
+        wants = " = VALUE" if _is_constexpr(annotation) else ": f32[?]"
+        raise UsageError(
+            f"the type of {name} is not known",
+            hint=f"annotate it in the file, or give it by --sig '{name}{wants}', or --like"
+            f" {name}=FILE.npy",
+        )
+    if isinstance(declared, ScalarType) and isinstance(given, ScalarType):
+        given = replace(given, default=declared.default)
+    if _is_constexpr(annotation) and not isinstance(given, Constant):
+        raise _contradiction(name, "a compile-time constant", given)
+    if annotation is Tensor and not isinstance(given, TensorType):
+        raise _contradiction(name, "a tensor", given)
+    if declared is not None and not _agree(declared, given):
+        raise _contradiction(name, str(declared), given)
+    return given
+
+
+def _is_constexpr(annotation: Any) -> bool:
+    return annotation is Constexpr or isinstance(annotation, Constexpr)
+
+
+def _agree(declared: ParameterType, given: ParameterType) -> bool:
+    if type(declared) is not type(given) or declared.dtype is not given.dtype:  # type: ignore[union-attr]
+        return False
+    if not isinstance(declared, TensorType) or not isinstance(given, TensorType):
+        return True
+    if not declared.shape:
+        return True
+    return len(declared.shape) == len(given.shape) and all(
+        a == b or not (isinstance(a, int) and isinstance(b, int))
+        for a, b in zip(declared.shape, given.shape, strict=True)
+    )
+
+
+def _contradiction(name: str, declared: str, given: ParameterType) -> UsageError:
+    return UsageError(f"{name} is {declared} in the file, and given as {given}")

@@ -1,0 +1,153 @@
+"""The values that control flow carries: Python trees whose leaves may be dynamic.
+
+Tuples, lists and dictionaries of numbers pass through branches and loops leaf by leaf. Any other
+object (a tensor, a function, None) must be the same on every way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from fly_trace import tracing
+from fly_trace.arithmetic import describe
+from fly_trace.dtypes import BOOL, F32, I32, I64, DType, PromotionError, check_fits, default
+from fly_trace.values import Number, Scalar
+
+Leaf = Scalar | bool | int | float
+
+
+class Undefined:
+    """What a local variable holds where it has no value; `why` it has none."""
+
+    __slots__ = ("hint", "name", "why")
+
+    def __init__(self, name: str, why: str = "", hint: str | None = None):
+        self.name = name
+        self.why = why or f"`{name}` is used before it has a value"
+        self.hint = hint
+
+    def refuse(self) -> NoReturn:
+        tracing.refuse(self.why, self.hint)
+
+
+class Mismatch(Exception):
+    """Two values that can't be one: what differs. `path` leads to the leaf, as in `[0]`."""
+
+    def __init__(self, a: Any, b: Any, path: str = ""):
+        super().__init__(path)
+        self.a, self.b, self.path = a, b, path
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (Scalar, bool, int, float))
+
+
+def merge(a: Any, b: Any, join: Callable[[Leaf, Leaf], Any], path: str = "") -> Any:
+    """The tree that is `a` or `b`; `join` makes a leaf of two numbers that differ. Mismatch where
+    the trees do."""
+    if a is b:
+        return a
+    if is_number(a) and is_number(b):
+        if same(a, b):
+            return a
+        try:
+            return join(a, b)
+        except Mismatch:
+            raise Mismatch(a, b, path) from None
+    if type(a) is type(b):
+        if isinstance(a, (tuple, list)) and len(a) == len(b):
+            items = [
+                merge(x, y, join, f"{path}[{i}]") for i, (x, y) in enumerate(zip(a, b, strict=True))
+            ]
+            return _rebuilt(a, items)
+        if isinstance(a, dict) and list(a) == list(b):
+            return {key: merge(a[key], b[key], join, f"{path}[{key!r}]") for key in a}
+        if not isinstance(a, (tuple, list, dict)) and _equal(a, b):
+            return a
+    raise Mismatch(a, b, path)
+
+
+def transform(value: Any, leaf: Callable[[Leaf], Any]) -> Any:
+    """The tree with `leaf` applied to its numbers."""
+    if is_number(value):
+        return leaf(value)
+    if isinstance(value, (tuple, list)):
+        return _rebuilt(value, [transform(item, leaf) for item in value])
+    if isinstance(value, dict):
+        return {key: transform(item, leaf) for key, item in value.items()}
+    return value
+
+
+def _rebuilt(like: Any, items: list[Any]) -> Any:
+    if isinstance(like, list):
+        return items
+    return type(like)(*items) if hasattr(like, "_fields") else tuple(items)
+
+
+def same(a: Leaf, b: Leaf) -> bool:
+    """Whether two leaves are one Python number (0.0 and -0.0 are two)."""
+    if isinstance(a, Scalar) or isinstance(b, Scalar):
+        return False
+    return type(a) is type(b) and repr(a) == repr(b)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    try:
+        return bool(a == b)
+    except Exception:
+        return False
+
+
+def unify(a: Leaf, b: Leaf) -> DType:
+    """The type of a variable that is `a` on one way and `b` on the other. Mismatch where the two
+    are of different types: nothing is promoted behind the user's back."""
+    if isinstance(a, Scalar) and isinstance(b, Scalar):
+        if a.dtype is not b.dtype:
+            raise Mismatch(a, b)
+        return a.dtype
+    if isinstance(a, Scalar):
+        return adopt(b, a.dtype)  # type: ignore[arg-type]
+    if isinstance(b, Scalar):
+        return adopt(a, b.dtype)
+    if isinstance(a, bool) or isinstance(b, bool):
+        if not (isinstance(a, bool) and isinstance(b, bool)):
+            raise Mismatch(a, b)
+        return BOOL
+    if isinstance(a, float) or isinstance(b, float):
+        return F32
+    return I64 if I64 in (default(a), default(b)) else I32
+
+
+def adopt(number: Number, dtype: DType) -> DType:
+    """`dtype`, if a Python number can take it."""
+    if isinstance(number, bool) is not dtype.is_bool:
+        raise Mismatch(number, dtype)
+    try:
+        check_fits(number, dtype)
+    except PromotionError:
+        raise Mismatch(number, dtype) from None
+    return dtype
+
+
+def refuse_mismatch(name: str, mismatch: Mismatch, first: str, second: str) -> NoReturn:
+    """Names the variable and both types."""
+    a, b = mismatch.a, mismatch.b
+    hint = None
+    typed = next((x for x in (a, b) if isinstance(x, Scalar)), None)
+    if is_number(a) and is_number(b):
+        title = typed.dtype.title if typed else "Float32"
+        hint = f"make it one type: fx.{title}(…)"
+    elif isinstance(a, Undefined) or isinstance(b, Undefined):
+        hint = f"give {name} a value before"
+    tracing.refuse(
+        f"`{name}{mismatch.path}` is {shape_of(a)} {first}, and {shape_of(b)} {second}", hint
+    )
+
+
+def shape_of(value: Any) -> str:
+    if isinstance(value, Undefined):
+        return "undefined"
+    if isinstance(value, (tuple, list, dict)):
+        return f"a {type(value).__name__} of {len(value)}"
+    return describe(value)

@@ -1,0 +1,301 @@
+"""Python → MLIR: runs a host function and its kernels once on symbolic values.
+
+`trace_function` is the library's door, `trace_file` the command's. Both give the module's text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any
+
+from fly_common.errors import FlyError, InputError
+from fly_dialect import dialect as fly
+from fly_dialect import text
+from fly_dialect.bindings import ir
+from fly_dialect.layout import Int, Layout
+from fly_dialect.types import MemRefSpec
+from fly_trace import places, tracing
+from fly_trace.builder import Builder, Locations
+from fly_trace.decorators import HostFunction, KernelFunction
+from fly_trace.launch import Argument
+from fly_trace.rewrite import rewritten
+from fly_trace.signature import (
+    Constant,
+    ParameterType,
+    ScalarType,
+    TensorType,
+    definition,
+    resolve,
+)
+from fly_trace.tensors import Access, Tensor
+from fly_trace.values import Scalar
+
+KERNELS = "kernels"  # the symbol of the gpu.module
+
+
+def trace_function(
+    function: Callable[..., Any] | HostFunction,
+    signature: Mapping[str, ParameterType],
+    *,
+    locations: bool = True,
+    name: str | None = None,
+) -> str:
+    """The module of a host function: its kernels and itself.
+
+    `signature` gives types by parameter name; what it leaves out, annotations and defaults say.
+    `locations` prints `loc(…)`. InputError shows the user's line; UsageError is about `signature`.
+    """
+    if isinstance(function, HostFunction):
+        name = name or function.name
+        function = function.function
+    assert isinstance(function, FunctionType)
+    types = resolve(function, signature)
+    context = fly.load(ir.Context())
+    with context, ir.Location.unknown(context):
+        module = ModuleTrace(context, name or function.__name__)
+        module.host(function, types)
+        if not module.module.operation.verify():
+            raise InputError(f"{function.__name__}: the module that was traced is not valid")
+        return text.write(module.module, locations)
+
+
+@dataclass
+class ModuleTrace:
+    """The module in the making."""
+
+    context: Any
+    entry: str
+    module: Any = None
+    kernels: Any = None  # the gpu.module's block
+    known: dict[Any, tuple[str, dict[str, Access]]] = field(default_factory=dict)
+    symbols: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.module = ir.Module.create()
+        attributes = self.module.operation.attributes
+        attributes["gpu.container_module"] = ir.UnitAttr.get()
+        attributes["fly.entry"] = ir.StringAttr.get(self.entry)
+        self.locations = Locations(self.context)
+        holder = ir.Operation.create(
+            "gpu.module",
+            attributes={"sym_name": ir.StringAttr.get(KERNELS)},
+            regions=1,
+            ip=ir.InsertionPoint(self.module.body),
+        )
+        self.kernels = holder.regions[0].blocks.append()
+
+    # -- the host function
+
+    def host(self, function: FunctionType, types: Mapping[str, ParameterType]) -> None:
+        at = self.locations.at(definition(function))
+        passed = {name: kind for name, kind in types.items() if not isinstance(kind, Constant)}
+        kinds = [_ir_type(kind) for kind in passed.values()]
+        op, block = self._function(
+            "func.func", self.module.body, self.entry, list(passed), kinds, at, {}
+        )
+        builder = Builder(self.context, block, host=True, locations=self.locations)
+        builder.options = {"module": self, "calls": []}
+        arguments: dict[str, Any] = {}
+        values = iter(block.arguments)
+        for name, kind in types.items():
+            arguments[name] = (
+                kind.value if isinstance(kind, Constant) else _symbolic(name, kind, next(values))
+            )
+        result = _run(builder, function, arguments)
+        if result is not None:
+            raise InputError(
+                f"the host function {function.__name__} returns a value; a launch plan can't",
+                place=places.place(definition(function)),
+                hint="write results to tensors",
+            )
+        for call in builder.options["calls"]:
+            if not call.launched:
+                raise InputError(
+                    f"{call.kernel.name}(…) is not launched",
+                    place=places.place(call.at),
+                    hint="add .launch(grid=…, block=…)",
+                )
+        if not builder.options["calls"]:
+            raise InputError(
+                f"the host function {function.__name__} launches no kernel",
+                place=places.place(definition(function)),
+            )
+        ir.Operation.create("func.return", loc=at, ip=ir.InsertionPoint(block))
+        op.attributes["arg_attrs"] = ir.ArrayAttr.get(
+            [_describe(name, kind, arguments[name]) for name, kind in passed.items()]
+        )
+
+    # -- kernels
+
+    def kernel(
+        self, kernel: KernelFunction, arguments: tuple[Argument, ...], block: Any
+    ) -> tuple[str, dict[str, Access]]:
+        """The symbol of a kernel for these arguments, and what it does to each tensor. Each kernel
+        is traced once for each combination of types, constants and static block."""
+        key = (id(kernel), block, tuple(argument.key for argument in arguments))
+        if key not in self.known:
+            symbol = self._symbol(kernel.name)
+            self.known[key] = symbol, self._trace_kernel(symbol, kernel, arguments, block)
+        return self.known[key]
+
+    def _symbol(self, name: str) -> str:
+        count, symbol = 0, name
+        while symbol in self.symbols:
+            count += 1
+            symbol = f"{name}_{count}"
+        self.symbols.add(symbol)
+        return symbol
+
+    def _trace_kernel(
+        self, symbol: str, kernel: KernelFunction, arguments: tuple[Argument, ...], block: Any
+    ) -> dict[str, Access]:
+        at = self.locations.at(definition(kernel.function))
+        passed = [argument for argument in arguments if argument.passed]
+        kinds = [
+            argument.value.memref.type
+            if isinstance(argument.value, Tensor)
+            else fly.type_of(argument.value.dtype.ir)
+            for argument in passed
+        ]
+        attributes: dict[str, Any] = {"kernel": ir.UnitAttr.get()}
+        if block is not None:
+            attributes["known_block_size"] = ir.DenseI32ArrayAttr.get(list(block))
+        names = [argument.name for argument in passed]
+        _, body = self._function("gpu.func", self.kernels, symbol, names, kinds, at, attributes)
+        builder = Builder(self.context, body, host=False, locations=self.locations)
+        builder.options = {"block": block}
+        values = iter(body.arguments)
+        given: dict[str, Any] = {}
+        accesses: dict[str, Access] = {}
+        for argument in arguments:
+            value = argument.value
+            if isinstance(value, Tensor):
+                tensor = Tensor(
+                    argument.name, value.dtype, next(values), value.extents, value.strides
+                )
+                given[argument.name], accesses[argument.name] = tensor, tensor.access
+            elif isinstance(value, Scalar):
+                given[argument.name] = Scalar(value.dtype, next(values))
+            else:
+                given[argument.name] = value
+        result = _run(builder, kernel.function, given)
+        if result is not None:
+            raise InputError(
+                f"the kernel {kernel.name} returns a value",
+                place=places.place(definition(kernel.function)),
+                hint="a kernel writes its results to tensors",
+            )
+        ir.Operation.create("gpu.return", loc=at, ip=ir.InsertionPoint(body))
+        return accesses
+
+    def _function(
+        self,
+        op: str,
+        parent: Any,
+        symbol: str,
+        names: list[str],
+        types: list[Any],
+        at: Any,
+        attributes: dict[str, Any],
+    ) -> tuple[Any, Any]:
+        made = ir.Operation.create(
+            op,
+            attributes={
+                "sym_name": ir.StringAttr.get(symbol),
+                "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
+                **attributes,
+            },
+            regions=1,
+            loc=at,
+            ip=ir.InsertionPoint(parent),
+        )
+        named = [ir.Location.name(name, at) for name in names]
+        return made, made.regions[0].blocks.append(*types, arg_locs=named)
+
+
+def _run(builder: Builder, function: FunctionType, arguments: dict[str, Any]) -> Any:
+    """Runs a function on symbolic values; what goes wrong is shown at the user's line."""
+    before = tracing.enter(builder)
+    try:
+        return rewritten(function)(**arguments)
+    except FlyError:
+        raise
+    except RecursionError as error:
+        raise InputError(
+            "the program is nested too deeply, or calls itself without end",
+            place=places.place(places.of_traceback(error.__traceback__)),
+        ) from error
+    except Exception as error:
+        at = places.of_traceback(error.__traceback__)
+        message = str(error) or "no message"
+        raise InputError(f"{type(error).__name__}: {message}", place=places.place(at)) from error
+    finally:
+        tracing.enter(before)
+
+
+def _ir_type(kind: ParameterType) -> Any:
+    if isinstance(kind, ScalarType):
+        return fly.type_of(kind.dtype.ir)
+    assert isinstance(kind, TensorType)
+    leaves = [
+        tuple(Int(size) if size is not None else Int(None, 64) for size in sizes)
+        for sizes in (kind.extents, kind.steps)
+    ]
+    shape, stride = ((leaf[0] if len(leaf) == 1 else leaf) for leaf in leaves)
+    return fly.memref_type(MemRefSpec(kind.dtype.memory, "global", Layout(shape, stride)))
+
+
+def _symbolic(name: str, kind: ParameterType, value: Any) -> Tensor | Scalar:
+    if isinstance(kind, TensorType):
+        return Tensor(name, kind.dtype, value, kind.extents, kind.steps)
+    assert isinstance(kind, ScalarType)
+    return Scalar(kind.dtype, value)
+
+
+def _describe(name: str, kind: ParameterType, value: Any) -> Any:
+    """A host argument's attributes: what the launch plan needs to know of it."""
+    found: dict[str, Any] = {"fly.name": ir.StringAttr.get(name)}
+    assert not isinstance(kind, Constant)
+    found["fly.dtype"] = ir.StringAttr.get(kind.dtype.name)
+    if isinstance(kind, TensorType):
+        found["fly.shape"] = ir.ArrayAttr.get([_extent(extent) for extent in kind.shape])
+        found["fly.access"] = ir.StringAttr.get(value.access.text)
+        if kind.contiguous:
+            found["fly.contiguous"] = ir.UnitAttr.get()
+    elif kind.default is not None:
+        attribute = fly.type_of(kind.dtype.ir)
+        if kind.dtype.is_float:
+            found["fly.default"] = ir.FloatAttr.get(attribute, float(kind.default))
+        elif kind.dtype.is_bool:
+            found["fly.default"] = ir.BoolAttr.get(bool(kind.default))
+        else:
+            number = int(kind.default)
+            low, high = kind.dtype.range
+            number = number - (1 << kind.dtype.bits) if low == 0 and number > high >> 1 else number
+            found["fly.default"] = ir.IntegerAttr.get(attribute, number)
+    return ir.DictAttr.get(found)
+
+
+def _extent(extent: int | str | None) -> Any:
+    if extent is None:
+        return ir.UnitAttr.get()
+    if isinstance(extent, str):
+        return ir.StringAttr.get(extent)
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), extent)
+
+
+def trace_file(
+    path: str,
+    entry: str | None = None,
+    signature: Mapping[str, ParameterType] | None = None,
+    *,
+    locations: bool = True,
+) -> str:
+    """The module of the host function `entry` of a Python file (its only one, if None)."""
+    from fly_trace.load import find_entry, load_file
+
+    return trace_function(
+        find_entry(load_file(path), path, entry), signature or {}, locations=locations
+    )

@@ -1,0 +1,142 @@
+"""Scalars: the values a kernel computes with. Operators are in `arithmetic`, reached lazily."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from fly_trace import tracing
+from fly_trace.dtypes import DType
+
+if TYPE_CHECKING:
+    from fly_trace.tensors import Tensor
+
+Number = bool | int | float
+
+
+class Scalar:
+    """A value of one element type, known when the kernel runs.
+
+    `value` is the SSA value; None for a typed constant such as `fx.Float32(0)`, whose `number`
+    becomes an SSA value where it is used. Python's own operators work on it; what would need its
+    value while tracing (`bool(x)`, `int(x)`, `len(x)`, a dictionary's key) is refused.
+    """
+
+    __slots__ = ("dtype", "number", "value")
+
+    def __init__(self, dtype: DType, value: Any = None, number: Number | None = None):
+        self.dtype = dtype
+        self.value = value
+        self.number = number
+
+    def to(self, dtype: DType) -> Scalar:
+        """The value converted to `dtype`."""
+        from fly_trace.arithmetic import convert
+
+        return convert(self, dtype)
+
+    def bitcast(self, dtype: DType) -> Scalar:
+        """The same bits as a `dtype` of the same width."""
+        from fly_trace.arithmetic import bitcast
+
+        return bitcast(self, dtype)
+
+    def __repr__(self) -> str:
+        shown = "" if self.number is None else f" = {self.number}"
+        return f"<{self.dtype.name}{shown}>"
+
+    # -- what only a number that is known while tracing can do
+
+    def __bool__(self) -> NoReturn:
+        refuse_static(self, "has no truth value while the kernel is traced", _BOOL_HINT)
+
+    def __int__(self) -> NoReturn:
+        refuse_static(self, "is no Python int", "convert it with fx.Int32(x) or fx.Int64(x)")
+
+    def __float__(self) -> NoReturn:
+        refuse_static(self, "is no Python float", "convert it with fx.Float32(x)")
+
+    def __complex__(self) -> NoReturn:
+        refuse_static(self, "is no Python complex number", None)
+
+    def __index__(self) -> NoReturn:
+        refuse_static(
+            self,
+            "can't index or count in Python: it is known only when the kernel runs",
+            _INDEX_HINT,
+        )
+
+    def __iter__(self) -> NoReturn:
+        refuse_static(self, "is a scalar and can't be iterated or unpacked", None)
+
+    def __len__(self) -> NoReturn:
+        refuse_static(self, "is a scalar and has no length", None)
+
+    def __contains__(self, _: Any) -> NoReturn:
+        refuse_static(self, "is a scalar; nothing is in it", None)
+
+    def __getitem__(self, _: Any) -> NoReturn:
+        refuse_static(self, "is a scalar and can't be indexed", None)
+
+    def __hash__(self) -> NoReturn:
+        refuse_static(
+            self,
+            "can't be a key or in a set: it is known only when the kernel runs",
+            "use a tuple or a list, or keys that are known while tracing",
+        )
+
+    def __str__(self) -> NoReturn:
+        refuse_static(self, "can't become text: it is known only when the kernel runs", None)
+
+    def __format__(self, _: str) -> NoReturn:
+        refuse_static(self, "can't become text: it is known only when the kernel runs", None)
+
+    def __round__(self, _: Any = None) -> NoReturn:
+        refuse_static(self, "can't be rounded to a Python int", "use fx.floor, fx.ceil or fx.Int32")
+
+    __trunc__ = __floor__ = __ceil__ = __round__
+
+
+_BOOL_HINT = (
+    "`if`, `while`, `and`, `or`, `not` and `a if c else b` work on it in a kernel and its helpers;"
+    " any(), all(), sorted(), min() and max() don't: use fx.where, fx.minimum, fx.maximum, & and |"
+)
+_INDEX_HINT = "loop with `for … in range(…)`, index a tensor, or make it an fx.Constexpr"
+
+
+def refuse_static(value: Scalar | Tensor, what: str, hint: str | None) -> NoReturn:
+    name = f"a dynamic {value.dtype.name}" if isinstance(value, Scalar) else "a tensor"
+    tracing.refuse(f"{name} {what}", hint)
+
+
+def _binary(name: str, operation: str, swapped: bool) -> Any:
+    def operator(self: Scalar, other: Any) -> Any:
+        from fly_trace.arithmetic import binary
+
+        return binary(operation, other, self) if swapped else binary(operation, self, other)
+
+    operator.__name__ = operator.__qualname__ = name
+    return operator
+
+
+def _unary(name: str, operation: str) -> Any:
+    def operator(self: Scalar) -> Any:
+        from fly_trace.arithmetic import unary
+
+        return unary(operation, self)
+
+    operator.__name__ = operator.__qualname__ = name
+    return operator
+
+
+# Python's method → our operation's name; the first group also as `__r…__`.
+BINARY = "add sub mul truediv floordiv mod pow lshift rshift and or xor divmod".split()
+COMPARISON = "eq ne lt le gt ge".split()
+UNARY = "neg pos invert abs".split()
+
+for _name in BINARY:
+    setattr(Scalar, f"__{_name}__", _binary(f"__{_name}__", _name, False))
+    setattr(Scalar, f"__r{_name}__", _binary(f"__r{_name}__", _name, True))
+for _name in COMPARISON:
+    setattr(Scalar, f"__{_name}__", _binary(f"__{_name}__", _name, False))
+for _name in UNARY:
+    setattr(Scalar, f"__{_name}__", _unary(f"__{_name}__", _name))
