@@ -59,7 +59,7 @@ def is_array(value: Any) -> bool:
         return False
     if kind.__module__ == "numpy" and kind.__name__ != "ndarray":
         return False  # NumPy's scalars have __array_interface__ too
-    return hasattr(kind, "__array_interface__") or hasattr(kind, "__dlpack__")
+    return hasattr(value, "__array_interface__") or hasattr(kind, "__dlpack__")
 
 
 def view(value: Any, name: str) -> Array:

@@ -1,0 +1,191 @@
+"""@fly.jit: a host function that compiles itself when it is called, and runs.
+
+The way of a call: arguments → signature → code object (from this process, else from the store, else
+by tracing and the chain) → bound to the arguments → run on the device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, overload
+
+from fly_common.errors import UsageError
+from fly_common.store import default_store, key_of
+from fly_trace import tracing
+from fly_trace.decorators import HostFunction
+
+from fly.chains import Chain, chain, run
+from fly.compiled import Compiled
+from fly.reach import Reach, reach
+from fly.stages import default_target
+
+if TYPE_CHECKING:
+    from fly_trace.signature import ParameterType
+
+# So many code objects are kept in memory for one function; then the oldest goes.
+MOST_KEPT = 256
+
+
+@dataclass(eq=False)
+class JitFunction(HostFunction):
+    """What `@fly.jit` makes. Call it with arrays and numbers; kernels write into the arrays."""
+
+    _kept: dict[Any, Compiled] = field(default_factory=dict, repr=False)
+    _reach: Reach = field(default=Reach(None), repr=False)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        if tracing.active() is None:
+            return self.run(arguments, named)
+        return super().__call__(*arguments, **named)
+
+    def run(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:  # type: ignore[override]
+        from fly import arguments as reading
+
+        given, values = reading.read(self.function, arguments, named)
+        compiled = self._compiled(given, self._chain(None))
+        compiled.run(values, device=self.options["device"])
+
+    def compile(
+        self,
+        *arguments: Any,
+        signature: str | None = None,
+        target: str | None = None,
+        **named: Any,
+    ) -> Compiled:
+        """The code for these arguments, without running it. None are needed where the annotations
+        say it all; `signature` says the rest as `fly-trace --sig` does: "A: f32[?,?], n: i32"."""
+        given: Mapping[str, ParameterType] = {}
+        if signature is not None:
+            from fly_trace.signature import parse
+
+            if arguments or named:
+                raise UsageError(f"{self.name}.compile takes arguments or a signature, not both")
+            given = parse(signature)
+        elif arguments or named:
+            from fly import arguments as reading
+
+            given, _ = reading.read(self.function, arguments, named)
+        return self._compiled(given, self._chain(target))
+
+    def _chain(self, target: str | None) -> Chain:
+        own: Chain | None = self.options["chain"]
+        if own is not None:
+            if target not in (None, own.target):
+                raise UsageError(
+                    f"{self.name} has a chain of its own, for {own.target}: it can't compile for"
+                    f" {target}",
+                    hint=f"give it chain=fly.chain(target={target!r})",
+                )
+            return own
+        return _default_chain(
+            target or self.options["target"] or default_target(), self.options["opt_level"]
+        )
+
+    def _compiled(self, given: Mapping[str, ParameterType], chosen: Chain) -> Compiled:
+        if not self._reach.holds():
+            self._reach = reach(self.function)
+        signature = _digest_of(given)
+        known = self._reach.digest is not None and signature is not None
+        module = None
+        if not known:
+            module = self._trace(given)
+            signature = sha256(module).hexdigest()
+        key = (self._reach.digest, signature, chosen.target, chosen.identity())
+        compiled = self._kept.get(key)
+        if compiled is None:
+            if module is None:
+                module = self._traced(given, f"{self._reach.digest} {signature}")
+            compiled = Compiled(run(chosen, module), module=module, chain=chosen)
+            if len(self._kept) >= MOST_KEPT:
+                self._kept.pop(next(iter(self._kept)), None)
+            self._kept[key] = compiled
+        return compiled
+
+    def _traced(self, given: Mapping[str, ParameterType], what: str) -> bytes:
+        """The module from the store, else traced. Not kept if something that the function reaches
+        changed meanwhile, its file for example."""
+        from fly_trace.fingerprint import fingerprint
+
+        digest = self._reach.digest
+        return default_store().obtain(
+            key_of(f"trace {fingerprint()}", what.encode()),
+            lambda: self._trace(given),
+            label="trace",
+            suffix=".mlir",
+            valid=lambda: reach(self.function).digest == digest,
+        )
+
+    def _trace(self, given: Mapping[str, ParameterType]) -> bytes:
+        from fly_trace.trace import trace_function
+
+        return trace_function(self, given).encode()
+
+
+@overload
+def jit(function: Callable[..., Any], /) -> JitFunction: ...
+@overload
+def jit(
+    *,
+    target: str | None = None,
+    chain: Chain | None = None,
+    opt_level: int | None = 3,
+    device: str = "auto",
+) -> Callable[[Callable[..., Any]], JitFunction]: ...
+
+
+def jit(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    target: str | None = None,
+    chain: Chain | None = None,
+    opt_level: int | None = 3,
+    device: str = "auto",
+) -> Any:
+    """Makes a function that launches kernels callable with arrays.
+
+    `target` is the GPU to compile for; else `FLY_TARGET`, else gfx942. `opt_level` is `opt`'s -O,
+    None leaves `opt` out. `chain` replaces all of that. `device` runs it: "auto" or "emulator".
+    """
+    if opt_level not in (None, 0, 1, 2, 3):
+        raise UsageError(f"opt_level={opt_level!r}: must be 0, 1, 2, 3 or None")
+    if chain is not None and target not in (None, chain.target):
+        raise UsageError(f"target={target!r} contradicts the chain's target, {chain.target}")
+    options = {"target": target, "chain": chain, "opt_level": opt_level, "device": device}
+
+    def make(plain: Any) -> JitFunction:
+        from types import FunctionType
+
+        if not isinstance(plain, FunctionType):
+            raise UsageError(f"@fly.jit decorates a function, not a {type(plain).__name__}")
+        return JitFunction(plain, plain.__name__, dict(options))
+
+    return make if function is None else make(function)
+
+
+_chains: dict[tuple[str, int | None], Chain] = {}
+
+
+def _default_chain(target: str, level: int | None) -> Chain:
+    key = (target, level)
+    if key not in _chains:
+        _chains[key] = chain(target, opt=None if level is None else ("-S", f"-O{level}"))
+    return _chains[key]
+
+
+def _digest_of(given: Mapping[str, ParameterType]) -> str | None:
+    """What is given, as text; None where a constant can't be told from another one."""
+    if not given:
+        return ""
+    from fly_trace.signature import Constant
+
+    parts = []
+    for name, kind in sorted(given.items()):
+        # Two constants may print alike.
+        text = reach(kind.value).digest if isinstance(kind, Constant) else str(kind)
+        if text is None:
+            return None
+        parts.append(f"{name}: {text}")
+    return ", ".join(parts)
