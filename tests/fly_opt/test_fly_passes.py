@@ -365,6 +365,32 @@ def test_an_address_of_a_branch_is_not_used_outside_it():
     assert names.count("llvm.getelementptr") == 3
 
 
+def test_an_address_is_shared_with_blocks_inside_however_deep():
+    memref = "!fly.memref<f32, global, 64:2>"
+    store = f"fly.memref.store(%z, %m, %k) : (f32, {memref}, !fly.int_tuple<?>) -> ()"
+    source = f"""
+      func.func @f(%m: {memref}, %i: i32, %c: i1) {{
+        %k = fly.make_int_tuple(%i) : (i32) -> !fly.int_tuple<?>
+        %z = arith.constant 0.0 : f32
+        {store}
+        scf.if %c {{
+          scf.if %c {{
+            {store}
+          }}
+        }}
+        {store}
+        return
+      }}
+      func.func @g(%m: {memref}, %i: i32, %z: f32) {{
+        %k = fly.make_int_tuple(%i) : (i32) -> !fly.int_tuple<?>
+        {store}
+        return
+      }}"""
+    names = [op.name for op in operations(run(source, *PIPELINE))]
+    assert names.count("llvm.store") == 4
+    assert names.count("llvm.getelementptr") == 2
+
+
 def test_the_passes_take_a_function_that_has_nothing_for_them():
     source = "func.func @f(%x: i32) -> i32 {\n  return %x : i32\n}\nfunc.func private @g(f32)\n"
     module = run(source, *PIPELINE)

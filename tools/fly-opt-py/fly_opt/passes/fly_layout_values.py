@@ -19,6 +19,7 @@ from fly_opt.passes.fly_scalars import (
     tree_of,
     types_of,
     unused,
+    used_twice,
     values_of,
 )
 
@@ -165,7 +166,7 @@ class Lowering:
             both_dynamic = not inner.type.is_static and not offset.type.is_static
             if both_static or both_dynamic:
                 return self.add_offset(base, inner + offset)
-            if inner.type.is_static and len(list(pointer.uses)) <= 1:
+            if inner.type.is_static and not used_twice(pointer):
                 return self.plain_offset(self.add_offset(base, offset), inner)
         return self.plain_offset(pointer, offset)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from fly_dialect import algebra
@@ -38,6 +39,10 @@ def unused(value: Value) -> bool:
     return next(iter(value.uses), None) is None
 
 
+def used_twice(value: Value) -> bool:
+    return len(list(islice(value.uses, 2))) == 2
+
+
 class Builder:
     """Where ops are built, and which pure ones are there already.
 
@@ -56,14 +61,15 @@ class Builder:
         block = op.block
         if self.scopes and self.scopes[-1][0] == block:
             return
-        for depth, (other, _) in enumerate(self.scopes):
-            if other == block:
-                del self.scopes[depth + 1 :]
-                return
-        outer = op.parent.block if op.parent is not None else None
-        while self.scopes and self.scopes[-1][0] != outer:
-            self.scopes.pop()
-        self.scopes.append((block, {}))
+        depths = {other: depth for depth, (other, _) in enumerate(self.scopes, 1)}
+        # The nearest block around it that has a scope; blocks without fly ops have none.
+        around, holder = block, op.parent
+        while around not in depths and holder is not None and holder.parent is not None:
+            # (The outermost op, the module, is in no block, and must not be asked for it.)
+            around, holder = holder.block, holder.parent
+        del self.scopes[depths.get(around, 0) :]
+        if around != block or not self.scopes:
+            self.scopes.append((block, {}))
 
     def at(self, op: Any) -> None:
         """Builds before `op` from now on, with its location."""
