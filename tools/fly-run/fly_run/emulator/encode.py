@@ -1,0 +1,193 @@
+"""Instructions → micro-ops: the array that handlers walk, and where each address is in it.
+
+Everything that comes from the code object is checked here or by a handler: registers lie within
+their allocation, branches go to a micro-op, what no handler does is refused before anything runs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from fly_common.errors import InputError
+
+from fly_run.emulator import lower_memory, lower_scalar, lower_valu, state
+from fly_run.emulator.instruction import Instruction
+from fly_run.emulator.lower import Lowering, Step
+from fly_run.emulator.registers import Registers, Unsupported
+from fly_run.emulator.semantics.operation import Operation
+
+SUFFIXES = {"_e32": "", "_e64": "", "_dpp": "dpp", "_sdwa": "sdwa"}
+LOWERINGS: dict[str, Callable[[Lowering, Operation, str], None]] = {
+    "valu": lower_valu.lower_valu,
+    "scalar": lower_scalar.lower_scalar,
+    "flow": lower_scalar.lower_flow,
+    "nothing": lower_scalar.lower_nothing,
+    **{form: lower_memory.lower_memory for form in lower_memory.LOWERINGS},
+}
+EXPANSIONS = {**lower_memory.EXPANSIONS, **lower_scalar.EXPANSIONS}
+# Operations that carry their own meaning on top of a mnemonic's: never an instruction's name.
+INTERNAL = "fly_"
+
+
+@dataclass
+class Program:
+    """`ops` is the micro-ops' memory; `addresses` maps a pc to the index of its first micro-op;
+    `instructions` are the decoded ones by running number."""
+
+    ops: ctypes.Array[ctypes.c_char]
+    addresses: dict[int, int]
+    instructions: list[Instruction]
+    pristine: bytes = b""
+
+    @property
+    def base(self) -> int:
+        return ctypes.addressof(self.ops)
+
+    def address_of(self, pc: int) -> int:
+        """The host address of the micro-op for `pc`."""
+        return self.base + self.addresses[pc] * state.OP_SIZE
+
+    def holds(self, op: int) -> bool:
+        return self.base <= op < self.base + len(self.ops)
+
+    def instruction_at(self, op: int) -> Instruction | None:
+        """The instruction that the micro-op at host address `op` belongs to."""
+        offset = op - self.base
+        number = ctypes.c_uint32.from_buffer(self.ops, offset + state.OP_INDEX).value
+        return self.instructions[number] if number < len(self.instructions) else None
+
+    def forget_regions(self) -> None:
+        """Makes every memory site look for its region again."""
+        ctypes.memmove(self.ops, self.pristine, len(self.pristine))
+
+
+@dataclass
+class Encoder:
+    """`handlers` are the library's addresses by name; `null_region` is the address of a region
+    that holds nothing, where every memory site starts; `split_modes` tells that f32 and f64
+    operations have different rounding or denormal modes."""
+
+    registers: Registers
+    table: dict[str, Operation]
+    handlers: dict[str, int]
+    null_region: int
+    split_modes: bool = False
+    _index_mode: int | None = field(default=None)
+
+    def encode(self, instructions: dict[int, Instruction], what: str) -> Program:
+        """Encodes instructions by ascending address. `what` names the code in a refusal."""
+        ordered = list(instructions.values())
+        if any(i.mnemonic.startswith("s_setreg") for i in ordered):
+            self.split_modes = True
+        refused: list[tuple[Instruction, str]] = []
+        steps: list[tuple[int, Step]] = []  # number of the instruction, step
+        addresses: dict[int, int] = {}
+        after = None
+        for number, instruction in enumerate(ordered):
+            if after is not None and after != instruction.pc:
+                steps.append((number - 1, Step("fly_end_of_code")))
+            addresses[instruction.pc] = len(steps)
+            after = instruction.pc + instruction.size
+            try:
+                steps += ((number, step) for step in self._lower(instruction))
+            except Unsupported as reason:
+                refused.append((instruction, str(reason)))
+        if refused:
+            raise _refusal(refused, what)
+        steps.append((len(ordered) - 1, Step("fly_end_of_code")))
+        return self._assemble(ordered, steps, addresses)
+
+    def _lower(self, instruction: Instruction) -> list[Step]:
+        name, encoding = _split(instruction.mnemonic)
+        lowering = Lowering(self.registers, self.table, instruction)
+        if name == "s_set_gpr_idx_on":
+            self._index_mode = lower_scalar.index_mode(lowering)
+        elif name == "s_set_gpr_idx_off":
+            self._index_mode = None
+        elif self._index_mode is not None and name.startswith("v_"):
+            if name != "v_mov_b32" or encoding:
+                raise Unsupported("relative register numbers (s_set_gpr_idx_on)")
+            lower_scalar.indexed_move(lowering, self._index_mode)
+            return lowering.steps
+        expand = EXPANSIONS.get(name) or lower_valu.expansion(name)
+        operation = self.table.get(name)
+        if expand is not None:
+            expand(lowering, name, encoding)
+        elif operation is None or operation.form not in LOWERINGS or name.startswith(INTERNAL):
+            raise Unsupported("")
+        else:
+            operation = self._returning(operation, instruction)
+            LOWERINGS[operation.form](lowering, operation, encoding)
+        return self._with_modes(operation, lowering.steps)
+
+    def _returning(self, operation: Operation, instruction: Instruction) -> Operation:
+        """The form of a memory atomic that returns the old value: `glc` or, since gfx940, `sc0`."""
+        returning = self.table.get(operation.name + ".rtn")
+        if returning is not None and instruction.modifiers.keys() & {"glc", "sc0"}:
+            return returning
+        return operation
+
+    def _with_modes(self, operation: Operation | None, steps: list[Step]) -> list[Step]:
+        """Changes the host's control word around f16 and f64 arithmetic, where that differs."""
+        if not self.split_modes or operation is None or operation.form != "valu":
+            return steps
+        if not {"half", "double"} & {*operation.outputs, *operation.inputs}:
+            return steps
+        return [Step("fly_mode_double"), *steps, Step("fly_mode_single")]
+
+    def _assemble(
+        self, ordered: list[Instruction], steps: list[tuple[int, Step]], addresses: dict[int, int]
+    ) -> Program:
+        ops = ctypes.create_string_buffer(len(steps) * state.OP_SIZE + 64)
+        # Micro-ops are one cache line each: start on one.
+        start = -ctypes.addressof(ops) % 64
+        window = (ctypes.c_char * (len(steps) * state.OP_SIZE)).from_buffer(ops, start)
+        base = ctypes.addressof(window)
+        for place, (number, step) in enumerate(steps):
+            link = self.null_region
+            if step.link is not None:
+                # A branch to where nothing was decoded goes to the end, which is a fault.
+                target = addresses.get(step.link, len(steps) - 1)
+                link = base + target * state.OP_SIZE
+            operands = (*step.operands, 0, 0, 0, 0, 0, 0)[:6]
+            state.MICRO_OP.pack_into(
+                window,
+                place * state.OP_SIZE,
+                self.handlers[step.handler],
+                *operands,
+                step.immediate & 0xFFFF_FFFF_FFFF_FFFF,
+                link,
+                ordered[number].pc,
+                number,
+                step.extra,
+            )
+        program = Program(window, addresses, ordered)
+        program.pristine = window.raw
+        return program
+
+
+def _split(mnemonic: str) -> tuple[str, str]:
+    """A mnemonic without its encoding suffix, and the encoding if it matters."""
+    for suffix, encoding in SUFFIXES.items():
+        if mnemonic.endswith(suffix):
+            return mnemonic.removesuffix(suffix), encoding
+    return mnemonic, ""
+
+
+def _refusal(refused: list[tuple[Instruction, str]], what: str) -> InputError:
+    """One line for each mnemonic and reason: how often, and where first."""
+    groups: dict[tuple[str, str], list[Instruction]] = {}
+    for instruction, reason in refused:
+        groups.setdefault((instruction.mnemonic, reason), []).append(instruction)
+    lines = []
+    for (mnemonic, reason), found in sorted(groups.items()):
+        times = f"{len(found)} times, first" if len(found) > 1 else "once,"
+        why = f" with {reason}" if reason else ""
+        lines.append(f"{mnemonic}{why}: {times} at pc 0x{found[0].pc:x}: {found[0].text}")
+    noun = "instruction" if len(lines) == 1 else "instructions"
+    return InputError(
+        f"{what} uses {len(lines)} {noun} that the emulator does not have; nothing was run",
+        hint="\n  ".join(lines),
+    )

@@ -1,0 +1,9 @@
+"""What instructions do: tables of mnemonics, and the emitters that make handlers of them.
+
+operation   one row of a table
+salu, valu_integer, valu_float, transcendental, convert, vopc, lanes, memory, flow, adapters
+            the tables, by class
+emit, emit_memory        LLVM IR of a row's handlers
+resolve, driver          the functions that handlers and the grid share
+table                    all rows together
+"""

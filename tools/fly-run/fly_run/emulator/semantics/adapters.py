@@ -1,0 +1,90 @@
+"""Steps that the encoder puts around an operation: source and result modifiers, packed and SDWA
+operands, the MODE register. No instruction has these names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from fly_run.emulator import state
+from fly_run.emulator.irgen import Value
+from fly_run.emulator.semantics.emit import Handler, Lanes
+from fly_run.emulator.semantics.operation import Operation, valu
+
+
+def operations() -> Iterator[Operation]:
+    # Absolute value and negation: bits are kept by the second source, then flipped by the third.
+    yield valu("fly_sign_32", "i32 = i32, i32, i32", lambda k, a, keep, flip: (a & keep) ^ flip)
+    yield valu("fly_sign_64", "i64 = i64, i64, i64", lambda k, a, keep, flip: (a & keep) ^ flip)
+    # Places the source, shifted left, into the bits of a mask.
+    yield valu("fly_insert", "i32 += i32, i32, i32", _insert)
+    for element, short in (("half", "f16"), ("float", "f32"), ("double", "f64")):
+        yield valu(f"fly_clamp_{short}", f"{element} = {element}", _clamp, chunk=16)
+    yield valu("fly_clamp_pk_f16", "i32 = i32", _clamp_packed, chunk=16)
+    for name, body in CUSTOM.items():
+        yield Operation(name, "custom", body=body)
+
+
+def _insert(k: Lanes, a: Value, shift: Value, mask: Value, old: Value) -> Value:
+    return ((a << shift) & mask) | (old & ~mask)
+
+
+def _clamp(k: Lanes, a: Value) -> Value:
+    """To [0, 1]; NaN to 0, as DX10_CLAMP has it."""
+    wide = a.convert("fpext", "float") if a.element == "half" else a
+    above = wide.compare("ogt", 0.0).select(wide, 0.0)
+    result = above.compare("olt", 1.0).select(above, 1.0)
+    return result.convert("fptrunc", "half") if a.element == "half" else result
+
+
+def _clamp_packed(k: Lanes, a: Value) -> Value:
+    return _clamp(k, a.cast("half", 2 * k.chunk)).cast("i32", k.chunk)
+
+
+def _use_control(offset: int) -> Callable[[Handler], None]:
+    """f32 on one side, f16 and f64 on the other, have their own rounding and denormal modes."""
+
+    def run(h: Handler) -> None:
+        h.call_void("llvm.x86.sse.ldmxcsr", h.wave.at(offset), declare=True)
+
+    return run
+
+
+def _host_control(h: Handler, mode: Value, rounding_at: int, denormal_at: int) -> Value:
+    """The host control word for one side of MODE: round 0 nearest, 1 up, 2 down, 3 to zero;
+    denormals bit 0 allows them as inputs, bit 1 as results."""
+    rounding = mode.lshr(rounding_at) & 3
+    # The host counts 0 nearest, 1 down, 2 up, 3 to zero.
+    swapped = (rounding.lshr(1) | (rounding << 1)) & 3
+    flush_inputs = (mode.lshr(denormal_at) & 1) ^ 1
+    flush_results = (mode.lshr(denormal_at + 1) & 1) ^ 1
+    return (swapped << 13) | (flush_inputs << 6) | (flush_results << 15) | 0x1F80
+
+
+def _set_mode(h: Handler) -> None:
+    """s_setreg on MODE: operand 0 is the value, the extra word offset + 32 · size."""
+    field = h.extra()
+    offset, size = field & 31, field.lshr(5)
+    ones = size.compare("ugt", 31).select(size.like(-1), (size.like(1) << (size & 31)) - 1)
+    mask = ones << offset
+    place = h.wave.at(state.MODE)
+    value = h.operand(0).load("i32") << offset
+    mode = (value & mask) | (place.load("i32") & ~mask)
+    place.store(mode)
+    h.wave.at(state.MXCSR_SINGLE).store(_host_control(h, mode, 0, 4))
+    h.wave.at(state.MXCSR_DOUBLE).store(_host_control(h, mode, 2, 6))
+    h.call_void("llvm.x86.sse.ldmxcsr", h.wave.at(state.MXCSR_SINGLE), declare=True)
+
+
+def _get_mode(h: Handler) -> None:
+    field = h.extra()
+    offset, size = field & 31, field.lshr(5)
+    ones = size.compare("ugt", 31).select(size.like(-1), (size.like(1) << (size & 31)) - 1)
+    h.operand(0).store(h.wave.at(state.MODE).load("i32").lshr(offset) & ones)
+
+
+CUSTOM: dict[str, Callable[[Handler], None]] = {
+    "fly_mode_single": _use_control(state.MXCSR_SINGLE),
+    "fly_mode_double": _use_control(state.MXCSR_DOUBLE),
+    "fly_set_mode": _set_mode,
+    "fly_get_mode": _get_mode,
+}

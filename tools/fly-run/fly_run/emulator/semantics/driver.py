@@ -1,0 +1,291 @@
+"""The grid driver: which wave runs when.
+
+A slot holds one resident workgroup. Its waves run one after the other, each until it ends, waits
+at a barrier or has used its quantum. A workgroup that is done within its turn makes room for the
+next one at once; one that is not (it waits for another workgroup, or is merely long) lets the
+other slots have a turn, so that spinning on a lock that another workgroup holds makes progress.
+"""
+
+from __future__ import annotations
+
+from fly_run.emulator import state
+from fly_run.emulator.irgen import Function, Value
+from fly_run.emulator.semantics.emit import LANES, ROW
+
+CTX = state.CTX
+
+
+def functions() -> list[Function]:
+    return [_prepare_slot(), _start_group(), _run_wave(), _run_group(), _run_grid()]
+
+
+def _copy(f: Function, target: Value, source: Value, size: Value) -> None:
+    """Copies a multiple of 64 bytes, at least 64, between 64-byte aligned places."""
+
+    def turn(carried: list[Value]) -> tuple[list[Value], Value]:
+        (offset,) = carried
+        target.at(offset).store(source.at(offset).load("i32", 16, align=64), align=64)
+        after = offset + 64
+        return [after], after.compare("ult", size)
+
+    f.loop([f.constant("i64", 0)], turn)
+
+
+def _fill(f: Function, target: Value, size: Value) -> None:
+    """Fills a multiple of 64 bytes with poison; nothing where the size is 0."""
+    poison = f.constant("i32", state.POISON, 16)
+
+    def turn(carried: list[Value]) -> tuple[list[Value], Value]:
+        (offset,) = carried
+        target.at(offset).store(poison, align=64)
+        after = offset + 64
+        return [after], after.compare("ult", size)
+
+    f.when(size.compare("ne", 0), lambda: (f.loop([f.constant("i64", 0)], turn), None)[1])
+
+
+def _waves(f: Function, context: Value, slot: Value):
+    """The first wave of a slot, the distance between waves, and their number."""
+    return (
+        slot.at(state.SLOT_HEADER),
+        context.at(CTX.wave_stride).load("i64"),
+        context.at(CTX.waves).load("i64"),
+    )
+
+
+def _prepare_slot() -> Function:
+    """Copies what all waves share into a slot's waves, once."""
+    f = Function("fly_prepare_slot", "ptr %context, ptr %slot")
+    context, slot = f.named("ptr", "%context"), f.named("ptr", "%slot")
+    first, stride, count = _waves(f, context, slot)
+    template = context.at(CTX.template).load("ptr")
+    constants = context.at(CTX.template_constants).load("i64")
+    size = context.at(CTX.template_constants_size).load("i64")
+    lane_scratch = context.at(CTX.scratch_size).load("i64")
+
+    def turn(carried: list[Value]) -> tuple[list[Value], Value]:
+        (number,) = carried
+        wave = first.at(number * stride)
+        _copy(f, wave, template, f.constant("i64", state.ADDRESS))
+        _copy(f, wave.at(constants), template.at(constants), size)
+        wave.at(state.CONTEXT).store(context)
+        wave.at(state.LDS_BASE).store(slot.at(context.at(CTX.lds_offset).load("i64")))
+        wave.at(state.LDS_SIZE).store(context.at(CTX.lds_size).load("i64"))
+        scratch = slot.at(context.at(CTX.scratch_offset).load("i64"))
+        wave.at(state.SCRATCH_BASE).store(scratch.at(number * lane_scratch * LANES))
+        wave.at(state.SCRATCH_SIZE).store(lane_scratch)
+        wave.at(state.WAVE).store(number.trunc("i32"))
+        after = number + 1
+        return [after], after.compare("ult", count)
+
+    f.loop([f.constant("i64", 0)], turn)
+    slot.at(state.SLOT_PREPARED).store(f.constant("i64", 1))
+    f.ret()
+    return f
+
+
+def _start_group() -> Function:
+    """Puts the next workgroup into a slot: registers as the hardware starts them."""
+    f = Function("fly_start_group", "ptr %context, ptr %slot")
+    context, slot = f.named("ptr", "%context"), f.named("ptr", "%slot")
+    f.when(
+        slot.at(state.SLOT_PREPARED).load("i64").compare("eq", 0),
+        lambda: f.call_void("fly_prepare_slot", context, slot),
+    )
+    linear = context.at(CTX.next_group).load("i64")
+    context.at(CTX.next_group).store(linear + 1)
+    slot.at(state.SLOT_ACTIVE).store(f.constant("i64", 1))
+    width, height = context.at(CTX.grid_x).load("i64"), context.at(CTX.grid_y).load("i64")
+    x = linear.binary("urem", width)
+    rest = linear.binary("udiv", width)
+    y, z = rest.binary("urem", height), rest.binary("udiv", height)
+    lds = slot.at(context.at(CTX.lds_offset).load("i64"))
+    _fill(f, lds, (context.at(CTX.lds_size).load("i64") + 63) & ~63)
+    first, stride, count = _waves(f, context, slot)
+    template = context.at(CTX.template).load("ptr")
+    vgpr_bytes = context.at(CTX.vgpr_bytes).load("i64")
+
+    def turn(carried: list[Value]) -> tuple[list[Value], Value]:
+        (number,) = carried
+        wave = first.at(number * stride)
+        _copy(f, wave, template, f.constant("i64", 512))
+        for group, name in ((x, "group_x_sgpr"), (y, "group_y_sgpr"), (z, "group_z_sgpr")):
+            place = context.at(getattr(CTX, name)).load("i64")
+            used = place.compare("ne", -1)
+            f.when(used, lambda p=place, g=group: wave.at(p).store(g.trunc("i32")))
+        for n, group in enumerate((x, y, z)):
+            wave.at(state.GROUP + 4 * n).store(group.trunc("i32"))
+        vgprs = wave.at(state.VGPR)
+        _fill(f, vgprs, vgpr_bytes)
+        ids = context.at(CTX.ids).load("ptr").at(number * ROW)
+        _copy(f, vgprs, ids, f.constant("i64", ROW))
+        wave.at(state.EXEC).store(context.at(CTX.masks).load("ptr").at(number << 3).load("i64"))
+        mode = template.at(state.MODE).load("i32")
+        wave.at(state.MODE).store(mode)
+        for control in (state.MXCSR_SINGLE, state.MXCSR_DOUBLE):
+            wave.at(control).store(template.at(control).load("i32"))
+        wave.at(state.SCC).store(f.constant("i32", 0))
+        wave.at(state.OP).store(context.at(CTX.entry).load("ptr"))
+        index = context.at(CTX.entry).load("ptr").at(state.OP_INDEX).load("i32")
+        wave.at(state.LANDING).store(index.zext("i64"))
+        wave.at(state.STATUS).store(f.constant("i32", state.STATUS_READY))
+        after = number + 1
+        return [after], after.compare("ult", count)
+
+    f.loop([f.constant("i64", 0)], turn)
+    f.ret()
+    return f
+
+
+def _run_wave() -> Function:
+    """Runs a wave for at most its quantum; the result is its status."""
+    f = Function("fly_run_wave", "ptr %context, ptr %wave", "i32")
+    context, wave = f.named("ptr", "%context"), f.named("ptr", "%wave")
+    quantum = context.at(CTX.quantum).load("i64")
+    wave.at(state.QUANTUM).store(quantum)
+    f.call_void("llvm.x86.sse.ldmxcsr", wave.at(state.MXCSR_SINGLE), declare=True)
+    op = wave.at(state.OP).load("ptr")
+    handler = op.at(state.OP_HANDLER).load("ptr")
+    f.line(f"call void {handler.name}(ptr {wave.name}, ptr {op.name})")
+    ran = quantum - wave.at(state.QUANTUM).load("i64")
+    place = context.at(CTX.executed)
+    place.store(place.load("i64") + ran)
+    f.ret(wave.at(state.STATUS).load("i32"))
+    return f
+
+
+def _run_group() -> Function:
+    """Gives each wave of a slot its turns until all have ended, or each has had one that did not
+    get the workgroup further than its quantum. The result: 0 go on later, 1 the workgroup is
+    done, 2 a wave needs Python."""
+    f = Function("fly_run_group", "ptr %context, ptr %slot", "i32")
+    context, slot = f.named("ptr", "%context"), f.named("ptr", "%slot")
+    first, stride, count = _waves(f, context, slot)
+    zero = f.constant("i64", 0)
+
+    def round_of_turns(_: list[Value]) -> tuple[list[Value], Value]:
+        def turn(carried: list[Value]) -> tuple[list[Value], Value]:
+            number, ready, waiting = carried
+            wave = first.at(number * stride)
+            before = wave.at(state.STATUS).load("i32")
+            status = f.choose(
+                before.compare("eq", state.STATUS_READY),
+                lambda: f.call("fly_run_wave", "i32", context, wave),
+                lambda: before | 0,
+            )
+
+            def stopped() -> None:
+                context.at(CTX.stopped_wave).store(wave)
+                f.ret(f.constant("i32", 2))
+
+            f.when(status.compare("uge", state.STATUS_FAULT), stopped)
+            ready = ready + status.compare("eq", state.STATUS_READY).zext("i64")
+            waiting = waiting + status.compare("eq", state.STATUS_BARRIER).zext("i64")
+            after = number + 1
+            return [after, ready, waiting], after.compare("ult", count)
+
+        _, ready, waiting = f.loop([zero, zero, zero], turn)
+        f.when(ready.compare("ne", 0), lambda: f.ret(f.constant("i32", 0)))
+
+        # All live waves are at the barrier: waves that have ended do not count.
+        def release() -> None:
+            def free(carried: list[Value]) -> tuple[list[Value], Value]:
+                (number,) = carried
+                status = first.at(number * stride).at(state.STATUS)
+                old = status.load("i32")
+                held = old.compare("eq", state.STATUS_BARRIER)
+                status.store(held.select(f.constant("i32", state.STATUS_READY), old))
+                after = number + 1
+                return [after], after.compare("ult", count)
+
+            f.loop([zero], free)
+
+        f.when(waiting.compare("ne", 0), release)
+        executed = context.at(CTX.executed).load("i64")
+        in_time = executed.compare("ule", context.at(CTX.limit).load("i64"))
+        f.when(waiting.compare("ne", 0) & ~in_time, lambda: f.ret(f.constant("i32", 0)))
+        return [waiting], waiting.compare("ne", 0)
+
+    f.loop([zero], round_of_turns)
+    f.ret(f.constant("i32", 1))
+    return f
+
+
+def _run_grid() -> Function:
+    """Runs workgroups until the grid is done or Python is wanted; the result is a RUN_ constant.
+    May be called again to go on."""
+    f = Function("fly_run", "ptr %context", "i32")
+    context = f.named("ptr", "%context")
+    f.call_void("llvm.x86.sse.stmxcsr", context.at(CTX.saved_mxcsr), declare=True)
+    slots = context.at(CTX.slots).load("i64")
+    base = context.at(CTX.slot_base).load("ptr")
+    stride = context.at(CTX.slot_stride).load("i64")
+    zero = f.constant("i64", 0)
+
+    def leave(result: int) -> None:
+        f.call_void("llvm.x86.sse.ldmxcsr", context.at(CTX.saved_mxcsr), declare=True)
+        f.call_void("llvm.x86.avx.vzeroupper", declare=True)
+        f.ret(f.constant("i32", result))
+
+    def check_budget() -> None:
+        executed = context.at(CTX.executed).load("i64")
+        over = executed.compare("ugt", context.at(CTX.limit).load("i64"))
+        f.when(over, lambda: leave(state.RUN_TIMEOUT))
+        f.when(
+            executed.compare("ugt", context.at(CTX.slice_end).load("i64")),
+            lambda: leave(state.RUN_SLICE),
+        )
+
+    def sweep(_: list[Value]) -> tuple[list[Value], Value]:
+        def visit(carried: list[Value]) -> tuple[list[Value], Value]:
+            number, live = carried
+            slot = base.at(number * stride)
+
+            def serve(_: list[Value]) -> tuple[list[Value], Value]:
+                """One slot: runs its workgroup, and the next ones while each ends in its turn."""
+                idle = slot.at(state.SLOT_ACTIVE).load("i64").compare("eq", 0)
+                pending = (
+                    context.at(CTX.next_group)
+                    .load("i64")
+                    .compare("ult", context.at(CTX.end_group).load("i64"))
+                )
+                start, busy = f"start{f.fresh()}", f"busy{f.fresh()}"
+                check, empty = f"check{f.fresh()}", f"empty{f.fresh()}"
+                served = f"served{f.fresh()}"
+                f.branch_if(idle, check, busy)
+                f.block(check)
+                f.branch_if(pending, start, empty)
+                f.block(empty)
+                f.branch(served)
+                f.block(start)
+                f.call_void("fly_start_group", context, slot)
+                f.branch(busy)
+                f.block(busy)
+                result = f.call("fly_run_group", "i32", context, slot)
+                f.when(result.compare("eq", 2), lambda: leave(state.RUN_FAULT))
+                finished = result.compare("eq", 1)
+
+                def finish() -> None:
+                    slot.at(state.SLOT_ACTIVE).store(zero)
+                    done = context.at(CTX.done_groups)
+                    done.store(done.load("i64") + 1)
+
+                f.when(finished, finish)
+                check_budget()
+                end = f.label
+                f.branch(served)
+                f.block(served)
+                again = f.value("i1", 0, f"phi i1 [false, %{empty}], [{finished.name}, %{end}]")
+                return [zero], again
+
+            f.loop([zero], serve)
+            active = slot.at(state.SLOT_ACTIVE).load("i64")
+            after = number + 1
+            return [after, live + active], after.compare("ult", slots)
+
+        _, live = f.loop([zero, zero], visit)
+        return [live], live.compare("ne", 0)
+
+    f.loop([zero], sweep)
+    leave(state.RUN_DONE)
+    return f

@@ -1,0 +1,77 @@
+"""What one mnemonic does, as data: the rows of the semantics tables.
+
+A signature names the operands in the order in which the assembler writes them, results first:
+
+    "i32 = i32, i32"                v_add_u32 v0, v1, v2
+    "i32, mask = i32, i32, mask"    v_addc_co_u32 v0, vcc, v1, v2, vcc
+    "float += float, float"         v_fmac_f32 v0, v1, v2      (the result is also the last input)
+
+Vector types: i16 half (low half of a register), i32 float, i64 double (two registers), `mask` (one
+bit a lane, a pair of scalar registers). Scalar types: i32, i64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+SIZES = {"i16": 1, "half": 1, "i32": 1, "float": 1, "i64": 2, "double": 2, "mask": 2}
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One mnemonic without its encoding suffix. `form` names the emitter in `emit`, which also
+    says what `body` is given; `chunk` is how many lanes a VALU body works on at once (64: no
+    loop; smaller for bodies that hold much)."""
+
+    name: str
+    form: str
+    outputs: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    body: Callable[..., Any] | None = None
+    accumulate: bool = False  # the first output is read too, as the body's last argument
+    chunk: int = 64
+    keeps_high: bool = False  # a 16-bit result leaves the register's high half as it was
+    detail: Any = None  # what only this form's emitter and encoder know
+
+    @property
+    def handlers(self) -> tuple[str, ...]:
+        """The names of this operation's handlers: one for each kind of its operands."""
+        if self.form != "valu":
+            kinds = VARIANTS.get(self.form, ("",))
+            return tuple(f"{self.name}.{kind}" if kind else self.name for kind in kinds)
+        choices = ["m" if kind == "mask" else "vs" for kind in self.inputs]
+        return tuple(f"{self.name}.{''.join(kinds)}" for kinds in product(*choices))
+
+
+# Handlers of the forms whose operands come in a few fixed kinds.
+#   memory: v = 64-bit vector address (scratch, buffer: vector offset), s = scalar base and 32-bit
+#   vector offset (scratch, buffer: no vector offset)
+VARIANTS: dict[str, tuple[str, ...]] = {
+    "global": ("v", "s"),
+    "flat": ("v",),
+    "scratch": ("v", "s"),
+    "buffer": ("v", "s"),
+    "lds": ("v",),
+}
+
+
+def signature(text: str) -> dict[str, Any]:
+    """The `outputs`, `inputs` and `accumulate` of a signature."""
+    accumulate = "+=" in text
+    outputs, inputs = text.replace("+=", "=").split("=")
+    split = lambda part: tuple(item.strip() for item in part.split(",") if item.strip())  # noqa: E731
+    return {"outputs": split(outputs), "inputs": split(inputs), "accumulate": accumulate}
+
+
+def valu(name: str, types: str, body: Callable[..., Any], **options: Any) -> Operation:
+    made = signature(types)
+    wide = any(kind in ("i64", "double") for kind in made["outputs"] + made["inputs"])
+    options.setdefault("chunk", 16 if wide else 64)
+    return Operation(name, "valu", body=body, **made, **options)
+
+
+def scalar(name: str, types: str, body: Callable[..., Any], **options: Any) -> Operation:
+    return Operation(name, "scalar", body=body, **signature(types), **options)

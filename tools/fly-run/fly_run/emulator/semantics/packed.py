@@ -1,0 +1,115 @@
+"""Packed 16-bit arithmetic and dot products: VOP3P (CDNA3 ISA manual, section 16.10).
+
+Operands arrive as whole registers: `op_sel` and `neg` have been applied by the encoder's adapters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from fly_run.emulator.irgen import Value
+from fly_run.emulator.semantics import valu_float
+from fly_run.emulator.semantics.emit import Lanes
+from fly_run.emulator.semantics.operation import Operation, valu
+from fly_run.emulator.semantics.valu_integer import maximum, minimum
+
+Body = Callable[..., object]
+CHUNK = 16
+
+
+def operations() -> Iterator[Operation]:
+    for name, body in INTEGER.items():
+        yield valu(f"v_pk_{name}", "i32 = i32, i32", _halves("i16", body))
+    for name in ("mad_i16", "mad_u16"):
+        yield valu(
+            f"v_pk_{name}", "i32 = i32, i32, i32", _halves("i16", lambda k, a, b, c: a * b + c)
+        )
+    for name, body in FLOAT.items():
+        count = 3 if name == "fma_f16" else 2
+        types = f"i32 = {', '.join(['i32'] * count)}"
+        yield valu(f"v_pk_{name}", types, _halves("half", body), chunk=CHUNK)
+    for name, (body, accumulates) in DOT.items():
+        types = "i32 += i32, i32" if accumulates else "i32 = i32, i32, i32"
+        yield valu(name, types, body, chunk=CHUNK)
+
+
+def _halves(element: str, body: Body) -> Body:
+    """Applies a body to both halves of every register."""
+
+    def run(k: Lanes, *values: Value) -> Value:
+        wide = Lanes(k.handler, k.first, 2 * k.chunk)
+        result = body(wide, *(value.cast(element, 2 * k.chunk) for value in values))
+        assert isinstance(result, Value)
+        return result.cast("i32", k.chunk)
+
+    return run
+
+
+INTEGER: dict[str, Body] = {
+    "add_u16": lambda k, a, b: a + b,
+    "add_i16": lambda k, a, b: a + b,
+    "sub_u16": lambda k, a, b: a - b,
+    "sub_i16": lambda k, a, b: a - b,
+    "mul_lo_u16": lambda k, a, b: a * b,
+    "min_i16": lambda k, a, b: minimum("s")(a, b),
+    "min_u16": lambda k, a, b: minimum("u")(a, b),
+    "max_i16": lambda k, a, b: maximum("s")(a, b),
+    "max_u16": lambda k, a, b: maximum("u")(a, b),
+    "lshlrev_b16": lambda k, a, b: b << (a & 15),
+    "lshrrev_b16": lambda k, a, b: b.lshr(a & 15),
+    "ashrrev_i16": lambda k, a, b: b.ashr(a & 15),
+}
+
+FLOAT: dict[str, Body] = {
+    "add_f16": valu_float.of("half", lambda k, a, b: a + b),
+    "mul_f16": valu_float.of("half", lambda k, a, b: a * b),
+    "fma_f16": valu_float.of("half", valu_float.fused),
+    "min_f16": valu_float.pick("min"),
+    "max_f16": valu_float.pick("max"),
+}
+
+
+def _parts(value: Value, width: int, signed: bool) -> list[Value]:
+    """The fields of each register, as i32."""
+    fields = []
+    for start in range(0, 32, width):
+        moved = value << (32 - width - start)
+        fields.append(moved.ashr(32 - width) if signed else moved.lshr(32 - width))
+    return fields
+
+
+def _dot(width: int, signed: bool) -> Body:
+    def run(k: Lanes, a: Value, b: Value, c: Value) -> Value:
+        total = c
+        for x, y in zip(_parts(a, width, signed), _parts(b, width, signed), strict=True):
+            total = total + x * y
+        return total
+
+    return run
+
+
+def _dot_half(k: Lanes, a: Value, b: Value, c: Value) -> Value:
+    """v_dot2_f32_f16: products exact in f32, summed one after the other in f32."""
+    total = c.bits("float")
+    for start in (0, 16):
+        x, y = (
+            value.lshr(start).trunc("i16").bits("half").convert("fpext", "float")
+            for value in (a, b)
+        )
+        total = k.handler.intrinsic("llvm.fma", x, y, total)
+    return total.bits("i32")
+
+
+DOT: dict[str, tuple[Body, bool]] = {
+    "v_dot2c_i32_i16": (_dot(16, True), True),
+    "v_dot4c_i32_i8": (_dot(8, True), True),
+    "v_dot8c_i32_i4": (_dot(4, True), True),
+    "v_dot2c_f32_f16": (_dot_half, True),
+    "v_dot2_i32_i16": (_dot(16, True), False),
+    "v_dot2_u32_u16": (_dot(16, False), False),
+    "v_dot4_i32_i8": (_dot(8, True), False),
+    "v_dot4_u32_u8": (_dot(8, False), False),
+    "v_dot8_i32_i4": (_dot(4, True), False),
+    "v_dot8_u32_u4": (_dot(4, False), False),
+    "v_dot2_f32_f16": (_dot_half, False),
+}

@@ -1,0 +1,133 @@
+"""All operations together, and the IR of the whole handler library."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+from fly_run.emulator.irgen import Function
+from fly_run.emulator.semantics.operation import Operation
+
+
+@functools.cache
+def operations() -> dict[str, Operation]:
+    """Every operation by its mnemonic."""
+    from fly_run.emulator.semantics import (
+        adapters,
+        convert,
+        flow,
+        lanes,
+        memory,
+        packed,
+        salu,
+        transcendental,
+        valu_float,
+        valu_integer,
+        vopc,
+    )
+
+    table: dict[str, Operation] = {}
+    for module in (
+        salu,
+        flow,
+        valu_integer,
+        valu_float,
+        transcendental,
+        convert,
+        vopc,
+        packed,
+        lanes,
+        memory,
+        adapters,
+    ):
+        for operation in module.operations():
+            if operation.name in table:
+                raise ValueError(f"{operation.name} stands twice in the semantics tables")
+            table[operation.name] = operation
+    return table
+
+
+def _emitters() -> dict[str, Callable[[Operation, str], Function]]:
+    from fly_run.emulator.semantics import emit, emit_memory, flow
+
+    return {
+        "valu": emit.emit_valu,
+        "scalar": emit.emit_scalar,
+        "custom": emit.emit_custom,
+        "flow": flow.emit_flow,
+        "nothing": flow.emit_nothing,
+        "global": emit_memory.emit_memory,
+        "flat": emit_memory.emit_memory,
+        "scratch": emit_memory.emit_memory,
+        "buffer": emit_memory.emit_memory,
+        "lds": emit_memory.emit_memory,
+        "smem": emit_memory.emit_scalar_load,
+    }
+
+
+ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="512" }'
+SHARED = (
+    "declare void @fly_record_fault(ptr, i32, i64, i64, i64)",
+    "declare ptr @fly_find_region(ptr, i64, i64)",
+    *(
+        f"declare i1 @fly_resolve_{space}(ptr, ptr, i64, i64)"
+        for space in ("global", "scratch", "lds", "buffer")
+    ),
+    "declare ptr @fly_resolve_scalar(ptr, ptr, i64, i64)",
+)
+
+
+def modules(count: int) -> list[str]:
+    """The library's IR in `count` modules of about the same size. Each has a table of handlers,
+    `fly_handlers_N`, and their names in the same order, `fly_names_N`. The first has the shared
+    functions too."""
+    from fly_run.emulator.semantics import driver, resolve
+
+    emitters = _emitters()
+    handlers: list[tuple[str, Function]] = []
+    # All operations that do nothing share one handler.
+    for operation in operations().values():
+        for name in operation.handlers:
+            handlers.append((name, emitters[operation.form](operation, name)))
+    shares: list[list[tuple[str, Function]]] = [[] for _ in range(count)]
+    sizes = [0] * count
+    for name, function in sorted(handlers, key=lambda item: -len(item[1].lines)):
+        smallest = sizes.index(min(sizes))
+        shares[smallest].append((name, function))
+        sizes[smallest] += len(function.lines)
+    texts = []
+    for number, share in enumerate(shares):
+        functions = [function for _, function in share]
+        shared = [*resolve.functions(), *driver.functions()] if number == 0 else []
+        texts.append(_module(number, [name for name, _ in share], [*shared, *functions]))
+    return texts
+
+
+def _module(number: int, names: list[str], functions: list[Function]) -> str:
+    defined = {function.name for function in functions}
+    declarations = {text for function in functions for text in function.declarations}
+    declarations |= {
+        text for text in SHARED if text.partition("@")[2].partition("(")[0] not in defined
+    }
+    listed = "\n".join(names)
+    pointers = ", ".join(f'ptr @"{name}"' for name in names)
+    parts = [
+        f'@fly_names_{number} = constant [{len(listed) + 1} x i8] c"{_escape(listed)}\\00"',
+        f"@fly_handlers_{number} = constant [{len(names)} x ptr] [{pointers}]",
+        *sorted(declarations),
+        *(_hidden(function) for function in functions),
+        ATTRIBUTES,
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _escape(text: str) -> str:
+    return text.replace("\n", "\\0A")
+
+
+def _hidden(function: Function) -> str:
+    """A function that no other library can replace, so that calls of it need no table."""
+    text = function.text()
+    if function.name == "fly_run":
+        return text
+    return text.replace("define ", "define hidden ", 1)

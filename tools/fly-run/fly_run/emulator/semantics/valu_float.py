@@ -1,0 +1,409 @@
+"""Vector floating point: arithmetic, minimum and maximum, rounding, mantissa and exponent,
+division steps (CDNA3 ISA manual, section 16.8).
+
+f32 and f64 are computed by the host's own IEEE operations and are correctly rounded. f16 is
+computed in f32 and rounded once more, which is exact for add, subtract, multiply and square root
+(24 ≥ 2·11 + 2 bits); `fused16` does it for fma. Denormals follow MODE through the host's control
+word. The payload of a NaN result is not specified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from fly_run.emulator.irgen import AS_INTEGER, FLOATS, Value
+from fly_run.emulator.semantics.emit import Lanes
+from fly_run.emulator.semantics.operation import Operation, valu
+
+Body = Callable[..., object]
+
+MANTISSA = {"half": 10, "float": 23, "double": 52}
+BIAS = {"half": 15, "float": 127, "double": 1023}
+SHORT = {"half": "f16", "float": "f32", "double": "f64"}
+
+
+def operations() -> Iterator[Operation]:
+    for element, short in SHORT.items():
+        # f16 works in f32, and needs half the lanes at a time for it.
+        options = {"chunk": 16} if element != "float" else {}
+        for name, (count, body) in ARITHMETIC.items():
+            if name in ("subrev", "mac", "mad") and element == "double":
+                continue
+            types = f"{element} = {', '.join([element] * count)}"
+            if name == "fmac" or name == "mac":
+                types = f"{element} += {element}, {element}"
+            keeps = element == "half" and name == "fma"
+            yield valu(f"v_{name}_{short}", types, of(element, body), keeps_high=keeps, **options)
+        for name, body in EXACT.items():
+            yield valu(f"v_{name}_{short}", f"{element} = {element}", body, chunk=16)
+        for name in ("min", "max"):
+            body = pick(name)
+            yield valu(f"v_{name}_{short}", f"{element} = {element}, {element}", body, chunk=16)
+            if element != "double":
+                types = f"{element} = {element}, {element}, {element}"
+                keeps = element == "half"
+                yield valu(f"v_{name}3_{short}", types, _pick3(name), chunk=16, keeps_high=keeps)
+        if element != "double":
+            types = f"{element} = {element}, {element}, {element}"
+            yield valu(f"v_med3_{short}", types, _median, chunk=16, keeps_high=element == "half")
+        exponent = "i16" if element == "half" else "i32"
+        yield valu(f"v_ldexp_{short}", f"{element} = {element}, {exponent}", _ldexp, chunk=16)
+        yield valu(f"v_frexp_mant_{short}", f"{element} = {element}", _frexp_mant, chunk=16)
+        yield valu(
+            f"v_frexp_exp_{'i16' if element == 'half' else 'i32'}_{short}",
+            f"{exponent} = {element}",
+            _frexp_exp,
+            chunk=16,
+        )
+        if element != "half":
+            three = f"{element}, {element}, {element}"
+            yield valu(f"v_div_scale_{short}", f"{element}, mask = {three}", _div_scale, chunk=16)
+            # The mask that scaling left is in VCC.
+            yield valu(f"v_div_fmas_{short}", f"{element} = {three}, mask", _div_fmas, chunk=16)
+        yield valu(
+            f"v_div_fixup_{short}",
+            f"{element} = {element}, {element}, {element}",
+            _div_fixup,
+            chunk=16,
+            keeps_high=element == "half",
+        )
+    fma = ARITHMETIC["fma"][1]
+    for name, (element, order) in WITH_LITERAL.items():
+        three = f"{element}, {element}, {element}"
+        body = lambda k, *v, order=order: fma(k, *(v[n] for n in order))  # noqa: E731
+        chunk = 16 if element == "half" else 64
+        yield valu(name, f"{element} = {three}", of(element, body), chunk=chunk)
+    yield valu("v_mul_legacy_f32", "float = float, float", _multiply_legacy)
+    yield valu("v_fract_f32", "float = float", _fract, chunk=16)
+    yield valu("v_fract_f64", "double = double", _fract, chunk=16)
+    yield valu("v_fract_f16", "half = half", of("half", _fract), chunk=16)
+
+
+def of(element: str, body: Body) -> Body:
+    """The body for an element type: f16 goes through f32."""
+    if element != "half":
+        return body
+    if body is fused:
+        return _fused16
+
+    def run(k: Lanes, *values: Value) -> Value:
+        result = body(k, *(value.convert("fpext", "float") for value in values))
+        assert isinstance(result, Value)
+        return result.convert("fptrunc", "half")
+
+    return run
+
+
+def fused(k: Lanes, a: Value, b: Value, c: Value) -> Value:
+    return k.handler.intrinsic("llvm.fma", a, b, c)
+
+
+def sum_to_odd(a: Value, b: Value) -> Value:
+    """a + b rounded to odd: exact enough to be rounded once more, to less than half the bits,
+    without a double rounding (Boldo and Melquiond, "When double rounding is odd")."""
+    total = a + b
+    back = total - a
+    error = (a - (total - back)) + (b - back)
+    bits, error_bits = integer(total), integer(error)
+    inexact = error.compare("one", 0.0)
+    even = (bits & 1).compare("eq", 0)
+    # The exact sum lies beyond `total`, away from zero, where the error has its sign.
+    step = (bits ^ error_bits).compare("sge", 0).select(bits.like(1), bits.like(-1))
+    return (inexact & even).select(bits + step, bits).bits(total.element)
+
+
+def _fused16(k: Lanes, a: Value, b: Value, c: Value) -> Value:
+    """The product of two halves is exact in f32; the sum is rounded to odd there."""
+    x, y, z = (value.convert("fpext", "float") for value in (a, b, c))
+    return sum_to_odd(x * y, z).convert("fptrunc", "half")
+
+
+def _multiply_legacy(k: Lanes, a: Value, b: Value) -> Value:
+    """0 times anything is 0."""
+    zero = a.compare("oeq", 0.0) | b.compare("oeq", 0.0)
+    return zero.select(0.0, a * b)
+
+
+ARITHMETIC: dict[str, tuple[int, Body]] = {
+    "add": (2, lambda k, a, b: a + b),
+    "sub": (2, lambda k, a, b: a - b),
+    "subrev": (2, lambda k, a, b: b - a),
+    "mul": (2, lambda k, a, b: a * b),
+    "fma": (3, fused),
+    "fmac": (2, fused),
+    # Two roundings, as gfx90a's v_mad and v_mac have.
+    "mad": (3, lambda k, a, b, c: a * b + c),
+    "mac": (2, lambda k, a, b, c: a * b + c),
+}
+
+# name: element, where the multiplicands and the addend stand among the operands
+WITH_LITERAL = {
+    "v_fmamk_f32": ("float", (0, 1, 2)),
+    "v_fmaak_f32": ("float", (0, 1, 2)),
+    "v_madmk_f32": ("float", (0, 1, 2)),
+    "v_madak_f32": ("float", (0, 1, 2)),
+}
+
+
+def _rounding(name: str) -> Body:
+    def run(k: Lanes, a: Value) -> Value:
+        if a.element == "half":
+            wide = a.convert("fpext", "float")
+            return k.handler.intrinsic(f"llvm.{name}", wide).convert("fptrunc", "half")
+        return k.handler.intrinsic(f"llvm.{name}", a)
+
+    return run
+
+
+EXACT: dict[str, Body] = {
+    "floor": _rounding("floor"),
+    "ceil": _rounding("ceil"),
+    "trunc": _rounding("trunc"),
+    "rndne": _rounding("roundeven"),
+}
+
+
+def integer(value: Value) -> Value:
+    return value.bits(AS_INTEGER[value.element])
+
+
+def is_signaling(value: Value) -> Value:
+    bits = integer(value)
+    quiet = 1 << (MANTISSA[value.element] - 1)
+    return _is_nan(value) & (bits & quiet).compare("eq", 0)
+
+
+def _is_nan(value: Value) -> Value:
+    """By the bits, so that f16 needs no conversion."""
+    width = FLOATS[value.element]
+    infinity = ((1 << (width - 1 - MANTISSA[value.element])) - 1) << MANTISSA[value.element]
+    return (integer(value) & ((1 << (width - 1)) - 1)).compare("ugt", infinity)
+
+
+def quieted(value: Value) -> Value:
+    return (integer(value) | (1 << (MANTISSA[value.element] - 1))).bits(value.element)
+
+
+def _order(value: Value) -> Value:
+    """Integers that are ordered as the floats are, with -0 below +0."""
+    bits = integer(value)
+    width = FLOATS[value.element]
+    return bits ^ bits.ashr(width - 1).lshr(1)
+
+
+def pick(name: str) -> Body:
+    """v_min, v_max: a NaN gives way to a number; -0 is below +0. With MODE.IEEE a signaling NaN
+    is the result, quieted (ISA manual, V_MIN_F32)."""
+
+    def run(k: Lanes, a: Value, b: Value) -> Value:
+        predicate = "slt" if name == "min" else "sgt"
+        result = _order(a).compare(predicate, _order(b)).select(a, b)
+        result = _is_nan(b).select(a, result)
+        result = _is_nan(a).select(b, result)
+        ieee = k.ieee().splat(k.chunk)
+        result = (is_signaling(b) & ieee).select(quieted(b), result)
+        return (is_signaling(a) & ieee).select(quieted(a), result)
+
+    return run
+
+
+def _pick3(name: str) -> Body:
+    once = pick(name)
+
+    def run(k: Lanes, a: Value, b: Value, c: Value) -> Value:
+        first = once(k, a, b)
+        assert isinstance(first, Value)
+        result = once(k, first, c)
+        assert isinstance(result, Value)
+        return result
+
+    return run
+
+
+def _median(k: Lanes, a: Value, b: Value, c: Value) -> Value:
+    """v_med3: the middle one; with a NaN among them, the minimum of all three."""
+    low, high = pick("min"), pick("max")
+    small, large = low(k, a, b), high(k, a, b)
+    assert isinstance(small, Value)
+    middle = high(k, small, low(k, large, c))
+    any_nan = _is_nan(a) | _is_nan(b) | _is_nan(c)
+    return any_nan.select(low(k, small, c), middle)
+
+
+def _fract(k: Lanes, a: Value) -> Value:
+    """a - floor(a), kept below 1 (ISA manual: the largest float below 1 at most)."""
+    result = a - k.handler.intrinsic("llvm.floor", a)
+    largest = 1.0 - 2.0 ** -(MANTISSA[a.element] + 1)
+    result = result.compare("oge", 1.0).select(largest, result)
+    infinite = k.handler.intrinsic("llvm.fabs", a).compare("oeq", float("inf"))
+    return infinite.select(float("nan"), result)
+
+
+# -- mantissa and exponent --------------------------------------------------------------------
+
+
+def _exponent_field(value: Value) -> Value:
+    width = FLOATS[value.element]
+    mask = (1 << (width - 1 - MANTISSA[value.element])) - 1
+    return integer(value).lshr(MANTISSA[value.element]) & mask
+
+
+def _power_of_two(exponent: Value, element: str) -> Value:
+    """2 to an exponent (an integer of the element's width) in the normal range."""
+    return ((exponent + BIAS[element]) << MANTISSA[element]).bits(element)
+
+
+def scale(value: Value, exponent: Value) -> Value:
+    """value · 2^exponent, correctly rounded: at most three multiplications, of which only the
+    last can be inexact. `exponent` is of the element's integer type, any size."""
+    element = value.element
+    bias, mantissa = BIAS[element], MANTISSA[element]
+    f = value.function
+    most = 3 * (bias + mantissa)
+    e = f.intrinsic(
+        "llvm.smin", f.intrinsic("llvm.smax", exponent, exponent.like(-most)), exponent.like(most)
+    )
+    # Going down, stop short of the denormals first: the last factor does the rounding.
+    for _ in range(2):
+        up = f.intrinsic("llvm.smin", e, e.like(bias))
+        step = f.intrinsic("llvm.smax", up, e.like(-(bias - 1 - mantissa - 1)))
+        value = value * _power_of_two(step, element)
+        e = e - step
+    step = f.intrinsic("llvm.smin", f.intrinsic("llvm.smax", e, e.like(-(bias - 1))), e.like(bias))
+    return value * _power_of_two(step, element)
+
+
+def _ldexp(k: Lanes, a: Value, exponent: Value) -> Value:
+    if a.element == "half":
+        wide = scale(a.convert("fpext", "float"), exponent.sext("i32"))
+        return wide.convert("fptrunc", "half")
+    return scale(a, exponent.convert("sext", AS_INTEGER[a.element]))
+
+
+def _normalised(value: Value) -> tuple[Value, Value]:
+    """The value with denormals multiplied into the normal range, and the exponent to add."""
+    denormal = _exponent_field(value).compare("eq", 0)
+    shift = MANTISSA[value.element] + 1
+    if value.element == "half":
+        larger = (value.convert("fpext", "float") * float(1 << shift)).convert("fptrunc", "half")
+    else:
+        larger = value * float(1 << shift)
+    bits = denormal.select(integer(larger), integer(value))
+    zero = bits.like(0)
+    return bits.bits(value.element), denormal.select(bits.like(-shift), zero)
+
+
+def _finite_nonzero(value: Value) -> Value:
+    width = FLOATS[value.element]
+    magnitude = integer(value) & ((1 << (width - 1)) - 1)
+    infinity = ((1 << (width - 1 - MANTISSA[value.element])) - 1) << MANTISSA[value.element]
+    return magnitude.compare("ne", 0) & magnitude.compare("ult", infinity)
+
+
+def _frexp_mant(k: Lanes, a: Value) -> Value:
+    """The mantissa in [0.5, 1), with the sign; zero, infinity and NaN as they are."""
+    normal, _ = _normalised(a)
+    width, mantissa = FLOATS[a.element], MANTISSA[a.element]
+    keep = (1 << (width - 1)) | ((1 << mantissa) - 1)
+    bits = (integer(normal) & keep) | ((BIAS[a.element] - 1) << mantissa)
+    return _finite_nonzero(a).select(bits.bits(a.element), a)
+
+
+def _frexp_exp(k: Lanes, a: Value) -> Value:
+    """The exponent that goes with that mantissa; 0 for zero, infinity and NaN."""
+    normal, adjust = _normalised(a)
+    exponent = _exponent_field(normal) - (BIAS[a.element] - 1) + adjust
+    result = _finite_nonzero(a).select(exponent, exponent.like(0))
+    return result.trunc("i32") if a.element == "double" else result
+
+
+# -- division ---------------------------------------------------------------------------------
+
+
+def _div_scale(k: Lanes, source: Value, denominator: Value, numerator: Value):
+    """V_DIV_SCALE: the source (denominator or numerator), scaled where the division would leave
+    the normal range on its way; the mask tells V_DIV_FMAS to scale back.
+
+    Where 1/d and n/d are both denormal the manual scales the denominator up, which overflows and
+    could never divide rightly; it is scaled down here, as a right quotient needs.
+    """
+    element = source.element
+    single = element == "float"
+    steps = 64 if single else 128
+    up, down = (scale(source, integer(source).like(sign * steps)) for sign in (1, -1))
+    exponent_d, exponent_n = _exponent_field(denominator), _exponent_field(numerator)
+    zero = (integer(denominator) << 1).compare("eq", 0)
+    zero = zero | (integer(numerator) << 1).compare("eq", 0)
+    far = (exponent_n - exponent_d).compare("sge", 96 if single else 768)
+    denormal_d = exponent_d.compare("eq", 0)
+    tiny = _is_denormal(1.0 / denominator)
+    tiny_quotient = _is_denormal(numerator / denominator)
+    small_n = exponent_n.compare("sle", 23 if single else 53)
+    is_denominator = integer(source).compare("eq", integer(denominator))
+    is_numerator = integer(source).compare("eq", integer(numerator))
+
+    # The manual's cases from the last to the first: the first that holds decides.
+    result, flag = source, k.constant("i1", 0)
+    for condition, value, scales in (
+        (small_n, up, 0),
+        (tiny_quotient, is_numerator.select(up, source), 1),
+        (tiny, down, 0),
+        (tiny & tiny_quotient, is_denominator.select(down, source), 1),
+        (denormal_d, up, 0),
+        (far, is_denominator.select(up, source), 1),
+        (zero, source.like(float("nan")), 0),
+    ):
+        result = condition.select(value, result)
+        flag = condition.select(k.constant("i1", scales), flag)
+    return result, flag
+
+
+def _is_denormal(value: Value) -> Value:
+    width = FLOATS[value.element]
+    magnitude = integer(value) & ((1 << (width - 1)) - 1)
+    return magnitude.compare("ne", 0) & magnitude.compare("ult", 1 << MANTISSA[value.element])
+
+
+def _div_fmas(k: Lanes, a: Value, b: Value, c: Value, scaled: Value) -> Value:
+    """V_DIV_FMAS: fma, scaled by 2^±64 (2^±128) where V_DIV_SCALE said so. The quotient so far,
+    `c`, tells the direction: a scaled division is near the top or the bottom of the range.
+
+    In f32 the sum is rounded once, after scaling; in f64 a denormal quotient is rounded twice.
+    """
+    fused = k.handler.intrinsic("llvm.fma", a, b, c)
+    high = _exponent_field(c).compare("ugt", BIAS[a.element])
+    if a.element == "double":
+        exponent = integer(a)
+        amount = high.select(exponent.like(128), exponent.like(-128))
+        return scaled.select(scale(fused, amount), fused)
+    x, y, z = (value.convert("fpext", "double") for value in (a, b, c))
+    total = sum_to_odd(x * y, z)
+    factor = high.select(total.like(2.0**64), total.like(2.0**-64))
+    return scaled.select((total * factor).convert("fptrunc", "float"), fused)
+
+
+def _div_fixup(k: Lanes, quotient: Value, denominator: Value, numerator: Value) -> Value:
+    """V_DIV_FIXUP: the special cases of a division; otherwise the quotient with the right sign."""
+    element = quotient.element
+    width, mantissa = FLOATS[element], MANTISSA[element]
+    sign_bit = 1 << (width - 1)
+    infinity = ((1 << (width - 1 - mantissa)) - 1) << mantissa
+    bits_d, bits_n = integer(denominator), integer(numerator)
+    sign = (bits_d ^ bits_n) & sign_bit
+    size_d, size_n = bits_d & (sign_bit - 1), bits_n & (sign_bit - 1)
+    zero_d, zero_n = size_d.compare("eq", 0), size_n.compare("eq", 0)
+    infinite_d, infinite_n = size_d.compare("eq", infinity), size_n.compare("eq", infinity)
+    signed = lambda magnitude: (sign | magnitude).bits(element)  # noqa: E731
+    result = ((integer(quotient) & (sign_bit - 1)) | sign).bits(element)
+    if element != "half":
+        gap = _exponent_field(numerator) - _exponent_field(denominator)
+        underflow = gap.compare("slt", -(BIAS[element] + mantissa))
+        result = underflow.select(signed(sign.like(0)), result)
+    result = (infinite_d | zero_n).select(signed(sign.like(0)), result)
+    result = (zero_d | infinite_n).select(signed(sign.like(infinity)), result)
+    invalid = (zero_d & zero_n) | (infinite_d & infinite_n)
+    # The hardware's own NaN for 0/0 and inf/inf has the sign set.
+    wrong = sign.like(sign_bit | infinity | (1 << (mantissa - 1))).bits(element)
+    result = invalid.select(wrong, result)
+    result = _is_nan(denominator).select(quieted(denominator), result)
+    return _is_nan(numerator).select(quieted(numerator), result)

@@ -1,0 +1,175 @@
+"""Where everything lies that Python and the generated handlers both touch: one table of byte
+offsets for each structure.
+
+    wave state   registers of one wave, and what it waits for       (offset 0 = s0)
+    micro-op     one decoded step, 64 bytes                          (handlers walk these)
+    region       a range of guest addresses and the host memory behind it
+    context      one launch: regions, code map, grid, budget         (shared by all waves)
+    slot         one resident workgroup: a header, its waves, its LDS, its scratch
+
+A row is a vector register: 64 lanes of 4 bytes. Rows are 64-byte aligned, so that one row is four
+aligned AVX-512 vectors.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+LANES = 64
+ROW = LANES * 4
+
+# -- wave state -------------------------------------------------------------------------------
+
+SGPR = 0  # 128 scalar registers by their encoded number: VCC 106, M0 124, EXEC 126
+VCC = 106 * 4
+M0 = 124 * 4
+EXEC = 126 * 4
+SCC = 512  # u32, 0 or 1
+MODE = 516  # u32, the MODE register: round 3:0, denormals 7:4, DX10_CLAMP 8, IEEE 9
+OP = 520  # the micro-op to resume at
+LANDING = 528  # u64: number of the instruction that started the current straight run
+QUANTUM = 536  # i64: instructions left until the wave yields
+STATUS = 544  # u32, see the STATUS_ constants
+FAULT_KIND = 548  # u32, index into FAULTS
+FAULT_LANE = 552  # u32
+FAULT_SIZE = 556  # u32, bytes of the access
+FAULT_ADDRESS = 560  # u64
+CONTEXT = 568  # pointer to the launch context
+LDS_BASE = 576  # host pointer
+LDS_SIZE = 584  # u64, bytes
+SCRATCH_BASE = 592  # host pointer; lane l's memory starts at l * SCRATCH_SIZE
+SCRATCH_SIZE = 600  # u64, bytes of each lane
+SAVED_EXEC = 608  # what EXEC was before a DPP instruction narrowed it
+GROUP = 616  # 3 × u32: the workgroup's x, y, z
+WAVE = 628  # u32: which wave of the workgroup
+MXCSR_SINGLE = 632  # u32: host control word for f32 operations
+MXCSR_DOUBLE = 636  # u32: host control word for f16 and f64 operations
+SCALAR_TEMP = 640  # 8 × u64: operands that an adapter made
+VGPR_LIMIT = 704  # u64: byte offset in the wave state of the first row beyond the VGPRs
+ZEROS = 720  # 16 bytes of zeros: what a buffer load out of range reads
+SINK = 736  # 16 bytes: where a buffer store out of range goes
+ADDRESS = 1024  # 64 × u64: the addresses of a gather or scatter
+TEMP = 1536  # 10 rows: operands that an adapter made
+TEMP_ROWS = 10
+VGPR = TEMP + TEMP_ROWS * ROW  # the vector registers, then the constants
+HEADER = VGPR
+
+STATUS_READY, STATUS_BARRIER, STATUS_DONE, STATUS_FAULT, STATUS_DECODE = range(5)
+
+# What a fault record says went wrong; machine.py words it.
+FAULTS = (
+    "none",
+    "unmapped",  # no region holds the address
+    "read-only",
+    "misaligned",
+    "lds",  # outside the workgroup's LDS
+    "scratch",  # outside the lane's private memory
+    "end of code",  # control ran past the last instruction
+    "trap",
+    "register index",  # relative addressing beyond the allocated registers
+    "resource",  # a buffer resource descriptor of a kind that is not modelled
+    "aperture",  # a flat access of a kind that its memory cannot do
+)
+FAULT = {name: number for number, name in enumerate(FAULTS)}
+
+# -- micro-op ---------------------------------------------------------------------------------
+
+OP_SIZE = 64
+OP_HANDLER = 0
+OP_OPERANDS = 8  # 6 × u32: byte offsets into the wave state, in the order of the signature
+OP_IMMEDIATE = 32  # u64
+OP_LINK = 40  # a branch's target micro-op, or a memory access's last region
+OP_PC = 48  # u64: guest-independent, the code object's own numbering
+OP_INDEX = 56  # u32: running number of the instruction, for counting
+OP_EXTRA = 60  # u32: a second small immediate
+MICRO_OP = struct.Struct("<Q6IQQQII")
+assert MICRO_OP.size == OP_SIZE
+
+# -- region -----------------------------------------------------------------------------------
+
+REGION_SIZE = 32
+REGION_LOW = 0  # u64: first guest address
+REGION_LENGTH = 8  # u64
+REGION_DELTA = 16  # host address minus guest address
+REGION_FLAGS = 24  # u64: bit 0, writable
+REGION = struct.Struct("<QQqQ")
+WRITABLE = 1
+
+# Flat addresses whose high dword is one of these go to LDS or to private memory. LLVM only needs
+# them to be ranges of 4 GiB that nothing else lies in.
+SHARED_APERTURE = 0x0001_0000
+PRIVATE_APERTURE = 0x0002_0000
+# Swizzled buffer accesses to private memory (gfx90a) carry this base in their resource.
+SCRATCH_BUFFER = 0x0003_0000 << 32
+
+# -- context ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Fields:
+    """Names of consecutive u64 fields, and so their offsets."""
+
+    names: tuple[str, ...]
+
+    def __getattr__(self, name: str) -> int:
+        try:
+            return self.names.index(name) * 8
+        except ValueError:
+            raise AttributeError(name) from None
+
+    @property
+    def size(self) -> int:
+        return len(self.names) * 8
+
+
+CTX = _Fields(
+    (
+        "regions",  # pointer to the sorted region table
+        "region_count",
+        "code_low",  # guest address of the first byte of code
+        "code_bytes",
+        "code_map",  # pointer to one micro-op pointer for each dword of code, 0 = not decoded
+        "next_group",  # linear number of the next workgroup to start
+        "end_group",
+        "grid_x",
+        "grid_y",
+        "waves",  # waves in a workgroup
+        "slots",  # how many workgroups are resident at once
+        "slot_base",  # pointer to the first slot
+        "slot_stride",
+        "wave_stride",
+        "lds_offset",  # of the LDS in a slot
+        "lds_size",
+        "scratch_offset",  # of the first wave's private memory in a slot
+        "scratch_size",  # bytes of each lane
+        "entry",  # pointer to the kernel's first micro-op
+        "quantum",  # instructions a wave runs before another gets its turn
+        "executed",  # instructions executed so far, by all waves
+        "limit",  # stop when `executed` passes this
+        "slice_end",  # go back to Python when `executed` passes this
+        "done_groups",
+        "stopped_wave",  # pointer to the wave that faulted or needs code decoded
+        "template",  # pointer to a wave state: header and constants that all waves start with
+        "template_constants",  # byte offset of the constants in it
+        "template_constants_size",
+        "ids",  # pointer to a row for each wave: v0 at the start
+        "masks",  # pointer to a u64 for each wave: EXEC at the start
+        "group_x_sgpr",  # byte offset of the SGPR that gets the workgroup's x, or 2^64-1
+        "group_y_sgpr",
+        "group_z_sgpr",
+        "vgpr_bytes",  # size of the allocated vector registers
+        "saved_mxcsr",
+    )
+)
+
+# -- slot -------------------------------------------------------------------------------------
+
+SLOT_ACTIVE = 0  # u64
+SLOT_PREPARED = 8  # u64: the waves' constant parts have been copied in
+SLOT_HEADER = 64
+
+POISON = 0x7FF7_BAD0  # a quiet NaN that no computation makes: what registers and LDS start as
+
+# Results of the grid driver.
+RUN_DONE, RUN_SLICE, RUN_TIMEOUT, RUN_FAULT, RUN_DECODE = range(5)
