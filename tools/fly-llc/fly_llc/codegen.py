@@ -64,7 +64,7 @@ def compile(
     Raises InputError for what llc refuses, UsageError for options that contradict the input,
     MissingError where there is no LLVM.
     """
-    from fly_llc import points, refusal
+    from fly_llc import points
     from fly_llc.target import read_target
 
     prepared = _prepare(source, options, name)
@@ -76,13 +76,24 @@ def compile(
         )
     arguments = _arguments(target, prepared, options.emit, stop.after if stop else None)
     done = _run(arguments, prepared.data)
-    text = prepared.data.decode(errors="replace")
+    if done.output is None or done.stderr:
+        _judge(done, prepared, name, target, warn)
+    assert done.output is not None
+    return points.note(stop.after, prepared.level) + done.output if stop else done.output
+
+
+def _judge(
+    done: _Run, source: _Source, name: str, target: Target, warn: Callable[[str], None] | None
+) -> None:
+    """Raises what llc's words mean, or passes them on where they are only warnings."""
+    from fly_llc import refusal
+
     if done.output is None or refusal.is_refusal(done.stderr):
+        text = source.data.decode(errors="replace")
         raise refusal.explain(done.stderr, text, name, target.cpu, done.signal)
     if warn:
         for line in refusal.warnings(done.stderr):
             warn(line)
-    return points.note(stop.after, prepared.level) + done.output if stop else done.output
 
 
 def fingerprint(options: Options) -> str:
