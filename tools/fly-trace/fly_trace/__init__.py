@@ -5,7 +5,9 @@
 
 
 def fingerprint() -> str:
-    """What identifies this version of the tracer for a cache key. Imports nothing heavy."""
-    from fly_trace import fingerprint as module
+    """What identifies this version of the tracer for a cache key: the sources that shape the
+    module's text, and MLIR's bindings. Imports nothing heavy."""
+    from fly_common import identity
 
-    return module.fingerprint()
+    packages = ("fly_trace", "fly_dialect", "fly_common")
+    return f"{identity.sources(*packages)} {identity.bindings()}"

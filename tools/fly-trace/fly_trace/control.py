@@ -273,8 +273,9 @@ def assert_(test: Any, message: Thunk) -> None:
 def static_test(test: Any, word: str, span: Span) -> bool:
     """The test of an `if` or `while` that can be left by `word`, which stands at `span`."""
     if dynamic(test):
+        where = "on a dynamic `while`" if word == "else" else "inside a dynamic `if` or `while`"
         tracing.refuse(
-            f"`{word}` inside a dynamic `if` or `while`: work items would part ways here",
+            f"`{word}` {where}: work items would part ways here",
             _INSTEAD.get(word, "give the code after it a condition instead"),
             at=Position(sys._getframe(1).f_code.co_filename, *span),
         )

@@ -29,10 +29,9 @@ PEELED = 100_000  # iterations of a static `while`
 def python_range(range_: Any, arguments: tuple[Any, ...], word: str, span: Any) -> Any:
     """A `range` loop that can be left by `word`: Python runs it, so its bounds must be known."""
     if range_ is builtins.range and any(_is_dynamic(argument) for argument in arguments):
-        ends = "a loop `else`" if word == "else" else f"`{word}`"
         tracing.refuse(
-            f"{ends} in a loop over a dynamic range",
-            "use `while` with a condition that says when to stop, or a static range",
+            f"`{word}` {'on' if word == 'else' else 'in'} a loop over a dynamic range",
+            "use `while` with a condition that says when to stop, or fx.range_constexpr",
             at=places.Position(sys._getframe(1).f_code.co_filename, *span),
         )
     return range_(*map(_static, arguments))
@@ -127,7 +126,9 @@ class Carried:
                 return self.names[index]
         return "a variable"
 
-    def after(self, results: Any, end: tuple[Any, ...], what: str) -> list[Any]:
+    def after(
+        self, results: Any, end: tuple[Any, ...], what: str, targets: tuple[str, ...] = ()
+    ) -> list[Any]:
         """The variables after the loop."""
         held = self.inside(results)
         for index, name in enumerate(self.names):
@@ -135,6 +136,12 @@ class Carried:
                 continue
             if end[index] is self.before[index]:
                 held[index] = end[index]
+            elif name in targets:
+                held[index] = Undefined(
+                    name,
+                    f"`{name}` is the variable of {what}, and has no value after it",
+                    "keep it in another variable inside the loop",
+                )
             else:
                 held[index] = Undefined(
                     name,
@@ -173,6 +180,7 @@ def for_(
     put: Put,
     names: tuple[str, ...],
     carried: int,
+    targets: tuple[str, ...],
 ) -> None:
     """`for target in range(*arguments): body(target)`; `names` and `carried` as for Carried."""
     builder = tracing.active()
@@ -209,7 +217,7 @@ def for_(
         body(Scalar(dtype, item))
         end = get()
         builder.op("scf.yield", [], held.outcome(builder, begin, end))
-    put(held.after(loop.results, end, "a dynamic loop"))
+    put(held.after(loop.results, end, "a dynamic loop", targets))
 
 
 def _bounds(arguments: tuple[Any, ...]) -> tuple[Any, Any, Any]:
@@ -229,7 +237,7 @@ def _bounds(arguments: tuple[Any, ...]) -> tuple[Any, Any, Any]:
     ]
     start, stop = (0, given[0]) if len(given) == 1 else given[:2]
     step = given[2] if len(given) == 3 else 1
-    if _static(step) == 0 and not _is_dynamic(step):
+    if not _is_dynamic(step) and _static(step) == 0:
         raise ValueError("range() arg 3 must not be zero")
     return start, stop, step
 

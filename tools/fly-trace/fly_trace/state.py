@@ -136,7 +136,7 @@ def refuse_mismatch(name: str, mismatch: Mismatch, first: str, second: str) -> N
     hint = None
     typed = next((x for x in (a, b) if isinstance(x, Scalar)), None)
     if is_number(a) and is_number(b):
-        title = typed.dtype.title if typed else "Float32"
+        title = typed.dtype.title if typed is not None else "Float32"
         hint = f"make it one type: fx.{title}(…)"
     elif isinstance(a, Undefined) or isinstance(b, Undefined):
         hint = f"give {name} a value before"

@@ -164,7 +164,7 @@ class Tensor:
             if isinstance(item, bool):
                 tracing.refuse(f"an index of {self.name} must be an integer, not a bool")
             if number < 0:
-                last = f"{self.name}.shape[{mode}]{number}"
+                last = f"{self.name}.shape[{mode}] - {-number}"
                 tracing.refuse(
                     f"index {number} of {self.name} is negative", f"count from the end: {last}"
                 )

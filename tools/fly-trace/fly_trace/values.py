@@ -97,8 +97,8 @@ class Scalar:
 
 
 _BOOL_HINT = (
-    "`if`, `while`, `and`, `or`, `not` and `a if c else b` work on it in a kernel and its helpers;"
-    " any(), all(), sorted(), min() and max() don't: use fx.where, fx.minimum, fx.maximum, & and |"
+    "Python asks for it in any(), all(), sorted(), min(), max(), bool() and code that is not"
+    " traced: use &, |, fx.minimum, fx.maximum, fx.where"
 )
 _INDEX_HINT = "loop with `for … in range(…)`, index a tensor, or make it an fx.Constexpr"
 

@@ -88,6 +88,8 @@ def _compile(function: FunctionType) -> CodeType:
         for argument in ast.walk(plain.args):
             if isinstance(argument, ast.arg):
                 argument.annotation = None
+        # Under its own name the factory's local would hide the global that the body may mean.
+        plain.name = "__fly_function__"
         new = plain
     ast.copy_location(new, node)
     # A factory makes the original's free variables free variables here too.
@@ -104,7 +106,9 @@ def _compile(function: FunctionType) -> CodeType:
     ast.copy_location(outer, node)
     module = ast.fix_missing_locations(ast.Module([outer], []))
     compiled = compile(module, file, "exec", dont_inherit=True)
-    found = _inner(_inner(compiled))
+    found = _inner(_inner(compiled)).replace(
+        co_name=code.co_name, co_qualname=code.co_qualname
+    )
     _adopt(found)
     return found
 

@@ -175,7 +175,13 @@ class Transformer(ast.NodeTransformer):
         makers = [body, *self.accessors(first, node)]
         made = [ast.Name(maker.name, ast.Load()) for maker in makers]
         call = _call(
-            "for_", self.visit(ranged.func), given, *made, _names(first), ast.Constant(count)
+            "for_",
+            self.visit(ranged.func),
+            given,
+            *made,
+            _names(first),
+            ast.Constant(count),
+            _names(tuple(targets)),
         )
         return [*makers, _at(ast.Expr(_at(call, node.iter)), node)]
 
