@@ -16,6 +16,7 @@ from fly_common.errors import MissingError
 
 TRIPLE = b"amdgcn-amd-amdhsa"
 TARGETS = ("gfx90a", "gfx942", "gfx950")
+_PADDING = 16  # bytes; the longest instruction has 12
 _TEXT_ROOM = 512  # the longest text LLVM prints for these targets has under 200 characters
 
 
@@ -27,8 +28,9 @@ class Disassembler:
         self.base = base
         self._library = _library()
         self._context = _context(target)
-        # A Python bytes object is followed by a zero byte only, and LLVM is told the exact length.
-        self._start = ctypes.cast(ctypes.c_char_p(code), ctypes.c_void_p).value or 0
+        # LLVM 22 reads a literal that the code is too short to hold, so there is room behind it.
+        self._padded = code + bytes(_PADDING)
+        self._start = ctypes.cast(ctypes.c_char_p(self._padded), ctypes.c_void_p).value or 0
         self._text = ctypes.create_string_buffer(_TEXT_ROOM)
 
     def at(self, pc: int) -> tuple[str, int] | None:
@@ -39,12 +41,14 @@ class Disassembler:
         if offset < 0 or left < 4 or offset % 4 or _is_forbidden(self.code[offset : offset + 8]):
             return None
         size = self._library.LLVMDisasmInstruction(
-            self._context, self._start + offset, left, pc, self._text, _TEXT_ROOM
+            self._context, self._start + offset, left + _PADDING, pc, self._text, _TEXT_ROOM
         )
+        if not 0 < size <= left:
+            return None
         text = self._text.value.decode().strip()
         # LLVM marks what the encoding forbids by comments: `/*Invalid immediate*/` after an
         # operand, `; Warning: SGPR_64: scalar reg isn't aligned 7` at the end.
-        return (text, size) if size and text and "/*" not in text and ";" not in text else None
+        return (text, size) if text and "/*" not in text and ";" not in text else None
 
 
 def _is_forbidden(code: bytes) -> bool:

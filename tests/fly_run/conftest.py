@@ -1,0 +1,85 @@
+"""Code objects to run: assembled by LLVM from the sources in `kernels`."""
+
+import functools
+import subprocess
+from pathlib import Path
+
+import pytest
+from fly_common import plan, toolchain
+from fly_common.code_object import CodeObject
+
+KERNELS = Path(__file__).parent / "kernels"
+
+# C[i] = A[i] + B[i] over n elements, in blocks of 64.
+ADD = plan.Plan(
+    entry="add",
+    target="gfx942",
+    parameters=(
+        plan.Tensor("A", "f32", ("n",), (1,), "r", contiguous=True),
+        plan.Tensor("B", "f32", ("n",), (1,), "r", contiguous=True),
+        plan.Tensor("C", "f32", ("n",), (1,), "w", contiguous=True),
+    ),
+    expressions=(("extent", "A", 0), ("const", 64), ("ceildiv", 0, 1), ("const", 1), ("const", 0)),
+    launches=(
+        plan.Launch(
+            "add",
+            (2, 3, 3),
+            (1, 3, 3),
+            4,
+            (
+                (plan.Word("pointer", "A"),),
+                (plan.Word("pointer", "B"),),
+                (plan.Word("pointer", "C"),),
+                (plan.Word("integer", expression=0, size=8),),
+            ),
+        ),
+    ),
+)
+
+
+def _llvm(program: str, *arguments: str, data: bytes = b"") -> bytes:
+    path = toolchain.find_program(program)
+    return subprocess.run([path, *arguments], input=data, capture_output=True, check=True).stdout
+
+
+@functools.cache
+def _assembled(name: str, folder: Path, target: str, manifest: str | None) -> bytes:
+    source = (KERNELS / f"{name}.s").read_text()
+    if manifest is not None:
+        escaped = manifest.replace('"', '\\"')
+        source += f'\n.section .fly.manifest,"",@progbits\n.ascii "{escaped}"\n'
+    made, linked = folder / "made.o", folder / "made.hsaco"
+    made.write_bytes(
+        _llvm(
+            "llvm-mc",
+            "-triple=amdgcn-amd-amdhsa",
+            f"-mcpu={target}",
+            "-filetype=obj",
+            data=source.encode(),
+        )
+    )
+    _llvm("ld.lld", "-shared", str(made), "-o", str(linked))
+    return linked.read_bytes()
+
+
+@pytest.fixture(scope="session")
+def assemble(tmp_path_factory):
+    """assemble(name, target="gfx942", plan=None) → the bytes of a code object."""
+    folder = tmp_path_factory.mktemp("assembled")
+
+    def made(name: str, target: str = "gfx942", manifest: plan.Plan | None = None) -> bytes:
+        text = None if manifest is None else plan.to_text(manifest)
+        return _assembled(name, folder, target, text)
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def add(assemble) -> CodeObject:
+    """The code object of `add`, with a launch plan."""
+    return CodeObject.parse(assemble("add", manifest=ADD))
+
+
+@pytest.fixture(scope="session")
+def add_plan() -> plan.Plan:
+    return ADD
