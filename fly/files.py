@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from hashlib import sha256
-from importlib.machinery import PathFinder
 
 from fly_common.errors import MissingError
 from fly_common.store import Store, default_store, key_of
@@ -39,27 +38,6 @@ def digest_of(path: str | os.PathLike[str]) -> str:
         raise MissingError(f"{path}: {error.strerror}") from None
     _known[stamp] = digest
     return digest
-
-
-def digest_of_package(name: str) -> str:
-    """The sha256 over the Python sources of the top-level package `name`, which is not imported."""
-    if (known := _known.get((name, 0, 0, 0))) is not None:
-        return known
-    spec = PathFinder.find_spec(name)
-    if spec is None or not spec.submodule_search_locations:
-        raise MissingError(f"the Python package {name} was not found")
-    total = sha256()
-    for root in spec.submodule_search_locations:
-        for folder, folders, names in os.walk(root):
-            folders.sort()
-            for file in sorted(names):
-                if file.endswith(".py"):
-                    path = os.path.join(folder, file)
-                    total.update(os.path.relpath(path, root).encode() + b"\0")
-                    total.update(bytes.fromhex(_hash(path)))
-    # The code that runs is what was on disk when it was imported: once a process is right.
-    _known[name, 0, 0, 0] = total.hexdigest()
-    return total.hexdigest()
 
 
 def named_in(word: str, folder: str) -> list[str]:

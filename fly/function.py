@@ -106,7 +106,7 @@ class JitFunction(HostFunction):
     def _traced(self, given: Mapping[str, ParameterType], what: str) -> bytes:
         """The module from the store, else traced. Not kept if something that the function reaches
         changed meanwhile, its file for example."""
-        from fly_trace.fingerprint import fingerprint
+        from fly_trace import fingerprint
 
         digest = self._reach.digest
         return default_store().obtain(

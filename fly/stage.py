@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from fly_common import toolchain
+from fly_common import identity, toolchain
 from fly_common.errors import InputError, MissingError, UsageError
 
 from fly import files
@@ -107,10 +107,8 @@ class _Command:
             parts = [toolchain.fingerprint(word)]
         else:
             parts = [f"{os.path.realpath(path)} {files.digest_of(path)}"]
-        for package in OWN_PROGRAMS.get(word, ()):
-            parts.append(f"{package} {files.digest_of_package(package)}")
-        if word in OWN_PROGRAMS:
-            parts.append(toolchain.fingerprint("llc"))
+        if packages := OWN_PROGRAMS.get(word):
+            parts += [identity.sources(*packages), toolchain.fingerprint("llc")]
         for argument in self.words[1:]:
             parts += [files.digest_of(path) for path in files.named_in(argument, self.folder)]
         parts += [files.digest_of(path) for path in self.depends]

@@ -11,9 +11,9 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from fly_common import identity
 from fly_common.errors import UsageError
 
-from fly import files
 from fly.stage import Stage
 
 DEFAULT_TARGET = "gfx942"
@@ -36,9 +36,9 @@ def opt_py(target: str, options: Mapping[str, Any] | None = None) -> Stage:
         return pipeline.compile(data, chosen)
 
     def fingerprint() -> str:
-        from fly_opt import identity
+        from fly_opt.identity import fingerprint
 
-        return identity.fingerprint(chosen)
+        return fingerprint(chosen)
 
     words = ("fly-opt-py", "--target", target, *_flags(options))
     return Stage("opt-py", run, functools.cache(fingerprint), ".ll", words)
@@ -58,7 +58,7 @@ def llc(options: Mapping[str, Any] | None = None) -> Stage:
     def fingerprint() -> str:
         from fly_llc import codegen
 
-        return f"{codegen.fingerprint(chosen)} {_sources('fly_llc')}"
+        return f"{codegen.fingerprint(chosen)} {identity.sources('fly_llc', 'fly_common')}"
 
     return Stage("llc", run, functools.cache(fingerprint), ".o", ("fly-llc", *_flags(options)))
 
@@ -74,13 +74,9 @@ def link() -> Stage:
     def fingerprint() -> str:
         from fly_link import linker
 
-        return f"{linker.fingerprint()} {_sources('fly_link')}"
+        return f"{linker.fingerprint()} {identity.sources('fly_link', 'fly_common')}"
 
     return Stage("link", run, functools.cache(fingerprint), ".hsaco", ("fly-link",))
-
-
-def _sources(package: str) -> str:
-    return f"{files.digest_of_package(package)} {files.digest_of_package('fly_common')}"
 
 
 def _options(kind: type, values: Mapping[str, Any], tool: str) -> Any:

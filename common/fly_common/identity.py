@@ -1,0 +1,61 @@
+"""What identifies code for a cache key, found without importing it."""
+
+from __future__ import annotations
+
+import functools
+import os
+from hashlib import sha256
+from importlib.machinery import PathFinder
+
+from fly_common.errors import MissingError
+
+BINDINGS = ("mlir", "torch_mlir")  # in the order in which fly_dialect.bindings tries them
+
+
+@functools.cache
+def sources(*packages: str) -> str:
+    """A digest of the Python sources of top-level packages, by their content.
+
+    Taken once a process: what runs is what was there when it was imported.
+    """
+    return sha256("".join(map(_sources, packages)).encode()).hexdigest()
+
+
+@functools.cache
+def _sources(package: str) -> str:
+    total = sha256(package.encode())
+    for root in _folders(package):
+        for folder, folders, names in os.walk(root):
+            folders.sort()
+            for name in sorted(names):
+                if name.endswith(".py"):
+                    path = os.path.join(folder, name)
+                    with open(path, "rb") as file:
+                        digest = sha256(file.read()).digest()
+                    total.update(os.path.relpath(path, root).encode() + b"\0" + digest)
+    return total.hexdigest()
+
+
+@functools.cache
+def bindings() -> str:
+    """MLIR's bindings: the package, by the size and time of its libraries; their content is
+    150 MB. "none" where there are none."""
+    for package in BINDINGS:
+        try:
+            folders = [os.path.join(root, "_mlir_libs") for root in _folders(package)]
+        except MissingError:
+            continue
+        for folder in filter(os.path.isdir, folders):
+            names = sorted(name for name in os.listdir(folder) if ".so" in name)
+            if names:
+                statuses = [(name, os.stat(os.path.join(folder, name))) for name in names]
+                parts = [f"{name}:{s.st_size}:{s.st_mtime_ns}" for name, s in statuses]
+                return "|".join([folder, *parts])
+    return "none"
+
+
+def _folders(package: str) -> list[str]:
+    spec = PathFinder.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise MissingError(f"the Python package {package} was not found")
+    return list(spec.submodule_search_locations)
