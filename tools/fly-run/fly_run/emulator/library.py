@@ -146,7 +146,7 @@ def build(path: Path, cpu: str) -> None:
         linked = toolchain.run_program(
             "ld.lld",
             # Nothing from outside: a call of libm or the like would be found at load time only.
-            ["-shared", "-z", "defs", "--strip-all", "-o", str(made), *map(str, objects)],
+            ["-shared", "-z", "defs", "-o", str(made), *map(str, objects)],
             None,
         )
         if linked.returncode:

@@ -32,6 +32,7 @@ QUANTUM = 1 << 16  # instructions a wave runs before the next one's turn
 FIRST_SLICE, SLICE = 1 << 21, 1 << 25  # instructions between two looks by Python
 SLOT_MEMORY = 256 << 20  # bytes that resident workgroups may take together
 MOST_SLOTS = 256
+DYNAMIC_STACK = 16 << 10  # bytes a lane more, where the compiler can't tell the stack's depth
 FOREVER = (1 << 62) - 1
 
 Triple = tuple[int, int, int]
@@ -279,7 +280,9 @@ class Launch:
         self._arena, kernel = device._arena, prepared.kernel
         self._grid, self._lds = grid, lds
         self._groups = grid[0] * grid[1] * grid[2]
-        self._scratch = -(-kernel.private_segment_fixed_size // 16) * 16
+        self._scratch = _round_up(kernel.private_segment_fixed_size, 16)
+        if kernel.uses_dynamic_stack:
+            self._scratch += DYNAMIC_STACK
         queue_address = self._arena.bind(
             "the queue", ctypes.addressof(device._queue), dispatch.QUEUE_BYTES, False
         )
@@ -358,6 +361,7 @@ class Launch:
         values = {
             "regions": arena.table,
             "region_count": len(arena),
+            "load_base": self._loaded.base,
             "code_low": self._loaded.base + self._loaded.low,
             "code_bytes": self._loaded.size,
             "code_map": ctypes.addressof(self._prepared.code_map),

@@ -101,7 +101,7 @@ WRITABLE = 1
 SHARED_APERTURE = 0x0001_0000
 PRIVATE_APERTURE = 0x0002_0000
 # Swizzled buffer accesses to private memory (gfx90a) carry this base in their resource.
-SCRATCH_BUFFER = 0x0003_0000 << 32
+SCRATCH_BUFFER = 0x3000 << 32
 
 # -- context ----------------------------------------------------------------------------------
 
@@ -127,6 +127,7 @@ CTX = _Fields(
     (
         "regions",  # pointer to the sorted region table
         "region_count",
+        "load_base",  # what was added to the code object's own addresses
         "code_low",  # guest address of the first byte of code
         "code_bytes",
         "code_map",  # pointer to one micro-op pointer for each dword of code, 0 = not decoded
@@ -136,6 +137,7 @@ CTX = _Fields(
         "grid_y",
         "waves",  # waves in a workgroup
         "slots",  # how many workgroups are resident at once
+        "used_slots",  # how many of them have ever held one
         "slot_base",  # pointer to the first slot
         "slot_stride",
         "wave_stride",

@@ -258,6 +258,10 @@ def _run_grid() -> Function:
                 f.block(empty)
                 f.branch(served)
                 f.block(start)
+                used = context.at(CTX.used_slots)
+                seen = used.load("i64")
+                more = number.compare("uge", seen)
+                used.store(more.select(number + 1, seen))
                 f.call_void("fly_start_group", context, slot)
                 f.branch(busy)
                 f.block(busy)
@@ -281,7 +285,12 @@ def _run_grid() -> Function:
             f.loop([zero], serve)
             active = slot.at(state.SLOT_ACTIVE).load("i64")
             after = number + 1
-            return [after, live + active], after.compare("ult", slots)
+            # Slots that were never needed are not looked at: their memory does not exist yet.
+            pending = context.at(CTX.next_group).load("i64").compare(
+                "ult", context.at(CTX.end_group).load("i64")
+            )
+            wanted = pending | after.compare("ult", context.at(CTX.used_slots).load("i64"))
+            return [after, live + active], wanted & after.compare("ult", slots)
 
         _, live = f.loop([zero, zero], visit)
         return [live], live.compare("ne", 0)

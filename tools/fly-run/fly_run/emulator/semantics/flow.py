@@ -90,10 +90,9 @@ def _end(h: Handler) -> None:
 
 
 def _code_address(h: Handler) -> Value:
-    """The guest address of the instruction after this one: its pc is in the immediate, relative
-    to the start of the code."""
+    """The guest address of the instruction after this one, whose pc is in the immediate."""
     context = h.wave.at(state.CONTEXT).load("ptr")
-    return context.at(state.CTX.code_low).load("i64") + h.immediate()
+    return context.at(state.CTX.load_base).load("i64") + h.immediate()
 
 
 def _get_pc(h: Handler) -> None:

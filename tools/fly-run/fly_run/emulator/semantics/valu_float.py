@@ -383,7 +383,11 @@ def _div_fmas(k: Lanes, a: Value, b: Value, c: Value, scaled: Value) -> Value:
 
 
 def _div_fixup(k: Lanes, quotient: Value, denominator: Value, numerator: Value) -> Value:
-    """V_DIV_FIXUP: the special cases of a division; otherwise the quotient with the right sign."""
+    """V_DIV_FIXUP: the special cases of a division; otherwise the quotient with the right sign.
+
+    A NaN quotient of finite numbers comes from an infinity in between: the division overflowed.
+    The manual does not list this case, but without it no such division could be right.
+    """
     element = quotient.element
     width, mantissa = FLOATS[element], MANTISSA[element]
     sign_bit = 1 << (width - 1)
@@ -395,6 +399,7 @@ def _div_fixup(k: Lanes, quotient: Value, denominator: Value, numerator: Value) 
     infinite_d, infinite_n = size_d.compare("eq", infinity), size_n.compare("eq", infinity)
     signed = lambda magnitude: (sign | magnitude).bits(element)  # noqa: E731
     result = ((integer(quotient) & (sign_bit - 1)) | sign).bits(element)
+    result = _is_nan(quotient).select(signed(sign.like(infinity)), result)
     if element != "half":
         gap = _exponent_field(numerator) - _exponent_field(denominator)
         underflow = gap.compare("slt", -(BIAS[element] + mantissa))

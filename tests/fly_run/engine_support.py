@@ -1,0 +1,100 @@
+"""OpenCL C → HSACO → emulator: what the tests of the engine share."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+from typing import Any
+
+import numpy as np
+from fly_common import toolchain
+from fly_common.code_object import CodeObject
+
+TARGETS = ("gfx90a", "gfx942", "gfx950")
+LEVELS = ("-O0", "-O3")
+
+# OpenCL's own functions live in a library of ROCm; the builtins below are all that the tests need.
+PRELUDE = """
+#define TID ((int)__builtin_amdgcn_workitem_id_x())
+#define GROUP ((int)__builtin_amdgcn_workgroup_id_x())
+#define SIZE ((int)__builtin_amdgcn_workgroup_size_x())
+#define INDEX (GROUP * SIZE + TID)
+#define BARRIER __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup"); __builtin_amdgcn_s_barrier()
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+"""
+
+
+@functools.lru_cache(maxsize=256)
+def compile_opencl(source: str, target: str, level: str) -> CodeObject:
+    clang = toolchain.find_program("clang")
+    options = ["-x", "cl", "-cl-std=CL2.0", "-target", "amdgcn-amd-amdhsa", "-nogpulib"]
+    options += [
+        f"-mcpu={target}",
+        level,
+        "-ffp-contract=off",
+        "-cl-fp32-correctly-rounded-divide-sqrt",
+        "-o",
+        "-",
+        "-",
+    ]
+    done = subprocess.run(
+        [str(clang), *options], input=(PRELUDE + source).encode(), capture_output=True
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return CodeObject.parse(done.stdout)
+
+
+@functools.lru_cache(maxsize=256)
+def assemble(source: str, target: str) -> CodeObject:
+    """A HSACO from assembly text with its own descriptor and metadata."""
+    import tempfile
+    from pathlib import Path
+
+    with tempfile.TemporaryDirectory() as folder:
+        made, linked = Path(folder, "k.o"), Path(folder, "k.hsaco")
+        mc = toolchain.run_program(
+            "llvm-mc",
+            ["-triple=amdgcn-amd-amdhsa", f"-mcpu={target}", "-filetype=obj", "-o", str(made)],
+            source.encode(),
+        )
+        assert mc.returncode == 0, mc.stderr.decode()
+        lld = toolchain.run_program("ld.lld", ["-shared", str(made), "-o", str(linked)], None)
+        assert lld.returncode == 0, lld.stderr.decode()
+        return CodeObject.parse(linked.read_bytes())
+
+
+def launch(
+    code: CodeObject,
+    arguments: list[Any],
+    grid: int | tuple[int, int, int] = 1,
+    block: int | tuple[int, int, int] = 64,
+    *,
+    kernel: str | None = None,
+    lds: int = 0,
+    device: Any = None,
+    read_only: tuple[str, ...] = (),
+    **options: Any,
+) -> Any:
+    """Runs a kernel; arrays are bound in place, NumPy scalars are passed by value. Returns the
+    device."""
+    from fly_run.emulator.machine import Emulator
+
+    found = code.kernel(kernel)
+    device = device or Emulator(code.target, **options)
+    kernarg = bytearray(found.kernarg_size)
+    for number, (argument, value) in enumerate(zip(found.explicit_args, arguments, strict=True)):
+        name = argument.name or f"argument {number}"
+        if isinstance(value, np.ndarray):
+            address = device.bind(name, value.ctypes.data, value.nbytes, name not in read_only)
+            data = address.to_bytes(8, "little")
+        else:
+            data = value.tobytes()
+        assert len(data) == argument.size
+        kernarg[argument.offset : argument.offset + len(data)] = data
+    shape = grid if isinstance(grid, tuple) else (grid, 1, 1)
+    items = block if isinstance(block, tuple) else (block, 1, 1)
+    device.launch(code, found.name, shape, items, bytes(kernarg), lds)
+    device.synchronize()
+    return device
