@@ -171,6 +171,11 @@ def test_a_static_block_is_a_constant():
         ),
         (b"module {\n  gpu.module @a {\n  }\n  gpu.module @b {\n  }\n}", "2 gpu.modules", 4),
         (
+            b"module {\n  gpu.module @a {\n    llvm.fence seq_cst\n  }\n}",
+            "stands outside of any",
+            3,
+        ),
+        (
             b"module {\n  gpu.module @a {\n  }\n  func.func @g() {\n    return\n  }\n}",
             "func.func @g stands beside",
             4,

@@ -21,6 +21,12 @@ from fly_opt.targets import CODE_OBJECT_VERSION, Target
 
 # What MLIR's translation knows inside a module that goes to LLVM.
 TRANSLATED = ("llvm.", "rocdl.")
+# What of it may stand outside of functions.
+TOP_LEVEL = (
+    *("llvm.func", "llvm.mlir.global", "llvm.mlir.alias", "llvm.mlir.ifunc", "llvm.comdat"),
+    *("llvm.mlir.global_ctors", "llvm.mlir.global_dtors", "llvm.module_flags"),
+    *("llvm.linker_options", "llvm.named_metadata"),
+)
 # Intrinsics that the passes here call. Others may not exist, and then the translation crashes.
 KNOWN_INTRINSICS = {"llvm.amdgcn.implicitarg.ptr"} | {
     f"{name}.{kind}" for name, kinds in INTRINSICS.values() for kind in kinds
@@ -110,14 +116,21 @@ def _check(flat: Any, source: Source) -> bool:
     one. True where only trying tells, because an intrinsic is called by a name."""
     from fly_dialect.bindings import ir
 
-    refused: list[Any] = []
+    for child in flat.body:
+        name = child.operation.name
+        if name.startswith(TRANSLATED) and name not in TOP_LEVEL:
+            where = source.place_of(child.operation.location)
+            raise InputError(f"{name} stands outside of any function", place=where)
+    refused: list[InputError] = []
     doubtful = False
 
     def visit(op: Any) -> Any:
         nonlocal doubtful
         name = op.name
         if not name.startswith(TRANSLATED) and name != "builtin.module":
-            refused.append(op)
+            hint = "lower it before fly-emit-llvm; --target X --print-pipeline shows a pipeline"
+            where = source.place_of(op.location)
+            refused.append(InputError(f"{name} has no LLVM IR", place=where, hint=hint))
             return ir.WalkResult.INTERRUPT
         if name == "llvm.call_intrinsic":
             doubtful = doubtful or op.attributes["intrin"].value not in KNOWN_INTRINSICS
@@ -125,12 +138,7 @@ def _check(flat: Any, source: Source) -> bool:
 
     flat.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
     if refused:
-        op = refused[0]
-        raise InputError(
-            f"{op.name} has no LLVM IR",
-            place=source.place_of(op.location),
-            hint="lower it before fly-emit-llvm; --print-pipeline --target shows a whole pipeline",
-        )
+        raise refused[0]
     return doubtful
 
 
