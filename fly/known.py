@@ -88,6 +88,13 @@ def is_written_in_python(made: type) -> bool:
     return ordinary and not file.endswith((".so", ".pyd"))
 
 
+def is_frozen(made: type) -> bool:
+    """Whether objects of a class stay what they are: this project's frozen dataclasses. (Anybody
+    else's may be changed by `object.__setattr__`.)"""
+    parameters = getattr(made, "__dataclass_params__", None)
+    return parameters is not None and parameters.frozen and is_own(module_of(made))
+
+
 def is_generated(code: types.CodeType) -> bool:
     """Whether `dataclass` wrote a method."""
     return code.co_filename == "<string>" or code.co_filename.endswith("reprlib.py")

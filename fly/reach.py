@@ -18,7 +18,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fly.walk import MISSING, Unfollowed, Walk, contents_of, parts_of
+from fly.parts import MISSING, contents_of, parts_of
+from fly.walk import Unfollowed, Walk
 
 
 @dataclass(frozen=True)

@@ -102,10 +102,11 @@ class _Command:
         return path
 
     def fingerprint(self) -> str:
-        word, path = self.words[0], self.program()
+        word = self.words[0]
         if word in LLVM_PROGRAMS:
             parts = [toolchain.fingerprint(word)]
         else:
+            path = self.program()
             parts = [f"{os.path.realpath(path)} {files.digest_of(path)}"]
         if packages := OWN_PROGRAMS.get(word):
             parts += [identity.sources(*packages), toolchain.fingerprint("llc")]

@@ -19,10 +19,10 @@ from typing import Any
 
 from fly import known
 from fly.bytecode import names_of, source_of
+from fly.parts import MISSING, builtins_of, contents_of, flat, parts_of
 
 MOST_VALUES = 20_000  # beyond this a function reaches half an application: trace it each time
 
-MISSING: Any = type("Missing", (), {"__repr__": lambda self: "missing"})()
 # A name in an annotation of a local variable: from its colon to the end of the line.
 _ANNOTATED = re.compile(r"^\s*[A-Za-z_]\w*\s*:(.+)$", re.MULTILINE)
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
@@ -105,8 +105,8 @@ class Walk:
         self.emit("function", value.__qualname__)
         self.code(value.__code__)
         self.value(value.__defaults__)
-        self.values("kwdefaults", _flat(value.__kwdefaults__ or {}))
-        self.values("attributes", _flat(value.__dict__))
+        self.values("kwdefaults", flat(value.__kwdefaults__ or {}))
+        self.values("attributes", flat(value.__dict__))
         for cell in value.__closure__ or ():
             contents = contents_of(cell)
             self.cells.append((cell, contents))
@@ -145,7 +145,7 @@ class Walk:
         self.emit("path", *path)
         value = self.name(space, name)
         if value is MISSING:
-            value = self.name(_builtins(space), name)
+            value = self.name(builtins_of(space), name)
             if name in known.IMPURE and value is not MISSING:
                 raise Unfollowed(f"it calls {name}()")
         while isinstance(value, types.ModuleType) and attributes:
@@ -211,7 +211,7 @@ class Walk:
 
     def partial(self, value: functools.partial[Any]) -> None:
         self.mutable(value)
-        self.values("partial", (value.func, value.args, *_flat(value.keywords)))
+        self.values("partial", (value.func, value.args, *flat(value.keywords)))
 
     def module(self, value: types.ModuleType) -> None:
         if not self.leaf(value.__name__, ""):
@@ -267,9 +267,8 @@ class Walk:
         """Any other object: its class and its attributes, where these are all there is to it."""
         kind = type(value)
         module = known.module_of(kind)
-        if (stands_for := getattr(kind, "__fly_reach__", None)) is not None:
-            self.emit("stands for", kind.__qualname__)
-            self.value(stands_for(value))
+        if known.is_own(module) and hasattr(value, "__wrapped__"):
+            self.decorated(value)
         elif known.is_numpy(module) and self.numpy(value):
             pass
         elif (module, kind.__name__) == ("torch", "dtype"):
@@ -280,7 +279,8 @@ class Walk:
         elif hasattr(value, "__wrapped__") and module == "functools":
             self.values("cached", (value.__wrapped__,))
         elif all(known.is_written_in_python(base) for base in kind.__mro__[:-1]):
-            self.mutable(value)
+            if not known.is_frozen(kind):
+                self.mutable(value)
             self.emit("instance")
             self.value(kind)
             self.state(value)
@@ -291,9 +291,16 @@ class Walk:
         else:
             raise Unfollowed(f"an object of type {module}.{kind.__qualname__}")
 
+    def decorated(self, value: Any) -> None:
+        """A kernel or a host function: what was decorated, and how. (What `fly.jit` is told says
+        how to compile, not what.)"""
+        self.emit("decorated", type(value).__qualname__)
+        for name in ("function", "name", "block"):
+            self.value(self.name(vars(value), name))
+
     def state(self, value: Any) -> None:
         """The attributes an object carries, in its dictionary and in slots."""
-        self.values("state", _flat(getattr(value, "__dict__", {})))
+        self.values("state", flat(getattr(value, "__dict__", {})))
         for base in type(value).__mro__:
             slots = vars(base).get("__slots__", ())
             for slot in (slots,) if isinstance(slots, str) else slots:
@@ -365,33 +372,6 @@ _KINDS: tuple[tuple[Any, Callable[[Walk, Any], None]], ...] = (
     ((set, frozenset), Walk.set),
     ((dict, types.MappingProxyType), Walk.mapping),
 )
-
-
-def _builtins(space: dict[str, Any]) -> dict[str, Any]:
-    made = space.get("__builtins__", sys.modules["builtins"])
-    return made if isinstance(made, dict) else vars(made)
-
-
-def contents_of(cell: types.CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # not assigned yet
-        return MISSING
-
-
-def parts_of(function: types.FunctionType) -> tuple[Any, ...]:
-    """What makes a function what it is; compared by identity."""
-    return (
-        function.__code__,
-        function.__defaults__,
-        *(function.__kwdefaults__ or {}).values(),
-        *function.__annotations__.values(),
-        *function.__dict__.values(),
-    )
-
-
-def _flat(items: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(part for item in items.items() for part in item)
 
 
 def _reduced(value: Any) -> Any:
