@@ -18,7 +18,19 @@ from fly_run.emulator.parse import parse
 
 # Distinct mnemonics, with suffix, that the enumeration below finds; fewer means that the
 # enumeration, not the ISA, has shrunk.
-KNOWN = {"gfx90a": 1500, "gfx942": 1500, "gfx950": 1550}
+KNOWN = {"gfx90a": 1750, "gfx942": 1780, "gfx950": 1870}
+V_READLANE = 0xD289  # both its sources are restricted, so it is rarely hit
+
+
+# Fields of memory instructions that may be used together, with register numbers fit for any width.
+MEMORY = (
+    (0, 0),
+    (0, 0xFC000000),
+    (0, 0xFC0000FC),
+    (0, 0x0000FCFC),
+    (0, 0xFCFCFCFC),
+    (0x7F0000, 0xFC00FCFC),
+)
 
 
 def encodings(target: str) -> bytes:
@@ -26,18 +38,24 @@ def encodings(target: str) -> bytes:
     further down."""
     generator = random.Random(target)
     bits = generator.getrandbits
-    highs = [*range(1 << 16), *[*range(0x7E00, 0x8000), *range(0xBE80, 0xBF00)] * 12]
+    vop1, sop1 = range(0x7E00, 0x8000), range(0xBE80, 0xBF00)
+    highs = [*range(1 << 16), *[*vop1, *sop1, *sop1, V_READLANE] * 12]
     made = bytearray()
     for high in highs:
-        vop = high < 0x8000
-        sdwa = generator.randrange(7) << 8 | generator.randrange(3) << 11
-        sdwa |= generator.randrange(7) << 16 | generator.randrange(7) << 24
-        for low, second in (
-            (bits(16), bits(32) & 0x0007FFFF),  # VGPRs, no modifiers: legal nearly everywhere
-            (0, bits(32) & bits(32)),
-            (bits(16) & 0xFE00 | 0xF9, sdwa | bits(8) | bits(2) << 19) if vop else (0, bits(24)),
-            (bits(16) & 0xFE00 | 0xFA, bits(32)) if vop else (bits(16) & bits(16), bits(32)),
-        ):
+        # VGPRs and no modifiers are legal nearly everywhere; few modifiers are in most places.
+        tried = [(bits(16), bits(32) & 0x0007FFFF), (0, bits(32) & bits(32))]
+        if high < 0x8000:  # VOP1, VOP2, VOPC: SDWA with legal selectors, DPP
+            sdwa = generator.randrange(7) << 8 | generator.randrange(3) << 11
+            sdwa |= generator.randrange(7) << 16 | generator.randrange(7) << 24
+            tried.append((bits(16) & 0xFE00 | 0xF9, sdwa | bits(8) | bits(2) << 19))
+            tried.append((bits(16) & 0xFE00 | 0xFA, bits(32)))
+        elif 0xD000 <= high < 0xD400:  # VOP3, VOP3P
+            tried += [(bits(8), bits(27)) for _ in range(12)]
+            # Matrices: three vector registers (256 and up in nine bits) fit for any width.
+            tried += [(bits(8) & 0xF0, 0x04020100 | bits(27) & 0x03C1E0F0) for _ in range(8)]
+        elif high >= 0xC000:
+            tried += [(bits(16) & bits(16), fixed | bits(32) & mask) for fixed, mask in MEMORY]
+        for low, second in tried:
             made += struct.pack("<4I", high << 16 | low, second, bits(32), 0)
     return bytes(made)
 

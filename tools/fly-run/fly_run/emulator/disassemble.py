@@ -16,7 +16,7 @@ from fly_common.errors import MissingError
 
 TRIPLE = b"amdgcn-amd-amdhsa"
 TARGETS = ("gfx90a", "gfx942", "gfx950")
-_PADDING = 16  # bytes; the longest instruction has 12
+_PADDING = 16  # bytes, as many as the longest instruction has
 _TEXT_ROOM = 512  # the longest text LLVM prints for these targets has under 200 characters
 
 
@@ -38,7 +38,7 @@ class Disassembler:
         that encode nothing, operands the encoding forbids, an address outside the code."""
         offset = pc - self.base
         left = len(self.code) - offset
-        if offset < 0 or left < 4 or offset % 4 or _is_forbidden(self.code[offset : offset + 8]):
+        if offset < 0 or left < 4 or offset % 4 or _is_forbidden(self.code[offset : offset + 16]):
             return None
         size = self._library.LLVMDisasmInstruction(
             self._context, self._start + offset, left + _PADDING, pc, self._text, _TEXT_ROOM
@@ -52,11 +52,12 @@ class Disassembler:
 
 
 def _is_forbidden(code: bytes) -> bool:
-    """Whether `code` is one of the illegal encodings of gfx9 on which LLVM 22's printer crashes.
+    """Whether `code` is one of the illegal encodings of gfx9 on which LLVM 22 crashes.
 
-    Two kinds. SDWA selectors 7 are reserved, and the printer's table has seven entries. A 64-bit
+    Three kinds. SDWA selectors 7 are reserved, and the printer's table has seven entries. A 64-bit
     encoding has no room for a literal (source 255; only gfx10 and later allow it), and the printer
-    reads a subtarget feature table that is not there. Field positions: CDNA3 ISA, chapter
+    reads a subtarget feature table that is not there. Where the two matrices of gfx950's f8f6f4
+    MFMA are constants, the decoder takes them for registers. Field positions: CDNA3 ISA, chapter
     "Microcode Formats"; found by disassembling a million random encodings a target.
     """
     low = int.from_bytes(code[:4], "little")
@@ -76,12 +77,17 @@ def _is_forbidden(code: bytes) -> bool:
         if 255 in (high & 0x1FF, (high >> 9) & 0x1FF, (high >> 18) & 0x1FF):
             return True
         opcode = (low >> 16) & 0x3FF
+        if opcode == _LD_SCALE and len(code) > 8:  # the first half of a 128-bit encoding
+            return _is_forbidden(code[8:])
+        if opcode in _F8F6F4 and not (high & 0x100 and high & 0x20000):
+            return True
         scalar_result = opcode < 0x100 or opcode in (_READLANE, _READFIRSTLANE)
         return scalar_result and low & 0xFF == 255
     return encoding in (0x38, 0x3A) and high >> 24 == 255  # MUBUF, MTBUF: soffset
 
 
 _READLANE, _READFIRSTLANE = 0x289, 0x142  # VOP3 opcodes whose destination is scalar
+_LD_SCALE, _F8F6F4 = 0x3AC, (0x3AD, 0x3AE)  # VOP3P opcodes of gfx950
 
 
 @functools.cache
