@@ -36,7 +36,7 @@ def rocm(target: Target, debug_info: bool) -> tuple[str, ...]:
         "cse",
         # Pointers and views become LLVM pointers.
         "convert-fly-to-rocdl",
-        # bf16 has no mathematical functions, f16's are computed in f32: both cost less than f32.
+        # Which function is an intrinsic, which the library's, which is computed in a wider type.
         "fly-select-math",
         # What is left of math goes to the device library. Before convert-gpu-to-rocdl, which would
         # take tanh to an intrinsic that AMDGPU's code generation can't expand.
