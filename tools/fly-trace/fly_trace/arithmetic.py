@@ -198,7 +198,8 @@ def unary(operation: str, a: Scalar) -> Scalar:
         ones = builder.constant(1 if dtype.is_bool else -1, dtype)
         return Scalar(dtype, builder.one("arith.xori", dtype.ir, builder.ssa(a), ones))
     if dtype.is_bool:
-        tracing.refuse(f"{operation} of a bool", "convert it first, as in fx.Int32(x)")
+        sign = {"neg": "`-`"}.get(operation, operation)
+        tracing.refuse(f"{sign} of a bool", "convert it first, as in fx.Int32(x)")
     if builder.host:
         a, dtype = convert(a, I64), I64
     x = builder.ssa(a)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fly_trace.builder import Builder
 
 Put = Callable[[Any], None]
-PEELED = 100_000  # iterations of a static `while`
+PEELED = 10_000  # iterations of a static `while`
 
 
 def python_range(range_: Any, arguments: tuple[Any, ...], word: str, span: Any) -> Any:

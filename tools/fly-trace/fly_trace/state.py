@@ -140,8 +140,9 @@ def refuse_mismatch(name: str, mismatch: Mismatch, first: str, second: str) -> N
         hint = f"make it one type: fx.{title}(…)"
     elif isinstance(a, Undefined) or isinstance(b, Undefined):
         hint = f"give {name} a value before"
+    shown = f"`{name}{mismatch.path}`" if name.isidentifier() else name + mismatch.path
     tracing.refuse(
-        f"`{name}{mismatch.path}` is {shape_of(a)} {first}, and {shape_of(b)} {second}", hint
+        f"{shown} is {shape_of(a)} {first}, and {shape_of(b)} {second}", hint
     )
 
 

@@ -251,8 +251,8 @@ class Parts:
             number = modes[operator.index(mode)]
         except IndexError:
             tracing.refuse(
-                f"{self.tensor.name} has {self.tensor.rank} dimensions;"
-                f" {self.what}[{mode}] is not one of them"
+                f"{self.what}[{mode}] of {self.tensor.name}, which is {self.tensor.describe()},"
+                " does not exist"
             )
         return self.tensor.part(self.what, number)
 

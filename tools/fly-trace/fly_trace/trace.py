@@ -20,7 +20,7 @@ from fly_trace import places, tracing
 from fly_trace.builder import Builder, Locations
 from fly_trace.decorators import HostFunction, KernelFunction
 from fly_trace.launch import Argument
-from fly_trace.rewrite import rewritten
+from fly_trace.rewrite import return_of, rewritten
 from fly_trace.signature import (
     Constant,
     ParameterType,
@@ -107,7 +107,7 @@ class ModuleTrace:
         if result is not None:
             raise InputError(
                 f"the host function {function.__name__} returns a value; a launch plan can't",
-                place=places.place(definition(function)),
+                place=places.place(return_of(function)),
                 hint="write results to tensors",
             )
         for call in builder.options["calls"]:
@@ -184,7 +184,7 @@ class ModuleTrace:
         if result is not None:
             raise InputError(
                 f"the kernel {kernel.name} returns a value",
-                place=places.place(definition(kernel.function)),
+                place=places.place(return_of(kernel.function)),
                 hint="a kernel writes its results to tensors",
             )
         ir.Operation.create("gpu.return", loc=at, ip=ir.InsertionPoint(body))

@@ -203,3 +203,22 @@ def definition_of(function: Any) -> places.Position:
     return places.Position(
         code.co_filename, node.lineno, node.col_offset, node.lineno, node.col_offset + len(name)
     )
+
+
+def return_of(function: FunctionType) -> places.Position:
+    """Where a function first returns a value."""
+    found = [
+        inner
+        for inner in ast.walk(_node(function))
+        if isinstance(inner, ast.Return) and inner.value is not None
+    ]
+    if not found:
+        return definition_of(function)
+    node = min(found, key=lambda inner: inner.lineno)
+    return places.Position(
+        function.__code__.co_filename,
+        node.lineno,
+        node.col_offset,
+        node.end_lineno or node.lineno,
+        node.end_col_offset or node.col_offset + 1,
+    )

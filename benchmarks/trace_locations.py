@@ -1,0 +1,72 @@
+"""What source locations cost while tracing: a kernel of about 2,000 ops, unrolled.
+
+    python benchmarks/trace_locations.py
+
+Prints the median tracing time with locations captured and with every op at one unknown location,
+and the difference in percent of the whole.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+
+import fly
+import fly.expr as fx
+from fly_dialect.bindings import ir
+from fly_trace import builder
+from fly_trace.trace import trace_function
+
+STEPS = 150
+ROUNDS = 15
+
+
+@fly.kernel
+def unrolled_kernel(A: fx.Tensor, B: fx.Tensor):
+    i = fx.thread_idx.x
+    total = fx.Float32(0)
+    for k in fx.range_constexpr(STEPS):
+        a = A[i * STEPS + k]
+        total = total + a * a - fx.exp(a) / (a + 1.0)
+    B[i] = total
+
+
+@fly.jit
+def unrolled(A: fx.Tensor[fx.Float32, "n"], B: fx.Tensor[fx.Float32, "m"]):
+    unrolled_kernel(A, B).launch(grid=1, block=64)
+
+
+def once() -> float:
+    start = time.perf_counter()
+    trace_function(unrolled, {}, locations=False)
+    return time.perf_counter() - start
+
+
+def count_ops() -> int:
+    with ir.Context() as context:
+        context.allow_unregistered_dialects = True
+        from fly_dialect import text
+
+        module = text.read(trace_function(unrolled, {}, locations=False), context)
+        found = []
+        module.operation.walk(lambda op: found.append(op) or ir.WalkResult.ADVANCE)
+        return len(found)
+
+
+def main() -> None:
+    ops = count_ops()
+    captured = builder.Locations.here
+    with_locations, without = [], []
+    for _ in range(ROUNDS):
+        # Turn about, so that a busy machine slows both alike.
+        with_locations.append(once())
+        builder.Locations.here = lambda self: self.unknown
+        without.append(once())
+        builder.Locations.here = captured
+    slow, fast = statistics.median(with_locations), statistics.median(without)
+    print(f"{ops} ops: {slow * 1e3:.1f} ms traced with locations, {fast * 1e3:.1f} ms without")
+    print(f"locations: {max(0.0, slow - fast) / slow:.1%} of tracing")
+
+
+if __name__ == "__main__":
+    main()

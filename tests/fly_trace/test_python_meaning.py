@@ -1,0 +1,234 @@
+"""A traced kernel computes what Python computes when it runs the same function.
+
+Programs are made at random; each is run by Python itself on NumPy scalars, and as a module by an
+interpreter of MLIR's ops that shares nothing with the tracer.
+"""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+import warnings
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent))
+import mlir_interpreter
+from trace_helpers import trace_source
+
+HEAD = """\
+import fly
+import fly.expr as fx
+
+def clamp(v, low, high):
+    if v < low:
+        v = low
+    elif v > high:
+        v = high
+    return v
+
+def twice(f, v):
+    return f(f(v))
+
+@fly.kernel
+def kernel(I: fx.Tensor, F: fx.Tensor, a: fx.Int32, b: fx.Int32, u: fx.Float64, v: fx.Float64):
+{body}
+
+@fly.jit
+def entry(I: fx.Tensor[fx.Int32, 8], F: fx.Tensor[fx.Float64, 8], a: fx.Int32, b: fx.Int32,
+          u: fx.Float64, v: fx.Float64):
+    kernel(I, F, a, b, u, v).launch(grid=1, block=1)
+"""
+
+# What `fx` is when Python runs the kernel.
+PYTHON_FX = SimpleNamespace(
+    Tensor={},
+    Int32=np.int32,
+    Int64=np.int64,
+    Float64=np.float64,
+    range_constexpr=range,
+    where=lambda c, x, y: x if c else y,
+    minimum=lambda x, y: min(x, y),
+    maximum=lambda x, y: max(x, y),
+)
+
+
+def run_python(body: str, arguments: list) -> None:
+    """Runs the kernel as Python does."""
+
+    class Anything:
+        def __getattr__(self, name):
+            return getattr(PYTHON_FX, name)
+
+    source = HEAD.split("@fly.jit")[0].format(body=body)
+    source = source.replace("import fly\nimport fly.expr as fx\n", "").replace("@fly.kernel\n", "")
+    names = {"fx": Anything()}
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        exec(source, names)
+        names["kernel"](*arguments)
+
+
+def agree(body: str, a: int, b: int, u: float, v: float, folder: Path) -> None:
+    body = textwrap.indent(textwrap.dedent(body).strip("\n"), "    ")
+    module = trace_source(HEAD.format(body=body), folder)
+    results = []
+    for runner in ("python", "mlir"):
+        ints = np.arange(8, dtype=np.int32)
+        floats = np.arange(8, dtype=np.float64) / 3
+        if runner == "python":
+            run_python(body, [ints, floats, np.int32(a), np.int32(b), np.float64(u), np.float64(v)])
+        else:
+            mlir_interpreter.run(module, [ints, floats, a, b, np.float64(u), np.float64(v)])
+        results.append((ints, floats))
+    np.testing.assert_array_equal(results[0][0], results[1][0], err_msg=body)
+    np.testing.assert_array_equal(results[0][1], results[1][1], err_msg=body)
+
+
+# -- programs -----------------------------------------------------------------------------------------
+
+INTS, FLOATS = ("a", "b", "c"), ("u", "v", "w")
+
+
+@st.composite
+def int_expression(draw, depth: int = 2) -> str:
+    if depth == 0:
+        return draw(st.sampled_from([*INTS, "I[3]", "fx.Int32(7)", "-5", "2"]))
+    x, y = draw(int_expression(depth - 1)), draw(int_expression(depth - 1))
+    test = draw(condition(0))
+    return draw(
+        st.sampled_from(
+            [
+                f"({x} + {y})",
+                f"({x} - {y})",
+                f"({x} * fx.Int32({y}))",
+                f"(fx.Int32({x}) // (fx.Int32({y}) | 1))",
+                f"(fx.Int32({x}) % (fx.Int32({y}) | 1))",
+                f"(fx.Int32({x}) // 4)",
+                f"(fx.Int32({x}) % 8)",
+                f"(fx.Int32({x}) % -8)",
+                f"(fx.Int32({x}) << (fx.Int32({y}) & 31))",
+                f"(fx.Int32({x}) >> (fx.Int32({y}) & 63))",
+                f"({x} ^ {y})",
+                f"(~fx.Int32({x}) & {y})",
+                f"-fx.Int32({x})",
+                f"(fx.Int32({x}) if {test} else fx.Int32({y}))",
+                f"clamp(fx.Int32({x}), -50, 50)",
+                f"fx.where({test}, fx.Int32({x}), fx.Int32({y}))",
+            ]
+        )
+    )
+
+
+@st.composite
+def float_expression(draw, depth: int = 2) -> str:
+    if depth == 0:
+        return draw(st.sampled_from([*FLOATS, "F[2]", "1.5", "-0.25", "fx.Float64(3)"]))
+    x, y = draw(float_expression(depth - 1)), draw(float_expression(depth - 1))
+    test = draw(condition(0))
+    return draw(
+        st.sampled_from(
+            [
+                f"({x} + {y})",
+                f"({x} - {y})",
+                f"({x} * {y})",
+                f"({x} / (fx.Float64({y}) * {y} + 1.0))",
+                f"(fx.Float64({x}) // (fx.Float64({y}) * {y} + 0.5))",
+                f"(fx.Float64({x}) % -(fx.Float64({y}) * {y} + 0.5))",
+                f"abs(fx.Float64({x}))",
+                f"(fx.Float64({x}) if {test} else fx.Float64({y}))",
+                f"twice(lambda z: z * 0.5 + u, fx.Float64({x}))",
+            ]
+        )
+    )
+
+
+@st.composite
+def condition(draw, depth: int = 1) -> str:
+    if depth == 0:
+        x, y = draw(st.sampled_from(INTS)), draw(st.sampled_from(INTS))
+        return draw(
+            st.sampled_from(
+                [f"{x} < {y}", f"{x} >= {y} - 3", f"u > v", f"{x} != 2", f"w <= u", f"-9 < {x} < {y} <= 40"]
+            )
+        )
+    x, y, z = (draw(condition(depth - 1)) for _ in range(3))
+    return draw(
+        st.sampled_from(
+            [f"{x} and {y}", f"{x} or {y}", f"not ({x})", f"({x} and {y}) or not ({z})", x]
+        )
+    )
+
+
+@st.composite
+def block(draw, depth: int, loop: int = 0) -> list[str]:
+    lines: list[str] = []
+    for _ in range(draw(st.integers(1, 3))):
+        lines += draw(statement(depth, loop))
+    return lines
+
+
+@st.composite
+def statement(draw, depth: int, loop: int) -> list[str]:
+    kind = draw(st.sampled_from(["int", "float", "aug", "swap", "store", "if", "for", "while", "list"]))
+    if depth == 0 and kind in ("if", "for", "while"):
+        kind = "int"
+    inner = lambda: ["    " + line for line in draw(block(depth - 1, loop + 1))]  # noqa: E731
+    match kind:
+        case "int":
+            return [f"{draw(st.sampled_from(INTS))} = fx.Int32({draw(int_expression())})"]
+        case "float":
+            return [f"{draw(st.sampled_from(FLOATS))} = fx.Float64({draw(float_expression())})"]
+        case "aug":
+            sign = draw(st.sampled_from(["+", "-", "*", "^"]))
+            return [f"{draw(st.sampled_from(INTS))} {sign}= {draw(st.sampled_from(INTS))}"]
+        case "swap":
+            return ["(a, b), c = (b, c), a"]
+        case "store":
+            where = draw(st.sampled_from(["0", "5", "c & 7"]))
+            return [f"I[{where}] = {draw(int_expression(1))}", f"F[{where}] += {draw(float_expression(1))}"]
+        case "list":
+            return [f"t = [fx.Float64(0.0)] * 3", "for k in fx.range_constexpr(3):",
+                    "    t[k] = u * k", "    if k == 1:", "        continue", "    w = w + t[k]"]
+        case "if":
+            lines = [f"if {draw(condition())}:", *inner()]
+            if draw(st.booleans()):
+                lines += [f"elif {draw(condition())}:", *inner()]
+            if draw(st.booleans()):
+                lines += ["else:", *inner()]
+            return lines
+        case "for":
+            bounds = draw(
+                st.sampled_from(
+                    ["a & 7", "3", "-2, b & 7", "b & 15, -1, -3", "1, 14, (a & 3) + 1", "a, a + 9, 4",
+                     "9, 2, -((b & 3) + 1)"]
+                )
+            )
+            return [f"for i{loop} in range({bounds}):", *inner(), f"    c = c + i{loop}"]
+        case "while":
+            return [f"n{loop} = fx.Int32(b & 7)", f"while n{loop} > 0 and c != 77:", *inner(),
+                    f"    n{loop} = n{loop} - 1"]
+    raise AssertionError(kind)
+
+
+SMALL = st.integers(-40, 40) | st.sampled_from([2**31 - 1, -(2**31), 2**30])
+REALS = st.floats(-50, 50, allow_nan=False, width=32)
+
+
+@settings(
+    max_examples=80,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(body=block(2), a=SMALL, b=SMALL, u=REALS, v=REALS)
+def test_random_programs(body: list[str], a: int, b: int, u: float, v: float, tmp_path: Path) -> None:
+    lines = ["c = fx.Int32(4)", "w = fx.Float64(0.5)", *body]
+    lines += [f"I[{k}] = {name}" for k, name in enumerate(INTS)]
+    lines += [f"F[{k}] = {name}" for k, name in enumerate(FLOATS)]
+    agree("\n".join(lines), a, b, u, v, tmp_path)
