@@ -43,6 +43,9 @@ class Lds:
 
     nbytes: int
 
+    def __str__(self) -> str:
+        return f"lds:{self.nbytes}"
+
 
 def run(bound: Bound, code: CodeObject, device: Device) -> list[Ran]:
     """Runs the launches in order; the host arrays hold the results when it returns. Launches over

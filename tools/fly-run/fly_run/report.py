@@ -34,7 +34,7 @@ def report(given: Given, ran: list[Ran], device: str) -> None:
 
 def _row(given: Given, name: str, value: Any) -> tuple[str, ...]:
     if name not in given.dtypes:
-        held = f"{len(value)} bytes" if isinstance(value, bytes) else str(value)
+        held = f"bytes:{value.hex()}" if isinstance(value, bytes) else _number(value)
         return (name, "", "", "", "", "", held, "")
     shape = "×".join(map(str, value.shape)) or "()"
     destination = given.destinations.get(name)

@@ -5,20 +5,18 @@ Outputs are written after everything has run, so that a failure leaves none behi
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fly_common import filter
 from fly_common.code_object import CodeObject
 from fly_common.errors import InputError, MissingError, UsageError
 
-from fly_run import arguments
-
-if TYPE_CHECKING:
-    from fly_run.values import Given
+from fly_run import arguments, binding, device, launch, npy, report, values
 
 TOOL = "fly-run"
 
@@ -50,18 +48,36 @@ def version() -> str:
 
 
 def call(call: Call) -> None:
-    """Does what a command line says. A code object that is refused, or fails as it runs, is kept
-    where it came through a pipe, and the command that shows the failure again is printed."""
+    """Does what a command line says."""
     path, words = split(call.words)
     given = arguments.parse_all(words)
     _check_options(call)
     data = filter.read_input(path)
+    name = filter.input_name(path)
+    with _kept(call, path, data):
+        code = CodeObject.parse(data, name)
+    if call.inspect:
+        from fly_run import inspect
+
+        text = inspect.as_json(code) if call.json else inspect.text(code, name)
+        filter.write_output(text.encode(), None)
+        return
+    held, bound = _bind(call, code, given)
+    _check_destinations(held.destinations)
+    with _kept(call, path, data):
+        ran, device = _run(call, code, bound)
+    for result, destination in held.destinations.items():
+        filter.write_atomically(Path(destination), npy.dump(held.values[result]))
+    if not call.quiet:
+        report.report(held, ran, device)
+
+
+@contextlib.contextmanager
+def _kept(call: Call, path: str | None, data: bytes) -> Iterator[None]:
+    """Keeps a code object that is refused, or fails as it runs, where it came through a pipe, and
+    tells the command that shows the failure again."""
     try:
-        code = CodeObject.parse(data, filter.input_name(path))
-        if call.inspect:
-            _inspect(call, code, filter.input_name(path))
-        else:
-            _run(call, code, given)
+        yield
     except InputError as error:
         if path in (None, filter.STDIN):
             kept = filter.save_failed_input(TOOL, data, ".hsaco")
@@ -110,18 +126,10 @@ def _again(call: Call) -> list[str]:
     return [*told, *split(call.words)[1]]
 
 
-def _inspect(call: Call, code: CodeObject, name: str) -> None:
-    from fly_run import inspect
-
-    text = inspect.as_json(code) if call.json else inspect.text(code, name)
-    filter.write_output(text.encode(), None)
-
-
-def _run(call: Call, code: CodeObject, given: list[arguments.Argument]) -> None:
-    from fly_run import binding, launch, values
-    from fly_run.device import open_device
-    from fly_run.report import ProgressBar, report
-
+def _bind(
+    call: Call, code: CodeObject, given: list[arguments.Argument]
+) -> tuple[values.Given, binding.Bound]:
+    """The arguments' values, and what is to be launched with them."""
     if call.kernel is not None:
         kernel = code.kernel(call.kernel)
         held = values.for_kernel(kernel, given)
@@ -134,28 +142,28 @@ def _run(call: Call, code: CodeObject, given: list[arguments.Argument]) -> None:
             call.lds or 0,
             list(held.values),
         )
-    elif code.plan is not None:
-        held = values.for_plan(code.plan, given)
-        bound = binding.bind(code.plan, code, held.values)
-    else:
+        return held, bound
+    if code.plan is None:
         raise UsageError(
             "the code object has no launch plan: it was not made by fly-opt-py",
             hint=f"say what to launch: --kernel {next(iter(code.kernels))} --grid 4 --block 256,"
             " and the arguments in order",
         )
-    _check_destinations(held.destinations)
-    bar = ProgressBar()
-    device = open_device(
+    held = values.for_plan(code.plan, given)
+    return held, binding.bind(code.plan, code, held.values)
+
+
+def _run(call: Call, code: CodeObject, bound: binding.Bound) -> tuple[list[launch.Ran], str]:
+    """Launches; what ran, and the device's name."""
+    bar = report.ProgressBar()
+    opened = device.open_device(
         call.device, code.target, max_instructions=call.max_instructions, progress=bar
     )
     try:
-        ran = launch.run(bound, code, device)
+        return launch.run(bound, code, opened), opened.name
     finally:
         bar.close()
-        device.close()
-    _write(held)
-    if not call.quiet:
-        report(held, ran, device.name)
+        opened.close()
 
 
 def _sizes(option: str, text: str) -> tuple[int, ...]:
@@ -179,10 +187,3 @@ def _check_destinations(destinations: dict[str, str]) -> None:
             raise UsageError(f"{name}=…:{destination}: the folder {folder} does not exist")
         if not path.exists() and not os.access(folder, os.W_OK):
             raise MissingError(f"{name}=…:{destination}: nothing may be written to {folder}")
-
-
-def _write(held: Given) -> None:
-    from fly_run import npy
-
-    for name, destination in held.destinations.items():
-        filter.write_atomically(Path(destination), npy.dump(held.values[name]))

@@ -141,8 +141,8 @@ def _allocate(tensor: Tensor, symbols: Mapping[str, int], path: str) -> np.ndarr
 
 
 def for_kernel(kernel: Kernel, arguments: list[Argument]) -> Given:
-    """Arguments in order for a kernel without a plan; names are labels. All buffers count as
-    written: the code object does not say."""
+    """Arguments in order for a kernel without a plan; names are labels. What the kernel writes is
+    not known: what has a destination counts as written."""
     explicit = kernel.explicit_args
     values: dict[str, Any] = {}
     types: dict[str, str] = {}
@@ -175,4 +175,4 @@ def for_kernel(kernel: Kernel, arguments: list[Argument]) -> Given:
             if name not in types:
                 raise UsageError(f"{argument.text}: only an array can be written")
             destinations[name] = argument.destination
-    return Given(values, types, frozenset(types), destinations)
+    return Given(values, types, frozenset(destinations), destinations)
