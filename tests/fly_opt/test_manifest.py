@@ -355,3 +355,8 @@ def test_several_host_functions_need_an_entry():
             named.replace('fly.entry = "h"', 'fly.entry = "x"').encode(),
             Options(passes="fly-extract-plan"),
         )
+
+
+def test_extracting_twice_changes_nothing(vector_add):
+    once = compile(vector_add, Options(passes="fly-set-target{chip=gfx942},fly-extract-plan"))
+    assert compile(once, Options(passes="fly-extract-plan")) == once

@@ -18,10 +18,9 @@ from typing import Any, TypeAlias
 
 from fly_common.plan import Expression, Launch, Plan, Scalar, Tensor, Word
 from fly_dialect.bindings import ir
-from fly_dialect.dialect import spec_of
-from fly_dialect.layout import Int
 from fly_dialect.types import MemRefSpec
 
+from fly_opt.host_arguments import Layout, Parameter, modes, parameter, scalar_size
 from fly_opt.passes.base import refuse
 from fly_opt.passes.set_target import target_of
 
@@ -77,6 +76,8 @@ def entry(module: Any) -> Any:
         if child.operation.name == "func.func"
     ]
     names = [function.attributes["sym_name"].value for function in functions]
+    if not functions and "fly.plan" in module.attributes:
+        return None  # it was extracted before
     if "fly.entry" in module.attributes:
         wanted = module.attributes["fly.entry"].value
         if wanted not in names:
@@ -100,7 +101,7 @@ def extract(module: Any, host: Any) -> Plan:
     block = host.regions[0].blocks[0]
     attributes = host.attributes.get("arg_attrs")
     for index, argument in enumerate(block.arguments):
-        builder.parameter(host, argument, attributes[index] if attributes else {})
+        builder.argument(host, argument, attributes[index] if attributes else {})
     for child in block:
         builder.operation(child.operation)
     if not builder.launches:
@@ -128,28 +129,13 @@ def _check_block(host: Any, expressions: list[Expression], launch: Launch, most:
             )
 
 
-@dataclass(frozen=True)
-class _Parameter:
-    """An argument of the host function: what the plan says of it, and its type."""
-
-    made: Tensor | Scalar
-    spec: Any
-
-
-@dataclass(frozen=True)
-class _Layout:
-    """The layout of a tensor parameter."""
-
-    of: _Parameter
-
-
 @dataclass
 class _Builder:
     parameters: list[Tensor | Scalar] = field(default_factory=list)
     expressions: list[Expression] = field(default_factory=list)
     launches: list[Launch] = field(default_factory=list)
     known: dict[Expression, int] = field(default_factory=dict)
-    # What an SSA value is: a Tree, a _Parameter, its _Layout, or the Word of a float constant.
+    # What an SSA value is: a Tree, a Parameter, its Layout, or the Word of a float constant.
     values: dict[Any, Any] = field(default_factory=dict)
 
     def make(self, *expression: Any) -> int:
@@ -161,29 +147,12 @@ class _Builder:
 
     # -- parameters ------------------------------------------------------------------------------
 
-    def parameter(self, host: Any, argument: Any, attributes: Any) -> None:
-        said = {name: attributes[name] for name in _names(attributes)}
-        number = argument.arg_number
-        if "fly.name" not in said:
-            raise refuse(
-                host,
-                f"argument {number} of the host function has no fly.name",
-                'each argument says its name: {fly.name = "A"}',
-            )
-        name = said["fly.name"].value
-        if any(parameter.name == name for parameter in self.parameters):
-            raise refuse(host, f"two arguments of the host function are called {name!r}")
-        spec = spec_of(argument.type)
-        if isinstance(spec, MemRefSpec):
-            made: Tensor | Scalar = _tensor(host, name, spec, said)
-        elif isinstance(spec, str):
-            default = said.get("fly.default")
-            dtype = said["fly.dtype"].value if "fly.dtype" in said else spec
-            made = Scalar(name, dtype, None if default is None else default.value)
-        else:
-            raise refuse(host, f"argument {name} is {argument.type}: not a tensor and not a scalar")
-        self.parameters.append(made)
-        self.values[argument] = _Parameter(made, spec)
+    def argument(self, host: Any, argument: Any, attributes: Any) -> None:
+        made = parameter(host, argument, attributes)
+        if any(other.name == made.made.name for other in self.parameters):
+            raise refuse(host, f"two arguments of the host function are called {made.made.name!r}")
+        self.parameters.append(made.made)
+        self.values[argument] = made
 
     # -- operations ------------------------------------------------------------------------------
 
@@ -244,9 +213,9 @@ class _Builder:
         """fly's operations on shapes, strides and layouts."""
         name, held = op.name, self.values.get(op.operands[0]) if len(op.operands) else None
         if name in ("fly.get_layout", "fly.get_shape", "fly.get_stride"):
-            if isinstance(held, _Parameter) and isinstance(held.made, Tensor):
-                held = _Layout(held)
-            if isinstance(held, _Layout):
+            if isinstance(held, Parameter) and isinstance(held.made, Tensor):
+                held = Layout(held)
+            if isinstance(held, Layout):
                 if name == "fly.get_layout":
                     return held
                 return self.leaves(held.of.made, held.of.spec, name == "fly.get_shape")
@@ -265,12 +234,12 @@ class _Builder:
 
     def leaves(self, tensor: Any, spec: MemRefSpec, shape: bool) -> Tree:
         """The extents or strides of a tensor parameter as expressions."""
-        modes = _modes(spec.layout.shape if shape else spec.layout.stride)
+        leaves = modes(spec.layout.shape if shape else spec.layout.stride)
         made = tuple(
             self.make("const", leaf.value)
             if leaf.value is not None
             else self.make("extent" if shape else "stride", tensor.name, dimension)
-            for dimension, leaf in enumerate(modes)
+            for dimension, leaf in enumerate(leaves)
         )
         return made if isinstance(spec.layout.shape, tuple) else made[0]
 
@@ -279,7 +248,7 @@ class _Builder:
         held = self.values.get(value)
         if isinstance(held, int):
             return held
-        if isinstance(held, _Parameter) and isinstance(held.made, Scalar):
+        if isinstance(held, Parameter) and isinstance(held.made, Scalar):
             scalar = held.made
             if scalar.dtype in INTEGERS:
                 return self.make("scalar", scalar.name)
@@ -320,18 +289,18 @@ class _Builder:
         held = self.values.get(operand)
         if isinstance(held, Word):
             return [(held,)]
-        if isinstance(held, _Parameter) and isinstance(held.made, Scalar):
-            return [(Word("scalar", name=held.made.name, size=_size(op, held.spec)),)]
+        if isinstance(held, Parameter) and isinstance(held.made, Scalar):
+            return [(Word("scalar", name=held.made.name, size=scalar_size(op, held.spec)),)]
         if isinstance(held, int):
-            size = _size(op, str(operand.type))
+            size = scalar_size(op, str(operand.type))
             return [(Word("integer", expression=held, size=size),)]
-        if isinstance(held, _Parameter) and isinstance(held.made, Tensor):
+        if isinstance(held, Parameter) and isinstance(held.made, Tensor):
             tensor, spec = held.made, held.spec
             pointer = (Word("pointer", name=tensor.name),)
             dynamic = tuple(
                 Word("integer", expression=self.make(kind, tensor.name, dimension), size=size)
                 for kind, tree in (("extent", spec.layout.shape), ("stride", spec.layout.stride))
-                for dimension, leaf in enumerate(_modes(tree))
+                for dimension, leaf in enumerate(modes(tree))
                 if leaf.value is None
                 for size in (leaf.width // 8,)
             )
@@ -339,62 +308,7 @@ class _Builder:
         raise refuse(op, f"an argument of type {operand.type} can't be in a launch plan")
 
 
-def _names(attributes: Any) -> list[str]:
-    return [item if isinstance(item, str) else item.name for item in attributes]
-
-
 def _is_tree(held: Any) -> bool:
     if isinstance(held, tuple):
         return all(map(_is_tree, held))
     return isinstance(held, int)
-
-
-def _modes(tree: Any) -> tuple[Int, ...]:
-    """The leaves of a flat integer tuple; of rank 1 it is a leaf itself."""
-    return tree if isinstance(tree, tuple) else (tree,)
-
-
-def _tensor(host: Any, name: str, spec: MemRefSpec, said: dict[str, Any]) -> Tensor:
-    shape: tuple[Int, ...] = _modes(spec.layout.shape)
-    strides: tuple[Int, ...] = _modes(spec.layout.stride)
-    if not all(isinstance(leaf, Int) for leaf in (*shape, *strides)):
-        raise refuse(
-            host,
-            f"the layout of {name} is nested: {spec.layout}",
-            "a host function's tensors have one extent and one stride a dimension",
-        )
-    extents: list[int | str | None] = [leaf.value for leaf in shape]
-    if "fly.shape" in said:
-        stated = list(said["fly.shape"])
-        if not stated and spec.layout.shape == Int(1):
-            shape, strides, extents = (), (), []  # a layout has no rank 0: it is 1:0 there
-        if len(stated) != len(extents):
-            raise refuse(
-                host, f"fly.shape of {name} has {len(stated)} extents, its layout {len(extents)}"
-            )
-        for dimension, extent in enumerate(stated):
-            if isinstance(extent, ir.StringAttr):
-                extents[dimension] = extent.value
-            elif isinstance(extent, ir.IntegerAttr) and extents[dimension] != extent.value:
-                raise refuse(
-                    host,
-                    f"extent {dimension} of {name} is {extent.value} in fly.shape, and"
-                    f" {shape[dimension]} in its layout",
-                )
-    return Tensor(
-        name,
-        said["fly.dtype"].value if "fly.dtype" in said else spec.element,
-        tuple(extents),
-        tuple(leaf.value for leaf in strides),
-        said["fly.access"].value if "fly.access" in said else "rw",
-        "fly.contiguous" in said,
-    )
-
-
-def _size(op: Any, kind: str) -> int:
-    """Bytes of a scalar kernel argument; a bit is a byte, an index is 64 bits."""
-    sizes = {"index": 8, "i1": 1, "bf16": 2, "f16": 2, "f32": 4, "f64": 8}
-    sizes |= {f"i{8 * n}": n for n in (1, 2, 4, 8)}
-    if kind not in sizes:
-        raise refuse(op, f"a kernel's argument can't be of type {kind}")
-    return sizes[kind]
