@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -59,7 +60,9 @@ def gray_scott(values: Mapping) -> dict[str, np.ndarray]:
 
 def wide(seed: int) -> np.ndarray:
     """More than 2³¹ bytes, of which only the last 64 columns exist in memory."""
-    matrix = np.zeros((1030, 1 << 19), np.float32)
+    pages = mmap.mmap(-1, 1030 << 21)
+    pages.madvise(mmap.MADV_NOHUGEPAGE)
+    matrix = np.frombuffer(pages, np.float32).reshape(1030, 1 << 19)
     matrix[:, -64:] = normal(seed, 1030, 64)
     return matrix
 
