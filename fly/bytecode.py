@@ -5,10 +5,15 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from opcode import opmap
 from types import CodeType
+
+from fly_common.errors import InputError, Place
+
+_STARTED = time.time()
 
 _LOAD_GLOBAL = opmap["LOAD_GLOBAL"]
 # Class bodies in functions look names up in their own namespace first.
@@ -99,6 +104,54 @@ def _operations(code: CodeType) -> Iterator[tuple[int, int]]:
             continue
         yield operation, extended | argument
         extended = 0
+
+
+def check_source(code: CodeType) -> None:
+    """InputError if a function's file was edited after it was loaded: its source, which tracing
+    reads, then is not what Python runs.
+
+    Only a file that is younger than this process is looked into: code of an older one may differ
+    from its source for good reason (pytest and others transform it).
+    """
+    try:
+        if os.stat(code.co_filename).st_mtime < _STARTED:
+            return
+    except OSError:
+        return
+    source = "".join(_lines(code.co_filename))
+    if not any(_alike(code, other) for other in _codes(code.co_filename, source)):
+        place = Place(code.co_filename, code.co_firstlineno)
+        raise InputError(
+            f"the source of {code.co_name} changed since it was loaded",
+            place=place,
+            hint="load the module again, or start the process anew",
+        )
+
+
+@functools.lru_cache(maxsize=64)
+def _codes(file: str, source: str) -> tuple[CodeType, ...]:
+    """All code objects of a file; none where it is not Python any more."""
+    try:
+        found = [compile(source, file, "exec", dont_inherit=True)]
+    except (SyntaxError, ValueError):
+        return ()
+    for code in found:  # grows as it goes
+        found += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
+    return tuple(found)
+
+
+def _alike(a: CodeType, b: CodeType) -> bool:
+    if (a.co_qualname, a.co_firstlineno) != (b.co_qualname, b.co_firstlineno):
+        return False
+    constants = zip(a.co_consts, b.co_consts, strict=False)
+    return (
+        (a.co_code, a.co_names, a.co_varnames) == (b.co_code, b.co_names, b.co_varnames)
+        and len(a.co_consts) == len(b.co_consts)
+        and all(
+            _alike(x, y) if isinstance(x, CodeType) and isinstance(y, CodeType) else x == y
+            for x, y in constants
+        )
+    )
 
 
 _files: dict[str, tuple[tuple[int, int], list[str]]] = {}

@@ -10,7 +10,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -118,6 +117,8 @@ class _Command:
     def run(self, data: bytes) -> bytes:
         if not any("{input}" in word or "{output}" in word for word in self.words):
             return self._run(self.words[1:], data)
+        import tempfile
+
         with tempfile.TemporaryDirectory(prefix="fly-stage-") as scratch:
             names = {
                 "{input}": os.path.join(scratch, "input"),

@@ -18,7 +18,7 @@ from hashlib import sha256
 from typing import Any
 
 from fly import known
-from fly.bytecode import names_of, source_of
+from fly.bytecode import check_source, names_of, source_of
 from fly.parts import MISSING, builtins_of, contents_of, flat, parts_of
 
 MOST_VALUES = 20_000  # beyond this a function reaches half an application: trace it each time
@@ -103,6 +103,7 @@ class Walk:
             return
         self.functions.append((value, parts_of(value)))
         self.emit("function", value.__qualname__)
+        check_source(value.__code__)
         self.code(value.__code__)
         self.value(value.__defaults__)
         self.values("kwdefaults", flat(value.__kwdefaults__ or {}))

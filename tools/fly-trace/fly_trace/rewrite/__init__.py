@@ -142,6 +142,8 @@ def _node(function: FunctionType) -> ast.FunctionDef | ast.Lambda:
     """The syntax tree of a function, with the positions of its file."""
     code = function.__code__
     file, line = code.co_filename, code.co_firstlineno
+    # A module that was loaded again after an edit must not be traced from its old text.
+    linecache.checkcache(file)
     source = "".join(linecache.getlines(file, function.__globals__))
     where = Place(places.shown(file), line)
     if not source:
