@@ -56,10 +56,10 @@ def _halves(old, data, dtype):
 
 
 GLOBAL: dict[str, Atomic] = {}
-for _name, _atomic in _integer(32).items():
-    GLOBAL[_name] = _atomic
-for _name, _atomic in _integer(64).items():
-    GLOBAL[f"{_name}_x2"] = _atomic
+for _name in _integer(32):
+    if _name != "rsub":  # only DS has it
+        GLOBAL[_name] = _integer(32)[_name]
+        GLOBAL[f"{_name}_x2"] = _integer(64)[_name]
 GLOBAL["add_f32"] = Atomic("f32", lambda o, d: o + d, np.add)
 GLOBAL["add_f64"] = Atomic("f64", lambda o, d: o + d, np.add)
 GLOBAL["min_f64"] = Atomic("f64", lambda o, d: floats.minimum(o, d, True))

@@ -47,7 +47,7 @@ def build(ins: Instruction, mode: int) -> Callable[[Waves], None] | None:
     if name in PAIRED_16:
         return _halves(ins, mode)
     if name in PAIRED_32:
-        return _dwords(ins)
+        return _dwords(ins, mode)
     if name in ("v_fma_mix_f32", "v_fma_mixlo_f16", "v_fma_mixhi_f16"):
         return _mix(ins)
     if name in DOTS:
@@ -96,10 +96,11 @@ def _halves(ins: Instruction, mode: int):
     return step
 
 
-def _dwords(ins: Instruction):
+def _dwords(ins: Instruction, mode: int):
     operands = ins.operands[1:]
     low_half, high_half, low_sign, high_sign = _selections(ins, len(operands))
     name = PAIRED_32[ins.mnemonic]
+    flush = floats.flush if name and mode >> 4 & 3 == 0 else lambda x: x
 
     def dword(w: Waves, position: int, high: int, negate: int) -> np.ndarray:
         operand = operands[position]
@@ -113,9 +114,9 @@ def _dwords(ins: Instruction):
         count = range(len(operands))
         if name:
             function = valu.VALU[name].function
-            low = [dword(w, k, low_half[k], low_sign[k]).view(np.float32) for k in count]
-            high = [dword(w, k, high_half[k], high_sign[k]).view(np.float32) for k in count]
-            results = function(*low).view(np.uint32), function(*high).view(np.uint32)
+            low = [flush(dword(w, k, low_half[k], low_sign[k]).view(np.float32)) for k in count]
+            high = [flush(dword(w, k, high_half[k], high_sign[k]).view(np.float32)) for k in count]
+            results = [flush(function(*x)).view(np.uint32) for x in (low, high)]
         else:
             # V_PK_MOV_B32: the low result is S0's choice, the high one S1's, both by op_sel.
             results = dword(w, 0, low_half[0], 0).copy(), dword(w, 1, low_half[1], 0).copy()
@@ -140,9 +141,8 @@ def _mix(ins: Instruction):
         return modified(operands[k], raw, 16).view(np.float16).astype(np.float32)
 
     def step(w: Waves) -> None:
-        # The f16 forms round once: the sum is exact up to odd rounding before it is narrowed.
-        a, b, c = (source(w, k).astype(np.float64) for k in range(3))
-        result = floats._odd_sum(a * b, c)
+        # The f16 forms round to f32 and then to f16: LLVM selects them for an fma and an fptrunc.
+        result = floats.fma(*(source(w, k) for k in range(3)))
         index = w.first(ins.operands[0])
         narrow = np.float32 if ins.mnemonic == "v_fma_mix_f32" else np.float16
         result = result.astype(narrow)

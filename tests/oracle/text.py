@@ -38,6 +38,7 @@ class Operand:
     negate: bool = False
     absolute: bool = False
     sign_extend: bool = False
+    literal: bool = False  # printed in hexadecimal: a dword of its own after the instruction
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ def operand(text: str) -> Operand:
     if text in PAIRS:
         return Operand("s", PAIRS[text], 2, **flags)
     if re.fullmatch(r"-?(0x[0-9a-f]+|\d+)", text):
-        return Operand("int", value=int(text, 0), **flags)
+        return Operand("int", value=int(text, 0), literal="0x" in text, **flags)
     if re.fullmatch(r"-?\d+\.\d+", text):
         return Operand("float", value=float(text), **flags)
     return Operand("name", name=text, **flags)

@@ -43,6 +43,8 @@ def build(ins: Instruction, mode: int) -> Step | None:
         return _pair(ins, "i64", ("i32", "i32", "i64"), valu.multiply_add_signed)
     if name == "v_swap_b32":
         return _swap(ins)
+    if name in ("v_bitop3_b32", "v_bitop3_b16"):
+        return _truth_table(ins)
     if name in valu.VALU:
         return _table(ins, mode)
     return None
@@ -291,5 +293,24 @@ def _swap(ins: Instruction) -> Step:
         a, b = w.read(left, 32).copy(), w.read(right, 32).copy()
         w.put_v32(w.first(left), b, w.active())
         w.put_v32(w.first(right), a, w.active())
+
+    return step
+
+
+def _truth_table(ins: Instruction) -> Step:
+    """gfx950 V_BITOP3: bit 4a + 2b + c of the table, for each bit of the three sources."""
+    kind = ins.mnemonic[-3:]
+    sources = [reader(ins, k, o, kind) for k, o in enumerate(ins.operands[1:])]
+    write = writer(ins, kind, keeps_high=True)
+    table = ins.modifiers.get("bitop3", 0)
+
+    def step(w: Waves) -> None:
+        values = [read(w) for read in sources]
+        result = np.zeros((w.n, 64), DTYPES[kind])
+        for row in range(8):
+            if table >> row & 1:
+                picked = [v if row >> 2 - k & 1 else ~v for k, v in enumerate(values)]
+                result = result | (picked[0] & picked[1] & picked[2])
+        write(w, result)
 
     return step

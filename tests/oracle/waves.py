@@ -153,6 +153,10 @@ class Waves:
     def read_as(self, operand: Operand, kind: str) -> np.ndarray:
         """An operand as "f32", "i64", …, its `-` and `|…|` applied."""
         width = int(kind[1:])
+        if kind == "f64" and operand.literal:
+            # The manual: a 32-bit literal is the upper half of a double.
+            high = np.array([[int(operand.value) << 32]], np.uint64)
+            return modified(operand, high, 64).view(np.float64)
         raw = modified(operand, self.read(operand, width), width)
         return raw.view(DTYPES[kind])
 

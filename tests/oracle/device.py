@@ -1,0 +1,31 @@
+"""The emulator under test, launched the way `launch.on_oracle` launches the oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from oracle.launch import Run, Triple, pack
+
+
+def on_emulator(
+    data: bytes, kernel: str, grid: Triple, block: Triple, arguments: Sequence, dynamic_lds=0
+) -> Run:
+    """On copies of the arguments."""
+    from fly_common.code_object import CodeObject
+    from fly_run.emulator.machine import Emulator
+
+    code = CodeObject.parse(data)
+    device = Emulator(code.target)
+    own = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+
+    def bind(name: str, array: np.ndarray) -> int:
+        return device.bind(name, array.ctypes.data, array.nbytes, True)
+
+    try:
+        kernarg = pack(data, kernel, own, bind)
+        device.launch(code, kernel, grid, block, kernarg, dynamic_lds)
+        device.synchronize()
+    finally:
+        device.close()
+    return Run(own, 0)
