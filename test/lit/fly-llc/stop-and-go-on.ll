@@ -1,12 +1,12 @@
 ; MIR says where it was stopped, and going on gives the bytes of an undisturbed run.
 ; RUN: fly-llc %s -o %t.o
-; RUN: fly-llc --stop-after prologepilog -O3 %s -o %t.mir
+; RUN: fly-llc --stop-after branch-folder -O3 %s -o %t.mir
 ; RUN: %filecheck %s < %t.mir
 ; RUN: fly-llc %t.mir | cmp - %t.o
 ; RUN: fly-llc --emit mir %s | %filecheck %s --check-prefix=LAST
 ; RUN: llc -mcpu=gfx942 -stop-after=finalize-isel < %s | fly-llc --start-after finalize-isel | cmp - %t.o
 
-; CHECK: # fly-llc: stopped after prologepilog at -O3
+; CHECK: # fly-llc: stopped after branch-folder at -O3
 ; CHECK: name: {{ *}}k
 ; CHECK: GLOBAL_STORE_DWORD
 

@@ -15,9 +15,9 @@ TOOL = "fly-llc"
 
 @app.command(
     epilog='The processor is read from the IR ("target-cpu"), where fly-opt-py --target puts it. '
-    "Points for --stop-after: finalize-isel, prologepilog, si-post-ra-bundler, postmisched, "
-    "si-insert-waitcnts, branch-relaxation; at -O0 only finalize-isel. MIR that fly-llc made says "
-    "itself where to go on."
+    "Points for --stop-after: finalize-isel, prologepilog, branch-folder, si-post-ra-bundler, "
+    "postmisched, si-insert-waitcnts, branch-relaxation; refused where going on would give other "
+    "code. MIR that fly-llc made says itself where to go on."
 )
 def command(
     file: Annotated[

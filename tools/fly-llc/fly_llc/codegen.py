@@ -69,23 +69,55 @@ def compile(
 
     prepared = _prepare(source, options, name)
     target = read_target(prepared.text, name)
-    stop = points.stop(options.stop_after, prepared.level) if options.emit == "mir" else None
-    if stop and prepared.resume and points.order(stop.after) <= points.order(prepared.resume):
+    if options.emit == "mir":
+        stop = points.check(options.stop_after or points.NAMES[-1])
+        return _stop(prepared, target, stop, name, warn)
+    done = _run(_arguments(target, prepared, options.emit, None), prepared.data)
+    return _judge(done, prepared, name, target, warn)
+
+
+def _stop(
+    source: _Source, target: Target, stop: str, name: str, warn: Callable[[str], None] | None
+) -> bytes:
+    """The MIR after the pass `stop`, if going on from it gives the object that an undisturbed run
+    gives: this is tried each time, because no table could promise it for every module."""
+    from fly_llc import points
+
+    if source.resume and points.NAMES.index(stop) <= points.NAMES.index(source.resume):
         raise UsageError(
-            f"can't stop after {stop.after}: the MIR was stopped after {prepared.resume} already"
+            f"can't stop after {stop}: the MIR was stopped after {source.resume} already"
         )
-    arguments = _arguments(target, prepared, options.emit, stop.after if stop else None)
-    done = _run(arguments, prepared.data)
-    if done.output is None or done.stderr:
-        _judge(done, prepared, name, target, warn)
-    assert done.output is not None
-    return points.note(stop.after, prepared.level) + done.output if stop else done.output
+    whole = _run(_arguments(target, source, "obj", None), source.data)
+    expected = _judge(whole, source, name, target, warn)
+
+    def stopped(after: str) -> bytes | None:
+        mir = _run(_arguments(target, source, "mir", after), source.data).output
+        again = _Source(mir or b"", "", after, source.level)
+        return (
+            mir
+            if _run(_arguments(target, again, "obj", None), again.data).output == expected
+            else None
+        )
+
+    if (mir := stopped(stop)) is not None:
+        return points.note(stop, source.level) + mir
+    later = points.NAMES[points.NAMES.index(source.resume) + 1 :] if source.resume else points.NAMES
+    exact = [point for point in later if point != stop and stopped(point) is not None]
+    raise InputError(
+        f"going on after {stop} would give other code than an undisturbed run",
+        place=Place(name),
+        hint=f"for this module it is exact after {', '.join(exact)}"
+        if exact
+        else f"it is exact at no point for this module; llc -stop-after={stop} shows the MIR there",
+    )
 
 
 def _judge(
     done: _Run, source: _Source, name: str, target: Target, warn: Callable[[str], None] | None
-) -> None:
-    """Raises what llc's words mean, or passes them on where they are only warnings."""
+) -> bytes:
+    """llc's output. Raises what its words mean, or passes them on where they are only warnings."""
+    if done.output is not None and not done.stderr:
+        return done.output
     from fly_llc import refusal
 
     if done.output is None or refusal.is_refusal(done.stderr):
@@ -94,6 +126,7 @@ def _judge(
     if warn:
         for line in refusal.warnings(done.stderr):
             warn(line)
+    return done.output
 
 
 def fingerprint(options: Options) -> str:
@@ -139,7 +172,7 @@ def _resumption(source: bytes, options: Options, name: str) -> tuple[str, int]:
             place=Place(name),
             hint="say after which pass with --start-after PASS",
         )
-    return points.stop(after, level).after, level
+    return points.check(after), level
 
 
 def _disassemble(bitcode: bytes, name: str) -> str:
