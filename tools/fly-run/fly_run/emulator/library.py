@@ -127,7 +127,7 @@ def build(path: Path, cpu: str) -> None:
         llc = str(toolchain.find_program("llc"))
         command = [llc, "-O2", "-filetype=obj", "-relocation-model=pic", f"-mcpu={cpu}"]
         # Upper halves of vector registers stay in use from handler to handler.
-        command += ["-mtriple=x86_64-unknown-linux-gnu", "-mattr=-vzeroupper"]
+        command += ["-mtriple=x86_64-unknown-linux-gnu", "-mattr=-vzeroupper,+fast-gather"]
         running = []
         for text, target in zip(texts, objects, strict=True):
             source = target.with_suffix(".ll")

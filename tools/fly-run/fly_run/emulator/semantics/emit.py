@@ -153,12 +153,17 @@ def load_row(pointer: Value, first: Value, chunk: int) -> Value:
 
 
 def store_row(pointer: Value, first: Value, value: Value, mask: Value | None) -> None:
-    """Writes i32 lanes into the row, under `mask`. Blending with the old row and storing all of
-    it lets the next handler's load take the store's data without waiting for memory."""
+    """Writes i32 lanes into the row, under `mask`.
+
+    The old row is blended in and all of it stored: processors can't forward a masked store to a
+    load, and the next handler often reads this row. The old row's load is volatile because LLVM
+    would make a masked store of blend and store.
+    """
     place = pointer.at(first << 2)
     align = min(64, value.lanes * 4)
     if mask is not None:
-        value = mask.select(value, place.load("i32", value.lanes, align=align))
+        old = place.load("i32", value.lanes, align=align, volatile=True)
+        value = mask.select(value, old)
     place.store(value, align=align)
 
 

@@ -72,10 +72,15 @@ def emit_memory(operation: Operation, name: str) -> Handler:
     if isinstance(detail, Access):
         if operation.form in ("global", "flat", "lds"):
             _contiguous(handler, operation.form, variant, detail, mask, done)
+        if operation.form == "lds" and detail.size >= 4:
+            _within_lds(handler, detail, mask, done)
         _collect(handler, operation.form, variant, detail.size)
         _resolve(handler, operation.form, detail.size, WRITES if detail.kind == "store" else 0)
-        move = _load_lane if detail.kind == "load" else _store_lane
-        handler.for_lanes(mask, lambda lane: move(handler, detail, lane))
+        if detail.kind == "load" and detail.size >= 4:
+            _gather(handler, detail)
+        else:
+            move = _load_lane if detail.kind == "load" else _store_lane
+            handler.for_lanes(mask, lambda lane: move(handler, detail, lane))
     else:
         assert isinstance(detail, Atomic)
         _collect(handler, operation.form, variant, detail.size)
@@ -185,6 +190,136 @@ def _host(h: Handler, form: str, base: Value, length: Value) -> tuple[Value, Val
     return address.convert("inttoptr", "ptr"), inside
 
 
+def _within_lds(h: Handler, access: Access, mask: Value, done: str) -> None:
+    """Any addresses that all lie in LDS; falls through where one does not."""
+    offsets = h.operand(1)
+    size = h.wave.at(state.LDS_SIZE).load("i64")
+    room = size - access.size - h.immediate()
+    origin = h.constant("i64", 0)
+    lows = load_row(offsets, origin, LANES)
+    inside = lows.compare("ule", room.trunc("i32"))
+    all_inside = (inside.cast("i64", 0) & mask).compare("eq", mask) & room.compare("sge", 0)
+    move, slow = f"inside{h.fresh()}", f"outside{h.fresh()}"
+    h.branch_if(all_inside, move, slow)
+    h.block(move)
+    base = h.wave.at(state.LDS_BASE).load("ptr").at(h.immediate())
+    if access.kind == "load":
+
+        def fetch(first: Value, lanes: Value) -> None:
+            _fetch_chunk(h, access, base, load_row(offsets, first, CHUNK), first, lanes)
+
+        h.over_chunks(CHUNK, fetch)
+    else:
+
+        def put(lane: Value) -> None:
+            host = base.at(offsets.at(lane << 2).load("i32").zext("i64"))
+            source = h.operand(0).at(lane << 2)
+            for n in range(access.dwords):
+                host.at(4 * n).store(source.at(n * ROW).load("i32"), align=1)
+
+        h.for_lanes(mask, put)
+    h.branch(done)
+    h.block(slow)
+
+
+def _gather(h: Handler, access: Access) -> None:
+    """Loads dwords from the host addresses in the ADDRESS list."""
+    nowhere = h.named("ptr", "null")
+
+    def fetch(first: Value, lanes: Value) -> None:
+        address = h.wave.at(state.ADDRESS).at(first << 3).load("i64", CHUNK, align=64)
+        _fetch_chunk(h, access, nowhere, address, first, lanes)
+
+    h.over_chunks(CHUNK, fetch)
+
+
+def _fetch_chunk(
+    h: Handler, access: Access, base: Value, index: Value, first: Value, lanes: Value
+) -> None:
+    """Loads a chunk's dwords from `base` plus each lane's `index`, which have been checked.
+
+    Real kernels read runs and single elements in groups of 16 lanes (rows of tiles, a broadcast
+    element): those are one move. A processor's gather costs many times that.
+    """
+    head = index.function.value(
+        index.element, 0, f"extractelement {index.type} {index.name}, i32 0"
+    )
+    active = lanes.cast(f"i{CHUNK}", 0)
+    rows = [h.operand(0).at(n * ROW) for n in range(access.dwords)]
+    end = f"chunk{h.fresh()}"
+
+    def matches(steps: Value) -> Value:
+        same = index.compare("eq", head.splat(CHUNK) + steps)
+        return (same.cast(f"i{CHUNK}", 0) & active).compare("eq", active)
+
+    def case(condition: Value, work: Callable[[], list[Value]]) -> None:
+        def run() -> None:
+            # The address register may be among the results: all is loaded before any is stored.
+            for row, value in zip(rows, work(), strict=True):
+                store_row(row, first, value, None)
+            h.branch(end)
+
+        h.when(condition, run)
+
+    # Where lane 0 is not active its address means nothing: then it only counts if another has it.
+    start = base.at(head.zext("i64") if head.element == "i32" else head)
+
+    def broadcast() -> list[Value]:
+        return [
+            lanes.select(
+                start.at(4 * n).load("i32", align=1).splat(CHUNK), load_row(row, first, CHUNK)
+            )
+            for n, row in enumerate(rows)
+        ]
+
+    h.when(active.compare("eq", 0), lambda: h.branch(end))
+    case(matches(index.like(0)), broadcast)
+    if access.dwords == 1:
+        steps = h.vector(index.element, range(0, 4 * CHUNK, 4))
+        case(matches(steps), lambda: [_masked_load(h, start, rows[0], first, lanes)])
+    pointers = [
+        h.value(
+            "ptr",
+            CHUNK,
+            f"getelementptr i8, ptr {base.at(4 * n).name}, {index.type} {index.name}",
+        )
+        for n in range(access.dwords)
+    ]
+    values = [
+        _gather_dwords(h, places, row, first, lanes)
+        for places, row in zip(pointers, rows, strict=True)
+    ]
+    for row, value in zip(rows, values, strict=True):
+        store_row(row, first, value, None)
+    h.branch(end)
+    h.block(end)
+
+
+def _masked_load(h: Handler, start: Value, row: Value, first: Value, lanes: Value) -> Value:
+    old = load_row(row, first, lanes.lanes)
+    name = f"llvm.masked.load.v{lanes.lanes}i32.p0"
+    h.declarations.add(f"declare {old.type} @{name}(ptr, {lanes.type}, {old.type})")
+    text = (
+        f"call {old.type} @{name}(ptr align 1 {start.name}, {lanes.type} {lanes.name},"
+        f" {old.type} {old.name})"
+    )
+    return h.value("i32", lanes.lanes, text)
+
+
+def _gather_dwords(
+    h: Handler, pointers: Value, row: Value, first: Value, lanes: Value
+) -> Value:
+    """i32 from each active lane's pointer; other lanes keep what the row has."""
+    old = load_row(row, first, CHUNK)
+    name = f"llvm.masked.gather.v{CHUNK}i32.v{CHUNK}p0"
+    h.declarations.add(f"declare {old.type} @{name}({pointers.type}, {lanes.type}, {old.type})")
+    text = (
+        f"call {old.type} @{name}({pointers.type} align 1 {pointers.name},"
+        f" {lanes.type} {lanes.name}, {old.type} {old.name})"
+    )
+    return h.value("i32", CHUNK, text)
+
+
 def _collect(h: Handler, form: str, variant: str, size: int) -> None:
     """Writes every lane's address to the ADDRESS list."""
     low, high = _low_and_high(h, form, variant)
@@ -244,14 +379,7 @@ def _load_run(h: Handler, access: Access, host: Value, mask: Value) -> None:
     target = h.operand(0)
     lanes = mask.cast("i1", LANES)
     if access.size == 4:
-        old = load_row(target, origin, LANES)
-        name = f"llvm.masked.load.v{LANES}i32.p0"
-        h.declarations.add(f"declare <{LANES} x i32> @{name}(ptr, <{LANES} x i1>, <{LANES} x i32>)")
-        text = (
-            f"call <{LANES} x i32> @{name}(ptr align 1 {host.name}, {lanes.type} {lanes.name},"
-            f" {old.type} {old.name})"
-        )
-        store_row(target, origin, h.value("i32", LANES, text), None)
+        store_row(target, origin, _masked_load(h, host, target, origin, lanes), None)
         return
     if access.size < 4:
         raw = host.load(f"i{8 * access.size}", LANES, align=1)
@@ -283,10 +411,19 @@ def _store_run(h: Handler, access: Access, host: Value, mask: Value) -> None:
         data, lanes = load_row(source, origin, LANES), mask.cast("i1", LANES)
         name = f"llvm.masked.store.v{LANES}i32.p0"
         h.declarations.add(f"declare void @{name}(<{LANES} x i32>, ptr, <{LANES} x i1>)")
+        # A whole store can be forwarded to a load that follows; a masked one can't.
+        whole, partial, stored = (f"{what}{h.fresh()}" for what in ("whole", "some", "stored"))
+        h.branch_if(mask.compare("eq", -1), whole, partial)
+        h.block(whole)
+        host.store(data, align=1)
+        h.branch(stored)
+        h.block(partial)
         h.line(
             f"call void @{name}({data.type} {data.name}, ptr align 1 {host.name},"
             f" {lanes.type} {lanes.name})"
         )
+        h.branch(stored)
+        h.block(stored)
         return
     if access.size < 4:
         data = load_row(source, origin, LANES)

@@ -201,7 +201,48 @@ def _private(f: Resolver, lane: Value, offset: Value) -> Value:
 def _resolve_bounded(space: str) -> Function:
     """LDS and private memory: offsets into one block."""
     f = Resolver(f"fly_resolve_{space}")
+    mask = f.exec_mask()
+    size_at, base_at = (
+        (state.LDS_SIZE, state.LDS_BASE)
+        if space == "lds"
+        else (state.SCRATCH_SIZE, state.SCRATCH_BASE)
+    )
+    limit, base = f.wave.at(size_at).load("i64"), f.wave.at(base_at).load("i64")
+    low_bits = f.has(ALIGNED).select(f.size - 1, f.constant("i64", 0)).splat(CHUNK)
+    zero = f.constant("i64", 0)
 
+    def all_at_once() -> None:
+        def check(carried: list[Value]) -> tuple[list[Value], Value]:
+            lane, good = carried
+            offset = f.address(lane).load("i64", CHUNK, align=64)
+            ok = offset.compare("ule", (limit - f.size).splat(CHUNK))
+            ok = ok & (offset & low_bits).compare("eq", 0)
+            after = lane + CHUNK
+            bits = ok.cast(f"i{CHUNK}", 0).zext("i64") << lane
+            return [after, good | bits], after.compare("ult", LANES)
+
+        _, good = f.loop([zero, zero], check)
+
+        def translate() -> None:
+            def move(carried: list[Value]) -> tuple[list[Value], Value]:
+                (lane,) = carried
+                place = f.address(lane)
+                host = place.load("i64", CHUNK, align=64) + base
+                if space == "scratch":
+                    lanes = f.vector("i64", range(CHUNK)) + lane
+                    host = host + lanes * limit
+                place.store(host, align=64)
+                after = lane + CHUNK
+                return [after], after.compare("ult", LANES)
+
+            f.loop([zero], move)
+            f.ret(f.constant("i1", 1))
+
+        f.when((good & mask).compare("eq", mask), translate)
+
+    f.when(limit.compare("uge", f.size), all_at_once)
+
+    # Some lane is out of bounds: find it.
     def resolve(lane: Value) -> None:
         place = f.address(lane)
         offset = place.load("i64")
@@ -209,12 +250,11 @@ def _resolve_bounded(space: str) -> Function:
         if space == "scratch":
             place.store(_private(f, lane, offset))
             return
-        limit = f.wave.at(state.LDS_SIZE).load("i64")
         good = offset.compare("ult", limit) & f.size.compare("ule", limit - offset)
         f.fault_unless(good, "lds", lane, offset)
-        place.store(f.wave.at(state.LDS_BASE).load("i64") + offset)
+        place.store(base + offset)
 
-    f.for_lanes(f.exec_mask(), resolve)
+    f.for_lanes(mask, resolve)
     f.ret(f.constant("i1", 1))
     return f
 
