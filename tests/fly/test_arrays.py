@@ -52,15 +52,6 @@ def test_the_memory_is_the_callers(wrap):
     assert np.shares_memory(seen.data, array)
 
 
-def test_bf16_travels_as_its_bits():
-    ml_dtypes = pytest.importorskip("ml_dtypes")
-    array = np.ones(3, ml_dtypes.bfloat16)
-    seen = view(array, "A")
-    assert seen.dtype == "bf16"
-    assert seen.data.tolist() == [0x3F80] * 3
-    assert np.shares_memory(seen.data, array)
-
-
 def test_numbers_are_no_arrays():
     values = (1, 2.5, True, np.float32(1), np.int64(2), "text", [1, 2], None)
     assert not any(is_array(value) for value in values)

@@ -17,8 +17,7 @@ from fly.stage import Stage
 
 
 @pytest.fixture(autouse=True)
-def private_cache(tmp_path: Path, monkeypatch):
-    monkeypatch.setenv("FLY_CACHE_DIR", str(tmp_path / "cache"))
+def own_folder(tmp_path: Path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 

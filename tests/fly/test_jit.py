@@ -39,9 +39,8 @@ AXPY = textwrap.dedent("""
 
 
 @pytest.fixture(autouse=True)
-def private_cache(tmp_path: Path, monkeypatch):
-    monkeypatch.setenv("FLY_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.delenv("FLY_TARGET", raising=False)
+def library(handlers: Path):
+    """Loaded before the test looks into its cache."""
 
 
 def load(path: Path, text: str, name: str = "subject") -> ModuleType:
@@ -416,6 +415,7 @@ print("torch_mlir" in sys.modules or "mlir" in sys.modules)
 """
 
 
+@pytest.mark.usefixtures("shared_handlers")
 def test_a_second_process_imports_no_mlir(tmp_path: Path):
     load(tmp_path / "a.py", AXPY)
     words = [sys.executable, "-c", PROGRAM, str(tmp_path)]
@@ -423,6 +423,7 @@ def test_a_second_process_imports_no_mlir(tmp_path: Path):
     assert [run.stdout.strip() for run in runs] == ["True", "False"]
 
 
+@pytest.mark.usefixtures("shared_handlers")
 def test_processes_compile_once(tmp_path: Path):
     load(tmp_path / "a.py", AXPY)
     environment = {**os.environ, "FLY_CACHE": "explain"}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from fly_common import toolchain
+from fly_trace.load import load_file
 
 from fly.chains import Chain, chain, results
 from fly.stage import Stage
@@ -17,11 +18,6 @@ ROOT = Path(__file__).parents[2]
 MODULE = (ROOT / "tests/fly_opt/data/vector_add.mlir").read_bytes()
 TARGETS = ("gfx90a", "gfx942", "gfx950")
 BIN = Path(sys.executable).parent
-
-
-@pytest.fixture(autouse=True)
-def private_cache(tmp_path: Path, monkeypatch):
-    monkeypatch.setenv("FLY_CACHE_DIR", str(tmp_path / "cache"))
 
 
 def shell(command: str, data: bytes) -> bytes:
@@ -54,6 +50,26 @@ def test_each_stage_gives_the_pipes_bytes(target: str):
 def test_the_whole_pipe():
     pipe = "fly-opt-py --target gfx942 | opt -S -O3 | fly-llc | fly-link"
     assert shell(pipe, MODULE) == stages_of(chain("gfx942"))[-1]
+
+
+@pytest.mark.parametrize(
+    ("entry", "target"),
+    [
+        ("vector_add", "gfx90a"),
+        ("row_softmax:row_softmax", "gfx942"),
+        ("layernorm", "gfx942"),
+        ("histogram", "gfx950"),
+    ],
+)
+def test_jit_gives_the_bytes_of_the_pipe_from_the_file(entry: str, target: str):
+    module, _, name = entry.partition(":")
+    path = ROOT / "examples" / f"{module}.py"
+    pipe = (
+        f"fly-trace {path}{':' + name if name else ''} | fly-opt-py --target {target}"
+        " | opt -S -O3 | fly-llc | fly-link"
+    )
+    function = getattr(load_file(str(path)), name or module)
+    assert shell(pipe, b"") == function.compile(target=target).hsaco
 
 
 def test_without_opt():

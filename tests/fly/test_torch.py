@@ -1,0 +1,111 @@
+"""torch's CPU tensors as arguments: the same memory, in place; what can't be passed."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+import torch
+from fly_common.errors import UsageError
+
+from fly.arrays import is_array, view
+
+TYPES = {
+    torch.float16: "f16",
+    torch.bfloat16: "bf16",
+    torch.float32: "f32",
+    torch.float64: "f64",
+    torch.int8: "i8",
+    torch.int16: "i16",
+    torch.int32: "i32",
+    torch.int64: "i64",
+    torch.uint8: "u8",
+    torch.bool: "bool",
+}
+SOURCE = """
+    import fly
+    import fly.expr as fx
+
+    @fly.kernel
+    def kernel(X: fx.Tensor, Y: fx.Tensor, rows: fx.Int64, columns: fx.Int64):
+        row = fx.block_idx.x
+        for j in range(fx.Int64(fx.thread_idx.x), columns, 64):
+            Y[row, j] = X[row, j] + X[row, j]
+
+    @fly.jit
+    def double(X: fx.Tensor, Y: fx.Tensor):
+        kernel(X, Y, X.shape[0], X.shape[1]).launch(grid=X.shape[0], block=64)
+"""
+
+
+@pytest.fixture
+def double(tmp_path: Path, handlers: Path):
+    path = tmp_path / "kernels.py"
+    path.write_text(textwrap.dedent(SOURCE))
+    spec = importlib.util.spec_from_file_location("kernels", path)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["kernels"] = module
+    spec.loader.exec_module(module)
+    return module.double
+
+
+@pytest.mark.parametrize(("dtype", "name"), TYPES.items(), ids=TYPES.values())
+def test_element_types(dtype: torch.dtype, name: str):
+    tensor = torch.zeros(3, 4).to(dtype)
+    assert is_array(tensor)
+    seen = view(tensor, "A")
+    assert seen.dtype == name
+    assert seen.data.shape == (3, 4)
+    seen.data[1, 2] = 1
+    assert tensor[1, 2] != 0
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int32]
+)
+def test_kernels_write_into_the_tensor(double, dtype: torch.dtype):
+    x = torch.arange(70).reshape(7, 10).to(dtype)
+    y = torch.zeros_like(x)
+    double(x, y)
+    assert torch.equal(y, x + x)
+
+
+def test_strided_tensors(double):
+    x = torch.arange(60.0).reshape(6, 10)
+    y = torch.zeros(5, 6)
+    double(x[:, ::2].t(), y)
+    assert torch.equal(y, 2 * x[:, ::2].t())
+
+
+def test_a_numpy_array_and_a_tensor(double):
+    x = torch.ones(2, 3)
+    y = torch.zeros(2, 3)
+    double(x.numpy(), y)
+    assert torch.equal(y, 2 * x)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: torch.zeros(2, dtype=torch.complex64), "elements of type torch.complex64 are not"),
+        (lambda: torch.zeros(2, device="meta"), "argument A is on meta"),
+        (lambda: torch.zeros(2).to_sparse(), "a sparse, conjugated or negated tensor"),
+        (lambda: torch.zeros(2, dtype=torch.float8_e4m3fn), "torch.float8_e4m3fn are not"),
+    ],
+    ids=["complex", "device", "sparse", "fp8"],
+)
+def test_what_cannot_be_passed(make, message: str):
+    with pytest.raises(UsageError) as raised:
+        view(make(), "A")
+    assert message in raised.value.message
+
+
+def test_a_tensor_that_requires_its_gradient_is_seen_without():
+    tensor = torch.zeros(3, requires_grad=True)
+    view(tensor, "A").data[0] = 1
+    assert tensor.detach().tolist() == [1, 0, 0]
