@@ -1,15 +1,17 @@
 """Memory instructions: addresses, and what moves between registers and memory.
 
-SMEM, FLAT, GLOBAL, SCRATCH, MUBUF (raw, and gfx90a's scratch) and DS. `build(instruction, launch)`
-gives a function of Waves; `launch` (machine.Chunk) holds the memory, LDS and scratch.
+SMEM, FLAT, GLOBAL, SCRATCH, MUBUF (raw, and gfx90a's scratch) and DS. `build(instruction)` gives a
+function of Waves, whose `chunk` (machine.Chunk) holds the memory, LDS and scratch.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
+
 from oracle import atomics
 from oracle.memory import Fault, gather, scatter
 from oracle.text import Instruction, Operand
@@ -74,15 +76,15 @@ DS_STORES = {
 }
 
 
+@dataclass(frozen=True)
 class Space:
-    """Where an access goes: load, store and the 1-D view that an atomic needs."""
+    """Where an access goes, "global", "lds" or "flat": its load, its store, an atomic's pieces."""
 
-    def __init__(self, chunk, kind: str):
-        self.chunk, self.kind = chunk, kind
+    kind: str
 
     def pieces(self, w: Waves, addresses: np.ndarray, lanes, size: int, write: bool):
         """(region bytes, offsets, lanes) of an access to this space."""
-        chunk = self.chunk
+        chunk = w.chunk
         if self.kind == "global":
             for region, offsets, here in chunk.memory.split(addresses, lanes, size, write):
                 yield region.data, offsets, here
@@ -106,16 +108,16 @@ class Space:
             if here is not None and not here.any():
                 continue
             if kind == "scratch":
-                offsets = self.chunk.scratch_offsets(w, addresses.astype(u32))
-                yield self.chunk.scratch, offsets, here
+                offsets = w.chunk.scratch_offsets(w, addresses.astype(u32))
+                yield w.chunk.scratch, offsets, here
             else:
                 inner = addresses if kind == "global" else addresses.astype(u32).astype(u64)
-                yield from Space(self.chunk, kind).pieces(w, inner, here, size, write)
+                yield from Space(kind).pieces(w, inner, here, size, write)
 
     def load(self, w: Waves, addresses, lanes, size: int) -> list[np.ndarray]:
         total = None
         for data, offsets, here in self.pieces(w, addresses, lanes, size, False):
-            values = self._gather(data, offsets, here, size)
+            values = self._gather(w, data, offsets, here, size)
             if total is None:
                 total = values
             else:
@@ -125,47 +127,51 @@ class Space:
             total = [np.zeros(addresses.shape, u32) for _ in range(max(1, size // 4))]
         return total
 
-    def _gather(self, data, offsets, here, size):
-        if data is not self.chunk.scratch or size <= 4:
+    def _gather(self, w: Waves, data, offsets, here, size):
+        if data is not w.chunk.scratch or size <= 4:
             return gather(data, offsets, here, size)
         # Scratch is interleaved by dword: the next one of a lane is 256 bytes on.
         return [gather(data, offsets + 256 * k, here, 4)[0] for k in range(size // 4)]
 
     def store(self, w: Waves, addresses, lanes, size: int, values) -> None:
         for data, offsets, here in self.pieces(w, addresses, lanes, size, True):
-            if data is not self.chunk.scratch or size <= 4:
+            if data is not w.chunk.scratch or size <= 4:
                 scatter(data, offsets, here, size, values)
                 continue
             for k, value in enumerate(values):
                 scatter(data, offsets + 256 * k, here, 4, [value])
 
 
-def build(ins: Instruction, chunk) -> Callable[[Waves], None] | None:
+def build(ins: Instruction) -> Callable[[Waves], None] | None:
     name = ins.mnemonic
     family, _, rest = name.partition("_")
     if match := re.fullmatch(r"s_load_dword(?:x(\d+))?|s_buffer_load_dword(?:x(\d+))?", name):
         if name.startswith("s_buffer"):
             return None
-        return lambda w: _scalar_load(w, ins, chunk, int(match[1] or 1))
+        return lambda w: _scalar_load(w, ins, int(match[1] or 1))
     if family in ("global", "flat", "scratch"):
-        return _flat_family(ins, chunk, family, rest)
+        return _flat_family(ins, family, rest)
     if family == "buffer":
-        return _buffer(ins, chunk, rest)
+        return _buffer(ins, rest)
     if family == "ds":
-        return _ds(ins, chunk, rest)
+        return _ds(ins, rest)
     return None
 
 
-def _scalar_load(w: Waves, ins: Instruction, chunk, count: int) -> None:
+def _scalar_load(w: Waves, ins: Instruction, count: int) -> None:
     target, base, *rest = ins.operands
     address = w.read_scalar(base, 64).copy()
     for operand in rest:
         address = address + w.read_scalar(operand, 32).astype(u64)
     address = address + u64(ins.modifiers.get("offset", 0) & (1 << 64) - 1)
     address = np.broadcast_to(address, w.n) & ~u64(3)
-    values = chunk.memory.load(address[:, None], None, 4 * count) if count <= 4 else [
-        chunk.memory.load((address + u64(4 * k))[:, None], None, 4)[0] for k in range(count)
-    ]
+    values = (
+        w.chunk.memory.load(address[:, None], None, 4 * count)
+        if count <= 4
+        else [
+            w.chunk.memory.load((address + u64(4 * k))[:, None], None, 4)[0] for k in range(count)
+        ]
+    )
     for k, value in enumerate(values):
         w.put_s32(target.index + k, value[:, 0])
 
@@ -188,8 +194,8 @@ def _scratch_address(w: Waves, ins: Instruction, vector: Operand, base: Operand)
     return address.astype(u64) | u64(PRIVATE_APERTURE)
 
 
-def _flat_family(ins: Instruction, chunk, family: str, rest: str):
-    space = Space(chunk, "global" if family == "global" else "flat")
+def _flat_family(ins: Instruction, family: str, rest: str):
+    space = Space("global" if family == "global" else "flat")
     address_of = _scratch_address if family == "scratch" else _flat_address
     operands = list(ins.operands)
     base = operands.pop() if family != "flat" else OFF
@@ -290,7 +296,7 @@ def _atomic(atomic, space: Space, address_of: Callable, data: list[Operand], tar
 # MUBUF
 
 
-def _buffer(ins: Instruction, chunk, rest: str):
+def _buffer(ins: Instruction, rest: str):
     kind, _, what = rest.partition("_")
     table = {"load": LOADS, "store": STORES}.get(kind, {})
     if what not in table or "lds" in ins.modifiers or len(ins.operands) != 4:
@@ -302,14 +308,15 @@ def _buffer(ins: Instruction, chunk, rest: str):
         """Addresses and which lanes are in range; gfx90a's scratch resource interleaves lanes."""
         words = [w.s32(resource.index + k).astype(u64)[:, None] for k in range(4)]
         base = words[0] | (words[1] & u64(0xFFFF)) << u64(32)
-        if ins.modifiers.get("idxen") or (words[1] >> u64(16) & u64(0x3FFF)).any():
-            if not (words[3] >> u64(23) & u64(1)).all():
-                raise NotImplementedError(f"{ins.text}: structured buffer")
+        interleaved = (words[3] >> u64(23) & u64(1)).all()
+        structured = ins.modifiers.get("idxen") or (words[1] >> u64(16) & u64(0x3FFF)).any()
+        if structured and not interleaved:
+            raise NotImplementedError(f"{ins.text}: structured buffer")
         inner = np.full((w.n, 64), ins.modifiers.get("offset", 0), u64)
         if vector.name != "off":
             inner = inner + w.read(vector, 32)
         outer = base + w.read(scalar, 32).astype(u64)
-        if (words[3] >> u64(23) & u64(1)).all():
+        if interleaved:
             lane = np.arange(64, dtype=u64) * u64(4)
             return outer + (inner >> u64(2)) * u64(256) + lane + (inner & u64(3)), None
         return outer + inner, inner + u64(size) <= words[2]
@@ -332,9 +339,9 @@ def _buffer(ins: Instruction, chunk, rest: str):
             at = addresses + u64(step_ * k)
             if kind == "store":
                 value = w.v32(index + k) >> u32(table[what][1])
-                chunk.memory.store(at, allowed, unit, [value])
+                w.chunk.memory.store(at, allowed, unit, [value])
                 continue
-            value = chunk.memory.load(at, allowed, unit)[0]
+            value = w.chunk.memory.load(at, allowed, unit)[0]
             if allowed is not None:
                 value = np.where(allowed, value, u32(0))
             _, extend, half = table[what]
@@ -356,8 +363,8 @@ def _buffer(ins: Instruction, chunk, rest: str):
 # DS
 
 
-def _ds(ins: Instruction, chunk, rest: str):
-    space = Space(chunk, "lds")
+def _ds(ins: Instruction, rest: str):
+    space = Space("lds")
     operands, modifiers = list(ins.operands), ins.modifiers
 
     def address(w: Waves, vector: Operand, offset: int) -> np.ndarray:
@@ -373,14 +380,12 @@ def _ds(ins: Instruction, chunk, rest: str):
         return _store(ins, space, lambda w: address(w, operands[0], offset), operands[1], *kind)
     if rest == "nop":
         return lambda w: None
-    name = rest.replace("_rtn", "").replace("wrxchg_", "wrxchg_")
+    name = rest.replace("_rtn", "")
     if name in atomics.DS:
         wants_old = "_rtn" in rest
         target = operands.pop(0) if wants_old else None
         vector, *data = operands
-        return _atomic(
-            atomics.DS[name], space, lambda w: address(w, vector, offset), data, target
-        )
+        return _atomic(atomics.DS[name], space, lambda w: address(w, vector, offset), data, target)
     return None
 
 

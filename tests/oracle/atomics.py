@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+
 from oracle import floats
 
 u16, u32, u64 = np.uint16, np.uint32, np.uint64

@@ -37,8 +37,6 @@ def assemble(text: str, target: str) -> bytes:
 
 
 def _run(command: list[str]) -> None:
-    done = subprocess.run(
-        [llvm_program(command[0]), *command[1:]], capture_output=True, text=True
-    )
+    done = subprocess.run([llvm_program(command[0]), *command[1:]], capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)}\n{done.stderr[:4000]}")

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+
 from oracle.text import Instruction
 from oracle.waves import LANES, Waves
 
@@ -108,7 +109,7 @@ def _read_lane(w: Waves, ins: Instruction) -> None:
 
 def _write_lane(w: Waves, ins: Instruction) -> None:
     lane = w.read_scalar(ins.operands[2], 32) & np.uint32(63)
-    w.put_v32(w.first(ins.operands[0]), w.read(ins.operands[1], 32), LANE == lane[:, None])
+    w.put_v32(w.first(ins.operands[0]), w.read(ins.operands[1], 32), lane[:, None] == LANE)
 
 
 def _count_below(w: Waves, ins: Instruction) -> None:

@@ -34,7 +34,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Kernel:
-    """The kernel descriptor's fields that a launch needs (LLVM AMDGPUUsage, "Kernel Descriptor")."""
+    """The kernel descriptor's fields that a launch needs (AMDGPUUsage, "Kernel Descriptor")."""
 
     name: str
     entry: int

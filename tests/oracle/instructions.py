@@ -12,7 +12,7 @@ REGISTERS = {64: ("v[2:3]", "v[4:5]", "v[6:7]"), 32: ("v2", "v4", "v6")}
 SCALARS = {64: ("s[24:25]", "s[26:27]"), 32: ("s24", "s26")}
 
 # Within so many ULP of correctly rounded: the manuals promise 1 for most.
-ULP = {name: 1 for name in ("exp", "log", "sin", "cos", "rcp", "rsq", "sqrt")}
+ULP = dict.fromkeys(("exp", "log", "sin", "cos", "rcp", "rsq", "sqrt"), 1)
 LITERAL = ("madmk", "madak", "fmamk", "fmaak")
 
 
@@ -35,12 +35,12 @@ def vector() -> list[Probe]:
         target = "v8" if width(op.result) == 32 else "v[8:9]"
         sources = op.sources[:-1] if op.tied else op.sources
         regs = [REGISTERS[width(kind_)][k] for k, kind_ in enumerate(sources)]
-        make = dict(
-            sources=(*op.sources, "32") if op.tied else op.sources,
-            result=kind if kind[0] in "f2" else "b64",
-            ulp=ULP.get(base, 0),
-            signalling=base == "frexp",
-        )
+        make = {
+            "sources": (*op.sources, "32") if op.tied else op.sources,
+            "result": kind if kind[0] in "f2" else "b64",
+            "ulp": ULP.get(base, 0),
+            "signalling": base == "frexp",
+        }
         if base in ("sin", "cos"):  # the manual's domain is ±256 turns
             make["sources"] = (f"tame{op.result[1:]}",)
         if base in LITERAL:
@@ -61,9 +61,7 @@ def vector() -> list[Probe]:
         if op.sources[0][0] == "f":
             turn = "0.15915494309189532" if op.sources[0] == "f64" else "0.15915494"
             for constant in ("0.5", "-4.0", turn, "0x40490fdb"):
-                probes.append(
-                    Probe(f"{name} {target}, {', '.join([constant, *regs[1:]])}", **make)
-                )
+                probes.append(Probe(f"{name} {target}, {', '.join([constant, *regs[1:]])}", **make))
             signs = ["-{}", "|{}|", "-|{}|"]
             floats_ = [kind_[0] == "f" for kind_ in sources]
             for turn in range(3):
@@ -119,9 +117,7 @@ def masks() -> list[Probe]:
     for name, (_, takes, _) in valu.CARRY.items():
         carry = ", vcc" if takes else ""
         probes.append(
-            Probe(
-                f"{name}_e32 v8, vcc, v2, v4{carry}\n  s_mov_b64 s[16:17], vcc", ("32", "32")
-            )
+            Probe(f"{name}_e32 v8, vcc, v2, v4{carry}\n  s_mov_b64 s[16:17], vcc", ("32", "32"))
         )
         carry = ", s[22:23]" if takes else ""
         probes.append(Probe(f"{name}_e64 v8, s[16:17], v2, v4{carry}", ("32", "32")))
@@ -132,15 +128,12 @@ def masks() -> list[Probe]:
         for s0 in (a, b):
             probes.append(
                 Probe(
-                    f"v_div_scale_{kind} {target}, vcc, {s0}, {a}, {b}\n"
-                    "  s_mov_b64 s[16:17], vcc",
+                    f"v_div_scale_{kind} {target}, vcc, {s0}, {a}, {b}\n  s_mov_b64 s[16:17], vcc",
                     (kind, kind),
                     kind,
                 )
             )
-        probes.append(
-            Probe(f"v_div_fmas_{kind} {target}, {a}, {b}, {c}", (kind, kind, kind), kind)
-        )
+        probes.append(Probe(f"v_div_fmas_{kind} {target}, {a}, {b}, {c}", (kind, kind, kind), kind))
     return probes
 
 
@@ -378,7 +371,10 @@ def memory() -> list[Probe]:
         data = {8: "v[2:3]", 12: "v[2:4]", 16: "v[2:5]"}.get(size, "v2")
         store = f"ds_write_{name} v14, {data} offset:{4 if size <= 4 else 0}"
         add("64", "b64", "ds_write_b128 v14, v[4:7]", store, "ds_read_b64 v[8:9], v14", wait)
-    for bits, one, two, target in ((32, "v2", "v4", "v[8:9]"), (64, "v[2:3]", "v[4:5]", "v[30:33]")):
+    for bits, one, two, target in (
+        (32, "v2", "v4", "v[8:9]"),
+        (64, "v[2:3]", "v[4:5]", "v[30:33]"),
+    ):
         tail = () if bits == 32 else (wait, "v_mov_b32 v8, v30", "v_xor_b32 v9, v31, v33")
         unit = bits // 8
         for st, first, second in (("", 0, 8 // unit), ("", 8 // unit, 0), ("st64", 16 // unit, 1)):
@@ -423,7 +419,11 @@ def memory() -> list[Probe]:
         "v_add_co_u32_e32 v16, vcc, s6, v12",
         "v_addc_co_u32_e32 v17, vcc, 0, v17, vcc",
     )
-    local = ("s_mov_b64 s[28:29], src_shared_base", "v_mov_b32_e32 v17, s29", "v_mov_b32_e32 v16, v14")
+    local = (
+        "s_mov_b64 s[28:29], src_shared_base",
+        "v_mov_b32_e32 v17, s29",
+        "v_mov_b32_e32 v16, v14",
+    )
     for name, atomic in atomics.GLOBAL.items():
         wide = atomic.kind.endswith("64")
         kind = _atomic_kind(name, atomic)
@@ -434,9 +434,18 @@ def memory() -> list[Probe]:
         target, size = ("v[8:9]", "dwordx2") if wide else ("v8", "dword")
         fill = ("global_store_dwordx2 v12, v[2:3], s[6:7]", wait)
         back = (wait, f"global_load_{size} {target}, v12, s[6:7]", wait)
-        add(kind, result, *fill, f"global_atomic_{name} {target}, v12, {data}, s[6:7] {{rtn}}", wait)
+        add(
+            kind, result, *fill, f"global_atomic_{name} {target}, v12, {data}, s[6:7] {{rtn}}", wait
+        )
         add(kind, result, *fill, f"global_atomic_{name} v12, {data}, s[6:7]", *back)
-        add(kind, result, *flat, *fill, f"flat_atomic_{name} {target}, v[16:17], {data} {{rtn}}", wait)
+        add(
+            kind,
+            result,
+            *flat,
+            *fill,
+            f"flat_atomic_{name} {target}, v[16:17], {data} {{rtn}}",
+            wait,
+        )
         add(kind, result, *flat, *fill, f"global_atomic_{name} v[16:17], {data}, off", *back)
     for names, prefix in ((access.LOADS, flat), (access.LOADS, local)):
         for name, (size, _, _) in names.items():
@@ -491,8 +500,7 @@ def probes_for(target: str, family: str) -> tuple[list[Probe], list[str]]:
     """The family's probes that llvm-mc knows on a target, and the mnemonics it knows none of."""
     returning = "glc" if target == "gfx90a" else "sc0"
     probes = [
-        replace(probe, text=probe.text.replace("{rtn}", returning))
-        for probe in FAMILIES[family]()
+        replace(probe, text=probe.text.replace("{rtn}", returning)) for probe in FAMILIES[family]()
     ]
     known = known_to(target, [probe.text for probe in probes])
     kept = [probe for probe, good in zip(probes, known, strict=True) if good]

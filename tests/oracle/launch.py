@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
 from oracle import hsaco
 from oracle.machine import Oracle
 
@@ -42,7 +43,13 @@ class Run:
 
 
 def on_oracle(
-    data: bytes, kernel: str, grid: Triple, block: Triple, arguments: Sequence, dynamic_lds=0, **more
+    data: bytes,
+    kernel: str,
+    grid: Triple,
+    block: Triple,
+    arguments: Sequence,
+    dynamic_lds=0,
+    **more,
 ) -> Run:
     """On copies of the arguments. `more`: the Oracle's options."""
     oracle = Oracle(**more)

@@ -14,12 +14,14 @@ paths do. A chunk of 512 to 2048 waves is fastest (`Oracle(chunk_waves=…)`).
 
 from __future__ import annotations
 
+import functools
 import itertools
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+
 from oracle import access, hsaco, scalar, vector
 from oracle.memory import Fault, Memory, padded
 from oracle.text import Instruction, parse
@@ -47,12 +49,17 @@ class Launch:
     lds_bytes: int
     kernarg: int
     packet: int
+    decoded: dict[int, Decoded]
 
 
 class Oracle:
-    """`executed` counts wave-instructions over all launches."""
+    """`executed` counts wave-instructions over all launches. `poison`: fill registers and LDS with
+    signalling NaNs at first, rather than leave in them what is there."""
 
-    def __init__(self, chunk_waves: int = 1024, max_instructions: int = 1 << 40):
+    def __init__(
+        self, chunk_waves: int = 1024, max_instructions: int = 1 << 40, poison: bool = True
+    ):
+        self.poison = poison
         self.memory = Memory()
         self.chunk_waves = chunk_waves
         self.max_instructions = max_instructions
@@ -85,6 +92,7 @@ class Oracle:
             chosen.lds_bytes + dynamic_lds,
             kernarg_region.base,
             packet_region.base,
+            _decoded(data, kernel),
         )
         try:
             self._run(launch)
@@ -102,6 +110,12 @@ class Oracle:
             chunk = Chunk(self, launch, [group[::-1] for group in batch], waves, items)
             with np.errstate(all="ignore"):
                 chunk.run()
+
+
+@functools.lru_cache(maxsize=64)
+def _decoded(data: bytes, kernel: str) -> dict[int, Decoded]:
+    """The instructions of a kernel decoded so far, by pc: kept from launch to launch."""
+    return {}
 
 
 def _bytes(content: bytes) -> np.ndarray:
@@ -168,14 +182,14 @@ class Chunk:
         kernel, count = launch.kernel, len(groups) * waves
         self.count = count
         self.group_of = np.repeat(np.arange(len(groups)), waves)
-        # The encoding's bound, not the allocation's: what is unallocated is only poison.
-        self.waves = Waves(count, max(kernel.vgprs, 8), kernel.first_agpr)
+        self.waves = Waves(self, count, kernel.vgprs, kernel.first_agpr, oracle.poison)
+        fill = POISON if oracle.poison else 0
         self.lds_stride = (launch.lds_bytes + 15) // 16 * 16
-        self.lds = padded(self.lds_stride * len(groups), POISON)
+        self.lds = padded(self.lds_stride * len(groups), fill)
         size = kernel.scratch_bytes * 64
         self.scratch_stride = size
-        self.scratch = padded(size * count, POISON)
-        self.decoded: dict[int, Decoded] = {}
+        self.scratch = padded(size * count, fill)
+        self.decoded = launch.decoded
         self.entry = self._set_up(np.array(groups), waves, items)
 
     # The state at the first instruction (AMDGPUUsage, "Initial Kernel Execution State")
@@ -312,15 +326,12 @@ class Chunk:
             return Decoded(ins.text, ins.size, lambda w: None)
         if name in FLOW or name.startswith("s_cbranch_"):
             return Decoded(ins.text, ins.size, None, name, ins)
-        step = None
-        if name in ("s_setreg_b32", "s_setreg_imm32_b32", "s_getreg_b32"):
-            step = None
-        elif name.startswith("v_") or name.startswith(("ds_bperm", "ds_perm", "ds_swizzle")):
+        if name.startswith(("v_", "ds_bperm", "ds_perm", "ds_swizzle")):
             step = vector.build(ins, self.launch.kernel.float_mode)
         elif name.startswith("s_") and not name.startswith(("s_load", "s_buffer")):
             step = scalar.build(ins)
         else:
-            step = access.build(ins, self)
+            step = access.build(ins)
         if step is None:
             raise Unsupported(f"{ins.text} at pc {ins.address:#x}")
         return Decoded(ins.text, ins.size, step)
@@ -384,7 +395,15 @@ def _parted(targets: np.ndarray, rows: np.ndarray):
 
 
 NOTHING = {
-    *("s_nop", "s_waitcnt", "s_setprio", "s_sleep", "s_icache_inv", "s_dcache_wb", "s_inst_prefetch"),
+    *(
+        "s_nop",
+        "s_waitcnt",
+        "s_setprio",
+        "s_sleep",
+        "s_icache_inv",
+        "s_dcache_wb",
+        "s_inst_prefetch",
+    ),
     *("s_dcache_inv", "buffer_inv", "buffer_wbl2", "buffer_wbinvl1", "buffer_wbinvl1_vol", "v_nop"),
     *("s_ttracedata", "s_sethalt_nothing", "s_waitcnt_depctr", "s_dcache_discard", "s_version"),
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+
 from oracle import floats, valu
 from oracle.text import Instruction
 from oracle.waves import DTYPES, Waves, modified

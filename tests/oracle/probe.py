@@ -18,6 +18,7 @@ import subprocess
 from dataclasses import dataclass
 
 import numpy as np
+
 from oracle import hsaco
 from oracle.waves import DTYPES
 
@@ -62,7 +63,7 @@ EDGES = {
     ],
     "16": [0, 1, 2, 7, 15, 16, 17, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0x8000, 0x8001, 0xFFFF, 0xAAAA],
 }
-# Floats without signalling NaNs and, infinities apart, of at most 256: what an operation takes whose
+# Floats without signalling NaNs and, infinities apart, of at most 256: for operations whose
 # behaviour the manuals leave open elsewhere.
 EDGES["tame16"] = [0, 0x8000, 1, 0x83FF, 0x3C00, 0xB800, 0x3400, 0x5BFF, 0xDC00, 0x7C00, 0x7E00]
 EDGES["tame32"] = [
@@ -144,8 +145,11 @@ def batch(probes: list[Probe], seed: int = 1, denormals: int = 3) -> Batch:
         for probe in probes:
             if probe.columns == columns:
                 ordered.append(probe)
-                body.append(_SCALAR.format(text=probe.text) if probe.scalar else
-                            _VECTOR.format(text=probe.text))
+                body.append(
+                    _SCALAR.format(text=probe.text)
+                    if probe.scalar
+                    else _VECTOR.format(text=probe.text)
+                )
     masks = np.zeros((WAVES, 2), np.uint64)
     for wave in range(WAVES):
         masks[wave] = MASKS[wave % len(MASKS)], rng.integers(0, 1 << 64, dtype=np.uint64)

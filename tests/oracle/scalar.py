@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 
 import numpy as np
+
 from oracle.text import Instruction
 from oracle.valu import find_first_high, find_first_one, find_sign_change, reverse_bits
 from oracle.waves import EXEC, M0, Waves

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+
 from oracle import floats
 from oracle.floats import fma
 
@@ -188,30 +189,58 @@ def low24(x):
     return (x << 8) >> 8
 
 
-for sign, kind in (("u", u32), ("i", i32)):
-    define(f"mul_{sign}32_{sign}24", f"{sign}32: {sign}32 {sign}32",
-           lambda a, b: (wide(low24(a)) * wide(low24(b))) & 0xFFFFFFFF)
-    define(f"mul_hi_{sign}32_{sign}24", f"{sign}32: {sign}32 {sign}32",
-           lambda a, b: (wide(low24(a)) * wide(low24(b))) >> 32)
-    define(f"mad_{sign}32_{sign}24", f"{sign}32: {sign}32 {sign}32 {sign}32",
-           lambda a, b, c: (wide(low24(a)) * wide(low24(b)) + wide(c)) & 0xFFFFFFFF)
-    define(f"mad_{sign}32_{sign}16", f"{sign}32: {sign}16 {sign}16 {sign}32",
-           lambda a, b, c: (wide(a) * wide(b) + wide(c)) & 0xFFFFFFFF)
+for sign in ("u", "i"):
+    define(
+        f"mul_{sign}32_{sign}24",
+        f"{sign}32: {sign}32 {sign}32",
+        lambda a, b: (wide(low24(a)) * wide(low24(b))) & 0xFFFFFFFF,
+    )
+    define(
+        f"mul_hi_{sign}32_{sign}24",
+        f"{sign}32: {sign}32 {sign}32",
+        lambda a, b: (wide(low24(a)) * wide(low24(b))) >> 32,
+    )
+    define(
+        f"mad_{sign}32_{sign}24",
+        f"{sign}32: {sign}32 {sign}32 {sign}32",
+        lambda a, b, c: (wide(low24(a)) * wide(low24(b)) + wide(c)) & 0xFFFFFFFF,
+    )
+    define(
+        f"mad_{sign}32_{sign}16",
+        f"{sign}32: {sign}16 {sign}16 {sign}32",
+        lambda a, b, c: (wide(a) * wide(b) + wide(c)) & 0xFFFFFFFF,
+    )
     for width in (16, 32):
         t = f"{sign}{width}"
-        define(f"min3_{t}", f"{t}: {t} {t} {t}", lambda a, b, c: np.minimum(np.minimum(a, b), c),
-               keeps_high=True)
-        define(f"max3_{t}", f"{t}: {t} {t} {t}", lambda a, b, c: np.maximum(np.maximum(a, b), c),
-               keeps_high=True)
-        define(f"med3_{t}", f"{t}: {t} {t} {t}", keeps_high=True,
-               function=lambda a, b, c: np.maximum(
-                   np.minimum(a, b), np.minimum(np.maximum(a, b), c)))
+        define(
+            f"min3_{t}",
+            f"{t}: {t} {t} {t}",
+            lambda a, b, c: np.minimum(np.minimum(a, b), c),
+            keeps_high=True,
+        )
+        define(
+            f"max3_{t}",
+            f"{t}: {t} {t} {t}",
+            lambda a, b, c: np.maximum(np.maximum(a, b), c),
+            keeps_high=True,
+        )
+        define(
+            f"med3_{t}",
+            f"{t}: {t} {t} {t}",
+            keeps_high=True,
+            function=lambda a, b, c: np.maximum(np.minimum(a, b), np.minimum(np.maximum(a, b), c)),
+        )
     define(f"min_{sign}16", f"{sign}16: {sign}16 {sign}16", np.minimum)
     define(f"max_{sign}16", f"{sign}16: {sign}16 {sign}16", np.maximum)
-    define(f"mad_legacy_{sign}16", f"{sign}16: {sign}16 {sign}16 {sign}16",
-           lambda a, b, c: a * b + c)
-    define(f"mad_{sign}16", f"{sign}16: {sign}16 {sign}16 {sign}16", lambda a, b, c: a * b + c,
-           keeps_high=True)
+    define(
+        f"mad_legacy_{sign}16", f"{sign}16: {sign}16 {sign}16 {sign}16", lambda a, b, c: a * b + c
+    )
+    define(
+        f"mad_{sign}16",
+        f"{sign}16: {sign}16 {sign}16 {sign}16",
+        lambda a, b, c: a * b + c,
+        keeps_high=True,
+    )
 
 define("add_u16", "u16: u16 u16", lambda a, b: a + b)
 define("sub_u16", "u16: u16 u16", lambda a, b: a - b)
@@ -231,14 +260,27 @@ def byte_gaps(a, b):
 
 define("sad_u8", "u32: u32 u32 u32", lambda a, b, c: byte_gaps(a, b) + c)
 define("sad_hi_u8", "u32: u32 u32 u32", lambda a, b, c: (byte_gaps(a, b) << u32(16)) + c)
-define("sad_u16", "u32: u32 u32 u32", lambda a, b, c: gap(a & u32(0xFFFF), b & u32(0xFFFF))
-       + gap(a >> u32(16), b >> u32(16)) + c)
+define(
+    "sad_u16",
+    "u32: u32 u32 u32",
+    lambda a, b, c: gap(a & u32(0xFFFF), b & u32(0xFFFF)) + gap(a >> u32(16), b >> u32(16)) + c,
+)
 define("sad_u32", "u32: u32 u32 u32", lambda a, b, c: gap(a, b) + c)
-define("msad_u8", "u32: u32 u32 u32", lambda a, b, c: c + sum(
-    np.where(byte(b, k) == 0, u32(0), gap(byte(a, k), byte(b, k))) for k in range(4)))
-define("lerp_u8", "u32: u32 u32 u32", lambda a, b, c: sum(
-    ((byte(a, k) + byte(b, k) + (byte(c, k) & u32(1))) >> u32(1)) << u32(8 * k)
-    for k in range(4)).astype(u32))
+define(
+    "msad_u8",
+    "u32: u32 u32 u32",
+    lambda a, b, c: (
+        c + sum(np.where(byte(b, k) == 0, u32(0), gap(byte(a, k), byte(b, k))) for k in range(4))
+    ),
+)
+define(
+    "lerp_u8",
+    "u32: u32 u32 u32",
+    lambda a, b, c: sum(
+        ((byte(a, k) + byte(b, k) + (byte(c, k) & u32(1))) >> u32(1)) << u32(8 * k)
+        for k in range(4)
+    ).astype(u32),
+)
 
 # Float arithmetic
 
@@ -258,10 +300,20 @@ for t in ("f16", "f32"):
     two, three = f"{t}: {t} {t}", f"{t}: {t} {t} {t}"
     define(f"sub_{t}", two, lambda a, b: a - b)
     define(f"subrev_{t}", two, lambda a, b: b - a)
-    define(f"min3_{t}", three, ieee=True, keeps_high=True, function=lambda a, b, c, ieee:
-           floats.minimum(floats.minimum(a, b, ieee), c, ieee))
-    define(f"max3_{t}", three, ieee=True, keeps_high=True, function=lambda a, b, c, ieee:
-           floats.maximum(floats.maximum(a, b, ieee), c, ieee))
+    define(
+        f"min3_{t}",
+        three,
+        ieee=True,
+        keeps_high=True,
+        function=lambda a, b, c, ieee: floats.minimum(floats.minimum(a, b, ieee), c, ieee),
+    )
+    define(
+        f"max3_{t}",
+        three,
+        ieee=True,
+        keeps_high=True,
+        function=lambda a, b, c, ieee: floats.maximum(floats.maximum(a, b, ieee), c, ieee),
+    )
     define(f"med3_{t}", three, floats.median, ieee=True, keeps_high=True)
 define("fmac_f32", "f32: f32 f32 f32", fma, tied=True)
 define("fmac_f64", "f64: f64 f64 f64", fma, tied=True)
@@ -271,8 +323,13 @@ for name in ("mac", "madmk", "madak", "mad"):
         # Two roundings. The f32 forms flush denormals whatever the mode (checked by the machine).
         # LLVM's zeroesHigh16BitsOfDest ("derived from experimentation"): the f16 ones keep the
         # upper half on gfx9.
-        define(f"{name}_{t}", f"{t}: {t} {t} {t}", lambda a, b, c: a * b + c, tied=name == "mac",
-               keeps_high=True)
+        define(
+            f"{name}_{t}",
+            f"{t}: {t} {t} {t}",
+            lambda a, b, c: a * b + c,
+            tied=name == "mac",
+            keeps_high=True,
+        )
 
 
 def legacy_product(a, b):
@@ -339,8 +396,9 @@ define("log_legacy_f32", "f32: f32", through_double(np.log2))
 for t in ("f16", "f32", "f64"):
     define(f"rcp_{t}", f"{t}: {t}", lambda x: x.dtype.type(1) / x)
     define(f"sqrt_{t}", f"{t}: {t}", np.sqrt)
-    define(f"rsq_{t}", f"{t}: {t}",
-           lambda x: (1 / np.sqrt(x.astype(np.longdouble))).astype(x.dtype))
+    define(
+        f"rsq_{t}", f"{t}: {t}", lambda x: (1 / np.sqrt(x.astype(np.longdouble))).astype(x.dtype)
+    )
 define("rcp_iflag_f32", "f32: f32", lambda x: f32(1) / x)
 
 # Conversions
@@ -357,17 +415,20 @@ define("cvt_f64_f32", "f64: f32", lambda x: x.astype(f64))
 define("cvt_f32_f64", "f32: f64", lambda x: x.astype(f32))
 for target, name in ((i32, "i32"), (u32, "u32")):
     for t in ("f32", "f64"):
-        define(f"cvt_{name}_{t}", f"{name}: {t}",
-               lambda x, target=target: floats.to_integer(x, target))
+        define(
+            f"cvt_{name}_{t}", f"{name}: {t}", lambda x, target=target: floats.to_integer(x, target)
+        )
 define("cvt_i16_f16", "i16: f16", lambda x: floats.to_integer(x, i16))
 define("cvt_u16_f16", "u16: f16", lambda x: floats.to_integer(x, u16))
 for index in range(4):
     define(f"cvt_f32_ubyte{index}", "f32: u32", lambda x, k=index: byte(x, k).astype(f32))
-define("cvt_rpi_i32_f32", "i32: f32",
-       lambda x: floats.to_integer(np.floor(x + f32(0.5)), i32))
+define("cvt_rpi_i32_f32", "i32: f32", lambda x: floats.to_integer(np.floor(x + f32(0.5)), i32))
 define("cvt_flr_i32_f32", "i32: f32", lambda x: floats.to_integer(np.floor(x), i32))
-define("cvt_off_f32_i4", "f32: u32", lambda x: (
-    ((x & u32(15)) ^ u32(8)).astype(f32) - f32(8)) / f32(16))
+define(
+    "cvt_off_f32_i4",
+    "f32: u32",
+    lambda x: (((x & u32(15)) ^ u32(8)).astype(f32) - f32(8)) / f32(16),
+)
 
 
 def pack(low, high):
@@ -379,22 +440,40 @@ def pack_floats(low, high):
 
 
 def normalize(x, scale, dtype):
-    return floats.to_integer(np.rint(np.clip(x.astype(f64), -1 if dtype == i16 else 0, 1) * scale),
-                             dtype)
+    return floats.to_integer(
+        np.rint(np.clip(x.astype(f64), -1 if dtype == i16 else 0, 1) * scale), dtype
+    )
 
 
 define("pack_b32_f16", "b32: f16 f16", pack_floats)
-define("cvt_pkrtz_f16_f32", "b32: f32 f32", lambda a, b: pack_floats(
-    floats.toward_zero(a.astype(f64), f16), floats.toward_zero(b.astype(f64), f16)))
-define("cvt_pk_u16_u32", "b32: u32 u32",
-       lambda a, b: pack(np.minimum(a, u32(65535)), np.minimum(b, u32(65535))))
-define("cvt_pk_i16_i32", "b32: i32 i32",
-       lambda a, b: pack(np.clip(a, -32768, 32767), np.clip(b, -32768, 32767)))
+define(
+    "cvt_pkrtz_f16_f32",
+    "b32: f32 f32",
+    lambda a, b: pack_floats(
+        floats.toward_zero(a.astype(f64), f16), floats.toward_zero(b.astype(f64), f16)
+    ),
+)
+define(
+    "cvt_pk_u16_u32",
+    "b32: u32 u32",
+    lambda a, b: pack(np.minimum(a, u32(65535)), np.minimum(b, u32(65535))),
+)
+define(
+    "cvt_pk_i16_i32",
+    "b32: i32 i32",
+    lambda a, b: pack(np.clip(a, -32768, 32767), np.clip(b, -32768, 32767)),
+)
 for t in ("f32", "f16"):
-    define(f"cvt_pknorm_i16_{t}", f"b32: {t} {t}",
-           lambda a, b: pack(normalize(a, 32767, i16), normalize(b, 32767, i16)))
-    define(f"cvt_pknorm_u16_{t}", f"b32: {t} {t}",
-           lambda a, b: pack(normalize(a, 65535, u16), normalize(b, 65535, u16)))
+    define(
+        f"cvt_pknorm_i16_{t}",
+        f"b32: {t} {t}",
+        lambda a, b: pack(normalize(a, 32767, i16), normalize(b, 32767, i16)),
+    )
+    define(
+        f"cvt_pknorm_u16_{t}",
+        f"b32: {t} {t}",
+        lambda a, b: pack(normalize(a, 65535, u16), normalize(b, 65535, u16)),
+    )
 
 
 def to_brain(x):
@@ -428,8 +507,8 @@ CONDITIONS = {
     "ne": lambda a, b: a != b,
     "t": lambda a, b: np.ones(np.broadcast_shapes(a.shape, b.shape), bool),
 }
-FLOAT_CONDITIONS = "f lt eq le gt lg ge o u nge nlg ngt nle neq nlt tru".split()
-INTEGER_CONDITIONS = "f lt eq le gt ne ge t".split()
+FLOAT_CONDITIONS = [name for name in CONDITIONS if name not in ("ne", "t")]
+INTEGER_CONDITIONS = ["f", "lt", "eq", "le", "gt", "ne", "ge", "t"]
 
 VOPC: dict[str, Op] = {}
 for prefix in ("v_cmp_", "v_cmpx_"):

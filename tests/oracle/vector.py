@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+
 from oracle import crosslane, floats, packed, valu
 from oracle.text import Instruction, Operand
 from oracle.waves import DTYPES, EXEC, UNSIGNED, VCC, Waves, modified, pack_mask
@@ -17,8 +18,22 @@ VCC_OPERAND = Operand("s", VCC, 2)
 # The denormal-flushing forms of multiply-add (the manual: "does not support denormals").
 ALWAYS_FLUSH = {"v_mac_f32", "v_mad_f32", "v_madmk_f32", "v_madak_f32", "v_mad_legacy_f32"}
 # What floats pass through without arithmetic: no denormal is flushed there.
-NEVER_FLUSH = ("v_cvt_", "v_frexp", "v_ldexp", "v_rcp", "v_rsq", "v_sqrt", "v_exp", "v_log",
-               "v_sin", "v_cos", "v_div_", "v_pack", "v_cmp_class", "v_cmpx_class")
+NEVER_FLUSH = (
+    "v_cvt_",
+    "v_frexp",
+    "v_ldexp",
+    "v_rcp",
+    "v_rsq",
+    "v_sqrt",
+    "v_exp",
+    "v_log",
+    "v_sin",
+    "v_cos",
+    "v_div_",
+    "v_pack",
+    "v_cmp_class",
+    "v_cmpx_class",
+)
 
 
 def build(ins: Instruction, mode: int) -> Step | None:
@@ -57,9 +72,9 @@ def reader(ins: Instruction, position: int, operand: Operand, kind: str) -> Call
         return lambda w: _sdwa_source(w, operand, selection, kind)
     if position == 0 and ins.encoding.endswith("dpp"):
         move = crosslane.dpp(ins)
-        return lambda w: modified(
-            operand, move.fetch(w, w.read(operand, width)), width
-        ).view(DTYPES[kind])
+        return lambda w: modified(operand, move.fetch(w, w.read(operand, width)), width).view(
+            DTYPES[kind]
+        )
     select = modifiers.get("op_sel", ())
     if width == 16 and position < len(select) and select[position]:
         return lambda w: modified(
@@ -166,12 +181,12 @@ def _table(ins: Instruction, mode: int) -> Step:
     operands = ins.operands[1:]
     if op.tied:
         operands = (*operands[:2], Operand(ins.operands[0].kind, ins.operands[0].index))
-    if ins.mnemonic[2:].startswith(("madmk", "fmamk")):
-        operands = (operands[0], operands[1], operands[2])
-        # Text order is the manual's D = S0 * K + S1.
     if len(operands) != len(op.sources):
         raise NotImplementedError(f"{ins.text}: {len(operands)} sources")
-    sources = [reader(ins, k, o, kind) for k, (o, kind) in enumerate(zip(operands, op.sources))]
+    sources = [
+        reader(ins, k, operand, kind)
+        for k, (operand, kind) in enumerate(zip(operands, op.sources, strict=True))
+    ]
     write = writer(ins, op.result, op.keeps_high)
     flushes = [flusher(ins.mnemonic, kind, mode) for kind in op.sources]
     flush_result = flusher(ins.mnemonic, op.result, mode)
@@ -181,7 +196,7 @@ def _table(ins: Instruction, mode: int) -> Step:
 
     def step(w: Waves) -> None:
         values = [read(w) for read in sources]
-        values = [flush(v) if flush else v for flush, v in zip(flushes, values)]
+        values = [flush(v) if flush else v for flush, v in zip(flushes, values, strict=True)]
         result = finish(ins, op.result, function(*values, **options))
         write(w, flush_result(result) if flush_result else result)
 
@@ -190,8 +205,11 @@ def _table(ins: Instruction, mode: int) -> Step:
 
 def _saturating(ins: Instruction, op: valu.Op) -> Callable:
     """Integer clamp: of the exact result, to the result type's range."""
-    if ins.mnemonic not in (*(f"v_{a}_{t}" for a in ("add", "sub") for t in (
-            "u32", "i32", "u16", "i16")), "v_mad_u16", "v_mad_i16"):
+    if ins.mnemonic not in (
+        *(f"v_{a}_{t}" for a in ("add", "sub") for t in ("u32", "i32", "u16", "i16")),
+        "v_mad_u16",
+        "v_mad_i16",
+    ):
         raise NotImplementedError(f"{ins.text}: integer clamp")
     info = np.iinfo(DTYPES[op.result])
 
@@ -213,7 +231,7 @@ def _compare(ins: Instruction, mode: int) -> Step:
 
     def step(w: Waves) -> None:
         values = [read(w) for read in sources]
-        values = [flush(v) if flush else v for flush, v in zip(flushes, values)]
+        values = [flush(v) if flush else v for flush, v in zip(flushes, values, strict=True)]
         lanes = np.broadcast_to(op.function(*values), (w.n, 64))
         active = w.active()
         mask = pack_mask(lanes if active is None else lanes & active)

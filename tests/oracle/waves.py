@@ -8,6 +8,7 @@ methods here, which apply `rows` and EXEC.
 from __future__ import annotations
 
 import numpy as np
+
 from oracle.text import Operand
 
 LANES = 64
@@ -28,9 +29,12 @@ INVERSE_TWO_PI = {0.15915494: {16: 0x3118, 32: 0x3E22F983, 64: 0x3FC45F306DC9C88
 
 
 class Waves:
-    def __init__(self, count: int, vgprs: int, first_agpr: int):
+    def __init__(self, chunk, count: int, vgprs: int, first_agpr: int, poison: bool):
+        self.chunk = chunk  # the machine's Chunk: memory, LDS, scratch
         self.count = count
-        self.vgpr = np.full((vgprs, count, LANES), POISON, np.uint32)
+        self.vgpr = np.empty((vgprs, count, LANES), np.uint32)
+        if poison:
+            self.vgpr.fill(POISON)
         self.sgpr = np.full((128, count), POISON, np.uint32)
         self.first_agpr = first_agpr
         self.scc = np.zeros(count, bool)

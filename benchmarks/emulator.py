@@ -1,0 +1,233 @@
+"""How fast the emulator is: wave-instructions a second, beside a NumPy lockstep interpreter.
+
+    python benchmarks/emulator.py [--repeats 9] [--target gfx942] [--json]
+
+A wave-instruction is one machine instruction executed by one wave of 64 lanes, scalar ones counted
+too. Both run the same HSACO, made by clang from tests/kernels; both must give the same bytes. The
+peer is the tests' oracle (tests/oracle): it executes an instruction for all waves of a chunk at
+once, as a NumPy operation on an array [waves, 64], so that Python's cost is shared by up to 2^17
+lanes. It is taken at its best: decoded instructions are kept from launch to launch, registers are
+not poisoned, contiguous accesses are slices, and of four chunk sizes the fastest counts. Both check
+every access against the bound buffers.
+
+A figure is the median of the repeats, first launches (decoding) left out; the two take turns, so
+that a busy moment hits both. The handler library is timed in processes of its own, the first one
+with an empty cache.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json as json_module
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import typer
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+CHUNKS = (256, 512, 1024, 2048)
+
+LOAD = """
+import time
+start = time.perf_counter()
+from fly_run.emulator import library
+imported = time.perf_counter()
+library.load()
+print(time.perf_counter() - imported)
+"""
+
+
+@dataclass(frozen=True)
+class Work:
+    """A launch: `arguments` are arrays and NumPy scalars, in the kernel's order."""
+
+    name: str
+    source: str
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    arguments: list
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Rates in millions of wave-instructions a second, times in milliseconds."""
+
+    kernel: str
+    instructions: int
+    emulator_ms: float
+    emulator_rate: float
+    oracle_ms: float
+    oracle_rate: float
+    oracle_chunk: int
+    ratio: float
+
+
+def works() -> list[Work]:
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    n, side = 1 << 16, 128
+    a, b = rng.standard_normal((2, n), np.float32)
+    i32 = np.int32
+    square = [a[: side * side].copy(), b[: side * side].copy(), np.zeros(side * side, np.float32)]
+    return [
+        Work(
+            "vector_add 2^16",
+            "elementwise.cl",
+            "vector_add",
+            (n // 256, 1, 1),
+            (256, 1, 1),
+            [a, b, np.zeros(n, np.float32), i32(n)],
+        ),
+        Work(
+            "lds_reduce 2^16, 256 a group",
+            "rows.cl",
+            "lds_reduce",
+            (n // 256, 1, 1),
+            (256, 1, 1),
+            [a, np.zeros(n // 256, np.float32)],
+        ),
+        Work(
+            "matmul 128, f32",
+            "tiles.cl",
+            "matmul",
+            (side // 16, side // 16, 1),
+            (16, 16, 1),
+            [*square, i32(side), i32(side), i32(side)],
+        ),
+    ]
+
+
+def measure(work: Work, target: str, repeats: int) -> Figure:
+    """Raises AssertionError where the two devices disagree."""
+    import numpy as np
+    from fly_common.code_object import CodeObject
+    from fly_run.emulator.machine import Emulator
+    from oracle import build
+    from oracle.launch import pack
+    from oracle.machine import Oracle
+
+    data = build.opencl(work.source, target, 3)
+    code = CodeObject.parse(data)
+    launches: dict[object, Callable[[], None]] = {}
+    results: dict[object, list] = {}
+    oracles = {chunk: Oracle(chunk_waves=chunk, poison=False) for chunk in CHUNKS}
+    device = Emulator(target)
+    for key, machine in (("emulator", device), *oracles.items()):
+        own = [x.copy() if isinstance(x, np.ndarray) else x for x in work.arguments]
+        results[key] = own
+        if machine is device:
+
+            def bind(name: str, array: np.ndarray) -> int:
+                return device.bind(name, array.ctypes.data, array.nbytes, True)
+
+            launched = code
+        else:
+            bind, launched = machine.bind, data
+        kernarg = pack(data, work.kernel, own, bind)
+
+        def launch(machine=machine, launched=launched, kernarg=kernarg) -> None:
+            machine.launch(launched, work.kernel, work.grid, work.block, kernarg, 0)
+
+        launch()
+        machine.synchronize()
+        launches[key] = launch
+    executed = oracles[CHUNKS[0]].executed
+    for chunk in CHUNKS:
+        for mine, other in zip(results[chunk], results["emulator"], strict=True):
+            assert np.array_equal(mine, other), f"{work.name}: emulator and oracle disagree"
+
+    times: dict[object, list[float]] = {key: [] for key in launches}
+    for _ in range(repeats):
+        for key, launch in launches.items():
+            start = time.perf_counter()
+            launch()
+            times[key].append(time.perf_counter() - start)
+    device.close()
+    medians = {key: statistics.median(values) for key, values in times.items()}
+    chunk = min(CHUNKS, key=medians.__getitem__)
+    fast, slow = medians["emulator"], medians[chunk]
+    return Figure(
+        work.name,
+        executed,
+        fast * 1e3,
+        executed / fast / 1e6,
+        slow * 1e3,
+        executed / slow / 1e6,
+        chunk,
+        slow / fast,
+    )
+
+
+def library_times() -> dict[str, float]:
+    """Seconds to build the handler library and milliseconds to load it, in fresh processes."""
+    with tempfile.TemporaryDirectory() as cache:
+        environment = os.environ | {"FLY_CACHE_DIR": cache}
+
+        def once() -> float:
+            done = subprocess.run(
+                [sys.executable, "-c", LOAD], env=environment, capture_output=True, text=True
+            )
+            if done.returncode:
+                raise SystemExit(done.stderr)
+            return float(done.stdout)
+
+        build = once()
+        return {"build_s": build, "load_ms": statistics.median(once() for _ in range(5)) * 1e3}
+
+
+def table(figures: list[Figure], library: dict[str, float]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    view = Table(title="wave-instructions a second (millions), one thread")
+    for heading in ("kernel", "instructions", "emulator", "NumPy lockstep (chunk)", "ratio"):
+        view.add_column(heading, justify="left" if heading == "kernel" else "right")
+    for f in figures:
+        view.add_row(
+            f.kernel,
+            f"{f.instructions:,}",
+            f"{f.emulator_rate:.1f}  ({f.emulator_ms:.2f} ms)",
+            f"{f.oracle_rate:.2f}  ({f.oracle_ms:.2f} ms, {f.oracle_chunk})",
+            f"{f.ratio:.1f}",
+        )
+    console = Console()
+    console.print(view)
+    console.print(
+        f"handler library: built once in {library['build_s']:.2f} s, "
+        f"loaded in {library['load_ms']:.2f} ms"
+    )
+
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+
+@app.command()
+def main(
+    repeats: int = typer.Option(9, min=1, help="Timed launches of each, after one that is not."),
+    target: str = typer.Option("gfx942", help="gfx90a, gfx942 or gfx950."),
+    json: bool = typer.Option(False, help="Print the figures as JSON."),
+) -> None:
+    """Wave-instructions a second of the emulator beside a NumPy lockstep interpreter."""
+    with contextlib.suppress(AttributeError):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    figures = [measure(work, target, repeats) for work in works()]
+    library = library_times()
+    if json:
+        print(json_module.dumps({"kernels": [asdict(f) for f in figures], "library": library}))
+    else:
+        table(figures, library)
+
+
+if __name__ == "__main__":
+    app()
