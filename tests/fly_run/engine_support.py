@@ -33,6 +33,7 @@ def compile_opencl(source: str, target: str, level: str) -> CodeObject:
     options += [
         f"-mcpu={target}",
         level,
+        "-cl-kernel-arg-info",
         "-ffp-contract=off",
         "-cl-fp32-correctly-rounded-divide-sqrt",
         "-o",

@@ -141,7 +141,10 @@ def _run_wave() -> Function:
     """Runs a wave for at most its quantum; the result is its status."""
     f = Function("fly_run_wave", "ptr %context, ptr %wave", "i32")
     context, wave = f.named("ptr", "%context"), f.named("ptr", "%wave")
-    quantum = context.at(CTX.quantum).load("i64")
+    # A wave gets no more turns than the limit leaves, and at least one instruction.
+    left = context.at(CTX.limit).load("i64") - context.at(CTX.executed).load("i64")
+    quantum = f.intrinsic("llvm.smin", context.at(CTX.quantum).load("i64"), left + 1)
+    quantum = f.intrinsic("llvm.smax", quantum, quantum.like(1))
     wave.at(state.QUANTUM).store(quantum)
     f.call_void("llvm.x86.sse.ldmxcsr", wave.at(state.MXCSR_SINGLE), declare=True)
     op = wave.at(state.OP).load("ptr")

@@ -123,7 +123,13 @@ def _contiguous(
     low_first = low.at(first << 2).load("i32")
     # i1 lanes: the high dword is the first lane's.
     alike = None
-    base = _base(h, form, variant) + low_first.zext("i64")
+    if form == "lds":
+        # An LDS address is 32 bits wide: the sum with the offset wraps around.
+        offset = h.immediate().trunc("i32")
+        lows, low_first = lows + offset, low_first + offset
+        base = low_first.zext("i64")
+    else:
+        base = _base(h, form, variant) + low_first.zext("i64")
     if high is not None:
         high_first = high.at(first << 2).load("i32")
         alike = load_row(high, origin, LANES).compare("eq", high_first)
@@ -194,25 +200,27 @@ def _within_lds(h: Handler, access: Access, mask: Value, done: str) -> None:
     """Any addresses that all lie in LDS; falls through where one does not."""
     offsets = h.operand(1)
     size = h.wave.at(state.LDS_SIZE).load("i64")
-    room = size - access.size - h.immediate()
+    room = size - access.size
     origin = h.constant("i64", 0)
-    lows = load_row(offsets, origin, LANES)
+    constant = h.immediate().trunc("i32")
+    lows = load_row(offsets, origin, LANES) + constant
     inside = lows.compare("ule", room.trunc("i32"))
     all_inside = (inside.cast("i64", 0) & mask).compare("eq", mask) & room.compare("sge", 0)
     move, slow = f"inside{h.fresh()}", f"outside{h.fresh()}"
     h.branch_if(all_inside, move, slow)
     h.block(move)
-    base = h.wave.at(state.LDS_BASE).load("ptr").at(h.immediate())
+    base = h.wave.at(state.LDS_BASE).load("ptr")
     if access.kind == "load":
 
         def fetch(first: Value, lanes: Value) -> None:
-            _fetch_chunk(h, access, base, load_row(offsets, first, CHUNK), first, lanes)
+            index = load_row(offsets, first, CHUNK) + constant
+            _fetch_chunk(h, access, base, index, first, lanes)
 
         h.over_chunks(CHUNK, fetch)
     else:
 
         def put(lane: Value) -> None:
-            host = base.at(offsets.at(lane << 2).load("i32").zext("i64"))
+            host = base.at((offsets.at(lane << 2).load("i32") + constant).zext("i64"))
             source = h.operand(0).at(lane << 2)
             for n in range(access.dwords):
                 host.at(4 * n).store(source.at(n * ROW).load("i32"), align=1)
@@ -335,8 +343,8 @@ def _collect(h: Handler, form: str, variant: str, size: int) -> None:
         else:
             lows = load_row(low, first, CHUNK)
             address = lows.zext("i64") + base
-            if form == "scratch":
-                # Private addresses are 32 bits wide: the sum wraps around there.
+            if form in ("scratch", "lds"):
+                # These addresses are 32 bits wide: the sum wraps around there.
                 address = address & 0xFFFFFFFF
             if high is not None:
                 address = address + (load_row(high, first, CHUNK).zext("i64") << 32)
