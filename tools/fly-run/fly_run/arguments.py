@@ -140,7 +140,7 @@ _TYPES = frozenset((*dtypes.NUMPY, "bytes", "lds"))
 def _source(text: str, source: str) -> Source:
     if source.endswith(".npy") or "/" in source:
         return Path(source)
-    if match := _CALL.fullmatch(source):
+    if (match := _CALL.fullmatch(source)) and source.count("(") == source.count(")"):
         return _made(text, match[1], [part.strip() for part in _commas(match[2])])
     kind, colon, rest = source.partition(":")
     if colon and kind in _TYPES:

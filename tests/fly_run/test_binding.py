@@ -1,0 +1,317 @@
+"""A plan and values → buffers, launches, bytes; and every way a value can be wrong."""
+
+import struct
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from fly_common import plan
+from fly_common.code_object import Argument, CodeObject, Kernel
+from fly_common.errors import FlyError, InputError, UsageError
+from fly_run.binding import bind
+
+KERNEL = Kernel(
+    name="k", descriptor=0, entry=0, group_segment_fixed_size=1024, private_segment_fixed_size=0,
+    kernarg_size=64, kernel_code_entry_byte_offset=0, compute_pgm_rsrc1=0, compute_pgm_rsrc2=0,
+    compute_pgm_rsrc3=0, kernel_code_properties=0, kernarg_preload=0,
+    args=(
+        Argument("", 0, 8, "global_buffer"),
+        Argument("", 8, 16, "by_value"),
+        Argument("", 24, 4, "by_value"),
+        Argument("", 32, 8, "global_buffer"),
+        Argument("", 40, 4, "hidden_block_count_x"),
+    ),
+    sgpr_count=0, vgpr_count=0, agpr_count=0, sgpr_spill_count=0, vgpr_spill_count=0,
+    max_flat_workgroup_size=256, required_workgroup_size=None, wavefront_size=64,
+    uses_dynamic_stack=False,
+)  # fmt: skip
+CODE = CodeObject(b"", "gfx942", (), (), {"k": KERNEL}, {}, (), None)
+# Y[m, n] = a · X[m, n] over rows of any stride.
+PLAN = plan.Plan(
+    entry="scale",
+    target="gfx942",
+    parameters=(
+        plan.Tensor("X", "f32", ("m", "n"), (None, 1), "r"),
+        plan.Tensor("Y", "f32", ("m", "n"), (None, None), "rw", contiguous=True),
+        plan.Scalar("a", "f32"),
+        plan.Scalar("lds", "i32", 16),
+    ),
+    expressions=(
+        ("extent", "X", 0), ("stride", "X", 0), ("const", 64), ("const", 1), ("scalar", "lds"),
+        ("extent", "Y", 1), ("ceildiv", 5, 2), ("stride", "Y", 0),
+    ),
+    launches=(
+        plan.Launch(
+            "k",
+            (6, 0, 3),
+            (2, 3, 3),
+            4,
+            (
+                (plan.Word("pointer", "X"),),
+                (plan.Word("integer", expression=1), plan.Word("integer", expression=7)),
+                (plan.Word("scalar", "a", size=4),),
+                (plan.Word("pointer", "Y"),),
+            ),
+        ),
+    ),
+)  # fmt: skip
+
+
+def arrays(m: int = 3, n: int = 100) -> dict:
+    return {"X": np.ones((m, n), np.float32), "Y": np.zeros((m, n), np.float32), "a": 2.5}
+
+
+def test_sizes_and_bytes():
+    (launch,) = bind(PLAN, CODE, arrays()).launches
+    assert (launch.kernel, launch.grid, launch.block) == ("k", (2, 3, 1), (64, 1, 1))
+    assert launch.dynamic_lds == 16
+    assert launch.pointers == ((0, "X"), (32, "Y"))
+    made = launch.kernarg_at({"X": 0x1122334455667788, "Y": 0xA0})
+    assert made == struct.pack("<QqqfxxxxQ24x", 0x1122334455667788, 100, 100, 2.5, 0xA0)
+
+
+def test_buffers_are_the_arrays_memory():
+    given = arrays()
+    x, y = bind(PLAN, CODE, given).buffers
+    assert (x.name, x.host, x.nbytes, x.origin) == ("X", given["X"].ctypes.data, 1200, 0)
+    assert (x.writable, y.writable) == (False, True)
+
+
+def test_strides_are_passed_on():
+    base = np.zeros((7, 300), np.float32)
+    given = arrays() | {"X": base[::-2, 100:200][:3]}
+    bound = bind(PLAN, CODE, given)
+    assert struct.unpack_from("<qq", bound.launches[0].kernarg, 8) == (-600, 100)
+    x = bound.buffers[0]
+    # Rows 6, 4, 2: the last is lowest in memory.
+    assert x.host == base.ctypes.data + 2 * 1200 + 400
+    assert x.host + x.origin == base.ctypes.data + 6 * 1200 + 400
+    assert x.nbytes == 4 * 1200 + 400
+
+
+def test_a_dimension_of_one_has_any_stride():
+    given = arrays(1, 1)
+    given["X"] = np.lib.stride_tricks.as_strided(given["X"], (1, 1), (4096, 1236))
+    given["Y"] = np.asfortranarray(given["Y"])
+    bind(PLAN, CODE, given)
+
+
+def test_read_only_arrays_are_fine_to_read():
+    given = arrays()
+    given["X"].flags.writeable = False
+    bind(PLAN, CODE, given)
+
+
+def test_an_empty_grid_runs_nothing():
+    (launch,) = bind(PLAN, CODE, arrays(0, 5)).launches
+    assert launch.grid == (1, 0, 1)
+    assert launch.empty
+
+
+def test_numpy_scalars_are_numbers():
+    for value in (np.float32(2.5), np.float64(2.5), np.array(2.5)):
+        (launch,) = bind(PLAN, CODE, arrays() | {"a": value}).launches
+        assert struct.unpack_from("<f", launch.kernarg, 24) == (2.5,)
+
+
+def test_bf16_comes_in_three_ways():
+    tensor = replace(PLAN.parameters[0], dtype="bf16")
+    made = replace(PLAN, parameters=(tensor, *PLAN.parameters[1:]))
+    for dtype in (np.uint16, "V2"):
+        bind(made, CODE, arrays() | {"X": np.zeros((3, 100), dtype)})
+    for dtype in (np.int16, np.float16, "V3"):
+        with pytest.raises(InputError, match="X must be bf16"):
+            bind(made, CODE, arrays() | {"X": np.zeros((3, 100), dtype)})
+
+
+def refusal(changes: dict, *, code=CODE, launch_plan=PLAN, without: str | None = None) -> FlyError:
+    values = {name: value for name, value in (arrays() | changes).items() if name != without}
+    with pytest.raises(FlyError) as caught:
+        bind(launch_plan, code, values)
+    return caught.value
+
+
+F4 = np.float32
+
+
+@pytest.mark.parametrize(
+    ("changes", "message", "hint"),
+    [
+        (
+            {"X": np.zeros((3, 100))},
+            "X must be f32, the array is f64",
+            "convert it: x.astype('float32')",
+        ),
+        (
+            {"X": np.zeros((3, 100), ">f4")},
+            "X must be f32, the array is >f4",
+            "its bytes are in the other order; convert it: x.astype(x.dtype.newbyteorder('='))",
+        ),
+        (
+            {"X": np.zeros(100, F4)},
+            "X must have 2 dimensions, the array has 1: shape (100,)",
+            "X is f32[m,n], read",
+        ),
+        (
+            {"X": np.zeros((3, 99), F4)},
+            "extent n is 99 in X, 100 in Y",
+            "X has shape (3, 99), Y (3, 100)",
+        ),
+        (
+            {"X": 2.5},
+            "X is f32[m,n], read; 2.5 is no array",
+            "for an array of one value: X=full((100,100),f32,2.5)",
+        ),
+        (
+            {"X": np.zeros((3, 200), F4)[:, ::2]},
+            "X has fixed strides: stride 1 must be 1 elements, the array's is 2",
+            "pass a copy: np.ascontiguousarray(x)",
+        ),
+        (
+            {"Y": np.zeros((100, 3), F4).T},
+            "Y must be contiguous in C order: stride 0 must be 100 elements, the array's is 1",
+            "pass a copy: np.ascontiguousarray(x)",
+        ),
+        (
+            {"X": np.zeros((3, 100), [("a", "f4"), ("b", "u2")])["a"]},
+            "stride 1 of X is 6 bytes, no multiple of the element's 4",
+            "pass a copy: np.ascontiguousarray(x)",
+        ),
+        (
+            {"Y": np.broadcast_to(F4(0), (3, 100))},
+            "Y must be contiguous in C order: stride 0 must be 100 elements, the array's is 0",
+            "pass a copy: np.ascontiguousarray(x)",
+        ),
+        ({"a": "x"}, "a must be one f32 number, not 'x'", None),
+        ({"a": np.zeros(3)}, "a must be one f32 number, not an array of shape (3,)", None),
+        ({"a": 1e39}, "a=1e+39 does not fit f32", None),
+        ({"lds": 2.5}, "lds is i32, 2.5 is not an integer", None),
+        ({"lds": 2.0}, "lds is i32, 2.0 is not an integer", "write lds=2"),
+        ({"lds": 1 << 31}, "lds=2147483648 does not fit i32", None),
+        ({"lds": -4}, "k: 1024 bytes of static and -4 of dynamic LDS; gfx942 has 65536", None),
+        (
+            {"lds": 64513},
+            "k: 1024 bytes of static and 64513 of dynamic LDS; gfx942 has 65536",
+            None,
+        ),
+    ],
+)  # fmt: skip
+def test_values_that_do_not_fit(changes, message, hint):
+    error = refusal(changes)
+    assert isinstance(error, InputError)
+    assert (error.message, error.hint) == (message, hint)
+
+
+def test_results_need_memory_that_can_be_written():
+    given = arrays()["Y"]
+    given.flags.writeable = False
+    error = refusal({"Y": given})
+    assert error.message == "Y is f32[m,n], read and written, and the array is read-only"
+
+
+def test_misaligned_elements_are_refused():
+    odd = np.zeros(1201, np.uint8)[1:].view("f4").reshape(3, 100)
+    assert refusal({"X": odd}).message == "the elements of X are not aligned in memory"
+
+
+def test_static_extents():
+    tensor = replace(PLAN.parameters[0], shape=(4, "n"))
+    made = replace(PLAN, parameters=(tensor, *PLAN.parameters[1:]))
+    error = refusal({}, launch_plan=made)
+    assert error.message == "extent 0 of X must be 4, the array's shape is (3, 100)"
+
+
+@pytest.mark.parametrize(
+    ("changes", "without", "message", "hint"),
+    [
+        ({}, "X", "scale needs X, f32[m,n], read", "add X=x.npy"),
+        ({}, "Y", "scale needs Y, f32[m,n], read and written", "add Y=y.npy:y.npy"),
+        ({}, "a", "scale needs a, f32", "add a=1.5"),
+        (
+            {"x": 1},
+            None,
+            "scale has no parameter 'x'",
+            "did you mean X?  parameters: X: f32[m,n], read, Y: f32[m,n], read and written, a: f32,"
+            " lds: i32, 16 by default",
+        ),
+        (
+            {"foo": 1},
+            None,
+            "scale has no parameter 'foo'",
+            "parameters: X: f32[m,n], read, Y: f32[m,n], read and written, a: f32,"
+            " lds: i32, 16 by default",
+        ),
+    ],
+)
+def test_names(changes, without, message, hint):
+    error = refusal(changes, without=without)
+    assert isinstance(error, UsageError)
+    assert (error.message, error.hint) == (message, hint)
+
+
+def code_with(**changes) -> CodeObject:
+    return replace(CODE, kernels={"k": replace(KERNEL, **changes)})
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (
+            code_with(max_flat_workgroup_size=32),
+            "k: a block of 64 is 64 work items, the kernel was compiled for 32 at most",
+        ),
+        (
+            code_with(required_workgroup_size=(8, 8, 1)),
+            "k: a block of 64, the kernel was compiled for 8×8",
+        ),
+        (
+            code_with(args=KERNEL.args[:2]),
+            "the launch plan gives k 4 arguments, the kernel takes 2",
+        ),
+        (
+            code_with(args=(KERNEL.args[0], Argument("", 8, 8, "by_value"), *KERNEL.args[2:])),
+            "the launch plan gives argument 1 of k 16 bytes, the kernel takes 8",
+        ),
+        (replace(CODE, kernels={"other": KERNEL}), "no kernel 'k' in the code object"),
+    ],
+)
+def test_launches_the_kernel_does_not_allow(code, message):
+    assert refusal({}, code=code).message == message
+
+
+@pytest.mark.parametrize(
+    ("expression", "grid", "block", "message"),
+    [
+        (("const", -1), (8, 3, 3), (2, 3, 3), "k: a grid of -1 workgroups"),
+        (("const", 0), (3, 3, 3), (8, 3, 3), "k: a block of 0 work items"),
+        (
+            ("const", 1 << 26),
+            (3, 8, 3),
+            (3, 2, 3),
+            "k: 67108864 workgroups of 64 in y are more than 4294967295 work items",
+        ),
+        (
+            ("const", 1 << 20),
+            (8, 8, 8),
+            (2, 3, 3),
+            "",
+        ),
+    ],
+)
+def test_grids_the_hardware_does_not_allow(expression, grid, block, message):
+    launch = replace(PLAN.launches[0], grid=grid, block=block)
+    made = replace(PLAN, expressions=(*PLAN.expressions, expression), launches=(launch,))
+    if message:
+        assert refusal({}, launch_plan=made).message == message
+    else:
+        bind(made, CODE, arrays())
+
+
+def test_an_integer_that_does_not_fit_its_argument():
+    words = (*PLAN.launches[0].arguments[:2], (plan.Word("integer", expression=8, size=4),),
+             PLAN.launches[0].arguments[3])  # fmt: skip
+    launch = replace(PLAN.launches[0], arguments=words)
+    made = replace(PLAN, expressions=(*PLAN.expressions, ("const", 1 << 31)), launches=(launch,))
+    assert refusal({}, launch_plan=made).message == (
+        "2147483648 does not fit a 32-bit argument of k"
+    )

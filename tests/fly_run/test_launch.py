@@ -1,0 +1,168 @@
+"""Running bound launches on a device, and kernels by their own argument list."""
+
+import ctypes
+import struct
+
+import numpy as np
+import pytest
+from fly_common.code_object import CodeObject
+from fly_common.errors import FlyError, InputError, MissingError, UsageError
+from fly_run.binding import bind
+from fly_run.device import open_device
+from fly_run.launch import Lds, bind_arguments, launch, run
+
+
+class Adder:
+    """A device that knows one kernel, `add`, and computes it with NumPy on the bound memory."""
+
+    name = "adder"
+
+    def __init__(self):
+        self.instructions = 0
+        self.bound = {}
+        self.launches = []
+        self.closed = False
+
+    def bind(self, name, host, nbytes, writable):
+        address = 0x10000 * (len(self.bound) + 1)
+        self.bound[address] = (name, host, nbytes, writable)
+        return address
+
+    def array(self, address):
+        _, host, nbytes, _ = self.bound[address]
+        return np.frombuffer((ctypes.c_char * nbytes).from_address(host), np.float32)
+
+    def launch(self, code, kernel, grid, block, kernarg, dynamic_lds):
+        self.launches.append((kernel, grid, block, dynamic_lds))
+        a, b, c, n = struct.unpack("<QQQq", kernarg)
+        self.array(c)[:n] = self.array(a)[:n] + self.array(b)[:n]
+        self.instructions += 7
+
+    def synchronize(self):
+        pass
+
+    def close(self):
+        self.closed = True
+
+
+def arrays(n=100):
+    generator = np.random.default_rng(1)
+    a, b = generator.random((2, n), np.float32)
+    return {"A": a, "B": b, "C": np.zeros(n, np.float32)}
+
+
+def test_a_plan_runs(add):
+    given, device = arrays(), Adder()
+    (ran,) = run(bind(add.plan, add, given), add, device)
+    assert (given["C"] == given["A"] + given["B"]).all()
+    assert device.launches == [("add", (2, 1, 1), (64, 1, 1), 0)]
+    assert [entry[0] for entry in device.bound.values()] == ["A", "B", "C"]
+    assert [entry[3] for entry in device.bound.values()] == [False, False, True]
+    assert ran.instructions == 7
+
+
+def test_nothing_runs_over_an_empty_grid(add):
+    device = Adder()
+    (ran,) = run(bind(add.plan, add, arrays(0)), add, device)
+    assert (device.launches, device.bound) == ([], {})
+    assert ran.launch.empty
+
+
+def test_a_kernel_runs_by_its_argument_list(add):
+    given, device = arrays(), Adder()
+    launch(add, "add", 2, 64, [*given.values(), np.int64(90)], device=device)
+    assert (given["C"][:90] == (given["A"] + given["B"])[:90]).all()
+    assert (given["C"][90:] == 0).all()
+    assert device.launches == [("add", (2, 1, 1), (64, 1, 1), 0)]
+    assert not device.closed
+
+
+def test_the_only_kernel_needs_no_name(add):
+    bound = bind_arguments(add, None, (2, 3), (4, 4, 4), [*arrays().values(), bytes(8)], 100)
+    (item,) = bound.launches
+    assert (item.kernel, item.dynamic_lds) == ("add", 100)
+    assert (item.grid, item.block) == ((2, 3, 1), (4, 4, 4))
+
+
+def test_read_only_arrays_are_read_only_buffers(add):
+    given = arrays()
+    given["A"].flags.writeable = False
+    buffers = bind_arguments(add, None, 1, 64, [*given.values(), bytes(8)]).buffers
+    assert [buffer.writable for buffer in buffers] == [False, True, True]
+    assert [buffer.name for buffer in buffers] == ["argument 0", "argument 1", "argument 2"]
+
+
+def refusal(add, *, kernel="add", grid=1, block=64, args=None, **options) -> FlyError:
+    args = [*arrays().values(), np.int64(3)] if args is None else args
+    with pytest.raises(FlyError) as caught:
+        launch(add, kernel, grid, block, args, device=Adder(), **options)
+    return caught.value
+
+
+A = np.zeros(3, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("options", "message", "hint"),
+    [
+        (
+            {"args": [A]},
+            "add takes 4 arguments, 1 are given",
+            "they are: a global_buffer, a global_buffer, a global_buffer, 8 bytes by value",
+        ),
+        (
+            {"args": [A, A, np.int64(3), np.int64(3)]},
+            "argument 2 of add is a global_buffer: an array is wanted",
+            None,
+        ),
+        (
+            {"args": [A, A, A, np.int32(3)]},
+            "argument 3 of add is 8 bytes by value: 4 bytes are given",
+            None,
+        ),
+        (
+            {"args": [A, A, A, 3]},
+            "argument 3 of add is 8 bytes by value: its type is not known, so 3 has no size",
+            "give a type: i32:5 or f32:2.5; np.int32(5) from Python; or bytes",
+        ),
+        ({"kernel": "sub"}, "no kernel 'sub' in the code object", "its kernels: add"),
+        ({"grid": (1, 2, 3, 4)}, "grid (1, 2, 3, 4): one to three integers are wanted", None),
+        (
+            {"block": 65},
+            "add: a block of 65 is 65 work items, the kernel was compiled for 64 at most",
+            None,
+        ),
+        (
+            {"dynamic_lds": 1 << 17},
+            "add: 0 bytes of static and 131072 of dynamic LDS; gfx942 has 65536",
+            None,
+        ),
+    ],
+)
+def test_what_a_kernel_does_not_take(add, options, message, hint):
+    error = refusal(add, **options)
+    assert (error.message, error.hint) == (message, hint)
+
+
+def test_local_memory_follows_the_static(assemble):
+    """An OpenCL kernel's local pointers are offsets into LDS, each where it may be used for any
+    access."""
+    code = CodeObject.parse(assemble("local"))
+    bound = bind_arguments(code, "local", 1, 64, [Lds(100), Lds(8), np.zeros(1)])
+    (item,) = bound.launches
+    first, second = struct.unpack_from("<II", item.kernarg, 0)
+    assert (first, second) == (48, 160)  # 40 bytes are static
+    assert item.dynamic_lds == 160 + 8 - 40
+    with pytest.raises(InputError, match="an amount of LDS is wanted"):
+        bind_arguments(code, "local", 1, 64, [bytes(4), Lds(8), np.zeros(1)])
+
+
+def test_devices_are_named():
+    with pytest.raises(MissingError, match="launches on its emulator only") as caught:
+        open_device("hip", "gfx942")
+    assert caught.value.exit_code == 3
+    with pytest.raises(MissingError):
+        open_device("cuda", "gfx942")
+    with pytest.raises(UsageError) as caught_name:
+        open_device("gpu", "gfx942")
+    assert caught_name.value.hint == "devices: auto, emulator, hip, cuda"
