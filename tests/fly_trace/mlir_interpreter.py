@@ -4,6 +4,7 @@ of their width, floats NumPy's."""
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -188,12 +189,17 @@ class Machine:
         return FLOATS[kind](value) if kind in FLOATS else signed(int(value), width(kind))
 
 
+@functools.lru_cache(maxsize=4)
+def kernel_of(module: str) -> Any:
+    """The body of the module's first kernel; the module is kept with it."""
+    parsed = text.read(module, ir.Context())
+    kernels = parsed.body.operations[0].regions[0].blocks[0]
+    return kernels.operations[0].operation.regions[0].blocks[0], parsed
+
+
 def run(module: str, arguments: list[Any]) -> None:
     """Runs the module's first kernel for work item 0; arrays among the arguments are its memory."""
-    with ir.Context() as context, np.errstate(all="ignore"):
-        parsed = text.read(module, context)
-        kernels = parsed.body.operations[0].regions[0].blocks[0]
-        kernel = kernels.operations[0].operation
+    body, _ = kernel_of(module)
+    with np.errstate(all="ignore"):
         memory = {i: item for i, item in enumerate(arguments) if isinstance(item, np.ndarray)}
-        values = [i if i in memory else item for i, item in enumerate(arguments)]
-        Machine(memory).block(kernel.regions[0].blocks[0], values)
+        Machine(memory).block(body, [i if i in memory else x for i, x in enumerate(arguments)])

@@ -30,9 +30,7 @@ def trace(
     static: Annotated[
         bool, typer.Option("--static", help="take the extents of --like files as static")
     ] = False,
-    no_loc: Annotated[
-        bool, typer.Option("--no-loc", help="print no source locations")
-    ] = False,
+    no_loc: Annotated[bool, typer.Option("--no-loc", help="print no source locations")] = False,
     output: Annotated[
         Optional[str], typer.Option("--output", "-o", metavar="FILE", help="write here, not stdout")
     ] = None,

@@ -256,7 +256,9 @@ def is_(a: Any, b: Any) -> bool:
     """`a is b`, which says nothing about dynamic values: only None can be asked for."""
     for value, other in ((a, b), (b, a)):
         if isinstance(value, Scalar) and other is not None:
-            tracing.refuse(f"`is` asks for the same object, and {describe(value)} is a value", "use ==")
+            tracing.refuse(
+                f"`is` asks for the same object, and {describe(value)} is a value", "use =="
+            )
     return a is b
 
 

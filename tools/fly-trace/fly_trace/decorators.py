@@ -97,7 +97,11 @@ def kernel(
         plain = _function(plain, "@fly.kernel")
         block = None
         if known_block_size is not None:
-            sizes = known_block_size if isinstance(known_block_size, (tuple, list)) else [known_block_size]
+            sizes = (
+                known_block_size
+                if isinstance(known_block_size, (tuple, list))
+                else [known_block_size]
+            )
             padded = (*sizes, 1, 1)[:3]
             block = (int(padded[0]), int(padded[1]), int(padded[2]))
         return KernelFunction(plain, name or plain.__name__, block)

@@ -223,7 +223,9 @@ def _shuffle(mode: str, value: Any, by: Any, width: Any) -> Scalar:
 
     def move(piece: Any, kind: str) -> Any:
         types = [builder.type(kind), builder.type("i1")]
-        return builder.op("gpu.shuffle", types, [piece, offset, size], {"mode": attribute}).results[0]
+        return builder.op("gpu.shuffle", types, [piece, offset, size], {"mode": attribute}).results[
+            0
+        ]
 
     dtype, x = value.dtype, builder.ssa(value)
     if dtype.bits == 32:

@@ -11,6 +11,9 @@ from fly_common.errors import FlyError, InputError, Place, UsageError
 from fly_trace import places
 from fly_trace.decorators import HostFunction, KernelFunction
 
+# The name of a traced file's module: `if __name__ == "__main__"` stays out.
+_MODULE = "__fly_file__"
+
 
 def load_file(path: str) -> ModuleType:
     """The module of a Python file. InputError shows the line where it fails; UsageError if it
@@ -26,11 +29,10 @@ def load_file(path: str) -> ModuleType:
         raise UsageError(f"{path}: {error.strerror}") from None
     # Tracebacks and locations name the file as the user did.
     code = _compile(path, data)
-    name = os.path.splitext(os.path.basename(path))[0]
-    module = ModuleType(name)
+    module = ModuleType(_MODULE)
     module.__file__ = path
     # dataclasses and the like look their module up.
-    sys.modules.setdefault(name, module)
+    sys.modules[_MODULE] = module
     folder = os.path.dirname(os.path.abspath(path))
     if folder not in sys.path:
         sys.path.insert(0, folder)
@@ -61,6 +63,8 @@ def _compile(path: str, data: bytes):
 
 
 def _syntax_error(path: str, error: SyntaxError) -> InputError:
+    if error.lineno is None:
+        return InputError(f"is not Python: {error.msg}", place=Place(path))
     text = error.text.rstrip("\n") if error.text else None
     width = 1
     if error.end_offset and error.offset and error.end_lineno == error.lineno:
@@ -72,9 +76,7 @@ def _syntax_error(path: str, error: SyntaxError) -> InputError:
 
 def find_entry(module: ModuleType, path: str, entry: str | None) -> HostFunction:
     """The host function `entry`, or the only one the file defines. UsageError lists them."""
-    found = {
-        name: value for name, value in vars(module).items() if isinstance(value, HostFunction)
-    }
+    found = {name: value for name, value in vars(module).items() if isinstance(value, HostFunction)}
     own = [
         name
         for name, value in found.items()
@@ -96,7 +98,8 @@ def find_entry(module: ModuleType, path: str, entry: str | None) -> HostFunction
         return found[own[0]]
     if not own:
         raise UsageError(
-            f"{path}: has no host function", hint="decorate the function that launches with @fly.jit"
+            f"{path}: has no host function",
+            hint="decorate the function that launches with @fly.jit",
         )
     raise UsageError(f"{path}: has {len(own)} host functions", hint=_listed(own, path))
 

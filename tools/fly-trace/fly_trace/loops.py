@@ -52,11 +52,7 @@ class Carried:
     def __init__(self, names: tuple[str, ...], count: int, before: tuple[Any, ...]):
         self.names = names
         self.before = before
-        self.slots = [
-            index
-            for index in range(count)
-            if not isinstance(before[index], Undefined)
-        ]
+        self.slots = [index for index in range(count) if not isinstance(before[index], Undefined)]
         self.leaves: list[Any] = []
         for index in self.slots:
             state.transform(before[index], self.leaves.append)
@@ -202,7 +198,9 @@ def for_(
     held = Carried(names, carried, get())
     initial = held.initial(builder)
     lower, upper, stride, item_of = _trips(builder, start, stop, step, dtype)
-    attributes = {"unsignedCmp": builder.attribute("unit")} if item_of or not dtype.is_signed else {}
+    attributes = (
+        {"unsignedCmp": builder.attribute("unit")} if item_of or not dtype.is_signed else {}
+    )
     operands = [lower, upper, stride, *initial]
     types = [value.type for value in initial]
     loop = builder.op("scf.for", types, operands, attributes, regions=1)

@@ -141,9 +141,7 @@ def refuse_mismatch(name: str, mismatch: Mismatch, first: str, second: str) -> N
     elif isinstance(a, Undefined) or isinstance(b, Undefined):
         hint = f"give {name} a value before"
     shown = f"`{name}{mismatch.path}`" if name.isidentifier() else name + mismatch.path
-    tracing.refuse(
-        f"{shown} is {shape_of(a)} {first}, and {shape_of(b)} {second}", hint
-    )
+    tracing.refuse(f"{shown} is {shape_of(a)} {first}, and {shape_of(b)} {second}", hint)
 
 
 def shape_of(value: Any) -> str:

@@ -106,9 +106,7 @@ def _compile(function: FunctionType) -> CodeType:
     ast.copy_location(outer, node)
     module = ast.fix_missing_locations(ast.Module([outer], []))
     compiled = compile(module, file, "exec", dont_inherit=True)
-    found = _inner(_inner(compiled)).replace(
-        co_name=code.co_name, co_qualname=code.co_qualname
-    )
+    found = _inner(_inner(compiled)).replace(co_name=code.co_name, co_qualname=code.co_qualname)
     _adopt(found)
     return found
 
@@ -131,7 +129,9 @@ def _without_defaults(node: Any) -> Any:
     import copy
 
     node = copy.deepcopy(node)
-    node.args.defaults = [ast.copy_location(ast.Constant(None), item) for item in node.args.defaults]
+    node.args.defaults = [
+        ast.copy_location(ast.Constant(None), item) for item in node.args.defaults
+    ]
     node.args.kw_defaults = [
         item and ast.copy_location(ast.Constant(None), item) for item in node.args.kw_defaults
     ]

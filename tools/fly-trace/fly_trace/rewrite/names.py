@@ -99,9 +99,7 @@ class _Liveness:
                 note(node, "live_out", after | self.always)
                 targets = frozenset(assigned([node.target]))
                 used = read(node.target)  # A[i] as a target reads A and i
-                head = self.loop(
-                    node, after, lambda inside: (inside - targets) | used, NOTHING
-                )
+                head = self.loop(node, after, lambda inside: (inside - targets) | used, NOTHING)
                 return head | read(node.iter)
             case ast.While():
                 note(node, "live_out", after | self.always)
@@ -170,7 +168,9 @@ def escapes(body: list[ast.stmt]) -> ast.stmt | None:
             return None
         loop = in_loop or isinstance(node, (ast.For, ast.While))
         for name, value in ast.iter_fields(node):
-            inner = loop if name != "orelse" or not isinstance(node, (ast.For, ast.While)) else in_loop
+            inner = (
+                loop if name != "orelse" or not isinstance(node, (ast.For, ast.While)) else in_loop
+            )
             for child in value if isinstance(value, list) else [value]:
                 if isinstance(child, ast.AST) and (found := visit(child, inner)):
                     return found

@@ -168,9 +168,7 @@ class Transformer(ast.NodeTransformer):
         first, count = _ordered(inner, node.live_head)  # type: ignore[attr-defined]
         first = (*first, *targets)
         item = f"__fly_item_{self.count}"
-        take = _at(
-            ast.Assign([self.visit(node.target)], ast.Name(item, ast.Load())), node.target
-        )
+        take = _at(ast.Assign([self.visit(node.target)], ast.Name(item, ast.Load())), node.target)
         body = self.nested("body", [take, *self.block(node.body)], first, node, item)
         makers = [body, *self.accessors(first, node)]
         made = [ast.Name(maker.name, ast.Load()) for maker in makers]
@@ -187,9 +185,7 @@ class Transformer(ast.NodeTransformer):
 
     def python_for(self, node: ast.For, iterable: ast.expr) -> ast.For:
         target = self.visit(node.target)
-        return _at(
-            ast.For(target, iterable, self.block(node.body), self.block(node.orelse)), node
-        )
+        return _at(ast.For(target, iterable, self.block(node.body), self.block(node.orelse)), node)
 
     def visit_Match(self, node: ast.Match) -> ast.Match:
         node.subject = _at(_call("static_subject", self.visit(node.subject)), node.subject)
@@ -394,9 +390,7 @@ def _at(node, origin: ast.AST):
     return node
 
 
-def _call(
-    name: str, *arguments: ast.expr, keywords: list[ast.keyword] | None = None
-) -> ast.Call:
+def _call(name: str, *arguments: ast.expr, keywords: list[ast.keyword] | None = None) -> ast.Call:
     function = ast.Attribute(ast.Name(CONTROL, ast.Load()), name, ast.Load())
     return ast.Call(function, list(arguments), keywords or [])
 
