@@ -7,8 +7,6 @@ promise the store relies on.
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -92,6 +90,8 @@ class _Command:
         if word in OWN_PROGRAMS and os.path.isfile(beside):
             return beside
         here = os.path.join(self.folder, word) if os.path.dirname(word) else word
+        import shutil
+
         path = shutil.which(here)
         if path is None:
             raise MissingError(
@@ -137,6 +137,8 @@ class _Command:
                 raise InputError(f"{self.words[0]} ended well and wrote no {{output}}") from None
 
     def _run(self, arguments: Sequence[str], data: bytes) -> bytes:
+        import subprocess
+
         program = self.program()
         try:
             done = subprocess.run(

@@ -11,10 +11,14 @@ import functools
 import os
 import re
 import shutil
-import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fly_common.errors import InputError, MissingError
+
+# Looking a result up in the content store asks this module for fingerprints and runs nothing.
+if TYPE_CHECKING:
+    import subprocess
 
 OLDEST = 22
 HOW_TO_GET = (
@@ -80,6 +84,8 @@ def _prefixes() -> list[Path]:
 
 def _version_of(program: str) -> int:
     """The major LLVM version a program reports, 0 where it reports none."""
+    import subprocess
+
     try:
         done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=20)
     except (OSError, subprocess.TimeoutExpired):
@@ -143,6 +149,8 @@ def run_program(
 ) -> subprocess.CompletedProcess[bytes]:
     """Runs LLVM's `name` with `data` on its standard input. The caller judges the exit status.
     Raises Crash, an InputError, for a program that a signal ended."""
+    import subprocess
+
     program = find_program(name)
     try:
         done = subprocess.run(

@@ -12,7 +12,6 @@ from __future__ import annotations
 import functools
 import os
 import re
-import tempfile
 from pathlib import Path
 
 from fly_common import toolchain
@@ -96,6 +95,8 @@ def link(text: str, functions: tuple[str, ...], target: Target) -> str:
         raise MissingError(
             f"{functions[0]} is in ROCm's device libraries, which were not found", hint=HOW_TO_GET
         )
+    import tempfile
+
     with tempfile.NamedTemporaryFile("w", prefix="fly-opt-", suffix=".ll") as control:
         control.write(controls(target))
         control.flush()
