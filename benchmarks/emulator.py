@@ -17,7 +17,6 @@ with an empty cache.
 
 from __future__ import annotations
 
-import contextlib
 import json as json_module
 import os
 import statistics
@@ -190,7 +189,7 @@ def table(figures: list[Figure], library: dict[str, float]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    view = Table(title="wave-instructions a second (millions), one thread")
+    view = Table(title="wave-instructions a second, in millions")
     for heading in ("kernel", "instructions", "emulator", "NumPy lockstep (chunk)", "ratio"):
         view.add_column(heading, justify="left" if heading == "kernel" else "right")
     for f in figures:
@@ -219,8 +218,6 @@ def main(
     json: bool = typer.Option(False, help="Print the figures as JSON."),
 ) -> None:
     """Wave-instructions a second of the emulator beside a NumPy lockstep interpreter."""
-    with contextlib.suppress(AttributeError):
-        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     figures = [measure(work, target, repeats) for work in works()]
     library = library_times()
     if json:
