@@ -1,7 +1,8 @@
 """Memory instructions: addresses, and what moves between registers and memory.
 
-SMEM, FLAT, GLOBAL, SCRATCH, MUBUF (raw, and gfx90a's scratch) and DS. `build(instruction)` gives a
-function of Waves, whose `chunk` (machine.Chunk) holds the memory, LDS and scratch.
+SMEM, FLAT, GLOBAL, SCRATCH and MUBUF (raw, and gfx90a's scratch); DS is in lds.py.
+`build(instruction)` gives a function of Waves, whose `chunk` (machine.Chunk) holds the memory, LDS
+and scratch.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from oracle import atomics
-from oracle.memory import Fault, gather, scatter
+from oracle.memory import gather, scatter
 from oracle.text import Instruction, Operand
 from oracle.waves import PRIVATE_APERTURE, SHARED_APERTURE, Waves
 
 u32, u64 = np.uint32, np.uint64
 OFF = Operand("name", name="off")
 
-# Name in memory instructions, name in DS: bytes, sign-extended, half written (None: whole register)
+# Name in memory instructions: bytes, sign-extended, half written (None: whole register)
 LOADS = {
     "ubyte": (1, False, None),
     "sbyte": (1, True, None),
@@ -37,22 +38,6 @@ LOADS = {
     "dwordx3": (12, False, None),
     "dwordx4": (16, False, None),
 }
-DS_LOADS = {
-    "u8": LOADS["ubyte"],
-    "i8": LOADS["sbyte"],
-    "u16": LOADS["ushort"],
-    "i16": LOADS["sshort"],
-    "u8_d16": LOADS["ubyte_d16"],
-    "u8_d16_hi": LOADS["ubyte_d16_hi"],
-    "i8_d16": LOADS["sbyte_d16"],
-    "i8_d16_hi": LOADS["sbyte_d16_hi"],
-    "u16_d16": LOADS["short_d16"],
-    "u16_d16_hi": LOADS["short_d16_hi"],
-    "b32": LOADS["dword"],
-    "b64": LOADS["dwordx2"],
-    "b96": LOADS["dwordx3"],
-    "b128": LOADS["dwordx4"],
-}
 # bytes, and the shift of the half that is stored
 STORES = {
     "byte": (1, 0),
@@ -63,16 +48,6 @@ STORES = {
     "dwordx2": (8, 0),
     "dwordx3": (12, 0),
     "dwordx4": (16, 0),
-}
-DS_STORES = {
-    "b8": (1, 0),
-    "b8_d16_hi": (1, 16),
-    "b16": (2, 0),
-    "b16_d16_hi": (2, 16),
-    "b32": (4, 0),
-    "b64": (8, 0),
-    "b96": (12, 0),
-    "b128": (16, 0),
 }
 
 
@@ -153,8 +128,6 @@ def build(ins: Instruction) -> Callable[[Waves], None] | None:
         return _flat_family(ins, family, rest)
     if family == "buffer":
         return _buffer(ins, rest)
-    if family == "ds":
-        return _ds(ins, rest)
     return None
 
 
@@ -203,17 +176,19 @@ def _flat_family(ins: Instruction, family: str, rest: str):
         return None
     if rest.startswith("load_"):
         kind = LOADS.get(rest[5:])
-        return kind and _load(ins, space, lambda w: address_of(w, ins, operands[1], base), *kind)
+        return kind and load_step(
+            ins, space, lambda w: address_of(w, ins, operands[1], base), *kind
+        )
     if rest.startswith("store_"):
         kind = STORES.get(rest[6:])
-        return kind and _store(
+        return kind and store_step(
             ins, space, lambda w: address_of(w, ins, operands[0], base), operands[1], *kind
         )
     if rest.startswith("atomic_") and rest[7:] in atomics.GLOBAL:
         wants_old = bool({"sc0", "glc"} & set(ins.modifiers))
         target = operands.pop(0) if wants_old else None
         vector, data = operands
-        return _atomic(
+        return atomic_step(
             atomics.GLOBAL[rest[7:]],
             space,
             lambda w: address_of(w, ins, vector, base),
@@ -223,7 +198,7 @@ def _flat_family(ins: Instruction, family: str, rest: str):
     return None
 
 
-def _load(ins, space: Space, address_of: Callable, size: int, extend: bool, half):
+def load_step(ins, space: Space, address_of: Callable, size: int, extend: bool, half):
     target = ins.operands[0]
 
     def step(w: Waves) -> None:
@@ -245,7 +220,7 @@ def _load(ins, space: Space, address_of: Callable, size: int, extend: bool, half
     return step
 
 
-def _store(ins, space: Space, address_of: Callable, data: Operand, size: int, shift: int):
+def store_step(ins, space: Space, address_of: Callable, data: Operand, size: int, shift: int):
     def step(w: Waves) -> None:
         values = [w.v32(w.first(data) + k) for k in range(max(1, size // 4))]
         if shift:
@@ -255,7 +230,7 @@ def _store(ins, space: Space, address_of: Callable, data: Operand, size: int, sh
     return step
 
 
-def _atomic(atomic, space: Space, address_of: Callable, data: list[Operand], target):
+def atomic_step(atomic, space: Space, address_of: Callable, data: list[Operand], target):
     size = int(atomic.kind[1:]) // 8
     registers = size // 4
 
@@ -358,56 +333,3 @@ def _buffer(ins: Instruction, rest: str):
             w.put_v32(index + k, value, lanes)
 
     return step
-
-
-# DS
-
-
-def _ds(ins: Instruction, rest: str):
-    space = Space("lds")
-    operands, modifiers = list(ins.operands), ins.modifiers
-
-    def address(w: Waves, vector: Operand, offset: int) -> np.ndarray:
-        return (w.read(vector, 32) + u32(offset)).astype(u64)
-
-    if match := re.fullmatch(r"(read|write)2(st64)?_b(32|64)", rest):
-        return _ds_two(ins, space, address, match)
-    offset = modifiers.get("offset", 0)
-    if rest.startswith("read_") and rest[5:] in DS_LOADS:
-        return _load(ins, space, lambda w: address(w, operands[1], offset), *DS_LOADS[rest[5:]])
-    if rest.startswith("write_") and rest[6:] in DS_STORES:
-        kind = DS_STORES[rest[6:]]
-        return _store(ins, space, lambda w: address(w, operands[0], offset), operands[1], *kind)
-    if rest == "nop":
-        return lambda w: None
-    name = rest.replace("_rtn", "")
-    if name in atomics.DS:
-        wants_old = "_rtn" in rest
-        target = operands.pop(0) if wants_old else None
-        vector, *data = operands
-        return _atomic(atomics.DS[name], space, lambda w: address(w, vector, offset), data, target)
-    return None
-
-
-def _ds_two(ins: Instruction, space: Space, address: Callable, match: re.Match):
-    size = int(match[3]) // 8
-    scale = size * (64 if match[2] else 1)
-    offsets = [ins.modifiers.get(f"offset{k}", 0) * scale for k in (0, 1)]
-    operands = ins.operands
-
-    def read(w: Waves) -> None:
-        lanes = w.active()
-        both = [space.load(w, address(w, operands[1], o), lanes, size) for o in offsets]
-        for k, value in enumerate([*both[0], *both[1]]):
-            w.put_v32(w.first(operands[0]) + k, value, lanes)
-
-    def write(w: Waves) -> None:
-        for offset, data in zip(offsets, operands[1:], strict=True):
-            values = [w.v32(w.first(data) + k) for k in range(size // 4)]
-            space.store(w, address(w, operands[0], offset), w.active(), size, values)
-
-    return read if match[1] == "read" else write
-
-
-def lds_fault(address: int, size: int) -> Fault:
-    return Fault(f"LDS address {address:#x} is outside the {size} bytes of the workgroup")

@@ -16,19 +16,18 @@ from __future__ import annotations
 
 import functools
 import itertools
-import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from oracle import access, hsaco, scalar, vector
+from oracle import abi, access, hsaco, lds, scalar, vector
+from oracle.abi import SCRATCH_BASE
 from oracle.memory import Fault, Memory, padded
 from oracle.text import Instruction, parse
 from oracle.waves import EXEC, POISON, VCC, Waves
 
 CODE_BASE = 0x2000_0000_0000
-SCRATCH_BASE = 0x3000_0000_0000
 RUNNING, WAITING, DONE = range(3)
 
 
@@ -80,9 +79,9 @@ class Oracle:
             )
             for k, (address, content) in enumerate(code.segments)
         ]
-        content = kernarg_bytes(chosen, kernarg, grid, block, dynamic_lds)
+        content = abi.kernarg_bytes(chosen, kernarg, grid, block, dynamic_lds)
         kernarg_region = self.memory.place("kernarg", _bytes(content), len(content), False)
-        packet = packet_bytes(chosen, grid, block, dynamic_lds, kernarg_region.base)
+        packet = abi.packet_bytes(chosen, grid, block, dynamic_lds, kernarg_region.base)
         packet_region = self.memory.place("packet", _bytes(packet), len(packet), False)
         launch = Launch(
             code,
@@ -107,7 +106,7 @@ class Oracle:
         # x is the fastest dimension of the dispatch order.
         groups = itertools.product(*(range(n) for n in reversed(launch.grid)))
         while batch := list(itertools.islice(groups, at_once)):
-            chunk = Chunk(self, launch, [group[::-1] for group in batch], waves, items)
+            chunk = Chunk(self, launch, [group[::-1] for group in batch], waves)
             with np.errstate(all="ignore"):
                 chunk.run()
 
@@ -124,45 +123,6 @@ def _bytes(content: bytes) -> np.ndarray:
     return data
 
 
-HIDDEN = {
-    "hidden_block_count_x": lambda g, b, d: g[0],
-    "hidden_block_count_y": lambda g, b, d: g[1],
-    "hidden_block_count_z": lambda g, b, d: g[2],
-    "hidden_group_size_x": lambda g, b, d: b[0],
-    "hidden_group_size_y": lambda g, b, d: b[1],
-    "hidden_group_size_z": lambda g, b, d: b[2],
-    "hidden_grid_dims": lambda g, b, d: 3 if g[2] * b[2] > 1 else 2 if g[1] * b[1] > 1 else 1,
-    "hidden_dynamic_lds_size": lambda g, b, d: d,
-}
-
-
-def kernarg_bytes(kernel: hsaco.Kernel, explicit: bytes, grid, block, dynamic_lds) -> bytes:
-    """The whole kernarg segment: the explicit arguments, then the hidden ones by their metadata."""
-    # Rounded up: LLVM reads a whole aligned dwordx4 where only its first dwords are arguments.
-    content = bytearray((max(kernel.kernarg_bytes, len(explicit)) + 63) // 64 * 64)
-    content[: len(explicit)] = explicit
-    for argument in kernel.arguments:
-        kind = argument[".value_kind"]
-        if kind.startswith("hidden_"):
-            value = HIDDEN.get(kind, lambda *_: 0)(grid, block, dynamic_lds)
-            size = argument[".size"]
-            content[argument[".offset"] : argument[".offset"] + size] = value.to_bytes(
-                size, "little"
-            )
-    return bytes(content)
-
-
-def packet_bytes(kernel, grid, block, dynamic_lds, kernarg: int) -> bytes:
-    """The AQL dispatch packet (HSA specification, hsa_kernel_dispatch_packet_t)."""
-    items = [g * b for g, b in zip(grid, block, strict=True)]
-    dimensions = HIDDEN["hidden_grid_dims"](grid, block, 0)
-    return struct.pack(
-        "<HHHHHHIIIIIQQQQ",
-        *(2, dimensions, *block, 0, *items),
-        *(kernel.scratch_bytes, kernel.lds_bytes + dynamic_lds, 0, kernarg, 0, 0),
-    )
-
-
 @dataclass(frozen=True)
 class Decoded:
     """`step` of a plain instruction; `flow` of one that sets the pc: (waves, pc) → targets."""
@@ -177,7 +137,7 @@ class Decoded:
 class Chunk:
     """Some workgroups of a launch, executing in lockstep."""
 
-    def __init__(self, oracle: Oracle, launch: Launch, groups, waves: int, items: int):
+    def __init__(self, oracle: Oracle, launch: Launch, groups, waves: int):
         self.oracle, self.launch, self.memory = oracle, launch, oracle.memory
         kernel, count = launch.kernel, len(groups) * waves
         self.count = count
@@ -190,76 +150,44 @@ class Chunk:
         self.scratch_stride = size
         self.scratch = padded(size * count, fill)
         self.decoded = launch.decoded
-        self.entry = self._set_up(np.array(groups), waves, items)
-
-    # The state at the first instruction (AMDGPUUsage, "Initial Kernel Execution State")
-
-    def _set_up(self, groups: np.ndarray, waves: int, items: int) -> int:
-        launch, w = self.launch, self.waves
-        kernel = launch.kernel
-        entry = kernel.entry
-        wave = np.tile(np.arange(waves), len(groups))
-        item = wave[:, None] * 64 + np.arange(64)
-        x, y, _ = launch.block
-        packed = item % x | item // x % y << 10 | item // (x * y) << 20
-        w.put_v32(0, packed.astype(np.uint32), None)
-        live = np.clip(items - wave * 64, 0, 64)
-        full = ~np.uint64(0)
-        w.put_s64(EXEC, np.where(live == 64, full, (1 << live.astype(np.uint64)) - np.uint64(1)))
-
-        scratch = SCRATCH_BASE + np.arange(self.count) * self.scratch_stride
-        wanted = [
-            # The resource that gfx90a's buffer instructions reach scratch by: swizzled, ADD_TID.
-            (1 << 0, [SCRATCH_BASE, SCRATCH_BASE >> 32 | 1 << 31, 0xFFFFFFFF, 1 << 23 | 3 << 21]),
-            (1 << 1, [launch.packet, launch.packet >> 32]),
-            (1 << 2, [0, 0]),
-            (1 << 3, [launch.kernarg, launch.kernarg >> 32]),
-            (1 << 4, [0, 0]),
-            (1 << 5, [SCRATCH_BASE, SCRATCH_BASE >> 32]),
-            (1 << 6, [kernel.scratch_bytes]),
-        ]
-        values: list = []
-        for bit, words in wanted:
-            if kernel.properties & bit:
-                values += words
-        length, first = kernel.preload & 0x7F, kernel.preload >> 7
-        if length:
-            raw = self.memory.read_bytes(launch.kernarg + 4 * first, 4 * length)
-            values += [int(word) for word in np.ascontiguousarray(raw).view(np.uint32)]
-            entry += 256  # past the prologue for firmware that can't preload
-        for axis in range(3):
-            if kernel.rsrc2 >> (7 + axis) & 1:
-                values.append(np.repeat(groups[:, axis], waves))
-        if kernel.rsrc2 >> 10 & 1:
-            values.append(0)
-        architected = launch.code.target != "gfx90a"
-        if kernel.rsrc2 & 1 and not architected:
-            values.append(scratch - SCRATCH_BASE)
-        for index, value in enumerate(values):
-            w.put_s32(index, (np.asarray(value) & 0xFFFFFFFF).astype(np.uint32))
-        self.scratch_base = scratch if architected else None
+        self.scratch_starts = np.arange(count) * self.scratch_stride
         self.scratch_region = None
         if self.scratch_stride:
             self.scratch_region = self.memory.place(
                 "scratch", self.scratch, self.scratch.size, True, base=SCRATCH_BASE
             )
-        return entry
+        self.by_registers = launch.code.target == "gfx90a"
+        preload, first = kernel.preload & 0x7F, kernel.preload >> 7
+        arguments = self.memory.read_bytes(launch.kernarg + 4 * first, 4 * preload)
+        abi.set_up(
+            self.waves,
+            kernel,
+            np.array(groups),
+            launch.block,
+            {1: launch.packet, 3: launch.kernarg, 5: SCRATCH_BASE},
+            np.ascontiguousarray(arguments).view(np.uint32),
+            self.scratch_starts if self.by_registers else None,
+        )
+        # Past the prologue for firmware that can't preload.
+        self.entry = kernel.entry + (256 if preload else 0)
 
     # LDS and scratch
 
     def lds_offsets(self, w: Waves, addresses: np.ndarray, lanes, size: int) -> np.ndarray:
         highest = int((addresses if lanes is None else addresses[lanes]).max(initial=0))
         if highest + size > self.launch.lds_bytes and (lanes is None or lanes.any()):
-            raise access.lds_fault(highest, self.launch.lds_bytes)
+            raise Fault(
+                f"LDS address {highest:#x} is outside the workgroup's {self.launch.lds_bytes} bytes"
+            )
         base = self.group_of[w.row_numbers()] * self.lds_stride
         return addresses.view(np.int64) + base[:, None]
 
     def scratch_offsets(self, w: Waves, offsets: np.ndarray) -> np.ndarray:
         """Lane addresses → bytes of `scratch`: dwords of the 64 lanes lie side by side."""
-        if self.scratch_base is None:
+        if self.by_registers:
             base = w.s64(102).astype(np.int64) - SCRATCH_BASE  # FLAT_SCRATCH, set by the kernel
         else:
-            base = self.scratch_base[w.row_numbers()] - SCRATCH_BASE
+            base = self.scratch_starts[w.row_numbers()]
         inner = offsets.astype(np.int64)
         lane = np.arange(64) * 4
         return base[:, None] + (inner >> 2) * 256 + lane + (inner & 3)
@@ -331,7 +259,7 @@ class Chunk:
         elif name.startswith("s_") and not name.startswith(("s_load", "s_buffer")):
             step = scalar.build(ins)
         else:
-            step = access.build(ins)
+            step = lds.build(ins) or access.build(ins)
         if step is None:
             raise Unsupported(f"{ins.text} at pc {ins.address:#x}")
         return Decoded(ins.text, ins.size, step)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from oracle import floats, valu
+from oracle import floating, floats, valu
 from oracle.text import Instruction
 from oracle.waves import DTYPES, Waves, modified
 
@@ -92,7 +92,7 @@ def _halves(ins: Instruction, mode: int):
         if scalar.endswith("rev_i16"):  # the shift count is unsigned
             low[0], high[0] = low[0].view(np.uint16), high[0].view(np.uint16)
         results = [clamp(op.function(*x, **options)).view(np.uint16) for x in (low, high)]
-        w.put_v32(w.first(ins.operands[0]), valu.pack(*results), w.active())
+        w.put_v32(w.first(ins.operands[0]), floating.pack(*results), w.active())
 
     return step
 

@@ -1,0 +1,185 @@
+"""Probes of vector ALU instructions: every form of the oracle's tables, in assembly text."""
+
+from __future__ import annotations
+
+from oracle import packed as packed_table
+from oracle import valu
+from oracle.probe import Probe
+
+REGISTERS = {64: ("v[2:3]", "v[4:5]", "v[6:7]"), 32: ("v2", "v4", "v6")}
+SCALARS = {64: ("s[24:25]", "s[26:27]"), 32: ("s24", "s26")}
+
+# Within so many ULP of correctly rounded: the manuals promise 1 for most.
+ULP = dict.fromkeys(("exp", "log", "sin", "cos", "rcp", "rsq", "sqrt"), 1)
+LITERAL = ("madmk", "madak", "fmamk", "fmaak")
+
+
+def width(kind: str) -> int:
+    return 64 if kind.endswith("64") else 32
+
+
+def result_kind(name: str, kind: str) -> str:
+    if name.startswith(("v_cvt_pkrtz", "v_pack_b32_f16")):
+        return "2f16"
+    return kind
+
+
+def vector() -> list[Probe]:
+    """VOP1, VOP2 and VOP3 out of the table; each form that an encoding has."""
+    probes = []
+    for name, op in valu.VALU.items():
+        base = name[2:].split("_")[0]
+        kind = result_kind(name, op.result)
+        target = "v8" if width(op.result) == 32 else "v[8:9]"
+        sources = op.sources[:-1] if op.tied else op.sources
+        regs = [REGISTERS[width(kind_)][k] for k, kind_ in enumerate(sources)]
+        make = {
+            "sources": (*op.sources, "32") if op.tied else op.sources,
+            "result": kind if kind[0] in "f2" else "b64",
+            "ulp": ULP.get(base, 0),
+            "signalling": base == "frexp",
+        }
+        if base in ("sin", "cos"):  # the manual's domain is ±256 turns
+            make["sources"] = (f"tame{op.result[1:]}",)
+        if base in LITERAL:
+            at = 1 if base.endswith("mk") else 2
+            literal = "0x4248" if op.result == "f16" else "0x40490fdb"
+            regs[at] = literal
+            probes.append(Probe(f"{name} {target}, {', '.join(regs)}", **make))
+            continue
+        if "accvgpr" in name:
+            continue
+        suffixes = ["_e32", "_e64"] if len(sources) < 3 else [""]
+        for suffix in suffixes:
+            probes.append(Probe(f"{name}{suffix} {target}, {', '.join(regs)}", **make))
+        first = SCALARS[width(sources[0])][0]
+        probes.append(Probe(f"{name} {target}, {', '.join([first, *regs[1:]])}", **make))
+        for constant in ("1", "-16", "64"):
+            probes.append(Probe(f"{name} {target}, {', '.join([constant, *regs[1:]])}", **make))
+        if op.sources[0][0] == "f":
+            turn = "0.15915494309189532" if op.sources[0] == "f64" else "0.15915494"
+            for constant in ("0.5", "-4.0", turn, "0x40490fdb"):
+                probes.append(Probe(f"{name} {target}, {', '.join([constant, *regs[1:]])}", **make))
+            signs = ["-{}", "|{}|", "-|{}|"]
+            floats_ = [kind_[0] == "f" for kind_ in sources]
+            for turn in range(3):
+                modified = [
+                    signs[(k + turn) % 3].format(r) if f else r
+                    for k, (r, f) in enumerate(zip(regs, floats_, strict=True))
+                ]
+                suffix = "_e64" if len(sources) < 3 else ""
+                probes.append(Probe(f"{name}{suffix} {target}, {', '.join(modified)}", **make))
+        if op.result[0] == "f" or base in ("add", "sub"):
+            suffix = "_e64" if len(sources) < 3 else ""
+            probes.append(Probe(f"{name}{suffix} {target}, {', '.join(regs)} clamp", **make))
+        if op.keeps_high and op.result.endswith("16"):
+            for select in ("[1,0,0,0]", "[0,1,1,1]", "[1,1,1,1]"):
+                bits = select.strip("[]").split(",")
+                chosen = ",".join([*bits[: len(sources)], bits[3]])
+                probes.append(
+                    Probe(
+                        f"{name} {target}, {', '.join(regs)} op_sel:[{chosen}]",
+                        **{**make, "result": "2f16" if kind == "f16" else "b64"},
+                    )
+                )
+    return probes
+
+
+def compares() -> list[Probe]:
+    probes = []
+    for name, op in valu.VOPC.items():
+        a = REGISTERS[width(op.sources[0])][0]
+        b = REGISTERS[width(op.sources[1])][1]
+        tail = "\n  s_mov_b64 s[16:17], vcc" if "cmpx" not in name else ""
+        if "cmpx" in name:
+            tail = "\n  s_mov_b64 s[16:17], vcc\n  v_mov_b32_e32 v8, v4"
+        probes.append(Probe(f"{name}_e32 vcc, {a}, {b}{tail}", op.sources))
+        if op.sources[0][0] == "f" and "cmpx" not in name:
+            probes.append(Probe(f"{name}_e64 s[16:17], -{a}, {b}", op.sources))
+        elif "cmpx" not in name:
+            probes.append(
+                Probe(f"{name}_e64 s[16:17], {a}, {SCALARS[width(op.sources[1])][1]}", op.sources)
+            )
+    return probes
+
+
+def masks() -> list[Probe]:
+    """What reads or writes a lane mask beside its result."""
+    probes = [
+        Probe("v_cndmask_b32_e32 v8, v2, v4, vcc", ("32", "32")),
+        Probe("v_cndmask_b32_e64 v8, v2, v4, s[22:23]", ("32", "32")),
+        Probe("v_cndmask_b32_e64 v8, -v2, |v4|, s[22:23]", ("f32", "f32"), "b64"),
+        Probe("v_mad_u64_u32 v[8:9], s[16:17], v2, v4, v[6:7]", ("32", "32", "64")),
+        Probe("v_mad_i64_i32 v[8:9], s[16:17], v2, v4, v[6:7]", ("32", "32", "64")),
+    ]
+    for name, (_, takes, _) in valu.CARRY.items():
+        carry = ", vcc" if takes else ""
+        probes.append(
+            Probe(f"{name}_e32 v8, vcc, v2, v4{carry}\n  s_mov_b64 s[16:17], vcc", ("32", "32"))
+        )
+        carry = ", s[22:23]" if takes else ""
+        probes.append(Probe(f"{name}_e64 v8, s[16:17], v2, v4{carry}", ("32", "32")))
+    for kind, registers in (("f32", ("v2", "v4", "v6")), ("f64", ("v[2:3]", "v[4:5]", "v[6:7]"))):
+        target = "v8" if kind == "f32" else "v[8:9]"
+        a, b, c = registers
+        # As LLVM uses it: S0 is the denominator or the numerator.
+        for s0 in (a, b):
+            probes.append(
+                Probe(
+                    f"v_div_scale_{kind} {target}, vcc, {s0}, {a}, {b}\n  s_mov_b64 s[16:17], vcc",
+                    (kind, kind),
+                    kind,
+                )
+            )
+        probes.append(Probe(f"v_div_fmas_{kind} {target}, {a}, {b}, {c}", (kind, kind, kind), kind))
+    return probes
+
+
+def packed() -> list[Probe]:
+    probes = []
+    for name, (kind, plain) in packed_table.PAIRED_16.items():
+        count = len(valu.VALU[plain].sources)
+        regs = ", ".join(REGISTERS[32][:count])
+        result = "2f16" if kind == "f16" else "b64"
+        forms = ["", " op_sel:[1,0,1]", " op_sel_hi:[0,1,0]", " op_sel:[0,1,1] op_sel_hi:[1,0,0]"]
+        if kind == "f16":
+            forms += [" neg_lo:[1,0,1]", " neg_hi:[0,1,1]", " clamp"]
+        for form in forms:
+            probes.append(Probe(f"{name} v8, {regs}{_trim(form, count)}", (kind,) * count, result))
+    for name, plain in packed_table.PAIRED_32.items():
+        count = len(valu.VALU[plain].sources) if plain else 2
+        regs = ", ".join(REGISTERS[64][:count])
+        forms = ["", " op_sel:[1,0,1] op_sel_hi:[0,1,0]", " op_sel:[0,1,0]", " op_sel:[1,1,0]"]
+        if plain:
+            forms.append(" neg_lo:[1,0,1] neg_hi:[0,1,0]")
+        for form in forms:
+            probes.append(
+                Probe(
+                    f"{name} v[8:9], {regs}{_trim(form, count)}",
+                    ("f64",) * count,  # both dwords of it are of interest
+                    "2f32" if plain else "b64",
+                )
+            )
+    for name in ("v_fma_mix_f32", "v_fma_mixlo_f16", "v_fma_mixhi_f16"):
+        result = "f32" if name.endswith("f32") else "2f16"
+        for form, kinds in (
+            ("", ("f32", "f32", "f32")),
+            (" op_sel_hi:[1,1,1]", ("f16", "f16", "f16")),
+            (" op_sel:[1,0,1] op_sel_hi:[1,1,1]", ("f16", "f16", "f16")),
+            (" op_sel:[0,1,0] op_sel_hi:[0,1,0]", ("f32", "f16", "f32")),
+        ):
+            probes.append(Probe(f"{name} v8, -v2, |v4|, v6{form}", kinds, result))
+    for name in packed_table.DOTS:
+        if "c_" in name:
+            probes.append(Probe(f"{name}_e32 v8, v2, v4", ("32", "32")))
+        else:
+            probes.append(Probe(f"{name} v8, v2, v4, v6", ("32", "32", "32")))
+    return probes
+
+
+def _trim(form: str, count: int) -> str:
+    if count == 3:
+        return form
+    return " ".join(
+        part if ":" not in part else part.rsplit(",", 1)[0] + "]" for part in form.split(" ")
+    )
