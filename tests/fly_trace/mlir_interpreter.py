@@ -76,7 +76,7 @@ FLOAT_TESTS = {
     3: lambda a, b: a >= b,
     4: lambda a, b: a < b,
     5: lambda a, b: a <= b,
-    13: lambda a, b: not a == b,
+    13: lambda a, b: a != b,
 }
 
 

@@ -67,7 +67,8 @@ CASES = [
      "W is a compile-time constant in the file, and given as i32"),
     (GOOD, ["k.py", "--sig", "A: f32"], 2, "A is a tensor in the file, and given as f32"),
     (TWO, ["k.py:two", "--sig", "A: f16[n]"], 2, "A is f32[n] in the file, and given as f16[n]"),
-    (TWO, ["k.py:two", "--sig", "A: f32[n,m]"], 2, "A is f32[n] in the file, and given as f32[n,m]"),
+    (TWO, ["k.py:two", "--sig", "A: f32[n,m]"], 2,
+     "A is f32[n] in the file, and given as f32[n,m]"),
     (GOOD, ["k.py", "--like", "A"], 2, "--like A: is not NAME=FILE.npy"),
     (GOOD, ["k.py", "--like", "A=k.py"], 2, "k.py: is not a .npy file"),
     (GOOD, ["k.py", "--like", "A=none.npy"], 2, "none.npy: No such file or directory"),
@@ -75,7 +76,8 @@ CASES = [
      "c.npy: holds <c8, which is no element type of the language"),
     (GOOD, ["k.py", "--static", *SIG], 2,
      "--static says how to take --like files, and there are none"),
-    (GOOD, ["k.py", *SIG, "-o", "no/such/place"], 3, "./no/such/place: the folder ./no/such does not exist"),
+    (GOOD, ["k.py", *SIG, "-o", "no/such/place"], 2,
+     "./no/such/place: the folder ./no/such does not exist"),
     (GOOD, ["k.py", "--fast"], 2, "No such option: --fast"),
 ]  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Constexpr:
-    """`fx.Constexpr[int]`: an argument that is known while tracing; each value is another kernel."""
+    """`fx.Constexpr[int]`: an argument known while tracing; each value is another kernel."""
 
     kind: Any = None
 

@@ -278,7 +278,7 @@ def power(builder: Builder, a: Any, b: Any, dtype: DType) -> Scalar:
     return binary("truediv", 1.0, result) if exponent < 0 else result
 
 
-# -- conversions ------------------------------------------------------------------------------------
+# -- conversions -----------------------------------------------------------------------------------
 
 
 def convert(value: Any, dtype: DType) -> Scalar:

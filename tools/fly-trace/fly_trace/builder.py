@@ -13,6 +13,7 @@ from typing import Any
 
 from fly_dialect import dialect as fly
 from fly_dialect.bindings import ir
+
 from fly_trace import places
 from fly_trace.dtypes import DType
 from fly_trace.values import Scalar

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 from fly_common import filter
@@ -16,7 +16,7 @@ def trace(
         str, typer.Argument(metavar="FILE[:ENTRY]", help="a Python file; its @fly.jit function")
     ],
     sig: Annotated[
-        Optional[list[str]],
+        list[str] | None,
         typer.Option(
             "--sig",
             metavar="SIGNATURE",
@@ -24,7 +24,7 @@ def trace(
         ),
     ] = None,
     like: Annotated[
-        Optional[list[str]],
+        list[str] | None,
         typer.Option("--like", metavar="NAME=FILE.npy", help="dtype and rank as in this file"),
     ] = None,
     static: Annotated[
@@ -32,7 +32,7 @@ def trace(
     ] = False,
     no_loc: Annotated[bool, typer.Option("--no-loc", help="print no source locations")] = False,
     output: Annotated[
-        Optional[str], typer.Option("--output", "-o", metavar="FILE", help="write here, not stdout")
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="write here, not stdout")
     ] = None,
 ) -> None:
     """Trace a GPU kernel written in Python and print it as MLIR.
@@ -56,6 +56,7 @@ def _split(source: str) -> tuple[str, str | None]:
 
 def _signature(sigs: list[str], likes: list[str], static: bool):
     from fly_common.errors import UsageError
+
     from fly_trace import signature
 
     found = {}

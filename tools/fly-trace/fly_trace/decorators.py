@@ -9,6 +9,7 @@ from types import FunctionType
 from typing import Any, NoReturn, overload
 
 from fly_common.errors import InputError
+
 from fly_trace import places, tracing
 
 
@@ -65,7 +66,7 @@ class HostFunction:
         """While something is traced, a host function is a helper like any other."""
         if tracing.active() is None:
             self.run(arguments, named)
-        from fly_trace.control import call
+        from fly_trace.objects import call
 
         return call(self.function, *arguments, **named)
 

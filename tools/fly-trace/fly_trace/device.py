@@ -91,7 +91,7 @@ def barrier() -> None:
     tracing.kernel("fx.barrier").op("gpu.barrier", [], [])
 
 
-# -- LDS --------------------------------------------------------------------------------------------
+# -- LDS -------------------------------------------------------------------------------------------
 
 
 def shared_array(dtype: DType, shape: int | tuple[int, ...]) -> Tensor:
@@ -198,7 +198,7 @@ def _layout(extents: Any, strides: Any) -> tuple[Any, Any]:
     return (extents[0], strides[0]) if len(extents) == 1 else (extents, strides)
 
 
-# -- lane shuffles ------------------------------------------------------------------------------------
+# -- lane shuffles ---------------------------------------------------------------------------------
 
 
 def _shuffle(mode: str, value: Any, by: Any, width: Any) -> Scalar:
@@ -269,7 +269,7 @@ def shuffle_idx(value: Any, lane: Any, width: int = WAVE) -> Scalar:
     return _shuffle("idx", value, lane, width)
 
 
-# -- atomics ------------------------------------------------------------------------------------------
+# -- atomics ---------------------------------------------------------------------------------------
 
 # name → llvm.atomicrmw's bin_op for signed, unsigned, float (None: there is none).
 RMW = {

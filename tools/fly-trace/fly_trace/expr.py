@@ -85,16 +85,16 @@ __all__ = [
     "Float16",
     "Float32",
     "Float64",
+    "Int8",
     "Int16",
     "Int32",
     "Int64",
-    "Int8",
     "Stream",
     "Tensor",
+    "Uint8",
     "Uint16",
     "Uint32",
     "Uint64",
-    "Uint8",
     "abs",
     "atomic_add",
     "atomic_and",
@@ -157,7 +157,7 @@ def range_constexpr(*bounds: Any) -> range:
     for bound, number in zip(bounds, given, strict=True):
         if not hasattr(type(number), "__index__") or isinstance(number, Scalar):
             tracing.refuse(
-                f"range_constexpr takes numbers that are known while tracing, not {describe(bound)}",
+                f"range_constexpr takes numbers known while tracing, not {describe(bound)}",
                 "use range(…), or make it an fx.Constexpr",
             )
     return range(*given)

@@ -20,7 +20,7 @@ def test(builder: Builder, predicate: int, a: IrValue, b: IrValue) -> IrValue:
 
 
 def division(
-    builder: Builder, operation: str, x: IrValue, y: IrValue, known: int | None, dtype: DType
+    builder: Builder, operation: str, x: IrValue, y: IrValue, known: Any, dtype: DType
 ) -> IrValue:
     """Floor division ("floordiv") or its remainder ("mod"). `known` is the divisor, if it is."""
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import operator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from fly_common.errors import InputError
+
 from fly_trace import places, signature, tracing
 from fly_trace.annotations import Constexpr, Stream
 from fly_trace.arithmetic import convert, describe
@@ -89,7 +90,7 @@ def prepare(
     builder: Builder, kernel: KernelFunction, arguments: tuple[Any, ...], named: dict[str, Any]
 ) -> KernelCall:
     """Binds a kernel's arguments and brings them to the types its parameters are annotated with."""
-    parameters = signature.annotations(kernel.function)
+    parameters = signature.parameters_of(kernel.function)
     for parameter in parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise InputError(
@@ -165,7 +166,9 @@ def _as_scalar(
     _mismatch(kernel, parameter, dtype.name, value)
 
 
-def _mismatch(kernel: KernelFunction, parameter: inspect.Parameter, wanted: str, value: Any) -> Any:
+def _mismatch(
+    kernel: KernelFunction, parameter: inspect.Parameter, wanted: str, value: Any
+) -> NoReturn:
     tracing.refuse(f"{parameter.name} of {kernel.name} is {wanted}, and is given {describe(value)}")
 
 

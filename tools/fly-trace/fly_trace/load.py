@@ -8,6 +8,7 @@ import sys
 from types import ModuleType
 
 from fly_common.errors import FlyError, InputError, Place, UsageError
+
 from fly_trace import places
 from fly_trace.decorators import HostFunction, KernelFunction
 
@@ -43,7 +44,8 @@ def load_file(path: str) -> ModuleType:
     except SyntaxError as error:
         raise _syntax_error(path, error) from None
     except SystemExit as error:
-        raise InputError(f"the file ends the process (SystemExit: {error.code})", place=Place(path))
+        message = f"the file ends the process (SystemExit: {error.code})"
+        raise InputError(message, place=Place(path)) from None
     except Exception as error:
         at = places.of_traceback(error.__traceback__)
         message = f"{type(error).__name__}: {error}"

@@ -165,7 +165,7 @@ def _pair(before: Any, after: Any, leaf: Callable[[Any, Any], Any], path: str = 
         raise Mismatch(before, after, path)
 
 
-# -- for ----------------------------------------------------------------------------------------------
+# -- for -------------------------------------------------------------------------------------------
 
 
 def for_(
@@ -264,7 +264,7 @@ def _trips(builder: Builder, start: Any, stop: Any, step: Any, dtype: DType) -> 
         return builder.ssa(convert(value, dtype))
 
     size = _static(step)
-    low, high = dtype.range
+    high = dtype.range[1]
     if not _is_dynamic(step) and size > 0:
         last = None if _is_dynamic(stop) else _static(stop) + size - 1
         if size == 1 or dtype.bits == 64 or (last is not None and last <= high):
@@ -300,7 +300,7 @@ def _trips(builder: Builder, start: Any, stop: Any, step: Any, dtype: DType) -> 
     return zero, count, one, item
 
 
-# -- while --------------------------------------------------------------------------------------------
+# -- while -----------------------------------------------------------------------------------------
 
 
 def while_(

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from fly_common.errors import InputError, UsageError
+
 from fly_trace import places
 from fly_trace.annotations import Constexpr, Stream
 from fly_trace.dtypes import DTYPES, DType
@@ -165,7 +166,7 @@ def _wrong(part: str, what: str) -> UsageError:
     )
 
 
-# -- .npy headers -------------------------------------------------------------------------------------
+# -- .npy headers ----------------------------------------------------------------------------------
 
 _NUMPY = {"f2": "f16", "f4": "f32", "f8": "f64", "b1": "bool"}
 _NUMPY |= {f"{sign}{size}": f"{sign}{size * 8}" for sign in "iu" for size in (1, 2, 4, 8)}
@@ -202,10 +203,10 @@ def of_npy(path: str, static: bool) -> TensorType:
     return TensorType(DTYPES[name], shape, tuple(reversed(c_strides(tuple(reversed(shape))))))
 
 
-# -- annotations --------------------------------------------------------------------------------------
+# -- annotations -----------------------------------------------------------------------------------
 
 
-def annotations(function: Any) -> dict[str, inspect.Parameter]:
+def parameters_of(function: Any) -> dict[str, inspect.Parameter]:
     """A function's parameters, annotations evaluated."""
     try:
         return dict(inspect.signature(function, eval_str=True).parameters)
@@ -226,7 +227,7 @@ def definition(function: Any) -> places.Position:
 def resolve(function: Any, given: Mapping[str, ParameterType]) -> dict[str, ParameterType]:
     """The type of every parameter, in order: what is given, checked against the annotation, else
     the annotation's. UsageError names what is missing, unknown or contradictory."""
-    parameters = annotations(function)
+    parameters = parameters_of(function)
     for name in given:
         if name not in parameters:
             raise UsageError(

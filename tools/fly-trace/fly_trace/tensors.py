@@ -60,7 +60,7 @@ class Tensor:
             counted = isinstance(extent, int) and not isinstance(extent, bool) and extent > 0
             if not (extent is None or named or counted):
                 raise TypeError(
-                    f"an extent of fx.Tensor[…] is a positive number, a name, or None, not {extent!r}"
+                    f"an extent of fx.Tensor[…] is a positive number, a name or None, not {extent}"
                 )
         return TensorAnnotation(dtype, extents)
 

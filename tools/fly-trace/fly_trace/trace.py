@@ -16,6 +16,7 @@ from fly_dialect import text
 from fly_dialect.bindings import ir
 from fly_dialect.layout import Int, Layout
 from fly_dialect.types import MemRefSpec
+
 from fly_trace import places, tracing
 from fly_trace.builder import Builder, Locations
 from fly_trace.decorators import HostFunction, KernelFunction
@@ -88,7 +89,7 @@ class ModuleTrace:
 
     # -- the host function
 
-    def host(self, function: FunctionType, types: Mapping[str, ParameterType]) -> None:
+    def host(self, function: Any, types: Mapping[str, ParameterType]) -> None:
         at = self.locations.at(definition(function))
         passed = {name: kind for name, kind in types.items() if not isinstance(kind, Constant)}
         kinds = [_ir_type(kind) for kind in passed.values()]
@@ -215,7 +216,7 @@ class ModuleTrace:
         return made, made.regions[0].blocks.append(*types, arg_locs=named)
 
 
-def _run(builder: Builder, function: FunctionType, arguments: dict[str, Any]) -> Any:
+def _run(builder: Builder, function: Any, arguments: dict[str, Any]) -> Any:
     """Runs a function on symbolic values; what goes wrong is shown at the user's line."""
     before = tracing.enter(builder)
     try:

@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING, NoReturn
 
 from fly_common.errors import InputError
+
 from fly_trace import places
 
 if TYPE_CHECKING:

@@ -13,9 +13,11 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from fly_common.errors import InputError, Place
+
 from fly_trace import places
+from fly_trace.rewrite.nodes import CONTROL
 from fly_trace.rewrite.refused import check
-from fly_trace.rewrite.transform import CONTROL, Transformer
+from fly_trace.rewrite.transform import Transformer
 
 # id of a code object → it, and what it became. The object is held so that its id stays its own.
 _done: dict[int, tuple[CodeType, CodeType]] = {}
@@ -207,7 +209,7 @@ def definition_of(function: Any) -> places.Position:
     )
 
 
-def return_of(function: FunctionType) -> places.Position:
+def return_of(function: Any) -> places.Position:
     """Where a function first returns a value."""
     found = [
         inner

@@ -33,7 +33,7 @@ def assigned(nodes: Iterable[ast.AST]) -> list[str]:
             found[node.name] = None
         elif isinstance(node, ast.MatchMapping) and node.rest:
             found[node.rest] = None
-        elif isinstance(node, COMPREHENSIONS) or isinstance(node, ast.Lambda):
+        elif isinstance(node, (*COMPREHENSIONS, ast.Lambda)):
             return
         for child in ast.iter_child_nodes(node):
             visit(child)
@@ -203,3 +203,27 @@ def loop_escapes(loop: ast.For | ast.While) -> ast.stmt | None:
         if found := visit(node, True):
             return found
     return None
+
+
+def shared(body: list[ast.stmt]) -> list[str]:
+    """The names that control flow assigns: its branches and bodies become nested functions."""
+    found: dict[str, None] = {}
+
+    def visit(node: ast.AST) -> None:
+        if isinstance(node, (*FUNCTIONS, *COMPREHENSIONS, ast.ClassDef)):
+            return
+        if isinstance(node, (ast.If, ast.For, ast.While)):
+            found.update(dict.fromkeys(assigned([node])))
+            return
+        for child in ast.iter_child_nodes(node):
+            visit(child)
+
+    for node in body:
+        visit(node)
+    return list(found)
+
+
+def ordered(names: list[str], live: frozenset[str]) -> tuple[tuple[str, ...], int]:
+    """The names that are needed again first, and how many they are."""
+    needed = [name for name in names if name in live]
+    return (*needed, *(name for name in names if name not in live)), len(needed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from fly_common.errors import InputError
+
 from fly_trace import places
 
 # Node type → what the message says, and what to do instead.

@@ -17,10 +17,8 @@ import ast
 from dataclasses import dataclass, field
 
 from fly_trace.rewrite import names as analysis
+from fly_trace.rewrite import nodes
 from fly_trace.rewrite.refused import refuse_syntax
-
-# The name under which rewritten code finds `fly_trace.control`: a free variable of the function.
-CONTROL = "__fly_control__"
 
 # Python → the method whose in-place form `augmented` calls.
 _AUGMENTED = {
@@ -63,26 +61,23 @@ class Transformer(ast.NodeTransformer):
         analysis.liveness(node)
         given = analysis.parameters(node.args)
         bound = frozenset([*given, *analysis.assigned(node.body)])
-        shared = _shared(node.body)
+        shared = analysis.shared(node.body)
         self.scopes.append(_Scope(bound, frozenset(shared)))
         body = self.block(node.body)
         self.scopes.pop()
         start = [
-            _at(_assign(name, _call("undefined", ast.Constant(name))), node)
+            nodes.at(nodes.assign(name, nodes.call("undefined", ast.Constant(name))), node)
             for name in shared
             if name not in given
         ]
-        return _at(
-            ast.FunctionDef(node.name, node.args, [*start, *body], [], None, **_type_params(node)),
-            node,
-        )
+        return nodes.at(nodes.function(node.name, node.args, [*start, *body]), node)
 
     def expression(self, node: ast.Lambda) -> ast.Lambda:
         """A lambda as such."""
         self.scopes.append(_Scope(frozenset(analysis.parameters(node.args))))
         body = self.visit(node.body)
         self.scopes.pop()
-        return _at(ast.Lambda(node.args, body), node)
+        return nodes.at(ast.Lambda(node.args, body), node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         new = self.function(node)
@@ -117,41 +112,49 @@ class Transformer(ast.NodeTransformer):
         escape = analysis.escapes([*node.body, *node.orelse])
         test = self.visit(node.test)
         if escape is not None:
-            test = _at(_call("static_test", test, _word(escape), _span(escape)), node.test)
-            return _at(ast.If(test, self.block(node.body), self.block(node.orelse)), node)
+            test = nodes.at(
+                nodes.call("static_test", test, nodes.word(escape), nodes.span(escape)), node.test
+            )
+            return nodes.at(ast.If(test, self.block(node.body), self.block(node.orelse)), node)
         names = analysis.assigned([*node.body, *node.orelse])
-        first, count = _ordered(names, node.live_out)  # type: ignore[attr-defined]
+        first, count = analysis.ordered(names, node.live_out)  # type: ignore[attr-defined]
         makers = [
             self.nested("then", self.block(node.body), first, node),
             self.nested("else", self.block(node.orelse), first, node),
             *self.accessors(first, node),
         ]
         made = [ast.Name(maker.name, ast.Load()) for maker in makers]
-        call = _call("if_", test, *made, _names(first), ast.Constant(count))
-        return [*makers, _at(ast.Expr(_at(call, node.test)), node)]
+        call = nodes.call("if_", test, *made, nodes.strings(first), ast.Constant(count))
+        return [*makers, nodes.at(ast.Expr(nodes.at(call, node.test)), node)]
 
     def visit_While(self, node: ast.While) -> ast.stmt | list[ast.stmt]:
         escape = analysis.loop_escapes(node)
         if escape is not None or node.orelse:
-            word, where = (_word(escape), escape) if escape else (_constant("else"), node.orelse[0])
-            test = _at(_call("static_test", self.visit(node.test), word, _span(where)), node.test)
-            return _at(ast.While(test, self.block(node.body), self.block(node.orelse)), node)
+            word, where = (
+                (nodes.word(escape), escape) if escape else (ast.Constant("else"), node.orelse[0])
+            )
+            test = nodes.at(
+                nodes.call("static_test", self.visit(node.test), word, nodes.span(where)), node.test
+            )
+            return nodes.at(ast.While(test, self.block(node.body), self.block(node.orelse)), node)
         names = analysis.assigned(node.body)
-        first, count = _ordered(names, node.live_head)  # type: ignore[attr-defined]
-        test = self.nested("test", [_at(ast.Return(self.visit(node.test)), node.test)], (), node)
+        first, count = analysis.ordered(names, node.live_head)  # type: ignore[attr-defined]
+        test = self.nested(
+            "test", [nodes.at(ast.Return(self.visit(node.test)), node.test)], (), node
+        )
         makers = [
             test,
             self.nested("body", self.block(node.body), first, node),
             *self.accessors(first, node),
         ]
         made = [ast.Name(maker.name, ast.Load()) for maker in makers]
-        call = _call("while_", *made, _names(first), ast.Constant(count))
-        return [*makers, _at(ast.Expr(_at(call, node.test)), node)]
+        call = nodes.call("while_", *made, nodes.strings(first), ast.Constant(count))
+        return [*makers, nodes.at(ast.Expr(nodes.at(call, node.test)), node)]
 
     def visit_For(self, node: ast.For) -> ast.stmt | list[ast.stmt]:
         ranged = _range_call(node.iter)
         if ranged is None:
-            iterable = _at(_call("items", self.visit(node.iter)), node.iter)
+            iterable = nodes.at(nodes.call("items", self.visit(node.iter)), node.iter)
             return self.python_for(node, iterable)
         if ranged.keywords:
             raise refuse_syntax(
@@ -160,60 +163,70 @@ class Transformer(ast.NodeTransformer):
         given = ast.Tuple([self.visit(item) for item in ranged.args], ast.Load())
         escape = analysis.loop_escapes(node)
         if escape is not None or node.orelse:
-            word, where = (_word(escape), escape) if escape else (_constant("else"), node.orelse[0])
-            call = _call("python_range", self.visit(ranged.func), given, word, _span(where))
-            return self.python_for(node, _at(call, node.iter))
+            word, where = (
+                (nodes.word(escape), escape) if escape else (ast.Constant("else"), node.orelse[0])
+            )
+            call = nodes.call(
+                "python_range", self.visit(ranged.func), given, word, nodes.span(where)
+            )
+            return self.python_for(node, nodes.at(call, node.iter))
         targets = analysis.assigned([node.target])
         inner = [name for name in analysis.assigned(node.body) if name not in targets]
-        first, count = _ordered(inner, node.live_head)  # type: ignore[attr-defined]
+        first, count = analysis.ordered(inner, node.live_head)  # type: ignore[attr-defined]
         first = (*first, *targets)
         item = f"__fly_item_{self.count}"
-        take = _at(ast.Assign([self.visit(node.target)], ast.Name(item, ast.Load())), node.target)
+        take = nodes.at(
+            ast.Assign([self.visit(node.target)], ast.Name(item, ast.Load())), node.target
+        )
         body = self.nested("body", [take, *self.block(node.body)], first, node, item)
         makers = [body, *self.accessors(first, node)]
         made = [ast.Name(maker.name, ast.Load()) for maker in makers]
-        call = _call(
+        call = nodes.call(
             "for_",
             self.visit(ranged.func),
             given,
             *made,
-            _names(first),
+            nodes.strings(first),
             ast.Constant(count),
-            _names(tuple(targets)),
+            nodes.strings(tuple(targets)),
         )
-        return [*makers, _at(ast.Expr(_at(call, node.iter)), node)]
+        return [*makers, nodes.at(ast.Expr(nodes.at(call, node.iter)), node)]
 
     def python_for(self, node: ast.For, iterable: ast.expr) -> ast.For:
         target = self.visit(node.target)
-        return _at(ast.For(target, iterable, self.block(node.body), self.block(node.orelse)), node)
+        return nodes.at(
+            ast.For(target, iterable, self.block(node.body), self.block(node.orelse)), node
+        )
 
     def visit_Match(self, node: ast.Match) -> ast.Match:
-        node.subject = _at(_call("static_subject", self.visit(node.subject)), node.subject)
+        node.subject = nodes.at(
+            nodes.call("static_subject", self.visit(node.subject)), node.subject
+        )
         for case in node.cases:
             case.guard = case.guard and self.visit(case.guard)
             case.body = self.block(case.body)
         return node
 
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
-        message = _thunk(self.visit(node.msg) if node.msg else ast.Constant(None))
-        call = _call("assert_", self.visit(node.test), message)
-        return _at(ast.Expr(_at(call, node.test)), node)
+        message = nodes.thunk(self.visit(node.msg) if node.msg else ast.Constant(None))
+        call = nodes.call("assert_", self.visit(node.test), message)
+        return nodes.at(ast.Expr(nodes.at(call, node.test)), node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
         # An annotation of a local variable is never evaluated.
         if node.value is None:
-            return _at(ast.Pass(), node)
-        return _at(ast.Assign([self.visit(node.target)], self.visit(node.value)), node)
+            return nodes.at(ast.Pass(), node)
+        return nodes.at(ast.Assign([self.visit(node.target)], self.visit(node.value)), node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
         if not isinstance(node.target, ast.Name):
             node.target = self.visit(node.target)
             node.value = self.visit(node.value)
             return node
-        before = self.visit(_at(ast.Name(node.target.id, ast.Load()), node.target))
+        before = self.visit(nodes.at(ast.Name(node.target.id, ast.Load()), node.target))
         word = ast.Constant(_AUGMENTED[type(node.op)])
-        call = _at(_call("augmented", word, before, self.visit(node.value)), node)
-        return _at(ast.Assign([node.target], call), node)
+        call = nodes.at(nodes.call("augmented", word, before, self.visit(node.value)), node)
+        return nodes.at(ast.Assign([node.target], call), node)
 
     # -- expressions
 
@@ -222,7 +235,7 @@ class Transformer(ast.NodeTransformer):
             for scope in reversed(self.scopes):
                 if node.id in scope.bound:
                     if node.id in scope.checked:
-                        return _at(_call("load", node), node)
+                        return nodes.at(nodes.call("load", node), node)
                     break
         return node
 
@@ -230,9 +243,10 @@ class Transformer(ast.NodeTransformer):
         function = self.visit(node.func)
         arguments = [self.argument(item) for item in node.args]
         keywords = [
-            _at(ast.keyword(item.arg, self.argument(item.value)), item) for item in node.keywords
+            nodes.at(ast.keyword(item.arg, self.argument(item.value)), item)
+            for item in node.keywords
         ]
-        return _at(_call("call", function, *arguments, keywords=keywords), node)
+        return nodes.at(nodes.call("call", function, *arguments, keywords=keywords), node)
 
     def argument(self, node: ast.expr) -> ast.expr:
         """A generator is consumed at once only as a call's argument."""
@@ -242,63 +256,69 @@ class Transformer(ast.NodeTransformer):
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         name = "and_" if isinstance(node.op, ast.And) else "or_"
-        return _at(_call(name, *(_thunk(self.visit(value)) for value in node.values)), node)
+        return nodes.at(
+            nodes.call(name, *(nodes.thunk(self.visit(value)) for value in node.values)), node
+        )
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         operand = self.visit(node.operand)
         if isinstance(node.op, ast.Not):
-            return _at(_call("not_", operand), node)
+            return nodes.at(nodes.call("not_", operand), node)
         node.operand = operand
         return node
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
-        ways = (_thunk(self.visit(node.body)), _thunk(self.visit(node.orelse)))
-        return _at(_call("ifexp", self.visit(node.test), *ways), node)
+        ways = (nodes.thunk(self.visit(node.body)), nodes.thunk(self.visit(node.orelse)))
+        return nodes.at(nodes.call("ifexp", self.visit(node.test), *ways), node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         operands = [self.visit(operand) for operand in (node.left, *node.comparators)]
         words = [type(op).__name__ for op in node.ops]
         if len(words) > 1:
             listed = ast.Tuple([ast.Constant(word) for word in words], ast.Load())
-            return _at(_call("chain", listed, *map(_thunk, operands)), node)
+            return nodes.at(nodes.call("chain", listed, *map(nodes.thunk, operands)), node)
         if words[0] in ("Is", "IsNot"):
-            call = _at(_call("is_", *operands), node)
-            return call if words[0] == "Is" else _at(ast.UnaryOp(ast.Not(), call), node)
-        return _at(ast.Compare(operands[0], node.ops, operands[1:]), node)
+            call = nodes.at(nodes.call("is_", *operands), node)
+            return call if words[0] == "Is" else nodes.at(ast.UnaryOp(ast.Not(), call), node)
+        return nodes.at(ast.Compare(operands[0], node.ops, operands[1:]), node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         value = self.visit(node.value)
         if isinstance(node.ctx, ast.Store):
-            value = _at(_call("target", value), node.value)
-        return _at(ast.Subscript(value, self.visit(node.slice), node.ctx), node)
+            value = nodes.at(nodes.call("target", value), node.value)
+        return nodes.at(ast.Subscript(value, self.visit(node.slice), node.ctx), node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         value = self.visit(node.value)
         if isinstance(node.ctx, ast.Store):
-            value = _at(_call("target_attribute", value), node.value)
-        return _at(ast.Attribute(value, node.attr, node.ctx), node)
+            value = nodes.at(nodes.call("target_attribute", value), node.value)
+        return nodes.at(ast.Attribute(value, node.attr, node.ctx), node)
 
     def visit_List(self, node: ast.List) -> ast.expr:
         self.generic_visit(node)
-        return _made(node) if isinstance(node.ctx, ast.Load) else node
+        return nodes.made(node) if isinstance(node.ctx, ast.Load) else node
 
     def visit_Dict(self, node: ast.Dict) -> ast.expr:
         self.generic_visit(node)
-        return _made(node)
+        return nodes.made(node)
 
     def visit_Set(self, node: ast.Set) -> ast.expr:
         self.generic_visit(node)
-        return _made(node)
+        return nodes.made(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         lists = isinstance(node.left, ast.List) or isinstance(node.right, ast.List)
         self.generic_visit(node)
-        return _made(node) if lists else node
+        return nodes.made(node) if lists else node
 
     def visit_ListComp(self, node: ast.ListComp) -> ast.expr:
-        return _made(self.comprehension(node))
+        return nodes.made(self.comprehension(node))
 
-    visit_SetComp = visit_DictComp = visit_ListComp
+    def visit_SetComp(self, node: ast.SetComp) -> ast.expr:
+        return nodes.made(self.comprehension(node))
+
+    def visit_DictComp(self, node: ast.DictComp) -> ast.expr:
+        return nodes.made(self.comprehension(node))
 
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.expr:
         raise refuse_syntax(
@@ -337,104 +357,26 @@ class Transformer(ast.NodeTransformer):
     ) -> ast.FunctionDef:
         """`def kind(): nonlocal names; body`."""
         self.count += 1
-        lead = [_at(ast.Nonlocal(list(names)), node)] if names else []
-        return _define(
-            f"__fly_{kind}_{self.count}", given, [*lead, *body] or [_at(ast.Pass(), node)], node
+        lead = [nodes.at(ast.Nonlocal(list(names)), node)] if names else []
+        return nodes.define(
+            f"__fly_{kind}_{self.count}",
+            given,
+            [*lead, *body] or [nodes.at(ast.Pass(), node)],
+            node,
         )
 
     def accessors(self, names: tuple[str, ...], node: ast.AST) -> list[ast.FunctionDef]:
         """The functions that read and write the variables."""
         load = ast.Tuple([ast.Name(name, ast.Load()) for name in names], ast.Load())
-        get = self.nested("get", [_at(ast.Return(load), node)], (), node)
+        get = self.nested("get", [nodes.at(ast.Return(load), node)], (), node)
         if not names:
             return [get, self.nested("put", [], (), node, "__fly_values")]
         store = ast.Tuple([ast.Name(name, ast.Store()) for name in names], ast.Store())
-        assign = _at(ast.Assign([store], ast.Name("__fly_values", ast.Load())), node)
+        assign = nodes.at(ast.Assign([store], ast.Name("__fly_values", ast.Load())), node)
         return [get, self.nested("put", [assign], names, node, "__fly_values")]
-
-
-def _shared(body: list[ast.stmt]) -> list[str]:
-    """The names that control flow assigns: its branches and bodies become nested functions."""
-    found: dict[str, None] = {}
-
-    def visit(node: ast.AST) -> None:
-        if isinstance(node, (*analysis.FUNCTIONS, *analysis.COMPREHENSIONS, ast.ClassDef)):
-            return
-        if isinstance(node, (ast.If, ast.For, ast.While)):
-            found.update(dict.fromkeys(analysis.assigned([node])))
-            return
-        for child in ast.iter_child_nodes(node):
-            visit(child)
-
-    for node in body:
-        visit(node)
-    return list(found)
-
-
-def _ordered(names: list[str], live: frozenset[str]) -> tuple[tuple[str, ...], int]:
-    """The names that are needed again first, and how many they are."""
-    needed = [name for name in names if name in live]
-    return (*needed, *(name for name in names if name not in live)), len(needed)
 
 
 def _range_call(node: ast.expr) -> ast.Call | None:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range":
         return node
     return None
-
-
-def _at(node, origin: ast.AST):
-    """The node, and what in it has no position yet, at another's position."""
-    ast.copy_location(node, origin)
-    ast.fix_missing_locations(node)
-    return node
-
-
-def _call(name: str, *arguments: ast.expr, keywords: list[ast.keyword] | None = None) -> ast.Call:
-    function = ast.Attribute(ast.Name(CONTROL, ast.Load()), name, ast.Load())
-    return ast.Call(function, list(arguments), keywords or [])
-
-
-def _made(node: ast.expr) -> ast.expr:
-    return _at(_call("made", node), node)
-
-
-def _thunk(node: ast.expr) -> ast.Lambda:
-    return ast.Lambda(_arguments(), node)
-
-
-def _arguments(*names: str) -> ast.arguments:
-    return ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
-
-
-def _assign(name: str, value: ast.expr) -> ast.Assign:
-    return ast.Assign([ast.Name(name, ast.Store())], value)
-
-
-def _define(
-    name: str, given: tuple[str, ...], body: list[ast.stmt], node: ast.AST
-) -> ast.FunctionDef:
-    new = ast.FunctionDef(name, _arguments(*given), body, [], None)
-    new.type_params = []  # type: ignore[attr-defined]  # a field since Python 3.12
-    return _at(new, node)
-
-
-def _type_params(node: ast.FunctionDef) -> dict[str, list[ast.AST]]:
-    return {"type_params": []} if hasattr(node, "type_params") else {}
-
-
-def _names(names: tuple[str, ...]) -> ast.Tuple:
-    return ast.Tuple([ast.Constant(name) for name in names], ast.Load())
-
-
-def _constant(word: str) -> ast.Constant:
-    return ast.Constant(word)
-
-
-def _word(node: ast.stmt) -> ast.Constant:
-    return ast.Constant(type(node).__name__.lower())
-
-
-def _span(node: ast.stmt) -> ast.Tuple:
-    ends = (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
-    return ast.Tuple([ast.Constant(number) for number in ends], ast.Load())

@@ -1,0 +1,64 @@
+"""Pieces of syntax tree that rewritten code is put together from."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+# The name under which rewritten code finds `fly_trace.control`: a free variable of the function.
+CONTROL = "__fly_control__"
+
+
+def at(node: Any, origin: ast.AST) -> Any:
+    """The node, and what in it has no position yet, at another's position."""
+    ast.copy_location(node, origin)
+    ast.fix_missing_locations(node)
+    return node
+
+
+def call(name: str, *arguments: ast.expr, keywords: list[ast.keyword] | None = None) -> ast.Call:
+    function = ast.Attribute(ast.Name(CONTROL, ast.Load()), name, ast.Load())
+    return ast.Call(function, list(arguments), keywords or [])
+
+
+def made(node: ast.expr) -> ast.expr:
+    return at(call("made", node), node)
+
+
+def thunk(node: ast.expr) -> ast.Lambda:
+    return ast.Lambda(arguments(), node)
+
+
+def arguments(*names: str) -> ast.arguments:
+    return ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
+
+
+def assign(name: str, value: ast.expr) -> ast.Assign:
+    return ast.Assign([ast.Name(name, ast.Store())], value)
+
+
+def function(name: str, given: ast.arguments, body: list[ast.stmt]) -> ast.FunctionDef:
+    """An undecorated function."""
+    new = ast.FunctionDef(name, given, body, [], None)
+    new.type_params = []  # type: ignore[attr-defined]  # a field since Python 3.12
+    return new
+
+
+def define(
+    name: str, given: tuple[str, ...], body: list[ast.stmt], node: ast.AST
+) -> ast.FunctionDef:
+    """`def name(given): body` at the position of `node`."""
+    return at(function(name, arguments(*given), body), node)
+
+
+def strings(names: tuple[str, ...]) -> ast.Tuple:
+    return ast.Tuple([ast.Constant(name) for name in names], ast.Load())
+
+
+def word(node: ast.stmt) -> ast.Constant:
+    return ast.Constant(type(node).__name__.lower())
+
+
+def span(node: ast.stmt) -> ast.Tuple:
+    ends = (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+    return ast.Tuple([ast.Constant(number) for number in ends], ast.Load())
