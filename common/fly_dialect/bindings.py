@@ -3,13 +3,17 @@
 `mlir` (the bindings' own package) is preferred; `torch_mlir` (on PyPI) is the whole of upstream
 MLIR under another name. PyPI's `mlir-python-bindings` 0.0.1 is an empty placeholder.
 
-Importing this costs 0.1 to 0.25 s: import it inside the function that needs it.
+Importing this costs 0.1 s: import it inside the function that needs it.
 """
 
 from __future__ import annotations
 
+import builtins
 import importlib
+import importlib.util
+import sys
 from types import ModuleType
+from typing import Any
 
 from fly_common.errors import MissingError
 
@@ -17,13 +21,63 @@ from fly_common.errors import MissingError
 def _package() -> str:
     for name in ("mlir", "torch_mlir"):
         try:
-            importlib.import_module(f"{name}.ir")
+            _import_ir(f"{name}.ir")
         except ImportError:
             continue
         return name
     raise MissingError(
         "MLIR's Python bindings were not found", hint="pip install torch-mlir==20261001"
     )
+
+
+def _import_ir(name: str) -> None:
+    """Imports the bindings' module `ir` without NumPy, which doubles what it costs.
+
+    The module can do without: there it leaves out four attribute builders, which
+    `_register_elements` then adds. NumPy is hidden from this one module only, so that no other
+    thread can miss it.
+    """
+    if name in sys.modules or "numpy" in sys.modules:
+        importlib.import_module(name)
+        return
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.loader is None:
+        raise ImportError(name)
+    module = importlib.util.module_from_spec(spec)
+    vars(module)["__builtins__"] = {**vars(builtins), "__import__": _import_without_numpy}
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    vars(sys.modules[name.rpartition(".")[0]])["ir"] = module
+    _register_elements(module)
+
+
+def _import_without_numpy(name: str, *rest: Any) -> ModuleType:
+    if name == "numpy":
+        raise ImportError("NumPy is imported when an attribute of elements is built")
+    return builtins.__import__(name, *rest)
+
+
+def _register_elements(ir: Any) -> None:
+    """The builders of `DenseElementsAttr` from sequences, as `ir` has them where it sees NumPy."""
+    rows = {
+        "F64ElementsAttr": ("float64", lambda context: ir.F64Type.get(context=context)),
+        "I32ElementsAttr": ("int32", lambda c: ir.IntegerType.get_signless(32, context=c)),
+        "I64ElementsAttr": ("int64", lambda c: ir.IntegerType.get_signless(64, context=c)),
+        "IndexElementsAttr": ("int64", lambda context: ir.IndexType.get(context=context)),
+    }
+    for name, (dtype, type_of) in rows.items():
+
+        def build(x: Any, context: Any, dtype: Any = dtype, type_of: Any = type_of) -> Any:
+            import numpy
+
+            data = numpy.array(x, dtype=dtype)
+            return ir.DenseElementsAttr.get(data, type=type_of(context), context=context)
+
+        ir.register_attribute_builder(name)(build)
 
 
 PACKAGE = _package()
