@@ -51,7 +51,8 @@ def test_distance_to_the_nearest_buffer() -> None:
 
 
 def test_a_wide_access_over_the_end() -> None:
-    source = "kernel void k(global float4 *A, global float4 *B) { B[0] = *(global float4 *)((global float *)A + 2); }"
+    source = """kernel void k(global float4 *A, global float4 *B) {
+        B[0] = *(global float4 *)((global float *)A + 2); }"""
     text = refused(Fault, source, [np.zeros(5, "f4"), np.zeros(4, "f4")])
     assert "the last 4 of its bytes lie past the end of `A` (20 bytes)" in text
 
@@ -106,7 +107,9 @@ def test_outside_private_memory() -> None:
     source = """kernel void k(global int *A, int n) {
         volatile int s[64]; for (int i = 0; i < 64; i++) s[i] = i; A[TID] = s[n]; }"""
     text = refused(Fault, source, [np.zeros(64, "i4"), np.int32(100000)])
-    assert re.search(r"private memory fault: 4 bytes at 0x\w+, lane 0: each work item has \d+", text)
+    assert re.search(
+        r"private memory fault: 4 bytes at 0x\w+, lane 0: each work item has \d+", text
+    )
 
 
 def test_endless_loop() -> None:

@@ -77,7 +77,9 @@ def test_partial_waves_and_workgroups() -> None:
 
 
 def test_registers_and_lds_start_poisoned() -> None:
-    source = "kernel void k(global int *A) { local int s[64]; A[TID] = ((volatile local int *)s)[TID]; }"
+    source = (
+        "kernel void k(global int *A) { local int s[64]; A[TID] = ((volatile local int *)s)[TID]; }"
+    )
     a = np.zeros(64, "i4")
     launch(compile_opencl(source, "gfx942", "-O3"), [a])
     assert (a == 0x7FF7BAD0).all()
@@ -122,7 +124,9 @@ def test_instructions_are_counted_exactly() -> None:
 
 
 def test_interruption() -> None:
-    code = compile_opencl("kernel void k(global volatile int *A) { while (A[0] == 0); }", "gfx942", "-O3")
+    code = compile_opencl(
+        "kernel void k(global volatile int *A) { while (A[0] == 0); }", "gfx942", "-O3"
+    )
     timer = threading.Timer(0.3, _thread.interrupt_main)
     timer.start()
     start = time.perf_counter()
@@ -133,7 +137,9 @@ def test_interruption() -> None:
 
 def test_other_threads_run_meanwhile() -> None:
     """The call into native code lets Python's other threads work."""
-    code = compile_opencl("kernel void k(global volatile int *A) { while (A[0] == 0); }", "gfx942", "-O3")
+    code = compile_opencl(
+        "kernel void k(global volatile int *A) { while (A[0] == 0); }", "gfx942", "-O3"
+    )
     a = np.zeros(1, "i4")
 
     def let_go() -> None:

@@ -115,7 +115,8 @@ class Arena:
             return f"{region.low - address} bytes before the start of {of}"
         beyond = address - (region.low + region.length)
         if beyond < 0:
-            return f"the last {address + size - region.low - region.length} of its bytes lie past the end of {of}"
+            over = address + size - region.low - region.length
+            return f"the last {over} of its bytes lie past the end of {of}"
         where = "at" if beyond == 0 else f"{beyond} bytes past"
         return f"{where} the end of {of}"
 

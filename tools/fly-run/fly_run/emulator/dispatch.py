@@ -1,4 +1,4 @@
-"""How a kernel starts: registers, arguments and packets as the hardware and the runtime set them up.
+"""How a kernel starts: registers, arguments and packets, as hardware and runtime set them up.
 
 Sources: LLVM's "User Guide for AMDGPU Backend", "Initial Kernel Execution State", "Kernel
 Descriptor", "Code Object Metadata"; HSA System Architecture, "AQL kernel dispatch packet".
@@ -16,6 +16,7 @@ from fly_run.emulator import state
 from fly_run.emulator.registers import Allocation
 
 Triple = tuple[int, int, int]
+KERNARG_ALIGNMENT = 64  # bytes
 UNUSED = 0xFFFF_FFFF_FFFF_FFFF  # a workgroup number that no register gets
 
 # kernel_code_properties: bit, how many SGPRs, name; in the order in which they are set up
@@ -58,6 +59,11 @@ def control_word(rounding: int, denormals: int) -> int:
     return 0x1F80 | host_rounding << 13 | flush_inputs << 6 | flush_results << 15
 
 
+def control_words(mode: int) -> tuple[int, int]:
+    """The host's control words for f32, and for f16 and f64."""
+    return control_word(mode, mode >> 4), control_word(mode >> 2, mode >> 6)
+
+
 def packet(
     grid: Triple, block: Triple, private: int, lds: int, descriptor: int, kernarg: int
 ) -> bytes:
@@ -65,9 +71,7 @@ def packet(
     dimensions = 3 if grid[2] * block[2] > 1 else 2 if grid[1] * block[1] > 1 else 1
     items = (groups * size for groups, size in zip(grid, block, strict=True))
     sizes = [count & 0xFFFF_FFFF for count in items]
-    return PACKET.pack(
-        2, dimensions, *block, 0, *sizes, private, lds, descriptor, kernarg, 0, 0
-    )
+    return PACKET.pack(2, dimensions, *block, 0, *sizes, private, lds, descriptor, kernarg, 0, 0)
 
 
 def queue() -> bytes:
@@ -95,7 +99,9 @@ def fill_hidden(
         # has no such service, and its grids are whole workgroups.
         value = values.get(argument.value_kind.removeprefix("hidden_"), 0)
         if argument.offset + argument.size > size:
-            raise InputError(f"the hidden argument {argument.value_kind} lies outside the arguments")
+            raise InputError(
+                f"the hidden argument {argument.value_kind} lies outside the arguments"
+            )
         mask = (1 << 8 * argument.size) - 1
         data[argument.offset : argument.offset + argument.size] = (value & mask).to_bytes(
             argument.size, "little"

@@ -6,7 +6,7 @@ Source: CDNA3 ISA manual, "Data Parallel Processing" and "DS_SWIZZLE_B32".
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from fly_run.emulator.lower import WIDE, Lowering, Source
 from fly_run.emulator.registers import Unsupported
@@ -42,7 +42,7 @@ SHIFTS: dict[str, Callable[[int, int], int]] = {
 MODIFIERS = ("quad_perm", *SHIFTS, "row_mask", "bank_mask", "bound_ctrl", "clamp", "mul", "div")
 
 
-def permutation(modifiers: dict[str, object]) -> list[int]:
+def permutation(modifiers: Mapping[str, object]) -> list[int]:
     quad = modifiers.get("quad_perm")
     if isinstance(quad, tuple):
         return [lane - lane % 4 + int(quad[lane % 4]) for lane in range(LANES)]
@@ -53,7 +53,7 @@ def permutation(modifiers: dict[str, object]) -> list[int]:
     raise Unsupported("this DPP control")
 
 
-def written_lanes(modifiers: dict[str, object]) -> int:
+def written_lanes(modifiers: Mapping[str, object]) -> int:
     """The lanes that row_mask and bank_mask let through."""
     rows, banks = (int(modifiers.get(n, 15)) for n in ("row_mask", "bank_mask"))  # type: ignore[call-overload]
     return sum(
@@ -91,9 +91,7 @@ def swizzle(pattern: int) -> list[int]:
         turn = pattern >> 5 & 31
         turn = -turn if pattern & 0x400 else turn
         keep = pattern & 31
-        return [
-            lane & 32 | (lane & keep) | ((lane + turn) & ~keep & 31) for lane in range(LANES)
-        ]
+        return [lane & 32 | (lane & keep) | ((lane + turn) & ~keep & 31) for lane in range(LANES)]
     if pattern & 0x8000:
         return [lane & ~3 | pattern >> 2 * (lane & 3) & 3 for lane in range(LANES)]
     keep, insert, flip = pattern & 31, pattern >> 5 & 31, pattern >> 10 & 31

@@ -24,7 +24,7 @@ LOWERINGS: dict[str, Callable[[Lowering, Operation, str], None]] = {
     "scalar": lower_scalar.lower_scalar,
     "flow": lower_scalar.lower_flow,
     "nothing": lower_scalar.lower_nothing,
-    **{form: lower_memory.lower_memory for form in lower_memory.LOWERINGS},
+    **dict.fromkeys(lower_memory.LOWERINGS, lower_memory.lower_memory),
 }
 EXPANSIONS = {**lower_memory.EXPANSIONS, **lower_scalar.EXPANSIONS}
 # Operations that carry their own meaning on top of a mnemonic's: never an instruction's name.

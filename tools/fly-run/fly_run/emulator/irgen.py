@@ -195,9 +195,7 @@ class Value:
         text = f"getelementptr i8, ptr {self.name}, {index.type} {index.name}"
         return self.function.value("ptr", 0, text)
 
-    def load(
-        self, element: str, lanes: int = 0, align: int = 0, volatile: bool = False
-    ) -> Value:
+    def load(self, element: str, lanes: int = 0, align: int = 0, volatile: bool = False) -> Value:
         suffix = f", align {align}" if align else ""
         kind = "load volatile" if volatile else "load"
         text = f"{kind} {spell(element, lanes)}, ptr {self.name}{suffix}"

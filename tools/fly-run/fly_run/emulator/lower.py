@@ -1,4 +1,4 @@
-"""One instruction → steps. A step is a handler with its operands' places: what becomes one micro-op.
+"""One instruction → steps. A step is a handler with its operands' places; it becomes a micro-op.
 
 Most instructions are one step. Modifiers that a handler does not know (negation, DPP, SDWA,
 `op_sel`, `clamp`, …) are steps of their own around it, on temporary rows.
@@ -6,10 +6,11 @@ Most instructions are one step. Modifiers that a handler does not know (negation
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from fly_run.emulator import state
-from fly_run.emulator.instruction import Immediate, Instruction, Name, Operand, Register
+from fly_run.emulator.instruction import Immediate, Instruction, Operand, Register
 from fly_run.emulator.registers import Registers, Unsupported
 from fly_run.emulator.semantics.operation import Operation
 
@@ -58,7 +59,7 @@ class Lowering:
     _rows: int = 0
     _scalars: int = 0
 
-    def add(self, handler: str, *operands: int, **fields: int | bool) -> None:
+    def add(self, handler: str, *operands: int, **fields: int | bool | None) -> None:
         self.steps.append(Step(handler, operands, **fields))  # type: ignore[arg-type]
 
     def valu(self, name: str, outputs: tuple[int, ...], *sources: Source, **fields: int) -> None:
@@ -166,7 +167,7 @@ class Lowering:
         return Source("v", target)
 
 
-def modifiers(lowering: Lowering, *known: str) -> dict[str, object]:
+def modifiers(lowering: Lowering, *known: str) -> Mapping[str, object]:
     """The instruction's modifiers; Unsupported for one that the caller does not know."""
     found = lowering.instruction.modifiers
     unknown = [name for name in found if name not in known]
@@ -189,4 +190,3 @@ def part(operand: Operand, number: int) -> Operand:
     if isinstance(operand, Register):
         return replace(operand, index=operand.index + number, count=1)
     return operand
-

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from fly_run.emulator import dpp
 from fly_run.emulator.instruction import Immediate, Name, Operand, Register
 from fly_run.emulator.lower import Lowering, Source, modifiers
 from fly_run.emulator.registers import Unsupported
-from fly_run.emulator.semantics.emit_memory import Access, Atomic
+from fly_run.emulator.semantics.access import Access, Atomic
 from fly_run.emulator.semantics.operation import Operation
 from fly_run.emulator.state import ROW
 
@@ -53,7 +53,7 @@ def _arrange(
     return lowering.row_source(data, _registers(operation)), (first, *more), result
 
 
-def _offset(found: dict[str, object]) -> int:
+def _offset(found: Mapping[str, object]) -> int:
     value = found.get("offset", 0)
     assert isinstance(value, int)
     return value
@@ -95,9 +95,7 @@ def _lower_global(lowering: Lowering, operation: Operation) -> None:
 
 def _lower_scratch(lowering: Lowering, operation: Operation) -> None:
     found = modifiers(lowering, "offset", *CACHE)
-    data, (vector, scalar), result = _arrange(
-        lowering, operation, lowering.instruction.operands
-    )
+    data, (vector, scalar), result = _arrange(lowering, operation, lowering.instruction.operands)
     zero = lowering.word(0).offset
     base = zero if _is_off(scalar) else lowering.scalar_source(scalar, "i32")
     if _is_off(vector):
@@ -229,9 +227,7 @@ def _swizzle(lowering: Lowering, name: str, encoding: str) -> None:
 
 EXPANSIONS: dict[str, Callable[[Lowering, str, str], None]] = {
     **{
-        f"ds_{kind}2{far}_b{width}": _pair(
-            f"ds_{kind}_b{width}", width // 8 * (64 if far else 1)
-        )
+        f"ds_{kind}2{far}_b{width}": _pair(f"ds_{kind}_b{width}", width // 8 * (64 if far else 1))
         for kind in ("read", "write")
         for far in ("", "st64")
         for width in (32, 64)

@@ -118,7 +118,9 @@ def _read_first(lowering: Lowering, name: str, encoding: str) -> None:
 
 def _swap_lanes(lowering: Lowering, name: str, encoding: str) -> None:
     modifiers(lowering)
-    lowering.add(name, *(lowering.vector_target(operand, "i32") for operand in lowering.operands(2)))
+    lowering.add(
+        name, *(lowering.vector_target(operand, "i32") for operand in lowering.operands(2))
+    )
 
 
 def index_mode(lowering: Lowering) -> int:

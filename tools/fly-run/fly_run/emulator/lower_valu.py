@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from fly_run.emulator import dpp, state
 from fly_run.emulator.instruction import Immediate, Operand, Register
@@ -51,9 +51,7 @@ def lower_valu(lowering: Lowering, operation: Operation, encoding: str) -> None:
         raise Unsupported(f"{len(operands)} operands")
     selects = _op_sel(found, len(inputs), packed)
     sources = []
-    for number, (operand, element) in enumerate(
-        zip(operands[len(outputs) :], inputs, strict=True)
-    ):
+    for number, (operand, element) in enumerate(zip(operands[len(outputs) :], inputs, strict=True)):
         source = _source(lowering, operation, operand, element, packed)
         if encoding == "dpp" and number == 0:
             source = dpp.move(lowering, source, element)
@@ -88,7 +86,7 @@ def _source(
     return lowering.source(plain(operand), element)
 
 
-def _op_sel(found: dict[str, object], count: int, packed: bool) -> tuple[int, ...]:
+def _op_sel(found: Mapping[str, object], count: int, packed: bool) -> tuple[int, ...]:
     """Which half each source is, and last the result."""
     chosen = found.get("op_sel")
     if packed or not isinstance(chosen, tuple):
@@ -98,7 +96,7 @@ def _op_sel(found: dict[str, object], count: int, packed: bool) -> tuple[int, ..
 
 
 def _packed_source(
-    lowering: Lowering, source: Source, found: dict[str, object], number: int
+    lowering: Lowering, source: Source, found: Mapping[str, object], number: int
 ) -> Source:
     """The halves that op_sel and op_sel_hi choose, with neg_lo and neg_hi."""
 
@@ -123,7 +121,7 @@ def _finish(
     operation: Operation,
     targets: tuple[Operand, ...],
     sources: list[Source],
-    found: dict[str, object],
+    found: Mapping[str, object],
     high: int,
 ) -> None:
     """The operation itself, and what is done to its result."""
@@ -203,8 +201,7 @@ def _packed_pair(single: str) -> Callable[[Lowering, str, str], None]:
                     # Source 0 makes the low result, source 1 the high one.
                     if number != half:
                         continue
-                    selected, default = "op_sel", 0 if half == 0 else 0
-                    chosen = found.get(selected)
+                    chosen, default = found.get("op_sel"), 0
                 else:
                     chosen = found.get("op_sel_hi" if half else "op_sel")
                 choice = chosen[number] if isinstance(chosen, tuple) else default
@@ -300,4 +297,3 @@ def expansion(name: str) -> Callable[[Lowering, str, str], None] | None:
     if name.startswith("v_cmpx_"):
         return _compare_and_set
     return EXPANSIONS.get(name)
-

@@ -1,9 +1,13 @@
 """What instructions do: tables of mnemonics, and the emitters that make handlers of them.
 
 operation   one row of a table
-salu, valu_integer, valu_float, transcendental, convert, vopc, lanes, memory, flow, adapters
+salu, valu_integer, valu_float, division, transcendental, convert, vopc, lanes, memory, flow,
+adapters
             the tables, by class
-emit, emit_memory        LLVM IR of a row's handlers
-resolve, driver          the functions that handlers and the grid share
-table                    all rows together
+access      what a memory instruction moves
+emit, emit_memory, transfer
+            LLVM IR of a row's handlers
+resolve, driver
+            the functions that handlers and the grid share
+table       all rows together
 """

@@ -77,7 +77,8 @@ def _normalised(signed: bool) -> Body:
             scaled = k.handler.intrinsic("llvm.roundeven", value * factor)
             low = -32767.0 if signed else 0.0
             bounded = k.handler.intrinsic(
-                "llvm.minnum", k.handler.intrinsic("llvm.maxnum", scaled, scaled.like(low)),
+                "llvm.minnum",
+                k.handler.intrinsic("llvm.maxnum", scaled, scaled.like(low)),
                 scaled.like(factor),
             )
             bounded = value.is_nan().select(0.0, bounded)

@@ -166,7 +166,7 @@ def _run_group() -> Function:
     first, stride, count = _waves(f, context, slot)
     zero = f.constant("i64", 0)
 
-    def round_of_turns(_: list[Value]) -> tuple[list[Value], Value]:
+    def round_of_turns(unused: list[Value]) -> tuple[list[Value], Value]:
         def turn(carried: list[Value]) -> tuple[list[Value], Value]:
             number, ready, waiting = carried
             wave = first.at(number * stride)
@@ -239,12 +239,12 @@ def _run_grid() -> Function:
             lambda: leave(state.RUN_SLICE),
         )
 
-    def sweep(_: list[Value]) -> tuple[list[Value], Value]:
+    def sweep(unused: list[Value]) -> tuple[list[Value], Value]:
         def visit(carried: list[Value]) -> tuple[list[Value], Value]:
             number, live = carried
             slot = base.at(number * stride)
 
-            def serve(_: list[Value]) -> tuple[list[Value], Value]:
+            def serve(unused: list[Value]) -> tuple[list[Value], Value]:
                 """One slot: runs its workgroup, and the next ones while each ends in its turn."""
                 idle = slot.at(state.SLOT_ACTIVE).load("i64").compare("eq", 0)
                 pending = (
@@ -289,8 +289,10 @@ def _run_grid() -> Function:
             active = slot.at(state.SLOT_ACTIVE).load("i64")
             after = number + 1
             # Slots that were never needed are not looked at: their memory does not exist yet.
-            pending = context.at(CTX.next_group).load("i64").compare(
-                "ult", context.at(CTX.end_group).load("i64")
+            pending = (
+                context.at(CTX.next_group)
+                .load("i64")
+                .compare("ult", context.at(CTX.end_group).load("i64"))
             )
             wanted = pending | after.compare("ult", context.at(CTX.used_slots).load("i64"))
             return [after, live + active], wanted & after.compare("ult", slots)

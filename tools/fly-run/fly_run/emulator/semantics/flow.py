@@ -24,12 +24,14 @@ CONDITIONS: dict[str, Callable[[Handler], Value]] = {
 
 # Timing, caches and hints: their effect is on time and on the order of memory, and here every
 # access is complete before the next instruction starts.
-NOTHING = """
+NOTHING = tuple(
+    """
 s_nop s_waitcnt s_waitcnt_depctr s_setprio s_sleep s_inst_prefetch s_icache_inv s_dcache_inv
 s_dcache_wb s_dcache_inv_vol s_dcache_wb_vol s_incperflevel s_decperflevel s_ttracedata
 s_set_gpr_idx_off s_wakeup sched_barrier
 buffer_wbl2 buffer_inv buffer_wbinvl1 buffer_wbinvl1_vol buffer_invl2 v_nop
-""".split()
+""".split()  # noqa: SIM905
+)
 
 
 def operations() -> Iterator[Operation]:

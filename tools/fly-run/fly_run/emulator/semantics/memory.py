@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from fly_run.emulator.irgen import Value
+from fly_run.emulator.semantics.access import Access, Atomic
 from fly_run.emulator.semantics.emit import Handler
-from fly_run.emulator.semantics.emit_memory import Access, Atomic
 from fly_run.emulator.semantics.operation import Operation
 
 LOADS = {
@@ -208,6 +208,4 @@ def _lds_atomics() -> Iterator[Operation]:
                 yield Operation(f"ds_wrxchg_rtn_b{width}", "lds", detail=detail)
         for name in ("pk_add_f16", "pk_add_bf16"):
             detail = Atomic("i32", FLOAT_ATOMICS[name][1], returns)
-            yield Operation(
-                f"ds_{name[:7]}{middle and 'rtn_'}{name[7:]}", "lds", detail=detail
-            )
+            yield Operation(f"ds_{name[:7]}{middle and 'rtn_'}{name[7:]}", "lds", detail=detail)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from fly_run.emulator import state
 from fly_run.emulator.irgen import Function, Value
+from fly_run.emulator.semantics.access import ALIGNED, FLAT, WRITES
 from fly_run.emulator.semantics.emit import LANES
-from fly_run.emulator.semantics.emit_memory import ALIGNED, FLAT, WRITES
 
 CHUNK = 16
 SIGNATURE = "ptr %wave, ptr %op, i64 %size, i64 %flags"

@@ -15,6 +15,7 @@ def operations() -> dict[str, Operation]:
     from fly_run.emulator.semantics import (
         adapters,
         convert,
+        division,
         flow,
         lanes,
         memory,
@@ -32,6 +33,7 @@ def operations() -> dict[str, Operation]:
         flow,
         valu_integer,
         valu_float,
+        division,
         transcendental,
         convert,
         vopc,

@@ -65,7 +65,9 @@ def _exp2(k: Lanes, x: Value) -> Value:
     """2^x: 2^n · e^(f·ln 2) with |f| ≤ 1/2, by Taylor's series to the 12th power (2^-43)."""
     f = k.handler
     # Beyond these the f32 result is infinite or zero; NaN passes through.
-    bounded = f.intrinsic("llvm.minnum", f.intrinsic("llvm.maxnum", x, x.like(-400.0)), x.like(400.0))
+    bounded = f.intrinsic(
+        "llvm.minnum", f.intrinsic("llvm.maxnum", x, x.like(-400.0)), x.like(400.0)
+    )
     whole = f.intrinsic("llvm.rint", bounded)
     part = (bounded - whole) * math.log(2.0)
     series = _horner(part, [1.0 / math.factorial(n) for n in range(13)])
@@ -105,9 +107,7 @@ def _turns(cosine: bool) -> Body:
         quarter = f.intrinsic("llvm.rint", part * 4.0)
         angle = (part - quarter * 0.25) * (2.0 * math.pi)
         square = angle * angle
-        sine = angle * _horner(
-            square, [(-1) ** n / math.factorial(2 * n + 1) for n in range(8)]
-        )
+        sine = angle * _horner(square, [(-1) ** n / math.factorial(2 * n + 1) for n in range(8)])
         other = _horner(square, [(-1) ** n / math.factorial(2 * n) for n in range(8)])
         number = quarter.convert("fptosi", "i32").sext("i64") + (1 if cosine else 0)
         value = (number & 1).compare("ne", 0).select(other, sine)

@@ -10,12 +10,13 @@ word. The payload of a NaN result is not specified.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from fly_run.emulator.irgen import AS_INTEGER, FLOATS, Value
 from fly_run.emulator.semantics.emit import Lanes
 from fly_run.emulator.semantics.operation import Operation, valu
 
-Body = Callable[..., object]
+Body = Callable[..., Any]
 
 MANTISSA = {"half": 10, "float": 23, "double": 52}
 BIAS = {"half": 15, "float": 127, "double": 1023}
@@ -54,18 +55,6 @@ def operations() -> Iterator[Operation]:
             f"{exponent} = {element}",
             _frexp_exp,
             chunk=16,
-        )
-        if element != "half":
-            three = f"{element}, {element}, {element}"
-            yield valu(f"v_div_scale_{short}", f"{element}, mask = {three}", _div_scale, chunk=16)
-            # The mask that scaling left is in VCC.
-            yield valu(f"v_div_fmas_{short}", f"{element} = {three}, mask", _div_fmas, chunk=16)
-        yield valu(
-            f"v_div_fixup_{short}",
-            f"{element} = {element}, {element}, {element}",
-            _div_fixup,
-            chunk=16,
-            keeps_high=element == "half",
         )
     fma = ARITHMETIC["fma"][1]
     for name, (element, order) in WITH_LITERAL.items():
@@ -170,10 +159,10 @@ def integer(value: Value) -> Value:
 def is_signaling(value: Value) -> Value:
     bits = integer(value)
     quiet = 1 << (MANTISSA[value.element] - 1)
-    return _is_nan(value) & (bits & quiet).compare("eq", 0)
+    return is_nan(value) & (bits & quiet).compare("eq", 0)
 
 
-def _is_nan(value: Value) -> Value:
+def is_nan(value: Value) -> Value:
     """By the bits, so that f16 needs no conversion."""
     width = FLOATS[value.element]
     infinity = ((1 << (width - 1 - MANTISSA[value.element])) - 1) << MANTISSA[value.element]
@@ -198,8 +187,8 @@ def pick(name: str) -> Body:
     def run(k: Lanes, a: Value, b: Value) -> Value:
         predicate = "slt" if name == "min" else "sgt"
         result = _order(a).compare(predicate, _order(b)).select(a, b)
-        result = _is_nan(b).select(a, result)
-        result = _is_nan(a).select(b, result)
+        result = is_nan(b).select(a, result)
+        result = is_nan(a).select(b, result)
         ieee = k.ieee().splat(k.chunk)
         result = (is_signaling(b) & ieee).select(quieted(b), result)
         return (is_signaling(a) & ieee).select(quieted(a), result)
@@ -226,7 +215,7 @@ def _median(k: Lanes, a: Value, b: Value, c: Value) -> Value:
     small, large = low(k, a, b), high(k, a, b)
     assert isinstance(small, Value)
     middle = high(k, small, low(k, large, c))
-    any_nan = _is_nan(a) | _is_nan(b) | _is_nan(c)
+    any_nan = is_nan(a) | is_nan(b) | is_nan(c)
     return any_nan.select(low(k, small, c), middle)
 
 
@@ -242,7 +231,7 @@ def _fract(k: Lanes, a: Value) -> Value:
 # -- mantissa and exponent --------------------------------------------------------------------
 
 
-def _exponent_field(value: Value) -> Value:
+def exponent_field(value: Value) -> Value:
     width = FLOATS[value.element]
     mask = (1 << (width - 1 - MANTISSA[value.element])) - 1
     return integer(value).lshr(MANTISSA[value.element]) & mask
@@ -282,7 +271,7 @@ def _ldexp(k: Lanes, a: Value, exponent: Value) -> Value:
 
 def _normalised(value: Value) -> tuple[Value, Value]:
     """The value with denormals multiplied into the normal range, and the exponent to add."""
-    denormal = _exponent_field(value).compare("eq", 0)
+    denormal = exponent_field(value).compare("eq", 0)
     shift = MANTISSA[value.element] + 1
     if value.element == "half":
         larger = (value.convert("fpext", "float") * float(1 << shift)).convert("fptrunc", "half")
@@ -312,103 +301,6 @@ def _frexp_mant(k: Lanes, a: Value) -> Value:
 def _frexp_exp(k: Lanes, a: Value) -> Value:
     """The exponent that goes with that mantissa; 0 for zero, infinity and NaN."""
     normal, adjust = _normalised(a)
-    exponent = _exponent_field(normal) - (BIAS[a.element] - 1) + adjust
+    exponent = exponent_field(normal) - (BIAS[a.element] - 1) + adjust
     result = _finite_nonzero(a).select(exponent, exponent.like(0))
     return result.trunc("i32") if a.element == "double" else result
-
-
-# -- division ---------------------------------------------------------------------------------
-
-
-def _div_scale(k: Lanes, source: Value, denominator: Value, numerator: Value):
-    """V_DIV_SCALE: the source (denominator or numerator), scaled where the division would leave
-    the normal range on its way; the mask tells V_DIV_FMAS to scale back.
-
-    Where 1/d and n/d are both denormal the manual scales the denominator up, which overflows and
-    could never divide rightly; it is scaled down here, as a right quotient needs.
-    """
-    element = source.element
-    single = element == "float"
-    steps = 64 if single else 128
-    up, down = (scale(source, integer(source).like(sign * steps)) for sign in (1, -1))
-    exponent_d, exponent_n = _exponent_field(denominator), _exponent_field(numerator)
-    zero = (integer(denominator) << 1).compare("eq", 0)
-    zero = zero | (integer(numerator) << 1).compare("eq", 0)
-    far = (exponent_n - exponent_d).compare("sge", 96 if single else 768)
-    denormal_d = exponent_d.compare("eq", 0)
-    tiny = _is_denormal(1.0 / denominator)
-    tiny_quotient = _is_denormal(numerator / denominator)
-    small_n = exponent_n.compare("sle", 23 if single else 53)
-    is_denominator = integer(source).compare("eq", integer(denominator))
-    is_numerator = integer(source).compare("eq", integer(numerator))
-
-    # The manual's cases from the last to the first: the first that holds decides.
-    result, flag = source, k.constant("i1", 0)
-    for condition, value, scales in (
-        (small_n, up, 0),
-        (tiny_quotient, is_numerator.select(up, source), 1),
-        (tiny, down, 0),
-        (tiny & tiny_quotient, is_denominator.select(down, source), 1),
-        (denormal_d, up, 0),
-        (far, is_denominator.select(up, source), 1),
-        (zero, source.like(float("nan")), 0),
-    ):
-        result = condition.select(value, result)
-        flag = condition.select(k.constant("i1", scales), flag)
-    return result, flag
-
-
-def _is_denormal(value: Value) -> Value:
-    width = FLOATS[value.element]
-    magnitude = integer(value) & ((1 << (width - 1)) - 1)
-    return magnitude.compare("ne", 0) & magnitude.compare("ult", 1 << MANTISSA[value.element])
-
-
-def _div_fmas(k: Lanes, a: Value, b: Value, c: Value, scaled: Value) -> Value:
-    """V_DIV_FMAS: fma, scaled by 2^±64 (2^±128) where V_DIV_SCALE said so. The quotient so far,
-    `c`, tells the direction: a scaled division is near the top or the bottom of the range.
-
-    In f32 the sum is rounded once, after scaling; in f64 a denormal quotient is rounded twice.
-    """
-    fused = k.handler.intrinsic("llvm.fma", a, b, c)
-    high = _exponent_field(c).compare("ugt", BIAS[a.element])
-    if a.element == "double":
-        exponent = integer(a)
-        amount = high.select(exponent.like(128), exponent.like(-128))
-        return scaled.select(scale(fused, amount), fused)
-    x, y, z = (value.convert("fpext", "double") for value in (a, b, c))
-    total = sum_to_odd(x * y, z)
-    factor = high.select(total.like(2.0**64), total.like(2.0**-64))
-    return scaled.select((total * factor).convert("fptrunc", "float"), fused)
-
-
-def _div_fixup(k: Lanes, quotient: Value, denominator: Value, numerator: Value) -> Value:
-    """V_DIV_FIXUP: the special cases of a division; otherwise the quotient with the right sign.
-
-    A NaN quotient of finite numbers comes from an infinity in between: the division overflowed.
-    The manual does not list this case, but without it no such division could be right.
-    """
-    element = quotient.element
-    width, mantissa = FLOATS[element], MANTISSA[element]
-    sign_bit = 1 << (width - 1)
-    infinity = ((1 << (width - 1 - mantissa)) - 1) << mantissa
-    bits_d, bits_n = integer(denominator), integer(numerator)
-    sign = (bits_d ^ bits_n) & sign_bit
-    size_d, size_n = bits_d & (sign_bit - 1), bits_n & (sign_bit - 1)
-    zero_d, zero_n = size_d.compare("eq", 0), size_n.compare("eq", 0)
-    infinite_d, infinite_n = size_d.compare("eq", infinity), size_n.compare("eq", infinity)
-    signed = lambda magnitude: (sign | magnitude).bits(element)  # noqa: E731
-    result = ((integer(quotient) & (sign_bit - 1)) | sign).bits(element)
-    result = _is_nan(quotient).select(signed(sign.like(infinity)), result)
-    if element != "half":
-        gap = _exponent_field(numerator) - _exponent_field(denominator)
-        underflow = gap.compare("slt", -(BIAS[element] + mantissa))
-        result = underflow.select(signed(sign.like(0)), result)
-    result = (infinite_d | zero_n).select(signed(sign.like(0)), result)
-    result = (zero_d | infinite_n).select(signed(sign.like(infinity)), result)
-    invalid = (zero_d & zero_n) | (infinite_d & infinite_n)
-    # The hardware's own NaN for 0/0 and inf/inf has the sign set.
-    wrong = sign.like(sign_bit | infinity | (1 << (mantissa - 1))).bits(element)
-    result = invalid.select(wrong, result)
-    result = _is_nan(denominator).select(quieted(denominator), result)
-    return _is_nan(numerator).select(quieted(numerator), result)

@@ -1,0 +1,129 @@
+"""Code objects in guest memory, and kernels encoded from them."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, field
+
+from fly_common.code_object import CodeObject, Kernel
+from fly_common.errors import InputError
+
+from fly_run.emulator import dispatch, state
+from fly_run.emulator.arena import Arena
+from fly_run.emulator.decode import Code
+from fly_run.emulator.encode import Encoder, Program
+from fly_run.emulator.instruction import Instruction
+from fly_run.emulator.registers import Constants, Registers
+from fly_run.emulator.semantics import table
+
+
+@dataclass
+class Prepared:
+    """A kernel ready to run: its micro-ops, and what they need of a wave state.
+
+    `programs` grows when control reaches code that nothing in the kernel points to. `code_map` has
+    a micro-op's address for each dword of code, 0 where none is decoded.
+    """
+
+    kernel: Kernel
+    loaded: Loaded
+    encoder: Encoder
+    programs: list[Program]
+    code_map: ctypes.Array[ctypes.c_uint64]
+    arena_version: int = -1
+
+    @property
+    def constants(self) -> Constants:
+        return self.encoder.registers.constants
+
+    def add_code(self, pc: int) -> Program:
+        """Decodes and encodes what control can reach from `pc`. InputError where no code is, or
+        where an instruction is unsupported."""
+        reachable = self.loaded.code.reachable(pc)
+        program = self.encoder.encode(reachable, f"kernel {self.kernel.name}")
+        self.programs.append(program)
+        for address in program.addresses:
+            index = (address - self.loaded.low) // 4
+            if self.code_map[index] == 0:
+                self.code_map[index] = program.address_of(address)
+        return program
+
+    def instruction_at(self, op: int) -> Instruction | None:
+        """The instruction of the micro-op at host address `op`."""
+        for program in self.programs:
+            if program.holds(op):
+                return program.instruction_at(op)
+        return None
+
+
+@dataclass
+class Loaded:
+    """A code object in guest memory. `base` is what is added to its own addresses; its code takes
+    `size` bytes from `low` on."""
+
+    code: Code
+    base: int
+    low: int
+    size: int
+    memory: list[ctypes.Array[ctypes.c_char]]
+    _prepared: dict[str, Prepared] = field(default_factory=dict)
+
+    @staticmethod
+    def load(code: CodeObject, arena: Arena, number: int) -> Loaded:
+        """Maps the segments, each in memory of its own, and relocates them. One guest range holds
+        them all, at their own distances, which pc-relative code relies on."""
+        segments = [segment for segment in code.segments if segment.size]
+        executable = code.executable()
+        if not executable:
+            raise InputError("the code object has no code")
+        base = arena.reserve(max(segment.address + segment.size for segment in segments))
+        memory = []
+        for index, segment in enumerate(segments):
+            host = ctypes.create_string_buffer(segment.size)
+            host[: len(segment.data)] = segment.data
+            for relocation in code.relocations:
+                if segment.holds(relocation.address, 8):
+                    place = relocation.address - segment.address
+                    word = ctypes.c_uint64.from_buffer(host, place)
+                    word.value = (relocation.value + base) & 0xFFFF_FFFF_FFFF_FFFF
+            memory.append(host)
+            kind = "code" if segment.executable else "data" if segment.writable else "constants"
+            arena.map(
+                f"{kind} of the code object {number}.{index}",
+                base + segment.address,
+                ctypes.addressof(host),
+                segment.size,
+                segment.writable and not segment.executable,
+            )
+        low = min(segment.address for segment in executable)
+        size = max(segment.address + segment.size for segment in executable) - low
+        return Loaded(Code(code), base, low, size, memory)
+
+    def prepare(self, kernel: Kernel, handlers: dict[str, int], null_region: int) -> Prepared:
+        """The kernel's micro-ops: made once."""
+        prepared = self._prepared.get(kernel.name)
+        if prepared is not None:
+            return prepared
+        if kernel.wavefront_size != state.LANES:
+            raise InputError(
+                f"{kernel.name} is for waves of {kernel.wavefront_size}, the emulator has"
+                f" waves of {state.LANES}"
+            )
+        allocation = dispatch.allocation(kernel)
+        # A literal takes at least 8 bytes of code; inline constants, permutations' tables and the
+        # encoder's own constants come on top.
+        room = self.size + (64 << 10)
+        constants = Constants(state.VGPR + allocation.rows * state.ROW, room)
+        single, double = dispatch.control_words(dispatch.mode_register(kernel))
+        encoder = Encoder(
+            Registers(allocation, constants),
+            table.operations(),
+            handlers,
+            null_region,
+            split_modes=single != double,
+        )
+        code_map = (ctypes.c_uint64 * (self.size // 4 + 1))()
+        prepared = Prepared(kernel, self, encoder, [], code_map)
+        prepared.add_code(dispatch.entry_address(kernel))
+        self._prepared[kernel.name] = prepared
+        return prepared

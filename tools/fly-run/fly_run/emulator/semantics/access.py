@@ -1,0 +1,43 @@
+"""What memory instructions move, as data; their tables are in `memory`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fly_run.emulator.irgen import Value
+from fly_run.emulator.semantics.emit import Handler
+
+# Flags of the resolvers: the access writes, may go to any address space, must be aligned.
+WRITES, FLAT, ALIGNED = 1, 2, 4
+CHUNK = 16  # lanes whose addresses are worked on at once
+
+
+@dataclass(frozen=True)
+class Access:
+    """What a load or store moves. `half` is where in a register a 16-bit datum goes or comes
+    from: None (the whole register), "low" or "high" (the other half is kept)."""
+
+    kind: str  # "load" or "store"
+    size: int  # bytes
+    signed: bool = False
+    half: str | None = None
+
+    @property
+    def dwords(self) -> int:
+        return max(1, self.size // 4)
+
+
+@dataclass(frozen=True)
+class Atomic:
+    """`combine(handler, old, data)` gives the new value of a scalar `element`; with `compares`
+    the data is (new, expected): the new value is stored where the old one equals `expected`."""
+
+    element: str
+    combine: Callable[[Handler, Value, Value], Value]
+    returns: bool
+    compares: bool = False
+
+    @property
+    def size(self) -> int:
+        return 8 if self.element in ("i64", "double") else 4
