@@ -26,7 +26,7 @@ def read(
     checks.
     UsageError for a call that doesn't fit the function.
     """
-    parameters = signature.annotations(function)
+    parameters = signature.parameters_of(function)
     given: dict[str, ParameterType] = {}
     values: dict[str, Any] = {}
     for name, value in _by_name(function.__name__, parameters, arguments, named).items():

@@ -155,7 +155,7 @@ def _branch(
                 name, mismatch, f"after one way through the {what}", "after the other"
             )
 
-    merged = join(*values, merge)
+    merged = join(values[0], values[1], merge)
     for side, block in enumerate(blocks):
         with builder.at_end(block):
             operands = [
