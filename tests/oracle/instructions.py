@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from oracle.probe import Probe, known_to
-from oracle.try_memory import memory, scalar_loads
+from oracle.try_memory import buffers, memory, scalar_loads
 from oracle.try_scalar import lanes, scalars
 from oracle.try_vector import compares, masks, packed, vector
 
@@ -19,6 +19,7 @@ FAMILIES = {
     "scalars": scalars,
     "memory": memory,
     "scalar_loads": scalar_loads,
+    "buffers": buffers,
 }
 
 
@@ -35,7 +36,7 @@ def probes_for(target: str, family: str) -> tuple[list[Probe], list[str]]:
 
 
 _AROUND = re.compile(
-    r"s_waitcnt|s_mov|v_mov_b32|v_xor|v_add(c)?_co|ds_(write|read)_b(32|64|128) "
+    r"s_waitcnt|s_mov|s_and_b32 s37|v_mov_b32|v_xor|v_add(c)?_co|ds_(write|read)_b(32|64|128) "
     r"|global_(store|load)_dword"
 )
 

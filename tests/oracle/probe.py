@@ -80,7 +80,8 @@ EDGES["tame64"] = [
 class Probe:
     """`text`: one or more lines of assembly. `sources`: the types of a, b, c. `result`: what
     v[8:9] then holds ("f32", "2f16", "b64", …). `ulp`: the tolerance of a float result.
-    `signalling`: the manual passes NaNs through, quiet or not."""
+    `signalling`: the manual passes NaNs through, quiet or not. `tininess`: a result that rounds up
+    to the smallest normal number may be flushed: is it tiny before or after rounding?"""
 
     text: str
     sources: tuple[str, ...]
@@ -88,6 +89,7 @@ class Probe:
     ulp: int = 0
     scalar: bool = False
     signalling: bool = False
+    tininess: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -314,6 +316,10 @@ def differences(probe: Probe, mine: np.ndarray, other: np.ndarray) -> np.ndarray
         quiet = np.uint64(1) << np.uint64({2: 9, 4: 22, 8: 51}[a.itemsize])
         ra, rb = (x.view(f"u{x.itemsize}").astype(np.uint64) for x in (a, b))
         equal = (a != a) & (b != b) & (probe.signalling | (rb & quiet != 0))
+        if probe.tininess:
+            smallest = np.uint64(1) << np.uint64({2: 10, 4: 23, 8: 52}[a.itemsize])
+            sign = np.uint64(1) << np.uint64(8 * a.itemsize - 1)
+            equal |= (np.minimum(ra & ~sign, rb & ~sign) == 0) & ((ra ^ rb) == smallest)
         distance = np.abs(ordered(ra, a.itemsize) - ordered(rb, a.itemsize))
         equal |= (ra == rb) | ((distance <= probe.ulp) & (a == a) & (b == b))
         words = max(1, a.itemsize * a.shape[-1] // 4)

@@ -155,3 +155,30 @@ def scalar_loads() -> list[Probe]:
                 )
             )
     return probes
+
+
+def buffers() -> list[Probe]:
+    """MUBUF with a raw resource on the operands: in range, and past its end by lanes."""
+    probes = []
+    for records in ("0x100000", "0x1f0"):
+        resource = (
+            "s_mov_b32 s36, s4",
+            "s_and_b32 s37, s5, 0xffff",
+            f"s_mov_b32 s38, {records}",
+            "s_mov_b32 s39, 0x27000",
+        )
+        for name in ("ubyte", "sbyte", "ushort", "sshort", "dword", "short_d16", "ubyte_d16_hi"):
+            for where in (
+                "v13, s[36:39], 0 offen",
+                "v13, s[36:39], 0 offen offset:12",
+                "v13, s[36:39], s11 offen offset:4",
+                "off, s[36:39], s11 offset:8",
+            ):
+                lines = (
+                    *resource,
+                    "s_movk_i32 s11, 0x10",
+                    f"buffer_load_{name} v8, {where}",
+                    "s_waitcnt vmcnt(0)",
+                )
+                probes.append(Probe("\n  ".join(lines), ("32", "32")))
+    return probes
