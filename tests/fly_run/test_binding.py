@@ -8,7 +8,7 @@ import pytest
 from fly_common import plan
 from fly_common.code_object import Argument, CodeObject, Kernel
 from fly_common.errors import FlyError, InputError, UsageError
-from fly_run.binding import bind
+from fly_run.binding import bind, describe
 
 KERNEL = Kernel(
     name="k", descriptor=0, entry=0, group_segment_fixed_size=1024, private_segment_fixed_size=0,
@@ -315,3 +315,9 @@ def test_an_integer_that_does_not_fit_its_argument():
     assert refusal({}, launch_plan=made).message == (
         "2147483648 does not fit a 32-bit argument of k"
     )
+
+
+def test_defaults_are_shown_as_they_were_written():
+    for default, shown in ((9.999999747378752e-06, "1e-05"), (3, "3"), (True, "true")):
+        scalar = plan.Scalar("eps", "f32", default)
+        assert describe(scalar) == f"f32, {shown} by default"

@@ -126,8 +126,12 @@ def _suggest(name: str, plan: Plan) -> str:
 def describe(parameter: Tensor | Scalar) -> str:
     """`f32[n,4], read only`."""
     if isinstance(parameter, Scalar):
-        default = "" if parameter.default is None else f", {parameter.default} by default"
-        return parameter.dtype + default
+        default = parameter.default
+        if default is None:
+            return parameter.dtype
+        # As the f32 that it is: 1e-05, not its digits as a double.
+        shown = f"{default:.7g}" if isinstance(default, float) else str(default).lower()
+        return f"{parameter.dtype}, {shown} by default"
     shape = ",".join("?" if extent is None else str(extent) for extent in parameter.shape)
     access = {"r": "read", "w": "written", "rw": "read and written"}[parameter.access]
     return f"{parameter.dtype}[{shape}], {access}"
