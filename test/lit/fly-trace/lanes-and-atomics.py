@@ -6,7 +6,8 @@ import fly.expr as fx
 
 # CHECK-LABEL: gpu.func @shuffles
 # CHECK: gpu.shuffle xor %x, %{{.*}}, %{{.*}} : f32
-# CHECK: gpu.shuffle up %n, %{{.*}}, %{{.*}} : i32
+# CHECK: %[[SOURCE:.*]] = arith.select
+# CHECK: gpu.shuffle idx %n, %[[SOURCE]], %{{.*}} : i32
 # CHECK: gpu.shuffle down %{{.*}} : i32
 # CHECK: gpu.shuffle down %{{.*}} : i32
 # CHECK: arith.bitcast %{{.*}} : i64 to f64

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from fly_trace import tracing
 from fly_trace.arithmetic import convert, describe, scalar
-from fly_trace.dtypes import BOOL, I8, I16, I32, I64, DType
+from fly_trace.dtypes import BOOL, I8, I16, I32, I64, U32, DType
+from fly_trace.functions import where
 from fly_trace.tensors import Tensor, c_strides
 from fly_trace.values import Scalar
 
@@ -217,6 +218,12 @@ def _shuffle(mode: str, value: Any, by: Any, width: Any) -> Scalar:
         # Lanes count within their group; the op's count within the wave.
         lane = lane_id()
         amount, lanes = (lane - lane % lanes) + (convert(amount, I32) & (lanes - 1)), WAVE
+    elif mode == "up":
+        # MLIR's lowering to ROCDL checks the group's upper end only, and reads below it.
+        lane = lane_id()
+        by = convert(amount, I32)
+        outside = convert(lane % lanes, U32) < convert(by, U32)
+        amount, lanes, mode = where(outside, lane, lane - by), WAVE, "idx"
     offset = builder.ssa(convert(amount, I32))
     size = builder.constant(lanes, I32)
     attribute = builder.attribute(f"#gpu<shuffle_mode {mode}>")
