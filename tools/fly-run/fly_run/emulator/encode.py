@@ -120,7 +120,7 @@ class Encoder:
         else:
             operation = self._returning(operation, instruction)
             LOWERINGS[operation.form](lowering, operation, encoding)
-        return self._with_modes(operation, lowering.steps)
+        return self._with_modes(lowering.steps)
 
     def _returning(self, operation: Operation, instruction: Instruction) -> Operation:
         """The form of a memory atomic that returns the old value: `glc` or, since gfx940, `sc0`."""
@@ -129,13 +129,23 @@ class Encoder:
             return returning
         return operation
 
-    def _with_modes(self, operation: Operation | None, steps: list[Step]) -> list[Step]:
+    def _with_modes(self, steps: list[Step]) -> list[Step]:
         """Changes the host's control word around f16 and f64 arithmetic, where that differs."""
-        if not self.split_modes or operation is None or operation.form != "valu":
+        if not self.split_modes:
             return steps
-        if not {"half", "double"} & {*operation.outputs, *operation.inputs}:
-            return steps
-        return [Step("fly_mode_double"), *steps, Step("fly_mode_single")]
+        result = []
+        for step in steps:
+            name = step.handler if step.handler in self.table else step.handler.rpartition(".")[0]
+            operation = self.table.get(name)
+            if (
+                operation is not None
+                and operation.form == "valu"
+                and ({"half", "double"} & {*operation.outputs, *operation.inputs})
+            ):
+                result += [Step("fly_mode_double"), step, Step("fly_mode_single")]
+            else:
+                result.append(step)
+        return result
 
     def _assemble(
         self, ordered: list[Instruction], steps: list[tuple[int, Step]], addresses: dict[int, int]

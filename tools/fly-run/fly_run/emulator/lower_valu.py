@@ -151,7 +151,7 @@ def _finish(
         if modifier in found:
             number = convert(found[modifier])  # type: ignore[arg-type]
             bits = constant_bits(Immediate(0, real=number), result)
-            by = f"v_mul_{SHORT[result]}"
+            by = f"fly_scale_{SHORT[result]}"
             lowering.valu(by, (target,), Source("v", target), lowering.word(bits))
     if clamp and (result in FLOATS or packed_half):
         clamped = "fly_clamp_pk_f16" if packed_half else f"fly_clamp_{SHORT[result]}"

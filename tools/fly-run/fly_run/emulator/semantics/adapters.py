@@ -9,6 +9,7 @@ from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.emit import Handler, Lanes
 from fly_run.emulator.semantics.operation import Operation, valu
+from fly_run.emulator.semantics.valu_float import of
 
 
 def operations() -> Iterator[Operation]:
@@ -18,7 +19,11 @@ def operations() -> Iterator[Operation]:
     # Places the source, shifted left, into the bits of a mask.
     yield valu("fly_insert", "i32 += i32, i32, i32", _insert)
     for element, short in (("half", "f16"), ("float", "f32"), ("double", "f64")):
-        yield valu(f"fly_clamp_{short}", f"{element} = {element}", _clamp, chunk=16)
+        # What the operation left in the other half of an f16's register stays.
+        keeps = {"chunk": 16, "keeps_high": element == "half"}
+        yield valu(f"fly_clamp_{short}", f"{element} = {element}", _clamp, **keeps)
+        scale = of(element, lambda k, a, b: a * b)
+        yield valu(f"fly_scale_{short}", f"{element} = {element}, {element}", scale, **keeps)
     yield valu("fly_clamp_pk_f16", "i32 = i32", _clamp_packed, chunk=16)
     for name, body in CUSTOM.items():
         yield Operation(name, "custom", body=body)

@@ -192,8 +192,7 @@ def _quad_mask(h: Handler, a: Value):
         keep = step // 3 * 2
         mask = int(("0" * keep + "1" * keep) * (64 // (2 * keep)), 2)
         packed = (packed | packed.lshr(step)) & mask
-    if a.element == "i64":
-        packed = packed & 0xFFFF
+    packed = packed & (0xFFFF if a.element == "i64" else 0xFF)
     return packed, packed.compare("ne", 0)
 
 

@@ -33,7 +33,7 @@ def operations() -> Iterator[Operation]:
             types = f"{element} = {', '.join([element] * count)}"
             if name == "fmac" or name == "mac":
                 types = f"{element} += {element}, {element}"
-            keeps = element == "half" and name == "fma"
+            keeps = element == "half" and name in ("fma", "mad", "mac")
             yield valu(f"v_{name}_{short}", types, of(element, body), keeps_high=keeps, **options)
         for name, body in EXACT.items():
             yield valu(f"v_{name}_{short}", f"{element} = {element}", body, chunk=16)
@@ -56,24 +56,23 @@ def operations() -> Iterator[Operation]:
             _frexp_exp,
             chunk=16,
         )
-    fma = ARITHMETIC["fma"][1]
-    for name, (element, order) in WITH_LITERAL.items():
-        three = f"{element}, {element}, {element}"
-        body = lambda k, *v, order=order: fma(k, *(v[n] for n in order))  # noqa: E731
-        chunk = 16 if element == "half" else 64
-        yield valu(name, f"{element} = {three}", of(element, body), chunk=chunk)
+    # With a literal as multiplicand (mk) or addend (ak): the assembler writes them in that order.
+    for name, body in (("fma", fused), ("mad", _unfused)):
+        for kind in ("mk", "ak"):
+            # LLVM spells it v_fmamk_f32, v_madak_f32.
+            yield valu(f"v_{name}{kind}_f32", "float = float, float, float", body)
     yield valu("v_mul_legacy_f32", "float = float, float", _multiply_legacy)
-    yield valu("v_fract_f32", "float = float", _fract, chunk=16)
-    yield valu("v_fract_f64", "double = double", _fract, chunk=16)
-    yield valu("v_fract_f16", "half = half", of("half", _fract), chunk=16)
+    for element, short in SHORT.items():
+        body = of(element, _fract(element))
+        yield valu(f"v_fract_{short}", f"{element} = {element}", body, chunk=16)
 
 
 def of(element: str, body: Body) -> Body:
     """The body for an element type: f16 goes through f32."""
     if element != "half":
         return body
-    if body is fused:
-        return _fused16
+    if body in (fused, _unfused):
+        return _fused16 if body is fused else body
 
     def run(k: Lanes, *values: Value) -> Value:
         result = body(k, *(value.convert("fpext", "float") for value in values))
@@ -107,6 +106,22 @@ def _fused16(k: Lanes, a: Value, b: Value, c: Value) -> Value:
     return sum_to_odd(x * y, z).convert("fptrunc", "half")
 
 
+def _unfused(k: Lanes, a: Value, b: Value, c: Value) -> Value:
+    """v_mad, v_mac: the product is rounded, then the sum. In f32 they flush denormal sources and
+    results whatever MODE says (LLVM: FMAD is legal in f32 only where denormals are flushed)."""
+    if a.element == "half":
+        x, y, z = (value.convert("fpext", "float") for value in (a, b, c))
+        product = (x * y).convert("fptrunc", "half").convert("fpext", "float")
+        return (product + z).convert("fptrunc", "half")
+    return _flushed(_flushed(a) * _flushed(b) + _flushed(c))
+
+
+def _flushed(value: Value) -> Value:
+    """A denormal as a zero of its sign."""
+    sign = (integer(value) & (1 << 31)).bits(value.element)
+    return exponent_field(value).compare("eq", 0).select(sign, value)
+
+
 def _multiply_legacy(k: Lanes, a: Value, b: Value) -> Value:
     """0 times anything is 0."""
     zero = a.compare("oeq", 0.0) | b.compare("oeq", 0.0)
@@ -120,17 +135,8 @@ ARITHMETIC: dict[str, tuple[int, Body]] = {
     "mul": (2, lambda k, a, b: a * b),
     "fma": (3, fused),
     "fmac": (2, fused),
-    # Two roundings, as gfx90a's v_mad and v_mac have.
-    "mad": (3, lambda k, a, b, c: a * b + c),
-    "mac": (2, lambda k, a, b, c: a * b + c),
-}
-
-# name: element, where the multiplicands and the addend stand among the operands
-WITH_LITERAL = {
-    "v_fmamk_f32": ("float", (0, 1, 2)),
-    "v_fmaak_f32": ("float", (0, 1, 2)),
-    "v_madmk_f32": ("float", (0, 1, 2)),
-    "v_madak_f32": ("float", (0, 1, 2)),
+    "mad": (3, _unfused),
+    "mac": (2, _unfused),
 }
 
 
@@ -186,12 +192,16 @@ def pick(name: str) -> Body:
 
     def run(k: Lanes, a: Value, b: Value) -> Value:
         predicate = "slt" if name == "min" else "sgt"
+        first, second = a, b
+        if a.element != "half":
+            # Denormals are flushed where MODE says so; f16 has no such mode here.
+            a, b = (k.handler.intrinsic("llvm.canonicalize", value) for value in (a, b))
         result = _order(a).compare(predicate, _order(b)).select(a, b)
         result = is_nan(b).select(a, result)
         result = is_nan(a).select(b, result)
         ieee = k.ieee().splat(k.chunk)
-        result = (is_signaling(b) & ieee).select(quieted(b), result)
-        return (is_signaling(a) & ieee).select(quieted(a), result)
+        result = (is_signaling(second) & ieee).select(quieted(second), result)
+        return (is_signaling(first) & ieee).select(quieted(first), result)
 
     return run
 
@@ -219,13 +229,17 @@ def _median(k: Lanes, a: Value, b: Value, c: Value) -> Value:
     return any_nan.select(low(k, small, c), middle)
 
 
-def _fract(k: Lanes, a: Value) -> Value:
-    """a - floor(a), kept below 1 (ISA manual: the largest float below 1 at most)."""
-    result = a - k.handler.intrinsic("llvm.floor", a)
-    largest = 1.0 - 2.0 ** -(MANTISSA[a.element] + 1)
-    result = result.compare("oge", 1.0).select(largest, result)
-    infinite = k.handler.intrinsic("llvm.fabs", a).compare("oeq", float("inf"))
-    return infinite.select(float("nan"), result)
+def _fract(element: str) -> Body:
+    """a - floor(a), at most the largest number below 1 of the result's type (ISA manual)."""
+    largest = 1.0 - 2.0 ** -(MANTISSA[element] + 1)
+
+    def run(k: Lanes, a: Value) -> Value:
+        result = a - k.handler.intrinsic("llvm.floor", a)
+        result = result.compare("ogt", largest).select(largest, result)
+        infinite = k.handler.intrinsic("llvm.fabs", a).compare("oeq", float("inf"))
+        return infinite.select(float("nan"), result)
+
+    return run
 
 
 # -- mantissa and exponent --------------------------------------------------------------------

@@ -19,7 +19,10 @@ def operations() -> Iterator[Operation]:
     for name, body in BINARY.items():
         yield valu(f"v_{name}", "i32 = i32, i32", lambda k, a, b, body=body: body(a, b))
     for name, body in BINARY_16.items():
-        yield valu(f"v_{name}", "i16 = i16, i16", lambda k, a, b, body=body: body(a, b))
+        # gfx9's own 16-bit instructions keep the high half, those from before it clear it.
+        keeps = name in ("add_i16", "sub_i16")
+        run = lambda k, a, b, body=body: body(a, b)  # noqa: E731
+        yield valu(f"v_{name}", "i16 = i16, i16", run, keeps_high=keeps)
     for name, (types, body) in OTHERS.items():
         yield valu(name, types, body)
     for name, (types, body) in KEEPS_HIGH.items():
@@ -314,8 +317,6 @@ OTHERS: dict[str, tuple[str, Body]] = {
     "v_add_u16.clamp": ("i16 = i16, i16", _saturating("uadd")),
     "v_sub_u16.clamp": ("i16 = i16, i16", _saturating("usub")),
     "v_subrev_u16.clamp": ("i16 = i16, i16", _swap(_saturating("usub"))),
-    "v_add_i16.clamp": ("i16 = i16, i16", _saturating("sadd")),
-    "v_sub_i16.clamp": ("i16 = i16, i16", _saturating("ssub")),
     "v_cndmask_b32": ("i32 = i32, i32, mask", lambda k, a, b, m: m.select(b, a)),
     "v_bfe_u32": ("i32 = i32, i32, i32", _extract(False)),
     "v_bfe_i32": ("i32 = i32, i32, i32", _extract(True)),
@@ -370,6 +371,8 @@ OTHERS: dict[str, tuple[str, Body]] = {
 }
 
 KEEPS_HIGH: dict[str, tuple[str, Body]] = {
+    "v_add_i16.clamp": ("i16 = i16, i16", _saturating("sadd")),
+    "v_sub_i16.clamp": ("i16 = i16, i16", _saturating("ssub")),
     "v_mad_u16": ("i16 = i16, i16, i16", lambda k, a, b, c: a * b + c),
     "v_mad_i16": ("i16 = i16, i16, i16", lambda k, a, b, c: a * b + c),
     "v_bitop3_b16": ("i16 = i16, i16, i16", _truth_table),
