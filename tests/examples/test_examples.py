@@ -1,4 +1,7 @@
-"""Every example, on every target, by every way through the chain: the results are NumPy's."""
+"""Every example, on every target, by every way through the chain: the results are NumPy's.
+
+The shell's pipes are in test/lit/pipe.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ import contextlib
 import io
 import os
 import runpy
-import subprocess
 import sys
 from pathlib import Path
 
@@ -23,7 +25,6 @@ from example_cases import CASES, Case, check  # noqa: E402
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 TARGETS = ("gfx90a", "gfx942", "gfx950")
-BIN = Path(sys.executable).parent
 
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 every_target = pytest.mark.parametrize("target", TARGETS)
@@ -97,43 +98,6 @@ def test_jit(case: Case, target: str, monkeypatch):
     (compiled,) = function._kept.values()
     # The annotations alone, as fly-trace reads them, say the same as the arrays do.
     assert compiled.hsaco == function_of(case).compile(target=target).hsaco
-
-
-@every_case
-def test_pipe(case: Case, tmp_path: Path):
-    """The shell, as a user types it: five programs, arrays in files, the same bytes as @jit."""
-    arguments = case.make()
-    expected = case.expect(arguments)
-    words = []
-    for name, value in arguments.items():
-        if not isinstance(value, np.ndarray):
-            words.append(f"{name}={value}")
-        elif value.nbytes > 1 << 30:
-            # A sparse file of the same content: nothing of it is ever read but what is touched.
-            path = tmp_path / f"{name}.npy"
-            stored = np.lib.format.open_memmap(path, "w+", value.dtype, value.shape)
-            stored[:, -64:] = value[:, -64:]
-            del stored
-            words.append(f"{name}={path}")
-        else:
-            np.save(tmp_path / f"{name}.npy", value)
-            words.append(f"{name}={name}.npy" + (f":{name}.out.npy" if name in expected else ""))
-    pipe = (
-        f"fly-trace {EXAMPLES / case.file}:{case.entry} | fly-opt-py --target gfx942 | opt -S -O3"
-        f" | fly-llc | fly-link | tee k.hsaco | fly-run -q {' '.join(words)}"
-    )
-    llvm = toolchain.find_program("opt").parent
-    done = subprocess.run(
-        ["bash", "-c", f"set -o pipefail; {pipe}"],
-        cwd=tmp_path,
-        env={**os.environ, "PATH": f"{BIN}:{llvm}:{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    results = {name: np.load(tmp_path / f"{name}.out.npy") for name in expected}
-    check(case, results, expected)
-    assert (tmp_path / "k.hsaco").read_bytes() == function_of(case).compile(target="gfx942").hsaco
 
 
 @pytest.mark.parametrize("file", sorted({case.file for case in CASES}))
