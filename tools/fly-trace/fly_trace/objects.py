@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 import functools
 import operator
-from types import BuiltinMethodType, FunctionType, MethodType
+from types import BuiltinMethodType, FunctionType, MethodType, MethodWrapperType
 from typing import Any
 
 from fly_trace import state, tracing
@@ -32,11 +32,18 @@ def _check_change(container: Any, how: str) -> None:
     """Refuses to change a Python object in a branch or loop that it was not made in: the change
     would happen while tracing, whichever way the kernel goes."""
     builder = tracing.active()
-    if builder is None or builder.region == 0:
+    if builder is None:
         return
     known = builder.made.get(id(container))
+    kind = type(container).__name__
+    if known is not None and known[1] == state.JOINED:
+        tracing.refuse(
+            f"{how} changes a Python {kind} that a dynamic branch or loop carries",
+            f"change a copy: x = {kind}(x); or assign a new one",
+        )
+    if builder.region == 0:
+        return
     if known is None or known[1] != builder.region:
-        kind = type(container).__name__
         tracing.refuse(
             f"{how} changes a Python {kind} made outside this dynamic branch or loop",
             "assign a new one to the variable, or keep the values in fx.shared_array",
@@ -79,6 +86,7 @@ _CHANGES = frozenset(
         *("symmetric_difference_update", "appendleft", "popleft", "extendleft", "rotate"),
     )
 )
+_CHANGING = frozenset(("__setitem__", "__delitem__", "__iadd__", "__imul__", "__setattr__"))
 _MAKES = frozenset((list, dict, set, sorted, zip, map, filter, enumerate, reversed, iter))
 _REFUSED = {
     print: ("print() runs while the kernel is traced, not on the GPU", "write to a tensor"),
@@ -106,6 +114,8 @@ def call(function: Any, /, *arguments: Any, **named: Any) -> Any:
             _check_change(owner, f"{function.__name__}()")
         if function in (next, setattr, delattr) and arguments:
             _check_change(arguments[0], f"{function.__name__}()")
+    if kind is MethodWrapperType and function.__name__ in _CHANGING:
+        _check_change(function.__self__, f"{function.__name__}()")
     if kind is functools.partial:
         return call(function.func, *function.args, *arguments, **{**function.keywords, **named})
     for argument in arguments:

@@ -62,7 +62,7 @@ def merge(a: Any, b: Any, join: Callable[[Leaf, Leaf], Any], path: str = "") -> 
             ]
             return _rebuilt(a, items)
         if isinstance(a, dict) and list(a) == list(b):
-            return {key: merge(a[key], b[key], join, f"{path}[{key!r}]") for key in a}
+            return _joined({key: merge(a[key], b[key], join, f"{path}[{key!r}]") for key in a})
         if not isinstance(a, (tuple, list, dict)) and _equal(a, b):
             return a
     raise Mismatch(a, b, path)
@@ -75,14 +75,26 @@ def transform(value: Any, leaf: Callable[[Leaf], Any]) -> Any:
     if isinstance(value, (tuple, list)):
         return _rebuilt(value, [transform(item, leaf) for item in value])
     if isinstance(value, dict):
-        return {key: transform(item, leaf) for key, item in value.items()}
+        return _joined({key: transform(item, leaf) for key, item in value.items()})
     return value
 
 
 def _rebuilt(like: Any, items: list[Any]) -> Any:
     if isinstance(like, list):
-        return items
+        return _joined(items)
     return type(like)(*items) if hasattr(like, "_fields") else tuple(items)
+
+
+# The region of a list or dictionary that came out of control flow. In Python it would be one of two
+# objects, which other variables may hold too: nothing may change it.
+JOINED = -1
+
+
+def _joined(container: Any) -> Any:
+    builder = tracing.active()
+    if builder is not None:
+        builder.made[id(container)] = container, JOINED
+    return container
 
 
 def same(a: Leaf, b: Leaf) -> bool:
