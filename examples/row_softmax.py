@@ -1,7 +1,7 @@
 """Y = softmax(X) along rows, one workgroup a row: two ways to reduce over 256 work items.
 
-`row_softmax` reduces by a tree in LDS; `row_softmax_shuffle` by lane shuffles in each wave, then one
-LDS slot a wave. `fly-trace examples/row_softmax.py:row_softmax_shuffle` picks the second.
+`row_softmax` reduces by a tree in LDS; `row_softmax_shuffle` by lane shuffles in each wave, then
+one LDS slot a wave. `fly-trace examples/row_softmax.py:row_softmax_shuffle` picks the second.
 """
 
 import fly

@@ -1,6 +1,6 @@
 """Y = a·X + Y in place, by a grid-stride loop: any size with any grid.
 
-    … | fly-run a=2.5 X=x.npy Y=y.npy:out.npy
+… | fly-run a=2.5 X=x.npy Y=y.npy:out.npy
 """
 
 import fly

@@ -1,7 +1,7 @@
 """Z = a·X + Y over the last 64 columns of matrices that span more than 2³¹ bytes.
 
-Of the matrices only those columns are ever touched, so the rest never gets memory: the addresses need
-more than 32 bits, which is what the example shows, and the machine needs 10 MB.
+Of the matrices only those columns are ever touched, so the rest never gets memory: the addresses
+need more than 32 bits, which is what the example shows, and the machine needs 10 MB.
 """
 
 import fly

@@ -1,4 +1,4 @@
-"""Each example's inputs and what it must give: NumPy in float64, sharing nothing with the kernels."""
+"""Each example's inputs and what it must give: NumPy in float64, apart from the kernels."""
 
 from __future__ import annotations
 

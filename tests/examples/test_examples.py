@@ -20,7 +20,7 @@ from fly_trace.load import find_entry, load_file
 import fly
 
 sys.path.insert(0, str(Path(__file__).parent))
-from example_cases import CASES, Case, check  # noqa: E402
+from example_cases import CASES, Case, check
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"

@@ -37,9 +37,7 @@ def add(A: fx.Tensor, B: fx.Tensor, n: fx.Int32):
 # LOC: arith.cmpi slt, %{{.*}}, %n : i32 loc("{{.*}}module.py":15:8)
 # LOC: fly.memref.load(%A, {{.*}} loc("{{.*}}module.py":16:16)
 @fly.jit
-def once(
-    A: fx.Tensor[fx.Float32, "n"], B: fx.Tensor[fx.Float32, "n"], scale: fx.Float64 = 0.5
-):
+def once(A: fx.Tensor[fx.Float32, "n"], B: fx.Tensor[fx.Float32, "n"], scale: fx.Float64 = 0.5):
     n = A.shape[0]
     add(A, B, n).launch(grid=fx.ceildiv(n, 256), block=256)
 
