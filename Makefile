@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 export PATH := $(BIN):$(PATH)
 JOBS ?= $(shell nproc)
-SOURCES := fly common tools examples benchmarks tests lit.cfg.py
+SOURCES := fly common tools examples benchmarks tests test lit.cfg.py
 
 .PHONY: help setup setup-test demo test unit lit check format lint types bench clean
 

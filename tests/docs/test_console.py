@@ -1,8 +1,9 @@
 """Every `console` block of the README and docs is typed, and prints what the page says.
 
 A block is a session: `$ ` starts a command (`> ` continues it), what follows is its output. `…` in
-an expected line stands for any text, a line of `…` alone for any lines. The blocks of one page share a
-folder, in order. A block that can't run here (another GPU, an install) is marked `sh` or `text`.
+an expected line stands for any text, a line of `…` alone for any lines. The blocks of one page
+share a folder, in order. A block that can't run here (another GPU, an install) is marked `sh` or
+`text`.
 """
 
 from __future__ import annotations
