@@ -41,7 +41,7 @@ lint:
 	$(BIN)/ruff check $(SOURCES)
 
 types:
-	$(BIN)/pyright
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
 bench: setup-test
 	$(BIN)/python benchmarks/startup.py
