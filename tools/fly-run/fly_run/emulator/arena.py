@@ -28,6 +28,7 @@ class Region:
     length: int
     host: int
     writable: bool
+    owner: int = 0  # regions of one name are told apart by it
 
 
 class Arena:
@@ -55,17 +56,17 @@ class Arena:
     def __iter__(self):
         return iter(self._regions)
 
-    def bind(self, name: str, host: int, length: int, writable: bool) -> int:
-        """Gives host memory a guest address. A region of this name is replaced, unless it is the
-        same one."""
+    def bind(self, name: str, host: int, length: int, writable: bool, owner: int = 0) -> int:
+        """Gives host memory a guest address. A region of this name and owner is replaced, unless
+        it is the same one."""
         for region in self._regions:
-            if region.name == name:
+            if region.name == name and region.owner == owner:
                 if (region.host, region.length, region.writable) == (host, length, writable):
                     return region.low
                 self._regions.remove(region)
                 break
         low = self.reserve(length)
-        self._add(Region(name, low, length, host, writable))
+        self._add(Region(name, low, length, host, writable, owner))
         return low
 
     def map(self, name: str, low: int, host: int, length: int, writable: bool) -> None:
@@ -88,9 +89,9 @@ class Arena:
         self._next = following
         return low
 
-    def drop(self, name: str) -> None:
+    def drop(self, name: str, owner: int = 0) -> None:
         """Forgets a region."""
-        self._regions = [region for region in self._regions if region.name != name]
+        self._regions = [r for r in self._regions if (r.name, r.owner) != (name, owner)]
         self._write()
 
     def _write(self) -> None:

@@ -81,31 +81,40 @@ def queue() -> bytes:
     return bytes(data)
 
 
-def fill_hidden(
-    kernel: Kernel, kernarg: bytes, grid: Triple, block: Triple, lds: int, queue_address: int
-) -> bytes:
-    """The kernel's argument block with the hidden arguments in it."""
-    size = max(kernel.kernarg_size, len(kernarg))
-    data = bytearray(kernarg.ljust(size, b"\0"))
+def hidden_arguments(
+    kernel: Kernel, grid: Triple, block: Triple, lds: int, queue_address: int
+) -> list[tuple[int, bytes]]:
+    """The arguments that the device fills, as offset and bytes. What is not known here (printf,
+    hostcall, heap, remainders, global offsets) is zero: this device has no such service, and its
+    grids are whole workgroups."""
     values = {"dynamic_lds_size": lds, "queue_ptr": queue_address}
     values["shared_base"], values["private_base"] = state.SHARED_APERTURE, state.PRIVATE_APERTURE
     values["grid_dims"] = 3 if grid[2] * block[2] > 1 else 2 if grid[1] * block[1] > 1 else 1
     for axis, groups, items in zip("xyz", grid, block, strict=True):
         values[f"block_count_{axis}"], values[f"group_size_{axis}"] = groups, items
+    found = []
     for argument in kernel.args:
         if not argument.hidden:
             continue
-        # Everything else (printf, hostcall, heap, remainders, global offsets) is zero: this device
-        # has no such service, and its grids are whole workgroups.
-        value = values.get(argument.value_kind.removeprefix("hidden_"), 0)
-        if argument.offset + argument.size > size:
+        if argument.offset + argument.size > kernel.kernarg_size:
             raise InputError(
                 f"the hidden argument {argument.value_kind} lies outside the arguments"
             )
+        value = values.get(argument.value_kind.removeprefix("hidden_"), 0)
         mask = (1 << 8 * argument.size) - 1
-        data[argument.offset : argument.offset + argument.size] = (value & mask).to_bytes(
-            argument.size, "little"
+        found.append((argument.offset, (value & mask).to_bytes(argument.size, "little")))
+    return found
+
+
+def with_hidden(kernel: Kernel, kernarg: bytes, hidden: list[tuple[int, bytes]]) -> bytes:
+    """The kernel's argument block: the explicit arguments, and the hidden ones over them."""
+    if len(kernarg) > kernel.kernarg_size:
+        raise InputError(
+            f"{kernel.name} takes {kernel.kernarg_size} bytes of arguments, {len(kernarg)} are given"
         )
+    data = bytearray(kernarg.ljust(kernel.kernarg_size, b"\0"))
+    for offset, value in hidden:
+        data[offset : offset + len(value)] = value
     return bytes(data)
 
 

@@ -15,6 +15,9 @@ from fly_run.emulator.encode import Encoder, Program
 from fly_run.emulator.instruction import Instruction
 from fly_run.emulator.registers import Constants, Registers
 from fly_run.emulator.semantics import table
+from fly_run.emulator.workspace import Workspace
+
+Triple = tuple[int, int, int]
 
 
 @dataclass
@@ -31,6 +34,16 @@ class Prepared:
     programs: list[Program]
     code_map: ctypes.Array[ctypes.c_uint64]
     arena_version: int = -1
+    _workspace: tuple[object, Workspace] | None = None
+
+    def workspace(self, arena: Arena, grid: Triple, block: Triple, lds: int) -> Workspace:
+        """The memory of launches in this shape. The last shape's is kept."""
+        key = grid, block, lds
+        if self._workspace is None or self._workspace[0] != key:
+            if self._workspace is not None:
+                self._workspace[1].close()
+            self._workspace = key, Workspace(self, arena, grid, block, lds)
+        return self._workspace[1]
 
     @property
     def constants(self) -> Constants:

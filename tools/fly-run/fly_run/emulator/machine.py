@@ -9,6 +9,7 @@ Emulator.launch
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from fly_common.errors import InputError, MissingError, UsageError
 
 from fly_run.emulator import library, state
 from fly_run.emulator.arena import Arena
-from fly_run.emulator.launch import Launch
+from fly_run.emulator.launch import run
 from fly_run.emulator.loading import Loaded
 
 TARGETS = ("gfx90a", "gfx942", "gfx950")
@@ -66,6 +67,7 @@ class Emulator:
         self._arena = Arena()
         self._loaded: dict[int, tuple[CodeObject, Loaded]] = {}
         self._executed = 0
+        self._busy = threading.Lock()  # launches share registers' memory: one at a time
 
     @property
     def instructions(self) -> int:
@@ -102,13 +104,15 @@ class Emulator:
         loaded = self._load(code)
         prepared = loaded.prepare(found, self._library.handlers, self._arena.null_region)
         start = time.perf_counter()
-        launch = Launch(prepared, self._arena, grid, block, kernarg, lds, self.max_instructions)
-        try:
-            launch.run(self._library.run, self.progress)
-        finally:
-            self._executed += launch.executed
+        with self._busy:
+            space = prepared.workspace(self._arena, grid, block, lds)
+            try:
+                run(space, self._library.run, kernarg, self.max_instructions, self.progress)
+            finally:
+                executed = space.get("executed")
+                self._executed += executed
         seconds = time.perf_counter() - start
-        self.launches.append(Stats(found.name, groups, launch.executed, seconds))
+        self.launches.append(Stats(found.name, groups, executed, seconds))
 
     def _load(self, code: CodeObject) -> Loaded:
         known = self._loaded.get(id(code))

@@ -161,7 +161,8 @@ CTX = _Fields(
         "group_y_sgpr",
         "group_z_sgpr",
         "vgpr_bytes",  # size of the allocated vector registers
-        "saved_mxcsr",
+        "saved_mxcsr",  # the host's own control word
+        "control",  # u32: the control word in force
     )
 )
 

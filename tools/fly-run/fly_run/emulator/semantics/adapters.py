@@ -75,7 +75,9 @@ def _set_mode(h: Handler) -> None:
     value = h.operand(0).load("i32") << offset
     mode = (value & mask) | (place.load("i32") & ~mask)
     place.store(mode)
-    h.wave.at(state.MXCSR_SINGLE).store(_host_control(h, mode, 0, 4))
+    single = _host_control(h, mode, 0, 4)
+    h.wave.at(state.MXCSR_SINGLE).store(single)
+    h.wave.at(state.CONTEXT).load("ptr").at(state.CTX.control).store(single)
     h.wave.at(state.MXCSR_DOUBLE).store(_host_control(h, mode, 2, 6))
     h.call_void("llvm.x86.sse.ldmxcsr", h.wave.at(state.MXCSR_SINGLE), declare=True)
 

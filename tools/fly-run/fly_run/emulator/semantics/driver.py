@@ -146,7 +146,15 @@ def _run_wave() -> Function:
     quantum = f.intrinsic("llvm.smin", context.at(CTX.quantum).load("i64"), left + 1)
     quantum = f.intrinsic("llvm.smax", quantum, quantum.like(1))
     wave.at(state.QUANTUM).store(quantum)
-    f.call_void("llvm.x86.sse.ldmxcsr", wave.at(state.MXCSR_SINGLE), declare=True)
+    # Loading the control word costs as much as a few instructions: most waves have the same.
+    control, current = wave.at(state.MXCSR_SINGLE), context.at(CTX.control)
+    wanted = control.load("i32")
+
+    def change() -> None:
+        f.call_void("llvm.x86.sse.ldmxcsr", control, declare=True)
+        current.store(wanted)
+
+    f.when(wanted.compare("ne", current.load("i32")), change)
     op = wave.at(state.OP).load("ptr")
     handler = op.at(state.OP_HANDLER).load("ptr")
     f.line(f"call void {handler.name}(ptr {wave.name}, ptr {op.name})")
@@ -220,6 +228,7 @@ def _run_grid() -> Function:
     f = Function("fly_run", "ptr %context", "i32")
     context = f.named("ptr", "%context")
     f.call_void("llvm.x86.sse.stmxcsr", context.at(CTX.saved_mxcsr), declare=True)
+    context.at(CTX.control).store(f.constant("i32", 0))
     slots = context.at(CTX.slots).load("i64")
     base = context.at(CTX.slot_base).load("ptr")
     stride = context.at(CTX.slot_stride).load("i64")

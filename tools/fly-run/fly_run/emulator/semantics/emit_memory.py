@@ -119,9 +119,9 @@ def _contiguous(
     h.block(move)
     lane_zero = host.at(h.constant("i64", 0) - first * access.size)
     if access.kind == "load":
-        load_run(h, access, lane_zero, mask)
+        load_run(h, access, lane_zero, mask, form == "lds")
     else:
-        store_run(h, access, lane_zero, mask)
+        store_run(h, access, lane_zero, mask, form == "lds")
     h.branch(done)
     h.block(other)
     if access.kind == "load" and access.size >= 4:

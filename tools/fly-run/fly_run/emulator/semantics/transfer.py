@@ -14,11 +14,15 @@ from fly_run.emulator.semantics.access import CHUNK, Access, Atomic
 from fly_run.emulator.semantics.emit import LANES, ROW, Handler, load_row, store_row
 
 
-def load_run(h: Handler, access: Access, host: Value, mask: Value) -> None:
-    """Loads consecutive data from the address that lane 0 has, or would have."""
+def load_run(h: Handler, access: Access, host: Value, mask: Value, padded: bool) -> None:
+    """Loads consecutive data from the address that lane 0 has, or would have. Memory that is
+    `padded` may be read for inactive lanes too."""
     origin = h.constant("i64", 0)
     target = h.operand(0)
     lanes = mask.cast("i1", LANES)
+    if access.size == 4 and padded:
+        store_row(target, origin, host.load("i32", LANES, align=1), lanes)
+        return
     if access.size == 4:
         store_row(target, origin, _masked_load(h, host, target, origin, lanes), None)
         return
@@ -45,11 +49,17 @@ def load_run(h: Handler, access: Access, host: Value, mask: Value) -> None:
     h.loop([origin], turn)
 
 
-def store_run(h: Handler, access: Access, host: Value, mask: Value) -> None:
+def store_run(h: Handler, access: Access, host: Value, mask: Value, padded: bool) -> None:
+    """Stores consecutive data. In `padded` memory, which belongs to this workgroup, what inactive
+    lanes would write is written as it was: a masked store can't be forwarded to the next load."""
     origin = h.constant("i64", 0)
     source = h.operand(0)
     if access.size == 4:
         data, lanes = load_row(source, origin, LANES), mask.cast("i1", LANES)
+        if padded:
+            old = host.load("i32", LANES, align=1, volatile=True)
+            host.store(lanes.select(data, old), align=1)
+            return
         name = f"llvm.masked.store.v{LANES}i32.p0"
         h.declarations.add(f"declare void @{name}(<{LANES} x i32>, ptr, <{LANES} x i1>)")
         # A whole store can be forwarded to a load that follows; a masked one can't.
