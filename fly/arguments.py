@@ -88,7 +88,7 @@ def _type_of(array: Array, annotation: Any) -> TensorType | None:
     dtype = DTYPES[array.dtype]
     if isinstance(annotation, TensorAnnotation):
         dtype = annotation.dtype
-        if annotation.shape:
+        if annotation.shape is not None:
             # Another element type or rank is the binder's to refuse: it knows what to do about it.
             if contiguous or len(annotation.shape) != data.ndim:
                 return None

@@ -130,9 +130,11 @@ def _as_declared(
             _mismatch(kernel, parameter, "a tensor", value)
         return value
     if isinstance(annotation, TensorAnnotation):
-        wanted = signature.TensorType(annotation.dtype, annotation.shape)
         if not isinstance(value, Tensor) or not _matches(annotation, value):
-            _mismatch(kernel, parameter, str(wanted), value)
+            wanted = f"a tensor of {annotation.dtype.name}"
+            if annotation.shape is not None:
+                wanted = str(signature.TensorType(annotation.dtype, annotation.shape))
+            _mismatch(kernel, parameter, wanted, value)
         return value
     if isinstance(annotation, DType):
         return _as_scalar(builder, kernel, parameter, annotation, value)
@@ -142,7 +144,7 @@ def _as_declared(
 def _matches(annotation: TensorAnnotation, value: Tensor) -> bool:
     if annotation.dtype is not value.dtype:
         return False
-    if not annotation.shape:
+    if annotation.shape is None:
         return True
     return len(annotation.shape) == value.rank and all(
         not isinstance(wanted, int) or wanted == extent

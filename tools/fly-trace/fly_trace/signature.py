@@ -5,11 +5,11 @@ The grammar of `--sig`:
     signature := parameter (',' parameter)*
     parameter := NAME ':' DTYPE [ '[' extents [ ':' strides ] ']' ]     a tensor, or a scalar
                | NAME '=' LITERAL                                       a compile-time constant
-    extents   := extent (',' extent)*         extent := NUMBER | SYMBOL | '?'
+    extents   := [ extent (',' extent)* ]     extent := NUMBER | SYMBOL | '?'
     strides   := stride (',' stride)*         stride := NUMBER | '?'
 
 A SYMBOL is an extent that several parameters share; `?` is any. Without strides the tensor is
-C-contiguous: `f32[M,N]`; `f32[M,N:?,1]` takes any row stride.
+C-contiguous: `f32[M,N]`; `f32[M,N:?,1]` takes any row stride. `f32[]` is a tensor of one element.
 """
 
 from __future__ import annotations
@@ -139,6 +139,8 @@ def _parse_type(part: str, text: str) -> TensorType | ScalarType:
     if not (rest[0] == "[" and rest[-1] == "]"):
         raise _wrong(part, "extents stand in brackets, as in f32[M,N]")
     extents, colon, strides = rest[1:-1].partition(":")
+    if not rest[1:-1].strip():
+        return TensorType(dtype, ())
     shape = tuple(_extent(part, item, True) for item in extents.split(","))
     if not colon:
         return TensorType(dtype, shape)
@@ -194,11 +196,9 @@ def of_npy(path: str, static: bool) -> TensorType:
             f"{path}: holds {descr}, which is no element type of the language",
             hint=f"these are: {' '.join(DTYPES)}; give the type with --sig",
         )
-    if not shape:
-        raise UsageError(f"{path}: holds a scalar, not an array", hint="give it by --sig 'x: f32'")
     if not static:
         shape = tuple(None for _ in shape)
-    if not fortran or len(shape) == 1:
+    if not fortran or len(shape) < 2:
         return TensorType(DTYPES[name], shape)
     return TensorType(DTYPES[name], shape, tuple(reversed(c_strides(tuple(reversed(shape))))))
 
@@ -250,7 +250,7 @@ def _resolve(
             place=places.place(definition(function)),
         )
     has_default = default is not parameter.empty
-    if isinstance(annotation, TensorAnnotation):
+    if isinstance(annotation, TensorAnnotation) and annotation.shape is not None:
         declared: ParameterType | None = TensorType(annotation.dtype, annotation.shape)
     elif isinstance(annotation, DType):
         number = getattr(default, "number", default)
@@ -276,6 +276,12 @@ def _resolve(
         raise _contradiction(name, "a compile-time constant", given)
     if annotation is Tensor and not isinstance(given, TensorType):
         raise _contradiction(name, "a tensor", given)
+    if (
+        isinstance(annotation, TensorAnnotation)
+        and annotation.shape is None
+        and not (isinstance(given, TensorType) and given.dtype is annotation.dtype)
+    ):
+        raise _contradiction(name, f"a tensor of {annotation.dtype.name}", given)
     if declared is not None and not _agree(declared, given):
         raise _contradiction(name, str(declared), given)
     return given
@@ -289,8 +295,6 @@ def _agree(declared: ParameterType, given: ParameterType) -> bool:
     if type(declared) is not type(given) or declared.dtype is not given.dtype:  # type: ignore[union-attr]
         return False
     if not isinstance(declared, TensorType) or not isinstance(given, TensorType):
-        return True
-    if not declared.shape:
         return True
     return len(declared.shape) == len(given.shape) and all(
         a == b or not (isinstance(a, int) and isinstance(b, int))

@@ -27,10 +27,14 @@ class Access:
 
 @dataclass(frozen=True)
 class TensorAnnotation:
-    """`fx.Tensor[fx.Float32, "n", 4]`: an element type and extents: numbers, names, or None."""
+    """`fx.Tensor[fx.Float32, "n", 4]`: an element type and extents: numbers, names, or None.
+
+    `fx.Tensor[fx.Float32]` says nothing of the extents (`shape` is None); the rank 0 of a tensor
+    that holds one element is `fx.Tensor[fx.Float32, ()]`.
+    """
 
     dtype: DType
-    shape: tuple[int | str | None, ...]
+    shape: tuple[int | str | None, ...] | None
 
 
 @dataclass(eq=False)
@@ -54,6 +58,10 @@ class Tensor:
         dtype, *shape = items if isinstance(items, tuple) else (items,)
         if not isinstance(dtype, DType):
             raise TypeError(f"fx.Tensor[…] begins with an element type, not {dtype!r}")
+        if not shape:
+            return TensorAnnotation(dtype, None)
+        if shape == [()]:
+            return TensorAnnotation(dtype, ())
         extents = tuple(None if extent == "?" else extent for extent in shape)
         for extent in extents:
             named = isinstance(extent, str) and extent.isidentifier()
@@ -145,8 +153,11 @@ class Tensor:
         if len(items) != self.rank:
             tracing.refuse(
                 f"{self.name} has {self.rank} dimension{'s' if self.rank != 1 else ''}"
-                f" ({self.describe()}), and is indexed by {len(items)}"
+                f" ({self.describe()}), and is indexed by {len(items)}",
+                f"its one element is {self.name}[()]" if self.rank == 0 else None,
             )
+        if self.rank == 0:
+            return builder.fly(ops.make_int_tuple, 0)
         leaves = [self._leaf(builder, mode, item) for mode, item in enumerate(items)]
         return builder.fly(ops.make_int_tuple, *leaves)
 

@@ -240,6 +240,9 @@ def _ir_type(kind: ParameterType) -> Any:
     if isinstance(kind, ScalarType):
         return fly.type_of(kind.dtype.ir)
     assert isinstance(kind, TensorType)
+    if not kind.shape:  # no tuples without leaves: one element, at offset 0 whatever the stride
+        one = Layout(Int(1), Int(0))
+        return fly.memref_type(MemRefSpec(kind.dtype.memory, "global", one))
     leaves = [
         tuple(Int(size) if size is not None else Int(None, 64) for size in sizes)
         for sizes in (kind.extents, kind.steps)
