@@ -40,6 +40,12 @@ def operations(module) -> list:
     return found
 
 
+def names_in(module) -> list[str]:
+    """The operations' names. The bindings free a module's operations with it: while they are
+    looked at, somebody must hold the module, here the parameter."""
+    return [op.name for op in operations(module)]
+
+
 def execute(module, arguments: list[int]) -> list[tuple[str, int]]:
     """Runs the only function: the element offset of each load and store, in order, and what is
     returned. Integers outside the range of their type fail the test."""
@@ -336,7 +342,7 @@ def test_the_same_address_is_computed_once_and_unused_arithmetic_goes():
         fly.memref.store(%s, %m, %c) : (f32, {memref}, !fly.int_tuple<(?,?)>) -> ()
         return
       }}"""
-    names = [op.name for op in operations(run(source, *PIPELINE))]
+    names = names_in(run(source, *PIPELINE))
     assert names.count("llvm.getelementptr") == 1
     assert names.count("arith.muli") == 1
     assert names.count("llvm.load") == 2
@@ -360,7 +366,7 @@ def test_an_address_of_a_branch_is_not_used_outside_it():
         }}
         return
       }}"""
-    names = [op.name for op in operations(run(source, *PIPELINE))]
+    names = names_in(run(source, *PIPELINE))
     # `run` verifies, dominance too. Both branches have their own, the last shares the third.
     assert names.count("llvm.getelementptr") == 3
 
@@ -386,7 +392,7 @@ def test_an_address_is_shared_with_blocks_inside_however_deep():
         {store}
         return
       }}"""
-    names = [op.name for op in operations(run(source, *PIPELINE))]
+    names = names_in(run(source, *PIPELINE))
     assert names.count("llvm.store") == 4
     assert names.count("llvm.getelementptr") == 2
 
