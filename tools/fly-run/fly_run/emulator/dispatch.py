@@ -106,18 +106,6 @@ def hidden_arguments(
     return found
 
 
-def with_hidden(kernel: Kernel, kernarg: bytes, hidden: list[tuple[int, bytes]]) -> bytes:
-    """The kernel's argument block: the explicit arguments, and the hidden ones over them."""
-    if len(kernarg) > kernel.kernarg_size:
-        raise InputError(
-            f"{kernel.name} takes {kernel.kernarg_size} bytes of arguments, {len(kernarg)} are given"
-        )
-    data = bytearray(kernarg.ljust(kernel.kernarg_size, b"\0"))
-    for offset, value in hidden:
-        data[offset : offset + len(value)] = value
-    return bytes(data)
-
-
 @dataclass(frozen=True)
 class Start:
     """The scalar registers that all waves start with, and the byte offsets in the wave state of

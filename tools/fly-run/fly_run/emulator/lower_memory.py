@@ -200,6 +200,9 @@ def _pair(single: str, scale: int) -> Callable[[Lowering, str, str], None]:
                 lowering.valu("v_mov_b32", (aside,), Source("v", row))
                 row = aside
             places = [result, result + registers * ROW]
+            if registers == 1:
+                # Skips the two reads below where the lanes' addresses follow each other.
+                lowering.add("fly_read_pair", *places, row, immediate=offsets[0], extra=offsets[1])
         else:
             address, *data = lowering.operands(3)
             row = lowering.row_source(address, 1)

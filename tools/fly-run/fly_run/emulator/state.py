@@ -14,7 +14,6 @@ aligned AVX-512 vectors.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 
 LANES = 64
 ROW = LANES * 4
@@ -106,21 +105,19 @@ SCRATCH_BUFFER = 0x3000 << 32
 # -- context ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class _Fields:
-    """Names of consecutive u64 fields, and so their offsets."""
+    """Names of consecutive u64 fields, and so their offsets, which are its attributes."""
 
-    names: tuple[str, ...]
+    def __init__(self, names: tuple[str, ...]):
+        self.names = names
+        self.offsets = {name: 8 * number for number, name in enumerate(names)}
+        self.size = 8 * len(names)
 
     def __getattr__(self, name: str) -> int:
         try:
-            return self.names.index(name) * 8
-        except ValueError:
+            return self.offsets[name]
+        except KeyError:
             raise AttributeError(name) from None
-
-    @property
-    def size(self) -> int:
-        return len(self.names) * 8
 
 
 CTX = _Fields(
@@ -132,6 +129,9 @@ CTX = _Fields(
         "code_bytes",
         "code_map",  # pointer to one micro-op pointer for each dword of code, 0 = not decoded
         "next_group",  # linear number of the next workgroup to start
+        "next_x",  # and its place in the grid
+        "next_y",
+        "next_z",
         "end_group",
         "grid_x",
         "grid_y",

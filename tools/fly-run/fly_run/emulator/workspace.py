@@ -11,6 +11,8 @@ import mmap
 import struct
 from typing import TYPE_CHECKING
 
+from fly_common.errors import InputError
+
 from fly_run.emulator import dispatch, state
 from fly_run.emulator.arena import Arena
 
@@ -40,11 +42,14 @@ class Workspace:
         self._regions: list[str] = []
         self._queue = ctypes.create_string_buffer(dispatch.queue(), dispatch.QUEUE_BYTES)
         self._queue_address = self._bind("the queue", self._queue)
-        self._hidden = dispatch.hidden_arguments(kernel, grid, block, lds, self._queue_address)
         # Compilers widen argument loads up to the segment's alignment: what lies there is readable.
         readable = round_up(max(1, kernel.kernarg_size), dispatch.KERNARG_ALIGNMENT)
         self._kernarg = ctypes.create_string_buffer(readable)
         self._kernarg_address = self._bind("the kernel's arguments", self._kernarg)
+        hidden = dispatch.hidden_arguments(kernel, grid, block, lds, self._queue_address)
+        self._explicit = min((offset for offset, _ in hidden), default=kernel.kernarg_size)
+        for offset, value in hidden:
+            ctypes.memmove(ctypes.addressof(self._kernarg) + offset, value, len(value))
         descriptor = prepared.loaded.base + kernel.descriptor
         sizes = self.scratch, lds
         packet = dispatch.packet(grid, block, *sizes, descriptor, self._kernarg_address)
@@ -58,6 +63,10 @@ class Workspace:
         self._make_template()
         self._make_slots()
         self._context = ctypes.create_string_buffer(state.CTX.size)
+        self._fields = {
+            name: ctypes.c_uint64.from_buffer(self._context, offset)
+            for name, offset in state.CTX.offsets.items()
+        }
         self._fixed = self._fixed_context(grid)
 
     @property
@@ -72,10 +81,15 @@ class Workspace:
     def begin(self, kernarg: bytes, limit: int) -> None:
         """Makes everything ready for a launch with these arguments, and this limit of
         instructions."""
-        data = dispatch.with_hidden(self.prepared.kernel, kernarg, self._hidden)
-        ctypes.memmove(self._kernarg, data, len(data))
-        start = self._start(data)
-        ctypes.memmove(self._template_at, struct.pack(f"<{len(start)}I", *start), 4 * len(start))
+        kernel = self.prepared.kernel
+        if len(kernarg) > kernel.kernarg_size:
+            raise InputError(
+                f"{kernel.name} takes {kernel.kernarg_size} bytes of arguments, not {len(kernarg)}"
+            )
+        # What the device fills lies behind what the caller fills, and stays.
+        ctypes.memmove(self._kernarg, kernarg, min(len(kernarg), self._explicit))
+        if kernel.kernarg_preload:
+            self._start(self._kernarg.raw)
         # A launch that ended in a fault has left workgroups in their slots.
         for slot in range(self.get("used_slots")):
             self._slot_word(slot, state.SLOT_ACTIVE).value = 0
@@ -93,11 +107,10 @@ class Workspace:
 
     def set(self, name: str, value: int) -> None:
         """Sets a field of the context."""
-        place = getattr(state.CTX, name)
-        ctypes.c_uint64.from_buffer(self._context, place).value = value
+        self._fields[name].value = value
 
     def get(self, name: str) -> int:
-        return ctypes.c_uint64.from_buffer(self._context, getattr(state.CTX, name)).value
+        return self._fields[name].value
 
     def wave_states(self) -> list[int]:
         """The host addresses of the wave states in use in this launch."""
@@ -113,7 +126,7 @@ class Workspace:
     def update_constants(self) -> None:
         """Brings constants that were added to the code up to date in all wave states."""
         constants = self.prepared.constants
-        self.set("template_constants_size", round_up(max(64, len(constants.data)), 64))
+        self.set("template_constants_size", round_up(max(1, len(constants.data)), state.ROW))
         if self._copied == len(constants.data):
             return
         data = bytes(constants.data)
@@ -133,17 +146,19 @@ class Workspace:
     def _slot_word(self, slot: int, place: int) -> ctypes.c_uint64:
         return ctypes.c_uint64.from_address(self._slot_base + slot * self._slot_stride + place)
 
-    def _start(self, kernarg: bytes) -> tuple[int, ...]:
-        """The scalar registers that waves start with."""
+    def _start(self, kernarg: bytes) -> dispatch.Triple:
+        """Sets the scalar registers that waves start with. The result is where the workgroup's
+        numbers go."""
         addresses = self._kernarg_address, self._packet_address, self._queue_address
         start = dispatch.scalar_registers(self.prepared.kernel, kernarg, *addresses)
-        self._group_sgprs = start.groups
-        return start.sgprs
+        data = struct.pack(f"<{len(start.sgprs)}I", *start.sgprs)
+        ctypes.memmove(self._template_at, data, len(data))
+        return start.groups
 
     def _make_template(self) -> None:
         """The wave state that every wave starts as a copy of."""
         constants = self.prepared.constants
-        self._wave_stride = constants.base + round_up(constants.capacity, 64)
+        self._wave_stride = constants.base + round_up(constants.capacity, state.ROW)
         self._template, self._template_at = aligned(self._wave_stride)
         mode = dispatch.mode_register(self.prepared.kernel)
         single, double = dispatch.control_words(mode)
@@ -160,7 +175,7 @@ class Workspace:
     def _make_slots(self) -> None:
         """Memory for resident workgroups: reserved, and only used where a workgroup gets there."""
         self._lds_offset = state.SLOT_HEADER + self.waves * self._wave_stride + PAD
-        self._scratch_offset = self._lds_offset + round_up(self.lds, 64) + PAD
+        self._scratch_offset = self._lds_offset + round_up(self.lds, PAD) + PAD
         scratch = self.waves * state.LANES * self.scratch
         self._slot_stride = round_up(self._scratch_offset + scratch + PAD, mmap.PAGESIZE)
         most = max(1, SLOT_MEMORY // self._slot_stride)
@@ -173,8 +188,7 @@ class Workspace:
         """The context at the start of any launch; `begin` adds what differs."""
         prepared = self.prepared
         loaded, kernel = prepared.loaded, prepared.kernel
-        self._start(bytes(kernel.kernarg_size))
-        x, y, z = self._group_sgprs
+        x, y, z = self._start(self._kernarg.raw)
         values = {
             "regions": self.arena.table,
             "load_base": loaded.base,

@@ -9,39 +9,39 @@ other slots have a turn, so that spinning on a lock that another workgroup holds
 from __future__ import annotations
 
 from fly_run.emulator import state
-from fly_run.emulator.irgen import Function, Value
+from fly_run.emulator.irgen import Function, Value, void
 from fly_run.emulator.semantics.emit import LANES, ROW
 
 CTX = state.CTX
 
 
 def functions() -> list[Function]:
-    return [_prepare_slot(), _start_group(), _run_wave(), _run_group(), _run_grid()]
+    return [_prepare_slot(), _start_group(), _run_group(), _run_grid()]
 
 
 def _copy(f: Function, target: Value, source: Value, size: Value) -> None:
-    """Copies a multiple of 64 bytes, at least 64, between 64-byte aligned places."""
+    """Copies a multiple of 256 bytes, at least 256, between 64-byte aligned places."""
 
     def turn(carried: list[Value]) -> tuple[list[Value], Value]:
         (offset,) = carried
-        target.at(offset).store(source.at(offset).load("i32", 16, align=64), align=64)
-        after = offset + 64
+        target.at(offset).store(source.at(offset).load("i32", LANES, align=64), align=64)
+        after = offset + ROW
         return [after], after.compare("ult", size)
 
     f.loop([f.constant("i64", 0)], turn)
 
 
 def _fill(f: Function, target: Value, size: Value) -> None:
-    """Fills a multiple of 64 bytes with poison; nothing where the size is 0."""
-    poison = f.constant("i32", state.POISON, 16)
+    """Fills a multiple of 256 bytes with poison; nothing where the size is 0."""
+    poison = f.constant("i32", state.POISON, LANES)
 
     def turn(carried: list[Value]) -> tuple[list[Value], Value]:
         (offset,) = carried
         target.at(offset).store(poison, align=64)
-        after = offset + 64
+        after = offset + ROW
         return [after], after.compare("ult", size)
 
-    f.when(size.compare("ne", 0), lambda: (f.loop([f.constant("i64", 0)], turn), None)[1])
+    f.when(size.compare("ne", 0), lambda: void(f.loop([f.constant("i64", 0)], turn)))
 
 
 def _waves(f: Function, context: Value, slot: Value):
@@ -95,12 +95,15 @@ def _start_group() -> Function:
     linear = context.at(CTX.next_group).load("i64")
     context.at(CTX.next_group).store(linear + 1)
     slot.at(state.SLOT_ACTIVE).store(f.constant("i64", 1))
+    x, y, z = (context.at(place).load("i64") for place in (CTX.next_x, CTX.next_y, CTX.next_z))
     width, height = context.at(CTX.grid_x).load("i64"), context.at(CTX.grid_y).load("i64")
-    x = linear.binary("urem", width)
-    rest = linear.binary("udiv", width)
-    y, z = rest.binary("urem", height), rest.binary("udiv", height)
+    row_done = (x + 1).compare("eq", width)
+    plane_done = row_done & (y + 1).compare("eq", height)
+    context.at(CTX.next_x).store(row_done.select(0, x + 1))
+    context.at(CTX.next_y).store(plane_done.select(0, y + row_done.zext("i64")))
+    context.at(CTX.next_z).store(z + plane_done.zext("i64"))
     lds = slot.at(context.at(CTX.lds_offset).load("i64"))
-    _fill(f, lds, (context.at(CTX.lds_size).load("i64") + 63) & ~63)
+    _fill(f, lds, (context.at(CTX.lds_size).load("i64") + ROW - 1) & -ROW)
     first, stride, count = _waves(f, context, slot)
     template = context.at(CTX.template).load("ptr")
     vgpr_bytes = context.at(CTX.vgpr_bytes).load("i64")
@@ -137,14 +140,81 @@ def _start_group() -> Function:
     return f
 
 
-def _run_wave() -> Function:
-    """Runs a wave for at most its quantum; the result is its status."""
-    f = Function("fly_run_wave", "ptr %context, ptr %wave", "i32")
-    context, wave = f.named("ptr", "%context"), f.named("ptr", "%wave")
-    # A wave gets no more turns than the limit leaves, and at least one instruction.
-    left = context.at(CTX.limit).load("i64") - context.at(CTX.executed).load("i64")
-    quantum = f.intrinsic("llvm.smin", context.at(CTX.quantum).load("i64"), left + 1)
-    quantum = f.intrinsic("llvm.smax", quantum, quantum.like(1))
+def _run_group() -> Function:
+    """Gives each wave of a slot its turns until all have ended, or each has had one that did not
+    get the workgroup further than its quantum. The result: 0 go on later, 1 the workgroup is
+    done, 2 a wave needs Python.
+
+    A turn is a call of the wave's next handler. Kernels with many barriers spend a good part of
+    their time here, so what a turn does besides is kept to a few loads and stores.
+    """
+    f = Function("fly_run_group", "ptr %context, ptr %slot", "i32")
+    context, slot = f.named("ptr", "%context"), f.named("ptr", "%slot")
+    first, stride, count = _waves(f, context, slot)
+    end = first.at(stride * count)
+    zero = f.constant("i64", 0)
+    executed, limit = context.at(CTX.executed), context.at(CTX.limit)
+
+    def add(ran: Value) -> Value:
+        total = executed.load("i64") + ran
+        executed.store(total)
+        return total
+
+    def round_of_turns(unused: list[Value]) -> tuple[list[Value], Value]:
+        # Waves get no more turns than the limit leaves, and at least one instruction.
+        left = limit.load("i64") - executed.load("i64")
+        quantum = f.intrinsic("llvm.smin", context.at(CTX.quantum).load("i64"), left + 1)
+        quantum = f.intrinsic("llvm.smax", quantum, quantum.like(1))
+
+        def turn(carried: list[Value]) -> tuple[list[Value], Value]:
+            wave, ready, waiting, ran = carried
+            place = wave.at(state.STATUS)
+
+            def run() -> Value:
+                _run_wave(f, context, wave, quantum)
+                return quantum - wave.at(state.QUANTUM).load("i64")
+
+            started = place.load("i32").compare("eq", state.STATUS_READY)
+            ran = ran + f.choose(started, run, lambda: zero | 0)
+            status = place.load("i32")
+
+            def stopped() -> None:
+                context.at(CTX.stopped_wave).store(wave)
+                add(ran)
+                f.ret(f.constant("i32", 2))
+
+            f.when(status.compare("uge", state.STATUS_FAULT), stopped)
+            ready = ready + status.compare("eq", state.STATUS_READY).zext("i64")
+            waiting = waiting + status.compare("eq", state.STATUS_BARRIER).zext("i64")
+            after = wave.at(stride)
+            return [after, ready, waiting, ran], after.compare("ne", end)
+
+        _, ready, waiting, ran = f.loop([first, zero, zero, zero], turn)
+        total = add(ran)
+        f.when(ready.compare("ne", 0), lambda: f.ret(f.constant("i32", 0)))
+
+        # All live waves are at the barrier: waves that have ended do not count.
+        def free(carried: list[Value]) -> tuple[list[Value], Value]:
+            (wave,) = carried
+            place = wave.at(state.STATUS)
+            held = place.load("i32").compare("eq", state.STATUS_BARRIER)
+            f.when(held, lambda: place.store(f.constant("i32", state.STATUS_READY)))
+            after = wave.at(stride)
+            return [after], after.compare("ne", end)
+
+        some = waiting.compare("ne", 0)
+        f.when(some, lambda: void(f.loop([first], free)))
+        over = total.compare("ugt", limit.load("i64"))
+        f.when(some & over, lambda: f.ret(f.constant("i32", 0)))
+        return [waiting], some
+
+    f.loop([zero], round_of_turns)
+    f.ret(f.constant("i32", 1))
+    return f
+
+
+def _run_wave(f: Function, context: Value, wave: Value, quantum: Value) -> None:
+    """Runs a wave until it has used its quantum, waits, ends, or needs Python."""
     wave.at(state.QUANTUM).store(quantum)
     # Loading the control word costs as much as a few instructions: most waves have the same.
     control, current = wave.at(state.MXCSR_SINGLE), context.at(CTX.control)
@@ -158,68 +228,6 @@ def _run_wave() -> Function:
     op = wave.at(state.OP).load("ptr")
     handler = op.at(state.OP_HANDLER).load("ptr")
     f.line(f"call void {handler.name}(ptr {wave.name}, ptr {op.name})")
-    ran = quantum - wave.at(state.QUANTUM).load("i64")
-    place = context.at(CTX.executed)
-    place.store(place.load("i64") + ran)
-    f.ret(wave.at(state.STATUS).load("i32"))
-    return f
-
-
-def _run_group() -> Function:
-    """Gives each wave of a slot its turns until all have ended, or each has had one that did not
-    get the workgroup further than its quantum. The result: 0 go on later, 1 the workgroup is
-    done, 2 a wave needs Python."""
-    f = Function("fly_run_group", "ptr %context, ptr %slot", "i32")
-    context, slot = f.named("ptr", "%context"), f.named("ptr", "%slot")
-    first, stride, count = _waves(f, context, slot)
-    zero = f.constant("i64", 0)
-
-    def round_of_turns(unused: list[Value]) -> tuple[list[Value], Value]:
-        def turn(carried: list[Value]) -> tuple[list[Value], Value]:
-            number, ready, waiting = carried
-            wave = first.at(number * stride)
-            before = wave.at(state.STATUS).load("i32")
-            status = f.choose(
-                before.compare("eq", state.STATUS_READY),
-                lambda: f.call("fly_run_wave", "i32", context, wave),
-                lambda: before | 0,
-            )
-
-            def stopped() -> None:
-                context.at(CTX.stopped_wave).store(wave)
-                f.ret(f.constant("i32", 2))
-
-            f.when(status.compare("uge", state.STATUS_FAULT), stopped)
-            ready = ready + status.compare("eq", state.STATUS_READY).zext("i64")
-            waiting = waiting + status.compare("eq", state.STATUS_BARRIER).zext("i64")
-            after = number + 1
-            return [after, ready, waiting], after.compare("ult", count)
-
-        _, ready, waiting = f.loop([zero, zero, zero], turn)
-        f.when(ready.compare("ne", 0), lambda: f.ret(f.constant("i32", 0)))
-
-        # All live waves are at the barrier: waves that have ended do not count.
-        def release() -> None:
-            def free(carried: list[Value]) -> tuple[list[Value], Value]:
-                (number,) = carried
-                status = first.at(number * stride).at(state.STATUS)
-                old = status.load("i32")
-                held = old.compare("eq", state.STATUS_BARRIER)
-                status.store(held.select(f.constant("i32", state.STATUS_READY), old))
-                after = number + 1
-                return [after], after.compare("ult", count)
-
-            f.loop([zero], free)
-
-        f.when(waiting.compare("ne", 0), release)
-        executed = context.at(CTX.executed).load("i64")
-        in_time = executed.compare("ule", context.at(CTX.limit).load("i64"))
-        f.when(waiting.compare("ne", 0) & ~in_time, lambda: f.ret(f.constant("i32", 0)))
-        return [waiting], waiting.compare("ne", 0)
-
-    f.loop([zero], round_of_turns)
-    f.ret(f.constant("i32", 1))
-    return f
 
 
 def _run_grid() -> Function:

@@ -181,6 +181,13 @@ def read_vector(pointer: Value, element: str, kind: str, first: Value, chunk: in
     return (low.trunc("i16") if width == 16 else low).bits(element)
 
 
+def read_pair(pointer: Value, kind: str, first: Value, chunk: int) -> tuple[Value, Value]:
+    """The low and high dwords of an i64 operand."""
+    if kind == "s":
+        return tuple(pointer.at(n).load("i32").splat(chunk) for n in (0, 4))  # type: ignore[return-value]
+    return load_row(pointer, first, chunk), load_row(pointer.at(ROW), first, chunk)
+
+
 def write_vector(
     pointer: Value, value: Value, first: Value, mask: Value | None, keeps_high: bool = False
 ) -> None:
@@ -224,12 +231,19 @@ def emit_valu(operation: Operation, name: str) -> Handler:
                 if chunk != LANES:
                     bits = bits.lshr(first).trunc(f"i{chunk}")
                 arguments.append(bits.cast("i1", chunk))
+            elif operation.split and kind == "i64":
+                place = places[len(outputs) + number]
+                arguments.append(read_pair(place, kinds[number], first, chunk))
             else:
                 place = places[len(outputs) + number]
                 arguments.append(read_vector(place, kind, kinds[number], first, chunk))
         if operation.accumulate:
             arguments.append(read_vector(places[0], outputs[0], "v", first, chunk))
         results = body(lanes, *arguments)
+        if operation.split:
+            for half, value in enumerate(results):
+                store_row(places[0].at(half * ROW), first, value, mask)
+            return []
         if not isinstance(results, tuple):
             results = (results,)
         collected = []

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.emit import LANES, ROW, Handler, load_row, store_row
+from fly_run.emulator.semantics.emit_memory import read_pair
 from fly_run.emulator.semantics.operation import Operation
 
 
@@ -194,4 +195,5 @@ CUSTOM: dict[str, Callable[[Handler], None]] = {
     "fly_dpp": _dpp,
     "fly_restore_exec": _restore_exec,
     "fly_indexed_move": _indexed_move,
+    "fly_read_pair": read_pair,
 }

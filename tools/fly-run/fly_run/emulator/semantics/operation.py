@@ -33,6 +33,7 @@ class Operation:
     body: Callable[..., Any] | None = None
     accumulate: bool = False  # the first output is read too, as the body's last argument
     chunk: int = 64
+    split: bool = False  # i64 operands and results are pairs of i32 lanes, low and high
     keeps_high: bool = False  # a 16-bit result leaves the register's high half as it was
     detail: Any = None  # what only this form's emitter and encoder know
 
@@ -69,7 +70,7 @@ def signature(text: str) -> dict[str, Any]:
 def valu(name: str, types: str, body: Callable[..., Any], **options: Any) -> Operation:
     made = signature(types)
     wide = any(kind in ("i64", "double") for kind in made["outputs"] + made["inputs"])
-    options.setdefault("chunk", 16 if wide else 64)
+    options.setdefault("chunk", 16 if wide and not options.get("split") else 64)
     return Operation(name, "valu", body=body, **made, **options)
 
 
