@@ -11,6 +11,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from fly_common import __version__ as __version__
+
 if TYPE_CHECKING:
     from fly_common.errors import Fault, FlyError, InputError, MissingError, UsageError
     from fly_trace.decorators import kernel
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from fly.function import jit
     from fly.stage import Stage
 
-__version__ = "0.1.0"
 
 # Name → the module that has it.
 _HOMES = {

@@ -61,7 +61,7 @@ def _find_program(name: str, chosen: str | None, *_: str | None) -> Path:
             return path
     for candidate in [*(f"{name}-{n}" for n in range(40, OLDEST - 1, -1)), name]:
         found = shutil.which(candidate)
-        if found and _version_of(found) >= OLDEST:
+        if found and version_of(found) >= OLDEST:
             return Path(found)
     raise MissingError(f"LLVM's {name} was not found", hint=HOW_TO_GET.format(name=name))
 
@@ -79,10 +79,10 @@ def _prefixes() -> list[Path]:
     newest = [path for _, path in debian]
     # ROCm's version numbers are not LLVM's: its llc is asked, where there is one.
     llc = rocm / "bin" / "llc"
-    return [rocm, *newest] if llc.is_file() and _version_of(str(llc)) >= OLDEST else newest
+    return [rocm, *newest] if llc.is_file() and version_of(str(llc)) >= OLDEST else newest
 
 
-def _version_of(program: str) -> int:
+def version_of(program: str) -> int:
     """The major LLVM version a program reports, 0 where it reports none."""
     import subprocess
 

@@ -74,6 +74,13 @@ def test_console_blocks(page: Path, tmp_path: Path):
         )
 
 
+@pytest.mark.parametrize("tool", ["fly-trace", "fly-opt-py", "fly-llc", "fly-link", "fly-run"])
+def test_every_tool_has_a_page_with_its_help(tool: str):
+    """Shown in a session, so the test above holds it against the tool."""
+    page = (ROOT / f"docs/{tool}.md").read_text()
+    assert f"{tool} --help" in [command for command, _ in sessions(page)]
+
+
 def test_the_pattern_can_fail():
     assert pattern("a … c\n").fullmatch("a b c\n")
     assert pattern("…\nlast\n").fullmatch("one\ntwo\nlast\n")

@@ -254,3 +254,12 @@ def test_streams_may_be_closed(tool, call):
     done = call(tool, stdout=None, preexec_fn=lambda: os.close(1))
     assert "standard output is closed" in error_line(done, tool)
     assert done.returncode == 3
+
+
+@every
+def test_it_says_its_version(tool: Tool):
+    done = subprocess.run([BIN / tool.name, "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"{tool.name} 0.1.0\n")
+    if tool.needs_llvm:
+        assert "LLVM 2" in done.stdout

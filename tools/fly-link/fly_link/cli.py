@@ -6,7 +6,7 @@ import sys
 from typing import Annotated
 
 import typer
-from fly_common import filter
+from fly_common import filter, version
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -21,6 +21,7 @@ def command(
     output: Annotated[
         str | None, typer.Option("-o", metavar="FILE", help="Where the HSACO goes. [stdout]")
     ] = None,
+    _: Annotated[bool, version.option(TOOL, "ld.lld")] = False,
 ) -> None:
     """Links objects into a HSACO with LLVM's ld.lld."""
     from fly_link import link

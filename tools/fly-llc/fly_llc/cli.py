@@ -6,7 +6,7 @@ import sys
 from typing import Annotated
 
 import typer
-from fly_common import filter
+from fly_common import filter, version
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -38,6 +38,7 @@ def command(
     start_after: Annotated[
         str | None, typer.Option(metavar="PASS", help="Where MIR from elsewhere was stopped.")
     ] = None,
+    _: Annotated[bool, version.option(TOOL, "llc")] = False,
 ) -> None:
     """Turns LLVM IR into machine code with LLVM's llc."""
     from fly_llc import Options, compile

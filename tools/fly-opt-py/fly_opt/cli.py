@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from fly_common import filter
+from fly_common import filter, version
 
 if TYPE_CHECKING:
     from fly_opt.observer import Observer
@@ -69,6 +69,7 @@ def command(
     timing: Annotated[
         bool, typer.Option("--timing", help="Print what each step took to stderr.")
     ] = False,
+    _: Annotated[bool, version.option(TOOL, "llvm-link")] = False,
 ) -> None:
     """Runs passes over MLIR and prints the result. With no option: parse, verify, print."""
     from fly_common.errors import UsageError

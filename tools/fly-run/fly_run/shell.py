@@ -38,10 +38,10 @@ class Call:
 
 
 def version() -> str:
-    from importlib.metadata import version
+    from fly_common import __version__
 
     return (
-        f"{TOOL} {version('fly-filters')}\n"
+        f"{TOOL} {__version__}\n"
         "device: emulator of gfx90a, gfx942, gfx950; its results have not been compared with"
         " hardware\n"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from fly_common import filter
+from fly_common import filter, version
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -34,6 +34,7 @@ def trace(
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="write here, not stdout")
     ] = None,
+    _: Annotated[bool, version.option("fly-trace")] = False,
 ) -> None:
     """Trace a GPU kernel written in Python and print it as MLIR.
 
