@@ -68,7 +68,9 @@ def host_level() -> str:
             if level == chosen or best is None:
                 raise MissingError(
                     f"the emulator needs an {level} processor; this one lacks {', '.join(lacking)}",
-                    hint="run on an x86-64 processor with AVX2, FMA and F16C (any since 2015)",
+                    hint="unset FLY_EMULATOR_CPU"
+                    if level == chosen and best
+                    else "run on an x86-64 processor with AVX2, FMA and F16C (any since 2015)",
                 )
             break
         best = level

@@ -47,11 +47,11 @@ MXCSR_DOUBLE = 636  # u32: host control word for f16 and f64 operations
 SCALAR_TEMP = 640  # 8 × u64: operands that an adapter made
 VGPR_LIMIT = 704  # u64: byte offset in the wave state of the first row beyond the VGPRs
 ZEROS = 720  # 16 bytes of zeros: what a buffer load out of range reads
-SINK = 736  # 16 bytes: where a buffer store out of range goes
 ADDRESS = 1024  # 64 × u64: the addresses of a gather or scatter
 TEMP = 1536  # 10 rows: operands that an adapter made
 TEMP_ROWS = 10
-VGPR = TEMP + TEMP_ROWS * ROW  # the vector registers, then the constants
+SINK = TEMP + TEMP_ROWS * ROW  # 16 bytes a lane: where a buffer store out of range goes
+VGPR = SINK + 16 * LANES  # the vector registers, then the constants
 HEADER = VGPR
 
 STATUS_READY, STATUS_BARRIER, STATUS_DONE, STATUS_FAULT, STATUS_DECODE = range(5)

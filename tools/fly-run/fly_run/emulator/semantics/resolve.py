@@ -297,11 +297,11 @@ def _resolve_buffer() -> Function:
         inside = offset.compare("ult", records) & f.size.compare("ule", records - offset)
 
         def outside() -> None:
-            f.wave.at(state.SINK).store(f.constant("i64", 0))
-            f.wave.at(state.SINK + 8).store(f.constant("i64", 0))
-            zeros, sink = (
-                f.wave.at(at).convert("ptrtoint", "i64") for at in (state.ZEROS, state.SINK)
-            )
+            own = f.wave.at(state.SINK).at(lane << 4)
+            own.store(f.constant("i64", 0))
+            own.at(8).store(f.constant("i64", 0))
+            zeros = f.wave.at(state.ZEROS).convert("ptrtoint", "i64")
+            sink = own.convert("ptrtoint", "i64")
             place.store(f.has(WRITES).select(sink, zeros))
             f.branch(after)
 
