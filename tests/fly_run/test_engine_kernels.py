@@ -433,3 +433,37 @@ def test_constant_tables_and_variables(run: Run) -> None:
     c = np.zeros(64, "i4")
     run(source, [c], 1, 64)
     np.testing.assert_array_equal(c, np.tile([43, 41, 44, 41, 45, 49, 42, 46], 8))
+
+
+def test_a_buffer_of_more_than_four_gigabytes() -> None:
+    """Its pages exist only where they are touched."""
+    source = """kernel void k(global uchar *A, ulong start) {
+        A[start + (ulong)TID * 67108864] = TID + 1; }"""
+    a = np.zeros((1 << 32) + 4096, "u1")
+    launch(compile_opencl(source, "gfx942", "-O3"), [a, np.uint64(4095)])
+    np.testing.assert_array_equal(a[4095 :: 1 << 26], np.append(np.arange(1, 65), 0))
+
+
+@pytest.mark.parametrize(("kind", "dtype"), [("float", "f4"), ("half", "f2"), ("half2", "f2")])
+def test_extremes_that_keep_nan(run: Run, kind: str, dtype: str) -> None:
+    source = f"""kernel void k(global {kind} *A, global {kind} *B, global {kind} *C, int n) {{
+        int i = INDEX;
+        if (i >= n) return;
+        C[2 * i] = __builtin_elementwise_minimum(A[i], B[i]);
+        C[2 * i + 1] = __builtin_elementwise_maximum(A[i], B[i]); }}"""
+    with np.errstate(over="ignore"):
+        edges = EDGES.astype(dtype)
+    a, b = (part.ravel() for part in np.meshgrid(edges, edges))
+    width = 2 if kind == "half2" else 1
+    n = len(a) // width
+    c = np.zeros((n, 2, width), dtype)
+    run(source, [a, b, c, np.int32(n)])
+    # NumPy's own say nothing about the sign of a zero.
+    for column, (pick, zero) in enumerate(
+        ((np.minimum, np.logical_or), (np.maximum, np.logical_and))
+    ):
+        wanted = pick(a, b)
+        both = (a == 0) & (b == 0)
+        negative = zero(np.signbit(a), np.signbit(b))
+        wanted[both] = np.where(negative, -0.0, 0.0)[both]
+        assert same(c[:, column].ravel(), wanted).all()

@@ -56,7 +56,8 @@ v_readfirstlane_b32 v_readlane_b32 v_rndne_f32 v_rsq_f32 v_rsq_f64 v_sin_f32 v_s
 v_sub_co_u32 v_sub_f32 v_sub_u16 v_sub_u32 v_subb_co_u32 v_subbrev_co_u32 v_subrev_co_u32
 v_subrev_u32 v_trunc_f32 v_writelane_b32 v_xad_u32 v_xor_b32 v_dot2c_f32_f16 v_dot2c_i32_i16
 v_dot4c_i32_i8 v_fma_mix_f32 v_pk_add_f32 v_pk_fma_f16 v_pk_fma_f32 v_pk_max_f16 v_pk_mov_b32
-v_pk_mul_f32 v_cmp_class_f32 v_cmp_class_f64
+v_pk_mul_f32 v_cmp_class_f32 v_cmp_class_f64 v_minimum3_f32 v_maximum3_f32 v_pk_minimum3_f16
+v_pk_maximum3_f16 v_cvt_f32_bf16 v_cvt_pk_f16_f32
 """.split()  # noqa: SIM905
 
 

@@ -143,6 +143,11 @@ TABLE: dict[str, tuple[str, Body]] = {
     "v_cvt_pknorm_i16_f32": ("i32 = float, float", _normalised(True)),
     "v_cvt_pknorm_u16_f32": ("i32 = float, float", _normalised(False)),
     "v_cvt_pk_u8_f32": ("i32 = float, i32, i32", _insert_byte),
+    "v_cvt_f32_bf16": ("float = i16", lambda k, a: (a.zext("i32") << 16).bits("float")),
+    "v_cvt_pk_f16_f32": (
+        "i32 = float, float",
+        lambda k, a, b: pack(a.convert("fptrunc", "half"), b.convert("fptrunc", "half")),
+    ),
     "v_cvt_pk_bf16_f32": (
         "i32 = float, float",
         lambda k, a, b: pack(to_bfloat(a), to_bfloat(b)),

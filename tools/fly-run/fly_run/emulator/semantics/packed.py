@@ -25,7 +25,7 @@ def operations() -> Iterator[Operation]:
             f"v_pk_{name}", "i32 = i32, i32, i32", _halves("i16", lambda k, a, b, c: a * b + c)
         )
     for name, body in FLOAT.items():
-        count = 3 if name == "fma_f16" else 2
+        count = 3 if name == "fma_f16" or "3" in name.partition("_")[0] else 2
         types = f"i32 = {', '.join(['i32'] * count)}"
         yield valu(f"v_pk_{name}", types, _halves("half", body), chunk=CHUNK)
     for name, (body, accumulates) in DOT.items():
@@ -66,6 +66,8 @@ FLOAT: dict[str, Body] = {
     "fma_f16": valu_float.of("half", valu_float.fused),
     "min_f16": valu_float.pick("min"),
     "max_f16": valu_float.pick("max"),
+    "minimum3_f16": valu_float.propagating3("minimum"),
+    "maximum3_f16": valu_float.propagating3("maximum"),
 }
 
 
