@@ -66,8 +66,8 @@ FLOAT: dict[str, Body] = {
     "fma_f16": valu_float.of("half", valu_float.fused),
     "min_f16": valu_float.pick("min"),
     "max_f16": valu_float.pick("max"),
-    "minimum3_f16": valu_float.propagating3("minimum"),
-    "maximum3_f16": valu_float.propagating3("maximum"),
+    "minimum3_f16": valu_float.twice(valu_float.propagating("min")),
+    "maximum3_f16": valu_float.twice(valu_float.propagating("max")),
 }
 
 

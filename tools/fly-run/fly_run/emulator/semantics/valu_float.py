@@ -45,14 +45,11 @@ def operations() -> Iterator[Operation]:
                 keeps = element == "half"
                 body = twice(pick(name))
                 yield valu(f"v_{name}3_{short}", types, body, chunk=16, keeps_high=keeps)
-                if element == "float":
+                if element == "float":  # gfx950
                     body = twice(propagating(name))
                     yield valu(f"v_{name}imum3_f32", types, body, chunk=16)
         if element != "double":
             types = f"{element} = {element}, {element}, {element}"
-            if element == "float":  # gfx950
-                for name in ("minimum", "maximum"):
-                    yield valu(f"v_{name}3_f32", types, propagating3(name), chunk=16)
             yield valu(f"v_med3_{short}", types, _median, chunk=16, keeps_high=element == "half")
         exponent = "i16" if element == "half" else "i32"
         yield valu(f"v_ldexp_{short}", f"{element} = {element}, {exponent}", _ldexp, chunk=16)
@@ -237,24 +234,6 @@ def twice(once: Body) -> Body:
         result = once(k, first, c)
         assert isinstance(result, Value)
         return result
-
-    return run
-
-
-def propagating3(name: str) -> Body:
-    """v_minimum3, v_maximum3: IEEE 754-2019's minimum and maximum. A NaN is the result, quieted;
-    -0 is below +0."""
-    predicate = "slt" if name == "minimum" else "sgt"
-
-    def once(a: Value, b: Value) -> Value:
-        result = _order(a).compare(predicate, _order(b)).select(a, b)
-        result = is_nan(b).select(quieted(b), result)
-        return is_nan(a).select(quieted(a), result)
-
-    def run(k: Lanes, a: Value, b: Value, c: Value) -> Value:
-        if a.element != "half":
-            a, b, c = (k.handler.intrinsic("llvm.canonicalize", value) for value in (a, b, c))
-        return once(once(a, b), c)
 
     return run
 
