@@ -14,22 +14,24 @@ import pytest
 from oracle import build, instructions, launch, probe
 from oracle.device import on_emulator
 
+OF_GFX950 = {
+    *("v_permlane16_swap_b32", "v_permlane32_swap_b32", "v_bitop3_b32", "v_bitop3_b16"),
+    *("v_cvt_pk_bf16_f32", "v_minimum3_f32", "v_maximum3_f32"),
+    *("v_pk_minimum3_f16", "v_pk_maximum3_f16"),
+}
 # Mnemonics of the oracle's tables that a target does not have: what llvm-mc refuses, exactly.
 ABSENT = {
-    "gfx90a": {
-        *("v_cvt_pk_bf16_f32", "v_fmaak_f32", "v_fmamk_f32", "v_lshl_add_u64", "v_mov_b64"),
-        *("v_permlane16_swap_b32", "v_permlane32_swap_b32", "v_bitop3_b32", "v_bitop3_b16"),
+    "gfx90a": OF_GFX950
+    | {
+        *("v_fmaak_f32", "v_fmamk_f32", "v_lshl_add_u64", "v_mov_b64"),
         *("ds_pk_add_f16", "ds_pk_add_rtn_f16", "flat_atomic_add_f32", "flat_atomic_pk_add_f16"),
     },
-    "gfx942": {
-        *("v_cvt_pk_bf16_f32", "v_mac_f32", "v_mad_f32", "v_mad_legacy_f32", "v_madak_f32"),
-        *("v_madmk_f32", "v_bitop3_b32", "v_bitop3_b16"),
-        *("v_permlane16_swap_b32", "v_permlane32_swap_b32"),
-    },
+    "gfx942": OF_GFX950
+    | {"v_mac_f32", "v_mad_f32", "v_mad_legacy_f32", "v_madak_f32", "v_madmk_f32"},
     "gfx950": {"v_mac_f32", "v_mad_f32", "v_mad_legacy_f32", "v_madak_f32", "v_madmk_f32"},
 }
-# DS_WRXCHG has no form without a result.
-NOWHERE = {"ds_wrxchg_b32", "ds_wrxchg_b64"}
+# DS_WRXCHG has no form without a result; of V_MINIMUM3_F16 there is the packed form only.
+NOWHERE = {"ds_wrxchg_b32", "ds_wrxchg_b64", "v_minimum3_f16", "v_maximum3_f16"}
 
 # What the emulator refuses by name before anything runs.
 UNSUPPORTED = {

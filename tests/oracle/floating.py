@@ -45,6 +45,8 @@ for t in ("f16", "f32"):
         keeps_high=True,
         function=lambda a, b, c, ieee: floats.maximum(floats.maximum(a, b, ieee), c, ieee),
     )
+    define(f"minimum3_{t}", three, floats.minimum3)
+    define(f"maximum3_{t}", three, floats.maximum3)
     define(f"med3_{t}", three, floats.median, ieee=True, keeps_high=True)
 define("fmac_f32", "f32: f32 f32 f32", fma, tied=True)
 define("fmac_f64", "f64: f64 f64 f64", fma, tied=True)

@@ -159,6 +159,19 @@ def _extreme(a, b, ieee: bool, first: np.ndarray) -> np.ndarray:
     return quiet(result)
 
 
+def minimum3(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """V_MINIMUM3 (CDNA4): IEEE 754-2019 minimum of all: NaN if any is one; -0 is below +0."""
+    stacked = np.stack(np.broadcast_arrays(a, b, c))
+    least = np.min(stacked, axis=0)
+    negative_zero = ((stacked == 0) & np.signbit(stacked)).any(axis=0)
+    least = np.where((least == 0) & negative_zero, -np.zeros_like(least), least)
+    return quiet(np.where(np.isnan(stacked).any(axis=0), least.dtype.type(np.nan), least))
+
+
+def maximum3(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    return -minimum3(-a, -b, -c)
+
+
 def median(a, b, c, ieee: bool) -> np.ndarray:
     """V_MED3: the lowest of the three where one is a NaN."""
     top = maximum(maximum(a, b, ieee), c, ieee)

@@ -20,6 +20,8 @@ PAIRED_16 = {
     "v_pk_fma_f16": ("f16", "v_fma_f16"),
     "v_pk_min_f16": ("f16", "v_min_f16"),
     "v_pk_max_f16": ("f16", "v_max_f16"),
+    "v_pk_minimum3_f16": ("f16", "v_minimum3_f16"),
+    "v_pk_maximum3_f16": ("f16", "v_maximum3_f16"),
     "v_pk_add_u16": ("u16", "v_add_u16"),
     "v_pk_sub_u16": ("u16", "v_sub_u16"),
     "v_pk_add_i16": ("i16", "v_add_i16"),
