@@ -467,3 +467,23 @@ def test_extremes_that_keep_nan(run: Run, kind: str, dtype: str) -> None:
         negative = zero(np.signbit(a), np.signbit(b))
         wanted[both] = np.where(negative, -0.0, 0.0)[both]
         assert same(c[:, column].ravel(), wanted).all()
+
+
+@pytest.mark.parametrize("kind", ["short", "ushort", "int", "uint", "short2", "ushort2"])
+def test_saturation(run: Run, rng: np.random.Generator, kind: str) -> None:
+    source = f"""kernel void k(global {kind} *A, global {kind} *B, global {kind} *C, int n) {{
+        int i = INDEX;
+        if (i >= n) return;
+        C[2 * i] = __builtin_elementwise_add_sat(A[i], B[i]);
+        C[2 * i + 1] = __builtin_elementwise_sub_sat(A[i], B[i]); }}"""
+    letter = "u" if kind.startswith("u") else "i"
+    dtype = np.dtype(f"{letter}{4 if 'int' in kind else 2}")
+    width = 2 if kind.endswith("2") else 1
+    info = np.iinfo(dtype)
+    a, b = (rng.integers(info.min, info.max, N * width, dtype, endpoint=True) for _ in range(2))
+    c = np.zeros((N, 2, width), dtype)
+    run(source, [a, b, c, np.int32(N)])
+    wide = a.astype("i8"), b.astype("i8")
+    for column, total in enumerate((wide[0] + wide[1], wide[0] - wide[1])):
+        wanted = np.clip(total, info.min, info.max)
+        np.testing.assert_array_equal(c[:, column].ravel(), wanted)

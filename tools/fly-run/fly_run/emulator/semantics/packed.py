@@ -45,7 +45,16 @@ def _halves(element: str, body: Body) -> Body:
     return run
 
 
+def _saturating(opcode: str) -> Body:
+    return lambda k, a, b: k.handler.intrinsic(f"llvm.{opcode}.sat", a, b)
+
+
 INTEGER: dict[str, Body] = {
+    # Integer clamp: the encoder takes these for `clamp`.
+    "add_u16.clamp": _saturating("uadd"),
+    "add_i16.clamp": _saturating("sadd"),
+    "sub_u16.clamp": _saturating("usub"),
+    "sub_i16.clamp": _saturating("ssub"),
     "add_u16": lambda k, a, b: a + b,
     "add_i16": lambda k, a, b: a + b,
     "sub_u16": lambda k, a, b: a - b,
