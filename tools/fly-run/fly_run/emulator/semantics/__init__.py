@@ -1,7 +1,7 @@
 """What instructions do: tables of mnemonics, and the emitters that make handlers of them.
 
 operation   one row of a table
-salu, valu_integer, valu_float, division, transcendental, convert, vopc, lanes, memory, flow,
+salu, valu_integer, valu_address, valu_float, division, transcendental, convert, vopc, lanes, memory, flow,
 adapters
             the tables, by class
 access      what a memory instruction moves

@@ -25,8 +25,6 @@ def operations() -> Iterator[Operation]:
         yield valu(f"v_{name}", "i16 = i16, i16", run, keeps_high=keeps)
     for name, (types, body) in OTHERS.items():
         yield valu(name, types, body)
-    for name, (types, body) in SPLIT.items():
-        yield valu(name, types, body, split=True)
     for name, (types, body) in KEEPS_HIGH.items():
         yield valu(name, types, body, keeps_high=True)
     for sign, name in (("s", "i"), ("u", "u")):
@@ -364,34 +362,6 @@ OTHERS: dict[str, tuple[str, Body]] = {
     # gfx9's older encodings clear the high half of the register.
     "v_mad_legacy_u16": ("i16 = i16, i16, i16", lambda k, a, b, c: a * b + c),
     "v_mad_legacy_i16": ("i16 = i16, i16, i16", lambda k, a, b, c: a * b + c),
-}
-
-Pair = tuple[Value, Value]
-
-
-def _shift_left_pair(k: Lanes, amount: Value, value: Pair) -> Pair:
-    low, high = value
-    step = amount & 31
-    beyond = (amount & 32).compare("ne", 0)
-    moved = low << step
-    joined = k.handler.intrinsic("llvm.fshl", high, low, step)
-    return beyond.select(0, moved), beyond.select(moved, joined)
-
-
-def _shift_add_pair(k: Lanes, a: Pair, amount: Value, c: Pair) -> Pair:
-    step = amount & 7
-    low = a[0] << step
-    high = k.handler.intrinsic("llvm.fshl", a[1], a[0], step)
-    total = low + c[0]
-    carry = total.compare("ult", low).zext("i32")
-    return total, high + c[1] + carry
-
-
-# Address arithmetic is in every kernel: on halves it needs no shuffling of lanes.
-SPLIT: dict[str, tuple[str, Body]] = {
-    "v_mov_b64": ("i64 = i64", lambda k, a: a),
-    "v_lshlrev_b64": ("i64 = i32, i64", _shift_left_pair),
-    "v_lshl_add_u64": ("i64 = i64, i32, i64", _shift_add_pair),
 }
 
 KEEPS_HIGH: dict[str, tuple[str, Body]] = {
