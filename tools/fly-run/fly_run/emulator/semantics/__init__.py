@@ -1,8 +1,8 @@
 """What instructions do: tables of mnemonics, and the emitters that make handlers of them.
 
 operation   one row of a table
-salu, valu_integer, valu_address, valu_float, division, transcendental, convert, vopc, lanes, memory, flow,
-adapters
+salu, valu_integer, valu_address, valu_float, division, transcendental, convert, vopc, packed,
+lanes, memory, flow, adapters
             the tables, by class
 access      what a memory instruction moves
 emit, emit_memory, transfer
