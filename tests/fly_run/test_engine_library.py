@@ -148,9 +148,41 @@ def test_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
         library.host_level()
 
 
-def test_a_cache_that_can_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    blocked = tmp_path / "file"
-    blocked.write_text("")
-    path = blocked / "handlers.so"
-    with pytest.raises(MissingError, match="can't be kept in"):
-        library._build_once(path, "x86-64-v3")
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Another cache folder, and nothing loaded yet."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("FLY_CACHE_DIR", str(folder))
+    library.load.cache_clear()
+    library.library_path.cache_clear()
+    yield folder
+    library.load.cache_clear()
+    library.library_path.cache_clear()
+
+
+def test_a_cache_that_can_not_be_written(elsewhere: Path, capfd: pytest.CaptureFixture) -> None:
+    """The library is built for this process, with one warning."""
+    elsewhere.write_text("")  # a file where the folder should be
+    loaded = library.load()
+    assert loaded.handlers
+    assert not loaded.path.exists()
+    warning, advice = capfd.readouterr().err.splitlines()
+    assert warning.startswith("fly: warning: the emulator's library can't be kept in ")
+    assert warning.endswith("; it is built anew each time")
+    assert advice == "  set FLY_CACHE_DIR to a folder that can be written and has 10 MB"
+
+
+def test_a_disk_that_is_full(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """llc meets the full disk: what it says about it is not taken for a refusal of the handlers.
+    No temporary folder has room either: that is the end."""
+
+    def full(*_: object, **__: object) -> None:
+        library._check_room(b"llc: error: IO failure on output stream: No space left on device")
+
+    monkeypatch.setattr(library, "build", full)
+    with pytest.raises(MissingError, match="can't be built: No space left on device"):
+        library.load()
+
+
+def test_other_words_of_llc_are_not_a_full_disk() -> None:
+    library._check_room(b"llc: error: expected instruction opcode")

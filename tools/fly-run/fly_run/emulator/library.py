@@ -9,10 +9,12 @@ is there, nothing has to be generated.
 from __future__ import annotations
 
 import ctypes
+import errno
 import functools
 import hashlib
 import os
 import subprocess
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,12 +45,35 @@ class Library:
 
 @functools.cache
 def load() -> Library:
-    """Builds the library if it is not in the cache, and loads it."""
+    """Builds the library if it is not in the cache, and loads it. Where it can't be kept it is
+    built for this process alone, with a warning: a full disk costs seconds, not the result."""
     cpu = host_level()
     path = library_path(cpu)
     if not path.exists():
-        _build_once(path, cpu)
+        try:
+            _build_once(path, cpu)
+        except OSError as error:
+            return _unkept(path, cpu, error)
     return _open(path, cpu)
+
+
+def _unkept(path: Path, cpu: str, error: OSError) -> Library:
+    print(
+        f"fly: warning: the emulator's library can't be kept in {path.parent}:"
+        f" {error.strerror or error}; it is built anew each time\n"
+        "  set FLY_CACHE_DIR to a folder that can be written and has 10 MB",
+        file=sys.stderr,
+    )
+    try:
+        with tempfile.TemporaryDirectory(prefix="fly-handlers-") as folder:
+            made = Path(folder, path.name)
+            build(made, cpu)
+            return _open(made, cpu)  # what is loaded stays, when its file goes
+    except OSError as failure:
+        raise MissingError(
+            f"the emulator's library can't be built: {failure.strerror or failure}",
+            hint="make room in the temporary folder, or set TMPDIR to another",
+        ) from None
 
 
 def host_level() -> str:
@@ -104,19 +129,14 @@ def library_path(cpu: str) -> Path:
 
 
 def _build_once(path: Path, cpu: str) -> None:
-    """Builds under a lock, so that processes that start together build one library."""
+    """Builds under a lock, so that processes that start together build one library. OSError where
+    it can't be kept."""
     from filelock import FileLock
 
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(str(path.with_suffix(".lock"))):
-            if not path.exists():
-                build(path, cpu)
-    except OSError as error:
-        raise MissingError(
-            f"the emulator's library can't be kept in {path.parent}: {error.strerror or error}",
-            hint="set FLY_CACHE_DIR to a folder that can be written",
-        ) from None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(str(path.with_suffix(".lock"))):
+        if not path.exists():
+            build(path, cpu)
 
 
 def build(path: Path, cpu: str) -> None:
@@ -140,6 +160,7 @@ def build(path: Path, cpu: str) -> None:
         for process in running:
             _, errors = process.communicate()
             if process.returncode:
+                _check_room(errors)
                 raise FlyError(
                     f"llc does not accept the emulator's handlers: {_first_line(errors)}",
                     hint="this is a defect of the emulator or of this LLVM; LLVM 22 is known good",
@@ -152,8 +173,15 @@ def build(path: Path, cpu: str) -> None:
             None,
         )
         if linked.returncode:
+            _check_room(linked.stderr)
             raise FlyError(f"ld.lld can't link the handlers: {_first_line(linked.stderr)}")
         os.replace(made, path)
+
+
+def _check_room(errors: bytes) -> None:
+    """A program of LLVM's that found the disk full: the same error as where Python does."""
+    if os.strerror(errno.ENOSPC).encode() in errors:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def _first_line(text: bytes) -> str:
