@@ -91,20 +91,6 @@ def test_the_library_holds_every_handler_of_the_tables() -> None:
         assert not missing
 
 
-def test_loading_is_quick() -> None:
-    """In a fresh process, once the library is there."""
-    library.load()
-    code = (
-        "import time; from fly_run.emulator import library; start = time.perf_counter();"
-        " library.load(); print(time.perf_counter() - start)"
-    )
-    times = []
-    for _ in range(3):
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-        times.append(float(done.stdout))
-    assert min(times) < 0.02
-
-
 def test_ir_is_the_same_every_time() -> None:
     assert table.modules(2) == table.modules(2)
 

@@ -1,0 +1,47 @@
+"""How long FlyDSL's text takes to read and to write, by lines: the lexer alone, and with MLIR.
+
+    python benchmarks/dialect_text.py
+
+The lexer is linear: ten times the lines take ten times as long.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+
+from fly_dialect import text
+from fly_dialect.bindings import ir
+
+HEAD = "func.func @f(%m: !fly.memref<f32, global, (4,?{i64}):(?{i64},1)>, %i: i32) {\n"
+LINES = (
+    "  %c{0} = fly.make_int_tuple(%i) : (i32) -> !fly.int_tuple<(2,?)>\n"
+    "  %v{0} = fly.memref.load(%m, %c{0}) : (!fly.memref<f32, global, (4,?{{i64}}):(?{{i64}},1)>,"
+    " !fly.int_tuple<(2,?)>) -> f32\n"
+)
+
+
+def median_ms(work: Callable[[], object], runs: int = 7) -> float:
+    times = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times) * 1e3
+
+
+def main() -> None:
+    print("lines   lexer ms   read ms   write ms   (median of 7)")
+    for count in (500, 5_000, 50_000):
+        source = HEAD + "".join(LINES.format(n) for n in range(count // 2)) + "  return\n}\n"
+        context = ir.Context()
+        module = text.read(source, context)
+        lexer = median_ms(lambda source=source: text.to_generic(source).finish())
+        read = median_ms(lambda source=source: text.read(source, ir.Context()))
+        write = median_ms(lambda module=module: text.write(module, False))
+        print(f"{count:6,} {lexer:9.1f} {read:9.1f} {write:10.1f}")
+
+
+if __name__ == "__main__":
+    main()
