@@ -54,7 +54,7 @@ def run_and_check(case: Case, compiled: fly.compiled.Compiled) -> None:
 
 
 def variants(target: str) -> dict[str, fly.chains.Chain]:
-    """The chains that the issue of trust names: LLVM's optimiser as it comes, absent, weak, and
+    """LLVM's optimiser as it comes, absent, weak; no optimisation in code generation either; and
     both of LLVM's programs as commands of the user's."""
     default = fly.chain(target=target)
     opt = str(toolchain.find_program("opt"))
@@ -69,6 +69,7 @@ def variants(target: str) -> dict[str, fly.chains.Chain]:
         "default": default,
         "without opt": default.without("opt"),
         "opt -O1": fly.chain(target=target, opt=("-S", "-O1")),
+        "no effort": fly.chain(target=target, opt=None, llc=(("level", 0),)),
         "external": external,
     }
 
@@ -83,7 +84,8 @@ def test_every_way_through_the_chain(case: Case, target: str):
         made[name] = fly.run(chain, module)
         run_and_check(case, fly.load(made[name]))
     assert made["external"] == made["default"]
-    assert len({made[name] for name in ("default", "without opt")}) == 2, "opt did nothing"
+    different = ("default", "without opt", "no effort")
+    assert len({made[name] for name in different}) == 3, "a stage was left out, and nothing changed"
 
 
 @every_target
