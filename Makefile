@@ -47,6 +47,8 @@ bench: setup-test
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/compile_time.py
 	$(BIN)/python benchmarks/emulator.py
+	$(BIN)/python benchmarks/trace_locations.py
+	$(BIN)/python benchmarks/dialect_text.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis test/lit/Output

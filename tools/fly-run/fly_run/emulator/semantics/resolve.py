@@ -176,18 +176,23 @@ def _resolve_global() -> Function:
 
         f.when(shared, in_shared)
         f.when(private, in_private)
-        region = f.call("fly_find_region", "ptr", f.wave, address, f.size)
-        f.fault_unless(region.compare("ne", f.null), "unmapped", lane, address)
-        flags = region.at(state.REGION_FLAGS).load("i64")
-        writable = (flags & state.WRITABLE).compare("ne", 0) | ~f.has(WRITES)
-        f.fault_unless(writable, "read-only", lane, address)
-        place.store(address + region.at(state.REGION_DELTA).load("i64"))
+        place.store(_mapped(f, lane, address))
         f.branch(after)
         f.block(after)
 
     f.for_lanes(mask, resolve)
     f.ret(f.constant("i1", 1))
     return f
+
+
+def _mapped(f: Resolver, lane: Value, address: Value) -> Value:
+    """The host address (i64) behind a lane's guest address, checked against the regions."""
+    region = f.call("fly_find_region", "ptr", f.wave, address, f.size)
+    f.fault_unless(region.compare("ne", f.null), "unmapped", lane, address)
+    flags = region.at(state.REGION_FLAGS).load("i64")
+    writable = (flags & state.WRITABLE).compare("ne", 0) | ~f.has(WRITES)
+    f.fault_unless(writable, "read-only", lane, address)
+    return address + region.at(state.REGION_DELTA).load("i64")
 
 
 def _private(f: Resolver, lane: Value, offset: Value) -> Value:
@@ -308,12 +313,7 @@ def _resolve_buffer() -> Function:
         f.when(~inside, outside)
         address = base + offset + scalar
         _check_alignment(f, lane, address)
-        region = f.call("fly_find_region", "ptr", f.wave, address, f.size)
-        f.fault_unless(region.compare("ne", f.null), "unmapped", lane, address)
-        flags = region.at(state.REGION_FLAGS).load("i64")
-        writable = (flags & state.WRITABLE).compare("ne", 0) | ~f.has(WRITES)
-        f.fault_unless(writable, "read-only", lane, address)
-        place.store(address + region.at(state.REGION_DELTA).load("i64"))
+        place.store(_mapped(f, lane, address))
         f.branch(after)
         f.block(after)
 
