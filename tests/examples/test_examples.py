@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import runpy
 import sys
 from pathlib import Path
@@ -31,14 +30,13 @@ every_target = pytest.mark.parametrize("target", TARGETS)
 
 
 @pytest.fixture(autouse=True, scope="module")
-def private_cache(tmp_path_factory):
-    """One store for the module: what one test made, the next finds. The emulator's handlers stay
-    where they are, they are not what is tested here."""
-    before = dict(os.environ)
-    os.environ["FLY_CACHE"] = "on"
-    yield
-    os.environ.clear()
-    os.environ.update(before)
+def plain_environment():
+    """What the caller set for a cache of his own is not what is tested; his store is used, so that
+    the emulator's handlers are built once."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("FLY_CACHE", "FLY_TARGET"):
+            patch.delenv(name, raising=False)
+        yield
 
 
 def function_of(case: Case) -> fly.function.JitFunction:
