@@ -80,10 +80,11 @@ def launch(
 ) -> Any:
     """Runs a kernel; arrays are bound in place, NumPy scalars are passed by value. Returns the
     device."""
+    from fly_run.device import Options
     from fly_run.emulator.machine import Emulator
 
     found = code.kernel(kernel)
-    device = device or Emulator(code.target, **options)
+    device = device or Emulator(code.target, Options(**options))
     kernarg = bytearray(found.kernarg_size)
     for number, (argument, value) in enumerate(zip(found.explicit_args, arguments, strict=True)):
         name = argument.name or f"argument {number}"

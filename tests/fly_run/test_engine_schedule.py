@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+from fly_run.device import Options
 from fly_run.emulator.machine import Emulator
 
 from .engine_support import compile_opencl, launch
@@ -93,7 +94,7 @@ LONG = """kernel void k(global int *A, int n) {
 
 def test_progress_and_counting() -> None:
     seen: list[tuple[int, int]] = []
-    device = Emulator("gfx942", progress=lambda done, total: seen.append((done, total)))
+    device = Emulator("gfx942", Options(progress=lambda done, total: seen.append((done, total))))
     code = compile_opencl(LONG, "gfx942", "-O0")
     a = np.zeros(64 * 20, "i4")
     launch(code, [a, np.int32(20_000)], 20, 64, device=device)

@@ -28,7 +28,7 @@ def try_one(data):
     inspect.text(code, "x.hsaco"), inspect.as_json(code)
     n = 200
     given = {"A": np.ones(n, np.float32), "B": np.ones(n, np.float32), "C": np.zeros(n, np.float32)}
-    opened = device.open_device("emulator", code.target, max_instructions=5000)
+    opened = device.open_device("emulator", code.target, device.Options(max_instructions=5000))
     try:
         if code.plan is not None:
             launch.run(binding.bind(code.plan, code, given), code, opened)

@@ -7,6 +7,7 @@ object on them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 from fly_common.code_object import CodeObject
@@ -15,6 +16,17 @@ from fly_common.errors import MissingError, UsageError
 Triple = tuple[int, int, int]
 # Called now and then while a kernel runs: workgroups done, workgroups in all.
 Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a device is to run kernels, whichever it is; what one can't do it ignores or refuses.
+
+    `max_instructions` ends a launch after so many wave instructions.
+    """
+
+    max_instructions: int | None = None
+    progress: Progress | None = None
 
 
 class Device(Protocol):
@@ -54,13 +66,13 @@ class Device(Protocol):
     def close(self) -> None: ...
 
 
-def _open_emulator(target: str, max_instructions: int | None, progress: Progress | None) -> Device:
+def _open_emulator(target: str, options: Options) -> Device:
     from fly_run.emulator.machine import Emulator
 
-    return Emulator(target, max_instructions=max_instructions, progress=progress)
+    return Emulator(target, options)
 
 
-DEVICES: dict[str, Callable[[str, int | None, Progress | None], Device]] = {
+DEVICES: dict[str, Callable[[str, Options], Device]] = {
     "emulator": _open_emulator,
 }
 AUTO = "emulator"  # the emulator is there on every machine
@@ -71,13 +83,7 @@ NOT_HERE = {
 }
 
 
-def open_device(
-    name: str,
-    target: str,
-    *,
-    max_instructions: int | None = None,
-    progress: Progress | None = None,
-) -> Device:
+def open_device(name: str, target: str, options: Options | None = None) -> Device:
     """A device for code of `target` ("gfx942"); `name` is one of DEVICES, or "auto". MissingError
     where there is none such here, or where the device does not run that target."""
     name = AUTO if name == "auto" else name
@@ -86,4 +92,4 @@ def open_device(
     if name not in DEVICES:
         known = ", ".join(["auto", *DEVICES, *NOT_HERE])
         raise UsageError(f"--device {name}: no such device", hint=f"devices: {known}")
-    return DEVICES[name](target, max_instructions, progress)
+    return DEVICES[name](target, options or Options())

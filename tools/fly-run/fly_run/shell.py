@@ -156,9 +156,8 @@ def _bind(
 def _run(call: Call, code: CodeObject, bound: binding.Bound) -> tuple[list[launch.Ran], str]:
     """Launches; what ran, and the device's name."""
     bar = report.ProgressBar()
-    opened = device.open_device(
-        call.device, code.target, max_instructions=call.max_instructions, progress=bar
-    )
+    options = device.Options(max_instructions=call.max_instructions, progress=bar)
+    opened = device.open_device(call.device, code.target, options)
     try:
         return launch.run(bound, code, opened), opened.name
     finally:

@@ -124,7 +124,7 @@ class Encoder:
 
     def _returning(self, operation: Operation, instruction: Instruction) -> Operation:
         """The form of a memory atomic that returns the old value: `glc` or, since gfx940, `sc0`."""
-        returning = self.table.get(operation.name + ".rtn")
+        returning = self.table.get(operation.mnemonic + ".rtn")
         if returning is not None and instruction.modifiers.keys() & {"glc", "sc0"}:
             return returning
         return operation

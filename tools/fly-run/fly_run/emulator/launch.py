@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
 from typing import Any
 
 from fly_common.errors import Fault, InputError
 
+from fly_run.device import Options
 from fly_run.emulator import faults, state
 from fly_run.emulator.workspace import Workspace
 
 FIRST_SLICE, SLICE = 1 << 21, 1 << 25  # instructions between two looks by Python
 FOREVER = (1 << 62) - 1
 
-Progress = Callable[[int, int], None]
 
-
-def run(
-    space: Workspace, driver: Any, kernarg: bytes, limit: int | None, progress: Progress | None
-) -> None:
+def run(space: Workspace, driver: Any, kernarg: bytes, options: Options) -> None:
     """Runs the grid by the library's `driver`. Raises Fault for what the kernel does wrong, and
-    when more than `limit` wave instructions have run."""
+    when more wave instructions have run than the options allow."""
+    limit, progress = options.max_instructions, options.progress
     space.begin(kernarg, FOREVER if limit is None else limit)
     length = FIRST_SLICE
     while True:

@@ -74,6 +74,7 @@ class Loaded:
     """A code object in guest memory. `base` is what is added to its own addresses; its code takes
     `size` bytes from `low` on."""
 
+    target: str
     code: Code
     base: int
     low: int
@@ -110,7 +111,7 @@ class Loaded:
             )
         low = min(segment.address for segment in executable)
         size = max(segment.address + segment.size for segment in executable) - low
-        return Loaded(Code(code), base, low, size, memory)
+        return Loaded(code.target, Code(code), base, low, size, memory)
 
     def prepare(self, kernel: Kernel, handlers: dict[str, int], null_region: int) -> Prepared:
         """The kernel's micro-ops: made once."""
@@ -130,7 +131,7 @@ class Loaded:
         single, double = dispatch.control_words(dispatch.mode_register(kernel))
         encoder = Encoder(
             Registers(allocation, constants),
-            table.operations(),
+            table.operations_of(self.target),
             handlers,
             null_region,
             split_modes=single != double,

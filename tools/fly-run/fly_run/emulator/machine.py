@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from fly_common.code_object import CodeObject, Kernel
 from fly_common.errors import InputError, MissingError, UsageError
 
+from fly_run.device import Options
 from fly_run.emulator import library, state
 from fly_run.emulator.arena import Arena
 from fly_run.emulator.launch import run
@@ -27,7 +27,6 @@ LDS_BYTES = {"gfx90a": 64 << 10, "gfx942": 64 << 10, "gfx950": 160 << 10}
 MOST_WAVES = 16  # 1024 work items
 
 Triple = tuple[int, int, int]
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -46,22 +45,16 @@ class Emulator:
 
     name = "emulator"
 
-    def __init__(
-        self,
-        target: str,
-        *,
-        max_instructions: int | None = None,
-        progress: Progress | None = None,
-    ):
+    def __init__(self, target: str, options: Options | None = None):
+        options = options or Options()
         if target not in TARGETS:
             raise MissingError(
                 f"the emulator does not run {target}", hint=f"it runs {', '.join(TARGETS)}"
             )
-        if max_instructions is not None and max_instructions < 1:
+        if options.max_instructions is not None and options.max_instructions < 1:
             raise UsageError("the limit of instructions must be at least 1")
         self.target = target
-        self.max_instructions = max_instructions
-        self.progress = progress
+        self.options = options
         self.launches: list[Stats] = []
         self._library = library.load()
         self._arena = Arena()
@@ -107,7 +100,7 @@ class Emulator:
         with self._busy:
             space = prepared.workspace(self._arena, grid, block, lds)
             try:
-                run(space, self._library.run, kernarg, self.max_instructions, self.progress)
+                run(space, self._library.run, kernarg, self.options)
             finally:
                 executed = space.get("executed")
                 self._executed += executed

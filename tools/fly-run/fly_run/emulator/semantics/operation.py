@@ -22,7 +22,9 @@ SIZES = {"i16": 1, "half": 1, "i32": 1, "float": 1, "i64": 2, "double": 2, "mask
 
 @dataclass(frozen=True)
 class Operation:
-    """One mnemonic without its encoding suffix. `form` names the emitter in `emit`, which also
+    """One mnemonic without its encoding suffix. A mnemonic that means one thing on some targets and
+    another on others has a row for each meaning: `mnemonic@meaning`, with the `targets` it is for
+    (`v_cvt_f32_fp8@fnuz`; no targets: all of them). `form` names the emitter in `emit`, which also
     says what `body` is given; `chunk` is how many lanes a VALU body works on at once (64: no
     loop; smaller for bodies that hold much)."""
 
@@ -35,7 +37,12 @@ class Operation:
     chunk: int = 64
     split: bool = False  # i64 operands and results are pairs of i32 lanes, low and high
     keeps_high: bool = False  # a 16-bit result leaves the register's high half as it was
+    targets: frozenset[str] = frozenset()
     detail: Any = None  # what only this form's emitter and encoder know
+
+    @property
+    def mnemonic(self) -> str:
+        return self.name.partition("@")[0]
 
     @property
     def handlers(self) -> tuple[str, ...]:

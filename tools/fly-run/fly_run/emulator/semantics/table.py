@@ -11,7 +11,7 @@ from fly_run.emulator.semantics.operation import Operation
 
 @functools.cache
 def operations() -> dict[str, Operation]:
-    """Every operation by its mnemonic."""
+    """Every operation of every target by its name."""
     from fly_run.emulator.semantics import (
         adapters,
         convert,
@@ -49,6 +49,19 @@ def operations() -> dict[str, Operation]:
                 raise ValueError(f"{operation.name} stands twice in the semantics tables")
             table[operation.name] = operation
     return table
+
+
+@functools.cache
+def operations_of(target: str) -> dict[str, Operation]:
+    """The operations of `target` by mnemonic, and those whose name says more by that too."""
+    found: dict[str, Operation] = {}
+    for operation in operations().values():
+        if operation.targets and target not in operation.targets:
+            continue
+        if operation.mnemonic in found:
+            raise ValueError(f"{operation.mnemonic} has two meanings on {target}")
+        found[operation.mnemonic] = found[operation.name] = operation
+    return found
 
 
 def _emitters() -> dict[str, Callable[[Operation, str], Function]]:
