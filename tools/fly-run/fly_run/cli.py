@@ -48,6 +48,10 @@ def command(
         int | None,
         typer.Option(metavar="N", help="End a launch after N wave instructions (emulator)."),
     ] = None,
+    threads: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Host threads for a long grid (emulator)."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No table of results.")] = False,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
@@ -67,6 +71,7 @@ def command(
             block=block,
             lds=lds,
             max_instructions=max_instructions,
+            threads=threads,
             quiet=quiet,
         )
     )

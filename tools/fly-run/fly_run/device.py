@@ -22,10 +22,13 @@ Progress = Callable[[int, int], None]
 class Options:
     """How a device is to run kernels, whichever it is; what one can't do it ignores or refuses.
 
-    `max_instructions` ends a launch after so many wave instructions.
+    `max_instructions` ends a launch after so many wave instructions. `threads` is how many host
+    threads share a long grid; unless it is given, as many as there are processors, and one where
+    the order of workgroups would show.
     """
 
     max_instructions: int | None = None
+    threads: int | None = None
     progress: Progress | None = None
 
 

@@ -34,6 +34,7 @@ class Call:
     block: str | None = None
     lds: int | None = None
     max_instructions: int | None = None
+    threads: int | None = None
     quiet: bool = False
 
 
@@ -112,13 +113,15 @@ def _check_options(call: Call) -> None:
         raise UsageError("--lds counts bytes")
     if call.max_instructions is not None and call.max_instructions < 1:
         raise UsageError("--max-instructions counts from 1")
+    if call.threads is not None and call.threads < 1:
+        raise UsageError("--threads counts from 1")
 
 
 def _again(call: Call) -> list[str]:
     """The options and arguments of a call, without its file."""
     options = [
         (f"--{name.replace('_', '-')}", getattr(call, name))
-        for name in ("kernel", "grid", "block", "lds", "max_instructions")
+        for name in ("kernel", "grid", "block", "lds", "max_instructions", "threads")
     ]
     told = [word for option, value in options if value is not None for word in (option, str(value))]
     told += ["--device", call.device] if call.device != "auto" else []
@@ -156,7 +159,7 @@ def _bind(
 def _run(call: Call, code: CodeObject, bound: binding.Bound) -> tuple[list[launch.Ran], str]:
     """Launches; what ran, and the device's name."""
     bar = report.ProgressBar()
-    options = device.Options(max_instructions=call.max_instructions, progress=bar)
+    options = device.Options(call.max_instructions, call.threads, bar)
     opened = device.open_device(call.device, code.target, options)
     try:
         return launch.run(bound, code, opened), opened.name

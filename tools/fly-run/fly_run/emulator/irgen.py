@@ -201,6 +201,22 @@ class Value:
         text = f"{kind} {spell(element, lanes)}, ptr {self.name}{suffix}"
         return self.function.value(element, lanes, text)
 
+    def load_shared(self, element: str) -> Value:
+        """One whole load of an aligned word that other threads may be writing."""
+        align = INTEGERS.get(element, 64) // 8
+        text = f"load atomic {element}, ptr {self.name} monotonic, align {align}"
+        return self.function.value(element, 0, text)
+
+    def store_shared(self, value: Value) -> None:
+        """One whole store of an aligned word that other threads may be reading."""
+        align = INTEGERS.get(value.element, 64) // 8
+        text = f"store atomic {value.type} {value.name}, ptr {self.name} monotonic, align {align}"
+        self.function.line(text)
+
+    def take_ticket(self) -> Value:
+        """Adds one to an i64 that other threads add to as well; the result is what it was."""
+        return self.function.value("i64", 0, f"atomicrmw add ptr {self.name}, i64 1 monotonic")
+
     def store(self, value: Value, align: int = 0) -> None:
         suffix = f", align {align}" if align else ""
         self.function.line(f"store {value.type} {value.name}, ptr {self.name}{suffix}")

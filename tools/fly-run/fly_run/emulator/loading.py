@@ -46,6 +46,11 @@ class Prepared:
         return self._workspace[1]
 
     @property
+    def mnemonics(self) -> set[str]:
+        """What the code that is known so far consists of."""
+        return {one.mnemonic for program in self.programs for one in program.instructions}
+
+    @property
     def constants(self) -> Constants:
         return self.encoder.registers.constants
 

@@ -53,6 +53,8 @@ class Emulator:
             )
         if options.max_instructions is not None and options.max_instructions < 1:
             raise UsageError("the limit of instructions must be at least 1")
+        if options.threads is not None and options.threads < 1:
+            raise UsageError("the number of threads must be at least 1")
         self.target = target
         self.options = options
         self.launches: list[Stats] = []
@@ -102,7 +104,7 @@ class Emulator:
             try:
                 run(space, self._library.run, kernarg, self.options)
             finally:
-                executed = space.get("executed")
+                executed = space.executed
                 self._executed += executed
         seconds = time.perf_counter() - start
         self.launches.append(Stats(found.name, groups, executed, seconds))

@@ -4,7 +4,7 @@ offsets for each structure.
     wave state   registers of one wave, and what it waits for       (offset 0 = s0)
     micro-op     one decoded step, 64 bytes                          (handlers walk these)
     region       a range of guest addresses and the host memory behind it
-    context      one launch: regions, code map, grid, budget         (shared by all waves)
+    context      one thread of a launch: regions, code map, grid, budget
     slot         one resident workgroup: a header, its waves, its LDS, its scratch
 
 A row is a vector register: 64 lanes of 4 bytes. Rows are 64-byte aligned, so that one row is four
@@ -128,7 +128,8 @@ CTX = _Fields(
         "code_low",  # guest address of the first byte of code
         "code_bytes",
         "code_map",  # pointer to one micro-op pointer for each dword of code, 0 = not decoded
-        "next_group",  # linear number of the next workgroup to start
+        "tickets",  # pointer to the number of the next workgroup, which all threads take from
+        "next_group",  # the workgroup after the last one that this thread started
         "next_x",  # and its place in the grid
         "next_y",
         "next_z",
@@ -138,6 +139,8 @@ CTX = _Fields(
         "waves",  # waves in a workgroup
         "slots",  # how many workgroups are resident at once
         "used_slots",  # how many of them have ever held one
+        "next_slot",  # whose turn it is when a slice begins
+        "live_groups",  # workgroups that have started and not ended
         "slot_base",  # pointer to the first slot
         "slot_stride",
         "wave_stride",

@@ -7,7 +7,6 @@ only brings its arguments.
 from __future__ import annotations
 
 import ctypes
-import mmap
 import struct
 from typing import TYPE_CHECKING
 
@@ -15,22 +14,20 @@ from fly_common.errors import InputError
 
 from fly_run.emulator import dispatch, state
 from fly_run.emulator.arena import Arena
+from fly_run.emulator.residents import Layout, Residents, round_up
 
 if TYPE_CHECKING:
     from fly_run.emulator.loading import Prepared
 
-QUANTUM = 1 << 16  # instructions a wave runs before the next one's turn
-SLOT_MEMORY = 256 << 20  # bytes that resident workgroups may take together
-MOST_SLOTS = 256
 DYNAMIC_STACK = 16 << 10  # bytes a lane more, where the compiler can't tell the stack's depth
-PAD = state.ROW  # around LDS: a run of lanes may move bytes beside it, unchanged
 
 Triple = tuple[int, int, int]
 
 
 class Workspace:
     """Memory of the launches of `prepared` with this grid, block and LDS size (bytes, static and
-    dynamic). One launch at a time uses it."""
+    dynamic). One launch at a time uses it. `crew` has the resident workgroups of each thread that
+    has ever worked on such a launch, the launching one first; `working` of them do in this one."""
 
     def __init__(self, prepared: Prepared, arena: Arena, grid: Triple, block: Triple, lds: int):
         self.prepared, self.arena, self.lds = prepared, arena, lds
@@ -61,17 +58,11 @@ class Workspace:
         ctypes.memmove(self._ids_at, ids, len(ids))
         self._masks = ctypes.create_string_buffer(masks, len(masks))
         self._make_template()
-        self._make_slots()
-        self._context = ctypes.create_string_buffer(state.CTX.size)
-        self._fields = {
-            name: ctypes.c_uint64.from_buffer(self._context, offset)
-            for name, offset in state.CTX.offsets.items()
-        }
+        self._tickets, self._tickets_at = aligned(64)
+        self._layout = Layout(self.waves, self._wave_stride, lds, self.scratch)
         self._fixed = self._fixed_context(grid)
-
-    @property
-    def context(self) -> int:
-        return ctypes.addressof(self._context)
+        self.crew: list[Residents] = []
+        self.working = 0
 
     def close(self) -> None:
         """Takes this workspace's regions out of the arena."""
@@ -90,51 +81,62 @@ class Workspace:
         ctypes.memmove(self._kernarg, kernarg, min(len(kernarg), self._explicit))
         if kernel.kernarg_preload:
             self._start(self._kernarg.raw)
-        # A launch that ended in a fault has left workgroups in their slots.
-        for slot in range(self.get("used_slots")):
-            self._slot_word(slot, state.SLOT_ACTIVE).value = 0
-            self._seen_slots = max(self._seen_slots, slot + 1)
-        ctypes.memmove(self._context, self._fixed, len(self._fixed))
-        self.set("region_count", len(self.arena))
-        self.set("limit", limit)
-        self.set("quantum", min(QUANTUM, limit))
-        self.update_constants()
+        ctypes.c_uint64.from_address(self._tickets_at).value = 0
+        self._limit = limit
+        self.working = 0
+        self.join()
         prepared = self.prepared
         if prepared.arena_version != self.arena.version:
             for program in prepared.programs:
                 program.forget_regions()
             prepared.arena_version = self.arena.version
 
-    def set(self, name: str, value: int) -> None:
-        """Sets a field of the context."""
-        self._fields[name].value = value
+    def join(self) -> Residents:
+        """Resident workgroups for one thread more."""
+        if self.working == len(self.crew):
+            self.crew.append(Residents(self._layout, self.groups, self._fixed))
+        residents = self.crew[self.working]
+        self.working += 1
+        residents.begin(len(self.arena), self._limit)
+        self._bring_constants(residents)
+        return residents
 
-    def get(self, name: str) -> int:
-        return self._fields[name].value
+    @property
+    def members(self) -> list[Residents]:
+        """The resident workgroups of the threads that work on this launch."""
+        return self.crew[: self.working]
+
+    @property
+    def executed(self) -> int:
+        """Wave instructions that this launch has executed."""
+        return sum(residents.get("executed") for residents in self.members)
+
+    @property
+    def done_groups(self) -> int:
+        return sum(residents.get("done_groups") for residents in self.members)
+
+    @property
+    def pending_groups(self) -> int:
+        """How many workgroups have not started."""
+        return max(0, self.groups - ctypes.c_uint64.from_address(self._tickets_at).value)
 
     def wave_states(self) -> list[int]:
         """The host addresses of the wave states in use in this launch."""
-        return [
-            self._slot_base
-            + slot * self._slot_stride
-            + state.SLOT_HEADER
-            + wave * self._wave_stride
-            for slot in range(self.get("used_slots"))
-            for wave in range(self.waves)
-        ]
+        return [wave for residents in self.members for wave in residents.wave_states()]
 
     def update_constants(self) -> None:
-        """Brings constants that were added to the code up to date in all wave states."""
+        """Brings constants that were added to the code up to date in all wave states. No thread
+        may be running."""
+        for residents in self.members:
+            self._bring_constants(residents)
+
+    def _bring_constants(self, residents: Residents) -> None:
         constants = self.prepared.constants
-        self.set("template_constants_size", round_up(max(1, len(constants.data)), state.ROW))
-        if self._copied == len(constants.data):
-            return
-        data = bytes(constants.data)
-        for wave in [self._template_at, *self.wave_states()]:
-            ctypes.memmove(wave + constants.base, data, len(data))
-        for slot in range(self.get("used_slots"), self._seen_slots):
-            self._slot_word(slot, state.SLOT_PREPARED).value = 0
-        self._copied = len(data)
+        if self._copied != len(constants.data):
+            data = bytes(constants.data)
+            ctypes.memmove(self._template_at + constants.base, data, len(data))
+            self._copied = len(data)
+        residents.bring_constants(constants)
 
     # -- set-up
 
@@ -142,9 +144,6 @@ class Workspace:
         self._regions.append(name)
         address = ctypes.addressof(memory)
         return self.arena.bind(name, address, len(memory), False, owner=id(self))
-
-    def _slot_word(self, slot: int, place: int) -> ctypes.c_uint64:
-        return ctypes.c_uint64.from_address(self._slot_base + slot * self._slot_stride + place)
 
     def _start(self, kernarg: bytes) -> dispatch.Triple:
         """Sets the scalar registers that waves start with. The result is where the workgroup's
@@ -172,20 +171,8 @@ class Workspace:
             ctypes.c_uint32.from_address(self._template_at + place).value = value
         self._copied = -1
 
-    def _make_slots(self) -> None:
-        """Memory for resident workgroups: reserved, and only used where a workgroup gets there."""
-        self._lds_offset = state.SLOT_HEADER + self.waves * self._wave_stride + PAD
-        self._scratch_offset = self._lds_offset + round_up(self.lds, PAD) + PAD
-        scratch = self.waves * state.LANES * self.scratch
-        self._slot_stride = round_up(self._scratch_offset + scratch + PAD, mmap.PAGESIZE)
-        most = max(1, SLOT_MEMORY // self._slot_stride)
-        self._slots = min(self.groups, most, MOST_SLOTS)
-        self._memory = mmap.mmap(-1, self._slots * self._slot_stride)
-        self._slot_base = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
-        self._seen_slots = 0
-
     def _fixed_context(self, grid: Triple) -> bytes:
-        """The context at the start of any launch; `begin` adds what differs."""
+        """The context of each thread at the start of any launch; Residents adds what differs."""
         prepared = self.prepared
         loaded, kernel = prepared.loaded, prepared.kernel
         x, y, z = self._start(self._kernarg.raw)
@@ -199,14 +186,7 @@ class Workspace:
             "grid_x": grid[0],
             "grid_y": grid[1],
             "waves": self.waves,
-            "slots": self._slots,
-            "slot_base": self._slot_base,
-            "slot_stride": self._slot_stride,
-            "wave_stride": self._wave_stride,
-            "lds_offset": self._lds_offset,
-            "lds_size": self.lds,
-            "scratch_offset": self._scratch_offset,
-            "scratch_size": self.scratch,
+            "tickets": self._tickets_at,
             "entry": prepared.programs[0].address_of(dispatch.entry_address(kernel)),
             "template": self._template_at,
             "template_constants": prepared.constants.base,
@@ -220,10 +200,6 @@ class Workspace:
         return struct.pack(
             f"<{len(state.CTX.names)}Q", *(values.get(name, 0) for name in state.CTX.names)
         )
-
-
-def round_up(value: int, unit: int) -> int:
-    return -(-value // unit) * unit
 
 
 def aligned(size: int) -> tuple[ctypes.Array[ctypes.c_char], int]:

@@ -85,18 +85,30 @@ def _prepare_slot() -> Function:
 
 
 def _start_group() -> Function:
-    """Puts the next workgroup into a slot: registers as the hardware starts them."""
-    f = Function("fly_start_group", "ptr %context, ptr %slot")
+    """Puts the next workgroup into a slot: registers as the hardware starts them. False where
+    another thread took the last one."""
+    f = Function("fly_start_group", "ptr %context, ptr %slot", "i1")
     context, slot = f.named("ptr", "%context"), f.named("ptr", "%slot")
+    linear = context.at(CTX.tickets).load("ptr").take_ticket()
+    end = context.at(CTX.end_group).load("i64")
+    f.when(linear.compare("uge", end), lambda: f.ret(f.constant("i1", 0)))
     f.when(
         slot.at(state.SLOT_PREPARED).load("i64").compare("eq", 0),
         lambda: f.call_void("fly_prepare_slot", context, slot),
     )
-    linear = context.at(CTX.next_group).load("i64")
-    context.at(CTX.next_group).store(linear + 1)
     slot.at(state.SLOT_ACTIVE).store(f.constant("i64", 1))
-    x, y, z = (context.at(place).load("i64") for place in (CTX.next_x, CTX.next_y, CTX.next_z))
     width, height = context.at(CTX.grid_x).load("i64"), context.at(CTX.grid_y).load("i64")
+
+    def move() -> None:
+        """Other threads took workgroups since: the place in the grid is found by division."""
+        row = linear.binary("udiv", width)
+        context.at(CTX.next_x).store(linear.binary("urem", width))
+        context.at(CTX.next_y).store(row.binary("urem", height))
+        context.at(CTX.next_z).store(row.binary("udiv", height))
+
+    f.when(linear.compare("ne", context.at(CTX.next_group).load("i64")), move)
+    context.at(CTX.next_group).store(linear + 1)
+    x, y, z = (context.at(place).load("i64") for place in (CTX.next_x, CTX.next_y, CTX.next_z))
     row_done = (x + 1).compare("eq", width)
     plane_done = row_done & (y + 1).compare("eq", height)
     context.at(CTX.next_x).store(row_done.select(0, x + 1))
@@ -136,7 +148,7 @@ def _start_group() -> Function:
         return [after], after.compare("ult", count)
 
     f.loop([f.constant("i64", 0)], turn)
-    f.ret()
+    f.ret(f.constant("i1", 1))
     return f
 
 
@@ -230,6 +242,12 @@ def _run_wave(f: Function, context: Value, wave: Value, quantum: Value) -> None:
     f.line(f"call void {handler.name}(ptr {wave.name}, ptr {op.name})")
 
 
+def _pending(context: Value) -> Value:
+    """Whether workgroups are left to start."""
+    taken = context.at(CTX.tickets).load("ptr").load_shared("i64")
+    return taken.compare("ult", context.at(CTX.end_group).load("i64"))
+
+
 def _run_grid() -> Function:
     """Runs workgroups until the grid is done or Python is wanted; the result is a RUN_ constant.
     May be called again to go on."""
@@ -256,33 +274,44 @@ def _run_grid() -> Function:
             lambda: leave(state.RUN_SLICE),
         )
 
-    def sweep(unused: list[Value]) -> tuple[list[Value], Value]:
+    def count_live(change: int) -> None:
+        live = context.at(CTX.live_groups)
+        live.store(live.load("i64") + change)
+
+    # A slice goes on with the slot after the last one's: each has its turn however short they are.
+    following = context.at(CTX.next_slot)
+    number = following.load("i64")
+    used = context.at(CTX.used_slots).load("i64")
+    fresh = number.compare("eq", used) & number.compare("ult", slots) & _pending(context)
+    first = (number.compare("ult", used) | fresh).select(number, 0)
+
+    def sweep(carried: list[Value]) -> tuple[list[Value], Value]:
         def visit(carried: list[Value]) -> tuple[list[Value], Value]:
-            number, live = carried
+            (number,) = carried
             slot = base.at(number * stride)
+            following.store(number + 1)
 
             def serve(unused: list[Value]) -> tuple[list[Value], Value]:
                 """One slot: runs its workgroup, and the next ones while each ends in its turn."""
                 idle = slot.at(state.SLOT_ACTIVE).load("i64").compare("eq", 0)
-                pending = (
-                    context.at(CTX.next_group)
-                    .load("i64")
-                    .compare("ult", context.at(CTX.end_group).load("i64"))
-                )
+                pending = _pending(context)
                 start, busy = f"start{f.fresh()}", f"busy{f.fresh()}"
                 check, empty = f"check{f.fresh()}", f"empty{f.fresh()}"
-                served = f"served{f.fresh()}"
+                taken, served = f"taken{f.fresh()}", f"served{f.fresh()}"
                 f.branch_if(idle, check, busy)
                 f.block(check)
                 f.branch_if(pending, start, empty)
                 f.block(empty)
                 f.branch(served)
                 f.block(start)
+                started = f.call("fly_start_group", "i1", context, slot)
+                f.branch_if(started, taken, empty)
+                f.block(taken)
                 used = context.at(CTX.used_slots)
                 seen = used.load("i64")
                 more = number.compare("uge", seen)
                 used.store(more.select(number + 1, seen))
-                f.call_void("fly_start_group", context, slot)
+                count_live(1)
                 f.branch(busy)
                 f.block(busy)
                 result = f.call("fly_run_group", "i32", context, slot)
@@ -291,6 +320,7 @@ def _run_grid() -> Function:
 
                 def finish() -> None:
                     slot.at(state.SLOT_ACTIVE).store(zero)
+                    count_live(-1)
                     done = context.at(CTX.done_groups)
                     done.store(done.load("i64") + 1)
 
@@ -303,20 +333,15 @@ def _run_grid() -> Function:
                 return [zero], again
 
             f.loop([zero], serve)
-            active = slot.at(state.SLOT_ACTIVE).load("i64")
             after = number + 1
             # Slots that were never needed are not looked at: their memory does not exist yet.
-            pending = (
-                context.at(CTX.next_group)
-                .load("i64")
-                .compare("ult", context.at(CTX.end_group).load("i64"))
-            )
-            wanted = pending | after.compare("ult", context.at(CTX.used_slots).load("i64"))
-            return [after, live + active], wanted & after.compare("ult", slots)
+            used = context.at(CTX.used_slots).load("i64")
+            wanted = _pending(context) | after.compare("ult", used)
+            return [after], wanted & after.compare("ult", slots)
 
-        _, live = f.loop([zero, zero], visit)
-        return [live], live.compare("ne", 0)
+        f.loop(carried, visit)
+        return [zero], context.at(CTX.live_groups).load("i64").compare("ne", 0)
 
-    f.loop([zero], sweep)
+    f.loop([first], sweep)
     leave(state.RUN_DONE)
     return f

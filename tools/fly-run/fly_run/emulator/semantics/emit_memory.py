@@ -150,7 +150,7 @@ def _host(h: Handler, form: str, base: Value, length: Value) -> tuple[Value, Val
         size = h.wave.at(state.LDS_SIZE).load("i64")
         pointer = h.wave.at(state.LDS_BASE).load("ptr").at(base)
         return pointer, base.compare("ult", size) & length.compare("ule", size - base)
-    region = h.op.at(state.OP_LINK).load("ptr")
+    region = h.op.at(state.OP_LINK).load_shared("ptr")
     offset = base - region.at(state.REGION_LOW).load("i64")
     size = region.at(state.REGION_LENGTH).load("i64")
     inside = offset.compare("ult", size) & length.compare("ule", size - offset)

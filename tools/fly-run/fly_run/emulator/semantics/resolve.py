@@ -141,14 +141,14 @@ def _resolve_global() -> Function:
                     return [after], after.compare("ult", LANES)
 
                 f.loop([zero], move)
-                f.op.at(state.OP_LINK).store(region)
+                f.op.at(state.OP_LINK).store_shared(region)
                 f.ret(f.constant("i1", 1))
 
             f.when((good & mask).compare("eq", mask), translate)
 
         f.when(fits, scan)
 
-    try_region(f.op.at(state.OP_LINK).load("ptr"))
+    try_region(f.op.at(state.OP_LINK).load_shared("ptr"))
     found = f.call("fly_find_region", "ptr", f.wave, f.address(first).load("i64"), f.size)
     f.when(found.compare("ne", f.null), lambda: try_region(found))
 
@@ -328,7 +328,7 @@ def _resolve_scalar() -> Function:
     address = f.named("i64", "%address")
     region = f.call("fly_find_region", "ptr", f.wave, address, f.size)
     f.fault_unless(region.compare("ne", f.null), "unmapped", f.constant("i64", 0), address)
-    f.op.at(state.OP_LINK).store(region)
+    f.op.at(state.OP_LINK).store_shared(region)
     host = address + region.at(state.REGION_DELTA).load("i64")
     f.ret(host.convert("inttoptr", "ptr"))
     return f
