@@ -12,8 +12,9 @@ every access against the bound buffers.
 
 A figure is the median of all launches but the first, which decodes; the least is shown beside it,
 and is the fairer one on a busy machine, where long launches are interrupted and short ones are not.
-The two take turns of 20 ms or one launch. The handler library is timed in processes of its own, the
-first one with an empty cache.
+The two take turns of 20 ms or one launch. A grid of 1,024 workgroups runs on one host thread and
+on two, in turns too. The handler library is timed in processes of its own, the first one with an
+empty cache.
 """
 
 from __future__ import annotations
@@ -73,6 +74,19 @@ class Figure:
     oracle_ms_least: float
     oracle_rate: float
     oracle_chunk: int
+    ratio: float
+    ratio_least: float
+
+
+@dataclass(frozen=True)
+class Threads:
+    """One launch on one host thread and on two: medians in milliseconds, and their ratio; the
+    ratio of the least ones too."""
+
+    kernel: str
+    workgroups: int
+    one_ms: float
+    two_ms: float
     ratio: float
     ratio_least: float
 
@@ -183,6 +197,49 @@ def measure(work: Work, target: str, repeats: int) -> Figure:
     )
 
 
+def threads(target: str, repeats: int) -> Threads:
+    """Raises AssertionError where the number of threads shows in the result."""
+    import numpy as np
+    from fly_common.code_object import CodeObject
+    from fly_run.device import Options
+    from fly_run.emulator.machine import Emulator
+    from oracle import build
+    from oracle.launch import pack
+
+    side = 512
+    grid = side // 16, side // 16, 1
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((2, side, side), np.float32)
+    data = build.opencl("tiles.cl", target, 3)
+    code = CodeObject.parse(data)
+    times: dict[int, list[float]] = {1: [], 2: []}
+    results, launches = {}, {}
+    for count in times:
+        device = Emulator(target, Options(threads=count))
+        results[count] = np.zeros((side, side), np.float32)
+        arguments = [a, b, results[count], *[np.int32(side)] * 3]
+
+        def bind(name: str, array: np.ndarray, device=device) -> int:
+            return device.bind(name, array.ctypes.data, array.nbytes, True)
+
+        kernarg = pack(data, "matmul", arguments, bind)
+
+        def launch(device=device, kernarg=kernarg) -> None:
+            device.launch(code, "matmul", grid, (16, 16, 1), kernarg, 0)
+
+        launch()
+        launches[count] = launch
+    assert np.array_equal(results[1], results[2])
+    for _ in range(repeats):
+        for count, launch in launches.items():
+            start = time.perf_counter()
+            launch()
+            times[count].append(time.perf_counter() - start)
+    one, two = (statistics.median(times[count]) * 1e3 for count in (1, 2))
+    least = min(times[1]) / min(times[2])
+    return Threads(f"matmul {side}, f32", grid[0] * grid[1], one, two, one / two, least)
+
+
 def library_times() -> dict[str, float]:
     """Seconds to build the handler library and milliseconds to load it, in fresh processes."""
     with tempfile.TemporaryDirectory() as cache:
@@ -200,7 +257,7 @@ def library_times() -> dict[str, float]:
         return {"build_s": build, "load_ms": statistics.median(once() for _ in range(5)) * 1e3}
 
 
-def table(figures: list[Figure], library: dict[str, float]) -> None:
+def table(figures: list[Figure], shared: Threads, library: dict[str, float]) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -222,6 +279,10 @@ def table(figures: list[Figure], library: dict[str, float]) -> None:
     console = Console(width=max(100, Console().width))  # in a file too, no row is broken
     console.print(view)
     console.print(
+        f"{shared.kernel}, {shared.workgroups:,} workgroups: {shared.one_ms:.1f} ms on one thread,"
+        f" {shared.two_ms:.1f} ms on two: {shared.ratio:.2f} ({shared.ratio_least:.2f}) times as fast"
+    )
+    console.print(
         f"handler library: built once in {library['build_s']:.2f} s, "
         f"loaded in {library['load_ms']:.2f} ms"
     )
@@ -238,11 +299,14 @@ def main(
 ) -> None:
     """Wave-instructions a second of the emulator beside a NumPy lockstep interpreter."""
     figures = [measure(work, target, repeats) for work in works()]
+    shared = threads(target, repeats)
     library = library_times()
     if json:
-        print(json_module.dumps({"kernels": [asdict(f) for f in figures], "library": library}))
+        kernels = [asdict(figure) for figure in figures]
+        found = {"kernels": kernels, "threads": asdict(shared), "library": library}
+        print(json_module.dumps(found))
     else:
-        table(figures, library)
+        table(figures, shared, library)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from fly_run.emulator import faults, state
 from fly_run.emulator.residents import Residents
 from fly_run.emulator.workspace import Workspace
 
-FIRST_SLICE, SLICE = 1 << 20, 1 << 25  # instructions of a thread between two looks by Python
+FIRST_SLICE, SLICE = 1 << 19, 1 << 25  # instructions of a thread between two looks by Python
 FOREVER = (1 << 62) - 1
 MOST_THREADS = 64
 # The order of workgroups shows in what these leave behind, or give back.
