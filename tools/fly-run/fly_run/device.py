@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from fly_common.code_object import CodeObject
 from fly_common.errors import MissingError, UsageError
+
+if TYPE_CHECKING:
+    from fly_run.emulator.observe import Observer
 
 Triple = tuple[int, int, int]
 # Called now and then while a kernel runs: workgroups done, workgroups in all.
@@ -24,12 +27,13 @@ class Options:
 
     `max_instructions` ends a launch after so many wave instructions. `threads` is how many host
     threads share a long grid; unless it is given, as many as there are processors, and one where
-    the order of workgroups would show.
+    the order of workgroups would show. `observers` hear of instructions as they are executed.
     """
 
     max_instructions: int | None = None
     threads: int | None = None
     progress: Progress | None = None
+    observers: tuple[Observer, ...] = ()
 
 
 class Device(Protocol):

@@ -67,13 +67,15 @@ class Program:
 class Encoder:
     """`handlers` are the library's addresses by name; `null_region` is the address of a region
     that holds nothing, where every memory site starts; `split_modes` tells that f32 and f64
-    operations have different rounding or denormal modes."""
+    operations have different rounding or denormal modes; `weave` puts what observers want around an
+    instruction's steps."""
 
     registers: Registers
     table: dict[str, Operation]
     handlers: dict[str, int]
     null_region: int
     split_modes: bool = False
+    weave: Callable[[Instruction, list[Step]], list[Step]] | None = None
     _index_mode: int | None = field(default=None)
 
     def encode(self, instructions: dict[int, Instruction], what: str) -> Program:
@@ -91,7 +93,10 @@ class Encoder:
             addresses[instruction.pc] = len(steps)
             after = instruction.pc + instruction.size
             try:
-                steps += ((number, step) for step in self._lower(instruction))
+                lowered = self._lower(instruction)
+                if self.weave is not None:
+                    lowered = self.weave(instruction, lowered)
+                steps += ((number, step) for step in lowered)
             except Unsupported as reason:
                 refused.append((instruction, str(reason)))
         if refused:
@@ -157,7 +162,9 @@ class Encoder:
         base = ctypes.addressof(window)
         for place, (number, step) in enumerate(steps):
             link = self.null_region
-            if step.link is not None:
+            if step.site is not None:
+                link = step.site
+            elif step.link is not None:
                 # A branch to where nothing was decoded goes to the end, which is a fault.
                 target = addresses.get(step.link, len(steps) - 1)
                 link = base + target * state.OP_SIZE

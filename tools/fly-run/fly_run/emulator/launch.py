@@ -53,7 +53,10 @@ def run(space: Workspace, driver: Any, kernarg: bytes, options: Options) -> None
 
 def _threads(space: Workspace, options: Options) -> int:
     """How many threads share a long grid. Unless the user says so, a kernel with atomics on global
-    memory keeps to one: with more, the order of its workgroups would be another each time."""
+    memory keeps to one: with more, the order of its workgroups would be another each time. So does
+    one that is observed."""
+    if options.observers:
+        return 1
     if options.threads is not None:
         return min(options.threads, MOST_THREADS)
     if any(_ATOMIC.match(mnemonic) for mnemonic in space.prepared.mnemonics):
@@ -95,6 +98,7 @@ def _round(members: list[Residents], driver: Any, length: int, left: int) -> lis
 def _attend(space: Workspace, residents: Residents) -> None:
     """Looks after the wave that stopped: new code to decode, or a fault."""
     prepared, wave = space.prepared, residents.get("stopped_wave")
+    prepared.watch.check()
     record = faults.Record.read(wave)
     status = ctypes.c_uint32.from_address(wave + state.STATUS)
     op = ctypes.c_uint64.from_address(wave + state.OP)

@@ -13,6 +13,7 @@ from fly_run.emulator.arena import Arena
 from fly_run.emulator.decode import Code
 from fly_run.emulator.encode import Encoder, Program
 from fly_run.emulator.instruction import Instruction
+from fly_run.emulator.observe import Observer, Watch
 from fly_run.emulator.registers import Constants, Registers
 from fly_run.emulator.semantics import table
 from fly_run.emulator.workspace import Workspace
@@ -25,7 +26,8 @@ class Prepared:
     """A kernel ready to run: its micro-ops, and what they need of a wave state.
 
     `programs` grows when control reaches code that nothing in the kernel points to. `code_map` has
-    a micro-op's address for each dword of code, 0 where none is decoded.
+    a micro-op's address for each dword of code, 0 where none is decoded. `watch` is what observers
+    have in the micro-ops.
     """
 
     kernel: Kernel
@@ -33,6 +35,7 @@ class Prepared:
     encoder: Encoder
     programs: list[Program]
     code_map: ctypes.Array[ctypes.c_uint64]
+    watch: Watch
     arena_version: int = -1
     _workspace: tuple[object, Workspace] | None = None
 
@@ -118,8 +121,14 @@ class Loaded:
         size = max(segment.address + segment.size for segment in executable) - low
         return Loaded(code.target, Code(code), base, low, size, memory)
 
-    def prepare(self, kernel: Kernel, handlers: dict[str, int], null_region: int) -> Prepared:
-        """The kernel's micro-ops: made once."""
+    def prepare(
+        self,
+        kernel: Kernel,
+        handlers: dict[str, int],
+        null_region: int,
+        observers: tuple[Observer, ...] = (),
+    ) -> Prepared:
+        """The kernel's micro-ops, with what `observers` want among them: made once."""
         prepared = self._prepared.get(kernel.name)
         if prepared is not None:
             return prepared
@@ -134,15 +143,17 @@ class Loaded:
         room = self.size + (64 << 10)
         constants = Constants(state.VGPR + allocation.rows * state.ROW, room)
         single, double = dispatch.control_words(dispatch.mode_register(kernel))
+        watch = Watch(observers)
         encoder = Encoder(
             Registers(allocation, constants),
             table.operations_of(self.target),
             handlers,
             null_region,
             split_modes=single != double,
+            weave=watch.weave if observers else None,
         )
         code_map = (ctypes.c_uint64 * (self.size // 4 + 1))()
-        prepared = Prepared(kernel, self, encoder, [], code_map)
+        prepared = Prepared(kernel, self, encoder, [], code_map, watch)
         prepared.add_code(dispatch.entry_address(kernel))
         self._prepared[kernel.name] = prepared
         return prepared

@@ -30,7 +30,7 @@ VCC = Register("s", 106, 2)
 @dataclass(frozen=True)
 class Step:
     """`link` is the address that a branch goes to; `memory` marks a site that remembers its last
-    region."""
+    region; `site` is the host address of what an observer counts there."""
 
     handler: str
     operands: tuple[int, ...] = ()
@@ -38,6 +38,7 @@ class Step:
     extra: int = 0
     link: int | None = None
     memory: bool = False
+    site: int | None = None
 
 
 @dataclass(frozen=True)

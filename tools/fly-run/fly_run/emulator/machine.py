@@ -97,15 +97,19 @@ class Emulator:
         if groups == 0:
             return
         loaded = self._load(code)
-        prepared = loaded.prepare(found, self._library.handlers, self._arena.null_region)
+        prepared = loaded.prepare(
+            found, self._library.handlers, self._arena.null_region, self.options.observers
+        )
         start = time.perf_counter()
         with self._busy:
             space = prepared.workspace(self._arena, grid, block, lds)
+            prepared.watch.begin(space.described(grid, block))
             try:
                 run(space, self._library.run, kernarg, self.options)
             finally:
                 executed = space.executed
                 self._executed += executed
+                prepared.watch.end(executed)
         seconds = time.perf_counter() - start
         self.launches.append(Stats(found.name, groups, executed, seconds))
 

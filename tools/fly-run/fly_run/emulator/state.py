@@ -69,6 +69,7 @@ FAULTS = (
     "register index",  # relative addressing beyond the allocated registers
     "resource",  # a buffer resource descriptor of a kind that is not modelled
     "aperture",  # a flat access of a kind that its memory cannot do
+    "observer",  # Python, watching, wants no more
 )
 FAULT = {name: number for number, name in enumerate(FAULTS)}
 
@@ -166,6 +167,7 @@ CTX = _Fields(
         "vgpr_bytes",  # size of the allocated vector registers
         "saved_mxcsr",  # the host's own control word
         "control",  # u32: the control word in force
+        "watch",  # what fly_watch calls: (wave, number of the moment) → 0 to go on
     )
 )
 
@@ -174,6 +176,18 @@ CTX = _Fields(
 SLOT_ACTIVE = 0  # u64
 SLOT_PREPARED = 8  # u64: the waves' constant parts have been copied in
 SLOT_HEADER = 64
+
+# -- site --------------------------------------------------------------------------------------
+
+# What is counted at one instruction of an observed launch.
+SITE = _Fields(
+    (
+        "times",  # how often it was executed
+        "lanes",  # the sum of active lanes
+        "partial",  # times with EXEC narrower than the wave's work items
+        "idle",  # times with no lane active
+    )
+)
 
 POISON = 0x7FF7_BAD0  # a quiet NaN that no computation makes: what registers and LDS start as
 

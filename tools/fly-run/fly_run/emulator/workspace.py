@@ -14,6 +14,7 @@ from fly_common.errors import InputError
 
 from fly_run.emulator import dispatch, state
 from fly_run.emulator.arena import Arena
+from fly_run.emulator.observe import Launch
 from fly_run.emulator.residents import Layout, Residents, round_up
 
 if TYPE_CHECKING:
@@ -63,6 +64,20 @@ class Workspace:
         self._fixed = self._fixed_context(grid)
         self.crew: list[Residents] = []
         self.working = 0
+
+    def described(self, grid: Triple, block: Triple) -> Launch:
+        """What observers are told of a launch."""
+        prepared = self.prepared
+        return Launch(
+            prepared.kernel,
+            prepared.loaded.target,
+            grid,
+            block,
+            self.lds,
+            self.scratch,
+            prepared.loaded.base,
+            prepared.encoder.registers.allocation,
+        )
 
     def close(self) -> None:
         """Takes this workspace's regions out of the arena."""
@@ -187,6 +202,7 @@ class Workspace:
             "grid_y": grid[1],
             "waves": self.waves,
             "tickets": self._tickets_at,
+            "watch": prepared.watch.callback,
             "entry": prepared.programs[0].address_of(dispatch.entry_address(kernel)),
             "template": self._template_at,
             "template_constants": prepared.constants.base,

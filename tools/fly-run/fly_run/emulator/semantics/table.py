@@ -26,6 +26,7 @@ def operations() -> dict[str, Operation]:
         valu_float,
         valu_integer,
         vopc,
+        watching,
     )
 
     table: dict[str, Operation] = {}
@@ -43,6 +44,7 @@ def operations() -> dict[str, Operation]:
         lanes,
         memory,
         adapters,
+        watching,
     ):
         for operation in module.operations():
             if operation.name in table:
