@@ -8,8 +8,7 @@ import fly
 import fly.expr as fx
 
 BLOCK = 256
-WAVE = 64
-WAVES = BLOCK // WAVE
+MOST_WAVES = BLOCK // 32  # waves have 64 lanes on CDNA, 32 on RDNA
 LOWEST = float("-inf")
 
 
@@ -31,13 +30,15 @@ def tree_reduce(scratch, value, combine):
 def shuffle_reduce(scratch, value, combine):
     """The same by a butterfly of lane shuffles, then across the block's waves."""
     tid = fx.thread_idx.x
+    lanes = fx.num_warp_threads()
     for step in fx.range_constexpr(6):
-        value = combine(value, fx.shuffle_xor(value, 1 << step))
-    if tid % WAVE == 0:
-        scratch[tid // WAVE] = value
+        if 1 << step < lanes:
+            value = combine(value, fx.shuffle_xor(value, 1 << step))
+    if tid % lanes == 0:
+        scratch[tid // lanes] = value
     fx.barrier()
     result = scratch[0]
-    for wave in fx.range_constexpr(1, WAVES):
+    for wave in range(1, BLOCK // lanes):
         result = combine(result, scratch[wave])
     fx.barrier()
     return result
@@ -67,7 +68,7 @@ def softmax_tree_kernel(X: fx.Tensor, Y: fx.Tensor):
 
 @fly.kernel
 def softmax_shuffle_kernel(X: fx.Tensor, Y: fx.Tensor):
-    softmax_row(X, Y, shuffle_reduce, fx.shared_array(fx.Float32, WAVES))
+    softmax_row(X, Y, shuffle_reduce, fx.shared_array(fx.Float32, MOST_WAVES))
 
 
 @fly.jit

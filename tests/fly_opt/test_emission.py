@@ -80,6 +80,8 @@ ADD = """      %v = llvm.load %p : !llvm.ptr<1> -> f32
     [
         ("gfx942", "global_atomic_add_f32", "global_atomic_cmpswap"),
         ("gfx950", "global_atomic_add_f32", "global_atomic_cmpswap"),
+        ("gfx1100", "global_atomic_add_f32", "global_atomic_cmpswap"),
+        ("gfx1201", "global_atomic_add_f32", "global_atomic_cmpswap"),
         # It would flush denormals there.
         ("gfx90a", "global_atomic_cmpswap", "global_atomic_add_f32"),
     ],

@@ -2,7 +2,10 @@
 // RUN: fly-opt-py --target gfx90a %s | %filecheck %s --check-prefixes=CHECK,GFX90A
 // RUN: fly-opt-py --target gfx942 %s | %filecheck %s --check-prefixes=CHECK,GFX942
 // RUN: fly-opt-py --target gfx950 %s | %filecheck %s --check-prefixes=CHECK,GFX950
+// RUN: fly-opt-py --target gfx1100 %s | %filecheck %s --check-prefixes=CHECK,GFX1100
+// RUN: fly-opt-py --target gfx1201 %s | %filecheck %s --check-prefixes=CHECK,GFX1201
 // RUN: fly-opt-py --target gfx942 %s | %llc -filetype=null -mcpu=gfx942
+// RUN: fly-opt-py --target gfx1201 %s | %llc -filetype=null
 // RUN: fly-opt-py --target gfx942 %s | %opt -S -O3 | %llc -filetype=null -mcpu=gfx942
 
 // CHECK: target datalayout = "e-m:e-p:64:64-
@@ -14,6 +17,8 @@
 // GFX90A-SAME: "target-cpu"="gfx90a"
 // GFX942-SAME: "target-cpu"="gfx942"
 // GFX950-SAME: "target-cpu"="gfx950"
+// GFX1100-SAME: "target-cpu"="gfx1100"
+// GFX1201-SAME: "target-cpu"="gfx1201"
 // CHECK-SAME: "uniform-work-group-size"="true"
 // CHECK: attributes #[[FREE]] = { "amdgpu-flat-work-group-size"="1,1024"
 // CHECK: !"amdhsa_code_object_version", i32 600

@@ -31,7 +31,8 @@ def command(
         str | None, typer.Option("-o", metavar="FILE", help="Where the result goes. [stdout]")
     ] = None,
     target: Annotated[
-        str | None, typer.Option(metavar="CHIP", help="Run this target's pipeline: gfx90a|942|950.")
+        str | None,
+        typer.Option(metavar="CHIP", help="Run its pipeline: gfx90a|942|950|1100|1201."),
     ] = None,
     emit: Annotated[
         str | None, typer.Option(metavar="mlir|llvm", help="What to print. [llvm with --target]")

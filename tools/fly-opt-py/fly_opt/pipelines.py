@@ -30,10 +30,13 @@ def rocm(target: Target, debug_info: bool) -> tuple[str, ...]:
         "fly-rewrite-func-signature",
         # One normal form for what the types alone say, so that the lowering matches one form.
         "fly-canonicalize",
+        # A trace is for every target; from here on the module is for one.
+        "fly-fold-wave-size",
         # Layout algebra becomes integer arithmetic; the same address twice becomes one value.
         "fly-layout-lowering",
         "canonicalize",
         "cse",
+        "fly-check-shuffles",
         # Pointers and views become LLVM pointers.
         "convert-fly-to-rocdl",
         # Which function is an intrinsic, which the library's, which is computed in a wider type.

@@ -31,6 +31,8 @@ PASSES: dict[str, str] = {
     "convert-fly-to-rocdl": "fly_to_rocdl",
     "fly-set-target": "set_target",
     "fly-extract-plan": "extract_plan",
+    "fly-fold-wave-size": "wave_size",
+    "fly-check-shuffles": "wave_size",
     "fly-lower-launch-sizes": "launch_sizes",
     "fly-select-math": "select_math",
     "fly-kernel-attributes": "kernel_attributes",

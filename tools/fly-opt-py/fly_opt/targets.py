@@ -1,7 +1,8 @@
 """The targets: one row each. A new chip is a new row.
 
 Sources: LLVM's AMDGPU usage guide (Processors; Memory model per chip; data layout in
-AMDGPUTargetMachine), the MI200, MI300 and MI350 instruction set manuals.
+AMDGPUTargetMachine), the MI200, MI300, MI350, RDNA3 and RDNA4 instruction set manuals. RDNA chips
+run waves of 32 or 64 lanes; LLVM's code for them has 32 unless a function asks otherwise.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ TARGETS: dict[str, Target] = {
         Target("gfx90a", "rocm", 64, 64 * 1024, 1024, 9010, True),  # MI210, MI250
         Target("gfx942", "rocm", 64, 64 * 1024, 1024, 9402, True),  # MI300
         Target("gfx950", "rocm", 64, 160 * 1024, 1024, 9500, True),  # MI350
+        Target("gfx1100", "rocm", 32, 64 * 1024, 1024, 11000, False),  # Radeon RX 7900
+        Target("gfx1201", "rocm", 32, 64 * 1024, 1024, 12001, False),  # Radeon RX 9070
     )
 }
 

@@ -16,7 +16,7 @@ from fly_trace.values import Scalar
 if TYPE_CHECKING:
     from fly_trace.builder import Builder
 
-WAVE = 64  # lanes of a wave on gfx9, the only targets so far
+WIDTHS = (1, 2, 4, 8, 16, 32, 64)  # of shuffles; no wave has more lanes
 LDS_ALIGN = 16  # bytes: the widest LDS access
 
 
@@ -82,9 +82,15 @@ def known_block_size() -> tuple[int, int, int]:
     return block
 
 
-def num_warp_threads() -> int:
-    """The lanes of a wave, a Python int."""
-    return WAVE
+def num_warp_threads() -> Scalar:
+    """The lanes of a wave, i32: 64 on CDNA, 32 on RDNA. A constant of the compiled kernel, and not
+    known while tracing, because a trace is for every target."""
+    builder = tracing.kernel("fx.num_warp_threads")
+    if "wave" not in builder.ids:
+        builder.ids["wave"] = builder.at_start(
+            lambda: _as_i32(builder, builder.one("gpu.subgroup_size", "index"))
+        )
+    return builder.ids["wave"]
 
 
 def barrier() -> None:
@@ -205,27 +211,30 @@ def _layout(extents: Any, strides: Any) -> tuple[Any, Any]:
 def _shuffle(mode: str, value: Any, by: Any, width: Any) -> Scalar:
     builder = tracing.kernel(f"fx.shuffle_{mode}")
     value = scalar(value, f"what fx.shuffle_{mode} moves")
-    lanes = width.number if isinstance(width, Scalar) else width
-    if lanes not in (1, 2, 4, 8, 16, 32, WAVE):
+    given = width.number if isinstance(width, Scalar) else width
+    if given not in WIDTHS and width is not None:
         tracing.refuse(
-            f"the width of a shuffle is a power of two up to {WAVE}, known while tracing,"
-            f" not {describe(width)}"
+            f"the width of a shuffle is a power of two up to {WIDTHS[-1]}, known while tracing,"
+            f" not {describe(width)}",
+            "leave it out for the whole wave",
         )
+    lanes: Any = num_warp_threads() if width is None else given
     amount = scalar(by, "a shuffle's offset")
     if not amount.dtype.is_integer:
         tracing.refuse(f"a shuffle's offset must be an integer, not {describe(by)}")
-    if mode == "idx" and lanes != WAVE:
+    if mode == "idx" and width is not None:
         # Lanes count within their group; the op's count within the wave.
         lane = lane_id()
-        amount, lanes = (lane - lane % lanes) + (convert(amount, I32) & (lanes - 1)), WAVE
+        amount = (lane - lane % lanes) + (convert(amount, I32) & (lanes - 1))
+        lanes = num_warp_threads()
     elif mode == "up":
         # MLIR's lowering to ROCDL checks the group's upper end only, and reads below it.
         lane = lane_id()
         by = convert(amount, I32)
         outside = convert(lane % lanes, U32) < convert(by, U32)
-        amount, lanes, mode = where(outside, lane, lane - by), WAVE, "idx"
+        amount, lanes, mode = where(outside, lane, lane - by), num_warp_threads(), "idx"
     offset = builder.ssa(convert(amount, I32))
-    size = builder.constant(lanes, I32)
+    size = builder.ssa(scalar(lanes, "a shuffle's width"))
     attribute = builder.attribute(f"#gpu<shuffle_mode {mode}>")
 
     def move(piece: Any, kind: str) -> Any:
@@ -255,23 +264,23 @@ def _shuffle(mode: str, value: Any, by: Any, width: Any) -> Scalar:
     return Scalar(dtype, builder.one("arith.bitcast", dtype.ir, raw) if dtype.is_float else raw)
 
 
-def shuffle_xor(value: Any, offset: Any, width: int = WAVE) -> Scalar:
-    """The value of lane `lane ^ offset`. `width` lanes form a group; a lane outside it is not
-    read, and the value stays the lane's own."""
+def shuffle_xor(value: Any, offset: Any, width: int | None = None) -> Scalar:
+    """The value of lane `lane ^ offset`. `width` lanes form a group, all of the wave's without it; a
+    lane outside it is not read, and the value stays the lane's own."""
     return _shuffle("xor", value, offset, width)
 
 
-def shuffle_up(value: Any, offset: Any, width: int = WAVE) -> Scalar:
+def shuffle_up(value: Any, offset: Any, width: int | None = None) -> Scalar:
     """The value of lane `lane - offset` of the group; its own where there is none."""
     return _shuffle("up", value, offset, width)
 
 
-def shuffle_down(value: Any, offset: Any, width: int = WAVE) -> Scalar:
+def shuffle_down(value: Any, offset: Any, width: int | None = None) -> Scalar:
     """The value of lane `lane + offset` of the group; its own where there is none."""
     return _shuffle("down", value, offset, width)
 
 
-def shuffle_idx(value: Any, lane: Any, width: int = WAVE) -> Scalar:
+def shuffle_idx(value: Any, lane: Any, width: int | None = None) -> Scalar:
     """The value of lane `lane` of the group, the same for all."""
     return _shuffle("idx", value, lane, width)
 
