@@ -265,8 +265,8 @@ def _shuffle(mode: str, value: Any, by: Any, width: Any) -> Scalar:
 
 
 def shuffle_xor(value: Any, offset: Any, width: int | None = None) -> Scalar:
-    """The value of lane `lane ^ offset`. `width` lanes form a group, all of the wave's without it; a
-    lane outside it is not read, and the value stays the lane's own."""
+    """The value of lane `lane ^ offset`. `width` lanes form a group, all of the wave's without it;
+    a lane outside it is not read, and the value stays the lane's own."""
     return _shuffle("xor", value, offset, width)
 
 
