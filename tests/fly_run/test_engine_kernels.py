@@ -487,3 +487,21 @@ def test_saturation(run: Run, rng: np.random.Generator, kind: str) -> None:
     for column, total in enumerate((wide[0] + wide[1], wide[0] - wide[1])):
         wanted = np.clip(total, info.min, info.max)
         np.testing.assert_array_equal(c[:, column].ravel(), wanted)
+
+
+def test_a_pointer_to_another_kernels_function_refuses_nothing(
+    run: Run, rng: np.random.Generator
+) -> None:
+    """`wide` wants more vector registers than `k` has; `k` calls, but never that."""
+    source = """
+#pragma OPENCL EXTENSION __cl_clang_function_pointers : enable
+#define REGISTER(n) __asm__ volatile("v_mov_b32 v" #n ", 0" ::: "v" #n)
+typedef int (*Function)(int);
+static __attribute__((noinline)) int wide(int x) { REGISTER(200); return x; }
+static __attribute__((noinline)) int narrow(int x) { return x * 3; }
+__attribute__((used)) constant Function table[2] = {wide, wide};
+kernel void k(global int *A) { A[TID] = narrow(A[TID]); }"""
+    a = rng.integers(-1000, 1000, 64).astype("i4")
+    wanted = a * 3
+    run(source, [a], 1, 64)
+    np.testing.assert_array_equal(a, wanted)

@@ -26,18 +26,19 @@ _NEAR = 16
 
 
 class Code:
-    """The executable segments of a code object."""
+    """The executable segments of a code object. `pointers`: the addresses of code that its data
+    holds, which calls through registers may go to."""
 
     def __init__(self, code_object: CodeObject):
         self._parts: list[tuple[Segment, Disassembler]] = [
             (segment, Disassembler(code_object.target, segment.data, segment.address))
             for segment in code_object.executable()
         ]
-        self._pointers = [
+        self.pointers = tuple(
             relocation.value
             for relocation in code_object.relocations
             if self._is_code(relocation.value)
-        ]
+        )
         self._decoded: dict[int, Instruction | None] = {}
 
     def _is_code(self, address: int) -> bool:
@@ -59,9 +60,8 @@ class Code:
 
     def reachable(self, entry: int) -> dict[int, Instruction]:
         """What control can reach from `entry` by address, in ascending order: next instructions,
-        branches, calls, addresses formed from s_getpc_b64, and where it calls through a register,
-        what pointers in the code object point to. InputError where an instruction is needed and
-        none is.
+        branches, calls, addresses formed from s_getpc_b64. InputError where an instruction is
+        needed and none is.
         """
         found: dict[int, Instruction] = {}
         waiting = [(entry, entry)]
@@ -77,8 +77,6 @@ class Code:
                     waiting.append((instruction.target, pc))
                 if instruction.mnemonic == "s_getpc_b64":
                     waiting += [(address, pc) for address in self._formed(instruction)]
-                elif instruction.mnemonic == "s_swappc_b64":
-                    waiting += [(address, pc) for address in self._pointers]
                 if _stops(instruction):
                     break
                 pc += instruction.size

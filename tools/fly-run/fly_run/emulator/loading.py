@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from fly_common.code_object import CodeObject, Kernel
@@ -68,6 +69,16 @@ class Prepared:
             if self.code_map[index] == 0:
                 self.code_map[index] = program.address_of(address)
         return program
+
+    def add_pointers(self) -> None:
+        """Decodes and encodes what the code object's pointers lead to, since this kernel calls
+        through registers. Most of them are other kernels' business: a function that wants more
+        registers than this kernel has, or an unsupported instruction, is left out, and is a fault
+        only when control does get there."""
+        for pc in self.loaded.code.pointers:
+            if self.code_map[(pc - self.loaded.low) // 4] == 0:
+                with suppress(InputError):
+                    self.add_code(pc)
 
     def instruction_at(self, op: int) -> Instruction | None:
         """The instruction of the micro-op at host address `op`."""
@@ -155,5 +166,7 @@ class Loaded:
         code_map = (ctypes.c_uint64 * (self.size // 4 + 1))()
         prepared = Prepared(kernel, self, encoder, [], code_map, watch)
         prepared.add_code(dispatch.entry_address(kernel))
+        if "s_swappc_b64" in prepared.mnemonics:
+            prepared.add_pointers()
         self._prepared[kernel.name] = prepared
         return prepared

@@ -1,0 +1,33 @@
+"""The cases, by theme. `CASES`: all of them; importing a theme's module adds its own."""
+
+from kernels.case import CASES
+from kernels.cases import (
+    control,
+    graphs,
+    hashes,
+    integers,
+    lanes,
+    linear,
+    numeric,
+    planes,
+    scans,
+    sorts,
+    texts,
+    vectors,
+)
+
+__all__ = [
+    "CASES",
+    "control",
+    "graphs",
+    "hashes",
+    "integers",
+    "lanes",
+    "linear",
+    "numeric",
+    "planes",
+    "scans",
+    "sorts",
+    "texts",
+    "vectors",
+]

@@ -1,0 +1,88 @@
+"""A case, launched on the emulator and on the host: both leave its arrays by position."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from fly_common.code_object import Kernel
+
+from kernels import build
+from kernels.case import Case, Launch, check
+
+Arrays = dict[int, np.ndarray]
+
+
+def _pack(kernel: Kernel, launch: Launch, address: Callable[[int, np.ndarray], int]) -> bytes:
+    kernarg = bytearray(kernel.kernarg_size)
+    pairs = zip(kernel.explicit_args, launch.arguments, strict=True)
+    for position, (argument, value) in enumerate(pairs):
+        if isinstance(value, np.ndarray):
+            value = np.uint64(address(position, value))
+        data = value.tobytes()
+        assert len(data) == argument.size, f"{kernel.name}: argument {position}"
+        kernarg[argument.offset : argument.offset + len(data)] = data
+    return bytes(kernarg)
+
+
+def _place(launch: Launch) -> None:
+    """Moves the arrays to addresses that are multiples of 256, as a device's buffers are: vector
+    types may rely on it."""
+    for position, array in launch.arrays().items():
+        memory = np.empty(array.nbytes + 256, "u1")
+        start = -memory.ctypes.data % 256
+        placed = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+        placed[...] = array
+        launch.arguments[position] = placed
+
+
+@functools.cache
+def _emulator(target: str) -> Any:
+    from fly_run.emulator.machine import Emulator
+
+    return Emulator(target)
+
+
+@functools.cache
+def on_emulator(case: Case, target: str, level: str) -> Arrays:
+    """The arrays after the launch, held against NumPy."""
+    code, device, launch = build.device(target, level), _emulator(target), case.launch()
+    _place(launch)
+    before = {i: a.copy() for i, a in launch.arrays().items()}
+
+    def bind(position: int, array: np.ndarray) -> int:
+        return device.bind(f"argument {position}", array.ctypes.data, array.nbytes, True)
+
+    kernarg = _pack(code.kernel(case.kernel), launch, bind)
+    device.launch(code, case.kernel, launch.grid, launch.block, kernarg, 0)
+    after = launch.arrays()
+    check(launch, before, after)
+    return after
+
+
+@functools.cache
+def _host_library() -> ctypes.CDLL:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "host.so")
+        path.write_bytes(build.host())
+        return ctypes.CDLL(str(path))
+
+
+def on_host(case: Case) -> Arrays:
+    """The arrays after the same launch by the host's processor, workgroup after workgroup."""
+    library, launch = _host_library(), case.launch()
+    _place(launch)
+    kernarg = _pack(
+        build.device(*build.LAYOUT).kernel(case.kernel), launch, lambda _, array: array.ctypes.data
+    )
+    entry = ctypes.cast(getattr(library, f"enter_{case.kernel}"), ctypes.c_void_p)
+    triple = ctypes.c_int * 3
+    library.host_launch(
+        entry, ctypes.c_char_p(kernarg), triple(*launch.grid), triple(*launch.block)
+    )
+    return launch.arrays()
