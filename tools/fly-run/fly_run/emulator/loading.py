@@ -154,10 +154,11 @@ class Loaded:
         room = self.size + (64 << 10)
         constants = Constants(state.VGPR + allocation.rows * state.ROW, room)
         single, double = dispatch.control_words(dispatch.mode_register(kernel))
-        watch = Watch(observers)
+        operations = table.operations_of(self.target)
+        watch = Watch(observers, operations, self.target)
         encoder = Encoder(
             Registers(allocation, constants),
-            table.operations_of(self.target),
+            operations,
             handlers,
             null_region,
             split_modes=single != double,

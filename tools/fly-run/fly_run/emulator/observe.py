@@ -5,6 +5,7 @@ An observer says, once for each instruction, when it wants to hear of it:
     BEFORE, AFTER   a call with a view of the wave, at every execution: some microseconds each
     COUNT           nothing at once; native code counts executions and active lanes, and the
                     launch's end brings the sums: a few nanoseconds each
+    MEASURE         COUNT, and native code looks at the addresses of memory accesses (measure)
 
 What is wanted becomes micro-ops around those of the instruction (Encoder.weave), so a launch that
 nobody observes runs the code it always runs. A branch that leads to an instruction leads to what
@@ -22,6 +23,8 @@ from typing import TYPE_CHECKING, Protocol
 from fly_run.emulator import state
 from fly_run.emulator.instruction import Instruction
 from fly_run.emulator.lower import Step
+from fly_run.emulator.measure import Measured, Meter, clear, meters
+from fly_run.emulator.semantics.operation import Operation
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,6 +42,7 @@ class Wants(enum.Flag):
     BEFORE = enum.auto()
     AFTER = enum.auto()
     COUNT = enum.auto()
+    MEASURE = enum.auto()
 
 
 @dataclass(frozen=True)
@@ -66,13 +70,15 @@ class Launch:
 class Count:
     """What a launch did at one instruction. `times` counts waves that executed it, `lanes` the
     active lanes of them all; at `partial` of the times work items of the wave were inactive, at
-    `idle` of them (a part of `partial`) all were."""
+    `idle` of them (a part of `partial`) all were. `accesses` are the instruction's own, where they
+    were to be measured."""
 
     instruction: Instruction
     times: int
     lanes: int
     partial: int
     idle: int
+    accesses: tuple[Measured, ...] = ()
 
 
 class Observer(Protocol):
@@ -175,13 +181,32 @@ _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint64, ctypes.c_uint32)
 _Told = Callable[[WaveView, Instruction], None]
 
 
-class Watch:
-    """The observers of one kernel's micro-ops."""
+@dataclass(frozen=True)
+class _Place:
+    """Where native code counts for an instruction."""
 
-    def __init__(self, observers: tuple[Observer, ...]):
-        self._observers = observers
+    instruction: Instruction
+    site: ctypes.Array[ctypes.c_uint64]
+    meters: list[Meter]
+
+    def read(self) -> Count:
+        times, lanes, partial, idle = self.site
+        accesses = tuple(meter.read(times, lanes) for meter in self.meters)
+        return Count(self.instruction, times, lanes, partial, idle, accesses)
+
+    def clear(self) -> None:
+        ctypes.memset(self.site, 0, state.SITE.size)
+        for meter in self.meters:
+            clear(meter)
+
+
+class Watch:
+    """The observers of one kernel's micro-ops. `table` has the operations of its `target`."""
+
+    def __init__(self, observers: tuple[Observer, ...], table: dict[str, Operation], target: str):
+        self._observers, self._table, self._target = observers, table, target
         self._moments: list[tuple[Instruction, list[_Told]]] = []
-        self._sites: list[tuple[Instruction, ctypes.Array[ctypes.c_uint64]]] = []
+        self._places: list[_Place] = []
         self._views: dict[int, WaveView] = {}
         self._launch: Launch | None = None
         self._error: BaseException | None = None
@@ -198,8 +223,11 @@ class Watch:
         before = [observer.before for observer, want in wants if Wants.BEFORE in want]
         after = [observer.after for observer, want in wants if Wants.AFTER in want]
         woven: list[Step] = []
-        if any(Wants.COUNT in want for _, want in wants):
-            woven.append(self._count(instruction))
+        found: list[Meter] = []
+        if any(Wants.MEASURE in want for _, want in wants):
+            steps, found = meters(steps, self._table, self._target)
+        if any(want & (Wants.COUNT | Wants.MEASURE) for _, want in wants):
+            woven.append(self._count(instruction, found))
         if before:
             woven.append(self._moment(instruction, before))
         woven += steps
@@ -211,8 +239,8 @@ class Watch:
     def begin(self, launch: Launch) -> None:
         self._launch, self._error = launch, None
         self._views.clear()
-        for _, site in self._sites:
-            ctypes.memset(site, 0, state.SITE.size)
+        for place in self._places:
+            place.clear()
         for observer in self._observers:
             observer.begin(launch)
 
@@ -231,25 +259,19 @@ class Watch:
         self._moments.append((instruction, told))
         return Step("fly_watch", extra=len(self._moments) - 1)
 
-    def _count(self, instruction: Instruction) -> Step:
+    def _count(self, instruction: Instruction, found: list[Meter]) -> Step:
         site = (ctypes.c_uint64 * len(state.SITE.names))()
-        self._sites.append((instruction, site))
+        self._places.append(_Place(instruction, site, found))
         return Step("fly_count", site=ctypes.addressof(site))
 
     def _counts(self) -> list[Count]:
         """Code may have been encoded twice, where control got to it in two ways."""
         sums: dict[int, Count] = {}
-        for instruction, site in self._sites:
-            times, lanes, partial, idle = site
-            if times:
-                known = sums.get(instruction.pc) or Count(instruction, 0, 0, 0, 0)
-                sums[instruction.pc] = Count(
-                    instruction,
-                    known.times + times,
-                    known.lanes + lanes,
-                    known.partial + partial,
-                    known.idle + idle,
-                )
+        for place in self._places:
+            count = place.read()
+            if count.times:
+                known = sums.get(count.instruction.pc)
+                sums[count.instruction.pc] = _sum(known, count) if known else count
         return [sums[pc] for pc in sorted(sums)]
 
     def _tell(self, address: int, moment: int) -> int:
@@ -265,3 +287,10 @@ class Watch:
             self._error = error
             return 1
         return 0
+
+
+def _sum(a: Count, b: Count) -> Count:
+    """Two counts of the same instruction together."""
+    accesses = tuple(x.plus(y) for x, y in zip(a.accesses, b.accesses, strict=True))
+    sums = (a.times + b.times, a.lanes + b.lanes, a.partial + b.partial, a.idle + b.idle)
+    return Count(a.instruction, *sums, accesses)

@@ -189,6 +189,24 @@ SITE = _Fields(
     )
 )
 
+# What is measured at one memory access of an observed launch, and how.
+PHASES = 9  # room for eight, and the 0 that ends them
+ACCESS = _Fields(
+    (
+        "lanes",  # active lanes that went to this access's own memory
+        "private",  # those that went to private memory instead (flat, swizzled buffers)
+        "shared",  # those that went to LDS instead (flat)
+        "units",  # global: cache lines touched; LDS: cycles
+        "ideal",  # the least that so many lanes, or phases, can do with
+        "skipped",  # executions whose addresses are not modelled (structured buffers)
+        "size",  # from here on parameters. Bytes of each lane
+        "shift",  # log2 of a cache line's bytes
+        "granule",  # LDS: log2 of bytes; where all addresses are multiples, they go together
+        "banks",  # how many, each 4 bytes wide
+        *(f"phase{number}" for number in range(PHASES)),  # masks of lanes; 0 ends them
+    )
+)
+
 POISON = 0x7FF7_BAD0  # a quiet NaN that no computation makes: what registers and LDS start as
 
 # Results of the grid driver.

@@ -18,6 +18,7 @@ def operations() -> dict[str, Operation]:
         division,
         flow,
         lanes,
+        measuring,
         memory,
         packed,
         salu,
@@ -45,6 +46,7 @@ def operations() -> dict[str, Operation]:
         memory,
         adapters,
         watching,
+        measuring,
     ):
         for operation in module.operations():
             if operation.name in table:

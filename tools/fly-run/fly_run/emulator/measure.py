@@ -1,0 +1,163 @@
+"""What a wave's accesses ask of caches and LDS banks, by the model of each target.
+
+Cache lines of the vector L1: 64 bytes on gfx90a, 128 since gfx942 (AMD CDNA 2 and CDNA 3 white
+papers, "vector L1 cache"); RDNA 3 and 4: 128 (RDNA white paper, "L0 vector cache").
+
+LDS banks: 4 bytes wide, 32 of them. A wave's access takes phases, in each of which some lanes may
+not meet in a bank with different dwords. 4-byte accesses: 32 lanes at once; wider ones: as many
+as ask for 128 bytes together. They are consecutive lanes, except for 12- and 16-byte loads on CDNA,
+whose groups of eight are those of the Composable Kernel documentation ("Understanding AMD GPU LDS
+and Bank Conflicts") and of the measurements published with HipKittens (arXiv:2511.08083). The same
+measurements show 64 banks for 8- and 16-byte loads on gfx950, with twice the lanes in a phase; what
+was not measured there is taken as on gfx942. Atomics are taken as stores of their size.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, replace
+
+from fly_run.emulator import state
+from fly_run.emulator.lower import Step
+from fly_run.emulator.semantics.access import Access, Atomic
+from fly_run.emulator.semantics.measuring import CUSTOM
+from fly_run.emulator.semantics.operation import Operation
+
+LINE = {"gfx90a": 64}  # bytes
+LINE_ELSEWHERE = 128
+BANKS = 32
+WIDE_BANKS = {("gfx950", "load", 8): 64, ("gfx950", "load", 16): 64}
+BANK_BYTES = 4
+CDNA = ("gfx90a", "gfx942", "gfx950")
+# First lanes of the two runs of four that are one phase of a 16-byte load; the same behind lane 32.
+CROSSED = ((0, 20), (4, 16), (8, 28), (12, 24))
+# On gfx950 two of these groups go together.
+DOUBLED = ((0, 3), (1, 2))
+
+SUMS = ("lanes", "private", "shared", "units", "ideal", "skipped")
+assert state.ACCESS.names[: len(SUMS)] == SUMS
+
+# Space by the form of the operation; SMEM has no lanes.
+SPACES = {"global": "global", "flat": "global", "buffer": "global", "scratch": "private"}
+SPACES |= {"lds": "LDS", "smem": "scalar"}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One memory access of an instruction: where to (`space`: global, LDS, private, scalar),
+    `direction` (load, store, atomic), `size` in bytes a lane, and in all executions: lanes that
+    went there; those of a flat or buffer access that went to `private` memory or LDS (`shared`)
+    instead; `units` (global: cache lines touched, LDS: cycles) and the least possible, `ideal`;
+    executions that were not modelled."""
+
+    space: str
+    direction: str
+    size: int
+    lanes: int
+    private: int
+    shared: int
+    units: int
+    ideal: int
+    skipped: int
+
+    def plus(self, other: Measured) -> Measured:
+        """This and another measurement of the same access together."""
+        sums = {name: getattr(self, name) + getattr(other, name) for name in SUMS}
+        return replace(self, **sums)
+
+
+@dataclass
+class Meter:
+    """A place where native code measures one access. `site` is None where nothing is to be looked
+    at natively: then the executions and lanes of the instruction say all."""
+
+    space: str
+    direction: str
+    size: int
+    site: ctypes.Array[ctypes.c_uint64] | None
+
+    def read(self, times: int, lanes: int) -> Measured:
+        """`times` and `lanes` are those of the instruction."""
+        if self.site is None:
+            lanes = times if self.space == "scalar" else lanes
+            return Measured(self.space, self.direction, self.size, lanes, 0, 0, 0, 0, 0)
+        return Measured(self.space, self.direction, self.size, *self.site[: len(SUMS)])
+
+
+def meters(
+    steps: list[Step], table: dict[str, Operation], target: str
+) -> tuple[list[Step], list[Meter]]:
+    """The steps of an instruction with those that measure its accesses put before the first one,
+    and the places. No instruction changes an address before its first access."""
+    measuring: list[Step] = []
+    found: list[Meter] = []
+    first = None
+    for number, step in enumerate(steps):
+        name, _, variant = step.handler.rpartition(".")
+        operation = table.get(step.handler) or table.get(name)
+        if operation is None or operation.form not in SPACES:
+            continue
+        first = number if first is None else first
+        direction, size = _shape(operation)
+        handler = f"fly_measure_{operation.form}.{variant}"
+        site = None
+        if handler in CUSTOM:
+            site = _site(target, direction, size)
+            address = ctypes.addressof(site)
+            measuring.append(Step(handler, step.operands, immediate=step.immediate, site=address))
+        found.append(Meter(SPACES[operation.form], direction, size, site))
+    if first is None:
+        return steps, []
+    # The short cut of ds_read2 skips what follows it.
+    if first and steps[first - 1].handler == "fly_read_pair":
+        first -= 1
+    return [*steps[:first], *measuring, *steps[first:]], found
+
+
+def clear(meter: Meter) -> None:
+    """Sets the sums to 0."""
+    if meter.site is not None:
+        ctypes.memset(meter.site, 0, state.ACCESS.offsets["size"])
+
+
+def _shape(operation: Operation) -> tuple[str, int]:
+    """Direction, and bytes a lane."""
+    detail = operation.detail
+    if isinstance(detail, Access):
+        return detail.kind, detail.size
+    if isinstance(detail, Atomic):
+        return "atomic", detail.size
+    return "load", detail
+
+
+def _site(target: str, direction: str, size: int) -> ctypes.Array[ctypes.c_uint64]:
+    site = (ctypes.c_uint64 * len(state.ACCESS.names))()
+    kind = "load" if direction == "load" else "store"
+    whole = size >= BANK_BYTES and size & (size - 1) == 0
+    parameters = {
+        "size": size,
+        "shift": LINE.get(target, LINE_ELSEWHERE).bit_length() - 1,
+        "granule": (size if whole else BANK_BYTES).bit_length() - 1,
+        "banks": WIDE_BANKS.get((target, kind, size), BANKS),
+    }
+    for number, lanes in enumerate(phases(target, kind, size)):
+        parameters[f"phase{number}"] = sum(1 << lane for lane in lanes)
+    for name, value in parameters.items():
+        site[state.ACCESS.offsets[name] // 8] = value
+    return site
+
+
+def phases(target: str, kind: str, size: int) -> list[tuple[int, ...]]:
+    """The lanes that LDS serves together, for an access of `size` bytes a lane."""
+    if target in CDNA and kind == "load" and size in (12, 16):
+        groups = [
+            tuple(lane + n for lane in (half + a, half + b) for n in range(4))
+            for half in (0, 32)
+            for a, b in CROSSED
+        ]
+        if (target, kind, size) in WIDE_BANKS:
+            return [groups[at + a] + groups[at + b] for at in (0, 4) for a, b in DOUBLED]
+        return groups
+    banks = WIDE_BANKS.get((target, kind, size), BANKS)
+    together = banks * BANK_BYTES // max(BANK_BYTES, 16 if size == 12 else size)
+    return [tuple(range(at, at + together)) for at in range(0, state.LANES, together)]

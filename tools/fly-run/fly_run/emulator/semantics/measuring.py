@@ -1,0 +1,232 @@
+"""Micro-ops that look at the addresses of a memory access before it happens: how many cache lines a
+wave touches, how long LDS banks need. Their operands are those of the access itself, the link is
+the site with parameters and sums (state.ACCESS).
+
+The counts are exact; that the hardware does it so is a model: fly_run.emulator.measure says whose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from fly_run.emulator import state
+from fly_run.emulator.irgen import Value
+from fly_run.emulator.semantics.emit import LANES, ROW, Handler, load_row
+from fly_run.emulator.semantics.operation import Operation
+
+CHUNK = 16
+
+
+def operations() -> Iterator[Operation]:
+    for name, body in CUSTOM.items():
+        yield Operation(name, "custom", body=body)
+
+
+def _site(h: Handler, name: str) -> Value:
+    return h.op.at(state.OP_LINK).load("ptr").at(state.ACCESS.offsets[name])
+
+
+def _parameter(h: Handler, name: str) -> Value:
+    return _site(h, name).load("i64")
+
+
+def _add(h: Handler, name: str, value: Value) -> None:
+    place = _site(h, name)
+    place.store(place.load("i64") + value)
+
+
+def _bits(h: Handler, test: Callable[[Value], Value]) -> Value:
+    """i64: the lanes of the ADDRESS list for which `test` of their addresses holds."""
+    total = None
+    for first in range(0, LANES, CHUNK):
+        addresses = h.wave.at(state.ADDRESS + 8 * first).load("i64", CHUNK, align=64)
+        bits = test(addresses).cast(f"i{CHUNK}", 0).zext("i64") << first
+        total = bits if total is None else total | bits
+    assert total is not None
+    return total
+
+
+def _list_addresses(h: Handler, base: Value, low: Value | None, high: Value | None) -> None:
+    """Writes the sums of the base, and of the rows with low and high dwords where there are such,
+    to the ADDRESS list."""
+    for first in range(0, LANES, CHUNK):
+        start = h.constant("i64", first)
+        address = base.splat(CHUNK)
+        if low is not None:
+            address = load_row(low, start, CHUNK).zext("i64") + address
+        if high is not None:
+            address = address + (load_row(high, start, CHUNK).zext("i64") << 32)
+        h.wave.at(state.ADDRESS + 8 * first).store(address, align=64)
+
+
+def _count_lines(h: Handler, mask: Value) -> None:
+    """Adds up the distinct cache lines that the lanes of `mask` touch: those of their first and of
+    their last bytes."""
+    size, shift = _parameter(h, "size"), _parameter(h, "shift")
+    starts, ends = shift.splat(CHUNK), (size - 1).splat(CHUNK)
+    crossing = _bits(h, lambda a: a.lshr(starts).compare("ne", (a + ends).lshr(starts)))
+    lanes = h.intrinsic("llvm.ctpop", mask)
+    zero, false = h.constant("i64", 0), h.constant("i1", 0)
+
+    def turn(carried: list[Value]) -> tuple[list[Value], Value]:
+        heads, tails, found = carried
+        at_head = heads.compare("ne", 0)
+        lane = h.intrinsic("llvm.cttz", at_head.select(heads, tails), false, result=heads)
+        address = h.wave.at(state.ADDRESS).at(lane << 3).load("i64")
+        line = (address + at_head.select(0, size - 1)).lshr(shift).splat(CHUNK)
+        same_head = _bits(h, lambda a: a.lshr(starts).compare("eq", line))
+        same_tail = _bits(h, lambda a: (a + ends).lshr(starts).compare("eq", line))
+        heads, tails = heads & ~same_head, tails & ~same_tail
+        return [heads, tails, found + 1], (heads | tails).compare("ne", 0)
+
+    def count() -> None:
+        *_, found = h.loop([mask, mask & crossing, zero], turn)
+        line = h.constant("i64", 1) << shift
+        least = (lanes * size + line - 1).lshr(shift)
+        _add(h, "units", found)
+        _add(h, "ideal", h.intrinsic("llvm.umin", least, found))
+
+    _add(h, "lanes", lanes)
+    h.when(mask.compare("ne", 0), count)
+
+
+def _global(h: Handler, scalar: bool) -> None:
+    low = h.operand(1)
+    base = h.immediate()
+    if scalar:
+        base = base + h.operand(2).load("i64")
+    _list_addresses(h, base, low, None if scalar else low.at(ROW))
+    _count_lines(h, h.exec_mask())
+
+
+def _flat(h: Handler) -> None:
+    """Lanes in an aperture go to LDS or private memory."""
+    low = h.operand(1)
+    _list_addresses(h, h.immediate(), low, low.at(ROW))
+    mask = h.exec_mask()
+    for name, aperture in (
+        ("shared", state.SHARED_APERTURE),
+        ("private", state.PRIVATE_APERTURE),
+    ):
+        inside = _bits(h, lambda a, high=aperture: a.lshr(32).compare("eq", high)) & mask
+        _add(h, name, h.intrinsic("llvm.ctpop", inside))
+        mask = mask & ~inside
+    _count_lines(h, mask)
+
+
+def _buffer(h: Handler, vector: bool) -> None:
+    """Raw buffers: lanes out of range touch nothing (see fly_resolve_buffer). The swizzled
+    resource is private memory; structured ones are passed over, and told."""
+    words = [h.operand(2).at(4 * n).load("i32").zext("i64") for n in range(4)]
+    base = (words[0] | (words[1] << 32)) & 0xFFFF_FFFF_FFFF
+    private = base.lshr(32).compare("eq", state.SCRATCH_BUFFER >> 32)
+    stride = words[1].lshr(16) & 0x3FFF
+    special = (words[1] & (1 << 31)) | (words[3] & (1 << 23)) | stride
+    mask = h.exec_mask()
+    none = h.constant("i64", 0)
+    _add(h, "private", private.select(h.intrinsic("llvm.ctpop", mask), none))
+    raw = special.compare("eq", 0) & ~private
+    _add(h, "skipped", (~raw & ~private).zext("i64"))
+
+    def count() -> None:
+        size, records = _parameter(h, "size"), words[2]
+        _list_addresses(h, h.immediate(), h.operand(1) if vector else None, None)
+        room = (records - size).splat(CHUNK)
+        inside = _bits(h, lambda a: a.compare("ule", room)) & mask
+        inside = records.compare("uge", size).select(inside, none)
+        start = (base + h.operand(3).load("i32").zext("i64")).splat(CHUNK)
+        for first in range(0, LANES, CHUNK):
+            place = h.wave.at(state.ADDRESS + 8 * first)
+            place.store(place.load("i64", CHUNK, align=64) + start, align=64)
+        _count_lines(h, inside)
+
+    h.when(raw, count)
+
+
+def _lds(h: Handler) -> None:
+    """In each phase a bank gives one dword in a cycle, to all who want that one: a phase takes as
+    many cycles as there are different dwords in its busiest bank."""
+    offset = h.immediate().trunc("i32")
+    mask = h.exec_mask()
+    zero, false = h.constant("i64", 0), h.constant("i1", 0)
+    for first in range(0, LANES, CHUNK):
+        row = load_row(h.operand(1), h.constant("i64", first), CHUNK) + offset
+        h.wave.at(state.ADDRESS + 8 * first).store(row.zext("i64"), align=64)
+    size, banks = _parameter(h, "size"), _parameter(h, "banks")
+    wide = _parameter(h, "granule")
+    odd = ((h.constant("i64", 1) << wide) - 1).splat(CHUNK)
+    aligned = (_bits(h, lambda a: (a & odd).compare("eq", 0)) | ~mask).compare("eq", -1)
+    # Where every address is a multiple of the size, data of two lanes are the same or apart, and
+    # a granule loads all the banks that it covers alike: one counter stands for them.
+    granule = aligned.select(wide, 2)
+    shifts = granule.splat(CHUNK)
+    parts = (size + (h.constant("i64", 1) << granule) - 1).lshr(granule)
+    counters = banks.lshr(granule - 2)
+    # The last temporary row belongs to handlers: here it counts by banks.
+    tally = h.wave.at(state.TEMP + (state.TEMP_ROWS - 1) * ROW)
+
+    def phase(carried: list[Value]) -> tuple[list[Value], Value]:
+        number, cycles, used = carried
+        place = _site(h, "phase0").at(number << 3)
+        wanted = place.load("i64") & mask
+
+        def busy() -> Value:
+            tally.store(h.constant("i32", 0, LANES), align=64)
+
+            def by_part(carried: list[Value]) -> tuple[list[Value], Value]:
+                part, busiest = carried
+                most = h.loop([wanted, busiest], lambda c: by_lane(part, *c))[1]
+                return [part + 1, most], (part + 1).compare("ult", parts)
+
+            return h.loop([zero, zero], by_part)[1]
+
+        def by_lane(part: Value, left: Value, busiest: Value) -> tuple[list[Value], Value]:
+            lane = h.intrinsic("llvm.cttz", left, false, result=left)
+            address = h.wave.at(state.ADDRESS).at(lane << 3).load("i64")
+            cell = address.lshr(granule) + part
+
+            def wants(number: Value) -> Value:
+                """The lanes whose part `number` is this cell."""
+                target = (cell - number).splat(CHUNK)
+                return _bits(h, lambda a: a.lshr(shifts).compare("eq", target)) & wanted
+
+            def seen() -> Value:
+                """Whether the cell was counted as an earlier part of some lane."""
+
+                def look(carried: list[Value]) -> tuple[list[Value], Value]:
+                    earlier, found = carried
+                    return [earlier + 1, found | wants(earlier)], (earlier + 1).compare("ult", part)
+
+                return h.loop([zero, zero], look)[1].compare("ne", 0)
+
+            old = h.choose(part.compare("ne", 0), seen, lambda: false | false)
+            counter = tally.at((cell & (counters - 1)) << 2)
+            count = counter.load("i32") + (~old).zext("i32")
+            counter.store(count)
+            busiest = h.intrinsic("llvm.umax", busiest, count.zext("i64"))
+            left = left & ~wants(part)
+            return [left, busiest], left.compare("ne", 0)
+
+        some = wanted.compare("ne", 0)
+        cycles = cycles + h.choose(some, busy, lambda: zero | 0)
+        more = place.at(8).load("i64").compare("ne", 0)
+        return [number + 1, cycles, used + some.zext("i64")], more
+
+    def count() -> None:
+        _, cycles, used = h.loop([zero, zero, zero], phase)
+        _add(h, "units", cycles)
+        _add(h, "ideal", used)
+        _add(h, "lanes", h.intrinsic("llvm.ctpop", mask))
+
+    h.when(mask.compare("ne", 0), count)
+
+
+# Named after the access that they stand before: its form and its variant.
+CUSTOM: dict[str, Callable[[Handler], None]] = {
+    "fly_measure_global.v": lambda h: _global(h, scalar=False),
+    "fly_measure_global.s": lambda h: _global(h, scalar=True),
+    "fly_measure_flat.v": _flat,
+    "fly_measure_buffer.v": lambda h: _buffer(h, vector=True),
+    "fly_measure_buffer.s": lambda h: _buffer(h, vector=False),
+    "fly_measure_lds.v": _lds,
+}
