@@ -4,79 +4,28 @@ Coverage: every instruction LLVM can print for a target, found by disassembling 
 systematically, is read without remainder, and means the same to the assembler after being read.
 """
 
-import random
 import re
-import struct
 import subprocess
 
 import pytest
 from fly_common import toolchain
 from fly_common.errors import InputError
-from fly_run.emulator.disassemble import TARGETS, Disassembler
+from fly_run.emulator import coverage
+from fly_run.emulator.disassemble import TARGETS
 from fly_run.emulator.instruction import SPECIAL_SCALARS, Immediate, Name, Register
 from fly_run.emulator.parse import parse
 
 # Distinct mnemonics, with suffix, that the enumeration below finds; fewer means that the
 # enumeration, not the ISA, has shrunk.
 KNOWN = {"gfx90a": 1750, "gfx942": 1780, "gfx950": 1870}
-V_READLANE = 0xD289  # both its sources are restricted, so it is rarely hit
-
-
-# Fields of memory instructions that may be used together, with register numbers fit for any width.
-MEMORY = (
-    (0, 0),
-    (0, 0xFC000000),
-    (0, 0xFC0000FC),
-    (0, 0x0000FCFC),
-    (0, 0xFCFCFCFC),
-    (0x7F0000, 0xFC00FCFC),
-)
-
-
-def encodings(target: str) -> bytes:
-    """Each pattern of the upper 16 bits with a few of the others; VOP1 and SOP1 have their opcodes
-    further down."""
-    generator = random.Random(target)
-    bits = generator.getrandbits
-    vop1, sop1 = range(0x7E00, 0x8000), range(0xBE80, 0xBF00)
-    highs = [*range(1 << 16), *[*vop1, *sop1, *sop1, V_READLANE] * 12]
-    made = bytearray()
-    for high in highs:
-        # VGPRs and no modifiers are legal nearly everywhere; few modifiers are in most places.
-        tried = [(bits(16), bits(32) & 0x0007FFFF), (0, bits(32) & bits(32))]
-        if high < 0x8000:  # VOP1, VOP2, VOPC: SDWA with legal selectors, DPP
-            sdwa = generator.randrange(7) << 8 | generator.randrange(3) << 11
-            sdwa |= generator.randrange(7) << 16 | generator.randrange(7) << 24
-            tried.append((bits(16) & 0xFE00 | 0xF9, sdwa | bits(8) | bits(2) << 19))
-            tried.append((bits(16) & 0xFE00 | 0xFA, bits(32)))
-        elif 0xD000 <= high < 0xD400:  # VOP3, VOP3P
-            tried += [(bits(8), bits(27)) for _ in range(12)]
-            # Matrices: three vector registers (256 and up in nine bits) fit for any width.
-            tried += [(bits(8) & 0xF0, 0x04020100 | bits(27) & 0x03C1E0F0) for _ in range(8)]
-        elif high >= 0xC000:
-            tried += [(bits(16) & bits(16), fixed | bits(32) & mask) for fixed, mask in MEMORY]
-        for low, second in tried:
-            made += struct.pack("<4I", high << 16 | low, second, bits(32), 0)
-    return bytes(made)
 
 
 @pytest.fixture(scope="module", params=TARGETS)
 def universe(request) -> tuple[str, list[tuple[str, bytes]]]:
     """The target, and texts with their encodings: up to 8 of each mnemonic's shapes."""
-    code = encodings(request.param)
-    disassembler = Disassembler(request.param, code, 0)
-    found: dict[str, dict[str, tuple[str, bytes]]] = {}
-    for at in range(0, len(code), 16):
-        decoded = disassembler.at(at)
-        if decoded is not None:
-            text, size = decoded
-            shapes = found.setdefault(text.split()[0], {})
-            if len(shapes) < 8:
-                shapes.setdefault(
-                    re.sub(r"\d+|0x[0-9a-f]+", "#", text), (text, code[at : at + size])
-                )
+    found = coverage.universe(request.param)
     assert len(found) >= KNOWN[request.param]
-    return request.param, [item for shapes in found.values() for item in shapes.values()]
+    return request.param, [form for forms in found.values() for form in forms[:8]]
 
 
 def written(instruction) -> str:

@@ -65,14 +65,15 @@ def written_lanes(modifiers: Mapping[str, object]) -> int:
 
 def move(lowering: Lowering, source: Source, element: str) -> Source:
     """Puts the moved source into a temporary, and narrows EXEC until `fly_restore_exec`."""
-    if element in WIDE or source.kind != "v":
-        raise Unsupported("DPP of such an operand")
+    if source.kind != "v":
+        raise Unsupported("DPP of an operand that is no vector register")
     modifiers = dict(lowering.instruction.modifiers)
     table = lowering.registers.constants.row(permutation(modifiers))
-    target = lowering.temporary()
+    wide = element in WIDE
+    target = lowering.temporary(2 if wide else 1)
     bound = bool(modifiers.get("bound_ctrl"))
     lowering.add(
-        "fly_dpp",
+        "fly_dpp_64" if wide else "fly_dpp",
         target,
         source.offset,
         table,

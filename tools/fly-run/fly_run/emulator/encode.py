@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 
 from fly_common.errors import InputError
 
-from fly_run.emulator import lower_memory, lower_scalar, lower_valu, state
-from fly_run.emulator.instruction import Instruction
+from fly_run.emulator import lower_memory, lower_scalar, lower_valu, state, unsupported
+from fly_run.emulator.instruction import Instruction, split_mnemonic
 from fly_run.emulator.lower import Lowering, Step
 from fly_run.emulator.registers import Registers, Unsupported
 from fly_run.emulator.semantics.operation import Operation
 
-SUFFIXES = {"_e32": "", "_e64": "", "_dpp": "dpp", "_sdwa": "sdwa"}
 LOWERINGS: dict[str, Callable[[Lowering, Operation, str], None]] = {
     "valu": lower_valu.lower_valu,
     "scalar": lower_scalar.lower_scalar,
@@ -105,7 +104,7 @@ class Encoder:
         return self._assemble(ordered, steps, addresses)
 
     def _lower(self, instruction: Instruction) -> list[Step]:
-        name, encoding = _split(instruction.mnemonic)
+        name, encoding = split_mnemonic(instruction.mnemonic)
         lowering = Lowering(self.registers, self.table, instruction)
         if name == "s_set_gpr_idx_on":
             self._index_mode = lower_scalar.index_mode(lowering)
@@ -185,14 +184,6 @@ class Encoder:
         return program
 
 
-def _split(mnemonic: str) -> tuple[str, str]:
-    """A mnemonic without its encoding suffix, and the encoding if it matters."""
-    for suffix, encoding in SUFFIXES.items():
-        if mnemonic.endswith(suffix):
-            return mnemonic.removesuffix(suffix), encoding
-    return mnemonic, ""
-
-
 def _refusal(refused: list[tuple[Instruction, str]], what: str) -> InputError:
     """One line for each mnemonic and reason: how often, and where first."""
     groups: dict[tuple[str, str], list[Instruction]] = {}
@@ -201,7 +192,8 @@ def _refusal(refused: list[tuple[Instruction, str]], what: str) -> InputError:
     lines = []
     for (mnemonic, reason), found in sorted(groups.items()):
         times = f"{len(found)} times, first" if len(found) > 1 else "once,"
-        why = f" with {reason}" if reason else ""
+        known = unsupported.reason(mnemonic)
+        why = f" with {reason}" if reason else f" ({known})" if known else ""
         lines.append(f"{mnemonic}{why}: {times} at pc 0x{found[0].pc:x}: {found[0].text}")
     noun = "instruction" if len(lines) == 1 else "instructions"
     return InputError(

@@ -84,3 +84,15 @@ class Instruction:
     modifiers: dict[str, int | bool | str | tuple[int, ...]] = field(default_factory=dict)
     target: int | None = None
     text: str = ""
+
+
+# Encodings of one mnemonic by suffix, and their names where it matters which one it is.
+SUFFIXES = {"_e32": "", "_e64": "", "_dpp": "dpp", "_sdwa": "sdwa"}
+
+
+def split_mnemonic(mnemonic: str) -> tuple[str, str]:
+    """A mnemonic without its encoding suffix, and the encoding if it matters."""
+    for suffix, encoding in SUFFIXES.items():
+        if mnemonic.endswith(suffix):
+            return mnemonic.removesuffix(suffix), encoding
+    return mnemonic, ""

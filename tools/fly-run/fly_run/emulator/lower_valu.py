@@ -149,6 +149,8 @@ def _finish(
     factor = {"mul": float, "div": lambda value: 1.0 / float(value)}
     for modifier, convert in factor.items():
         if modifier in found:
+            if result not in SHORT:
+                raise Unsupported("an output multiplier of what is no float")
             number = convert(found[modifier])  # type: ignore[arg-type]
             bits = constant_bits(Immediate(0, real=number), result)
             by = f"fly_scale_{SHORT[result]}"

@@ -91,17 +91,17 @@ def _forward_permute(h: Handler) -> None:
     _write_result(h, result)
 
 
-def _fetch_by_table(h: Handler, result: Value) -> Value:
-    """Fetches operand 1 into `result` by a row of lane numbers, operand 2, where -1 is no lane;
-    0 where there is none or it is inactive. The result is the mask of lanes that fetched."""
+def _fetch_by_table(h: Handler, source: Value, result: Value) -> Value:
+    """Fetches row `source` into row `result` by a row of lane numbers, operand 2, where -1 is no
+    lane; 0 where there is none or it is inactive. The result is the mask of lanes that fetched."""
     mask = h.exec_mask()
 
     def fetch(carried: list[Value]) -> tuple[list[Value], Value]:
         lane, valid = carried
-        source = _element(h.operand(2), lane).load("i32").sext("i64")
-        safe = source & (LANES - 1)
-        good = source.compare("sge", 0) & (mask.lshr(safe) & 1).compare("ne", 0)
-        value = _element(h.operand(1), safe).load("i32")
+        from_lane = _element(h.operand(2), lane).load("i32").sext("i64")
+        safe = from_lane & (LANES - 1)
+        good = from_lane.compare("sge", 0) & (mask.lshr(safe) & 1).compare("ne", 0)
+        value = _element(source, safe).load("i32")
         _element(result, lane).store(good.select(value, 0))
         after = lane + 1
         return [after, valid | (good.zext("i64") << lane)], after.compare("ult", LANES)
@@ -110,16 +110,23 @@ def _fetch_by_table(h: Handler, result: Value) -> Value:
     return h.loop([zero, zero], fetch)[1]
 
 
-def _dpp(h: Handler) -> None:
-    """Data parallel primitive: puts the moved source into operand 0 (a temporary) and narrows
-    EXEC to the lanes that the instruction writes. The immediate is the mask of row_mask and
-    bank_mask; the extra word is bound_ctrl, which lets lanes without a source read 0."""
-    old = h.exec_mask()
-    h.wave.at(state.SAVED_EXEC).store(old)
-    valid = _fetch_by_table(h, h.operand(0))
-    bound = h.extra().compare("ne", 0)
-    writes = bound.select(valid.like(-1), valid)
-    h.wave.at(state.EXEC).store(old & writes & h.immediate())
+def _dpp(rows: int) -> Callable[[Handler], None]:
+    """Data parallel primitive: puts the moved source, of one or two rows, into operand 0 (a
+    temporary) and narrows EXEC to the lanes that the instruction writes. The immediate is the mask
+    of row_mask and bank_mask; the extra word is bound_ctrl, which lets lanes without a source
+    read 0."""
+
+    def run(h: Handler) -> None:
+        old = h.exec_mask()
+        h.wave.at(state.SAVED_EXEC).store(old)
+        valid = old
+        for row in range(rows):
+            valid = _fetch_by_table(h, h.operand(1).at(row * ROW), h.operand(0).at(row * ROW))
+        bound = h.extra().compare("ne", 0)
+        writes = bound.select(valid.like(-1), valid)
+        h.wave.at(state.EXEC).store(old & writes & h.immediate())
+
+    return run
 
 
 def _restore_exec(h: Handler) -> None:
@@ -129,7 +136,7 @@ def _restore_exec(h: Handler) -> None:
 def _swizzle(h: Handler) -> None:
     """ds_swizzle: the pattern has been worked out into a row of lane numbers."""
     result = _scratch_row(h)
-    _fetch_by_table(h, result)
+    _fetch_by_table(h, h.operand(1), result)
     _write_result(h, result)
 
 
@@ -192,7 +199,8 @@ CUSTOM: dict[str, Callable[[Handler], None]] = {
     "v_permlane16_swap_b32": _swap_halves(16),
     "v_permlane32_swap_b32": _swap_halves(32),
     "s_set_gpr_idx_on": _set_index_mode,
-    "fly_dpp": _dpp,
+    "fly_dpp": _dpp(1),
+    "fly_dpp_64": _dpp(2),
     "fly_restore_exec": _restore_exec,
     "fly_indexed_move": _indexed_move,
     "fly_read_pair": read_pair,

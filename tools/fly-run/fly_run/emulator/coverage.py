@@ -1,0 +1,166 @@
+"""Which instructions of a target the emulator executes: asked of the disassembler and the encoder.
+
+    python -m fly_run.emulator.coverage [TARGET …]
+
+There is no list of a target's instructions to compare with, so encodings are tried systematically
+and LLVM's disassembler says what they are. An instruction is implemented if the encoder makes
+micro-ops of at least one form of it; the others stand in `unsupported`, with a reason.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+import re
+import struct
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fly_common.errors import InputError, UsageError
+
+from fly_run.emulator import unsupported
+from fly_run.emulator.disassemble import TARGETS, Disassembler
+from fly_run.emulator.encode import Encoder
+from fly_run.emulator.instruction import split_mnemonic
+from fly_run.emulator.parse import parse
+from fly_run.emulator.registers import Allocation, Constants, Registers
+from fly_run.emulator.semantics import table
+
+STRIDE = 16  # bytes of each try: no encoding is longer
+SHAPES = 64  # how many forms of a mnemonic are kept
+V_READLANE = 0xD289  # both its sources are restricted, so it is rarely hit
+# Fields of memory instructions that may be used together, with register numbers fit for any width.
+MEMORY = (
+    (0, 0),
+    (0, 0xFC000000),
+    (0, 0xFC0000FC),
+    (0, 0x0000FCFC),
+    (0, 0xFCFCFCFC),
+    (0x7F0000, 0xFC00FCFC),
+)
+# s_getreg, s_setreg (SOPK): the low 16 bits name the register, 1 is MODE.
+HARDWARE_REGISTER = {0xB880, 0xB900, 0xBA00}
+
+
+def encodings(target: str) -> bytes:
+    """Tries of `STRIDE` bytes each, the same ones every time: each pattern of the upper 16 bits
+    with a few of the others; VOP1 and SOP1 have their opcodes further down."""
+    generator = random.Random(target)
+    bits = generator.getrandbits
+    vop1, sop1 = range(0x7E00, 0x8000), range(0xBE80, 0xBF00)
+    highs = [*range(1 << 16), *[*vop1, *sop1, *sop1, V_READLANE] * 12]
+    made = bytearray()
+    for high in highs:
+        # VGPRs and no modifiers are legal nearly everywhere; few modifiers are in most places.
+        tried = [(bits(16), bits(32) & 0x0007FFFF), (0, bits(32) & bits(32))]
+        if high < 0x8000:  # VOP1, VOP2, VOPC: SDWA with legal selectors, DPP
+            sdwa = generator.randrange(7) << 8 | generator.randrange(3) << 11
+            sdwa |= generator.randrange(7) << 16 | generator.randrange(7) << 24
+            tried.append((bits(16) & 0xFE00 | 0xF9, sdwa | bits(8) | bits(2) << 19))
+            tried.append((bits(16) & 0xFE00 | 0xFA, bits(32)))
+            # Even registers, row_newbcast: what DPP of 64 bits may have.
+            tried.append((bits(16) & 0xFC00 | 0xFA, 0xFF015000 | bits(8) & 0xFE))
+        elif high & 0xFF80 in HARDWARE_REGISTER:
+            tried.append((0xF801, bits(32)))
+        elif 0xD000 <= high < 0xD400:  # VOP3, VOP3P
+            tried += [(bits(8), bits(27)) for _ in range(12)]
+            # A mask in scalar registers as the third source, the others in vector registers.
+            tried += [(bits(3), 0x0028_0000 | bits(18) | 0x20100)]
+            # Matrices: three vector registers (256 and up in nine bits) fit for any width.
+            tried += [(bits(8) & 0xF0, 0x04020100 | bits(27) & 0x03C1E0F0) for _ in range(8)]
+        elif high >= 0xC000:
+            tried += [(bits(16) & bits(16), fixed | bits(32) & mask) for fixed, mask in MEMORY]
+        for low, second in tried:
+            made += struct.pack("<4I", high << 16 | low, second, bits(32), 0)
+    return bytes(made)
+
+
+@functools.cache
+def universe(target: str) -> dict[str, tuple[tuple[str, bytes], ...]]:
+    """For each mnemonic, with its encoding suffix, texts and encodings of up to `SHAPES` forms that
+    differ in more than numbers."""
+    code = encodings(target)
+    disassembler = Disassembler(target, code, 0)
+    found: dict[str, dict[str, tuple[str, bytes]]] = {}
+    for at in range(0, len(code), STRIDE):
+        decoded = disassembler.at(at)
+        if decoded is not None:
+            text, size = decoded
+            shapes = found.setdefault(text.split()[0], {})
+            if len(shapes) < SHAPES:
+                shape = re.sub(r"\d+|0x[0-9a-f]+", "#", text)
+                shapes.setdefault(shape, (text, code[at : at + size]))
+    return {mnemonic: tuple(shapes.values()) for mnemonic, shapes in found.items()}
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """The mnemonics of a target, with their encoding suffixes, by whether they are executed."""
+
+    target: str
+    implemented: frozenset[str]
+    missing: frozenset[str]
+
+    @property
+    def plain_implemented(self) -> frozenset[str]:
+        """Mnemonics without suffix of which some encoding is implemented."""
+        return frozenset(split_mnemonic(name)[0] for name in self.implemented)
+
+    @property
+    def plain(self) -> frozenset[str]:
+        return frozenset(split_mnemonic(name)[0] for name in self.implemented | self.missing)
+
+
+@functools.cache
+def coverage(target: str) -> Coverage:
+    names = universe(target)
+    handlers = {name: 1 for operation in table.operations().values() for name in operation.handlers}
+    registers = Registers(Allocation(256, 256, 256, 512), Constants(0, 1 << 26))
+    operations = table.operations_of(target)
+
+    def accepted(text: str, code: bytes) -> bool:
+        # An encoder for each: s_set_gpr_idx_on changes the meaning of what follows.
+        encoder = Encoder(registers, operations, handlers, null_region=0)
+        try:
+            encoder.encode({0: parse(text, 0, len(code))}, text)
+        except InputError:
+            return False
+        return True
+
+    done = {name for name, forms in names.items() if any(accepted(*form) for form in forms)}
+    return Coverage(target, frozenset(done), frozenset(names.keys() - done))
+
+
+def report(target: str) -> Iterator[str]:
+    """Lines for a person: how many there are, then what is missing and why."""
+    found = coverage(target)
+    done, every = found.plain_implemented, found.plain
+    yield (
+        f"{target}: {len(done)} of {len(every)} instructions"
+        f" ({len(found.implemented)} of {len(found.implemented | found.missing)} with encodings)"
+    )
+    groups: dict[str, list[str]] = {}
+    for name in sorted(found.missing):
+        plain = split_mnemonic(name)[0]
+        shown = name if plain in done else plain
+        reason = unsupported.reason(name) or "no reason is known"
+        if shown not in groups.setdefault(reason, []):
+            groups[reason].append(shown)
+    for reason, names in groups.items():
+        yield f"  {reason}:"
+        yield from (f"    {name}" for name in names)
+
+
+def main() -> int:
+    targets = sys.argv[1:] or list(TARGETS)
+    for target in targets:
+        if target not in TARGETS:
+            print(f"no such target: {target}; the emulator's are {', '.join(TARGETS)}")
+            return UsageError.exit_code
+        print("\n".join(report(target)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
