@@ -27,6 +27,11 @@ void host_barrier(void);
 #endif
 
 #define GID(d) (WID(d) * LSZ(d) + LID(d))
+#ifdef __GFX9__
+#define LANES 64 // of a wave
+#else
+#define LANES 32
+#endif
 #define BLOCK(n) __attribute__((reqd_work_group_size(n, 1, 1)))
 #define NOINLINE __attribute__((noinline))
 

@@ -46,40 +46,41 @@ kernel BLOCK(128) void softmax_lds(global const float *in, global float *out, in
         result[j] = exp_(row[j] - top) / sum;
 }
 
+// A wave has a row to itself. Where waves have 32 lanes, both waves of a block do the same.
 kernel BLOCK(64) void softmax_shuffle(global const float *in, global float *out, int columns) {
-    int t = LID(x);
+    int t = LID(x) % LANES;
     global const float *row = in + (long)WID(x) * columns;
     global float *result = out + (long)WID(x) * columns;
     float top = -__builtin_inff();
-    for (int j = t; j < columns; j += 64)
+    for (int j = t; j < columns; j += LANES)
         top = __builtin_fmaxf(top, row[j]);
-    for (int mask = 32; mask > 0; mask >>= 1)
+    for (int mask = LANES / 2; mask > 0; mask >>= 1)
         top = __builtin_fmaxf(top, shuffle_xor(top, mask));
     float sum = 0.0f;
-    for (int j = t; j < columns; j += 64)
+    for (int j = t; j < columns; j += LANES)
         sum += exp_(row[j] - top);
-    for (int mask = 32; mask > 0; mask >>= 1)
+    for (int mask = LANES / 2; mask > 0; mask >>= 1)
         sum += shuffle_xor(sum, mask);
-    for (int j = t; j < columns; j += 64)
+    for (int j = t; j < columns; j += LANES)
         result[j] = exp_(row[j] - top) / sum;
 }
 
 kernel BLOCK(64) void layernorm(global const float *in, global const float *gain,
                                 global const float *bias, global float *out, int columns,
                                 float epsilon) {
-    int t = LID(x);
+    int t = LID(x) % LANES;
     global const float *row = in + (long)WID(x) * columns;
     float sum = 0.0f, squares = 0.0f;
-    for (int j = t; j < columns; j += 64) {
+    for (int j = t; j < columns; j += LANES) {
         sum += row[j];
         squares += row[j] * row[j];
     }
-    for (int mask = 32; mask > 0; mask >>= 1) {
+    for (int mask = LANES / 2; mask > 0; mask >>= 1) {
         sum += shuffle_xor(sum, mask);
         squares += shuffle_xor(squares, mask);
     }
     float mean = sum / columns;
     float scale = 1.0f / __builtin_sqrtf(squares / columns - mean * mean + epsilon);
-    for (int j = t; j < columns; j += 64)
+    for (int j = t; j < columns; j += LANES)
         out[(long)WID(x) * columns + j] = (row[j] - mean) * scale * gain[j] + bias[j];
 }

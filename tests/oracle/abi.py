@@ -10,9 +10,10 @@ import struct
 import numpy as np
 
 from oracle import hsaco
-from oracle.waves import EXEC, Waves
+from oracle.waves import EXEC, LANES, Waves
 
 SCRATCH_BASE = 0x3000_0000_0000
+TTMP = 108  # the scalar register that TTMP0 is
 
 HIDDEN = {
     "hidden_block_count_x": lambda g, b, d: g[0],
@@ -55,6 +56,7 @@ def packet_bytes(kernel, grid, block, dynamic_lds, kernarg: int) -> bytes:
 
 def set_up(
     w: Waves,
+    target: str,
     kernel: hsaco.Kernel,
     groups: np.ndarray,
     block: tuple[int, int, int],
@@ -71,25 +73,34 @@ def set_up(
     items = block[0] * block[1] * block[2]
     waves = w.count // len(groups)
     wave = np.tile(np.arange(waves), len(groups))
-    item = wave[:, None] * 64 + np.arange(64)
+    item = wave[:, None] * w.lanes + np.arange(LANES)
     x, y, _ = block
     packed = item % x | item // x % y << 10 | item // (x * y) << 20
     w.put_v32(0, packed.astype(np.uint32), None)
-    live = np.clip(items - wave * 64, 0, 64)
+    live = np.clip(items - wave * w.lanes, 0, w.lanes)
     some = (np.uint64(1) << (live % 64).astype(np.uint64)) - np.uint64(1)
     w.put_s64(EXEC, np.where(live == 64, ~np.uint64(0), some))
 
-    values: list = []
+    user: list = []
     if kernel.properties & 1 << 0:
         # The resource that gfx90a's buffer instructions reach scratch by: swizzled, ADD_TID.
-        values += [SCRATCH_BASE, SCRATCH_BASE >> 32 | 1 << 31, 0xFFFFFFFF, 1 << 23 | 3 << 21]
+        user += [SCRATCH_BASE, SCRATCH_BASE >> 32 | 1 << 31, 0xFFFFFFFF, 1 << 23 | 3 << 21]
     for bit in range(1, 6):
         if kernel.properties & 1 << bit:
-            values += [pointers.get(bit, 0), pointers.get(bit, 0) >> 32]
+            user += [pointers.get(bit, 0), pointers.get(bit, 0) >> 32]
     if kernel.properties & 1 << 6:
-        values.append(kernel.scratch_bytes)
-    values += [int(word) for word in preloaded]
-    for axis in range(3):
+        user.append(kernel.scratch_bytes)
+    user += [int(word) for word in preloaded]
+    # The descriptor counts more than there are where LLVM pads them (gfx1100 needs 16 in all).
+    user += [0] * ((kernel.rsrc2 >> 1 & 31) - len(user))
+    values = user
+    by_trap_registers = target.startswith("gfx12")
+    if by_trap_registers:
+        # "Architected workgroup ids": x in TTMP9, y and z as halves of TTMP7.
+        x, y, z = (np.repeat(groups[:, axis], waves).astype(np.uint32) for axis in range(3))
+        w.put_s32(TTMP + 9, x)
+        w.put_s32(TTMP + 7, y | z << np.uint32(16))
+    for axis in range(0 if by_trap_registers else 3):
         if kernel.rsrc2 >> (7 + axis) & 1:
             values.append(np.repeat(groups[:, axis], waves))
     if kernel.rsrc2 >> 10 & 1:

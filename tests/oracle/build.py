@@ -11,6 +11,7 @@ from oracle.hsaco import llvm_program
 
 KERNELS = Path(__file__).parent.parent / "kernels"
 TARGETS = ("gfx90a", "gfx942", "gfx950")
+RDNA = ("gfx1100", "gfx1201")
 
 
 @functools.cache

@@ -1,6 +1,7 @@
 """Instructions that look across lanes: DPP, readlane and its kin, mbcnt, permutes.
 
-The patterns are the manual's section "Data Parallel Processing"; row_newbcast is gfx90a's.
+The patterns are the manual's section "Data Parallel Processing"; row_newbcast is gfx90a's;
+row_share, row_xmask and dpp8 are RDNA's.
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ class Dpp:
     source: np.ndarray
     enabled: np.ndarray
     zero: bool
+    inactive: bool = False  # gfx10's `fi:1`: inactive lanes are read too
 
     def valid(self, w: Waves) -> np.ndarray:
         reachable = self.source >= 0
         active = w.active()
-        if active is None:
+        if active is None or self.inactive:
             return np.broadcast_to(reachable, (w.n, LANES))
         return reachable & active[:, self.source]
 
@@ -48,7 +50,9 @@ def dpp(ins: Instruction) -> Dpp:
     row_mask, bank_mask = modifiers.get("row_mask", 15), modifiers.get("bank_mask", 15)
     enabled = (row_mask >> (LANE // 16) & 1).astype(bool)
     enabled &= (bank_mask >> (IN_ROW // 4) & 1).astype(bool)
-    return Dpp(_source(modifiers, ins.text), enabled, "bound_ctrl" in modifiers)
+    # The DPP8 forms have no bound_ctrl: they read 0 from inactive lanes.
+    zero = "bound_ctrl" in modifiers or "dpp8" in modifiers
+    return Dpp(_source(modifiers, ins.text), enabled, zero, bool(modifiers.get("fi")))
 
 
 def _source(modifiers: dict, text: str) -> np.ndarray:
@@ -80,8 +84,12 @@ def _source(modifiers: dict, text: str) -> np.ndarray:
             return within(ROW - 1, 0, LANES)
         if name == "row_bcast" and value == 31:
             return np.where(LANE >= 32, 31, -1)
-        if name == "row_newbcast":
+        if name in ("row_newbcast", "row_share"):
             return ROW + value
+        if name == "row_xmask":
+            return ROW + (IN_ROW ^ value)
+        if name == "dpp8":
+            return (LANE & ~7) + np.array(value)[LANE & 7]
     raise NotImplementedError(f"{text}: DPP control")
 
 
@@ -102,13 +110,13 @@ def _read_first(w: Waves, ins: Instruction) -> None:
 
 
 def _read_lane(w: Waves, ins: Instruction) -> None:
-    lane = np.broadcast_to(w.read_scalar(ins.operands[2], 32) & np.uint32(63), w.n)
+    lane = np.broadcast_to(w.read_scalar(ins.operands[2], 32) & np.uint32(w.lanes - 1), w.n)
     source = np.broadcast_to(w.read(ins.operands[1], 32), (w.n, LANES))
     w.put_s32(ins.operands[0].index, source[np.arange(w.n), lane])
 
 
 def _write_lane(w: Waves, ins: Instruction) -> None:
-    lane = w.read_scalar(ins.operands[2], 32) & np.uint32(63)
+    lane = w.read_scalar(ins.operands[2], 32) & np.uint32(w.lanes - 1)
     w.put_v32(w.first(ins.operands[0]), w.read(ins.operands[1], 32), lane[:, None] == LANE)
 
 
@@ -124,7 +132,7 @@ def _count_below(w: Waves, ins: Instruction) -> None:
 def _pull(w: Waves, ins: Instruction) -> None:
     """DS_BPERMUTE: each lane takes from the lane its address names; an inactive one gives 0."""
     address = w.read(ins.operands[1], 32) + np.uint32(ins.modifiers.get("offset", 0))
-    lane = (address >> np.uint32(2)) & np.uint32(63)
+    lane = (address >> np.uint32(2)) & np.uint32(w.lanes - 1)
     data = np.where(w.active_or_ones(), w.read(ins.operands[2], 32), np.uint32(0))
     result = np.take_along_axis(data, lane.astype(np.intp), axis=1)
     w.put_v32(w.first(ins.operands[0]), result, w.active())
@@ -133,7 +141,7 @@ def _pull(w: Waves, ins: Instruction) -> None:
 def _push(w: Waves, ins: Instruction) -> None:
     """DS_PERMUTE: each active lane gives to the lane its address names; the highest one wins."""
     address = w.read(ins.operands[1], 32) + np.uint32(ins.modifiers.get("offset", 0))
-    lane = (address >> np.uint32(2)) & np.uint32(63)
+    lane = (address >> np.uint32(2)) & np.uint32(w.lanes - 1)
     data, active = w.read(ins.operands[2], 32), w.active_or_ones()
     result = np.zeros((w.n, LANES), np.uint32)
     for row, source in zip(*np.nonzero(active), strict=True):

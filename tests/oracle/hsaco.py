@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass, field
 
-MACHINES = {0x3F: "gfx90a", 0x4C: "gfx942", 0x4F: "gfx950"}
+MACHINES = {0x3F: "gfx90a", 0x4C: "gfx942", 0x4F: "gfx950", 0x41: "gfx1100", 0x4E: "gfx1201"}
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,11 @@ class Kernel:
         return ((self.rsrc1 & 0x3F) + 1) * 8
 
     @property
+    def lanes(self) -> int:
+        """Of a wave: ENABLE_WAVEFRONT_SIZE32 is bit 10 of the code properties, from gfx10 on."""
+        return 32 if self.properties >> 10 & 1 else 64
+
+    @property
     def first_agpr(self) -> int:
         return ((self.rsrc3 & 0x3F) + 1) * 4
 
@@ -84,7 +89,7 @@ def llvm_program(name: str) -> str:
 
 @functools.lru_cache(maxsize=16)
 def read(data: bytes) -> CodeObject:
-    """Reads an HSACO. Raises ValueError for what isn't one of the three gfx9 targets."""
+    """Reads an HSACO. Raises ValueError for what is for none of the targets."""
     flags, sections, segments = _headers(data)
     symbols = _symbols(data, sections)
     metadata = _metadata(data, sections)

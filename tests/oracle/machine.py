@@ -1,8 +1,8 @@
-"""The test oracle: a lockstep interpreter of gfx9 machine code in NumPy.
+"""The test oracle: a lockstep interpreter of AMD GPU machine code in NumPy.
 
-It is an independent reading of the ISA manuals (AMD Instinct MI200 and MI300 ISA) and of LLVM's
-AMDGPUUsage, and shares no code with the emulator. The waves of a chunk of workgroups execute
-together, an instruction being one NumPy operation on an array [waves, 64]. Waves that part at a
+It is an independent reading of the ISA manuals (AMD Instinct MI200 and MI300, RDNA3 and RDNA4) and
+of LLVM's AMDGPUUsage, and shares no code with the emulator. The waves of a chunk of workgroups
+execute together, an instruction being one NumPy operation on an array [waves, 64]. Waves that part at a
 branch are grouped by pc; the group with the lowest pc runs, so that groups meet again where their
 paths do. A chunk of 512 to 2048 waves is fastest (`Oracle(chunk_waves=…)`).
 
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oracle import abi, access, hsaco, lds, scalar, vector
+from oracle import abi, access, hsaco, lds, rdna, scalar, vector
 from oracle.abi import SCRATCH_BASE
 from oracle.memory import Fault, Memory, padded
 from oracle.text import Instruction, parse
@@ -101,7 +101,7 @@ class Oracle:
 
     def _run(self, launch: Launch) -> None:
         items = launch.block[0] * launch.block[1] * launch.block[2]
-        waves = (items + 63) // 64
+        waves = -(-items // launch.kernel.lanes)
         at_once = max(1, self.chunk_waves // waves)
         # x is the fastest dimension of the dispatch order.
         groups = itertools.product(*(range(n) for n in reversed(launch.grid)))
@@ -142,7 +142,9 @@ class Chunk:
         kernel, count = launch.kernel, len(groups) * waves
         self.count = count
         self.group_of = np.repeat(np.arange(len(groups)), waves)
-        self.waves = Waves(self, count, kernel.vgprs, kernel.first_agpr, oracle.poison)
+        self.waves = Waves(
+            self, count, kernel.vgprs, kernel.first_agpr, oracle.poison, kernel.lanes
+        )
         fill = POISON if oracle.poison else 0
         self.lds_stride = (launch.lds_bytes + 15) // 16 * 16
         self.lds = padded(self.lds_stride * len(groups), fill)
@@ -161,6 +163,7 @@ class Chunk:
         arguments = self.memory.read_bytes(launch.kernarg + 4 * first, 4 * preload)
         abi.set_up(
             self.waves,
+            launch.code.target,
             kernel,
             np.array(groups),
             launch.block,
@@ -204,6 +207,7 @@ class Chunk:
     def _run(self) -> None:
         self.state = np.full(self.count, RUNNING)
         self.resume = np.zeros(self.count, np.int64)
+        self.signals, self.waits = np.zeros((2, self.count), np.int64)
         self.pending: dict[int, list[np.ndarray]] = {self.entry: [np.arange(self.count)]}
         while self.pending:
             pc = min(self.pending)
@@ -243,19 +247,28 @@ class Chunk:
         line = self.launch.code.lines.get(pc)
         if line is None:
             raise Fault(f"no instruction at pc {pc:#x}")
-        ins = parse(line.text, line.address, line.words)
-        decoded = self._build(ins)
+        target = self.launch.code.target
+        if " :: " in line.text:
+            mode = rdna.float_mode(self.launch.kernel.float_mode, target)
+            step = rdna.dual(line, target, mode)
+            decoded = Decoded(line.text, line.size, step)
+        else:
+            ins = parse(line.text, line.address, line.words)
+            decoded = self._build(rdna.renamed(ins, target))
         self.decoded[pc] = decoded
         return decoded
 
     def _build(self, ins: Instruction) -> Decoded:
         name = ins.mnemonic
-        if name in NOTHING:
+        if name in NOTHING or name in rdna.NOTHING:
             return Decoded(ins.text, ins.size, lambda w: None)
         if name in FLOW or name.startswith("s_cbranch_"):
             return Decoded(ins.text, ins.size, None, name, ins)
+        mode = rdna.float_mode(self.launch.kernel.float_mode, self.launch.code.target)
+        if self.launch.code.target.startswith("gfx1") and (step := rdna.build(ins, mode)):
+            return Decoded(ins.text, ins.size, step)
         if name.startswith(("v_", "ds_bperm", "ds_perm", "ds_swizzle")):
-            step = vector.build(ins, self.launch.kernel.float_mode)
+            step = vector.build(ins, mode)
         elif name.startswith("s_") and not name.startswith(("s_load", "s_buffer")):
             step = scalar.build(ins)
         else:
@@ -271,10 +284,15 @@ class Chunk:
         if name == "s_endpgm":
             self.state[rows] = DONE
             return self._release()
-        if name == "s_barrier":
+        if name in ("s_barrier", "s_barrier_signal"):
+            self.signals[rows] += 1
+        if name in ("s_barrier", "s_barrier_wait"):
             self.state[rows] = WAITING
             self.resume[rows] = after
+            self.waits[rows] += 1
             return self._release()
+        if name == "s_barrier_signal":
+            return [(after, rows), *self._release()]
         if name == "s_trap":
             raise Fault(f"{ins.text} at pc {pc:#x}")
         if name == "s_getpc_b64":
@@ -300,12 +318,12 @@ class Chunk:
         return [(target, rows[taken]), (after, rows[~taken])]
 
     def _release(self):
-        """The waves whose whole workgroup now waits (or has ended) go on."""
-        waiting = self.state == WAITING
-        groups = self.group_of[-1] + 1
-        waits = np.bincount(self.group_of[waiting], minlength=groups)
-        live = np.bincount(self.group_of[self.state != DONE], minlength=groups)
-        rows = np.flatnonzero(waiting & (waits == live)[self.group_of])
+        """The waves go on that wait for a barrier which all of their workgroup has signalled that
+        has not ended."""
+        live = self.state != DONE
+        fewest = np.full(self.group_of[-1] + 1, np.iinfo(np.int64).max)
+        np.minimum.at(fewest, self.group_of[live], self.signals[live])
+        rows = np.flatnonzero((self.state == WAITING) & (fewest[self.group_of] >= self.waits))
         if rows.size == 0:
             return []
         self.state[rows] = RUNNING
@@ -337,13 +355,13 @@ NOTHING = {
 }
 FLOW = {
     *("s_branch", "s_endpgm", "s_barrier", "s_trap", "s_getpc_b64", "s_setpc_b64"),
-    *("s_swappc_b64", "s_call_b64"),
+    *("s_swappc_b64", "s_call_b64", "s_barrier_signal", "s_barrier_wait"),
 }
 CONDITIONS = {
     "s_cbranch_scc0": lambda w: ~w.get_scc(),
     "s_cbranch_scc1": lambda w: w.get_scc().copy(),
-    "s_cbranch_vccz": lambda w: w.s64(VCC) == 0,
-    "s_cbranch_vccnz": lambda w: w.s64(VCC) != 0,
-    "s_cbranch_execz": lambda w: w.s64(EXEC) == 0,
-    "s_cbranch_execnz": lambda w: w.s64(EXEC) != 0,
+    "s_cbranch_vccz": lambda w: w.mask(VCC) == 0,
+    "s_cbranch_vccnz": lambda w: w.mask(VCC) != 0,
+    "s_cbranch_execz": lambda w: w.mask(EXEC) == 0,
+    "s_cbranch_execnz": lambda w: w.mask(EXEC) != 0,
 }

@@ -51,15 +51,17 @@ def build(ins: Instruction) -> Callable[[Waves], None] | None:
     return (lambda w: function(w, ins)) if function else None
 
 
+# (S0, EXEC) → the new EXEC
+SAVE_EXEC: dict[str, Callable] = {
+    **LOGIC,
+    "andn1": lambda source, old: old & ~source,
+    "orn1": lambda source, old: old | ~source,
+}
+
+
 def _save_exec(ins: Instruction, name: str, result_to_target: bool = False):
     """EXEC = S0 op EXEC; the old EXEC (the new one for wrexec) goes to the destination."""
-    if name in ("andn1", "orn1"):
-        combine = LOGIC["andn2" if name == "andn1" else "orn2"]
-
-        def function(source, old):
-            return combine(old, source)
-    else:
-        function = LOGIC[name]
+    function = SAVE_EXEC[name]
     target, source = ins.operands
 
     def step(w: Waves) -> None:

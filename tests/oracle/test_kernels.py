@@ -8,10 +8,13 @@ import pytest
 from oracle import build, launch
 from oracle.cases import CASES, check
 
-
 # The other combinations run beside the emulator, in tests/fly_run/test_oracle_kernels.py. Here is
 # gfx90a -O0 for its scratch, which goes through buffer instructions.
-@pytest.mark.parametrize(("target", "level"), [("gfx942", 0), ("gfx942", 3), ("gfx90a", 0)])
+# RDNA's machine code has waves of 32.
+RUNS = [("gfx942", 0), ("gfx942", 3), ("gfx90a", 0), ("gfx1100", 0), ("gfx1201", 3)]
+
+
+@pytest.mark.parametrize(("target", "level"), RUNS)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.kernel)
 def test_kernel(case, target, level):
     data = build.opencl(case.source, target, level)

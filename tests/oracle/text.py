@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+NULL = 128  # gfx11 and later: reads 0, drops what is written; a number that no register has
+
 SPECIAL = {
     "flat_scratch_lo": 102,
     "flat_scratch_hi": 103,
@@ -21,9 +23,10 @@ SPECIAL = {
     "m0": 124,
     "exec_lo": 126,
     "exec_hi": 127,
+    "null": NULL,
 }
 PAIRS = {"flat_scratch": 102, "xnack_mask": 104, "vcc": 106, "exec": 126}
-ENCODINGS = ("_e32", "_e64", "_sdwa", "_dpp", "_e64_dpp")
+ENCODINGS = ("_e64_dpp", "_e32", "_e64", "_sdwa", "_dpp")
 
 
 @dataclass(frozen=True)
@@ -38,13 +41,14 @@ class Operand:
     negate: bool = False
     absolute: bool = False
     sign_extend: bool = False
+    half: int | None = None  # gfx11's v1.l and v1.h: which 16 bits of the register
     literal: bool = False  # printed in hexadecimal: a dword of its own after the instruction
 
 
 @dataclass(frozen=True)
 class Instruction:
     mnemonic: str  # without its encoding suffix
-    encoding: str  # "e32", "e64", "sdwa", "dpp" or ""
+    encoding: str  # "e32", "e64", "sdwa", "dpp", "e64_dpp" or ""
     operands: tuple[Operand, ...]
     modifiers: dict[str, object] = field(hash=False)
     text: str
@@ -71,6 +75,7 @@ def parse(text: str, address: int, words: tuple[int, ...]) -> Instruction:
     for suffix in ENCODINGS:
         if mnemonic.endswith(suffix):
             mnemonic, encoding = mnemonic[: -len(suffix)], suffix[1:]
+            break
     pieces = _split(rest.strip())
     operands, modifiers = [], {}
     for piece in pieces:
@@ -127,7 +132,9 @@ def _modifier(word: str, modifiers: dict, text: str) -> None:
         modifiers[match["name"]] = value
 
 
-_REGISTER = re.compile(r"(?P<kind>ttmp|[vsa])(?:(?P<one>\d+)|\[(?P<first>\d+):(?P<last>\d+)\])$")
+_REGISTER = re.compile(
+    r"(?P<kind>ttmp|[vsa])(?:(?P<one>\d+)(?P<half>\.[lh])?|\[(?P<first>\d+):(?P<last>\d+)\])$"
+)
 
 
 def operand(text: str) -> Operand:
@@ -153,7 +160,8 @@ def operand(text: str) -> Operand:
         kind = match["kind"]
         if kind == "ttmp":
             kind, first, last = "s", first + 108, last + 108
-        return Operand(kind, first, last - first + 1, **flags)
+        half = {".l": 0, ".h": 1}.get(match["half"])
+        return Operand(kind, first, last - first + 1, half=half, **flags)
     if text in SPECIAL:
         return Operand("s", SPECIAL[text], 1, **flags)
     if text in PAIRS:

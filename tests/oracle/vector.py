@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from oracle import crosslane, floats, packed, valu
 from oracle.text import Instruction, Operand
-from oracle.waves import DTYPES, EXEC, UNSIGNED, VCC, Waves, modified, pack_mask
+from oracle.waves import DTYPES, EXEC, UNSIGNED, VCC, Waves, modified
 
 Step = Callable[[Waves], None]
 VCC_OPERAND = Operand("s", VCC, 2)
@@ -61,7 +62,7 @@ def build(ins: Instruction, mode: int) -> Step | None:
     if name in ("v_bitop3_b32", "v_bitop3_b16"):
         return _truth_table(ins)
     if name in valu.VALU:
-        return _table(ins, mode)
+        return table(ins, mode, valu.VALU[name])
     return None
 
 
@@ -125,6 +126,9 @@ def writer(ins: Instruction, kind: str, keeps_high: bool) -> Callable:
 
 def half_result(ins: Instruction, raw: np.ndarray, old: np.ndarray, keeps_high: bool):
     """gfx9 zeroes the upper half; op_sel's last bit writes it, and the op_sel forms keep halves."""
+    if (half := ins.operands[0].half) is not None:
+        shift = np.uint32(16 * half)
+        return (old & ~(np.uint32(0xFFFF) << shift)) | raw.astype(np.uint32) << shift
     select = ins.modifiers.get("op_sel", ())
     sources = len(ins.operands) - 1
     if len(select) > sources and select[sources]:
@@ -176,11 +180,11 @@ def flusher(name: str, kind: str, mode: int) -> Callable | None:
     return floats.flush if allowed == 0 and not name.startswith(NEVER_FLUSH) else None
 
 
-def _table(ins: Instruction, mode: int) -> Step:
-    op = valu.VALU[ins.mnemonic]
+def table(ins: Instruction, mode: int, op: valu.Op) -> Step:
+    """What a row of the tables says, of the instruction's operands."""
     operands = ins.operands[1:]
     if op.tied:
-        operands = (*operands[:2], Operand(ins.operands[0].kind, ins.operands[0].index))
+        operands = (*operands[:2], replace(ins.operands[0], negate=False, absolute=False))
     if len(operands) != len(op.sources):
         raise NotImplementedError(f"{ins.text}: {len(operands)} sources")
     sources = [
@@ -224,20 +228,23 @@ def _compare(ins: Instruction, mode: int) -> Step:
     op = valu.VOPC[ins.mnemonic]
     sources = [
         reader(ins, k, o, kind)
-        for k, (o, kind) in enumerate(zip(ins.operands[1:], op.sources, strict=True))
+        for k, (o, kind) in enumerate(zip(ins.operands[-2:], op.sources, strict=True))
     ]
     flushes = [flusher(ins.mnemonic, kind, mode) for kind in op.sources]
-    target, writes_exec = ins.operands[0].index, ins.mnemonic.startswith("v_cmpx")
+    # From gfx10 on V_CMPX writes EXEC alone, and has no destination to name.
+    targets = [operand.index for operand in ins.operands[:-2]]
+    writes_exec = ins.mnemonic.startswith("v_cmpx")
 
     def step(w: Waves) -> None:
         values = [read(w) for read in sources]
         values = [flush(v) if flush else v for flush, v in zip(flushes, values, strict=True)]
         lanes = np.broadcast_to(op.function(*values), (w.n, 64))
         active = w.active()
-        mask = pack_mask(lanes if active is None else lanes & active)
-        w.put_s64(target, mask)
+        lanes = lanes if active is None else lanes & active
+        for target in targets:
+            w.put_mask(target, lanes)
         if writes_exec:
-            w.put_s64(EXEC, mask)
+            w.put_mask(EXEC, lanes)
 
     return step
 
@@ -266,7 +273,7 @@ def _carry(ins: Instruction) -> Step:
 def _put_mask(w: Waves, operand: Operand, lanes: np.ndarray) -> None:
     lanes = np.broadcast_to(lanes, (w.n, 64))
     active = w.active()
-    w.put_s64(operand.index, pack_mask(lanes if active is None else lanes & active))
+    w.put_mask(operand.index, lanes if active is None else lanes & active)
 
 
 def _pair(ins: Instruction, result: str, kinds: tuple[str, ...], function: Callable) -> Step:

@@ -1,5 +1,8 @@
 """The registers of many waves, in lockstep: arrays with one row a wave.
 
+A wave of 32 lanes has rows of 64 too, whose upper half is never active; its lane masks are one
+scalar register.
+
 `rows` is the group of waves that execute together now: None for all of them, so that registers are
 used in place, or an array of row numbers. Everything an instruction sees or writes goes through the
 methods here, which apply `rows` and EXEC.
@@ -9,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oracle.text import Operand
+from oracle.text import NULL, Operand
 
 LANES = 64
 VCC, M0, EXEC = 106, 124, 126
@@ -29,13 +32,19 @@ INVERSE_TWO_PI = {0.15915494: {16: 0x3118, 32: 0x3E22F983, 64: 0x3FC45F306DC9C88
 
 
 class Waves:
-    def __init__(self, chunk, count: int, vgprs: int, first_agpr: int, poison: bool):
+    def __init__(
+        self, chunk, count: int, vgprs: int, first_agpr: int, poison: bool, lanes: int = LANES
+    ):
         self.chunk = chunk  # the machine's Chunk: memory, LDS, scratch
+        self.lanes = lanes  # of a wave: 32 or 64
         self.count = count
         self.vgpr = np.empty((vgprs, count, LANES), np.uint32)
         if poison:
             self.vgpr.fill(POISON)
-        self.sgpr = np.full((128, count), POISON, np.uint32)
+        self.sgpr = np.full((NULL + 2, count), POISON, np.uint32)
+        self.sgpr[NULL:] = 0
+        # VOPD: writes to vector registers held back until both halves have read theirs.
+        self.held: list[tuple[int, np.ndarray, np.ndarray | None]] | None = None
         self.first_agpr = first_agpr
         self.scc = np.zeros(count, bool)
         self.rows: np.ndarray | None = None
@@ -58,7 +67,7 @@ class Waves:
     def active(self) -> np.ndarray | None:
         """EXEC as bool[n, 64]; None where every lane of every wave is on."""
         if not self._fresh:
-            mask = self.s64(EXEC)
+            mask = self.mask(EXEC)
             self._active = None if (mask == ~np.uint64(0)).all() else unpack_mask(mask)
             self._fresh = True
         return self._active
@@ -76,6 +85,8 @@ class Waves:
         return self.s32(index) | self.s32(index + 1).astype(np.uint64) << np.uint64(32)
 
     def put_s32(self, index: int, value: np.ndarray) -> None:
+        if index >= NULL:
+            return
         if self.rows is None:
             self.sgpr[index] = value
         else:
@@ -87,6 +98,17 @@ class Waves:
         value = np.asarray(value, np.uint64)
         self.put_s32(index, (value & np.uint64(0xFFFFFFFF)).astype(np.uint32))
         self.put_s32(index + 1, (value >> np.uint64(32)).astype(np.uint32))
+
+    def mask(self, index: int) -> np.ndarray:
+        """A lane mask out of a scalar register, or out of a pair where waves have 64 lanes."""
+        return self.s64(index) if self.lanes == 64 else self.s32(index).astype(np.uint64)
+
+    def put_mask(self, index: int, lanes: np.ndarray) -> None:
+        """`lanes`: bool[n, 64]."""
+        if self.lanes == 64:
+            self.put_s64(index, pack_mask(lanes))
+        else:
+            self.put_s32(index, pack_mask(lanes).astype(np.uint32))
 
     def get_scc(self) -> np.ndarray:
         return self.scc if self.rows is None else self.scc[self.rows]
@@ -104,6 +126,9 @@ class Waves:
 
     def put_v32(self, index: int, value: np.ndarray, lanes: np.ndarray | None) -> None:
         """`value`: uint32[n, 64] or broadcastable; `lanes`: which to write, None for all."""
+        if self.held is not None:
+            self.held.append((index, np.array(value), lanes))
+            return
         register = self.vgpr[index]
         if self.rows is None:
             if lanes is None:
@@ -132,6 +157,8 @@ class Waves:
                 high = self.v32(index + 1).astype(np.uint64)
                 return self.v32(index) | high << np.uint64(32)
             low = self.v32(index)
+            if operand.half and width == 16:
+                low = low >> np.uint32(16)
             return low if width == 32 else low.astype(UNSIGNED[width])
         if kind == "s":
             if width == 64:
@@ -149,7 +176,7 @@ class Waves:
         if name in ("src_scc", "scc"):
             value = self.get_scc()
         elif name in ("src_vccz", "src_execz"):
-            value = self.s64(VCC if name == "src_vccz" else EXEC) == 0
+            value = self.mask(VCC if name == "src_vccz" else EXEC) == 0
         else:
             raise NotImplementedError(f"operand {name}")
         return value.astype(UNSIGNED[width])[:, None]
@@ -170,7 +197,7 @@ class Waves:
 
     def read_mask(self, operand: Operand) -> np.ndarray:
         """A lane mask operand as bool[n, 64] or [1, 64]."""
-        return unpack_mask(self.read_scalar(operand, 64))
+        return unpack_mask(self.read_scalar(operand, self.lanes).astype(np.uint64))
 
 
 def modified(operand: Operand, raw: np.ndarray, width: int) -> np.ndarray:

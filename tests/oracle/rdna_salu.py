@@ -1,0 +1,137 @@
+"""gfx11's and gfx12's new scalar instructions: 64-bit arithmetic, floats, narrow loads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from oracle import floats
+from oracle.rdna_valu import maximum, minimum
+from oracle.scalar import put
+from oracle.text import Instruction
+from oracle.waves import Waves
+
+u16, u32, u64, i32 = np.uint16, np.uint32, np.uint64, np.int32
+f16, f32 = np.float16, np.float32
+
+# mnemonic → (bits of a source, function)
+INTEGER: dict[str, tuple[int, Callable]] = {
+    "s_add_nc_u64": (64, lambda a, b: a + b),
+    "s_sub_nc_u64": (64, lambda a, b: a - b),
+    "s_mul_u64": (64, lambda a, b: a * b),
+    "s_pack_hl_b32_b16": (32, lambda a, b: a >> u32(16) | b << u32(16)),
+}
+ARITHMETIC: dict[str, Callable] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "min_num": lambda a, b: floats.minimum(a, b, False),
+    "max_num": lambda a, b: floats.maximum(a, b, False),
+    "minimum": minimum,
+    "maximum": maximum,
+    "ceil": lambda a: floats.quiet(np.ceil(a)),
+    "floor": lambda a: floats.quiet(np.floor(a)),
+    "trunc": lambda a: floats.quiet(np.trunc(a)),
+    "rndne": lambda a: floats.quiet(np.rint(a)),
+    "fmaak": floats.fma,
+    "fmamk": floats.fma,
+}
+ONE_SOURCE = ("ceil", "floor", "trunc", "rndne")
+CONVERSIONS: dict[str, Callable] = {
+    "s_cvt_f32_i32": lambda a: a.view(i32).astype(f32).view(u32),
+    "s_cvt_f32_u32": lambda a: a.astype(f32).view(u32),
+    "s_cvt_i32_f32": lambda a: floats.to_integer(a.view(f32), i32).view(u32),
+    "s_cvt_u32_f32": lambda a: floats.to_integer(a.view(f32), u32),
+    "s_cvt_f16_f32": lambda a: a.view(f32).astype(f16).view(u16).astype(u32),
+    "s_cvt_f32_f16": lambda a: half(a).astype(f32).view(u32),
+    "s_cvt_hi_f32_f16": lambda a: half(a >> u32(16)).astype(f32).view(u32),
+}
+CONDITIONS: dict[str, Callable] = {
+    "lt": lambda a, b: a < b,
+    "eq": lambda a, b: a == b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "lg": lambda a, b: (a < b) | (a > b),
+    "ge": lambda a, b: a >= b,
+    "o": lambda a, b: ~(np.isnan(a) | np.isnan(b)),
+    "u": lambda a, b: np.isnan(a) | np.isnan(b),
+    "nge": lambda a, b: ~(a >= b),
+    "nlg": lambda a, b: ~((a < b) | (a > b)),
+    "ngt": lambda a, b: ~(a > b),
+    "nle": lambda a, b: ~(a <= b),
+    "neq": lambda a, b: ~(a == b),
+    "nlt": lambda a, b: ~(a < b),
+}
+LOADS = {"s_load_u8": (1, False), "s_load_i8": (1, True)}
+LOADS |= {"s_load_u16": (2, False), "s_load_i16": (2, True)}
+
+
+def half(x: np.ndarray) -> np.ndarray:
+    return x.astype(u16).view(f16)
+
+
+def build(ins: Instruction) -> Callable[[Waves], None] | None:
+    name, operands = ins.mnemonic, ins.operands
+    if not name.startswith("s_"):
+        return None
+    if name in INTEGER:
+        bits, function = INTEGER[name]
+        return lambda w: put(
+            w, ins, function(*(w.read_scalar(o, bits) for o in operands[1:])), None
+        )
+    if name in CONVERSIONS:
+        convert = CONVERSIONS[name]
+        return lambda w: put(w, ins, convert(w.read_scalar(operands[1], 32)), None)
+    if name in LOADS:
+        return lambda w: _narrow_load(w, ins, *LOADS[name])
+    operation, _, kind = name[2:].rpartition("_")
+    if kind not in ("f16", "f32"):
+        return None
+    if operation.startswith("cmp_") and operation[4:] in CONDITIONS:
+        condition = CONDITIONS[operation[4:]]
+        return lambda w: w.put_scc(
+            np.broadcast_to(condition(*(_float(w, o, kind) for o in operands)), w.n)
+        )
+    if operation == "cvt_pk_rtz_f16":
+        return lambda w: _pack(w, ins)
+    if operation == "fmac":
+        return lambda w: _put_float(
+            w, ins, floats.fma(*(_float(w, operands[k], kind) for k in (1, 2, 0)))
+        )
+    if operation in ARITHMETIC:
+        function = ARITHMETIC[operation]
+        return lambda w: _put_float(w, ins, function(*(_float(w, o, kind) for o in operands[1:])))
+    return None
+
+
+def _float(w: Waves, operand, kind: str) -> np.ndarray:
+    raw = np.broadcast_to(w.read_scalar(operand, int(kind[1:])), w.n)
+    return np.ascontiguousarray(raw).view(f16 if kind == "f16" else f32)
+
+
+def _put_float(w: Waves, ins: Instruction, value: np.ndarray) -> None:
+    put(w, ins, value.view(u16 if value.dtype == f16 else u32).astype(u32), None)
+
+
+def _pack(w: Waves, ins: Instruction) -> None:
+    low, high = (
+        floats.toward_zero(_float(w, o, "f32").astype(np.float64), f16).view(u16).astype(u32)
+        for o in ins.operands[1:]
+    )
+    put(w, ins, low | high << u32(16), None)
+
+
+def _narrow_load(w: Waves, ins: Instruction, size: int, extend: bool) -> None:
+    """S_LOAD_{U,I}{8,16}: the address has no alignment beyond the element's own."""
+    target, base, *rest = ins.operands
+    address = w.read_scalar(base, 64).copy()
+    for operand in rest:
+        address = address + w.read_scalar(operand, 32).astype(u64)
+    address = address + u64(ins.modifiers.get("offset", 0) & (1 << 64) - 1)
+    address = np.broadcast_to(address, w.n)[:, None]
+    value = w.chunk.memory.load(address, None, size)[0][:, 0]
+    if extend:
+        top = u32(1 << (8 * size - 1))
+        value = (value ^ top) - top
+    w.put_s32(target.index, value)
