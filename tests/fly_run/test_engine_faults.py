@@ -32,7 +32,8 @@ def test_past_the_end() -> None:
     text = refused(Fault, STORE, [a, np.int32(200)], grid=2, block=64)
     where = WHERE.format("global_store_dword", 1, 0)
     assert text.splitlines() == [
-        "fly-run: error: memory fault: 4 bytes at ADDRESS, lane 36 and 27 more: at the end of `A` (400 bytes);"
+        "fly-run: error: memory fault: 4 bytes at ADDRESS, lane 36 and 27 more: at the end of"
+        " `A` (400 bytes);"
         f" {where}",
         "  check the index against the buffer's size before the access",
     ]
