@@ -98,15 +98,13 @@ class Compiled:
         from fly_run.launch import run
 
         from fly.arrays import as_value
-        from fly.located import faults_located
 
         plan = self._plan()
         viewed = {name: as_value(value, name) for name, value in values.items()}
         bound = bind(plan, self.code, viewed)
         opened = open_device(device, self.target)
         try:
-            with faults_located(self.code, self._module, self._chain):
-                return run(bound, self.code, opened)
+            return run(bound, self.code, opened)
         finally:
             opened.close()
 
@@ -127,7 +125,6 @@ class Compiled:
         from fly_run.launch import launch
 
         from fly.arrays import as_value, is_array
-        from fly.located import faults_located
 
         viewed = [
             as_value(value, f"argument {index}") if is_array(value) else value
@@ -135,10 +132,9 @@ class Compiled:
         ]
         opened = open_device(device, self.target)
         try:
-            with faults_located(self.code, self._module, self._chain):
-                return launch(
-                    self.code, kernel, grid, block, viewed, dynamic_lds=dynamic_lds, device=opened
-                )
+            return launch(
+                self.code, kernel, grid, block, viewed, dynamic_lds=dynamic_lds, device=opened
+            )
         finally:
             opened.close()
 

@@ -10,7 +10,7 @@ from fly_common.errors import Fault
 from fly_run.device import Options
 from fly_run.emulator.instruction import Instruction
 from fly_run.emulator.machine import Emulator
-from fly_run.emulator.observe import Count, Launch, Wants, WaveView
+from fly_run.emulator.observe import Count, Enough, Launch, Wants, WaveView
 
 from .engine_support import TARGETS, compile_opencl, launch
 
@@ -189,6 +189,27 @@ def test_each_launch_is_counted_by_itself() -> None:
     assert first[0] == second[0]
     assert len(recorder.launches) == 2
     assert [count.times for count in first[1]] == [count.times for count in second[1]]
+
+
+def test_who_has_had_enough_is_called_no_more_in_this_launch() -> None:
+    class Tires(Recorder):
+        def before(self, wave: WaveView, instruction: Instruction) -> None:
+            super().before(wave, instruction)
+            if len(self.heard) % 10 == 0:
+                raise Enough
+
+    tires, stays = Tires(Wants.BEFORE), Recorder(Wants.BEFORE)
+    code = compile_opencl(SOURCE, "gfx942", "-O3")
+    for observers in ((tires,), (tires, stays)):
+        device = Emulator("gfx942", Options(observers=observers))
+        for launches in (1, 2):
+            tires.heard.clear()
+            stays.heard.clear()
+            arguments, right = sums()
+            launch(code, arguments, 2, 128, device=device)
+            np.testing.assert_array_equal(arguments[1], right)
+            assert len(tires.heard) == 10, launches
+            assert len(stays.heard) == (stays.ends[-1][0] if stays in observers else 0)
 
 
 def test_several_observers_each_hear_what_they_want() -> None:

@@ -31,7 +31,7 @@ def command(
     inspect: Annotated[
         bool, typer.Option("--inspect", help="Print kernels, arguments and plan; run nothing.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="--inspect or --stats as JSON.")] = False,
     kernel: Annotated[
         str | None, typer.Option(metavar="NAME", help="Launch this kernel, without a plan.")
     ] = None,
@@ -52,6 +52,9 @@ def command(
         int | None,
         typer.Option(metavar="N", help="Host threads for a long grid (emulator)."),
     ] = None,
+    stats: Annotated[
+        bool, typer.Option("--stats", help="Tell what the launches did (emulator).")
+    ] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No table of results.")] = False,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
@@ -64,7 +67,7 @@ def command(
         shell.Call(
             words=tuple(words or ()),
             device=device,
-            inspect=inspect or json,
+            inspect=inspect or (json and not stats),
             json=json,
             kernel=kernel,
             grid=grid,
@@ -72,6 +75,7 @@ def command(
             lds=lds,
             max_instructions=max_instructions,
             threads=threads,
+            stats=stats,
             quiet=quiet,
         )
     )

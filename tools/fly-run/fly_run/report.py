@@ -25,9 +25,9 @@ def report(given: Given, ran: list[Ran], device: str) -> None:
         *(_row(given, name, value) for name, value in given.values.items()),
     ]
     if sys.stderr.isatty():
-        _print_rich(rows)
+        print_rich(rows)
     else:
-        print("\n".join(_aligned(rows)), file=sys.stderr)
+        print("\n".join(aligned(rows)), file=sys.stderr)
     for one in ran:
         print(_launched(one, device), file=sys.stderr)
 
@@ -71,7 +71,7 @@ def _number(value: Any) -> str:
     return f"{value:.5g}" if isinstance(value, float) else str(value).lower()
 
 
-def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+def aligned(rows: list[tuple[str, ...]]) -> list[str]:
     """Columns that are empty everywhere below their heading are left out."""
     kept = [column for column in zip(*rows, strict=True) if any(column[1:])]
     widths = [max(map(len, column)) for column in kept]
@@ -81,7 +81,7 @@ def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
     ]
 
 
-def _print_rich(rows: list[tuple[str, ...]]) -> None:
+def print_rich(rows: list[tuple[str, ...]]) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table

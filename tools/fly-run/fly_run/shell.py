@@ -16,7 +16,7 @@ from fly_common import filter
 from fly_common.code_object import CodeObject
 from fly_common.errors import InputError, MissingError, UsageError
 
-from fly_run import arguments, binding, device, launch, npy, report, values
+from fly_run import arguments, binding, device, launch, npy, report, values, watching
 
 TOOL = "fly-run"
 
@@ -35,6 +35,7 @@ class Call:
     lds: int | None = None
     max_instructions: int | None = None
     threads: int | None = None
+    stats: bool = False
     quiet: bool = False
 
 
@@ -65,12 +66,14 @@ def call(call: Call) -> None:
         return
     held, bound = _bind(call, code, given)
     _check_destinations(held.destinations)
+    watch = watching.Watching.of(call)
     with _kept(call, path, data):
-        ran, device = _run(call, code, bound)
+        ran, device = _run(call, code, bound, watch)
     for result, destination in held.destinations.items():
         filter.write_atomically(Path(destination), npy.dump(held.values[result]))
     if not call.quiet:
         report.report(held, ran, device)
+    watch.report()
 
 
 @contextlib.contextmanager
@@ -156,10 +159,17 @@ def _bind(
     return held, binding.bind(code.plan, code, held.values)
 
 
-def _run(call: Call, code: CodeObject, bound: binding.Bound) -> tuple[list[launch.Ran], str]:
+def _run(
+    call: Call, code: CodeObject, bound: binding.Bound, watch: watching.Watching
+) -> tuple[list[launch.Ran], str]:
     """Launches; what ran, and the device's name."""
     bar = report.ProgressBar()
-    options = device.Options(call.max_instructions, call.threads, bar)
+    options = device.Options(
+        max_instructions=call.max_instructions,
+        threads=call.threads,
+        progress=bar,
+        observers=watch.observers,
+    )
     opened = device.open_device(call.device, code.target, options)
     try:
         return launch.run(bound, code, opened), opened.name

@@ -81,9 +81,14 @@ class Count:
     accesses: tuple[Measured, ...] = ()
 
 
+class Enough(Exception):
+    """Raised by an observer's `before` or `after`: it wants no more calls in this launch. When none
+    of the observers does, the rest of the launch runs at almost its usual speed."""
+
+
 class Observer(Protocol):
-    """What hears of instructions. An exception from one of these ends the launch and goes to who
-    launched."""
+    """What hears of instructions. An exception from one of these, but for Enough, ends the launch
+    and goes to who launched."""
 
     def begin(self, launch: Launch) -> None:
         """A launch begins."""
@@ -205,7 +210,9 @@ class Watch:
 
     def __init__(self, observers: tuple[Observer, ...], table: dict[str, Operation], target: str):
         self._observers, self._table, self._target = observers, table, target
-        self._moments: list[tuple[Instruction, list[_Told]]] = []
+        self._moments: list[tuple[Instruction, list[tuple[Observer, _Told]]]] = []
+        self._called: list[Observer] = []  # those that are called at all
+        self._resting: list[Observer] = []  # those of them that have had enough
         self._places: list[_Place] = []
         self._views: dict[int, WaveView] = {}
         self._launch: Launch | None = None
@@ -220,8 +227,10 @@ class Watch:
     def weave(self, instruction: Instruction, steps: list[Step]) -> list[Step]:
         """The steps of an instruction with what observers want of it."""
         wants = [(observer, observer.wants(instruction)) for observer in self._observers]
-        before = [observer.before for observer, want in wants if Wants.BEFORE in want]
-        after = [observer.after for observer, want in wants if Wants.AFTER in want]
+        before = [(one, one.before) for one, want in wants if Wants.BEFORE in want]
+        after = [(one, one.after) for one, want in wants if Wants.AFTER in want]
+        called = [one for one, _ in [*before, *after] if one not in self._called]
+        self._called += dict.fromkeys(called)
         woven: list[Step] = []
         found: list[Meter] = []
         if any(Wants.MEASURE in want for _, want in wants):
@@ -239,6 +248,7 @@ class Watch:
     def begin(self, launch: Launch) -> None:
         self._launch, self._error = launch, None
         self._views.clear()
+        self._resting.clear()
         for place in self._places:
             place.clear()
         for observer in self._observers:
@@ -255,7 +265,7 @@ class Watch:
         if self._error is not None:
             raise self._error
 
-    def _moment(self, instruction: Instruction, told: list[_Told]) -> Step:
+    def _moment(self, instruction: Instruction, told: list[tuple[Observer, _Told]]) -> Step:
         self._moments.append((instruction, told))
         return Step("fly_watch", extra=len(self._moments) - 1)
 
@@ -281,12 +291,23 @@ class Watch:
                 assert self._launch is not None
                 view = self._views[address] = WaveView(address, self._launch)
             instruction, told = self._moments[moment]
-            for tell in told:
-                tell(view, instruction)
+            for observer, tell in told:
+                if observer not in self._resting:
+                    try:
+                        tell(view, instruction)
+                    except Enough:
+                        self._rest(observer, address)
         except BaseException as error:  # native code can't pass it on: `check` does
             self._error = error
             return 1
         return 0
+
+    def _rest(self, observer: Observer, address: int) -> None:
+        """Calls `observer` no more in this launch. When all rest, native code calls no one."""
+        self._resting.append(observer)
+        if len(self._resting) == len(self._called):
+            context = ctypes.c_uint64.from_address(address + state.CONTEXT).value
+            ctypes.c_uint64.from_address(context + state.CTX.watch).value = 0
 
 
 def _sum(a: Count, b: Count) -> Count:

@@ -143,27 +143,31 @@ def _buffer(h: Handler, vector: bool) -> None:
     h.when(raw, count)
 
 
+def _cells(h: Handler, test: Callable[[Value], Value]) -> Value:
+    """i64: the lanes of the list of 32-bit cells, which lies where addresses do, for which `test`
+    holds."""
+    return test(h.wave.at(state.ADDRESS).load("i32", LANES, align=64)).cast("i64", 0)
+
+
 def _lds(h: Handler) -> None:
     """In each phase a bank gives one dword in a cycle, to all who want that one: a phase takes as
     many cycles as there are different dwords in its busiest bank."""
-    offset = h.immediate().trunc("i32")
     mask = h.exec_mask()
     zero, false = h.constant("i64", 0), h.constant("i1", 0)
-    for first in range(0, LANES, CHUNK):
-        row = load_row(h.operand(1), h.constant("i64", first), CHUNK) + offset
-        h.wave.at(state.ADDRESS + 8 * first).store(row.zext("i64"), align=64)
     size, banks = _parameter(h, "size"), _parameter(h, "banks")
     wide = _parameter(h, "granule")
-    odd = ((h.constant("i64", 1) << wide) - 1).splat(CHUNK)
-    aligned = (_bits(h, lambda a: (a & odd).compare("eq", 0)) | ~mask).compare("eq", -1)
+    row = load_row(h.operand(1), zero, LANES) + h.immediate().trunc("i32")
+    odd = ((h.constant("i64", 1) << wide) - 1).trunc("i32")
+    aligned = ((row & odd).compare("eq", 0).cast("i64", 0) | ~mask).compare("eq", -1)
     # Where every address is a multiple of the size, data of two lanes are the same or apart, and
     # a granule loads all the banks that it covers alike: one counter stands for them.
     granule = aligned.select(wide, 2)
-    shifts = granule.splat(CHUNK)
-    parts = (size + (h.constant("i64", 1) << granule) - 1).lshr(granule)
-    counters = banks.lshr(granule - 2)
+    h.wave.at(state.ADDRESS).store(row.lshr(granule.trunc("i32")), align=64)
+    parts = ((size - 1).lshr(granule) + 1).trunc("i32")
+    counters = (banks.lshr(granule - 2) - 1).trunc("i32")
     # The last temporary row belongs to handlers: here it counts by banks.
     tally = h.wave.at(state.TEMP + (state.TEMP_ROWS - 1) * ROW)
+    none = h.constant("i32", 0)
 
     def phase(carried: list[Value]) -> tuple[list[Value], Value]:
         number, cycles, used = carried
@@ -178,34 +182,32 @@ def _lds(h: Handler) -> None:
                 most = h.loop([wanted, busiest], lambda c: by_lane(part, *c))[1]
                 return [part + 1, most], (part + 1).compare("ult", parts)
 
-            return h.loop([zero, zero], by_part)[1]
+            return h.loop([none, none], by_part)[1].zext("i64")
 
         def by_lane(part: Value, left: Value, busiest: Value) -> tuple[list[Value], Value]:
             lane = h.intrinsic("llvm.cttz", left, false, result=left)
-            address = h.wave.at(state.ADDRESS).at(lane << 3).load("i64")
-            cell = address.lshr(granule) + part
+            cell = h.wave.at(state.ADDRESS).at(lane << 2).load("i32") + part
 
             def wants(number: Value) -> Value:
                 """The lanes whose part `number` is this cell."""
-                target = (cell - number).splat(CHUNK)
-                return _bits(h, lambda a: a.lshr(shifts).compare("eq", target)) & wanted
+                return _cells(h, lambda cells: cells.compare("eq", cell - number)) & wanted
 
             def seen() -> Value:
                 """Whether the cell was counted as an earlier part of some lane."""
 
                 def look(carried: list[Value]) -> tuple[list[Value], Value]:
                     earlier, found = carried
-                    return [earlier + 1, found | wants(earlier)], (earlier + 1).compare("ult", part)
+                    following = earlier + 1
+                    return [following, found | wants(earlier)], following.compare("ult", part)
 
-                return h.loop([zero, zero], look)[1].compare("ne", 0)
+                return h.loop([none, zero], look)[1].compare("ne", 0)
 
             old = h.choose(part.compare("ne", 0), seen, lambda: false | false)
-            counter = tally.at((cell & (counters - 1)) << 2)
+            counter = tally.at((cell & counters).zext("i64") << 2)
             count = counter.load("i32") + (~old).zext("i32")
             counter.store(count)
-            busiest = h.intrinsic("llvm.umax", busiest, count.zext("i64"))
             left = left & ~wants(part)
-            return [left, busiest], left.compare("ne", 0)
+            return [left, h.intrinsic("llvm.umax", busiest, count)], left.compare("ne", 0)
 
         some = wanted.compare("ne", 0)
         cycles = cycles + h.choose(some, busy, lambda: zero | 0)

@@ -18,14 +18,19 @@ def operations() -> Iterator[Operation]:
 
 def _watch(h: Handler) -> None:
     """Calls Python with the wave and the number in the extra word. Python computes with the host's
-    own control word, as a called function may expect; the wave's comes back behind it."""
+    own control word, as a called function may expect; the wave's comes back behind it. Where nobody
+    listens any more there is no address to call."""
     context = h.wave.at(state.CONTEXT).load("ptr")
-    h.call_void("llvm.x86.sse.ldmxcsr", context.at(state.CTX.saved_mxcsr), declare=True)
-    h.call_void("llvm.x86.avx.vzeroupper", declare=True)
     callback = context.at(state.CTX.watch).load("ptr")
-    answer = h.value("i32", 0, f"call i32 {callback.name}(ptr %wave, i32 {h.extra().name})")
-    h.call_void("llvm.x86.sse.ldmxcsr", h.wave.at(state.MXCSR_SINGLE), declare=True)
-    h.when(answer.compare("ne", 0), lambda: h.fault("observer"))
+
+    def call() -> None:
+        h.call_void("llvm.x86.sse.ldmxcsr", context.at(state.CTX.saved_mxcsr), declare=True)
+        h.call_void("llvm.x86.avx.vzeroupper", declare=True)
+        answer = h.value("i32", 0, f"call i32 {callback.name}(ptr %wave, i32 {h.extra().name})")
+        h.call_void("llvm.x86.sse.ldmxcsr", h.wave.at(state.MXCSR_SINGLE), declare=True)
+        h.when(answer.compare("ne", 0), lambda: h.fault("observer"))
+
+    h.when(callback.compare("ne", h.named("ptr", "null")), call)
 
 
 def _count(h: Handler) -> None:
