@@ -49,6 +49,11 @@ class Chain:
         at = self._index(name) + 1
         return self._with((*self.stages[:at], stage, *self.stages[at:]))
 
+    def with_lines(self) -> Chain:
+        """The same chain, with source lines in what it makes where its stages know how."""
+        made = (stage.with_lines() if stage.with_lines else stage for stage in self.stages)
+        return self._with(tuple(made))
+
     def identity(self) -> tuple[str, ...]:
         """The stages' fingerprints as they are now."""
         return tuple(stage.identity() for stage in self.stages)

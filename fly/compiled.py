@@ -98,13 +98,15 @@ class Compiled:
         from fly_run.launch import run
 
         from fly.arrays import as_value
+        from fly.located import faults_located
 
         plan = self._plan()
         viewed = {name: as_value(value, name) for name, value in values.items()}
         bound = bind(plan, self.code, viewed)
         opened = open_device(device, self.target)
         try:
-            return run(bound, self.code, opened)
+            with faults_located(self.code, self._module, self._chain):
+                return run(bound, self.code, opened)
         finally:
             opened.close()
 
@@ -125,6 +127,7 @@ class Compiled:
         from fly_run.launch import launch
 
         from fly.arrays import as_value, is_array
+        from fly.located import faults_located
 
         viewed = [
             as_value(value, f"argument {index}") if is_array(value) else value
@@ -132,9 +135,10 @@ class Compiled:
         ]
         opened = open_device(device, self.target)
         try:
-            return launch(
-                self.code, kernel, grid, block, viewed, dynamic_lds=dynamic_lds, device=opened
-            )
+            with faults_located(self.code, self._module, self._chain):
+                return launch(
+                    self.code, kernel, grid, block, viewed, dynamic_lds=dynamic_lds, device=opened
+                )
         finally:
             opened.close()
 

@@ -33,7 +33,8 @@ class Stage:
     `fingerprint` says, in any words, everything the result depends on besides the input; a
     function is asked each time (a program's file may change between two calls). `suffix` ends the
     names of files that hold the result (".opt.ll"); `words` is the command that does the same in a
-    shell, for messages.
+    shell, for messages. `with_lines` is the same stage with source lines in what it makes, for a
+    stage that leaves them out and need not.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Stage:
     fingerprint: str | Callable[[], str]
     suffix: str
     words: tuple[str, ...] = ()
+    with_lines: Callable[[], Stage] | None = None
 
     def identity(self) -> str:
         """The fingerprint as it is now."""

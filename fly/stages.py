@@ -40,8 +40,12 @@ def opt_py(target: str, options: Mapping[str, Any] | None = None) -> Stage:
 
         return fingerprint(chosen)
 
+    def with_lines() -> Stage:
+        return opt_py(target, {**(options or {}), "debug_info": True})
+
     words = ("fly-opt-py", "--target", target, *_flags(options))
-    return Stage("opt-py", run, functools.cache(fingerprint), ".ll", words)
+    again = None if chosen.debug_info else with_lines
+    return Stage("opt-py", run, functools.cache(fingerprint), ".ll", words, again)
 
 
 def llc(options: Mapping[str, Any] | None = None) -> Stage:

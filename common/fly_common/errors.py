@@ -86,7 +86,19 @@ class InputError(FlyError):
 
 
 class Fault(InputError):
-    """A kernel that did something forbidden while it ran."""
+    """A kernel that did something forbidden while it ran. `pc` is the address of the instruction
+    that did, in the code object's own numbering, where it was one."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        place: Place | None = None,
+        hint: str | None = None,
+        pc: int | None = None,
+    ):
+        super().__init__(message, place=place, hint=hint)
+        self.pc = pc
 
 
 class UsageError(FlyError):

@@ -396,9 +396,19 @@ def test_an_error_in_a_kernel_shows_its_line_each_time(tmp_path: Path):
 
 
 def test_an_out_of_bounds_kernel_faults(tmp_path: Path):
+    """The code has no line tables; the fault has the line all the same."""
     f = load(tmp_path / "a.py", AXPY.replace("if i < n:", "if i < n + 1:")).f
-    with pytest.raises(fly.Fault, match="kernel"):
+    with pytest.raises(fly.Fault, match="kernel") as raised:
         result(f)
+    line = "Y[i] = a * X[i] * FACTOR"
+    assert raised.value.place is not None
+    assert str(raised.value.place).startswith(f"{tmp_path}/a.py:10:")
+    assert line in str(raised.value)
+    # A code object that was loaded has no source to compile again.
+    x, y = np.ones(100, np.float32), np.ones(100, np.float32)
+    with pytest.raises(fly.Fault) as raised:
+        fly.load(f.compile(x, y).hsaco)(x, y, 1.0)
+    assert raised.value.place is None
 
 
 # --- processes ---

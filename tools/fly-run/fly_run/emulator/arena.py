@@ -19,6 +19,7 @@ ALIGNMENT = 4096  # of a region's first address; hardware allocations are page-a
 FIRST = 0x7F10_0000_0000
 LAST = 0x7FFF_FFFF_0000
 CAPACITY = 1024
+FAR = 1 << 32  # bytes: no index that is a little wrong leads there
 
 
 @dataclass(frozen=True)
@@ -110,8 +111,12 @@ class Arena:
         """Where an address is in terms of the regions: what a fault tells."""
         if not self._regions:
             return "no buffer is bound"
+        if address < GAP:
+            return "a null pointer, or an offset from one"
         region = min(self._regions, key=lambda r: _distance(r, address))
         of = f"`{region.name}` ({region.length} bytes)"
+        if _distance(region, address) > FAR:
+            return f"no buffer is near it; the nearest is {of} at 0x{region.low:x}"
         if address < region.low:
             return f"{region.low - address} bytes before the start of {of}"
         beyond = address - (region.low + region.length)

@@ -1,21 +1,28 @@
-"""What went wrong in a wave, in words: kernel, place, instruction, wave, lane, address, and the
-nearest buffer."""
+"""What went wrong in a wave, in words: source line, kernel, instruction, workgroup, wave, lane,
+address, the nearest buffer, and how many lanes went wrong at once."""
 
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from fly_common.errors import Fault
+from fly_common.lines import Line
 
 from fly_run.emulator import state
-from fly_run.emulator.arena import Arena
+from fly_run.emulator.arena import Arena, Region
 from fly_run.emulator.instruction import Instruction
+
+if TYPE_CHECKING:
+    from fly_run.emulator.loading import Prepared
 
 
 @dataclass(frozen=True)
 class Record:
-    """A fault as the handlers left it in the wave state."""
+    """A fault as the handlers left it in the wave state. `others` are the addresses of the active
+    lanes above the first that faulted, which no handler has looked at yet."""
 
     kind: str
     lane: int
@@ -23,22 +30,28 @@ class Record:
     address: int
     group: tuple[int, int, int]
     wave: int
+    others: tuple[int, ...] = field(default=(), repr=False)
 
     @staticmethod
-    def read(wave: int) -> Record:
-        """From the wave state at host address `wave`."""
+    def read(wave: int, lanes: int = state.LANES) -> Record:
+        """From the wave state at host address `wave`, of a wave of `lanes`."""
 
         def word(offset: int) -> int:
             return ctypes.c_uint32.from_address(wave + offset).value
 
         x, y, z = (word(state.GROUP + 4 * axis) for axis in range(3))
+        lane = word(state.FAULT_LANE)
+        mask = ctypes.c_uint64.from_address(wave + state.EXEC).value
+        addresses = (ctypes.c_uint64 * state.LANES).from_address(wave + state.ADDRESS)
+        later = range(lane + 1, lanes)
         return Record(
             state.FAULTS[min(word(state.FAULT_KIND), len(state.FAULTS) - 1)],
-            word(state.FAULT_LANE),
+            lane,
             word(state.FAULT_SIZE),
             ctypes.c_uint64.from_address(wave + state.FAULT_ADDRESS).value,
             (x, y, z),
             word(state.WAVE),
+            tuple(addresses[number] for number in later if mask >> number & 1),
         )
 
 
@@ -47,30 +60,33 @@ HINTS = {
     "read-only": "bind the buffer as writable, or do not store to it",
     "misaligned": "atomics need an address that is a multiple of their size",
     "lds": "check the LDS index; --lds sets the dynamic part",
-    "scratch": "the stack or a private array is indexed out of range",
+    "scratch": "the stack overflows, or a private array is indexed out of range",
     "trap": "the kernel asked for it: an assertion, or unreachable code",
+    "register index": "s_set_gpr_idx_on or M0 holds a number that the compiler did not expect",
+    "end of code": "a kernel ends with s_endpgm on every path",
 }
 
 
 def describe(
     record: Record,
-    kernel: str,
+    prepared: Prepared,
     instruction: Instruction | None,
     arena: Arena,
     lds: int,
     scratch: int,
 ) -> Fault:
     """The fault to raise. `lds` and `scratch` are the sizes of those memories."""
-    where = place(kernel, instruction, record.group, record.wave)
-    access = f"{record.size} bytes at 0x{record.address:x}, lane {record.lane}"
+    access = f"{record.size} bytes at 0x{record.address:x}"
+    if instruction is None or not instruction.mnemonic.startswith("s_"):
+        more = sum(_also(record, arena, lds, scratch))
+        access += f", lane {record.lane}" + (f" and {more} more" if more else "")
     kind = record.kind
     if kind == "unmapped":
         what = f"memory fault: {access}: {arena.nearest(record.address, record.size)}"
     elif kind == "read-only":
-        name = next(
-            (r.name for r in arena if 0 <= record.address - r.low < r.length), "this memory"
-        )
-        what = f"write to read-only memory: {access}: `{name}` may only be read"
+        holder = _region(arena, record.address, record.size)
+        name = f"`{holder.name}`" if holder else "this memory"
+        what = f"write to read-only memory: {access}: {name} may only be read"
     elif kind == "misaligned":
         what = f"misaligned access: {access}"
     elif kind == "lds":
@@ -85,7 +101,26 @@ def describe(
         what = "control ran past the end of the code"
     else:
         what = f"{kind}"
-    return Fault(f"{what}; {where}", hint=HINTS.get(kind))
+    return fault(what, prepared, instruction, record, hint=HINTS.get(kind))
+
+
+def fault(
+    what: str,
+    prepared: Prepared,
+    instruction: Instruction | None,
+    record: Record,
+    hint: str | None = None,
+) -> Fault:
+    """`what`, and where: kernel, instruction, workgroup, wave, and the source line where the code
+    object says it."""
+    where = place(prepared.kernel.name, instruction, record.group, record.wave)
+    line = line_of(prepared, instruction)
+    pc = instruction.pc if instruction else None
+    return Fault(f"{what}; {where}", hint=hint, place=line.place() if line else None, pc=pc)
+
+
+def line_of(prepared: Prepared, instruction: Instruction | None) -> Line | None:
+    return prepared.loaded.lines.find(instruction.pc) if instruction else None
 
 
 def place(
@@ -94,3 +129,33 @@ def place(
     at = f" pc 0x{instruction.pc:x} '{instruction.text}'" if instruction else ""
     x, y, z = group
     return f"kernel {kernel}{at} workgroup ({x}, {y}, {z}) wave {wave}"
+
+
+def _region(arena: Arena, address: int, size: int) -> Region | None:
+    """The region that holds an access whole."""
+    inside = (r for r in arena if r.low <= address and address + size <= r.low + r.length)
+    return next(inside, None)
+
+
+def _also(record: Record, arena: Arena, lds: int, scratch: int) -> Iterator[bool]:
+    """For each later lane, whether its access is wrong in the same way."""
+
+    def writable(address: int) -> bool:
+        region = _region(arena, address, record.size)
+        return region is None or region.writable
+
+    good: dict[str, Callable[[int], bool]] = {
+        "unmapped": lambda address: _region(arena, address, record.size) is not None,
+        "read-only": writable,
+        "misaligned": lambda address: address % record.size == 0,
+        "lds": lambda address: (address & 0xFFFF_FFFF) + record.size <= lds,
+        "scratch": lambda address: (address & 0xFFFF_FFFF) + record.size <= scratch,
+    }
+    check = good.get(record.kind)
+    if check is not None:
+        flat = {state.SHARED_APERTURE: "lds", state.PRIVATE_APERTURE: "scratch"}
+        for address in record.others:
+            # A flat access: each lane goes to the memory that its aperture says.
+            space = flat.get(address >> 32)
+            if space in (None, record.kind) or record.kind == "misaligned":
+                yield not check(address)

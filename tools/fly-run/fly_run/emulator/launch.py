@@ -16,13 +16,15 @@ from typing import Any
 from fly_common.errors import Fault, InputError
 
 from fly_run.device import Options
-from fly_run.emulator import faults, state
+from fly_run.emulator import faults, standing, state
 from fly_run.emulator.residents import Residents
 from fly_run.emulator.workspace import Workspace
 
 FIRST_SLICE, SLICE = 1 << 19, 1 << 25  # instructions of a thread between two looks by Python
 FOREVER = (1 << 62) - 1
 MOST_THREADS = 64
+LONG = "raise --max-instructions if the kernel is only long; its waves were here:"
+WILD = "a function's address is wrong, or its return address was overwritten"
 # The order of workgroups shows in what these leave behind, or give back.
 _ATOMIC = re.compile(r"(?:global|flat|buffer|s|s_buffer)_(?:\w+_)?atomic_")
 
@@ -99,22 +101,23 @@ def _attend(space: Workspace, residents: Residents) -> None:
     """Looks after the wave that stopped: new code to decode, or a fault."""
     prepared, wave = space.prepared, residents.get("stopped_wave")
     prepared.watch.check()
-    record = faults.Record.read(wave)
+    record = faults.Record.read(wave, prepared.kernel.wavefront_size)
     status = ctypes.c_uint32.from_address(wave + state.STATUS)
     op = ctypes.c_uint64.from_address(wave + state.OP)
     instruction = prepared.instruction_at(op.value)
-    name = prepared.kernel.name
     if status.value != state.STATUS_DECODE:
-        raise faults.describe(record, name, instruction, space.arena, space.lds, space.scratch)
+        sizes = space.lds, space.scratch
+        raise faults.describe(record, prepared, instruction, space.arena, *sizes)
     pc = record.address - prepared.loaded.base
     try:
+        if not 0 <= pc - prepared.loaded.low < prepared.loaded.size:
+            raise InputError("no code is there", hint=WILD)
         if pc % 4:
-            raise InputError(f"pc 0x{pc:x} is no multiple of 4")
+            raise InputError(f"pc 0x{pc:x} is no multiple of 4", hint=WILD)
         program = prepared.add_code(pc)
     except InputError as error:
-        where = faults.place(name, instruction, record.group, record.wave)
-        message = f"jump to 0x{record.address:x}: {error.message}; {where}"
-        raise Fault(message, hint=error.hint) from None
+        what = f"jump to 0x{record.address:x}: {error.message}"
+        raise faults.fault(what, prepared, instruction, record, error.hint) from None
     space.update_constants()
     op.value = program.address_of(pc)
     landing = ctypes.c_uint64.from_address(wave + state.LANDING)
@@ -123,25 +126,13 @@ def _attend(space: Workspace, residents: Residents) -> None:
 
 
 def _timeout(space: Workspace, limit: int) -> Fault:
-    """Names a wave that has not ended, and how many wait for it."""
-    spinning = waiting = None
-    count = 0
-    for wave in space.wave_states():
-        status = ctypes.c_uint32.from_address(wave + state.STATUS).value
-        if status == state.STATUS_READY:
-            spinning = spinning or wave
-        elif status == state.STATUS_BARRIER:
-            waiting, count = wave, count + 1
-    wave, prepared = spinning or waiting, space.prepared
-    where = f"kernel {prepared.kernel.name}"
-    if wave is not None:
-        record = faults.Record.read(wave)
-        op = ctypes.c_uint64.from_address(wave + state.OP).value
-        instruction = prepared.instruction_at(op)
-        where = faults.place(prepared.kernel.name, instruction, record.group, record.wave)
-    waits = f"; {count} waves wait at a barrier" if count else ""
-    return Fault(
-        f"timeout: {space.executed} wave-instructions executed, the limit is {limit};"
-        f" {where}{waits}",
-        hint="raise --max-instructions if the kernel is only long",
-    )
+    """Names a wave that has not ended, and tells where they all are."""
+    standings = standing.waves(space)
+    what = f"timeout: {space.executed} wave-instructions executed, the limit is {limit}"
+    running = next((one for one in standings if one.status == state.STATUS_READY), None)
+    first = running or next(iter(standings), None)
+    if first is None:
+        return Fault(f"{what}; kernel {space.prepared.kernel.name}", hint=LONG)
+    hint = "\n  ".join([LONG, *standing.table(standings, space.prepared)])
+    record = faults.Record.read(first.address)
+    return faults.fault(what, space.prepared, first.instruction, record, hint)

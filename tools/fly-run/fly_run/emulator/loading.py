@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from fly_common import lines
 from fly_common.code_object import CodeObject, Kernel
 from fly_common.errors import InputError
+from fly_common.lines import LineTable
 
 from fly_run.emulator import dispatch, state
 from fly_run.emulator.arena import Arena
@@ -99,6 +102,7 @@ class Loaded:
     low: int
     size: int
     memory: list[ctypes.Array[ctypes.c_char]]
+    data: bytes  # of the whole file
     _prepared: dict[str, Prepared] = field(default_factory=dict)
 
     @staticmethod
@@ -130,7 +134,12 @@ class Loaded:
             )
         low = min(segment.address for segment in executable)
         size = max(segment.address + segment.size for segment in executable) - low
-        return Loaded(code.target, Code(code), base, low, size, memory)
+        return Loaded(code.target, Code(code), base, low, size, memory, code.data)
+
+    @functools.cached_property
+    def lines(self) -> LineTable:
+        """The source lines of the code, read when somebody asks."""
+        return lines.table_of(self.data)
 
     def prepare(
         self,

@@ -101,6 +101,14 @@ class Residents:
             for wave in range(layout.waves)
         ]
 
+    def live_wave_states(self) -> list[int]:
+        """Those of the workgroups that have begun and not ended."""
+        count = self._layout.waves
+        active = [
+            self._slot_word(slot, state.SLOT_ACTIVE).value for slot in range(self.get("used_slots"))
+        ]
+        return [wave for number, wave in enumerate(self.wave_states()) if active[number // count]]
+
     def bring_constants(self, constants: Constants) -> None:
         """Brings constants that were added since into all wave states."""
         self.set("template_constants_size", round_up(max(1, len(constants.data)), state.ROW))

@@ -135,9 +135,9 @@ class Workspace:
         """How many workgroups have not started."""
         return max(0, self.groups - ctypes.c_uint64.from_address(self._tickets_at).value)
 
-    def wave_states(self) -> list[int]:
-        """The host addresses of the wave states in use in this launch."""
-        return [wave for residents in self.members for wave in residents.wave_states()]
+    def live_wave_states(self) -> list[int]:
+        """The host addresses of the wave states of workgroups that have begun and not ended."""
+        return [wave for residents in self.members for wave in residents.live_wave_states()]
 
     def update_constants(self) -> None:
         """Brings constants that were added to the code up to date in all wave states. No thread
