@@ -11,7 +11,8 @@ import re
 from dataclasses import replace
 
 import pytest
-from oracle import build, instructions, launch, probe
+from oracle import build, instructions, probe
+from oracle.compare import differing
 from oracle.device import on_emulator
 
 OF_GFX950 = {
@@ -57,34 +58,6 @@ def supported(target: str, family: str) -> list[probe.Probe]:
         return chosen
     own = ABSENT["gfx942"]
     return [p for k, p in enumerate(chosen) if k % 3 == 0 or instructions.subject(p) in own]
-
-
-def differing(batch: probe.Batch, data: bytes) -> list[str]:
-    """A line for each probe whose records differ, with the first lane that does."""
-    arguments = [batch.inputs, batch.outputs(), batch.masks]
-    where = ((probe.WAVES, 1, 1), (64, 1, 1))
-    mine = launch.on_oracle(data, "probe", *where, arguments).arguments[1]
-    other = on_emulator(data, "probe", *where, arguments).arguments[1]
-    groups = sorted({p.columns for p in batch.probes})
-    lines = []
-    for position, p in enumerate(batch.probes):
-        lanes = probe.differences(p, mine[position], other[position]).nonzero()[0]
-        if len(lanes):
-            first = lanes[0]
-            operands, a, b = (
-                [f"{int(word):x}" for word in row]
-                for row in (
-                    batch.inputs[groups.index(p.columns)][first],
-                    mine[position][first],
-                    other[position][first],
-                )
-            )
-            text = re.sub(r"\s*\n\s*", "; ", p.text)
-            lines.append(
-                f"{text}: {len(lanes)} lanes, first {first}: a b c old = {operands},"
-                f" oracle {a}, emulator {b}"
-            )
-    return lines
 
 
 @pytest.mark.parametrize(("target", "family"), RUNS)

@@ -152,7 +152,7 @@ def _scalar_load(w: Waves, ins: Instruction, count: int) -> None:
 # FLAT, GLOBAL, SCRATCH
 
 
-def _flat_address(w: Waves, ins: Instruction, vector: Operand, base: Operand) -> np.ndarray:
+def flat_address(w: Waves, ins: Instruction, vector: Operand, base: Operand) -> np.ndarray:
     offset = u64(ins.modifiers.get("offset", 0) & (1 << 64) - 1)
     if base.name == "off":
         return w.read(vector, 64) + offset
@@ -169,7 +169,7 @@ def _scratch_address(w: Waves, ins: Instruction, vector: Operand, base: Operand)
 
 def _flat_family(ins: Instruction, family: str, rest: str):
     space = Space("global" if family == "global" else "flat")
-    address_of = _scratch_address if family == "scratch" else _flat_address
+    address_of = _scratch_address if family == "scratch" else flat_address
     operands = list(ins.operands)
     base = operands.pop() if family != "flat" else OFF
     if rest.startswith("load_lds"):

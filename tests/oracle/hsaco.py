@@ -98,7 +98,8 @@ def read(data: bytes) -> CodeObject:
         if name.endswith(".kd"):
             raw = _bytes_at(segments, address, 64)
             kernels[name[:-3]] = _kernel(name[:-3], address, raw, metadata)
-    return CodeObject(MACHINES[flags & 0xFF], kernels, _disassemble(data), segments)
+    target = MACHINES[flags & 0xFF]
+    return CodeObject(target, kernels, _disassemble(data, target), segments)
 
 
 def _headers(data: bytes):
@@ -174,12 +175,14 @@ def _kernel(name: str, address: int, raw: bytes, metadata: dict[str, dict]) -> K
 _LINE = re.compile(r"^\t(?P<text>.+?)\s*// (?P<address>[0-9A-F]{12}):(?P<words>( [0-9A-F]{8})+)")
 
 
-def _disassemble(data: bytes) -> dict[int, Line]:
+def _disassemble(data: bytes, target: str) -> dict[int, Line]:
+    # The text of gfx12 says which half of a register is meant only if it is told to.
+    options = ["--mattr=+real-true16"] if target.startswith("gfx12") else []
     with tempfile.NamedTemporaryFile(suffix=".hsaco") as file:
         file.write(data)
         file.flush()
         done = subprocess.run(
-            [llvm_program("llvm-objdump"), "-d", file.name],
+            [llvm_program("llvm-objdump"), "-d", *options, file.name],
             capture_output=True,
             text=True,
             check=True,

@@ -2,9 +2,9 @@
 
 It is an independent reading of the ISA manuals (AMD Instinct MI200 and MI300, RDNA3 and RDNA4) and
 of LLVM's AMDGPUUsage, and shares no code with the emulator. The waves of a chunk of workgroups
-execute together, an instruction being one NumPy operation on an array [waves, 64]. Waves that part at a
-branch are grouped by pc; the group with the lowest pc runs, so that groups meet again where their
-paths do. A chunk of 512 to 2048 waves is fastest (`Oracle(chunk_waves=…)`).
+execute together, an instruction being one NumPy operation on an array [waves, 64]. Waves that part
+at a branch are grouped by pc; the group with the lowest pc runs, so that groups meet again where
+their paths do. A chunk of 512 to 2048 waves is fastest (`Oracle(chunk_waves=…)`).
 
     oracle = Oracle()
     a = oracle.bind("A", array)
@@ -264,8 +264,9 @@ class Chunk:
             return Decoded(ins.text, ins.size, lambda w: None)
         if name in FLOW or name.startswith("s_cbranch_"):
             return Decoded(ins.text, ins.size, None, name, ins)
-        mode = rdna.float_mode(self.launch.kernel.float_mode, self.launch.code.target)
-        if self.launch.code.target.startswith("gfx1") and (step := rdna.build(ins, mode)):
+        target = self.launch.code.target
+        mode = rdna.float_mode(self.launch.kernel.float_mode, target)
+        if target.startswith("gfx1") and (step := rdna.build(ins, mode, target)):
             return Decoded(ins.text, ins.size, step)
         if name.startswith(("v_", "ds_bperm", "ds_perm", "ds_swizzle")):
             step = vector.build(ins, mode)

@@ -136,26 +136,42 @@ class Batch:
         return np.zeros((len(self.probes), WAVES * LANES, 4), np.uint32)
 
 
-def batch(probes: list[Probe], seed: int = 1, denormals: int = 3) -> Batch:
-    """`denormals`: the f32 denormal mode: 3 keeps them, as LLVM has it; 0 flushes them."""
+@dataclass(frozen=True)
+class Frame:
+    """The assembly around the probes, and how its work items are split into `waves`."""
+
+    prologue: str
+    load: str  # with {offset}
+    vector: str  # with {text}
+    scalar: str  # with {text}
+    epilogue: str  # with {denormals}
+    waves: int
+    lanes: int
+    masks: tuple[int, ...]  # EXEC of one wave after the other
+
+
+def batch(
+    probes: list[Probe], seed: int = 1, denormals: int = 3, frame: Frame | None = None
+) -> Batch:
+    """`denormals`: the f32 denormal mode: 3 keeps them, as LLVM has it; 0 flushes them. `frame`:
+    gfx9's, unless said otherwise."""
+    frame = frame or GFX9
     rng = np.random.default_rng(seed)
     groups = sorted({probe.columns for probe in probes})
     inputs = np.stack([operands(columns, rng) for columns in groups])
     ordered, body = [], []
     for number, columns in enumerate(groups):
-        body.append(_LOAD.format(offset=number * WAVES * LANES * 32))
+        body.append(frame.load.format(offset=number * WAVES * LANES * 32))
         for probe in probes:
             if probe.columns == columns:
                 ordered.append(probe)
-                body.append(
-                    _SCALAR.format(text=probe.text)
-                    if probe.scalar
-                    else _VECTOR.format(text=probe.text)
-                )
-    masks = np.zeros((WAVES, 2), np.uint64)
-    for wave in range(WAVES):
-        masks[wave] = MASKS[wave % len(MASKS)], rng.integers(0, 1 << 64, dtype=np.uint64)
-    text = _PROLOGUE + "".join(body) + _EPILOGUE.replace("{denormals}", str(denormals))
+                around = frame.scalar if probe.scalar else frame.vector
+                body.append(around.format(text=probe.text))
+    masks = np.zeros((frame.waves, 2), np.uint64)
+    for wave in range(frame.waves):
+        mask = frame.masks[wave % len(frame.masks)]
+        masks[wave] = mask, rng.integers(0, 1 << 64, dtype=np.uint64)
+    text = frame.prologue + "".join(body) + frame.epilogue.replace("{denormals}", str(denormals))
     return Batch(tuple(ordered), text, inputs, masks)
 
 
@@ -275,6 +291,8 @@ amdhsa.kernels:
 ...
 .end_amdgpu_metadata
 """
+
+GFX9 = Frame(_PROLOGUE, _LOAD, _VECTOR, _SCALAR, _EPILOGUE, WAVES, LANES, tuple(MASKS))
 
 
 def known_to(target: str, texts: list[str]) -> list[bool]:

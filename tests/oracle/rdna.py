@@ -12,7 +12,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from oracle import rdna_lanes, rdna_names, rdna_salu, rdna_valu, valu, vector
+from oracle import (
+    rdna_dots,
+    rdna_lanes,
+    rdna_memory,
+    rdna_names,
+    rdna_salu,
+    rdna_valu,
+    rdna_wmma,
+    valu,
+    vector,
+)
 from oracle.hsaco import Line
 from oracle.scalar import SAVE_EXEC
 from oracle.text import Instruction, Operand, parse
@@ -48,11 +58,14 @@ def renamed(ins: Instruction, target: str) -> Instruction:
     return replace(ins, mnemonic=rdna_names.of_gfx9(ins.mnemonic), modifiers=modifiers)
 
 
-def build(ins: Instruction, mode: int) -> Step | None:
+def build(ins: Instruction, mode: int, target: str) -> Step | None:
     """A function of Waves; None for what gfx9 has alike."""
     name = ins.mnemonic
-    if step := rdna_salu.build(ins) or rdna_lanes.build(ins):
+    if step := rdna_wmma.build(ins, target):
         return step
+    for module in (rdna_salu, rdna_lanes, rdna_dots, rdna_memory):
+        if step := module.build(ins):
+            return step
     if name in rdna_valu.TABLE:
         return vector.table(ins, mode, rdna_valu.TABLE[name])
     if name in valu.VALU and valu.VALU[name].result.endswith("16"):
@@ -73,7 +86,7 @@ def dual(line: Line, target: str, mode: int) -> Step:
         ins = renamed(ins, target)
         if ins.mnemonic == "v_dot2acc_f32_f16":
             ins = replace(ins, mnemonic="v_dot2c_f32_f16")
-        step = build(ins, mode) or vector.build(ins, mode)
+        step = build(ins, mode, target) or vector.build(ins, mode)
         if step is None:
             raise NotImplementedError(line.text)
         halves.append(step)

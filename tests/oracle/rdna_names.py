@@ -55,7 +55,7 @@ DS = {
     "store": "write",
 }
 
-# Whole names, of both families…
+# Whole names of both families, and those of gfx12 alone.
 PLAIN = {
     "s_and_not1_b32": "s_andn2_b32",
     "s_and_not1_b64": "s_andn2_b64",
@@ -90,7 +90,8 @@ PLAIN = {
     "v_cvt_pk_norm_u16_f16": "v_cvt_pknorm_u16_f16",
     "v_cvt_pk_rtz_f16_f32": "v_cvt_pkrtz_f16_f32",
     "v_mul_dx9_zero_f32": "v_mul_legacy_f32",
-    # …and those of gfx12.
+}
+GFX12 = {
     "s_add_co_u32": "s_add_u32",
     "s_sub_co_u32": "s_sub_u32",
     "s_add_co_i32": "s_add_i32",
@@ -109,19 +110,22 @@ PLAIN = {
     "ds_min_num_f64": "ds_min_f64",
     "ds_max_num_f64": "ds_max_f64",
 }
+for _type in ("f16", "f32", "f64"):
+    for _cmp in ("cmp", "cmpx"):
+        PLAIN[f"v_{_cmp}_t_{_type}"] = f"v_{_cmp}_tru_{_type}"
 for _which in ("min", "max"):
     for _type in ("f16", "f32", "f64"):
-        PLAIN[f"v_{_which}_num_{_type}"] = f"v_{_which}_{_type}"
-        PLAIN[f"v_{_which}3_num_{_type}"] = f"v_{_which}3_{_type}"
-    PLAIN[f"v_pk_{_which}_num_f16"] = f"v_pk_{_which}_f16"
+        GFX12[f"v_{_which}_num_{_type}"] = f"v_{_which}_{_type}"
+        GFX12[f"v_{_which}3_num_{_type}"] = f"v_{_which}3_{_type}"
+    GFX12[f"v_pk_{_which}_num_f16"] = f"v_pk_{_which}_f16"
 for _type in ("f16", "f32"):
-    PLAIN[f"v_med3_num_{_type}"] = f"v_med3_{_type}"
+    GFX12[f"v_med3_num_{_type}"] = f"v_med3_{_type}"
 
 
 def of_gfx9(name: str) -> str:
     """`name` as gfx9 has it, or as it is."""
-    if name in PLAIN:
-        return PLAIN[name]
+    if other := PLAIN.get(name) or GFX12.get(name):
+        return other
     if match := re.fullmatch(r"(global|flat|scratch|buffer)_(load|store|atomic)_(\w+)", name):
         table = {"load": LOADS, "store": STORES, "atomic": ATOMICS}[match[2]]
         return f"{match[1]}_{match[2]}_{table.get(match[3], match[3])}"
@@ -131,4 +135,30 @@ def of_gfx9(name: str) -> str:
         return name
     if match := re.fullmatch(rf"ds_({'|'.join(DS)})_(\w+)", name):
         return f"ds_{DS[match[1]]}_{match[2]}"
+    return name
+
+
+_INVERSE = {value: key for key, value in PLAIN.items()}
+_INVERSE_GFX12 = {value: key for key, value in GFX12.items()}
+_ELEMENTS = {
+    "load": {value: key for key, value in LOADS.items()},
+    "store": {value: key for key, value in STORES.items()},
+    "atomic": {value: key for key, value in ATOMICS.items()},
+}
+
+
+def of_rdna(name: str, target: str) -> str:
+    """gfx9's `name` as `target` has it: the other way round."""
+    if target.startswith("gfx12") and name in _INVERSE_GFX12:
+        return _INVERSE_GFX12[name]
+    if name in _INVERSE:
+        return _INVERSE[name]
+    if match := re.fullmatch(r"(global|flat|scratch|buffer)_(load|store|atomic)_(\w+)", name):
+        return f"{match[1]}_{match[2]}_{_ELEMENTS[match[2]].get(match[3], match[3])}"
+    if match := re.fullmatch(r"s_(buffer_)?load_dword(\w*)", name):
+        width = next(key for key, value in SCALAR_LOADS.items() if value == match[2])
+        return f"s_{match[1] or ''}load_{width}"
+    for mine, other in DS.items():
+        if match := re.fullmatch(rf"ds_{other}_(\w+)", name):
+            return f"ds_{mine}_{match[1]}"
     return name

@@ -19,15 +19,15 @@ def width(kind: str) -> int:
 
 
 def result_kind(name: str, kind: str) -> str:
-    if name.startswith(("v_cvt_pkrtz", "v_pack_b32_f16")):
+    if name.startswith(("v_cvt_pkrtz", "v_cvt_pk_rtz", "v_pack_b32_f16")):
         return "2f16"
     return kind
 
 
-def vector() -> list[Probe]:
+def vector(table: dict[str, valu.Op] = valu.VALU) -> list[Probe]:
     """VOP1, VOP2 and VOP3 out of the table; each form that an encoding has."""
     probes = []
-    for name, op in valu.VALU.items():
+    for name, op in table.items():
         base = name[2:].split("_")[0]
         kind = result_kind(name, op.result)
         target = "v8" if width(op.result) == 32 else "v[8:9]"

@@ -1,0 +1,302 @@
+"""Probes of gfx11 and gfx12: gfx9's under their new names, and those of what is new.
+
+Probes are written as gfx9 has them wherever gfx9 has them; rdna_probe.spelled gives each target's
+spelling. What llvm-mc does not know of a target falls out, and its test says so (`ABSENT`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from oracle import (
+    instructions,
+    rdna_dots,
+    rdna_memory,
+    rdna_probe,
+    rdna_salu,
+    rdna_valu,
+    try_scalar,
+    valu,
+)
+from oracle.probe import Probe, known_to
+from oracle.rdna_names import of_rdna
+from oracle.try_memory import buffers, memory, scalar_loads
+from oracle.try_vector import REGISTERS, masks, packed, vector, width
+
+DPP = [
+    *("quad_perm:[3,1,0,2]", "row_shl:1", "row_shl:7", "row_shr:1", "row_shr:15", "row_ror:5"),
+    *("row_mirror", "row_half_mirror", "row_share:6", "row_xmask:11"),
+]
+DPP8 = "dpp8:[7,0,6,1,5,2,4,3]"
+
+
+def vectors(target: str) -> list[Probe]:
+    table = {of_rdna(name, target): op for name, op in valu.VALU.items()}
+    for name, op in table.items():
+        if op.result.endswith("16"):
+            table[name] = replace(op, keeps_high=True)
+    return [*vector(table | rdna_valu.TABLE), *halves(target)]
+
+
+def halves(target: str) -> list[Probe]:
+    """gfx11's true16 operands: either half of a register, of sources and destination."""
+    probes = []
+    if target != "gfx1100":
+        return probes
+    table = {of_rdna(name, target): op for name, op in valu.VALU.items()} | rdna_valu.TABLE
+    for name, op in table.items():
+        if not op.result.endswith("16") or op.tied:
+            continue
+        sources = [
+            f"{register}.{'hl'[k % 2]}" if kind.endswith("16") else register
+            for k, (register, kind) in enumerate(zip(REGISTERS[32], op.sources, strict=False))
+        ]
+        result = "2f16" if op.result == "f16" else "b64"
+        if name.startswith("v_frexp"):
+            continue  # of a signalling NaN the manual leaves the kind open
+        ulp = 1 if name.split("_")[1] in ("exp", "log", "sin", "cos", "rcp", "rsq", "sqrt") else 0
+        kinds = tuple("tame16" if ulp and kind == "f16" else kind for kind in op.sources)
+        for end in "lh":
+            text = f"{name} v8.{end}, {', '.join(sources)}"
+            probes.append(Probe(text, kinds, result, ulp))
+    return probes
+
+
+def compares(target: str) -> list[Probe]:
+    """V_CMP into vcc_lo and another register; V_CMPX into EXEC alone."""
+    probes = []
+    for name, op in valu.VOPC.items():
+        a, b = REGISTERS[width(op.sources[0])][0], REGISTERS[width(op.sources[1])][1]
+        if "cmpx" in name:
+            for suffix in ("_e32", "_e64"):
+                text = f"{name}{suffix} {a}, {b}\n  v_mov_b32_e32 v8, v4"
+                probes.append(Probe(text, op.sources))
+            continue
+        probes.append(Probe(f"{name}_e32 vcc_lo, {a}, {b}\n  s_mov_b32 s16, vcc_lo", op.sources))
+        sign = "-" if op.sources[0][0] == "f" else ""
+        probes.append(Probe(f"{name}_e64 s16, {sign}{a}, {b}", op.sources))
+        probes.append(Probe(f"{name}_e64 null, {a}, {b}", op.sources))
+    return probes
+
+
+def _masks(target: str) -> list[Probe]:
+    """gfx9's, with masks in one register."""
+    probes = []
+    for probe in masks():
+        line, *more = probe.text.split("\n")
+        line = line.replace("s[16:17],", "s16,").replace("s[22:23]", "s22")
+        probes.append(replace(probe, text="\n".join([line, *more])))
+    return probes
+
+
+def lanes(target: str) -> list[Probe]:
+    """DPP of both kinds, and instructions that look across lanes."""
+    probes = []
+    for control in DPP:
+        for mask in ("row_mask:0xf bank_mask:0xf", "row_mask:0x2 bank_mask:0x7"):
+            for more in ("", " bound_ctrl:1", " fi:1", " bound_ctrl:1 fi:1"):
+                probes.append(Probe(f"v_mov_b32_dpp v8, v2 {control} {mask}{more}", ("32",)))
+        full = f"{control} row_mask:0xf bank_mask:0xf"
+        probes.append(Probe(f"v_add_f32_dpp v8, -v2, |v4| {full}", ("f32", "f32"), "f32"))
+        probes.append(Probe(f"v_add_nc_u32_dpp v8, v2, v4 {full}", ("32", "32")))
+        # The long encoding, new in gfx11.
+        probes.append(
+            Probe(f"v_fma_f32_e64_dpp v8, -v2, |v4|, v6 {full}", ("f32", "f32", "f32"), "f32")
+        )
+        probes.append(Probe(f"v_add3_u32_e64_dpp v8, v2, v4, v6 {full}", ("32", "32", "32")))
+    for more in ("", " fi:1"):
+        probes.append(Probe(f"v_mov_b32_dpp v8, v2 {DPP8}{more}", ("32",)))
+        probes.append(Probe(f"v_add_f32_dpp v8, v2, v4 {DPP8}{more}", ("f32", "f32"), "f32"))
+        probes.append(Probe(f"v_add3_u32_e64_dpp v8, v2, v4, v6 {DPP8}{more}", ("32",) * 3))
+    wait = "\n".join(rdna_probe.WAITS[target])
+    swizzles = [
+        'offset:swizzle(BITMASK_PERM, "01pip")',
+        *("offset:swizzle(SWAP, 16)", "offset:swizzle(REVERSE, 8)"),
+        *("offset:swizzle(BROADCAST, 4, 3)", "offset:swizzle(QUAD_PERM, 2, 3, 0, 1)"),
+    ]
+    for text in (
+        "v_readfirstlane_b32 s16, v2",
+        "v_readlane_b32 s16, v2, 31",
+        "v_readlane_b32 s16, v2, s24",
+        "v_writelane_b32 v8, s24, 17",
+        "v_writelane_b32 v8, 5, s26",
+        "v_mbcnt_lo_u32_b32 v8, v2, v4",
+        "v_mbcnt_hi_u32_b32 v8, v2, v4",
+        "v_swap_b32 v8, v9",
+        *(f"v_permlane{x}16_b32 v8, v2, s24, s26{o}" for x in ("", "x") for o in _OP_SEL),
+        *(f"v_permlane{x}16_var_b32 v8, v2, v4{o}" for x in ("", "x") for o in _OP_SEL),
+        "v_permlane64_b32 v8, v2",
+        f"ds_bpermute_b32 v8, v2, v4\n{wait}",
+        f"ds_bpermute_b32 v8, v2, v4 offset:12\n{wait}",
+        f"ds_permute_b32 v8, v2, v4\n{wait}",
+        *(f"ds_swizzle_b32 v8, v2 {swizzle}\n{wait}" for swizzle in swizzles),
+        "v_cndmask_b16 v8, v2, v4, s22",
+        "v_cndmask_b16 v8, v2, v4, vcc_lo",
+    ):
+        probes.append(Probe(text, ("32", "32", "32")))
+    return probes
+
+
+_OP_SEL = ("", " op_sel:[1,0]", " op_sel:[0,1]", " op_sel:[1,1]")
+
+# X and Y of VOPD differ in the banks of their sources and in their destination's parity.
+DUAL = {
+    "fmac_f32": ("v{0}, v2, v4", "v{0}, v3, v5"),
+    "fmaak_f32": ("v{0}, v2, v4, 0x40490fdb", "v{0}, v3, v5, 0x40490fdb"),
+    "fmamk_f32": ("v{0}, v2, 0x40490fdb, v4", "v{0}, v3, 0x40490fdb, v5"),
+    "mov_b32": ("v{0}, v2", "v{0}, v3"),
+    "mul_f32": ("v{0}, v2, v4", "v{0}, v3, v5"),
+    "add_f32": ("v{0}, v2, v4", "v{0}, v3, v5"),
+    "sub_f32": ("v{0}, v2, v4", "v{0}, v3, v5"),
+    "subrev_f32": ("v{0}, v2, v4", "v{0}, v3, v5"),
+    "mul_dx9_zero_f32": ("v{0}, v2, v4", "v{0}, v3, v5"),
+    "max_f32": ("v{0}, v2, v4", "v{0}, v3, v5"),
+    "min_f32": ("v{0}, v2, v4", "v{0}, v3, v5"),
+    "cndmask_b32": ("v{0}, v2, v4", "v{0}, v3, v5"),
+    "add_nc_u32": ("", "v{0}, v3, v5"),
+    "lshlrev_b32": ("", "v{0}, v3, v5"),
+    "and_b32": ("", "v{0}, v3, v5"),
+}
+
+
+def duals(target: str) -> list[Probe]:
+    """VOPD: each operation as X and as Y; sources that the other half writes."""
+    probes = []
+
+    def add(x: str, y: str, first: str, second: str) -> None:
+        left, right = (of_rdna(f"v_{n}", target).replace("v_", "v_dual_", 1) for n in (x, y))
+        text = f"{left} {first} :: {right} {second}"
+        result = "2f32" if x.endswith("f32") and y.endswith("f32") else "b64"
+        probes.append(Probe(text, ("f32", "f32"), result if "cnd" not in x + y else "b64"))
+
+    # A result that is a float in one half and bits in the other: NaNs must not come of it.
+    for name, (x, y) in DUAL.items():
+        tame = name.endswith("f32")
+        for other in ("mul_f32", "mov_b32"):
+            if x:
+                add(name, other, x.format(8), DUAL[other][1].format(9))
+            add(other, name, DUAL[other][0].format(8), y.format(9))
+        if x and not tame:
+            add(name, "mov_b32", x.format(8), "v9, v8")
+    add("mov_b32", "mov_b32", "v8, v9", "v9, v8")
+    add("add_f32", "mul_f32", "v8, v9, v2", "v9, v8, v3")
+    return [
+        replace(probe, sources=("tame32", "tame32")) if probe.result == "b64" else probe
+        for probe in probes
+    ]
+
+
+def scalars(target: str) -> list[Probe]:
+    """gfx9's under their names; masks of 32 bits; 64-bit and float arithmetic."""
+    probes = [probe for probe in try_scalar.scalars() if "exec_b64" not in probe.text]
+
+    def add(text: str, left: str, right: str = "32") -> None:
+        probes.append(Probe(text, (left, right), scalar=True))
+
+    for name in ("and", "or", "xor", "and_not1", "or_not1", "nand", "nor", "xnor"):
+        add(f"s_{name}_saveexec_b32 s16, s24", "32")
+    for name in ("and_not0", "or_not0"):
+        add(f"s_{name}_saveexec_b32 s16, s24", "32")
+    for name in ("and_not0", "and_not1"):
+        add(f"s_{name}_wrexec_b32 s16, s24", "32")
+    for name, (bits, _) in rdna_salu.INTEGER.items():
+        add(f"{name} s[16:17], s[24:25], s[26:27]" if bits == 64 else f"{name} s16, s24, s26", "64")
+    for name in rdna_salu.CONVERSIONS:
+        add(f"{name} s16, s24", "32" if name.endswith("32") and "_f32_" in name else "f32")
+    add("s_cvt_pk_rtz_f16_f32 s16, s24, s26", "tame32", "tame32")
+    for operation in rdna_salu.ARITHMETIC:
+        one = operation in rdna_salu.ONE_SOURCE
+        constant = {"fmaak": "s24, s26, 0x40490fdb", "fmamk": "s24, 0x40490fdb, s26"}
+        sources = constant.get(operation, "s24" if one else "s24, s26")
+        add(f"s_{operation}_f32 s16, {sources}", "tame32", "tame32")
+    add("s_fmac_f32 s16, s24, s26", "tame32", "tame32")
+    for condition in rdna_salu.CONDITIONS:
+        for kind in ("f32", "f16"):
+            add(f"s_cmp_{condition}_{kind} s24, s26", kind, kind)
+    return probes
+
+
+def _packed(target: str) -> list[Probe]:
+    """gfx9's; V_DOT4_I32_I8 and its like, which became one that names each source's sign."""
+    probes = [probe for probe in packed() if "v_dot4_i32_i8" not in probe.text]
+    probes = [probe for probe in probes if "v_dot8_i32_i4" not in probe.text]
+    for name in rdna_dots.BITS:
+        for form in ("", " neg_lo:[1,0,0]", " neg_lo:[0,1,0]", " neg_lo:[1,1,0]", " clamp"):
+            probes.append(Probe(f"{name} v8, v2, v4, v6{form}", ("32", "32", "32")))
+    return probes
+
+
+def _memory(target: str) -> list[Probe]:
+    """gfx9's, and the atomic operations that are new."""
+    probes = [probe for probe in memory() if "ds_cmpst_" not in probe.text]
+
+    def add(kind: str, result: str, *lines: str) -> None:
+        probes.append(Probe("\n  ".join(lines), (kind, kind, kind), result))
+
+    wait = "s_waitcnt vmcnt(0) lgkmcnt(0)"
+    for address in ("v14", "v15"):  # alone, and with lanes that meet
+        for name, atomic in rdna_memory.DS.items():
+            head, _, tail = name.rpartition("_")
+            wide = atomic.kind.endswith("64")
+            data = ", ".join((["v[4:5]", "v[6:7]"] if wide else ["v4", "v6"])[: atomic.sources])
+            fill = f"ds_write_b64 {address}, v[2:3]"
+            target_, unit = ("v[8:9]", "b64") if wide else ("v8", "b32")
+            kind = "tame32" if name.startswith("pk") else atomic.kind[1:]
+            add(kind, "b64", fill, f"ds_{head}_rtn_{tail} {target_}, {address}, {data}", wait)
+            read = f"ds_read_{unit} {target_}, {address}"
+            add(kind, "b64", fill, f"ds_{name} {address}, {data}", wait, read, wait)
+    for name, atomic in rdna_memory.GLOBAL.items():
+        kind = "tame32" if atomic.kind[0] == "f" or name.startswith("pk") else "32"
+        fill = ("global_store_dwordx2 v12, v[2:3], s[6:7]", wait)
+        back = (wait, "global_load_dword v9, v12, s[6:7]", wait)
+        result = "2f32" if atomic.kind[0] == "f" else "b64"
+        add(kind, result, *fill, f"global_atomic_{name} v8, v12, v4, s[6:7] {{rtn}}", *back)
+        add(kind, result, *fill, f"global_atomic_{name} v12, v4, s[6:7]", *back)
+    return probes
+
+
+def _narrow(target: str) -> list[Probe]:
+    """S_LOAD of bytes and halves, beside gfx9's widths."""
+    probes = scalar_loads()
+    for name in rdna_salu.LOADS:
+        for offset in ("0x0", "0x6"):
+            text = f"{name} s16, s[4:5], {offset}\n  s_waitcnt lgkmcnt(0)"
+            probes.append(Probe(text, ("32", "32"), scalar=True))
+    return probes
+
+
+FAMILIES = {
+    "vector": vectors,
+    "compares": compares,
+    "masks": _masks,
+    "packed": _packed,
+    "lanes": lanes,
+    "duals": duals,
+    "scalars": scalars,
+    "memory": _memory,
+    "scalar_loads": _narrow,
+    "buffers": lambda target: buffers(),
+}
+
+
+def subject(probe: Probe, target: str) -> str:
+    """The mnemonic that a probe is about, in the target's names; VOPD's as the pair."""
+    if "::" in probe.text:
+        return " ".join(half.split()[0] for half in probe.text.split("::"))
+    name = instructions.subject(probe)
+    return of_rdna(re.sub(r"_e64$", "", name), target)
+
+
+def probes_for(target: str, family: str) -> tuple[list[Probe], list[str]]:
+    """The family's probes that llvm-mc knows, in the target's spelling, and the mnemonics it knows
+    none of. The same text is tried once."""
+    given = {
+        rdna_probe.spelled(probe.text, target).strip(): probe for probe in FAMILIES[family](target)
+    }
+    known = known_to(target, list(given))
+    kept, refused = [], []
+    for (text, probe), good in zip(given.items(), known, strict=True):
+        (kept if good else refused).append((replace(probe, text=text), subject(probe, target)))
+    names = {name for _, name in kept}
+    return [probe for probe, _ in kept], sorted({name for _, name in refused} - names)
