@@ -214,5 +214,3 @@ def test_a_closed_pipe_is_quiet(called, tmp_path) -> None:
         cwd=tmp_path,
     )
     assert (done.returncode, done.stderr) == (0, b"")
-
-
