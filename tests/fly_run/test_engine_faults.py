@@ -145,13 +145,11 @@ def test_trap() -> None:
 
 def test_unsupported_instructions_are_refused_before_anything_runs() -> None:
     source = """
-    typedef float float4_ __attribute__((ext_vector_type(4)));
     kernel void k(global float *A) {
         A[TID] = 1;
-        float4_ c = 0;
-        c = __builtin_amdgcn_mfma_f32_16x16x4f32(A[0], A[1], c, 0, 0, 0);
-        c = __builtin_amdgcn_mfma_f32_16x16x4f32(A[0], A[1], c, 0, 0, 0);
-        A[TID] = c.x; }"""
+        __builtin_amdgcn_ds_gws_barrier(1, 0);
+        __builtin_amdgcn_ds_gws_barrier(2, 0);
+        A[TID] = 2; }"""
     a = np.zeros(64, "f4")
     text = refused(InputError, source, [a])
     first, second = text.splitlines()
@@ -159,7 +157,7 @@ def test_unsupported_instructions_are_refused_before_anything_runs() -> None:
         "fly-run: error: kernel k uses 1 instruction that the emulator does not have;"
         " nothing was run"
     )
-    assert re.match(r"  v_mfma_f32_16x16x4_f32: 2 times, first at pc 0x\w+: v_mfma", second)
+    assert re.match(r"  ds_gws_barrier: 2 times, first at pc 0x\w+: ds_gws", second)
     assert not a.any()
 
 

@@ -17,6 +17,8 @@ class Adder:
 
     name = "adder"
 
+    remarks = ()
+
     def __init__(self):
         self.instructions = 0
         self.bound = {}

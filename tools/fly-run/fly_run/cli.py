@@ -55,6 +55,10 @@ def command(
     stats: Annotated[
         bool, typer.Option("--stats", help="Tell what the launches did (emulator).")
     ] = False,
+    mfma: Annotated[
+        str,
+        typer.Option(metavar="exact|fast", help="Sums of matrix instructions (emulator)."),
+    ] = "exact",
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No table of results.")] = False,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
@@ -76,6 +80,7 @@ def command(
             max_instructions=max_instructions,
             threads=threads,
             stats=stats,
+            mfma=mfma,
             quiet=quiet,
         )
     )

@@ -21,6 +21,9 @@ Triple = tuple[int, int, int]
 Progress = Callable[[int, int], None]
 
 
+MFMA = ("exact", "fast")  # how matrix instructions may be computed
+
+
 @dataclass(frozen=True)
 class Options:
     """How a device is to run kernels, whichever it is; what one can't do it ignores or refuses.
@@ -28,12 +31,15 @@ class Options:
     `max_instructions` ends a launch after so many wave instructions. `threads` is how many host
     threads share a long grid; unless it is given, as many as there are processors, and one where
     the order of workgroups would show. `observers` hear of instructions as they are executed.
+    `mfma` is how matrix instructions are computed where they are emulated: "exact", as the best
+    public model of the hardware has it, or "fast", as chains of fused multiply-adds.
     """
 
     max_instructions: int | None = None
     threads: int | None = None
     progress: Progress | None = None
     observers: tuple[Observer, ...] = ()
+    mfma: str = "exact"
 
 
 class Device(Protocol):
@@ -47,6 +53,11 @@ class Device(Protocol):
 
     @property
     def instructions(self) -> int | None: ...
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What users should know of how the launches so far were computed, a line each."""
+        ...
 
     def bind(self, name: str, host: int, nbytes: int, writable: bool) -> int:
         """Makes `nbytes` bytes of host memory at address `host` visible to kernels, and returns

@@ -18,8 +18,8 @@ SHOWN = 4  # first values of a result
 PATIENCE = 1.0  # seconds before a progress bar appears
 
 
-def report(given: Given, ran: list[Ran], device: str) -> None:
-    """Prints the arguments with what they hold now, then the launches."""
+def report(given: Given, ran: list[Ran], device: str, remarks: tuple[str, ...]) -> None:
+    """Prints the arguments with what they hold now, the launches, and the device's remarks."""
     rows = [
         ("name", "dtype", "shape", "min", "max", "mean", "first", "result"),
         *(_row(given, name, value) for name, value in given.values.items()),
@@ -30,6 +30,8 @@ def report(given: Given, ran: list[Ran], device: str) -> None:
         print("\n".join(aligned(rows)), file=sys.stderr)
     for one in ran:
         print(_launched(one, device), file=sys.stderr)
+    for remark in remarks:
+        print(remark, file=sys.stderr)
 
 
 def _row(given: Given, name: str, value: Any) -> tuple[str, ...]:

@@ -36,6 +36,7 @@ class Call:
     max_instructions: int | None = None
     threads: int | None = None
     stats: bool = False
+    mfma: str = "exact"
     quiet: bool = False
 
 
@@ -46,6 +47,8 @@ def version() -> str:
         f"{TOOL} {__version__}\n"
         "device: emulator of gfx90a, gfx942, gfx950; its results have not been compared with"
         " hardware\n"
+        "matrix instructions: gfx90a and gfx942 by a published model of CDNA2 and CDNA3; none is"
+        " published for gfx950, which has CDNA3's\n"
     )
 
 
@@ -68,11 +71,11 @@ def call(call: Call) -> None:
     _check_destinations(held.destinations)
     watch = watching.Watching.of(call)
     with _kept(call, path, data):
-        ran, device = _run(call, code, bound, watch)
+        ran, name, remarks = _run(call, code, bound, watch)
     for result, destination in held.destinations.items():
         filter.write_atomically(Path(destination), npy.dump(held.values[result]))
     if not call.quiet:
-        report.report(held, ran, device)
+        report.report(held, ran, name, remarks)
     watch.report()
 
 
@@ -118,6 +121,8 @@ def _check_options(call: Call) -> None:
         raise UsageError("--max-instructions counts from 1")
     if call.threads is not None and call.threads < 1:
         raise UsageError("--threads counts from 1")
+    if call.mfma not in device.MFMA:
+        raise UsageError(f"--mfma {call.mfma}: exact or fast is wanted")
 
 
 def _again(call: Call) -> list[str]:
@@ -128,6 +133,7 @@ def _again(call: Call) -> list[str]:
     ]
     told = [word for option, value in options if value is not None for word in (option, str(value))]
     told += ["--device", call.device] if call.device != "auto" else []
+    told += ["--mfma", call.mfma] if call.mfma != "exact" else []
     told += ["--inspect"] if call.inspect else []
     return [*told, *split(call.words)[1]]
 
@@ -161,18 +167,20 @@ def _bind(
 
 def _run(
     call: Call, code: CodeObject, bound: binding.Bound, watch: watching.Watching
-) -> tuple[list[launch.Ran], str]:
-    """Launches; what ran, and the device's name."""
+) -> tuple[list[launch.Ran], str, tuple[str, ...]]:
+    """Launches; what ran, the device's name and its remarks."""
     bar = report.ProgressBar()
     options = device.Options(
         max_instructions=call.max_instructions,
         threads=call.threads,
         progress=bar,
         observers=watch.observers,
+        mfma=call.mfma,
     )
     opened = device.open_device(call.device, code.target, options)
     try:
-        return launch.run(bound, code, opened), opened.name
+        ran = launch.run(bound, code, opened)
+        return ran, opened.name, opened.remarks
     finally:
         bar.close()
         opened.close()

@@ -12,7 +12,14 @@ from dataclasses import dataclass, field
 
 from fly_common.errors import InputError
 
-from fly_run.emulator import lower_memory, lower_scalar, lower_valu, state, unsupported
+from fly_run.emulator import (
+    lower_matrix,
+    lower_memory,
+    lower_scalar,
+    lower_valu,
+    state,
+    unsupported,
+)
 from fly_run.emulator.instruction import Instruction, split_mnemonic
 from fly_run.emulator.lower import Lowering, Step
 from fly_run.emulator.registers import Registers, Unsupported
@@ -23,6 +30,7 @@ LOWERINGS: dict[str, Callable[[Lowering, Operation, str], None]] = {
     "scalar": lower_scalar.lower_scalar,
     "flow": lower_scalar.lower_flow,
     "nothing": lower_scalar.lower_nothing,
+    "matrix": lower_matrix.lower_matrix,
     **dict.fromkeys(lower_memory.LOWERINGS, lower_memory.lower_memory),
 }
 EXPANSIONS = {**lower_memory.EXPANSIONS, **lower_scalar.EXPANSIONS}
@@ -67,7 +75,7 @@ class Encoder:
     """`handlers` are the library's addresses by name; `null_region` is the address of a region
     that holds nothing, where every memory site starts; `split_modes` tells that f32 and f64
     operations have different rounding or denormal modes; `weave` puts what observers want around an
-    instruction's steps."""
+    instruction's steps; `mfma` and `modes_vary` are as in Lowering."""
 
     registers: Registers
     table: dict[str, Operation]
@@ -75,13 +83,15 @@ class Encoder:
     null_region: int
     split_modes: bool = False
     weave: Callable[[Instruction, list[Step]], list[Step]] | None = None
+    mfma: str = "exact"
+    modes_vary: bool = False
     _index_mode: int | None = field(default=None)
 
     def encode(self, instructions: dict[int, Instruction], what: str) -> Program:
         """Encodes instructions by ascending address. `what` names the code in a refusal."""
         ordered = list(instructions.values())
         if any(i.mnemonic.startswith("s_setreg") for i in ordered):
-            self.split_modes = True
+            self.split_modes = self.modes_vary = True
         refused: list[tuple[Instruction, str]] = []
         steps: list[tuple[int, Step]] = []  # number of the instruction, step
         addresses: dict[int, int] = {}
@@ -105,7 +115,7 @@ class Encoder:
 
     def _lower(self, instruction: Instruction) -> list[Step]:
         name, encoding = split_mnemonic(instruction.mnemonic)
-        lowering = Lowering(self.registers, self.table, instruction)
+        lowering = Lowering(self.registers, self.table, instruction, self.mfma, self.modes_vary)
         if name == "s_set_gpr_idx_on":
             self._index_mode = lower_scalar.index_mode(lowering)
         elif name == "s_set_gpr_idx_off":

@@ -12,7 +12,7 @@ from fly_common.code_object import CodeObject, Kernel
 from fly_common.errors import InputError
 from fly_common.lines import LineTable
 
-from fly_run.emulator import dispatch, state
+from fly_run.emulator import dispatch, lower_matrix, state
 from fly_run.emulator.arena import Arena
 from fly_run.emulator.decode import Code
 from fly_run.emulator.encode import Encoder, Program
@@ -147,8 +147,10 @@ class Loaded:
         handlers: dict[str, int],
         null_region: int,
         observers: tuple[Observer, ...] = (),
+        mfma: str = "exact",
     ) -> Prepared:
-        """The kernel's micro-ops, with what `observers` want among them: made once."""
+        """The kernel's micro-ops, with what `observers` want among them, and matrix instructions in
+        this arithmetic: made once."""
         prepared = self._prepared.get(kernel.name)
         if prepared is not None:
             return prepared
@@ -172,6 +174,8 @@ class Loaded:
             null_region,
             split_modes=single != double,
             weave=watch.weave if observers else None,
+            mfma=mfma,
+            modes_vary=single != lower_matrix.IEEE_CONTROL,
         )
         code_map = (ctypes.c_uint64 * (self.size // 4 + 1))()
         prepared = Prepared(kernel, self, encoder, [], code_map, watch)

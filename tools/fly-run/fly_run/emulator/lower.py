@@ -51,11 +51,15 @@ class Source:
 
 @dataclass
 class Lowering:
-    """The steps of one instruction, as they come together."""
+    """The steps of one instruction, as they come together. `mfma` is the arithmetic of matrix
+    instructions, exact or fast; `modes_vary` tells that the host's control word may be another than
+    the one that they need."""
 
     registers: Registers
     table: dict[str, Operation]
     instruction: Instruction
+    mfma: str = "exact"
+    modes_vary: bool = False
     steps: list[Step] = field(default_factory=list)
     _rows: int = 0
     _scalars: int = 0

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from fly_common.code_object import CodeObject, Kernel
 from fly_common.errors import InputError, MissingError, UsageError
 
-from fly_run.device import Options
-from fly_run.emulator import library, state
+from fly_run.device import MFMA, Options
+from fly_run.emulator import library, matrix, state
 from fly_run.emulator.arena import Arena
 from fly_run.emulator.launch import run
 from fly_run.emulator.loading import Loaded
@@ -55,6 +55,11 @@ class Emulator:
             raise UsageError("the limit of instructions must be at least 1")
         if options.threads is not None and options.threads < 1:
             raise UsageError("the number of threads must be at least 1")
+        if options.mfma not in MFMA:
+            raise UsageError(
+                f"{options.mfma} is no arithmetic of matrix instructions",
+                hint=f"there are {' and '.join(MFMA)}",
+            )
         self.target = target
         self.options = options
         self.launches: list[Stats] = []
@@ -62,12 +67,18 @@ class Emulator:
         self._arena = Arena()
         self._loaded: dict[int, tuple[CodeObject, Loaded]] = {}
         self._executed = 0
+        self._multiplies = False
         self._busy = threading.Lock()  # launches share registers' memory: one at a time
 
     @property
     def instructions(self) -> int:
         """Wave instructions executed so far, by all launches."""
         return self._executed
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """How matrix instructions were computed, where a kernel had some."""
+        return (matrix.remark(self.target, self.options.mfma),) if self._multiplies else ()
 
     def bind(self, name: str, host: int, nbytes: int, writable: bool) -> int:
         """See Device. A buffer bound again under its name replaces the old one."""
@@ -98,8 +109,13 @@ class Emulator:
             return
         loaded = self._load(code)
         prepared = loaded.prepare(
-            found, self._library.handlers, self._arena.null_region, self.options.observers
+            found,
+            self._library.handlers,
+            self._arena.null_region,
+            self.options.observers,
+            self.options.mfma,
         )
+        self._multiplies |= any(map(matrix.is_matrix, prepared.mnemonics))
         start = time.perf_counter()
         with self._busy:
             space = prepared.workspace(self._arena, grid, block, lds)

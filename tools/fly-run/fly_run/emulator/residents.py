@@ -50,6 +50,7 @@ class Residents:
         # Memory is reserved here, and only used where a workgroup gets there.
         self._memory = mmap.mmap(-1, self._slots * layout.stride)
         self._base = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
+        self._matrix = ctypes.create_string_buffer(state.MATRIX_SIZE + 64)
         self._seen_slots = 0
         self._copied = -1
         self._context = ctypes.create_string_buffer(state.CTX.size)
@@ -88,6 +89,7 @@ class Residents:
             ("scratch_size", layout.scratch),
             ("region_count", regions),
             ("limit", limit),
+            ("matrix", ctypes.addressof(self._matrix) + -ctypes.addressof(self._matrix) % 64),
             ("quantum", min(QUANTUM, limit)),
         ):
             self.set(name, value)

@@ -167,6 +167,7 @@ CTX = _Fields(
         "vgpr_bytes",  # size of the allocated vector registers
         "saved_mxcsr",  # the host's own control word
         "control",  # u32: the control word in force
+        "matrix",  # pointer to the thread's matrix workspace, MATRIX_SIZE bytes
         "watch",  # what fly_watch calls: (wave, number of the moment) → 0 to go on
     )
 )
@@ -206,6 +207,15 @@ ACCESS = _Fields(
         *(f"phase{number}" for number in range(PHASES)),  # masks of lanes; 0 ends them
     )
 )
+
+# -- matrix workspace --------------------------------------------------------------------------
+
+# A and B of a matrix instruction as numbers: up to 2048 each, and as many exponents behind. The
+# distances keep what lies at the same place of two planes off the same cache sets.
+MATRIX_PLANE = 4 * 2048 + 192
+MATRIX_B = 2 * MATRIX_PLANE
+MATRIX_ROW = 2048  # bytes from row to row of A, where rows are laid out apart
+MATRIX_SIZE = 4 * MATRIX_PLANE
 
 POISON = 0x7FF7_BAD0  # a quiet NaN that no computation makes: what registers and LDS start as
 

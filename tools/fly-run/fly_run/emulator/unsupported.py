@@ -13,7 +13,7 @@ import re
 from fly_run.emulator.instruction import split_mnemonic
 
 REASONS: dict[str, tuple[str, ...]] = {
-    "matrix arithmetic": ("v_mfma_.*", "v_smfmac_.*"),
+    "half of an instruction: scales without their matrices": ("v_mfma_ld_scale_b32",),
     "8-, 6- and 4-bit floating point": (
         "v_cvt_(?:f32|pk_f32)_(?:fp8|bf8)",
         "v_cvt_(?:pk|sr)_(?:fp8|bf8)_f32",

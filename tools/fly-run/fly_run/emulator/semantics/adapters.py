@@ -89,8 +89,13 @@ def _get_mode(h: Handler) -> None:
     h.operand(0).store(h.wave.at(state.MODE).load("i32").lshr(offset) & ones)
 
 
+def _use_given_control(h: Handler) -> None:
+    h.call_void("llvm.x86.sse.ldmxcsr", h.operand(0), declare=True)
+
+
 CUSTOM: dict[str, Callable[[Handler], None]] = {
     "fly_mode_single": _use_control(state.MXCSR_SINGLE),
+    "fly_use_control": _use_given_control,
     "fly_mode_double": _use_control(state.MXCSR_DOUBLE),
     "fly_set_mode": _set_mode,
     "fly_get_mode": _get_mode,

@@ -63,6 +63,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     "scratch": ("v", "s"),
     "buffer": ("v", "s"),
     "lds": ("v",),
+    "matrix": (),  # steps with handlers of their own
 }
 
 

@@ -1,0 +1,341 @@
+"""Lowering of matrix instructions: operands into a thread's workspace, then tile by tile to D.
+
+See `semantics.matrix` for the steps and what is where, and `matrix` for the instructions.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections.abc import Callable
+from typing import NamedTuple
+
+from fly_run.emulator import state
+from fly_run.emulator.instruction import Immediate, Operand, Register
+from fly_run.emulator.lower import Lowering, modifiers
+from fly_run.emulator.matrix import LANES, NARROW, Shape, index_sets, input_at, output_at
+from fly_run.emulator.registers import MASK_64, Unsupported, constant_bits
+from fly_run.emulator.semantics.matrix import BLOCKS, SCALE_BLOCK
+from fly_run.emulator.semantics.matrix_formats import CHUNK, FORMATS
+from fly_run.emulator.semantics.operation import Operation
+from fly_run.emulator.state import ROW
+
+IEEE_CONTROL = 0x1F80  # the host's control word: round to nearest, subnormals kept
+BYTE_RUN = 16  # 8-bit elements of an f8f6f4 operand come in runs of so many
+FLUSHED = ("ftz2", "ftz4")
+
+
+class Matrix(NamedTuple):
+    """Where a matrix in registers lies: the offset of its first register, how many there are, and
+    the runs of its elements along k (`matrix.input_at`)."""
+
+    row: int
+    registers: int
+    form: str
+    split: int = 0
+
+
+def lower_matrix(lowering: Lowering, operation: Operation, encoding: str) -> None:
+    shape: Shape = operation.detail
+    if operation.mnemonic.startswith("v_mfma_scale"):
+        _lower_scaled(lowering, shape)
+    elif shape.a == "narrow":
+        _lower_narrow(lowering, shape)
+    elif shape.sparse:
+        _lower_sparse(lowering, shape)
+    else:
+        _lower_dense(lowering, shape)
+
+
+def _lower_dense(lowering: Lowering, shape: Shape) -> None:
+    found = modifiers(lowering, "cbsz", "abid", "blgp", "neg")
+    target, first, second, addend = lowering.operands(4)
+    a, b = (
+        _matrix(lowering, shape, operand, form) for operand, form in _forms(shape, first, second)
+    )
+    if shape.result == "double":
+        if found.get("cbsz") or found.get("blgp"):
+            raise Unsupported("cbsz or blgp on f64 matrices")
+        negated = found.get("neg", (0, 0, 0))
+        assert isinstance(negated, tuple)
+        a, b = (
+            _negated(lowering, matrix) if negate else matrix
+            for matrix, negate in zip((a, b), negated, strict=False)
+        )
+        _multiply(lowering, shape, target, a, b, addend, negate=bool(negated[2]))
+    else:
+        a = _broadcast_blocks(lowering, shape, a, _number(found, "cbsz"), _number(found, "abid"))
+        b = _broadcast_lanes(lowering, shape, b, _number(found, "blgp"))
+        _multiply(lowering, shape, target, a, b, addend)
+
+
+def _lower_sparse(lowering: Lowering, shape: Shape) -> None:
+    found = modifiers(lowering, "cbsz", "abid")
+    target, first, second, index = lowering.operands(4)
+    form = FORMATS[shape.a]
+    count = shape.elements // 2 * form.bits // 32
+    source = lowering.row_source(first, count)
+    bits, sets = index_sets(shape)
+    # With cbsz the first set of indices is taken, without it the one that abid names.
+    chosen = 0 if _number(found, "cbsz") else _number(found, "abid") % sets
+    dense = lowering.temporary(2 * count)
+    lowering.add(
+        f"fly_matrix_dense_{form.bits}",
+        dense,
+        source,
+        lowering.row_source(index, 1),
+        immediate=chosen * bits,
+        extra=count,
+    )
+    a = Matrix(dense, 2 * count, shape.a)
+    b = _matrix(lowering, shape, second, shape.b)
+    _multiply(lowering, shape, target, a, b, target)
+
+
+def _narrow(
+    lowering: Lowering, shape: Shape, first: Operand, second: Operand, found
+) -> list[Matrix]:
+    """The operands of an f8f6f4 instruction: cbsz and blgp name their formats."""
+    forms = [NARROW[_number(found, "cbsz")], NARROW[_number(found, "blgp")]]
+    # Elements of 8 bits are in runs only where both operands have 8 bits.
+    split = BYTE_RUN if all(FORMATS[form].bits == 8 for form in forms) else 0
+    return [
+        _matrix(lowering, shape, operand, form)._replace(split=split)
+        for operand, form in zip((first, second), forms, strict=True)
+    ]
+
+
+def _lower_narrow(lowering: Lowering, shape: Shape) -> None:
+    found = modifiers(lowering, "cbsz", "blgp")
+    target, first, second, addend = lowering.operands(4)
+    a, b = _narrow(lowering, shape, first, second, found)
+    _multiply(lowering, shape, target, a, b, addend)
+
+
+def _lower_scaled(lowering: Lowering, shape: Shape) -> None:
+    found = modifiers(lowering, "cbsz", "blgp", "op_sel", "op_sel_hi")
+    target, first, second, addend, *scales = lowering.operands(6)
+    a, b = _narrow(lowering, shape, first, second, found)
+    flavour = "value" if lowering.mfma == "fast" else "parts"
+    low, high = found.get("op_sel", (0, 0, 0)), found.get("op_sel_hi", (1, 1, 1))
+    assert isinstance(low, tuple)
+    assert isinstance(high, tuple)
+
+    def apply() -> None:
+        for number, (operand, place) in enumerate(zip(scales, PLACES, strict=True)):
+            byte = low[number] + 2 * high[number]
+            lowering.add(
+                f"fly_matrix_scale.{flavour}",
+                lowering.row_source(operand, 1),
+                place,
+                immediate=8 * byte,
+                extra=_step(shape),
+            )
+
+    _multiply(lowering, shape, target, a, b, addend, apply)
+
+
+PLACES = (0, state.MATRIX_B)
+
+
+def _number(found, name: str) -> int:
+    value = found.get(name, 0)
+    assert isinstance(value, int)
+    return value
+
+
+def _forms(shape: Shape, first: Operand, second: Operand) -> tuple[tuple[Operand, str], ...]:
+    return (first, shape.a), (second, shape.b)
+
+
+def _matrix(lowering: Lowering, shape: Shape, operand: Operand, form: str) -> Matrix:
+    count = shape.elements * FORMATS[form].bits // 32
+    return Matrix(lowering.row_source(operand, count), count, form)
+
+
+def _negated(lowering: Lowering, matrix: Matrix) -> Matrix:
+    """An f64 matrix with all signs changed, in temporaries."""
+    target = lowering.temporary(matrix.registers)
+    _copy(lowering, target, matrix.row, matrix.registers, negate=True)
+    return matrix._replace(row=target)
+
+
+def _copy(lowering: Lowering, target: int, row: int, registers: int, negate: bool) -> None:
+    """Copies registers, whatever EXEC is and also where the two overlap; `negate` changes the signs
+    of f64 pairs."""
+    for number in range(registers) if target <= row else reversed(range(registers)):
+        flip = 1 << 31 if negate and number % 2 else 0
+        at = number * ROW
+        lowering.add("fly_matrix_flip", target + at, row + at, immediate=flip)
+
+
+# -- lanes -------------------------------------------------------------------------------------
+
+
+def _broadcast_blocks(
+    lowering: Lowering, shape: Shape, matrix: Matrix, size: int, block: int
+) -> Matrix:
+    """cbsz and abid: of each 2^cbsz blocks, block `abid` of A is used for all of them."""
+    if size == 0:
+        return matrix
+    if 1 << size > shape.blocks or block >= 1 << size:
+        raise Unsupported(f"cbsz:{size} abid:{block} on {shape.blocks} blocks")
+    sources = []
+    for lane in range(LANES):
+        row, _, own = input_at(shape, lane, 0)
+        sources.append(((own >> size << size) + block) * shape.m + row)
+    return _moved(lowering, matrix, sources)
+
+
+def _broadcast_lanes(lowering: Lowering, shape: Shape, matrix: Matrix, pattern: int) -> Matrix:
+    """blgp ("B-matrix lane group pattern"): 1 and 2 use the lower or the upper half of the lanes
+    for both, 3 moves all lanes down by 16, 4 to 7 use one group of 16 for all."""
+    if pattern == 0:
+        return matrix
+    if pattern >= 4:
+        groups = [pattern - 4] * 4
+    else:
+        groups = {1: [0, 1, 0, 1], 2: [2, 3, 2, 3], 3: [1, 2, 3, 0]}[pattern]
+    return _moved(lowering, matrix, [16 * groups[lane // 16] + lane % 16 for lane in range(LANES)])
+
+
+def _moved(lowering: Lowering, matrix: Matrix, sources: list[int], aside: int = 0) -> Matrix:
+    """The matrix with lane l holding what `sources[l]` held, in temporaries (or those at
+    `aside`)."""
+    target = aside or lowering.temporary(matrix.registers)
+    lanes = lowering.registers.constants.row(sources)
+    for number in range(matrix.registers):
+        at = number * ROW
+        lowering.add("fly_matrix_lanes", target + at, matrix.row + at, lanes)
+    return matrix._replace(row=target)
+
+
+# -- steps -------------------------------------------------------------------------------------
+
+
+def _width(shape: Shape) -> int:
+    """Bytes of a number in the workspace."""
+    return 8 if shape.result == "double" else 4
+
+
+def _step(shape: Shape) -> int:
+    """Bytes in the workspace from one k to the next."""
+    return shape.m * shape.blocks * _width(shape)
+
+
+def _unpack(lowering: Lowering, shape: Shape, matrix: Matrix, place: int, flavour: str) -> None:
+    form = FORMATS[matrix.form]
+    run = matrix.split or shape.elements
+    for first in range(0, shape.elements, run):
+        places = 0
+        for chunk in range(LANES // CHUNK):
+            row, k, block = input_at(shape, CHUNK * chunk, first, matrix.split)
+            at = k * _step(shape) + (block * shape.m + row) * _width(shape)
+            places |= at << 16 * chunk
+        lowering.add(
+            f"fly_unpack_{matrix.form}.{flavour}",
+            matrix.row + first * form.bits // 32 * ROW,
+            place,
+            immediate=places,
+            extra=_step(shape) | run // form.elements << 16,
+        )
+
+
+def _multiply(
+    lowering: Lowering,
+    shape: Shape,
+    target: Operand,
+    a: Matrix,
+    b: Matrix,
+    addend: Operand,
+    between: Callable[[], None] = lambda: None,
+    negate: bool = False,
+) -> None:
+    """Unpacks A and B, does `between`, and multiplies; `negate` takes C with its sign changed."""
+    model, flavour = _model(lowering, shape)
+    kind = "quad" if shape.m == 4 else "wide"
+    registers = shape.m * shape.n * shape.blocks // LANES * (_width(shape) // 4)
+    d = lowering.row_source(target, registers)
+    c, constant = _addend(lowering, shape, addend, registers, negate)
+    if lowering.modes_vary:
+        control = lowering.word(IEEE_CONTROL).offset
+        lowering.add("fly_use_control", control)
+    if kind == "quad":
+        # A's rows one after the other: each for all columns of its block.
+        aside = lowering.temporary(a.registers)
+        for row in range(shape.m):
+            sources = [lane // shape.m * shape.m + row for lane in range(LANES)]
+            moved = _moved(lowering, a, sources, aside)
+            _unpack(lowering, shape, moved, row * state.MATRIX_ROW, flavour)
+    else:
+        _unpack(lowering, shape, a, 0, flavour)
+    _unpack(lowering, shape, b, state.MATRIX_B, flavour)
+    between()
+    if not constant and (negate or (c != d and abs(c - d) < registers * ROW)):
+        # Results are written before all of C has been read: C goes to where D will be.
+        _copy(lowering, d, c, registers, negate)
+        c = d
+    words = lowering.registers.constants.place(_descriptor(shape, constant))
+    lowering.add(f"fly_matrix_{model}.{kind}", d, c, words)
+    if lowering.modes_vary:
+        lowering.add("fly_mode_single")
+
+
+def _model(lowering: Lowering, shape: Shape) -> tuple[str, str]:
+    """The model to sum by, and the flavour of numbers that it needs."""
+    if shape.result != "float":
+        return {"double": "fma_f64", "i32": "mul_i32"}[shape.result], "value"
+    if shape.model == "fma" or lowering.mfma == "fast":
+        return "fma_f32", "value"
+    return shape.model, "flushed" if shape.model in FLUSHED else "parts"
+
+
+def _addend(
+    lowering: Lowering, shape: Shape, operand: Operand, registers: int, negate: bool
+) -> tuple[int, bool]:
+    """The place of C, and whether it is a constant: one row (two for f64) for all."""
+    if isinstance(operand, Immediate):
+        bits = (constant_bits(operand, shape.result) & MASK_64) ^ (negate << 63)
+        words = [bits & 0xFFFF_FFFF, bits >> 32][: _width(shape) // 4]
+        data = b"".join(struct.pack("<I", word) * LANES for word in words)
+        return lowering.registers.constants.place(data), True
+    if not isinstance(operand, Register):
+        raise Unsupported("an addend that is neither a register nor a constant")
+    c = lowering.row_source(operand, registers)
+    return c, False
+
+
+@functools.cache
+def _descriptor(shape: Shape, constant: bool) -> bytes:
+    """The words that tell a multiplying handler its tiles (`semantics.matrix`)."""
+    width = _width(shape)
+
+    def place(row: int, column: int, block: int) -> int:
+        register, lane = output_at(shape, row, column, block)
+        return register * ROW + lane * 4
+
+    quad = shape.m == 4
+    side = 4 if quad else CHUNK
+    tiles = []
+    if quad:
+        for block in range(0, shape.blocks, CHUNK // 4):
+            tiles.append((block * 4 * width, block * 4 * width, 0, 0, block))
+    else:
+        for block in range(shape.blocks):
+            for row in range(0, shape.m, side):
+                for column in range(0, shape.n, side):
+                    start = block * shape.m
+                    tiles.append(
+                        ((start + row) * width, (start + column) * width, row, column, block)
+                    )
+    steps = [place(1 << bit, 0, 0) if 1 << bit < side else 0 for bit in range(4)]
+    a_step = state.MATRIX_ROW if quad else width
+    words = [shape.k, _step(shape), a_step, len(tiles), *steps]
+    words += [0] * 4 if constant else steps
+    for a, b, row, column, block in tiles:
+        d = place(row, column, block)
+        words += [a, b, d, 0 if constant else d]
+    return struct.pack(f"<{len(words)}q", *words)
+
+
+assert max(BLOCKS.values()) <= SCALE_BLOCK

@@ -1,0 +1,206 @@
+"""The matrix instructions as data: shapes, element formats, and what lies in which lane.
+
+A matrix instruction computes D = A·B + C for `blocks` independent matrices: A is M × K, B is K × N,
+C and D are M × N. A wave's lanes hold them together. Three functions say how:
+
+    input_at(shape, lane, element)      row (of B: column), k and block of an element of A or B
+    output_at(shape, row, column, block)    register and lane of an element of C or D
+    index_sets(shape)                   how a sparse instruction finds its indices
+
+Sources: CDNA2 and CDNA3 ISA manuals, "Matrix Arithmetic Instructions"; AMD's matrix instruction
+calculator (github.com/ROCm/amd_matrix_instruction_calculator), which prints the same tables; for
+gfx950's 8-bit f8f6f4 operands AMD's article "Matrix Core Programming on AMD CDNA3 and CDNA4".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+LANES = 64
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Sizes, formats and place of the operands of one instruction. `a` and `b` name formats of
+    `semantics.matrix_formats`; `result` is the element type of C and D. `model` says how exact
+    arithmetic sums (see `semantics.matrix_arithmetic`). A sparse instruction has two of each four
+    elements of A along k in its registers, and the other two are zero."""
+
+    m: int
+    n: int
+    k: int
+    blocks: int
+    a: str
+    b: str
+    result: str
+    model: str
+    sparse: bool = False
+
+    @property
+    def elements(self) -> int:
+        """How many elements of B a lane holds, and of A where nothing is sparse."""
+        return self.m * self.k * self.blocks // LANES
+
+    @property
+    def groups(self) -> int:
+        """How many groups of lanes share the k of a matrix among them."""
+        return LANES // (self.m * self.blocks)
+
+
+def input_at(shape: Shape, lane: int, element: int, split: int = 0) -> tuple[int, int, int]:
+    """Row of A (column of B), k and block of element number `element` of a lane. A lane's elements
+    are consecutive along k; where `split` is given they come in runs of that many, and a run of
+    each group of lanes goes before the next run of the first one."""
+    row = lane % shape.m
+    if shape.result == "double" and shape.m == 4:
+        # The only instruction that has both several blocks and several groups.
+        return row, lane // (shape.m * shape.blocks), lane // shape.m % shape.blocks
+    block, group = (
+        (lane // shape.m, 0) if shape.blocks > 1 else (0, lane // shape.m)
+    )  # several blocks: each has its own lanes
+    run = split or shape.elements
+    k = (element // run * shape.groups + group) * run + element % run
+    return row, k, block
+
+
+def output_at(shape: Shape, row: int, column: int, block: int) -> tuple[int, int]:
+    """Register (the first of two for f64) and lane of an element of C or D."""
+    if shape.result == "double":
+        if shape.m == 4:
+            return 0, 16 * row + 4 * block + column
+        return 2 * (row // 4), 16 * (row % 4) + column
+    if shape.m == 4:
+        return row, 4 * block + column
+    rows = 4 * (LANES // shape.m)  # as many rows lie in four consecutive registers
+    register = row // rows * 4 + row % 4
+    registers = shape.m * shape.n // LANES
+    return block * registers + register, row % rows // 4 * shape.n + column
+
+
+def index_sets(shape: Shape) -> tuple[int, int]:
+    """Bits of an index that a sparse instruction uses, and how many sets of so many an index
+    register holds. An index has two bits for each element of A in the lane."""
+    bits = shape.elements  # half as many elements of A, two bits each
+    return bits, 32 // bits
+
+
+# -- the instructions ---------------------------------------------------------------------------
+
+_NAME = re.compile(
+    r"v_(mfma|smfmac|mfma_scale)_(f32|i32|f64)_(\d+)x(\d+)x(\d+)(_?)(?:(\d+)b_)?([a-z]\w*)"
+)
+# Elements in a lane by format: gfx90a's names don't tell the number of blocks.
+_CDNA2_ELEMENTS = {"f32": 1, "f16": 4, "bf16": 2, "bf16_1k": 4, "i8": 4, "f64": 1}
+_CDNA2_MODELS = {"f16": "ftz4", "bf16": "ftz2", "bf16_1k": "ftz4"}
+_CDNA3_MODELS = {"f16": "tr8", "bf16": "tr8", "xf32": "tr4"}
+_RESULTS = {"f32": "float", "i32": "i32", "f64": "double"}
+
+
+def _named(template: str, shapes: str) -> list[str]:
+    return [template.format(shape) for shape in shapes.split()]
+
+
+_CDNA2 = [
+    *_named("v_mfma_f32_{}f32", "32x32x1 16x16x1 4x4x1 32x32x2 16x16x4"),
+    *_named("v_mfma_f32_{}f16", "32x32x4 16x16x4 4x4x4 32x32x8 16x16x16"),
+    *_named("v_mfma_f32_{}bf16_1k", "32x32x4 16x16x4 4x4x4 32x32x8 16x16x16"),
+    *_named("v_mfma_f32_{}bf16", "32x32x2 16x16x2 4x4x2 32x32x4 16x16x8"),
+    *_named("v_mfma_i32_{}i8", "32x32x4 16x16x4 4x4x4 32x32x8 16x16x16"),
+    *_named("v_mfma_f64_{}f64", "16x16x4 4x4x4"),
+]
+_CDNA3 = [
+    *_named("v_mfma_f32_{}_f32", "32x32x1_2b 16x16x1_4b 4x4x1_16b 32x32x2 16x16x4"),
+    *_named("v_mfma_f32_{}_f16", "32x32x4_2b 16x16x4_4b 4x4x4_16b 32x32x8 16x16x16"),
+    *_named("v_mfma_f32_{}_bf16", "32x32x4_2b 16x16x4_4b 4x4x4_16b 32x32x8 16x16x16"),
+    *_named("v_mfma_i32_{}_i8", "32x32x4_2b 16x16x4_4b 4x4x4_16b 32x32x16 16x16x32"),
+    *_named("v_mfma_f64_{}_f64", "16x16x4 4x4x4_4b"),
+    *_named("v_smfmac_f32_{}_f16", "16x16x32 32x32x16"),
+    *_named("v_smfmac_f32_{}_bf16", "16x16x32 32x32x16"),
+    *_named("v_smfmac_i32_{}_i8", "16x16x64 32x32x32"),
+]
+_BYTES = ("fp8_fp8", "fp8_bf8", "bf8_fp8", "bf8_bf8")
+# These have FNUZ formats on gfx942 and OCP's on gfx950.
+_CDNA3_BYTES = [
+    name
+    for pair in _BYTES
+    for name in (
+        *_named(f"v_mfma_f32_{{}}_{pair}", "16x16x32 32x32x16"),
+        *_named(f"v_smfmac_f32_{{}}_{pair}", "16x16x64 32x32x32"),
+    )
+]
+_XF32 = _named("v_mfma_f32_{}_xf32", "16x16x8 32x32x4")
+_CDNA4 = [
+    *_named("v_mfma_f32_{}_f16", "16x16x32 32x32x16"),
+    *_named("v_mfma_f32_{}_bf16", "16x16x32 32x32x16"),
+    *_named("v_mfma_i32_{}_i8", "16x16x64 32x32x32"),
+    *_named("v_smfmac_f32_{}_f16", "16x16x64 32x32x32"),
+    *_named("v_smfmac_f32_{}_bf16", "16x16x64 32x32x32"),
+    *_named("v_smfmac_i32_{}_i8", "16x16x128 32x32x64"),
+    *_named("v_mfma_f32_{}_f8f6f4", "16x16x128 32x32x64"),
+    *_named("v_mfma_scale_f32_{}_f8f6f4", "16x16x128 32x32x64"),
+]
+_CDNA4_BYTES = [
+    name for pair in _BYTES for name in _named(f"v_smfmac_f32_{{}}_{pair}", "16x16x128 32x32x64")
+]
+# Which targets have which mnemonics; what `fp8` and `bf8` are there.
+TABLE = (
+    (("gfx90a",), _CDNA2, ""),
+    (("gfx942", "gfx950"), _CDNA3, ""),
+    (("gfx942",), _CDNA3_BYTES + _XF32, "_fnuz"),
+    (("gfx950",), _CDNA3_BYTES + _CDNA4 + _CDNA4_BYTES, ""),
+)
+# The formats of f8f6f4 operands by the number in cbsz (A) and blgp (B).
+NARROW = ("fp8", "bf8", "fp6", "bf6", "fp4")
+
+
+def instructions() -> Iterator[tuple[str, Shape, tuple[str, ...]]]:
+    """Each mnemonic with its shape and the targets where it has it."""
+    for targets, mnemonics, variety in TABLE:
+        for mnemonic in mnemonics:
+            yield mnemonic, shape_of(mnemonic, variety), targets
+
+
+_IS_MATRIX = re.compile(r"v_s?w?mf?mac?_(?:scale_)?[fi]\d|v_wmma")
+_MODELS = {"gfx90a": "CDNA2", "gfx942": "CDNA3"}
+
+
+def is_matrix(mnemonic: str) -> bool:
+    """Whether a mnemonic is that of a matrix instruction."""
+    return _IS_MATRIX.match(mnemonic) is not None
+
+
+def remark(target: str, mfma: str) -> str:
+    """How matrix instructions of `target` are computed, for people."""
+    if mfma == "fast":
+        return "matrix instructions: fast, as chains of fused multiply-adds"
+    if target in _MODELS:
+        return f"matrix instructions: exact, by the published model of {_MODELS[target]}"
+    return f"matrix instructions: by the model of CDNA3; none is published for {target}"
+
+
+def shape_of(mnemonic: str, variety: str = "") -> Shape:
+    """The shape that a mnemonic spells out; `variety` is appended to the names of 8-bit float
+    formats. gfx90a has no underscore before the format."""
+    match = _NAME.fullmatch(mnemonic)
+    if match is None:
+        raise ValueError(f"{mnemonic} is no matrix instruction")
+    kind, result, *sizes, underscore, blocks, formats = match.groups()
+    m, n, k = (int(size) for size in sizes)
+    if underscore:
+        count, model = int(blocks or 1), _CDNA3_MODELS.get(formats, "fma")
+    else:
+        count = LANES * _CDNA2_ELEMENTS[formats] // (m * k)
+        model = _CDNA2_MODELS.get(formats, "fma")
+    if formats == "f8f6f4":
+        a = b = "narrow"
+        model = "gtr16"
+    elif formats in _BYTES:
+        a, b = (name + variety for name in formats.split("_"))
+        model = "gtr16"
+    else:
+        a = b = formats.removesuffix("_1k")
+    if model == "tr8" and k == 4:
+        model = "tr4"  # a block of the sum is not longer than k
+    return Shape(m, n, k, count, a, b, _RESULTS[result], model, kind == "smfmac")
