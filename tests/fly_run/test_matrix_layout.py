@@ -3,7 +3,7 @@
 `LAYOUTS` is written down from AMD's own tables, as its matrix instruction calculator prints them
 (github.com/ROCm/amd_matrix_instruction_calculator, "Register to matrix element mapping", CDNA2 and
 CDNA3; gfx950's wider ones continue them): Python expressions of `lane`, and of `element`, the
-number of an element in a lane's registers, low bits first. Nothing here comes from the emulator's tables.
+number of an element in a lane's registers, low bits first. Nothing here comes from the emulator.
 """
 
 from __future__ import annotations

@@ -68,7 +68,9 @@ def encodings(target: str) -> bytes:
             # A mask in scalar registers as the third source, the others in vector registers.
             tried += [(bits(3), 0x0028_0000 | bits(18) | 0x20100)]
             # Matrices: three vector registers (256 and up in nine bits) fit for any width.
-            tried += [(bits(8) & 0xF0, 0x04020100 | bits(27) & 0x03C1E0F0) for _ in range(8)]
+            # They go first: of forms that differ in numbers only the first one is kept.
+            fit = [(bits(8) & 0xE0, 0x04020100 | bits(27) & 0x0381C0E0) for _ in range(8)]
+            tried = fit + tried
         elif high >= 0xC000:
             tried += [(bits(16) & bits(16), fixed | bits(32) & mask) for fixed, mask in MEMORY]
         for low, second in tried:
