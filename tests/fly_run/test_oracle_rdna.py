@@ -33,7 +33,7 @@ ABSENT = {
     "gfx1100": COMMON
     | {f"s_{name}_f32" for name in (*rdna_salu.ARITHMETIC, "fmac", "cvt_pk_rtz_f16")}
     | {f"s_cmp_{name}_{t}" for name in rdna_salu.CONDITIONS for t in ("f16", "f32")}
-    | {*rdna_salu.CONVERSIONS, *rdna_salu.INTEGER, *rdna_salu.LOADS}
+    | {*rdna_salu.CONVERSIONS, *rdna_salu.INTEGER, *rdna_salu.LOADS, *rdna_salu.TRANSCENDENTAL}
     | {f"v_{name}_{t}" for name in ("minimum", "maximum") for t in ("f16", "f32", "f64")}
     | {
         f"v_{name}_{t}"

@@ -9,6 +9,7 @@ import numpy as np
 from oracle import floats
 from oracle.rdna_valu import maximum, minimum
 from oracle.scalar import put
+from oracle.table import VALU
 from oracle.text import Instruction
 from oracle.waves import Waves
 
@@ -63,6 +64,8 @@ CONDITIONS: dict[str, Callable] = {
     "neq": lambda a, b: ~(a == b),
     "nlt": lambda a, b: ~(a < b),
 }
+# gfx12's vector instructions on one scalar, whatever EXEC is.
+TRANSCENDENTAL = tuple(f"v_s_{name}_f32" for name in ("exp", "log", "rcp", "rsq", "sqrt"))
 LOADS = {"s_load_u8": (1, False), "s_load_i8": (1, True)}
 LOADS |= {"s_load_u16": (2, False), "s_load_i16": (2, True)}
 
@@ -73,6 +76,9 @@ def half(x: np.ndarray) -> np.ndarray:
 
 def build(ins: Instruction) -> Callable[[Waves], None] | None:
     name, operands = ins.mnemonic, ins.operands
+    if name in TRANSCENDENTAL:
+        function = VALU[name.replace("v_s_", "v_")].function
+        return lambda w: _put_float(w, ins, function(_modified(w, operands[1])))
     if not name.startswith("s_"):
         return None
     if name in INTEGER:
@@ -108,6 +114,11 @@ def build(ins: Instruction) -> Callable[[Waves], None] | None:
 def _float(w: Waves, operand, kind: str) -> np.ndarray:
     raw = np.broadcast_to(w.read_scalar(operand, int(kind[1:])), w.n)
     return np.ascontiguousarray(raw).view(f16 if kind == "f16" else f32)
+
+
+def _modified(w: Waves, operand) -> np.ndarray:
+    """A source of the long encoding, which has signs."""
+    return np.ascontiguousarray(w.read_as(operand, "f32")[:, 0])
 
 
 def _put_float(w: Waves, ins: Instruction, value: np.ndarray) -> None:

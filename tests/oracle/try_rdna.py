@@ -202,15 +202,25 @@ def scalars(target: str) -> list[Probe]:
         add(f"s_{name}_wrexec_b32 s16, s24", "32")
     for name, (bits, _) in rdna_salu.INTEGER.items():
         add(f"{name} s[16:17], s[24:25], s[26:27]" if bits == 64 else f"{name} s16, s24, s26", "64")
+    # A NaN result's sign and payload are open: one of them stands for all.
+    one_nan = {
+        kind: f"\n  s_cmp_u_{kind} s16, s16\n  s_cselect_b32 s16, {nan}, s16"
+        for kind, nan in (("f16", "0x7e00"), ("f32", "0x7fc00000"))
+    }
     for name in rdna_salu.CONVERSIONS:
-        add(f"{name} s16, s24", "32" if name.endswith("32") and "_f32_" in name else "f32")
-    add("s_cvt_pk_rtz_f16_f32 s16, s24, s26", "tame32", "tame32")
+        to, of = name.split("_")[-2:]
+        add(f"{name} s16, s24{one_nan.get(to, '')}", of if of[0] == "f" else "32")
+    add("s_cvt_pk_rtz_f16_f32 s16, s24, s26", "number32", "number32")
     for operation in rdna_salu.ARITHMETIC:
         one = operation in rdna_salu.ONE_SOURCE
         constant = {"fmaak": "s24, s26, 0x40490fdb", "fmamk": "s24, 0x40490fdb, s26"}
         sources = constant.get(operation, "s24" if one else "s24, s26")
-        add(f"s_{operation}_f32 s16, {sources}", "tame32", "tame32")
-    add("s_fmac_f32 s16, s24, s26", "tame32", "tame32")
+        add(f"s_{operation}_f32 s16, {sources}{one_nan['f32']}", "f32", "f32")
+    add(f"s_fmac_f32 s16, s24, s26{one_nan['f32']}", "f32", "f32")
+    for name in rdna_salu.TRANSCENDENTAL:
+        for source in ("s24", "-|s24|"):
+            moved = "v_mov_b32_e32 v8, s16\n  s_mov_b32 s16, 0"
+            probes.append(Probe(f"{name} s16, {source}\n  {moved}", ("f32",), "f32", ulp=1))
     for condition in rdna_salu.CONDITIONS:
         for kind in ("f32", "f16"):
             add(f"s_cmp_{condition}_{kind} s24, s26", kind, kind)
