@@ -31,7 +31,9 @@ def command(
     inspect: Annotated[
         bool, typer.Option("--inspect", help="Print kernels, arguments and plan; run nothing.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="--inspect or --stats as JSON.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="--inspect, --stats or --trace as JSON.")
+    ] = False,
     kernel: Annotated[
         str | None, typer.Option(metavar="NAME", help="Launch this kernel, without a plan.")
     ] = None,
@@ -59,6 +61,17 @@ def command(
         str,
         typer.Option(metavar="exact|fast", help="Sums of matrix instructions (emulator)."),
     ] = "exact",
+    trace: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write each instruction and its results (emulator)."),
+    ] = None,
+    trace_only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="Trace one kernel, group, wave, pc range, lanes."),
+    ] = None,
+    trace_limit: Annotated[
+        int | None, typer.Option(metavar="N", help="Trace so many instructions. [1000]")
+    ] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No table of results.")] = False,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
@@ -71,7 +84,7 @@ def command(
         shell.Call(
             words=tuple(words or ()),
             device=device,
-            inspect=inspect or (json and not stats),
+            inspect=inspect or (json and not (stats or trace)),
             json=json,
             kernel=kernel,
             grid=grid,
@@ -81,6 +94,9 @@ def command(
             threads=threads,
             stats=stats,
             mfma=mfma,
+            trace=trace,
+            trace_only=tuple(trace_only or ()),
+            trace_limit=trace_limit,
             quiet=quiet,
         )
     )

@@ -37,6 +37,9 @@ class Call:
     threads: int | None = None
     stats: bool = False
     mfma: str = "exact"
+    trace: str | None = None
+    trace_only: tuple[str, ...] = ()
+    trace_limit: int | None = None
     quiet: bool = False
 
 
@@ -70,7 +73,7 @@ def call(call: Call) -> None:
     held, bound = _bind(call, code, given)
     _check_destinations(held.destinations)
     watch = watching.Watching.of(call)
-    with _kept(call, path, data):
+    with _kept(call, path, data), watch.tracing():
         ran, name, remarks = _run(call, code, bound, watch)
     for result, destination in held.destinations.items():
         filter.write_atomically(Path(destination), npy.dump(held.values[result]))

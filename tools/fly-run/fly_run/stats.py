@@ -173,15 +173,17 @@ def _hottest(launch: Launch, counts: Sequence[Count]) -> list[Document]:
     """The instructions that were executed most often; of equals, the first ones."""
     total = sum(count.times for count in counts)
     ordered = sorted(counts, key=lambda count: -count.times)[:HOTTEST]
+    lines = [launch.lines.find(count.instruction.pc) for count in ordered]
     return [
         {
             "pc": count.instruction.pc,
             "text": count.instruction.text,
+            "source": str(line) if line else None,
             "times": count.times,
             "share": count.times / total,
             "lanes_active": _utilisation(launch, [count])
             if kinds.kind(count.instruction.mnemonic) in kinds.VECTOR
             else None,
         }
-        for count in ordered
+        for count, line in zip(ordered, lines, strict=True)
     ]

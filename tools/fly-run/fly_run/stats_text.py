@@ -131,7 +131,7 @@ def _hottest(one: Document) -> list[Row]:
                 _percent(found["lanes_active"]),
                 f"0x{found['pc']:x}",
                 found["text"],
-                found.get("source") or "",
+                found["source"] or "",
             )
             for found in one["hottest"]
         ),

@@ -119,7 +119,8 @@ class Emulator:
         start = time.perf_counter()
         with self._busy:
             space = prepared.workspace(self._arena, grid, block, lds)
-            prepared.watch.begin(space.described(grid, block))
+            if self.options.observers:
+                prepared.watch.begin(space.described(grid, block))
             try:
                 run(space, self._library.run, kernarg, self.options)
             finally:

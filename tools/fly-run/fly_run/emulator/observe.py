@@ -29,6 +29,7 @@ from fly_run.emulator.semantics.operation import Operation
 if TYPE_CHECKING:
     import numpy as np
     from fly_common.code_object import Kernel
+    from fly_common.lines import LineTable
 
     from fly_run.emulator.registers import Allocation
 
@@ -50,7 +51,7 @@ class Launch:
     """A launch that is observed. `grid` is in workgroups, `block` in work items; `lds` are the
     bytes of LDS of a workgroup, static and dynamic, `scratch` those of private memory of a work
     item; `lanes` is the width of a wave, 32 or 64; `base` is the guest address of the code object's
-    address 0."""
+    address 0; `lines` has source lines by pc, where there is debug information."""
 
     kernel: Kernel
     target: str
@@ -60,6 +61,7 @@ class Launch:
     scratch: int
     base: int
     allocation: Allocation
+    lines: LineTable
 
     @property
     def lanes(self) -> int:

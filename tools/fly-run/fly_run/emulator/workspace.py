@@ -77,6 +77,7 @@ class Workspace:
             self.scratch,
             prepared.loaded.base,
             prepared.encoder.registers.allocation,
+            prepared.loaded.lines,
         )
 
     def close(self) -> None:
