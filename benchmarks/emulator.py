@@ -13,8 +13,9 @@ every access against the bound buffers.
 A figure is the median of all launches but the first, which decodes; the least is shown beside it,
 and is the fairer one on a busy machine, where long launches are interrupted and short ones are not.
 The two take turns of 20 ms or one launch. A grid of 1,024 workgroups runs on one host thread and
-on two, in turns too. The handler library is timed in processes of its own, the first one with an
-empty cache.
+on two, in turns too. A product of f16 matrices on matrix instructions is set beside NumPy's own
+f32 product of that size, on one thread. The handler library is timed in processes of its own, the
+first one with an empty cache.
 """
 
 from __future__ import annotations
@@ -31,6 +32,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import typer
+
+# NumPy's product is to run on one thread: said before NumPy is imported.
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[name] = "1"
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
@@ -89,6 +94,25 @@ class Threads:
     two_ms: float
     ratio: float
     ratio_least: float
+
+
+@dataclass(frozen=True)
+class Product:
+    """A product of two f16 matrices of `side` rows and columns by matrix instructions, on one host
+    thread, in both arithmetics; and NumPy's f32 product. Milliseconds of the median and of the
+    least, and how many times as long as NumPy's the emulated ones took."""
+
+    side: int
+    numpy_ms: float
+    numpy_ms_least: float
+    fast_ms: float
+    fast_ms_least: float
+    exact_ms: float
+    exact_ms_least: float
+    fast_ratio: float
+    fast_ratio_least: float
+    exact_ratio: float
+    exact_ratio_least: float
 
 
 def works() -> list[Work]:
@@ -240,6 +264,55 @@ def threads(target: str, repeats: int) -> Threads:
     return Threads(f"matmul {side}, f32", grid[0] * grid[1], one, two, one / two, least)
 
 
+def product(target: str, repeats: int, side: int) -> Product:
+    """Raises AssertionError where a product is wrong."""
+    import numpy as np
+    from fly_common.code_object import CodeObject
+    from fly_run.device import MFMA, Options
+    from fly_run.emulator.machine import Emulator
+    from oracle import build
+    from oracle.launch import pack
+
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal((side, side)).astype(np.float16) for _ in range(2))
+    wide_a, wide_b = a.astype(np.float32), np.ascontiguousarray(b.T).astype(np.float32)
+    wanted = wide_a @ wide_b
+    data = build.opencl("matrix.cl", target, 3)
+    code = CodeObject.parse(data)
+    runs: dict[str, Callable[[], object]] = {"numpy": lambda: np.matmul(wide_a, wide_b)}
+    results = {}  # devices use their memory
+    for arithmetic in MFMA:
+        device = Emulator(target, Options(threads=1, mfma=arithmetic))
+        c = results[arithmetic] = np.zeros((side, side), np.float32)
+
+        def bind(name: str, array: np.ndarray, device=device) -> int:
+            return device.bind(name, array.ctypes.data, array.nbytes, True)
+
+        kernarg = pack(data, "gemm_f16", [a, b, c, np.int32(side), np.int32(side)], bind)
+
+        def launch(device=device, kernarg=kernarg) -> None:
+            device.launch(code, "gemm_f16", (side // 64, side // 64, 1), (64, 1, 1), kernarg, 0)
+
+        launch()
+        assert np.allclose(c, wanted, rtol=1e-5, atol=side * 1e-6), arithmetic
+        runs[arithmetic] = launch
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(repeats):
+        for name, run in runs.items():
+            start = time.perf_counter()
+            run()
+            times[name].append(time.perf_counter() - start)
+    median = {name: statistics.median(values) * 1e3 for name, values in times.items()}
+    least = {name: min(values) * 1e3 for name, values in times.items()}
+    return Product(
+        side=side,
+        **{f"{name}_ms": median[name] for name in runs},
+        **{f"{name}_ms_least": least[name] for name in runs},
+        **{f"{name}_ratio": median[name] / median["numpy"] for name in MFMA},
+        **{f"{name}_ratio_least": least[name] / least["numpy"] for name in MFMA},
+    )
+
+
 def library_times() -> dict[str, float]:
     """Seconds to build the handler library and milliseconds to load it, in fresh processes."""
     with tempfile.TemporaryDirectory() as cache:
@@ -257,7 +330,12 @@ def library_times() -> dict[str, float]:
         return {"build_s": build, "load_ms": statistics.median(once() for _ in range(5)) * 1e3}
 
 
-def table(figures: list[Figure], shared: Threads, library: dict[str, float]) -> None:
+def table(
+    figures: list[Figure],
+    shared: Threads,
+    products: list[Product],
+    library: dict[str, float],
+) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -280,8 +358,17 @@ def table(figures: list[Figure], shared: Threads, library: dict[str, float]) -> 
     console.print(view)
     console.print(
         f"{shared.kernel}, {shared.workgroups:,} workgroups: {shared.one_ms:.1f} ms on one thread,"
-        f" {shared.two_ms:.1f} ms on two: {shared.ratio:.2f} ({shared.ratio_least:.2f}) times as fast"
+        f" {shared.two_ms:.1f} ms on two:"
+        f" {shared.ratio:.2f} ({shared.ratio_least:.2f}) times as fast"
     )
+    for p in products:
+        console.print(
+            f"product {p.side}³ on matrix instructions (f16, one thread):"
+            f" {p.fast_ms:.1f} ms ({p.fast_ms_least:.1f}) fast, {p.exact_ms:.1f} ms"
+            f" ({p.exact_ms_least:.1f}) exact; NumPy's f32 product {p.numpy_ms:.1f} ms"
+            f" ({p.numpy_ms_least:.1f}): {p.fast_ratio:.1f} ({p.fast_ratio_least:.1f}) and"
+            f" {p.exact_ratio:.1f} ({p.exact_ratio_least:.1f}) times as long"
+        )
     console.print(
         f"handler library: built once in {library['build_s']:.2f} s, "
         f"loaded in {library['load_ms']:.2f} ms"
@@ -300,13 +387,15 @@ def main(
     """Wave-instructions a second of the emulator beside a NumPy lockstep interpreter."""
     figures = [measure(work, target, repeats) for work in works()]
     shared = threads(target, repeats)
+    products = [product(target, 3 * repeats, side) for side in (256, 512)]
     library = library_times()
     if json:
         kernels = [asdict(figure) for figure in figures]
         found = {"kernels": kernels, "threads": asdict(shared), "library": library}
+        found["products"] = [asdict(one) for one in products]
         print(json_module.dumps(found))
     else:
-        table(figures, shared, library)
+        table(figures, shared, products, library)
 
 
 if __name__ == "__main__":
