@@ -14,8 +14,9 @@ from typing import Any
 from fly_common import toolchain
 from fly_common.errors import MissingError
 
+from fly_run.emulator.targets import TARGETS
+
 TRIPLE = b"amdgcn-amd-amdhsa"
-TARGETS = ("gfx90a", "gfx942", "gfx950")
 _PADDING = 16  # bytes, as many as the longest instruction has
 _TEXT_ROOM = 512  # the longest text LLVM prints for these targets has under 200 characters
 
@@ -28,6 +29,7 @@ class Disassembler:
         self.base = base
         self._library = _library()
         self._context = _context(target)
+        self._is_forbidden = _is_forbidden_rdna if TARGETS[target].is_rdna else _is_forbidden
         # LLVM 22 reads a literal that the code is too short to hold, so there is room behind it.
         self._padded = code + bytes(_PADDING)
         self._start = ctypes.cast(ctypes.c_char_p(self._padded), ctypes.c_void_p).value or 0
@@ -38,7 +40,7 @@ class Disassembler:
         that encode nothing, operands the encoding forbids, an address outside the code."""
         offset = pc - self.base
         left = len(self.code) - offset
-        if offset < 0 or left < 4 or offset % 4 or _is_forbidden(self.code[offset : offset + 16]):
+        if offset < 0 or left < 4 or offset % 4 or self._is_forbidden(self.code[offset : offset + 16]):
             return None
         size = self._library.LLVMDisasmInstruction(
             self._context, self._start + offset, left + _PADDING, pc, self._text, _TEXT_ROOM
@@ -86,6 +88,11 @@ def _is_forbidden(code: bytes) -> bool:
     return encoding in (0x38, 0x3A) and high >> 24 == 255  # MUBUF, MTBUF: soffset
 
 
+def _is_forbidden_rdna(code: bytes) -> bool:
+    """The same for gfx11 and gfx12."""
+    return False
+
+
 _READLANE, _READFIRSTLANE = 0x289, 0x142  # VOP3 opcodes whose destination is scalar
 _LD_SCALE, _F8F6F4 = 0x3AC, (0x3AD, 0x3AE)  # VOP3P opcodes of gfx950
 
@@ -99,7 +106,8 @@ def _library() -> Any:
         library = ctypes.PyDLL(str(path), mode=os.RTLD_LOCAL | os.RTLD_NOW)
         for part in ("TargetInfo", "TargetMC", "Disassembler"):
             getattr(library, f"LLVMInitializeAMDGPU{part}")()
-        create, decode = library.LLVMCreateDisasmCPU, library.LLVMDisasmInstruction
+        create = library.LLVMCreateDisasmCPUFeatures
+        decode = library.LLVMDisasmInstruction
     except (OSError, AttributeError) as error:
         raise MissingError(
             f"{path} can't disassemble AMD GPU code: {error}",
@@ -108,7 +116,7 @@ def _library() -> Any:
         ) from None
     pointer = ctypes.c_void_p
     create.restype = pointer
-    create.argtypes = [ctypes.c_char_p, ctypes.c_char_p, pointer, ctypes.c_int, pointer, pointer]
+    create.argtypes = [ctypes.c_char_p] * 3 + [pointer, ctypes.c_int, pointer, pointer]
     decode.restype = ctypes.c_size_t
     decode.argtypes = [
         pointer, pointer, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_char_p, ctypes.c_size_t
@@ -119,7 +127,10 @@ def _library() -> Any:
 @functools.cache
 def _context(target: str) -> int:
     """LLVM's disassembler for a processor. It is kept as long as the process lives."""
-    context = _library().LLVMCreateDisasmCPU(TRIPLE, target.encode(), None, 0, None, None)
+    features = TARGETS[target].features.encode()
+    context = _library().LLVMCreateDisasmCPUFeatures(
+        TRIPLE, target.encode(), features, None, 0, None, None
+    )
     if not context:
         raise MissingError(f"this LLVM has no disassembler for {target}")
     return context

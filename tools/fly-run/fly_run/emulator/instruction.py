@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 # Scalar registers by name → number, as in operand encodings (Vega/CDNA ISA manuals, "SGPR operand
-# encodings"). `vcc` is the pair 106-107, `exec` 126-127.
+# encodings"). `vcc` is the pair 106-107, `exec` 126-127. gfx11 moved m0 to 125; the text names it,
+# so here it has one place on all targets.
 SPECIAL_SCALARS = {
     "flat_scratch_lo": 102,
     "flat_scratch_hi": 103,
@@ -38,6 +39,7 @@ class Register:
     negate: bool = False  # -x or neg(x)
     absolute: bool = False  # |x|
     sign_extend: bool = False  # sext(x), SDWA
+    half: str = ""  # gfx11 and later: "l" or "h", the half that a 16-bit operand is
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,8 @@ class Instruction:
     bytes. `mnemonic` keeps its encoding suffix (`v_add_f32_e32`, `_e64`, `_dpp`, `_sdwa`).
     `modifiers` holds what follows the operands: `offset` → 16, `glc` → True, `quad_perm` →
     (1, 0, 3, 2), `dst_sel` → "WORD_1", `op_sel` → (0, 1). A branch's immediate is resolved:
-    `target` is the address it goes to."""
+    `target` is the address it goes to. `second` is the other half of a VOPD instruction
+    (`v_dual_mov_b32 … :: v_dual_add_f32 …`)."""
 
     pc: int
     size: int
@@ -84,10 +87,11 @@ class Instruction:
     modifiers: dict[str, int | bool | str | tuple[int, ...]] = field(default_factory=dict)
     target: int | None = None
     text: str = ""
+    second: Instruction | None = None
 
 
 # Encodings of one mnemonic by suffix, and their names where it matters which one it is.
-SUFFIXES = {"_e32": "", "_e64": "", "_dpp": "dpp", "_sdwa": "sdwa"}
+SUFFIXES = {"_e64_dpp": "dpp", "_e32": "", "_e64": "", "_dpp": "dpp", "_sdwa": "sdwa"}
 
 
 def split_mnemonic(mnemonic: str) -> tuple[str, str]:

@@ -2,11 +2,14 @@
 
     instruction := mnemonic [operand {"," operand}] {" " modifier}
                  | "s_waitcnt" counter {" " counter}
+                 | "s_delay_alu" hint {" | " hint} | ("s_waitcnt_depctr"|"s_wait_alu") hint {" " hint}
+                 | instruction " :: " instruction                            (VOPD)
     operand     := [ "-" ] value | [ "-" ] "|" value "|" | ("neg"|"abs"|"sext") "(" value ")"
                  | call
     value       := register | integer | float | "lit(" integer ")" | name
-    register    := bank index | bank "[" first ":" last "]" | special
+    register    := bank index [".l" | ".h"] | bank "[" first ":" last "]" | special
     bank        := "v" | "s" | "a" | "ttmp"
+    hint        := word "(" word ")" | integer
     call        := "hwreg" | "sendmsg" | "gpr_idx" | counter, with "(" text ")"
     modifier    := flag | name ":" (integer | word | "[" item {"," item} "]" | swizzle)
 
@@ -59,10 +62,10 @@ FLAGS = _words(
 INTEGERS = _words(
     "offset offset0 offset1 mul div cbsz abid blgp dmask bank_mask row_mask bound_ctrl bitop3"
     " row_shl row_shr row_ror row_bcast row_newbcast row_share row_xmask wave_shl wave_rol wave_shr"
-    " wave_ror fi"
+    " wave_ror fi byte_sel wait_exp wait_vdst wait_va_vdst wait_vm_vsrc index_key"
 )
 # Modifiers with a list of integers.
-LISTS = _words("quad_perm op_sel op_sel_hi neg_lo neg_hi neg")
+LISTS = _words("quad_perm dpp8 op_sel op_sel_hi neg_lo neg_hi neg")
 # Modifiers with a word, and which words.
 _SELECTS = _words("BYTE_0 BYTE_1 BYTE_2 BYTE_3 WORD_0 WORD_1 DWORD")
 _UNUSED = _words("UNUSED_PAD UNUSED_SEXT UNUSED_PRESERVE")
@@ -72,16 +75,27 @@ WORDS = {
     "src1_sel": _SELECTS,
     "dst_unused": _UNUSED,
 }
+# Modifiers with a word of many: cache policy and scope (gfx12), the shape of an image.
+PATTERNS = {
+    "th": re.compile(r"TH_[A-Z_]+|0x[0-9a-f]+"),
+    "scope": re.compile(r"SCOPE_[A-Z]+"),
+    "dim": re.compile(r"SQ_RSRC_IMG_[0-9A-Z_]+"),
+}
+# Instructions that only speak of timing: their operands are kept as they stand.
+_HINTED = re.compile(r"(s_delay_alu|s_waitcnt_depctr|s_wait_alu) (.*)")
+_HINT = re.compile(r"\w+\(\w+\)|0x[0-9a-f]+|\d+")
 # Instructions whose last operand is a 16-bit distance in dwords, from the next instruction.
 BRANCHES = re.compile(r"s_branch|s_call_b64|s_cbranch_(?:scc[01]|vccn?z|execn?z|cdbg\w+|i_fork)")
 # Where a 32-bit literal may follow: 32-bit encodings that are eight bytes long.
 _SCALAR_MEMORY = re.compile(
-    r"s_(?:buffer_|scratch_)?(?:load|store|atomic)|s_dcache|s_memtime|s_memrealtime|s_atc"
+    r"s_(?:buffer_|scratch_)?(?:load|store|atomic|prefetch)|s_dcache|s_memtime|s_memrealtime|s_atc"
 )
 _MAY_HOLD_LITERAL = re.compile(r"s_|v_\w+_e32$|v_(?:mad|fma)[am]k_")
+# gfx11 and later: 64-bit encodings with a literal, which makes them twelve bytes long.
+_LONG = re.compile(r"v_")
 
 _MNEMONIC = re.compile(r"[a-z][a-z0-9_]*")
-_REGISTER = re.compile(r"(v|s|a|ttmp)(?:(\d+)|\[(\d+):(\d+)\])")
+_REGISTER = re.compile(r"(v|s|a|ttmp)(?:(\d+)(?:\.([lh]))?|\[(\d+):(\d+)\])")
 _INTEGER = re.compile(r"-?(?:0x[0-9a-f]+|\d+)")
 _CALL = re.compile(
     r"(hwreg|sendmsg|gpr_idx|vmcnt|expcnt|lgkmcnt)\(([A-Za-z0-9_]+(?:, ?[A-Za-z0-9_]+)*)?\)"
@@ -96,6 +110,15 @@ _PIECES = re.compile(r'(?:[^\s,(\["|]|\([^)]*\)|\[[^\]]*\]|"[^"]*"|\|[^|]*\|)+')
 def parse(text: str, pc: int, size: int) -> Instruction:
     """The instruction that LLVM prints as `text`, of `size` bytes at address `pc`. InputError names
     the pc and what is not understood."""
+    if hinted := _HINTED.fullmatch(text):
+        hints = re.split(r" \| | ", hinted[2])
+        if not all(_HINT.fullmatch(hint) for hint in hints):
+            raise _refuse(text, pc, hinted[2], "a hint")
+        return Instruction(pc, size, hinted[1], tuple(map(Name, hints)), {}, None, text)
+    first, both, second = text.partition(" :: ")
+    if both:
+        other = parse(second, pc, size)
+        return replace(parse(first, pc, size), text=text, second=other)
     found = _MNEMONIC.match(text)
     if found is None:
         raise _refuse(text, pc, text, "a mnemonic")
@@ -121,7 +144,9 @@ def parse(text: str, pc: int, size: int) -> Instruction:
                 raise _refuse(text, pc, piece[0], "an operand or a modifier")
             modifiers[entry[0]] = entry[1]
         separator = ", " if text.startswith(", ", at) else " "
-    if size == 8 and _MAY_HOLD_LITERAL.match(mnemonic) and not _SCALAR_MEMORY.match(mnemonic):
+    short = size == 8 and _MAY_HOLD_LITERAL.match(mnemonic)
+    long = size == 12 and _LONG.match(mnemonic)
+    if (short or long) and not _SCALAR_MEMORY.match(mnemonic):
         operands = [_as_literal(operand) for operand in operands]
     target = None
     if BRANCHES.fullmatch(mnemonic):
@@ -173,12 +198,12 @@ def _operand(text: str) -> Operand | None:
 
 def _value(text: str) -> Operand | None:
     if match := _REGISTER.fullmatch(text):
-        bank, single, first, last = match.groups()
+        bank, single, half, first, last = match.groups()
         index = int(single or first)
         count = int(last) - index + 1 if last else 1
         if bank == "ttmp":
             bank, index = "s", index + TTMP_0
-        return Register(bank, index, count) if count > 0 else None
+        return Register(bank, index, count, half=half or "") if count > 0 else None
     if text in SPECIAL_SCALARS:
         return Register("s", SPECIAL_SCALARS[text], 2 if text in _PAIRS else 1)
     if _INTEGER.fullmatch(text):
@@ -217,6 +242,8 @@ def _modifier(text: str) -> tuple[str, Modifier] | None:
     if name in LISTS and re.fullmatch(r"\[\d+(?:,\d+)*\]", value):
         return name, tuple(int(item) for item in value[1:-1].split(","))
     if name in WORDS and value in WORDS[name]:
+        return name, value
+    if name in PATTERNS and PATTERNS[name].fullmatch(value):
         return name, value
     if name == "format" and _FORMAT.fullmatch(value):
         return name, value

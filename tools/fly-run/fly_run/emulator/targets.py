@@ -1,0 +1,49 @@
+"""The processors that the emulator runs, and what of a launch depends on them.
+
+Sources: LLVM's "User Guide for AMDGPU Backend", "Processors", "Kernel Descriptor" (register
+granules, wave sizes) and "Initial Kernel Execution State" (where workgroup numbers arrive).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Target:
+    """`lds` is in bytes, for one workgroup. `granule` is the number of vector registers that the
+    descriptor counts in. `true16`: the halves of a vector register are named, v0.l and v0.h.
+    `ids_in_ttmp`: workgroup numbers arrive in ttmp9 and ttmp7; the barrier is in two parts and
+    MODE has neither IEEE nor DX10_CLAMP. `smem_bits` is the width of a scalar load's constant
+    offset, sign included."""
+
+    name: str
+    wave_size: int
+    lds: int
+    granule: int
+    is_rdna: bool = False
+    features: str = ""  # LLVM subtarget features for the disassembler
+    ids_in_ttmp: bool = False
+    smem_bits: int = 21
+
+
+TARGETS: dict[str, Target] = {
+    target.name: target
+    for target in (
+        Target("gfx90a", wave_size=64, lds=64 << 10, granule=8),
+        Target("gfx942", wave_size=64, lds=64 << 10, granule=8),
+        Target("gfx950", wave_size=64, lds=160 << 10, granule=8),
+        Target("gfx1100", wave_size=32, lds=64 << 10, granule=8, is_rdna=True),
+        Target(
+            "gfx1201",
+            wave_size=32,
+            lds=64 << 10,
+            granule=8,
+            is_rdna=True,
+            # Encodings name halves of registers; without this the text of some says nothing.
+            features="+real-true16",
+            ids_in_ttmp=True,
+            smem_bits=24,
+        ),
+    )
+}
