@@ -5,7 +5,7 @@ import functools
 
 import pytest
 from fly_run.emulator import coverage, unsupported
-from fly_run.emulator.disassemble import TARGETS
+from fly_run.emulator.coverage import TARGETS
 from fly_run.emulator.instruction import split_mnemonic
 
 # Mnemonics without encoding suffix that the emulator executes at least.

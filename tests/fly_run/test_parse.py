@@ -11,7 +11,7 @@ import pytest
 from fly_common import toolchain
 from fly_common.errors import InputError
 from fly_run.emulator import coverage
-from fly_run.emulator.disassemble import TARGETS
+from fly_run.emulator.coverage import TARGETS
 from fly_run.emulator.instruction import SPECIAL_SCALARS, Immediate, Name, Register
 from fly_run.emulator.parse import parse
 

@@ -20,14 +20,17 @@ from dataclasses import dataclass
 from fly_common.errors import InputError, UsageError
 
 from fly_run.emulator import unsupported
-from fly_run.emulator.disassemble import TARGETS, Disassembler
+from fly_run.emulator.disassemble import Disassembler
 from fly_run.emulator.encode import Encoder
 from fly_run.emulator.instruction import split_mnemonic
 from fly_run.emulator.parse import parse
 from fly_run.emulator.registers import Allocation, Constants, Registers
 from fly_run.emulator.semantics import table
+from fly_run.emulator.targets import CDNA
+from fly_run.emulator.targets import TARGETS as EVERY
 
 STRIDE = 16  # bytes of each try: no encoding is longer
+TARGETS = tuple(sorted(CDNA))
 SHAPES = 64  # how many forms of a mnemonic are kept
 V_READLANE = 0xD289  # both its sources are restricted, so it is rarely hit
 # Fields of memory instructions that may be used together, with register numbers fit for any width.
@@ -118,7 +121,9 @@ class Coverage:
 def coverage(target: str) -> Coverage:
     names = universe(target)
     handlers = {name: 1 for operation in table.operations().values() for name in operation.handlers}
-    registers = Registers(Allocation(256, 256, 256, 512), Constants(0, 1 << 26))
+    allocation = Allocation(256, 256, 256, 512)
+    size = EVERY[target].wave_size
+    registers = Registers(allocation, Constants(0, 1 << 26), EVERY[target], size)
     operations = table.operations_of(target)
 
     def accepted(text: str, code: bytes) -> bool:

@@ -115,9 +115,9 @@ class Code:
             instruction = self._decode_or_none(pc)
             if instruction is None or _stops(instruction):
                 break
-            if instruction.mnemonic == "s_add_u32":
+            if instruction.mnemonic in ("s_add_u32", "s_add_co_u32"):
                 lows += _added(instruction, pair.index)
-            elif instruction.mnemonic == "s_addc_u32":
+            elif instruction.mnemonic in ("s_addc_u32", "s_add_co_ci_u32"):
                 highs += _added(instruction, pair.index + 1)
             pc += instruction.size
         sums = [(base + low + (high << 32)) & (1 << 64) - 1 for low in lows for high in highs]

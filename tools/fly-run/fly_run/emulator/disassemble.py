@@ -40,7 +40,9 @@ class Disassembler:
         that encode nothing, operands the encoding forbids, an address outside the code."""
         offset = pc - self.base
         left = len(self.code) - offset
-        if offset < 0 or left < 4 or offset % 4 or self._is_forbidden(self.code[offset : offset + 16]):
+        if offset < 0 or left < 4 or offset % 4:
+            return None
+        if self._is_forbidden(self.code[offset : offset + 16]):
             return None
         size = self._library.LLVMDisasmInstruction(
             self._context, self._start + offset, left + _PADDING, pc, self._text, _TEXT_ROOM

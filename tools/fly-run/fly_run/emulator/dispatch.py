@@ -14,10 +14,12 @@ from fly_common.errors import InputError
 
 from fly_run.emulator import state
 from fly_run.emulator.registers import Allocation
+from fly_run.emulator.targets import Target
 
 Triple = tuple[int, int, int]
 KERNARG_ALIGNMENT = 64  # bytes
 UNUSED = 0xFFFF_FFFF_FFFF_FFFF  # a workgroup number that no register gets
+TTMP_7, TTMP_9 = 115, 117  # their encoded numbers
 
 # kernel_code_properties: bit, how many SGPRs, name; in the order in which they are set up
 USER_SGPRS = (
@@ -36,18 +38,23 @@ PACKET = struct.Struct("<HHHHHHIIIIIQQQQ")
 QUEUE_BYTES, QUEUE_SHARED, QUEUE_PRIVATE = 4096, 0x40, 0x44
 
 
-def allocation(kernel: Kernel) -> Allocation:
-    """The vector registers of a kernel for gfx90a and later: a unified file, in which the
-    accumulation registers begin at `accum_offset`."""
-    rows = ((kernel.compute_pgm_rsrc1 & 0x3F) + 1) * 8
+def allocation(kernel: Kernel, target: Target) -> Allocation:
+    """The vector registers of a kernel. gfx90a and later have a unified file, in which the
+    accumulation registers begin at `accum_offset`; gfx11 and gfx12 have none of those."""
+    rows = ((kernel.compute_pgm_rsrc1 & 0x3F) + 1) * target.granule
+    if target.is_rdna:
+        return Allocation(min(rows, 256), 0, rows, rows)
     base = ((kernel.compute_pgm_rsrc3 & 0x3F) + 1) * 4
     vector = min(rows, base, 256)
     return Allocation(vector, max(0, min(rows - base, 256)), base, max(rows, base))
 
 
-def mode_register(kernel: Kernel) -> int:
-    """MODE at the start: round and denormal modes, DX10_CLAMP, IEEE, from compute_pgm_rsrc1."""
+def mode_register(kernel: Kernel, target: Target) -> int:
+    """MODE at the start: round and denormal modes, DX10_CLAMP, IEEE, from compute_pgm_rsrc1.
+    gfx12 has neither of the last two, and other fields in their place."""
     rsrc1 = kernel.compute_pgm_rsrc1
+    if target.ids_in_ttmp:
+        return rsrc1 >> 12 & 0xFF
     return (rsrc1 >> 12 & 0xFF) | (rsrc1 >> 21 & 1) << 8 | (rsrc1 >> 23 & 1) << 9
 
 
@@ -109,14 +116,19 @@ def hidden_arguments(
 @dataclass(frozen=True)
 class Start:
     """The scalar registers that all waves start with, and the byte offsets in the wave state of
-    those that get the workgroup's numbers."""
+    those that get the workgroup's numbers: x, y, z, and y and z together."""
 
     sgprs: tuple[int, ...]
-    groups: Triple
+    groups: tuple[int, int, int, int]
 
 
 def scalar_registers(
-    kernel: Kernel, kernarg: bytes, kernarg_address: int, packet_address: int, queue_address: int
+    kernel: Kernel,
+    target: Target,
+    kernarg: bytes,
+    kernarg_address: int,
+    packet_address: int,
+    queue_address: int,
 ) -> Start:
     pointers = {
         "private_segment_buffer": PRIVATE_RESOURCE,
@@ -139,6 +151,8 @@ def scalar_registers(
     user = rsrc2 >> 1 & 0x1F
     # Preloaded arguments may be cut off by the number of user registers.
     values = (values + [0] * user)[:user]
+    if target.ids_in_ttmp:
+        return Start(tuple(values), (4 * TTMP_9, UNUSED, UNUSED, 4 * TTMP_7))
     groups = []
     for bit in (7, 8, 9):
         if rsrc2 >> bit & 1:
@@ -153,29 +167,34 @@ def scalar_registers(
     if len(values) > 102:
         raise InputError(f"{kernel.name} asks for {len(values)} scalar registers at its start")
     x, y, z = groups
-    return Start(tuple(values), (x, y, z))
+    return Start(tuple(values), (x, y, z, UNUSED))
 
 
 def _pair(address: int) -> tuple[int, int]:
     return address & 0xFFFF_FFFF, address >> 32
 
 
-def work_items(block: Triple) -> tuple[bytes, bytes]:
+def work_items(block: Triple, wave_size: int) -> tuple[bytes, bytes]:
     """For each wave of a workgroup: its v0 (the work items' x, y, z in 10 bits each) and its EXEC
-    (the last wave may be partial)."""
+    (the last wave may be partial). A row's lanes beyond the wave are never active."""
     width, height, depth = block
     total = width * height * depth
-    waves = -(-total // state.LANES)
+    waves = -(-total // wave_size)
     ids = [
         item % width | item // width % height << 10 | item // (width * height) << 20
         for item in range(total)
     ]
-    ids += [0] * (waves * state.LANES - total)
-    full = (1 << state.LANES) - 1
-    masks = [full] * waves
-    if total % state.LANES:
-        masks[-1] = (1 << total % state.LANES) - 1
-    return struct.pack(f"<{len(ids)}I", *ids), struct.pack(f"<{waves}Q", *masks)
+    ids += [0] * (waves * wave_size - total)
+    beyond = [0] * (state.LANES - wave_size)
+    rows = [
+        lane
+        for start in range(0, len(ids), wave_size)
+        for lane in ids[start : start + wave_size] + beyond
+    ]
+    masks = [(1 << wave_size) - 1] * waves
+    if total % wave_size:
+        masks[-1] = (1 << total % wave_size) - 1
+    return struct.pack(f"<{len(rows)}I", *rows), struct.pack(f"<{waves}Q", *masks)
 
 
 def entry_address(kernel: Kernel) -> int:

@@ -1,7 +1,8 @@
 """Lane permutations that an instruction's modifiers or offset describe: DPP and ds_swizzle.
 
 A permutation is a list of 64 numbers: where each lane fetches from, -1 for nowhere.
-Source: CDNA3 ISA manual, "Data Parallel Processing" and "DS_SWIZZLE_B32".
+Sources: CDNA3 ISA manual, "Data Parallel Processing" and "DS_SWIZZLE_B32"; RDNA3 ISA manual,
+"DPP16" and "DPP8".
 """
 
 from __future__ import annotations
@@ -38,14 +39,32 @@ SHIFTS: dict[str, Callable[[int, int], int]] = {
     # The last lane of the 16 (32) lanes before this lane's own.
     "row_bcast": lambda lane, n: lane - lane % (n + 1) - 1,
     "row_newbcast": lambda lane, n: _in_row(lane, n),
+    # gfx10 and later
+    "row_share": lambda lane, n: _in_row(lane, n),
+    "row_xmask": lambda lane, n: lane ^ n,
 }
-MODIFIERS = ("quad_perm", *SHIFTS, "row_mask", "bank_mask", "bound_ctrl", "clamp", "mul", "div")
+MODIFIERS = (
+    "quad_perm",
+    "dpp8",
+    *SHIFTS,
+    "row_mask",
+    "bank_mask",
+    "bound_ctrl",
+    "fi",
+    "clamp",
+    "mul",
+    "div",
+)
+INACTIVE, BOUND = 2, 1  # bits of the extra word of fly_dpp
 
 
 def permutation(modifiers: Mapping[str, object]) -> list[int]:
     quad = modifiers.get("quad_perm")
     if isinstance(quad, tuple):
         return [lane - lane % 4 + int(quad[lane % 4]) for lane in range(LANES)]
+    eight = modifiers.get("dpp8")
+    if isinstance(eight, tuple):
+        return [lane - lane % 8 + int(eight[lane % 8]) for lane in range(LANES)]
     for name, shift in SHIFTS.items():
         number = modifiers.get(name)
         if number is not None:
@@ -71,14 +90,16 @@ def move(lowering: Lowering, source: Source, element: str) -> Source:
     table = lowering.registers.constants.row(permutation(modifiers))
     wide = element in WIDE
     target = lowering.temporary(2 if wide else 1)
-    bound = bool(modifiers.get("bound_ctrl"))
+    # DPP8 has no bound_ctrl: it reads 0 from an inactive lane.
+    bound = BOUND if modifiers.get("bound_ctrl") or "dpp8" in modifiers else 0
+    inactive = INACTIVE if modifiers.get("fi") else 0
     lowering.add(
         "fly_dpp_64" if wide else "fly_dpp",
         target,
         source.offset,
         table,
         immediate=written_lanes(modifiers),
-        extra=int(bound),
+        extra=bound | inactive,
     )
     return Source("v", target)
 

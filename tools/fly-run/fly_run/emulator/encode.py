@@ -15,11 +15,13 @@ from fly_common.errors import InputError
 from fly_run.emulator import (
     lower_matrix,
     lower_memory,
+    lower_rdna,
     lower_scalar,
     lower_valu,
     state,
     unsupported,
 )
+from fly_run.emulator.aliases import aliases_of
 from fly_run.emulator.instruction import Instruction, split_mnemonic
 from fly_run.emulator.lower import Lowering, Step
 from fly_run.emulator.registers import Registers, Unsupported
@@ -36,6 +38,7 @@ LOWERINGS: dict[str, Callable[[Lowering, Operation, str], None]] = {
 EXPANSIONS = {**lower_memory.EXPANSIONS, **lower_scalar.EXPANSIONS}
 # Operations that carry their own meaning on top of a mnemonic's: never an instruction's name.
 INTERNAL = "fly_"
+CHANGES_MODE = ("s_setreg", "s_round_mode", "s_denorm_mode")
 
 
 @dataclass
@@ -90,7 +93,7 @@ class Encoder:
     def encode(self, instructions: dict[int, Instruction], what: str) -> Program:
         """Encodes instructions by ascending address. `what` names the code in a refusal."""
         ordered = list(instructions.values())
-        if any(i.mnemonic.startswith("s_setreg") for i in ordered):
+        if any(i.mnemonic.startswith(CHANGES_MODE) for i in ordered):
             self.split_modes = self.modes_vary = True
         refused: list[tuple[Instruction, str]] = []
         steps: list[tuple[int, Step]] = []  # number of the instruction, step
@@ -114,8 +117,13 @@ class Encoder:
         return self._assemble(ordered, steps, addresses)
 
     def _lower(self, instruction: Instruction) -> list[Step]:
-        name, encoding = split_mnemonic(instruction.mnemonic)
         lowering = Lowering(self.registers, self.table, instruction, self.mfma, self.modes_vary)
+        if instruction.second is not None:
+            lower_rdna.dual(lowering, self._lower)
+            return lowering.steps
+        own, encoding = split_mnemonic(instruction.mnemonic)
+        target = self.registers.target
+        name = aliases_of(target.name).get(own, own)
         if name == "s_set_gpr_idx_on":
             self._index_mode = lower_scalar.index_mode(lowering)
         elif name == "s_set_gpr_idx_off":
@@ -126,6 +134,8 @@ class Encoder:
             lower_scalar.indexed_move(lowering, self._index_mode)
             return lowering.steps
         expand = EXPANSIONS.get(name) or lower_valu.expansion(name)
+        if target.is_rdna:
+            expand = lower_rdna.expansion(own) or expand
         operation = self.table.get(name)
         if expand is not None:
             expand(lowering, name, encoding)
@@ -137,9 +147,12 @@ class Encoder:
         return self._with_modes(lowering.steps)
 
     def _returning(self, operation: Operation, instruction: Instruction) -> Operation:
-        """The form of a memory atomic that returns the old value: `glc` or, since gfx940, `sc0`."""
+        """The form of a memory atomic that returns the old value: `glc`, since
+        gfx940 `sc0`, on gfx12 a policy that says so."""
         returning = self.table.get(operation.mnemonic + ".rtn")
-        if returning is not None and instruction.modifiers.keys() & {"glc", "sc0"}:
+        found = instruction.modifiers
+        policy = str(found.get("th", ""))
+        if returning is not None and (found.keys() & {"glc", "sc0"} or "RETURN" in policy):
             return returning
         return operation
 

@@ -226,8 +226,9 @@ class Function:
     """The text of one function, written from the top to its last block."""
 
     def __init__(self, name: str, parameters: str, result: str = "void", attributes: str = "#0"):
-        self.name = name
-        self.header = f'define {result} @"{name}"({parameters}) {attributes} {{'
+        # In a symbol's name `@` would begin its version.
+        self.name = name.replace("@", ".")
+        self.header = f'define {result} @"{self.name}"({parameters}) {attributes} {{'
         self.lines: list[str] = ["entry:"]
         self.label = "entry"
         self.declarations: set[str] = set()

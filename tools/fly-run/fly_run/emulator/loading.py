@@ -20,6 +20,7 @@ from fly_run.emulator.instruction import Instruction
 from fly_run.emulator.observe import Observer, Watch
 from fly_run.emulator.registers import Constants, Registers
 from fly_run.emulator.semantics import table
+from fly_run.emulator.targets import TARGETS, Target
 from fly_run.emulator.workspace import Workspace
 
 Triple = tuple[int, int, int]
@@ -56,6 +57,10 @@ class Prepared:
     def mnemonics(self) -> set[str]:
         """What the code that is known so far consists of."""
         return {one.mnemonic for program in self.programs for one in program.instructions}
+
+    @property
+    def target(self) -> Target:
+        return TARGETS[self.loaded.target]
 
     @property
     def constants(self) -> Constants:
@@ -154,21 +159,22 @@ class Loaded:
         prepared = self._prepared.get(kernel.name)
         if prepared is not None:
             return prepared
-        if kernel.wavefront_size != state.LANES:
+        target = TARGETS[self.target]
+        if kernel.wavefront_size != target.wave_size:
             raise InputError(
-                f"{kernel.name} is for waves of {kernel.wavefront_size}, the emulator has"
-                f" waves of {state.LANES}"
+                f"{kernel.name} is for waves of {kernel.wavefront_size}, the emulator runs"
+                f" {self.target} with waves of {target.wave_size}"
             )
-        allocation = dispatch.allocation(kernel)
+        allocation = dispatch.allocation(kernel, target)
         # A literal takes at least 8 bytes of code; inline constants, permutations' tables and the
         # encoder's own constants come on top.
         room = self.size + (64 << 10)
         constants = Constants(state.VGPR + allocation.rows * state.ROW, room)
-        single, double = dispatch.control_words(dispatch.mode_register(kernel))
+        single, double = dispatch.control_words(dispatch.mode_register(kernel, target))
         operations = table.operations_of(self.target)
         watch = Watch(observers, operations, self.target)
         encoder = Encoder(
-            Registers(allocation, constants),
+            Registers(allocation, constants, target, kernel.wavefront_size),
             operations,
             handlers,
             null_region,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from fly_run.emulator import state
-from fly_run.emulator.instruction import Immediate, Instruction, Operand, Register
+from fly_run.emulator.instruction import Immediate, Instruction, Name, Operand, Register
 from fly_run.emulator.registers import Registers, Unsupported
 from fly_run.emulator.semantics.operation import Operation
 
@@ -24,7 +24,9 @@ APERTURES = {
 FLAGS = {"src_scc": "fly_read_scc", "src_vccz": "fly_read_vccz", "src_execz": "fly_read_execz"}
 WIDE = frozenset(("i64", "double", "mask"))
 FLOATS = frozenset(("half", "float", "double"))
-VCC = Register("s", 106, 2)
+VCC, EXEC_HIGH = 106, 127  # numbers of scalar registers
+EXEC = "exec"  # as a result: what v_cmpx of gfx10 and later writes
+NULL = "null"  # gfx10 and later: reads as zero, takes any result
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,9 @@ class Lowering:
         count = 2 if element in WIDE else 1
         if isinstance(operand, Register):
             if operand.bank == "s":
+                if element == "mask":
+                    # A wave of 32 lanes reads one register more: no lane looks at its bits.
+                    count = self.registers.mask_count
                 offset = self.registers.scalar(operand, count, self.instruction)
                 return Source("m" if element == "mask" else "s", offset)
             if element == "mask":
@@ -111,6 +116,8 @@ class Lowering:
             return Source("s", offset)
         if operand.text in APERTURES and element == "i64":
             return self.word(APERTURES[operand.text])
+        if operand.text == NULL:
+            return Source("m" if element == "mask" else "s", self.word(0).offset)
         raise Unsupported(f"the operand {operand.text} here")
 
     def vector_target(self, operand: Operand, element: str) -> int:
@@ -120,9 +127,25 @@ class Lowering:
         return self.registers.row(operand, count, self.instruction)
 
     def scalar_target(self, operand: Operand, count: int) -> int:
+        if isinstance(operand, Name) and operand.text == NULL:
+            return self.scalar_temporary()
         if isinstance(operand, Register) and operand.bank == "s":
+            if self.registers.mask_count == 1 and operand.index + count > EXEC_HIGH:
+                raise Unsupported("exec_hi as a result in waves of 32 lanes")
             return self.registers.scalar(operand, count, self.instruction)
         raise Unsupported("a result that is no scalar register")
+
+    def mask_target(self, operand: Operand) -> tuple[int, Step | None]:
+        """Where a VALU step puts a mask, which has 64 bits, and the step behind it that moves the
+        lower 32 to their register in waves of 32 lanes."""
+        if isinstance(operand, Name) and operand.text == EXEC:
+            return state.EXEC, None
+        count = self.registers.mask_count
+        place = self.scalar_target(operand, count)
+        if count == 2 or isinstance(operand, Name):
+            return place, None
+        aside = self.scalar_temporary()
+        return aside, Step("s_mov_b32", (place, aside))
 
     def scalar_source(self, operand: Operand, element: str) -> int:
         source = self.source(operand, element)

@@ -13,7 +13,7 @@ from fly_run.emulator.semantics.operation import Operation
 from fly_run.emulator.state import ROW
 
 # They say which caches an access goes through; here there is one memory.
-CACHE = ("glc", "slc", "dlc", "scc", "sc0", "sc1", "nt")
+CACHE = ("glc", "slc", "dlc", "scc", "sc0", "sc1", "nt", "th", "scope")
 
 
 def lower_memory(lowering: Lowering, operation: Operation, encoding: str) -> None:
@@ -155,9 +155,9 @@ def _lower_lds(lowering: Lowering, operation: Operation) -> None:
 
 
 def _lower_smem(lowering: Lowering, operation: Operation) -> None:
-    found = modifiers(lowering, "offset", "glc")
+    found = modifiers(lowering, "offset", "glc", "dlc", "th", "scope")
     target, base, offset = lowering.operands(3)
-    count = operation.detail // 4
+    count = operation.detail.dwords
     place = lowering.scalar_target(target, count)
     pointer = lowering.scalar_source(base, "i64")
     immediate, register = _offset(found), lowering.word(0).offset
@@ -165,8 +165,8 @@ def _lower_smem(lowering: Lowering, operation: Operation) -> None:
         immediate += offset.value
     else:
         register = lowering.scalar_source(offset, "i32")
-    # Constant offsets are 21 bits, signed.
-    immediate = (immediate & 0xFFFFF) - (immediate & 0x100000)
+    sign = 1 << lowering.registers.target.smem_bits - 1
+    immediate = (immediate & sign - 1) - (immediate & sign)
     lowering.add(operation.name, place, pointer, register, immediate=immediate, memory=True)
 
 
@@ -218,7 +218,7 @@ def _permute(lowering: Lowering, name: str, encoding: str) -> None:
     found = modifiers(lowering, "offset")
     target, address, data = lowering.operands(3)
     rows = [lowering.row_source(operand, 1) for operand in (target, address, data)]
-    lowering.add(name, *rows, immediate=_offset(found))
+    lowering.add(lowering.table[name].name, *rows, immediate=_offset(found))
 
 
 def _swizzle(lowering: Lowering, name: str, encoding: str) -> None:

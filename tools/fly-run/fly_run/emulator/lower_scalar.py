@@ -5,14 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from fly_run.emulator.instruction import Immediate, Name, Register
+from fly_run.emulator.instruction import Immediate, Name, Operand, Register
 from fly_run.emulator.lower import Lowering, modifiers, plain
 from fly_run.emulator.registers import Unsupported
 from fly_run.emulator.semantics.operation import Operation
 
 # SOPK: the constant is 16 bits, zero-extended in unsigned comparisons, else sign-extended.
 _SHORT_CONSTANT = re.compile(r"s_(?:movk|cmovk|addk|mulk|cmpk_\w+)_[iu]32")
-_HARDWARE_REGISTER = re.compile(r"hwreg\((\w+)(?:, ?(\d+), ?(\d+))?\)")
+HARDWARE_REGISTER = re.compile(r"hwreg\((\w+)(?:, ?(\d+), ?(\d+))?\)")
+# In waves of 32 lanes vcc_hi is a register like others.
+VCC_BRANCHES = {
+    "s_cbranch_vccz": "fly_branch_vcc_lo_zero",
+    "s_cbranch_vccnz": "fly_branch_vcc_lo_nonzero",
+}
 INDEX_MODES = {"SRC0": 1, "SRC1": 2, "SRC2": 4, "DST": 8}
 
 
@@ -42,6 +47,8 @@ def lower_nothing(lowering: Lowering, operation: Operation, encoding: str) -> No
 
 def lower_flow(lowering: Lowering, operation: Operation, encoding: str) -> None:
     instruction, name = lowering.instruction, operation.name
+    if lowering.registers.mask_count == 1 and name in VCC_BRANCHES:
+        name = VCC_BRANCHES[name]
     after = instruction.pc + instruction.size
     if name in ("s_memtime", "s_memrealtime"):
         modifiers(lowering)
@@ -69,7 +76,7 @@ def lower_flow(lowering: Lowering, operation: Operation, encoding: str) -> None:
 
 def _mode_field(operand: object) -> int:
     """offset + 32 · size of a field of MODE, the only hardware register there is."""
-    match = _HARDWARE_REGISTER.fullmatch(operand.text) if isinstance(operand, Name) else None
+    match = HARDWARE_REGISTER.fullmatch(operand.text) if isinstance(operand, Name) else None
     if match is None or match[1] != "HW_REG_MODE":
         raise Unsupported("a hardware register other than MODE")
     return int(match[2] or 0) + 32 * int(match[3] or 32)
@@ -85,6 +92,17 @@ def _get_register(lowering: Lowering, name: str, encoding: str) -> None:
     lowering.add("fly_get_mode", lowering.scalar_target(target, 1), extra=_mode_field(field))
 
 
+def _lane_number(lowering: Lowering, operand: Operand) -> int:
+    """The scalar that names a lane. Handlers take it modulo 64; in waves of 32 lanes it counts
+    modulo 32."""
+    number = lowering.scalar_source(operand, "i32")
+    if lowering.registers.mask_count == 2 or isinstance(operand, Immediate):
+        return number
+    aside = lowering.scalar_temporary()
+    lowering.add("fly_lane_of_32", aside, number)
+    return aside
+
+
 def _read_lane(lowering: Lowering, name: str, encoding: str) -> None:
     modifiers(lowering)
     target, source, lane = lowering.operands(3)
@@ -92,7 +110,7 @@ def _read_lane(lowering: Lowering, name: str, encoding: str) -> None:
         name,
         lowering.scalar_target(target, 1),
         lowering.row_source(source, 1),
-        lowering.scalar_source(lane, "i32"),
+        _lane_number(lowering, lane),
     )
 
 
@@ -103,7 +121,7 @@ def _write_lane(lowering: Lowering, name: str, encoding: str) -> None:
         name,
         lowering.vector_target(target, "i32"),
         lowering.scalar_source(source, "i32"),
-        lowering.scalar_source(lane, "i32"),
+        _lane_number(lowering, lane),
     )
 
 

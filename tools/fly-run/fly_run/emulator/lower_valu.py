@@ -12,6 +12,7 @@ from fly_run.emulator.lower import (
     WIDE,
     Lowering,
     Source,
+    Step,
     modifiers,
     part,
     plain,
@@ -21,9 +22,10 @@ from fly_run.emulator.semantics.operation import Operation
 
 # The modifiers that each encoding may have. `bitop3` is an operand in disguise.
 COMMON = ("clamp", "mul", "div", "op_sel", "bitop3")
+SHORT_ELEMENTS = ("half", "i16")
 ENCODED = {
     "sdwa": ("clamp", "mul", "div", "dst_sel", "dst_unused", "src0_sel", "src1_sel"),
-    "dpp": dpp.MODIFIERS,
+    "dpp": (*dpp.MODIFIERS, "op_sel"),
 }
 FIELDS = {
     "DWORD": (0, 32),
@@ -45,7 +47,7 @@ def lower_valu(lowering: Lowering, operation: Operation, encoding: str) -> None:
     found = modifiers(lowering, *known)
     operands = lowering.instruction.operands
     if name.startswith("v_div_fmas"):
-        operands = (*operands, VCC)
+        operands = (*operands, Register("s", VCC, lowering.registers.mask_count))
     outputs, inputs = operation.outputs, operation.inputs
     if len(operands) != len(outputs) + len(inputs):
         raise Unsupported(f"{len(operands)} operands")
@@ -61,8 +63,8 @@ def lower_valu(lowering: Lowering, operation: Operation, encoding: str) -> None:
             source = lowering.field(source, start, width, signed)
         if packed:
             source = _packed_source(lowering, source, found, number)
-        elif selects[number]:
-            if element not in ("half", "i16"):
+        elif _is_high(operand, selects[number]):
+            if element not in SHORT_ELEMENTS:
                 raise Unsupported("op_sel on a 32-bit operand")
             source = lowering.field(source, 16, 16, False)
         if isinstance(operand, Register | Immediate) and not packed:
@@ -76,6 +78,14 @@ def lower_valu(lowering: Lowering, operation: Operation, encoding: str) -> None:
     _finish(lowering, operation, operands[: len(outputs)], sources, found, selects[-1])
     if encoding == "dpp":
         lowering.add("fly_restore_exec")
+
+
+def _is_high(operand: Operand, select: int) -> bool:
+    """Whether an operand is the high half of its register: where the register's name does not say
+    so (gfx11 and later), op_sel does."""
+    if isinstance(operand, Register) and operand.half:
+        return operand.half == "h"
+    return bool(select)
 
 
 def _source(
@@ -126,16 +136,23 @@ def _finish(
 ) -> None:
     """The operation itself, and what is done to its result."""
     name, outputs = operation.name, operation.outputs
-    places = [
-        lowering.scalar_target(target, 2)
-        if element == "mask"
-        else lowering.vector_target(target, element)
-        for target, element in zip(targets, outputs, strict=True)
-    ]
+    places: list[int] = []
+    after: list[Step] = []
+    for target, element in zip(targets, outputs, strict=True):
+        if element == "mask":
+            place, move = lowering.mask_target(target)
+            places.append(place)
+            after += [move] if move else []
+        else:
+            places.append(lowering.vector_target(target, element))
     select = str(found.get("dst_sel", "DWORD"))
     unused = str(found.get("dst_unused", "UNUSED_PAD"))
-    aside = outputs[0] != "mask" and (select != "DWORD" or bool(high))
-    if aside and (operation.accumulate or outputs[0] in WIDE):
+    high = _is_high(targets[0], high) if targets else False
+    aside = outputs[0] != "mask" and (select != "DWORD" or high)
+    # gfx11 and later leave the other half of a 16-bit result's register as it was.
+    keeps = lowering.registers.target.is_rdna and outputs[0] in SHORT_ELEMENTS
+    aside = aside or (keeps and not operation.keeps_high)
+    if aside and ((operation.accumulate and not keeps) or outputs[0] in WIDE):
         raise Unsupported("a part of a register as the result of an accumulation")
     clamp, result = bool(found.get("clamp")), outputs[0]
     packed_half = name.startswith("v_pk_") and name.endswith("f16")
@@ -144,6 +161,10 @@ def _finish(
         if name not in lowering.table:
             raise Unsupported("integer clamp")
     target = lowering.temporary() if aside else places[0]
+    if aside and operation.accumulate:
+        old = Source("v", places[0])
+        shift = lowering.word(16 if high else 0)
+        lowering.valu("v_lshrrev_b32", (target,), shift, old)
     immediate = int(found.get("bitop3", 0) or 0)  # type: ignore[call-overload]
     lowering.valu(name, (target, *places[1:]), *sources, immediate=immediate)
     factor = {"mul": float, "div": lambda value: 1.0 / float(value)}
@@ -158,12 +179,13 @@ def _finish(
     if clamp and (result in FLOATS or packed_half):
         clamped = "fly_clamp_pk_f16" if packed_half else f"fly_clamp_{SHORT[result]}"
         lowering.valu(clamped, (target,), Source("v", target))
+    lowering.steps += after
     if not aside:
         return
-    start, width = (16, 16) if high else FIELDS[select]
+    start, width = (16, 16) if high else FIELDS["WORD_0" if keeps else select]
     shift, mask = lowering.word(start), ((1 << width) - 1) << start
     value = Source("v", target)
-    if unused != "UNUSED_PRESERVE" and not high:
+    if unused != "UNUSED_PRESERVE" and not high and not keeps:
         # All other bits are zero, or copies of the sign above the field.
         value = lowering.field(value, 0, width, unused == "UNUSED_SEXT")
         mask = 0xFFFF_FFFF
@@ -174,7 +196,7 @@ def _finish(
 
 
 def _compare_and_set(lowering: Lowering, name: str, encoding: str) -> None:
-    """v_cmpx: the comparison, whose result goes to EXEC too."""
+    """gfx9's v_cmpx: the comparison, whose result goes to EXEC too."""
     operation = lowering.table.get(name.replace("v_cmpx", "v_cmp"))
     if operation is None:
         raise Unsupported("this comparison")

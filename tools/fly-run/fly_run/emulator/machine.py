@@ -17,14 +17,13 @@ from fly_common.code_object import CodeObject, Kernel
 from fly_common.errors import InputError, MissingError, UsageError
 
 from fly_run.device import MFMA, Options
-from fly_run.emulator import library, matrix, state
+from fly_run.emulator import library, matrix
 from fly_run.emulator.arena import Arena
 from fly_run.emulator.launch import run
 from fly_run.emulator.loading import Loaded
+from fly_run.emulator.targets import TARGETS
 
-TARGETS = ("gfx90a", "gfx942", "gfx950")
-LDS_BYTES = {"gfx90a": 64 << 10, "gfx942": 64 << 10, "gfx950": 160 << 10}
-MOST_WAVES = 16  # 1024 work items
+MOST_WORK_ITEMS = 1024  # of a workgroup
 
 Triple = tuple[int, int, int]
 
@@ -146,7 +145,7 @@ class Emulator:
 
     def _check(self, kernel: Kernel, grid: Triple, block: Triple, lds: int) -> None:
         items = block[0] * block[1] * block[2]
-        if min(block) < 1 or items > MOST_WAVES * state.LANES or min(grid) < 0:
+        if min(block) < 1 or items > MOST_WORK_ITEMS or min(grid) < 0:
             raise UsageError(f"grid {grid} of blocks {block} can't be launched")
         if max(grid) >= 1 << 32:
             raise UsageError(f"grid {grid} has more than 2^32 - 1 workgroups along an axis")
@@ -155,7 +154,7 @@ class Emulator:
                 f"{kernel.name} was compiled for at most {kernel.max_flat_workgroup_size} work"
                 f" items a workgroup, the block has {items}"
             )
-        most = LDS_BYTES[self.target]
+        most = TARGETS[self.target].lds
         if lds > most:
             raise InputError(
                 f"{kernel.name} wants {lds} bytes of LDS, {self.target} has {most} for a workgroup"

@@ -2,7 +2,8 @@
 
     instruction := mnemonic [operand {"," operand}] {" " modifier}
                  | "s_waitcnt" counter {" " counter}
-                 | "s_delay_alu" hint {" | " hint} | ("s_waitcnt_depctr"|"s_wait_alu") hint {" " hint}
+                 | "s_delay_alu" hint {" | " hint}
+                 | ("s_waitcnt_depctr" | "s_wait_alu") hint {" " hint}
                  | instruction " :: " instruction                            (VOPD)
     operand     := [ "-" ] value | [ "-" ] "|" value "|" | ("neg"|"abs"|"sext") "(" value ")"
                  | call

@@ -13,6 +13,7 @@ from fly_common.errors import InputError
 
 from fly_run.emulator import state
 from fly_run.emulator.instruction import Immediate, Instruction, Register
+from fly_run.emulator.targets import Target
 
 MASK_32 = 0xFFFF_FFFF
 MASK_64 = 0xFFFF_FFFF_FFFF_FFFF
@@ -64,8 +65,16 @@ class Constants:
 
 @dataclass(frozen=True)
 class Registers:
+    """`wave_size` is 64, where a mask is a pair of scalar registers, or 32, where it is one."""
+
     allocation: Allocation
     constants: Constants
+    target: Target
+    wave_size: int = state.LANES
+
+    @property
+    def mask_count(self) -> int:
+        return self.wave_size // 32
 
     def row(self, register: Register, count: int, instruction: Instruction) -> int:
         """The offset of the first of `count` vector registers."""

@@ -46,6 +46,7 @@ MXCSR_SINGLE = 632  # u32: host control word for f32 operations
 MXCSR_DOUBLE = 636  # u32: host control word for f16 and f64 operations
 SCALAR_TEMP = 640  # 8 × u64: operands that an adapter made
 VGPR_LIMIT = 704  # u64: byte offset in the wave state of the first row beyond the VGPRs
+SIGNALS = 712  # u32: how often the wave has signalled the barrier (gfx12)
 ZEROS = 720  # 16 bytes of zeros: what a buffer load out of range reads
 ADDRESS = 1024  # 64 × u64: the addresses of a gather or scatter
 TEMP = 1536  # 10 rows: operands that an adapter made
@@ -164,6 +165,8 @@ CTX = _Fields(
         "group_x_sgpr",  # byte offset of the SGPR that gets the workgroup's x, or 2^64-1
         "group_y_sgpr",
         "group_z_sgpr",
+        "group_yz_sgpr",  # that of one register with y in its low half and z in its high half
+        "split_barriers",  # 1: barriers are signalled and waited for separately (gfx12)
         "vgpr_bytes",  # size of the allocated vector registers
         "saved_mxcsr",  # the host's own control word
         "control",  # u32: the control word in force

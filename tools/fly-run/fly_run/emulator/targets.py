@@ -47,3 +47,5 @@ TARGETS: dict[str, Target] = {
         ),
     )
 }
+CDNA = frozenset(name for name, target in TARGETS.items() if not target.is_rdna)
+RDNA = frozenset(name for name, target in TARGETS.items() if target.is_rdna)

@@ -53,7 +53,7 @@ class Workspace:
         packet = dispatch.packet(grid, block, *sizes, descriptor, self._kernarg_address)
         self._packet = ctypes.create_string_buffer(packet, len(packet))
         self._packet_address = self._bind("the dispatch packet", self._packet)
-        ids, masks = dispatch.work_items(block)
+        ids, masks = dispatch.work_items(block, prepared.target.wave_size)
         self.waves = len(masks) // 8
         self._ids, self._ids_at = aligned(len(ids))
         ctypes.memmove(self._ids_at, ids, len(ids))
@@ -161,11 +161,12 @@ class Workspace:
         address = ctypes.addressof(memory)
         return self.arena.bind(name, address, len(memory), False, owner=id(self))
 
-    def _start(self, kernarg: bytes) -> dispatch.Triple:
+    def _start(self, kernarg: bytes) -> tuple[int, int, int, int]:
         """Sets the scalar registers that waves start with. The result is where the workgroup's
         numbers go."""
         addresses = self._kernarg_address, self._packet_address, self._queue_address
-        start = dispatch.scalar_registers(self.prepared.kernel, kernarg, *addresses)
+        prepared = self.prepared
+        start = dispatch.scalar_registers(prepared.kernel, prepared.target, kernarg, *addresses)
         data = struct.pack(f"<{len(start.sgprs)}I", *start.sgprs)
         ctypes.memmove(self._template_at, data, len(data))
         return start.groups
@@ -175,7 +176,7 @@ class Workspace:
         constants = self.prepared.constants
         self._wave_stride = constants.base + round_up(constants.capacity, state.ROW)
         self._template, self._template_at = aligned(self._wave_stride)
-        mode = dispatch.mode_register(self.prepared.kernel)
+        mode = dispatch.mode_register(self.prepared.kernel, self.prepared.target)
         single, double = dispatch.control_words(mode)
         vector = self.prepared.encoder.registers.allocation.vector
         for place, value in (
@@ -191,7 +192,7 @@ class Workspace:
         """The context of each thread at the start of any launch; Residents adds what differs."""
         prepared = self.prepared
         loaded, kernel = prepared.loaded, prepared.kernel
-        x, y, z = self._start(self._kernarg.raw)
+        x, y, z, yz = self._start(self._kernarg.raw)
         values = {
             "regions": self.arena.table,
             "load_base": loaded.base,
@@ -212,6 +213,8 @@ class Workspace:
             "group_x_sgpr": x,
             "group_y_sgpr": y,
             "group_z_sgpr": z,
+            "group_yz_sgpr": yz,
+            "split_barriers": int(prepared.target.ids_in_ttmp),
             "vgpr_bytes": prepared.encoder.registers.allocation.rows * state.ROW,
         }
         return struct.pack(

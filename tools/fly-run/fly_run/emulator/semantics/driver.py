@@ -16,7 +16,7 @@ CTX = state.CTX
 
 
 def functions() -> list[Function]:
-    return [_prepare_slot(), _start_group(), _run_group(), _run_grid()]
+    return [_prepare_slot(), _start_group(), _release(), _run_group(), _run_grid()]
 
 
 def _copy(f: Function, target: Value, source: Value, size: Value) -> None:
@@ -128,6 +128,9 @@ def _start_group() -> Function:
             place = context.at(getattr(CTX, name)).load("i64")
             used = place.compare("ne", -1)
             f.when(used, lambda p=place, g=group: wave.at(p).store(g.trunc("i32")))
+        place = context.at(CTX.group_yz_sgpr).load("i64")
+        both = (y | (z << 16)).trunc("i32")
+        f.when(place.compare("ne", -1), lambda p=place, v=both: wave.at(p).store(v))
         for n, group in enumerate((x, y, z)):
             wave.at(state.GROUP + 4 * n).store(group.trunc("i32"))
         vgprs = wave.at(state.VGPR)
@@ -140,6 +143,7 @@ def _start_group() -> Function:
         for control in (state.MXCSR_SINGLE, state.MXCSR_DOUBLE):
             wave.at(control).store(template.at(control).load("i32"))
         wave.at(state.SCC).store(f.constant("i32", 0))
+        wave.at(state.SIGNALS).store(f.constant("i32", 0))
         wave.at(state.OP).store(context.at(CTX.entry).load("ptr"))
         index = context.at(CTX.entry).load("ptr").at(state.OP_INDEX).load("i32")
         wave.at(state.LANDING).store(index.zext("i64"))
@@ -203,6 +207,9 @@ def _run_group() -> Function:
 
         _, ready, waiting, ran = f.loop([first, zero, zero, zero], turn)
         total = add(ran)
+        some = waiting.compare("ne", 0)
+        split = context.at(CTX.split_barriers).load("i64").compare("ne", 0)
+        f.when(some & split, lambda: f.call_void("fly_release", first, end, stride))
         f.when(ready.compare("ne", 0), lambda: f.ret(f.constant("i32", 0)))
 
         # All live waves are at the barrier: waves that have ended do not count.
@@ -214,14 +221,44 @@ def _run_group() -> Function:
             after = wave.at(stride)
             return [after], after.compare("ne", end)
 
-        some = waiting.compare("ne", 0)
-        f.when(some, lambda: void(f.loop([first], free)))
+        f.when(some & ~split, lambda: void(f.loop([first], free)))
         over = total.compare("ugt", limit.load("i64"))
         f.when(some & over, lambda: f.ret(f.constant("i32", 0)))
         return [waiting], some
 
     f.loop([zero], round_of_turns)
     f.ret(f.constant("i32", 1))
+    return f
+
+
+def _release() -> Function:
+    """Frees the waves that wait at a barrier in two parts (gfx12) and that every live wave has
+    signalled as often as they have. When no wave is ready, at least one is freed: the one that has
+    signalled least."""
+    f = Function("fly_release", "ptr %first, ptr %end, i64 %stride")
+    first, end = f.named("ptr", "%first"), f.named("ptr", "%end")
+    stride = f.named("i64", "%stride")
+
+    def count(carried: list[Value]) -> tuple[list[Value], Value]:
+        wave, least = carried
+        live = wave.at(state.STATUS).load("i32").compare("ne", state.STATUS_DONE)
+        signals = live.select(wave.at(state.SIGNALS).load("i32"), -1)
+        after = wave.at(stride)
+        return [after, f.intrinsic("llvm.umin", least, signals)], after.compare("ne", end)
+
+    _, least = f.loop([first, f.constant("i32", -1)], count)
+
+    def free(carried: list[Value]) -> tuple[list[Value], Value]:
+        (wave,) = carried
+        place = wave.at(state.STATUS)
+        held = place.load("i32").compare("eq", state.STATUS_BARRIER)
+        met = wave.at(state.SIGNALS).load("i32").compare("ule", least)
+        f.when(held & met, lambda: place.store(f.constant("i32", state.STATUS_READY)))
+        after = wave.at(stride)
+        return [after], after.compare("ne", end)
+
+    f.loop([first], free)
+    f.ret()
     return f
 
 

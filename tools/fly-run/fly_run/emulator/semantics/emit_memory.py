@@ -280,12 +280,13 @@ def _resolve(h: Handler, form: str, size: int, flags: int) -> None:
 
 def emit_scalar_load(operation: Operation, name: str) -> Handler:
     """s_load: operands are the result, the base and the offset register; the immediate is the
-    constant offset. The low two bits of the address are ignored (ISA manual, SMEM)."""
+    constant offset. The low two bits of the address of dwords are ignored (ISA manual, SMEM)."""
     handler = Handler(name)
-    size = operation.detail
+    access = operation.detail
+    size, low = access.size, min(access.size, 4) - 1
     base = handler.operand(1).load("i64")
     offset = handler.operand(2).load("i32").zext("i64")
-    address = (base & ~3) + ((handler.immediate() + offset) & ~3)
+    address = (base & ~low) + ((handler.immediate() + offset) & ~low)
     host, inside = _host(handler, "global", address, handler.constant("i64", size))
     quick, slow = f"quick{handler.fresh()}", f"slow{handler.fresh()}"
     finish = f"finish{handler.fresh()}"
@@ -314,7 +315,11 @@ def emit_scalar_load(operation: Operation, name: str) -> Handler:
         "ptr", 0, f"phi ptr [{host.name}, %{quick}], [{found.name}, %{slow_end}]"
     )
     count = size // 4
-    data = pointer.load("i32", count, align=4) if count > 1 else pointer.load("i32", align=4)
+    if count == 0:
+        part = pointer.load(f"i{8 * size}", align=1)
+        data = part.sext("i32") if access.signed else part.zext("i32")
+    else:
+        data = pointer.load("i32", count if count > 1 else 0, align=4)
     handler.operand(0).store(data, align=4)
     handler.next()
     return handler

@@ -12,12 +12,16 @@ from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.emit import Handler
 from fly_run.emulator.semantics.operation import Operation
+from fly_run.emulator.targets import RDNA
 
 CONDITIONS: dict[str, Callable[[Handler], Value]] = {
     "s_cbranch_scc0": lambda h: ~h.scc(),
     "s_cbranch_scc1": lambda h: h.scc(),
     "s_cbranch_vccz": lambda h: h.wave.at(state.VCC).load("i64").compare("eq", 0),
     "s_cbranch_vccnz": lambda h: h.wave.at(state.VCC).load("i64").compare("ne", 0),
+    # Made by the encoder, for waves of 32 lanes.
+    "fly_branch_vcc_lo_zero": lambda h: h.wave.at(state.VCC).load("i32").compare("eq", 0),
+    "fly_branch_vcc_lo_nonzero": lambda h: h.wave.at(state.VCC).load("i32").compare("ne", 0),
     "s_cbranch_execz": lambda h: h.exec_mask().compare("eq", 0),
     "s_cbranch_execnz": lambda h: h.exec_mask().compare("ne", 0),
 }
@@ -32,11 +36,23 @@ s_set_gpr_idx_off s_wakeup sched_barrier
 buffer_wbl2 buffer_inv buffer_wbinvl1 buffer_wbinvl1_vol buffer_invl2 v_nop
 """.split()  # noqa: SIM905
 )
+NOTHING_RDNA = tuple(
+    """
+s_delay_alu s_clause s_waitcnt_vscnt s_waitcnt_vmcnt s_waitcnt_expcnt s_waitcnt_lgkmcnt s_wait_alu
+s_wait_loadcnt s_wait_loadcnt_dscnt s_wait_storecnt s_wait_storecnt_dscnt s_wait_dscnt s_wait_kmcnt
+s_wait_samplecnt s_wait_bvhcnt s_wait_expcnt s_wait_event s_wait_idle s_set_inst_prefetch_distance
+s_sleep_var s_ttracedata_imm s_singleuse_vdst s_prefetch_inst s_prefetch_inst_pc_rel s_prefetch_data
+s_prefetch_data_pc_rel s_buffer_prefetch_data s_sendmsg s_gl1_inv s_version v_pipeflush
+buffer_gl0_inv buffer_gl1_inv global_inv global_wb global_wbinv
+""".split()  # noqa: SIM905
+)
 
 
 def operations() -> Iterator[Operation]:
     for name in NOTHING:
         yield Operation(name, "nothing")
+    for name in NOTHING_RDNA:
+        yield Operation(name, "nothing", targets=RDNA)
     for name, condition in CONDITIONS.items():
         yield Operation(name, "flow", body=_conditional(condition))
     for name, body in BODIES.items():
@@ -85,6 +101,14 @@ def _branch(h: Handler) -> None:
 
 def _barrier(h: Handler) -> None:
     h.stop(state.STATUS_BARRIER, h.op.at(state.OP_SIZE))
+
+
+def _signal_barrier(h: Handler) -> None:
+    """The barrier in two parts (gfx12): the driver frees a wave that waits when every live wave
+    has signalled as often as it has."""
+    signals = h.wave.at(state.SIGNALS)
+    signals.store(signals.load("i32") + 1)
+    h.next()
 
 
 def _end(h: Handler) -> None:
@@ -157,6 +181,8 @@ def _clock(h: Handler) -> None:
 BODIES: dict[str, Callable[[Handler], None]] = {
     "s_branch": _branch,
     "s_barrier": _barrier,
+    "s_barrier_signal": _signal_barrier,
+    "s_barrier_wait": _barrier,
     "s_endpgm": _end,
     "s_endpgm_saved": _end,
     "s_getpc_b64": _get_pc,

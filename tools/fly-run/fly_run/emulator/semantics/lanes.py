@@ -9,11 +9,17 @@ from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.emit import LANES, ROW, Handler, load_row, store_row
 from fly_run.emulator.semantics.emit_memory import read_pair
 from fly_run.emulator.semantics.operation import Operation
+from fly_run.emulator.targets import CDNA, RDNA
+
+Body = Callable[[Handler], None]
 
 
 def operations() -> Iterator[Operation]:
     for name, body in CUSTOM.items():
         yield Operation(name, "custom", body=body)
+    for name, body in PERMUTATIONS.items():
+        yield Operation(f"{name}@wave", "custom", body=body(LANES), targets=CDNA)
+        yield Operation(f"{name}@half", "custom", body=body(LANES // 2), targets=RDNA)
 
 
 def _element(row: Value, lane: Value) -> Value:
@@ -58,43 +64,52 @@ def _scratch_row(h: Handler) -> Value:
     return h.wave.at(state.TEMP + (state.TEMP_ROWS - 1) * ROW)
 
 
-def _target_lane(h: Handler, lane: Value) -> Value:
+def _target_lane(h: Handler, lane: Value, group: int) -> Value:
+    """The lane that `lane` names, among the `group` lanes that it belongs to."""
     address = _element(h.operand(1), lane).load("i32") + h.immediate().trunc("i32")
-    return (address.lshr(2) & (LANES - 1)).zext("i64")
+    return (address.lshr(2) & (group - 1)).zext("i64") | (lane & -group)
 
 
-def _backward_permute(h: Handler) -> None:
+def _backward_permute(group: int) -> Body:
     """ds_bpermute: each lane fetches from the lane that it names; 0 from an inactive one."""
-    mask, result = h.exec_mask(), _scratch_row(h)
 
-    def fetch(lane: Value) -> None:
-        source = _target_lane(h, lane)
-        active = (mask.lshr(source) & 1).compare("ne", 0)
-        value = active.select(_element(h.operand(2), source).load("i32"), 0)
-        _element(result, lane).store(value)
+    def run(h: Handler) -> None:
+        mask, result = h.exec_mask(), _scratch_row(h)
 
-    h.for_lanes(mask, fetch)
-    _write_result(h, result)
+        def fetch(lane: Value) -> None:
+            source = _target_lane(h, lane, group)
+            active = (mask.lshr(source) & 1).compare("ne", 0)
+            value = active.select(_element(h.operand(2), source).load("i32"), 0)
+            _element(result, lane).store(value)
+
+        h.for_lanes(mask, fetch)
+        _write_result(h, result)
+
+    return run
 
 
-def _forward_permute(h: Handler) -> None:
+def _forward_permute(group: int) -> Body:
     """ds_permute: each lane sends to the lane that it names; the highest sender wins, and a lane
     that nobody names gets 0."""
-    result = _scratch_row(h)
-    _clear(h, result)
 
-    def send(lane: Value) -> None:
-        value = _element(h.operand(2), lane).load("i32")
-        _element(result, _target_lane(h, lane)).store(value)
+    def run(h: Handler) -> None:
+        result = _scratch_row(h)
+        _clear(h, result)
 
-    h.for_lanes(h.exec_mask(), send)
-    _write_result(h, result)
+        def send(lane: Value) -> None:
+            value = _element(h.operand(2), lane).load("i32")
+            _element(result, _target_lane(h, lane, group)).store(value)
+
+        h.for_lanes(h.exec_mask(), send)
+        _write_result(h, result)
+
+    return run
 
 
-def _fetch_by_table(h: Handler, source: Value, result: Value) -> Value:
+def _fetch_by_table(h: Handler, source: Value, result: Value, mask: Value) -> Value:
     """Fetches row `source` into row `result` by a row of lane numbers, operand 2, where -1 is no
-    lane; 0 where there is none or it is inactive. The result is the mask of lanes that fetched."""
-    mask = h.exec_mask()
+    lane; 0 where there is none or it is not in `mask`. The result is the mask of lanes that
+    fetched."""
 
     def fetch(carried: list[Value]) -> tuple[list[Value], Value]:
         lane, valid = carried
@@ -113,16 +128,19 @@ def _fetch_by_table(h: Handler, source: Value, result: Value) -> Value:
 def _dpp(rows: int) -> Callable[[Handler], None]:
     """Data parallel primitive: puts the moved source, of one or two rows, into operand 0 (a
     temporary) and narrows EXEC to the lanes that the instruction writes. The immediate is the mask
-    of row_mask and bank_mask; the extra word is bound_ctrl, which lets lanes without a source
-    read 0."""
+    of row_mask and bank_mask. The extra word has bit 0, bound_ctrl: lanes without a source read 0;
+    bit 1, fi: the source may be an inactive lane."""
 
     def run(h: Handler) -> None:
         old = h.exec_mask()
         h.wave.at(state.SAVED_EXEC).store(old)
+        inactive = (h.extra() & 2).compare("ne", 0)
+        sources = inactive.select(old.like(-1), old)
         valid = old
         for row in range(rows):
-            valid = _fetch_by_table(h, h.operand(1).at(row * ROW), h.operand(0).at(row * ROW))
-        bound = h.extra().compare("ne", 0)
+            places = h.operand(1).at(row * ROW), h.operand(0).at(row * ROW)
+            valid = _fetch_by_table(h, *places, sources)
+        bound = (h.extra() & 1).compare("ne", 0)
         writes = bound.select(valid.like(-1), valid)
         h.wave.at(state.EXEC).store(old & writes & h.immediate())
 
@@ -136,7 +154,7 @@ def _restore_exec(h: Handler) -> None:
 def _swizzle(h: Handler) -> None:
     """ds_swizzle: the pattern has been worked out into a row of lane numbers."""
     result = _scratch_row(h)
-    _fetch_by_table(h, h.operand(1), result)
+    _fetch_by_table(h, h.operand(1), result, h.exec_mask())
     _write_result(h, result)
 
 
@@ -189,12 +207,15 @@ def _set_index_mode(h: Handler) -> None:
     m0.store((m0.load("i32") & ~0xF0FF) | index | (mode << 12))
 
 
+# On gfx9 among all 64 lanes; since gfx10 among 32, in waves of either size.
+PERMUTATIONS: dict[str, Callable[[int], Body]] = {
+    "ds_bpermute_b32": _backward_permute,
+    "ds_permute_b32": _forward_permute,
+}
 CUSTOM: dict[str, Callable[[Handler], None]] = {
     "v_readlane_b32": _read_lane,
     "v_writelane_b32": _write_lane,
     "v_readfirstlane_b32": _read_first_lane,
-    "ds_bpermute_b32": _backward_permute,
-    "ds_permute_b32": _forward_permute,
     "ds_swizzle_b32": _swizzle,
     "v_permlane16_swap_b32": _swap_halves(16),
     "v_permlane32_swap_b32": _swap_halves(32),

@@ -35,6 +35,19 @@ STORES = {
     "dwordx3": Access("store", 12),
     "dwordx4": Access("store", 16),
 }
+SCALAR_LOADS = {
+    "dword": Access("load", 4),
+    "dwordx2": Access("load", 8),
+    "dwordx4": Access("load", 16),
+    "dwordx8": Access("load", 32),
+    "dwordx16": Access("load", 64),
+    # gfx12
+    "dwordx3": Access("load", 12),
+    "u8": Access("load", 1),
+    "i8": Access("load", 1, signed=True),
+    "u16": Access("load", 2),
+    "i16": Access("load", 2, signed=True),
+}
 LDS_LOADS = {
     "b32": LOADS["dword"],
     "b64": LOADS["dwordx2"],
@@ -144,8 +157,8 @@ LDS_ATOMICS = {
 
 
 def operations() -> Iterator[Operation]:
-    for suffix, size in (("", 4), ("x2", 8), ("x4", 16), ("x8", 32), ("x16", 64)):
-        yield Operation(f"s_load_dword{suffix}", "smem", detail=size)
+    for suffix, size in SCALAR_LOADS.items():
+        yield Operation(f"s_load_{suffix}", "smem", detail=size)
     for space in ("global", "flat", "scratch", "buffer"):
         for name, access in LOADS.items():
             yield Operation(f"{space}_load_{name}", space, detail=access)

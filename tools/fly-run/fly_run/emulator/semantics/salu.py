@@ -360,6 +360,8 @@ KEEPS_SCC: dict[str, tuple[str, Body]] = {
     "s_bitset0_b64": ("i64 += i32", _set_bit(0)),
     "s_bitset1_b64": ("i64 += i32", _set_bit(1)),
     "s_bitreplicate_b64_b32": ("i64 = i32", _bit_replicate),
+    # Made by the encoder: the number of a lane in a wave of 32.
+    "fly_lane_of_32": ("i32 = i32", lambda h, a: a & 31),
     # Made by the encoder: the bits of SCC, VCCZ and EXECZ as sources.
     "fly_read_scc": ("i32 =", lambda h: h.scc().zext("i32")),
     "fly_read_vccz": (

@@ -22,7 +22,9 @@ def operations() -> dict[str, Operation]:
         measuring,
         memory,
         packed,
+        rdna,
         salu,
+        salu_float,
         transcendental,
         valu_address,
         valu_float,
@@ -34,6 +36,7 @@ def operations() -> dict[str, Operation]:
     table: dict[str, Operation] = {}
     for module in (
         salu,
+        salu_float,
         flow,
         valu_integer,
         valu_address,
@@ -43,6 +46,7 @@ def operations() -> dict[str, Operation]:
         convert,
         vopc,
         packed,
+        rdna,
         lanes,
         matrix,
         memory,
@@ -133,7 +137,7 @@ def _module(number: int, names: list[str], functions: list[Function]) -> str:
         text for text in SHARED if text.partition("@")[2].partition("(")[0] not in defined
     }
     listed = "\n".join(names)
-    pointers = ", ".join(f'ptr @"{name}"' for name in names)
+    pointers = ", ".join(f'ptr @"{name.replace("@", ".")}"' for name in names)
     parts = [
         f'@fly_names_{number} = constant [{len(listed) + 1} x i8] c"{_escape(listed)}\\00"',
         f"@fly_handlers_{number} = constant [{len(names)} x ptr] [{pointers}]",

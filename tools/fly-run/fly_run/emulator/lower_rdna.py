@@ -1,0 +1,166 @@
+"""Lowering of what only gfx11 and gfx12 have: two instructions in one (VOPD), comparisons that
+write EXEC alone, clocks, fields of MODE, barriers in two parts.
+
+Sources: RDNA3 and RDNA4 ISA manuals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from fly_run.emulator import lower_scalar, state
+from fly_run.emulator.instruction import Immediate, Instruction, Name, Register
+from fly_run.emulator.lower import EXEC, VCC, Lowering, Source, Step
+from fly_run.emulator.lower_scalar import HARDWARE_REGISTER
+from fly_run.emulator.lower_valu import lower_valu
+from fly_run.emulator.registers import Unsupported
+
+Lower = Callable[[Instruction], list[Step]]
+
+# -- VOPD ------------------------------------------------------------------------------------------
+
+# Operands that the text leaves out or that VOPD names otherwise: v_dual_cndmask_b32 selects by VCC.
+_SELECTS_BY_VCC = "v_cndmask_b32"
+
+
+def dual(lowering: Lowering, lower: Lower) -> None:
+    """Both halves read their sources before either writes: the first one's result waits in a
+    temporary where the second one reads the register that it goes to."""
+    first, second = _half(lowering.instruction), lowering.instruction.second
+    assert second is not None
+    second = _half(second)
+    target = _result(first)
+    steps_first, steps_second = lower(first), lower(second)
+    if target.index not in _reads(second):
+        lowering.steps += [*steps_first, *steps_second]
+    elif _result(second).index not in _reads(first):
+        lowering.steps += [*steps_second, *steps_first]
+    else:
+        row = lowering.registers.row(target, 1, lowering.instruction)
+        # The last temporary row but one: single instructions take theirs from the first on.
+        aside = state.TEMP + (state.TEMP_ROWS - 2) * state.ROW
+        lowering.valu("v_mov_b32", (aside,), Source("v", row))
+        lowering.steps += [_writing(step, row, aside) for step in steps_first]
+        lowering.steps += steps_second
+        lowering.valu("v_mov_b32", (row,), Source("v", aside))
+
+
+def _half(instruction: Instruction) -> Instruction:
+    """The single instruction that a half of a VOPD instruction stands for."""
+    name = "v_" + instruction.mnemonic.removeprefix("v_dual_")
+    operands = instruction.operands
+    if name == _SELECTS_BY_VCC and len(operands) == 3:
+        operands = (*operands, Register("s", VCC, 1))
+    return replace(instruction, mnemonic=name, operands=operands, second=None)
+
+
+def _result(instruction: Instruction) -> Register:
+    target = instruction.operands[0]
+    if not isinstance(target, Register) or target.bank != "v":
+        raise Unsupported("a result that is no vector register")
+    return target
+
+
+def _reads(instruction: Instruction) -> set[int]:
+    """The vector registers that an instruction reads; its result too where it accumulates."""
+    start = 0 if "fmac" in instruction.mnemonic or "dot2" in instruction.mnemonic else 1
+    return {
+        operand.index
+        for operand in instruction.operands[start:]
+        if isinstance(operand, Register) and operand.bank == "v"
+    }
+
+
+def _writing(step: Step, row: int, aside: int) -> Step:
+    """A step with another place for its result, and so for an accumulation's old value."""
+    if step.operands and step.operands[0] == row:
+        return replace(step, operands=(aside, *step.operands[1:]))
+    return step
+
+
+# -- comparisons -----------------------------------------------------------------------------------
+
+
+def _compare_into_exec(lowering: Lowering, name: str, encoding: str) -> None:
+    """v_cmpx writes EXEC and nothing else."""
+    single = name.replace("v_cmpx_", "v_cmp_").replace("_t_f", "_tru_f")
+    operation = lowering.table.get(single)
+    if operation is None:
+        raise Unsupported("this comparison")
+    if encoding == "dpp":
+        raise Unsupported("DPP")
+    instruction = lowering.instruction
+    operands = (Name(EXEC), *instruction.operands)
+    lowering.instruction = replace(instruction, operands=operands)
+    lower_valu(lowering, operation, encoding)
+
+
+# -- scalar ----------------------------------------------------------------------------------------
+
+
+def _mode_field(offset: int) -> Callable[[Lowering, str, str], None]:
+    """s_round_mode, s_denorm_mode: four bits of MODE."""
+
+    def run(lowering: Lowering, name: str, encoding: str) -> None:
+        (value,) = lowering.operands(1)
+        source = lowering.scalar_source(value, "i32")
+        lowering.add("fly_set_mode", source, extra=offset + 32 * 4)
+
+    return run
+
+
+# Hardware registers that count time. Here time is the number of instructions executed.
+CLOCKS = {
+    "HW_REG_SHADER_CYCLES": 0,
+    "HW_REG_SHADER_CYCLES_LO": 0,
+    "HW_REG_SHADER_CYCLES_HI": 4,
+}
+
+
+def _get_register(lowering: Lowering, name: str, encoding: str) -> None:
+    """s_getreg_b32 of a clock, or of a field of MODE as on gfx9."""
+    target, field = lowering.operands(2)
+    match = HARDWARE_REGISTER.fullmatch(field.text) if isinstance(field, Name) else None
+    if match is None or match[1] not in CLOCKS:
+        lower_scalar.EXPANSIONS["s_getreg_b32"](lowering, name, encoding)
+        return
+    place = lowering.scalar_target(target, 1)
+    now = lowering.scalar_temporary()
+    lowering.add("s_memtime", now)
+    offset, size = int(match[2] or 0), int(match[3] or 32)
+    moved, high = lowering.scalar_temporary(), lowering.word(32 - offset - size)
+    lowering.add("s_lshl_b32", moved, now + CLOCKS[match[1]], high.offset)
+    lowering.add("s_lshr_b32", place, moved, lowering.word(32 - size).offset)
+
+
+def _send_and_return(lowering: Lowering, name: str, encoding: str) -> None:
+    """s_sendmsg_rtn: of the messages, the one that asks for the time."""
+    target, message = lowering.operands(2)
+    if not isinstance(message, Name) or "MSG_RTN_GET_REALTIME" not in message.text:
+        raise Unsupported("a message other than MSG_RTN_GET_REALTIME")
+    lowering.add("s_memrealtime", lowering.scalar_target(target, 2))
+
+
+def _barrier_part(lowering: Lowering, name: str, encoding: str) -> None:
+    """s_barrier_signal, s_barrier_wait: of the barriers, the workgroup's own (-1)."""
+    (number,) = lowering.operands(1)
+    if not isinstance(number, Immediate) or number.value & 0xFFFF != 0xFFFF:
+        raise Unsupported("a named barrier")
+    lowering.add(name)
+
+
+EXPANSIONS: dict[str, Callable[[Lowering, str, str], None]] = {
+    "s_getreg_b32": _get_register,
+    "s_round_mode": _mode_field(0),
+    "s_denorm_mode": _mode_field(4),
+    "s_sendmsg_rtn_b64": _send_and_return,
+    "s_barrier_signal": _barrier_part,
+    "s_barrier_wait": _barrier_part,
+}
+
+
+def expansion(name: str) -> Callable[[Lowering, str, str], None] | None:
+    if name.startswith("v_cmpx_"):
+        return _compare_into_exec
+    return EXPANSIONS.get(name)

@@ -1,0 +1,85 @@
+"""What gfx11 and gfx12 have and gfx9 does not: masks of 32 lanes, 64-bit scalar sums, vector
+operations of their own (RDNA3 and RDNA4 ISA manuals).
+
+What differs only by name is in `aliases`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from fly_run.emulator import state
+from fly_run.emulator.irgen import Value
+from fly_run.emulator.semantics import valu_float
+from fly_run.emulator.semantics.emit import Handler
+from fly_run.emulator.semantics.operation import Operation, scalar, valu
+from fly_run.emulator.semantics.salu import LOGIC
+from fly_run.emulator.semantics.valu_integer import maximum, minimum
+
+Body = Callable[..., object]
+
+
+def operations() -> Iterator[Operation]:
+    for operator, body in LOGIC.items():
+        name = f"s_{operator}_saveexec_b32"
+        yield scalar(name, "i32 = i32", _save_exec(body), detail="scc")
+    for name, (types, body) in SCALAR.items():
+        yield scalar(name, types, body)
+    for name, (types, body) in VECTOR.items():
+        yield valu(name, types, body, chunk=16)
+    yield from _minima()
+
+
+def _save_exec(body: Callable[[Value, Value], Value]) -> Body:
+    """D = EXEC; EXEC = S0 op EXEC; SCC = EXEC is not zero; in waves of 32 lanes."""
+
+    def run(h: Handler, source: Value) -> tuple[Value, Value]:
+        place = h.wave.at(state.EXEC)
+        old = place.load("i32")
+        new = body(source, old)
+        place.store(new)
+        return old, new.compare("ne", 0)
+
+    return run
+
+
+SCALAR: dict[str, tuple[str, Body]] = {
+    "s_add_nc_u64": ("i64 = i64, i64", lambda h, a, b: a + b),
+    "s_sub_nc_u64": ("i64 = i64, i64", lambda h, a, b: a - b),
+    "s_mul_u64": ("i64 = i64, i64", lambda h, a, b: a * b),
+    "s_pack_hl_b32_b16": ("i32 = i32, i32", lambda h, a, b: a.lshr(16) | (b << 16)),
+}
+
+VECTOR: dict[str, tuple[str, Body]] = {
+    "v_mov_b16": ("i16 = i16", lambda k, a: a),
+    "v_not_b16": ("i16 = i16", lambda k, a: ~a),
+    "v_and_b16": ("i16 = i16, i16", lambda k, a, b: a & b),
+    "v_or_b16": ("i16 = i16, i16", lambda k, a, b: a | b),
+    "v_xor_b16": ("i16 = i16, i16", lambda k, a, b: a ^ b),
+    "v_cndmask_b16": ("i16 = i16, i16, mask", lambda k, a, b, m: m.select(b, a)),
+    "v_xor3_b32": ("i32 = i32, i32, i32", lambda k, a, b, c: a ^ b ^ c),
+    "v_cvt_i32_i16": ("i32 = i16", lambda k, a: a.sext("i32")),
+    "v_cvt_u32_u16": ("i32 = i16", lambda k, a: a.zext("i32")),
+}
+
+
+def _then(first: Callable[[Value, Value], Value], second: Callable[[Value, Value], Value]) -> Body:
+    return lambda k, a, b, c: second(first(a, b), c)
+
+
+def _then_float(first: str, second: str) -> Body:
+    one, other = valu_float.pick(first), valu_float.pick(second)
+    return lambda k, a, b, c: other(k, one(k, a, b), c)
+
+
+def _minima() -> Iterator[Operation]:
+    """v_maxmin, v_minmax: one after the other."""
+    for first, second in (("max", "min"), ("min", "max")):
+        for sign, letter in (("s", "i"), ("u", "u")):
+            kinds = {"max": maximum(sign), "min": minimum(sign)}
+            body = _then(kinds[first], kinds[second])
+            yield valu(f"v_{first}{second}_{letter}32", "i32 = i32, i32, i32", body, chunk=16)
+        for element, short in (("half", "f16"), ("float", "f32")):
+            types = f"{element} = {element}, {element}, {element}"
+            body = _then_float(first, second)
+            yield valu(f"v_{first}{second}_{short}", types, body, chunk=16)
