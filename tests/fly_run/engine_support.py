@@ -10,7 +10,8 @@ import numpy as np
 from fly_common import toolchain
 from fly_common.code_object import CodeObject
 
-TARGETS = ("gfx90a", "gfx942", "gfx950")
+GFX9 = ("gfx90a", "gfx942", "gfx950")
+TARGETS = (*GFX9, "gfx1100", "gfx1201")
 LEVELS = ("-O0", "-O3")
 
 # OpenCL's own functions live in a library of ROCm; the builtins below are all that the tests need.

@@ -8,9 +8,10 @@ from fly_common.code_object import CodeObject
 from fly_common.errors import InputError
 from fly_run.emulator.decode import Code
 from fly_run.emulator.disassemble import TARGETS, Disassembler
+from fly_run.emulator.targets import CDNA
 
 
-@pytest.fixture(scope="module", params=TARGETS)
+@pytest.fixture(scope="module", params=sorted(CDNA))
 def calls(request, assemble) -> CodeObject:
     return CodeObject.parse(assemble("calls", request.param))
 

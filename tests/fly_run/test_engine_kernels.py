@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .engine_support import LEVELS, TARGETS, compile_opencl, launch
+from .engine_support import GFX9, LEVELS, TARGETS, compile_opencl, launch
 
 N = 1000
 Run = Callable[..., None]
@@ -238,6 +238,7 @@ def test_atomics(run: Run, rng: np.random.Generator) -> None:
         np.testing.assert_array_equal(among, np.arange(len(among)))
 
 
+@pytest.mark.parametrize("run", [(t, o) for t in GFX9 for o in LEVELS], indirect=True)
 def test_moves_between_lanes(run: Run, rng: np.random.Generator) -> None:
     source = """kernel void k(global int *A, global int *C) {
         int t = TID, v = A[t];

@@ -38,6 +38,8 @@ LOWERINGS: dict[str, Callable[[Lowering, Operation, str], None]] = {
 EXPANSIONS = {**lower_memory.EXPANSIONS, **lower_scalar.EXPANSIONS}
 # Operations that carry their own meaning on top of a mnemonic's: never an instruction's name.
 INTERNAL = "fly_"
+IDLE = "s_nop"
+LEAVES = ("s_setpc", "s_swappc", "s_endpgm")
 CHANGES_MODE = ("s_setreg", "s_round_mode", "s_denorm_mode")
 
 
@@ -98,6 +100,7 @@ class Encoder:
         refused: list[tuple[Instruction, str]] = []
         steps: list[tuple[int, Step]] = []  # number of the instruction, step
         addresses: dict[int, int] = {}
+        landings = _landings(ordered)
         after = None
         for number, instruction in enumerate(ordered):
             if after is not None and after != instruction.pc:
@@ -106,6 +109,9 @@ class Encoder:
             after = instruction.pc + instruction.size
             try:
                 lowered = self._lower(instruction)
+                if not lowered and instruction.pc in landings:
+                    # Counting starts with the instruction whose micro-op control lands on.
+                    lowered = [Step(IDLE)]
                 if self.weave is not None:
                     lowered = self.weave(instruction, lowered)
                 steps += ((number, step) for step in lowered)
@@ -205,6 +211,21 @@ class Encoder:
         program = Program(window, addresses, ordered)
         program.pristine = window.raw
         return program
+
+
+def _landings(ordered: list[Instruction]) -> set[int | None]:
+    """Where control may come from elsewhere than from the instruction before: targets of branches,
+    what follows a branch or a call, and the first instructions of functions."""
+    found = {instruction.target for instruction in ordered}
+    after = None
+    for instruction in ordered:
+        if instruction.pc != after:
+            found.add(instruction.pc)
+        end = instruction.pc + instruction.size
+        if instruction.target is not None or instruction.mnemonic.startswith(LEAVES):
+            found.add(end)
+        after = end
+    return found
 
 
 def _refusal(refused: list[tuple[Instruction, str]], what: str) -> InputError:

@@ -19,21 +19,21 @@ CHUNK = 16
 
 def operations() -> Iterator[Operation]:
     for name, body in INTEGER.items():
-        yield valu(f"v_pk_{name}", "i32 = i32, i32", _halves("i16", body))
+        yield valu(f"v_pk_{name}", "i32 = i32, i32", halves("i16", body))
     for name in ("mad_i16", "mad_u16"):
         yield valu(
-            f"v_pk_{name}", "i32 = i32, i32, i32", _halves("i16", lambda k, a, b, c: a * b + c)
+            f"v_pk_{name}", "i32 = i32, i32, i32", halves("i16", lambda k, a, b, c: a * b + c)
         )
     for name, body in FLOAT.items():
         count = 3 if name == "fma_f16" or "3" in name.partition("_")[0] else 2
         types = f"i32 = {', '.join(['i32'] * count)}"
-        yield valu(f"v_pk_{name}", types, _halves("half", body), chunk=CHUNK)
+        yield valu(f"v_pk_{name}", types, halves("half", body), chunk=CHUNK)
     for name, (body, accumulates) in DOT.items():
         types = "i32 += i32, i32" if accumulates else "i32 = i32, i32, i32"
         yield valu(name, types, body, chunk=CHUNK)
 
 
-def _halves(element: str, body: Body) -> Body:
+def halves(element: str, body: Body) -> Body:
     """Applies a body to both halves of every register."""
 
     def run(k: Lanes, *values: Value) -> Value:

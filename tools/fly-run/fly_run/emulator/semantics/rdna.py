@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
-from fly_run.emulator.semantics import valu_float
+from fly_run.emulator.semantics import packed, valu_float
 from fly_run.emulator.semantics.emit import Handler
 from fly_run.emulator.semantics.operation import Operation, scalar, valu
 from fly_run.emulator.semantics.salu import LOGIC
@@ -28,6 +28,7 @@ def operations() -> Iterator[Operation]:
     for name, (types, body) in VECTOR.items():
         yield valu(name, types, body, chunk=16)
     yield from _minima()
+    yield from _propagating()
 
 
 def _save_exec(body: Callable[[Value, Value], Value]) -> Body:
@@ -67,8 +68,8 @@ def _then(first: Callable[[Value, Value], Value], second: Callable[[Value, Value
     return lambda k, a, b, c: second(first(a, b), c)
 
 
-def _then_float(first: str, second: str) -> Body:
-    one, other = valu_float.pick(first), valu_float.pick(second)
+def _then_float(first: str, second: str, kind: Callable[[str], Body] = valu_float.pick) -> Body:
+    one, other = kind(first), kind(second)
     return lambda k, a, b, c: other(k, one(k, a, b), c)
 
 
@@ -83,3 +84,19 @@ def _minima() -> Iterator[Operation]:
             types = f"{element} = {element}, {element}, {element}"
             body = _then_float(first, second)
             yield valu(f"v_{first}{second}_{short}", types, body, chunk=16)
+            yield valu(f"v_{first}{second}_num_{short}", types, body, chunk=16)
+            body = _then_float(first, second, valu_float.propagating)
+            name = f"v_{first}imum{second}imum_{short}"
+            yield valu(name, types, body, chunk=16)
+
+
+def _propagating() -> Iterator[Operation]:
+    """gfx12's v_minimum, v_maximum: a NaN is the result."""
+    for name in ("min", "max"):
+        body = valu_float.propagating(name)
+        for element, short in valu_float.SHORT.items():
+            types = f"{element} = {element}, {element}"
+            yield valu(f"v_{name}imum_{short}", types, body, chunk=16)
+        types = "half = half, half, half"
+        yield valu(f"v_{name}imum3_f16", types, valu_float.twice(body), chunk=16)
+        yield valu(f"v_pk_{name}imum_f16", "i32 = i32, i32", packed.halves("half", body), chunk=16)
