@@ -16,7 +16,7 @@ import numpy as np
 from oracle import atomics
 from oracle.memory import gather, scatter
 from oracle.text import Instruction, Operand
-from oracle.waves import PRIVATE_APERTURE, SHARED_APERTURE, Waves
+from oracle.waves import EXEC, PRIVATE_APERTURE, SHARED_APERTURE, Waves, pack_mask
 
 u32, u64 = np.uint32, np.uint64
 OFF = Operand("name", name="off")
@@ -273,6 +273,8 @@ def atomic_step(atomic, space: Space, address_of: Callable, data: list[Operand],
 
 def _buffer(ins: Instruction, rest: str):
     kind, _, what = rest.partition("_")
+    if kind == "atomic" and what in atomics.GLOBAL:
+        return _buffer_atomic(ins, atomics.GLOBAL[what])
     table = {"load": LOADS, "store": STORES}.get(kind, {})
     if what not in table or "lds" in ins.modifiers or len(ins.operands) != 4:
         return None
@@ -333,3 +335,39 @@ def _buffer(ins: Instruction, rest: str):
             w.put_v32(index + k, value, lanes)
 
     return step
+
+
+def _buffer_atomic(ins: Instruction, atomic: atomics.Atomic):
+    """A raw resource: lanes out of range do nothing, and return 0. The data register is also where
+    the old value goes."""
+    data, vector, resource, scalar = ins.operands
+    size = int(atomic.kind[1:]) // 8
+    wants_old = bool({"sc0", "glc"} & set(ins.modifiers))
+
+    def step(w: Waves) -> None:
+        words = [w.s32(resource.index + k).astype(u64)[:, None] for k in range(3)]
+        base = words[0] | (words[1] & u64(0xFFFF)) << u64(32)
+        inner = np.full((w.n, 64), ins.modifiers.get("offset", 0), u64)
+        if vector.name != "off":
+            inner = inner + w.read(vector, 32)
+        addresses = base + w.read(scalar, 32).astype(u64) + inner
+        inside = inner + u64(size) <= words[2]
+        everything = w.active_or_ones().copy()
+        target = data if wants_old else None
+        step_ = atomic_step(atomic, Space("global"), lambda _: addresses, [data], target)
+        _under(w, inside & everything, step_)
+        if wants_old:
+            outside = everything & ~inside
+            for k in range(size // 4):
+                w.put_v32(w.first(data) + k, np.zeros((1, 1), u32), outside)
+
+    return step
+
+
+
+def _under(w: Waves, lanes: np.ndarray, step: Callable[[Waves], None]) -> None:
+    """A step under fewer lanes than EXEC's."""
+    saved = w.s64(EXEC).copy()
+    w.put_s64(EXEC, pack_mask(lanes))
+    step(w)
+    w.put_s64(EXEC, saved)

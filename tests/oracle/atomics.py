@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oracle import floats
+from oracle import floating, floats
 
 u16, u32, u64 = np.uint16, np.uint32, np.uint64
 
@@ -56,6 +56,15 @@ def _halves(old, data, dtype):
     return (a + b).view(u32)
 
 
+def _brains(old, data):
+    """bf16 pairs: added in f32, which is wide enough that the second rounding changes nothing."""
+    result = np.zeros_like(old)
+    for shift in (u32(0), u32(16)):
+        a, b = ((x >> shift << u32(16)).astype(u32).view(np.float32) for x in (old, data))
+        result |= floating.to_brain(a + b).astype(u32) << shift
+    return result
+
+
 GLOBAL: dict[str, Atomic] = {}
 for _name in _integer(32):
     if _name != "rsub":  # only DS has it
@@ -65,6 +74,7 @@ GLOBAL["add_f32"] = Atomic("f32", lambda o, d: o + d, np.add)
 GLOBAL["add_f64"] = Atomic("f64", lambda o, d: o + d, np.add)
 GLOBAL["min_f64"] = Atomic("f64", lambda o, d: floats.minimum(o, d, True))
 GLOBAL["max_f64"] = Atomic("f64", lambda o, d: floats.maximum(o, d, True))
+GLOBAL["pk_add_bf16"] = Atomic("u32", _brains)
 GLOBAL["pk_add_f16"] = Atomic("u32", lambda o, d: _halves(o, d, np.float16))
 
 # The names of DS differ: the type is at the end, some operations have another name.
@@ -87,7 +97,11 @@ for _bits in (32, 64):
     DS[f"add_f{_bits}"] = Atomic(f"f{_bits}", lambda o, d: o + d, np.add)
     DS[f"min_f{_bits}"] = Atomic(f"f{_bits}", lambda o, d: floats.minimum(o, d, True))
     DS[f"max_f{_bits}"] = Atomic(f"f{_bits}", lambda o, d: floats.maximum(o, d, True))
+    DS[f"cmpst_f{_bits}"] = Atomic(
+        f"f{_bits}", lambda o, expected, new: np.where(o == expected, new, o), None, 2
+    )
 DS["pk_add_f16"] = GLOBAL["pk_add_f16"]
+DS["pk_add_bf16"] = GLOBAL["pk_add_bf16"]
 
 
 def apply(

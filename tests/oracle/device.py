@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -30,3 +31,27 @@ def on_emulator(
     finally:
         device.close()
     return Run(own, 0)
+
+
+@functools.cache
+def implemented(target: str) -> frozenset[str]:
+    """The mnemonics, without encoding suffix, that the emulator says it executes."""
+    from fly_run.emulator.coverage import coverage
+    from fly_run.emulator.semantics import table
+
+    # The enumeration behind `coverage` does not meet every instruction.
+    return coverage(target).plain_implemented | table.operations_of(target).keys()
+
+
+@functools.cache
+def found(target: str) -> frozenset[str]:
+    """The mnemonics of `implemented` that the enumeration meets."""
+    return implemented(target) & known(target)
+
+
+@functools.cache
+def known(target: str) -> frozenset[str]:
+    """The mnemonics that the disassembler finds on a target."""
+    from fly_run.emulator.coverage import coverage
+
+    return coverage(target).plain

@@ -217,3 +217,25 @@ def to_brain(x):
 
 
 define("cvt_pk_bf16_f32", "b32: f32 f32", lambda a, b: pack(to_brain(a), to_brain(b)))
+define("cvt_pk_f16_f32", "b32: f32 f32", lambda a, b: pack_floats(a.astype(f16), b.astype(f16)))
+define("cvt_f32_bf16", "f32: b16", lambda x: (x.astype(u32) << u32(16)).view(f32))
+define("cvt_norm_i16_f16", "i16: f16", lambda x: normalize(x, 32767, i16))
+define("cvt_norm_u16_f16", "u16: f16", lambda x: normalize(x, 65535, u16))
+
+
+def pack_byte(x, index, old):
+    """V_CVT_PK_U8_F32: a float, truncated and clamped to a byte, in the place of one of old's."""
+    shift = (index & u32(3)) * u32(8)
+    value = np.clip(floats.to_integer(x, i32), 0, 255).astype(u32)
+    return (old & ~(u32(255) << shift)) | value << shift
+
+
+define("cvt_pk_u8_f32", "b32: f32 u32 u32", pack_byte)
+define(
+    "sat_pk_u8_i16",
+    "b16: b32",
+    lambda x: (
+        np.clip(x.astype(u16).view(i16), 0, 255).astype(u16)
+        | np.clip((x >> u32(16)).astype(u16).view(i16), 0, 255).astype(u16) << u16(8)
+    ),
+)

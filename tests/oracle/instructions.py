@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import replace
 
+from oracle import device
 from oracle.probe import Probe, known_to
 from oracle.try_memory import buffers, memory, scalar_loads
 from oracle.try_scalar import lanes, scalars
+from oracle.try_small import small
+from oracle.try_spaces import buffer_atomics, buffer_stores, flat, lds_more, scratch
 from oracle.try_vector import compares, masks, packed, vector
 
 FAMILIES = {
@@ -20,11 +24,19 @@ FAMILIES = {
     "memory": memory,
     "scalar_loads": scalar_loads,
     "buffers": buffers,
+    "small": small,
+    "buffer_stores": buffer_stores,
+    "buffer_atomics": buffer_atomics,
+    "flat": flat,
+    "scratch": scratch,
+    "lds_more": lds_more,
 }
 
-
+@functools.cache
 def probes_for(target: str, family: str) -> tuple[list[Probe], list[str]]:
     """The family's probes that llvm-mc knows on a target, and the mnemonics it knows none of."""
+    if family == "scratch" and target == "gfx90a":
+        return [], []  # FLAT_SCRATCH would be the kernel's to set up: whole kernels do
     returning = "glc" if target == "gfx90a" else "sc0"
     probes = [
         replace(probe, text=probe.text.replace("{rtn}", returning)) for probe in FAMILIES[family]()
@@ -45,4 +57,22 @@ def subject(probe: Probe) -> str:
     """The mnemonic that a probe is about: that of its first line that is no preparation."""
     lines = [line.strip() for line in probe.text.split("\n")]
     chosen = next((line for line in lines if not _AROUND.match(line)), lines[0])
-    return re.sub(r"_(e32|e64|dpp|sdwa)$", "", chosen.split()[0])
+    return probe.about or re.sub(r"_(e32|e64|dpp|sdwa)$", "", chosen.split()[0])
+
+
+@functools.cache
+def named(target: str, family: str) -> frozenset[str]:
+    """The mnemonics that a family's probes execute on a target."""
+    lines = [line for probe in probes_for(target, family)[0] for line in probe.text.split("\n")]
+    return frozenset(re.sub(r"_(e32|e64|dpp|sdwa)$", "", line.split()[0]) for line in lines)
+
+
+def supported(target: str, family: str) -> list[Probe]:
+    """What the emulator is to be tried on. The targets share most instructions: all forms of those
+    are tried on gfx942, every third on the others."""
+    implemented = device.implemented(target)
+    chosen = [p for p in probes_for(target, family)[0] if subject(p) in implemented]
+    if target == "gfx942" or len(chosen) < 200:
+        return chosen
+    shared = named("gfx942", family)
+    return [p for k, p in enumerate(chosen) if k % 3 == 0 or subject(p) not in shared]

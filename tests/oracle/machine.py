@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oracle import abi, access, hsaco, lds, rdna, scalar, vector
+from oracle import abi, access, conversions, hsaco, lds, rdna, scalar, vector
 from oracle.abi import SCRATCH_BASE
 from oracle.memory import Fault, Memory, padded
 from oracle.text import Instruction, parse
@@ -269,7 +269,7 @@ class Chunk:
         if target.startswith("gfx1") and (step := rdna.build(ins, mode, target)):
             return Decoded(ins.text, ins.size, step)
         if name.startswith(("v_", "ds_bperm", "ds_perm", "ds_swizzle")):
-            step = vector.build(ins, mode)
+            step = conversions.build(ins, self.launch.code.target) or vector.build(ins, mode)
         elif name.startswith("s_") and not name.startswith(("s_load", "s_buffer")):
             step = scalar.build(ins)
         else:

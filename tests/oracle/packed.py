@@ -6,6 +6,7 @@ negate it. For f32 pairs the halves are dwords of a 64-bit operand.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -55,6 +56,8 @@ def build(ins: Instruction, mode: int) -> Callable[[Waves], None] | None:
         return _mix(ins)
     if name in DOTS:
         return _dot(ins)
+    if match := re.fullmatch(r"v_dot2c?_f32_(b?f16)", name):
+        return _dot_floats(ins, match[1])
     return None
 
 
@@ -193,5 +196,31 @@ def _dot(ins: Instruction):
         for k in range(32 // bits):
             total = total + element(a, k) * element(b, k)
         w.put_v32(w.first(ins.operands[0]), (total & 0xFFFFFFFF).astype(np.uint32), w.active())
+
+    return step
+
+
+def _dot_floats(ins: Instruction, kind: str):
+    """V_DOT2_F32_F16 and its kin: in float64, rounded once. How the hardware rounds between the
+    sums is not known: probes have operands for which nothing is rounded."""
+    operands = ins.operands[1:3]
+    addend = ins.operands[3] if len(ins.operands) > 3 else ins.operands[0]
+    low_half, high_half, low_sign, high_sign = _selections(ins, 3)
+
+    def half(w: Waves, k: int, high: int, negate: int) -> np.ndarray:
+        raw = w.read(operands[k], 32) >> np.uint32(16 * high) & np.uint32(0xFFFF)
+        raw = raw ^ np.uint32(0x8000 * negate)
+        if kind == "f16":
+            return raw.astype(np.uint16).view(np.float16).astype(np.float64)
+        return (raw << np.uint32(16)).view(np.float32).astype(np.float64)
+
+    def step(w: Waves) -> None:
+        total = modified(addend, w.read(addend, 32), 32).view(np.float32).astype(np.float64)
+        for halves, signs in ((low_half, low_sign), (high_half, high_sign)):
+            total = total + half(w, 0, halves[0], signs[0]) * half(w, 1, halves[1], signs[1])
+        result = total.astype(np.float32)
+        if ins.modifiers.get("clamp"):
+            result = np.where(result > 0, np.minimum(result, 1), 0).astype(np.float32)
+        w.put_v32(w.first(ins.operands[0]), result.view(np.uint32), w.active())
 
     return step

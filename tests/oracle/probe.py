@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 import re
 import subprocess
+import zlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,6 +76,21 @@ EDGES["tame64"] = [
     *(0, 1 << 63, 1, 0x3FF0000000000000, 0xBFE0000000000000, 0x406FE00000000000),
     *(0x7FF0000000000000, 0xFFF0000000000000, 0x7FF8000000000000, 0x400921FB54442D18),
 ]
+# Floats whose products and their sums are exact in f32: what adds them in whatever order agrees.
+EDGES["exact16"] = [0, 0x8000, 0x3C00, 0xBC00, 0x3800, 0xB800, 0x4200, 0xC500, 0x4880, 0x4D40]
+EDGES["exact32"] = [0, 0x80000000, 0x3F800000, 0xBF000000, 0x40400000, 0xC1A80000, 0x43808000]
+# The same for bf16.
+EDGES["brain16"] = [0, 0x8000, 0x3F80, 0xBF80, 0x3F00, 0x4040, 0xC0A0, 0x4110, 0xC1A8, 0x4228]
+# Scales: only the exponent counts.
+EDGES["scale32"] = [0x3F800000, 0x40000000, 0x3F000000, 0x3EC00000, 0x447A0000, 0x3A83126F]
+# Moderate floats, and the specials that a format of 8 bits has a code for.
+EDGES["small32"] = [
+    *(0, 0x80000000, 0x3F800000, 0xBF800000, 0x3E4CCCCD, 0x3F8CCCCD, 0x43E00000, 0xC3E80000),
+    *(0x43E80001, 0x43700000, 0x43780000, 0x47600000, 0x47700000, 0x7F800000, 0xFF800000),
+    *(0x7FC00000, 0x3B000000, 0x3A800000, 0x3AC00000, 0x37800000, 0x37000000, 0x40E80000),
+]
+EDGES["finite32"] = [v for v in EDGES["small32"] if v & 0x7F800000 != 0x7F800000]
+EDGES["finite16"] = [0, 0x8000, 0x3C00, 0xBC00, 0x4480, 0x4B00, 0x3555, 0x0400, 0x5640, 0xD7FF]
 
 
 @dataclass(frozen=True)
@@ -82,7 +98,8 @@ class Probe:
     """`text`: one or more lines of assembly. `sources`: the types of a, b, c. `result`: what
     v[8:9] then holds ("f32", "2f16", "b64", …). `ulp`: the tolerance of a float result.
     `signalling`: the manual passes NaNs through, quiet or not. `tininess`: a result that rounds up
-    to the smallest normal number may be flushed: is it tiny before or after rounding?"""
+    to the smallest normal number may be flushed: is it tiny before or after rounding? `about`: the
+    mnemonic, where it is not the first line's."""
 
     text: str
     sources: tuple[str, ...]
@@ -91,6 +108,7 @@ class Probe:
     scalar: bool = False
     signalling: bool = False
     tininess: bool = False
+    about: str = ""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -114,17 +132,31 @@ def operands(columns: tuple[str, ...], rng: np.random.Generator) -> np.ndarray:
         choice = [*pair, *(rng.integers(len(e)) for e in edges[2:])]
         for column, (edge, kind) in enumerate(zip(edges, columns, strict=True)):
             value = edge[choice[column]]
-            if kind in ("f16", "16"):  # the upper half has an edge of its own
+            if kind.endswith("16"):  # the upper half has an edge of its own
                 value |= edge[rng.integers(len(edge))] << np.uint64(16)
             result[row, column] = value
     for column, kind in enumerate(columns):  # random floats of moderate size, now and then
-        tame = kind.startswith(("tame", "number"))
-        rows = np.arange(count * 3 // 4, count, 1 if tame else 2)
-        if tame or kind.startswith("f"):
+        rows = np.arange(count * 3 // 4, count, 2 if kind in ("f16", "f32", "f64") else 1)
+        if kind[:5] in ("exact", "brain"):
+            result[rows, column] = exact(kind, rng, len(rows))
+        elif kind in ("scale32", "small32", "finite32", "finite16"):
+            result[rows, column] = rng.choice(np.array(EDGES[kind], np.uint64), len(rows))
+        elif kind.startswith(("f", "tame", "number")):
             size = int(kind[-2:]) // 8
             values = rng.standard_normal(len(rows)) * 8.0 ** rng.integers(-3, 3, len(rows))
             result[rows, column] = np.clip(values, -256, 256).astype(f"f{size}").view(f"u{size}")
     return result
+
+
+def exact(kind: str, rng: np.random.Generator, count: int) -> np.ndarray:
+    """Halves of small integers, as f32 or as two floats of 16 bits."""
+    values = rng.integers(-30, 31, (2, count)) / np.float32(2)
+    single = values.astype(np.float32).view(np.uint32).astype(np.uint64)
+    if kind == "exact32":
+        return single[0]
+    half = values.astype(np.float16).view(np.uint16).astype(np.uint64)
+    low, high = single >> np.uint64(16) if kind == "brain16" else half
+    return low | high << np.uint64(16)
 
 
 @dataclass(frozen=True)
@@ -158,9 +190,15 @@ def batch(
     """`denormals`: the f32 denormal mode: 3 keeps them, as LLVM has it; 0 flushes them. `frame`:
     gfx9's, unless said otherwise."""
     frame = frame or GFX9
-    rng = np.random.default_rng(seed)
     groups = sorted({probe.columns for probe in probes})
-    inputs = np.stack([operands(columns, rng) for columns in groups])
+    # The values of a group depend on nothing else in the batch.
+    inputs = np.stack(
+        [
+            operands(columns, np.random.default_rng([seed, zlib.crc32(repr(columns).encode())]))
+            for columns in groups
+        ]
+    )
+    rng = np.random.default_rng(seed)
     ordered, body = [], []
     for number, columns in enumerate(groups):
         body.append(frame.load.format(offset=number * WAVES * LANES * 32))
@@ -173,7 +211,11 @@ def batch(
     for wave in range(frame.waves):
         mask = frame.masks[wave % len(frame.masks)]
         masks[wave] = mask, rng.integers(0, 1 << 64, dtype=np.uint64)
-    text = frame.prologue + "".join(body) + frame.epilogue.replace("{denormals}", str(denormals))
+    private = any("scratch_" in probe.text for probe in probes)
+    ending = frame.epilogue.replace("{denormals}", str(denormals))
+    ending = ending.replace("{scratch}", _SCRATCH if private else "")
+    ending = ending.replace("{private}", "64" if private else "0")
+    text = frame.prologue + "".join(body) + ending
     return Batch(tuple(ordered), text, inputs, masks)
 
 
@@ -256,6 +298,9 @@ _SCALAR = (
   s_addc_u32 s7, s7, 0
 """
 )
+_SCRATCH = """  .amdhsa_private_segment_fixed_size 64
+  .amdhsa_enable_private_segment 1
+"""
 _EPILOGUE = """
   s_endpgm
 .rodata
@@ -264,13 +309,13 @@ _EPILOGUE = """
   .amdhsa_user_sgpr_kernarg_segment_ptr 1
   .amdhsa_system_sgpr_workgroup_id_x 1
   .amdhsa_system_vgpr_workitem_id 0
-  .amdhsa_next_free_vgpr 48
+  .amdhsa_next_free_vgpr 96
   .amdhsa_next_free_sgpr 64
-  .amdhsa_accum_offset 40
+  .amdhsa_accum_offset 80
   .amdhsa_kernarg_size 24
   .amdhsa_float_denorm_mode_32 {denormals}
   .amdhsa_group_segment_fixed_size 8192
-.end_amdhsa_kernel
+{scratch}.end_amdhsa_kernel
 .amdgpu_metadata
 ---
 amdhsa.version: [1, 2]
@@ -280,10 +325,10 @@ amdhsa.kernels:
     .kernarg_segment_size: 24
     .kernarg_segment_align: 8
     .group_segment_fixed_size: 8192
-    .private_segment_fixed_size: 0
+    .private_segment_fixed_size: {private}
     .wavefront_size: 64
     .sgpr_count: 64
-    .vgpr_count: 40
+    .vgpr_count: 80
     .agpr_count: 8
     .max_flat_workgroup_size: 64
     .args:

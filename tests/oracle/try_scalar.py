@@ -148,4 +148,10 @@ def scalars() -> list[Probe]:
         skip = "s_mov_b64 vcc, s[24:25]\n  " if "vcc" in condition else ""
         add(f"{skip}s_cbranch_{condition} 1\n  s_mov_b32 s16, 33", 64)
     add("s_branch 1\n  s_mov_b32 s16, 33", 32)
+    # Calls, over one instruction; what they return to, from where they are.
+    back = "s_mov_b32 s16, 33\n  s_sub_u32 s17, s36, s34"
+    add(f"s_getpc_b64 s[34:35]\n  s_call_b64 s[36:37], 1\n  {back}", 32)
+    over = "s_getpc_b64 s[34:35]\n  s_add_u32 s34, s34, 16\n  s_addc_u32 s35, s35, 0"
+    add(f"{over}\n  s_swappc_b64 s[36:37], s[34:35]\n  {back}", 32)
+    add(f"{over}\n  s_setpc_b64 s[34:35]\n  s_mov_b32 s16, 33", 32)
     return probes

@@ -1,0 +1,339 @@
+"""Damaged copies of a handler, made in its LLVM IR text, one instruction changed in each.
+
+    operands   two operands exchanged, one put in another's place, another register read or written
+    mask       EXEC, a lane mask or SCC ignored or inverted
+    constant   a constant or a bound off by one, another predicate, rounding, signedness or width
+
+Not damaged is what all handlers have in common and no instruction means: the call of the next
+handler, the count of executed instructions, the loop over parts of a row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fly_run.emulator import state
+
+KINDS = ("operands", "mask", "constant")
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """`text`: the damaged function's IR, under the handler's name. `what`: the line before and
+    after."""
+
+    operation: str
+    handler: str
+    kind: str
+    what: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """`%name = opcode rest`, and its operands split at the commas outside brackets."""
+
+    number: int
+    text: str
+    name: str = ""
+    opcode: str = ""
+    rest: str = ""
+
+    @property
+    def operands(self) -> list[str]:
+        """Of a binary operation or a comparison: the two values, without the type."""
+        parts = split(self.rest)
+        return [_value(parts[0]), parts[1]] if len(parts) == 2 else []
+
+
+_ASSIGNED = re.compile(r"  (%[\w.]+) = (\w+) ?(.*)$")
+_NAME = re.compile(r"%[\w.]+")
+_NUMBER = re.compile(r"-?\d+$")
+_SPLAT = re.compile(r"splat \((i\d+) (-?\d+)\)$")
+_SPLAT_FLOAT = re.compile(r"splat \((half|float|double) (0xH?)([0-9A-F]+)\)$")
+_CALL = re.compile(r"(.*) @\"?([\w.]+)\"?\((.*)\)$")
+
+BINARY = "add sub mul shl lshr ashr and or xor udiv sdiv urem srem fadd fsub fmul fdiv".split()
+OTHER_OPCODE = {
+    "lshr": "ashr",
+    "ashr": "lshr",
+    "zext": "sext",
+    "sext": "zext",
+    "sitofp": "uitofp",
+    "uitofp": "sitofp",
+    "fptosi": "fptoui",
+    "fptoui": "fptosi",
+    "udiv": "sdiv",
+    "sdiv": "udiv",
+}
+OTHER_PREDICATE = {
+    **{"slt": "sle", "sle": "slt", "sgt": "sge", "sge": "sgt", "ult": "ule", "ule": "ult"},
+    **{"ugt": "uge", "uge": "ugt", "eq": "ne", "ne": "eq"},
+    **{"olt": "ole", "ole": "olt", "ogt": "oge", "oge": "ogt", "oeq": "une", "une": "oeq"},
+    **{"one": "ueq", "ueq": "one", "uno": "ord", "ord": "uno"},
+}
+OTHER_FUNCTION = {
+    "umin": "umax",
+    "umax": "umin",
+    "smin": "smax",
+    "smax": "smin",
+    "minnum": "maxnum",
+    "maxnum": "minnum",
+    "floor": "ceil",
+    "ceil": "floor",
+    "trunc": "floor",
+    "rint": "trunc",
+    "roundeven": "trunc",
+    "ctlz": "cttz",
+    "cttz": "ctlz",
+    "fshl": "fshr",
+    "fshr": "fshl",
+}
+
+
+def split(text: str) -> list[str]:
+    """At commas outside brackets."""
+    parts, depth, start = [], 0, 0
+    for at, char in enumerate(text):
+        if char in "<([{":
+            depth += 1
+        elif char in ">)]}":
+            depth -= 1
+        elif char == "," and depth == 0:
+            parts.append(text[start:at].strip())
+            start = at + 1
+    return [*parts, text[start:].strip()]
+
+
+def _value(typed: str) -> str:
+    """The value of `type value`: what follows the type's last character."""
+    if typed.startswith("<"):
+        end = typed.index(">") + 1
+        return typed[end:].strip()
+    return typed.partition(" ")[2].strip()
+
+
+def _type(typed: str) -> str:
+    return typed[: len(typed) - len(_value(typed))].strip()
+
+
+def parsed(text: str) -> list[Line]:
+    lines = []
+    for number, line in enumerate(text.split("\n")):
+        match = _ASSIGNED.match(line)
+        lines.append(Line(number, line, *match.groups()) if match else Line(number, line))
+    return lines
+
+
+def shared(lines: list[Line]) -> set[int]:
+    """Numbers of the lines that belong to every handler's frame, not to the instruction."""
+    counting = {state.OP, state.LANDING, state.QUANTUM, state.STATUS}
+    found: set[int] = set()
+    frame: set[str] = set()  # values that only the frame uses
+    back_edges = set()
+    for line in lines:
+        if match := re.match(r"  br i1 (%\w+), label %loop", line.text):
+            back_edges.add(match[1])
+        if match := re.match(r"  musttail call void (%\w+)\(ptr %wave, ptr (%\w+)\)", line.text):
+            frame |= {match[1]}
+    for line in lines:
+        used = set(_NAME.findall(line.rest if line.name else line.text))
+        offset = re.match(r"i8, ptr (%wave|%op), i64 (\d+)$", line.rest)
+        if line.opcode == "getelementptr" and offset:
+            place = int(offset[2])
+            if (offset[1] == "%wave" and place in counting) or (
+                offset[1] == "%op" and place in (state.OP_SIZE, state.OP_INDEX)
+            ):
+                frame.add(line.name)
+                found.add(line.number)
+        elif used & frame:
+            found.add(line.number)
+            if line.name:
+                frame.add(line.name)
+        if line.name in back_edges or line.opcode in ("phi", ""):
+            found.add(line.number)
+        # The step of the loop over parts of a row.
+        if line.opcode == "add" and re.search(r"i64 %v\d+, (8|16|32|64)$", line.rest):
+            following = [o.rest for o in lines if o.opcode == "icmp" and f" {line.name}," in o.rest]
+            if any(rest.endswith(", 64") for rest in following):
+                found.add(line.number)
+    return found
+
+
+def mutants(operation: str, handler: str, text: str) -> list[Mutant]:
+    """Every damage there is, of every kind."""
+    lines = parsed(text)
+    outside = shared(lines)
+    result = []
+    for kind, number, changed in _changes(lines):
+        if number in outside:
+            continue
+        before = lines[number].text
+        body = [line.text for line in lines]
+        body[number] = changed
+        what = f"{before.strip()} → {' ; '.join(part.strip() for part in changed.splitlines())}"
+        result.append(Mutant(operation, handler, kind, what, "\n".join(body)))
+    return result
+
+
+def _changes(lines: list[Line]) -> Iterator[tuple[str, int, str]]:
+    """(kind, line number, its replacement)."""
+    slots = sorted(
+        {
+            int(match[1])
+            for line in lines
+            if (match := re.match(r"i8, ptr %op, i64 (\d+)$", line.rest))
+            and state.OP_OPERANDS <= int(match[1]) < state.OP_IMMEDIATE
+        }
+    )
+    masks = _masks(lines)
+    offsets = _operand_offsets(lines)
+    for line in lines:
+        for changed in _operand_changes(line, slots):
+            yield "operands", line.number, changed
+        if line.name in masks:
+            width = line.rest.partition(",")[0]
+            inside = f"{line.name}.old = {line.opcode} {line.rest}"
+            yield (
+                "mask",
+                line.number,
+                f"  {inside}\n  {line.name} = xor {width} {line.name}.old, {masks[line.name]}",
+            )
+            yield (
+                "mask",
+                line.number,
+                f"  {inside}\n  {line.name} = or {width} {line.name}.old, {masks[line.name]}",
+            )
+        if line.name not in offsets:
+            for changed in _constant_changes(line):
+                yield "constant", line.number, changed
+
+
+def _masks(lines: list[Line]) -> dict[str, int]:
+    """The loads of EXEC, of a lane mask operand and of SCC: name → what inverts it."""
+    pointers, result = {}, {}
+    vectors = {
+        match[1]
+        for line in lines
+        if line.opcode == "bitcast" and (match := re.match(r"i64 (%\w+) to <64 x i1>", line.rest))
+    }
+    for line in lines:
+        if match := re.match(r"i8, ptr %wave, i64 (\d+)$", line.rest):
+            pointers[line.name] = int(match[1])
+        if match := re.match(r"(i32|i64), ptr (%\w+)$", line.rest):
+            place = pointers.get(match[2])
+            if line.opcode != "load":
+                continue
+            if match[1] == "i64" and (place == state.EXEC or line.name in vectors):
+                result[line.name] = -1
+            elif match[1] == "i32" and place == state.SCC:
+                result[line.name] = 1
+    return result
+
+
+def _operand_offsets(lines: list[Line]) -> set[str]:
+    """The values between a micro-op's operand field and the pointer to the register."""
+    names, fields = set(), set()
+    for line in lines:
+        if re.match(r"i8, ptr %op, i64 \d+$", line.rest):
+            fields.add(line.name)
+        elif line.opcode == "load" and (match := re.match(r"i32, ptr (%\w+)$", line.rest)):
+            if match[1] in fields:
+                names.add(line.name)
+        elif line.opcode == "zext" and (match := re.match(r"i32 (%\w+) to i64$", line.rest)):
+            if match[1] in names:
+                names.add(line.name)
+    return names
+
+
+def _operand_changes(line: Line, slots: list[int]) -> Iterator[str]:
+    if match := re.match(r"i8, ptr %op, i64 (\d+)$", line.rest):
+        for other in slots:
+            if int(match[1]) in slots and other != int(match[1]):
+                yield f"  {line.name} = getelementptr i8, ptr %op, i64 {other}"
+    elif line.opcode in BINARY and len(line.operands) == 2:
+        a, b = line.operands
+        kind = _type(split(line.rest)[0])
+        if a != b and line.opcode in ("sub", "shl", "lshr", "ashr", "fsub", "fdiv", "udiv", "urem"):
+            yield f"  {line.name} = {line.opcode} {kind} {b}, {a}"
+        elif a != b and a.startswith("%") and b.startswith("%"):
+            yield f"  {line.name} = {line.opcode} {kind} {a}, {a}"
+            yield f"  {line.name} = {line.opcode} {kind} {b}, {b}"
+    elif line.opcode in ("icmp", "fcmp"):
+        predicate, _, rest = line.rest.partition(" ")
+        parts = split(rest)
+        a, b = _value(parts[0]), parts[1]
+        if a != b and predicate not in ("eq", "ne", "oeq", "une", "uno", "ord"):
+            yield f"  {line.name} = {line.opcode} {predicate} {_type(parts[0])} {b}, {a}"
+    elif line.opcode == "select":
+        condition, yes, no = split(line.rest)
+        if yes != no:
+            yield f"  {line.name} = select {condition}, {no}, {yes}"
+    elif line.opcode == "call" and (match := _CALL.match(line.rest)):
+        arguments = split(match[3])
+        for k in range(len(arguments) - 1):
+            a, b = arguments[k], arguments[k + 1]
+            if a != b and _type(a) == _type(b) and not _commutes(match[2], k):
+                swapped = [*arguments[:k], b, a, *arguments[k + 2 :]]
+                yield f"  {line.name} = call {match[1]} @{_quoted(line.rest)}({', '.join(swapped)})"
+
+
+def _quoted(rest: str) -> str:
+    """A called function's name as the text has it, in quotes or not."""
+    return rest.partition("@")[2].partition("(")[0]
+
+
+def _commutes(function: str, first: int) -> bool:
+    return first == 0 and bool(re.match(r"llvm\.(fma|[us](min|max|add|mul)|(min|max))", function))
+
+
+def _constant_changes(line: Line) -> Iterator[str]:
+    head = f"  {line.name} = "
+    if line.opcode in OTHER_OPCODE:
+        yield head + f"{OTHER_OPCODE[line.opcode]} {line.rest}"
+    if line.opcode in ("icmp", "fcmp"):
+        predicate, _, rest = line.rest.partition(" ")
+        if predicate in OTHER_PREDICATE:
+            yield head + f"{line.opcode} {OTHER_PREDICATE[predicate]} {rest}"
+    if line.opcode in (*BINARY, "icmp", "fcmp", "select"):
+        start, _, last = line.rest.rpartition(", ")
+        for other in _nearby(last):
+            yield head + f"{line.opcode} {start}, {other}"
+    if line.opcode == "call" and (match := _CALL.match(line.rest)):
+        function = re.match(r"llvm\.(\w+)\.", match[2])
+        if function and function[1] in OTHER_FUNCTION:
+            name = match[2].replace(function[1], OTHER_FUNCTION[function[1]], 1)
+            yield head + f"call {match[1]} @{name}({match[3]})"
+        arguments = split(match[3])
+        for k, argument in enumerate(arguments):
+            kind, value = _type(argument), _value(argument)
+            if kind != "i1" and not match[2].startswith("llvm.masked"):
+                for other in _nearby(value):
+                    changed = [*arguments[:k], f"{kind} {other}", *arguments[k + 1 :]]
+                    listed = ", ".join(changed)
+                    yield head + f"call {match[1]} @{_quoted(line.rest)}({listed})"
+    if line.opcode == "getelementptr" and (
+        match := re.match(rf"i8, ptr %op, i64 {state.OP_IMMEDIATE}$", line.rest)
+    ):
+        # The immediate: an offset, mostly. Another field of the micro-op in its place.
+        yield head + f"getelementptr i8, ptr %op, i64 {state.OP_PC}"
+
+
+def _nearby(value: str) -> Iterator[str]:
+    """Constants beside a constant: one more and one less; of a float another mantissa."""
+    value = value.strip()
+    if _NUMBER.match(value):
+        yield str(int(value) + 1)
+        yield str(int(value) - 1)
+    elif match := _SPLAT.match(value):
+        yield f"splat ({match[1]} {int(match[2]) + 1})"
+        yield f"splat ({match[1]} {int(match[2]) - 1})"
+    elif match := _SPLAT_FLOAT.match(value):
+        digits = match[3]
+        # An upper bit of the mantissa: 2^-4 of the value or more.
+        raw, bit = int(digits, 16), 1 << {"half": 6, "float": 49, "double": 49}[match[1]]
+        one = {"half": 0x3C00, "float": 0x3FF << 52, "double": 0x3FF << 52}[match[1]]
+        changed = f"{raw ^ bit if raw else one:0{len(digits)}X}"
+        yield f"splat ({match[1]} {match[2]}{changed})"
