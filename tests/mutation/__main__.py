@@ -109,7 +109,7 @@ def _declarations(functions, mutants: list[damage.Mutant]) -> set[str]:
         for result, name, arguments in _CALLED.findall(mutant.what.partition(" → ")[2]):
             if name not in names:
                 names.add(name)
-                types = ", ".join(damage._type(a) for a in damage.split(arguments))  # noqa: SLF001
+                types = ", ".join(damage._type(a) for a in damage.split(arguments))
                 known.add(f"declare {result} @{name}({types})")
     return known
 

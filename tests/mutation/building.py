@@ -26,7 +26,7 @@ def original(handler: str) -> Function:
     operations = table.operations()
     name = handler if handler in operations else handler.rpartition(".")[0]
     operation = operations[name]
-    return table._emitters()[operation.form](operation, handler)  # noqa: SLF001
+    return table._emitters()[operation.form](operation, handler)
 
 
 def module(texts: Sequence[str], declarations: set[str]) -> str:

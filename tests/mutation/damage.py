@@ -55,7 +55,10 @@ _SPLAT = re.compile(r"splat \((i\d+) (-?\d+)\)$")
 _SPLAT_FLOAT = re.compile(r"splat \((half|float|double) (0xH?)([0-9A-F]+)\)$")
 _CALL = re.compile(r"(.*) @\"?([\w.]+)\"?\((.*)\)$")
 
-BINARY = "add sub mul shl lshr ashr and or xor udiv sdiv urem srem fadd fsub fmul fdiv".split()
+BINARY = (
+    *("add", "sub", "mul", "shl", "lshr", "ashr", "and", "or", "xor"),
+    *("udiv", "sdiv", "urem", "srem", "fadd", "fsub", "fmul", "fdiv"),
+)
 OTHER_OPCODE = {
     "lshr": "ashr",
     "ashr": "lshr",
@@ -69,10 +72,26 @@ OTHER_OPCODE = {
     "sdiv": "udiv",
 }
 OTHER_PREDICATE = {
-    **{"slt": "sle", "sle": "slt", "sgt": "sge", "sge": "sgt", "ult": "ule", "ule": "ult"},
-    **{"ugt": "uge", "uge": "ugt", "eq": "ne", "ne": "eq"},
-    **{"olt": "ole", "ole": "olt", "ogt": "oge", "oge": "ogt", "oeq": "une", "une": "oeq"},
-    **{"one": "ueq", "ueq": "one", "uno": "ord", "ord": "uno"},
+    "slt": "sle",
+    "sle": "slt",
+    "sgt": "sge",
+    "sge": "sgt",
+    "ult": "ule",
+    "ule": "ult",
+    "ugt": "uge",
+    "uge": "ugt",
+    "eq": "ne",
+    "ne": "eq",
+    "olt": "ole",
+    "ole": "olt",
+    "ogt": "oge",
+    "oge": "ogt",
+    "oeq": "une",
+    "une": "oeq",
+    "one": "ueq",
+    "ueq": "one",
+    "uno": "ord",
+    "ord": "uno",
 }
 OTHER_FUNCTION = {
     "umin": "umax",
@@ -243,8 +262,7 @@ def _operand_offsets(lines: list[Line]) -> set[str]:
             if match[1] in fields:
                 names.add(line.name)
         elif line.opcode == "zext" and (match := re.match(r"i32 (%\w+) to i64$", line.rest)):
-            if match[1] in names:
-                names.add(line.name)
+            names |= {line.name} if match[1] in names else set()
     return names
 
 

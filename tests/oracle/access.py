@@ -364,7 +364,6 @@ def _buffer_atomic(ins: Instruction, atomic: atomics.Atomic):
     return step
 
 
-
 def _under(w: Waves, lanes: np.ndarray, step: Callable[[Waves], None]) -> None:
     """A step under fewer lanes than EXEC's."""
     saved = w.s64(EXEC).copy()

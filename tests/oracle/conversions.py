@@ -66,9 +66,7 @@ def _widen_pair(ins: Instruction, small: Format) -> Step:
 
     def step(w: Waves) -> None:
         raw = source(w)
-        put_f64_as(
-            w, ins.operands[0], [small.decode(raw & u16(255)), small.decode(raw >> u16(8))]
-        )
+        put_f64_as(w, ins.operands[0], [small.decode(raw & u16(255)), small.decode(raw >> u16(8))])
 
     return step
 

@@ -217,7 +217,13 @@ def to_brain(x):
 
 
 define("cvt_pk_bf16_f32", "b32: f32 f32", lambda a, b: pack(to_brain(a), to_brain(b)))
-define("cvt_pk_f16_f32", "b32: f32 f32", lambda a, b: pack_floats(a.astype(f16), b.astype(f16)))
+
+
+def half(x):
+    return floats.quiet(x.astype(f16))
+
+
+define("cvt_pk_f16_f32", "b32: f32 f32", lambda a, b: pack_floats(half(a), half(b)))
 define("cvt_f32_bf16", "f32: b16", lambda x: (x.astype(u32) << u32(16)).view(f32))
 define("cvt_norm_i16_f16", "i16: f16", lambda x: normalize(x, 32767, i16))
 define("cvt_norm_u16_f16", "u16: f16", lambda x: normalize(x, 65535, u16))

@@ -32,6 +32,7 @@ FAMILIES = {
     "lds_more": lds_more,
 }
 
+
 @functools.cache
 def probes_for(target: str, family: str) -> tuple[list[Probe], list[str]]:
     """The family's probes that llvm-mc knows on a target, and the mnemonics it knows none of."""

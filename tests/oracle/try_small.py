@@ -131,7 +131,9 @@ def _dots() -> list[Probe]:
             probes.append(Probe(f"{name} v8, v2, v4, v6{form}", (kind, kind, "exact32"), "f32"))
         probes.append(
             Probe(
-                f"v_mov_b32 v8, v6\n  v_dot2c_f32_{t}_e32 v8, v2, v4", (kind, kind, "exact32"), "f32"
+                f"v_mov_b32 v8, v6\n  v_dot2c_f32_{t}_e32 v8, v2, v4",
+                (kind, kind, "exact32"),
+                "f32",
             )
         )
     return probes

@@ -33,7 +33,8 @@ def _folded(size: int) -> tuple[str, ...]:
     if size <= 8:
         return ()
     last = 29 + size // 4
-    return ("v_xor_b32 v8, v30, v31", f"v_xor_b32 v9, v32, v{last}" if size == 16 else "v_mov_b32 v9, v32")
+    high = f"v_xor_b32 v9, v32, v{last}" if size == 16 else "v_mov_b32 v9, v32"
+    return "v_xor_b32 v8, v30, v31", high
 
 
 def buffer_stores() -> list[Probe]:
@@ -118,11 +119,14 @@ def flat() -> list[Probe]:
         target = _registers(30 if size > 8 else 8, size)
         for offset in (0, 1) if size < 16 else (0,):
             load = f"global_load_{name} {target}, v[16:17], off offset:{offset}"
-            probes.append(_probe("64", *FLAT, *FILL, load, WAIT, *_folded(size), about=f"global_load_{name}"))
+            lines = (*FLAT, *FILL, load, WAIT, *_folded(size))
+            probes.append(_probe("64", *lines, about=f"global_load_{name}"))
     for name, (size, _) in access.STORES.items():
-        store = f"global_store_{name} v[16:17], {_registers(4, size)}, off offset:{4 if size <= 4 else 0}"
+        offset = 4 if size <= 4 else 0
+        store = f"global_store_{name} v[16:17], {_registers(4, size)}, off offset:{offset}"
         back = "global_load_dwordx2 v[8:9], v12, s[6:7]"
-        probes.append(_probe("64", *FLAT, *FILL, store, WAIT, back, WAIT, about=f"global_store_{name}"))
+        lines = (*FLAT, *FILL, store, WAIT, back, WAIT)
+        probes.append(_probe("64", *lines, about=f"global_store_{name}"))
     for name, atomic in atomics.GLOBAL.items():
         wide = atomic.kind.endswith("64")
         data = _registers(4, (8 if wide else 4) * atomic.sources)
@@ -131,12 +135,12 @@ def flat() -> list[Probe]:
         result = atomic.kind if atomic.kind[0] == "f" else result
         target = "v[8:9]" if wide else "v8"
         old = f"global_atomic_{name} {target}, v[16:17], {data}, off {{rtn}}"
-        probes.append(_probe(kind, *FLAT, *FILL, old, WAIT, result=result, about=f"global_atomic_{name}"))
+        lines = (*FLAT, *FILL, old, WAIT)
+        probes.append(_probe(kind, *lines, result=result, about=f"global_atomic_{name}"))
         new = f"flat_atomic_{name} v[16:17], {data}"
         load = f"flat_load_{'dwordx2' if wide else 'dword'} {target}, v[16:17]"
-        probes.append(
-            _probe(kind, *FLAT, *FILL, new, WAIT, load, WAIT, result=result, about=f"flat_atomic_{name}")
-        )
+        lines = (*FLAT, *FILL, new, WAIT, load, WAIT)
+        probes.append(_probe(kind, *lines, result=result, about=f"flat_atomic_{name}"))
     return probes
 
 
@@ -144,18 +148,19 @@ def scratch() -> list[Probe]:
     """Private memory of 64 bytes a lane: by a vector offset, by a scalar one, by neither."""
     probes = []
     places = ("off, s11", "v17, off")
+    fill = ("s_mov_b32 s11, 16", "v_mov_b32 v17, 16", "scratch_store_dwordx4 off, v[2:5], s11")
     for name, (size, _) in access.STORES.items():
         for place in places:
             vector, scalar = place.split(", ")
-            fill = ("s_mov_b32 s11, 16", "v_mov_b32 v17, 16", "scratch_store_dwordx4 off, v[2:5], s11")
-            store = f"scratch_store_{name} {vector}, {_registers(4, size)}, {scalar} offset:{4 if size <= 4 else 0}"
+            offset = 4 if size <= 4 else 0
+            data = _registers(4, size)
+            store = f"scratch_store_{name} {vector}, {data}, {scalar} offset:{offset}"
             back = "scratch_load_dwordx2 v[8:9], off, off offset:16"
             lines = (*fill, store, WAIT, back, WAIT)
             probes.append(_probe("64", *lines, about=f"scratch_store_{name}"))
     for name, (size, _, _) in access.LOADS.items():
         for place in places:
             target = _registers(30 if size > 8 else 8, size)
-            fill = ("s_mov_b32 s11, 16", "v_mov_b32 v17, 16", "scratch_store_dwordx4 off, v[2:5], s11")
             lines = (*fill, f"scratch_load_{name} {target}, {place}", WAIT, *_folded(size))
             probes.append(_probe("64", *lines, about=f"scratch_load_{name}"))
     return probes
