@@ -20,6 +20,7 @@ COMMON = {
         for space in ("flat", "global")
         for name in ("add", "min", "max")
     ),
+    *("v_cvt_pk_f16_f32", "v_cvt_f32_bf16"),
     *("v_cvt_pk_bf16_f32", "v_exp_legacy_f32", "v_log_legacy_f32", "v_fmac_f64", "v_lshl_add_u64"),
     *("v_mac_f16", "v_mac_f32", "v_mad_f16", "v_mad_f32", "v_mad_legacy_f32", "v_mad_legacy_i16"),
     *("v_mad_legacy_u16", "v_madak_f16", "v_madak_f32", "v_madmk_f16", "v_madmk_f32", "v_mov_b64"),
@@ -46,7 +47,7 @@ ABSENT = {
         for name, kind in (("cond_sub", "u32"), ("sub_clamp", "u32"), ("pk_add", "f16"))
         for rtn in ("", "rtn_")
     }
-    | {"ds_pk_add_bf16", "ds_pk_add_rtn_bf16", "flat_atomic_pk_add_f16"}
+    | {"ds_pk_add_bf16", "ds_pk_add_rtn_bf16", "flat_atomic_pk_add_f16", "flat_atomic_pk_add_bf16"}
     | {
         f"global_atomic_{name}"
         for name in ("cond_sub_u32", "sub_clamp_u32", "min_num_f32", "max_num_f32", "pk_add_f16")
