@@ -162,7 +162,7 @@ def busy(target: str, kind: str, size: int, addresses: np.ndarray) -> int:
         wanted = {
             byte // 4
             for lane in phase
-            if lane < len(addresses)
+            if lane < len(addresses) and addresses[lane] >= 0
             for byte in range(addresses[lane] // 4 * 4, addresses[lane] + size, 4)
         }
         per_bank = [0] * banks
@@ -212,6 +212,55 @@ def test_random_global_addresses_by_brute_force(target: str, size: int) -> None:
         lines = {byte // LINE[target] for at in offsets for byte in range(at, at + size)}
         assert found.units == len(lines)
         assert found.ideal == min(len(lines), -(-lanes * size // LINE[target]))
+
+
+def patterns(size: int) -> np.ndarray:
+    """40 × 64 byte offsets, -1 where a lane takes no part: some that repeat, some moved by a
+    constant that keeps their alignment or does not, some with other lanes active."""
+    rng = np.random.default_rng(size)
+    found = []
+    for _ in range(8):
+        one = rng.integers(0, 256, 64) * size
+        part = np.where(rng.random(64) < 0.7, one, -1)
+        found += [one, one, one + 4 * size, one + 128, np.where(part < 0, -1, part + 64)]
+    return np.stack(found)
+
+
+@pytest.mark.parametrize("size", [4, 16])
+def test_patterns_that_come_again_moved_or_masked(size: int) -> None:
+    kind = TYPES[size]
+    source = f"""kernel void k(global int *a, global char *data, global {kind} *out, int n) {{
+        local char s[{LDS}];
+        if (n < 0) s[TID] = a[TID];
+        {kind} sum = 0;
+        __attribute__((opencl_unroll_hint(1))) for (int i = 0; i < n; i++) {{
+            int at = a[64 * i + TID];
+            if (at >= 0) {{
+                sum += *(local {kind} *)(s + at);
+                sum += *(global {kind} *)(data + at);
+            }}
+        }}
+        out[TID] = sum; }}"""
+    tried = patterns(size)
+    arguments = [tried.astype("i4"), np.zeros(LDS, "u1"), np.zeros(64 * size, "u1")]
+    seen = measured(source, "gfx942", [*arguments, np.int32(len(tried))])
+    local = seen.of("ds_read")
+    cycles = lines = ideal = 0
+    for one in tried:
+        cycles += busy("gfx942", "load", size, one)
+        active = one[one >= 0]
+        touched = {byte // 128 for at in active for byte in range(at, at + size)}
+        lines += len(touched)
+        ideal += min(len(touched), -(-len(active) * size // 128))
+    assert (local.units, local.lanes) == (cycles, (tried >= 0).sum())
+    name = {4: "global_load_dword", 16: "global_load_dwordx4"}[size]
+    found = [
+        access
+        for count in seen.counts
+        for access in count.accesses
+        if count.instruction.mnemonic == name and count.lanes == (tried >= 0).sum()
+    ]
+    assert [(access.units, access.ideal) for access in found] == [(lines, ideal)]
 
 
 def test_flat_accesses_are_told_apart_by_their_aperture() -> None:

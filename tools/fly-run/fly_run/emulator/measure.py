@@ -131,7 +131,7 @@ def _shape(operation: Operation) -> tuple[str, int]:
 
 
 def _site(target: str, direction: str, size: int) -> ctypes.Array[ctypes.c_uint64]:
-    site = (ctypes.c_uint64 * len(state.ACCESS.names))()
+    site = (ctypes.c_uint64 * (state.ACCESS_BYTES // 8))()
     kind = "load" if direction == "load" else "store"
     whole = size >= BANK_BYTES and size & (size - 1) == 0
     parameters = {

@@ -208,8 +208,14 @@ ACCESS = _Fields(
         "granule",  # LDS: log2 of bytes; where all addresses are multiples, they go together
         "banks",  # how many, each 4 bytes wide
         *(f"phase{number}" for number in range(PHASES)),  # masks of lanes; 0 ends them
+        "known_mask",  # the last pattern that was counted: EXEC, 0 for none
+        "known_key",  # what of the base or the alignment the result depends on
+        "known_units",  # and the result
+        "known_ideal",
     )
 )
+KNOWN = ACCESS.size  # 64 × u64: the pattern's addresses, less the first active lane's
+ACCESS_BYTES = KNOWN + 8 * LANES
 
 # -- matrix workspace --------------------------------------------------------------------------
 

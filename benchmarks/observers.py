@@ -1,0 +1,100 @@
+"""What it costs to watch a kernel: `--stats` and `--trace` beside an unobserved run.
+
+    python benchmarks/observers.py [--repeats 15] [--target gfx942]
+
+The kernels are those of benchmarks/emulator.py, on one host thread. In turns: nobody watches;
+native code counts executions and lanes (Wants.COUNT); it looks at the addresses of memory accesses
+too, which is what `--stats` asks for (Wants.MEASURE). A ratio is of the least times: on a busy
+machine they are the ones that were not interrupted. A trace is timed by the instruction.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "benchmarks")]
+
+if TYPE_CHECKING:
+    from emulator import Work
+
+UNOBSERVED, TRACE = "unobserved", "--trace"
+
+
+def measure(work: Work, target: str, repeats: int) -> tuple[dict[str, float], int]:
+    """The least seconds of a launch by who watches, and how many wave instructions it has."""
+    import numpy as np
+    from fly_common.code_object import CodeObject
+    from fly_run.device import Options
+    from fly_run.emulator.instruction import Instruction
+    from fly_run.emulator.machine import Emulator
+    from fly_run.emulator.observe import Observer, Wants
+    from fly_run.stats import Statistics
+    from fly_run.trace import Only, Tracer
+    from oracle import build
+    from oracle.launch import pack
+
+    class Counts(Statistics):
+        def wants(self, instruction: Instruction) -> Wants:
+            return Wants.COUNT
+
+    watchers: dict[str, tuple[Observer, ...]] = {
+        UNOBSERVED: (),
+        "counts": (Counts(),),
+        "--stats": (Statistics(),),
+        TRACE: (Tracer(Only(), limit=1 << 62),),
+    }
+    data = build.opencl(work.source, target, 3)
+    code = CodeObject.parse(data)
+    launches: dict[str, Callable[[], None]] = {}
+    executed = 0
+    for name, observers in watchers.items():
+        device = Emulator(target, Options(threads=1, observers=observers))
+        own = [x.copy() if isinstance(x, np.ndarray) else x for x in work.arguments]
+
+        def bind(name: str, array: np.ndarray, device: Emulator = device) -> int:
+            return device.bind(name, array.ctypes.data, array.nbytes, True)
+
+        kernarg = pack(data, work.kernel, own, bind)
+
+        def launch(device: Emulator = device, kernarg: bytes = kernarg, own: list = own) -> None:
+            device.launch(code, work.kernel, work.grid, work.block, kernarg, 0)
+
+        launch()
+        executed = device.instructions
+        launches[name] = launch
+    least = dict.fromkeys(launches, float("inf"))
+    for turn in range(repeats):
+        for name, launch in launches.items():
+            if name == TRACE and turn:
+                continue  # its lines pile up, and one launch has thousands of them
+            start = time.perf_counter()
+            launch()
+            least[name] = min(least[name], time.perf_counter() - start)
+    return least, executed
+
+
+def main(repeats: int = 15, target: str = "gfx942") -> None:
+    from emulator import works
+
+    for work in works():
+        least, executed = measure(work, target, repeats)
+        base = least[UNOBSERVED]
+        told = [f"{UNOBSERVED} {base * 1e3:.2f} ms"]
+        told += [
+            f"{name} {seconds * 1e3:.2f} ms ({seconds / base:.1f}×)"
+            for name, seconds in least.items()
+            if name not in (UNOBSERVED, TRACE)
+        ]
+        told.append(f"{TRACE} {least[TRACE] / executed * 1e6:.0f} µs an instruction")
+        print(f"{work.name}: {', '.join(told)}")
+
+
+if __name__ == "__main__":
+    typer.run(main)
