@@ -12,7 +12,9 @@ from fly_run.emulator.machine import Emulator
 from fly_run.emulator.measure import Measured
 from fly_run.emulator.observe import Count, Launch, Wants, WaveView
 
-from .engine_support import TARGETS, compile_opencl, launch
+from .engine_support import compile_opencl, launch
+
+TARGETS = ("gfx90a", "gfx942", "gfx950")
 
 TYPES = {1: "uchar", 2: "ushort", 4: "uint", 8: "uint2", 16: "uint4"}
 LINE = {"gfx90a": 64, "gfx942": 128, "gfx950": 128}
@@ -261,6 +263,22 @@ def test_patterns_that_come_again_moved_or_masked(size: int) -> None:
         if count.instruction.mnemonic == name and count.lanes == (tried >= 0).sum()
     ]
     assert [(access.units, access.ideal) for access in found] == [(lines, ideal)]
+
+
+@pytest.mark.parametrize("target", ["gfx1100", "gfx1201"])
+@pytest.mark.parametrize(("stride", "cycles"), [(0, 1), (1, 1), (2, 2), (32, 32), (33, 1)])
+def test_a_wave_of_32_is_one_phase(target: str, stride: int, cycles: int) -> None:
+    """64 work items are two waves."""
+    source = f"""kernel void k(global int *a, global int *out) {{
+        local char s[{LDS}];
+        if (a[0] < 0) s[TID] = a[TID];
+        out[TID] = *(local int *)(s + a[TID]); }}"""
+    addresses = 4 * stride * LANES
+    seen = measured(source, target, [addresses.astype("i4"), np.zeros(64, "i4")])
+    found = seen.of("ds_load")
+    assert (found.units, found.ideal, found.lanes) == (2 * cycles, 2, 64)
+    store = seen.of("global_store")
+    assert (store.units, store.ideal, store.lanes) == (2, 2, 64)
 
 
 def test_flat_accesses_are_told_apart_by_their_aperture() -> None:
