@@ -27,7 +27,14 @@ IN_PIPES = ("opt", "llc", "ld.lld")
 LLVM = (*IN_PIPES, "llvm-as", "llvm-dis", "llvm-link", "llvm-mc", "llvm-nm", "llvm-objcopy",
         "llvm-objdump", "llvm-readelf", "llvm-readobj")  # fmt: skip
 # What a tool may be told by its surroundings. HOME and the rest of the user's settings stay out.
-FORWARDED = ("FLY_LLVM_DIR", "FLY_DEVICE_LIBS", "ROCM_PATH", "FILECHECK_OPTS", "FLY_DEBUG")
+FORWARDED = (
+    "PYTHONPATH",
+    "FLY_LLVM_DIR",
+    "FLY_DEVICE_LIBS",
+    "ROCM_PATH",
+    "FILECHECK_OPTS",
+    "FLY_DEBUG",
+)
 
 
 def required(name: str, folder: Path) -> Path:

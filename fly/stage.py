@@ -11,10 +11,9 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from fly_common import identity, toolchain
+from fly_common import files, identity, toolchain
 from fly_common.errors import InputError, MissingError, UsageError
 
-from fly import files
 
 # These come from the LLVM that every tool uses, not from whatever PATH has first.
 LLVM_PROGRAMS = frozenset({"opt", "llc", "ld.lld", "llvm-link", "llvm-mc", "llvm-objcopy"})

@@ -123,9 +123,9 @@ def _parse(data: bytes, name: str) -> CodeObject:
     target = elf.processor
     if sum(segment.size for segment in elf.segments) > MOST_LOADED:
         raise InputError(f"the segments are larger than {MOST_LOADED >> 20} MiB together")
-    metadata = _metadata(elf)
+    said = metadata(elf)
     kernels: dict[str, Kernel] = {}
-    for entry in _list(metadata.get("amdhsa.kernels", []), "amdhsa.kernels"):
+    for entry in _list(said.get("amdhsa.kernels", []), "amdhsa.kernels"):
         kernel = _kernel(elf, _map(entry, "a kernel"))
         if kernel.name in kernels:
             raise InputError(f"the metadata describes kernel {kernel.name!r} twice")
@@ -170,7 +170,9 @@ def _plan(elf: Elf, target: str) -> Plan | None:
 # -- metadata ------------------------------------------------------------------------------------
 
 
-def _metadata(elf: Elf) -> dict[str, Any]:
+def metadata(elf: Elf) -> dict[str, Any]:
+    """The code object metadata of an object or a code object, as LLVM's guide for AMDGPU describes
+    it ("Code Object V6 Metadata"). InputError where there is none, or none that can be read."""
     for section in elf.sections:
         if section.type == SHT_NOTE:
             found = _note(section.data)

@@ -233,7 +233,7 @@ def test_files_that_a_command_depends_on_are_in_the_fingerprint(tmp_path: Path):
 
 
 def test_a_large_programs_digest_is_remembered_in_the_store(tmp_path: Path, monkeypatch):
-    from fly import files
+    from fly_common import files
 
     path = tmp_path / "large"
     path.write_bytes(bytes(files.LARGE))

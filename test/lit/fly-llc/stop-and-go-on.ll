@@ -10,7 +10,7 @@
 ; CHECK: name: {{ *}}k
 ; CHECK: GLOBAL_STORE_DWORD
 
-; LAST: # fly-llc: stopped after branch-relaxation at -O2
+; LAST: # fly-llc: stopped before branch-relaxation at -O2
 ; LAST: S_WAITCNT
 
 target triple = "amdgcn-amd-amdhsa"

@@ -1,4 +1,4 @@
-"""LLVM IR → object, assembly or MIR: `llc`, with the target read from the IR."""
+"""LLVM IR → object, assembly or MIR: `llc`, with the target read from the IR and with doors."""
 
 from fly_llc.codegen import Options, compile, fingerprint
 

@@ -1,59 +1,194 @@
-"""The points of the machine pipeline at which code generation can stop, and go on from the MIR.
+"""The points of the machine pipeline: where code generation stops, and goes on from MIR.
 
-A point is named by the machine pass that has just run. At these points stopping, printing MIR,
-reading it and going on gives the very bytes of an undisturbed run for most modules. No point does
-so for every module: MIR does not carry the order in which a call graph is compiled, all that alias
-analysis knew, nor stack slots that were removed. So each stop is tried (`codegen._stop`), and
-refused where going on would give other code.
+A point is before or after a machine pass, by the name llc knows it by; `greedy,1` is the second run
+of a pass that runs several times. Seven more names say what people mean: `NAMED`.
+
+Stopping, printing MIR, reading it and going on gives the very bytes of an undisturbed run at nearly
+every point for most modules. No point does so for every module: MIR does not carry the order in
+which a call graph is compiled, all that alias analysis knew, nor stack slots that were removed; and
+at a few places LLVM can't go on at all. So nothing here is promised: it is tried.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 
 from fly_common.errors import UsageError
 
+TRIPLE = "amdgcn-amd-amdhsa"
+
 
 @dataclass(frozen=True)
 class Point:
-    """`holds` says what is true of the code there."""
+    """`side` is "before" or "after"."""
 
-    after: str
+    side: str
+    machine_pass: str
+
+    def __str__(self) -> str:
+        return f"{self.side} {self.machine_pass}"
+
+    @property
+    def stop(self) -> str:
+        """llc's option that ends a run here."""
+        return f"-stop-{self.side}={self.machine_pass}"
+
+    @property
+    def start(self) -> str:
+        """llc's option that begins a run here."""
+        return f"-start-{self.side}={self.machine_pass}"
+
+
+@dataclass(frozen=True)
+class Named:
+    """A point by what holds there. Without optimisation (-O0) the pipeline has other passes; None
+    where it has none of the kind.
+
+    `gfx9` and `rdna` say what going on there gives for kernels without calls, found by trying all
+    examples on five processors: "exact", the bytes of an undisturbed run; "registers", the same
+    instructions, perhaps with other registers; "other", perhaps other code.
+    """
+
+    name: str
+    point: Point
+    unoptimised: Point | None
     holds: str
+    gfx9: str = "exact"
+    rdna: str = "exact"
+
+    def promise(self, cpu: str) -> str:
+        return self.gfx9 if cpu.startswith("gfx9") else self.rdna
 
 
-POINTS = (
-    Point("finalize-isel", "machine instructions in SSA form, virtual registers"),
-    Point("prologepilog", "physical registers, stack laid out"),
-    Point("branch-folder", "branches folded"),
-    Point("si-post-ra-bundler", "pseudo instructions expanded, before the last scheduling"),
-    Point("postmisched", "scheduled for the last time"),
-    Point("si-insert-waitcnts", "waits inserted"),
-    Point("branch-relaxation", "final: only the encoding is left"),
-)
-NAMES = tuple(point.after for point in POINTS)
+NAMED: dict[str, Named] = {
+    row.name: row
+    for row in (
+        Named(
+            "post-isel",
+            Point("after", "finalize-isel"),
+            Point("after", "finalize-isel"),
+            "SSA form, virtual registers",
+        ),
+        Named(
+            "pre-ra",
+            Point("before", "greedy"),
+            Point("before", "regallocfast"),
+            "scheduled; no SSA; virtual registers, their live ranges known",
+            gfx9="registers",
+            rdna="other",
+        ),
+        Named(
+            "post-ra",
+            Point("after", "virtregrewriter,2"),
+            Point("after", "regallocfast,2"),
+            "physical registers; the stack is not laid out",
+        ),
+        Named(
+            "post-frame",
+            Point("after", "prologepilog"),
+            Point("after", "prologepilog"),
+            "physical registers; the stack is laid out",
+        ),
+        Named(
+            "pre-sched2",
+            Point("before", "postmisched"),
+            None,
+            "pseudo instructions are expanded; before the last scheduling",
+        ),
+        Named(
+            "pre-waits",
+            Point("before", "si-insert-waitcnts"),
+            Point("before", "si-insert-waitcnts"),
+            "in their last order; no waits yet",
+        ),
+        Named(
+            "pre-emit",
+            Point("before", "branch-relaxation"),
+            Point("before", "branch-relaxation"),
+            "final, but for branches that turn out too long",
+        ),
+    )
+}
 
 # The first line of the MIR that fly-llc prints, so that going on needs no flags. A YAML comment.
-_NOTE = re.compile(rb"# fly-llc: stopped after (?P<after>[\w-]+) at -O(?P<level>[0-3])\n")
+_NOTE = re.compile(
+    rb"# fly-llc: stopped (?P<side>before|after) (?P<pass>[\w,-]+) at -O(?P<level>[0-3])\n"
+)
 
 
-def check(after: str) -> str:
-    """`after`, if it names a point."""
-    if after not in NAMES:
+@functools.cache
+def machine_passes(cpu: str, level: int) -> tuple[str, ...]:
+    """The machine passes of a processor's pipeline in their order, as llc lists them. Each is
+    distinct: the second run of a pass is `name,1`."""
+    from fly_common import toolchain
+
+    words = [f"-mtriple={TRIPLE}", f"-mcpu={cpu}", f"-O{level}", "-debug-pass=Arguments"]
+    done = toolchain.run_program("llc", [*words, "-filetype=null", "-o", "-", "-"], b"")
+    listed = done.stderr.decode(errors="replace").partition("\n")[0].split()
+    names = [word.removeprefix("-") for word in listed]
+    first = names.index("amdgpu-isel") if "amdgpu-isel" in names else 0
+    runs: dict[str, int] = {}
+    found = []
+    for name in names[first:]:
+        number = runs.get(name, 0)
+        runs[name] = number + 1
+        found.append(f"{name},{number}" if number else name)
+    return tuple(found)
+
+
+def find(side: str | None, name: str, cpu: str, level: int) -> Point:
+    """The point that a user names. UsageError for a pass that the pipeline does not have."""
+    if name in NAMED:
+        named = NAMED[name]
+        point = named.point if level else named.unoptimised
+        if point is None:
+            raise UsageError(
+                f"there is no {name} at -O0", hint=f"it is {named.point} at -O1 to -O3"
+            )
+        return point
+    if side is None:
         raise UsageError(
-            f"code generation can't stop after {after} and go on exactly",
-            hint=f"it can after {', '.join(NAMES)}",
+            f"{name!r} names no point",
+            hint=f"say before:{name} or after:{name}; the points with a name of their own are"
+            f" {', '.join(NAMED)}",
         )
-    return after
+    name = name.removesuffix(",0")
+    passes = machine_passes(cpu, level)
+    if name not in passes:
+        raise _unknown(name, passes, cpu, level)
+    return Point(side, name)
 
 
-def note(after: str, level: int) -> bytes:
+def _unknown(name: str, passes: tuple[str, ...], cpu: str, level: int) -> UsageError:
+    import difflib
+
+    near = difflib.get_close_matches(name, [*NAMED, *passes], 3, 0.5)
+    runs = [known for known in passes if known.partition(",")[0] == name.partition(",")[0]]
+    if runs:
+        hint = f"it runs {len(runs)} times: {', '.join(runs)}"
+    elif near:
+        hint = f"did you mean {' or '.join(near)}? --list-points lists them all"
+    else:
+        hint = "fly-llc --list-points lists them all"
+    return UsageError(f"the pipeline of {cpu} at -O{level} has no machine pass {name}", hint=hint)
+
+
+def position(point: Point, cpu: str, level: int) -> int:
+    """Where a point is in the pipeline, for putting several in order."""
+    place = machine_passes(cpu, level).index(point.machine_pass)
+    return 2 * place + (point.side == "after")
+
+
+def note(point: Point, level: int) -> bytes:
     """The line that says where MIR was stopped."""
-    return f"# fly-llc: stopped after {after} at -O{level}\n".encode()
+    return f"# fly-llc: stopped {point} at -O{level}\n".encode()
 
 
-def read_note(mir: bytes) -> tuple[str, int] | None:
-    """The pass and the level that `note` wrote; None for MIR from elsewhere."""
+def read_note(mir: bytes) -> tuple[Point, int] | None:
+    """The point and the level that `note` wrote; None for MIR from elsewhere."""
     match = _NOTE.match(mir)
-    return (match["after"].decode(), int(match["level"])) if match else None
+    if match is None:
+        return None
+    return Point(match["side"].decode(), match["pass"].decode()), int(match["level"])

@@ -1,0 +1,41 @@
+"""The repository's examples with something inserted into their code generation."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from pathlib import Path
+from typing import Any
+
+from fly_trace.load import find_entry, load_file
+
+import fly
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "examples"))
+from example_cases import CASES, Case, check  # noqa: E402
+
+__all__ = ["CASES", "Case", "compiled", "ir", "run"]
+
+
+@functools.cache
+def compiled(case: Case, target: str, **llc: Any) -> fly.compiled.Compiled:
+    """An example compiled with these options of fly-llc, for its annotations' signature."""
+    path = str(ROOT / "examples" / case.file)
+    function = find_entry(load_file(path), path, case.entry)
+    function.options["chain"] = fly.chain(target, llc=tuple(llc.items()))
+    return function.compile()
+
+
+def ir(case: Case, target: str) -> bytes:
+    """The optimised LLVM IR: what fly-llc reads."""
+    text = compiled(case, target).ir("opt.ll")
+    return text.encode() if isinstance(text, str) else text
+
+
+def run(case: Case, made: fly.compiled.Compiled) -> None:
+    """Runs it on the emulator. Raises AssertionError where the results are not NumPy's."""
+    arguments = case.make()
+    expected = case.expect(arguments)
+    made.run(arguments)
+    check(case, arguments, expected)

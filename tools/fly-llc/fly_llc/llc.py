@@ -1,0 +1,77 @@
+"""Runs of LLVM's `llc`: its command line, its output, and what its words mean.
+
+`llc` always reads its standard input and never learns a file's name or folder, so that none of
+them can reach the bytes it makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from fly_llc.points import Point
+
+if TYPE_CHECKING:
+    from fly_llc.source import Source
+
+Warn = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Run:
+    """llc's output, None where it failed; what it said; the signal that ended it, if one did."""
+
+    output: bytes | None
+    stderr: str
+    signal: int | None = None
+
+
+def generate(source: Source, emit: str, stop: Point | None = None) -> Run:
+    """Code generation of `source`, to its end ("obj" or "asm") or to the point `stop`, as MIR.
+
+    Without `stop`, and for a source that is IR, the command line is what a person would type.
+    """
+    target = source.target
+    words = [f"-mcpu={target.cpu}", f"-O{source.level}", *source.flags]
+    if target.features:
+        words.append(f"-mattr={','.join(target.features)}")
+    if source.resume:
+        words += ["-x", "mir", source.resume.start]
+    words.append(stop.stop if stop else f"-filetype={emit}")
+    done = run(words, source.data)
+    if done.output is None or stop or not source.resume:
+        return done
+    from fly_llc import resume
+
+    return replace(done, output=resume.restore(done.output, source.data, emit))
+
+
+def run(words: Sequence[str], data: bytes) -> Run:
+    """llc with these words. A crash is a failure like others: LLVM reports much of what it can't
+    compile by aborting."""
+    from fly_common import toolchain
+
+    # A crash costs llc 0.15 s of looking up symbols that nobody sees.
+    try:
+        done = toolchain.run_program(
+            "llc", [*words, "-disable-symbolication", "-o", "-", "-"], data
+        )
+    except toolchain.Crash as crash:
+        return Run(None, crash.stderr, crash.signal)
+    return Run(None if done.returncode else done.stdout, done.stderr.decode(errors="replace"))
+
+
+def judge(done: Run, source: Source, warn: Warn | None) -> bytes:
+    """llc's output. Raises what its words mean, or passes them on where they are only warnings."""
+    if done.output is not None and not done.stderr:
+        return done.output
+    from fly_llc import refusal
+
+    if done.output is None or refusal.is_refusal(done.stderr):
+        text = source.data.decode(errors="replace")
+        raise refusal.explain(done.stderr, text, source.name, source.target.cpu, done.signal)
+    if warn:
+        for line in refusal.warnings(done.stderr):
+            warn(line)
+    return done.output

@@ -1,0 +1,95 @@
+"""A basic block of a machine function."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from fly_llc.mir.instruction import Instruction
+
+_LABEL = re.compile(r"^  bb\.(?P<number>\d+)(?:\.(?P<name>[^\s(:]+))?.*:\s*(;.*)?$")
+_SUCCESSOR = re.compile(r"%bb\.(\d+)")
+
+
+class Block:
+    """`label` is the line that opens it; `head` the lines between that and the instructions
+    (successors, live-ins, comments), `tail` those behind the last one (an empty line)."""
+
+    def __init__(self, label: str):
+        self.label = label
+        self.head: list[str] = []
+        self.instructions: list[Instruction] = []
+        self.tail: list[str] = []
+        # Lines among the instructions that are none (comments): with the instruction they precede.
+        self.between: dict[int, list[str]] = {}
+
+    @staticmethod
+    def is_label(line: str) -> bool:
+        return _LABEL.match(line) is not None
+
+    @property
+    def number(self) -> int:
+        match = _LABEL.match(self.label)
+        assert match
+        return int(match["number"])
+
+    @property
+    def name(self) -> str:
+        """`bb.3`, as branches name it without the percent sign."""
+        return f"bb.{self.number}"
+
+    @property
+    def successors(self) -> list[int]:
+        """The numbers of the blocks that control may go to."""
+        for line in self.head:
+            if line.lstrip().startswith("successors:"):
+                return [int(number) for number in _SUCCESSOR.findall(line)]
+        return []
+
+    @property
+    def live_ins(self) -> list[str]:
+        """The physical registers that are live where it begins."""
+        for line in self.head:
+            text = line.strip()
+            if text.startswith("liveins:"):
+                return [one.partition(":")[0].strip() for one in text[8:].split(",")]
+        return []
+
+    def insert(self, index: int, *texts: str | Instruction) -> None:
+        """Puts instructions before the one at `index`; negative numbers count from the end."""
+        made = [one if isinstance(one, Instruction) else Instruction(one) for one in texts]
+        self.instructions[index:index] = made
+
+    def append(self, *texts: str | Instruction) -> None:
+        self.insert(len(self.instructions), *texts)
+
+    def insert_before(self, place: Instruction, *texts: str | Instruction) -> None:
+        self.insert(self.index(place), *texts)
+
+    def insert_after(self, place: Instruction, *texts: str | Instruction) -> None:
+        self.insert(self.index(place) + 1, *texts)
+
+    def remove(self, instruction: Instruction) -> None:
+        del self.instructions[self.index(instruction)]
+
+    def reorder(self, instructions: Iterable[Instruction]) -> None:
+        """The same instructions in another order. ValueError if they are not the same ones."""
+        wanted = list(instructions)
+        if sorted(map(id, wanted)) != sorted(map(id, self.instructions)):
+            raise ValueError(f"{self.name}: the new order is not of the same instructions")
+        self.instructions = wanted
+
+    def index(self, instruction: Instruction) -> int:
+        """Where an instruction is, by identity."""
+        for number, one in enumerate(self.instructions):
+            if one is instruction:
+                return number
+        raise ValueError(f"{self.name} has no {instruction!r}")
+
+    @property
+    def lines(self) -> list[str]:
+        lines = [self.label, *self.head]
+        for one in self.instructions:
+            lines += self.between.get(id(one), ())
+            lines.append(str(one))
+        return lines + self.tail

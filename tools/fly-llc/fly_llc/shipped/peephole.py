@@ -1,0 +1,139 @@
+"""peephole: small improvements that need no more than a look at a basic block.
+
+    fly-llc k.ll --insert pre-waits=peephole
+
+- A constant moved into a register that holds it already is not moved again.
+- A register is not moved onto itself.
+- Two moves of constants into the halves of an aligned pair of scalar registers become one, where
+  the pair is an inline constant.
+- No-ops in a row become one (from si-insert-waitcnts on).
+
+After register allocation, for physical registers only. What it did is told on standard error.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Sequence
+
+from fly_common.errors import InputError
+
+from fly_llc import mir
+from fly_llc.mir import registers
+from fly_llc.mir.block import Block
+from fly_llc.mir.instruction import Instruction
+from fly_llc.shipped import arguments
+
+_CONSTANT_MOVE = re.compile(r"S_MOV_B32|S_MOV_B64|V_MOV_B32_e32")
+_SCALAR = re.compile(r"\$sgpr(\d+)")
+_UNKNOWN = re.compile(r"S_SWAPPC|S_CALL|S_SETPC|INLINEASM|SI_|BUNDLE|S_MOVREL|V_MOVREL|S_SET_GPR")
+INLINE = range(-16, 65)  # integers that cost no literal
+LONGEST_NOP = 7  # S_NOP 7 waits for 8 cycles, on every target
+
+
+def main(text: str, words: Sequence[str]) -> str:
+    """`--quiet 1` says nothing."""
+    options = arguments.read("peephole", words, quiet=0)
+    module = mir.parse(text)
+    for function in module.functions:
+        if function.has_virtual_registers:
+            raise InputError(
+                f"{function.name} has virtual registers",
+                hint="insert it after register allocation: --insert pre-waits=peephole",
+            )
+        done: Counter[str] = Counter()
+        for block in function.blocks:
+            _drop_moves(block, done)
+            _join_moves(block, done)
+            _join_no_ops(block, done)
+        if not options["quiet"]:
+            told = ", ".join(f"{count} {what}" for what, count in sorted(done.items()))
+            print(f"peephole: {function.name}: {told or 'nothing to do'}", file=sys.stderr)
+    return str(module)
+
+
+def _plain_move(one: Instruction) -> bool:
+    """A move that does nothing but move: one result, one source, no other effect."""
+    if not _CONSTANT_MOVE.fullmatch(one.opcode) or len(one.results) != 1:
+        return False
+    extra = [str(operand) for operand in one.operands[1:]]
+    return extra in ([], ["implicit $exec"])
+
+
+def _drop_moves(block: Block, done: Counter[str]) -> None:
+    """Moves of what is there already. `known` has the registers that hold a known constant."""
+    known: dict[str, tuple[str, str]] = {}
+    for one in list(block.instructions):
+        if _plain_move(one):
+            target, source = one.results[0].register, one.operands[0]
+            assert target is not None
+            if source.register == target and source.sub is None:
+                block.remove(one)
+                done["moves onto itself"] += 1
+                continue
+            # A move to a vector register writes the lanes of EXEC: under another EXEC, other ones.
+            value = (one.opcode, source.text)
+            if source.integer is not None and known.get(target) == value:
+                block.remove(one)
+                done["repeated constants"] += 1
+                continue
+        changed = registers.defined(one)
+        if one.bundled or not _known_effects(one) or changed & {"exec_lo", "exec_hi"}:
+            known.clear()
+        known = {name: held for name, held in known.items() if not registers.units(name) & changed}
+        if _plain_move(one) and one.operands[0].integer is not None:
+            known[one.results[0].register or ""] = (one.opcode, one.operands[0].text)
+
+
+def _known_effects(one: Instruction) -> bool:
+    """Calls and inline assembly write what their operands don't all name."""
+    return _UNKNOWN.match(one.opcode) is None
+
+
+def _join_moves(block: Block, done: Counter[str]) -> None:
+    at = 0
+    while at + 1 < len(block.instructions):
+        first, second = block.instructions[at : at + 2]
+        joined = _pair(first, second)
+        if joined is not None:
+            block.remove(second)
+            block.instructions[at] = joined
+            done["pairs of moves joined"] += 1
+        at += 1
+
+
+def _pair(first: Instruction, second: Instruction) -> Instruction | None:
+    """One S_MOV_B64 for the two, or None."""
+    values: dict[int, int] = {}
+    for one in (first, second):
+        if one.opcode != "S_MOV_B32" or not _plain_move(one) or one.operands[0].integer is None:
+            return None
+        match = _SCALAR.fullmatch(one.results[0].register or "")
+        if match is None or one.attributes:
+            return None
+        values[int(match[1])] = one.operands[0].integer & 0xFFFF_FFFF
+    low = min(values)
+    if low % 2 or low + 1 not in values:
+        return None
+    whole = values[low] | values[low + 1] << 32
+    whole -= (whole >> 63) << 64
+    if whole not in INLINE:
+        return None
+    return Instruction(f"$sgpr{low}_sgpr{low + 1} = S_MOV_B64 {whole}", first.indent)
+
+
+def _join_no_ops(block: Block, done: Counter[str]) -> None:
+    at = 0
+    while at + 1 < len(block.instructions):
+        first, second = block.instructions[at : at + 2]
+        counts = [one.operands[0].integer for one in (first, second) if one.opcode == "S_NOP"]
+        if len(counts) == 2 and None not in counts:
+            total = sum(count + 1 for count in counts if count is not None) - 1
+            if total <= LONGEST_NOP:
+                first.replace(operands=[total])
+                block.remove(second)
+                done["no-ops joined"] += 1
+                continue
+        at += 1

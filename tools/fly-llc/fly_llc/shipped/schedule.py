@@ -1,0 +1,112 @@
+"""schedule: the same instructions in another order, dependences respected.
+
+    fly-llc k.ll --insert pre-waits=schedule
+    fly-llc k.ll --insert 'pre-waits=schedule --order random --seed 7'
+
+`latency` puts first what the longest chain of latencies hangs on, as a list scheduler does: loads
+move up. `reverse` lets everything wait as long as it can. `random` is any order that dependences
+allow: what a kernel computes must not change, which makes it a test of whatever comes before.
+
+It works on regions between barriers, calls, changes of mode and control flow, and has to run before
+waits and hazards' no-ops are inserted: these are right for one order only.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Sequence
+
+from fly_common.errors import InputError, UsageError
+
+from fly_llc import mir
+from fly_llc.mir import kinds
+from fly_llc.mir.dependences import dependences, regions
+from fly_llc.mir.instruction import Instruction
+from fly_llc.shipped import arguments
+
+# Rough latencies in cycles: only their order matters.
+VECTOR_MEMORY, SCALAR_MEMORY, LDS, TRANSCENDENTAL, PLAIN = 300, 100, 64, 16, 4
+# The waits and no-ops that are right for one order only. Before si-insert-waitcnts there are waits
+# which stand for fences (S_WAITCNT_soft, S_WAITCNT_lds_direct): nothing moves across them.
+_FINAL = re.compile(r"S_WAITCNT|S_WAIT_[A-Z_]+CNT|S_WAITCNT_[A-Z]+CNT|S_NOP")
+_SLOW = ("V_RCP", "V_RSQ", "V_SQRT", "V_EXP", "V_LOG", "V_SIN", "V_COS", "V_MFMA", "V_WMMA")
+
+
+def main(text: str, words: Sequence[str]) -> str:
+    """`--order latency|reverse|random` [latency], `--seed N` for random [0]."""
+    options = arguments.read("schedule", words, order="latency", seed=0)
+    module = mir.parse(text)
+    for function in module.functions:
+        choose = _chooser(options["order"], f"{options['seed']} {function.name}")
+        for block in function.blocks:
+            for one in block.instructions:
+                if _FINAL.fullmatch(one.opcode):
+                    raise InputError(
+                        f"{function.name} has {one.opcode} already: another order would be wrong",
+                        hint="insert it before waits are: --insert pre-waits=schedule",
+                    )
+            order = list(block.instructions)
+            for start, end in regions(order):
+                order[start:end] = _ordered(order[start:end], choose)
+            if any(a is not b for a, b in zip(order, block.instructions, strict=True)):
+                block.reorder(order)
+                _forget_kills(order)
+    return str(module)
+
+
+Chooser = Callable[[list[int], list[int]], int]
+
+
+def _chooser(order: str, seed: str) -> Chooser:
+    """Which of the ready instructions comes next, given the priority of each."""
+    if order == "latency":
+        return lambda ready, priority: max(ready, key=lambda n: (priority[n], -n))
+    if order == "reverse":
+        return lambda ready, priority: min(ready, key=lambda n: (priority[n], -n))
+    if order == "random":
+        source = random.Random(seed)
+        return lambda ready, priority: source.choice(ready)
+    raise UsageError(f"schedule --order {order}: latency, reverse or random")
+
+
+def _ordered(region: list[Instruction], choose: Chooser) -> list[Instruction]:
+    before = dependences(region)
+    after: list[list[int]] = [[] for _ in region]
+    for number, needed in enumerate(before):
+        for earlier in needed:
+            after[earlier].append(number)
+    # The longest way from each instruction to the end of the region, in cycles.
+    priority = [0] * len(region)
+    for number in reversed(range(len(region))):
+        rest = max((priority[later] for later in after[number]), default=0)
+        priority[number] = _latency(region[number]) + rest
+    missing = [len(needed) for needed in before]
+    ready = [number for number, count in enumerate(missing) if count == 0]
+    found: list[Instruction] = []
+    while ready:
+        number = choose(ready, priority)
+        ready.remove(number)
+        found.append(region[number])
+        for later in after[number]:
+            missing[later] -= 1
+            if missing[later] == 0:
+                ready.append(later)
+        ready.sort()
+    return found
+
+
+def _latency(one: Instruction) -> int:
+    if kinds.is_memory(one) and kinds.reads_memory(one):
+        if kinds.is_lds(one):
+            return LDS
+        return SCALAR_MEMORY if kinds.is_scalar_memory(one) else VECTOR_MEMORY
+    return TRANSCENDENTAL if one.opcode.startswith(_SLOW) else PLAIN
+
+
+def _forget_kills(order: list[Instruction]) -> None:
+    """`killed` says that a use is the last one, which was true of the other order. It may be left
+    out."""
+    for one in order:
+        if any("killed" in operand.flags for operand in one.operands):
+            one.replace(operands=[operand.without("killed") for operand in one.operands])
