@@ -51,7 +51,7 @@ def version() -> str:
         "device: emulator of gfx90a, gfx942, gfx950; its results have not been compared with"
         " hardware\n"
         "matrix instructions: gfx90a and gfx942 by a published model of CDNA2 and CDNA3; none is"
-        " published for gfx950, which has CDNA3's\n"
+        " published for the others, which sum as CDNA3\n"
     )
 
 

@@ -18,6 +18,7 @@ from fly_run.emulator import (
     lower_rdna,
     lower_scalar,
     lower_valu,
+    lower_wmma,
     state,
     unsupported,
 )
@@ -33,6 +34,7 @@ LOWERINGS: dict[str, Callable[[Lowering, Operation, str], None]] = {
     "flow": lower_scalar.lower_flow,
     "nothing": lower_scalar.lower_nothing,
     "matrix": lower_matrix.lower_matrix,
+    "wmma": lower_wmma.lower_wmma,
     **dict.fromkeys(lower_memory.LOWERINGS, lower_memory.lower_memory),
 }
 EXPANSIONS = {**lower_memory.EXPANSIONS, **lower_scalar.EXPANSIONS}

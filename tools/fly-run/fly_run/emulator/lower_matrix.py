@@ -14,7 +14,7 @@ from fly_run.emulator import state
 from fly_run.emulator.instruction import Immediate, Operand, Register
 from fly_run.emulator.lower import Lowering, modifiers
 from fly_run.emulator.matrix import LANES, NARROW, Shape, index_sets, input_at, output_at
-from fly_run.emulator.registers import MASK_64, Unsupported, constant_bits
+from fly_run.emulator.registers import MASK_32, MASK_64, Unsupported, constant_bits
 from fly_run.emulator.semantics.matrix import BLOCKS, SCALE_BLOCK
 from fly_run.emulator.semantics.matrix_formats import CHUNK, FORMATS
 from fly_run.emulator.semantics.operation import Operation
@@ -22,6 +22,9 @@ from fly_run.emulator.state import ROW
 
 IEEE_CONTROL = 0x1F80  # the host's control word: round to nearest, subnormals kept
 BYTE_RUN = 16  # 8-bit elements of an f8f6f4 operand come in runs of so many
+# Where in a plane of the workspace lanes go that hold nothing of a matrix; there they stay off what
+# the others make: at most 64 k of 64 bytes.
+NOWHERE = 4096
 FLUSHED = ("ftz2", "ftz4")
 
 
@@ -33,6 +36,7 @@ class Matrix(NamedTuple):
     registers: int
     form: str
     split: int = 0
+    flip: int = 0  # bits of each register that are to be the other way round
 
 
 def lower_matrix(lowering: Lowering, operation: Operation, encoding: str) -> None:
@@ -51,7 +55,7 @@ def _lower_dense(lowering: Lowering, shape: Shape) -> None:
     found = modifiers(lowering, "cbsz", "abid", "blgp", "neg")
     target, first, second, addend = lowering.operands(4)
     a, b = (
-        _matrix(lowering, shape, operand, form) for operand, form in _forms(shape, first, second)
+        matrix_of(lowering, shape, operand, form) for operand, form in _forms(shape, first, second)
     )
     if shape.result == "double":
         if found.get("cbsz") or found.get("blgp"):
@@ -88,7 +92,7 @@ def _lower_sparse(lowering: Lowering, shape: Shape) -> None:
         extra=count,
     )
     a = Matrix(dense, 2 * count, shape.a)
-    b = _matrix(lowering, shape, second, shape.b)
+    b = matrix_of(lowering, shape, second, shape.b)
     _multiply(lowering, shape, target, a, b, target)
 
 
@@ -100,7 +104,7 @@ def _narrow(
     # Elements of 8 bits are in runs only where both operands have 8 bits.
     split = BYTE_RUN if all(FORMATS[form].bits == 8 for form in forms) else 0
     return [
-        _matrix(lowering, shape, operand, form)._replace(split=split)
+        matrix_of(lowering, shape, operand, form)._replace(split=split)
         for operand, form in zip((first, second), forms, strict=True)
     ]
 
@@ -148,9 +152,9 @@ def _forms(shape: Shape, first: Operand, second: Operand) -> tuple[tuple[Operand
     return (first, shape.a), (second, shape.b)
 
 
-def _matrix(lowering: Lowering, shape: Shape, operand: Operand, form: str) -> Matrix:
+def matrix_of(lowering: Lowering, shape: Shape, operand: Operand, form: str) -> Matrix:
     count = shape.elements * FORMATS[form].bits // 32
-    return Matrix(lowering.row_source(operand, count), count, form)
+    return Matrix(lowering.row_source(operand, count), count, form, shape.split)
 
 
 def _negated(lowering: Lowering, matrix: Matrix) -> Matrix:
@@ -166,7 +170,14 @@ def _copy(lowering: Lowering, target: int, row: int, registers: int, negate: boo
     for number in range(registers) if target <= row else reversed(range(registers)):
         flip = 1 << 31 if negate and number % 2 else 0
         at = number * ROW
-        lowering.add("fly_matrix_flip", target + at, row + at, immediate=flip)
+        change_bits(lowering, target + at, row + at, flip)
+
+
+def change_bits(
+    lowering: Lowering, target: int, source: int, flip: int, keep: int = MASK_32
+) -> None:
+    """A register with some bits cleared and others the other way round, whatever EXEC is."""
+    lowering.add("fly_matrix_flip", target, source, immediate=keep << 32 | flip)
 
 
 # -- lanes -------------------------------------------------------------------------------------
@@ -226,11 +237,17 @@ def _step(shape: Shape) -> int:
 def _unpack(lowering: Lowering, shape: Shape, matrix: Matrix, place: int, flavour: str) -> None:
     form = FORMATS[matrix.form]
     run = matrix.split or shape.elements
+    # Signs are changed in place, and back again: temporaries are few.
+    rows = range(matrix.row, matrix.row + matrix.registers * ROW, ROW) if matrix.flip else ()
+    for row in rows:
+        change_bits(lowering, row, row, matrix.flip)
     for first in range(0, shape.elements, run):
         places = 0
         for chunk in range(LANES // CHUNK):
-            row, k, block = input_at(shape, CHUNK * chunk, first, matrix.split)
-            at = k * _step(shape) + (block * shape.m + row) * _width(shape)
+            at = NOWHERE
+            if CHUNK * chunk < shape.distinct_lanes:
+                row, k, block = input_at(shape, CHUNK * chunk, first, matrix.split)
+                at = k * _step(shape) + (block * shape.m + row) * _width(shape)
             places |= at << 16 * chunk
         lowering.add(
             f"fly_unpack_{matrix.form}.{flavour}",
@@ -239,6 +256,8 @@ def _unpack(lowering: Lowering, shape: Shape, matrix: Matrix, place: int, flavou
             immediate=places,
             extra=_step(shape) | run // form.elements << 16,
         )
+    for row in rows:
+        change_bits(lowering, row, row, matrix.flip)
 
 
 def _multiply(
@@ -252,15 +271,32 @@ def _multiply(
     negate: bool = False,
 ) -> None:
     """Unpacks A and B, does `between`, and multiplies; `negate` takes C with its sign changed."""
-    model, flavour = _model(lowering, shape)
-    kind = "quad" if shape.m == 4 else "wide"
-    registers = shape.m * shape.n * shape.blocks // LANES * (_width(shape) // 4)
+    registers = shape.results * (_width(shape) // 4)
     d = lowering.row_source(target, registers)
-    c, constant = _addend(lowering, shape, addend, registers, negate)
+    c, constant = addend_of(lowering, shape, addend, registers, negate)
+    with_own_control(lowering)
+    unpack_both(lowering, shape, a, b)
+    between()
+    if not constant and (negate or (c != d and abs(c - d) < registers * ROW)):
+        # Results are written before all of C has been read: C goes to where D will be.
+        _copy(lowering, d, c, registers, negate)
+        c = d
+    multiply_add(lowering, shape, d, c, constant)
+    with_own_control(lowering, ends=True)
+
+
+def with_own_control(lowering: Lowering, ends: bool = False) -> None:
+    """Matrix instructions don't heed MODE: they have a control word of their own."""
     if lowering.modes_vary:
-        control = lowering.word(IEEE_CONTROL).offset
-        lowering.add("fly_use_control", control)
-    if kind == "quad":
+        if ends:
+            lowering.add("fly_mode_single")
+        else:
+            lowering.add("fly_use_control", lowering.word(IEEE_CONTROL).offset)
+
+
+def unpack_both(lowering: Lowering, shape: Shape, a: Matrix, b: Matrix) -> None:
+    _, flavour = _model(lowering, shape)
+    if shape.m == 4:
         # A's rows one after the other: each for all columns of its block.
         aside = lowering.temporary(a.registers)
         for row in range(shape.m):
@@ -270,15 +306,14 @@ def _multiply(
     else:
         _unpack(lowering, shape, a, 0, flavour)
     _unpack(lowering, shape, b, state.MATRIX_B, flavour)
-    between()
-    if not constant and (negate or (c != d and abs(c - d) < registers * ROW)):
-        # Results are written before all of C has been read: C goes to where D will be.
-        _copy(lowering, d, c, registers, negate)
-        c = d
+
+
+def multiply_add(lowering: Lowering, shape: Shape, d: int, c: int, constant: bool) -> None:
+    """D from what was unpacked, and C."""
+    model, _ = _model(lowering, shape)
+    kind = "quad" if shape.m == 4 else "wide"
     words = lowering.registers.constants.place(_descriptor(shape, constant))
     lowering.add(f"fly_matrix_{model}.{kind}", d, c, words)
-    if lowering.modes_vary:
-        lowering.add("fly_mode_single")
 
 
 def _model(lowering: Lowering, shape: Shape) -> tuple[str, str]:
@@ -290,7 +325,7 @@ def _model(lowering: Lowering, shape: Shape) -> tuple[str, str]:
     return shape.model, "flushed" if shape.model in FLUSHED else "parts"
 
 
-def _addend(
+def addend_of(
     lowering: Lowering, shape: Shape, operand: Operand, registers: int, negate: bool
 ) -> tuple[int, bool]:
     """The place of C, and whether it is a constant: one row (two for f64) for all."""

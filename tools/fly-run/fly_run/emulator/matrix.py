@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-LANES = 64
+LANES, WAVE_32 = 64, 32
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,40 @@ class Shape:
     result: str
     model: str
     sparse: bool = False
+    wave: str = ""  # "gfx11" or "gfx12": the layouts of waves of 32
+
+    @property
+    def lanes(self) -> int:
+        return WAVE_32 if self.wave else LANES
 
     @property
     def elements(self) -> int:
         """How many elements of B a lane holds, and of A where nothing is sparse."""
-        return self.m * self.k * self.blocks // LANES
+        if self.wave == "gfx11":
+            return self.k  # lanes 16 to 31 repeat what lanes 0 to 15 hold
+        return self.m * self.k * self.blocks // self.lanes
+
+    @property
+    def results(self) -> int:
+        """How many elements of D a lane holds."""
+        return self.m * self.n * self.blocks // self.lanes
+
+    @property
+    def distinct_lanes(self) -> int:
+        """The first lanes, which hold all elements of A and B."""
+        return 16 if self.wave == "gfx11" else self.lanes
+
+    @property
+    def split(self) -> int:
+        """The length of runs of elements along k in a lane; 0 where all are one run."""
+        if self.wave == "gfx12" and self.a in ("f16", "bf16"):
+            return 8 if self.sparse else 4
+        return 0
 
     @property
     def groups(self) -> int:
         """How many groups of lanes share the k of a matrix among them."""
-        return LANES // (self.m * self.blocks)
+        return self.distinct_lanes // (self.m * self.blocks)
 
 
 def input_at(shape: Shape, lane: int, element: int, split: int = 0) -> tuple[int, int, int]:
@@ -71,6 +95,10 @@ def output_at(shape: Shape, row: int, column: int, block: int) -> tuple[int, int
         if shape.m == 4:
             return 0, 16 * row + 4 * block + column
         return 2 * (row // 4), 16 * (row % 4) + column
+    if shape.wave == "gfx11":
+        return row // 2, row % 2 * 16 + column
+    if shape.wave == "gfx12":
+        return row % 8, row // 8 * 16 + column
     if shape.m == 4:
         return row, 4 * block + column
     rows = 4 * (LANES // shape.m)  # as many rows lie in four consecutive registers
@@ -160,9 +188,12 @@ def instructions() -> Iterator[tuple[str, Shape, tuple[str, ...]]]:
     for targets, mnemonics, variety in TABLE:
         for mnemonic in mnemonics:
             yield mnemonic, shape_of(mnemonic, variety), targets
+    for target, wave, mnemonics in WAVE_TABLE:
+        for mnemonic in mnemonics:
+            yield mnemonic, wave_shape_of(mnemonic, wave), (target,)
 
 
-_IS_MATRIX = re.compile(r"v_s?w?mf?mac?_(?:scale_)?[fi]\d|v_wmma")
+_IS_MATRIX = re.compile(r"v_(?:mfma|smfmac|wmma|swmmac)_")
 _MODELS = {"gfx90a": "CDNA2", "gfx942": "CDNA3"}
 
 
@@ -178,6 +209,36 @@ def remark(target: str, mfma: str) -> str:
     if target in _MODELS:
         return f"matrix instructions: exact, by the published model of {_MODELS[target]}"
     return f"matrix instructions: by the model of CDNA3; none is published for {target}"
+
+
+_WAVE_NAME = re.compile(r"v_(s?)w(?:mma|mmac)_(f32|f16|bf16|i32)_16x16x(\d+)_([a-z0-9]+)(?:_(.*))?")
+_WAVE_RESULTS = {"f32": "float", "f16": "f16", "bf16": "bf16", "i32": "i32"}
+_WAVE_FLOATS = ("f32_{}_f16", "f32_{}_bf16", "f16_{}_f16", "bf16_{}_bf16")
+_GFX11 = [
+    f"v_wmma_{name.format('16x16x16')}" for name in (*_WAVE_FLOATS, "i32_{}_iu8", "i32_{}_iu4")
+]
+_GFX12 = [
+    *_GFX11,
+    "v_wmma_i32_16x16x32_iu4",
+    *(f"v_wmma_f32_16x16x16_{pair}" for pair in _BYTES),
+    *(
+        f"v_swmmac_{name.format('16x16x32')}"
+        for name in (*_WAVE_FLOATS, "i32_{}_iu8", "i32_{}_iu4")
+    ),
+    "v_swmmac_i32_16x16x64_iu4",
+    *(f"v_swmmac_f32_16x16x32_{pair}" for pair in _BYTES),
+]
+WAVE_TABLE = (("gfx1100", "gfx11", _GFX11), ("gfx1201", "gfx12", _GFX12))
+
+
+def wave_shape_of(mnemonic: str, wave: str) -> Shape:
+    """The shape of a WMMA or SWMMAC instruction. `result` is "f16" or "bf16" where C and D are."""
+    match = _WAVE_NAME.fullmatch(mnemonic)
+    if match is None:
+        raise ValueError(f"{mnemonic} is no matrix instruction")
+    sparse, result, k, a, b = match.groups()
+    model = "fma" if result == "i32" else "tr8" if b is None else "gtr16"
+    return Shape(16, 16, int(k), 1, a, b or a, _WAVE_RESULTS[result], model, bool(sparse), wave)
 
 
 def shape_of(mnemonic: str, variety: str = "") -> Shape:

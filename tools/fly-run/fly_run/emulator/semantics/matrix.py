@@ -3,7 +3,9 @@ together), which hand matrices on through a workspace that each thread has (`CTX
 
     fly_matrix_lanes       moves a register between lanes: cbsz, abid, blgp, and A of 4 × 4 matrices
     fly_matrix_flip        changes bits of a register: signs
-    fly_matrix_dense_16/8  writes out a sparse A's zeros
+    fly_matrix_dense_BITS  writes out a sparse A's zeros
+    fly_matrix_widen_…     C of 16 bits as f32; and `narrow` for D
+    fly_matrix_add_saturating  D = C + D
     fly_unpack_FORMAT.…    A or B from registers to the workspace, as numbers, k by k
     fly_matrix_scale.…     block scales onto what was unpacked
     fly_matrix_MODEL.…     multiplies and adds: C and the workspace to D
@@ -55,7 +57,8 @@ def operations() -> Iterator[Operation]:
     means somewhere."""
     for mnemonic, shape, targets in matrix.instructions():
         meaning = f"@{'_'.join(targets)}"
-        yield Operation(mnemonic + meaning, "matrix", targets=frozenset(targets), detail=shape)
+        form = "wmma" if shape.wave else "matrix"
+        yield Operation(mnemonic + meaning, form, targets=frozenset(targets), detail=shape)
     for flavour, names in FLAVOURS.items():
         for name in names:
             yield Operation(f"fly_unpack_{name}.{flavour}", "custom", body=_unpack(name, flavour))
@@ -69,7 +72,11 @@ def operations() -> Iterator[Operation]:
                 yield Operation(f"fly_matrix_{model}.{kind}", "custom", body=body)
     yield Operation("fly_matrix_lanes", "custom", body=_move_lanes)
     yield Operation("fly_matrix_flip", "custom", body=_flip)
-    for bits in (8, 16):
+    yield Operation("fly_matrix_add_saturating", "custom", body=_add_saturating)
+    for element in ("f16", "bf16"):
+        yield Operation(f"fly_matrix_widen_{element}", "custom", body=_widen(element))
+        yield Operation(f"fly_matrix_narrow_{element}", "custom", body=_narrow(element))
+    for bits in (4, 8, 16):
         yield Operation(f"fly_matrix_dense_{bits}", "custom", body=_write_out(bits))
     for flavour in ("value", "parts"):
         yield Operation(f"fly_matrix_scale.{flavour}", "custom", body=_scale(flavour))
@@ -160,9 +167,50 @@ def _move_lanes(h: Handler) -> None:
 
 
 def _flip(h: Handler) -> None:
-    """Operand 0 becomes operand 1 with the immediate's bits the other way round."""
-    bits = h.immediate().trunc("i32").splat(LANES)
-    h.operand(0).store(h.operand(1).load("i32", LANES, align=4) ^ bits, align=4)
+    """Operand 0 becomes operand 1: bits are kept by the immediate's upper half, then changed by its
+    lower one."""
+    keep, flip = h.immediate().lshr(32).trunc("i32"), h.immediate().trunc("i32")
+    value = _row(h, 1) & keep.splat(LANES)
+    h.operand(0).store(value ^ flip.splat(LANES), align=4)
+
+
+def _row(h: Handler, number: int) -> Value:
+    return h.operand(number).load("i32", LANES, align=4)
+
+
+def _widen(element: str) -> Callable[[Handler], None]:
+    """Operand 0 becomes the f32 of the 16-bit floats in operand 1 that begin at the bit that the
+    immediate tells."""
+
+    def run(h: Handler) -> None:
+        raw = _row(h, 1).lshr(h.immediate().trunc("i32").splat(LANES)) & 0xFFFF
+        h.operand(0).store(matrix_formats.value(raw, element), align=4)
+
+    return run
+
+
+def _narrow(element: str) -> Callable[[Handler], None]:
+    """The f32 of operand 1, rounded to 16 bits, go to operand 0 at the bit that the immediate
+    tells; its other half stays."""
+
+    def run(h: Handler) -> None:
+        value = _row(h, 1).bits("float")
+        if element == "f16":
+            raw = value.convert("fptrunc", "half").bits("i16").zext("i32")
+        else:
+            bits = value.bits("i32")
+            rounded = bits + 0x7FFF + (bits.lshr(16) & 1)
+            raw = value.is_nan().select(bits | 0x0040_0000, rounded).lshr(16)
+        shift = h.immediate().trunc("i32").splat(LANES)
+        mask = raw.like(0xFFFF) << shift
+        h.operand(0).store((_row(h, 0) & ~mask) | (raw << shift), align=4)
+
+    return run
+
+
+def _add_saturating(h: Handler) -> None:
+    """Operand 0 = operand 1 + operand 2, i32, held to the type's range."""
+    h.operand(0).store(h.intrinsic("llvm.sadd.sat", _row(h, 1), _row(h, 2)), align=4)
 
 
 def _write_out(bits: int) -> Callable[[Handler], None]:

@@ -2,7 +2,7 @@
 
 A number comes in one of three flavours:
 
-    value     one f32 (i8: i32, f64: double)
+    value     one f32 (integers: i32, f64: double)
     flushed   the same, with subnormals as +0
     parts     significand and exponent: significand · 2^exponent is the value. The significand is an
               f32 in (-2, 2), not normalised where the number is subnormal; zero has a very low
@@ -55,6 +55,9 @@ FORMATS = {
     "bf16": Format(16, 8, 7, 127, "ieee"),
     "f16": Format(16, 5, 10, 15, "ieee"),
     "i8": Format(8),
+    "u8": Format(8),
+    "i4": Format(4),
+    "u4": Format(4),
     "fp8": Format(8, 4, 3, 7, "fn"),
     "bf8": Format(8, 5, 2, 15, "ieee"),
     "fp8_fnuz": Format(8, 4, 3, 8, "fnuz"),
@@ -88,8 +91,11 @@ def value(raw: Value, name: str) -> Value:
         return (raw << 16).bits("float")
     if name == "f16":
         return raw.trunc("i16").bits("half").convert("fpext", "float")
-    if name == "i8":
-        return (raw << 24).ashr(24)
+    if name in ("u8", "u4"):
+        return raw
+    if name in ("i8", "i4"):
+        shift = 32 - FORMATS[name].bits
+        return (raw << shift).ashr(shift)
     significand, exponent, _, special = _decode(raw, FORMATS[name])
     number = significand * ((exponent + 127) << 23).bits("float")
     return number if special is None else special[0].select(special[1], number)

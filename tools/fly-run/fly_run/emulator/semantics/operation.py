@@ -64,6 +64,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     "buffer": ("v", "s"),
     "lds": ("v",),
     "matrix": (),  # steps with handlers of their own
+    "wmma": (),
 }
 
 
