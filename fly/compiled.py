@@ -12,6 +12,7 @@ from fly_common.errors import InputError, UsageError
 if TYPE_CHECKING:
     from fly_common.code_object import CodeObject, Kernel
     from fly_common.plan import Plan
+    from fly_run.device import Options
     from fly_run.launch import Ran
 
     from fly.chains import Chain
@@ -87,8 +88,11 @@ class Compiled:
         kernels write hold the results afterwards."""
         self.run(self._named(args, kwargs))
 
-    def run(self, values: Mapping[str, Any], *, device: str = "auto") -> Sequence[Ran]:
+    def run(
+        self, values: Mapping[str, Any], *, device: str = "auto", options: Options | None = None
+    ) -> Sequence[Ran]:
         """Runs the plan on arguments by name; returns what was launched, with instruction counts.
+        `options` are the device's: `Options(observers=(Statistics(),))` counts what happens.
 
         Errors are those of `fly-run`: InputError for a value that doesn't fit its parameter,
         UsageError for names, Fault for what a kernel does wrong.
@@ -103,7 +107,7 @@ class Compiled:
         plan = self._plan()
         viewed = {name: as_value(value, name) for name, value in values.items()}
         bound = bind(plan, self.code, viewed)
-        opened = open_device(device, self.target)
+        opened = open_device(device, self.target, options)
         try:
             with faults_located(self.code, self._module, self._chain):
                 return run(bound, self.code, opened)
@@ -119,6 +123,7 @@ class Compiled:
         *,
         dynamic_lds: int = 0,
         device: str = "auto",
+        options: Options | None = None,
     ) -> Sequence[Ran]:
         """Launches one kernel by its own arguments, in order, without a plan: arrays for buffers,
         `np.int32(5)` or bytes for values. `grid` counts workgroups, `block` work items; None is
@@ -133,7 +138,7 @@ class Compiled:
             as_value(value, f"argument {index}") if is_array(value) else value
             for index, value in enumerate(args)
         ]
-        opened = open_device(device, self.target)
+        opened = open_device(device, self.target, options)
         try:
             with faults_located(self.code, self._module, self._chain):
                 return launch(

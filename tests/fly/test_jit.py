@@ -17,6 +17,8 @@ import numpy as np
 import pytest
 from fly_common.errors import FlyError, InputError, UsageError
 from fly_common.store import default_store
+from fly_run.device import Options
+from fly_run.stats import Statistics
 
 import fly
 from fly.stage import Stage
@@ -343,6 +345,17 @@ def test_a_kernel_without_its_plan(tmp_path: Path):
     (ran,) = made.launch("kernel", 1, 64, [x, extent, y, extent, np.float32(1), extent])
     np.testing.assert_array_equal(y, 2 * x)
     assert ran.instructions
+
+
+def test_what_a_run_did_is_counted(tmp_path: Path):
+    made = load(tmp_path / "a.py", AXPY).f.compile()
+    seen = Statistics()
+    x, y = NUMBERS.copy(), np.zeros_like(NUMBERS)
+    options = Options(observers=(seen,))
+    (ran,) = made.run({"X": x, "Y": y, "a": 1.0}, options=options)
+    (document,) = seen.documents
+    assert document["instructions"] == ran.instructions
+    assert document["memory"]["global"]["load"]["bytes"] >= x.nbytes
 
 
 @pytest.mark.parametrize("data", [b"", b"\x7fELF", b"text", bytes(1000)])

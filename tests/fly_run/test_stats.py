@@ -13,8 +13,10 @@ import pytest
 from fly_common.code_object import CodeObject
 from fly_run.device import Options
 from fly_run.emulator import kinds
+from fly_run.emulator.instruction import Instruction
 from fly_run.emulator.machine import Emulator
-from fly_run.stats import Statistics
+from fly_run.emulator.observe import Count
+from fly_run.stats import Statistics, document
 
 from .engine_support import compile_opencl, launch
 
@@ -98,6 +100,21 @@ def test_conflicts_private_memory_and_atomics_are_told_apart() -> None:
     assert found["kinds"]["barrier"]["instructions"] == 3
     assert found["scratch_bytes"] >= 16
     assert found["lds_bytes"] == 64 * 32 * 4
+
+
+def test_accesses_that_no_model_covers_are_told() -> None:
+    """Loads that go to LDS by themselves: counted as instructions, not in the figures of memory."""
+    one = Instruction(0x100, 8, "global_load_lds_dword", (), {}, None, "global_load_lds_dword …")
+    cache = Instruction(0x108, 8, "buffer_inv", (), {}, None, "buffer_inv sc1")
+    swizzle = Instruction(0x110, 8, "ds_swizzle_b32", (), {}, None, "ds_swizzle_b32 …")
+    code = compile_opencl("kernel void k(global int *a) { a[TID] = 1; }", "gfx942", "-O3")
+    seen = Statistics()
+    launch(code, [np.zeros(64, "i4")], device=Emulator("gfx942", Options(observers=(seen,))))
+    assert seen.documents[0]["memory"]["not_modelled"] == 0
+    counts = [Count(instruction, 3, 192, 0, 0) for instruction in (one, cache, swizzle)]
+    assert seen.launch is not None
+    found = document(seen.launch, 9, counts)
+    assert found["memory"]["not_modelled"] == 3
 
 
 @pytest.mark.parametrize(

@@ -24,14 +24,14 @@ Document = dict[str, Any]
 
 
 class Statistics:
-    """Observes launches; `documents` has one for each."""
+    """Observes launches; `documents` has one for each, `launch` is the last one."""
 
     def __init__(self) -> None:
         self.documents: list[Document] = []
-        self._launch: Launch | None = None
+        self.launch: Launch | None = None
 
     def begin(self, launch: Launch) -> None:
-        self._launch = launch
+        self.launch = launch
 
     def wants(self, instruction: Instruction) -> Wants:
         return Wants.MEASURE
@@ -43,8 +43,8 @@ class Statistics:
         """Not called."""
 
     def end(self, executed: int, counts: Sequence[Count]) -> None:
-        assert self._launch is not None
-        self.documents.append(document(self._launch, executed, counts))
+        assert self.launch is not None
+        self.documents.append(document(self.launch, executed, counts))
 
 
 def document(launch: Launch, executed: int, counts: Sequence[Count]) -> Document:
