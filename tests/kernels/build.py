@@ -18,7 +18,11 @@ LEVELS = ("-O0", "-O2", "-O3")
 LAYOUT = ("gfx942", "-O3")  # whose arguments the host's kernels take; every host case has it
 # Each operation is rounded once, in every build: what makes results comparable bit for bit.
 LANGUAGE = ("-x", "cl", "-cl-std=CL2.0", "-ffp-contract=off", "-w")
-DEVICE = ("-target", "amdgcn-amd-amdhsa", "-nogpulib", "-cl-fp32-correctly-rounded-divide-sqrt")
+# clang keeps a copy of each kernel as a function, for others to call; internal, it costs no time.
+DEVICE = (
+    *("-target", "amdgcn-amd-amdhsa", "-nogpulib", "-cl-fp32-correctly-rounded-divide-sqrt"),
+    *("-mllvm", "-amdgpu-internalize-symbols"),
+)
 HOST = ("-target", "x86_64-linux-gnu", "-march=x86-64-v3", "-ffp-contract=off", "-fPIC")
 
 
@@ -60,7 +64,9 @@ def host() -> bytes:
     host.c's `host_launch`."""
     layout = device(*LAYOUT)
     own = [case for case in CASES if case.host]
-    text = _unit(case.source for case in own) + "".join(_entry(case.kernel, layout) for case in own)
+    text = _unit(case.source for case in own) + "".join(
+        _entry(kernel, layout) for kernel in sorted({case.kernel for case in own})
+    )
     with tempfile.TemporaryDirectory() as folder:
         kernels, driver, made = (str(Path(folder, name)) for name in ("k.o", "h.o", "host.so"))
         _clang(*LANGUAGE, *HOST, "-O1", "-c", "-o", kernels, "-", text=text)

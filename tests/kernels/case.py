@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 Triple = tuple[int, int, int]
-TARGETS = ("gfx90a", "gfx942", "gfx950")
+TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,12 @@ class Launch:
 
 @dataclass(frozen=True)
 class Case:
-    """`source`: a file's name in opencl/ without its ending. `host`: whether the host can run it
+    """`name`: the kernel's, unless a kernel has several cases. `source`: a file's name in opencl/
+    without its ending. `host`: whether the host can run it
     too. `portable`: whether all targets and levels must agree bit for bit; if not, NumPy's bound is
     all that is asked."""
 
+    name: str
     kernel: str
     source: str
     make: Callable[[np.random.Generator], Launch] = field(repr=False)
@@ -51,17 +53,18 @@ class Case:
 
     def launch(self) -> Launch:
         """The same inputs each time."""
-        return self.make(np.random.default_rng(zlib.crc32(self.kernel.encode())))
+        return self.make(np.random.default_rng(zlib.crc32(self.name.encode())))
 
 
 CASES: list[Case] = []
 
 
-def case(source: str, **more: Any) -> Callable[[Callable], Callable]:
-    """Adds a case: the decorated function, named as the kernel, makes the launch."""
+def case(source: str, kernel: str | None = None, **more: Any) -> Callable[[Callable], Callable]:
+    """Adds a case: the decorated function makes the launch, and has the kernel's name unless that
+    is given."""
 
     def add(make: Callable) -> Callable:
-        CASES.append(Case(make.__name__, source, make, **more))
+        CASES.append(Case(make.__name__, kernel or make.__name__, source, make, **more))
         return make
 
     return add

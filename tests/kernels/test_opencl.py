@@ -17,7 +17,7 @@ from kernels.launching import on_emulator, on_host
 
 BUILDS = [(target, level) for target in TARGETS for level in build.LEVELS]
 RUNS = [
-    pytest.param(case, *built, id="-".join((case.kernel, built[0], built[1][1:])))
+    pytest.param(case, *built, id="-".join((case.name, built[0], built[1][1:])))
     for built in BUILDS
     for case in CASES
     if built[0] in case.targets
@@ -26,7 +26,7 @@ REFERENCE = "-O3"
 
 
 def name(case: Case) -> str:
-    return case.kernel
+    return case.name
 
 
 @pytest.fixture(scope="session", autouse=True)

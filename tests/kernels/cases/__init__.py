@@ -2,12 +2,14 @@
 
 from kernels.case import CASES
 from kernels.cases import (
+    builtins,
     control,
     graphs,
     hashes,
     integers,
     lanes,
     linear,
+    matrices,
     numeric,
     planes,
     scans,
@@ -18,12 +20,14 @@ from kernels.cases import (
 
 __all__ = [
     "CASES",
+    "builtins",
     "control",
     "graphs",
     "hashes",
     "integers",
     "lanes",
     "linear",
+    "matrices",
     "numeric",
     "planes",
     "scans",

@@ -50,7 +50,8 @@ kernel void dpp(global const int *in, global int *to) {
     DPP(0x152, 0xf, 0xf, false); // row_newbcast:2, row_share:2
 }
 
-// Votes: which lanes of the 32 agree, how many before this one, who is first.
+// Votes: which lanes of the 32 agree, how many before this one, the first one's value; and the first
+// lane of the wave that is there is no later one.
 kernel void votes(global const int *in, global uint *out) {
     int value = in[GID(x)], base = LANE() & 32;
     uint ballot = (uint)(__builtin_amdgcn_ballot_w64(value > 0) >> base);
@@ -61,7 +62,7 @@ kernel void votes(global const int *in, global uint *out) {
     out[4 * GID(x) + 3] = ~0u;
     if (value > 0) {
         int lane = LANE(), first = __builtin_amdgcn_readfirstlane(lane);
-        out[4 * GID(x) + 3] = lane == first;
+        out[4 * GID(x) + 3] = first <= lane;
     }
 }
 
@@ -82,16 +83,11 @@ kernel void waterfall(global const int *in, global const int *table, global int 
     out[2 * GID(x) + 1] = of_lane;
 }
 
-// ds_swizzle within 32 lanes, and the same exchange by v_permlane where it is.
+// ds_swizzle within 32 lanes.
 kernel void swizzle(global const int *in, global int *out) {
-    int value = in[GID(x)], i = GID(x) * 5;
+    int value = in[GID(x)], i = GID(x) * 4;
     out[i] = __builtin_amdgcn_ds_swizzle(value, 0x401f);     // the other half of each 32 (xor 16)
     out[i + 1] = __builtin_amdgcn_ds_swizzle(value, 0x0c07); // xor 3 after and 7
     out[i + 2] = __builtin_amdgcn_ds_swizzle(value, 0x8000 | 0x4e); // quad_perm:[2,3,0,1]
     out[i + 3] = __builtin_amdgcn_ds_swizzle(value, 0x03e0); // lane 31 to all: or 31
-#if WAVE == 32
-    out[i + 4] = __builtin_amdgcn_permlanex16(0, value, 0x76543210, 0xfedcba98, false, false);
-#else
-    out[i + 4] = in_32(value, LANE() ^ 16);
-#endif
 }

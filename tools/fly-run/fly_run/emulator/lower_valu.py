@@ -62,7 +62,7 @@ def lower_valu(lowering: Lowering, operation: Operation, encoding: str) -> None:
             start, width = FIELDS[str(found.get(f"src{number}_sel", "DWORD"))]
             source = lowering.field(source, start, width, signed)
         if packed:
-            source = _packed_source(lowering, source, found, number)
+            source = _packed_source(lowering, source, element, found, number)
         elif _is_high(operand, selects[number]):
             if element not in SHORT_ELEMENTS:
                 raise Unsupported("op_sel on a 32-bit operand")
@@ -91,7 +91,8 @@ def _is_high(operand: Operand, select: int) -> bool:
 def _source(
     lowering: Lowering, operation: Operation, operand: Operand, element: str, packed: bool
 ) -> Source:
-    if packed and isinstance(operand, Immediate) and operand.real is not None:
+    halves = packed and element == "i32"
+    if halves and isinstance(operand, Immediate) and operand.real is not None:
         return lowering.word(constant_bits(operand, "half"))
     return lowering.source(plain(operand), element)
 
@@ -106,9 +107,10 @@ def _op_sel(found: Mapping[str, object], count: int, packed: bool) -> tuple[int,
 
 
 def _packed_source(
-    lowering: Lowering, source: Source, found: Mapping[str, object], number: int
+    lowering: Lowering, source: Source, element: str, found: Mapping[str, object], number: int
 ) -> Source:
-    """The halves that op_sel and op_sel_hi choose, with neg_lo and neg_hi."""
+    """The halves that op_sel and op_sel_hi choose, with neg_lo and neg_hi. The addend of a dot
+    product in f32 is whole, and neg_lo its sign."""
 
     def bit(name: str, default: int) -> int:
         values = found.get(name)
@@ -116,6 +118,8 @@ def _packed_source(
             return default
         return int(values[number])
 
+    if element == "float":
+        return lowering.with_signs(source, element, bool(bit("neg_lo", 0)), False)
     low, high = bit("op_sel", 0), bit("op_sel_hi", 1)
     if (low, high) != (0, 1):
         selector = (0x0302 if low else 0x0100) | (0x0302 if high else 0x0100) << 16
@@ -304,6 +308,26 @@ def _swap(lowering: Lowering, name: str, encoding: str) -> None:
         lowering.valu("v_mov_b32", (target,), Source("v", source))
 
 
+def _dot_of_signs(count: int) -> Callable[[Lowering, str, str], None]:
+    """v_dot4_i32_iu8, v_dot8_i32_iu4 (RDNA3 ISA manual, VOP3P): neg_lo tells which factors are
+    signed; the sum always is."""
+
+    def run(lowering: Lowering, name: str, encoding: str) -> None:
+        found = modifiers(lowering, "neg_lo", "clamp")
+        target, *operands = lowering.operands(4)
+        row = lowering.vector_target(target, "i32")
+        sources = [lowering.source(operand, "i32") for operand in operands]
+        flags = found.get("neg_lo")
+        signed = [bool(flag) for flag in flags[:2]] if isinstance(flags, tuple) else [False, False]
+        if signed == [False, True]:  # one row serves both: a product's factors may change places
+            sources[:2], signed = sources[1::-1], [True, False]
+        kinds = "".join("su"[not one] for one in signed)
+        clamp = ".clamp" if found.get("clamp") else ""
+        lowering.valu(f"fly_dot{count}_{kinds}{clamp}", (row,), *sources)
+
+    return run
+
+
 EXPANSIONS: dict[str, Callable[[Lowering, str, str], None]] = {
     "v_pk_fma_f32": _packed_pair("v_fma_f32"),
     "v_pk_mul_f32": _packed_pair("v_mul_f32"),
@@ -314,6 +338,8 @@ EXPANSIONS: dict[str, Callable[[Lowering, str, str], None]] = {
     "v_fma_mixhi_f16": _mixed("high"),
     "v_pack_b32_f16": _pack_halves,
     "v_swap_b32": _swap,
+    "v_dot4_i32_iu8": _dot_of_signs(4),
+    "v_dot8_i32_iu4": _dot_of_signs(8),
 }
 
 

@@ -29,7 +29,8 @@ def operations() -> Iterator[Operation]:
         types = f"i32 = {', '.join(['i32'] * count)}"
         yield valu(f"v_pk_{name}", types, halves("half", body), chunk=CHUNK)
     for name, (body, accumulates) in DOT.items():
-        types = "i32 += i32, i32" if accumulates else "i32 = i32, i32, i32"
+        sums = "float" if "_f32_" in name else "i32"
+        types = f"{sums} += i32, i32" if accumulates else f"{sums} = i32, i32, {sums}"
         yield valu(name, types, body, chunk=CHUNK)
 
 
@@ -89,26 +90,43 @@ def _parts(value: Value, width: int, signed: bool) -> list[Value]:
     return fields
 
 
-def _dot(width: int, signed: bool) -> Body:
+def _dot(width: int, signed: bool, signed_b: bool | None = None) -> Body:
+    """`signed`: the parts of `a`, and of `b` unless `signed_b` says otherwise."""
+    signed_b = signed if signed_b is None else signed_b
+
     def run(k: Lanes, a: Value, b: Value, c: Value) -> Value:
         total = c
-        for x, y in zip(_parts(a, width, signed), _parts(b, width, signed), strict=True):
+        for x, y in zip(_parts(a, width, signed), _parts(b, width, signed_b), strict=True):
             total = total + x * y
         return total
 
     return run
 
 
+def _dot_saturating(width: int, signed_a: bool, signed_b: bool, signed: bool) -> Body:
+    """With `clamp`: the whole sum, held to what 32 bits can say."""
+
+    def run(k: Lanes, a: Value, b: Value, c: Value) -> Value:
+        total = c.sext("i64") if signed else c.zext("i64")
+        for x, y in zip(_parts(a, width, signed_a), _parts(b, width, signed_b), strict=True):
+            total = total + x.sext("i64") * y.sext("i64")
+        low, high = (-(1 << 31), (1 << 31) - 1) if signed else (0, (1 << 32) - 1)
+        held = k.handler.intrinsic("llvm.smax", total, total.like(low))
+        return k.handler.intrinsic("llvm.smin", held, held.like(high)).trunc("i32")
+
+    return run
+
+
 def _dot_half(k: Lanes, a: Value, b: Value, c: Value) -> Value:
     """v_dot2_f32_f16: products exact in f32, summed one after the other in f32."""
-    total = c.bits("float")
+    total = c
     for start in (0, 16):
         x, y = (
             value.lshr(start).trunc("i16").bits("half").convert("fpext", "float")
             for value in (a, b)
         )
         total = k.handler.intrinsic("llvm.fma", x, y, total)
-    return total.bits("i32")
+    return total
 
 
 DOT: dict[str, tuple[Body, bool]] = {
@@ -124,3 +142,21 @@ DOT: dict[str, tuple[Body, bool]] = {
     "v_dot8_u32_u4": (_dot(4, False), False),
     "v_dot2_f32_f16": (_dot_half, False),
 }
+# What the encoder takes for `clamp`.
+DOT |= {
+    f"v_dot{32 // width}_{kind}.clamp": (_dot_saturating(width, signed, signed, signed), False)
+    for width, signed, kind in (
+        (16, True, "i32_i16"),
+        (16, False, "u32_u16"),
+        (8, True, "i32_i8"),
+        (8, False, "u32_u8"),
+        (4, True, "i32_i4"),
+        (4, False, "u32_u4"),
+    )
+}
+# What v_dot4_i32_iu8 and v_dot8_i32_iu4 are made of: signed and unsigned factors, a signed sum.
+for _a, _b in ((True, True), (True, False), (False, False)):
+    for _width in (8, 4):
+        _name = f"fly_dot{32 // _width}_{'su'[not _a]}{'su'[not _b]}"
+        DOT[_name] = _dot(_width, _a, _b), False
+        DOT[f"{_name}.clamp"] = _dot_saturating(_width, _a, _b, True), False

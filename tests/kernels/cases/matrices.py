@@ -1,0 +1,118 @@
+"""Products by the matrix instructions. Small integers are exact in every format and any order of
+sums, so all targets must agree; other values keep within the bound of the arithmetic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kernels.case import Launch, Near, case
+
+Random = np.random.Generator
+Array = np.ndarray
+MFMA = ("gfx90a", "gfx942", "gfx950")
+M, N, K = 32, 64, 128
+
+
+def product(a: Array, b: Array, out: Array, expected: Any, tile: int = 16) -> Launch:
+    sizes = [np.int32(N), np.int32(K)]
+    grid = (N // tile, M // tile, 1)
+    return Launch([a, b, out, *sizes], grid, (64, 1, 1), expected={2: expected})
+
+
+def whole(rng: Random, most: int, given: str, result: str, tile: int = 16) -> Launch:
+    """Integers up to `most`, of which no sum is rounded."""
+    a, b = (rng.integers(-most, most + 1, shape) for shape in ((M, K), (K, N)))
+    out = np.zeros((M, N), result)
+    return product(a.astype(given), b.astype(given), out, (a @ b).astype(result), tile)
+
+
+def _real(rng: Random, given: str, result: str, unit: float) -> Launch:
+    """Normal values. `unit`: what a term, and each of the K partial sums, may be off by, relative
+    to the sum of magnitudes."""
+    a, b = (rng.standard_normal(shape).astype(given) for shape in ((M, K), (K, N)))
+    wide = a.astype("f8"), b.astype("f8")
+    bound = 2 * K * unit * (abs(wide[0]) @ abs(wide[1]))
+    return product(a, b, np.zeros((M, N), result), Near(wide[0] @ wide[1], bound))
+
+
+def _bf16(values: Array) -> Array:
+    """Of values that have at most eight significant bits."""
+    return (np.ascontiguousarray(values, "f4").view("u4") >> 16).astype("u2")
+
+
+def _whole_bf16(rng: Random) -> Launch:
+    a, b = (rng.integers(-99, 100, shape) for shape in ((M, K), (K, N)))
+    out = np.zeros((M, N), "f4")
+    return product(_bf16(a), _bf16(b), out, (a @ b).astype("f4"))
+
+
+@case("matrix", host=False, targets=MFMA)
+def gemm_f16(rng: Random) -> Launch:
+    return whole(rng, 200, "f2", "f4")
+
+
+@case("matrix", host=False, targets=MFMA, portable=False, kernel="gemm_f16")
+def gemm_f16_real(rng: Random) -> Launch:
+    return _real(rng, "f2", "f4", 2.0**-23)
+
+
+@case("matrix", host=False, targets=MFMA)
+def gemm_bf16(rng: Random) -> Launch:
+    return _whole_bf16(rng)
+
+
+@case("matrix", host=False, targets=MFMA)
+def gemm_i8(rng: Random) -> Launch:
+    launch = whole(rng, 127, "i1", "i4")
+    launch.arguments[0][0, :] = launch.arguments[1][:, 0] = -128
+    a, b = (array.astype("i4") for array in launch.arguments[:2])
+    launch.expected[2][...] = a @ b
+    return launch
+
+
+@case("matrix", host=False, targets=MFMA)
+def gemm_f32(rng: Random) -> Launch:
+    return whole(rng, 300, "f4", "f4")
+
+
+@case("matrix", host=False, targets=MFMA, portable=False, kernel="gemm_f32")
+def gemm_f32_real(rng: Random) -> Launch:
+    return _real(rng, "f4", "f4", 2.0**-23)
+
+
+@case("matrix", host=False, targets=MFMA)
+def gemm_f64(rng: Random) -> Launch:
+    return whole(rng, 10**6, "f8", "f8")
+
+
+@case("matrix", host=False, targets=MFMA, portable=False, kernel="gemm_f64")
+def gemm_f64_real(rng: Random) -> Launch:
+    return _real(rng, "f8", "f8", 2.0**-52)
+
+
+@case("matrix", host=False, targets=("gfx942",))
+def gemm_xf32(rng: Random) -> Launch:
+    """Integers of eleven bits: xf32 keeps no more."""
+    return whole(rng, 300, "f4", "f4")
+
+
+@case("matrix", host=False, targets=("gfx950",))
+def gemm_f16_wide(rng: Random) -> Launch:
+    return whole(rng, 200, "f2", "f4")
+
+
+@case("matrix", host=False, targets=("gfx950",))
+def gemm_bf16_wide(rng: Random) -> Launch:
+    return _whole_bf16(rng)
+
+
+@case("matrix", host=False, targets=("gfx950",))
+def gemm_i8_wide(rng: Random) -> Launch:
+    return whole(rng, 127, "i1", "i4")
+
+
+@case("matrix", host=False, targets=MFMA)
+def gemm_f16_32(rng: Random) -> Launch:
+    return whole(rng, 200, "f2", "f4", tile=32)
