@@ -42,3 +42,109 @@ def test_any_numbers(target: str, mode: str) -> None:
             a, b = a.view(np.float32), b.view(np.float32)
             scale = np.nanmax(np.abs(b), initial=1)
             assert np.allclose(a, b, rtol=0, atol=scale * 2.0**-18, equal_nan=True), text
+
+
+# -- SWMMAC, which the oracle does not have ------------------------------------------------------
+
+# Mnemonic, k, bits of an element, the length of runs along k in a lane (0: one run), modifiers.
+SPARSE = [
+    ("v_swmmac_f32_16x16x32_f16", 32, 16, 8, "index_key:1"),
+    ("v_swmmac_f32_16x16x32_f16", 32, 16, 8, ""),
+    ("v_swmmac_f32_16x16x32_bf16", 32, 16, 8, "index_key:1"),
+    ("v_swmmac_f16_16x16x32_f16", 32, 16, 8, ""),
+    ("v_swmmac_i32_16x16x32_iu8", 32, 8, 0, "index_key:1 neg_lo:[1,1,0]"),
+    ("v_swmmac_i32_16x16x32_iu4", 32, 4, 0, "neg_lo:[1,1,0]"),
+    ("v_swmmac_i32_16x16x64_iu4", 64, 4, 0, "neg_lo:[1,1,0]"),
+    ("v_swmmac_f32_16x16x32_fp8_fp8", 32, 8, 0, ""),
+]
+KERNEL = """
+.text
+.globl probe
+.p2align 8
+.type probe,@function
+probe:
+  s_load_b128 s[4:7], s[0:1], 0x0
+  v_lshlrev_b32_e32 v40, 2, v0
+  s_wait_kmcnt 0x0
+{loads}
+  s_wait_loadcnt 0x0
+{text}
+  s_nop 7
+{stores}
+  s_endpgm
+"""
+
+
+def element_bits(numbers: np.ndarray, name: str, bits: int) -> np.ndarray:
+    """Small whole numbers as elements' raw bits."""
+    if "bf16" in name:
+        return numbers.astype(np.float32).view(np.uint32) >> 16
+    if bits == 16:
+        return numbers.astype(np.float16).view(np.uint16).astype(np.uint32)
+    if "fp8" in name:
+        table = {0: 0, 1: 0x38, 2: 0x40, 3: 0x44}
+        wanted = [table[abs(int(n))] | (n < 0) << 7 for n in numbers.ravel()]
+        return np.array(wanted, np.uint32).reshape(numbers.shape)
+    return numbers.astype(np.int64).astype(np.uint32) & ((1 << bits) - 1)
+
+
+def packed(elements: np.ndarray, bits: int) -> np.ndarray:
+    """[lane, element] → [register, lane]."""
+    grouped = elements.reshape(32, -1, 32 // bits).astype(np.uint64)
+    shifts = np.arange(32 // bits, dtype=np.uint64) * np.uint64(bits)
+    return (grouped << shifts).sum(-1).astype(np.uint32).T
+
+
+@pytest.mark.parametrize(("mnemonic", "k", "bits", "run", "modifiers"), SPARSE)
+def test_sparse(mnemonic: str, k: int, bits: int, run: int, modifiers: str) -> None:
+    """gfx1201. The layout is that of AMD's matrix instruction calculator (RDNA4): a lane has half
+    of all k, in runs that alternate between lanes below and from 16 on."""
+    rng = np.random.default_rng(19)
+    share = k // 2
+    a, b = np.zeros((16, k)), rng.integers(-3, 4, (k, 16))
+    held, indices = np.zeros((32, share // 2)), np.zeros(32, np.uint64)
+    columns = np.zeros((32, share))
+    shift = share if "index_key" in modifiers else 0
+    for lane in range(32):
+        upper, length = lane // 16, run or share
+        spots = [(e // length * 2 + upper) * length + e % length for e in range(share)]
+        columns[lane] = b[spots, lane % 16]
+        for group in range(share // 4):
+            first, second = sorted(rng.choice(4, 2, replace=False))
+            values = rng.integers(-3, 4, 2)
+            a[lane % 16, spots[4 * group + first]] = values[0]
+            a[lane % 16, spots[4 * group + second]] = values[1]
+            held[lane, 2 * group : 2 * group + 2] = values
+            indices[lane] |= np.uint64((first | second << 2) << 4 * group + shift)
+    rows = [packed(element_bits(x, mnemonic, bits), bits) for x in (held, columns)]
+    short = mnemonic.startswith("v_swmmac_f16")
+    count = 4 if short else 8
+    span = lambda first, n: f"v[{first}:{first + n - 1}]" if n > 1 else f"v{first}"  # noqa: E731
+    text = (
+        f"  {mnemonic} {span(32, count)}, {span(8, len(rows[0]))}, {span(16, len(rows[1]))}, v24"
+        f" {modifiers}"
+    )
+    places = [*range(8, 8 + len(rows[0])), *range(16, 16 + len(rows[1])), 24]
+    c = np.zeros((8, 32), np.uint32)
+    values = np.concatenate([*rows, indices[None].astype(np.uint32), c[:count]])
+    places += range(32, 32 + count)
+    loads = [
+        f"  global_load_b32 v{place}, v40, s[4:5] offset:{128 * number}"
+        for number, place in enumerate(places)
+    ]
+    stores = [f"  global_store_b32 v40, v{32 + n}, s[6:7] offset:{128 * n}" for n in range(count)]
+    head = KERNEL.format(loads="\n".join(loads), text=text, stores="\n".join(stores))
+    ending = try_wmma.program("gfx1201").partition("  s_endpgm\n")[2]
+    data = build.assemble(head + ending, "gfx1201")
+    found = np.zeros((count, 32), np.uint32)
+    on_emulator(CodeObject.parse(data), [np.ascontiguousarray(values), found], block=32)
+    d = np.zeros((16, 16))
+    for lane in range(32):
+        for number in range(8):
+            if short:
+                word = found[number // 2, lane] >> 16 * (number % 2) & 0xFFFF
+                value = np.uint16(word).view(np.float16)
+            else:
+                value = found[number, lane].view(np.int32 if "i32" in mnemonic else np.float32)
+            d[lane // 16 * 8 + number, lane % 16] = value
+    assert np.array_equal(d, a @ b)
