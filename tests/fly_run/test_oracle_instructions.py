@@ -16,7 +16,7 @@ from oracle.compare import differing
 # What is not tried here: pattern → the test that has a result of its own for it, or why there is
 # nothing to compare.
 ELSEWHERE = {
-    "v_mfma_.*|v_smfmac_.*": "tests/fly_run/test_matrix_*.py: layouts from the manual, one hot",
+    "v_mfma_.*f8f6f4|v_mfma_ld_scale_b32": "test_matrix_*.py: layouts and scales, one hot",
     "scratch_.*": "gfx90a sets up FLAT_SCRATCH in code: test_oracle_kernels.py, scratch",
     "s_barrier|s_endpgm(_saved)?|s_trap": "test_oracle_kernels.py; test_engine_faults.py",
     "s_[gs]etreg(_imm32)?_b32|s_set_gpr_idx_o(n|ff)": "test_engine_forms.py",

@@ -124,7 +124,7 @@ def verdicts(jury: judges.Judges, trials: list[tuple[str, int]], jobs: int, say)
             _reap(running, results)
         child = judges.in_child(lambda h=handler, a=address: jury.notice(h, a))
         running[child] = number
-        if number % 500 == 499:
+        if number % 100 == 99:
             say(f"{number + 1} of {len(trials)}, {time.monotonic() - started:.0f} s")
     while running:
         _reap(running, results)

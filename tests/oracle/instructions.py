@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from oracle import device
 from oracle.probe import Probe, known_to
+from oracle.try_matrix import matrix
 from oracle.try_memory import buffers, memory, scalar_loads
 from oracle.try_scalar import lanes, scalars
 from oracle.try_small import small
@@ -30,6 +31,7 @@ FAMILIES = {
     "flat": flat,
     "scratch": scratch,
     "lds_more": lds_more,
+    "matrix": matrix,
 }
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oracle import abi, access, conversions, hsaco, lds, rdna, scalar, vector
+from oracle import abi, access, conversions, hsaco, lds, matrix, rdna, scalar, vector
 from oracle.abi import SCRATCH_BASE
 from oracle.memory import Fault, Memory, padded
 from oracle.text import Instruction, parse
@@ -269,7 +269,7 @@ class Chunk:
         if target.startswith("gfx1") and (step := rdna.build(ins, mode, target)):
             return Decoded(ins.text, ins.size, step)
         if name.startswith(("v_", "ds_bperm", "ds_perm", "ds_swizzle")):
-            step = conversions.build(ins, self.launch.code.target) or vector.build(ins, mode)
+            step = self._vector(ins, mode)
         elif name.startswith("s_") and not name.startswith(("s_load", "s_buffer")):
             step = scalar.build(ins)
         else:
@@ -277,6 +277,11 @@ class Chunk:
         if step is None:
             raise Unsupported(f"{ins.text} at pc {ins.address:#x}")
         return Decoded(ins.text, ins.size, step)
+
+    def _vector(self, ins: Instruction, mode: int):
+        target = self.launch.code.target
+        step = conversions.build(ins, target) or matrix.build(ins, target)
+        return step or vector.build(ins, mode)
 
     def _flow(self, decoded: Decoded, pc: int, rows: np.ndarray):
         """The next pc of all rows, or a list of (pc, rows)."""
