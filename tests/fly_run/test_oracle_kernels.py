@@ -10,7 +10,7 @@ from oracle.device import on_emulator
 
 
 @pytest.mark.parametrize("level", [0, 3])
-@pytest.mark.parametrize("target", build.TARGETS)
+@pytest.mark.parametrize("target", [*build.TARGETS, *build.RDNA])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.kernel)
 def test_kernel(case, target, level):
     data = build.opencl(case.source, target, level)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import functools
 
 import pytest
-from oracle import build, rdna_salu, try_rdna
+from oracle import build, probe, rdna_probe, rdna_salu, try_rdna
+from oracle.compare import differing
 
 TYPES = ("i16", "u16", "i32", "u32", "i64", "u64", "f16", "f32", "f64")
 # Mnemonics of the tables, in the target's spelling, that a target does not have: what llvm-mc
@@ -63,10 +64,63 @@ ABSENT["gfx1100"].remove("s_pack_hl_b32_b16")
 # DS_STOREXCHG has no form without a result.
 NOWHERE = {"ds_wrxchg_b32", "ds_wrxchg_b64"}
 
+# What the emulator refuses by name before anything runs.
+NEITHER = {
+    *(f"ds_cmpstore_{rtn}{kind}" for rtn in ("", "rtn_") for kind in ("b32", "b64")),
+    *(f"ds_mskor_{rtn}{kind}" for rtn in ("", "rtn_") for kind in ("b32", "b64")),
+    *("s_and_not0_wrexec_b32", "s_and_not1_wrexec_b32", "v_cvt_off_f32_i4"),
+    *("v_cvt_pk_i16_f32", "v_cvt_pk_u16_f32", "v_cvt_pk_norm_i16_f16", "v_cvt_pk_norm_u16_f16"),
+    *("v_fma_dx9_zero_f32", "v_fmaak_f16", "v_fmamk_f16"),
+    *("v_permlane16_b32", "v_permlanex16_b32", "v_permlane64_b32"),
+}
+UNSUPPORTED = {
+    "gfx1100": NEITHER
+    | {"global_atomic_csub_u32", "global_atomic_min_f32", "global_atomic_max_f32"}
+    | {"v_fmac_dx9_zero_f32"},
+    "gfx1201": NEITHER
+    | {
+        f"ds_{name}_{rtn}{kind}"
+        for rtn in ("", "rtn_")
+        for name, kinds in (
+            ("min_num", ("f32", "f64")),
+            ("max_num", ("f32", "f64")),
+            ("cond_sub", ("u32",)),
+            ("sub_clamp", ("u32",)),
+        )
+        for kind in kinds
+    }
+    | {
+        f"global_atomic_{name}"
+        for name in ("cond_sub_u32", "sub_clamp_u32", "min_num_f32", "max_num_f32")
+    }
+    | {"v_permlane16_var_b32", "v_permlanex16_var_b32", *rdna_salu.TRANSCENDENTAL},
+}
+
+RUNS = [(target, family) for target in build.RDNA for family in try_rdna.FAMILIES]
+
 
 @functools.cache
 def probes(target: str, family: str):
     return try_rdna.probes_for(target, family)
+
+
+def supported(target: str, family: str) -> list[probe.Probe]:
+    """What the emulator is to be tried on: all forms on gfx1100; on gfx1201 every third, and all of
+    what gfx1100 has not."""
+    refused = UNSUPPORTED[target]
+    chosen = [p for p in probes(target, family)[0] if p.about not in refused]
+    if target == "gfx1100" or len(chosen) < 200:
+        return chosen
+    own = ABSENT["gfx1100"]
+    return [p for k, p in enumerate(chosen) if k % 3 == 0 or p.about in own]
+
+
+@pytest.mark.parametrize(("target", "family"), RUNS)
+def test_family(target, family):
+    frame = rdna_probe.frame(target)
+    batch = probe.batch(supported(target, family), frame=frame)
+    lines = differing(batch, build.assemble(batch.text, target), frame)
+    assert not lines, f"{len(lines)} of {len(batch.probes)}:\n" + "\n".join(lines[:20])
 
 
 @pytest.mark.parametrize("target", build.RDNA)
@@ -74,3 +128,22 @@ def test_absent(target):
     """Nothing falls out of the comparison unseen."""
     missing = {name for family in try_rdna.FAMILIES for name in probes(target, family)[1]}
     assert missing - NOWHERE == ABSENT[target]
+
+
+@pytest.mark.parametrize("target", build.RDNA)
+def test_unsupported_is_refused(target):
+    """Each instruction the comparison leaves out is refused by its name, and none runs."""
+    from fly_common.errors import InputError
+
+    left_out = [
+        p
+        for family in try_rdna.FAMILIES
+        for p in probes(target, family)[0]
+        if p.about in UNSUPPORTED[target]
+    ]
+    assert {p.about for p in left_out} == UNSUPPORTED[target]
+    batch = probe.batch(left_out, frame=rdna_probe.frame(target))
+    with pytest.raises(InputError) as caught:
+        differing(batch, build.assemble(batch.text, target), rdna_probe.frame(target))
+    for name in UNSUPPORTED[target]:
+        assert name in str(caught.value)

@@ -58,6 +58,54 @@ def test_shuffle_modes(mode, by, width):
     np.testing.assert_array_equal(y, expected)
 
 
+@pytest.mark.parametrize("target", ["gfx1100", "gfx1201"])
+@pytest.mark.parametrize("mode", ["xor", "up", "down", "idx"])
+def test_shuffle_modes_where_waves_have_32_lanes(mode, target, monkeypatch):
+    monkeypatch.setenv("FLY_TARGET", target)
+    x = np.arange(LANES, dtype=np.int32) + 100
+    for by, width in ((1, 32), (3, 16), (7, 8), (17, 32)):
+        y = np.zeros_like(x)
+        shuffle(x, y, mode, by, width)
+        expected = [x[source_lane(mode, lane, by, width)] for lane in range(LANES)]
+        np.testing.assert_array_equal(y, expected)
+
+
+@fly.kernel
+def wave_kernel(X: fx.Tensor, Y: fx.Tensor):
+    i, lanes = fx.thread_idx.x, fx.num_warp_threads()
+    offset = fx.Int32(1)
+    total = X[i]
+    while offset < lanes:
+        total = total + fx.shuffle_xor(total, offset)
+        offset = offset * 2
+    Y[i, 0] = total
+    Y[i, 1] = fx.shuffle_down(X[i], 1)
+    Y[i, 2] = lanes
+    Y[i, 3] = fx.lane_id()
+
+
+@fly.jit
+def waves(X: fx.Tensor, Y: fx.Tensor):
+    wave_kernel(X, Y).launch(grid=1, block=X.shape[0])
+
+
+@pytest.mark.parametrize(
+    ("target", "size"), [("gfx90a", 64), ("gfx942", 64), ("gfx1100", 32), ("gfx1201", 32)]
+)
+def test_a_whole_wave(target, size, monkeypatch):
+    """Without a width a shuffle is among the target's wave, whose size is known where it runs."""
+    monkeypatch.setenv("FLY_TARGET", target)
+    x = np.arange(128, dtype=np.int32) ** 2
+    y = np.zeros((128, 4), np.int32)
+    waves(x, y)
+    rows = x.reshape(-1, size)
+    np.testing.assert_array_equal(y[:, 0].reshape(rows.shape), np.tile(rows.sum(1)[:, None], size))
+    below = np.concatenate([rows[:, 1:], rows[:, -1:]], axis=1)
+    np.testing.assert_array_equal(y[:, 1], below.ravel())
+    assert (y[:, 2] == size).all()
+    np.testing.assert_array_equal(y[:, 3], np.arange(128) % size)
+
+
 @fly.kernel
 def atomic_kernel(N: fx.Tensor, U: fx.Tensor, F: fx.Tensor, D: fx.Tensor):
     i = fx.block_idx.x * 64 + fx.thread_idx.x

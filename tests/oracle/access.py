@@ -303,7 +303,8 @@ def _buffer(ins: Instruction, rest: str):
         addresses, inside = address_of(w)
         allowed = lanes
         if inside is not None:
-            if size > 4 and not inside.all():
+            reached = inside if lanes is None else inside | ~lanes
+            if size > 4 and not reached.all():
                 raise NotImplementedError(f"{ins.text}: partly out of range")
             allowed = inside if lanes is None else inside & lanes
             allowed = np.broadcast_to(allowed, (w.n, 64))

@@ -104,7 +104,7 @@ def frame(target: str) -> probe.Frame:
     vector = gfx9.vector.replace("  {text}", "  s_mov_b32 s17, s23\n  {text}")
     epilogue = gfx9.epilogue
     for old, new in (
-        ("  .amdhsa_accum_offset 40\n", ""),
+        ("  .amdhsa_accum_offset 80\n", ""),
         (".wavefront_size: 64", f".wavefront_size: {LANES}"),
         (".max_flat_workgroup_size: 64", f".max_flat_workgroup_size: {LANES}"),
         ("    .agpr_count: 8\n", ""),

@@ -10,6 +10,7 @@ import re
 from dataclasses import replace
 
 from oracle import (
+    access,
     instructions,
     rdna_dots,
     rdna_memory,
@@ -167,24 +168,24 @@ def duals(target: str) -> list[Probe]:
     def add(x: str, y: str, first: str, second: str) -> None:
         left, right = (of_rdna(f"v_{n}", target).replace("v_", "v_dual_", 1) for n in (x, y))
         text = f"{left} {first} :: {right} {second}"
-        result = "2f32" if x.endswith("f32") and y.endswith("f32") else "b64"
-        probes.append(Probe(text, ("f32", "f32"), result if "cnd" not in x + y else "b64"))
+        # A NaN result's payload is open, so none must come where the other result is bits; a moved
+        # one must not be signalling.
+        if x.endswith("f32") and y.endswith("f32"):
+            kind, result = "f32", "2f32"
+        elif all(name.endswith(("f32", "mov_b32")) for name in (x, y)):
+            kind, result = "tame32", "2f32"
+        else:
+            kind, result = "finite32", "b64"
+        probes.append(Probe(text, (kind, kind), result))
 
-    # A result that is a float in one half and bits in the other: NaNs must not come of it.
     for name, (x, y) in DUAL.items():
-        tame = name.endswith("f32")
         for other in ("mul_f32", "mov_b32"):
             if x:
                 add(name, other, x.format(8), DUAL[other][1].format(9))
             add(other, name, DUAL[other][0].format(8), y.format(9))
-        if x and not tame:
-            add(name, "mov_b32", x.format(8), "v9, v8")
     add("mov_b32", "mov_b32", "v8, v9", "v9, v8")
     add("add_f32", "mul_f32", "v8, v9, v2", "v9, v8, v3")
-    return [
-        replace(probe, sources=("tame32", "tame32")) if probe.result == "b64" else probe
-        for probe in probes
-    ]
+    return probes
 
 
 def scalars(target: str) -> list[Probe]:
@@ -257,6 +258,8 @@ def _memory(target: str) -> list[Probe]:
             read = f"ds_read_{unit} {target_}, {address}"
             add(kind, "b64", fill, f"ds_{name} {address}, {data}", wait, read, wait)
     for name, atomic in rdna_memory.GLOBAL.items():
+        if target == "gfx1201" and name in ("csub_u32", "min_f32", "max_f32"):
+            continue  # llvm-mc takes them for gfx12's own names
         kind = "tame32" if atomic.kind[0] == "f" or name.startswith("pk") else "32"
         fill = ("global_store_dwordx2 v12, v[2:3], s[6:7]", wait)
         back = (wait, "global_load_dword v9, v12, s[6:7]", wait)
@@ -276,6 +279,63 @@ def _narrow(target: str) -> list[Probe]:
     return probes
 
 
+def _buffers(target: str) -> list[Probe]:
+    """gfx9's loads, and stores of each width into the lane's own record, which is loaded back."""
+    probes = buffers()
+    resource = (
+        "s_mov_b32 s36, s6",
+        "s_and_b32 s37, s7, 0xffff",
+        "s_mov_b32 s38, 0x100000",
+        "s_mov_b32 s39, 0x27000",
+    )
+    wait = "s_waitcnt vmcnt(0)"
+    for name, (size, _) in access.STORES.items():
+        data = {8: "v[2:3]", 12: "v[2:4]", 16: "v[2:5]"}.get(size, "v2")
+        lines = (
+            *resource,
+            "global_store_dwordx4 v12, v[4:7], s[6:7]",
+            wait,
+            f"buffer_store_{name} {data}, v12, s[36:39], 0 offen",
+            wait,
+            "global_load_dwordx2 v[8:9], v12, s[6:7]",
+            wait,
+        )
+        probes.append(Probe("\n  ".join(lines), ("64", "64", "64")))
+    return probes
+
+
+def scratch(target: str) -> list[Probe]:
+    """Each width of scratch load and store, by an offset, a scalar and a vector address."""
+    probes = []
+    wait = "s_waitcnt vmcnt(0)"
+    for where in ("off, off offset:8", "off, s11", "v15, off", "v15, s11 offset:-8"):
+        vector_, _, rest = where.partition(", ")
+        for name, (size, _) in access.STORES.items():
+            data = {8: "v[2:3]", 12: "v[2:4]", 16: "v[2:5]"}.get(size, "v2")
+            lines = (
+                "s_movk_i32 s11, 0x8",
+                f"scratch_store_dwordx2 {vector_}, v[6:7], {rest}",
+                wait,
+                f"scratch_store_{name} {vector_}, {data}, {rest}",
+                wait,
+                f"scratch_load_dwordx2 v[8:9], {where}",
+                wait,
+            )
+            probes.append(Probe("\n  ".join(lines), ("64", "64", "64")))
+        for name, (size, _, _) in access.LOADS.items():
+            if size > 8:
+                continue
+            lines = (
+                "s_movk_i32 s11, 0x8",
+                f"scratch_store_dwordx2 {vector_}, v[6:7], {rest}",
+                wait,
+                f"scratch_load_{name} {'v[8:9]' if size == 8 else 'v8'}, {where}",
+                wait,
+            )
+            probes.append(Probe("\n  ".join(lines), ("64", "64", "64")))
+    return probes
+
+
 FAMILIES = {
     "vector": vectors,
     "compares": compares,
@@ -286,7 +346,8 @@ FAMILIES = {
     "scalars": scalars,
     "memory": _memory,
     "scalar_loads": _narrow,
-    "buffers": lambda target: buffers(),
+    "buffers": _buffers,
+    "scratch": scratch,
 }
 
 
@@ -295,6 +356,8 @@ def subject(probe: Probe, target: str) -> str:
     if "::" in probe.text:
         return " ".join(half.split()[0] for half in probe.text.split("::"))
     name = instructions.subject(probe)
+    if scratch_ := re.findall(r"scratch_\w+", probe.text):
+        name = scratch_[1]  # the first one prepares
     return of_rdna(re.sub(r"_e64$", "", name), target)
 
 
@@ -307,6 +370,7 @@ def probes_for(target: str, family: str) -> tuple[list[Probe], list[str]]:
     known = known_to(target, list(given))
     kept, refused = [], []
     for (text, probe), good in zip(given.items(), known, strict=True):
-        (kept if good else refused).append((replace(probe, text=text), subject(probe, target)))
-    names = {name for _, name in kept}
-    return [probe for probe, _ in kept], sorted({name for _, name in refused} - names)
+        about = subject(probe, target)
+        (kept if good else refused).append(replace(probe, text=text, about=about))
+    names = {probe.about for probe in kept}
+    return kept, sorted({probe.about for probe in refused} - names)

@@ -203,6 +203,8 @@ def pick(name: str) -> Body:
         result = _order(a).compare(predicate, _order(b)).select(a, b)
         result = is_nan(b).select(a, result)
         result = is_nan(a).select(b, result)
+        if a.element == "half":  # of two NaNs; canonicalizing has quieted the wider ones
+            result = is_nan(result).select(quieted(result), result)
         ieee = k.ieee().splat(k.chunk)
         result = (is_signaling(second) & ieee).select(quieted(second), result)
         return (is_signaling(first) & ieee).select(quieted(first), result)
