@@ -370,11 +370,11 @@ def test_what_lies_outside_a_buffer_is_a_fault(fly_run, folder):
 
 def test_the_wrong_processor_is_named(fly_run, folder, assemble):
     (folder / "new.hsaco").write_bytes(
-        assemble("local", "gfx90a").replace(b"\x3f\x05", b"\x41\x05", 1)
+        assemble("local", "gfx90a").replace(b"\x3f\x05", b"\x44\x05", 1)
     )
     done = fly_run("new.hsaco", "--kernel", "local", "--block", "64", "lds:4", "lds:4", "a.npy")
     assert (done.returncode, done.stdout) == (3, b"")
-    assert "gfx1100" in done.stderr.decode()
+    assert "gfx1103" in done.stderr.decode()
 
 
 def test_outputs_are_whole_or_absent(fly_run, folder):
