@@ -12,6 +12,7 @@ from kernels.case import Launch, Near, case
 Random = np.random.Generator
 Array = np.ndarray
 MFMA = ("gfx90a", "gfx942", "gfx950")
+WMMA = ("gfx1100", "gfx1201")
 M, N, K = 32, 64, 128
 
 
@@ -48,22 +49,22 @@ def _whole_bf16(rng: Random) -> Launch:
     return product(_bf16(a), _bf16(b), out, (a @ b).astype("f4"))
 
 
-@case("matrix", host=False, targets=MFMA)
+@case("matrix", host=False)
 def gemm_f16(rng: Random) -> Launch:
     return whole(rng, 200, "f2", "f4")
 
 
-@case("matrix", host=False, targets=MFMA, portable=False, kernel="gemm_f16")
+@case("matrix", host=False, portable=False, kernel="gemm_f16")
 def gemm_f16_real(rng: Random) -> Launch:
     return _real(rng, "f2", "f4", 2.0**-23)
 
 
-@case("matrix", host=False, targets=MFMA)
+@case("matrix", host=False)
 def gemm_bf16(rng: Random) -> Launch:
     return _whole_bf16(rng)
 
 
-@case("matrix", host=False, targets=MFMA)
+@case("matrix", host=False)
 def gemm_i8(rng: Random) -> Launch:
     launch = whole(rng, 127, "i1", "i4")
     launch.arguments[0][0, :] = launch.arguments[1][:, 0] = -128
@@ -116,3 +117,9 @@ def gemm_i8_wide(rng: Random) -> Launch:
 @case("matrix", host=False, targets=MFMA)
 def gemm_f16_32(rng: Random) -> Launch:
     return whole(rng, 200, "f2", "f4", tile=32)
+
+
+@case("matrix", host=False, targets=WMMA)
+def gemm_half(rng: Random) -> Launch:
+    """Sums up to 2048: exact in f16."""
+    return whole(rng, 3, "f2", "f2")

@@ -50,7 +50,7 @@ typedef double v4d __attribute__((ext_vector_type(4)));
             sum = MULTIPLY(left, right, sum);                                                      \
         }                                                                                          \
         for (int r = 0; r < rows; ++r)                                                             \
-            c[(WID(y) * 16 + row(r)) * n + WID(x) * 16 + line] = sum[r];                           \
+            c[(WID(y) * 16 + row(r)) * n + WID(x) * 16 + line] = ((const to *)&sum)[r];       \
     }
 #define ELEMENT(v, j, x) ((v)[j] = (x))
 #define BYTE(v, j, x) (((signed char *)&(v))[j] = (x))
