@@ -33,6 +33,8 @@ class Options:
     the order of workgroups would show. `observers` hear of instructions as they are executed.
     `mfma` is how matrix instructions are computed where they are emulated: "exact", as the best
     public model of the hardware has it, or "fast", as chains of fused multiply-adds.
+    `strict` ends a launch that reads registers before their loads have arrived, races on LDS, or
+    lets uninitialised values matter; FLY_STRICT=1 in the environment asks for it too.
     """
 
     max_instructions: int | None = None
@@ -40,6 +42,7 @@ class Options:
     progress: Progress | None = None
     observers: tuple[Observer, ...] = ()
     mfma: str = "exact"
+    strict: bool = False
 
 
 class Device(Protocol):

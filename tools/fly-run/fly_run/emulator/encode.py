@@ -110,7 +110,7 @@ class Encoder:
             addresses[instruction.pc] = len(steps)
             after = instruction.pc + instruction.size
             try:
-                lowered = self._lower(instruction)
+                lowered = self.lower(instruction)
                 if not lowered and instruction.pc in landings:
                     # Counting starts with the instruction whose micro-op control lands on.
                     lowered = [Step(IDLE)]
@@ -124,10 +124,10 @@ class Encoder:
         steps.append((len(ordered) - 1, Step("fly_end_of_code")))
         return self._assemble(ordered, steps, addresses)
 
-    def _lower(self, instruction: Instruction) -> list[Step]:
+    def lower(self, instruction: Instruction) -> list[Step]:
         lowering = Lowering(self.registers, self.table, instruction, self.mfma, self.modes_vary)
         if instruction.second is not None:
-            lower_rdna.dual(lowering, self._lower)
+            lower_rdna.dual(lowering, self.lower)
             return lowering.steps
         own, encoding = split_mnemonic(instruction.mnemonic)
         target = self.registers.target

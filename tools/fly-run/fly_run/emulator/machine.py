@@ -9,9 +9,10 @@ Emulator.launch
 
 from __future__ import annotations
 
+import os
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fly_common.code_object import CodeObject, Kernel
 from fly_common.errors import InputError, MissingError, UsageError
@@ -23,6 +24,7 @@ from fly_run.emulator.launch import run
 from fly_run.emulator.loading import Loaded
 from fly_run.emulator.targets import TARGETS
 
+STRICT = "FLY_STRICT"  # in the environment: what --strict is on the command line
 MOST_WORK_ITEMS = 1024  # of a workgroup
 
 Triple = tuple[int, int, int]
@@ -59,6 +61,10 @@ class Emulator:
                 f"{options.mfma} is no arithmetic of matrix instructions",
                 hint=f"there are {' and '.join(MFMA)}",
             )
+        if options.strict or os.environ.get(STRICT, "0") not in ("", "0"):
+            from fly_run.emulator.strict import Strict
+
+            options = replace(options, observers=(*options.observers, Strict()))
         self.target = target
         self.options = options
         self.launches: list[Stats] = []
