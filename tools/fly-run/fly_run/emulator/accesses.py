@@ -41,11 +41,11 @@ class Values:
             for number, word in enumerate(place.words()):
                 self._copies.pop(word, None)
                 source = effect.reads[0] if effect.reads else place
+                self._computed.add(word)
                 if copied and source.lanes and place.lanes:
                     origin = list(source.words())[number]
-                    self._copies[word] = self._copies.get(origin, origin)
-                else:
-                    self._computed.add(word)
+                    if origin in self._copies or origin not in self._computed:
+                        self._copies[word] = self._copies.get(origin, origin)
 
     @property
     def scc(self) -> int:
@@ -53,9 +53,9 @@ class Values:
 
     def row(self, word: int) -> np.ndarray | None:
         """A row of u32 at this offset in the wave state."""
-        word = self._copies.get(word, word)
-        number = (word - state.VGPR) // state.ROW
-        if word in self._computed or not 0 <= number < len(self._view.vgprs):
+        known = word in self._copies or word not in self._computed
+        number = (self._copies.get(word, word) - state.VGPR) // state.ROW
+        if not known or not 0 <= number < len(self._view.vgprs):
             return None
         return self._view.vgprs[number]
 
