@@ -54,6 +54,13 @@ def command(
         int | None,
         typer.Option(metavar="N", help="Host threads for a long grid (emulator)."),
     ] = None,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="End at missing waits, LDS races, uses of uninitialised values (emulator).",
+        ),
+    ] = False,
     stats: Annotated[
         bool, typer.Option("--stats", help="Tell what the launches did (emulator).")
     ] = False,
@@ -92,6 +99,7 @@ def command(
             lds=lds,
             max_instructions=max_instructions,
             threads=threads,
+            strict=strict,
             stats=stats,
             mfma=mfma,
             trace=trace,

@@ -35,6 +35,7 @@ class Call:
     lds: int | None = None
     max_instructions: int | None = None
     threads: int | None = None
+    strict: bool = False
     stats: bool = False
     mfma: str = "exact"
     trace: str | None = None
@@ -137,6 +138,7 @@ def _again(call: Call) -> list[str]:
     told = [word for option, value in options if value is not None for word in (option, str(value))]
     told += ["--device", call.device] if call.device != "auto" else []
     told += ["--mfma", call.mfma] if call.mfma != "exact" else []
+    told += ["--strict"] if call.strict else []
     told += ["--inspect"] if call.inspect else []
     return [*told, *split(call.words)[1]]
 
@@ -179,6 +181,7 @@ def _run(
         progress=bar,
         observers=watch.observers,
         mfma=call.mfma,
+        strict=call.strict,
     )
     opened = device.open_device(call.device, code.target, options)
     try:

@@ -26,10 +26,10 @@ class Destination:
 
 
 class Values:
-    """Registers of a wave before an instruction, for its steps: what earlier steps of it only copied
-    is known too, what they computed is not."""
+    """Registers of a wave before an instruction, for its steps: what earlier steps of it only
+    copied is known too, what they computed is not."""
 
-    def __init__(self, view: WaveView, constants: bytes, base: int):
+    def __init__(self, view: WaveView, constants: bytes | bytearray, base: int):
         self._view, self._constants, self._base = view, constants, base
         self._copies: dict[int, int] = {}
         self._computed: set[int] = set()
@@ -74,7 +74,7 @@ class Values:
             words = [self.word(word) for word in place.words()]
             if None in words:
                 return None
-            bits = np.array(words, np.uint32).view(np.uint8)
+            bits = np.array([*words, 0][:2], np.uint32).view(np.uint8)
             return np.unpackbits(bits, bitorder="little").astype(np.uint64)
         total = np.zeros(state.LANES if place.lanes else 1, np.uint64)
         for number, word in enumerate(place.words()):

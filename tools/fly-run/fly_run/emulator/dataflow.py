@@ -48,15 +48,18 @@ class Effect:
 
 SCC = Place(state.SCC, 1, False)
 VCC = Place(state.VCC, 2, False)
+VCC_LO = Place(state.VCC, 1, False)
 EXEC = Place(state.EXEC, 2, False)
 M0 = Place(state.M0, 1, False)
 READS_SCC = frozenset(
-    "s_addc_u32 s_subb_u32 s_cmov_b32 s_cmov_b64 s_cmovk_i32 s_cselect_b32 s_cselect_b64"
-    " fly_read_scc s_cbranch_scc0 s_cbranch_scc1".split()
+    """
+s_addc_u32 s_subb_u32 s_cmov_b32 s_cmov_b64 s_cmovk_i32 s_cselect_b32 s_cselect_b64
+fly_read_scc s_cbranch_scc0 s_cbranch_scc1
+""".split()  # noqa: SIM905
 )
 
-# Operands of handlers without a signature, results first: S a dword, D two, V a row, W two rows, R a
-# row of constants, + read and written. What is read and written besides stands behind.
+# Operands of handlers without a signature, results first: S a dword, D two, V a row, W two rows, R
+# a row of constants, + read and written. What is read and written besides stands behind.
 _CUSTOM: dict[str, tuple[str, str]] = {
     "v_readlane_b32": ("S", "VS"),
     "v_writelane_b32": ("+V", "SS"),
@@ -85,15 +88,19 @@ _CUSTOM: dict[str, tuple[str, str]] = {
     # The reads that follow do the same: this one only saves time.
     "fly_read_pair": ("", ""),
     **dict.fromkeys(
-        "s_cbranch_scc0 s_cbranch_scc1 s_cbranch_vccz s_cbranch_vccnz s_cbranch_execz"
-        " s_cbranch_execnz s_branch s_barrier s_endpgm s_endpgm_saved s_trap"
-        " fly_end_of_code".split(),
+        """
+s_barrier_signal s_barrier_wait fly_branch_vcc_lo_zero fly_branch_vcc_lo_nonzero
+s_cbranch_scc0 s_cbranch_scc1 s_cbranch_vccz s_cbranch_vccnz s_cbranch_execz
+s_cbranch_execnz s_branch s_barrier s_endpgm s_endpgm_saved s_trap fly_end_of_code
+""".split(),  # noqa: SIM905
         ("", ""),
     ),
 }
 _BESIDES: dict[str, tuple[tuple[Place, ...], tuple[Place, ...]]] = {
     "s_cbranch_vccz": ((VCC,), ()),
     "s_cbranch_vccnz": ((VCC,), ()),
+    "fly_branch_vcc_lo_zero": ((VCC_LO,), ()),
+    "fly_branch_vcc_lo_nonzero": ((VCC_LO,), ()),
     "s_cbranch_execz": ((EXEC,), ()),
     "s_cbranch_execnz": ((EXEC,), ()),
     "s_set_gpr_idx_on": ((), (M0,)),
@@ -116,7 +123,7 @@ def effects_of(
     operation = table.get(name)
     if operation is not None and operation.form == "matrix":
         return (_matrix(instruction, operation, registers),)
-    return tuple(_effect(step, table) for step in steps)
+    return tuple(_effect(step, table, registers.mask_count) for step in steps)
 
 
 def _matrix(instruction: Instruction, operation: Operation, registers: Registers) -> Effect:
@@ -131,13 +138,13 @@ def _matrix(instruction: Instruction, operation: Operation, registers: Registers
     return Effect(Step(operation.name), operation, tuple(sources), (target,))
 
 
-def _effect(step: Step, table: dict[str, Operation]) -> Effect:
+def _effect(step: Step, table: dict[str, Operation], masks: int) -> Effect:
     name, _, kinds = step.handler.rpartition(".")
     operation = table.get(step.handler) or table.get(name)
     if operation is None:
         raise UnknownEffect(step.handler)
     if operation.form == "valu":
-        reads, writes = _valu(step, operation, kinds)
+        reads, writes = _valu(step, operation, kinds, masks)
     elif operation.form == "scalar":
         reads, writes = _scalar(step, operation)
     elif operation.form == "smem":
@@ -157,9 +164,10 @@ def _effect(step: Step, table: dict[str, Operation]) -> Effect:
 _Both = tuple[list[Place], list[Place]]
 
 
-def _valu(step: Step, operation: Operation, kinds: str) -> _Both:
+def _valu(step: Step, operation: Operation, kinds: str, masks: int) -> _Both:
     def place(offset: int, element: str, kind: str) -> Place:
-        return Place(offset, SIZES[element], kind == "v", element)
+        count = masks if element == "mask" else SIZES[element]
+        return Place(offset, count, kind == "v", element)
 
     outputs, inputs = operation.outputs, operation.inputs
     count = len(outputs)
@@ -195,7 +203,7 @@ def _scalar(step: Step, operation: Operation) -> _Both:
 def _smem(step: Step, operation: Operation) -> _Both:
     target, pointer, offset = step.operands
     reads = [Place(pointer, 2, False, "i64", "address"), Place(offset, 1, False, "i32", "address")]
-    return reads, [Place(target, operation.detail // 4, False)]
+    return reads, [Place(target, operation.detail.dwords, False)]
 
 
 def _memory(step: Step, operation: Operation, variant: str) -> _Both:

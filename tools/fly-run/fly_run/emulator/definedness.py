@@ -200,6 +200,7 @@ _PATTERNS: tuple[tuple[str, Rule], ...] = (
     (r"v_(add|sub)(rev)?(_nc)?_[ui](16|32|64)|v_add3_u32|[sv]_mul_lo_u(16|32)", _upwards),
     (r"v_(add|addc|sub|subb|subrev|subbrev|add_ci|sub_ci|subrev_ci)_co(_ci)?_u32", _upwards),
     (r"s_(add|addc|sub|subb|mul)_[iu](32|64)|s_mulk_i32|s_addk_i32|s_(add|sub)_nc_u64", _upwards),
+    (r"v_mad_(co_)?[ui]64_[ui]32", _upwards),
     (r"v_(mul|mad)_[ui]32_[ui]24", _low_24),
     (r"v_lshlrev_b(16|32|64)", _shift(True, LEFT)),
     (r"v_lshrrev_b(16|32|64)", _shift(True, RIGHT)),

@@ -1,8 +1,8 @@
 """Two waves at the same byte of LDS, with nothing that orders them.
 
-An access is over when a wait has covered it. Two accesses of different waves to a byte, at least one
-of them a plain store, are a race unless the first one was over before its wave reached a barrier
-that the second one's wave has passed too. Atomics do not race with atomics.
+An access is over when a wait has covered it. Two accesses of different waves to a byte, at least
+one of them a plain store, are a race unless the first one was over before its wave reached a
+barrier that the second one's wave has passed too. Atomics do not race with atomics.
 """
 
 from __future__ import annotations

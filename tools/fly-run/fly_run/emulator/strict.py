@@ -26,6 +26,7 @@ from fly_run.emulator.races import SharedBytes
 from fly_run.emulator.registers import Constants, Registers
 from fly_run.emulator.semantics import table
 from fly_run.emulator.semantics.access import Access, Atomic
+from fly_run.emulator.targets import TARGETS
 from fly_run.emulator.undefined import PRIVATE, SHARED, Undefined, Use
 from fly_run.emulator.waits import Counters, Outstanding
 
@@ -79,10 +80,11 @@ class Strict:
         self._effects.clear()
         allocation = launch.allocation
         self._base = state.VGPR + allocation.rows * state.ROW
-        registers = Registers(allocation, Constants(self._base, ROOM))
+        target, constants = TARGETS[launch.target], Constants(self._base, ROOM)
+        registers = Registers(allocation, constants, target, launch.lanes)
         self._encoder = Encoder(registers, table.operations_of(launch.target), {}, 0)
         kernel = launch.kernel
-        start = dispatch.scalar_registers(kernel, bytes(kernel.kernarg_size), 0, 0, 0)
+        start = dispatch.scalar_registers(kernel, target, bytes(kernel.kernarg_size), 0, 0, 0)
         self._scalars = len(start.sgprs)
 
     def after(self, wave: WaveView, instruction: Instruction) -> None:

@@ -1,8 +1,8 @@
 """Uninitialised values of a wave: where they are, where they go, and where they matter.
 
-Registers, LDS and private memory start undefined, except for what the hardware sets. Undefined bits
-may be copied, spilled and computed with: compilers do that where the result is not used. They matter
-in an address, a branch, EXEC, an atomic, and in what is stored to global memory.
+Registers, LDS and private memory start undefined, except for what the hardware sets. Undefined
+bits may be copied, spilled and computed with: compilers do that where the result is not used. They
+matter in an address, a branch, EXEC, an atomic, and in what is stored to global memory.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ class Undefined:
         if place.offset >= self._end:  # a constant
             return np.zeros(1, U64)
         if place.element == "mask":
-            words = self.bits[place.offset // 4 : place.offset // 4 + 2]
+            words = np.zeros(2, np.uint32)
+            at = place.offset // 4
+            words[: place.count] = self.bits[at : at + place.count]
             return np.unpackbits(words.view(np.uint8), bitorder="little").astype(U64)
         total = np.zeros(state.LANES if place.lanes else 1, U64)
         for number, word in enumerate(place.words()):
@@ -153,7 +155,7 @@ class Undefined:
             if place.offset == state.VCC:
                 bits = bits & ones(self._lanes)
             if bits.any():
-                what = "where a branch goes" if "cbranch" in name else "where a jump goes"
+                what = "where a branch goes" if "branch" in name else "where a jump goes"
                 return Use(what, None, self._origin((place,)))
         for place in effect.writes:
             self._write(place, np.zeros(1, U64), np.ones(state.LANES, bool), 0)
@@ -239,7 +241,7 @@ class Undefined:
             found[:, :size] = memory[index]
             origin = SHARED if where.space == "lds" else PRIVATE
             if detail.signed and size < 4:
-                found[:, size:] = np.where(found[:, size - 1 :size] & 0x80, 0xFF, 0)
+                found[:, size:] = np.where(found[:, size - 1 : size] & 0x80, 0xFF, 0)
         dwords = found.view(np.uint32)
         for number, word in enumerate(place.words()):
             row, origins = self.bits[self._row(word)], self.origins[self._row(word)]
@@ -414,8 +416,10 @@ _SPECIAL: dict[str, _Special] = {
     **dict.fromkeys(("s_cselect_b32", "s_cselect_b64"), _cselect),
     **dict.fromkeys(("s_cmov_b32", "s_cmov_b64", "s_cmovk_i32"), _cselect),
     **dict.fromkeys(
-        "fly_use_control fly_restore_exec fly_read_pair fly_mode_single fly_mode_double fly_set_mode"
-        " fly_get_mode".split(),
+        """
+fly_use_control fly_restore_exec fly_read_pair fly_mode_single fly_mode_double
+fly_set_mode fly_get_mode
+""".split(),  # noqa: SIM905
         _nothing,
     ),
 }

@@ -1,7 +1,7 @@
 """Counters of outstanding memory operations, as the hardware keeps them for a wave.
 
-An operation that has been issued is outstanding until a wait says that its counter has come down far
-enough. Counters come down in the order of issue, except where the manuals and LLVM's model
+An operation that has been issued is outstanding until a wait says that its counter has come down
+far enough. Counters come down in the order of issue, except where the manuals and LLVM's model
 (SIInsertWaitcnts) say otherwise: scalar loads return in any order, and so does a counter that
 holds kinds of operations that overtake each other. There only a wait for 0 says anything.
 
