@@ -11,7 +11,7 @@ from fly_common.errors import Fault
 from .engine_support import assemble, compile_opencl, launch
 from .strict_support import BARRIER, KERNELS, SET, WAIT, assembly, mutants, run
 
-STRICT_TARGETS = ("gfx90a", "gfx942", "gfx1100", "gfx1201")
+STRICT_TARGETS = ("gfx942", "gfx1201")
 
 
 @pytest.mark.parametrize("target", STRICT_TARGETS)
@@ -25,7 +25,8 @@ def test_right_kernels_pass(kernel: str, level: str, target: str) -> None:
     ("what", "told"),
     [
         (WAIT, r"before its load has arrived|LDS race"),
-        (BARRIER, r"LDS race"),
+        # Without a barrier a wave may meet bytes that nobody has stored yet.
+        (BARRIER, r"LDS race|LDS that was never stored"),
         (SET, r"uninitialised value"),
     ],
     ids=["wait", "barrier", "initialisation"],

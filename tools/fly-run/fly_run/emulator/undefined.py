@@ -74,8 +74,9 @@ class Undefined:
         total = np.zeros(state.LANES if place.lanes else 1, U64)
         for number, word in enumerate(place.words()):
             part = self.bits[self._row(word)] if place.lanes else self.bits[word // 4]
-            total = total | np.asarray(part, U64) << U64(32 * number)
-        return total & ones(WIDTHS.get(place.element, 64))
+            # What has more than two dwords, a resource or data, is only asked whether any bit is.
+            total = total | np.asarray(part, U64) << U64(32 * (number % 2))
+        return total & ones(WIDTHS[place.element] if place.count == 1 else 64)
 
     def _origin(self, places: tuple[Place, ...]) -> int:
         """The origin of the first undefined value among places."""
