@@ -122,6 +122,7 @@ def _result(stage: Stage, data: bytes, suffix: str, store: Store) -> bytes:
         suffix=stage.suffix,
         # A program that was replaced while it ran made something that has no name.
         valid=lambda: stage.identity() == identity,
+        origin=(identity, data),
     )
 
 

@@ -6,7 +6,9 @@ by tracing and the chain) → bound to the arguments → run on the device.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import functools
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, overload
@@ -16,10 +18,12 @@ from fly_common.store import default_store, key_of
 from fly_trace import tracing
 from fly_trace.decorators import HostFunction
 
+from fly import tuning
 from fly.chains import Chain, chain, run
 from fly.compiled import Compiled
 from fly.reach import Reach, reach
 from fly.stages import default_target
+from fly.tuning import UNSAID, Tuning
 
 if TYPE_CHECKING:
     from fly_trace.signature import ParameterType
@@ -79,9 +83,8 @@ class JitFunction(HostFunction):
                     hint=f"give it chain=fly.chain(target={target!r})",
                 )
             return own
-        return _default_chain(
-            target or self.options["target"] or default_target(), self.options["opt_level"]
-        )
+        chosen = target or self.options["target"] or default_target()
+        return _tuned_chain(chosen, tuning.read(self.options["tuning"]))
 
     def _compiled(self, given: Mapping[str, ParameterType], chosen: Chain) -> Compiled:
         if not self._reach.holds():
@@ -130,8 +133,15 @@ def jit(
     *,
     target: str | None = None,
     chain: Chain | None = None,
-    opt_level: int | None = 3,
     device: str = "auto",
+    opt_level: int | None = ...,
+    opt_pipeline: str | None = ...,
+    opt_plugins: Sequence[str | os.PathLike[str]] = ...,
+    opt_options: Sequence[str] = ...,
+    llc_options: Sequence[str] = ...,
+    insert: Sequence[str] = ...,
+    replace: Sequence[str] = ...,
+    disable_passes: Sequence[str] = ...,
 ) -> Callable[[Callable[..., Any]], JitFunction]: ...
 
 
@@ -141,19 +151,42 @@ def jit(
     *,
     target: str | None = None,
     chain: Chain | None = None,
-    opt_level: int | None = 3,
     device: str = "auto",
+    opt_level: Any = UNSAID,
+    opt_pipeline: Any = UNSAID,
+    opt_plugins: Any = UNSAID,
+    opt_options: Any = UNSAID,
+    llc_options: Any = UNSAID,
+    insert: Any = UNSAID,
+    replace: Any = UNSAID,
+    disable_passes: Any = UNSAID,
 ) -> Any:
     """Makes a function that launches kernels callable with arrays.
 
-    `target` is the GPU to compile for; else `FLY_TARGET`, else gfx942. `opt_level` is `opt`'s -O,
-    None leaves `opt` out. `chain` replaces all of that. `device` runs it: "auto" or "emulator".
+    `target` is the GPU to compile for; else `FLY_TARGET`, else gfx942. `device` runs it: "auto" or
+    "emulator". The others are what LLVM does: see `fly.tuning.Tuning`; each has an environment
+    variable that says it for functions whose decorator does not. `chain` replaces all of that.
     """
-    if opt_level not in (None, 0, 1, 2, 3):
-        raise UsageError(f"opt_level={opt_level!r}: must be 0, 1, 2, 3 or None")
+    tuned = tuning.check(
+        {
+            "opt_level": opt_level,
+            "opt_pipeline": opt_pipeline,
+            "opt_plugins": opt_plugins,
+            "opt_options": opt_options,
+            "llc_options": llc_options,
+            "insert": insert,
+            "replace": replace,
+            "disable_passes": disable_passes,
+        }
+    )
+    if chain is not None and tuned:
+        raise UsageError(
+            f"chain= and {', '.join(tuned)} contradict each other",
+            hint="a chain of one's own says it in its stages: fly.chain(opt=…, llc=…)",
+        )
     if chain is not None and target not in (None, chain.target):
         raise UsageError(f"target={target!r} contradicts the chain's target, {chain.target}")
-    options = {"target": target, "chain": chain, "opt_level": opt_level, "device": device}
+    options = {"target": target, "chain": chain, "tuning": tuned, "device": device}
 
     def make(plain: Any) -> JitFunction:
         from types import FunctionType
@@ -165,14 +198,9 @@ def jit(
     return make if function is None else make(function)
 
 
-_chains: dict[tuple[str, int | None], Chain] = {}
-
-
-def _default_chain(target: str, level: int | None) -> Chain:
-    key = (target, level)
-    if key not in _chains:
-        _chains[key] = chain(target, opt=None if level is None else ("-S", f"-O{level}"))
-    return _chains[key]
+@functools.lru_cache(maxsize=64)
+def _tuned_chain(target: str, chosen: Tuning) -> Chain:
+    return chain(target, opt=chosen.opt_words(), llc=chosen.llc_fields())
 
 
 def _digest_of(given: Mapping[str, ParameterType]) -> str | None:

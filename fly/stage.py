@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from fly_common import files, identity, toolchain
 from fly_common.errors import InputError, MissingError, UsageError
 
-
 # These come from the LLVM that every tool uses, not from whatever PATH has first.
 LLVM_PROGRAMS = frozenset({"opt", "llc", "ld.lld", "llvm-link", "llvm-mc", "llvm-objcopy"})
 # What our own programs are made of: their console scripts say nothing of it.

@@ -64,7 +64,9 @@ def llc(options: Mapping[str, Any] | None = None) -> Stage:
 
         return f"{codegen.fingerprint(chosen)} {identity.sources('fly_llc', 'fly_common')}"
 
-    return Stage("llc", run, functools.cache(fingerprint), ".o", ("fly-llc", *_flags(options)))
+    # Filters are programs, and may change between two calls.
+    asked = fingerprint if chosen.weaves else functools.cache(fingerprint)
+    return Stage("llc", run, asked, ".o", ("fly-llc", *_llc_flags(options)))
 
 
 def link() -> Stage:
@@ -94,12 +96,23 @@ def _options(kind: type, values: Mapping[str, Any], tool: str) -> Any:
     return kind(**values)
 
 
+# fields of fly-llc's options that its command line names otherwise
+_LLC_NAMES = {"flags": "llvm", "disable": "disable_pass", "dump": "dump_mir", "level": "O"}
+
+
+def _llc_flags(options: Mapping[str, Any] | None) -> list[str]:
+    return _flags({_LLC_NAMES.get(name, name): value for name, value in (options or {}).items()})
+
+
 def _flags(options: Mapping[str, Any] | None) -> list[str]:
     """The options as the tool's command line has them."""
     flags = []
     for name, value in (options or {}).items():
+        flag = f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
         if value is True:
-            flags.append(f"--{name.replace('_', '-')}")
+            flags.append(flag)
+        elif isinstance(value, tuple):
+            flags += [word for one in value for word in (flag, str(one))]
         elif value not in (None, False):
-            flags += [f"--{name.replace('_', '-')}", str(value)]
+            flags += [flag, str(value)]
     return flags

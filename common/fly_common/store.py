@@ -75,13 +75,24 @@ class Store:
         """What was put under `key`; None where that is nothing, unreadable or damaged."""
         return self._read(key)[0]
 
-    def put(self, key: str, data: bytes, *, label: str = "", suffix: str = "") -> bool:
+    def put(
+        self,
+        key: str,
+        data: bytes,
+        *,
+        label: str = "",
+        suffix: str = "",
+        origin: tuple[str, bytes] | None = None,
+    ) -> bool:
         """Keeps `data` under `key` and says whether that went well. `label` says in the key's file
-        what made it, `suffix` ends the object's name (".ll")."""
+        what made it, `suffix` ends the object's name (".ll"), `origin` is what the key was made
+        of, which `FLY_CACHE=explain` compares."""
         if self.folder is None:
             return False
         digest = sha256(data).hexdigest()
         entry = f"{FORMAT}\nobject {digest}{suffix}\nlabel {label}\n"
+        if origin is not None:
+            entry += f"input {sha256(origin[1]).hexdigest()}\nfingerprint {origin[0]!r}\n"
         try:
             # The object first: a key never stands for what isn't there yet.
             self._write(self._path("objects", digest + suffix), data)
@@ -100,8 +111,10 @@ class Store:
         label: str = "",
         suffix: str = "",
         valid: Callable[[], bool] = lambda: True,
+        origin: tuple[str, bytes] | None = None,
     ) -> bytes:
-        """What is kept under `key`, else `make()`, kept if `valid()` afterwards.
+        """What is kept under `key`, else `make()`, kept if `valid()` afterwards. For `origin` see
+        `put`.
 
         Of several processes and threads that ask at once, one makes it and the others wait; a
         wait ends when the maker does, however it ends, or after LOCK_TIMEOUT.
@@ -112,17 +125,17 @@ class Store:
                 if waited:
                     data, found = self._read(key)
                 if data is None:
-                    self._say(label, found, key)
+                    self._say(label, found, key, origin)
                     data = make()
                     if valid():
-                        self.put(key, data, label=label, suffix=suffix)
+                        self.put(key, data, label=label, suffix=suffix, origin=origin)
                     return data
         self._say(label, found, key)
         return data
 
     def entries(self) -> Iterator[tuple[str, bytes | None]]:
         """Every key with its data, None where that is missing or damaged."""
-        for path in self._files("keys"):
+        for path in self.files("keys"):
             key = os.path.basename(os.path.dirname(path)) + os.path.basename(path)
             yield key, self.get(key)
 
@@ -133,7 +146,7 @@ class Store:
     def clear(self) -> None:
         """Deletes everything kept. Safe while others work: they make again what they need."""
         for kind in ("keys", "objects", "locks", "tmp"):
-            for path in self._files(kind):
+            for path in self.files(kind):
                 _unlink(path)
 
     def prune(self, limit: int) -> int:
@@ -231,12 +244,12 @@ class Store:
             with open(stamp, "wb"):
                 os.utime(stamp)
             for kind in ("tmp", "locks"):
-                for path in self._files(kind):
+                for path in self.files(kind):
                     if now - os.stat(path).st_mtime > LEFTOVER_AGE:
                         _unlink(path)
             self.prune(self.limit)
 
-    def _files(self, kind: str) -> Iterator[str]:
+    def files(self, kind: str) -> Iterator[str]:
         if self.folder is not None:
             for folder, _, names in os.walk(os.path.join(self.folder, kind)):
                 for name in names:
@@ -244,13 +257,21 @@ class Store:
 
     def _statuses(self) -> Iterator[tuple[str, os.stat_result]]:
         for kind in ("keys", "objects"):
-            for path in self._files(kind):
+            for path in self.files(kind):
                 with contextlib.suppress(FileNotFoundError):
                     yield path, os.stat(path)
 
-    def _say(self, label: str, found: str, key: str) -> None:
-        if self.explain:
-            print(f"fly: cache: {label}: {found} {key[:16]}", file=sys.stderr)
+    def _say(
+        self, label: str, found: str, key: str, origin: tuple[str, bytes] | None = None
+    ) -> None:
+        if not self.explain:
+            return
+        why = ""
+        if found == "miss" and origin is not None:
+            from fly_common import explanation
+
+            why = f": {explanation.of(self, label, origin)}"
+        print(f"fly: cache: {label}: {found} {key[:16]}{why}", file=sys.stderr)
 
 
 def _read_used(path: str) -> bytes:

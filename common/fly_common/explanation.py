@@ -1,0 +1,75 @@
+"""Why a stage had to run: what `FLY_CACHE=explain` says of a miss.
+
+The store keeps, beside each result, what its key was made of. A miss is compared with the stage's
+latest results: either its input is another one, or something in its fingerprint is.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import os
+import re
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fly_common.store import Store
+
+LOOKED_AT = 2000  # the latest entries
+SHOWN = 60  # characters of a changed part
+_PART = re.compile(r"[^\s|,()]+")
+
+
+@dataclass(frozen=True)
+class _Entry:
+    time: float
+    input: str
+    fingerprint: str
+
+
+def of(store: Store, label: str, origin: tuple[str, bytes]) -> str:
+    """Why nothing is kept for `origin`, a fingerprint and an input, under the stage's `label`."""
+    fingerprint, data = origin
+    entries = sorted(_entries(store, label), key=lambda entry: entry.time, reverse=True)
+    if not entries:
+        return "it never ran, or what it made was deleted"
+    digest = sha256(data).hexdigest()
+    for entry in entries:
+        if entry.input == digest:
+            return f"changed: {_difference(entry.fingerprint, fingerprint)}"
+    for entry in entries:
+        if entry.fingerprint == fingerprint:
+            return "its input is new"
+    return f"its input is new, and changed: {_difference(entries[0].fingerprint, fingerprint)}"
+
+
+def _difference(old: str, new: str) -> str:
+    """The first part of a fingerprint that is not the same, as it was and as it is."""
+    before, after = _PART.findall(old), _PART.findall(new)
+    for first, second in zip(before, after, strict=False):
+        if first != second:
+            return f"{_short(first)} → {_short(second)}"
+    if len(after) > len(before):
+        return f"{_short(after[len(before)])} was added"
+    return f"{_short(before[len(after)])} was taken out" if before != after else "nothing told"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+
+
+def _entries(store: Store, label: str) -> list[_Entry]:
+    found = []
+    files = []
+    for path in store.files("keys"):
+        with contextlib.suppress(OSError):
+            files.append((os.stat(path).st_mtime, path))
+    for time, path in sorted(files, reverse=True)[:LOOKED_AT]:
+        with contextlib.suppress(OSError, ValueError, SyntaxError), open(path) as file:
+            lines = dict(line.split(" ", 1) for line in file.read().splitlines() if " " in line)
+            if lines.get("label") == label and "fingerprint" in lines:
+                fingerprint = ast.literal_eval(lines["fingerprint"])
+                found.append(_Entry(time, lines["input"], fingerprint))
+    return found
