@@ -116,6 +116,10 @@ def _memory() -> Iterator[tuple[str, str]]:
     for new, old in SCALAR_LOADS.items():
         yield f"s_load_{new}", f"s_load_{old}"
         yield f"s_buffer_load_{new}", f"s_buffer_load_{old}"
+    for space in ("global", "flat", "buffer"):
+        yield f"{space}_atomic_sub_clamp_u32", f"{space}_atomic_csub_u32"
+        for name in ("min", "max"):
+            yield f"{space}_atomic_{name}_num_f32", f"{space}_atomic_{name}_f32"
     for space in ("global", "flat", "scratch", "buffer"):
         for new, old in LOADS.items():
             yield f"{space}_load_{new}", f"{space}_load_{old}"
@@ -139,6 +143,12 @@ def _lds() -> Iterator[tuple[str, str]]:
             yield f"ds_load_{new}_b{width}", f"ds_read{old}_b{width}"
             yield f"ds_store_{new}_b{width}", f"ds_write{old}_b{width}"
         yield f"ds_storexchg_rtn_b{width}", f"ds_wrxchg_rtn_b{width}"
+        for middle in ("", "rtn_"):
+            for kind in ("b", "f"):
+                # The operands' order differs: the lowering goes by the instruction's own name.
+                yield f"ds_cmpstore_{middle}{kind}{width}", f"ds_cmpst_{middle}{kind}{width}"
+            for name in ("min", "max"):
+                yield f"ds_{name}_num_{middle}f{width}", f"ds_{name}_{middle}f{width}"
 
 
 def _floats() -> Iterator[tuple[str, str]]:

@@ -26,11 +26,10 @@ from fly_run.emulator.instruction import split_mnemonic
 from fly_run.emulator.parse import parse
 from fly_run.emulator.registers import Allocation, Constants, Registers
 from fly_run.emulator.semantics import table
-from fly_run.emulator.targets import CDNA
 from fly_run.emulator.targets import TARGETS as EVERY
 
 STRIDE = 16  # bytes of each try: no encoding is longer
-TARGETS = tuple(sorted(CDNA))
+TARGETS = tuple(EVERY)
 SHAPES = 64  # how many forms of a mnemonic are kept
 V_READLANE = 0xD289  # both its sources are restricted, so it is rarely hit
 # Fields of memory instructions that may be used together, with register numbers fit for any width.

@@ -58,6 +58,11 @@ MODIFIERS = (
 INACTIVE, BOUND = 2, 1  # bits of the extra word of fly_dpp
 
 
+def is_dpp(modifiers: Mapping[str, object]) -> bool:
+    """Whether an instruction has a DPP control: comparisons do not say so in their mnemonic."""
+    return any(name in modifiers for name in ("quad_perm", "dpp8", *SHIFTS))
+
+
 def permutation(modifiers: Mapping[str, object]) -> list[int]:
     quad = modifiers.get("quad_perm")
     if isinstance(quad, tuple):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from fly_common.errors import InputError
 
 from fly_run.emulator import (
+    dpp,
     lower_matrix,
     lower_memory,
     lower_rdna,
@@ -143,6 +144,8 @@ class Encoder:
             return lowering.steps
         expand = EXPANSIONS.get(name) or lower_valu.expansion(name)
         if target.is_rdna:
+            if not encoding and dpp.is_dpp(instruction.modifiers):
+                encoding = "dpp"
             expand = lower_rdna.expansion(own) or expand
         operation = self.table.get(name)
         if expand is not None:

@@ -137,6 +137,9 @@ def _lower_lds(lowering: Lowering, operation: Operation) -> None:
     if isinstance(detail, Atomic) and detail.compares:
         # DS writes the expected value first, and the two may be anywhere: bring them together.
         *first, address, expected, new = operands
+        if lowering.instruction.mnemonic.startswith("ds_cmpstore"):
+            # gfx11 and later write the new value first.
+            expected, new = new, expected
         size = detail.size // 4
         pair = lowering.temporary(2 * size)
         move = "v_mov_b64" if size == 2 else "v_mov_b32"

@@ -11,10 +11,11 @@ from dataclasses import replace
 
 from fly_run.emulator import lower_scalar, state
 from fly_run.emulator.instruction import Immediate, Instruction, Name, Register
-from fly_run.emulator.lower import EXEC, VCC, Lowering, Source, Step
+from fly_run.emulator.lower import EXEC, VCC, Lowering, Source, Step, modifiers, plain
 from fly_run.emulator.lower_scalar import HARDWARE_REGISTER
 from fly_run.emulator.lower_valu import lower_valu
 from fly_run.emulator.registers import Unsupported
+from fly_run.emulator.semantics.rdna_lanes import BOUND, INACTIVE
 
 Lower = Callable[[Instruction], list[Step]]
 
@@ -88,12 +89,17 @@ def _compare_into_exec(lowering: Lowering, name: str, encoding: str) -> None:
     operation = lowering.table.get(single)
     if operation is None:
         raise Unsupported("this comparison")
-    if encoding == "dpp":
-        raise Unsupported("DPP")
     instruction = lowering.instruction
     operands = (Name(EXEC), *instruction.operands)
     lowering.instruction = replace(instruction, operands=operands)
     lower_valu(lowering, operation, encoding)
+    if encoding == "dpp":
+        # The last step brings EXEC back as it was before DPP narrowed it: the result comes after.
+        compare, restore = lowering.steps[-2:]
+        aside = lowering.scalar_temporary()
+        compare = replace(compare, operands=(aside, *compare.operands[1:]))
+        lowering.steps[-2:] = [compare, restore]
+        lowering.add("s_mov_b64", state.EXEC, aside)
 
 
 # -- scalar ----------------------------------------------------------------------------------------
@@ -150,8 +156,86 @@ def _barrier_part(lowering: Lowering, name: str, encoding: str) -> None:
     lowering.add(name)
 
 
+# -- lanes and registers ---------------------------------------------------------------------------
+
+
+def _permute_rows(lowering: Lowering, name: str, encoding: str) -> None:
+    """v_permlane16, v_permlanex16: op_sel holds fi and bound_ctrl."""
+    chosen = modifiers(lowering, "op_sel").get("op_sel", (0, 0))
+    assert isinstance(chosen, tuple)
+    target, source, *places = lowering.instruction.operands
+    rows = lowering.vector_target(target, "i32"), lowering.row_source(source, 1)
+    if name.endswith("_var_b32"):
+        selects = [lowering.row_source(place, 1) for place in places]
+    else:
+        selects = [lowering.scalar_source(place, "i32") for place in places]
+    flags = (INACTIVE if chosen[0] else 0) | (BOUND if chosen[1] else 0)
+    lowering.add(name, *rows, *selects, extra=flags)
+
+
+def _swap_halves(lowering: Lowering, name: str, encoding: str) -> None:
+    """v_permlane64: the halves of a wave of 64 lanes change places; a wave of 32 stays as it is."""
+    if lowering.registers.wave_size != 32:
+        raise Unsupported("a wave of 64 lanes")
+
+
+def _relative_move(mode: int) -> Callable[[Lowering, str, str], None]:
+    """v_movrels, v_movreld, v_movrelsd: M0 is added to the number of a register."""
+
+    def run(lowering: Lowering, name: str, encoding: str) -> None:
+        lower_scalar.indexed_move(lowering, mode)
+
+    return run
+
+
+def _swap_short(lowering: Lowering, name: str, encoding: str) -> None:
+    """v_swap_b16: two halves of registers change places."""
+    modifiers(lowering)
+    both = lowering.operands(2)
+    rows = [lowering.vector_target(operand, "i16") for operand in both]
+    starts = [16 if isinstance(o, Register) and o.half == "h" else 0 for o in both]
+    values = [
+        lowering.field(Source("v", row), start, 16, False)
+        for row, start in zip(rows, starts, strict=True)
+    ]
+    for row, start, value in zip(rows, starts, reversed(values), strict=True):
+        mask = lowering.word(0xFFFF << start)
+        lowering.valu("fly_insert", (row,), value, lowering.word(start), mask)
+
+
+def _scalar_function(lowering: Lowering, name: str, encoding: str) -> None:
+    """v_s_rcp_f32 and its like: a function of one number in a scalar register, whatever EXEC is."""
+    modifiers(lowering)
+    target, source = lowering.operands(2)
+    place, short = lowering.scalar_target(target, 1), name.endswith("_f16")
+    value = lowering.source(plain(source), "half" if short else "float")
+    if isinstance(source, Register):
+        signs = source.negate, source.absolute
+        value = lowering.with_signs(value, "half" if short else "float", *signs)
+    row, saved, lane = lowering.temporary(), lowering.scalar_temporary(), lowering.word(0)
+    lowering.add("s_mov_b64", saved, state.EXEC)
+    lowering.add("s_mov_b64", state.EXEC, lowering.word(1).offset)
+    lowering.valu("v_" + name.removeprefix("v_s_"), (row,), value)
+    lowering.add("v_readlane_b32", place, row, lane.offset)
+    lowering.add("s_mov_b64", state.EXEC, saved)
+
+
 EXPANSIONS: dict[str, Callable[[Lowering, str, str], None]] = {
     "s_getreg_b32": _get_register,
+    **{
+        f"v_{name}_b32": _permute_rows
+        for name in ("permlane16", "permlanex16", "permlane16_var", "permlanex16_var")
+    },
+    "v_permlane64_b32": _swap_halves,
+    "v_movrels_b32": _relative_move(1),
+    "v_movreld_b32": _relative_move(8),
+    "v_movrelsd_b32": _relative_move(9),
+    "v_swap_b16": _swap_short,
+    **{
+        f"v_s_{function}_{size}": _scalar_function
+        for function in ("exp", "log", "rcp", "rsq", "sqrt")
+        for size in ("f16", "f32")
+    },
     "s_round_mode": _mode_field(0),
     "s_denorm_mode": _mode_field(4),
     "s_sendmsg_rtn_b64": _send_and_return,

@@ -22,7 +22,7 @@ def operations() -> Iterator[Operation]:
         yield Operation(f"{name}@half", "custom", body=body(LANES // 2), targets=RDNA)
 
 
-def _element(row: Value, lane: Value) -> Value:
+def element(row: Value, lane: Value) -> Value:
     """A pointer to one lane of a row."""
     return row.at(lane << 2)
 
@@ -32,12 +32,12 @@ def _scalar_lane(h: Handler, number: int) -> Value:
 
 
 def _read_lane(h: Handler) -> None:
-    h.operand(0).store(_element(h.operand(1), _scalar_lane(h, 2)).load("i32"))
+    h.operand(0).store(element(h.operand(1), _scalar_lane(h, 2)).load("i32"))
 
 
 def _write_lane(h: Handler) -> None:
     value = h.operand(1).load("i32")
-    _element(h.operand(0), _scalar_lane(h, 2)).store(value)
+    element(h.operand(0), _scalar_lane(h, 2)).store(value)
 
 
 def _read_first_lane(h: Handler) -> None:
@@ -45,10 +45,10 @@ def _read_first_lane(h: Handler) -> None:
     mask = h.exec_mask()
     first = h.intrinsic("llvm.cttz", mask | (1 << 63), h.constant("i1", 0), result=mask)
     lane = mask.compare("eq", 0).select(0, first)
-    h.operand(0).store(_element(h.operand(1), lane).load("i32"))
+    h.operand(0).store(element(h.operand(1), lane).load("i32"))
 
 
-def _write_result(h: Handler, source: Value) -> None:
+def write_result(h: Handler, source: Value) -> None:
     """Copies a row to operand 0 under EXEC."""
     zero = h.constant("i64", 0)
     mask = h.exec_mask().cast("i1", LANES)
@@ -59,14 +59,14 @@ def _clear(h: Handler, row: Value) -> None:
     row.store(h.constant("i32", 0, LANES), align=64)
 
 
-def _scratch_row(h: Handler) -> Value:
+def scratch_row(h: Handler) -> Value:
     """A row that only a single handler uses."""
     return h.wave.at(state.TEMP + (state.TEMP_ROWS - 1) * ROW)
 
 
 def _target_lane(h: Handler, lane: Value, group: int) -> Value:
     """The lane that `lane` names, among the `group` lanes that it belongs to."""
-    address = _element(h.operand(1), lane).load("i32") + h.immediate().trunc("i32")
+    address = element(h.operand(1), lane).load("i32") + h.immediate().trunc("i32")
     return (address.lshr(2) & (group - 1)).zext("i64") | (lane & -group)
 
 
@@ -74,16 +74,16 @@ def _backward_permute(group: int) -> Body:
     """ds_bpermute: each lane fetches from the lane that it names; 0 from an inactive one."""
 
     def run(h: Handler) -> None:
-        mask, result = h.exec_mask(), _scratch_row(h)
+        mask, result = h.exec_mask(), scratch_row(h)
 
         def fetch(lane: Value) -> None:
             source = _target_lane(h, lane, group)
             active = (mask.lshr(source) & 1).compare("ne", 0)
-            value = active.select(_element(h.operand(2), source).load("i32"), 0)
-            _element(result, lane).store(value)
+            value = active.select(element(h.operand(2), source).load("i32"), 0)
+            element(result, lane).store(value)
 
         h.for_lanes(mask, fetch)
-        _write_result(h, result)
+        write_result(h, result)
 
     return run
 
@@ -93,15 +93,15 @@ def _forward_permute(group: int) -> Body:
     that nobody names gets 0."""
 
     def run(h: Handler) -> None:
-        result = _scratch_row(h)
+        result = scratch_row(h)
         _clear(h, result)
 
         def send(lane: Value) -> None:
-            value = _element(h.operand(2), lane).load("i32")
-            _element(result, _target_lane(h, lane, group)).store(value)
+            value = element(h.operand(2), lane).load("i32")
+            element(result, _target_lane(h, lane, group)).store(value)
 
         h.for_lanes(h.exec_mask(), send)
-        _write_result(h, result)
+        write_result(h, result)
 
     return run
 
@@ -113,11 +113,11 @@ def _fetch_by_table(h: Handler, source: Value, result: Value, mask: Value) -> Va
 
     def fetch(carried: list[Value]) -> tuple[list[Value], Value]:
         lane, valid = carried
-        from_lane = _element(h.operand(2), lane).load("i32").sext("i64")
+        from_lane = element(h.operand(2), lane).load("i32").sext("i64")
         safe = from_lane & (LANES - 1)
         good = from_lane.compare("sge", 0) & (mask.lshr(safe) & 1).compare("ne", 0)
-        value = _element(source, safe).load("i32")
-        _element(result, lane).store(good.select(value, 0))
+        value = element(source, safe).load("i32")
+        element(result, lane).store(good.select(value, 0))
         after = lane + 1
         return [after, valid | (good.zext("i64") << lane)], after.compare("ult", LANES)
 
@@ -153,9 +153,9 @@ def _restore_exec(h: Handler) -> None:
 
 def _swizzle(h: Handler) -> None:
     """ds_swizzle: the pattern has been worked out into a row of lane numbers."""
-    result = _scratch_row(h)
+    result = scratch_row(h)
     _fetch_by_table(h, h.operand(1), result, h.exec_mask())
-    _write_result(h, result)
+    write_result(h, result)
 
 
 def _swap_halves(size: int) -> Callable[[Handler], None]:
@@ -167,8 +167,8 @@ def _swap_halves(size: int) -> Callable[[Handler], None]:
             high = (lane & size).compare("ne", 0)
 
             def exchange() -> None:
-                first = _element(h.operand(0), lane)
-                second = _element(h.operand(1), lane ^ size)
+                first = element(h.operand(0), lane)
+                second = element(h.operand(1), lane ^ size)
                 a, b = first.load("i32"), second.load("i32")
                 first.store(b)
                 second.store(a)

@@ -91,7 +91,7 @@ def _smaller(predicate: str) -> Combine:
     return lambda h, old, data: data.compare(predicate, old).select(data, old)
 
 
-def _float_pick(name: str) -> Combine:
+def float_pick(name: str) -> Combine:
     """A NaN gives way to a number."""
     return lambda h, old, data: h.intrinsic(f"llvm.{name}num", old, data)
 
@@ -134,8 +134,8 @@ INTEGER_ATOMICS: dict[str, Combine] = {
 FLOAT_ATOMICS: dict[str, tuple[str, Combine]] = {
     "add_f32": ("float", lambda h, old, data: old + data),
     "add_f64": ("double", lambda h, old, data: old + data),
-    "min_f64": ("double", _float_pick("min")),
-    "max_f64": ("double", _float_pick("max")),
+    "min_f64": ("double", float_pick("min")),
+    "max_f64": ("double", float_pick("max")),
     "pk_add_f16": ("i32", _packed_add),
     "pk_add_bf16": ("i32", _packed_add_bfloat),
 }
@@ -180,14 +180,14 @@ def _atomics(space: str) -> Iterator[Operation]:
             for name, combine in INTEGER_ATOMICS.items():
                 detail = Atomic(element, combine, returns)
                 yield Operation(f"{space}_atomic_{name}{suffix}{ending}", space, detail=detail)
-            detail = Atomic(element, _keep, returns, compares=True)
+            detail = Atomic(element, keep, returns, compares=True)
             yield Operation(f"{space}_atomic_cmpswap{suffix}{ending}", space, detail=detail)
         for name, (element, combine) in FLOAT_ATOMICS.items():
             detail = Atomic(element, combine, returns)
             yield Operation(f"{space}_atomic_{name}{ending}", space, detail=detail)
 
 
-def _keep(h: Handler, old: Value, data: Value) -> Value:
+def keep(h: Handler, old: Value, data: Value) -> Value:
     """Compare-and-swap does not combine."""
     return old
 
@@ -203,16 +203,16 @@ def _lds_atomics() -> Iterator[Operation]:
                 yield Operation(full, "lds", detail=detail)
             detail = Atomic(element, lambda h, old, data: data - old, returns)
             yield Operation(f"ds_rsub_{middle}u{width}", "lds", detail=detail)
-            detail = Atomic(element, _keep, returns, compares=True)
+            detail = Atomic(element, keep, returns, compares=True)
             yield Operation(f"ds_cmpst_{middle}b{width}", "lds", detail=detail)
             real = "float" if width == 32 else "double"
             yield Operation(
                 f"ds_cmpst_{middle}f{width}",
                 "lds",
-                detail=Atomic(real, _keep, returns, compares=True),
+                detail=Atomic(real, keep, returns, compares=True),
             )
             for name in ("min", "max"):
-                detail = Atomic(real, _float_pick(name), returns)
+                detail = Atomic(real, float_pick(name), returns)
                 yield Operation(f"ds_{name}_{middle}f{width}", "lds", detail=detail)
             detail = Atomic(real, FLOAT_ATOMICS["add_f32"][1], returns)
             yield Operation(f"ds_add_{middle}f{width}", "lds", detail=detail)

@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterator
 from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics import packed, valu_float
-from fly_run.emulator.semantics.emit import Handler
+from fly_run.emulator.semantics.convert import pack, to_integer
+from fly_run.emulator.semantics.emit import Handler, Lanes
 from fly_run.emulator.semantics.operation import Operation, scalar, valu
 from fly_run.emulator.semantics.salu import LOGIC
 from fly_run.emulator.semantics.valu_integer import maximum, minimum
+from fly_run.emulator.targets import RDNA
 
 Body = Callable[..., object]
 
@@ -27,6 +29,12 @@ def operations() -> Iterator[Operation]:
         yield scalar(name, types, body)
     for name, (types, body) in VECTOR.items():
         yield valu(name, types, body, chunk=16)
+    for width in (32, 64):
+        for operator in ("andn1", "andn2"):
+            name = f"s_{operator}_wrexec_b{width}"
+            body = _write_exec(LOGIC[operator], f"i{width}")
+            types = f"i{width} = i{width}"
+            yield scalar(name, types, body, detail="scc", targets=RDNA)
     yield from _minima()
     yield from _propagating()
 
@@ -44,12 +52,41 @@ def _save_exec(body: Callable[[Value, Value], Value]) -> Body:
     return run
 
 
+def _write_exec(body: Callable[[Value, Value], Value], element: str) -> Body:
+    """D = EXEC = S0 op EXEC; SCC = EXEC is not zero."""
+
+    def run(h: Handler, source: Value) -> tuple[Value, Value]:
+        place = h.wave.at(state.EXEC)
+        new = body(source, place.load(element))
+        place.store(new)
+        return new, new.compare("ne", 0)
+
+    return run
+
+
 SCALAR: dict[str, tuple[str, Body]] = {
     "s_add_nc_u64": ("i64 = i64, i64", lambda h, a, b: a + b),
     "s_sub_nc_u64": ("i64 = i64, i64", lambda h, a, b: a - b),
     "s_mul_u64": ("i64 = i64, i64", lambda h, a, b: a * b),
     "s_pack_hl_b32_b16": ("i32 = i32, i32", lambda h, a, b: a.lshr(16) | (b << 16)),
 }
+
+
+def _fused_dx9(k: Lanes, a: Value, b: Value, c: Value) -> Value:
+    """0 times anything is 0."""
+    zero = a.compare("oeq", 0.0) | b.compare("oeq", 0.0)
+    return zero.select(c, valu_float.fused(k, a, b, c))
+
+
+def _pack_integers(signed: bool) -> Body:
+    """f32 to 16-bit integers, truncated and saturated."""
+
+    def run(k: Lanes, a: Value, b: Value) -> Value:
+        low, high = (to_integer(k, value, "i16", signed) for value in (a, b))
+        return pack(low, high)
+
+    return run
+
 
 VECTOR: dict[str, tuple[str, Body]] = {
     "v_mov_b16": ("i16 = i16", lambda k, a: a),
@@ -58,6 +95,12 @@ VECTOR: dict[str, tuple[str, Body]] = {
     "v_or_b16": ("i16 = i16, i16", lambda k, a, b: a | b),
     "v_xor_b16": ("i16 = i16, i16", lambda k, a, b: a ^ b),
     "v_cndmask_b16": ("i16 = i16, i16, mask", lambda k, a, b, m: m.select(b, a)),
+    "v_fma_dx9_zero_f32": ("float = float, float, float", _fused_dx9),
+    "v_fmac_dx9_zero_f32": ("float += float, float", _fused_dx9),
+    "v_fmaak_f16": ("half = half, half, half", valu_float.of("half", valu_float.fused)),
+    "v_fmamk_f16": ("half = half, half, half", valu_float.of("half", valu_float.fused)),
+    "v_cvt_pk_i16_f32": ("i32 = float, float", _pack_integers(True)),
+    "v_cvt_pk_u16_f32": ("i32 = float, float", _pack_integers(False)),
     "v_xor3_b32": ("i32 = i32, i32, i32", lambda k, a, b, c: a ^ b ^ c),
     "v_cvt_i32_i16": ("i32 = i16", lambda k, a: a.sext("i32")),
     "v_cvt_u32_u16": ("i32 = i16", lambda k, a: a.zext("i32")),
