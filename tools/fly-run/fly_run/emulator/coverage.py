@@ -14,7 +14,7 @@ import random
 import re
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from fly_common.errors import InputError, UsageError
@@ -43,6 +43,29 @@ MEMORY = (
 )
 # s_getreg, s_setreg (SOPK): the low 16 bits name the register, 1 is MODE.
 HARDWARE_REGISTER = {0xB880, 0xB900, 0xBA00}
+
+
+def _tries_of_rdna(high: int, bits: Callable[[int], int]) -> Iterator[tuple[int, int, int]]:
+    """More of the forms that gfx11 and gfx12 have legal: three dwords, of which the upper half of
+    the first one is `high`."""
+    if 0xBE80 <= high < 0xBF00:  # SOP1: -1, the workgroup's barrier; 0x83, the message for the time
+        yield from (
+            (opcode << 8 | source, 0, 0) for opcode in range(128) for source in (0xC1, 0x83)
+        )
+    elif 0xB800 <= high < 0xBC00:  # SOPK: 1 is MODE
+        yield 0xF801, bits(32), 0
+    elif 0xBF80 <= high < 0xC000:  # SOPP
+        yield 0xFFFF, 0, 0
+    elif (
+        0xCC00 <= high < 0xCE00 or 0xD400 <= high < 0xD800
+    ):  # VOP3P, VOP3: registers, few modifiers
+        for _ in range(3):
+            yield bits(5), 0x04020100 | bits(27) & 0x0381C0E0, 0
+        yield bits(5), 0x00020100 | bits(18) & 0x0001C0E0, 0
+        yield from ((bits(5), source | 5 << 9 | 6 << 18, 0) for source in (0x104, 4))
+    elif 0xC400 <= high < 0xC800 or 0xEC00 <= high < 0xF000:  # gfx12's memory, in three dwords
+        for opcode in range(4):  # its low bits
+            yield from ((opcode << 14 | base, 0, 0x1000) for base in (0x7C, 0))
 
 
 def encodings(target: str) -> bytes:
@@ -77,6 +100,9 @@ def encodings(target: str) -> bytes:
             tried += [(bits(16) & bits(16), fixed | bits(32) & mask) for fixed, mask in MEMORY]
         for low, second in tried:
             made += struct.pack("<4I", high << 16 | low, second, bits(32), 0)
+        if EVERY[target].is_rdna:
+            for low, second, third in _tries_of_rdna(high, bits):
+                made += struct.pack("<4I", high << 16 | low, second, third, 0)
     return bytes(made)
 
 

@@ -13,7 +13,7 @@ from fly_run.emulator.semantics.operation import Operation
 from fly_run.emulator.state import ROW
 
 # They say which caches an access goes through; here there is one memory.
-CACHE = ("glc", "slc", "dlc", "scc", "sc0", "sc1", "nt", "th", "scope")
+CACHE = ("glc", "slc", "dlc", "nv", "scc", "sc0", "sc1", "nt", "th", "scope")
 
 
 def lower_memory(lowering: Lowering, operation: Operation, encoding: str) -> None:

@@ -18,6 +18,7 @@ VCC_BRANCHES = {
     "s_cbranch_vccz": "fly_branch_vcc_lo_zero",
     "s_cbranch_vccnz": "fly_branch_vcc_lo_nonzero",
 }
+MODE_NAMES = ("HW_REG_MODE", "HW_REG_WAVE_MODE")  # the second one since gfx12
 INDEX_MODES = {"SRC0": 1, "SRC1": 2, "SRC2": 4, "DST": 8}
 
 
@@ -77,7 +78,7 @@ def lower_flow(lowering: Lowering, operation: Operation, encoding: str) -> None:
 def _mode_field(operand: object) -> int:
     """offset + 32 · size of a field of MODE, the only hardware register there is."""
     match = HARDWARE_REGISTER.fullmatch(operand.text) if isinstance(operand, Name) else None
-    if match is None or match[1] != "HW_REG_MODE":
+    if match is None or match[1] not in MODE_NAMES:
         raise Unsupported("a hardware register other than MODE")
     return int(match[2] or 0) + 32 * int(match[3] or 32)
 

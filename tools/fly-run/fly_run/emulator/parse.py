@@ -56,8 +56,8 @@ NAMES = _words(
 FLOATS = frozenset(("0.5", "1.0", "2.0", "4.0", "0.15915494", "0.15915494309189532"))
 # Modifiers without a value.
 FLAGS = _words(
-    "clamp glc slc dlc scc sc0 sc1 nt lds gds offen idxen addr64 tfe lwe da unorm r128 a16 d16 high"
-    " row_mirror row_half_mirror fi"
+    "clamp glc slc dlc nv scc sc0 sc1 nt lds gds offen idxen addr64 tfe lwe da unorm r128 a16 d16"
+    " high row_mirror row_half_mirror fi"
 )
 # Modifiers with one integer.
 INTEGERS = _words(

@@ -32,7 +32,7 @@ NOTHING = tuple(
     """
 s_nop s_waitcnt s_waitcnt_depctr s_setprio s_sleep s_inst_prefetch s_icache_inv s_dcache_inv
 s_dcache_wb s_dcache_inv_vol s_dcache_wb_vol s_incperflevel s_decperflevel s_ttracedata
-s_set_gpr_idx_off s_wakeup sched_barrier
+s_set_gpr_idx_off s_sendmsg s_wakeup sched_barrier
 buffer_wbl2 buffer_inv buffer_wbinvl1 buffer_wbinvl1_vol buffer_invl2 v_nop
 """.split()  # noqa: SIM905
 )
@@ -42,8 +42,8 @@ s_delay_alu s_clause s_waitcnt_vscnt s_waitcnt_vmcnt s_waitcnt_expcnt s_waitcnt_
 s_wait_loadcnt s_wait_loadcnt_dscnt s_wait_storecnt s_wait_storecnt_dscnt s_wait_dscnt s_wait_kmcnt
 s_wait_samplecnt s_wait_bvhcnt s_wait_expcnt s_wait_event s_wait_idle s_set_inst_prefetch_distance
 s_sleep_var s_ttracedata_imm s_singleuse_vdst s_prefetch_inst s_prefetch_inst_pc_rel s_prefetch_data
-s_prefetch_data_pc_rel s_buffer_prefetch_data s_sendmsg s_gl1_inv s_version v_pipeflush
-buffer_gl0_inv buffer_gl1_inv global_inv global_wb global_wbinv
+s_prefetch_data_pc_rel s_buffer_prefetch_data s_gl1_inv s_version v_pipeflush
+ds_nop buffer_gl0_inv buffer_gl1_inv global_inv global_wb global_wbinv
 """.split()  # noqa: SIM905
 )
 

@@ -1,5 +1,5 @@
-"""Moves between lanes that only gfx10 and later have: v_permlane16, v_permlanex16, and their forms of
-gfx12 with a choice in each lane (RDNA3 and RDNA4 ISA manuals).
+"""Moves between lanes that only gfx10 and later have: v_permlane16, v_permlanex16, and their forms
+of gfx12 with a choice in each lane (RDNA3 and RDNA4 ISA manuals).
 """
 
 from __future__ import annotations
