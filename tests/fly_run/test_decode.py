@@ -8,7 +8,7 @@ from fly_common.code_object import CodeObject
 from fly_common.errors import InputError
 from fly_run.emulator.decode import Code
 from fly_run.emulator.disassemble import TARGETS, Disassembler
-from fly_run.emulator.targets import CDNA
+from fly_run.emulator.targets import CDNA, RDNA
 
 
 @pytest.fixture(scope="module", params=sorted(CDNA))
@@ -44,6 +44,14 @@ def test_outside_the_code_is_nothing(pc):
 )
 def test_forbidden_encodings_are_nothing(what, code):
     assert Disassembler("gfx942", bytes.fromhex(code), 0).at(0) is None
+
+
+@pytest.mark.parametrize("target", sorted(RDNA))
+def test_a_literal_for_a_barrier_is_nothing(target):
+    """gfx11 has other instructions, or none, with these opcodes."""
+    for opcode in range(0x4E, 0x53):
+        code = bytes((0xFF, opcode, 0xB4, 0xBE, 1, 2, 3, 4))
+        assert Disassembler(target, code, 0).at(0) is None
 
 
 RANDOM_BYTES = """

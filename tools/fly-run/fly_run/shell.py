@@ -47,10 +47,12 @@ class Call:
 def version() -> str:
     from fly_common import __version__
 
+    from fly_run.emulator.targets import TARGETS
+
     return (
         f"{TOOL} {__version__}\n"
-        "device: emulator of gfx90a, gfx942, gfx950; its results have not been compared with"
-        " hardware\n"
+        f"device: emulator of {', '.join(TARGETS)}; its results have not been compared"
+        " with hardware\n"
         "matrix instructions: gfx90a and gfx942 by a published model of CDNA2 and CDNA3; none is"
         " published for the others, which sum as CDNA3\n"
     )

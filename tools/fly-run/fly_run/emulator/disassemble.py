@@ -91,10 +91,13 @@ def _is_forbidden(code: bytes) -> bool:
 
 
 def _is_forbidden_rdna(code: bytes) -> bool:
-    """The same for gfx11 and gfx12."""
-    return False
+    """The same for gfx11 and gfx12: one kind. A literal (source 255) has no place in gfx12's barrier
+    instructions, and the printer looks for its bits."""
+    low = int.from_bytes(code[:4], "little")
+    return low >> 23 == _SOP1 and low & 0xFF == 255 and (low >> 8 & 0xFF) in _BARRIERS
 
 
+_SOP1, _BARRIERS = 0x17D, range(0x4E, 0x53)  # an encoding's top bits, gfx12's opcodes in it
 _READLANE, _READFIRSTLANE = 0x289, 0x142  # VOP3 opcodes whose destination is scalar
 _LD_SCALE, _F8F6F4 = 0x3AC, (0x3AD, 0x3AE)  # VOP3P opcodes of gfx950
 
