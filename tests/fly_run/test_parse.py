@@ -11,16 +11,16 @@ import pytest
 from fly_common import toolchain
 from fly_common.errors import InputError
 from fly_run.emulator import coverage
-from fly_run.emulator.coverage import TARGETS
 from fly_run.emulator.instruction import SPECIAL_SCALARS, Immediate, Name, Register
 from fly_run.emulator.parse import parse
+from fly_run.emulator.targets import CDNA
 
 # Distinct mnemonics, with suffix, that the enumeration below finds; fewer means that the
 # enumeration, not the ISA, has shrunk.
 KNOWN = {"gfx90a": 1750, "gfx942": 1780, "gfx950": 1870}
 
 
-@pytest.fixture(scope="module", params=TARGETS)
+@pytest.fixture(scope="module", params=sorted(CDNA))
 def universe(request) -> tuple[str, list[tuple[str, bytes]]]:
     """The target, and texts with their encodings: up to 8 of each mnemonic's shapes."""
     found = coverage.universe(request.param)

@@ -91,8 +91,8 @@ def _is_forbidden(code: bytes) -> bool:
 
 
 def _is_forbidden_rdna(code: bytes) -> bool:
-    """The same for gfx11 and gfx12: one kind. A literal (source 255) has no place in gfx12's barrier
-    instructions, and the printer looks for its bits."""
+    """The same for gfx11 and gfx12: one kind. A literal (source 255) has no place in gfx12's
+    barrier instructions, and the printer looks for its bits."""
     low = int.from_bytes(code[:4], "little")
     return low >> 23 == _SOP1 and low & 0xFF == 255 and (low >> 8 & 0xFF) in _BARRIERS
 

@@ -70,7 +70,6 @@ REASONS: dict[str, tuple[str, ...]] = {
         "v_screen_partition_4se_b32",
     ),
     # gfx11 and gfx12
-    "matrix arithmetic of gfx11 and gfx12": ("v_s?wmmac?_.*",),
     "graphics: the processor's fixed functions are not emulated": (
         "exp(?:ort)?",
         "v_interp_.*",
