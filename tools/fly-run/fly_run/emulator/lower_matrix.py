@@ -15,7 +15,6 @@ from fly_run.emulator.instruction import Immediate, Operand, Register
 from fly_run.emulator.lower import Lowering, modifiers
 from fly_run.emulator.matrix import LANES, NARROW, Shape, index_sets, input_at, output_at
 from fly_run.emulator.registers import MASK_32, MASK_64, Unsupported, constant_bits
-from fly_run.emulator.semantics.matrix import BLOCKS, SCALE_BLOCK
 from fly_run.emulator.semantics.matrix_formats import CHUNK, FORMATS
 from fly_run.emulator.semantics.operation import Operation
 from fly_run.emulator.state import ROW
@@ -371,6 +370,3 @@ def _descriptor(shape: Shape, constant: bool) -> bytes:
         d = place(row, column, block)
         words += [a, b, d, 0 if constant else d]
     return struct.pack(f"<{len(words)}q", *words)
-
-
-assert max(BLOCKS.values()) <= SCALE_BLOCK

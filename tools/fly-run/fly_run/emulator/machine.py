@@ -20,6 +20,7 @@ from fly_common.errors import InputError, MissingError, UsageError
 from fly_run.device import MFMA, Options
 from fly_run.emulator import library, matrix
 from fly_run.emulator.arena import Arena
+from fly_run.emulator.kinds import kind
 from fly_run.emulator.launch import run
 from fly_run.emulator.loading import Loaded
 from fly_run.emulator.targets import TARGETS
@@ -120,7 +121,7 @@ class Emulator:
             self.options.observers,
             self.options.mfma,
         )
-        self._multiplies |= any(map(matrix.is_matrix, prepared.mnemonics))
+        self._multiplies |= any(kind(name) == "matrix" for name in prepared.mnemonics)
         start = time.perf_counter()
         with self._busy:
             space = prepared.workspace(self._arena, grid, block, lds)

@@ -193,13 +193,7 @@ def instructions() -> Iterator[tuple[str, Shape, tuple[str, ...]]]:
             yield mnemonic, wave_shape_of(mnemonic, wave), (target,)
 
 
-_IS_MATRIX = re.compile(r"v_(?:mfma|smfmac|wmma|swmmac)_")
 _MODELS = {"gfx90a": "CDNA2", "gfx942": "CDNA3"}
-
-
-def is_matrix(mnemonic: str) -> bool:
-    """Whether a mnemonic is that of a matrix instruction."""
-    return _IS_MATRIX.match(mnemonic) is not None
 
 
 def remark(target: str, mfma: str) -> str:
