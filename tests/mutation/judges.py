@@ -27,7 +27,7 @@ TESTS = Path(__file__).parent.parent
 # Tests that execute kernels on the emulator in this process, with its library as it is.
 SUITES = (
     *("test_engine_[!l]*.py", "test_oracle_kernels.py", "test_oracle_folding.py"),
-    *("test_matrix_*.py", "test_launch.py", "test_observe.py"),
+    *("test_matrix_*.py", "test_launch.py", "test_observe.py", "test_oracle_rdna.py"),
 )
 PROBES_AT_ONCE = 60
 SECONDS = 60  # a child that takes longer is ended, and has noticed
