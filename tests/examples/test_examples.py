@@ -23,7 +23,7 @@ from example_cases import CASES, Case, check
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
-TARGETS = ("gfx90a", "gfx942", "gfx950")
+TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 every_target = pytest.mark.parametrize("target", TARGETS)
@@ -52,9 +52,13 @@ def run_and_check(case: Case, compiled: fly.compiled.Compiled) -> None:
 
 
 def variants(target: str) -> dict[str, fly.chains.Chain]:
-    """LLVM's optimiser as it comes, absent, weak; no optimisation in code generation either; and
-    both of LLVM's programs as commands of the user's."""
+    """LLVM's optimiser as it comes; no optimisation at all; and for gfx9, so that the tests stay
+    short, without it before code generation, weak, and both of LLVM's programs as commands of the
+    user's."""
     default = fly.chain(target=target)
+    unoptimised = fly.chain(target=target, opt=None, llc=(("level", 0),))
+    if not target.startswith("gfx9"):
+        return {"default": default, "no effort": unoptimised}
     opt = str(toolchain.find_program("opt"))
     llc = str(toolchain.find_program("llc"))
     external = default.replace(
@@ -67,7 +71,7 @@ def variants(target: str) -> dict[str, fly.chains.Chain]:
         "default": default,
         "without opt": default.without("opt"),
         "opt -O1": fly.chain(target=target, opt=("-S", "-O1")),
-        "no effort": fly.chain(target=target, opt=None, llc=(("level", 0),)),
+        "no effort": unoptimised,
         "external": external,
     }
 
@@ -81,9 +85,10 @@ def test_every_way_through_the_chain(case: Case, target: str):
     for name, chain in variants(target).items():
         made[name] = fly.run(chain, module)
         run_and_check(case, fly.load(made[name]))
-    assert made["external"] == made["default"]
-    different = ("default", "without opt", "no effort")
-    assert len({made[name] for name in different}) == 3, "a stage was left out, and nothing changed"
+    if "external" in made:
+        assert made.pop("external") == made["default"]
+    made.pop("opt -O1", None)  # may be what -O3 gives
+    assert len(set(made.values())) == len(made), "a stage was left out, and nothing changed"
 
 
 @every_target

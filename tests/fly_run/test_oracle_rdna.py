@@ -65,35 +65,9 @@ ABSENT["gfx1100"].remove("s_pack_hl_b32_b16")
 NOWHERE = {"ds_wrxchg_b32", "ds_wrxchg_b64"}
 
 # What the emulator refuses by name before anything runs.
-NEITHER = {
-    *(f"ds_cmpstore_{rtn}{kind}" for rtn in ("", "rtn_") for kind in ("b32", "b64")),
-    *(f"ds_mskor_{rtn}{kind}" for rtn in ("", "rtn_") for kind in ("b32", "b64")),
-    *("s_and_not0_wrexec_b32", "s_and_not1_wrexec_b32", "v_cvt_off_f32_i4"),
-    *("v_cvt_pk_i16_f32", "v_cvt_pk_u16_f32", "v_cvt_pk_norm_i16_f16", "v_cvt_pk_norm_u16_f16"),
-    *("v_fma_dx9_zero_f32", "v_fmaak_f16", "v_fmamk_f16"),
-    *("v_permlane16_b32", "v_permlanex16_b32", "v_permlane64_b32"),
-}
 UNSUPPORTED = {
-    "gfx1100": NEITHER
-    | {"global_atomic_csub_u32", "global_atomic_min_f32", "global_atomic_max_f32"}
-    | {"v_fmac_dx9_zero_f32"},
-    "gfx1201": NEITHER
-    | {
-        f"ds_{name}_{rtn}{kind}"
-        for rtn in ("", "rtn_")
-        for name, kinds in (
-            ("min_num", ("f32", "f64")),
-            ("max_num", ("f32", "f64")),
-            ("cond_sub", ("u32",)),
-            ("sub_clamp", ("u32",)),
-        )
-        for kind in kinds
-    }
-    | {
-        f"global_atomic_{name}"
-        for name in ("cond_sub_u32", "sub_clamp_u32", "min_num_f32", "max_num_f32")
-    }
-    | {"v_permlane16_var_b32", "v_permlanex16_var_b32", *rdna_salu.TRANSCENDENTAL},
+    *(f"ds_mskor_{rtn}{kind}" for rtn in ("", "rtn_") for kind in ("b32", "b64")),
+    *("v_cvt_off_f32_i4", "v_cvt_pk_norm_i16_f16", "v_cvt_pk_norm_u16_f16"),
 }
 
 RUNS = [(target, family) for target in build.RDNA for family in try_rdna.FAMILIES]
@@ -107,8 +81,7 @@ def probes(target: str, family: str):
 def supported(target: str, family: str) -> list[probe.Probe]:
     """What the emulator is to be tried on: all forms on gfx1100; on gfx1201 every third, and all of
     what gfx1100 has not."""
-    refused = UNSUPPORTED[target]
-    chosen = [p for p in probes(target, family)[0] if p.about not in refused]
+    chosen = [p for p in probes(target, family)[0] if p.about not in UNSUPPORTED]
     if target == "gfx1100" or len(chosen) < 200:
         return chosen
     own = ABSENT["gfx1100"]
@@ -139,11 +112,11 @@ def test_unsupported_is_refused(target):
         p
         for family in try_rdna.FAMILIES
         for p in probes(target, family)[0]
-        if p.about in UNSUPPORTED[target]
+        if p.about in UNSUPPORTED
     ]
-    assert {p.about for p in left_out} == UNSUPPORTED[target]
+    assert {p.about for p in left_out} == UNSUPPORTED
     batch = probe.batch(left_out, frame=rdna_probe.frame(target))
     with pytest.raises(InputError) as caught:
         differing(batch, build.assemble(batch.text, target), rdna_probe.frame(target))
-    for name in UNSUPPORTED[target]:
+    for name in UNSUPPORTED:
         assert name in str(caught.value)

@@ -77,7 +77,7 @@ define("fmamk_f16 fmaak_f16", "f16: f16 f16 f16", fma)
 
 def fma_zero(a, b, c):
     """The DX9 rule: a product with zero is zero, whatever the other factor is."""
-    return np.where((a == 0) | (b == 0), f32(0) + c, fma(a, b, c))
+    return np.where((a == 0) | (b == 0), c, fma(a, b, c))
 
 
 define("fma_dx9_zero_f32", "f32: f32 f32 f32", fma_zero)

@@ -37,7 +37,8 @@ def vector(table: dict[str, valu.Op] = valu.VALU) -> list[Probe]:
             "sources": (*op.sources, "32") if op.tied else op.sources,
             "result": kind if kind[0] in "f2" else "b64",
             "ulp": ULP.get(base, 0),
-            "signalling": base == "frexp",
+            # A product with zero leaves DX9's addend as it is: a signalling NaN too.
+            "signalling": base == "frexp" or "fma_dx9" in name,
         }
         if base in ("sin", "cos"):  # the manual's domain is ±256 turns
             make["sources"] = (f"tame{op.result[1:]}",)

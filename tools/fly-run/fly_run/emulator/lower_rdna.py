@@ -209,12 +209,12 @@ def _scalar_function(lowering: Lowering, name: str, encoding: str) -> None:
     target, source = lowering.operands(2)
     place, short = lowering.scalar_target(target, 1), name.endswith("_f16")
     value = lowering.source(plain(source), "half" if short else "float")
-    if isinstance(source, Register):
-        signs = source.negate, source.absolute
-        value = lowering.with_signs(value, "half" if short else "float", *signs)
     row, saved, lane = lowering.temporary(), lowering.scalar_temporary(), lowering.word(0)
     lowering.add("s_mov_b64", saved, state.EXEC)
     lowering.add("s_mov_b64", state.EXEC, lowering.word(1).offset)
+    if isinstance(source, Register):  # under the lane's own EXEC, as all that leads to the result
+        signs = source.negate, source.absolute
+        value = lowering.with_signs(value, "half" if short else "float", *signs)
     lowering.valu("v_" + name.removeprefix("v_s_"), (row,), value)
     lowering.add("v_readlane_b32", place, row, lane.offset)
     lowering.add("s_mov_b64", state.EXEC, saved)
