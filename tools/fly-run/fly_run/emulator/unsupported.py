@@ -97,8 +97,6 @@ REASONS: dict[str, tuple[str, ...]] = {
         "v_cvt_pk_norm_[iu]16_f16",
         "v_dot2_f16_f16",
         "v_dot2_bf16_bf16",
-        "v_dot4_i32_iu8",
-        "v_dot8_i32_iu4",
         "v_dual_dot2acc_f32_bf16",
         "v_movrel(?:s|d|sd)_b32_dpp",
         "v_movrelsd_2_b32",
