@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import product
+
 from oracle import packed as packed_table
 from oracle import valu
 from oracle.probe import Probe
@@ -22,6 +25,25 @@ def result_kind(name: str, kind: str) -> str:
     if name.startswith(("v_cvt_pkrtz", "v_cvt_pk_rtz", "v_pack_b32_f16")):
         return "2f16"
     return kind
+
+
+def mixtures(sources: tuple[str, ...], regs: list[str]) -> Iterator[list[str]]:
+    """The sources with a scalar register or a constant in each set of places but none and the first
+    alone. An instruction has room for one scalar register; constants fill the other places."""
+    for chosen in product((False, True), repeat=len(sources)):
+        if not any(chosen[1:]):
+            continue
+        first = chosen.index(True)
+        yield [
+            regs[k]
+            if not scalar
+            else SCALARS[width(kind)][min(k, 1)]
+            if k == first
+            else ("2.0", "-0.5")[k % 2]
+            if kind[0] == "f"
+            else ("5", "-3")[k % 2]
+            for k, (kind, scalar) in enumerate(zip(sources, chosen, strict=True))
+        ]
 
 
 def vector(table: dict[str, valu.Op] = valu.VALU) -> list[Probe]:
@@ -57,6 +79,8 @@ def vector(table: dict[str, valu.Op] = valu.VALU) -> list[Probe]:
         probes.append(Probe(f"{name} {target}, {', '.join([first, *regs[1:]])}", **make))
         for constant in ("1", "-16", "64"):
             probes.append(Probe(f"{name} {target}, {', '.join([constant, *regs[1:]])}", **make))
+        for mixed in mixtures(sources, regs):
+            probes.append(Probe(f"{name} {target}, {', '.join(mixed)}", **make))
         if op.sources[0][0] == "f":
             turn = "0.15915494309189532" if op.sources[0] == "f64" else "0.15915494"
             for constant in ("0.5", "-4.0", turn, "0x40490fdb"):
@@ -97,10 +121,15 @@ def compares() -> list[Probe]:
         probes.append(Probe(f"{name}_e32 vcc, {a}, {b}{tail}", op.sources))
         if op.sources[0][0] == "f" and "cmpx" not in name:
             probes.append(Probe(f"{name}_e64 s[16:17], -{a}, {b}", op.sources))
+            for mixed in mixtures(op.sources, [a, b]):
+                probes.append(Probe(f"{name}_e64 s[16:17], {', '.join(mixed)}", op.sources))
         elif "cmpx" not in name:
             probes.append(
                 Probe(f"{name}_e64 s[16:17], {a}, {SCALARS[width(op.sources[1])][1]}", op.sources)
             )
+            scalar = SCALARS[width(op.sources[0])][0]
+            for left, right in ((scalar, b), (scalar, "5")):
+                probes.append(Probe(f"{name}_e64 s[16:17], {left}, {right}", op.sources))
     return probes
 
 
@@ -147,6 +176,13 @@ def packed() -> list[Probe]:
             forms += [" neg_lo:[1,0,1]", " neg_hi:[0,1,1]", " clamp"]
         for form in forms:
             probes.append(Probe(f"{name} v8, {regs}{_trim(form, count)}", (kind,) * count, result))
+        for mixed in mixtures(("32",) * count, list(REGISTERS[32][:count])):
+            probes.append(Probe(f"{name} v8, {', '.join(mixed)}", (kind,) * count, result))
+        probes.append(
+            Probe(
+                f"{name} v8, {', '.join(('s24', *REGISTERS[32][1:count]))}", (kind,) * count, result
+            )
+        )
     for name, plain in packed_table.PAIRED_32.items():
         count = len(valu.VALU[plain].sources) if plain else 2
         regs = ", ".join(REGISTERS[64][:count])
