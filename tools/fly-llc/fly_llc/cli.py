@@ -47,6 +47,10 @@ def command(
     disable_pass: Annotated[
         list[str] | None, typer.Option(metavar="PASS", help="Leave a machine pass out.")
     ] = None,
+    in_process: Annotated[
+        bool,
+        typer.Option("--in-process", help="Run native passes in llc's process, not as filters."),
+    ] = False,
     llvm: Annotated[
         list[str] | None,
         typer.Option("--llvm", metavar="-OPTION", help="An option of LLVM's own, for llc."),
@@ -101,6 +105,7 @@ def command(
         insert=tuple(insert or ()),
         replace=tuple(replace or ()),
         disable=tuple(disable_pass or ()),
+        in_process=in_process,
         verify=not no_verify,
         dump=dump_mir,
         timeout=TIMEOUT if timeout is None else timeout,

@@ -23,9 +23,10 @@ class Options:
     does not say where it was stopped. `flags` are options of LLVM's own ("-amdgpu-…=…").
 
     `insert` holds what runs on the MIR within the pipeline, in the words of `--insert` and
-    `--replace` (`insertion.parse`); `disable` names passes that are left out. `verify` runs
-    LLVM's machine verifier on what each insertion made. `dump` is a folder that gets a MIR file
-    for each point. `timeout` ends a filter that runs longer, in seconds.
+    `--replace` (`insertion.parse`); `disable` names passes that are left out. `in_process` runs
+    native passes in llc's own process, and not as filters. `verify` runs LLVM's machine verifier on
+    what each filter made. `dump` is a folder that gets a MIR file for each point. `timeout` ends a
+    filter that runs longer, in seconds.
     """
 
     emit: str = "obj"
@@ -38,6 +39,7 @@ class Options:
     insert: tuple[str, ...] = ()
     replace: tuple[str, ...] = ()
     disable: tuple[str, ...] = ()
+    in_process: bool = False
     verify: bool = True
     dump: str | None = None
     timeout: float = 600.0

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # Our own filters: each has a module of its name in `fly_llc.shipped`.
 SHIPPED = ("nop-sled", "schedule", "peephole", "tighten-waits", "pressure")
+_LOADED = "Error opening"  # what LLVM says of a library that it can't load
 SHOWN = 12  # lines of a failing filter's words
 
 
@@ -124,17 +125,15 @@ def _native(what: What, source: Source, where: str) -> bytes:
     words = [f"-load={path}", f"-mcpu={target.cpu}", f"-O{source.level}", "-x", "mir"]
     done = llc.run([*words, f"-run-pass={name}"], source.data)
     if done.output is None:
-        if f'"{name}" pass is not registered' in done.stderr:
+        if f"run-pass {name} is not registered" in done.stderr and _LOADED not in done.stderr:
             raise UsageError(
                 f"{what.plugin} has no pass {name}",
                 hint="INITIALIZE_PASS or RegisterPass gives a machine pass its name",
             )
-        if "Error opening" in done.stderr:
-            reason = refusal.last_words(done.stderr)
-            raise MissingError(f"the plugin {what.plugin} can't be loaded: {reason}")
-        error = refusal.explain(
-            done.stderr, source.data.decode(errors="replace"), where, target.cpu
-        )
+        text = source.data.decode(errors="replace")
+        error = refusal.explain(done.stderr, text, where, target.cpu, done.signal)
+        if isinstance(error, MissingError):
+            raise error
         raise InputError(f"the native pass {where} failed: {error.message}")
     return done.output
 

@@ -82,8 +82,9 @@ def cuts(options: Options, source: Source) -> list[Cut]:
     found: list[tuple[Point, Point, What | None]] = []
     for text in options.insert:
         side, name, what = parse(text, "--insert")
-        point = points.find(side or None, name, *here)
-        found.append((point, point, what))
+        if not (options.in_process and what.plugin):
+            point = points.find(side or None, name, *here)
+            found.append((point, point, what))
     for text in options.replace:
         side, name, what = parse(text, "--replace")
         if side:

@@ -4,7 +4,6 @@ can be stopped and go on, found by trying each on this very module."""
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,12 +17,6 @@ if TYPE_CHECKING:
     from fly_llc.codegen import Options
     from fly_llc.source import Source
 
-# Analyses run between the passes and change nothing: no points of their own.
-_ANALYSES = re.compile(
-    r"(machine-?(post)?dom(inator)?-?tree|machine-(loops|cycles|block-freq|opt-remark-emitter)"
-    r"|lazy-machine-block-freq|slotindexes|liveintervals|livevars|livedebugvars|livestacks"
-    r"|virtregmap|liveregmatrix|edge-bundles|spill-code-placement)(,\d+)?"
-)
 # How one can go on, in words for the table.
 WORDS = {"exact": "exact", "registers": "registers", "other": "other", "none": "-"}
 LEGEND = (
@@ -73,7 +66,7 @@ def survey(source: Source) -> Iterator[Found]:
     passes = [
         name
         for number, name in enumerate(points.machine_passes(cpu, level))
-        if 2 * number > ahead and not _ANALYSES.fullmatch(name)
+        if 2 * number > ahead and not points.is_analysis(name)
     ]
     whole = llc.judge(llc.generate(source, "obj"), source, None)
     with ThreadPoolExecutor(os.cpu_count()) as pool:

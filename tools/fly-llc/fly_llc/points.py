@@ -118,6 +118,19 @@ _NOTE = re.compile(
 )
 
 
+# Analyses run between the passes and change nothing: no points of their own.
+_ANALYSES = re.compile(
+    r"(machine-?(post)?dom(inator)?-?tree|machine-(loops|cycles|block-freq|opt-remark-emitter)"
+    r"|lazy-machine-block-freq|slotindexes|liveintervals|livevars|livedebugvars|livestacks"
+    r"|virtregmap|liveregmatrix|edge-bundles|spill-code-placement)(,\d+)?"
+)
+
+
+def is_analysis(name: str) -> bool:
+    """Whether a pass only looks, and so is no point that one means."""
+    return _ANALYSES.fullmatch(name) is not None
+
+
 @functools.cache
 def machine_passes(cpu: str, level: int) -> tuple[str, ...]:
     """The machine passes of a processor's pipeline in their order, as llc lists them. Each is

@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 import signal as signals
 
-from fly_common.errors import FlyError, InputError, Place
+from fly_common.errors import FlyError, InputError, MissingError, Place
 
 _AT_INPUT = re.compile(r"(?:<stdin>|YAML):(?P<line>\d+):(?P<column>\d+): (?:error: )?(?P<what>.+)")
 _AT_ASM = re.compile(r"<inline asm>:(?P<line>\d+):(?P<column>\d+): error: (?P<what>.+)")
@@ -37,6 +37,7 @@ _BAD_MACHINE = re.compile(
     r"(?:- basic block: .*\n)?(?:- instruction: (?:\d+B\s+)?(?P<text>.+))?",
     re.MULTILINE,
 )
+_UNLOADED = re.compile(r"Error opening '(?P<path>[^']+)': (?P<why>.+)")
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}(?:: |\b)")
 
 # What to do about a refusal, by a piece of its text. The first that fits is said.
@@ -58,6 +59,8 @@ def is_refusal(stderr: str) -> bool:
 
 def explain(stderr: str, text: str, name: str, cpu: str, signal: int | None = None) -> FlyError:
     """The error that says what llc said. `text` is the input, for the excerpt; `name` its name."""
+    if match := _UNLOADED.search(stderr):
+        return MissingError(f"LLVM can't load {match['path']}: {match['why'].strip()}")
     if match := _UNKNOWN_CPU.search(stderr):
         return InputError(
             f"LLVM knows no processor {match['cpu']!r}",

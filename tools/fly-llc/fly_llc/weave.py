@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fly_common.errors import FlyError, InputError, MissingError, Place, UsageError
 
-from fly_llc import filters, insertion, llc, points
+from fly_llc import filters, insertion, llc, native, points
 from fly_llc.insertion import Cut, What
 from fly_llc.points import Point
 
@@ -30,6 +31,7 @@ REACH = 12  # how far to look for a point that works, in passes
 def compile(source: Source, options: Options, stop: Point | None, warn: Warn | None) -> bytes:
     """The code of `source` with everything that `options` puts into the pipeline; to the point
     `stop`, if there is one, where it is MIR."""
+    source = replace(source, flags=(*source.flags, *native.flags(options, source)))
     cuts = insertion.cuts(options, source)
     for cut in cuts:
         for what in cut.filters:

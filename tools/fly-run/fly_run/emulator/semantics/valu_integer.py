@@ -299,9 +299,9 @@ OTHERS: dict[str, tuple[str, Body]] = {
     "v_ffbh_i32": ("i32 = i32", lambda k, a: _leading(k, a ^ a.ashr(31))),
     "v_sat_pk_u8_i16": (
         "i16 = i32",
-        lambda k, a: (
-            _saturate8(a.trunc("i16").sext("i32")) | (_saturate8(a.ashr(16)) << 8)
-        ).trunc("i16"),
+        lambda k, a: (_saturate8(a.trunc("i16").sext("i32")) | (_saturate8(a.ashr(16)) << 8)).trunc(
+            "i16"
+        ),
     ),
     "v_add_co_u32": ("i32, mask = i32, i32", _add_carry),
     "v_sub_co_u32": ("i32, mask = i32, i32", _sub_borrow),

@@ -1,0 +1,169 @@
+"""Plugins written in C++, built here: machine passes by both routes, and an IR pass of opt's."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fly_common import toolchain
+from fly_common.errors import InputError, MissingError, UsageError
+from fly_llc import Options, compile, native
+
+import fly
+import fly.expr as fx
+
+HERE = Path(__file__).parent
+SLED = "test-sled"
+X = np.arange(256, dtype=np.float32)
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory):
+    """Builds a plugin of tests/fly_llc/plugins."""
+    folder = tmp_path_factory.mktemp("plugins")
+    llc = toolchain.find_program("llc")
+
+    def build(name: str) -> Path:
+        path = folder / f"{name}.so"
+        if not path.exists():
+            words = [native._compiler(llc), "-std=c++17", "-fno-rtti", "-fPIC", "-shared", "-O1"]
+            words += [f"-I{native._headers(llc)}", str(HERE / "plugins" / f"{name}.cpp")]
+            subprocess.run([*words, "-o", str(path)], check=True)
+        return path
+
+    return build
+
+
+@pytest.mark.parametrize("cpu", ["gfx942", "gfx1100"])
+@pytest.mark.parametrize(
+    "place",
+    ["post-isel", "after:machine-scheduler", "before:postmisched", "pre-waits", "pre-emit"],
+)
+def test_both_routes_give_the_same_code(built, large, cpu, place):
+    source = large(cpu).encode()
+    insert = (f"{place}={built('sled')}:{SLED}",)
+    filtered = compile(source, Options(insert=insert))
+    inside = compile(source, Options(insert=insert, in_process=True))
+    assert inside == filtered
+    assert inside != compile(source, Options())
+    text = compile(source, Options("asm", insert=insert, in_process=True))
+    assert text.count(b"s_nop 0") >= 2
+
+
+def test_in_process_where_no_filter_can_be(built, small):
+    """At this pass llc can't stop and go on."""
+    insert = (f"after:si-wqm={built('sled')}:{SLED}",)
+    with pytest.raises(InputError, match="LLVM can't go on after si-wqm"):
+        compile(small().encode(), Options(insert=insert))
+    made = compile(small().encode(), Options("asm", insert=insert, in_process=True))
+    assert made.count(b"s_nop 0") == 2
+
+
+def test_both_kinds_of_insertion_together(built, small):
+    options = Options(
+        "asm",
+        insert=(f"pre-waits={built('sled')}:{SLED}", "pre-emit=nop-sled --count 1 --cycles 8"),
+        in_process=True,
+    )
+    text = compile(small().encode(), options)
+    assert (text.count(b"s_nop 0"), text.count(b"s_nop 7")) == (2, 1)
+
+
+def test_where_it_can_not_be_in_process(built, small):
+    insert = (f"post-ra={built('sled')}:{SLED}",)
+    with pytest.raises(UsageError, match=r"behind virtregrewriter,2, which runs 3 times") as caught:
+        compile(small().encode(), Options(insert=insert, in_process=True))
+    assert caught.value.hint == "the next place is after:amdgpu-mark-last-scratch-load"
+
+
+@pytest.mark.parametrize("in_process", [False, True])
+def test_what_is_wrong_with_a_plugin(built, small, tmp_path, in_process):
+    source = small().encode()
+
+    def insert(what: str) -> Options:
+        return Options(insert=(f"pre-waits={what}",), in_process=in_process)
+
+    with pytest.raises((UsageError, InputError), match="no-such-pass"):
+        compile(source, insert(f"{built('sled')}:no-such-pass"))
+    broken = tmp_path / "broken.so"
+    broken.write_text("this is no library")
+    with pytest.raises(MissingError, match=r"LLVM can't load .*broken\.so"):
+        compile(source, insert(f"{broken}:x"))
+    with pytest.raises(MissingError, match=r"the plugin .*absent\.so was not found"):
+        compile(source, insert(f"{tmp_path / 'absent.so'}:x"))
+
+
+def test_without_a_compiler_or_headers(built, small, tmp_path, monkeypatch):
+    options = Options(insert=(f"pre-waits={built('sled')}:{SLED}",), in_process=True)
+    monkeypatch.setenv("FLY_CACHE_DIR", str(tmp_path))  # where no library has been built
+    with monkeypatch.context() as patch:
+        patch.setenv("CXX", "no-such-compiler")
+        with pytest.raises(MissingError, match=r"no C\+\+ compiler \(no-such-compiler\)") as caught:
+            compile(small().encode(), options)
+        assert "without --in-process a native pass runs as a filter" in (caught.value.hint or "")
+    monkeypatch.setattr(native, "HEADER", "llvm/NoSuchHeader.h")
+    with pytest.raises(MissingError, match=r"headers \(llvm/NoSuchHeader\.h\) were not found"):
+        compile(small().encode(), options)
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith("llc-shim")]
+
+
+@fly.kernel
+def add_kernel(X: fx.Tensor, Y: fx.Tensor):
+    i = fx.thread_idx.x
+    Y[i] = X[i] + 1.0
+
+
+def add(X: fx.Tensor[fx.Float32, 256], Y: fx.Tensor[fx.Float32, 256]):
+    add_kernel(X, Y).launch(grid=1, block=256)
+
+
+def result(**options) -> np.ndarray:
+    y = np.zeros_like(X)
+    fly.jit(**options)(add)(X, y)
+    return y
+
+
+def test_an_ir_plugin_changes_the_kernel(built, monkeypatch):
+    """Visible in the results; without the plugin, without its pass, and with both."""
+    plugin = [built("negate")]
+    pipeline = "default<O3>,function(negate-additions)"
+    np.testing.assert_array_equal(result(), X + 1)
+    np.testing.assert_array_equal(result(opt_plugins=plugin), X + 1)
+    np.testing.assert_array_equal(result(opt_plugins=plugin, opt_pipeline=pipeline), X - 1)
+    with pytest.raises(InputError, match="unknown function pass 'negate-additions'"):
+        result(opt_pipeline="function(negate-additions)")
+    # IR and machine passes combine, and the environment says it as well.
+    insert = [f"pre-emit={built('sled')}:{SLED}"]
+    both = {"opt_plugins": plugin, "opt_pipeline": pipeline, "insert": insert}
+    np.testing.assert_array_equal(result(**both), X - 1)
+    assert fly.jit(**both)(add).compile().ir("asm").count("s_nop 0") >= 2
+    monkeypatch.setenv("FLY_OPT_PLUGINS", str(plugin[0]))
+    monkeypatch.setenv("FLY_OPT_PIPELINE", pipeline)
+    np.testing.assert_array_equal(result(), X - 1)
+    np.testing.assert_array_equal(result(opt_pipeline="default<O3>"), X + 1)
+
+
+def test_the_order_of_plugins_matters_to_the_key(built):
+    one, other = str(built("negate")), str(built("sled"))
+    identities = {
+        tuple(fly.jit(opt_plugins=plugins)(add)._chain(None).identity())
+        for plugins in ([one, other], [other, one])
+    }
+    assert len(identities) == 2
+
+
+def test_editing_a_plugin_reruns_what_is_behind_it(built, tmp_path, monkeypatch, capfd):
+    plugin = tmp_path / "plugin.so"
+    plugin.write_bytes(built("sled").read_bytes())
+    monkeypatch.setenv("FLY_CACHE_DIR", str(tmp_path / "cache"))
+    options = {"insert": [f"pre-emit={plugin}:{SLED}"]}
+    fly.jit(**options)(add).compile()
+    monkeypatch.setenv("FLY_CACHE", "explain")
+    capfd.readouterr()
+    with plugin.open("ab") as file:
+        file.write(b"\0")  # behind the sections: the same pass
+    fly.jit(**options)(add).compile()
+    missed = [line for line in capfd.readouterr().err.splitlines() if ": miss " in line]
+    assert [line.split(":")[2].strip() for line in missed if "digest" not in line] == ["llc"]
