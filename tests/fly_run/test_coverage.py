@@ -9,7 +9,7 @@ from fly_run.emulator.coverage import TARGETS
 from fly_run.emulator.instruction import split_mnemonic
 
 # Mnemonics without encoding suffix that the emulator executes at least.
-IMPLEMENTED = {"gfx90a": 900, "gfx942": 910, "gfx950": 920, "gfx1100": 880, "gfx1201": 1000}
+IMPLEMENTED = {"gfx90a": 1040, "gfx942": 1080, "gfx950": 1175, "gfx1100": 880, "gfx1201": 1000}
 
 
 @functools.cache

@@ -196,19 +196,6 @@ def test_a_jump_to_code_that_nothing_points_to() -> None:
     assert (run(body + STORE) == 0x12345).all()
 
 
-def test_structured_resources_are_a_fault() -> None:
-    body = """
-      s_waitcnt lgkmcnt(0)
-      s_mov_b32 s4, s2
-      s_or_b32 s5, s3, 0x00100000
-      s_mov_b32 s6, 64
-      s_mov_b32 s7, 0
-      buffer_load_dword v1, off, s[4:7], 0
-    """
-    with pytest.raises(Fault, match="the buffer resource is structured or swizzled"):
-        run(body + STORE)
-
-
 def test_raw_resources_have_bounds() -> None:
     body = """
       s_waitcnt lgkmcnt(0)

@@ -179,7 +179,12 @@ def _codes(small: Format, kind: str, values, by, seed) -> list[np.ndarray]:
     if seed is None:
         return [small.encode(value) for value in values]
     kept = {"f32": 23, "f16": 10, "bf16": 7}[kind] - small.mantissa
-    return [small.encode_stochastic(value, seed, kept) for value in values]
+    codes = []
+    for value in values:
+        codes.append(small.encode_stochastic(value, seed, kept))
+        # Each further element has the next random number, as V_PRNG_B32 makes it.
+        seed = (seed << u32(1)) ^ np.where(seed >> u32(31), u32(197), u32(0))
+    return codes
 
 
 def _scaled_pair(ins: Instruction, small: Format, kind: str, stochastic: bool) -> Step:
@@ -195,7 +200,9 @@ def _scaled_pair(ins: Instruction, small: Format, kind: str, stochastic: bool) -
             values = _sources(w, kind, sources[0], 2)
         seed = w.read(seed_operand, 32) if seed_operand else None
         low, high = _codes(small, kind, values, power(w.read(scale, 32)), seed)
-        index = select(ins, 3)
+        # OPSEL 3 stands last: the instructions of two sources list three bits.
+        chosen = ins.modifiers.get("op_sel", (0,))
+        index = int(chosen[-1])
         if small.bits == 4:
             index = select(ins, 2) | index << 1
         insert(w, target, low | high << small.bits, index, 2 * small.bits)
@@ -246,7 +253,9 @@ def _scaled_narrow_32(
 
     def step(w: Waves) -> None:
         if halves:
-            values = [*_sources(w, kind, sources[0], 16), *_sources(w, kind, sources[1], 16)]
+            # "S0 and S1 inputs are interleaved in the packed result."
+            both = [_sources(w, kind, source, 16) for source in sources]
+            values = [value for pair in zip(*both, strict=True) for value in pair]
         else:
             values = _sources(w, kind, sources[0], 32)
         seed = w.read(seed_operand, 32) if seed_operand else None

@@ -14,7 +14,13 @@ from fly_run.emulator import state
 from fly_run.emulator.instruction import Instruction, Register, split_mnemonic
 from fly_run.emulator.lower import Step
 from fly_run.emulator.registers import Registers
-from fly_run.emulator.semantics.access import Access, Atomic
+from fly_run.emulator.semantics.access import (
+    BUFFER_INDEX,
+    BUFFER_OFFSET,
+    Access,
+    Atomic,
+    ScalarAccess,
+)
 from fly_run.emulator.semantics.operation import SIZES, Operation
 
 
@@ -58,8 +64,8 @@ fly_read_scc s_cbranch_scc0 s_cbranch_scc1
 """.split()  # noqa: SIM905
 )
 
-# Operands of handlers without a signature, results first: S a dword, D two, V a row, W two rows, R
-# a row of constants, + read and written. What is read and written besides stands behind.
+# Operands of handlers without a signature, results first: S a dword, D two, V a row, W two rows, T
+# three, R a row of constants, + read and written. What is read and written besides stands behind.
 _CUSTOM: dict[str, tuple[str, str]] = {
     "v_readlane_b32": ("S", "VS"),
     "v_writelane_b32": ("+V", "SS"),
@@ -70,6 +76,18 @@ _CUSTOM: dict[str, tuple[str, str]] = {
     "v_permlane16_swap_b32": ("+V+V", ""),
     "v_permlane32_swap_b32": ("+V+V", ""),
     "s_set_gpr_idx_on": ("", "S"),
+    "s_set_gpr_idx_idx": ("", "S"),
+    "s_set_gpr_idx_mode": ("", ""),
+    "s_movrels_b32": ("S", "S"),
+    "s_movrels_b64": ("D", "D"),
+    "s_movreld_b32": ("S", "S"),
+    "s_movreld_b64": ("D", "D"),
+    "ds_append": ("V", ""),
+    "ds_consume": ("V", ""),
+    "fly_transpose_b16": ("W", "W"),
+    "fly_transpose_b8": ("W", "W"),
+    "fly_transpose_b4": ("W", "W"),
+    "fly_transpose_b6": ("T", "T"),
     "fly_dpp": ("V", "VR"),
     "fly_dpp_64": ("W", "WR"),
     "fly_restore_exec": ("", ""),
@@ -105,8 +123,12 @@ _BESIDES: dict[str, tuple[tuple[Place, ...], tuple[Place, ...]]] = {
     "s_cbranch_execnz": ((EXEC,), ()),
     "s_set_gpr_idx_on": ((), (M0,)),
     "fly_indexed_move": ((M0,), ()),
+    **dict.fromkeys(("s_set_gpr_idx_idx", "s_set_gpr_idx_mode"), ((M0,), (M0,))),
+    **{f"s_movrel{end}_b{width}": ((M0,), ()) for end in "sd" for width in (32, 64)},
+    **dict.fromkeys(("ds_append", "ds_consume"), ((M0,), ())),
 }
-_KINDS = {"S": (1, False), "D": (2, False), "V": (1, True), "W": (2, True), "R": (1, True)}
+_KINDS = {"S": (1, False), "D": (2, False), "V": (1, True), "W": (2, True)}
+_KINDS |= {"T": (3, True), "R": (1, True)}
 _ROWS = {"global": 2, "flat": 2}  # of a vector address without a scalar base
 
 
@@ -201,9 +223,17 @@ def _scalar(step: Step, operation: Operation) -> _Both:
 
 
 def _smem(step: Step, operation: Operation) -> _Both:
-    target, pointer, offset = step.operands
-    reads = [Place(pointer, 2, False, "i64", "address"), Place(offset, 1, False, "i32", "address")]
-    return reads, [Place(target, operation.detail.dwords, False)]
+    data, pointer, offset = step.operands
+    access: ScalarAccess = operation.detail
+    base = Place(pointer, 4 if access.buffer else 2, False, "i64", "address")
+    reads = [base, Place(offset, 1, False, "i32", "address")]
+    moved = Place(data, access.dwords, False)
+    if access.kind == "load":
+        return reads, [moved]
+    reads.append(moved)
+    if access.atomic is None or not access.atomic.returns:
+        return reads, []
+    return reads, [Place(data, access.atomic.size // 4, False)]
 
 
 def _memory(step: Step, operation: Operation, variant: str) -> _Both:
@@ -219,6 +249,9 @@ def _memory(step: Step, operation: Operation, variant: str) -> _Both:
     if form == "scratch":
         reads.append(Place(base, 1, False, "i32", "address"))
     elif form == "buffer":
+        count = bool(step.extra & BUFFER_INDEX) + bool(step.extra & BUFFER_OFFSET)
+        if count:
+            reads.append(Place(address, count, True, "i32", "address"))
         reads.append(Place(base, 4, False, "i32", "address"))
         reads.append(Place(operands[3], 1, False, "i32", "address"))
     if isinstance(detail, Access):
@@ -226,7 +259,7 @@ def _memory(step: Step, operation: Operation, variant: str) -> _Both:
         return (reads, [moved]) if detail.kind == "load" else ([*reads, moved], [])
     count = detail.size // 4
     source = data if form == "buffer" else operands[3]
-    reads.append(Place(source, count * (2 if detail.compares else 1), True))
+    reads.append(Place(source, count * detail.values, True))
     return reads, ([Place(data, count, True)] if detail.returns else [])
 
 

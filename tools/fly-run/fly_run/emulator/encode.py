@@ -14,6 +14,7 @@ from fly_common.errors import InputError
 
 from fly_run.emulator import (
     dpp,
+    lower_lds,
     lower_matrix,
     lower_memory,
     lower_rdna,
@@ -38,7 +39,7 @@ LOWERINGS: dict[str, Callable[[Lowering, Operation, str], None]] = {
     "wmma": lower_wmma.lower_wmma,
     **dict.fromkeys(lower_memory.LOWERINGS, lower_memory.lower_memory),
 }
-EXPANSIONS = {**lower_memory.EXPANSIONS, **lower_scalar.EXPANSIONS}
+EXPANSIONS = lower_scalar.EXPANSIONS
 # Operations that carry their own meaning on top of a mnemonic's: never an instruction's name.
 INTERNAL = "fly_"
 IDLE = "s_nop"
@@ -135,6 +136,8 @@ class Encoder:
         name = aliases_of(target.name).get(own, own)
         if name == "s_set_gpr_idx_on":
             self._index_mode = lower_scalar.index_mode(lowering)
+        elif name == "s_set_gpr_idx_mode":
+            self._index_mode = lower_scalar.mode_alone(lowering)
         elif name == "s_set_gpr_idx_off":
             self._index_mode = None
         elif self._index_mode is not None and name.startswith("v_"):
@@ -142,7 +145,10 @@ class Encoder:
                 raise Unsupported("relative register numbers (s_set_gpr_idx_on)")
             lower_scalar.indexed_move(lowering, self._index_mode)
             return lowering.steps
-        expand = EXPANSIONS.get(name) or lower_valu.expansion(name)
+        to_lds = bool(instruction.modifiers.get("lds"))
+        expand = (
+            EXPANSIONS.get(name) or lower_valu.expansion(name) or lower_lds.expansion(name, to_lds)
+        )
         if target.is_rdna:
             if not encoding and dpp.is_dpp(instruction.modifiers):
                 encoding = "dpp"

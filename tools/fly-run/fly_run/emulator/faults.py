@@ -95,8 +95,6 @@ def describe(
         what = f"private memory fault: {access}: each work item has {scratch} bytes"
     elif kind == "register index":
         what = "a relative register number is beyond the allocated registers"
-    elif kind == "resource":
-        what = "the buffer resource is structured or swizzled, which the emulator does not have"
     elif kind == "end of code":
         what = "control ran past the end of the code"
     else:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from fly_run.emulator import dpp
 from fly_run.emulator.instruction import Immediate, Name, Operand, Register
 from fly_run.emulator.lower import Lowering, Source, modifiers
 from fly_run.emulator.registers import Unsupported
-from fly_run.emulator.semantics.access import Access, Atomic
+from fly_run.emulator.semantics.access import (
+    BUFFER_INDEX,
+    BUFFER_OFFSET,
+    Access,
+    Atomic,
+    ScalarAccess,
+)
 from fly_run.emulator.semantics.operation import Operation
 from fly_run.emulator.state import ROW
 
@@ -24,12 +29,12 @@ def _is_off(operand: Operand) -> bool:
     return isinstance(operand, Name) and operand.text == "off"
 
 
-def _registers(operation: Operation) -> int:
+def registers_of(operation: Operation) -> int:
     """How many registers the data take."""
     detail = operation.detail
     if isinstance(detail, Access):
         return detail.dwords
-    return detail.size // 4 * (2 if detail.compares else 1)
+    return detail.size // 4 * detail.values
 
 
 def _arrange(
@@ -50,10 +55,10 @@ def _arrange(
     if detail.returns:
         result = lowering.row_source(rest.pop(0), detail.size // 4)
     first, data, *more = rest
-    return lowering.row_source(data, _registers(operation)), (first, *more), result
+    return lowering.row_source(data, registers_of(operation)), (first, *more), result
 
 
-def _offset(found: Mapping[str, object]) -> int:
+def offset_of(found: Mapping[str, object]) -> int:
     value = found.get("offset", 0)
     assert isinstance(value, int)
     return value
@@ -80,52 +85,93 @@ def _lower_global(lowering: Lowering, operation: Operation) -> None:
     found = modifiers(lowering, "offset", *CACHE)
     data, address, result = _arrange(lowering, operation, lowering.instruction.operands)
     if operation.form == "flat":
-        (vector,) = address
-        scalar: Operand = Name("off")
-    else:
-        vector, scalar = address
+        address = (*address, Name("off"))
+    global_access(lowering, operation, data, address, result, offset_of(found))
+
+
+def global_access(
+    lowering: Lowering,
+    operation: Operation,
+    data: int,
+    address: tuple[Operand, ...],
+    result: int,
+    offset: int,
+) -> None:
+    if len(address) != 2:
+        raise Unsupported(f"an address of {len(address)} operands")
+    vector, scalar = address
     if _is_off(scalar):
         row = lowering.row_source(vector, 2)
-        _add(lowering, operation, "v", data, row, 0, result, _offset(found))
+        _add(lowering, operation, "v", data, row, 0, result, offset)
         return
     base = lowering.scalar_source(scalar, "i64")
     row = lowering.row_source(vector, 1)
-    _add(lowering, operation, "s", data, row, base, result, _offset(found))
+    _add(lowering, operation, "s", data, row, base, result, offset)
 
 
 def _lower_scratch(lowering: Lowering, operation: Operation) -> None:
     found = modifiers(lowering, "offset", *CACHE)
-    data, (vector, scalar), result = _arrange(lowering, operation, lowering.instruction.operands)
+    data, address, result = _arrange(lowering, operation, lowering.instruction.operands)
+    scratch_access(lowering, operation, data, address, result, offset_of(found))
+
+
+def scratch_access(
+    lowering: Lowering,
+    operation: Operation,
+    data: int,
+    address: tuple[Operand, ...],
+    result: int,
+    offset: int,
+) -> None:
+    vector, scalar = address
     zero = lowering.word(0).offset
     base = zero if _is_off(scalar) else lowering.scalar_source(scalar, "i32")
     if _is_off(vector):
-        _add(lowering, operation, "s", data, 0, base, result, _offset(found))
+        _add(lowering, operation, "s", data, 0, base, result, offset)
     else:
         row = lowering.row_source(vector, 1)
-        _add(lowering, operation, "v", data, row, base, result, _offset(found))
+        _add(lowering, operation, "v", data, row, base, result, offset)
 
 
 def _lower_buffer(lowering: Lowering, operation: Operation) -> None:
     """vdata, vaddr or off, the resource, the scalar offset. Atomics return in vdata."""
-    found = modifiers(lowering, "offset", "offen", *CACHE)
-    data, vector, resource, scalar = lowering.operands(4)
-    row = lowering.row_source(data, _registers(operation))
+    found = modifiers(lowering, "offset", "offen", "idxen", *CACHE)
+    data, *address = lowering.operands(4)
+    row = lowering.row_source(data, registers_of(operation))
+    buffer_access(lowering, operation, row, tuple(address), found)
+
+
+def buffer_access(
+    lowering: Lowering,
+    operation: Operation,
+    row: int,
+    address: tuple[Operand, ...],
+    found: Mapping[str, object],
+) -> None:
+    """The step of a buffer access whose data are in `row`. The extra word says which vector
+    addresses there are: the index first, then the offset."""
+    vector, resource, scalar = address
     if not isinstance(resource, Register) or resource.bank != "s":
         raise Unsupported("a resource that is not in scalar registers")
     words = lowering.registers.scalar(resource, 4, lowering.instruction)
     soffset = lowering.scalar_source(scalar, "i32")
-    variant, address = "s", 0
-    if found.get("offen"):
-        variant, address = "v", lowering.row_source(vector, 1)
+    kinds = (BUFFER_INDEX if found.get("idxen") else 0) | (
+        BUFFER_OFFSET if found.get("offen") else 0
+    )
+    place = 0
+    if kinds:
+        count = 2 if kinds == BUFFER_INDEX | BUFFER_OFFSET else 1
+        place = lowering.row_source(vector, count)
     elif not _is_off(vector):
-        raise Unsupported("a vector address without offen")
+        raise Unsupported("a vector address without offen or idxen")
     lowering.add(
-        f"{operation.name}.{variant}",
+        operation.name,
         row,
-        address,
+        place,
         words,
         soffset,
-        immediate=_offset(found),
+        immediate=offset_of(found),
+        extra=kinds,
         memory=True,
     )
 
@@ -134,36 +180,41 @@ def _lower_lds(lowering: Lowering, operation: Operation) -> None:
     found = modifiers(lowering, "offset")
     operands = lowering.instruction.operands
     detail = operation.detail
-    if isinstance(detail, Atomic) and detail.compares:
-        # DS writes the expected value first, and the two may be anywhere: bring them together.
-        *first, address, expected, new = operands
+    if isinstance(detail, Atomic) and detail.values == 2:
+        # The two data may be anywhere: bring them together, the last first.
+        *first, address, former, last = operands
         if lowering.instruction.mnemonic.startswith("ds_cmpstore"):
             # gfx11 and later write the new value first.
-            expected, new = new, expected
+            former, last = last, former
         size = detail.size // 4
         pair = lowering.temporary(2 * size)
         move = "v_mov_b64" if size == 2 else "v_mov_b32"
-        for place, operand in ((pair, new), (pair + size * ROW, expected)):
+        for place, operand in ((pair, last), (pair + size * ROW, former)):
             row = lowering.row_source(operand, size)
             lowering.valu(move, (place,), Source("v", row))
         result = lowering.row_source(first[0], size) if detail.returns else 0
         row = lowering.row_source(address, 1)
-        _add(lowering, operation, "v", pair, row, 0, result, _offset(found))
+        _add(lowering, operation, "v", pair, row, 0, result, offset_of(found))
         return
     data, (address, *more), result = _arrange(lowering, operation, operands)
     if more:
         raise Unsupported(f"{len(operands)} operands")
     row = lowering.row_source(address, 1)
-    _add(lowering, operation, "v", data, row, 0, result, _offset(found))
+    _add(lowering, operation, "v", data, row, 0, result, offset_of(found))
 
 
 def _lower_smem(lowering: Lowering, operation: Operation) -> None:
+    """sdata, the base (an address or a resource), the offset."""
     found = modifiers(lowering, "offset", "glc", "dlc", "th", "scope")
-    target, base, offset = lowering.operands(3)
-    count = operation.detail.dwords
-    place = lowering.scalar_target(target, count)
-    pointer = lowering.scalar_source(base, "i64")
-    immediate, register = _offset(found), lowering.word(0).offset
+    data, base, offset = lowering.operands(3)
+    detail = operation.detail
+    assert isinstance(detail, ScalarAccess)
+    place = lowering.scalar_target(data, detail.dwords)
+    count = 4 if detail.buffer else 2
+    if not isinstance(base, Register) or base.bank != "s":
+        raise Unsupported("a base that is no scalar register")
+    pointer = lowering.registers.scalar(base, count, lowering.instruction)
+    immediate, register = offset_of(found), lowering.word(0).offset
     if isinstance(offset, Immediate):
         immediate += offset.value
     else:
@@ -180,65 +231,4 @@ LOWERINGS: dict[str, Callable[[Lowering, Operation], None]] = {
     "buffer": _lower_buffer,
     "lds": _lower_lds,
     "smem": _lower_smem,
-}
-
-
-# -- instructions made of others --------------------------------------------------------------
-
-
-def _pair(single: str, scale: int) -> Callable[[Lowering, str, str], None]:
-    """ds_read2, ds_write2: two accesses, whose offsets count elements (of 64 in the st64 forms)."""
-
-    def run(lowering: Lowering, name: str, encoding: str) -> None:
-        found = modifiers(lowering, "offset0", "offset1")
-        offsets = [scale * int(found.get(f"offset{n}", 0) or 0) for n in (0, 1)]  # type: ignore[call-overload]
-        registers = _registers(lowering.table[single])
-        if "read" in single:
-            target, address = lowering.operands(2)
-            row = lowering.row_source(address, 1)
-            result = lowering.row_source(target, 2 * registers)
-            if result <= row < result + 2 * registers * ROW:
-                # The first result must not change the second address.
-                aside = lowering.temporary()
-                lowering.valu("v_mov_b32", (aside,), Source("v", row))
-                row = aside
-            places = [result, result + registers * ROW]
-            if registers == 1:
-                # Skips the two reads below where the lanes' addresses follow each other.
-                lowering.add("fly_read_pair", *places, row, immediate=offsets[0], extra=offsets[1])
-        else:
-            address, *data = lowering.operands(3)
-            row = lowering.row_source(address, 1)
-            places = [lowering.row_source(operand, registers) for operand in data]
-        for place, offset in zip(places, offsets, strict=True):
-            lowering.add(f"{single}.v", place, row, 0, immediate=offset, memory=True)
-
-    return run
-
-
-def _permute(lowering: Lowering, name: str, encoding: str) -> None:
-    """ds_bpermute_b32, ds_permute_b32."""
-    found = modifiers(lowering, "offset")
-    target, address, data = lowering.operands(3)
-    rows = [lowering.row_source(operand, 1) for operand in (target, address, data)]
-    lowering.add(lowering.table[name].name, *rows, immediate=_offset(found))
-
-
-def _swizzle(lowering: Lowering, name: str, encoding: str) -> None:
-    found = modifiers(lowering, "offset")
-    target, source = (lowering.row_source(operand, 1) for operand in lowering.operands(2))
-    table = lowering.registers.constants.row(dpp.swizzle(_offset(found)))
-    lowering.add(name, target, source, table)
-
-
-EXPANSIONS: dict[str, Callable[[Lowering, str, str], None]] = {
-    **{
-        f"ds_{kind}2{far}_b{width}": _pair(f"ds_{kind}_b{width}", width // 8 * (64 if far else 1))
-        for kind in ("read", "write")
-        for far in ("", "st64")
-        for width in (32, 64)
-    },
-    "ds_bpermute_b32": _permute,
-    "ds_permute_b32": _permute,
-    "ds_swizzle_b32": _swizzle,
 }

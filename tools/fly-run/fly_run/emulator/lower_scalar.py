@@ -146,6 +146,10 @@ def _swap_lanes(lowering: Lowering, name: str, encoding: str) -> None:
 def index_mode(lowering: Lowering) -> int:
     """The operands that s_set_gpr_idx_on makes relative: bits SRC0 1, SRC1 2, SRC2 4, DST 8."""
     _, mode = lowering.operands(2)
+    return _listed_mode(mode)
+
+
+def _listed_mode(mode: Operand) -> int:
     if isinstance(mode, Immediate):
         return mode.value & 15
     listed = mode.text.removeprefix("gpr_idx(").rstrip(")") if isinstance(mode, Name) else "?"
@@ -159,6 +163,32 @@ def _set_index(lowering: Lowering, name: str, encoding: str) -> None:
     index, _ = lowering.operands(2)
     source = lowering.scalar_source(plain(index), "i32")
     lowering.add(name, source, extra=index_mode(lowering))
+
+
+def mode_alone(lowering: Lowering) -> int:
+    """The operand of s_set_gpr_idx_mode: as of s_set_gpr_idx_on."""
+    (mode,) = lowering.operands(1)
+    return _listed_mode(mode)
+
+
+def _set_mode(lowering: Lowering, name: str, encoding: str) -> None:
+    lowering.add(name, extra=mode_alone(lowering))
+
+
+def _set_index_alone(lowering: Lowering, name: str, encoding: str) -> None:
+    (index,) = lowering.operands(1)
+    lowering.add(name, lowering.scalar_source(plain(index), "i32"))
+
+
+def _move_relative(lowering: Lowering, name: str, encoding: str) -> None:
+    modifiers(lowering)
+    target, source = lowering.operands(2)
+    count = 2 if name.endswith("64") else 1
+    if name.startswith("s_movrels") and not isinstance(source, Register):
+        raise Unsupported("a source that is no register")
+    element = "i64" if count == 2 else "i32"
+    places = lowering.scalar_target(target, count), lowering.scalar_source(source, element)
+    lowering.add(name, *places)
 
 
 def indexed_move(lowering: Lowering, mode: int) -> None:
@@ -185,4 +215,7 @@ EXPANSIONS: dict[str, Callable[[Lowering, str, str], None]] = {
     "v_permlane16_swap_b32": _swap_lanes,
     "v_permlane32_swap_b32": _swap_lanes,
     "s_set_gpr_idx_on": _set_index,
+    "s_set_gpr_idx_mode": _set_mode,
+    "s_set_gpr_idx_idx": _set_index_alone,
+    **{f"s_movrel{end}_b{width}": _move_relative for end in ("s", "d") for width in (32, 64)},
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from fly_run.emulator import dpp, state
+from fly_run.emulator import dpp, lower_convert, state
 from fly_run.emulator.instruction import Immediate, Operand, Register
 from fly_run.emulator.lower import (
     FLOATS,
@@ -71,7 +71,7 @@ def lower_valu(lowering: Lowering, operation: Operation, encoding: str) -> None:
             if (operand.negate or operand.absolute) and element not in FLOATS:
                 # v_cndmask and v_mov take float modifiers on plain registers.
                 element = "float" if element == "i32" else element
-                if name not in ("v_cndmask_b32", "v_mov_b32"):
+                if name not in ("v_cndmask_b32", "v_mov_b32", "v_cvt_f32_bf16"):
                     raise Unsupported("negation of an integer operand")
             source = lowering.with_signs(source, element, operand.negate, operand.absolute)
         sources.append(source)
@@ -328,6 +328,27 @@ def _dot_of_signs(count: int) -> Callable[[Lowering, str, str], None]:
     return run
 
 
+def _four_differences(lowering: Lowering, name: str, encoding: str) -> None:
+    """v_mqsad_u32_u8: four windows, a byte apart, of a register pair against four bytes."""
+    modifiers(lowering)
+    target, pair, reference, addends = lowering.operands(4)
+    row = lowering.row_source(target, 4)
+    low = lowering.row_source(pair, 2)
+    against = lowering.source(reference, "i32")
+    sums = lowering.row_source(addends, 4)
+    # The result may lie over the sources.
+    results = lowering.temporary(4)
+    for number in range(4):
+        place = results + number * state.ROW
+        window = Source("v", low + state.ROW), Source("v", low), lowering.word(number)
+        lowering.valu("v_alignbyte_b32", (place,), *window)
+        addend = Source("v", sums + number * state.ROW)
+        lowering.valu("v_msad_u8", (place,), Source("v", place), against, addend)
+    for number in range(4):
+        at = number * state.ROW
+        lowering.valu("v_mov_b32", (row + at,), Source("v", results + at))
+
+
 EXPANSIONS: dict[str, Callable[[Lowering, str, str], None]] = {
     "v_pk_fma_f32": _packed_pair("v_fma_f32"),
     "v_pk_mul_f32": _packed_pair("v_mul_f32"),
@@ -340,10 +361,11 @@ EXPANSIONS: dict[str, Callable[[Lowering, str, str], None]] = {
     "v_swap_b32": _swap,
     "v_dot4_i32_iu8": _dot_of_signs(4),
     "v_dot8_i32_iu4": _dot_of_signs(8),
+    "v_mqsad_u32_u8": _four_differences,
 }
 
 
 def expansion(name: str) -> Callable[[Lowering, str, str], None] | None:
     if name.startswith("v_cmpx_"):
         return _compare_and_set
-    return EXPANSIONS.get(name)
+    return EXPANSIONS.get(name) or lower_convert.expansion(name)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 from fly_run.emulator import state
 from fly_run.emulator.lower import Step
-from fly_run.emulator.semantics.access import Access, Atomic
+from fly_run.emulator.semantics.access import Access, Atomic, ScalarAccess
 from fly_run.emulator.semantics.measuring import CUSTOM
 from fly_run.emulator.semantics.operation import Operation
 
@@ -99,12 +99,14 @@ def meters(
             continue
         first = number if first is None else first
         direction, size = _shape(operation)
-        handler = f"fly_measure_{operation.form}.{variant}"
+        kind = "" if operation.form == "buffer" else f".{variant}"
+        handler = f"fly_measure_{operation.form}{kind}"
         site = None
         if handler in CUSTOM:
             site = _site(target, direction, size)
             address = ctypes.addressof(site)
-            measuring.append(Step(handler, step.operands, immediate=step.immediate, site=address))
+            same = replace(step, handler=handler, memory=False, link=None, site=address)
+            measuring.append(same)
         found.append(Meter(SPACES[operation.form], direction, size, site))
     if first is None:
         return steps, []
@@ -127,7 +129,8 @@ def _shape(operation: Operation) -> tuple[str, int]:
         return detail.kind, detail.size
     if isinstance(detail, Atomic):
         return "atomic", detail.size
-    return "load", detail
+    assert isinstance(detail, ScalarAccess)
+    return detail.kind, detail.size
 
 
 def _site(target: str, direction: str, size: int) -> ctypes.Array[ctypes.c_uint64]:

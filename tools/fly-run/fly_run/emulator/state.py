@@ -68,7 +68,6 @@ FAULTS = (
     "end of code",  # control ran past the last instruction
     "trap",
     "register index",  # relative addressing beyond the allocated registers
-    "resource",  # a buffer resource descriptor of a kind that is not modelled
     "aperture",  # a flat access of a kind that its memory cannot do
     "observer",  # Python, watching, wants no more
 )

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fly_run.emulator.irgen import Value
-from fly_run.emulator.semantics.emit import Handler
 
 # Flags of the resolvers: the access writes, may go to any address space, must be aligned.
 WRITES, FLAT, ALIGNED = 1, 2, 4
+# The extra word of a buffer access: which vector addresses it has, in this order.
+BUFFER_INDEX, BUFFER_OFFSET = 1, 2
 CHUNK = 16  # lanes whose addresses are worked on at once
 
 
@@ -31,13 +32,36 @@ class Access:
 @dataclass(frozen=True)
 class Atomic:
     """`combine(handler, old, data)` gives the new value of a scalar `element`; with `compares`
-    the data is (new, expected): the new value is stored where the old one equals `expected`."""
+    the data is (new, expected): the new value is stored where the old one equals `expected`. With
+    `pairs` the data is two values, and `combine(handler, old, last, first)` gets both."""
 
     element: str
-    combine: Callable[[Handler, Value, Value], Value]
+    combine: Callable[..., Value]
     returns: bool
     compares: bool = False
+    pairs: bool = False
+
+    @property
+    def values(self) -> int:
+        """How many data there are."""
+        return 2 if self.compares or self.pairs else 1
 
     @property
     def size(self) -> int:
         return 8 if self.element in ("i64", "double") else 4
+
+
+@dataclass(frozen=True)
+class ScalarAccess:
+    """What a scalar memory instruction moves: `size` bytes of data, at an address or in a buffer
+    resource. A byte or short is widened to a dword."""
+
+    kind: str  # "load", "store" or "atomic"
+    size: int
+    buffer: bool = False
+    signed: bool = False
+    atomic: Atomic | None = None
+
+    @property
+    def dwords(self) -> int:
+        return max(1, self.size // 4)

@@ -67,7 +67,7 @@ def _to_half_toward_zero(value: Value) -> Value:
     return too_far.select(bits - 1, bits).bits("half")
 
 
-def _normalised(signed: bool) -> Body:
+def normalised(signed: bool) -> Body:
     """v_cvt_pknorm: [-1, 1] or [0, 1] to 16-bit integers."""
 
     def run(k: Lanes, a: Value, b: Value) -> Value:
@@ -129,21 +129,23 @@ TABLE: dict[str, tuple[str, Body]] = {
     "v_cvt_flr_i32_f32": ("i32 = float", _to_integer("i32", True, "floor")),
     "v_cvt_norm_i16_f16": (
         "i16 = half",
-        lambda k, a: _normalised(True)(k, *[a.convert("fpext", "float")] * 2).trunc("i16"),  # type: ignore[attr-defined]
+        lambda k, a: normalised(True)(k, *[a.convert("fpext", "float")] * 2).trunc("i16"),  # type: ignore[attr-defined]
     ),
     "v_cvt_norm_u16_f16": (
         "i16 = half",
-        lambda k, a: _normalised(False)(k, *[a.convert("fpext", "float")] * 2).trunc("i16"),  # type: ignore[attr-defined]
+        lambda k, a: normalised(False)(k, *[a.convert("fpext", "float")] * 2).trunc("i16"),  # type: ignore[attr-defined]
     ),
     **{f"v_cvt_f32_ubyte{n}": ("float = i32", _byte(n)) for n in range(4)},
     "v_cvt_pkrtz_f16_f32": (
         "i32 = float, float",
         lambda k, a, b: pack(_to_half_toward_zero(a), _to_half_toward_zero(b)),
     ),
-    "v_cvt_pknorm_i16_f32": ("i32 = float, float", _normalised(True)),
-    "v_cvt_pknorm_u16_f32": ("i32 = float, float", _normalised(False)),
+    "v_cvt_pknorm_i16_f32": ("i32 = float, float", normalised(True)),
+    "v_cvt_pknorm_u16_f32": ("i32 = float, float", normalised(False)),
     "v_cvt_pk_u8_f32": ("i32 = float, i32, i32", _insert_byte),
     "v_cvt_f32_bf16": ("float = i16", lambda k, a: (a.zext("i32") << 16).bits("float")),
+    # Made by the encoder.
+    "fly_bf16_of_f32": ("i32 = float", lambda k, a: to_bfloat(a).zext("i32")),
     "v_cvt_pk_f16_f32": (
         "i32 = float, float",
         lambda k, a, b: pack(a.convert("fptrunc", "half"), b.convert("fptrunc", "half")),

@@ -38,6 +38,8 @@ def operations() -> Iterator[Operation]:
             chunk=16,
             keeps_high=element == "half",
         )
+    types = "half = half, half, half"
+    yield valu("v_div_fixup_legacy_f16", types, _div_fixup, chunk=16)
 
 
 def _div_scale(k: Lanes, source: Value, denominator: Value, numerator: Value):

@@ -40,7 +40,8 @@ def emit_memory(operation: Operation, name: str) -> Handler:
             _contiguous(handler, operation.form, variant, detail, mask, done)
         if operation.form == "lds" and detail.size >= 4:
             _within_lds(handler, detail, mask, done)
-        _collect(handler, operation.form, variant, detail.size)
+        if operation.form != "buffer":
+            _collect(handler, operation.form, variant, detail.size)
         _resolve(handler, operation.form, detail.size, WRITES if detail.kind == "store" else 0)
         if detail.kind == "load" and detail.size >= 4:
             gather(handler, detail)
@@ -49,7 +50,8 @@ def emit_memory(operation: Operation, name: str) -> Handler:
             handler.for_lanes(mask, lambda lane: move(handler, detail, lane))
     else:
         assert isinstance(detail, Atomic)
-        _collect(handler, operation.form, variant, detail.size)
+        if operation.form != "buffer":
+            _collect(handler, operation.form, variant, detail.size)
         _resolve(handler, operation.form, detail.size, WRITES | ALIGNED)
         handler.for_lanes(mask, lambda lane: atomic_lane(handler, detail, lane, operation.form))
     handler.branch(done)
@@ -113,7 +115,7 @@ def _contiguous(
     go, other = f"fast{h.fresh()}", f"other{h.fresh()}"
     h.branch_if(follow, go, other)
     h.block(go)
-    host, inside = _host(h, form, base, span + access.size)
+    host, inside = host_of(h, form, base, span + access.size)
     move, slow = f"move{h.fresh()}", f"slow{h.fresh()}"
     h.branch_if(inside, move, slow)
     h.block(move)
@@ -129,7 +131,7 @@ def _contiguous(
         one = f"one{h.fresh()}"
         h.branch_if(same, one, slow)
         h.block(one)
-        host, inside = _host(h, form, base, h.constant("i64", access.size))
+        host, inside = host_of(h, form, base, h.constant("i64", access.size))
         spread = f"spread{h.fresh()}"
         h.branch_if(inside, spread, slow)
         h.block(spread)
@@ -143,7 +145,7 @@ def _contiguous(
     h.block(slow)
 
 
-def _host(h: Handler, form: str, base: Value, length: Value) -> tuple[Value, Value]:
+def host_of(h: Handler, form: str, base: Value, length: Value) -> tuple[Value, Value]:
     """The host pointer of guest address `base`, and whether `length` bytes from there on lie in
     one place that this access may use."""
     if form == "lds":
@@ -232,13 +234,13 @@ def _collect(h: Handler, form: str, variant: str, size: int) -> None:
     """Writes every lane's address to the ADDRESS list."""
     low, high = _low_and_high(h, form, variant)
     base = _base(h, form, variant)
-    if form in ("scratch", "buffer"):
-        base = _private_base(h, form, size)
+    if form == "scratch":
+        base = (h.operand(2).load("i32").zext("i64") + base) & 0xFFFFFFFF
     list_of = h.wave.at(state.ADDRESS)
 
     def turn(carried: list[Value]) -> tuple[list[Value], Value]:
         (first,) = carried
-        if form in ("scratch", "buffer") and variant == "s":
+        if form == "scratch" and variant == "s":
             address = base.splat(CHUNK)
         else:
             lows = load_row(low, first, CHUNK)
@@ -255,13 +257,6 @@ def _collect(h: Handler, form: str, variant: str, size: int) -> None:
     h.loop([h.constant("i64", 0)], turn)
 
 
-def _private_base(h: Handler, form: str, size: int) -> Value:
-    """The scalar part of a scratch or buffer address."""
-    if form == "scratch":
-        return (h.operand(2).load("i32").zext("i64") + h.immediate()) & 0xFFFFFFFF
-    return h.immediate()
-
-
 def _resolve(h: Handler, form: str, size: int, flags: int) -> None:
     """Turns the ADDRESS list into host addresses, or leaves with a fault."""
     space = {"flat": "global"}.get(form, form)
@@ -276,50 +271,3 @@ def _resolve(h: Handler, form: str, size: int, flags: int) -> None:
         h.constant("i64", flags),
     )
     h.when(~good, lambda: h.stop(state.STATUS_FAULT, h.op))
-
-
-def emit_scalar_load(operation: Operation, name: str) -> Handler:
-    """s_load: operands are the result, the base and the offset register; the immediate is the
-    constant offset. The low two bits of the address of dwords are ignored (ISA manual, SMEM)."""
-    handler = Handler(name)
-    access = operation.detail
-    size, low = access.size, min(access.size, 4) - 1
-    base = handler.operand(1).load("i64")
-    offset = handler.operand(2).load("i32").zext("i64")
-    address = (base & ~low) + ((handler.immediate() + offset) & ~low)
-    host, inside = _host(handler, "global", address, handler.constant("i64", size))
-    quick, slow = f"quick{handler.fresh()}", f"slow{handler.fresh()}"
-    finish = f"finish{handler.fresh()}"
-    before = handler.label
-    assert before
-    handler.branch_if(inside, quick, slow)
-    handler.block(slow)
-    found = handler.call(
-        "fly_resolve_scalar",
-        "ptr",
-        handler.wave,
-        handler.op,
-        address,
-        handler.constant("i64", size),
-    )
-    handler.when(
-        found.compare("eq", handler.named("ptr", "null")),
-        lambda: handler.stop(state.STATUS_FAULT, handler.op),
-    )
-    slow_end = handler.label
-    handler.branch(finish)
-    handler.block(quick)
-    handler.branch(finish)
-    handler.block(finish)
-    pointer = handler.value(
-        "ptr", 0, f"phi ptr [{host.name}, %{quick}], [{found.name}, %{slow_end}]"
-    )
-    count = size // 4
-    if count == 0:
-        part = pointer.load(f"i{8 * size}", align=1)
-        data = part.sext("i32") if access.signed else part.zext("i32")
-    else:
-        data = pointer.load("i32", count if count > 1 else 0, align=4)
-    handler.operand(0).store(data, align=4)
-    handler.next()
-    return handler

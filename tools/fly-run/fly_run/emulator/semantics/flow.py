@@ -32,7 +32,8 @@ NOTHING = tuple(
     """
 s_nop s_waitcnt s_waitcnt_depctr s_setprio s_sleep s_inst_prefetch s_icache_inv s_dcache_inv
 s_dcache_wb s_dcache_inv_vol s_dcache_wb_vol s_incperflevel s_decperflevel s_ttracedata
-s_set_gpr_idx_off s_sendmsg s_wakeup sched_barrier
+s_set_gpr_idx_off s_sendmsg s_wakeup sched_barrier s_atc_probe s_atc_probe_buffer
+s_dcache_discard s_dcache_discard_x2 v_clrexcp
 buffer_wbl2 buffer_inv buffer_wbinvl1 buffer_wbinvl1_vol buffer_invl2 v_nop
 """.split()  # noqa: SIM905
 )

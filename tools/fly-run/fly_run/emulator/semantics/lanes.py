@@ -13,6 +13,8 @@ from fly_run.emulator.targets import CDNA, RDNA
 
 Body = Callable[[Handler], None]
 
+GENERAL_SGPRS = 102  # the specials are behind them
+
 
 def operations() -> Iterator[Operation]:
     for name, body in CUSTOM.items():
@@ -207,6 +209,100 @@ def _set_index_mode(h: Handler) -> None:
     m0.store((m0.load("i32") & ~0xF0FF) | index | (mode << 12))
 
 
+def _set_index_mode_only(h: Handler) -> None:
+    """s_set_gpr_idx_mode: M0 15:12, kept as the hardware does."""
+    m0 = h.wave.at(state.M0)
+    m0.store((m0.load("i32") & ~0xF000) | (h.extra() << 12))
+
+
+def _set_index(h: Handler) -> None:
+    """s_set_gpr_idx_idx: M0 7:0."""
+    m0 = h.wave.at(state.M0)
+    m0.store((m0.load("i32") & ~0xFF) | (h.operand(0).load("i32") & 0xFF))
+
+
+def _move_relative(relative: int, kind: str) -> Callable[[Handler], None]:
+    """s_movrels, s_movreld: M0 is added to the number of the source's register (operand 1), or of
+    the result's (operand 0)."""
+
+    def run(h: Handler) -> None:
+        offset = h.op.at(state.OP_OPERANDS + 4 * relative).load("i32").zext("i64")
+        moved = offset + (h.wave.at(state.M0).load("i32").zext("i64") << 2)
+        width = 8 if kind == "i64" else 4
+        beyond = moved.compare("ugt", 4 * GENERAL_SGPRS - width)
+        h.when(beyond, lambda: h.fault("register index"))
+        places = [h.operand(0), h.operand(1)]
+        places[relative] = h.wave.at(moved)
+        places[0].store(places[1].load(kind))
+
+    return run
+
+
+def _transpose(width: int, count: int) -> Callable[[Handler], None]:
+    """ds_read_tr: what 16 lanes have read is a matrix whose rows are 16 elements of `width` bits
+    long; a lane gets `count` elements of its own column, one of each row. Operand 1 is the rows
+    that were read, operand 0 the result."""
+
+    def run(h: Handler) -> None:
+        per_row = 16 // count  # lanes that hold one row of the matrix
+
+        def fetch(lane: Value) -> None:
+            block, column = lane & 48, lane & 15
+            holder = column.lshr(count.bit_length() - 1)
+            start = (column & (count - 1)) * width
+            dword, inside = start.lshr(5), (start & 31).trunc("i32")
+            result: list[Value | None] = [None] * (width * count // 32)
+            for row in range(count):
+                source = element(h.operand(1).at(dword * ROW), block + row * per_row + holder)
+                value = source.load("i32").lshr(inside)
+                if 32 % width:
+                    # A field may reach into the next register; the last one never does.
+                    after = source.at((dword.compare("ult", 2)).select(dword.like(ROW), 0))
+                    rest = (inside.like(32) - inside) & 31
+                    more = inside.compare("ugt", 32 - width).select(after.load("i32") << rest, 0)
+                    value = value | more
+                value = value & ((1 << width) - 1)
+                at, shift = divmod(row * width, 32)
+                for place, part in ((at, value << shift), (at + 1, value.lshr(32 - shift or 31))):
+                    if place == at or shift + width > 32:
+                        old = result[place]
+                        result[place] = part if old is None else old | part
+            for number, word in enumerate(result):
+                assert word is not None
+                element(h.operand(0).at(number * ROW), lane).store(word)
+
+        h.for_lanes(h.exec_mask(), fetch)
+
+    return run
+
+
+def _append(subtract: bool) -> Callable[[Handler], None]:
+    """ds_append, ds_consume: a counter in LDS, at M0 plus the offset, goes up or down by the number
+    of active lanes; each of them gets what it was."""
+
+    def run(h: Handler) -> None:
+        mask = h.exec_mask()
+        address = (h.wave.at(state.M0).load("i32").zext("i64") + h.immediate()) & 0xFFFF_FFFC
+        size = h.wave.at(state.LDS_SIZE).load("i64")
+        inside = address.compare("ult", size) & size.compare("uge", 4)
+
+        def outside() -> None:
+            h.wave.at(state.FAULT_LANE).store(h.constant("i32", 0))
+            h.wave.at(state.FAULT_SIZE).store(h.constant("i32", 4))
+            h.wave.at(state.FAULT_ADDRESS).store(address)
+            h.fault("lds")
+
+        h.when(~inside, outside)
+        place = h.wave.at(state.LDS_BASE).load("ptr").at(address)
+        old = place.load("i32", align=1)
+        count = h.intrinsic("llvm.ctpop", mask).trunc("i32")
+        place.store(old - count if subtract else old + count, align=1)
+        zero = h.constant("i64", 0)
+        store_row(h.operand(0), zero, old.splat(LANES), mask.cast("i1", LANES))
+
+    return run
+
+
 # On gfx9 among all 64 lanes; since gfx10 among 32, in waves of either size.
 PERMUTATIONS: dict[str, Callable[[int], Body]] = {
     "ds_bpermute_b32": _backward_permute,
@@ -225,4 +321,16 @@ CUSTOM: dict[str, Callable[[Handler], None]] = {
     "fly_restore_exec": _restore_exec,
     "fly_indexed_move": _indexed_move,
     "fly_read_pair": read_pair,
+    "s_set_gpr_idx_mode": _set_index_mode_only,
+    "s_set_gpr_idx_idx": _set_index,
+    "s_movrels_b32": _move_relative(1, "i32"),
+    "s_movrels_b64": _move_relative(1, "i64"),
+    "s_movreld_b32": _move_relative(0, "i32"),
+    "s_movreld_b64": _move_relative(0, "i64"),
+    "fly_transpose_b16": _transpose(16, 4),
+    "fly_transpose_b8": _transpose(8, 8),
+    "fly_transpose_b4": _transpose(4, 16),
+    "fly_transpose_b6": _transpose(6, 16),
+    "ds_append": _append(False),
+    "ds_consume": _append(True),
 }

@@ -13,6 +13,7 @@ from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.emit import LANES, ROW, Handler, load_row
 from fly_run.emulator.semantics.operation import Operation
+from fly_run.emulator.semantics.resolve_buffer import BufferAccess
 
 CHUNK = 16
 
@@ -175,33 +176,25 @@ def _flat(h: Handler) -> None:
     _count_lines(h, mask)
 
 
-def _buffer(h: Handler, vector: bool) -> None:
-    """Raw buffers: lanes out of range touch nothing (see fly_resolve_buffer). The swizzled
-    resource is private memory; structured ones are passed over, and told."""
-    words = [h.operand(2).at(4 * n).load("i32").zext("i64") for n in range(4)]
-    base = (words[0] | (words[1] << 32)) & 0xFFFF_FFFF_FFFF
-    private = base.lshr(32).compare("eq", state.SCRATCH_BUFFER >> 32)
-    stride = words[1].lshr(16) & 0x3FFF
-    special = (words[1] & (1 << 31)) | (words[3] & (1 << 23)) | stride
+def _buffer(h: Handler) -> None:
+    """Lanes out of range touch nothing (see fly_resolve_buffer)."""
+    access = BufferAccess(h.wave, h.op, _parameter(h, "size"))
     mask = h.exec_mask()
     none = h.constant("i64", 0)
-    _add(h, "private", private.select(h.intrinsic("llvm.ctpop", mask), none))
-    raw = special.compare("eq", 0) & ~private
-    _add(h, "skipped", (~raw & ~private).zext("i64"))
+    _add(h, "private", access.private.select(h.intrinsic("llvm.ctpop", mask), none))
+
+    def turn(carried: list[Value]) -> tuple[list[Value], Value]:
+        lane, inside = carried
+        own = access.lane(lane)
+        h.wave.at(state.ADDRESS).at(lane << 3).store(own.address)
+        after = lane + 1
+        return [after, inside | (own.inside.zext("i64") << lane)], after.compare("ult", LANES)
 
     def count() -> None:
-        size, records = _parameter(h, "size"), words[2]
-        _list_addresses(h, h.immediate(), h.operand(1) if vector else None, None)
-        room = (records - size).splat(CHUNK)
-        inside = _bits(h, lambda a: a.compare("ule", room)) & mask
-        inside = records.compare("uge", size).select(inside, none)
-        start = (base + h.operand(3).load("i32").zext("i64")).splat(CHUNK)
-        for first in range(0, LANES, CHUNK):
-            place = h.wave.at(state.ADDRESS + 8 * first)
-            place.store(place.load("i64", CHUNK, align=64) + start, align=64)
-        _count_lines(h, inside)
+        inside = h.loop([none, none], turn)[1]
+        _count_lines(h, inside & mask)
 
-    h.when(raw, count)
+    h.when(~access.private, count)
 
 
 def _cells(h: Handler, test: Callable[[Value], Value]) -> Value:
@@ -301,7 +294,6 @@ CUSTOM: dict[str, Callable[[Handler], None]] = {
     "fly_measure_global.v": lambda h: _global(h, scalar=False),
     "fly_measure_global.s": lambda h: _global(h, scalar=True),
     "fly_measure_flat.v": _flat,
-    "fly_measure_buffer.v": lambda h: _buffer(h, vector=True),
-    "fly_measure_buffer.s": lambda h: _buffer(h, vector=False),
+    "fly_measure_buffer": _buffer,
     "fly_measure_lds.v": _lds,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from fly_run.emulator.irgen import Value
-from fly_run.emulator.semantics.access import Access, Atomic
+from fly_run.emulator.semantics.access import Access, Atomic, ScalarAccess
 from fly_run.emulator.semantics.emit import Handler
 from fly_run.emulator.semantics.operation import Operation
 
@@ -35,19 +35,20 @@ STORES = {
     "dwordx3": Access("store", 12),
     "dwordx4": Access("store", 16),
 }
+# Bytes, and whether they are signed; the last ones are gfx12's.
 SCALAR_LOADS = {
-    "dword": Access("load", 4),
-    "dwordx2": Access("load", 8),
-    "dwordx4": Access("load", 16),
-    "dwordx8": Access("load", 32),
-    "dwordx16": Access("load", 64),
-    # gfx12
-    "dwordx3": Access("load", 12),
-    "u8": Access("load", 1),
-    "i8": Access("load", 1, signed=True),
-    "u16": Access("load", 2),
-    "i16": Access("load", 2, signed=True),
+    "dword": (4, False),
+    "dwordx2": (8, False),
+    "dwordx4": (16, False),
+    "dwordx8": (32, False),
+    "dwordx16": (64, False),
+    "dwordx3": (12, False),
+    "u8": (1, False),
+    "i8": (1, True),
+    "u16": (2, False),
+    "i16": (2, True),
 }
+SCALAR_STORES = {"dword": 4, "dwordx2": 8, "dwordx4": 16}
 LDS_LOADS = {
     "b32": LOADS["dword"],
     "b64": LOADS["dwordx2"],
@@ -85,6 +86,28 @@ def _wrap_up(h: Handler, old: Value, limit: Value) -> Value:
 def _wrap_down(h: Handler, old: Value, limit: Value) -> Value:
     out = old.compare("eq", 0) | old.compare("ugt", limit)
     return out.select(limit, old - 1)
+
+
+def _masked_or(h: Handler, old: Value, last: Value, first: Value) -> Value:
+    """ds_mskor: the first datum says which bits are cleared, the last which are set."""
+    return (old & ~first) | last
+
+
+def _wrap(h: Handler, old: Value, last: Value, first: Value) -> Value:
+    return old.compare("uge", first).select(old - first, old + last)
+
+
+def _exchange_marked(h: Handler, old: Value, data: Value) -> Value:
+    """ds_condxchg32: each dword whose highest bit is set is stored without it."""
+    result = None
+    for start in (0, 32):
+        part = data.lshr(start)
+        marked = (part & (1 << 31)).compare("ne", 0)
+        chosen = marked.select(part, old.lshr(start)) & 0xFFFF_FFFF
+        chosen = marked.select(chosen & 0x7FFF_FFFF, chosen) << start
+        result = chosen if result is None else result | chosen
+    assert result is not None
+    return result
 
 
 def _smaller(predicate: str) -> Combine:
@@ -157,8 +180,7 @@ LDS_ATOMICS = {
 
 
 def operations() -> Iterator[Operation]:
-    for suffix, size in SCALAR_LOADS.items():
-        yield Operation(f"s_load_{suffix}", "smem", detail=size)
+    yield from _scalar_memory()
     for space in ("global", "flat", "scratch", "buffer"):
         for name, access in LOADS.items():
             yield Operation(f"{space}_load_{name}", space, detail=access)
@@ -171,6 +193,28 @@ def operations() -> Iterator[Operation]:
     for name, access in LDS_STORES.items():
         yield Operation(f"ds_write_{name}", "lds", detail=access)
     yield from _lds_atomics()
+    yield Operation("ds_wrap_rtn_b32", "lds", detail=Atomic("i32", _wrap, True, pairs=True))
+    detail = Atomic("i64", _exchange_marked, True)
+    yield Operation("ds_condxchg32_rtn_b64", "lds", detail=detail)
+
+
+def _scalar_memory() -> Iterator[Operation]:
+    for prefix, buffer in (("s", False), ("s_buffer", True)):
+        for name, (size, signed) in SCALAR_LOADS.items():
+            detail = ScalarAccess("load", size, buffer, signed)
+            yield Operation(f"{prefix}_load_{name}", "smem", detail=detail)
+        for name, size in SCALAR_STORES.items():
+            detail = ScalarAccess("store", size, buffer)
+            yield Operation(f"{prefix}_store_{name}", "smem", detail=detail)
+        for returns, ending in ((False, ""), (True, ".rtn")):
+            for element, suffix in (("i32", ""), ("i64", "_x2")):
+                for name, combine in (*INTEGER_ATOMICS.items(), ("cmpswap", keep)):
+                    compares = name == "cmpswap"
+                    atomic = Atomic(element, combine, returns, compares)
+                    size = atomic.size * atomic.values
+                    detail = ScalarAccess("atomic", size, buffer, atomic=atomic)
+                    full = f"{prefix}_atomic_{name}{suffix}{ending}"
+                    yield Operation(full, "smem", detail=detail)
 
 
 def _atomics(space: str) -> Iterator[Operation]:
@@ -219,6 +263,9 @@ def _lds_atomics() -> Iterator[Operation]:
             if returns:
                 detail = Atomic(element, INTEGER_ATOMICS["swap"], True)
                 yield Operation(f"ds_wrxchg_rtn_b{width}", "lds", detail=detail)
+        for width in (32, 64):
+            detail = Atomic(f"i{width}", _masked_or, returns, pairs=True)
+            yield Operation(f"ds_mskor_{middle}b{width}", "lds", detail=detail)
         for name in ("pk_add_f16", "pk_add_bf16"):
             detail = Atomic("i32", FLOAT_ATOMICS[name][1], returns)
             yield Operation(f"ds_{name[:7]}{middle and 'rtn_'}{name[7:]}", "lds", detail=detail)

@@ -55,13 +55,12 @@ class Operation:
 
 
 # Handlers of the forms whose operands come in a few fixed kinds.
-#   memory: v = 64-bit vector address (scratch, buffer: vector offset), s = scalar base and 32-bit
-#   vector offset (scratch, buffer: no vector offset)
+#   memory: v = 64-bit vector address (scratch: vector offset), s = scalar base and 32-bit vector
+#   offset (scratch: no vector offset); a buffer's extra word says what it has
 VARIANTS: dict[str, tuple[str, ...]] = {
     "global": ("v", "s"),
     "flat": ("v",),
     "scratch": ("v", "s"),
-    "buffer": ("v", "s"),
     "lds": ("v",),
     "matrix": (),  # steps with handlers of their own
     "wmma": (),

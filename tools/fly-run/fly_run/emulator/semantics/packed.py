@@ -28,6 +28,8 @@ def operations() -> Iterator[Operation]:
         count = 3 if name == "fma_f16" or "3" in name.partition("_")[0] else 2
         types = f"i32 = {', '.join(['i32'] * count)}"
         yield valu(f"v_pk_{name}", types, halves("half", body), chunk=CHUNK)
+    body = halves("half", valu_float.of("half", valu_float.fused))
+    yield valu("v_pk_fmac_f16", "i32 += i32, i32", body, chunk=CHUNK)
     for name, (body, accumulates) in DOT.items():
         sums = "float" if "_f32_" in name else "i32"
         types = f"{sums} += i32, i32" if accumulates else f"{sums} = i32, i32, {sums}"
@@ -129,6 +131,15 @@ def _dot_half(k: Lanes, a: Value, b: Value, c: Value) -> Value:
     return total
 
 
+def _dot_bfloat(k: Lanes, a: Value, b: Value, c: Value) -> Value:
+    """v_dot2_f32_bf16: products exact in f32, summed one after the other in f32."""
+    total = c.bits("float")
+    for low in (True, False):
+        x, y = ((value << 16 if low else value & 0xFFFF0000).bits("float") for value in (a, b))
+        total = k.handler.intrinsic("llvm.fma", x, y, total)
+    return total.bits("i32")
+
+
 DOT: dict[str, tuple[Body, bool]] = {
     "v_dot2c_i32_i16": (_dot(16, True), True),
     "v_dot4c_i32_i8": (_dot(8, True), True),
@@ -141,6 +152,8 @@ DOT: dict[str, tuple[Body, bool]] = {
     "v_dot8_i32_i4": (_dot(4, True), False),
     "v_dot8_u32_u4": (_dot(4, False), False),
     "v_dot2_f32_f16": (_dot_half, False),
+    "v_dot2_f32_bf16": (_dot_bfloat, False),
+    "v_dot2c_f32_bf16": (_dot_bfloat, True),
 }
 # What the encoder takes for `clamp`.
 DOT |= {

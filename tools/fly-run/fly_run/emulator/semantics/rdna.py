@@ -29,12 +29,9 @@ def operations() -> Iterator[Operation]:
         yield scalar(name, types, body)
     for name, (types, body) in VECTOR.items():
         yield valu(name, types, body, chunk=16)
-    for width in (32, 64):
-        for operator in ("andn1", "andn2"):
-            name = f"s_{operator}_wrexec_b{width}"
-            body = _write_exec(LOGIC[operator], f"i{width}")
-            types = f"i{width} = i{width}"
-            yield scalar(name, types, body, detail="scc", targets=RDNA)
+    for operator in ("andn1", "andn2"):
+        body = _write_exec(LOGIC[operator])
+        yield scalar(f"s_{operator}_wrexec_b32", "i32 = i32", body, detail="scc", targets=RDNA)
     yield from _minima()
     yield from _propagating()
 
@@ -52,12 +49,12 @@ def _save_exec(body: Callable[[Value, Value], Value]) -> Body:
     return run
 
 
-def _write_exec(body: Callable[[Value, Value], Value], element: str) -> Body:
+def _write_exec(body: Callable[[Value, Value], Value]) -> Body:
     """D = EXEC = S0 op EXEC; SCC = EXEC is not zero."""
 
     def run(h: Handler, source: Value) -> tuple[Value, Value]:
         place = h.wave.at(state.EXEC)
-        new = body(source, place.load(element))
+        new = body(source, place.load("i32"))
         place.store(new)
         return new, new.compare("ne", 0)
 

@@ -12,17 +12,20 @@ from fly_run.emulator.semantics.access import ALIGNED, FLAT, WRITES
 from fly_run.emulator.semantics.emit import LANES
 
 CHUNK = 16
+SCALAR_SIGNATURE = "ptr %wave, ptr %op, i64 %address, i64 %size, i64 %flags"
 SIGNATURE = "ptr %wave, ptr %op, i64 %size, i64 %flags"
 
 
 def functions() -> list[Function]:
+    from fly_run.emulator.semantics.resolve_buffer import resolve_buffer
+
     return [
         _find_region(),
         _record_fault(),
         _resolve_global(),
         _resolve_bounded("lds"),
         _resolve_bounded("scratch"),
-        _resolve_buffer(),
+        resolve_buffer(),
         _resolve_scalar(),
     ]
 
@@ -96,7 +99,7 @@ def _find_region() -> Function:
     return f
 
 
-def _check_alignment(f: Resolver, lane: Value, address: Value) -> None:
+def check_alignment(f: Resolver, lane: Value, address: Value) -> None:
     aligned = (address & (f.size - 1)).compare("eq", 0) | ~f.has(ALIGNED)
     f.fault_unless(aligned, "misaligned", lane, address)
 
@@ -156,7 +159,7 @@ def _resolve_global() -> Function:
     def resolve(lane: Value) -> None:
         place = f.address(lane)
         address = place.load("i64")
-        _check_alignment(f, lane, address)
+        check_alignment(f, lane, address)
         upper, lower = address.lshr(32), address & 0xFFFFFFFF
         flat = f.has(FLAT)
         shared = flat & upper.compare("eq", state.SHARED_APERTURE)
@@ -171,12 +174,12 @@ def _resolve_global() -> Function:
             f.branch(after)
 
         def in_private() -> None:
-            place.store(_private(f, lane, lower))
+            place.store(private_place(f, lane, lower))
             f.branch(after)
 
         f.when(shared, in_shared)
         f.when(private, in_private)
-        place.store(_mapped(f, lane, address))
+        place.store(mapped(f, lane, address, f.size))
         f.branch(after)
         f.block(after)
 
@@ -185,9 +188,10 @@ def _resolve_global() -> Function:
     return f
 
 
-def _mapped(f: Resolver, lane: Value, address: Value) -> Value:
-    """The host address (i64) behind a lane's guest address, checked against the regions."""
-    region = f.call("fly_find_region", "ptr", f.wave, address, f.size)
+def mapped(f: Resolver, lane: Value, address: Value, size: Value) -> Value:
+    """The host address (i64) behind a lane's guest address, of which `size` bytes are checked
+    against the regions."""
+    region = f.call("fly_find_region", "ptr", f.wave, address, size)
     f.fault_unless(region.compare("ne", f.null), "unmapped", lane, address)
     flags = region.at(state.REGION_FLAGS).load("i64")
     writable = (flags & state.WRITABLE).compare("ne", 0) | ~f.has(WRITES)
@@ -195,7 +199,7 @@ def _mapped(f: Resolver, lane: Value, address: Value) -> Value:
     return address + region.at(state.REGION_DELTA).load("i64")
 
 
-def _private(f: Resolver, lane: Value, offset: Value) -> Value:
+def private_place(f: Resolver, lane: Value, offset: Value) -> Value:
     """The host address (i64) of a lane's private offset, checked."""
     limit = f.wave.at(state.SCRATCH_SIZE).load("i64")
     good = offset.compare("ult", limit) & f.size.compare("ule", limit - offset)
@@ -251,9 +255,9 @@ def _resolve_bounded(space: str) -> Function:
     def resolve(lane: Value) -> None:
         place = f.address(lane)
         offset = place.load("i64")
-        _check_alignment(f, lane, offset)
+        check_alignment(f, lane, offset)
         if space == "scratch":
-            place.store(_private(f, lane, offset))
+            place.store(private_place(f, lane, offset))
             return
         good = offset.compare("ult", limit) & f.size.compare("ule", limit - offset)
         f.fault_unless(good, "lds", lane, offset)
@@ -264,70 +268,16 @@ def _resolve_bounded(space: str) -> Function:
     return f
 
 
-def _resolve_buffer() -> Function:
-    """Raw buffers, and the swizzled resource that addresses private memory.
-
-    Operand 2 is the resource, operand 3 the scalar offset; ADDRESS holds the vector and constant
-    offset. The range check leaves the scalar offset out (LLVM's notes on raw buffers); a load out
-    of range gives 0, a store is dropped. In the private resource the scalar offset counts the
-    bytes of the whole wave, so it is 64 times the lane's.
-    """
-    f = Resolver("fly_resolve_buffer")
-    operands = [
-        f.wave.at(f.op.at(state.OP_OPERANDS + 4 * n).load("i32").zext("i64")) for n in (2, 3)
-    ]
-    resource, scalar = operands[0], operands[1].load("i32").zext("i64")
-    words = [resource.at(4 * n).load("i32").zext("i64") for n in range(4)]
-    base = (words[0] | (words[1] << 32)) & 0xFFFF_FFFF_FFFF
-    private = base.lshr(32).compare("eq", state.SCRATCH_BUFFER >> 32)
-    stride = words[1].lshr(16) & 0x3FFF
-    special = (words[1] & (1 << 31)) | (words[3] & (1 << 23)) | stride
-    modelled = private | special.compare("eq", 0)
-    mask = f.exec_mask()
-    first = f.intrinsic("llvm.cttz", mask, f.constant("i1", 0), result=mask)
-    f.fault_unless(modelled, "resource", first, base)
-    start = (base & 0xFFFFFFFF) + scalar
-
-    def resolve(lane: Value) -> None:
-        place = f.address(lane)
-        offset = place.load("i64")
-        after = f"next{f.fresh()}"
-
-        def in_private() -> None:
-            place.store(_private(f, lane, offset + start.lshr(6)))
-            f.branch(after)
-
-        f.when(private, in_private)
-        records = words[2]
-        inside = offset.compare("ult", records) & f.size.compare("ule", records - offset)
-
-        def outside() -> None:
-            own = f.wave.at(state.SINK).at(lane << 4)
-            own.store(f.constant("i64", 0))
-            own.at(8).store(f.constant("i64", 0))
-            zeros = f.wave.at(state.ZEROS).convert("ptrtoint", "i64")
-            sink = own.convert("ptrtoint", "i64")
-            place.store(f.has(WRITES).select(sink, zeros))
-            f.branch(after)
-
-        f.when(~inside, outside)
-        address = base + offset + scalar
-        _check_alignment(f, lane, address)
-        place.store(_mapped(f, lane, address))
-        f.branch(after)
-        f.block(after)
-
-    f.for_lanes(mask, resolve)
-    f.ret(f.constant("i1", 1))
-    return f
-
-
 def _resolve_scalar() -> Function:
-    """The host pointer of a scalar load's address, or null."""
-    f = Resolver("fly_resolve_scalar", "ptr %wave, ptr %op, i64 %address, i64 %size", result="ptr")
+    """The host pointer of a scalar access's address, or null."""
+    f = Resolver("fly_resolve_scalar", SCALAR_SIGNATURE, result="ptr")
     address = f.named("i64", "%address")
+    zero = f.constant("i64", 0)
+    check_alignment(f, zero, address)
     region = f.call("fly_find_region", "ptr", f.wave, address, f.size)
-    f.fault_unless(region.compare("ne", f.null), "unmapped", f.constant("i64", 0), address)
+    f.fault_unless(region.compare("ne", f.null), "unmapped", zero, address)
+    writable = (region.at(state.REGION_FLAGS).load("i64") & state.WRITABLE).compare("ne", 0)
+    f.fault_unless(writable | ~f.has(WRITES), "read-only", zero, address)
     f.op.at(state.OP_LINK).store_shared(region)
     host = address + region.at(state.REGION_DELTA).load("i64")
     f.ret(host.convert("inttoptr", "ptr"))

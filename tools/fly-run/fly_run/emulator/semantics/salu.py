@@ -23,6 +23,9 @@ def operations() -> Iterator[Operation]:
         yield scalar(name, types, body)
     for operator, body in LOGIC.items():
         yield scalar(f"s_{operator}_saveexec_b64", "i64 = i64", _save_exec(body), detail="scc")
+    for operator in ("andn1", "andn2"):
+        body = _write_exec(LOGIC[operator])
+        yield scalar(f"s_{operator}_wrexec_b64", "i64 = i64", body, detail="scc")
     for name, predicate in COMPARISONS.items():
         for sign in "iu":
             full = (
@@ -89,6 +92,18 @@ def _save_exec(body: Callable[[Value, Value], Value]) -> Body:
         new = body(source, old)
         place.store(new)
         return old, new.compare("ne", 0)
+
+    return run
+
+
+def _write_exec(body: Callable[[Value, Value], Value]) -> Body:
+    """EXEC = S0 op EXEC; D = EXEC; SCC = EXEC is not zero."""
+
+    def run(h: Handler, source: Value) -> tuple[Value, Value]:
+        place = h.wave.at(state.EXEC)
+        new = body(source, place.load("i64"))
+        place.store(new)
+        return new, new.compare("ne", 0)
 
     return run
 

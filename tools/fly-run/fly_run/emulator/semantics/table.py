@@ -15,6 +15,7 @@ def operations() -> dict[str, Operation]:
     from fly_run.emulator.semantics import (
         adapters,
         convert,
+        convert_small,
         division,
         flow,
         lanes,
@@ -32,6 +33,7 @@ def operations() -> dict[str, Operation]:
         valu_address,
         valu_float,
         valu_integer,
+        valu_rare,
         vopc,
         watching,
     )
@@ -44,9 +46,11 @@ def operations() -> dict[str, Operation]:
         valu_integer,
         valu_address,
         valu_float,
+        valu_rare,
         division,
         transcendental,
         convert,
+        convert_small,
         vopc,
         packed,
         rdna,
@@ -81,7 +85,7 @@ def operations_of(target: str) -> dict[str, Operation]:
 
 
 def _emitters() -> dict[str, Callable[[Operation, str], Function]]:
-    from fly_run.emulator.semantics import emit, emit_memory, flow
+    from fly_run.emulator.semantics import emit, emit_memory, emit_scalar_memory, flow
 
     return {
         "valu": emit.emit_valu,
@@ -94,7 +98,7 @@ def _emitters() -> dict[str, Callable[[Operation, str], Function]]:
         "scratch": emit_memory.emit_memory,
         "buffer": emit_memory.emit_memory,
         "lds": emit_memory.emit_memory,
-        "smem": emit_memory.emit_scalar_load,
+        "smem": emit_scalar_memory.emit_scalar_memory,
     }
 
 
@@ -106,7 +110,7 @@ SHARED = (
         f"declare i1 @fly_resolve_{space}(ptr, ptr, i64, i64)"
         for space in ("global", "scratch", "lds", "buffer")
     ),
-    "declare ptr @fly_resolve_scalar(ptr, ptr, i64, i64)",
+    "declare ptr @fly_resolve_scalar(ptr, ptr, i64, i64, i64)",
 )
 
 

@@ -24,6 +24,10 @@ def operations() -> Iterator[Operation]:
     for name, body in FUNCTIONS.items():
         yield valu(f"v_{name}_f32", "float = float", _in_double(body), chunk=CHUNK)
         yield valu(f"v_{name}_f16", "half = half", _in_double(body), chunk=CHUNK)
+    for name in ("exp", "log"):
+        # Of lower precision, where the hardware still has it.
+        body = _in_double(FUNCTIONS[name])
+        yield valu(f"v_{name}_legacy_f32", "float = float", body, chunk=CHUNK)
     for name, body in DIRECT.items():
         for element, short in (("half", "f16"), ("float", "f32"), ("double", "f64")):
             yield valu(f"v_{name}_{short}", f"{element} = {element}", _direct(body), chunk=CHUNK)

@@ -259,6 +259,26 @@ def _lane_value(place: Value, element: str) -> Value:
     return low.bits(element)
 
 
+def exchange(h: Handler, host: Value, integer: str, new_value: Callable[[Value], Value]) -> Value:
+    """Changes memory that other host threads may see to what `new_value` makes of it. The result
+    is what was there."""
+
+    def turn(carried: list[Value]) -> tuple[list[Value], Value]:
+        (seen,) = carried
+        new = new_value(seen)
+        pair = f"%v{h.fresh()}"
+        h.line(
+            f"{pair} = cmpxchg ptr {host.name}, {integer} {seen.name},"
+            f" {integer} {new.name} monotonic monotonic"
+        )
+        found = h.value(integer, 0, f"extractvalue {{{integer}, i1}} {pair}, 0")
+        swapped = h.value("i1", 0, f"extractvalue {{{integer}, i1}} {pair}, 1")
+        return [found], ~swapped
+
+    (old,) = h.loop([host.load(integer, align=4)], turn)
+    return old
+
+
 def atomic_lane(h: Handler, atomic: Atomic, lane: Value, form: str) -> None:
     """Lanes act one after the other, in ascending order. Memory that other host threads may see
     is changed by compare-and-exchange; LDS belongs to one thread."""
@@ -268,36 +288,25 @@ def atomic_lane(h: Handler, atomic: Atomic, lane: Value, form: str) -> None:
     data_place = h.operand(0 if form == "buffer" else 3).at(lane << 2)
     data = _lane_value(data_place, element)
     wide = element in ("i64", "double")
-    expected = None
-    if atomic.compares:
-        expected = _lane_value(data_place.at(2 * ROW if wide else ROW), element)
+    other = None
+    if atomic.values == 2:
+        other = _lane_value(data_place.at(2 * ROW if wide else ROW), element)
     integer = "i64" if wide else "i32"
 
     def new_value(old: Value) -> Value:
         typed = old.bits(element)
-        if expected is not None:
-            same = typed.compare("oeq" if typed.is_float else "eq", expected)
+        if other is None:
+            return atomic.combine(h, typed, data).bits(integer)
+        if atomic.compares:
+            same = typed.compare("oeq" if typed.is_float else "eq", other)
             return same.select(data, typed).bits(integer)
-        return atomic.combine(h, typed, data).bits(integer)
+        return atomic.combine(h, typed, data, other).bits(integer)
 
     if form == "lds":
         old = host.load(integer, align=1)
         host.store(new_value(old), align=1)
     else:
-
-        def turn(carried: list[Value]) -> tuple[list[Value], Value]:
-            (seen,) = carried
-            new = new_value(seen)
-            pair = f"%v{h.fresh()}"
-            h.line(
-                f"{pair} = cmpxchg ptr {host.name}, {integer} {seen.name},"
-                f" {integer} {new.name} monotonic monotonic"
-            )
-            found = h.value(integer, 0, f"extractvalue {{{integer}, i1}} {pair}, 0")
-            swapped = h.value("i1", 0, f"extractvalue {{{integer}, i1}} {pair}, 1")
-            return [found], ~swapped
-
-        (old,) = h.loop([host.load(integer, align=4)], turn)
+        old = exchange(h, host, integer, new_value)
     if atomic.returns:
         target = h.operand(0).at(lane << 2)
         if wide:

@@ -65,6 +65,13 @@ def operations() -> Iterator[Operation]:
         for kind in ("mk", "ak"):
             # LLVM spells it v_fmamk_f32, v_madak_f32.
             yield valu(f"v_{name}{kind}_f32", "float = float, float, float", body)
+    for kind in ("mk", "ak"):
+        types = "half = half, half, half"
+        yield valu(f"v_mad{kind}_f16", types, _unfused, chunk=16, keeps_high=True)
+    # Kept from gfx8: these clear the high half of the register.
+    for name, body in (("mad", _unfused), ("fma", of("half", fused))):
+        yield valu(f"v_{name}_legacy_f16", "half = half, half, half", body, chunk=16)
+    yield valu("v_mad_legacy_f32", "float = float, float, float", _mad_legacy)
     yield valu("v_mul_legacy_f32", "float = float, float", _multiply_legacy)
     for element, short in SHORT.items():
         body = of(element, _fract(element))
@@ -130,6 +137,11 @@ def _multiply_legacy(k: Lanes, a: Value, b: Value) -> Value:
     """0 times anything is 0."""
     zero = a.compare("oeq", 0.0) | b.compare("oeq", 0.0)
     return zero.select(0.0, a * b)
+
+
+def _mad_legacy(k: Lanes, a: Value, b: Value, c: Value) -> Value:
+    product = _multiply_legacy(k, _flushed(a), _flushed(b))
+    return _flushed(product + _flushed(c))
 
 
 ARITHMETIC: dict[str, tuple[int, Body]] = {
