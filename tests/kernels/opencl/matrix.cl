@@ -174,7 +174,7 @@ typedef v4f Sums;
             sum = MULTIPLY(__builtin_bit_cast(Eight, l), __builtin_bit_cast(Eight, r), sum);       \
         }                                                                                          \
         for (int r = 0; r < ROWS; ++r)                                                             \
-            c[(WID(y) * 16 + ROW(r)) * n + WID(x) * 16 + line] = sum[r];                           \
+            c[(WID(y) * 16 + ROW(r)) * n + WID(x) * 16 + line] = ((const float *)&sum)[r];         \
     }
 #if !defined(__gfx90a__)
 GEMM8(gemm_fp8, fp8, FP8)
