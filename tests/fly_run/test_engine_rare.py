@@ -233,3 +233,19 @@ def test_relative_registers() -> None:
 
 def test_an_interrupt_is_for_the_host() -> None:
     assert (run("gfx942", "v_mov_b32 v40, 3\ns_sendmsg sendmsg(MSG_INTERRUPT)", LANE) == 3).all()
+
+
+# DS_SWIZZLE_B32 in the CDNA3 ISA manual: what lanes that hold 1 to 32 get, by the offset's mask.
+FFT_ORDERS = {
+    0x00: "1 11 9 19 5 15 d 1d 3 13 b 1b 7 17 f 1f 2 12 a 1a 6 16 e 1e 4 14 c 1c 8 18 10 20",
+    0x10: "1 9 5 d 3 b 7 f 2 a 6 e 4 c 8 10 11 19 15 1d 13 1b 17 1f 12 1a 16 1e 14 1c 18 20",
+    0x1F: " ".join(f"{lane:x}" for lane in range(1, 33)),
+}
+
+
+@pytest.mark.parametrize("mask", FFT_ORDERS)
+def test_the_order_of_an_fft(mask: int) -> None:
+    body = f"ds_swizzle_b32 v40, v1 offset:swizzle(FFT,{mask})\n s_waitcnt lgkmcnt(0)"
+    found = run("gfx942", body, LANE + 1)[0]
+    half = [int(word, 16) for word in FFT_ORDERS[mask].split()]
+    assert found.tolist() == half + [lane + 32 for lane in half]

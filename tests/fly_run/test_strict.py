@@ -121,3 +121,22 @@ def test_the_environment_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FLY_STRICT", "1")
     with pytest.raises(Fault, match="before its load has arrived"):
         launch(code, arguments, 2, 256)
+
+
+@pytest.mark.parametrize("target", ["gfx1100", "gfx1201"])
+def test_rows_exchange_what_is_defined(target: str) -> None:
+    """Even lanes of v are undefined: fetched by lanes of the other row, they matter."""
+    source = """kernel void k(global int *A, int n) {{
+        int v;
+        __asm__ volatile("" : "=v"(v));
+        if (TID & 1) v = TID;
+        A[TID] = __builtin_amdgcn_permlanex16(TID, v, {low}, {low}, true, false); }}"""
+    a = np.zeros(64, "i4")
+    for low in ("0x11111111", "0x11111110"):
+        code = compile_opencl(source.format(low=low), target, "-O1")
+        if low.endswith("0"):
+            with pytest.raises(Fault, match="lane 0"):
+                launch(code, [a, np.int32(5)], 1, 64, strict=True)
+        else:
+            launch(code, [a, np.int32(5)], 1, 64, strict=True)
+            assert a.tolist() == [(lane & -16 ^ 16) + 1 for lane in range(64)]

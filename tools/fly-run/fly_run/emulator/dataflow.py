@@ -52,6 +52,7 @@ class Effect:
     writes: tuple[Place, ...]
 
 
+MATRIX_FORMS = ("matrix", "wmma")
 SCC = Place(state.SCC, 1, False)
 VCC = Place(state.VCC, 2, False)
 VCC_LO = Place(state.VCC, 1, False)
@@ -75,6 +76,9 @@ _CUSTOM: dict[str, tuple[str, str]] = {
     "ds_swizzle_b32": ("V", "VR"),
     "v_permlane16_swap_b32": ("+V+V", ""),
     "v_permlane32_swap_b32": ("+V+V", ""),
+    # A lane without a source keeps what it has.
+    **dict.fromkeys(("v_permlane16_b32", "v_permlanex16_b32"), ("+V", "VSS")),
+    **dict.fromkeys(("v_permlane16_var_b32", "v_permlanex16_var_b32"), ("+V", "VV")),
     "s_set_gpr_idx_on": ("", "S"),
     "s_set_gpr_idx_idx": ("", "S"),
     "s_set_gpr_idx_mode": ("", ""),
@@ -140,10 +144,11 @@ def effects_of(
     instruction: Instruction, steps: list[Step], table: dict[str, Operation], registers: Registers
 ) -> tuple[Effect, ...]:
     """What each step reads and writes. A matrix instruction is one step here, whose operands the
-    disassembler prints with their sizes. UnknownEffect for a handler that has no row here."""
+    disassembler prints with their sizes; of D's registers gfx11 keeps a half where its elements
+    have 16 bits, which is not told. UnknownEffect for a handler that has no row here."""
     name, _ = split_mnemonic(instruction.mnemonic)
     operation = table.get(name)
-    if operation is not None and operation.form == "matrix":
+    if operation is not None and operation.form in MATRIX_FORMS:
         return (_matrix(instruction, operation, registers),)
     return tuple(_effect(step, table, registers.mask_count) for step in steps)
 

@@ -109,11 +109,19 @@ def move(lowering: Lowering, source: Source, element: str) -> Source:
     return Source("v", target)
 
 
+def _reversed(lane: int) -> int:
+    """The low five bits of a lane's number in the opposite order."""
+    return int(f"{lane & 31:05b}"[::-1], 2)
+
+
 def swizzle(pattern: int) -> list[int]:
-    """ds_swizzle's offset: quad permutation (bit 15), rotation in 32 lanes, or a bit mask
-    (and, or, xor) within 32 lanes."""
+    """ds_swizzle's offset: FFT order or rotation in 32 lanes (bits 15 to 13), quad permutation
+    (bit 15), or a bit mask (and, or, xor) within 32 lanes."""
     if pattern & 0xE000 == 0xE000:
-        raise Unsupported("FFT order")
+        keep = pattern & 31
+        return [
+            lane & 32 | _reversed(lane) >> keep.bit_count() | lane & keep for lane in range(LANES)
+        ]
     if pattern & 0xE000 == 0xC000:
         turn = pattern >> 5 & 31
         turn = -turn if pattern & 0x400 else turn

@@ -14,9 +14,10 @@ import numpy as np
 
 from fly_run.emulator import state
 from fly_run.emulator.accesses import Destination, Values
-from fly_run.emulator.dataflow import Effect, Place
+from fly_run.emulator.dataflow import MATRIX_FORMS, Effect, Place
 from fly_run.emulator.definedness import WIDTHS, ones, rule_of
 from fly_run.emulator.semantics.access import Access, Atomic
+from fly_run.emulator.semantics.rdna_lanes import BOUND, INACTIVE
 
 U64 = np.uint64
 ALL_32 = 0xFFFF_FFFF
@@ -130,7 +131,7 @@ class Undefined:
             return self._flow(effect)
         if isinstance(effect.operation.detail, Access | Atomic) or form == "smem":
             return self._memory(effect, active, places, shared)
-        special = _multiply if form == "matrix" else _SPECIAL.get(name)
+        special = _multiply if form in MATRIX_FORMS else _SPECIAL.get(name)
         if special is not None:
             special(self, effect, values, active)
         else:
@@ -354,6 +355,29 @@ def _permute(shadow: Undefined, effect: Effect, values: Values, active: np.ndarr
     shadow._write(effect.writes[0], bits, active, shadow._origin(effect.reads))
 
 
+def _permute_rows(shadow: Undefined, effect: Effect, values: Values, active: np.ndarray) -> None:
+    """v_permlane16, v_permlanex16: a place in a row of 16 for each lane, from two scalars or from
+    a register. A lane without a source keeps what it has, or reads 0."""
+    old, source, *selects = (shadow._read(place) for place in effect.reads)
+    if not any(bits.any() for bits in (old, source, *selects)):
+        return
+    lane, extra = np.arange(state.LANES), effect.step.extra
+    if len(selects) == 2:
+        low, high = (values.word(place.offset) or 0 for place in effect.reads[2:])
+        places = np.array([(low | high << 32) >> 4 * (one % 16) & 15 for one in lane])
+    else:
+        found = values.lanes(effect.reads[2])
+        places = lane % 16 if found is None else found.astype(np.int64) & 15
+    other = 16 if "permlanex16" in effect.operation.mnemonic else 0
+    number = (lane & -16 ^ other) | places
+    valid = active[number] | bool(extra & INACTIVE)
+    without = np.zeros_like(old) if extra & BOUND else old
+    bits = np.where(valid, np.broadcast_to(source, lane.shape)[number], without)
+    for select in selects:
+        bits = np.where(select != 0, U64(ALL_32), bits)
+    shadow._write(effect.writes[0], bits, active, shadow._origin(effect.reads))
+
+
 def _swap(shadow: Undefined, effect: Effect, values: Values, active: np.ndarray) -> None:
     """v_permlane16_swap, v_permlane32_swap."""
     size = 16 if "16" in effect.operation.mnemonic else 32
@@ -413,6 +437,11 @@ _SPECIAL: dict[str, _Special] = {
     "ds_permute_b32": _permute,
     "v_permlane16_swap_b32": _swap,
     "v_permlane32_swap_b32": _swap,
+    **{
+        f"v_permlane{across}16{varies}_b32": _permute_rows
+        for across in ("", "x")
+        for varies in ("", "_var")
+    },
     "fly_indexed_move": _indexed,
     **dict.fromkeys(("s_cselect_b32", "s_cselect_b64"), _cselect),
     **dict.fromkeys(("s_cmov_b32", "s_cmov_b64", "s_cmovk_i32"), _cselect),
