@@ -51,7 +51,12 @@ def _emulator(target: str) -> Any:
 @functools.cache
 def on_emulator(case: Case, target: str, level: str) -> Arrays:
     """The arrays after the launch, held against NumPy."""
-    code, device, launch = build.device(target, level), _emulator(target), case.launch()
+    return on_device(case, _emulator(target), level)
+
+
+def on_device(case: Case, device: Any, level: str) -> Arrays:
+    """The same on an emulator of the caller's."""
+    code, launch = build.device(device.target, level), case.launch()
     _place(launch)
     before = {i: a.copy() for i, a in launch.arrays().items()}
 

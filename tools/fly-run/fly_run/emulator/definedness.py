@@ -15,6 +15,7 @@ import numpy as np
 
 U64 = np.uint64
 ALL = U64(0xFFFF_FFFF_FFFF_FFFF)
+ALL_32 = 0xFFFF_FFFF
 ZERO = U64(0)
 WIDTHS = {"half": 16, "i16": 16, "i32": 32, "float": 32, "i64": 64, "double": 64, "mask": 64}
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from fly_common.errors import Fault
 
-from fly_run.emulator import dispatch, faults, races, state
+from fly_run.emulator import dispatch, faults, races, state, undefined
 from fly_run.emulator.accesses import Destination, Values, destinations
 from fly_run.emulator.dataflow import Effect, effects_of
 from fly_run.emulator.encode import Encoder
@@ -26,8 +26,8 @@ from fly_run.emulator.races import SharedBytes
 from fly_run.emulator.registers import Constants, Registers
 from fly_run.emulator.semantics import table
 from fly_run.emulator.semantics.access import Access, Atomic
+from fly_run.emulator.shadow import PRIVATE, SHARED, Shadow, Use
 from fly_run.emulator.targets import TARGETS
-from fly_run.emulator.undefined import PRIVATE, SHARED, Undefined, Use
 from fly_run.emulator.waits import Counters, Outstanding
 
 ROOM = 1 << 24  # bytes of constants
@@ -57,7 +57,7 @@ class Track:
     number: int
     group: Group
     counters: Counters
-    undefined: Undefined
+    shadow: Shadow
     barriers: int = 0
     shared: dict[Outstanding, races.Access] = field(default_factory=dict)
 
@@ -109,8 +109,8 @@ class Strict:
             self._check_waits(wave, track, instruction, effect)
             narrowed = self._narrowed(effect, effects, values, active)
             places = destinations(effect, values, active)
-            undefined = track.group.undefined
-            use = track.undefined.step(effect, values, narrowed, places, undefined)
+            shared = track.group.undefined
+            use = undefined.step(track.shadow, effect, values, narrowed, places, shared)
             if use is not None:
                 raise self._uninitialised(wave, instruction, use)
             self._check_lanes(wave, instruction, effect, values, places)
@@ -128,10 +128,10 @@ class Strict:
         group = self._groups.get(slot)
         if group is None or group.number != wave.group:
             size = len(wave.lds)
-            undefined = np.full(size, 0xFF, np.uint8)
-            group = self._groups[slot] = Group(wave.group, SharedBytes(size), undefined)
+            unknown = np.full(size, 0xFF, np.uint8)
+            group = self._groups[slot] = Group(wave.group, SharedBytes(size), unknown)
         launch = self._launch
-        shadow = Undefined(self._base, launch.scratch, launch.lanes)
+        shadow = Shadow(self._base, launch.scratch, launch.lanes)
         shadow.start(self._scalars)
         counters = Counters(_generation(launch.target))
         track = self._tracks[wave.address] = Track(wave.wave, group, counters, shadow)

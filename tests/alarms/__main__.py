@@ -1,0 +1,86 @@
+"""The alarm run: every kernel of tests/kernels and every example under `--strict`.
+
+    PYTHONPATH=tests python -m alarms                                 all of them, all targets
+    PYTHONPATH=tests python -m alarms --targets gfx942 --only 'fft|sort'
+    PYTHONPATH=tests python -m alarms --limit 5000                    of each launch only so much
+
+Prints one line for each that is reported or cut short, and a sum. All of them are right, so each
+report is a false alarm: exit status 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+
+from kernels.build import LEVELS
+from kernels.case import TARGETS
+from kernels.cases import CASES
+
+from alarms import watching
+
+BY_NAME = {case.name: case for case in CASES}
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="alarms", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--targets", default=",".join(TARGETS), metavar="LIST")
+    parser.add_argument("--levels", default=",".join(LEVELS), metavar="LIST")
+    parser.add_argument("--only", default="", metavar="REGEX", help="kernels so named")
+    parser.add_argument("--limit", type=int, metavar="N", help="instructions of each launch")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N")
+    return parser.parse_args()
+
+
+def chosen(asked: argparse.Namespace) -> Iterator[tuple[str, str, str]]:
+    """Names, targets, levels; those of one code object follow each other."""
+    only = re.compile(asked.only)
+    for target in asked.targets.split(","):
+        for level in (f"-{one.removeprefix('-')}" for one in asked.levels.split(",")):
+            for case in CASES:
+                if target in case.targets and only.search(case.name):
+                    yield case.name, target, level
+            if level == "-O2":  # the chain has no such level
+                continue
+            yield from (
+                (name, target, level) for name in watching.example_names() if only.search(name)
+            )
+
+
+def look(name: str, target: str, level: str, limit: int | None) -> tuple[int, bool, str]:
+    """Instructions that were looked at, whether there were more, and the report."""
+    if name in BY_NAME:
+        seen = watching.kernel(BY_NAME[name], target, level, limit)
+    else:
+        seen = watching.example(name, target, level, limit)
+    return seen.looked, seen.cut, seen.fault.render("strict") if seen.fault else ""
+
+
+def main() -> int:
+    asked = options()
+    runs = list(chosen(asked))
+    start, looked, cut, alarms = time.perf_counter(), 0, 0, 0
+    with ProcessPoolExecutor(asked.jobs) as pool:
+        found = pool.map(look, *zip(*runs, strict=True), [asked.limit] * len(runs), chunksize=8)
+        for run, (count, short, report) in zip(runs, found, strict=True):
+            looked += count
+            cut += short
+            alarms += bool(report)
+            if report:
+                print(*run, f"reported after {count} instructions\n  {report}", flush=True)
+            elif short:
+                print(*run, f"cut after {count} instructions", flush=True)
+    print(
+        f"{len(runs)} launches, {cut} cut short, {looked} instructions looked at in"
+        f" {time.perf_counter() - start:.0f} s: {alarms} false alarms"
+    )
+    return 1 if alarms else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
