@@ -23,6 +23,7 @@ from kernels.launching import on_device
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
+
 class Brief(Strict):
     """Looks at the first `limit` instructions of each launch."""
 
@@ -43,6 +44,7 @@ class Brief(Strict):
         self.looked += 1
         super().before(wave, instruction)
 
+
 @dataclass(frozen=True)
 class Seen:
     """`looked`: the instructions that were looked at; `cut`: whether there were more; `fault`:
@@ -51,6 +53,7 @@ class Seen:
     looked: int
     cut: bool
     fault: Fault | None
+
 
 def kernel(case: Case, target: str, level: str, limit: int | None) -> Seen:
     """A kernel of tests/kernels; AssertionError where its results are wrong."""
@@ -61,14 +64,17 @@ def kernel(case: Case, target: str, level: str, limit: int | None) -> Seen:
         return Seen(watch.looked, watch.cut, fault)
     return Seen(watch.looked, watch.cut, None)
 
+
 def example_names() -> Sequence[str]:
     return [case.name for case in _examples()]
 
+
 def example(name: str, target: str, level: str, limit: int | None) -> Seen:
     """A repository example, at the chain's own level ("-O3") or without any effort ("-O0")."""
-    import fly
     from example_cases import check
     from fly_trace.load import find_entry, load_file
+
+    import fly
 
     (case,) = (case for case in _examples() if case.name == name)
     path = str(EXAMPLES.parents[1] / "examples" / case.file)
@@ -87,11 +93,13 @@ def example(name: str, target: str, level: str, limit: int | None) -> Seen:
     check(case, arguments, expected)
     return Seen(watch.looked, watch.cut, None)
 
+
 def _examples():
     if str(EXAMPLES) not in sys.path:
         sys.path.insert(0, str(EXAMPLES))
     from example_cases import CASES
 
     return CASES
+
 
 __all__ = ["Count", "Seen", "example", "example_names", "kernel"]

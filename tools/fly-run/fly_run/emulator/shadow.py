@@ -45,11 +45,12 @@ class Shadow:
         self.bits[:] = 0
         self.bits[scalars : state.M0 // 4 + 1] = ALL_32
         self.bits[102:106] = self.bits[108:124] = 0
-        self.bits[(state.VGPR + state.ROW) // 4 :] = ALL_32
+        rows = self.bits[(state.VGPR + state.ROW) // 4 :].reshape(-1, state.LANES)
+        rows[:, : self.lanes] = ALL_32
         self.bits[state.SCC // 4] = ALL_32
         words = np.arange(len(self.bits), dtype=np.int32) * 4
-        rows = state.VGPR + (words - state.VGPR) // state.ROW * state.ROW
-        self.origins[:] = np.where(words >= state.VGPR, rows, words)
+        firsts = state.VGPR + (words - state.VGPR) // state.ROW * state.ROW
+        self.origins[:] = np.where(words >= state.VGPR, firsts, words)
 
     def row(self, word: int) -> slice:
         """Where the row of lanes at this offset in the wave state is."""

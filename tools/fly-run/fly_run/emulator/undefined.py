@@ -11,7 +11,7 @@ import numpy as np
 
 from fly_run.emulator import state, undefined_memory
 from fly_run.emulator.accesses import Destination, Values
-from fly_run.emulator.dataflow import Effect, Place
+from fly_run.emulator.dataflow import MATRIX_FORMS, Effect, Place
 from fly_run.emulator.definedness import ALL_32, U64, WIDTHS, ones, rule_of
 from fly_run.emulator.semantics.access import Access, Atomic
 from fly_run.emulator.shadow import Shadow, Use
@@ -33,7 +33,8 @@ def step(
         return _flow(shadow, effect)
     if isinstance(effect.operation.detail, Access | Atomic) or form == "smem":
         return undefined_memory.access(shadow, effect, active, places, shared)
-    change = _multiply if form == "matrix" else move_of(effect.operation.mnemonic) or _compute
+    mixes = form in MATRIX_FORMS or effect.operation.mnemonic.startswith("fly_transpose")
+    change = _mix if mixes else move_of(effect.operation.mnemonic) or _compute
     change(shadow, effect, values, active)
     return _exec(shadow, effect)
 
@@ -91,9 +92,9 @@ def _compute(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray)
         shadow.write(place, bits, active, origin, keep)
 
 
-def _multiply(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
-    """Matrix instructions work on all lanes. Which elements of the result an undefined element
-    gets into is not worked out: all."""
+def _mix(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
+    """Matrix instructions and transposed reads work on all lanes. Which elements of the result an
+    undefined element gets into is not worked out: all."""
     origin = shadow.origin(effect.reads)
     whole = np.array([ALL_32 if origin else 0], U64)
     (target,) = effect.writes

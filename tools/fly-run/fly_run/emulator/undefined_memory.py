@@ -31,17 +31,29 @@ def access(
             lane = int(np.flatnonzero(wrong)[0]) if place.lanes else None
             return Use("the address", lane, shadow.origin((place,)))
     data = [place for place in effect.reads if place.role == "value"]
+    if scalar:
+        return _scalar(shadow, effect, data)
     for where in places:
         memory = {"lds": shared, "scratch": shadow.private}.get(where.space)
         if isinstance(detail, Atomic):
             use = _atomic(shadow, effect, data[0], where, memory)
-        elif isinstance(detail, Access) and detail.kind == "store":
+        elif detail.kind == "store":
             use = _store(shadow, data[0], detail, where, memory)
         else:
             use = None
             _load(shadow, effect.writes[0], detail, where, memory)
         if use is not None:
             return use
+    return None
+
+
+def _scalar(shadow: Shadow, effect: Effect, data: list[Place]) -> Use | None:
+    """Global memory is defined, and stays so."""
+    for place in data:
+        if shadow.read(place).any():
+            return Use("what is stored", None, shadow.origin((place,)))
+    for word in (word for place in effect.writes for word in place.words()):
+        shadow.bits[word // 4] = 0
     return None
 
 
@@ -60,12 +72,8 @@ def _index(memory: np.ndarray, lanes: np.ndarray, offsets: np.ndarray):
 
 
 def _load(
-    shadow: Shadow, place: Place, detail: object, where: Destination, memory: np.ndarray | None
+    shadow: Shadow, place: Place, detail: Access, where: Destination, memory: np.ndarray | None
 ) -> None:
-    if not isinstance(detail, Access):  # a scalar load: all of it is defined
-        for word in place.words():
-            shadow.bits[word // 4] = 0
-        return
     half = detail.half
     size = detail.size
     lanes, offsets = _bytes(where, size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from fly_run.emulator import state
 from fly_run.emulator.accesses import Values
 from fly_run.emulator.dataflow import Effect, Place
 from fly_run.emulator.definedness import ALL_32, U64, WIDTHS, ones
+from fly_run.emulator.semantics.rdna_lanes import BOUND, INACTIVE
 from fly_run.emulator.shadow import Shadow
 
 _Move = Callable[[Shadow, Effect, Values, np.ndarray], None]
@@ -71,6 +73,40 @@ def _permute(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray)
     shadow.write(effect.writes[0], bits, active, shadow.origin(effect.reads))
 
 
+def _rows(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
+    """v_permlane16, v_permlanex16: a lane of the own row, or of the other one of two."""
+    old, source, *selects = (shadow.read(place) for place in effect.reads)
+    _, row, *chosen = effect.reads
+    lanes = np.arange(state.LANES)
+    if len(chosen) == 1:
+        number = values.lanes(chosen[0])
+    else:
+        low, high = (values.word(place.offset) or 0 for place in chosen)
+        number = np.uint64(high << 32 | low) >> (4 * (lanes & 15)).astype(U64)
+    undefined = np.any([bits != 0 for bits in np.broadcast_arrays(*selects)], 0)
+    bits = np.where(undefined, U64(ALL_32), U64(0))
+    if number is not None:
+        other = 16 if effect.operation.mnemonic.startswith("v_permlanex") else 0
+        place = ((lanes & ~15) ^ other) | (number & U64(15)).astype(np.int64)
+        there = active[place] | bool(effect.step.extra & INACTIVE)
+        bits = bits | np.where(there, source[place], U64(0))
+        if not effect.step.extra & BOUND:
+            bits = np.where(there | undefined, bits, old)
+    shadow.write(effect.writes[0], bits, active, shadow.origin((row, *chosen)))
+
+
+def _relative(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
+    """s_movrels, s_movreld: M0 is added to the number of the source or of the target."""
+    (source, *_), (target,) = effect.reads, effect.writes
+    by = 4 * (values.word(state.M0) or 0)
+    if effect.operation.mnemonic.startswith("s_movrels"):
+        source = replace(source, offset=source.offset + by)
+    else:
+        target = replace(target, offset=target.offset + by)
+    if max(source.offset, target.offset) < state.EXEC:
+        shadow.write(target, shadow.read(source), active, shadow.origin((source,)))
+
+
 def _swap(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
     """v_permlane16_swap, v_permlane32_swap."""
     size = 16 if "16" in effect.operation.mnemonic else 32
@@ -120,6 +156,8 @@ _MOVES: dict[str, _Move] = {
     "ds_permute_b32": _permute,
     "v_permlane16_swap_b32": _swap,
     "v_permlane32_swap_b32": _swap,
+    **{f"v_permlane{kind}_b32": _rows for kind in ("16", "x16", "16_var", "x16_var")},
+    **{f"s_movrel{end}_b{width}": _relative for end in "sd" for width in (32, 64)},
     "fly_indexed_move": _indexed,
     **dict.fromkeys(("s_cselect_b32", "s_cselect_b64"), _cselect),
     **dict.fromkeys(("s_cmov_b32", "s_cmov_b64", "s_cmovk_i32"), _cselect),
