@@ -26,7 +26,7 @@ demo: setup
 test: setup-test lit unit
 
 unit: setup-test
-	$(BIN)/python -m pytest tests
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests
 
 lit: setup-test
 	$(BIN)/lit -j$(JOBS) -q --time-tests test/lit

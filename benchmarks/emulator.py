@@ -122,6 +122,9 @@ def works() -> list[Work]:
     n, side = 1 << 16, 128
     a, b = rng.standard_normal((2, n), np.float32)
     i32 = np.int32
+    # Whole numbers: their sums are exact in any arithmetic of the matrix units.
+    wide = 256
+    whole = [rng.integers(-8, 9, (wide, wide)).astype(np.float16) for _ in range(2)]
     square = [a[: side * side].copy(), b[: side * side].copy(), np.zeros(side * side, np.float32)]
     return [
         Work(
@@ -147,6 +150,14 @@ def works() -> list[Work]:
             (side // 16, side // 16, 1),
             (16, 16, 1),
             [*square, i32(side), i32(side), i32(side)],
+        ),
+        Work(
+            "MFMA GEMM 256, f16",
+            "matrix.cl",
+            "gemm_f16",
+            (wide // 64, wide // 64, 1),
+            (64, 1, 1),
+            [*whole, np.zeros((wide, wide), np.float32), i32(wide), i32(wide)],
         ),
     ]
 
