@@ -7,7 +7,8 @@ by one, and put together.
     v_cvt_scalef32_pk32_f32_fp6    32 fp6 in six registers → 32 f32
     v_cvt_scalef32_2xpk16_fp6_f32  2 · 16 f32, interleaved → 32 fp6
 
-op_sel says which byte or half it is: OPSEL 1:0 of the source, 3:2 (3) of the result.
+op_sel says which byte or half it is: OPSEL 1:0 of the source, 3:2 (3) of the result; gfx12 says
+which byte by byte_sel.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def expansion(name: str) -> Callable[[Lowering, str, str], None] | None:
     if match := WIDENING.fullmatch(name):
         if match[2] == "pk32_":
             return _widen_block
-        return _widen if match[1] or match[2] else None
+        return _widen if match[1] or match[2] else _widen_byte
     return None
 
 
@@ -68,7 +69,8 @@ def _narrow(lowering: Lowering, name: str, encoding: str) -> None:
     assert match
     scaled, stochastic, packed, small, large = match.groups()
     target, *operands = lowering.instruction.operands
-    chosen = _bits(lowering)
+    byte = lowering.instruction.modifiers.get("byte_sel")
+    chosen = _bits(lowering, "byte_sel")
     if chosen[0] or chosen[1]:
         raise Unsupported("op_sel of a source")
     scale = lowering.source(plain(operands.pop()), "i32") if scaled else lowering.word(UNSCALED)
@@ -77,6 +79,7 @@ def _narrow(lowering: Lowering, name: str, encoding: str) -> None:
     count = 2 if packed else 1
     row = lowering.vector_target(target, "i32")
     start = 16 * chosen[3] if count * width == 16 else 8 * (chosen[2] + 2 * chosen[3])
+    start = 8 * byte if isinstance(byte, int) else start
     result = lowering.temporary()
     code = result
     for number, value in enumerate(_values(lowering, operands, large, count)):
@@ -215,6 +218,25 @@ def _decoded(lowering: Lowering, small: str, code: Source, scale: Source | None,
     lowering.valu(_decoder(lowering, small), (row,), code)
     if scale is not None:
         lowering.valu("fly_scale_e8m0", (row,), Source("v", row), scale)
+
+
+def _widen_byte(lowering: Lowering, name: str, encoding: str) -> None:
+    """V_CVT_F32_FP8 and _BF8: a handler of their own, on the byte that is meant."""
+    from fly_run.emulator import lower_valu
+
+    byte = lowering.instruction.modifiers.get("byte_sel")
+    if not isinstance(byte, int):
+        lower_valu.lower_valu(lowering, lowering.table[_name(lowering, name)], encoding)
+        return
+    modifiers(lowering, "byte_sel", *(dpp.MODIFIERS if encoding == "dpp" else ()))
+    target, operand = lowering.operands(2)
+    source = lowering.source(plain(operand), "i32")
+    if encoding == "dpp":
+        source = dpp.move(lowering, source, "i32")
+    field = lowering.field(source, 8 * byte, 8, False)
+    lowering.valu(_name(lowering, name), (lowering.vector_target(target, "float"),), field)
+    if encoding == "dpp":
+        lowering.add("fly_restore_exec")
 
 
 def _widen(lowering: Lowering, name: str, encoding: str) -> None:
