@@ -2,8 +2,8 @@
 // RUN: fly-opt-py --target gfx942 %s --emit mlir | %filecheck %s --check-prefix=WAVE64
 // RUN: fly-opt-py --target gfx1100 %s --emit mlir | %filecheck %s --check-prefix=WAVE32
 // RUN: fly-opt-py --target gfx1201 %s --emit mlir | %filecheck %s --check-prefix=WAVE32
-// RUN: sed "s,%offset\, %half_of,%offset\, %whole," %s | not fly-opt-py --target gfx1201 2>&1 | %filecheck %s --check-prefix=REFUSED
-// RUN: sed "s,%offset\, %half_of,%offset\, %whole," %s | fly-opt-py --target gfx90a -o /dev/null
+// RUN: sed "s/half_of : f32/whole : f32/" %s | not fly-opt-py --target gfx1201 2>&1 | %filecheck %s --check-prefix=REFUSED
+// RUN: sed "s/half_of : f32/whole : f32/" %s | fly-opt-py --target gfx90a -o /dev/null
 // RUN: not fly-opt-py --fly-fold-wave-size %s 2>&1 | %filecheck %s --check-prefix=NONE
 
 // WAVE64-LABEL: llvm.func @lanes

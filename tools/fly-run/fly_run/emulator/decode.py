@@ -70,6 +70,8 @@ class Code:
             while pc not in found:
                 instruction = self.decode_at(pc)
                 if instruction is None:
+                    if pc != entry and self._is_end(pc) and origin in found:
+                        break  # what follows the last instruction is a fault if control gets there
                     raise self._no_code(pc, origin, found)
                 found[pc] = instruction
                 origin = pc
@@ -100,6 +102,10 @@ class Code:
             return self.decode_at(pc)
         except InputError:
             return None
+
+    def _is_end(self, address: int) -> bool:
+        """Whether code ends there. A function that does not return may be its last."""
+        return any(address == part.address + part.size for part, _ in self._parts)
 
     def _formed(self, getpc: Instruction) -> list[int]:
         """Code addresses formed by adding constants to the pair that `getpc` sets. LLVM's form is
