@@ -232,5 +232,7 @@ def test_arguments_preloaded_into_registers() -> None:
 
 def test_running_off_the_end() -> None:
     text = KERNEL.format(body="v_mov_b32 v1, 0", target="gfx942", vgprs=16, more="")
-    with pytest.raises(InputError, match=r"no code is there|is no instruction"):
+    with pytest.raises(
+        Fault, match=r"control ran past the end of the code; kernel k pc 0x\w+ 'v_mov"
+    ):
         launch(assemble(text, "gfx942"), [np.zeros(64, "i4")])

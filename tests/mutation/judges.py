@@ -11,7 +11,7 @@ import ctypes
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,7 +30,10 @@ SUITES = (
     *("test_matrix_*.py", "test_launch.py", "test_observe.py", "test_oracle_rdna.py"),
 )
 PROBES_AT_ONCE = 60
-SECONDS = 60  # a child that takes longer is ended, and has noticed
+SECONDS = 120  # a child that takes longer is ended, and has noticed
+# A handler that every kernel uses is tried by the quickest tests only, of so many seconds together:
+# a child that finds nothing must be done long before its time is up.
+TEST_SECONDS = 8.0
 
 SURVIVED, BY_PROBES, BY_TESTS, TOOL_FAILED = 0, 10, 11, 99
 
@@ -89,6 +92,7 @@ class Judges:
     handlers: Handlers
     benches: list[Bench]
     tests: dict[str, set[str]]  # pytest's name of a test → handlers it uses
+    seconds: dict[str, float]  # and how long it takes
 
     def notice(self, handler: str, address: int) -> int:
         """In a child: SURVIVED, BY_PROBES or BY_TESTS."""
@@ -100,10 +104,21 @@ class Judges:
                         return BY_PROBES
                 except FlyError:
                     return BY_PROBES
-        chosen = [name for name, uses in self.tests.items() if handler in uses]
+        chosen = self._quickest(name for name, uses in self.tests.items() if handler in uses)
         if chosen and _pytest([*chosen, "-x"]):
             return BY_TESTS
         return SURVIVED
+
+    def _quickest(self, names: Iterable[str]) -> list[str]:
+        """The quickest of these tests, at least one."""
+        found: list[str] = []
+        total = 0.0
+        for name in sorted(names, key=lambda name: (self.seconds[name], name)):
+            total += self.seconds[name]
+            if found and total > TEST_SECONDS:
+                break
+            found.append(name)
+        return found
 
 
 def gather(targets: tuple[str, ...], say: Callable[[str], None]) -> Judges:
@@ -125,7 +140,7 @@ def gather(targets: tuple[str, ...], say: Callable[[str], None]) -> Judges:
     if recorder.failed:
         say(f"left out, as they fail before anything is damaged: {', '.join(recorder.failed)}")
     say(f"{len(recorder.uses)} tests of {len(names)} files")
-    return Judges(handlers, benches, recorder.uses)
+    return Judges(handlers, benches, recorder.uses, recorder.seconds)
 
 
 def _bench(target: str, probes: list[probe.Probe], handlers: Handlers) -> Bench:
@@ -148,9 +163,12 @@ class _Recorder:
     def __init__(self, handlers: Handlers):
         self.handlers = handlers
         self.uses: dict[str, set[str]] = {}
+        self.seconds: dict[str, float] = {}
         self.failed: list[str] = []
 
     def pytest_runtest_logreport(self, report):
+        if report.when == "call":
+            self.seconds[report.nodeid] = report.duration
         if report.failed:
             self.failed.append(report.nodeid)
 
@@ -158,7 +176,7 @@ class _Recorder:
     def pytest_runtest_protocol(self, item):
         with self.handlers.recording() as used:
             yield
-        if used and item.nodeid not in self.failed:
+        if used and item.nodeid not in self.failed and item.nodeid in self.seconds:
             self.uses[item.nodeid] = used
 
 
