@@ -249,3 +249,39 @@ def test_the_order_of_an_fft(mask: int) -> None:
     found = run("gfx942", body, LANE + 1)[0]
     half = [int(word, 16) for word in FFT_ORDERS[mask].split()]
     assert found.tolist() == half + [lane + 32 for lane in half]
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx950"])
+def test_half_denormals_follow_the_mode(target: str) -> None:
+    """Bit 6 of MODE keeps f16 denormals as sources, bit 7 as results."""
+    body = """
+      s_setreg_imm32_b32 hwreg(HW_REG_MODE, 6, 2), {kept}
+      v_mov_b32 v40, v2
+      v_add_f16 v40, v1, v1
+      v_pk_add_f16 v41, v1, v1
+      v_mul_f16_sdwa v42, v1, v2 dst_sel:WORD_1 src0_sel:WORD_1 src1_sel:WORD_0
+      v_mov_b32 v43, v1
+      v_pk_fmac_f16 v43, v1, v2
+      v_cmp_lg_f16 vcc, 0, v1
+      v_cndmask_b32 v44, 0, 1, vcc
+      v_cvt_f32_f16 v45, v1
+    """
+    least, half = 0x0400, np.full(LANES, 0x3800, np.uint32)  # the least normal number, and 0.5
+    tiny = np.full(LANES, 0x8001_03FF, np.uint32)  # two denormals, of which the first is negative
+    double = 0x8002_07FE
+    wanted = {
+        # Twice a denormal; of both halves; half of the higher; with half of itself; not 0.
+        3: (double & 0xFFFF, double, 0x8000_1111, 0x5FE, 1),
+        2: (0, 0x8000_0000, 0x8000_1111, 0, 0),
+        1: (double & 0xFFFF, 0x8000_07FE, 0x8000_1111, 0x5FE, 1),
+        0: (0, 0x8000_0000, 0x8000_1111, 0, 0),
+    }
+    for kept, values in wanted.items():
+        found = run(target, body.format(kept=kept), tiny, half, outputs=6)[:, 0].tolist()
+        found[3] &= 0xFFFF
+        assert found[:5] == [*values], kept
+        assert found[5] == np.float32(0x3FF * 2.0**-24).view(np.uint32)
+    small = np.full(LANES, least, np.uint32)
+    for kept, value in ((2, 0x200), (1, 0), (3, 0x200)):
+        body = f"s_setreg_imm32_b32 hwreg(HW_REG_MODE, 6, 2), {kept}\nv_mul_f16 v40, v1, v2"
+        assert set(run(target, body, small, half)[0]) == {value}

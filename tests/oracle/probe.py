@@ -178,17 +178,22 @@ class Frame:
     load: str  # with {offset}
     vector: str  # with {text}
     scalar: str  # with {text}
-    epilogue: str  # with {denormals}
+    epilogue: str  # with {denormals} and {short_denormals}
     waves: int
     lanes: int
     masks: tuple[int, ...]  # EXEC of one wave after the other
 
 
 def batch(
-    probes: list[Probe], seed: int = 1, denormals: int = 3, frame: Frame | None = None
+    probes: list[Probe],
+    seed: int = 1,
+    denormals: int = 3,
+    frame: Frame | None = None,
+    short_denormals: int = 3,
 ) -> Batch:
-    """`denormals`: the f32 denormal mode: 3 keeps them, as LLVM has it; 0 flushes them. `frame`:
-    gfx9's, unless said otherwise."""
+    """`denormals`: the f32 denormal mode: 3 keeps them, as LLVM has it; 0 flushes them;
+    `short_denormals`: that of f16 and f64, in gfx9's frame. `frame`: gfx9's, unless said
+    otherwise."""
     frame = frame or GFX9
     groups = sorted({probe.columns for probe in probes})
     # The values of a group depend on nothing else in the batch.
@@ -213,6 +218,7 @@ def batch(
         masks[wave] = mask, rng.integers(0, 1 << 64, dtype=np.uint64)
     private = any("scratch_" in probe.text for probe in probes)
     ending = frame.epilogue.replace("{denormals}", str(denormals))
+    ending = ending.replace("{short_denormals}", str(short_denormals))
     ending = ending.replace("{scratch}", _SCRATCH if private else "")
     ending = ending.replace("{private}", "64" if private else "0")
     text = frame.prologue + "".join(body) + ending
@@ -314,6 +320,7 @@ _EPILOGUE = """
   .amdhsa_accum_offset 80
   .amdhsa_kernarg_size 24
   .amdhsa_float_denorm_mode_32 {denormals}
+  .amdhsa_float_denorm_mode_16_64 {short_denormals}
   .amdhsa_group_segment_fixed_size 8192
 {scratch}.end_amdhsa_kernel
 .amdgpu_metadata

@@ -226,7 +226,7 @@ _PATTERNS: tuple[tuple[str, Rule], ...] = (
     (r"s_pack_lh_b32_b16", _pack(0, 16)),
     (r"s_pack_hh_b32_b16", _pack(16, 16)),
     (r"s_pack_hl_b32_b16", _pack(16, 0)),
-    (r"v_pk_\w+16", _halves),
+    (r"(v|fly_flush_\w+)_pk_\w*16", _halves),
     *((rf"v_cvt_f32_ubyte{number}", _byte(number)) for number in range(4)),
 )
 _COMPILED = [(re.compile(pattern), rule) for pattern, rule in _PATTERNS]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from fly_common.errors import InputError
 
 from fly_run.emulator import (
+    denormals,
     dpp,
     lower_lds,
     lower_matrix,
@@ -83,7 +84,8 @@ class Program:
 class Encoder:
     """`handlers` are the library's addresses by name; `null_region` is the address of a region
     that holds nothing, where every memory site starts; `split_modes` tells that f32 and f64
-    operations have different rounding or denormal modes; `weave` puts what observers want around an
+    operations have different rounding or denormal modes, `flush_halves` that f16 denormals may be
+    flushed; `weave` puts what observers want around an
     instruction's steps; `mfma` and `modes_vary` are as in Lowering."""
 
     registers: Registers
@@ -91,6 +93,7 @@ class Encoder:
     handlers: dict[str, int]
     null_region: int
     split_modes: bool = False
+    flush_halves: bool = False
     weave: Callable[[Instruction, list[Step]], list[Step]] | None = None
     mfma: str = "exact"
     modes_vary: bool = False
@@ -100,7 +103,7 @@ class Encoder:
         """Encodes instructions by ascending address. `what` names the code in a refusal."""
         ordered = list(instructions.values())
         if any(i.mnemonic.startswith(CHANGES_MODE) for i in ordered):
-            self.split_modes = self.modes_vary = True
+            self.split_modes = self.flush_halves = self.modes_vary = True
         refused: list[tuple[Instruction, str]] = []
         steps: list[tuple[int, Step]] = []  # number of the instruction, step
         addresses: dict[int, int] = {}
@@ -161,7 +164,7 @@ class Encoder:
         else:
             operation = self._returning(operation, instruction)
             LOWERINGS[operation.form](lowering, operation, encoding)
-        return self._with_modes(lowering.steps)
+        return self._with_modes(lowering)
 
     def _returning(self, operation: Operation, instruction: Instruction) -> Operation:
         """The form of a memory atomic that returns the old value: `glc`, since
@@ -173,22 +176,27 @@ class Encoder:
             return returning
         return operation
 
-    def _with_modes(self, steps: list[Step]) -> list[Step]:
-        """Changes the host's control word around f16 and f64 arithmetic, where that differs."""
-        if not self.split_modes:
-            return steps
+    def _with_modes(self, lowering: Lowering) -> list[Step]:
+        """Changes the host's control word around f16 and f64 arithmetic, where that differs, and
+        flushes f16 denormals, where MODE may ask for it."""
+        if not (self.split_modes or self.flush_halves):
+            return lowering.steps
         result = []
-        for step in steps:
+        for step in lowering.steps:
             name = step.handler if step.handler in self.table else step.handler.rpartition(".")[0]
             operation = self.table.get(name)
-            if (
-                operation is not None
-                and operation.form == "valu"
-                and ({"half", "double"} & {*operation.outputs, *operation.inputs})
-            ):
-                result += [Step("fly_mode_double"), step, Step("fly_mode_single")]
-            else:
+            if operation is None or operation.form != "valu":
                 result.append(step)
+                continue
+            before, behind = [], []
+            if self.flush_halves:
+                before, step, behind = denormals.around(step, operation, lowering.temporary)
+            double = "double" in {*operation.outputs, *operation.inputs}
+            if self.split_modes and (double or denormals.is_half(operation)):
+                step_and_mode = [Step("fly_mode_double"), step, Step("fly_mode_single")]
+            else:
+                step_and_mode = [step]
+            result += [*before, *step_and_mode, *behind]
         return result
 
     def _assemble(

@@ -12,7 +12,7 @@ from fly_common.code_object import CodeObject, Kernel
 from fly_common.errors import InputError
 from fly_common.lines import LineTable
 
-from fly_run.emulator import dispatch, lower_matrix, state
+from fly_run.emulator import denormals, dispatch, lower_matrix, state
 from fly_run.emulator.arena import Arena
 from fly_run.emulator.decode import Code
 from fly_run.emulator.encode import Encoder, Program
@@ -179,6 +179,7 @@ class Loaded:
             handlers,
             null_region,
             split_modes=single != double,
+            flush_halves=denormals.flushes(double),
             weave=watch.weave if observers else None,
             mfma=mfma,
             modes_vary=single != lower_matrix.IEEE_CONTROL,

@@ -9,6 +9,7 @@ from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.emit import Handler, Lanes
 from fly_run.emulator.semantics.operation import Operation, valu
+from fly_run.emulator.semantics.packed import halves
 from fly_run.emulator.semantics.valu_float import of
 
 
@@ -25,6 +26,11 @@ def operations() -> Iterator[Operation]:
         scale = of(element, lambda k, a, b: a * b)
         yield valu(f"fly_scale_{short}", f"{element} = {element}, {element}", scale, **keeps)
     yield valu("fly_clamp_pk_f16", "i32 = i32", _clamp_packed, chunk=16)
+    for what, bit in (("inputs", 6), ("results", 15)):
+        flush = _flush_halves(bit)
+        name = f"fly_flush_{what}"
+        yield valu(f"{name}_f16", "half = half", flush, chunk=32, keeps_high=True)
+        yield valu(f"{name}_pk_f16", "i32 = i32", halves("half", flush), chunk=16)
     for name, body in CUSTOM.items():
         yield Operation(name, "custom", body=body)
 
@@ -43,6 +49,20 @@ def _clamp(k: Lanes, a: Value) -> Value:
 
 def _clamp_packed(k: Lanes, a: Value) -> Value:
     return _clamp(k, a.cast("half", 2 * k.chunk)).cast("i32", k.chunk)
+
+
+def _flush_halves(bit: int) -> Callable[..., Value]:
+    """f16 denormals to zeros of their sign, where that bit of the host's control word for f16 and
+    f64 says so."""
+
+    def run(k: Lanes, a: Value) -> Value:
+        control = k.handler.wave.at(state.MXCSR_DOUBLE).load("i32")
+        flushed = (control & (1 << bit)).compare("ne", 0).splat(k.chunk)
+        bits = a.bits("i16")
+        denormal = (bits & 0x7C00).compare("eq", 0)
+        return (flushed & denormal).select(bits & 0x8000, bits).bits("half")
+
+    return run
 
 
 def _use_control(offset: int) -> Callable[[Handler], None]:

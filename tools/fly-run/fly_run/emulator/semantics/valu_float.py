@@ -4,7 +4,8 @@ division steps (CDNA3 ISA manual, section 16.8).
 f32 and f64 are computed by the host's own IEEE operations and are correctly rounded. f16 is
 computed in f32 and rounded once more, which is exact for add, subtract, multiply and square root
 (24 ≥ 2·11 + 2 bits); `fused16` does it for fma. Denormals follow MODE through the host's control
-word. The payload of a NaN result is not specified.
+word, those of f16 by steps around an operation (`denormals`). The payload of a NaN result is not
+specified.
 """
 
 from __future__ import annotations
@@ -210,7 +211,7 @@ def pick(name: str) -> Body:
         predicate = "slt" if name == "min" else "sgt"
         first, second = a, b
         if a.element != "half":
-            # Denormals are flushed where MODE says so; f16 has no such mode here.
+            # Denormals are flushed where MODE says so; those of f16 by steps of their own.
             a, b = (k.handler.intrinsic("llvm.canonicalize", value) for value in (a, b))
         result = _order(a).compare(predicate, _order(b)).select(a, b)
         result = is_nan(b).select(a, result)
