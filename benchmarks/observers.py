@@ -1,11 +1,12 @@
-"""What it costs to watch a kernel: `--stats` and `--trace` beside an unobserved run.
+"""What it costs to watch a kernel: `--stats`, `--trace` and `--strict` beside an unobserved run.
 
     python benchmarks/observers.py [--repeats 15] [--target gfx942]
 
 The kernels are those of benchmarks/emulator.py, on one host thread. In turns: nobody watches;
 native code counts executions and lanes (Wants.COUNT); it looks at the addresses of memory accesses
 too, which is what `--stats` asks for (Wants.MEASURE). A ratio is of the least times: on a busy
-machine they are the ones that were not interrupted. A trace is timed by the instruction.
+machine they are the ones that were not interrupted. A trace and a strict run, which call Python at
+every instruction, are timed by the instruction, in one launch.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "benchmarks")]
 if TYPE_CHECKING:
     from emulator import Work
 
-UNOBSERVED, TRACE = "unobserved", "--trace"
+UNOBSERVED, TRACE, STRICT = "unobserved", "--trace", "--strict"
 
 
 def measure(work: Work, target: str, repeats: int) -> tuple[dict[str, float], int]:
@@ -35,6 +36,7 @@ def measure(work: Work, target: str, repeats: int) -> tuple[dict[str, float], in
     from fly_run.emulator.instruction import Instruction
     from fly_run.emulator.machine import Emulator
     from fly_run.emulator.observe import Observer, Wants
+    from fly_run.emulator.strict import Strict
     from fly_run.stats import Statistics
     from fly_run.trace import Only, Tracer
     from oracle import build
@@ -49,6 +51,7 @@ def measure(work: Work, target: str, repeats: int) -> tuple[dict[str, float], in
         "counts": (Counts(),),
         "--stats": (Statistics(),),
         TRACE: (Tracer(Only(), limit=1 << 62),),
+        STRICT: (Strict(),),
     }
     data = build.opencl(work.source, target, 3)
     code = CodeObject.parse(data)
@@ -72,8 +75,8 @@ def measure(work: Work, target: str, repeats: int) -> tuple[dict[str, float], in
     least = dict.fromkeys(launches, float("inf"))
     for turn in range(repeats):
         for name, launch in launches.items():
-            if name == TRACE and turn:
-                continue  # its lines pile up, and one launch has thousands of them
+            if name in (TRACE, STRICT) and turn:
+                continue  # one launch has thousands of instructions, and of a trace's lines
             start = time.perf_counter()
             launch()
             least[name] = min(least[name], time.perf_counter() - start)
@@ -90,9 +93,10 @@ def main(repeats: int = 15, target: str = "gfx942") -> None:
         told += [
             f"{name} {seconds * 1e3:.2f} ms ({seconds / base:.1f}×)"
             for name, seconds in least.items()
-            if name not in (UNOBSERVED, TRACE)
+            if name not in (UNOBSERVED, TRACE, STRICT)
         ]
         told.append(f"{TRACE} {least[TRACE] / executed * 1e6:.0f} µs an instruction")
+        told.append(f"{STRICT} {executed / least[STRICT]:.0f} instructions a second")
         print(f"{work.name}: {', '.join(told)}")
 
 

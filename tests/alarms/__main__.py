@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 
+from fly_common.errors import FlyError
 from kernels.build import LEVELS
 from kernels.case import TARGETS
 from kernels.cases import CASES
@@ -54,10 +55,13 @@ def chosen(asked: argparse.Namespace) -> Iterator[tuple[str, str, str]]:
 
 def look(name: str, target: str, level: str, limit: int | None) -> tuple[int, bool, str]:
     """Instructions that were looked at, whether there were more, and the report."""
-    if name in BY_NAME:
-        seen = watching.kernel(BY_NAME[name], target, level, limit)
-    else:
-        seen = watching.example(name, target, level, limit)
+    try:
+        if name in BY_NAME:
+            seen = watching.kernel(BY_NAME[name], target, level, limit)
+        else:
+            seen = watching.example(name, target, level, limit)
+    except (FlyError, AssertionError) as other:
+        return 0, False, f"ended otherwise: {other}"
     return seen.looked, seen.cut, seen.fault.render("strict") if seen.fault else ""
 
 

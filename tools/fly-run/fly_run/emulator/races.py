@@ -1,4 +1,4 @@
-"""Two waves at the same byte of LDS, with nothing that orders them.
+"""Two waves, or two lanes, at the same byte of LDS, with nothing that orders them.
 
 An access is over when a wait has covered it. Two accesses of different waves to a byte, at least
 one of them a plain store, are a race unless the first one was over before its wave reached a
@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from fly_run.emulator.accesses import Destination
 from fly_run.emulator.instruction import Instruction
+from fly_run.emulator.semantics.access import Access as Detail
 from fly_run.emulator.waits import Outstanding
 
 NEVER = 1 << 62
@@ -70,3 +72,24 @@ def order(done: list[Outstanding], made: dict[Outstanding, Access], barriers: in
         found = made.pop(one, None)
         if found is not None:
             found.until = barriers + 1
+
+
+def clash(
+    detail: Detail, where: Destination, rows: list[np.ndarray]
+) -> tuple[int, int, int] | None:
+    """Two lanes of a store of `rows` of registers that put different values at a byte, and it."""
+    lanes = np.flatnonzero(where.lanes)
+    offsets = (where.offsets[lanes, None] + np.arange(detail.size)).ravel()
+    if len(np.unique(offsets)) == len(offsets):
+        return None
+    data = np.stack(rows, 1)[lanes]
+    if detail.half == "high":
+        data = data >> np.uint32(16)
+    moved = np.ascontiguousarray(data).view(np.uint8)[:, : detail.size].ravel()
+    order = np.lexsort((moved, offsets))
+    alike = offsets[order][1:] == offsets[order][:-1]
+    found = np.flatnonzero(alike & (moved[order][1:] != moved[order][:-1]))
+    if not len(found):
+        return None
+    first, second = sorted(order[found[0] : found[0] + 2] // detail.size)
+    return int(lanes[first]), int(lanes[second]), int(offsets[order][found[0]])

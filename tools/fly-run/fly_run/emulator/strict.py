@@ -31,6 +31,7 @@ from fly_run.emulator.targets import TARGETS
 from fly_run.emulator.waits import Counters, Outstanding
 
 ROOM = 1 << 24  # bytes of constants
+SIGNALS = ("s_barrier", "s_barrier_signal", "s_barrier_signal_isfirst")
 BARRIERS = ("s_barrier", "s_barrier_wait")
 CACHE = ("buffer_inv", "buffer_wb", "global_inv", "global_wb")
 SCALAR_TIMES = ("s_memtime", "s_memrealtime")
@@ -52,12 +53,14 @@ class Group:
 
 @dataclass
 class Track:
-    """A wave since its start."""
+    """A wave since its start: it has come to `signals` barriers and gone on behind `barriers` of
+    them, which gfx12 has instructions for."""
 
     number: int
     group: Group
     counters: Counters
     shadow: Shadow
+    signals: int = 0
     barriers: int = 0
     shared: dict[Outstanding, races.Access] = field(default_factory=dict)
 
@@ -97,9 +100,8 @@ class Strict:
     def before(self, wave: WaveView, instruction: Instruction) -> None:
         track = self._track(wave)
         done = track.counters.wait(instruction)
-        races.order(done, track.shared, track.barriers)
-        if instruction.mnemonic in BARRIERS:
-            track.barriers += 1
+        races.order(done, track.shared, track.signals)
+        self._pass_barrier(wave, track, instruction)
         effects = self._effects_of(instruction)
         active = wave.active()
         constants = self._encoder.registers.constants
@@ -279,31 +281,27 @@ class Strict:
         detail = effect.operation.detail
         if not isinstance(detail, Access) or detail.kind != "store":
             return
-        for where in places:
-            if where.space != "lds":
-                continue
-            lanes = np.flatnonzero(where.lanes)
-            offsets = (where.offsets[lanes, None] + np.arange(detail.size)).ravel()
-            if len(np.unique(offsets)) == len(offsets):
-                continue
+        for where in (place for place in places if place.space == "lds"):
             rows = [values.row(word) for word in effect.reads[-1].words()]
-            if any(row is None for row in rows):
+            known = [row for row in rows if row is not None]
+            found = races.clash(detail, where, known) if len(known) == len(rows) else None
+            if found is None:
                 continue
-            data = np.stack([row for row in rows if row is not None], 1)[lanes]
-            if detail.half == "high":
-                data = data >> np.uint32(16)
-            moved = np.ascontiguousarray(data).view(np.uint8)[:, : detail.size].ravel()
-            order = np.lexsort((moved, offsets))
-            alike = offsets[order][1:] == offsets[order][:-1]
-            clash = np.flatnonzero(alike & (moved[order][1:] != moved[order][:-1]))
-            if not len(clash):
-                continue
-            first, second = sorted(order[clash[0] : clash[0] + 2] // detail.size)
+            first, second, byte = found
             message = (
-                f"LDS race: lanes {lanes[first]} and {lanes[second]} of one store put different"
-                f" values at byte 0x{int(offsets[order][clash[0]]):x}"
+                f"LDS race: lanes {first} and {second} of one store put different values at byte"
+                f" 0x{byte:x}"
             )
             raise self._fault(wave, instruction, message, "each byte needs one lane that stores")
+
+    def _pass_barrier(self, wave: WaveView, track: Track, instruction: Instruction) -> None:
+        track.signals += instruction.mnemonic in SIGNALS
+        if instruction.mnemonic not in BARRIERS:
+            return
+        if track.barriers == track.signals:
+            message = "a wait for a barrier that the wave has not signalled: it would not end"
+            raise self._fault(wave, instruction, message, "s_barrier_signal must come before")
+        track.barriers += 1
 
     # -- reports
 

@@ -1,0 +1,30 @@
+"""Right kernels of all sorts have nothing to fear from `--strict`: the beginnings of some of them.
+
+`PYTHONPATH=tests python -m alarms` looks at all of them, and at the examples, from end to end.
+"""
+
+from __future__ import annotations
+
+import pytest
+from alarms import watching
+
+from kernels.case import TARGETS
+from kernels.cases import CASES
+
+# Calls, private memory, LDS, moves between lanes, atomics, matrices, divergence.
+CHOSEN = (
+    *("indirect", "sort_private", "gemm_tiled", "scan_wave", "scan_dpp", "histogram_bytes"),
+    *("spin_lock", "gemm_f16", "mandelbrot", "transpose", "packed_half", "generic_pointers"),
+)
+LIMIT = 200
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("level", ["-O0", "-O3"])
+def test_no_false_alarm(target: str, level: str) -> None:
+    cases = [case for case in CASES if case.name in CHOSEN and target in case.targets]
+    assert len(cases) >= 10
+    for case in cases:
+        seen = watching.kernel(case, target, level, LIMIT)
+        assert seen.fault is None, f"{case.name}: {seen.fault}"
+        assert seen.looked
