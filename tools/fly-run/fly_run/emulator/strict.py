@@ -4,8 +4,8 @@
     races          two waves, or two lanes, at one byte of LDS with nothing between        races
     uninitialised  a value that was never written decides something that matters           undefined
 
-It looks at every instruction before it is executed, in Python: some 20,000 instructions a second.
-Races of workgroups on global memory are not looked for.
+It looks at every instruction before it is executed, in Python: benchmarks/observers.py says how
+fast. Races of workgroups on global memory are not looked for.
 """
 
 from __future__ import annotations
