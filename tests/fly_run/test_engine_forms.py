@@ -173,6 +173,18 @@ def test_rounding_modes_and_denormals() -> None:
     assert (run(body + STORE) == 12).all()
 
 
+def test_where_a_wave_runs_is_fixed() -> None:
+    body = """
+      s_getreg_b32 s8, hwreg(HW_REG_HW_ID, 8, 4)
+      s_getreg_b32 s9, hwreg(HW_REG_XCC_ID)
+      s_or_b32 s8, s8, s9
+      v_mov_b32 v1, s8
+    """
+    assert (run(body + STORE) == 0).all()
+    with pytest.raises(InputError, match="does not have"):
+        run("s_getreg_b32 s8, hwreg(HW_REG_LDS_ALLOC)\n" + STORE)
+
+
 def test_a_jump_to_nowhere() -> None:
     for address, why in (("0x1234560", "no code is there"), ("0x1234562", "no code is there")):
         body = f"s_mov_b32 s8, {address}\ns_mov_b32 s9, 0\ns_setpc_b64 s[8:9]\n"

@@ -19,6 +19,8 @@ VCC_BRANCHES = {
     "s_cbranch_vccnz": "fly_branch_vcc_lo_nonzero",
 }
 MODE_NAMES = ("HW_REG_MODE", "HW_REG_WAVE_MODE")  # the second one since gfx12
+# Where a wave runs, and its exceptions: here always in place 0 of unit 0, and none.
+ZERO_REGISTERS = frozenset(f"HW_REG_{name}" for name in ("HW_ID", "XCC_ID", "TRAPSTS"))
 INDEX_MODES = {"SRC0": 1, "SRC1": 2, "SRC2": 4, "DST": 8}
 
 
@@ -76,7 +78,7 @@ def lower_flow(lowering: Lowering, operation: Operation, encoding: str) -> None:
 
 
 def _mode_field(operand: object) -> int:
-    """offset + 32 · size of a field of MODE, the only hardware register there is."""
+    """offset + 32 · size of a field of MODE, the only hardware register that can be set."""
     match = HARDWARE_REGISTER.fullmatch(operand.text) if isinstance(operand, Name) else None
     if match is None or match[1] not in MODE_NAMES:
         raise Unsupported("a hardware register other than MODE")
@@ -90,6 +92,10 @@ def _set_register(lowering: Lowering, name: str, encoding: str) -> None:
 
 def _get_register(lowering: Lowering, name: str, encoding: str) -> None:
     target, field = lowering.operands(2)
+    match = HARDWARE_REGISTER.fullmatch(field.text) if isinstance(field, Name) else None
+    if match is not None and match[1] in ZERO_REGISTERS:
+        lowering.add("s_mov_b32", lowering.scalar_target(target, 1), lowering.word(0).offset)
+        return
     lowering.add("fly_get_mode", lowering.scalar_target(target, 1), extra=_mode_field(field))
 
 
