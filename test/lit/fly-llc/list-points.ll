@@ -2,10 +2,10 @@
 ; RUN: fly-llc --list-points -O0 %s | %filecheck %s
 
 ; CHECK: gfx942 -O0: {{[0-9]+}} machine passes, tried on
-; CHECK: pass {{ +}}before {{ +}}after {{ +}}then
-; CHECK: finalize-isel {{ +}}exact {{ +}}exact {{ +}}{{.*}}virtual registers (post-isel: after)
-; CHECK: regallocfast {{ +}}exact
-; CHECK: prologepilog {{ +}}exact {{ +}}exact {{ +}}physical registers (post-frame: after)
+; CHECK: pass{{ +}}before{{ +}}after{{ +}}then
+; CHECK: finalize-isel{{ +}}exact{{ +}}exact{{ +}}{{.*}}virtual registers{{ +}}(post-isel: after)
+; CHECK: regallocfast{{ +}}exact
+; CHECK: prologepilog{{ +}}exact{{ +}}exact{{ +}}physical registers{{ +}}(post-frame: after)
 ; CHECK: exact: going on gives the bytes of an undisturbed run
 
 target triple = "amdgcn-amd-amdhsa"
