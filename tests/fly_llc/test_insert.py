@@ -251,7 +251,8 @@ def test_from_the_shell(small, tmp_path):
     source = tmp_path / "k.ll"
     source.write_text(small())
     filter = script(tmp_path, "f", "import sys; sys.exit('that is not MIR I know')")
-    words = ["fly-llc", str(source), "--insert", f"pre-emit={filter}", "-o", str(tmp_path / "k.o")]
+    fly_llc = str(Path(sys.executable).with_name("fly-llc"))
+    words = [fly_llc, str(source), "--insert", f"pre-emit={filter}", "-o", str(tmp_path / "k.o")]
     done = subprocess.run(words, capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr == (
