@@ -251,27 +251,6 @@ def test_the_order_of_an_fft(mask: int) -> None:
     assert found.tolist() == half + [lane + 32 for lane in half]
 
 
-def test_denormal_quotients_are_rounded_once() -> None:
-    """The sum's last bit is a half of the result's, and the product decides."""
-    body = """
-      s_mov_b64 vcc, -1
-      v_div_fmas_f64 v[40:41], v[8:9], v[10:11], v[12:13]
-    """
-    moves = "".join(f"v_mov_b32 v{8 + n}, v{1 + n}\n" for n in range(6))
-    # c · 2^-128 = 3.5 · 2^-1074, and a · b · 2^-128 is far below the last bit of c.
-    quotient = 3.5 * 2.0 ** (-1074 + 128)
-    for tip, bits in ((2.0**-500, 4), (-(2.0**-500), 3), (0.0, 4)):
-        values = (tip, 2.0**-506, quotient)
-        rows = [
-            np.full(LANES, word, np.uint32)
-            for value in values
-            for word in struct.unpack("<II", struct.pack("<d", value))
-        ]
-        found = run("gfx942", moves + body, *rows, outputs=2)
-        assert set(found[0]) == {bits}
-        assert set(found[1]) == {0}
-
-
 @pytest.mark.parametrize("target", ["gfx90a", "gfx950"])
 def test_half_denormals_follow_the_mode(target: str) -> None:
     """Bit 6 of MODE keeps f16 denormals as sources, bit 7 as results."""

@@ -23,8 +23,6 @@ from fly_run.emulator.semantics.valu_float import (
     sum_to_odd,
 )
 
-ROOM = 200  # a power of two that keeps the errors of denormal quotients in f64's range
-
 
 def operations() -> Iterator[Operation]:
     for element, short in SHORT.items():
@@ -92,39 +90,18 @@ def _div_fmas(k: Lanes, a: Value, b: Value, c: Value, scaled: Value) -> Value:
     """V_DIV_FMAS: fma, scaled by 2^±64 (2^±128) where V_DIV_SCALE said so. The quotient so far,
     `c`, tells the direction: a scaled division is near the top or the bottom of the range.
 
-    The sum is rounded once, after scaling; in f64 that matters where it becomes denormal.
+    In f32 the sum is rounded once, after scaling; in f64 a denormal quotient is rounded twice.
     """
     fused = k.handler.intrinsic("llvm.fma", a, b, c)
     high = exponent_field(c).compare("ugt", BIAS[a.element])
     if a.element == "double":
         exponent = integer(a)
         amount = high.select(exponent.like(128), exponent.like(-128))
-        plain = scale(fused, amount)
-        # Down: the odd sum of what is ROOM powers of two larger, so that nothing underflows.
-        odd = scale(_fused_to_odd(k, a, b, c), exponent.like(-128 - ROOM))
-        tiny = exponent_field(fused).compare("ult", 130) & fused.compare("one", 0.0) & ~high
-        return scaled.select(tiny.select(odd, plain), fused)
+        return scaled.select(scale(fused, amount), fused)
     x, y, z = (value.convert("fpext", "double") for value in (a, b, c))
     total = sum_to_odd(x * y, z)
     factor = high.select(total.like(2.0**64), total.like(2.0**-64))
     return scaled.select((total * factor).convert("fptrunc", "float"), fused)
-
-
-def _fused_to_odd(k: Lanes, a: Value, b: Value, c: Value) -> Value:
-    """2^ROOM · (a · b + c) rounded to odd, of small sums in f64 (Boldo and Melquiond, "Emulation of
-    a FMA and correctly rounded sums"): the product's and the sum's errors are exact."""
-    swap = (integer(a) << 1).compare("ult", integer(b) << 1)
-    less, more = swap.select(a, b), swap.select(b, a)
-    less, addend = less * 2.0**ROOM, c * 2.0**ROOM
-    product = less * more
-    product_error = k.handler.intrinsic("llvm.fma", less, more, -product)
-    upper = addend + product_error
-    back = upper - addend
-    upper_error = (addend - (upper - back)) + (product_error - back)
-    total = product + upper
-    back = total - product
-    total_error = (product - (total - back)) + (upper - back)
-    return sum_to_odd(total, sum_to_odd(total_error, upper_error))
 
 
 def _div_fixup(k: Lanes, quotient: Value, denominator: Value, numerator: Value) -> Value:
