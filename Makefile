@@ -49,6 +49,8 @@ bench: setup-test
 	$(BIN)/python benchmarks/emulator.py
 	$(BIN)/python benchmarks/trace_locations.py
 	$(BIN)/python benchmarks/dialect_text.py
+	$(BIN)/python benchmarks/insertion.py
+	$(BIN)/python benchmarks/observers.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis test/lit/Output
