@@ -37,6 +37,8 @@ RIGHT = [
     ("make_shape", "i", "", "!fly.int_tuple<?>"),
     ("make_stride", "i", "", "!fly.int_tuple<?>"),
     ("make_coord", "j", "", "!fly.int_tuple<?{i64}>"),
+    # An i64 is cut to what the type says, as FlyDSL does.
+    ("make_int_tuple", "j", "", "!fly.int_tuple<?>"),
     ("make_layout", "t, s", "", "!fly.layout<(?,?):(4,8)>"),
     ("make_view", "p, l", "", "!fly.memref<f32, global, (4,8):(1,4)>"),
     ("make_view", "q, d", "", "!fly.memref<f32, shared, (?{i64},?{i64}):(?{i64},1), align<16>>"),
@@ -152,7 +154,7 @@ def test_a_wrong_number_of_operands_is_refused(info):
 
 WRONG = [
     ("make_int_tuple", "i", "", "!fly.int_tuple<(?,?)>", "has the dynamic leaves (i32, i32), but"),
-    ("make_int_tuple", "j", "", "!fly.int_tuple<?>", "has the dynamic leaves (i32), but the op"),
+    ("make_int_tuple", "x", "", "!fly.int_tuple<?>", "has the dynamic leaves (i32), but the op"),
     ("make_layout", "s, k", "", "!fly.layout<4:1>", "shape (4,8) and stride ? are not congruent"),
     ("make_layout", "l, s", "", "!fly.layout<4:1>", "operand #0 must be an int_tuple, but is !fly"),
     ("make_view", "l, l", "", "!fly.layout<4:1>", "operand #0 must be a ptr or an int_tuple"),

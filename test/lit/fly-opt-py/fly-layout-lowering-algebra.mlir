@@ -75,3 +75,15 @@ func.func @offsets(%p: !fly.ptr<f32, shared>, %x: i32) -> f32 {
   %v = fly.ptr.load(%s) : (!fly.ptr<f32, shared>) -> f32
   return %v : f32
 }
+
+// An integer of another width than its leaf is cut or sign-extended to it.
+// CHECK-LABEL: func.func @other_width(
+// CHECK-SAME: %[[A:.*]]: i64, %[[B:.*]]: i32)
+// CHECK-DAG: %[[X:.*]] = arith.trunci %[[A]] : i64 to i32
+// CHECK-DAG: %[[Y:.*]] = arith.extsi %[[B]] : i32 to i64
+// CHECK: return %[[X]], %[[Y]]
+func.func @other_width(%a: i64, %b: i32) -> (i32, i64) {
+  %t = fly.make_int_tuple(%a, %b) : (i64, i32) -> !fly.int_tuple<(?,?{i64})>
+  %x, %y = fly.get_leaves(%t) : (!fly.int_tuple<(?,?{i64})>) -> (i32, i64)
+  return %x, %y : i32, i64
+}

@@ -28,6 +28,7 @@ PASSES: dict[str, str] = {
     "fly-rewrite-func-signature": "fly_signature",
     "fly-canonicalize": "fly_canonicalize",
     "fly-layout-lowering": "fly_layout_lowering",
+    "fly-int-swizzle-simplify": "fly_swizzle_simplify",
     "convert-fly-to-rocdl": "fly_to_rocdl",
     "fly-set-target": "set_target",
     "fly-extract-plan": "extract_plan",

@@ -214,12 +214,22 @@ class Scalar:
 
 def tree_of(builder: Builder, value: Any, dynamic: list[Value]) -> Any:
     """A tuple of Scalars of the int_tuple type `value`; `dynamic` holds the values of its dynamic
-    leaves from left to right and is used up."""
+    leaves from left to right and is used up. One of another width than the type says is cut or
+    sign-extended."""
     if isinstance(value, tuple):
         return tuple(tree_of(builder, part, dynamic) for part in value)
     if isinstance(value, Int):
-        return Scalar(builder, value, None if value.is_static else dynamic.pop(0))
+        if value.is_static:
+            return Scalar(builder, value, None)
+        return Scalar(builder, value, _resized(builder, dynamic.pop(0), value.width))
     return value
+
+
+def _resized(builder: Builder, value: Value, width: int) -> Value:
+    if value.type.width == width:
+        return value
+    name = "arith.trunci" if width < value.type.width else "arith.extsi"
+    return builder.pure(name, ir.IntegerType.get_signless(width), [value])
 
 
 def types_of(tree: Any) -> Any:
