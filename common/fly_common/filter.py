@@ -11,12 +11,9 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, NoReturn
+from typing import IO, NoReturn
 
 from fly_common.errors import FlyError, InputError, MissingError, UsageError
-
-if TYPE_CHECKING:
-    import typer
 
 STDIN = "-"
 
@@ -167,18 +164,12 @@ def _quote(word: str) -> str:
     return shlex.quote(word)
 
 
-def run(app: typer.Typer, tool: str) -> NoReturn:
-    """Runs a typer application as the process: one error line, the exit codes of `errors`."""
-    import typer
-
+def run(command: Callable[[str, list[str]], int], tool: str) -> NoReturn:
+    """Runs a command (`fly_common.command.Command`) as the process: one error line, the exit codes
+    of `errors`."""
+    code: object = 0
     try:
-        # Newer typer carries its own click; the exceptions must be those of the copy it raises.
-        from typer._click.exceptions import ClickException
-    except ImportError:
-        from click.exceptions import ClickException  # type: ignore[import-not-found,no-redef]
-    code = 0
-    try:
-        code = app(standalone_mode=False, prog_name=tool) or 0
+        code = command(tool, sys.argv[1:])
         if sys.stdout is not None:
             sys.stdout.flush()
     except FlyError as error:
@@ -186,15 +177,8 @@ def run(app: typer.Typer, tool: str) -> NoReturn:
             raise
         _say(error.render(tool))
         code = error.exit_code
-    except typer.Abort:
-        code = 130
-    except ClickException as error:
-        _say(f"{tool}: error: {error.format_message()}\n  see {tool} --help")
-        code = 2
     except SystemExit as leaving:
-        # typer's answer to a closed pipe is to leave with 1.
-        left = isinstance(leaving.__context__, BrokenPipeError)
-        code = 0 if left else leaving.code
+        code = leaving.code
     except BrokenPipeError:
         _abandon(sys.stdout)
     except OSError as error:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fly_common import __version__
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-def option(tool: str, *programs: str) -> Any:
-    """The typer option `--version`: the tool's version, and which of LLVM's `programs` it runs."""
-    import typer
 
-    def show(wanted: bool) -> None:
+def option(typer: Any, tool: str, *programs: str) -> Any:
+    """The option `--version` in the words of `typer`, or of what stands for it: the tool's version,
+    and which of LLVM's `programs` it runs."""
+
+    def show(wanted: bool) -> bool:
         if wanted:
             from fly_common.filter import write_output
 
             write_output("".join(f"{line}\n" for line in _lines(tool, programs)).encode(), None)
             raise typer.Exit()
+        return wanted
 
     return typer.Option("--version", is_eager=True, callback=show, help="Print the version.")
 

@@ -5,8 +5,8 @@ import stat
 import sys
 
 import pytest
-import typer
 from fly_common import filter
+from fly_common.command import Command
 from fly_common.errors import FlyError, InputError, MissingError, Place, UsageError
 
 
@@ -139,8 +139,6 @@ def test_where_nothing_can_be_kept_the_refusal_still_says_why(kept, monkeypatch)
         (UsageError("wrong", hint="so"), 2, "fly-x: error: wrong\n  so\n"),
         (MissingError("gone"), 3, "fly-x: error: gone\n"),
         (KeyboardInterrupt(), 130, ""),
-        (typer.Exit(5), 5, ""),
-        (typer.Abort(), 130, ""),
         (MemoryError(), 3, "fly-x: error: out of memory\n"),
         (RecursionError(), 1, "fly-x: error: the input is nested too deeply\n"),
         (SystemExit(4), 4, ""),
@@ -155,14 +153,13 @@ def test_where_nothing_can_be_kept_the_refusal_still_says_why(kept, monkeypatch)
 def test_how_a_tool_ends(raised, code, said, capsys, monkeypatch):
     monkeypatch.delenv("FLY_DEBUG", raising=False)
     monkeypatch.setattr(sys, "argv", ["fly-x"])
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
-    @app.command()
+    @Command.of()
     def command() -> None:
         raise raised
 
     with pytest.raises(SystemExit) as caught:
-        filter.run(app, "fly-x")
+        filter.run(command, "fly-x")
     assert caught.value.code == code
     out, err = capsys.readouterr()
     assert out == ""
@@ -173,11 +170,10 @@ def test_how_a_tool_ends(raised, code, said, capsys, monkeypatch):
 def test_tracebacks_are_for_those_who_ask(monkeypatch):
     monkeypatch.setenv("FLY_DEBUG", "1")
     monkeypatch.setattr(sys, "argv", ["fly-x"])
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
-    @app.command()
+    @Command.of()
     def command() -> None:
         raise InputError("wrong")
 
     with pytest.raises(FlyError, match="wrong"):
-        filter.run(app, "fly-x")
+        filter.run(command, "fly-x")

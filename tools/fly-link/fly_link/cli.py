@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
 
-import typer
 from fly_common import filter, version
+from fly_common.command import Command
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
 
 TOOL = "fly-link"
 
 
-@app.command()
+@Command.of()
 def command(
     files: Annotated[
         list[str] | None, typer.Argument(metavar="[FILES]...", help="Objects. [stdin]")
@@ -21,7 +24,7 @@ def command(
     output: Annotated[
         str | None, typer.Option("-o", metavar="FILE", help="Where the HSACO goes. [stdout]")
     ] = None,
-    _: Annotated[bool, version.option(TOOL, "ld.lld")] = False,
+    _: Annotated[bool, version.option(typer, TOOL, "ld.lld")] = False,
 ) -> None:
     """Links objects into a HSACO with LLVM's ld.lld."""
     from fly_link import link
@@ -50,4 +53,4 @@ def command(
 
 
 def main() -> None:
-    filter.run(app, TOOL)
+    filter.run(command, TOOL)

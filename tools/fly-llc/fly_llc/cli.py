@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
 
-import typer
 from fly_common import filter, version
+from fly_common.command import Command
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
 
 TOOL = "fly-llc"
 TIMEOUT = 600.0  # seconds
 
 
-@app.command(
+@Command.of(
     epilog='The processor is read from the IR ("target-cpu"), where fly-opt-py --target puts it. '
     "PASS is a machine pass as --list-points lists it, or one of the points post-isel, pre-ra, "
     "post-ra, post-frame, pre-sched2, pre-waits, pre-emit (POINT=WHAT will do). WHAT is a command "
@@ -87,7 +90,7 @@ def command(
             "--list-points", help="List the machine passes, and what holds there; try FILE."
         ),
     ] = False,
-    _: Annotated[bool, version.option(TOOL, "llc")] = False,
+    _: Annotated[bool, version.option(typer, TOOL, "llc")] = False,
 ) -> None:
     """Turns LLVM IR into machine code with LLVM's llc, and lets others in between."""
     from fly_llc import Options, compile
@@ -159,4 +162,4 @@ def _suffix(data: bytes) -> str:
 
 
 def main() -> None:
-    filter.run(app, TOOL)
+    filter.run(command, TOOL)

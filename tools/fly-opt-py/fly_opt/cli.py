@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
-
-import typer
 from fly_common import filter, version
+from fly_common.command import Command
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
+
     from fly_opt.observer import Observer
     from fly_opt.options import Options
 
 TOOL = "fly-opt-py"
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
-
-@app.command(
+@Command.of(
     # A pass is a flag, and MLIR has hundreds: what is no option here is the name of a pass.
     context_settings={"ignore_unknown_options": True},
     epilog="Every pass is a flag as well, in the order given: --canonicalize --cse, with options "
@@ -70,7 +71,7 @@ def command(
     timing: Annotated[
         bool, typer.Option("--timing", help="Print what each step took to stderr.")
     ] = False,
-    _: Annotated[bool, version.option(TOOL, "llvm-link")] = False,
+    _: Annotated[bool, version.option(typer, TOOL, "llvm-link")] = False,
 ) -> None:
     """Runs passes over MLIR and prints the result. With no option: parse, verify, print."""
     from fly_common.errors import UsageError
@@ -180,4 +181,4 @@ def _flags(options: Options, split: bool, verify: bool) -> list[str]:
 
 
 def main() -> None:
-    filter.run(app, TOOL)
+    filter.run(command, TOOL)

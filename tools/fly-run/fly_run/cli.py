@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
 from fly_common import filter
+from fly_common.command import Command
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
 
 TOOL = "fly-run"
 
 
-@app.command(
+@Command.of(
     epilog="VALUE is x.npy, a number, zeros(shape,dtype), full(shape,dtype,value), arange(n,dtype) "
     "or random(shape,dtype,seed=0); VALUE:out.npy writes the result there. C=out.npy names the "
     "result of a tensor that is only written. With --kernel, values come in order, and numbers "
@@ -111,4 +113,4 @@ def command(
 
 
 def main() -> None:
-    filter.run(app, TOOL)
+    filter.run(command, TOOL)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
 from fly_common import filter, version
+from fly_common.command import Command
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
 
 
-@app.command()
-def trace(
+@Command.of()
+def command(
     source: Annotated[
         str, typer.Argument(metavar="FILE[:ENTRY]", help="a Python file; its @fly.jit function")
     ],
@@ -34,7 +36,7 @@ def trace(
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="write here, not stdout")
     ] = None,
-    _: Annotated[bool, version.option("fly-trace")] = False,
+    _: Annotated[bool, version.option(typer, "fly-trace")] = False,
 ) -> None:
     """Trace a GPU kernel written in Python and print it as MLIR.
 
@@ -74,7 +76,7 @@ def _signature(sigs: list[str], likes: list[str], static: bool):
 
 
 def main() -> None:
-    filter.run(app, "fly-trace")
+    filter.run(command, "fly-trace")
 
 
 if __name__ == "__main__":

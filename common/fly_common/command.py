@@ -1,0 +1,220 @@
+"""A tool's command line: one definition, read in two ways.
+
+The definition is the signature of a function, in typer's words:
+
+    name: Annotated[TYPE, typer.Option("--name", help="…")] = DEFAULT
+
+Typer prints `--help`, and says what is wrong with a call. It takes 50 ms to import, five times in a
+pipe of five tools, so a call that is right is read here instead, from the same signature.
+Annotations are text until somebody gives their names a meaning (PEP 563): typer's own for typer,
+stand-ins that record what they are told for this reader. What it is not sure of it leaves to typer:
+whatever is wrong, `--`, flags joined as in `-ab`, and options that are more than a name and a type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+TYPE_CHECKING = False  # typing's own costs 5 ms
+if TYPE_CHECKING:
+    from typing import Any, Self
+
+    import typer
+
+STDIN = "-"  # the word that begins like a flag and is none
+
+
+class Command:
+    """A function that does a tool's work, with the command line that its signature defines.
+
+    `settings` are those of typer's own `command`. The function's module names `typer` and
+    `Annotated` in annotations only, and need not import them.
+    """
+
+    def __init__(self, function: Callable[..., None], **settings: Any):
+        self.function = function
+        self.settings = settings
+        self.texts = dict(function.__annotations__)
+        self.texts.pop("return", None)
+
+    @classmethod
+    def of(cls, **settings: Any) -> Callable[[Callable[..., None]], Self]:
+        """The decorator that makes a command of a function."""
+        return lambda function: cls(function, **settings)
+
+    def __call__(self, tool: str, words: Sequence[str]) -> int:
+        """Does what `words` ask for, in the name of `tool`; the exit status. UsageError where they
+        are wrong."""
+        values = self.read(words)
+        if values is None:
+            return self._by_typer(tool, words)
+        self.function(**values)
+        return 0
+
+    def read(self, words: Sequence[str]) -> dict[str, Any] | None:
+        """The function's arguments, exactly as typer finds them; None where typer has to look."""
+        parameters = self._parameters()
+        given = _sort(words, parameters, self._passes_on)
+        if given is None:
+            return None
+        values = self._defaults()
+        for parameter in parameters:
+            if texts := given.get(parameter.name):
+                try:
+                    values[parameter.name] = parameter.value(texts)
+                except ValueError:
+                    return None
+            elif parameter.name not in values:
+                return None
+        return values
+
+    def app(self) -> typer.Typer:
+        """The same command line as typer's application."""
+        from typing import Annotated
+
+        import typer
+
+        app = typer.Typer(
+            add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
+        )
+        self.function.__annotations__ = self._meaning(typer, Annotated)
+        app.command(**self.settings)(self.function)
+        return app
+
+    def _by_typer(self, tool: str, words: Sequence[str]) -> int:
+        import typer
+
+        from fly_common.errors import UsageError
+
+        try:
+            # Newer typer carries its own click; the exception must be of the copy that it raises.
+            from typer._click.exceptions import ClickException
+        except ImportError:
+            from click.exceptions import (  # type: ignore[import-not-found,no-redef]
+                ClickException,
+            )
+        try:
+            return self.app()(list(words), standalone_mode=False, prog_name=tool) or 0
+        except ClickException as error:
+            raise UsageError(error.format_message(), hint=f"see {tool} --help") from None
+        except typer.Abort:
+            raise KeyboardInterrupt from None
+        except SystemExit as leaving:
+            if isinstance(leaving.__context__, BrokenPipeError):  # typer's answer to a closed pipe
+                raise leaving.__context__ from None
+            raise
+
+    @property
+    def _passes_on(self) -> bool:
+        return self.settings.get("context_settings", {}).get("ignore_unknown_options", False)
+
+    def _meaning(self, typer: Any, annotated: Any) -> dict[str, Any]:
+        """The parameters' annotations, with these as what `typer` and `Annotated` mean in them."""
+        names = {**self.function.__globals__, "typer": typer, "Annotated": annotated}
+        return {name: eval(text, names) for name, text in self.texts.items()}
+
+    def _parameters(self) -> list[_Parameter]:
+        meant = self._meaning(_Typer, _Annotated)
+        return [_Parameter(name, kind, said) for name, (kind, said) in meant.items()]
+
+    def _defaults(self) -> dict[str, Any]:
+        code, values = self.function.__code__, self.function.__defaults__ or ()
+        names = code.co_varnames[: code.co_argcount]
+        return dict(zip(names[len(names) - len(values) :], values, strict=True))
+
+
+class _Annotated:
+    """Stands for typing's."""
+
+    def __class_getitem__(cls, pair: tuple[Any, _Said]) -> tuple[Any, _Said]:
+        return pair
+
+
+class _Said:
+    """What an annotation says of a parameter: its flags, which an argument has none of, and
+    whether there is `more` to it than that."""
+
+    def __init__(self, flags: tuple[str, ...] | None, more: bool):
+        self.flags = flags
+        self.more = more
+
+
+class _Typer:
+    """Stands for typer. How an option is shown in the help does not matter here."""
+
+    @staticmethod
+    def Option(*flags: str, metavar: str = "", help: str = "", **more: Any) -> _Said:
+        return _Said(flags, bool(more))
+
+    @staticmethod
+    def Argument(*, metavar: str = "", help: str = "", **more: Any) -> _Said:
+        return _Said(None, bool(more))
+
+
+class _Parameter:
+    """An option, or where `flags` is None an argument. `many` are kept in a list, of one the last
+    counts. `simple` says whether this reader understands it."""
+
+    def __init__(self, name: str, annotation: Any, said: _Said):
+        optional = type(annotation) is type(int | None)  # types.UnionType, without types
+        kind = annotation.__args__[0] if optional else annotation
+        self.many = getattr(kind, "__origin__", None) is list
+        self.kind: type = kind.__args__[0] if self.many else kind
+        self.name = name
+        self.flags = said.flags if said.flags != () else (f"--{name.replace('_', '-')}",)
+        self.is_switch = self.kind is bool
+        # A switch without names of its own has a second one in typer, `--no-…`.
+        known = self.kind in (str, int, float) or (self.is_switch and said.flags and not self.many)
+        self.simple = bool(known) and not said.more
+
+    def value(self, texts: list[str]) -> Any:
+        """What the words say. ValueError where they are no such value, or too many."""
+        if self.is_switch:
+            return True
+        if self.flags is None and not self.many and len(texts) > 1:
+            raise ValueError
+        values = [self.kind(text) for text in texts]
+        return values if self.many else values[-1]
+
+
+def _split(word: str) -> tuple[str, str]:
+    """`--flag=text` or `-ftext`."""
+    if word.startswith("--"):
+        flag, _, text = word.partition("=")
+        return flag, text
+    return word[:2], word[2:]
+
+
+_TYPERS = _Parameter("", bool, _Said((), more=True))
+
+
+def _sort(
+    words: Sequence[str], parameters: list[_Parameter], passes_on: bool
+) -> dict[str, list[str]] | None:
+    """The words by the parameters that they are for; None where one is not understood.
+
+    With `passes_on` an unknown `--flag` is an argument.
+    """
+    options = dict.fromkeys(("--help", "--"), _TYPERS)
+    options |= {flag: one for one in parameters for flag in one.flags or ()}
+    argument = next((one for one in parameters if one.flags is None), None)
+    given: dict[str, list[str]] = {}
+    rest = iter(words)
+    for word in rest:
+        text: str | None = word
+        if word == STDIN or not word.startswith("-"):
+            parameter = argument
+        elif word in options:
+            parameter = options[word]
+            text = "" if parameter.is_switch else next(rest, None)
+        else:
+            flag, text = _split(word)
+            parameter = options.get(flag)
+            if parameter is None and passes_on and word.startswith("--"):
+                parameter, text = argument, word
+            elif parameter is not None and parameter.is_switch:
+                return None
+        if parameter is None or not parameter.simple or text is None:
+            return None
+        given.setdefault(parameter.name, []).append(text)
+    return given
