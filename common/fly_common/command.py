@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     import typer
 
+_UNION: Any = type(int | None)  # types.UnionType; types is one more import
 STDIN = "-"  # the word that begins like a flag and is none
 
 
@@ -156,8 +157,7 @@ class _Parameter:
     counts. `simple` says whether this reader understands it."""
 
     def __init__(self, name: str, annotation: Any, said: _Said):
-        optional = type(annotation) is type(int | None)  # types.UnionType, without types
-        kind = annotation.__args__[0] if optional else annotation
+        kind = annotation.__args__[0] if isinstance(annotation, _UNION) else annotation
         self.many = getattr(kind, "__origin__", None) is list
         self.kind: type = kind.__args__[0] if self.many else kind
         self.name = name
