@@ -29,6 +29,7 @@ PASSES: dict[str, str] = {
     "fly-canonicalize": "fly_canonicalize",
     "fly-layout-lowering": "fly_layout_lowering",
     "fly-int-swizzle-simplify": "fly_swizzle_simplify",
+    "fly-promote-regmem-to-vectorssa": "fly_promote_regmem",
     "convert-fly-to-rocdl": "fly_to_rocdl",
     "fly-set-target": "set_target",
     "fly-extract-plan": "extract_plan",

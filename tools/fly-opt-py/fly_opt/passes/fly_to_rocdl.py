@@ -20,11 +20,11 @@ from fly_dialect.types import (
     MemRefSpec,
     PtrSpec,
     Spec,
-    bits,
 )
 
 from fly_opt.passes.base import Pass, refuse
 from fly_opt.passes.fly_scalars import Builder, operations, unused
+from fly_opt.passes.storage import storage_type
 
 Value = Any  # an ir.Value
 
@@ -214,13 +214,6 @@ def _pointer(space: int) -> Any:
     return type_of(f"!llvm.ptr<{space}>" if space else "!llvm.ptr")
 
 
-def _element(spec: PtrSpec) -> Any:
-    """The type in memory: a float narrower than 16 bits is its bits, as LLVM has no such type."""
-    if spec.element.startswith("f") and bits(spec.element) < 16:
-        return ir.IntegerType.get_signless(bits(spec.element))
-    return type_of(spec.element)
-
-
 def _alignment(spec: PtrSpec) -> Any:
     """The greatest power of two that the type promises and the swizzle leaves."""
     alignment = spec.alignment
@@ -269,7 +262,7 @@ def _add_offset(conversion: _Conversion, op: Any) -> Value | None:
         return None
     spec = pointer_of(pointer)
     attributes = {
-        "elem_type": ir.TypeAttr.get(_element(spec)),
+        "elem_type": ir.TypeAttr.get(storage_type(spec.element)),
         "rawConstantIndices": ir.DenseI32ArrayAttr.get([_DYNAMIC_INDEX]),
     }
     operands = [conversion.value(pointer), conversion.offset(offset)]
@@ -325,7 +318,7 @@ def _alloca(conversion: _Conversion, spec: PtrSpec, count: int) -> Value:
     i64 = ir.IntegerType.get_signless(64)
     attributes = {"value": ir.IntegerAttr.get(i64, count)}
     number = builder.value("arith.constant", i64, [], attributes)
-    attributes = {"elem_type": ir.TypeAttr.get(_element(spec))}
+    attributes = {"elem_type": ir.TypeAttr.get(storage_type(spec.element))}
     return builder.value("llvm.alloca", _pointer(5), [number], attributes)
 
 
