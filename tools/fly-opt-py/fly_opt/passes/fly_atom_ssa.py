@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fly_dialect.bindings import ir
-from fly_dialect.dialect import spec_of
+from fly_dialect.dialect import memref_of, spec_of, type_of
 from fly_dialect.layout import Int, Layout, leaves
 from fly_dialect.types import MemRefSpec
 
@@ -65,7 +65,7 @@ class _Call:
     def pointer(self, index: int) -> Value:
         view = self.operands[index]
         if view not in self.pointers:
-            type_ = ir.Type.parse(str(spec_of(view.type).pointer))
+            type_ = type_of(memref_of(view).pointer)
             self.pointers[view] = self.build("get_iter", [type_], [view], None).results[0]
         return self.pointers[view]
 
@@ -99,9 +99,7 @@ class _Call:
         inputs = [self.read(index) for index in (2, 3, 4)]
         result = self.types[1]
         if result is None:
-            self.build(
-                "mma_atom_call_ssa", [], [self.operands[0], self.operands[1], *inputs], None
-            )
+            self.build("mma_atom_call_ssa", [], [self.operands[0], self.operands[1], *inputs], None)
         else:
             call = self.build("mma_atom_call_ssa", [result], [self.operands[0], *inputs], None)
             self.write(call, 1)
