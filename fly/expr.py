@@ -1,4 +1,21 @@
 """The language that kernels are written in, usually imported as `fx`. See docs/language.md."""
 
-from fly_trace.expr import *  # noqa: F403
-from fly_trace.expr import __all__ as __all__
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fly_trace import expr as _language
+
+if TYPE_CHECKING:
+    from fly_trace.expr import *  # noqa: F403
+
+__all__ = _language.__all__
+
+
+def __getattr__(name: str) -> Any:
+    value = globals()[name] = getattr(_language, name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -11,22 +11,21 @@ What two operands' types give is `dtypes.PROMOTION`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from fly_trace import integers, tracing
+from fly_trace.conversion import checked, convert
 from fly_trace.dtypes import (
     BOOL,
     F32,
     I64,
     DType,
-    PromotionError,
-    check_fits,
     default,
     promote,
-    rounded,
     weak,
 )
-from fly_trace.values import Number, Scalar
+from fly_trace.tracing import describe
+from fly_trace.values import Scalar
 
 if TYPE_CHECKING:
     from fly_trace.builder import Builder
@@ -69,46 +68,15 @@ _PLAIN = {
 _BITS = {"and": "arith.andi", "or": "arith.ori", "xor": "arith.xori"}
 
 
-def scalar(value: Any, what: str) -> Scalar:
-    """A Scalar of a value that must be a number; a Python number takes its default type."""
-    if isinstance(value, Scalar):
-        return value
-    if isinstance(value, (bool, int, float)):
-        return Scalar(_checked(default, value), number=value)
-    return tracing.refuse(f"{what} must be a number, not {describe(value)}")
-
-
-def describe(value: Any) -> str:
-    """How a message names a value."""
-    from fly_trace.tensors import Tensor
-
-    if isinstance(value, Scalar):
-        return f"a dynamic {value.dtype.name}"
-    if isinstance(value, Tensor):
-        return f"a tensor ({value.describe()})"
-    if value is None:
-        return "None"
-    if isinstance(value, (bool, int, float, str)):
-        return f"the Python {type(value).__name__} {value!r}"
-    return f"a Python {type(value).__name__}"
-
-
-def _checked(function: Any, *arguments: Any) -> Any:
-    try:
-        return function(*arguments)
-    except PromotionError as error:
-        tracing.refuse(str(error))
-
-
 def common(a: Any, b: Any) -> DType:
     """The type in which two operands meet, one of them at least a Scalar."""
     if isinstance(a, Scalar):
         if isinstance(b, Scalar):
-            return a.dtype if a.dtype is b.dtype else _checked(promote, a.dtype, b.dtype)
-        return _checked(weak, b, a.dtype)
+            return a.dtype if a.dtype is b.dtype else checked(promote, a.dtype, b.dtype)
+        return checked(weak, b, a.dtype)
     if isinstance(b, Scalar):
-        return _checked(weak, a, b.dtype)
-    return _checked(promote, _checked(default, a), _checked(default, b))
+        return checked(weak, a, b.dtype)
+    return checked(promote, checked(default, a), checked(default, b))
 
 
 def binary(operation: str, a: Any, b: Any) -> Any:
@@ -122,20 +90,16 @@ def binary(operation: str, a: Any, b: Any) -> Any:
         return compare(builder, operation, a, b, dtype)
     if builder.host:
         if dtype.is_float or operation == "truediv":
-            tracing.refuse(
-                "the host function computes with integers only: its results are grids, blocks and"
-                " arguments",
-                "compute with floats in the kernel",
-            )
+            refuse_host_float()
         dtype = I64
     if operation == "divmod":
         return binary("floordiv", a, b), binary("mod", a, b)
-    if operation == "pow":
-        return power(builder, a, b, dtype)
     if operation in ("lshift", "rshift"):
         _need_integers(operation, a, b, dtype)
-        x = builder.ssa(convert(a, dtype))
-        return Scalar(dtype, integers.shift(builder, operation, x, b, dtype))
+        x, by = builder.ssa(convert(a, dtype)), b.number if isinstance(b, Scalar) else b
+        if by is None:
+            by = builder.ssa(convert(b, dtype))
+        return Scalar(dtype, integers.shift(builder, operation, x, by, dtype))
     if operation in _BITS:
         if dtype.is_float:
             _need_integers(operation, a, b, dtype)
@@ -160,6 +124,14 @@ def binary(operation: str, a: Any, b: Any) -> Any:
     if known == 0:
         raise ZeroDivisionError("integer division or modulo by zero")
     return Scalar(dtype, integers.division(builder, operation, x, y, known, dtype))
+
+
+def refuse_host_float() -> NoReturn:
+    tracing.refuse(
+        "the host function computes with integers only: its results are grids, blocks and"
+        " arguments",
+        "compute with floats in the kernel",
+    )
 
 
 def _need_integers(operation: str, a: Any, b: Any, dtype: DType) -> None:
@@ -253,105 +225,3 @@ def _float_division(builder: Builder, operation: str, x: Any, y: Any, dtype: DTy
 
 def _true(builder: Builder) -> Any:
     return builder.constant(True, BOOL)
-
-
-def power(builder: Builder, a: Any, b: Any, dtype: DType) -> Scalar:
-    """`**`. A small integer exponent known while tracing is a product; other floats are pow."""
-    from fly_trace.functions import pow_
-
-    exponent = b.number if isinstance(b, Scalar) else b
-    if dtype.is_integer or dtype.is_bool:
-        if not isinstance(exponent, int) or exponent < 0 or dtype.is_bool:
-            tracing.refuse(
-                "an integer power needs an exponent that is known while tracing and not negative",
-                "convert the base to a float, as in fx.Float32(x) ** y",
-            )
-    elif not isinstance(exponent, int) or abs(exponent) > 16:
-        return pow_(a, b)
-    base, result = convert(a, dtype), None
-    for bit in bin(abs(exponent))[2:]:
-        result = None if result is None else binary("mul", result, result)
-        if bit == "1":
-            result = base if result is None else binary("mul", result, base)
-    if result is None:
-        return Scalar(dtype, number=1.0 if dtype.is_float else 1)
-    return binary("truediv", 1.0, result) if exponent < 0 else result
-
-
-# -- conversions -----------------------------------------------------------------------------------
-
-
-def convert(value: Any, dtype: DType) -> Scalar:
-    """A number as a `dtype`: Python's and NumPy's casts. Integers wrap, floats round to nearest
-    even, a float becomes an integer by dropping its fraction (out of range: undefined), anything
-    becomes a bool by being compared with zero."""
-    if not isinstance(value, Scalar):
-        if not isinstance(value, (bool, int, float)):
-            tracing.refuse(f"fx.{dtype.title} takes a number, not {describe(value)}")
-        return Scalar(dtype, number=_number(value, dtype))
-    if value.dtype is dtype:
-        return value
-    if value.number is not None:
-        return Scalar(dtype, number=_number(value.number, dtype, wraps=True))
-    builder = tracing.current(f"fx.{dtype.title}(…)")
-    x, source = value.value, value.dtype
-    if dtype.is_bool:
-        zero = builder.constant(0, source)
-        name, predicate = ("arith.cmpf", 13) if source.is_float else ("arith.cmpi", 1)
-        number = builder.integer(predicate, "i64")
-        return Scalar(dtype, builder.one(name, "i1", x, zero, predicate=number))
-    if source.is_float and dtype.is_float:
-        return Scalar(dtype, _resize_float(builder, x, source, dtype))
-    if source.is_float:
-        name = "arith.fptosi" if dtype.is_signed else "arith.fptoui"
-        return Scalar(dtype, builder.one(name, dtype.ir, x))
-    if dtype.is_float:
-        name = "arith.sitofp" if source.kind == "int" else "arith.uitofp"
-        return Scalar(dtype, builder.one(name, dtype.ir, x))
-    if dtype.bits == source.bits:
-        return Scalar(dtype, x)
-    if dtype.bits < source.bits:
-        return Scalar(dtype, builder.one("arith.trunci", dtype.ir, x))
-    name = "arith.extsi" if source.kind == "int" else "arith.extui"
-    return Scalar(dtype, builder.one(name, dtype.ir, x))
-
-
-def _resize_float(builder: Builder, x: Any, source: DType, dtype: DType) -> Any:
-    if dtype.bits > source.bits:
-        return builder.one("arith.extf", dtype.ir, x)
-    if dtype.bits < source.bits:
-        return builder.one("arith.truncf", dtype.ir, x)
-    # f16 and bf16 hold different values: by way of f32, which holds both.
-    return builder.one("arith.truncf", dtype.ir, builder.one("arith.extf", "f32", x))
-
-
-def _number(number: Number, dtype: DType, wraps: bool = False) -> Number:
-    """A Python number as `dtype` holds it. It must fit, unless it is a typed constant's."""
-    if dtype.is_bool:
-        return bool(number)
-    if dtype.is_float:
-        if not wraps:
-            _checked(check_fits, number, dtype)
-        return rounded(float(number), dtype)
-    if isinstance(number, float):
-        if number != number or abs(number) == float("inf"):
-            tracing.refuse(f"{number} has no integer value")
-        number = int(number)
-    if wraps:
-        low, high = dtype.range
-        return (number - low) % (high - low + 1) + low
-    _checked(check_fits, int(number), dtype)
-    return int(number)
-
-
-def bitcast(value: Any, dtype: DType) -> Scalar:
-    """The same bits as a `dtype`."""
-    value = scalar(value, "what fx.bitcast takes")
-    if value.dtype.bits != dtype.bits:
-        tracing.refuse(
-            f"{value.dtype.name} and {dtype.name} differ in width; a bitcast keeps the bits"
-        )
-    builder = tracing.kernel("a bitcast")
-    if value.dtype.ir == dtype.ir:
-        return Scalar(dtype, builder.ssa(value))
-    return Scalar(dtype, builder.one("arith.bitcast", dtype.ir, builder.ssa(value)))

@@ -14,6 +14,7 @@ from typing import Any
 from fly_dialect import dialect as fly
 from fly_dialect.bindings import ir
 
+from fly_trace import operators as operators  # gives scalars their operators
 from fly_trace import places
 from fly_trace.dtypes import DType
 from fly_trace.values import Scalar
@@ -36,7 +37,8 @@ class Builder:
         self.made: dict[int, tuple[Any, int]] = {}  # a container's id → it, and its region
         self.calls: list[Any] = []  # code objects of helpers that are being traced
         self.ids: dict[str, Scalar] = {}
-        self.options: dict[str, Any] = {}  # what a kernel knows of its launch
+        self.known_block: tuple[int, int, int] | None = None  # a kernel's, where it is static
+        self.call_kernel: Callable[..., Any] | None = None  # what calling one does in the host
         self._types: dict[str, Any] = {}
         self._attributes: dict[Any, Any] = {}
 

@@ -13,12 +13,14 @@ from collections.abc import Callable
 from typing import Any
 
 from fly_trace import places, state, tracing
-from fly_trace.arithmetic import convert, describe
+from fly_trace.conversion import convert
 from fly_trace.dtypes import BOOL
 from fly_trace.loops import for_, python_range, while_
 from fly_trace.objects import augmented, call, items, made, target, target_attribute
 from fly_trace.places import Position
+from fly_trace.rewrite import RUNTIME
 from fly_trace.state import Mismatch, Undefined
+from fly_trace.tracing import describe
 from fly_trace.values import Scalar
 
 # What else rewritten code finds here.
@@ -312,3 +314,6 @@ def static_subject(value: Any) -> Any:
 
     state.transform(value, check)
     return value
+
+
+RUNTIME.cell_contents = sys.modules[__name__]

@@ -45,9 +45,8 @@ class KernelFunction:
                 "call it in the host function, a function with @fly.jit:"
                 f" {self.name}(…).launch(grid=…, block=…)",
             )
-        from fly_trace.launch import prepare
-
-        return prepare(builder, self, arguments, named)
+        assert builder.call_kernel is not None
+        return builder.call_kernel(self, arguments, named)
 
 
 @dataclass(eq=False)
@@ -61,6 +60,11 @@ class HostFunction:
 
     def __post_init__(self) -> None:
         functools.update_wrapper(self, self.function)  # type: ignore[arg-type]
+
+    @property
+    def as_helper(self) -> Any:
+        """What a call of it runs while something is traced."""
+        return self.function
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """While something is traced, a host function is a helper like any other."""

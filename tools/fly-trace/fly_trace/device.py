@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fly_trace import tracing
-from fly_trace.arithmetic import convert, describe, scalar
+from fly_trace.conversion import convert, scalar
 from fly_trace.dtypes import BOOL, I8, I16, I32, I64, U32, DType
 from fly_trace.functions import where
 from fly_trace.tensors import Tensor, c_strides
+from fly_trace.tracing import describe
 from fly_trace.values import Scalar
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def lane_id() -> Scalar:
 def known_block_size() -> tuple[int, int, int]:
     """The block's size, where the launch gives it in Python ints."""
     builder = tracing.kernel("fx.known_block_size")
-    block = builder.options.get("block")
+    block = builder.known_block
     if block is None:
         tracing.refuse("the launch's block is not known while tracing", "use fx.block_dim")
     return block

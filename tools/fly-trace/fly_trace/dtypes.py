@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 
 class PromotionError(TypeError):
@@ -69,10 +69,9 @@ class DType:
             return -(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1
         return 0, (1 << self.bits) - 1
 
-    def __call__(self, value: Any) -> Any:
-        from fly_trace.arithmetic import convert
-
-        return convert(value, self)
+    if TYPE_CHECKING:
+        # Made in `operators`.
+        def __call__(self, value: Any) -> Any: ...
 
     def __instancecheck__(self, value: Any) -> bool:
         return getattr(value, "dtype", None) is self

@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fly_trace import integers, tracing
-from fly_trace.arithmetic import common, convert, describe, scalar
+from fly_trace.arithmetic import binary, common, refuse_host_float
+from fly_trace.conversion import convert, scalar
 from fly_trace.dtypes import F32, I64, DType
+from fly_trace.tracing import describe
 from fly_trace.values import Scalar
 
 if TYPE_CHECKING:
@@ -91,6 +93,35 @@ def pow_(x: Any, y: Any) -> Scalar:
     """x to the power y, both floats."""
     builder, dtype, operands = _floats("pow", x, y)
     return _widened(builder, "math.powf", dtype, operands)
+
+
+def power(a: Any, b: Any) -> Any:
+    """`a ** b`. A small integer exponent known while tracing is a product; other floats are pow."""
+    if not all(isinstance(operand, (Scalar, bool, int, float)) for operand in (a, b)):
+        return NotImplemented
+    builder = tracing.current("`**` on a typed value")
+    dtype = common(a, b)
+    if builder.host:
+        if dtype.is_float:
+            refuse_host_float()
+        dtype = I64
+    exponent = b.number if isinstance(b, Scalar) else b
+    if dtype.is_integer or dtype.is_bool:
+        if not isinstance(exponent, int) or exponent < 0 or dtype.is_bool:
+            tracing.refuse(
+                "an integer power needs an exponent that is known while tracing and not negative",
+                "convert the base to a float, as in fx.Float32(x) ** y",
+            )
+    elif not isinstance(exponent, int) or abs(exponent) > 16:
+        return pow_(a, b)
+    base, result = convert(a, dtype), None
+    for bit in bin(abs(exponent))[2:]:
+        result = None if result is None else binary("mul", result, result)
+        if bit == "1":
+            result = base if result is None else binary("mul", result, base)
+    if result is None:
+        return Scalar(dtype, number=1.0 if dtype.is_float else 1)
+    return binary("truediv", 1.0, result) if exponent < 0 else result
 
 
 def fma(a: Any, b: Any, c: Any) -> Scalar:
@@ -198,10 +229,3 @@ def ceildiv(a: Any, b: Any) -> Any:
         raise ZeroDivisionError("integer division or modulo by zero")
     x, y = (builder.ssa(convert(operand, dtype)) for operand in (a, b))
     return Scalar(dtype, integers.ceildiv(builder, x, y, dtype))
-
-
-def bitcast(x: Any, dtype: DType) -> Scalar:
-    """The same bits as a `dtype` of the same width."""
-    from fly_trace import arithmetic
-
-    return arithmetic.bitcast(x, dtype)

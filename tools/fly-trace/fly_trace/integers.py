@@ -71,23 +71,20 @@ def ceildiv(builder: Builder, x: IrValue, y: IrValue, dtype: DType) -> IrValue:
     return make("select", up, make("addi", quotient, one), quotient)
 
 
-def shift(builder: Builder, operation: str, x: IrValue, by: Any, dtype: DType) -> IrValue:
-    """`<<` or `>>`. LLVM's shifts are undefined from the width on: the amount is kept below."""
-    from fly_trace.arithmetic import convert
-
+def shift(builder: Builder, operation: str, x: IrValue, by: int | IrValue, dtype: DType) -> IrValue:
+    """`<<` or `>>` by a number or by a value of `dtype`. LLVM's shifts are undefined from the width
+    on: the amount is kept below."""
     right = {"int": "arith.shrsi"}.get(dtype.kind, "arith.shrui")
     name = right if operation == "rshift" else "arith.shli"
-    amount = by.number if isinstance(by, Scalar) else by
-    if amount is not None:
-        if amount < 0:
+    if isinstance(by, int):
+        if by < 0:
             raise ValueError("negative shift count")
-        if amount >= dtype.bits and name != "arith.shrsi":
+        if by >= dtype.bits and name != "arith.shrsi":
             return builder.constant(0, dtype)
-        amount = min(amount, dtype.bits - 1)
+        amount = min(by, dtype.bits - 1)
         return builder.one(name, dtype.ir, x, builder.constant(amount, dtype))
     if builder.host:
-        return builder.one(name, dtype.ir, x, builder.ssa(convert(by, dtype)))
-    by = builder.ssa(convert(by, dtype))
+        return builder.one(name, dtype.ir, x, by)
     last = builder.constant(dtype.bits - 1, dtype)
     kept = builder.one("arith.minui", dtype.ir, by, last)
     shifted = builder.one(name, dtype.ir, x, kept)

@@ -11,10 +11,11 @@ from fly_common.errors import InputError
 
 from fly_trace import places, signature, tracing
 from fly_trace.annotations import Constexpr, Stream
-from fly_trace.arithmetic import convert, describe
+from fly_trace.conversion import convert
 from fly_trace.decorators import KernelFunction
 from fly_trace.dtypes import I32, I64, DType
 from fly_trace.tensors import Tensor, TensorAnnotation
+from fly_trace.tracing import describe
 from fly_trace.values import Scalar
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class KernelCall:
     """`kernel(A, B, n)`: waits for `.launch(grid=…, block=…)`."""
 
     builder: Builder
+    module: ModuleTrace
     kernel: KernelFunction
     arguments: tuple[Argument, ...]
     at: places.Position | None
@@ -73,11 +75,10 @@ class KernelCall:
                 f"launch takes grid, block, smem and stream, not {', '.join(unknown)}",
             )
         self.launched = True
-        module: ModuleTrace = self.builder.options["module"]
         sizes = _sizes("grid", grid)
         blocks = _sizes("block", block)
         static = _static_block(self.kernel, blocks)
-        symbol, accesses = module.kernel(self.kernel, self.arguments, static)
+        symbol, accesses = self.module.kernel(self.kernel, self.arguments, static)
         for argument in self.arguments:
             if isinstance(argument.value, Tensor):
                 access = accesses[argument.name]
@@ -87,7 +88,11 @@ class KernelCall:
 
 
 def prepare(
-    builder: Builder, kernel: KernelFunction, arguments: tuple[Any, ...], named: dict[str, Any]
+    builder: Builder,
+    module: ModuleTrace,
+    kernel: KernelFunction,
+    arguments: tuple[Any, ...],
+    named: dict[str, Any],
 ) -> KernelCall:
     """Binds a kernel's arguments and brings them to the types its parameters are annotated with."""
     parameters = signature.parameters_of(kernel.function)
@@ -108,9 +113,7 @@ def prepare(
         Argument(name, _as_declared(builder, kernel, parameters[name], value))
         for name, value in bound.arguments.items()
     )
-    call = KernelCall(builder, kernel, made, places.here())
-    builder.options["calls"].append(call)
-    return call
+    return KernelCall(builder, module, kernel, made, places.here())
 
 
 def _as_declared(

@@ -13,10 +13,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fly_trace import integers, places, state, tracing
-from fly_trace.arithmetic import compare, convert, describe
+from fly_trace.arithmetic import compare
+from fly_trace.conversion import convert
 from fly_trace.dtypes import BOOL, DType, default, promote
 from fly_trace.functions import meet
 from fly_trace.state import Mismatch, Undefined
+from fly_trace.tracing import describe
 from fly_trace.values import Scalar
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from types import BuiltinMethodType, FunctionType, MethodType, MethodWrapperType
 from typing import Any
 
 from fly_trace import state, tracing
-from fly_trace.arithmetic import describe
-from fly_trace.decorators import HostFunction
+from fly_trace.rewrite import is_users, rewritten
 from fly_trace.tensors import Tensor
+from fly_trace.tracing import describe
 from fly_trace.values import Scalar
 
 
@@ -121,16 +121,14 @@ def call(function: Any, /, *arguments: Any, **named: Any) -> Any:
     for argument in arguments:
         if hasattr(type(argument), "__next__"):
             _check_change(argument, "the call")
-    if isinstance(function, HostFunction):
-        return _call_python(function.function, arguments, named)
+    if hasattr(kind, "as_helper"):
+        return _call_python(function.as_helper, arguments, named)
     result = function(*arguments, **named)
     makes = (kind is type or kind is BuiltinMethodType) and function in _MAKES
     return made(result) if makes else result
 
 
 def _call_python(function: Any, arguments: Any, named: Any) -> Any:
-    from fly_trace.rewrite import is_users, rewritten
-
     plain = function.__func__ if isinstance(function, MethodType) else function
     if not is_users(plain):
         return function(*arguments, **named)

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from fly_trace import tracing
-from fly_trace.arithmetic import describe
 from fly_trace.dtypes import BOOL, F32, I32, I64, DType, PromotionError, check_fits, default
+from fly_trace.tracing import describe
 from fly_trace.values import Number, Scalar
 
 Leaf = Scalar | bool | int | float

@@ -7,8 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from fly_trace import tracing
+from fly_trace.conversion import convert
 from fly_trace.dtypes import BOOL, I8, I32, I64, DType, PromotionError, promote, weak
-from fly_trace.values import Scalar, refuse_static
+from fly_trace.tracing import describe
+from fly_trace.values import Scalar
+
+__all__ = ["Tensor"]
 
 INT32_MAX = 2**31 - 1
 
@@ -89,6 +93,10 @@ class Tensor:
     def describe(self) -> str:
         return f"{self.dtype.name}[{','.join('?' if e is None else str(e) for e in self.extents)}]"
 
+    @property
+    def described(self) -> str:
+        return f"a tensor ({self.describe()})"
+
     def __repr__(self) -> str:
         return f"<tensor {self.name}: {self.describe()}>"
 
@@ -116,8 +124,6 @@ class Tensor:
 
     def converted(self, value: Any) -> Scalar:
         """A value as an element. Only conversions that keep the value happen by themselves."""
-        from fly_trace.arithmetic import convert, describe
-
         if isinstance(value, Scalar) and value.dtype is self.dtype:
             return value
         if not isinstance(value, (Scalar, bool, int, float)):
@@ -162,8 +168,6 @@ class Tensor:
         return builder.fly(ops.make_int_tuple, *leaves)
 
     def _leaf(self, builder: Any, mode: int, item: Any) -> Any:
-        from fly_trace.arithmetic import describe
-
         extent = self.extents[mode]
         if isinstance(item, Scalar) and item.number is not None and item.dtype.is_integer:
             item = item.number
@@ -232,16 +236,16 @@ class Tensor:
         return Scalar(I64, builder.fly(ops.get_scalar, leaves))
 
     def __len__(self) -> NoReturn:
-        refuse_static(self, "has no length", f"use {self.name}.shape[0]")
+        tracing.refuse("a tensor has no length", f"use {self.name}.shape[0]")
 
     def __iter__(self) -> NoReturn:
-        refuse_static(self, "can't be iterated or unpacked", f"loop over {self.name}.shape[0]")
+        tracing.refuse("a tensor can't be iterated or unpacked", f"loop over {self.name}.shape[0]")
 
     def __bool__(self) -> NoReturn:
-        refuse_static(self, "has no truth value", None)
+        tracing.refuse("a tensor has no truth value")
 
     def __contains__(self, _: Any) -> NoReturn:
-        refuse_static(self, "can't be searched with `in`", None)
+        tracing.refuse("a tensor can't be searched with `in`")
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,11 @@ from fly_dialect.bindings import ir
 from fly_dialect.layout import Int, Layout
 from fly_dialect.types import MemRefSpec
 
+from fly_trace import control as control  # what rewritten functions call
 from fly_trace import places, tracing
 from fly_trace.builder import Builder, Locations
 from fly_trace.decorators import HostFunction, KernelFunction
-from fly_trace.launch import Argument
+from fly_trace.launch import Argument, KernelCall, prepare
 from fly_trace.rewrite import return_of, rewritten
 from fly_trace.signature import (
     Constant,
@@ -97,7 +98,13 @@ class ModuleTrace:
             "func.func", self.module.body, self.entry, list(passed), kinds, at, {}
         )
         builder = Builder(self.context, block, host=True, locations=self.locations)
-        builder.options = {"module": self, "calls": []}
+        calls: list[KernelCall] = []
+
+        def call_kernel(kernel: KernelFunction, given: Any, named: Any) -> KernelCall:
+            calls.append(prepare(builder, self, kernel, given, named))
+            return calls[-1]
+
+        builder.call_kernel = call_kernel
         arguments: dict[str, Any] = {}
         values = iter(block.arguments)
         for name, kind in types.items():
@@ -111,14 +118,14 @@ class ModuleTrace:
                 place=places.place(return_of(function)),
                 hint="write results to tensors",
             )
-        for call in builder.options["calls"]:
+        for call in calls:
             if not call.launched:
                 raise InputError(
                     f"{call.kernel.name}(…) is not launched",
                     place=places.place(call.at),
                     hint="add .launch(grid=…, block=…)",
                 )
-        if not builder.options["calls"]:
+        if not calls:
             raise InputError(
                 f"the host function {function.__name__} launches no kernel",
                 place=places.place(definition(function)),
@@ -166,7 +173,7 @@ class ModuleTrace:
         names = [argument.name for argument in passed]
         _, body = self._function("gpu.func", self.kernels, symbol, names, kinds, at, attributes)
         builder = Builder(self.context, body, host=False, locations=self.locations)
-        builder.options = {"block": block}
+        builder.known_block = block
         values = iter(body.arguments)
         given: dict[str, Any] = {}
         accesses: dict[str, Access] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from fly_common.errors import InputError
 
@@ -52,6 +52,17 @@ def enter(builder: Builder | None) -> Builder | None:
     before = _state.builder
     _state.builder = builder
     return before
+
+
+def describe(value: Any) -> str:
+    """How a message names a value. The language's own classes say it in `described`."""
+    if hasattr(type(value), "described"):
+        return value.described
+    if value is None:
+        return "None"
+    if isinstance(value, (bool, int, float, str)):
+        return f"the Python {type(value).__name__} {value!r}"
+    return f"a Python {type(value).__name__}"
 
 
 def refuse(message: str, hint: str | None = None, at: places.Position | None = None) -> NoReturn:

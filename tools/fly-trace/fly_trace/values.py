@@ -1,4 +1,4 @@
-"""Scalars: the values a kernel computes with. Operators are in `arithmetic`, reached lazily."""
+"""Scalars: the values a kernel computes with. `operators` gives them their operators."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from fly_trace import tracing
 from fly_trace.dtypes import DType
-
-if TYPE_CHECKING:
-    from fly_trace.tensors import Tensor
 
 Number = bool | int | float
 
@@ -29,7 +26,7 @@ class Scalar:
         self.number = number
 
     if TYPE_CHECKING:
-        # Made below, from the lists of operators.
+        # Made in `operators`.
         def __add__(self, other: Any) -> Any: ...
         def __sub__(self, other: Any) -> Any: ...
         def __mul__(self, other: Any) -> Any: ...
@@ -53,18 +50,12 @@ class Scalar:
         def __neg__(self) -> Any: ...
         def __invert__(self) -> Any: ...
         def __abs__(self) -> Any: ...
+        def to(self, dtype: DType) -> Scalar: ...
+        def bitcast(self, dtype: DType) -> Scalar: ...
 
-    def to(self, dtype: DType) -> Scalar:
-        """The value converted to `dtype`."""
-        from fly_trace.arithmetic import convert
-
-        return convert(self, dtype)
-
-    def bitcast(self, dtype: DType) -> Scalar:
-        """The same bits as a `dtype` of the same width."""
-        from fly_trace.arithmetic import bitcast
-
-        return bitcast(self, dtype)
+    @property
+    def described(self) -> str:
+        return f"a dynamic {self.dtype.name}"
 
     def __repr__(self) -> str:
         shown = "" if self.number is None else f" = {self.number}"
@@ -129,43 +120,5 @@ _BOOL_HINT = (
 _INDEX_HINT = "loop with `for … in range(…)`, index a tensor, or make it an fx.Constexpr"
 
 
-def refuse_static(value: Scalar | Tensor, what: str, hint: str | None) -> NoReturn:
-    name = f"a dynamic {value.dtype.name}" if isinstance(value, Scalar) else "a tensor"
-    tracing.refuse(f"{name} {what}", hint)
-
-
-def _binary(name: str, operation: str, swapped: bool) -> Any:
-    def operator(self: Scalar, other: Any) -> Any:
-        from fly_trace.arithmetic import binary
-
-        return binary(operation, other, self) if swapped else binary(operation, self, other)
-
-    operator.__name__ = operator.__qualname__ = name
-    return operator
-
-
-def _unary(name: str, operation: str) -> Any:
-    def operator(self: Scalar) -> Any:
-        from fly_trace.arithmetic import unary
-
-        return unary(operation, self)
-
-    operator.__name__ = operator.__qualname__ = name
-    return operator
-
-
-# Python's method → our operation's name; the first group also as `__r…__`.
-BINARY = [
-    *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "divmod"),
-    *("lshift", "rshift", "and", "or", "xor"),
-]
-COMPARISON = ["eq", "ne", "lt", "le", "gt", "ge"]
-UNARY = ["neg", "pos", "invert", "abs"]
-
-for _name in BINARY:
-    setattr(Scalar, f"__{_name}__", _binary(f"__{_name}__", _name, False))
-    setattr(Scalar, f"__r{_name}__", _binary(f"__r{_name}__", _name, True))
-for _name in COMPARISON:
-    setattr(Scalar, f"__{_name}__", _binary(f"__{_name}__", _name, False))
-for _name in UNARY:
-    setattr(Scalar, f"__{_name}__", _unary(f"__{_name}__", _name))
+def refuse_static(value: Scalar, what: str, hint: str | None) -> NoReturn:
+    tracing.refuse(f"{value.described} {what}", hint)

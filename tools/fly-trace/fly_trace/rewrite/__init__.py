@@ -24,6 +24,9 @@ _done: dict[int, tuple[CodeType, CodeType]] = {}
 _new: dict[int, CodeType] = {}  # the code objects made here
 _users: dict[int, tuple[CodeType, bool]] = {}
 
+# What rewritten code calls in place of Python's control flow: `control`, which puts itself in.
+RUNTIME = CellType()
+
 
 def is_users(function: FunctionType) -> bool:
     """Whether a function is to be rewritten: the user's, or of a package that uses this one."""
@@ -56,20 +59,13 @@ def rewritten(function: FunctionType) -> FunctionType:
         known = _done[id(code)] = code, _compile(function)
     new = known[1]
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
-    closure = tuple(_control() if name == CONTROL else cells[name] for name in new.co_freevars)
+    closure = tuple(RUNTIME if name == CONTROL else cells[name] for name in new.co_freevars)
     made = FunctionType(
         new, function.__globals__, function.__name__, function.__defaults__, closure
     )
     made.__kwdefaults__ = function.__kwdefaults__
     made.__qualname__ = function.__qualname__
     return made
-
-
-@functools.cache
-def _control() -> CellType:
-    from fly_trace import control
-
-    return CellType(control)
 
 
 @functools.lru_cache(maxsize=64)

@@ -1,0 +1,55 @@
+"""`fx.math`: functions of numbers. `max`, `min` are `maximum`, `minimum`: NaN goes through."""
+
+from fly_trace.conversion import bitcast
+from fly_trace.functions import (
+    abs_,
+    ceil,
+    ceildiv,
+    cos,
+    erf,
+    exp,
+    exp2,
+    floor,
+    fma,
+    log,
+    log2,
+    maximum,
+    maxnumf,
+    minimum,
+    minnumf,
+    pow_,
+    rsqrt,
+    sin,
+    sqrt,
+    tanh,
+    where,
+)
+
+__all__ = [
+    "abs",
+    "bitcast",
+    "ceil",
+    "ceildiv",
+    "cos",
+    "erf",
+    "exp",
+    "exp2",
+    "floor",
+    "fma",
+    "log",
+    "log2",
+    "max",
+    "maximum",
+    "maxnumf",
+    "min",
+    "minimum",
+    "minnumf",
+    "pow",
+    "rsqrt",
+    "sin",
+    "sqrt",
+    "tanh",
+    "where",
+]
+
+max, min, abs, pow = maximum, minimum, abs_, pow_

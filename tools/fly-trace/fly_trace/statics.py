@@ -1,0 +1,30 @@
+"""What is known while tracing, said so: `fx.range_constexpr`, `fx.const_expr`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fly_trace import tracing
+from fly_trace.tracing import describe
+from fly_trace.values import Scalar
+
+__all__ = ["const_expr", "range_constexpr"]
+
+
+def range_constexpr(*bounds: Any) -> range:
+    """A range whose loop Python runs: the body is traced once for each number."""
+    given = [getattr(bound, "number", bound) for bound in bounds]
+    for bound, number in zip(bounds, given, strict=True):
+        if not hasattr(type(number), "__index__") or isinstance(number, Scalar):
+            tracing.refuse(
+                f"range_constexpr takes numbers known while tracing, not {describe(bound)}",
+                "use range(…), or make it an fx.Constexpr",
+            )
+    return range(*given)
+
+
+def const_expr(value: Any) -> Any:
+    """The value, which must be known while tracing."""
+    if isinstance(value, Scalar) and value.number is None:
+        tracing.refuse("const_expr takes a value that is known while tracing")
+    return value.number if isinstance(value, Scalar) else value
