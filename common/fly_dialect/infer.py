@@ -8,11 +8,15 @@ is wrong; where the result type is free, a `check_…` function judges it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from fly_dialect import algebra
-from fly_dialect.layout import Layout, dynamic_leaves, is_static
+from fly_dialect.int_tuple import dynamic_leaves, is_static
+from fly_dialect.layout import AnyLayout, Layout
 from fly_dialect.types import (
+    ComposedLayoutSpec,
+    CoordSwizzleSpec,
     CoordTensorSpec,
     IntTupleSpec,
     LayoutSpec,
@@ -20,6 +24,9 @@ from fly_dialect.types import (
     OtherSpec,
     PtrSpec,
     Spec,
+    SwizzleSpec,
+    TileSpec,
+    layout_spec,
 )
 
 Attributes = Mapping[str, Any]  # array<i32: …> as a list of int, integers as int
@@ -52,18 +59,34 @@ def memref_operand(operands: list[Spec], index: int) -> MemRefSpec:
     return spec
 
 
-def layout_of(spec: Spec) -> Layout | None:
-    """The layout of a layout, memref or coord_tensor type."""
-    if isinstance(spec, (LayoutSpec, MemRefSpec, CoordTensorSpec)):
+def layout_of(spec: Spec) -> AnyLayout | None:
+    """The layout of a layout, composed_layout, memref or coord_tensor type."""
+    if isinstance(spec, (LayoutSpec, ComposedLayoutSpec, MemRefSpec, CoordTensorSpec)):
         return spec.layout
     return None
 
 
-def layout_operand(operands: list[Spec], index: int) -> Layout:
+def any_layout_operand(operands: list[Spec], index: int) -> AnyLayout:
+    """The layout of such an operand, composed or not."""
     layout = layout_of(operands[index])
     if layout is None:
         raise wrong(index, "a layout, memref or coord_tensor", operands[index])
     return layout
+
+
+def layout_operand(operands: list[Spec], index: int) -> Layout:
+    """The layout of such an operand, which must not be composed."""
+    layout = any_layout_operand(operands, index)
+    if not isinstance(layout, Layout):
+        raise wrong(index, "without a composed layout", operands[index])
+    return layout
+
+
+def with_layout(spec: Spec, layout: AnyLayout) -> Spec:
+    """The type of the same kind with another layout."""
+    if isinstance(spec, (MemRefSpec, CoordTensorSpec)):
+        return replace(spec, layout=layout)
+    return layout_spec(layout)
 
 
 # -- construction ---------------------------------------------------------------------------------
@@ -83,10 +106,11 @@ def check_make_int_tuple(operands: list[Spec], results: list[Spec], _: Attribute
 def check_static(_: list[Spec], results: list[Spec], __: Attributes) -> None:
     spec = results[0]
     value = spec.value if isinstance(spec, IntTupleSpec) else None
-    layout = spec.layout if isinstance(spec, LayoutSpec) else None
+    layout = spec.layout if isinstance(spec, (LayoutSpec, ComposedLayoutSpec)) else None
     static = (
         (value is not None and is_static(value))
         or (layout is not None and layout.is_static)
+        or isinstance(spec, (SwizzleSpec, CoordSwizzleSpec, TileSpec))
         or (isinstance(spec, CoordTensorSpec) and is_static(spec.base) and spec.layout.is_static)
         or isinstance(spec, OtherSpec)
     )
@@ -100,7 +124,7 @@ def infer_make_layout(operands: list[Spec], _: Attributes) -> list[Spec]:
 
 def infer_make_view(operands: list[Spec], _: Attributes) -> list[Spec]:
     iterator, layout = operands
-    if not isinstance(layout, LayoutSpec):
+    if not isinstance(layout, (LayoutSpec, ComposedLayoutSpec)):
         raise wrong(1, "a layout", layout)
     if isinstance(iterator, PtrSpec):
         return [
@@ -126,11 +150,11 @@ def infer_get_iter(operands: list[Spec], _: Attributes) -> list[Spec]:
 def infer_get_layout(operands: list[Spec], _: Attributes) -> list[Spec]:
     if not isinstance(operands[0], (MemRefSpec, CoordTensorSpec)):
         raise wrong(0, "a memref or coord_tensor", operands[0])
-    return [LayoutSpec(operands[0].layout)]
+    return [layout_spec(operands[0].layout)]
 
 
 def infer_get_shape(operands: list[Spec], _: Attributes) -> list[Spec]:
-    return [IntTupleSpec(layout_operand(operands, 0).shape)]
+    return [IntTupleSpec(any_layout_operand(operands, 0).shape)]
 
 
 def infer_get_stride(operands: list[Spec], _: Attributes) -> list[Spec]:
@@ -142,13 +166,10 @@ def infer_get(operands: list[Spec], attributes: Attributes) -> list[Spec]:
     spec = operands[0]
     if isinstance(spec, IntTupleSpec):
         return [IntTupleSpec(algebra.at(spec.value, mode))]
-    layout = layout_operand(operands, 0)
-    part = Layout(algebra.at(layout.shape, mode), algebra.at(layout.stride, mode))
-    if isinstance(spec, MemRefSpec):
-        return [MemRefSpec(spec.element, spec.space, part, spec.align, spec.swizzle)]
+    part = algebra.at(any_layout_operand(operands, 0), mode)
     if isinstance(spec, CoordTensorSpec):
         return [CoordTensorSpec(algebra.at(spec.base, mode), part)]
-    return [LayoutSpec(part)]
+    return [with_layout(spec, part)]
 
 
 def infer_select(operands: list[Spec], attributes: Attributes) -> list[Spec]:
@@ -169,26 +190,17 @@ def infer_get_leaves(operands: list[Spec], attributes: Attributes) -> list[Spec]
 
 
 # -- integer tuples and layouts -------------------------------------------------------------------
-def elementwise(name: str) -> Callable[[Any, Any], Any]:
-    """The arithmetic of an int_tuple op on two leaves."""
-    return {
-        "int_tuple_add": lambda lhs, rhs: lhs + rhs,
-        "int_tuple_sub": lambda lhs, rhs: lhs - rhs,
-        "int_tuple_mul": lambda lhs, rhs: lhs * rhs,
-        "int_tuple_div": lambda lhs, rhs: lhs // rhs,
-        "int_tuple_mod": lambda lhs, rhs: lhs % rhs,
-        "ceil_div": lambda lhs, rhs: lhs.ceildiv(rhs),
-    }[name]
-
-
 def infer_elementwise(name: str) -> Infer:
     def infer(operands: list[Spec], _: Attributes) -> list[Spec]:
         lhs, rhs = int_tuple_operand(operands, 0), int_tuple_operand(operands, 1)
-        for side in (lhs, rhs):
-            algebra.integers(side)
-        return [IntTupleSpec(algebra.transform(elementwise(name), lhs, rhs))]
+        return [IntTupleSpec(algebra.elementwise(name, lhs, rhs))]
 
     return infer
+
+
+def infer_ceil_div(operands: list[Spec], _: Attributes) -> list[Spec]:
+    lhs, rhs = int_tuple_operand(operands, 0), int_tuple_operand(operands, 1)
+    return [IntTupleSpec(algebra.ceil_div(lhs, rhs))]
 
 
 def infer_product(operands: list[Spec], _: Attributes) -> list[Spec]:
@@ -201,26 +213,27 @@ def infer_product_each(operands: list[Spec], _: Attributes) -> list[Spec]:
 
 def infer_size(operands: list[Spec], _: Attributes) -> list[Spec]:
     spec = operands[0]
-    shape = spec.value if isinstance(spec, IntTupleSpec) else layout_operand(operands, 0).shape
-    return [IntTupleSpec(algebra.product(shape))]
+    nested = spec.value if isinstance(spec, IntTupleSpec) else any_layout_operand(operands, 0)
+    return [IntTupleSpec(algebra.size(nested))]
 
 
 def infer_cosize(operands: list[Spec], _: Attributes) -> list[Spec]:
-    layout = layout_operand(operands, 0)
-    return [IntTupleSpec(algebra.cosize(layout.shape, layout.stride))]
+    return [IntTupleSpec(algebra.cosize(any_layout_operand(operands, 0)))]
 
 
 def infer_crd2idx(operands: list[Spec], _: Attributes) -> list[Spec]:
-    if not isinstance(operands[1], LayoutSpec):
-        raise wrong(1, "a layout", operands[1])
-    layout = operands[1].layout
-    return [
-        IntTupleSpec(algebra.crd2idx(int_tuple_operand(operands, 0), layout.shape, layout.stride))
-    ]
+    spec = operands[1]
+    if isinstance(spec, (LayoutSpec, ComposedLayoutSpec)):
+        layout = spec.layout
+    elif isinstance(spec, (SwizzleSpec, CoordSwizzleSpec)):
+        layout = spec.swizzle
+    else:
+        raise wrong(1, "a layout or a swizzle", spec)
+    return [IntTupleSpec(algebra.crd2idx(int_tuple_operand(operands, 0), layout))]
 
 
-def from_index(name: str) -> Callable[[Any, Any, Any], Any]:
-    """The algebra of an op that takes an index and a layout: (index, shape, stride) → tuple."""
+def from_index(name: str) -> Callable[[Any, Layout], Any]:
+    """The algebra of an op that takes an index and a layout: (index, layout) → tuple."""
     return {
         "idx2crd": algebra.idx2crd,
         "get_1d_coord": algebra.get_1d_coord,
@@ -233,6 +246,6 @@ def infer_from_index(name: str) -> Infer:
         if not isinstance(operands[1], LayoutSpec):
             raise wrong(1, "a layout", operands[1])
         index, layout = int_tuple_operand(operands, 0), operands[1].layout
-        return [IntTupleSpec(from_index(name)(index, layout.shape, layout.stride))]
+        return [IntTupleSpec(from_index(name)(index, layout))]
 
     return infer

@@ -7,13 +7,15 @@ from math import gcd
 from fly_dialect import algebra
 from fly_dialect.infer import (
     Attributes,
+    any_layout_operand,
     int_tuple_operand,
     layout_operand,
     memref_operand,
     ptr_operand,
     wrong,
 )
-from fly_dialect.layout import Int, text
+from fly_dialect.int_tuple import text
+from fly_dialect.integers import Int
 from fly_dialect.types import (
     SPACES,
     CoordTensorSpec,
@@ -28,7 +30,7 @@ from fly_dialect.types import (
 def infer_add_offset(operands: list[Spec], _: Attributes) -> list[Spec]:
     iterator, offset = operands[0], int_tuple_operand(operands, 1)
     if isinstance(iterator, IntTupleSpec):
-        return [IntTupleSpec(algebra.transform(lambda a, b: a + b, iterator.value, offset))]
+        return [IntTupleSpec(algebra.add(iterator.value, offset))]
     if not isinstance(iterator, PtrSpec):
         raise wrong(0, "a ptr or an int_tuple", iterator)
     if not isinstance(offset, Int):
@@ -108,18 +110,17 @@ def check_ptr_store(operands: list[Spec], _: list[Spec], __: Attributes) -> None
 
 def infer_memref_load(operands: list[Spec], _: Attributes) -> list[Spec]:
     view, coord = operands[0], int_tuple_operand(operands, 1)
-    layout = layout_operand(operands, 0)
-    offset = algebra.crd2idx(coord, layout.shape, layout.stride)
+    offset = algebra.crd2idx(coord, any_layout_operand(operands, 0))
     if isinstance(view, MemRefSpec):
         return [view.element]
     if isinstance(view, CoordTensorSpec):
-        return [IntTupleSpec(algebra.transform(lambda a, b: a + b, view.base, offset))]
+        return [IntTupleSpec(algebra.add(view.base, offset))]
     raise wrong(0, "a memref or coord_tensor", view)
 
 
 def check_memref_store(operands: list[Spec], _: list[Spec], __: Attributes) -> None:
     view = memref_operand(operands, 1)
-    algebra.crd2idx(int_tuple_operand(operands, 2), view.layout.shape, view.layout.stride)
+    algebra.crd2idx(int_tuple_operand(operands, 2), view.layout)
     if operands[0] != view.element:
         raise ValueError(f"{operands[0]} can't be stored to {view}")
 

@@ -42,7 +42,7 @@ _TABLE = [
     OpInfo("int_tuple_mul", 2, 1, infer.infer_elementwise("int_tuple_mul")),
     OpInfo("int_tuple_div", 2, 1, infer.infer_elementwise("int_tuple_div")),
     OpInfo("int_tuple_mod", 2, 1, infer.infer_elementwise("int_tuple_mod")),
-    OpInfo("ceil_div", 2, 1, infer.infer_elementwise("ceil_div")),
+    OpInfo("ceil_div", 2, 1, infer.infer_ceil_div),
     OpInfo("int_tuple_product", 1, 1, infer.infer_product),
     OpInfo("int_tuple_product_each", 1, 1, infer.infer_product_each),
     OpInfo("size", 1, 1, infer.infer_size),

@@ -10,7 +10,8 @@ from typing import Any, TypeAlias
 
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import PREFIX, check_types, plain, spec_of, type_of
-from fly_dialect.layout import Int, IntTuple
+from fly_dialect.int_tuple import IntTuple
+from fly_dialect.integers import Int
 from fly_dialect.op_table import OPS
 from fly_dialect.types import SPACES, IntTupleSpec, MemRefSpec, PtrSpec, Spec
 

@@ -1,11 +1,15 @@
 """The types of the fly dialect as data, and their text. Imports no MLIR.
 
-    IntTupleSpec      !fly.int_tuple<(4,?{i64})>
-    LayoutSpec        !fly.layout<(4,8):(1,4)>
-    PtrSpec           !fly.ptr<f32, shared, align<16>, S<3,3,3>>
-    MemRefSpec        !fly.memref<f32, global, (16,?):(1,?)>
-    CoordTensorSpec   !fly.coord_tensor<(0,0), (4,8):(1E0,1E1)>
-    OtherSpec         any other type, by its text
+    IntTupleSpec       !fly.int_tuple<(4,?{i64})>
+    LayoutSpec         !fly.layout<(4,8):(1,4)>
+    ComposedLayoutSpec !fly.composed_layout<S<3,3,3> o 0 o (8,64):(64,1)>
+    SwizzleSpec        !fly.swizzle<S<3,3,3>>
+    CoordSwizzleSpec   !fly.coord_swizzle<CS<3,0,[0],0,[1]>>
+    TileSpec           !fly.tile<[4|8:1|*]>
+    PtrSpec            !fly.ptr<f32, shared, align<16>, S<3,3,3>>
+    MemRefSpec         !fly.memref<f32, global, (16,?):(1,?)>
+    CoordTensorSpec    !fly.coord_tensor<(0,0), (4,8):(1E0,1E1)>
+    OtherSpec          any other type, by its text
 
 `parse_type` reads each of them, `str` prints it; the text is FlyDSL's. A type of another dialect
 (`f32`, `vector<4xf32>`, `!llvm.ptr<1>`) is its own text, a string.
@@ -18,7 +22,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias, TypeVar
 
-from fly_dialect.layout import IntTuple, Layout, Scanner, int_tuple, text
+from fly_dialect.int_tuple import IntTuple, int_tuple, text
+from fly_dialect.layout import AnyLayout, ComposedLayout, Layout
+from fly_dialect.scanner import Scanner
+from fly_dialect.swizzle import CoordSwizzle, Swizzle
+from fly_dialect.tile import Tile
 
 # Address space → LLVM's number on AMDGPU (AMDGPUUsage, "Address Spaces").
 SPACES = {"generic": 0, "global": 1, "shared": 3, "register": 5}
@@ -49,18 +57,6 @@ def element_bytes(element: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Swizzle:
-    """`S<mask,base,shift>`: exclusive-ors `mask` bits at `base` with those `shift` above."""
-
-    mask: int
-    base: int
-    shift: int
-
-    def __str__(self) -> str:
-        return f"S<{self.mask},{self.base},{self.shift}>"
-
-
-@dataclass(frozen=True, slots=True)
 class IntTupleSpec:
     value: IntTuple
 
@@ -74,6 +70,38 @@ class LayoutSpec:
 
     def __str__(self) -> str:
         return f"!fly.layout<{self.layout}>"
+
+
+@dataclass(frozen=True, slots=True)
+class ComposedLayoutSpec:
+    layout: ComposedLayout
+
+    def __str__(self) -> str:
+        return f"!fly.composed_layout<{self.layout}>"
+
+
+@dataclass(frozen=True, slots=True)
+class SwizzleSpec:
+    swizzle: Swizzle
+
+    def __str__(self) -> str:
+        return f"!fly.swizzle<{self.swizzle}>"
+
+
+@dataclass(frozen=True, slots=True)
+class CoordSwizzleSpec:
+    swizzle: CoordSwizzle
+
+    def __str__(self) -> str:
+        return f"!fly.coord_swizzle<{self.swizzle}>"
+
+
+@dataclass(frozen=True, slots=True)
+class TileSpec:
+    tile: Tile
+
+    def __str__(self) -> str:
+        return f"!fly.tile<{self.tile}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +137,7 @@ class MemRefSpec:
 
     element: str
     space: str
-    layout: Layout
+    layout: AnyLayout
     align: int | None = None
     swizzle: Swizzle | None = None
 
@@ -139,7 +167,7 @@ class CoordTensorSpec:
     """A view of coordinates: the base plus the layout's offset, and no memory."""
 
     base: IntTuple
-    layout: Layout
+    layout: AnyLayout
 
     def __str__(self) -> str:
         return f"!fly.coord_tensor<{text(self.base)}, {self.layout}>"
@@ -156,7 +184,18 @@ class OtherSpec:
         return f"!fly.{self.name}<{self.body}>" if self.body else f"!fly.{self.name}"
 
 
-FlySpec: TypeAlias = IntTupleSpec | LayoutSpec | PtrSpec | MemRefSpec | CoordTensorSpec | OtherSpec
+FlySpec: TypeAlias = (
+    IntTupleSpec
+    | LayoutSpec
+    | ComposedLayoutSpec
+    | SwizzleSpec
+    | CoordSwizzleSpec
+    | TileSpec
+    | PtrSpec
+    | MemRefSpec
+    | CoordTensorSpec
+    | OtherSpec
+)
 # A fly type's spec, or the text of any other type.
 Spec: TypeAlias = FlySpec | str
 
@@ -164,6 +203,20 @@ Spec: TypeAlias = FlySpec | str
 def int_tuple_spec(value: object) -> IntTupleSpec:
     """The int_tuple type of `value`; Python integers and lists are taken too."""
     return IntTupleSpec(int_tuple(value))
+
+
+def plain_layout(spec: MemRefSpec | CoordTensorSpec) -> Layout:
+    """The layout of a view; ValueError if it is composed."""
+    if not isinstance(spec.layout, Layout):
+        raise ValueError(f"{spec} has a composed layout")
+    return spec.layout
+
+
+def layout_spec(layout: AnyLayout) -> LayoutSpec | ComposedLayoutSpec:
+    """The type of a value that is this layout."""
+    if isinstance(layout, Layout):
+        return LayoutSpec(layout)
+    return ComposedLayoutSpec(layout)
 
 
 def _check_pointer(spec: PtrSpec | MemRefSpec) -> None:
@@ -176,7 +229,7 @@ def _check_pointer(spec: PtrSpec | MemRefSpec) -> None:
             )
         if spec.align == natural:
             object.__setattr__(spec, "align", None)
-    if spec.swizzle is not None and spec.swizzle.mask == 0:
+    if spec.swizzle is not None and spec.swizzle.is_trivial:
         object.__setattr__(spec, "swizzle", None)
     if spec.space not in SPACES and not spec.space.startswith("#"):
         raise ValueError(f"address space {spec.space} is not one of {', '.join(SPACES)}")
@@ -191,7 +244,6 @@ def _suffix(spec: PtrSpec | MemRefSpec) -> str:
 _NAME = re.compile(r"\s*!fly\.([A-Za-z_][\w.]*)\s*(?:<(.*)>)?\s*", re.DOTALL)
 _SPACE_WORD = re.compile(r"\s*(#?[A-Za-z_][\w.]*)")
 _ALIGN = re.compile(r"\s*align\s*<\s*(-?\d+)\s*>")
-_SWIZZLE = re.compile(r"\s*S\s*<\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*>")
 
 
 @lru_cache(maxsize=8192)
@@ -202,17 +254,12 @@ def parse_type(source: str) -> Spec:
         return source
     name, body = match[1], match[2] or ""
     read = _READERS.get(name)
-    if read is None or (name in ("memref", "coord_tensor") and _composed(body)):
+    if read is None:
         return OtherSpec(name, re.sub(r"\s+", " ", body.strip()))
     scanner = Scanner(body)
     spec = read(scanner)
     scanner.end()
     return spec
-
-
-def _composed(body: str) -> bool:
-    # ` o ` joins the parts of a composed layout; no other construct has it.
-    return " o " in body
 
 
 _S = TypeVar("_S", "PtrSpec", "MemRefSpec")
@@ -234,6 +281,25 @@ def _read_layout(scanner: Scanner) -> LayoutSpec:
     return LayoutSpec(scanner.layout())
 
 
+def _read_composed_layout(scanner: Scanner) -> ComposedLayoutSpec:
+    layout = scanner.any_layout()
+    if isinstance(layout, Layout):
+        raise scanner.fail("`o` and an offset")
+    return ComposedLayoutSpec(layout)
+
+
+def _read_swizzle(scanner: Scanner) -> SwizzleSpec:
+    return SwizzleSpec(scanner.swizzle())
+
+
+def _read_coord_swizzle(scanner: Scanner) -> CoordSwizzleSpec:
+    return CoordSwizzleSpec(scanner.coord_swizzle())
+
+
+def _read_tile(scanner: Scanner) -> TileSpec:
+    return TileSpec(scanner.tile())
+
+
 def _read_ptr(scanner: Scanner) -> PtrSpec:
     element, space = _read_element(scanner), _read_space(scanner)
     return PtrSpec(element, space, *_read_suffix(scanner))
@@ -242,14 +308,14 @@ def _read_ptr(scanner: Scanner) -> PtrSpec:
 def _read_memref(scanner: Scanner) -> MemRefSpec:
     element, space = _read_element(scanner), _read_space(scanner)
     scanner.expect(",")
-    layout = scanner.layout()
+    layout = scanner.any_layout()
     return MemRefSpec(element, space, layout, *_read_suffix(scanner))
 
 
 def _read_coord_tensor(scanner: Scanner) -> CoordTensorSpec:
     base = scanner.int_tuple()
     scanner.expect(",")
-    return CoordTensorSpec(base, scanner.layout())
+    return CoordTensorSpec(base, scanner.any_layout())
 
 
 def _read_element(scanner: Scanner) -> str:
@@ -286,17 +352,20 @@ def _read_suffix(scanner: Scanner) -> tuple[int | None, Swizzle | None]:
             align = int(match[1])
             if not scanner.take(","):
                 return align, None
-        match = _SWIZZLE.match(scanner.source, scanner.at)
-        if match is None:
+        scanner.skip()
+        if not scanner.source.startswith("S", scanner.at):
             raise scanner.fail("align<N> or S<mask,base,shift>")
-        scanner.at = match.end()
-        swizzle = Swizzle(int(match[1]), int(match[2]), int(match[3]))
+        swizzle = scanner.swizzle()
     return align, swizzle
 
 
 _READERS = {
     "int_tuple": _read_int_tuple,
     "layout": _read_layout,
+    "composed_layout": _read_composed_layout,
+    "swizzle": _read_swizzle,
+    "coord_swizzle": _read_coord_swizzle,
+    "tile": _read_tile,
     "ptr": _read_ptr,
     "memref": _read_memref,
     "coord_tensor": _read_coord_tensor,

@@ -12,10 +12,9 @@ from fly_dialect.layout import (
     congruent,
     dynamic_leaves,
     int_tuple,
-    parse_int_tuple,
-    parse_layout,
     text,
 )
+from fly_dialect.scanner import parse_int_tuple, parse_layout
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -114,9 +113,9 @@ def test_static_integers_do_not_overflow():
     assert Int(2**31 - 1).width == 32
     assert Int(2**31).width == 64
     assert Int(-(2**31)).width == 32
-    assert algebra.crd2idx(
-        int_tuple((65535, 65535)), int_tuple((65536, 65536)), int_tuple((65536, 1))
-    ) == Int(2**32 - 1)
+    assert algebra.crd2idx(int_tuple((65535, 65535)), Layout((65536, 65536), (65536, 1))) == Int(
+        2**32 - 1
+    )
 
 
 # -- what is known of a result -------------------------------------------------------------------
@@ -211,7 +210,7 @@ def test_crd2idx_is_the_sum_of_coordinate_times_stride(layout, data):
         return st.one_of(whole, st.tuples(*map(coordinate, part)))
 
     coord = data.draw(coordinate(shape))
-    got = algebra.crd2idx(int_tuple(coord), int_tuple(shape), int_tuple(stride))
+    got = algebra.crd2idx(int_tuple(coord), Layout(shape, stride))
     assert got == Int(offset_by_hand(coord, shape, stride))
 
 
@@ -225,15 +224,15 @@ def test_size_and_cosize_by_counting(layout):
         sum(a * b for a, b in zip(at, flat(stride), strict=True)) for at in product(*extents)
     ]
     assert algebra.product(int_tuple(shape)) == Int(len(offsets))
-    assert algebra.cosize(int_tuple(shape), int_tuple(stride)) == Int(max(offsets) + 1)
+    assert algebra.cosize(Layout(shape, stride)) == Int(max(offsets) + 1)
 
 
 def test_idx2crd_undoes_crd2idx_of_a_compact_layout():
-    shape, stride = int_tuple((4, (2, 3))), int_tuple((1, (4, 8)))
+    layout = Layout((4, (2, 3)), (1, (4, 8)))
     for index in range(24):
-        coord = algebra.idx2crd(Int(index), shape, stride)
-        assert congruent(coord, shape)
-        assert algebra.crd2idx(coord, shape, stride) == Int(index)
+        coord = algebra.idx2crd(Int(index), layout)
+        assert congruent(coord, layout.shape)
+        assert algebra.crd2idx(coord, layout) == Int(index)
 
 
 @given(shapes, st.data())
@@ -249,9 +248,9 @@ def test_numbers_of_coordinates_count_the_first_mode_fastest(shape, data):
         return tuple(strides)
 
     index = data.draw(st.integers(0, prod(flat(shape)) - 1))
-    modes = int_tuple(shape), int_tuple(compact(shape, 1))
-    assert algebra.get_1d_coord(Int(index), *modes) == Int(index)
-    coord = algebra.get_flat_coord(Int(index), *modes)
+    layout = Layout(shape, compact(shape, 1))
+    assert algebra.get_1d_coord(Int(index), layout) == Int(index)
+    coord = algebra.get_flat_coord(Int(index), layout)
     if isinstance(shape, tuple):
         for part, extent in zip(coord, shape, strict=True):
             assert part == Int(index % prod(flat(extent)))
@@ -277,7 +276,7 @@ def test_numbers_of_coordinates_count_the_first_mode_fastest(shape, data):
 )
 def test_the_width_of_an_offset(coord, layout, expected):
     parsed = parse_layout(layout)
-    got = algebra.crd2idx(parse_int_tuple(coord), parsed.shape, parsed.stride)
+    got = algebra.crd2idx(parse_int_tuple(coord), parsed)
     assert text(got) == expected
 
 
@@ -293,7 +292,7 @@ def test_the_width_of_an_offset(coord, layout, expected):
 def test_a_coordinate_that_does_not_fit_is_refused_with_the_shape(coord, layout, message):
     parsed = parse_layout(layout)
     with pytest.raises(ValueError, match=message):
-        algebra.crd2idx(parse_int_tuple(coord), parsed.shape, parsed.stride)
+        algebra.crd2idx(parse_int_tuple(coord), parsed)
 
 
 def test_parts_are_found_by_path_or_refused():

@@ -2,14 +2,18 @@
 
 import pytest
 from fly_dialect.layout import Layout
+from fly_dialect.swizzle import Swizzle
 from fly_dialect.types import (
+    ComposedLayoutSpec,
+    CoordSwizzleSpec,
     CoordTensorSpec,
     IntTupleSpec,
     LayoutSpec,
     MemRefSpec,
     OtherSpec,
     PtrSpec,
-    Swizzle,
+    SwizzleSpec,
+    TileSpec,
     bits,
     parse_type,
 )
@@ -51,12 +55,12 @@ from fly_dialect.types import (
         ),
         (
             "!fly.composed_layout<S<3,3,3> o 0 o (8,64):(64,1)>",
-            OtherSpec,
+            ComposedLayoutSpec,
             "!fly.composed_layout<S<3,3,3> o 0 o (8,64):(64,1)>",
         ),
         (
             "!fly.memref<f32, global, 128:2 o 5 o [128:3 o 7 o (4,8):(1,4)]>",
-            OtherSpec,
+            MemRefSpec,
             "!fly.memref<f32, global, 128:2 o 5 o [128:3 o 7 o (4,8):(1,4)]>",
         ),
         (
@@ -64,7 +68,34 @@ from fly_dialect.types import (
             OtherSpec,
             "!fly.mma_atom<!fly.universal_fma<1x1x1, (f32, f32) -> f32>>",
         ),
-        ("!fly.tile<[4|8:1|*]>", OtherSpec, "!fly.tile<[4|8:1|*]>"),
+        (
+            "!fly.composed_layout< CS<3, 0,[1,0],0,[2]> o (0, 0) o (4,8):(1E0,1E1)o(1,2) o 4:1E0>",
+            ComposedLayoutSpec,
+            "!fly.composed_layout<CS<3,0,[1, 0],0,[2]> o (0,0) o (4,8):(1E0,1E1) o (1,2) o 4:1E0>",
+        ),
+        (
+            "!fly.coord_tensor<(0,0), S<1,2,3> o ? o (4,8):(1E0,1E1)>",
+            CoordTensorSpec,
+            "!fly.coord_tensor<(0,0), S<1,2,3> o ? o (4,8):(1E0,1E1)>",
+        ),
+        (
+            "!fly.memref<f16, shared, S<3,3,3> o 0 o (8,64):(64,1), align<16>, S<2,3,3>>",
+            MemRefSpec,
+            "!fly.memref<f16, shared, S<3,3,3> o 0 o (8,64):(64,1), align<16>, S<2,3,3>>",
+        ),
+        ("!fly.swizzle< S<3, 4 ,3>>", SwizzleSpec, "!fly.swizzle<S<3,4,3>>"),
+        (
+            "!fly.coord_swizzle<CS<0,0,[],0,[]>>",
+            CoordSwizzleSpec,
+            "!fly.coord_swizzle<CS<0,0,[],0,[]>>",
+        ),
+        ("!fly.tile<4>", TileSpec, "!fly.tile<4>"),
+        (
+            "!fly.tile< [ 4 | [8:1|*] | (2, 2):(1, 2) ] >",
+            TileSpec,
+            "!fly.tile<[4|[8:1|*]|(2,2):(1,2)]>",
+        ),
+        ("!fly.tile<[4|8:1|*]>", TileSpec, "!fly.tile<[4|8:1|*]>"),
     ],
 )
 def test_a_type_reads_and_prints_in_normal_form(source, kind, normal):
@@ -92,6 +123,13 @@ def test_types_of_other_dialects_are_their_text():
         ("!fly.ptr<, global>", "expected an element type"),
         ("!fly.layout<(4,8):(1)>", r"shape \(4,8\) and stride \(1\) are not congruent"),
         ("!fly.int_tuple<>", "expected an integer"),
+        ("!fly.composed_layout<4:1>", "expected `o` and an offset, found the end"),
+        ("!fly.composed_layout<S<3,3,3>>", "expected `o` and an offset, found the end"),
+        ("!fly.composed_layout<S<3,3,3> o 0>", "expected `o`, found the end"),
+        ("!fly.swizzle<S<3,3>>", "expected `,`, found `>`"),
+        ("!fly.swizzle<S<-3,3,3>>", "expected a number, found `-3,3,3>`"),
+        ("!fly.tile<[4|(2,2)]>", r"expected an integer, a layout, `\*` or `\[`, found `\(2,2\)\]`"),
+        ("!fly.tile<[4|?]>", r"a mode of a tile is known when compiling, but \? is not"),
         ("!fly.ptr<!llvm.struct<()>, global>", "has no width in bits"),
     ],
 )

@@ -8,10 +8,11 @@ from math import prod
 
 import pytest
 from fly_common.errors import InputError
-from fly_dialect import algebra, dialect, infer, text
+from fly_dialect import algebra, dialect, text
 from fly_dialect.bindings import ir
-from fly_dialect.layout import Int, parse_int_tuple, parse_layout
+from fly_dialect.layout import Int
 from fly_dialect.layout import text as spell
+from fly_dialect.scanner import parse_int_tuple, parse_layout
 from fly_opt.passes.fly_canonicalize import Canonicalize
 from fly_opt.passes.fly_layout_lowering import LayoutLowering
 from fly_opt.passes.fly_signature import RewriteFuncSignature
@@ -205,9 +206,8 @@ def test_tuple_arithmetic_computes_what_its_type_says(lhs, rhs, operator, kinds)
         "div": lambda a, b: a // b,
         "mod": lambda a, b: a % b,
     }[operator]
-    inferred = algebra.transform(
-        infer.elementwise(f"int_tuple_{operator}"),
-        *(parse_int_tuple(spelled(*side)) for side in sides),
+    inferred = algebra.elementwise(
+        f"int_tuple_{operator}", *(parse_int_tuple(spelled(*side)) for side in sides)
     )
     result = f"!fly.int_tuple<{spell(inferred)}>"
     widths = [f"i{leaf.width}" for leaf in inferred]
@@ -246,7 +246,7 @@ def test_coordinates_of_an_index_that_is_known_when_it_runs(shape, data):
     parts = [f"!fly.int_tuple<{spelled(shape, kinds)}>", f"!fly.int_tuple<{stride}>"]
     layout = f"{spelled(shape, kinds)}:{stride}".replace(",)", ")")
     parsed = parse_layout(layout)
-    result = algebra.get_1d_coord(Int(None), parsed.shape, parsed.stride)
+    result = algebra.get_1d_coord(Int(None), parsed)
     source = f"""
       func.func @f(%i: i32{arguments}) -> i{result.width} {{
         %s = fly.make_int_tuple({names}) : ({", ".join(["i64"] * len(extents))}) -> {parts[0]}

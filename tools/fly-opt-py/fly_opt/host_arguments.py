@@ -8,7 +8,7 @@ from typing import Any
 from fly_common.plan import Scalar, Tensor
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import spec_of
-from fly_dialect.layout import Int
+from fly_dialect.layout import ComposedLayout, Int
 from fly_dialect.types import MemRefSpec
 
 from fly_opt.passes.base import refuse
@@ -63,6 +63,12 @@ def modes(tree: Any) -> tuple[Int, ...]:
 
 
 def tensor(host: Any, name: str, spec: MemRefSpec, said: dict[str, Any]) -> Tensor:
+    if isinstance(spec.layout, ComposedLayout):
+        raise refuse(
+            host,
+            f"the layout of {name} is composed: {spec.layout}",
+            "a host function's tensors have one extent and one stride a dimension",
+        )
     shape: tuple[Int, ...] = modes(spec.layout.shape)
     strides: tuple[Int, ...] = modes(spec.layout.stride)
     if not all(isinstance(leaf, Int) for leaf in (*shape, *strides)):

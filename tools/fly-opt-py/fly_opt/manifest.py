@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 from fly_common.plan import Expression, Launch, Plan, Scalar, Tensor, Word
 from fly_dialect.bindings import ir
-from fly_dialect.types import MemRefSpec
+from fly_dialect.types import MemRefSpec, plain_layout
 
 from fly_opt.host_arguments import Layout, Parameter, modes, parameter, scalar_size
 from fly_opt.passes.base import refuse
@@ -234,7 +234,8 @@ class _Builder:
 
     def leaves(self, tensor: Any, spec: MemRefSpec, shape: bool) -> Tree:
         """The extents or strides of a tensor parameter as expressions."""
-        leaves = modes(spec.layout.shape if shape else spec.layout.stride)
+        layout = plain_layout(spec)
+        leaves = modes(layout.shape if shape else layout.stride)
         made = tuple(
             self.make("const", leaf.value)
             if leaf.value is not None

@@ -19,11 +19,13 @@ from fly_dialect.bindings import ir
 from fly_dialect.dialect import type_of
 from fly_dialect.layout import Basis, IntTuple, dynamic_leaves, is_static
 from fly_dialect.types import (
+    ComposedLayoutSpec,
     CoordTensorSpec,
     IntTupleSpec,
     LayoutSpec,
     MemRefSpec,
     Spec,
+    layout_spec,
 )
 
 Value = Any  # an ir.Value
@@ -46,7 +48,9 @@ def _struct(spec: Spec) -> str:
     if isinstance(spec, IntTupleSpec):
         fields = [f"i{leaf.width}" for leaf in dynamic_leaves(spec.value)]
     elif isinstance(spec, MemRefSpec):
-        return _struct(LayoutSpec(spec.layout))
+        return _struct(layout_spec(spec.layout))
+    elif isinstance(spec, (LayoutSpec, ComposedLayoutSpec)) and spec.layout.is_static:
+        return ""
     else:
         fields = [field for part in parts(spec) if (field := _struct(part))]
     return f"struct<packed ({', '.join(fields)})>" if fields else ""
@@ -57,7 +61,7 @@ def parts(spec: Spec) -> list[Spec]:
     if isinstance(spec, LayoutSpec):
         return [IntTupleSpec(spec.layout.shape), IntTupleSpec(spec.layout.stride)]
     if isinstance(spec, CoordTensorSpec):
-        return [IntTupleSpec(spec.base), LayoutSpec(spec.layout)]
+        return [IntTupleSpec(spec.base), layout_spec(spec.layout)]
     raise TypeError(f"{spec} has no parts")
 
 
@@ -69,7 +73,7 @@ def pack(value: Value, spec: Spec, loc: Any) -> list[Value]:
         if spec.layout.is_static:
             return [pointer]
         layout = ops.get_layout(value, loc=loc)
-        return [pointer, *pack(layout, LayoutSpec(spec.layout), loc)]
+        return [pointer, *pack(layout, layout_spec(spec.layout), loc)]
     struct = _struct(spec)
     return [_pack_struct(value, spec, f"!llvm.{struct}", loc)] if struct else []
 
@@ -119,7 +123,7 @@ def _dynamic_paths(value: IntTuple, path: tuple[int, ...]) -> list[tuple[int, ..
 def unpack(values: list[Value], spec: Spec, loc: Any) -> Value:
     """Makes a value of type `spec` of its carriers, at the current insertion point."""
     if isinstance(spec, MemRefSpec):
-        layout = unpack(values[1:], LayoutSpec(spec.layout), loc)
+        layout = unpack(values[1:], layout_spec(spec.layout), loc)
         return ops.make_view(values[0], layout, loc=loc)
     if not values:
         return _static(spec, loc)

@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 
 from fly_dialect import algebra, infer, ops
 from fly_dialect.dialect import attributes_of, int_tuple_of, memref_of, spec_of
+from fly_dialect.layout import Layout
 from fly_dialect.types import CoordTensorSpec, IntTupleSpec, LayoutSpec, PtrSpec
 
 from fly_opt.passes.base import Pass
-from fly_opt.passes.fly_layout_values import Lowering, Map, Tuple, View
+from fly_opt.passes.fly_layout_values import Lowering, Tuple, View
 from fly_opt.passes.fly_scalars import tree_of
 
 
@@ -48,7 +49,7 @@ def _static(low: Lowering, op: Any) -> bool:
 
 
 def _make_layout(low: Lowering, op: Any) -> bool:
-    return low.keep(op, Map(low.tree(op.operands[0]), low.tree(op.operands[1])))
+    return low.keep(op, Layout(low.tree(op.operands[0]), low.tree(op.operands[1])))
 
 
 def _make_view(low: Lowering, op: Any) -> bool:
@@ -87,9 +88,9 @@ def _get(low: Lowering, op: Any) -> bool:
     meaning = low.meaning(op.operands[0])
     if isinstance(meaning, Tuple):
         return low.keep(op, Tuple(algebra.at(meaning.tree, path)))
-    whole = meaning if isinstance(meaning, Map) else meaning.map
-    part = Map(algebra.at(whole.shape, path), algebra.at(whole.stride, path))
-    if isinstance(meaning, Map):
+    whole = meaning if isinstance(meaning, Layout) else meaning.map
+    part = algebra.at(whole, path)
+    if isinstance(meaning, Layout):
         return low.keep(op, part)
     base = meaning.base
     if isinstance(spec_of(op.operands[0].type), CoordTensorSpec):
@@ -118,13 +119,16 @@ def _get_leaves(low: Lowering, op: Any) -> bool:
 
 
 def _elementwise(name: str) -> Callable[[Lowering, Any], bool]:
-    combine = infer.elementwise(name)
-
     def lower(low: Lowering, op: Any) -> bool:
         lhs, rhs = map(low.tree, op.operands)
-        return low.keep(op, Tuple(algebra.transform(combine, lhs, rhs)))
+        return low.keep(op, Tuple(algebra.elementwise(name, lhs, rhs)))
 
     return lower
+
+
+def _ceil_div(low: Lowering, op: Any) -> bool:
+    lhs, rhs = map(low.tree, op.operands)
+    return low.keep(op, Tuple(algebra.ceil_div(lhs, rhs)))
 
 
 def _product(low: Lowering, op: Any) -> bool:
@@ -137,20 +141,17 @@ def _product_each(low: Lowering, op: Any) -> bool:
 
 def _size(low: Lowering, op: Any) -> bool:
     meaning = low.meaning(op.operands[0])
-    shape = meaning.tree if isinstance(meaning, Tuple) else low.map(op.operands[0]).shape
-    return low.keep(op, Tuple(algebra.product(shape)))
+    nested = meaning.tree if isinstance(meaning, Tuple) else low.map(op.operands[0])
+    return low.keep(op, Tuple(algebra.size(nested)))
 
 
 def _cosize(low: Lowering, op: Any) -> bool:
-    layout = low.map(op.operands[0])
-    return low.keep(op, Tuple(algebra.cosize(layout.shape, layout.stride)))
+    return low.keep(op, Tuple(algebra.cosize(low.map(op.operands[0]))))
 
 
 def _crd2idx(low: Lowering, op: Any) -> bool:
-    layout = low.map(op.operands[1])
-    return low.keep(
-        op, Tuple(algebra.crd2idx(low.tree(op.operands[0]), layout.shape, layout.stride))
-    )
+    coord, layout = low.tree(op.operands[0]), low.map(op.operands[1])
+    return low.keep(op, Tuple(algebra.crd2idx(coord, layout)))
 
 
 def _from_index(name: str) -> Callable[[Lowering, Any], bool]:
@@ -158,7 +159,7 @@ def _from_index(name: str) -> Callable[[Lowering, Any], bool]:
 
     def lower(low: Lowering, op: Any) -> bool:
         layout = low.map(op.operands[1])
-        return low.keep(op, Tuple(compute(low.tree(op.operands[0]), layout.shape, layout.stride)))
+        return low.keep(op, Tuple(compute(low.tree(op.operands[0]), layout)))
 
     return lower
 
@@ -168,7 +169,7 @@ def _add_offset(low: Lowering, op: Any) -> bool:
     if isinstance(spec_of(base.type), PtrSpec):
         op.results[0].replace_all_uses_with(low.add_offset(base, low.tree(offset)))
         return True
-    total = algebra.transform(lambda a, b: a + b, low.tree(base), low.tree(offset))
+    total = algebra.add(low.tree(base), low.tree(offset))
     return low.keep(op, Tuple(total))
 
 
@@ -177,8 +178,8 @@ def _memref_load(low: Lowering, op: Any) -> bool:
     if isinstance(spec_of(view.type), CoordTensorSpec):
         meaning = low.meaning(view)
         assert isinstance(meaning, View), "the verifier has seen to it"
-        offset = algebra.crd2idx(low.tree(coord), meaning.map.shape, meaning.map.stride)
-        return low.keep(op, Tuple(algebra.transform(lambda a, b: a + b, meaning.base, offset)))
+        offset = algebra.crd2idx(low.tree(coord), meaning.map)
+        return low.keep(op, Tuple(algebra.add(meaning.base, offset)))
     value = ops.ptr_load(low.element(view, coord), loc=low.builder.loc, ip=low.builder.ip)
     op.results[0].replace_all_uses_with(value)
     return True
@@ -193,7 +194,7 @@ def _memref_store(low: Lowering, op: Any) -> bool:
 def _memref_alloca(low: Lowering, op: Any) -> bool:
     spec = memref_of(op.results[0])
     layout = low.map(op.operands[0])
-    count = algebra.cosize(layout.shape, layout.stride).type.value
+    count = algebra.cosize(layout).type.value
     base = ops.make_ptr(spec.pointer, count, loc=low.builder.loc, ip=low.builder.ip)
     return low.keep(op, View(base, layout))
 
@@ -204,7 +205,6 @@ _ELEMENTWISE = (
     "int_tuple_mul",
     "int_tuple_div",
     "int_tuple_mod",
-    "ceil_div",
 )
 _LOWER: dict[str, Callable[[Lowering, Any], bool]] = {
     "static": _static,
@@ -222,6 +222,7 @@ _LOWER: dict[str, Callable[[Lowering, Any], bool]] = {
     "select": _select,
     "get_scalar": _get_scalar,
     "get_leaves": _get_leaves,
+    "ceil_div": _ceil_div,
     "int_tuple_product": _product,
     "int_tuple_product_each": _product_each,
     "size": _size,

@@ -8,8 +8,8 @@ from typing import Any
 
 from fly_dialect import algebra, ops
 from fly_dialect.dialect import PREFIX, spec_of
-from fly_dialect.layout import is_static
-from fly_dialect.types import CoordTensorSpec, IntTupleSpec, LayoutSpec, MemRefSpec
+from fly_dialect.layout import Int, Layout, is_static
+from fly_dialect.types import CoordTensorSpec, IntTupleSpec, LayoutSpec, MemRefSpec, layout_spec
 
 from fly_opt.passes.base import refuse
 from fly_opt.passes.fly_scalars import (
@@ -34,22 +34,14 @@ class Tuple:
 
 
 @dataclass(frozen=True, slots=True)
-class Map:
-    """What a layout value stands for."""
-
-    shape: Any
-    stride: Any
-
-
-@dataclass(frozen=True, slots=True)
 class View:
     """What a memref stands for: its pointer and its layout. A coord_tensor's `base` is a tree."""
 
     base: Any
-    map: Map
+    map: Layout
 
 
-Meaning = Tuple | Map | View
+Meaning = Tuple | Layout | View
 
 
 class Lowering:
@@ -102,13 +94,13 @@ class Lowering:
         loc, ip = self.builder.loc, self.builder.ip
         if isinstance(meaning, Tuple):
             return ops.make_int_tuple(*values_of(meaning.tree), spec=spec, loc=loc, ip=ip)
-        if isinstance(meaning, Map):
+        if isinstance(meaning, Layout):
             shape = self.tuple_value(meaning.shape)
             return ops.make_layout(shape, self.tuple_value(meaning.stride), loc=loc, ip=ip)
         base = meaning.base
         if isinstance(spec, CoordTensorSpec):
             base = self.tuple_value(base)
-        layout = self.normal_form(meaning.map, LayoutSpec(spec.layout))
+        layout = self.normal_form(meaning.map, layout_spec(spec.layout))
         return ops.make_view(base, layout, loc=loc, ip=ip)
 
     def tuple_value(self, tree: Any) -> Value:
@@ -135,26 +127,39 @@ class Lowering:
             )
         return found
 
-    def static_map(self, layout: Any) -> Map:
-        return Map(
-            tree_of(self.builder, layout.shape, []), tree_of(self.builder, layout.stride, [])
-        )
+    def static_map(self, layout: Any) -> Layout:
+        return layout.mapped(lambda tree: tree_of(self.builder, tree, []))
 
     def tree(self, value: Value) -> Any:
         meaning = self.meaning(value)
         assert isinstance(meaning, Tuple), "the verifier has seen to it"
         return meaning.tree
 
-    def map(self, value: Value) -> Map:
+    def map(self, value: Value) -> Layout:
         meaning = self.meaning(value)
         if isinstance(meaning, View):
             return meaning.map
-        assert isinstance(meaning, Map), "the verifier has seen to it"
+        assert isinstance(meaning, Layout), "the verifier has seen to it"
         return meaning
 
     def keep(self, op: Any, meaning: Meaning) -> bool:
-        self.meanings[op.results[0]] = meaning
+        self.meanings[op.results[0]] = self.lifted(meaning)
         return True
+
+    def lifted(self, meaning: Meaning) -> Meaning:
+        """The meaning with Scalars for the constants that the algebra left as Int."""
+
+        def lift(tree: Any) -> Any:
+            return algebra.transform(
+                lambda leaf: Scalar(self.builder, leaf, None) if isinstance(leaf, Int) else leaf,
+                tree,
+            )
+
+        if isinstance(meaning, Tuple):
+            return Tuple(lift(meaning.tree))
+        if isinstance(meaning, Layout):
+            return meaning.mapped(lift)
+        return View(meaning.base, meaning.map.mapped(lift))
 
     # -- pointers
 
@@ -192,5 +197,5 @@ class Lowering:
         """The pointer to an element of a memref."""
         meaning = self.meaning(view)
         assert isinstance(meaning, View), "the verifier has seen to it"
-        offset = algebra.crd2idx(self.tree(coord), meaning.map.shape, meaning.map.stride)
+        offset = algebra.crd2idx(self.tree(coord), meaning.map)
         return self.add_offset(meaning.base, offset)

@@ -148,6 +148,10 @@ class Scalar:
         type_ = ir.IntegerType.get_signless(width)
         return self.builder.pure("arith.extsi", type_, [self.value])
 
+    def constant(self, value: Int) -> Scalar:
+        """A leaf like this one that is known."""
+        return Scalar(self.builder, value, None)
+
     def widened(self) -> Scalar:
         type_ = self.type.widened()
         if type_ == self.type:

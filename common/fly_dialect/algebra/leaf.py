@@ -1,0 +1,114 @@
+"""Arithmetic on leaves: integers of either kind (`Int` and a pass's), and basis strides.
+
+An `Int` may stand on either side of a pass's leaf, so the algebra can write its constants as Int.
+Bad arguments are a ValueError that shows them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fly_dialect.int_tuple import static_value, text
+from fly_dialect.integers import Basis, Int
+
+Leaf = Any  # an Integer, a Basis or None
+
+
+def known(leaf: Leaf) -> Int:
+    """What is known of an integer leaf."""
+    return integer(leaf).type
+
+
+def integer(leaf: Leaf) -> Any:
+    """The leaf, which must be an integer."""
+    if leaf is None or isinstance(leaf, (Basis, tuple)):
+        raise ValueError(f"{text(leaf)} is not an integer")
+    return leaf
+
+
+def alike(lhs: Leaf, rhs: Leaf) -> tuple[Any, Any]:
+    """Both integers, an Int beside a pass's leaf as a leaf of that pass."""
+    lhs, rhs = integer(lhs), integer(rhs)
+    if isinstance(lhs, Int) and not isinstance(rhs, Int):
+        return rhs.constant(lhs), rhs
+    if isinstance(rhs, Int) and not isinstance(lhs, Int):
+        return lhs, lhs.constant(rhs)
+    return lhs, rhs
+
+
+def _on_integers(compute: Callable[[Any, Any], Any]) -> Callable[[Leaf, Leaf], Any]:
+    return lambda lhs, rhs: compute(*alike(lhs, rhs))
+
+
+plus = _on_integers(lambda lhs, rhs: lhs + rhs)
+subtract = _on_integers(lambda lhs, rhs: lhs - rhs)
+divide = _on_integers(lambda lhs, rhs: lhs // rhs)
+remainder = _on_integers(lambda lhs, rhs: lhs % rhs)
+minimum = _on_integers(lambda lhs, rhs: lhs.minimum(rhs))
+less = _on_integers(lambda lhs, rhs: lhs.less(rhs))
+both = _on_integers(lambda lhs, rhs: lhs.both(rhs))
+
+
+def multiply(lhs: Leaf, rhs: Leaf) -> Leaf:
+    """The product of two integers, or of an integer and a basis."""
+    if isinstance(lhs, Basis):
+        return Basis(multiply(lhs.scale, rhs), lhs.modes)
+    if isinstance(rhs, Basis):
+        return Basis(multiply(lhs, rhs.scale), rhs.modes)
+    lhs, rhs = alike(lhs, rhs)
+    return lhs * rhs
+
+
+def ceil_divide(lhs: Leaf, rhs: Leaf) -> Leaf:
+    """lhs / rhs, rounded up; of a basis, the basis of the quotient."""
+    if isinstance(lhs, Basis):
+        return Basis(ceil_divide(lhs.scale, rhs), lhs.modes)
+    lhs, rhs = alike(lhs, rhs)
+    return lhs.ceildiv(rhs)
+
+
+def exact_divide(lhs: Leaf, rhs: int) -> Leaf:
+    """lhs / rhs where nothing is left over, as far as is known; of a basis, the basis of it."""
+    if isinstance(lhs, Basis):
+        return Basis(exact_divide(lhs.scale, rhs), lhs.modes)
+    if known(lhs).factor % rhs:
+        raise ValueError(f"{text(lhs)} is not divisible by {rhs}")
+    return divide(lhs, Int(rhs))
+
+
+def shape_divide(lhs: Leaf, rhs: Leaf) -> Leaf:
+    """lhs / rhs, rounded up, where one must divide the other."""
+    dividend, divisor = known(lhs).value, known(rhs).value
+    if divisor == 0:
+        raise ValueError(f"{text(lhs)} is divided by 0")
+    if dividend is not None and divisor is not None and not _divides(dividend, divisor):
+        raise ValueError(f"neither of {dividend} and {divisor} divides the other")
+    return ceil_divide(lhs, rhs)
+
+
+def _divides(lhs: int, rhs: int) -> bool:
+    return lhs % rhs == 0 or (lhs != 0 and rhs % lhs == 0)
+
+
+def equals(lhs: Leaf, rhs: Leaf) -> Any:
+    """1 or 0, an integer: two bases are equal if modes and scales are, an integer and a basis
+    never."""
+    if isinstance(lhs, Basis) and isinstance(rhs, Basis) and lhs.modes == rhs.modes:
+        return equals(lhs.scale, rhs.scale)
+    if lhs is None or rhs is None:
+        return Int(int(lhs is rhs))
+    if isinstance(lhs, Basis) or isinstance(rhs, Basis):
+        return Int(0)
+    lhs, rhs = alike(lhs, rhs)
+    return lhs.equals(rhs)
+
+
+def is_zero(leaf: Leaf) -> bool:
+    """Whether a leaf is known to be the integer 0."""
+    return static_value(leaf) == 0
+
+
+def is_one(leaf: Leaf) -> bool:
+    """Whether a leaf is known to be the integer 1."""
+    return static_value(leaf) == 1

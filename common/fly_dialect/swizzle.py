@@ -1,0 +1,73 @@
+"""Swizzles as data: permutations of offsets, and of coordinates, by exclusive-or. Their text is
+FlyDSL's.
+
+    Swizzle(3, 4, 3)                    S<3,4,3>
+    CoordSwizzle(3, 0, (0,), 2, (1,))   CS<3,0,[0],2,[1]>
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Swizzle:
+    """`S<mask,base,shift>`: exclusive-ors the `mask` bits at `base` with those `shift` above."""
+
+    mask: int
+    base: int
+    shift: int
+
+    def __post_init__(self) -> None:
+        if min(self.mask, self.base, self.shift) < 0:
+            raise ValueError(f"{self} has a negative number")
+
+    def __str__(self) -> str:
+        return f"S<{self.mask},{self.base},{self.shift}>"
+
+    @property
+    def is_trivial(self) -> bool:
+        """Whether it leaves every offset as it is."""
+        return self.mask == 0
+
+    @property
+    def source_bits(self) -> int:
+        """The bits that are read, as a mask."""
+        return ((1 << self.mask) - 1) << (self.base + self.shift)
+
+    @property
+    def period(self) -> int:
+        """The least distance after which the permutation repeats."""
+        return 1 << (self.mask + self.base + self.shift)
+
+    def apply(self, offset: int) -> int:
+        return offset ^ ((offset & self.source_bits) >> self.shift)
+
+
+@dataclass(frozen=True, slots=True)
+class CoordSwizzle:
+    """`CS<mask,base_row,[mode_row],base_col,[mode_col]>`: in a coordinate, exclusive-ors `mask`
+    bits of the column with bits of the row. `mode_row` and `mode_col` are the paths to the two."""
+
+    mask: int
+    base_row: int
+    mode_row: tuple[int, ...]
+    base_col: int
+    mode_col: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if min(self.mask, self.base_row, self.base_col, *self.mode_row, *self.mode_col) < 0:
+            raise ValueError(f"{self} has a negative number")
+
+    def __str__(self) -> str:
+        row, col = (", ".join(map(str, mode)) for mode in (self.mode_row, self.mode_col))
+        return f"CS<{self.mask},{self.base_row},[{row}],{self.base_col},[{col}]>"
+
+    @property
+    def is_trivial(self) -> bool:
+        """Whether it leaves every coordinate as it is."""
+        return self.mask == 0
+
+    def apply(self, row: int, col: int) -> int:
+        """The new column."""
+        return col ^ (((row >> self.base_row) & ((1 << self.mask) - 1)) << self.base_col)
