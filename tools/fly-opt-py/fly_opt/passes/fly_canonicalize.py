@@ -13,7 +13,7 @@ from fly_dialect.op_table import OPS
 from fly_dialect.types import IntTupleSpec, LayoutSpec, Spec
 
 from fly_opt.passes.base import Pass
-from fly_opt.passes.fly_scalars import operations, unused
+from fly_opt.passes.fly_builder import operations, unused
 
 MAKERS = frozenset(("make_shape", "make_stride", "make_coord"))
 

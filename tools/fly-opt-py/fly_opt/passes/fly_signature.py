@@ -11,7 +11,7 @@ from fly_dialect.types import Spec
 
 from fly_opt.passes import fly_carriers
 from fly_opt.passes.base import Pass, refuse
-from fly_opt.passes.fly_scalars import operations, unused
+from fly_opt.passes.fly_builder import operations, unused
 
 Value = Any  # an ir.Value
 

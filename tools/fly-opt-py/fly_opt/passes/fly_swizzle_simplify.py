@@ -9,7 +9,7 @@ from fly_dialect.bindings import ir
 
 from fly_opt.passes.base import Pass
 from fly_opt.passes.fly_divisibility import Divisibility, constant, factors_of_two, width_of
-from fly_opt.passes.fly_scalars import Builder, operations, unused
+from fly_opt.passes.fly_builder import Builder, operations, unused
 
 Value = Any  # an ir.Value
 

@@ -1,0 +1,122 @@
+"""Building ops in a pass: where they go, and each pure one only once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+from fly_dialect.bindings import ir
+
+Value = Any  # an ir.Value
+
+
+def operations(op: Any) -> list[Any]:
+    """All operations inside `op`, in the order of the text.
+
+    By walking, not by iterating over blocks: that makes an OpView of every op, for which the
+    bindings import each dialect's Python module (llvm's alone takes 30 ms).
+    """
+    found: list[Any] = []
+
+    def visit(inner: Any) -> Any:
+        found.append(inner.operation)
+        return ir.WalkResult.ADVANCE
+
+    op.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found[1:]
+
+
+def unused(value: Value) -> bool:
+    return next(iter(value.uses), None) is None
+
+
+def used_twice(value: Value) -> bool:
+    return len(list(islice(value.uses, 2))) == 2
+
+
+class Builder:
+    """Where ops are built, and which pure ones are there already.
+
+    A scope maps an op's key to its value, one for each block that encloses the insertion point:
+    equal constants and address computations are built once where the first is visible.
+    """
+
+    def __init__(self) -> None:
+        self.ip: Any = None
+        self.loc: Any = None
+        self.scopes: list[tuple[Any, dict[Any, Value]]] = []  # (block, what is built in it)
+        self.unsure: list[Any] = []  # pure ops that may turn out unused
+
+    def enter(self, op: Any) -> None:
+        """Makes the scopes those of the blocks around `op`; ops come in the order of the text."""
+        block = op.block
+        if self.scopes and self.scopes[-1][0] == block:
+            return
+        depths = {other: depth for depth, (other, _) in enumerate(self.scopes, 1)}
+        # The nearest block around it that has a scope; blocks without fly ops have none.
+        around, holder = block, op.parent
+        while around not in depths and holder is not None and holder.parent is not None:
+            # (The outermost op, the module, is in no block, and must not be asked for it.)
+            around, holder = holder.block, holder.parent
+        del self.scopes[depths.get(around, 0) :]
+        if around != block or not self.scopes:
+            self.scopes.append((block, {}))
+
+    def at(self, op: Any) -> None:
+        """Builds before `op` from now on, with its location."""
+        self.ip, self.loc = ir.InsertionPoint(op), op.location
+
+    def alone(self, op: Any) -> None:
+        """Builds before `op`, and takes for granted nothing that is built elsewhere."""
+        self.scopes = [(op.block, {})]
+        self.at(op)
+
+    def op(self, name: str, result: Any, operands: list[Value], attributes: Any = None) -> Any:
+        """Builds an op; gives the ir.Operation."""
+        return ir.Operation.create(
+            name,
+            results=[] if result is None else [result],
+            operands=operands,
+            attributes=attributes,
+            loc=self.loc,
+            ip=self.ip,
+        )
+
+    def value(self, name: str, result: Any, operands: list[Value], attributes: Any = None) -> Value:
+        """Builds an op; gives its result."""
+        return self.op(name, result, operands, attributes).results[0]
+
+    def pure(self, name: str, result: Any, operands: list[Value], attributes: Any = None) -> Value:
+        """Such an op, or the value of an equal one that dominates this place."""
+        key = (name, result, *operands, str(attributes) if attributes else None)
+        return self.once(key, lambda: self.op(name, result, operands, attributes))
+
+    def once(self, key: Any, make: Callable[[], Any]) -> Value:
+        """The value of `key`, made by the pure op that `make` builds where it isn't there yet."""
+        for _, scope in reversed(self.scopes):
+            if key in scope:
+                return scope[key]
+        op = make()
+        self.unsure.append(op)
+        value = self.scopes[-1][1][key] = op.results[0]
+        return value
+
+    def sweep(self) -> None:
+        """Erases the pure ops that nothing has come to use."""
+        for op in reversed(self.unsure):
+            if unused(op.results[0]):
+                op.erase()
+        self.unsure.clear()
+
+    def constant_of(self, attribute: Any) -> Value:
+        """The constant of a typed attribute."""
+        return self.pure("arith.constant", attribute.type, [], {"value": attribute})
+
+    def constant(self, value: int, width: int) -> Value:
+        def make() -> Any:
+            type_ = ir.IntegerType.get_signless(width)
+            attributes = {"value": ir.IntegerAttr.get(type_, value)}
+            return self.op("arith.constant", type_, [], attributes)
+
+        return self.once(("arith.constant", value, width), make)
