@@ -66,10 +66,6 @@ class Scalar:
         """A leaf like this one that is known."""
         return Scalar(self.builder, value, None)
 
-    def constant(self, value: Int) -> Scalar:
-        """A leaf like this one that is known."""
-        return Scalar(self.builder, value, None)
-
     def widened(self) -> Scalar:
         type_ = self.type.widened()
         if type_ == self.type:
@@ -184,9 +180,7 @@ class Scalar:
         if type_.value is not None:
             return Scalar(self.builder, type_, None)
         operands = [self.read(type_.width), other.read(type_.width)]
-        return Scalar(
-            self.builder, type_, self.builder.pure(name, _integer(type_.width), operands)
-        )
+        return Scalar(self.builder, type_, self.builder.pure(name, _integer(type_.width), operands))
 
     def _compare(self, predicate: int, other: Scalar, type_: Int) -> Scalar:
         if type_.is_static:

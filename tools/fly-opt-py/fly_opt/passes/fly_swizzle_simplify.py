@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from fly_dialect.bindings import ir
 
 from fly_opt.passes.base import Pass
-from fly_opt.passes.fly_divisibility import Divisibility, constant, factors_of_two, width_of
 from fly_opt.passes.fly_builder import Builder, operations, unused
+from fly_opt.passes.fly_divisibility import Divisibility, constant, factors_of_two, width_of
 
 Value = Any  # an ir.Value
 

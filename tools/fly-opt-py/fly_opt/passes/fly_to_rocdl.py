@@ -23,12 +23,8 @@ from fly_dialect.types import (
 )
 
 from fly_opt.passes.base import Pass, refuse
-<<<<<<< HEAD
-from fly_opt.passes.fly_scalars import Builder, operations, unused
-from fly_opt.passes.storage import storage_type
-=======
 from fly_opt.passes.fly_builder import Builder, operations, unused
->>>>>>> 556cf4f (wip: fly-layout-lowering on the algebra's own data)
+from fly_opt.passes.storage import storage_type
 
 Value = Any  # an ir.Value
 

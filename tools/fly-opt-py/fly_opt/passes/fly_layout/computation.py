@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from fly_dialect import algebra
+from fly_dialect.bindings import ir
 from fly_dialect.layout import AnyLayout, ComposedLayout, Layout
 
 from fly_opt.passes.fly_layout.meanings import Meaning, View
@@ -44,16 +45,17 @@ def _stride(layout: AnyLayout) -> Meaning:
     return layout.linear.stride
 
 
-def _at(nested: Meaning, mode: list[int]) -> Meaning:
-    return algebra.at(nested, tuple(mode))
+def _get(source: Meaning, mode: list[int]) -> Meaning:
+    """A part of a tree, layout or view; of a view of coordinates, of its base as well."""
+    path = tuple(mode)
+    if not isinstance(source, View):
+        return algebra.at(source, path)
+    base = source.base if isinstance(source.base, ir.Value) else algebra.at(source.base, path)
+    return View(base, algebra.at(source.layout, path))
 
 
 COMPUTE: dict[str, Compute] = {
     "make_layout": Layout,
-    "make_layout_like": algebra.make_layout_like,
-    "make_ordered_layout": algebra.make_ordered_layout,
-    "make_identity_layout": algebra.make_identity_layout,
-    "make_fragment_layout_like": _of_layout(algebra.make_fragment_layout_like),
     "make_composed_layout": ComposedLayout,
     "get_layout": lambda view: view.layout,
     "get_shape": _of_layout(lambda layout: layout.shape),
@@ -76,7 +78,7 @@ COMPUTE: dict[str, Compute] = {
     "int_tuple_product_like": algebra.product_like,
     "shape_div": algebra.shape_div,
     "ceil_div": algebra.ceil_div,
-    "get": _as_view(_at),
+    "get": _get,
     "take": _as_view(algebra.take),
     "select": _as_view(algebra.select),
     "group": _as_view(algebra.group),
@@ -91,23 +93,4 @@ COMPUTE: dict[str, Compute] = {
     "idx2crd": algebra.idx2crd,
     "get_flat_coord": algebra.get_flat_coord,
     "get_1d_coord": algebra.get_1d_coord,
-    "coalesce": _as_view(algebra.coalesce),
-    "composition": _as_view(algebra.composition),
-    "complement": algebra.complement,
-    "right_inverse": algebra.right_inverse,
-    "left_inverse": algebra.left_inverse,
-    "logical_divide": _as_view(algebra.logical_divide),
-    "zipped_divide": _as_view(algebra.zipped_divide),
-    "tiled_divide": _as_view(algebra.tiled_divide),
-    "flat_divide": _as_view(algebra.flat_divide),
-    "logical_product": algebra.logical_product,
-    "zipped_product": algebra.zipped_product,
-    "tiled_product": algebra.tiled_product,
-    "flat_product": algebra.flat_product,
-    "blocked_product": algebra.blocked_product,
-    "raked_product": algebra.raked_product,
-    "recast_layout": lambda layout, new_type_bits, old_type_bits: algebra.recast_layout(
-        layout, old_type_bits, new_type_bits
-    ),
-    "tile_to_shape": algebra.tile_to_shape,
 }

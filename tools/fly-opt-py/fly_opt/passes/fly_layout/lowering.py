@@ -7,13 +7,11 @@ from typing import Any
 
 from fly_dialect import algebra, ops
 from fly_dialect.dialect import PREFIX, attributes_of, spec_of
-from fly_dialect.layout import AnyLayout, ComposedLayout, Layout
+from fly_dialect.layout import ComposedLayout, Layout
 from fly_dialect.op_table import OPS
 from fly_dialect.swizzle import CoordSwizzle, Swizzle
 from fly_dialect.tile import Tile
 from fly_dialect.types import (
-    IntTupleSpec,
-    LayoutSpec,
     MemRefSpec,
     Spec,
 )
@@ -28,7 +26,7 @@ from fly_opt.passes.fly_layout.meanings import (
     of_static_type,
     spec_of_meaning,
 )
-from fly_opt.passes.fly_scalars import Scalar, values_of
+from fly_opt.passes.fly_scalars import values_of
 
 Value = Any  # an ir.Value
 

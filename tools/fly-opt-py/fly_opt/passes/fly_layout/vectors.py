@@ -48,14 +48,13 @@ class Runs:
 
 def runs(layout: Layout) -> Runs:
     """The runs of a layout of static shape. ValueError for any other."""
-    extents = [static_value(extent) for extent in leaves(layout.shape)]
-    if None in extents:
-        raise ValueError(f"a vector's length is known when compiling, that of {layout} is not")
-    modes = [
-        (extent, stride)
-        for extent, stride in zip(extents, leaves(layout.stride), strict=True)
-        if extent != 1
-    ]
+    modes: list[tuple[int, Any]] = []
+    for leaf, stride in zip(leaves(layout.shape), leaves(layout.stride), strict=True):
+        extent = static_value(leaf)
+        if extent is None:
+            raise ValueError(f"a vector's length is known when compiling, that of {layout} is not")
+        if extent != 1:
+            modes.append((extent, stride))
     first, last, width = _longest(modes)
     before = prod(extent for extent, _ in modes[:first])
     rest = modes[:first] + modes[last:]
@@ -141,7 +140,9 @@ def _coordinates_vector(low: Lowering, view: View, type_: Any) -> Value:
         elements = [ir.IntegerAttr.get(type_.element_type, n.type.value) for n in numbers]
         return low.builder.constant_of(ir.DenseElementsAttr.get(elements, type_))
     values = [
-        number.read(width) if isinstance(number, Scalar) else low.builder.constant(number.value, width)
+        number.read(width)
+        if isinstance(number, Scalar)
+        else low.builder.constant(number.value, width)
         for number in numbers
     ]
     return low.builder.value("vector.from_elements", type_, values)
@@ -183,7 +184,8 @@ def _strided(start: int, size: int | None = None) -> dict[str, Any]:
     numbers = {"offsets": start, "strides": 1} | ({} if size is None else {"sizes": size})
     i64 = ir.IntegerType.get_signless(64)
     return {
-        name: ir.ArrayAttr.get([ir.IntegerAttr.get(i64, number)]) for name, number in numbers.items()
+        name: ir.ArrayAttr.get([ir.IntegerAttr.get(i64, number)])
+        for name, number in numbers.items()
     }
 
 
