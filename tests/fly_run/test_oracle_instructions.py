@@ -17,14 +17,13 @@ from oracle.compare import differing
 # nothing to compare.
 ELSEWHERE = {
     "v_mfma_.*f8f6f4|v_mfma_ld_scale_b32": "test_matrix_*.py: layouts and scales, one hot",
-    "s_(buffer_)?(store|atomic)_.*|s_buffer_load_.*": "test_engine_buffers.py",
-    ".*_load_lds_.*|ds_read_b(64|96)_tr_.*": "test_engine_buffers.py",
+    "ds_read_b(64|96)_tr_.*": "test_engine_buffers.py",
     "ds_(append|consume|condxchg32.*|wrap.*|.*_addtid_b32|wrxchg2.*)": "test_engine_rare.py",
     "s_movrel[sd]_b(32|64)|s_set_gpr_idx_(idx|mode)|s_sendmsg": "test_engine_rare.py",
     "v_cube.*|v_m?qsad_.*|v_cvt_pkaccum_u8_f32|v_trig_preop_f64": "test_engine_rare.py",
     "v_(div_fixup|fma|mad)_legacy_f16|v_pk_fmac_f16": "test_engine_rare.py",
     "v_ashr_pk_.*|v_prng_b32|v_cvt_sr_b?f16_f32": "test_engine_rare.py",
-    "scratch_.*": "gfx90a sets up FLAT_SCRATCH in code: test_oracle_kernels.py, scratch",
+    "scratch_(load|store)_(?!lds).*": "gfx90a sets up FLAT_SCRATCH in code: test_oracle_kernels.py, scratch",
     "s_barrier|s_endpgm(_saved)?|s_trap": "test_oracle_kernels.py; test_engine_faults.py",
     "s_[gs]etreg(_imm32)?_b32|s_set_gpr_idx_o(n|ff)": "test_engine_forms.py",
     "s_memtime|s_memrealtime": "a clock: its value is open",

@@ -1,13 +1,13 @@
 """Memory instructions: addresses, and what moves between registers and memory.
 
-SMEM, FLAT, GLOBAL, SCRATCH and MUBUF (raw, and gfx90a's scratch); DS is in lds.py.
+FLAT, GLOBAL and SCRATCH; SMEM is in scalar_memory.py, MUBUF in buffers.py, DS in lds.py, what loads
+straight to LDS in lds_direct.py.
 `build(instruction)` gives a function of Waves, whose `chunk` (machine.Chunk) holds the memory, LDS
 and scratch.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ import numpy as np
 from oracle import atomics
 from oracle.memory import gather, scatter
 from oracle.text import Instruction, Operand
-from oracle.waves import EXEC, PRIVATE_APERTURE, SHARED_APERTURE, Waves, pack_mask
+from oracle.waves import PRIVATE_APERTURE, SHARED_APERTURE, Waves
 
 u32, u64 = np.uint32, np.uint64
 OFF = Operand("name", name="off")
@@ -120,33 +120,9 @@ class Space:
 def build(ins: Instruction) -> Callable[[Waves], None] | None:
     name = ins.mnemonic
     family, _, rest = name.partition("_")
-    if match := re.fullmatch(r"s_load_dword(?:x(\d+))?|s_buffer_load_dword(?:x(\d+))?", name):
-        if name.startswith("s_buffer"):
-            return None
-        return lambda w: _scalar_load(w, ins, int(match[1] or 1))
     if family in ("global", "flat", "scratch"):
         return _flat_family(ins, family, rest)
-    if family == "buffer":
-        return _buffer(ins, rest)
     return None
-
-
-def _scalar_load(w: Waves, ins: Instruction, count: int) -> None:
-    target, base, *rest = ins.operands
-    address = w.read_scalar(base, 64).copy()
-    for operand in rest:
-        address = address + w.read_scalar(operand, 32).astype(u64)
-    address = address + u64(ins.modifiers.get("offset", 0) & (1 << 64) - 1)
-    address = np.broadcast_to(address, w.n) & ~u64(3)
-    values = (
-        w.chunk.memory.load(address[:, None], None, 4 * count)
-        if count <= 4
-        else [
-            w.chunk.memory.load((address + u64(4 * k))[:, None], None, 4)[0] for k in range(count)
-        ]
-    )
-    for k, value in enumerate(values):
-        w.put_s32(target.index + k, value[:, 0])
 
 
 # FLAT, GLOBAL, SCRATCH
@@ -159,7 +135,7 @@ def flat_address(w: Waves, ins: Instruction, vector: Operand, base: Operand) -> 
     return w.read(base, 64) + w.read(vector, 32).astype(u64) + offset
 
 
-def _scratch_address(w: Waves, ins: Instruction, vector: Operand, base: Operand) -> np.ndarray:
+def scratch_address(w: Waves, ins: Instruction, vector: Operand, base: Operand) -> np.ndarray:
     address = np.full((w.n, 64), ins.modifiers.get("offset", 0) & 0xFFFFFFFF, u32)
     for operand in (vector, base):
         if operand.name != "off":
@@ -169,11 +145,9 @@ def _scratch_address(w: Waves, ins: Instruction, vector: Operand, base: Operand)
 
 def _flat_family(ins: Instruction, family: str, rest: str):
     space = Space("global" if family == "global" else "flat")
-    address_of = _scratch_address if family == "scratch" else flat_address
+    address_of = scratch_address if family == "scratch" else flat_address
     operands = list(ins.operands)
     base = operands.pop() if family != "flat" else OFF
-    if rest.startswith("load_lds"):
-        return None
     if rest.startswith("load_"):
         kind = LOADS.get(rest[5:])
         return kind and load_step(
@@ -266,108 +240,3 @@ def atomic_step(atomic, space: Space, address_of: Callable, data: list[Operand],
                 w.put_v32(index + 1, (old >> u64(32)).astype(u32), lanes)
 
     return step
-
-
-# MUBUF
-
-
-def _buffer(ins: Instruction, rest: str):
-    kind, _, what = rest.partition("_")
-    if kind == "atomic" and what in atomics.GLOBAL:
-        return _buffer_atomic(ins, atomics.GLOBAL[what])
-    table = {"load": LOADS, "store": STORES}.get(kind, {})
-    if what not in table or "lds" in ins.modifiers or len(ins.operands) != 4:
-        return None
-    target, vector, resource, scalar = ins.operands
-    size = table[what][0]
-
-    def address_of(w: Waves) -> tuple[np.ndarray, np.ndarray | None]:
-        """Addresses and which lanes are in range; gfx90a's scratch resource interleaves lanes."""
-        words = [w.s32(resource.index + k).astype(u64)[:, None] for k in range(4)]
-        base = words[0] | (words[1] & u64(0xFFFF)) << u64(32)
-        interleaved = (words[3] >> u64(23) & u64(1)).all()
-        structured = ins.modifiers.get("idxen") or (words[1] >> u64(16) & u64(0x3FFF)).any()
-        if structured and not interleaved:
-            raise NotImplementedError(f"{ins.text}: structured buffer")
-        inner = np.full((w.n, 64), ins.modifiers.get("offset", 0), u64)
-        if vector.name != "off":
-            inner = inner + w.read(vector, 32)
-        outer = base + w.read(scalar, 32).astype(u64)
-        if interleaved:
-            lane = np.arange(64, dtype=u64) * u64(4)
-            return outer + (inner >> u64(2)) * u64(256) + lane + (inner & u64(3)), None
-        return outer + inner, inner + u64(size) <= words[2]
-
-    def step(w: Waves) -> None:
-        lanes = w.active()
-        addresses, inside = address_of(w)
-        allowed = lanes
-        if inside is not None:
-            reached = inside if lanes is None else inside | ~lanes
-            if size > 4 and not reached.all():
-                raise NotImplementedError(f"{ins.text}: partly out of range")
-            allowed = inside if lanes is None else inside & lanes
-            allowed = np.broadcast_to(allowed, (w.n, 64))
-        # An interleaved access is made dword by dword, each 256 bytes on.
-        step_ = 4 if inside is not None else 256
-        parts = max(1, size // 4)
-        unit = min(size, 4)
-        index = w.first(target)
-        for k in range(parts):
-            at = addresses + u64(step_ * k)
-            if kind == "store":
-                value = w.v32(index + k) >> u32(table[what][1])
-                w.chunk.memory.store(at, allowed, unit, [value])
-                continue
-            value = w.chunk.memory.load(at, allowed, unit)[0]
-            if allowed is not None:
-                value = np.where(allowed, value, u32(0))
-            _, extend, half = table[what]
-            if extend:
-                top = u32(1 << (8 * size - 1))
-                value = (value ^ top) - top
-            if half is not None:
-                old = w.v32(index)
-                value = (
-                    (old & u32(0xFFFF)) | value << u32(16)
-                    if half
-                    else (old & u32(0xFFFF0000)) | (value & u32(0xFFFF))
-                )
-            w.put_v32(index + k, value, lanes)
-
-    return step
-
-
-def _buffer_atomic(ins: Instruction, atomic: atomics.Atomic):
-    """A raw resource: lanes out of range do nothing, and return 0. The data register is also where
-    the old value goes."""
-    data, vector, resource, scalar = ins.operands
-    size = int(atomic.kind[1:]) // 8
-    wants_old = bool({"sc0", "glc"} & set(ins.modifiers))
-
-    def step(w: Waves) -> None:
-        words = [w.s32(resource.index + k).astype(u64)[:, None] for k in range(3)]
-        base = words[0] | (words[1] & u64(0xFFFF)) << u64(32)
-        inner = np.full((w.n, 64), ins.modifiers.get("offset", 0), u64)
-        if vector.name != "off":
-            inner = inner + w.read(vector, 32)
-        addresses = base + w.read(scalar, 32).astype(u64) + inner
-        inside = inner + u64(size) <= words[2]
-        everything = w.active_or_ones().copy()
-        target = data if wants_old else None
-        step_ = atomic_step(atomic, Space("global"), lambda _: addresses, [data], target)
-        _under(w, inside & everything, step_)
-        if wants_old:
-            outside = everything & ~inside
-            for k in range(size // 4):
-                w.put_v32(w.first(data) + k, np.zeros((1, 1), u32), outside)
-
-    return step
-
-
-def _under(w: Waves, lanes: np.ndarray, step: Callable[[Waves], None]) -> None:
-    """A step under fewer lanes than EXEC's."""
-    saved = w.s64(EXEC).copy()
-    w.put_s64(EXEC, pack_mask(lanes))
-    step(w)
-    w.put_s64(EXEC, saved)

@@ -8,9 +8,11 @@ from dataclasses import replace
 
 from oracle import device
 from oracle.probe import Probe, known_to
+from oracle.try_buffers import private_to_lds, structured, to_lds
 from oracle.try_matrix import matrix
 from oracle.try_memory import buffers, memory, scalar_loads
 from oracle.try_scalar import lanes, scalars
+from oracle.try_scalar_memory import scalar_memory
 from oracle.try_small import small
 from oracle.try_spaces import buffer_atomics, buffer_stores, flat, lds_more, scratch
 from oracle.try_vector import compares, masks, packed, vector
@@ -32,13 +34,17 @@ FAMILIES = {
     "scratch": scratch,
     "lds_more": lds_more,
     "matrix": matrix,
+    "scalar_memory": scalar_memory,
+    "structured": structured,
+    "to_lds": to_lds,
+    "private_to_lds": private_to_lds,
 }
 
 
 @functools.cache
 def probes_for(target: str, family: str) -> tuple[list[Probe], list[str]]:
     """The family's probes that llvm-mc knows on a target, and the mnemonics it knows none of."""
-    if family == "scratch" and target == "gfx90a":
+    if family in ("scratch", "private_to_lds") and target == "gfx90a":
         return [], []  # FLAT_SCRATCH would be the kernel's to set up: whole kernels do
     returning = "glc" if target == "gfx90a" else "sc0"
     probes = [

@@ -16,12 +16,26 @@ from __future__ import annotations
 
 import functools
 import itertools
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from oracle import abi, access, conversions, hsaco, lds, matrix, rdna, scalar, vector
+from oracle import (
+    abi,
+    access,
+    buffers,
+    conversions,
+    hsaco,
+    lds,
+    lds_direct,
+    matrix,
+    rdna,
+    scalar,
+    scalar_memory,
+    vector,
+)
 from oracle.abi import SCRATCH_BASE
 from oracle.memory import Fault, Memory, padded
 from oracle.text import Instruction, parse
@@ -270,10 +284,16 @@ class Chunk:
             return Decoded(ins.text, ins.size, step)
         if name.startswith(("v_", "ds_bperm", "ds_perm", "ds_swizzle")):
             step = self._vector(ins, mode)
-        elif name.startswith("s_") and not name.startswith(("s_load", "s_buffer")):
+        elif name.startswith("s_") and not re.match(r"s_(buffer_)?(load|store|atomic)_", name):
             step = scalar.build(ins)
         else:
-            step = lds.build(ins) or access.build(ins)
+            step = (
+                scalar_memory.build(ins)
+                or lds.build(ins)
+                or lds_direct.build(ins, target)
+                or buffers.build(ins, target)
+                or access.build(ins)
+            )
         if step is None:
             raise Unsupported(f"{ins.text} at pc {ins.address:#x}")
         return Decoded(ins.text, ins.size, step)
