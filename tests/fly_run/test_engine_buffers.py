@@ -52,12 +52,14 @@ def test_index_and_offset_together_come_from_two_registers() -> None:
     np.testing.assert_array_equal(found, wanted)
 
 
-def test_the_lane_is_added_to_the_index() -> None:
+def test_the_lane_is_added_to_the_index_and_no_range_is_checked() -> None:
     # ADD_TID_ENABLE is bit 23.
-    body = resource(records=256, stride=4, word3=1 << 23)
-    body += "buffer_load_dword v40, off, s[4:7], 0 offset:8"
+    body = resource(records=0, stride=4, word3=1 << 23)
+    body += "s_mov_b32 exec_hi, 0x3fffffff\n"
+    body += "buffer_load_dword v40, off, s[4:7], 0 offset:8\n"
+    body += "s_mov_b32 exec_hi, -1\ns_waitcnt vmcnt(0)"
     (found,) = run("gfx942", body, DATA)
-    np.testing.assert_array_equal(found, [*DATA[2:], 0, 0])
+    np.testing.assert_array_equal(found, [*DATA[2:], 0x11111111, 0x11111111])
 
 
 def test_a_swizzled_buffer_interleaves_indices() -> None:

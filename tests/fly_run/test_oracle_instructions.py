@@ -23,7 +23,8 @@ ELSEWHERE = {
     "v_cube.*|v_m?qsad_.*|v_cvt_pkaccum_u8_f32|v_trig_preop_f64": "test_engine_rare.py",
     "v_(div_fixup|fma|mad)_legacy_f16|v_pk_fmac_f16": "test_engine_rare.py",
     "v_ashr_pk_.*|v_prng_b32|v_cvt_sr_b?f16_f32": "test_engine_rare.py",
-    "scratch_(load|store)_(?!lds).*": "gfx90a sets up FLAT_SCRATCH in code: test_oracle_kernels.py, scratch",
+    # gfx90a sets FLAT_SCRATCH up in code.
+    "scratch_(load|store)_(?!lds).*": "test_oracle_kernels.py, scratch",
     "s_barrier|s_endpgm(_saved)?|s_trap": "test_oracle_kernels.py; test_engine_faults.py",
     "s_[gs]etreg(_imm32)?_b32|s_set_gpr_idx_o(n|ff)": "test_engine_forms.py",
     "s_memtime|s_memrealtime": "a clock: its value is open",

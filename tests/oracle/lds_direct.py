@@ -5,10 +5,10 @@ CDNA4 ISA manual, "Memory Buffer Load to LDS" and the chapter on flat memory, "A
     buffer:          LDS address = M0[17:0]     + instruction's offset + 4 (or 16) * lane
     global, scratch: LDS address = M0[17:2] * 4 + instruction's offset + 4 (or 16) * lane
 
-The lane's place is of 16 bytes where three or four dwords are loaded, else of 4. Before gfx950 M0
-has 16 bits of offset. What is narrower than a dword is extended to one: LLVM's instruction selection
-gives each of these loads an LDS store of a dword (SIISelLowering, LOAD_LDS). A lane of a buffer that
-is out of range loads 0.
+The lane's place has 16 bytes where three or four dwords are loaded, else 4. Before gfx950 M0 has 16
+bits of offset. What is narrower than a dword is extended to one: LLVM's instruction selection gives
+each of these loads an LDS store of a dword (SIISelLowering, LOAD_LDS). A lane of a buffer that is
+out of range loads 0.
 """
 
 from __future__ import annotations

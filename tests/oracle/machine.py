@@ -16,37 +16,18 @@ from __future__ import annotations
 
 import functools
 import itertools
-import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from oracle import (
-    abi,
-    access,
-    buffers,
-    conversions,
-    hsaco,
-    lds,
-    lds_direct,
-    matrix,
-    rdna,
-    scalar,
-    scalar_memory,
-    vector,
-)
+from oracle import abi, hsaco, rdna
 from oracle.abi import SCRATCH_BASE
+from oracle.decoding import Decoded, decode
 from oracle.memory import Fault, Memory, padded
-from oracle.text import Instruction, parse
 from oracle.waves import EXEC, POISON, VCC, Waves
 
 CODE_BASE = 0x2000_0000_0000
 RUNNING, WAITING, DONE = range(3)
-
-
-class Unsupported(Exception):
-    """An instruction the oracle can't execute."""
 
 
 class Runaway(Exception):
@@ -135,17 +116,6 @@ def _bytes(content: bytes) -> np.ndarray:
     data = padded(len(content))
     data[: len(content)] = np.frombuffer(content, np.uint8)
     return data
-
-
-@dataclass(frozen=True)
-class Decoded:
-    """`step` of a plain instruction; `flow` of one that sets the pc: (waves, pc) → targets."""
-
-    text: str
-    size: int
-    step: Callable[[Waves], None] | None = None
-    flow: str = ""
-    instruction: Instruction | None = None
 
 
 class Chunk:
@@ -262,46 +232,10 @@ class Chunk:
         if line is None:
             raise Fault(f"no instruction at pc {pc:#x}")
         target = self.launch.code.target
-        if " :: " in line.text:
-            mode = rdna.float_mode(self.launch.kernel.float_mode, target)
-            step = rdna.dual(line, target, mode)
-            decoded = Decoded(line.text, line.size, step)
-        else:
-            ins = parse(line.text, line.address, line.words)
-            decoded = self._build(rdna.renamed(ins, target))
+        mode = rdna.float_mode(self.launch.kernel.float_mode, target)
+        decoded = decode(line.text, line.words, target, mode)
         self.decoded[pc] = decoded
         return decoded
-
-    def _build(self, ins: Instruction) -> Decoded:
-        name = ins.mnemonic
-        if name in NOTHING or name in rdna.NOTHING:
-            return Decoded(ins.text, ins.size, lambda w: None)
-        if name in FLOW or name.startswith("s_cbranch_"):
-            return Decoded(ins.text, ins.size, None, name, ins)
-        target = self.launch.code.target
-        mode = rdna.float_mode(self.launch.kernel.float_mode, target)
-        if target.startswith("gfx1") and (step := rdna.build(ins, mode, target)):
-            return Decoded(ins.text, ins.size, step)
-        if name.startswith(("v_", "ds_bperm", "ds_perm", "ds_swizzle")):
-            step = self._vector(ins, mode)
-        elif name.startswith("s_") and not re.match(r"s_(buffer_)?(load|store|atomic)_", name):
-            step = scalar.build(ins)
-        else:
-            step = (
-                scalar_memory.build(ins)
-                or lds.build(ins)
-                or lds_direct.build(ins, target)
-                or buffers.build(ins, target)
-                or access.build(ins)
-            )
-        if step is None:
-            raise Unsupported(f"{ins.text} at pc {ins.address:#x}")
-        return Decoded(ins.text, ins.size, step)
-
-    def _vector(self, ins: Instruction, mode: int):
-        target = self.launch.code.target
-        step = conversions.build(ins, target) or matrix.build(ins, target)
-        return step or vector.build(ins, mode)
 
     def _flow(self, decoded: Decoded, pc: int, rows: np.ndarray):
         """The next pc of all rows, or a list of (pc, rows)."""
@@ -366,23 +300,6 @@ def _parted(targets: np.ndarray, rows: np.ndarray):
     return _released(targets, rows)
 
 
-NOTHING = {
-    *(
-        "s_nop",
-        "s_waitcnt",
-        "s_setprio",
-        "s_sleep",
-        "s_icache_inv",
-        "s_dcache_wb",
-        "s_inst_prefetch",
-    ),
-    *("s_dcache_inv", "buffer_inv", "buffer_wbl2", "buffer_wbinvl1", "buffer_wbinvl1_vol", "v_nop"),
-    *("s_ttracedata", "s_sethalt_nothing", "s_waitcnt_depctr", "s_dcache_discard", "s_version"),
-}
-FLOW = {
-    *("s_branch", "s_endpgm", "s_barrier", "s_trap", "s_getpc_b64", "s_setpc_b64"),
-    *("s_swappc_b64", "s_call_b64", "s_barrier_signal", "s_barrier_wait"),
-}
 CONDITIONS = {
     "s_cbranch_scc0": lambda w: ~w.get_scc(),
     "s_cbranch_scc1": lambda w: w.get_scc().copy(),

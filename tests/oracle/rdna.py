@@ -23,7 +23,6 @@ from oracle import (
     valu,
     vector,
 )
-from oracle.hsaco import Line
 from oracle.scalar import SAVE_EXEC
 from oracle.text import Instruction, Operand, parse
 from oracle.waves import EXEC, VCC, Waves
@@ -78,17 +77,17 @@ def build(ins: Instruction, mode: int, target: str) -> Step | None:
     return None
 
 
-def dual(line: Line, target: str, mode: int) -> Step:
+def dual(text: str, words: tuple[int, ...], target: str, mode: int) -> Step:
     """VOPD: two instructions that both read before either writes."""
     halves = []
-    for text in line.text.split(" :: "):
-        ins = parse(text.replace("v_dual_", "v_", 1), line.address, line.words)
+    for half in text.split(" :: "):
+        ins = parse(half.replace("v_dual_", "v_", 1), words)
         ins = renamed(ins, target)
         if ins.mnemonic == "v_dot2acc_f32_f16":
             ins = replace(ins, mnemonic="v_dot2c_f32_f16")
         step = build(ins, mode, target) or vector.build(ins, mode)
         if step is None:
-            raise NotImplementedError(line.text)
+            raise NotImplementedError(text)
         halves.append(step)
 
     def both(w: Waves) -> None:

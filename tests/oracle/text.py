@@ -52,7 +52,6 @@ class Instruction:
     operands: tuple[Operand, ...]
     modifiers: dict[str, object] = field(hash=False)
     text: str
-    address: int
     words: tuple[int, ...]
 
     @property
@@ -69,7 +68,7 @@ _FLAGS = {
 }
 
 
-def parse(text: str, address: int, words: tuple[int, ...]) -> Instruction:
+def parse(text: str, words: tuple[int, ...]) -> Instruction:
     mnemonic, _, rest = text.partition(" ")
     encoding = ""
     for suffix in ENCODINGS:
@@ -87,7 +86,7 @@ def parse(text: str, address: int, words: tuple[int, ...]) -> Instruction:
             operands.append(operand(head))
         for word in words_:
             _modifier(word, modifiers, text)
-    return Instruction(mnemonic, encoding, tuple(operands), modifiers, text, address, words)
+    return Instruction(mnemonic, encoding, tuple(operands), modifiers, text, words)
 
 
 def _split(text: str) -> list[str]:

@@ -193,6 +193,8 @@ def to_lds() -> list[Probe]:
     """By each kind of address; the places begin at 960, 1,024 and 1,032 bytes."""
     probes = []
     names = [name for name in access.LOADS if "d16" not in name and name != "dwordx2"]
+    # Which targets have a buffer's wide loads to LDS: those that have the global ones.
+    wide = {name: f"global_load_lds_{name}" for name in ("dwordx3", "dwordx4")}
     starts = (("0x400", 0), ("0x80404", 4), ("0x3b0", 16))
     for name in names:
         for start, offset in starts:
@@ -209,11 +211,12 @@ def to_lds() -> list[Probe]:
             for records in (0x10000, 0x1238):
                 buffer = resource(4, 0, records, None)
                 load = f"buffer_load_{name} v13, s[36:39], 0 offen offset:{offset} lds"
-                lines = (*buffer, *head, load, *LDS_BACK)
-                probes.append(_probe("64", f"buffer_load_{name}", *lines))
+                about = wide.get(name, f"buffer_load_{name}")
+                probes.append(_probe("64", about, *buffer, *head, load, *LDS_BACK))
             buffer = (*INDEX, *resource(4, 32, 1100, None))
             load = f"buffer_load_{name} v16, s[36:39], s11 idxen offset:{offset} lds"
-            probes.append(_probe("64", f"buffer_load_{name}", *buffer, *head, load, *LDS_BACK))
+            about = wide.get(name, f"buffer_load_{name}")
+            probes.append(_probe("64", about, *buffer, *head, load, *LDS_BACK))
     # What of M0 counts: of a global load no bits below a dword.
     for name in ("dword", "dwordx4"):
         head = (*LDS_FILL, EXEC, "s_mov_b32 m0, 0x407")

@@ -55,11 +55,12 @@ def _folded(count: int) -> list[str]:
 def _loads() -> list[Probe]:
     """From the operands, which end after a wave's first lanes where the bound says so."""
     probes = []
-    for count in (1, 2, 4, 8, 16):
-        for records, stride in BOUNDS:
+    offsets = ("0x0", "0x44", "0x20", "s11", "s11 offset:0x1c", "m0")
+    for turn, count in enumerate((1, 2, 4, 8, 16)):
+        for number, (records, stride) in enumerate(BOUNDS):
             resource = _resource(records, stride)
             resource[3:5] = "s_mov_b32 s40, s4", "s_and_b32 s41, s5, 0xffff"
-            for offset in ("0x0", "0x44", "0x20", "s11", "s11 offset:0x1c", "m0"):
+            for offset in offsets[(turn + number) % 3 :: 3]:
                 name = f"s_buffer_load_{_named(count)}"
                 load = f"{name} {_span(48, count)}, s[40:43], {offset}"
                 head = (*resource, "s_movk_i32 s11, 0x10", "s_movk_i32 m0, 0x2f")
@@ -80,12 +81,12 @@ def _stores() -> list[Probe]:
         clear = (*clear, "s_store_dwordx4 s[48:51], s[36:37], 0x40", WAIT, "s_movk_i32 m0, 0x40")
         data = _span(24, count)
         name = f"s_store_{_named(count)}"
-        for place in ("0x40", "m0", "m0 offset:0x0"):
+        for place in ("0x40", "m0"):
             store = f"{name} {data}, s[36:37], {place}"
             probes.append(_probe(name, *OWN, *clear, store, WAIT, *back))
         name = f"s_buffer_store_{_named(count)}"
         for records, stride in BOUNDS:
-            for place in ("0x40", "0x44", "m0"):
+            for place in ("0x44", "m0"):
                 store = f"{name} {data}, s[40:43], {place}"
                 lines = (*_resource(records, stride), *clear, store, WAIT, *back)
                 probes.append(_probe(name, *lines))
@@ -95,7 +96,8 @@ def _stores() -> list[Probe]:
 def _atomics() -> list[Probe]:
     """On a, with b (and what is about b: a comparand is equal now and then)."""
     probes = []
-    for operation, atomic in atomics.GLOBAL.items():
+    bounds = ((0x400, 0), (0x44, 0), (0x12, 4))
+    for number, (operation, atomic) in enumerate(atomics.GLOBAL.items()):
         if atomic.kind[0] == "f" or "pk" in operation:
             continue  # the scalar unit has the integer ones
         registers = int(atomic.kind[1:]) // 32
@@ -109,11 +111,11 @@ def _atomics() -> list[Probe]:
         after = ("s_load_dwordx2 s[52:53], s[36:37], 0x40", WAIT)
         result = ("s_xor_b32 s16, s48, s53", "s_xor_b32 s17, s49, s52")
         data = _span(48, count)
-        for place in ("s[36:37], 0x40 glc", "s[36:37], m0"):
+        for place in ("s[36:37], 0x40 glc", "s[36:37], m0")[: 2 - number % 2]:
             name = f"s_atomic_{operation}"
             lines = (*OWN, *fill, *moved, f"{name} {data}, {place}", WAIT, *after, *result)
             probes.append(_probe(name, *lines))
-        for records, stride in ((0x400, 0), (0x44, 0), (0x12, 4)):
+        for records, stride in bounds[:: 1 + number % 2]:
             name = f"s_buffer_atomic_{operation}"
             one = f"{name} {data}, s[40:43], 0x40 glc"
             lines = (*_resource(records, stride), *fill, *moved, one, WAIT, *after, *result)

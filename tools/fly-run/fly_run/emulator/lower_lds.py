@@ -21,8 +21,9 @@ from fly_run.emulator.registers import Unsupported
 from fly_run.emulator.semantics.access import Access
 from fly_run.emulator.state import ROW
 
-# M0 holds the place in LDS for what names no address: 64 KiB, gfx950's 160 KiB.
-BASE_MASK = 0x3FFFF
+# The bits of M0 that are the place in LDS, for what names no address; loads into larger LDS (that
+# of gfx950) have two more.
+BASE_MASK, LARGE_BASE_MASK, SMALL_LDS = 0xFFFF, 0x3FFFF, 64 << 10
 TO_LDS = re.compile(r"(global|scratch|buffer)_load_(?:lds_)?(\w+)")
 
 
@@ -98,15 +99,15 @@ def _exchange_pair(single: str, scale: int) -> Callable[[Lowering, str, str], No
     return run
 
 
-def _lane_addresses(lowering: Lowering, size: int) -> int:
-    """A row of M0 + lane · size."""
+def _lane_addresses(lowering: Lowering, size: int, mask: int) -> int:
+    """A row of M0's bits of `mask` + lane · size."""
     row, base = lowering.temporary(), lowering.temporary()
     here = Source("v", row)
     ones = lowering.word(0xFFFF_FFFF)
     lowering.valu("v_mbcnt_lo_u32_b32", (row,), ones, lowering.word(0))
     lowering.valu("v_mbcnt_hi_u32_b32", (row,), ones, here)
     m0 = Source("s", state.M0)
-    lowering.valu("v_and_b32", (base,), m0, lowering.word(BASE_MASK))
+    lowering.valu("v_and_b32", (base,), m0, lowering.word(mask))
     lowering.valu("v_mad_u32_u24", (row,), here, lowering.word(size), Source("v", base))
     return row
 
@@ -118,7 +119,7 @@ def _by_lane(single: str) -> Callable[[Lowering, str, str], None]:
         offset = offset_of(modifiers(lowering, "offset"))
         (data,) = lowering.operands(1)
         row = lowering.row_source(data, 1)
-        address = _lane_addresses(lowering, 4)
+        address = _lane_addresses(lowering, 4, BASE_MASK)
         lowering.add(f"{single}.v", row, address, 0, immediate=offset, memory=True)
 
     return run
@@ -146,9 +147,11 @@ def _transposed(single: str, width: int) -> Callable[[Lowering, str, str], None]
 
 
 def _load_to_lds(lowering: Lowering, name: str, encoding: str) -> None:
-    """A load from memory into LDS, at M0 + offset + lane · size: the data never reach a register
-    of the program. A byte or short is widened to a dword. The constant offset counts on both
-    sides (LLVM: "imm offset, applied to both global and LDS address")."""
+    """A load from memory into LDS, at M0 + offset + lane · place: the data never reach a register
+    of the program. A byte or short is widened to a dword. A place has 4 bytes, 16 where three or
+    four dwords are loaded; all but loads through a resource ignore M0's two lowest bits (CDNA4 ISA
+    manual, 9.1.9 and 10.3). The constant offset counts on both sides (LLVM: "imm offset, applied to
+    both global and LDS address")."""
     match = TO_LDS.fullmatch(name)
     assert match
     space, width = match.groups()
@@ -171,7 +174,10 @@ def _load_to_lds(lowering: Lowering, name: str, encoding: str) -> None:
         global_access(lowering, operation, row, address, 0, offset)
     else:
         scratch_access(lowering, operation, row, address, 0, offset)
-    place = _lane_addresses(lowering, size)
+    mask = BASE_MASK if lowering.registers.target.lds <= SMALL_LDS else LARGE_BASE_MASK
+    place = _lane_addresses(
+        lowering, 16 if size > 4 else 4, mask if space == "buffer" else mask & ~3
+    )
     lowering.add(f"ds_write_b{8 * size}.v", row, place, 0, immediate=offset, memory=True)
 
 

@@ -7,9 +7,9 @@ addressing"; LLVM's and Mesa's notes on NUM_RECORDS).
     address = base + place + the scalar offset
 
 In range is, where the instruction gives an index and the resource has a stride (structured), an
-index below NUM_RECORDS; otherwise (raw) every dword whose place is below NUM_RECORDS, in bytes. The
-scalar offset takes no part. A load out of range gives 0, a store is dropped; of a raw access it is
-each dword for itself.
+index below NUM_RECORDS; everything, where the lane's number is added and no index given (private);
+otherwise (raw) every dword whose place is below NUM_RECORDS, in bytes. The scalar offset takes no
+part. A load out of range gives 0, a store is dropped; of a raw access it is each dword for itself.
 """
 
 from __future__ import annotations
@@ -99,6 +99,7 @@ class BufferAccess:
         self._second = self._vector.at(self._has_index.select(self.scalar.like(ROW), 0))
         self._constant = op.at(state.OP_IMMEDIATE).load("i64")
         self.structured = self._has_index & self.resource.stride.compare("ne", 0)
+        self.unchecked = self.resource.adds_lane & ~self._has_index
 
     def lane(self, lane: Value) -> Lane:
         resource = self.resource
@@ -111,6 +112,7 @@ class BufferAccess:
         below = place.compare("ult", resource.records)
         raw = below & self.size.compare("ule", room)
         inside = self.structured.select(index.compare("ult", resource.records), raw)
+        inside = self.unchecked | inside
         return Lane(offset, resource.base + place + self.scalar, room, below, inside)
 
 
