@@ -20,7 +20,7 @@ from typing import Any
 from fly_common.errors import InputError, Place
 
 from fly_dialect.bindings import ir
-from fly_dialect.op_table import OPS, OpInfo
+from fly_dialect.op_table import OPS, OpInfo, find
 from fly_dialect.types import (
     IntTupleSpec,
     LayoutSpec,
@@ -30,8 +30,10 @@ from fly_dialect.types import (
     parse_type,
 )
 
-NAMESPACE = "fly"
+# The dialects whose types and ops are ours: fly and, for what only AMD's hardware has, fly_rocdl.
+NAMESPACES = ("fly", "fly_rocdl")
 PREFIX = "fly."
+_PREFIXES = tuple(f"{namespace}." for namespace in NAMESPACES)
 
 # How MLIR names the text it parses from memory.
 PARSED_TEXT = "-"
@@ -48,7 +50,8 @@ def type_of(spec: Spec, context: Any = None) -> Any:
     """The `ir.Type` of any spec; of a plain string, the type it spells."""
     if isinstance(spec, str):
         return _plain_type(spec, context)
-    return ir.OpaqueType.get(NAMESPACE, str(spec)[len("!fly.") :], context)
+    namespace, data = str(spec)[1:].split(".", 1)
+    return ir.OpaqueType.get(namespace, data, context)
 
 
 def memref_type(spec: MemRefSpec, context: Any = None) -> Any:
@@ -77,8 +80,8 @@ def element_type(spec: Spec, context: Any = None) -> Any:
 def spec_of(type_: Any) -> Spec:
     """The spec of a type; the text of one that is not fly's. ValueError if the text is wrong."""
     if isinstance(type_, ir.OpaqueType):
-        if type_.dialect_namespace == NAMESPACE:
-            return parse_type(f"!fly.{type_.data}")
+        if type_.dialect_namespace in NAMESPACES:
+            return parse_type(f"!{type_.dialect_namespace}.{type_.data}")
         return str(type_)
     if isinstance(type_, ir.IntegerType):
         return f"i{type_.width}" if type_.is_signless else str(type_)
@@ -167,15 +170,14 @@ def check(op: Any, seen: set[Any] | None = None) -> None:
     """ValueError if one op is wrong. Ops without attributes and with types as in `seen` are right;
     new ones are added to it."""
     name = op.name
-    if not name.startswith(PREFIX):
+    if not name.startswith(_PREFIXES):
         _check_foreign(op, name)
         return
-    info = OPS.get(name[len(PREFIX) :])
+    info = find(name)
     if info is None:
-        near = difflib.get_close_matches(name[len(PREFIX) :], OPS, n=1)
-        raise ValueError(
-            f"there is no such op{f'; fly.{near[0]} is the nearest name' if near else ''}"
-        )
+        known = [known.full_name for known in OPS.values()]
+        near = difflib.get_close_matches(name, known, n=1)
+        raise ValueError(f"there is no such op{f'; {near[0]} is the nearest name' if near else ''}")
     types = [operand.type for operand in op.operands], [result.type for result in op.results]
     attributes = attributes_of(op)
     key = None
@@ -189,16 +191,22 @@ def check(op: Any, seen: set[Any] | None = None) -> None:
         seen.add(key)
 
 
+def check_operand_count(info: OpInfo, found: int) -> None:
+    """ValueError unless the op can have so many operands."""
+    counts = info.operands
+    if counts is None or found == counts or (isinstance(counts, tuple) and found in counts):
+        return
+    expected = " or ".join(map(str, counts)) if isinstance(counts, tuple) else counts
+    raise ValueError(f"takes {expected} operands, but has {found}")
+
+
 def check_types(
     info: OpInfo, operands: list[Spec], results: list[Spec], attributes: dict[str, Any]
 ) -> None:
     """ValueError unless the op can have these operands and gives these results."""
-    for kind, expected, found in (
-        ("operand", info.operands, len(operands)),
-        ("result", info.results, len(results)),
-    ):
-        if expected is not None and expected != found:
-            raise ValueError(f"takes {expected} {kind}s, but has {found}")
+    check_operand_count(info, len(operands))
+    if info.results is not None and info.results != len(results):
+        raise ValueError(f"takes {info.results} results, but has {len(results)}")
     if info.infer is not None:
         inferred = info.infer(operands, attributes)
         if inferred != results:

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fly_dialect import infer, infer_memory
+from fly_dialect import infer, infer_atoms, infer_memory
 from fly_dialect.infer import Check, Infer
 
 
 @dataclass(frozen=True, slots=True)
 class OpInfo:
-    """`operands` and `results` are counts; None is any number. `pure` ops only compute."""
+    """`operands` and `results` are counts, several where some may be left out; None is any number.
+    `pure` ops only compute."""
 
     name: str
-    operands: int | None
+    operands: int | tuple[int, ...] | None
     results: int | None
     infer: Infer | None = None
     check: Check | None = None
     pure: bool = True
-    form: str = "functional"  # how the text looks; see fly_dialect.text
+    form: str = "functional"  # how the text looks; see fly_dialect.forms
+    dialect: str = "fly"
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.dialect}.{self.name}"
 
 
 _TABLE = [
@@ -64,4 +70,33 @@ _TABLE = [
     OpInfo("memref.store", 3, 0, check=infer_memory.check_memref_store, pure=False),
     OpInfo("memref.alloca", 1, 1, check=infer_memory.check_memref_alloca, pure=False),
 ]
-OPS = {info.name: info for info in _TABLE}
+
+_ATOMS = [
+    OpInfo("make_copy_atom", 0, 1, check=infer_atoms.check_make_copy_atom, form="static"),
+    OpInfo("make_mma_atom", 0, 1, check=infer_atoms.check_make_mma_atom, form="static"),
+    OpInfo("atom.set_value", 2, 1, infer_atoms.infer_atom_set_value, form="set_value"),
+    OpInfo("get_copy_atom", 1, 1, infer_atoms.infer_get_copy_atom),
+    OpInfo("get_mma_atom", 1, 1, infer_atoms.infer_get_mma_atom),
+    OpInfo("copy_atom_call", (3, 4), 0, check=infer_atoms.check_copy_atom_call, pure=False),
+    OpInfo("mma_atom_call", 5, 0, check=infer_atoms.check_mma_atom_call, pure=False),
+    OpInfo(
+        "copy_atom_call_ssa",
+        (2, 3, 4),
+        None,
+        check=infer_atoms.check_copy_atom_call_ssa,
+        pure=False,
+    ),
+    OpInfo(
+        "mma_atom_call_ssa", (4, 5), None, check=infer_atoms.check_mma_atom_call_ssa, pure=False
+    ),
+    OpInfo("copy", (3, 4), 0, check=infer_atoms.check_copy, pure=False),
+    OpInfo("gemm", (5, 6), 0, check=infer_atoms.check_gemm, pure=False, form="gemm"),
+    OpInfo("get_buffer_rsrc", 1, 1, infer_atoms.infer_get_buffer_rsrc, dialect="fly_rocdl"),
+]
+# By name; an op of another dialect than fly by its full name.
+OPS = {info.name if info.dialect == "fly" else info.full_name: info for info in (*_TABLE, *_ATOMS)}
+
+
+def find(full_name: str) -> OpInfo | None:
+    """The op `fly.get` or `fly_rocdl.get_buffer_rsrc`; None if there is none of the name."""
+    return OPS.get(full_name.removeprefix("fly."))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from fly_dialect.bindings import ir
-from fly_dialect.dialect import PREFIX, check_types, plain, spec_of, type_of
+from fly_dialect.dialect import check_operand_count, check_types, plain, spec_of, type_of
 from fly_dialect.int_tuple import IntTuple
 from fly_dialect.integers import Int
 from fly_dialect.op_table import OPS
@@ -51,17 +51,16 @@ def build_op(
     data = {key: plain(value) for key, value in attributes.items()} if attributes else {}
     try:
         if results is None:
-            if info.operands is not None and len(specs) != info.operands:
-                raise ValueError(f"takes {info.operands} operands, but has {len(specs)}")
+            check_operand_count(info, len(specs))
             results = info.infer(specs, data) if info.infer else []
             if info.check is not None:
                 info.check(specs, results, data)
         else:
             check_types(info, specs, results, data)
     except ValueError as error:
-        raise ValueError(f"fly.{name}: {error}") from None
+        raise ValueError(f"{info.full_name}: {error}") from None
     return ir.Operation.create(
-        PREFIX + name,
+        info.full_name,
         results=[type_of(result) for result in results],
         operands=operands,
         attributes=attributes,

@@ -11,6 +11,8 @@
     CoordTensorSpec    !fly.coord_tensor<(0,0), (4,8):(1E0,1E1)>
     OtherSpec          any other type, by its text
 
+Instructions, atoms and tiled copies and multiplications are in `fly_dialect.atoms`.
+
 `parse_type` reads each of them, `str` prints it; the text is FlyDSL's. A type of another dialect
 (`f32`, `vector<4xf32>`, `!llvm.ptr<1>`) is its own text, a string.
 """
@@ -20,13 +22,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from fly_dialect.int_tuple import IntTuple, int_tuple, text
 from fly_dialect.layout import AnyLayout, ComposedLayout, Layout
 from fly_dialect.scanner import Scanner
 from fly_dialect.swizzle import CoordSwizzle, Swizzle
 from fly_dialect.tile import Tile
+
+if TYPE_CHECKING:
+    from fly_dialect.atoms import AtomOp
+    from fly_dialect.atoms.specs import AtomSpec, TiledSpec
 
 # Address space → LLVM's number on AMDGPU (AMDGPUUsage, "Address Spaces").
 SPACES = {"generic": 0, "global": 1, "shared": 3, "register": 5}
@@ -184,7 +190,7 @@ class OtherSpec:
         return f"!fly.{self.name}<{self.body}>" if self.body else f"!fly.{self.name}"
 
 
-FlySpec: TypeAlias = (
+_PlainSpec: TypeAlias = (
     IntTupleSpec
     | LayoutSpec
     | ComposedLayoutSpec
@@ -196,8 +202,9 @@ FlySpec: TypeAlias = (
     | CoordTensorSpec
     | OtherSpec
 )
+FlySpec: TypeAlias = "_PlainSpec | AtomOp | AtomSpec | TiledSpec"
 # A fly type's spec, or the text of any other type.
-Spec: TypeAlias = FlySpec | str
+Spec: TypeAlias = "FlySpec | str"
 
 
 def int_tuple_spec(value: object) -> IntTupleSpec:
@@ -241,19 +248,24 @@ def _suffix(spec: PtrSpec | MemRefSpec) -> str:
 
 
 # -- text -----------------------------------------------------------------------------------------
-_NAME = re.compile(r"\s*!fly\.([A-Za-z_][\w.]*)\s*(?:<(.*)>)?\s*", re.DOTALL)
+_NAME = re.compile(r"\s*!(fly|fly_rocdl)\.([A-Za-z_][\w.]*)\s*(?:<(.*)>)?\s*", re.DOTALL)
 _SPACE_WORD = re.compile(r"\s*(#?[A-Za-z_][\w.]*)")
 _ALIGN = re.compile(r"\s*align\s*<\s*(-?\d+)\s*>")
 
 
 @lru_cache(maxsize=8192)
 def parse_type(source: str) -> Spec:
-    """The spec of `!fly.…<…>`; any other text as it is. Raises ValueError."""
+    """The spec of `!fly.…<…>` or `!fly_rocdl.…<…>`; any other text as it is. Raises ValueError."""
     match = _NAME.fullmatch(source)
     if match is None:
         return source
-    name, body = match[1], match[2] or ""
-    read = _READERS.get(name)
+    name, body = match[2], match[3] or ""
+    read = _READERS.get(name) if match[1] == "fly" else None
+    if read is None:
+        # Atoms are known by a registry of their own, which few programs need.
+        from fly_dialect.atoms.specs import reader
+
+        read = reader(f"{match[1]}.{name}")
     if read is None:
         return OtherSpec(name, re.sub(r"\s+", " ", body.strip()))
     scanner = Scanner(body)

@@ -1,6 +1,7 @@
 """The types' text."""
 
 import pytest
+from fly_dialect.atoms import MmaAtomSpec
 from fly_dialect.layout import Layout
 from fly_dialect.swizzle import Swizzle
 from fly_dialect.types import (
@@ -10,7 +11,6 @@ from fly_dialect.types import (
     IntTupleSpec,
     LayoutSpec,
     MemRefSpec,
-    OtherSpec,
     PtrSpec,
     SwizzleSpec,
     TileSpec,
@@ -65,7 +65,7 @@ from fly_dialect.types import (
         ),
         (
             "!fly.mma_atom<!fly.universal_fma<1x1x1, (f32, f32) -> f32>>",
-            OtherSpec,
+            MmaAtomSpec,
             "!fly.mma_atom<!fly.universal_fma<1x1x1, (f32, f32) -> f32>>",
         ),
         (

@@ -8,9 +8,11 @@ from fly_dialect.layout import Layout
 from fly_dialect.op_table import OPS
 from fly_dialect.types import IntTupleSpec, LayoutSpec, MemRefSpec, PtrSpec, int_tuple_spec
 
+from . import atom_examples
+
 CONTEXT = dialect.load(ir.Context())
 
-ARGUMENTS = {
+ARGUMENTS = atom_examples.ARGUMENTS | {
     "i": "i32",
     "j": "i64",
     "x": "f32",
@@ -92,6 +94,7 @@ RIGHT = [
     ("memref.load", "o, t", "", None),
     ("memref.store", "x, m, t", "", ""),
     ("memref.alloca", "l", "", "!fly.memref<f32, register, (4,8):(1,4)>"),
+    *atom_examples.RIGHT,
 ]
 
 
@@ -100,7 +103,12 @@ def line(name, operands, attributes, result) -> str:
     types = ", ".join(ARGUMENTS[name] for name in names)
     values = ", ".join(f"%{name}" for name in names)
     target = "%result = " if result else ""
-    return f'{target}"fly.{name}"({values}) {attributes} : ({types}) -> ({result})'
+    return f'{target}"{full(name)}"({values}) {attributes} : ({types}) -> ({result})'
+
+
+def full(name: str) -> str:
+    """The name with its dialect, which is fly unless it says another."""
+    return name if name.startswith("fly_rocdl.") else f"fly.{name}"
 
 
 def module(body: str) -> str:
@@ -126,6 +134,8 @@ def test_right_types_pass_and_any_other_result_is_refused(example):
             check(line(name, operands, attributes, "i32"))
         return
     check(line(name, operands, attributes, result))
+    if name in atom_examples.ANY_RESULT:
+        return
     for other in ("!fly.tile<[9]>", "!fly.int_tuple<(?,?,?)>", "i7"):
         if name == "static" and other.startswith("!fly.tile"):
             continue
@@ -143,13 +153,15 @@ def test_right_types_pass_and_any_other_result_is_refused(example):
 def test_a_wrong_number_of_operands_is_refused(info):
     if info.operands is None:
         return
-    names = ["k"] * (info.operands + 1)
+    counts = info.operands if isinstance(info.operands, tuple) else (info.operands,)
+    names = ["k"] * (counts[-1] + 1)
     result = ", ".join(["!fly.int_tuple<?>"] * (info.results or 0))
     values = ", ".join(f"%{name}" for name in names)
     types = ", ".join(ARGUMENTS[name] for name in names)
     target = "%result = " if result else ""
-    with pytest.raises(InputError, match=f"takes {info.operands} operands, but has {len(names)}"):
-        check(f'{target}"fly.{info.name}"({values}) : ({types}) -> ({result})')
+    expected = " or ".join(map(str, counts))
+    with pytest.raises(InputError, match=f"takes {expected} operands, but has {len(names)}"):
+        check(f'{target}"{info.full_name}"({values}) : ({types}) -> ({result})')
 
 
 WRONG = [
@@ -194,6 +206,7 @@ WRONG = [
     ("inttoptr", "x", "", "!fly.ptr<f32, global>", "operand #0 must be i32 or i64, but is f32"),
     ("static", "", "", "!fly.int_tuple<?>", "!fly.int_tuple<?> is not wholly known from its type"),
     ("get_shpae", "l", "", "!fly.int_tuple<4>", "no such op; fly.get_shape is the nearest name"),
+    *atom_examples.WRONG,
 ]
 
 
@@ -203,9 +216,9 @@ def test_a_wrong_op_is_refused_with_the_reason_and_the_place(example):
     with pytest.raises(InputError) as caught:
         check(line(*op))
     assert message in caught.value.message
-    assert caught.value.message.startswith(f"fly.{op[0]}: ")
+    assert caught.value.message.startswith(f"{full(op[0])}: ")
     assert str(caught.value.place).startswith("k.mlir:2:")
-    assert f"fly.{op[0]}" in caught.value.place.text
+    assert full(op[0]) in caught.value.place.text
 
 
 def test_ops_of_unknown_dialects_are_refused():

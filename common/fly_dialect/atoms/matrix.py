@@ -1,0 +1,114 @@
+"""Matrix instructions of a whole wave: their fields, their text, and the table of their forms.
+
+    <16x16x32, (f16, f16) -> f32, signA = false, …>
+
+A family lists the forms it has; any other is refused with those that come near.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
+
+from fly_dialect.atoms import reading
+from fly_dialect.atoms.interface import MmaOp
+from fly_dialect.scanner import Scanner
+
+
+def option(text: str, default: int | bool) -> Any:
+    """A parameter that follows the element types as `text = value`."""
+    return field(default=default, metadata={"text": text})
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A shape with its element types and the processors that have it."""
+
+    m: int
+    n: int
+    k: int
+    a: str
+    b: str
+    acc: str
+    targets: tuple[str, ...]
+
+    @property
+    def shape(self) -> str:
+        return f"{self.m}x{self.n}x{self.k}"
+
+    @property
+    def types(self) -> str:
+        return f"({self.a}, {self.b}) -> {self.acc}"
+
+
+@dataclass(frozen=True, slots=True)
+class WaveMma(MmaOp):
+    """A matrix instruction that a wave executes together."""
+
+    m: int
+    n: int
+    k: int
+    a: str
+    b: str
+    acc: str
+
+    @property
+    def shape_mnk(self) -> tuple[int, int, int]:
+        return self.m, self.n, self.k
+
+    @property
+    def shape(self) -> str:
+        """The shape as it is written: 16x16x32."""
+        return f"{self.m}x{self.n}x{self.k}"
+
+    @property
+    def types(self) -> str:
+        """The element types as they are written: (f16, f16) -> f32."""
+        return f"({self.a}, {self.b}) -> {self.acc}"
+
+    @property
+    def elements(self) -> tuple[str, str, str, str]:
+        return self.a, self.b, self.acc, self.acc
+
+    @property
+    def parameters(self) -> str:
+        pieces = [self.shape, self.types]
+        for item in fields(self):
+            if text := item.metadata.get("text"):
+                value = getattr(self, item.name)
+                pieces.append(f"{text} = {str(value).lower()}")
+        return ", ".join(pieces)
+
+    @classmethod
+    def read(cls, scanner: Scanner) -> Self:
+        shape, types = reading.shape(scanner), reading.signature(scanner)
+        options: dict[str, int | bool] = {}
+        for item in fields(cls):
+            # Options come in their order; those at the end may be left to their defaults.
+            if (text := item.metadata.get("text")) and scanner.take(","):
+                reading.key(scanner, text)
+                read = reading.flag if isinstance(item.default, bool) else reading.number
+                options[item.name] = read(scanner)
+        return cls(*shape, *types, **options)
+
+
+def nearest(op: WaveMma, forms: Iterable[Form]) -> str:
+    """What there is instead of `op`: shapes of its types, else types of its shape, else all."""
+    known = tuple(forms)
+    same_types = [form for form in known if form.types == op.types]
+    same_shape = [form for form in known if form.shape == op.shape]
+    if same_types:
+        return f"of {op.types} there are {_list(form.shape for form in same_types)}"
+    if same_shape:
+        return f"of {op.shape} there are {_list(form.types for form in same_shape)}"
+    return f"there are {_list(form.shape for form in known)}"
+
+
+def has(op: WaveMma, forms: Iterable[Form]) -> bool:
+    """Whether `op` is one of `forms`."""
+    return any(form.shape == op.shape and form.types == op.types for form in forms)
+
+
+def _list(items: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(items))

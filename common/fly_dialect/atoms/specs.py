@@ -1,0 +1,178 @@
+"""The types of atoms and of tiled copies and multiplications, as data, and their text.
+
+    CopyAtomSpec    !fly.copy_atom<!fly.universal_copy<64>, 16>
+    MmaAtomSpec     !fly.mma_atom<!fly_rocdl.cdna3.mfma<16x16x16, (f16, f16) -> f32>>
+    TiledCopySpec   !fly.tiled_copy<ATOM, !fly.layout<(4,8):(8,1)>, !fly.tile<[4|8]>>
+    TiledMmaSpec    !fly.tiled_mma<ATOM, !fly.layout<(1,4,1):(0,1,0)>, !fly.tile<[*|32|*]>>
+
+`<(1,4,1):(0,1,0)>` is read too where a layout or tile stands in a tiled type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
+
+from fly_dialect.atoms import reading, registry
+from fly_dialect.atoms.interface import AtomOp, CopyOp, MmaOp
+from fly_dialect.layout import Layout
+from fly_dialect.scanner import Scanner
+from fly_dialect.tile import Tile
+from fly_dialect.types import LayoutSpec, TileSpec, parse_type
+
+# A tiled multiplication takes M, N and K as they are unless it says otherwise.
+NO_PERMUTATION = Tile((None, None, None))
+
+
+@dataclass(frozen=True, slots=True)
+class CopyAtomSpec:
+    """A copy instruction and the bits of the values that its layouts count."""
+
+    op: CopyOp
+    bits: int
+
+    def __post_init__(self) -> None:
+        if self.bits < 0:
+            raise ValueError(f"a value has {self.bits} bits")
+
+    @property
+    def is_static(self) -> bool:
+        """Whether the type says all; else the atom has state."""
+        return not self.op.state
+
+    def __str__(self) -> str:
+        return f"!fly.copy_atom<{self.op}, {self.bits}>"
+
+
+@dataclass(frozen=True, slots=True)
+class MmaAtomSpec:
+    """A matrix instruction."""
+
+    op: MmaOp
+
+    @property
+    def is_static(self) -> bool:
+        return not self.op.state
+
+    def __str__(self) -> str:
+        return f"!fly.mma_atom<{self.op}>"
+
+
+@dataclass(frozen=True, slots=True)
+class TiledCopySpec:
+    """A copy atom repeated over threads and values: `layout_tv` maps (thread, value) to a place in
+    the tile, counted with its first mode fastest."""
+
+    atom: CopyAtomSpec
+    layout_tv: Layout
+    tile: Tile
+
+    def __post_init__(self) -> None:
+        if not self.layout_tv.is_static:
+            raise ValueError(f"the layout of a tiled copy is static, not {self.layout_tv}")
+
+    @property
+    def is_static(self) -> bool:
+        return self.atom.is_static
+
+    def __str__(self) -> str:
+        return f"!fly.tiled_copy<{self.atom}, {LayoutSpec(self.layout_tv)}, {TileSpec(self.tile)}>"
+
+
+@dataclass(frozen=True, slots=True)
+class TiledMmaSpec:
+    """A matrix atom repeated: `atom_layout` places waves along M, N and K, `permutation` says
+    which rows and columns of the operands are taken together."""
+
+    atom: MmaAtomSpec
+    atom_layout: Layout
+    permutation: Tile = NO_PERMUTATION
+
+    def __post_init__(self) -> None:
+        if not self.atom_layout.is_static:
+            raise ValueError(f"the layout of a tiled mma is static, not {self.atom_layout}")
+
+    @property
+    def is_static(self) -> bool:
+        return self.atom.is_static
+
+    def __str__(self) -> str:
+        own = "" if self.permutation == NO_PERMUTATION else f", {TileSpec(self.permutation)}"
+        return f"!fly.tiled_mma<{self.atom}, {LayoutSpec(self.atom_layout)}{own}>"
+
+
+AtomSpec: TypeAlias = CopyAtomSpec | MmaAtomSpec
+TiledSpec: TypeAlias = TiledCopySpec | TiledMmaSpec
+
+
+_Part = TypeVar("_Part")
+
+
+# -- text -----------------------------------------------------------------------------------------
+def _atom(scanner: Scanner) -> object:
+    text = reading.element(scanner)
+    return parse_type(text)
+
+
+def _read_copy_atom(scanner: Scanner) -> CopyAtomSpec:
+    op = _atom(scanner)
+    if not isinstance(op, CopyOp):
+        raise ValueError(f"a copy atom needs a copy instruction, but {op} is none")
+    scanner.expect(",")
+    return CopyAtomSpec(op, reading.number(scanner))
+
+
+def _read_mma_atom(scanner: Scanner) -> MmaAtomSpec:
+    op = _atom(scanner)
+    if not isinstance(op, MmaOp):
+        raise ValueError(f"an mma atom needs a matrix instruction, but {op} is none")
+    return MmaAtomSpec(op)
+
+
+def _read_tiled_copy(scanner: Scanner) -> TiledCopySpec:
+    atom = _atom(scanner)
+    if not isinstance(atom, CopyAtomSpec):
+        raise ValueError(f"a tiled copy needs a copy_atom, not {atom}")
+    scanner.expect(",")
+    layout = _bracketed(scanner, "layout", Scanner.layout)
+    scanner.expect(",")
+    return TiledCopySpec(atom, layout, _bracketed(scanner, "tile", Scanner.tile))
+
+
+def _read_tiled_mma(scanner: Scanner) -> TiledMmaSpec:
+    atom = _atom(scanner)
+    if not isinstance(atom, MmaAtomSpec):
+        raise ValueError(f"a tiled mma needs an mma_atom, not {atom}")
+    scanner.expect(",")
+    layout = _bracketed(scanner, "layout", Scanner.layout)
+    if not scanner.take(","):
+        return TiledMmaSpec(atom, layout)
+    return TiledMmaSpec(atom, layout, _bracketed(scanner, "tile", Scanner.tile))
+
+
+def _bracketed(scanner: Scanner, name: str, read: Callable[[Scanner], _Part]) -> _Part:
+    """`!fly.name<…>` or `<…>`."""
+    scanner.take(f"!fly.{name}")
+    scanner.expect("<")
+    part = read(scanner)
+    scanner.expect(">")
+    return part
+
+
+_SPECS: dict[str, Callable[[Scanner], AtomSpec | TiledSpec]] = {
+    "fly.copy_atom": _read_copy_atom,
+    "fly.mma_atom": _read_mma_atom,
+    "fly.tiled_copy": _read_tiled_copy,
+    "fly.tiled_mma": _read_tiled_mma,
+}
+
+
+def reader(name: str) -> Callable[[Scanner], AtomSpec | TiledSpec | AtomOp] | None:
+    """What reads the text between the brackets of the type `!name<…>`; None if it is no atom's.
+    ValueError for an instruction of the target's that there is not."""
+    if name in _SPECS:
+        return _SPECS[name]
+    if name.startswith("fly_rocdl.") or registry.is_family(name):
+        return registry.family(name).read
+    return None

@@ -1,0 +1,162 @@
+"""Atoms of no particular hardware: a copy of bits, an atomic update and a multiply-add."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from fly_dialect.atoms import reading
+from fly_dialect.atoms.interface import CopyOp, MmaOp
+from fly_dialect.atoms.registry import register
+from fly_dialect.layout import Layout
+from fly_dialect.scanner import Scanner
+from fly_dialect.types import bits
+
+# One thread by itself.
+ONE_THREAD = Layout(1, 1)
+# The updates an atomic can make, as FlyDSL spells them.
+ATOMIC_OPS = ("add", "max", "min", "and", "or", "inc", "dec")
+
+
+def one_thread_bits(count: int) -> Layout:
+    """`count` bits that one thread moves as they lie."""
+    return Layout((1, count), (1, 1))
+
+
+class ThreadCopy(CopyOp):
+    """A copy that each thread makes by itself, in the order of memory."""
+
+    __slots__ = ()
+
+    @property
+    def copied_bits(self) -> int:
+        """How many bits one execution moves."""
+        raise NotImplementedError
+
+    @property
+    def thr_layout(self) -> Layout:
+        return ONE_THREAD
+
+    @property
+    def thr_bit_layout_src(self) -> Layout:
+        return one_thread_bits(self.copied_bits)
+
+    @property
+    def thr_bit_layout_dst(self) -> Layout:
+        return one_thread_bits(self.copied_bits)
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class UniversalCopy(ThreadCopy):
+    """`!fly.universal_copy<64>`: one load and one store of so many bits, between any memories."""
+
+    NAME: ClassVar[str] = "fly.universal_copy"
+    bit_size: int
+
+    def __post_init__(self) -> None:
+        if self.bit_size <= 0 or self.bit_size % 8:
+            raise ValueError(f"a copy moves whole bytes, not {self.bit_size} bits")
+
+    @property
+    def copied_bits(self) -> int:
+        return self.bit_size
+
+    @property
+    def parameters(self) -> str:
+        return str(self.bit_size)
+
+    @classmethod
+    def read(cls, scanner: Scanner) -> Self:
+        return cls(reading.number(scanner))
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class UniversalAtomic(ThreadCopy):
+    """`!fly.universal_atomic<add, f32, "agent">`: the source's value updates the destination.
+
+    `scope` is LLVM's synchronization scope; empty is the whole system.
+    """
+
+    NAME: ClassVar[str] = "fly.universal_atomic"
+    op: str
+    element: str
+    scope: str = ""
+
+    def __post_init__(self) -> None:
+        check_atomic(self.op)
+        bits(self.element)
+
+    @property
+    def copied_bits(self) -> int:
+        return bits(self.element)
+
+    @property
+    def parameters(self) -> str:
+        scope = f', "{self.scope}"' if self.scope else ""
+        return f"{self.op}, {self.element}{scope}"
+
+    @classmethod
+    def read(cls, scanner: Scanner) -> Self:
+        op = reading.word(scanner)
+        scanner.expect(",")
+        element = reading.element(scanner)
+        return cls(op, element, reading.string(scanner) if scanner.take(",") else "")
+
+
+def check_atomic(op: str) -> None:
+    """ValueError unless `op` is an update that an atomic can make."""
+    if op not in ATOMIC_OPS:
+        raise ValueError(f"`{op}` is no atomic update; there are {', '.join(ATOMIC_OPS)}")
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class UniversalFma(MmaOp):
+    """`!fly.universal_fma<1x1x1, (f32, f32) -> f32>`: one thread, one multiply-add."""
+
+    NAME: ClassVar[str] = "fly.universal_fma"
+    element: str
+
+    @property
+    def parameters(self) -> str:
+        return f"1x1x1, ({self.element}, {self.element}) -> {self.element}"
+
+    @classmethod
+    def read(cls, scanner: Scanner) -> Self:
+        shape = reading.shape(scanner)
+        if shape != (1, 1, 1):
+            found = "x".join(map(str, shape))
+            raise ValueError(f"expected 1x1x1 dimensions for universal FMA, got {found}")
+        a, b, acc = reading.signature(scanner)
+        if not a == b == acc:
+            raise ValueError(
+                "expected all element types to be the same for universal FMA, "
+                f"got ({a}, {b}) -> {acc}"
+            )
+        return cls(a)
+
+    @property
+    def thr_layout(self) -> Layout:
+        return ONE_THREAD
+
+    @property
+    def shape_mnk(self) -> tuple[int, int, int]:
+        return 1, 1, 1
+
+    @property
+    def elements(self) -> tuple[str, str, str, str]:
+        return self.element, self.element, self.element, self.element
+
+    @property
+    def thr_val_layout_a(self) -> Layout:
+        return Layout((1, 1), (1, 1))
+
+    @property
+    def thr_val_layout_b(self) -> Layout:
+        return Layout((1, 1), (1, 1))
+
+    @property
+    def thr_val_layout_c(self) -> Layout:
+        return Layout((1, 1), (1, 1))

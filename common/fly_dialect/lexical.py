@@ -1,0 +1,112 @@
+"""Changing a text by its tokens: brackets that match, lists between them, and a record of changes
+that knows where each part of the new text came from."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+
+_ANGLE = re.compile(r'->|[<>]|"(?:[^"\\\n]|\\.)*"')
+_BRACE = re.compile(r'[{}]|"(?:[^"\\\n]|\\.)*"')
+_LIST = re.compile(r'->|[<>(){}\[\],]|"(?:[^"\\\n]|\\.)*"')
+_SPACE = re.compile(r"\s*")
+
+
+class Rewriter:
+    """A text and changes to it; once `finish` has made them, it knows how positions moved."""
+
+    def __init__(self, source: str):
+        self.source = source
+        self.changes: list[tuple[int, int, str]] = []
+        self.moved_from: list[int] = []  # positions in the output, ascending …
+        self.moved_to: list[int] = []  # … and the positions in the source they came from
+
+    def put(self, start: int, end: int, replacement: str) -> None:
+        """Notes that source[start:end] is to be replaced. Changes may come in any order, because
+        an op's colon is found before the types in its attributes; they may not overlap."""
+        self.changes.append((start, end, replacement))
+
+    def drop(self, start: int, end: int) -> None:
+        """Notes that source[start:end] goes; its line breaks stay, because lines must."""
+        self.put(start, end, "\n" * self.source.count("\n", start, end))
+
+    def finish(self) -> str:
+        self.changes.sort(key=lambda change: change[:2])
+        pieces: list[str] = []
+        self.moved_from, self.moved_to = [0], [0]
+        done = written = 0
+        for start, end, replacement in self.changes:
+            kept = self.source[done:start]
+            pieces += kept, replacement
+            written += len(kept) + len(replacement)
+            done = end
+            self.moved_from.append(written)
+            self.moved_to.append(end)
+        pieces.append(self.source[done:])
+        return "".join(pieces)
+
+    def origin(self, position: int) -> int:
+        """The source position of an output position (of an insertion: where it was made)."""
+        index = bisect_right(self.moved_from, position) - 1
+        origin = self.moved_to[index] + position - self.moved_from[index]
+        limit = self.moved_to[index + 1] if index + 1 < len(self.moved_to) else len(self.source)
+        return min(origin, limit)
+
+
+def after_space(source: str, position: int) -> int:
+    """The position of what follows white space."""
+    match = _SPACE.match(source, position)
+    return match.end() if match else position
+
+
+def closing_angle(source: str, position: int) -> int | None:
+    """The position after the `>` that closes the `<` at `position`; `position` if there is none
+    to close; None if it never closes. `->` is an arrow."""
+    start = after_space(source, position)
+    if not source.startswith("<", start):
+        return position
+    depth = 0
+    for token in _ANGLE.finditer(source, start):
+        if token[0] == "<":
+            depth += 1
+        elif token[0] == ">":
+            depth -= 1
+            if depth == 0:
+                return token.end()
+    return None
+
+
+def closing_brace(source: str, start: int) -> int | None:
+    """The position after the `}` that closes the `{` at `start`; None if nothing does."""
+    depth = 0
+    for token in _BRACE.finditer(source, start):
+        if token[0] == "{":
+            depth += 1
+        elif token[0] == "}":
+            depth -= 1
+            if depth == 0:
+                return token.end()
+    return None
+
+
+def items(source: str, start: int) -> tuple[list[tuple[int, int]], int] | None:
+    """The parts between the bracket at `start` and its partner, separated by commas that no other
+    bracket holds: their first and last positions without white space, and the position after the
+    partner. None if it never closes. `()` has no parts."""
+    depth, begin = 0, start + 1
+    found: list[tuple[int, int]] = []
+    for token in _LIST.finditer(source, start):
+        char = token[0]
+        if char in "<([{":
+            depth += 1
+        elif char in ">)]}":
+            depth -= 1
+        if (char == "," and depth == 1) or depth == 0:
+            first = after_space(source, begin)
+            last = first + len(source[first : token.start()].rstrip())
+            if depth or found or last > first:
+                found.append((first, last))
+            begin = token.end()
+            if depth == 0:
+                return found, token.end()
+    return None

@@ -1,0 +1,116 @@
+"""Examples of the ops of atoms for `test_verifier`: right ones, and wrong ones with what is said.
+
+Operands are named; `ARGUMENTS` has their types.
+"""
+
+MFMA = "!fly_rocdl.cdna3.mfma<16x16x16, (f16, f16) -> f32>"
+SCALED = (
+    "!fly_rocdl.cdna4.mfma_scale<16x16x128, (f8E4M3FN, f8E4M3FN) -> f32, opselA = 0, opselB = 0>"
+)
+COPY = "!fly.copy_atom<!fly.universal_copy<64>, 16>"
+BUFFER_COPY = "!fly.copy_atom<!fly_rocdl.cdna3.buffer_copy<32>, 32>"
+BUFFER_PTR = "!fly.ptr<f32, #fly_rocdl.buffer_desc>"
+TILED_COPY = f"!fly.tiled_copy<{COPY}, !fly.layout<(4,4):(4,1)>, !fly.tile<[16|1]>>"
+TILED_MMA = f"!fly.tiled_mma<!fly.mma_atom<{MFMA}>, !fly.layout<(1,4,1):(0,1,0)>>"
+
+ARGUMENTS = {
+    "copy": COPY,
+    "buffer_copy": BUFFER_COPY,
+    "mma": f"!fly.mma_atom<{MFMA}>",
+    "scaled": f"!fly.mma_atom<{SCALED}>",
+    "tiled_copy": TILED_COPY,
+    "tiled_mma": TILED_MMA,
+    "bytes": "vector<4xi8>",
+    "half": "vector<4xf16>",
+    "single": "vector<4xf32>",
+    "rmem_half": "!fly.memref<f16, register, 4:1>",
+    "rmem_single": "!fly.memref<f32, register, 4:1>",
+    "gmem_half": "!fly.memref<f16, global, 4:1>",
+    "predicate": "!fly.memref<i1, register, 1:1>",
+    "buffer": BUFFER_PTR,
+}
+
+ONE_OF_EACH = "{operandSegmentSizes = array<i32: 1, 1, 1, 0>}"
+RIGHT = [
+    ("make_copy_atom", "", "{valBits = 16 : i32}", COPY),
+    ("make_mma_atom", "", "", f"!fly.mma_atom<{MFMA}>"),
+    ("atom.set_value", "buffer_copy, i", '{field = "soffset"}', BUFFER_COPY),
+    ("atom.set_value", "scaled, bytes", '{field = "scale_b"}', f"!fly.mma_atom<{SCALED}>"),
+    ("get_copy_atom", "tiled_copy", "", COPY),
+    ("get_mma_atom", "tiled_mma", "", f"!fly.mma_atom<{MFMA}>"),
+    ("copy_atom_call", "copy, gmem_half, rmem_half", "", ""),
+    ("copy_atom_call", "copy, gmem_half, rmem_half, predicate", "", ""),
+    ("mma_atom_call", "mma, rmem_single, rmem_half, rmem_half, rmem_single", "", ""),
+    ("copy_atom_call_ssa", "copy, gmem_half, half", ONE_OF_EACH, "vector<4xf16>"),
+    ("mma_atom_call_ssa", "mma, half, half, single", "", "vector<4xf32>"),
+    ("copy", "tiled_copy, gmem_half, rmem_half, predicate", "", ""),
+    (
+        "gemm",
+        "tiled_mma, rmem_single, rmem_half, rmem_half, rmem_single",
+        "{traversalOrder = #fly<gemm_traversal_order kmn_serpentine>}",
+        "",
+    ),
+    ("gemm", "mma, rmem_single, rmem_half, rmem_half, rmem_single, l", "", ""),
+    ("fly_rocdl.get_buffer_rsrc", "buffer", "", "!llvm.ptr<8>"),
+]
+# Ops whose results may be of any type.
+ANY_RESULT = {"copy_atom_call_ssa", "mma_atom_call_ssa"}
+
+WRONG = [
+    ("make_copy_atom", "", "{valBits = 32 : i32}", COPY, "valBits is 32, but !fly.copy_atom<"),
+    ("make_mma_atom", "", "", COPY, "the result must be an mma_atom, but is !fly.copy_atom<"),
+    (
+        "atom.set_value",
+        "buffer_copy, i",
+        '{field = "scale_a"}',
+        BUFFER_COPY,
+        "!fly_rocdl.cdna3.buffer_copy<32> has the state soffset; there is no field `scale_a`",
+    ),
+    (
+        "atom.set_value",
+        "copy, i",
+        '{field = "soffset"}',
+        COPY,
+        "!fly.universal_copy<64> has no state; there is no field `soffset`",
+    ),
+    (
+        "atom.set_value",
+        "buffer_copy, j",
+        '{field = "soffset"}',
+        BUFFER_COPY,
+        "`soffset` of !fly_rocdl.cdna3.buffer_copy<32> is an i32, not i64",
+    ),
+    ("get_copy_atom", "copy", "", COPY, "operand #0 must be a tiled_copy, but is"),
+    ("copy_atom_call", "mma, r, r", "", "", "operand #0 must be a copy_atom, but is"),
+    ("copy_atom_call", "copy, r, half", "", "", "operand #2 must be a memref, but is vector<4xf"),
+    (
+        "copy_atom_call_ssa",
+        "copy, r, half",
+        "",
+        "vector<4xf16>",
+        "operandSegmentSizes must say which of atom, source, destination and predicate the 3",
+    ),
+    ("copy", "mma, r, r", "", "", "operand #0 must be a copy_atom or tiled_copy, but is"),
+    ("mma_atom_call_ssa", "copy, half, half, single", "", "vector<4xf32>", "must be an mma_atom"),
+    (
+        "gemm",
+        "mma, rmem_single, rmem_half, rmem_half, rmem_single",
+        "{traversalOrder = #fly<gemm_traversal_order knk>}",
+        "",
+        "`knk` is no order to go through the tiles; there are kmn, knm,",
+    ),
+    (
+        "gemm",
+        "mma, rmem_single, rmem_half, rmem_half, rmem_single, l",
+        "{traversalOrder = #fly<gemm_traversal_order kmn>}",
+        "",
+        "takes a traversalOrder or a traversalLayout, not both",
+    ),
+    (
+        "fly_rocdl.get_buffer_rsrc",
+        "p",
+        "",
+        "!llvm.ptr<8>",
+        "expected a buffer_desc address space pointer, got one of global",
+    ),
+]

@@ -1,0 +1,201 @@
+"""The layouts of matrix atoms against the instructions: small whole numbers are put into registers
+as an atom's `thr_val_layout_a`, `_b` and `_c` say, the emulator executes the instruction, and what
+`thr_val_layout_c` finds in its registers must be A·B + C.
+
+Where AMD's own tables are written down (`test_matrix_layout.LAYOUTS`), the layouts must be these:
+a product alone can't see K in another order, if A and B have the same one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from fly_dialect import algebra
+from fly_dialect.atoms import mfma, wmma
+from fly_dialect.atoms.matrix import WaveMma
+from fly_dialect.layout import Layout
+from oracle import build, try_wmma
+from oracle.device import on_emulator
+
+from . import test_matrix_layout as tables
+from .matrix_support import LANES, execute, registers
+from .test_matrix_narrow import CODES, bits_of
+
+RNG = np.random.default_rng(4)
+# Element types as the other tests name them.
+NAMES = {
+    "f8E4M3FNUZ": "fp8 fnuz",
+    "f8E5M2FNUZ": "bf8 fnuz",
+    "f8E4M3FN": "fp8",
+    "f8E5M2": "bf8",
+    "f6E2M3FN": "fp6",
+    "f6E3M2FN": "bf6",
+    "f4E2M1FN": "fp4",
+}
+WIDTHS = {"f32": 32, "f16": 16, "bf16": 16, "i8": 8, "i4": 4, "i32": 32} | {
+    name: int(name[1]) for name in NAMES
+}
+
+
+def offsets(layout: Layout) -> np.ndarray:
+    """[thread, value]: the layout's offsets, counted with the first of the nested modes fastest."""
+
+    def along(shape, stride) -> np.ndarray:
+        total = np.zeros(1, int)
+        for extent, step in zip(algebra.flatten(shape), algebra.flatten(stride), strict=True):
+            steps = np.arange(extent.value) * step.value
+            total = (steps[:, None] + total[None, :]).ravel()
+        return total
+
+    threads, values = (along(layout.shape[i], layout.stride[i]) for i in (0, 1))
+    return threads[:, None] + values[None, :]
+
+
+def held(layout: Layout, matrix: np.ndarray) -> np.ndarray:
+    """[thread, value] of a matrix [row, column] whose offset is row + rows·column."""
+    return matrix.T.ravel()[offsets(layout)]
+
+
+def found(layout: Layout, per_thread: np.ndarray, rows: int, columns: int) -> np.ndarray:
+    """[row, column] from [thread, value]. Every element is there, and only once."""
+    places = offsets(layout).ravel()
+    assert np.array_equal(np.sort(places), np.arange(rows * columns))
+    flat = np.zeros(rows * columns)
+    flat[places] = per_thread.ravel()
+    return flat.reshape(columns, rows).T
+
+
+def words(per_thread: np.ndarray, element: str) -> np.ndarray:
+    """[register, thread]: values side by side, low bits first."""
+    width = WIDTHS[element]
+    if element in ("f32", "i32"):
+        dtype = np.float32 if element == "f32" else np.int32
+        return per_thread.T.astype(dtype).view(np.uint32)
+    if element in ("i8", "i4"):
+        raw = per_thread.astype(np.int64).astype(np.uint64) & np.uint64((1 << width) - 1)
+    else:
+        raw = bits_of(per_thread, NAMES.get(element, element))
+    whole = [sum(int(bits) << width * i for i, bits in enumerate(row)) for row in raw]
+    count = per_thread.shape[1] * width // 32
+    rows = [[value >> 32 * register & 0xFFFFFFFF for value in whole] for register in range(count)]
+    return np.array(rows, np.uint32)
+
+
+def matrices(op: WaveMma) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A [m, k], B [n, k] and C [m, n] of numbers that all formats have."""
+    some = np.array([0.0, 1.0, 2.0, 3.0])
+    if op.a not in ("i4", "i8"):
+        some = np.array([0.0, 1.0, -1.0, 2.0, -2.0, 3.0])
+    m, n, k = op.shape_mnk
+    return RNG.choice(some, (m, k)), RNG.choice(some, (n, k)), RNG.integers(-8, 8, (m, n))
+
+
+def mnemonic(op: mfma.Mfma, target: str) -> str:
+    """The assembler's name of a form."""
+    result = "i32" if op.acc == "i32" else "f32"
+    if target == "gfx90a":
+        late = "_1k" if op.a == "bf16" and op.k * op.m in (256,) else ""
+        return f"v_mfma_{result}_{op.shape}{op.a}{late}"
+    short = {"f8E4M3FNUZ": "fp8", "f8E5M2FNUZ": "bf8", "f8E4M3FN": "fp8", "f8E5M2": "bf8"}
+    kinds = [short.get(element, element) for element in (op.a, op.b)]
+    return f"v_mfma_{result}_{op.shape}_{'_'.join(kinds if op.a in short else kinds[:1])}"
+
+
+def span(first: int, count: int) -> str:
+    return f"v[{first}:{first + count - 1}]" if count > 1 else f"v{first}"
+
+
+def multiplied(op: WaveMma, instruction: str, target: str, modifiers: str = "", more: str = ""):
+    """A·B + C on the emulator, as the atom's layouts put it in and find it."""
+    a, b, c = matrices(op)
+    rows_a = words(held(op.thr_val_layout_a, a), op.a)
+    rows_b = words(held(op.thr_val_layout_b, b), op.b)
+    rows_c = words(held(op.thr_val_layout_c, c), op.acc)
+    count = len(rows_c)
+    text = (
+        f"{more}{instruction} {span(64, count)}, {span(0, len(rows_a))}, "
+        f"{span(16, len(rows_b))}, {span(64, count)}{modifiers}"
+    )
+    loaded = registers("v", 0, len(rows_a)) + registers("v", 16, len(rows_b))
+    loaded += registers("v", 64, count)
+    values = np.concatenate([rows_a, rows_b, rows_c])
+    raw = execute(text, target, loaded, values, registers("v", 64, count))
+    numbers = raw.view(np.int32 if op.acc == "i32" else np.float32).T
+    return found(op.thr_val_layout_c, numbers, op.m, op.n), a @ b.T + c
+
+
+def mfma_cases() -> list[tuple[mfma.Mfma, str]]:
+    return [
+        (mfma.Mfma(form.m, form.n, form.k, form.a, form.b, form.acc), target)
+        for form in mfma.MFMA_FORMS
+        for target in form.targets
+    ]
+
+
+@pytest.mark.parametrize(("op", "target"), mfma_cases(), ids=str)
+def test_mfma(op: mfma.Mfma, target: str) -> None:
+    got, wanted = multiplied(op, mnemonic(op, target), target)
+    assert np.array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("form", ["f8E4M3FN", "f6E3M2FN", "f4E2M1FN"])
+@pytest.mark.parametrize(("mn", "k"), [(16, 128), (32, 64)])
+def test_scaled_mfma(mn: int, k: int, form: str) -> None:
+    """With scales of 1 in all bytes; the other operand is eight bits wide."""
+    op = mfma.MfmaScale(mn, mn, k, form, "f8E5M2", "f32")
+    codes = f" cbsz:{CODES[NAMES[op.a]]} blgp:{CODES[NAMES[op.b]]}"
+    name = f"v_mfma_scale_f32_{op.shape}_f8f6f4"
+    ones = "v_mov_b32_e32 v200, 0x7f7f7f7f\n  v_mov_b32_e32 v201, 0x7f7f7f7f\n  "
+    modifiers = f", v200, v201 op_sel_hi:[0,0,0]{codes}"
+    got, wanted = multiplied(op, name, "gfx950", modifiers, ones)
+    assert np.array_equal(got, wanted)
+
+
+@pytest.mark.parametrize(("op", "target"), mfma_cases(), ids=str)
+def test_mfma_of_the_tables(op: mfma.Mfma, target: str) -> None:
+    """Row, k, and of D row and column, as AMD's tables have them."""
+    table = tables.LAYOUTS[f"{op.m}x{op.n}"]
+    count = len(offsets(op.thr_val_layout_a)[0])
+    case = tables.Case(target, "", f"{op.m}x{op.n}", count, op.m * op.n // LANES, "")
+    assert table is tables.LAYOUTS[case.layout]
+    a, d = tables.places(case)
+    assert np.array_equal(offsets(op.thr_val_layout_a), a[..., 0] + op.m * a[..., 1])
+    assert np.array_equal(offsets(op.thr_val_layout_b), a[..., 0] + op.n * a[..., 1])
+    assert np.array_equal(offsets(op.thr_val_layout_c), d[..., 0] + op.m * d[..., 1])
+
+
+WMMA = [
+    *((wmma.Gfx11Wmma, "gfx1100", form) for form in wmma.GFX11_FORMS),
+    *((wmma.Gfx120xWmma, "gfx1201", form) for form in wmma.GFX120X_FORMS),
+]
+
+
+@pytest.mark.parametrize("target", build.RDNA)
+def test_wmma(target: str) -> None:
+    """All forms in one launch: the probe's kernel executes every instruction of its list."""
+    listed = [name for name, _ in try_wmma.instructions(target)]
+    inputs = try_wmma.inputs(target, 7, whole=True)
+    expected: dict[int, tuple[WaveMma, np.ndarray]] = {}
+    for family, where, form in WMMA:
+        if where != target or "s" in form.types or "u" in form.types:
+            continue
+        op = family(form.m, form.n, form.k, form.a, form.b, form.acc)
+        integer = op.a.replace("i", "iu", 1) if op.acc == "i32" else op.a
+        row = listed.index(f"{op.acc}_{op.shape}_{integer}")
+        a, b, c = matrices(op)
+        for first, held_words in (
+            (0, words(held(op.thr_val_layout_c, c), op.acc)),
+            (8, words(held(op.thr_val_layout_a, a), op.a)),
+            (16, words(held(op.thr_val_layout_b, b), op.b)),
+        ):
+            inputs[row, :, first : first + len(held_words)] = held_words.T
+        expected[row] = op, a @ b.T + c
+    arguments = [inputs, np.zeros((*inputs.shape[:2], 8), np.uint32)]
+    data = build.assemble(try_wmma.program(target), target)
+    one = ((1, 1, 1), (try_wmma.LANES, 1, 1))
+    result = on_emulator(data, "probe", *one, arguments).arguments[1]
+    assert expected
+    for row, (op, wanted) in expected.items():
+        numbers = result[row].view(np.int32 if op.acc == "i32" else np.float32)
+        got = found(op.thr_val_layout_c, numbers, op.m, op.n)
+        assert np.array_equal(got, wanted), str(op)
