@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from colorsys import hls_to_rgb
+
 # Eight hues that stay apart for colour-blind readers (after Okabe and Ito, lightened).
 HUES = ("#f6c9a8", "#b7dcf5", "#a8e0c8", "#f7efa0", "#b3c7ea", "#f3b8a5", "#e8c4dc", "#d9d9d9")
 EMPTY = "#ffffff"
@@ -15,10 +18,13 @@ def hue(number: int) -> str:
 
 def shade(share: float) -> str:
     """White to blue for 0 … 1, for things that have an order: offsets."""
-    mixed = (round(a + (b - a) * share) for a, b in zip(_FIRST, _LAST, strict=True))
-    return "#" + "".join(f"{part:02x}" for part in mixed)
+    return _hex(a + (b - a) * share for a, b in zip(_FIRST, _LAST, strict=True))
 
 
 def wheel(number: int, count: int) -> str:
     """The colour `number` of `count` around the wheel, for things that wrap around: banks."""
-    return f"hsl({360 * (number % count) / count:g} 70% 82%)"
+    return _hex(255 * part for part in hls_to_rgb(number % count / count, 0.82, 0.7))
+
+
+def _hex(parts: Iterable[float]) -> str:
+    return "#" + "".join(f"{round(part):02x}" for part in parts)
