@@ -58,7 +58,7 @@ def draw(
         width = bits(element) // 8
         if not width:
             raise ValueError(f"{element} has less than a byte: LDS addresses count bytes")
-        caption = f"LDS banks of {element}, {vector} a lane"
+        caption = f"LDS banks of {element}, {vector} a lane; ×n: an n-way conflict along it"
         grid = tables.bank_grid(offsets, width, vector, bank_count, caption, breaks)
         grids.append(grid)
     return _side_by_side(title, grids)

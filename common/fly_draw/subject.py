@@ -25,4 +25,4 @@ def subject(what: Any) -> Any:
         return what.layout
     if hasattr(what, "op") or hasattr(what, "atom"):
         return what
-    raise TypeError(f"a layout, a tiled copy or an MMA can be drawn, not {what!r}")
+    raise TypeError(f"a layout, a tiled copy or an MMA can be drawn, not {what}")
