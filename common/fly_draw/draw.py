@@ -29,10 +29,10 @@ def draw(
     vector: int = 1,
     bank_count: int = banks.BANKS,
 ) -> Picture:
-    """The picture of a layout, a thread-value layout, a tiled copy or an MMA.
+    """The picture of a layout, a thread-value layout or an MMA.
 
     `what` is one of these as data, as a value of the language, or as text: `(4,8):(1,4)`,
-    `S<3,3,3> o 0 o (8,64):(64,1)`, `!fly.tiled_mma<…>`. Everything must be static.
+    `S<3,3,3> o 0 o (8,64):(64,1)`, `!fly.mma_atom<…>`. Everything must be static.
 
     tile        the layout is (thread, value) → position in a tile of this shape, counted down the
                 columns; a cell shows who holds it
@@ -151,8 +151,6 @@ def _side_by_side(title: str, grids: Sequence[Grid]) -> Picture:
 def _arranged(title: str, found: dict[str, Fragment]) -> Picture:
     """A left of C and B above it, where their rows and columns meet, as one writes a product."""
     grids = {name: _holders(fragment, fragment.caption(name)) for name, fragment in found.items()}
-    if set(grids) != {"A", "B", "C"}:
-        return _side_by_side(title, list(grids.values()))
     a, b, c = (grids[name] for name in "ABC")
     canvas = Canvas()
     left, top = MARGIN + a.width + GAP, MARGIN + b.height + GAP

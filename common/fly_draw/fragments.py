@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from fly_dialect.atoms import MmaOp
 from fly_dialect.layout import AnyLayout
 
 
@@ -22,9 +22,8 @@ class Fragment:
         return f"{name}  {rows} × {columns}{', transposed' if self.transposed else ''}"
 
 
-def fragments_of(what: Any) -> dict[str, Fragment]:
-    """Fragments by name: A, B and C of an MMA; source and destination of a copy."""
-    op = getattr(what, "op", what)
+def fragments_of(op: MmaOp) -> dict[str, Fragment]:
+    """A, B and C of an MMA."""
     m, n, k = op.shape_mnk
     return {
         "A": Fragment(op.thr_val_layout_a, (m, k)),
