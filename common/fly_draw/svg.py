@@ -8,6 +8,8 @@ from pathlib import Path
 
 MARGIN = 12
 FONT = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace"
+# What text and lines are where they say nothing else: said once, for the whole document.
+SIZE, ANCHOR, INK, STROKE = 12, "middle", "#111", "#333"
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Canvas:
     def line(self, x1: float, y1: float, x2: float, y2: float, weight: float = 1) -> None:
         self._grow(max(x1, x2), max(y1, y2))
         self.elements.append(
-            f'<path d="M{x1:g} {y1:g}L{x2:g} {y2:g}" stroke="#333" stroke-width="{weight:g}"/>'
+            f'<path d="M{x1:g} {y1:g}L{x2:g} {y2:g}" stroke="{STROKE}" stroke-width="{weight:g}"/>'
         )
 
     def words(
@@ -52,19 +54,21 @@ class Canvas:
         x: float,
         y: float,
         text: str,
-        size: float = 12,
-        anchor: str = "middle",
-        fill: str = "#111",
+        size: float = SIZE,
+        anchor: str = ANCHOR,
+        fill: str = INK,
         bold: bool = False,
     ) -> None:
         """One line of text; `y` is its middle, `anchor` says where in it `x` is."""
         length = 0.61 * size * len(text)
         self._grow(x + {"start": length, "middle": length / 2, "end": 0}[anchor], y + size / 2)
-        weight = ' font-weight="bold"' if bold else ""
+        said = f' font-size="{size:g}"' if size != SIZE else ""
+        said += f' text-anchor="{anchor}"' if anchor != ANCHOR else ""
+        said += f' fill="{fill}"' if fill != INK else ""
+        said += ' font-weight="bold"' if bold else ""
         # `dy` rather than dominant-baseline, which not every viewer knows.
         self.elements.append(
-            f'<text x="{x:g}" y="{y:g}" dy=".35em" font-size="{size:g}" text-anchor="{anchor}"'
-            f' fill="{fill}"{weight}>{escape(text, quote=False)}</text>'
+            f'<text x="{x:g}" y="{y:g}" dy=".35em"{said}>{escape(text, quote=False)}</text>'
         )
 
     def _grow(self, x: float, y: float) -> None:
@@ -75,7 +79,8 @@ class Canvas:
         width, height = self.width + MARGIN, self.height + MARGIN
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}"'
-            f' viewBox="0 0 {width:g} {height:g}" font-family="{FONT}">'
+            f' viewBox="0 0 {width:g} {height:g}" font-family="{FONT}" font-size="{SIZE}"'
+            f' text-anchor="{ANCHOR}" fill="{INK}">'
         )
         body = [
             f"<title>{escape(title, quote=False)}</title>",

@@ -110,8 +110,8 @@ def test_a_picture_is_saved_and_shown(tmp_path: Path):
 
 
 def test_an_mma_shows_the_fragments_of_the_manual():
-    """CDNA3 ISA, "Dense Matrix Layout": of v_mfma_f32_16x16x16_f16, lane l holds four rows of column
-    l % 16 of the result, from row 4 · (l // 16)."""
+    """CDNA3 ISA, "Dense Matrix Layout": of v_mfma_f32_16x16x16_f16's result, lane l holds four rows
+    of column l % 16, from row 4 · (l // 16)."""
     shown = cells(draw("!fly.mma_atom<!fly_rocdl.cdna3.mfma<16x16x16, (f16, f16) -> f32>>"))
     for row, column in itertools.product(range(16), range(16)):
         # The last sixteen rows of the picture hold A's and, to the right, C's.
