@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
+from typing import IO, NoReturn
 
 from fly_common.errors import FlyError, InputError, MissingError, UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import IO, NoReturn
 
 STDIN = "-"
 
@@ -39,8 +38,7 @@ def read_input(path: str | None) -> bytes:
             )
         return sys.stdin.buffer.read()
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        return Path(path).read_bytes()
     except IsADirectoryError:
         raise UsageError(f"{path}: is a directory, not a file") from None
     except FileNotFoundError:
@@ -76,32 +74,33 @@ def write_output(data: bytes, path: str | None, *, binary: bool = False) -> None
             _abandon(sys.stdout)
             raise MissingError(f"standard output: {error.strerror}") from None
         return
-    write_atomically(path, data)
+    write_atomically(Path(path), data)
 
 
-def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
+def write_atomically(path: Path, data: bytes) -> None:
     """Puts `data` at `path` whole or not at all: a temporary name beside it, then a rename.
 
     A path that is not a regular file (`/dev/null`, a FIFO) is written through; a symbolic link
     stays, and what it points to is replaced. UsageError for a folder, and for a file in a folder
     that doesn't exist; MissingError where the disk is full or nothing may be written.
     """
-    if os.path.isdir(path):
+    if path.is_dir():
         raise UsageError(f"{path}: is a directory, not a file")
-    path = os.path.realpath(path)
-    folder, name = os.path.split(path)
-    if not os.path.isdir(folder):
-        raise UsageError(f"{path}: the folder {folder} does not exist")
+    path = Path(os.path.realpath(path))
+    if not path.parent.is_dir():
+        raise UsageError(f"{path}: the folder {path.parent} does not exist")
     try:
-        if os.path.exists(path) and not os.path.isfile(path):
-            with open(path, "wb") as file:
-                file.write(data)
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
             return
-        temporary = os.path.join(folder, f".{name}.{os.urandom(6).hex()}")
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
-            with open(handle, "wb") as file:
+            with os.fdopen(handle, "wb") as file:
                 file.write(data)
+            # mkstemp is private by design; an output has the permissions open() would give it.
+            umask = os.umask(0)
+            os.umask(umask)
+            os.chmod(temporary, 0o666 & ~umask)
             os.replace(temporary, path)
         except BaseException:
             os.unlink(temporary)
@@ -110,16 +109,17 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
         raise MissingError(f"{path}: {error.strerror}") from None
 
 
-def save_failed_input(tool: str, data: bytes, suffix: str) -> str | None:
+def save_failed_input(tool: str, data: bytes, suffix: str) -> Path | None:
     """Keeps the input of a failed stage and returns where; None where nothing can be written."""
     import hashlib
 
     from fly_common.paths import cache_dir
 
     digest = hashlib.sha256(data).hexdigest()[:16]
-    path = os.path.join(cache_dir(), "failed", f"{tool}-{digest}{suffix}")
+    folder = cache_dir() / "failed"
     try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{tool}-{digest}{suffix}"
         write_atomically(path, data)
     except (OSError, FlyError):
         return None

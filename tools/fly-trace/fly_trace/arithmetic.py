@@ -52,7 +52,7 @@ SIGNS = {
     "ge": ">=",
 }
 # comparison → arith.cmpi's predicate (signed, unsigned), arith.cmpf's (unordered only for !=).
-_PREDICATES = {
+PREDICATES = {
     "eq": (0, 0, 1),
     "ne": (1, 1, 13),
     "lt": (2, 6, 4),
@@ -60,12 +60,12 @@ _PREDICATES = {
     "gt": (4, 8, 2),
     "ge": (5, 9, 3),
 }
-_PLAIN = {
+PLAIN = {
     "add": ("arith.addi", "arith.addf"),
     "sub": ("arith.subi", "arith.subf"),
     "mul": ("arith.muli", "arith.mulf"),
 }
-_BITS = {"and": "arith.andi", "or": "arith.ori", "xor": "arith.xori"}
+BITS = {"and": "arith.andi", "or": "arith.ori", "xor": "arith.xori"}
 
 
 def common(a: Any, b: Any) -> DType:
@@ -86,7 +86,7 @@ def binary(operation: str, a: Any, b: Any) -> Any:
             return NotImplemented
     builder = tracing.current(f"`{SIGNS[operation]}` on a typed value")
     dtype = common(a, b)
-    if operation in _PREDICATES:
+    if operation in PREDICATES:
         return compare(builder, operation, a, b, dtype)
     if builder.host:
         if dtype.is_float or operation == "truediv":
@@ -100,11 +100,11 @@ def binary(operation: str, a: Any, b: Any) -> Any:
         if by is None:
             by = builder.ssa(convert(b, dtype))
         return Scalar(dtype, integers.shift(builder, operation, x, by, dtype))
-    if operation in _BITS:
+    if operation in BITS:
         if dtype.is_float:
             _need_integers(operation, a, b, dtype)
         x, y = (builder.ssa(convert(operand, dtype)) for operand in (a, b))
-        return Scalar(dtype, builder.one(_BITS[operation], dtype.ir, x, y))
+        return Scalar(dtype, builder.one(BITS[operation], dtype.ir, x, y))
     if dtype.is_bool:
         tracing.refuse(
             f"`{SIGNS[operation]}` of two bools is a count in Python and a bool in NumPy",
@@ -113,8 +113,8 @@ def binary(operation: str, a: Any, b: Any) -> Any:
     if operation == "truediv" and not dtype.is_float:
         dtype = F32
     x, y = (builder.ssa(convert(operand, dtype)) for operand in (a, b))
-    if operation in _PLAIN:
-        name = _PLAIN[operation][dtype.is_float]
+    if operation in PLAIN:
+        name = PLAIN[operation][dtype.is_float]
         return Scalar(dtype, builder.one(name, dtype.ir, x, y))
     if operation == "truediv":
         return Scalar(dtype, builder.one("arith.divf", dtype.ir, x, y))
@@ -151,7 +151,7 @@ def compare(builder: Builder, operation: str, a: Any, b: Any, dtype: DType) -> S
             )
         dtype = I64
     x, y = (builder.ssa(convert(operand, dtype)) for operand in (a, b))
-    signed, unsigned, ordered = _PREDICATES[operation]
+    signed, unsigned, ordered = PREDICATES[operation]
     if dtype.is_float:
         name, predicate = "arith.cmpf", ordered
     else:

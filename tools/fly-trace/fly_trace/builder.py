@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from fly_dialect import dialect as fly
+from fly_dialect import ops
 from fly_dialect.bindings import ir
 
 from fly_trace import operators as operators  # gives scalars their operators
@@ -37,6 +38,7 @@ class Builder:
         self.made: dict[int, tuple[Any, int]] = {}  # a container's id → it, and its region
         self.calls: list[Any] = []  # code objects of helpers that are being traced
         self.ids: dict[str, Scalar] = {}
+        self.statics: dict[Any, IrValue] = {}  # static values of the fly dialect, by their types
         self.known_block: tuple[int, int, int] | None = None  # a kernel's, where it is static
         self.call_kernel: Callable[..., Any] | None = None  # what calling one does in the host
         self._types: dict[str, Any] = {}
@@ -81,6 +83,23 @@ class Builder:
         with self.context:
             return function(*arguments, loc=self.locations.here(), ip=self.ip)
 
+    def fly_op(self, name: str, operands: list[IrValue], attributes: dict[str, Any]) -> Any:
+        """`fly.name`, its result inferred; attributes are integers, tuples of them, strings."""
+        made = {key: self._plain(value) for key, value in attributes.items() if value is not None}
+        with self.context:
+            return ops.build(name, operands, None, made, loc=self.locations.here(), ip=self.ip)
+
+    def spec(self, value: IrValue) -> Any:
+        """The type of a value of the fly dialect, as data."""
+        return fly.spec_of(value.type)
+
+    def _plain(self, value: Any) -> Any:
+        if isinstance(value, tuple):
+            return self.attribute(f"array<i32: {', '.join(map(str, value))}>")
+        if isinstance(value, str):
+            return ir.StringAttr.get(value, self.context)
+        return value if isinstance(value, ir.Attribute) else self.integer(value, "i32")
+
     def integer(self, value: int, type_: str) -> Any:
         """An integer attribute."""
         key = (value, type_)
@@ -100,6 +119,17 @@ class Builder:
         else:
             attribute = self.integer(int(number), dtype.ir)
         return self.one("arith.constant", dtype.ir, value=attribute)
+
+    def splat(self, number: bool | int | float, dtype: DType, kind: str) -> IrValue:
+        """A constant vector of type `kind` whose elements are all `number`."""
+        if dtype.is_float:
+            element = ir.FloatAttr.get(
+                self.type(dtype.ir), float(number), loc=self.locations.unknown
+            )
+        else:
+            element = self.integer(int(number), dtype.ir)
+        value = ir.DenseElementsAttr.get_splat(self.type(kind), element)
+        return self.one("arith.constant", kind, value=value)
 
     def index(self, number: int) -> IrValue:
         return self.one("arith.constant", "index", value=self.integer(number, "index"))

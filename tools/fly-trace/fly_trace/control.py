@@ -141,12 +141,14 @@ def _branch(
         with builder.inside(block):
             values.append(body())
     pairs: list[tuple[Any, Any]] = []
-    results: list[Scalar] = []
+    results: list[Any] = []
+    kinds: list[state.Carried] = []
+    types: list[Any] = []
 
-    def leaf(a: Any, b: Any) -> Scalar:
-        dtype = state.unify(a, b)
+    def leaf(a: Any, b: Any) -> Any:
+        kinds.append(state.unify(a, b))
         pairs.append((a, b))
-        results.append(Scalar(dtype))
+        results.append(kinds[-1].made(None))
         return results[-1]
 
     def merge(name: str, a: Any, b: Any) -> Any:
@@ -161,11 +163,11 @@ def _branch(
     for side, block in enumerate(blocks):
         with builder.at_end(block):
             operands = [
-                builder.ssa(convert(pair[side], result.dtype))
-                for pair, result in zip(pairs, results, strict=True)
+                kind.ssa(builder, pair[side]) for pair, kind in zip(pairs, kinds, strict=True)
             ]
+            if side == 0:
+                types = [operand.type for operand in operands]
             builder.op("scf.yield", [], operands)
-    types = [builder.type(result.dtype.ir) for result in results]
     # The op's results are known only now, so the draft's blocks move to the real one. An else that
     # holds nothing but its yield is left out.
     final = builder.op("scf.if", types, [condition], regions=2)
@@ -173,8 +175,8 @@ def _branch(
     if results or len(blocks[1].operations) > 1:
         blocks[1].append_to(final.regions[1])
     draft.erase()
-    for result, value in zip(results, final.results, strict=True):
-        result.value = value
+    for kind, result, value in zip(kinds, results, final.results, strict=True):
+        kind.fill(result, value)
     return merged
 
 

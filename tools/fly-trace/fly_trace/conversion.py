@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fly_trace import tracing
 from fly_trace.dtypes import DType, PromotionError, check_fits, default, rounded
 from fly_trace.tracing import describe
 from fly_trace.values import Number, Scalar
-
-if TYPE_CHECKING:
-    from fly_trace.builder import Builder
 
 
 def checked(function: Any, *arguments: Any) -> Any:
@@ -48,29 +45,29 @@ def convert(value: Any, dtype: DType) -> Scalar:
         name, predicate = ("arith.cmpf", 13) if source.is_float else ("arith.cmpi", 1)
         number = builder.integer(predicate, "i64")
         return Scalar(dtype, builder.one(name, "i1", x, zero, predicate=number))
+    for name, kind in steps(source, dtype):
+        x = builder.one(name, kind, x)
+    return Scalar(dtype, x)
+
+
+def steps(source: DType, dtype: DType) -> list[tuple[str, str]]:
+    """The ops that bring a value of `source` to `dtype`, no bool, each with its result's type."""
     if source.is_float and dtype.is_float:
-        return Scalar(dtype, _resize_float(builder, x, source, dtype))
+        if dtype.bits > source.bits:
+            return [("arith.extf", dtype.ir)]
+        if dtype.bits < source.bits:
+            return [("arith.truncf", dtype.ir)]
+        # f16 and bf16 hold different values: by way of f32, which holds both.
+        return [("arith.extf", "f32"), ("arith.truncf", dtype.ir)]
     if source.is_float:
-        name = "arith.fptosi" if dtype.is_signed else "arith.fptoui"
-        return Scalar(dtype, builder.one(name, dtype.ir, x))
+        return [("arith.fptosi" if dtype.is_signed else "arith.fptoui", dtype.ir)]
     if dtype.is_float:
-        name = "arith.sitofp" if source.kind == "int" else "arith.uitofp"
-        return Scalar(dtype, builder.one(name, dtype.ir, x))
+        return [("arith.sitofp" if source.kind == "int" else "arith.uitofp", dtype.ir)]
     if dtype.bits == source.bits:
-        return Scalar(dtype, x)
+        return []
     if dtype.bits < source.bits:
-        return Scalar(dtype, builder.one("arith.trunci", dtype.ir, x))
-    name = "arith.extsi" if source.kind == "int" else "arith.extui"
-    return Scalar(dtype, builder.one(name, dtype.ir, x))
-
-
-def _resize_float(builder: Builder, x: Any, source: DType, dtype: DType) -> Any:
-    if dtype.bits > source.bits:
-        return builder.one("arith.extf", dtype.ir, x)
-    if dtype.bits < source.bits:
-        return builder.one("arith.truncf", dtype.ir, x)
-    # f16 and bf16 hold different values: by way of f32, which holds both.
-    return builder.one("arith.truncf", dtype.ir, builder.one("arith.extf", "f32", x))
+        return [("arith.trunci", dtype.ir)]
+    return [("arith.extsi" if source.kind == "int" else "arith.extui", dtype.ir)]
 
 
 def _number(number: Number, dtype: DType, wraps: bool = False) -> Number:

@@ -10,6 +10,7 @@ from fly_trace import tracing
 from fly_trace.conversion import convert, scalar
 from fly_trace.dtypes import BOOL, I8, I16, I32, I64, U32, DType
 from fly_trace.functions import where
+from fly_trace.pointers import converted
 from fly_trace.tensors import Tensor, c_strides
 from fly_trace.tracing import describe
 from fly_trace.values import Scalar
@@ -127,7 +128,7 @@ def shared_array(dtype: DType, shape: int | tuple[int, ...]) -> Tensor:
         )
 
     memref = builder.at_start(make)
-    return Tensor("the LDS array", dtype, memref, extents, c_strides(extents), "shared")
+    return Tensor(builder.spec(memref), memref, dtype, "the LDS array", is_array=True)
 
 
 def dynamic_shared(dtype: DType, shape: Any, offset: int = 0) -> Tensor:
@@ -160,11 +161,8 @@ def dynamic_shared(dtype: DType, shape: Any, offset: int = 0) -> Tensor:
         for items in (extents, strides)
     ]
     memref = builder.fly(ops.make_view, pointer, builder.fly(ops.make_layout, *sizes))
-    known = tuple(
-        tuple(item if isinstance(item, int) else None for item in items)
-        for items in (extents, strides)
-    )
-    array = Tensor("the dynamic LDS array", dtype, memref, known[0], known[1], "shared")
+    name = "the dynamic LDS array"
+    array = Tensor(builder.spec(memref), memref, dtype, name, is_array=True)
     for what, items in (("shape", extents), ("stride", strides)):
         for mode, item in enumerate(items):
             if isinstance(item, Scalar):
@@ -314,9 +312,9 @@ def _atomic_target(name: str, target: Any, index: Any, floats: bool) -> tuple[Bu
         allowed = "i32, i64, u32, u64" + (", f32, f64" if floats else "")
         tracing.refuse(f"fx.atomic_{name} works on {allowed}, and {target.name} holds {dtype.name}")
     coordinate = target.coordinate(builder, index)
-    layout = builder.fly(ops.get_layout, target.memref)
+    layout = builder.fly(ops.get_layout, target.ssa)
     offset = builder.fly(ops.crd2idx, coordinate, layout)
-    iterator = builder.fly(ops.get_iter, target.memref)
+    iterator = builder.fly(ops.get_iter, target.ssa)
     pointer = builder.fly(ops.to_llvm_ptr, builder.fly(ops.add_offset, iterator, offset))
     target.access.reads = target.access.writes = True
     return builder, pointer
@@ -333,7 +331,7 @@ def _atomic(name: str) -> Any:
         builder, pointer = _atomic_target(name, target, index, floating is not None)
         dtype = target.dtype
         code = floating if dtype.is_float else signed if dtype.kind == "int" else unsigned
-        operand = builder.ssa(target.converted(value))
+        operand = builder.ssa(converted(value, target.dtype, target.name))
         old = builder.one(
             "llvm.atomicrmw",
             dtype.ir,
@@ -359,7 +357,9 @@ def atomic_cas(target: Any, index: Any, expected: Any, value: Any) -> Scalar:
     """Stores `value` if the element equals `expected`; gives the old value either way."""
     builder, pointer = _atomic_target("cas", target, index, False)
     dtype = target.dtype
-    operands = [builder.ssa(target.converted(operand)) for operand in (expected, value)]
+    operands = [
+        builder.ssa(converted(operand, target.dtype, target.name)) for operand in (expected, value)
+    ]
     order = builder.integer(_MONOTONIC, "i64")
     pair = builder.one(
         "llvm.cmpxchg",

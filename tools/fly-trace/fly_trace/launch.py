@@ -13,6 +13,7 @@ from fly_trace import places, signature, tracing
 from fly_trace.annotations import Constexpr, Stream
 from fly_trace.conversion import convert
 from fly_trace.decorators import KernelFunction
+from fly_trace.dialect_value import DialectValue
 from fly_trace.dtypes import I32, I64, DType
 from fly_trace.tensors import Tensor, TensorAnnotation
 from fly_trace.tracing import describe
@@ -35,14 +36,18 @@ class Argument:
 
     @property
     def passed(self) -> bool:
-        return isinstance(self.value, (Tensor, Scalar))
+        if isinstance(self.value, DialectValue):
+            return not self.value.is_static
+        return isinstance(self.value, Scalar)
 
     @property
     def key(self) -> Any:
         """What of it makes another kernel."""
         value = self.value
         if isinstance(value, Tensor):
-            return ("tensor", value.dtype.name, value.extents, value.strides)
+            return ("tensor", value.dtype.name, value.spec, value.is_array, value.rank)
+        if isinstance(value, DialectValue):
+            return (type(value), value.spec)
         if isinstance(value, Scalar):
             return ("scalar", value.dtype.name)
         return ("constant", type(value), repr(value) if _plain(value) else id(value))
@@ -240,7 +245,7 @@ def _emit(
         lds = 1
     passed = [argument.value for argument in arguments if argument.passed]
     operands += [
-        value.memref if isinstance(value, Tensor) else builder.ssa(value) for value in passed
+        value.ssa if isinstance(value, DialectValue) else builder.ssa(value) for value in passed
     ]
     segments = [0, 1, 1, 1, 1, 1, 1, 0, 0, 0, lds, len(passed), 0]
     attributes = {

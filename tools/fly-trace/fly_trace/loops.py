@@ -58,21 +58,19 @@ class Carried:
         self.leaves: list[Any] = []
         for index in self.slots:
             state.transform(before[index], self.leaves.append)
-        self.types: list[DType] = []
-        for leaf in self.leaves:
-            self.types.append(leaf.dtype if isinstance(leaf, Scalar) else default(leaf))
+        self.kinds = [state.kind_of(leaf) for leaf in self.leaves]
 
     def initial(self, builder: Builder) -> list[Any]:
-        pairs = zip(self.leaves, self.types, strict=True)
-        return [builder.ssa(convert(leaf, dtype)) for leaf, dtype in pairs]
+        pairs = zip(self.leaves, self.kinds, strict=True)
+        return [kind.ssa(builder, leaf) for leaf, kind in pairs]
 
     def inside(self, values: Any) -> list[Any]:
         """The variables at the start of an iteration, made of a block's arguments."""
-        given = iter(zip(values, self.types, strict=True))
+        given = iter(zip(values, self.kinds, strict=True))
 
-        def leaf(_: Any) -> Scalar:
-            value, dtype = next(given)
-            return Scalar(dtype, value)
+        def leaf(_: Any) -> Any:
+            value, kind = next(given)
+            return kind.made(value)
 
         held: list[Any] = [Undefined(name) for name in self.names]
         for index in self.slots:
@@ -98,22 +96,16 @@ class Carried:
                     name, mismatch, "before the loop", "at the end of an iteration"
                 )
         values = []
-        for now, dtype, leaf_before in zip(given, self.types, self.leaves, strict=True):
+        for now, kind, before in zip(given, self.kinds, self.leaves, strict=True):
             try:
-                if isinstance(now, Scalar):
-                    if now.dtype is not dtype:
-                        raise Mismatch(leaf_before, now)
-                else:
-                    state.adopt(now, dtype)
+                values.append(kind.ssa(builder, now))
             except Mismatch:
-                name = self._name_of(leaf_before)
                 state.refuse_mismatch(
-                    name,
-                    Mismatch(leaf_before, now),
+                    self._name_of(before),
+                    Mismatch(before, now),
                     "before the loop",
                     "at the end of an iteration",
                 )
-            values.append(builder.ssa(convert(now, dtype)))
         return values
 
     def _name_of(self, wanted: Any) -> str:
@@ -151,9 +143,9 @@ class Carried:
 
 def _pair(before: Any, after: Any, leaf: Callable[[Any, Any], Any], path: str = "") -> None:
     """Walks two trees that must be alike; Mismatch where they aren't."""
-    if state.is_number(before) and state.is_number(after):
+    if state.is_leaf(before) and state.is_leaf(after):
         leaf(before, after)
-    elif state.is_number(before) or state.is_number(after) or type(before) is not type(after):
+    elif state.is_leaf(before) or state.is_leaf(after) or type(before) is not type(after):
         raise Mismatch(before, after, path)
     elif isinstance(before, (tuple, list)) and len(before) == len(after):
         for index, (x, y) in enumerate(zip(before, after, strict=True)):

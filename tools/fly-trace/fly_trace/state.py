@@ -1,20 +1,23 @@
 """The values that control flow carries: Python trees whose leaves may be dynamic.
 
-Tuples, lists and dictionaries of numbers pass through branches and loops leaf by leaf. Any other
-object (a tensor, a function, None) must be the same on every way.
+Tuples, lists and dictionaries of numbers pass through branches and loops leaf by leaf, and so do
+vectors and the dialect's dynamic values (tensors, layouts) of one type. Any other object (a
+function, None) must be the same on every way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from fly_trace import tracing
+from fly_trace.conversion import convert
 from fly_trace.dtypes import BOOL, F32, I32, I64, DType, PromotionError, check_fits, default
 from fly_trace.tracing import describe
 from fly_trace.values import Number, Scalar
 
-Leaf = Scalar | bool | int | float
+Leaf = Any  # a number, or a value with `ssa`, `carried` and `with_ssa`
 
 
 class Undefined:
@@ -43,12 +46,17 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (Scalar, bool, int, float))
 
 
+def is_leaf(value: Any) -> bool:
+    """Whether a value is carried as one SSA value."""
+    return is_number(value) or getattr(value, "ssa", None) is not None
+
+
 def merge(a: Any, b: Any, join: Callable[[Leaf, Leaf], Any], path: str = "") -> Any:
     """The tree that is `a` or `b`; `join` makes a leaf of two numbers that differ. Mismatch where
     the trees do."""
     if a is b:
         return a
-    if is_number(a) and is_number(b):
+    if is_leaf(a) and is_leaf(b):
         if same(a, b):
             return a
         try:
@@ -69,8 +77,8 @@ def merge(a: Any, b: Any, join: Callable[[Leaf, Leaf], Any], path: str = "") -> 
 
 
 def transform(value: Any, leaf: Callable[[Leaf], Any]) -> Any:
-    """The tree with `leaf` applied to its numbers."""
-    if is_number(value):
+    """The tree with `leaf` applied to its leaves."""
+    if is_leaf(value):
         return leaf(value)
     if isinstance(value, (tuple, list)):
         return _rebuilt(value, [transform(item, leaf) for item in value])
@@ -99,7 +107,7 @@ def _joined(container: Any) -> Any:
 
 def same(a: Leaf, b: Leaf) -> bool:
     """Whether two leaves are one Python number (0.0 and -0.0 are two)."""
-    if isinstance(a, Scalar) or isinstance(b, Scalar):
+    if not (is_number(a) and is_number(b)) or isinstance(a, Scalar) or isinstance(b, Scalar):
         return False
     return type(a) is type(b) and repr(a) == repr(b)
 
@@ -111,9 +119,55 @@ def _equal(a: Any, b: Any) -> bool:
         return False
 
 
-def unify(a: Leaf, b: Leaf) -> DType:
-    """The type of a variable that is `a` on one way and `b` on the other. Mismatch where the two
+@dataclass(frozen=True)
+class Carried:
+    """How a leaf is carried: a scalar of `dtype`, or a value `like` that one."""
+
+    dtype: DType | None
+    like: Any = None
+
+    def ssa(self, builder: Any, leaf: Leaf) -> Any:
+        """The SSA value of a leaf; Mismatch unless it is of this kind or can adapt to it."""
+        if self.dtype is not None:
+            if not is_number(leaf) or (isinstance(leaf, Scalar) and leaf.dtype is not self.dtype):
+                raise Mismatch(self.like, leaf)
+            if not isinstance(leaf, Scalar):
+                adopt(leaf, self.dtype)
+            return builder.ssa(convert(leaf, self.dtype))
+        if is_number(leaf) or leaf.carried != self.like.carried:
+            raise Mismatch(self.like, leaf)
+        return leaf.ssa
+
+    def made(self, value: Any) -> Any:
+        """The leaf of an SSA value."""
+        return self.like.with_ssa(value) if self.dtype is None else Scalar(self.dtype, value)
+
+    def fill(self, leaf: Leaf, value: Any) -> None:
+        """Gives a leaf that was made of no value its own."""
+        if self.dtype is None:
+            leaf.ssa = value
+        else:
+            leaf.value = value
+
+
+def kind_of(leaf: Leaf) -> Carried:
+    """How a variable that holds `leaf` before a loop is carried."""
+    if isinstance(leaf, Scalar):
+        return Carried(leaf.dtype, leaf)
+    return Carried(default(leaf), leaf) if is_number(leaf) else Carried(None, leaf)
+
+
+def unify(a: Leaf, b: Leaf) -> Carried:
+    """How a variable is carried that is `a` on one way and `b` on the other. Mismatch where the two
     are of different types: nothing is promoted behind the user's back."""
+    if is_number(a) and is_number(b):
+        return Carried(_unified(a, b))
+    if is_number(a) or is_number(b) or a.carried != b.carried:
+        raise Mismatch(a, b)
+    return Carried(None, a)
+
+
+def _unified(a: Leaf, b: Leaf) -> DType:
     if isinstance(a, Scalar) and isinstance(b, Scalar):
         if a.dtype is not b.dtype:
             raise Mismatch(a, b)

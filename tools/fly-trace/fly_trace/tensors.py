@@ -1,32 +1,28 @@
-"""Tensors: views of memory that a kernel indexes, in global memory or LDS."""
+"""Tensors: views of memory that a kernel indexes, in global memory, LDS or registers."""
 
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from fly_dialect.types import IntTupleSpec, MemRefSpec
+
 from fly_trace import tracing
-from fly_trace.conversion import convert
-from fly_trace.dtypes import BOOL, I8, I32, I64, DType, PromotionError, promote, weak
+from fly_trace.dialect_value import says_all, values_of
+from fly_trace.dtypes import BOOL, I8, I32, I64, DType
+from fly_trace.int_tuples import IntTuple, has_none, int_tuple, scalar_of
+from fly_trace.pointers import Access, converted, dtype_of
 from fly_trace.tracing import describe
 from fly_trace.values import Scalar
+from fly_trace.vectors import Vector, count, filled, vector_ir
+from fly_trace.views import View, linear, static_shape
 
 __all__ = ["Tensor"]
 
 INT32_MAX = 2**31 - 1
 
-
-@dataclass
-class Access:
-    """What kernels do to a tensor: `text` is "r", "w", "rw"; nothing yet is "r"."""
-
-    reads: bool = False
-    writes: bool = False
-
-    @property
-    def text(self) -> str:
-        return "rw" if self.reads and self.writes else "w" if self.writes else "r"
+Known = tuple[int | None, ...]  # extents or strides, None where not known
 
 
 @dataclass(frozen=True)
@@ -41,22 +37,46 @@ class TensorAnnotation:
     shape: tuple[int | str | None, ...] | None
 
 
-@dataclass(eq=False)
-class Tensor:
-    """A tensor of `shape` and `stride` (in elements), indexed by as many integers.
+@values_of(MemRefSpec)
+class Tensor(View):
+    """A tensor indexed by coordinates of its layout's shape.
 
-    A static extent or stride is a Python int; a dynamic one is read where it is used. `memref` is
-    the SSA value; `space` is "global" or "shared".
+    An **array** (a function's argument, an array in LDS) has flat extents and takes as many
+    integers as it has dimensions; what layouts make of it (tiles, partitions, fragments) takes any
+    coordinate of its shape, one integer that counts with the first mode fastest too.
     """
 
-    name: str
-    dtype: DType
-    memref: Any
-    extents: tuple[int | None, ...]
-    strides: tuple[int | None, ...]
-    space: str = "global"
-    access: Access = field(default_factory=Access)
-    parts: dict[tuple[str, int], Scalar] = field(default_factory=dict)  # leaves read so far
+    __slots__ = ("access", "dtype", "extents", "is_array", "name", "parts", "strides")
+
+    def __init__(
+        self,
+        spec: Any,
+        ssa: Any = None,
+        dtype: Any = None,
+        name: str = "a tensor",
+        *,
+        access: Access | None = None,
+        is_array: bool = False,
+        rank: int | None = None,
+    ):
+        if isinstance(spec, Tensor):  # fx.Tensor(view) is the view, as in FlyDSL
+            spec, ssa, dtype, name, access = spec.spec, spec.ssa, spec.dtype, spec.name, spec.access
+        super().__init__(spec, ssa)
+        self.dtype: DType = dtype
+        self.name = name
+        self.access: Access = access or Access()
+        self.is_array = is_array
+        layout = linear(spec)
+        # A tensor of rank 0 has one element at offset 0: it lies behind the layout 1:0.
+        self.extents: Known = () if rank == 0 else _modes(layout.shape)
+        self.strides: Known = () if rank == 0 else _modes(layout.stride)
+        self.parts: dict[tuple[str, int], Scalar] = {}  # leaves read so far, of an array
+
+    @classmethod
+    def wrapped(cls, spec: MemRefSpec, ssa: Any, origin: Any) -> Tensor:
+        dtype = dtype_of(spec.element, getattr(origin, "dtype", None))
+        name = getattr(origin, "name", "a tensor")
+        return cls(spec, ssa, dtype, name, access=getattr(origin, "access", None))
 
     def __class_getitem__(cls, items: Any) -> TensorAnnotation:
         dtype, *shape = items if isinstance(items, tuple) else (items,)
@@ -81,16 +101,33 @@ class Tensor:
         return len(self.extents)
 
     @property
-    def shape(self) -> Parts:
-        """The extents: Python ints where static, 64-bit integers where dynamic."""
+    def element_type(self) -> DType:
+        return self.dtype
+
+    @property
+    def space(self) -> str:
+        return self.spec.space
+
+    address_space = memspace = space
+
+    @property
+    def alignment(self) -> int:
+        """In bytes."""
+        return self.spec.alignment
+
+    @property
+    def shape(self) -> Any:
+        """The extents: Python ints where static, else integers of 64 or 32 bits."""
         return Parts(self, "shape")
 
     @property
-    def stride(self) -> Parts:
+    def stride(self) -> Any:
         """The strides in elements, likewise."""
         return Parts(self, "stride")
 
     def describe(self) -> str:
+        if not self.is_array:
+            return str(self.spec).removeprefix("!fly.memref")
         return f"{self.dtype.name}[{','.join('?' if e is None else str(e) for e in self.extents)}]"
 
     @property
@@ -100,49 +137,31 @@ class Tensor:
     def __repr__(self) -> str:
         return f"<tensor {self.name}: {self.describe()}>"
 
-    def __getitem__(self, index: Any) -> Scalar:
-        builder = tracing.kernel(f"an element of {self.name}")
-        from fly_dialect import ops
+    # -- elements
 
+    def __getitem__(self, index: Any) -> Any:
+        """An element; with None in the index the view of that part, which is no load."""
+        if has_none(index):
+            return self.part(index)
+        builder = tracing.kernel(f"an element of {self.name}")
         coordinate = self.coordinate(builder, index)
         self.access.reads = True
-        value = builder.fly(ops.memref_load, self.memref, coordinate)
-        if self.dtype is BOOL:
+        value = builder.fly_op("memref.load", [self.ssa, coordinate], {})
+        if self.dtype is BOOL and self.spec.element != "i1":
             return Scalar(I8, value).to(BOOL)
         return Scalar(self.dtype, value)
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        if has_none(index):
+            self.part(index).store(value)
+            return
         builder = tracing.kernel(f"an element of {self.name}")
-        from fly_dialect import ops
-
         coordinate = self.coordinate(builder, index)
-        stored = builder.ssa(self.converted(value))
-        if self.dtype is BOOL:
+        stored = builder.ssa(converted(value, self.dtype, self.name))
+        if self.dtype is BOOL and self.spec.element != "i1":
             stored = builder.one("arith.extui", "i8", stored)
         self.access.writes = True
-        builder.fly(ops.memref_store, stored, self.memref, coordinate)
-
-    def converted(self, value: Any) -> Scalar:
-        """A value as an element. Only conversions that keep the value happen by themselves."""
-        if isinstance(value, Scalar) and value.dtype is self.dtype:
-            return value
-        if not isinstance(value, (Scalar, bool, int, float)):
-            tracing.refuse(f"an element of {self.name} must be a number, not {describe(value)}")
-        try:
-            if isinstance(value, Scalar):
-                fits = promote(value.dtype, self.dtype) is self.dtype
-            else:
-                fits = isinstance(value, bool) or weak(value, self.dtype) is self.dtype
-        except PromotionError as error:
-            if not isinstance(value, Scalar):
-                tracing.refuse(f"{self.name} holds {self.dtype.name}: {error}")
-            fits = False
-        if not fits:
-            tracing.refuse(
-                f"{self.name} holds {self.dtype.name}, and the value is {describe(value)}",
-                f"convert it: fx.{self.dtype.title}(…)",
-            )
-        return convert(value, self.dtype)
+        builder.fly_op("memref.store", [stored, self.ssa, coordinate], {})
 
     def coordinate(self, builder: Any, index: Any) -> Any:
         """The int_tuple of an index; InputError for a wrong rank, a slice, a static index that is
@@ -151,11 +170,13 @@ class Tensor:
 
         items = index if isinstance(index, tuple) else (index,)
         for item in items:
-            if isinstance(item, slice) or item is None or item is Ellipsis:
+            if isinstance(item, slice) or item is Ellipsis:
                 tracing.refuse(
-                    f"{self.name} is indexed by integers only, one a dimension",
-                    "slices and new axes are not part of the language; loop over the elements",
+                    f"{self.name} is indexed by integers, one a dimension, or by None",
+                    "None takes the whole dimension: A[i, None] is row i",
                 )
+        if not self.is_array:
+            return int_tuple(index, f"an index of {self.name}").value(builder)
         if len(items) != self.rank:
             tracing.refuse(
                 f"{self.name} has {self.rank} dimension{'s' if self.rank != 1 else ''}"
@@ -212,28 +233,61 @@ class Tensor:
             reach += (extent - 1) * step
         return reach > INT32_MAX
 
-    def part(self, what: str, mode: int) -> int | Scalar:
-        """Extent or stride `mode`."""
-        from fly_dialect import ops
+    # -- all elements at once
 
+    def load(self) -> Vector:
+        """The elements as a vector; the shape is known while tracing."""
+        shape = static_shape(self, "load")
+        builder = tracing.kernel(f"{self.name}.load")
+        self.access.reads = True
+        value = builder.fly_op("memref.load_vec", [self.ssa], {})
+        if self.dtype is BOOL and self.spec.element != "i1":
+            return Vector(value, shape, I8).to(BOOL)
+        return Vector(value, shape, self.dtype)
+
+    def store(self, vector: Any) -> None:
+        """Stores a vector of as many elements; a number goes to each of them."""
+        shape = static_shape(self, "store")
+        if not isinstance(vector, Vector):
+            vector = filled(shape, converted(vector, self.dtype, self.name), self.dtype)
+        if vector.numel != count(shape):
+            tracing.refuse(
+                f"{self.name} has {count(shape)} elements, and the vector {vector.numel}"
+            )
+        builder = tracing.kernel(f"{self.name}.store")
+        stored = converted(vector, self.dtype, self.name).value
+        if self.dtype is BOOL and self.spec.element != "i1":
+            stored = builder.one("arith.extui", vector_ir(I8, vector.numel), stored)
+        self.access.writes = True
+        builder.fly_op("memref.store_vec", [stored, self.ssa], {})
+
+    def fill(self, value: Any) -> None:
+        """Stores a number to every element."""
+        self.store(converted(value, self.dtype, self.name))
+
+    # -- extents and strides
+
+    def leaf(self, what: str, mode: int) -> int | Scalar:
+        """Extent or stride `mode` of an array."""
         known = (self.extents if what == "shape" else self.strides)[mode]
         if known is not None:
             return known
         if (what, mode) not in self.parts:
             builder = tracing.current(f"{self.name}.{what}[{mode}]")
-            get = ops.get_shape if what == "shape" else ops.get_stride
             # At the function's start, so that it is there wherever the part is used again.
-            scalar = builder.at_start(lambda: self._read(builder, get, mode))
-            self.parts[what, mode] = scalar
+            self.parts[what, mode] = builder.at_start(lambda: self._read(builder, what, mode))
         return self.parts[what, mode]
 
-    def _read(self, builder: Any, get: Any, mode: int) -> Scalar:
+    def _read(self, builder: Any, what: str, mode: int) -> Scalar:
         from fly_dialect import ops
 
-        leaves = builder.fly(get, self.memref)
+        layout = linear(self.spec)
+        tree = layout.shape if what == "shape" else layout.stride
+        leaves = builder.fly_op(f"get_{what}", [self.ssa], {})
         if self.rank > 1:
             leaves = builder.fly(ops.get, leaves, mode)
-        return Scalar(I64, builder.fly(ops.get_scalar, leaves))
+            tree = tree[mode]
+        return scalar_of(tree, builder.fly(ops.get_scalar, leaves))
 
     def __len__(self) -> NoReturn:
         tracing.refuse("a tensor has no length", f"use {self.name}.shape[0]")
@@ -248,34 +302,53 @@ class Tensor:
         tracing.refuse("a tensor can't be searched with `in`")
 
 
-@dataclass(frozen=True)
-class Parts:
-    """The extents or strides of a tensor: a sequence of static length."""
+def _modes(tree: Any) -> Known:
+    modes = tree if isinstance(tree, tuple) else (tree,)
+    return tuple(getattr(mode, "value", None) for mode in modes)
 
-    tensor: Tensor
-    what: str
 
-    def __len__(self) -> int:
+class Parts(IntTuple):
+    """The extents or strides of a tensor, read where they are used: `A.shape[0]`."""
+
+    __slots__ = ("tensor", "what")
+
+    def __init__(self, tensor: Tensor, what: str):
+        layout = linear(tensor.spec)
+        super().__init__(IntTupleSpec(layout.shape if what == "shape" else layout.stride))
+        self.tensor = tensor
+        self.what = what
+
+    @property
+    def rank(self) -> int:
         return self.tensor.rank
 
-    def __getitem__(self, mode: Any) -> Any:
-        modes = range(self.tensor.rank)
-        if isinstance(mode, slice):
-            return tuple(self.tensor.part(self.what, index) for index in modes[mode])
-        try:
-            number = modes[operator.index(mode)]
-        except IndexError:
-            tracing.refuse(
-                f"{self.what}[{mode}] of {self.tensor.name}, which is {self.tensor.describe()},"
-                " does not exist"
-            )
-        return self.tensor.part(self.what, number)
+    @property
+    def is_static(self) -> bool:
+        return says_all(self.spec)
 
-    def __iter__(self) -> Any:
-        return iter(self[:])
+    def value(self, builder: Any) -> Any:
+        if self.is_static:
+            return super().value(builder)
+        return builder.fly_op(f"get_{self.what}", [self.tensor.ssa], {})
 
-    def unpack(self) -> tuple[Any, ...]:
-        return self[:]
+    def part(self, path: tuple[int, ...]) -> Any:
+        if self.tensor.is_array and len(path) == 1:
+            return self.tensor.leaf(self.what, path[0])
+        return super().part(path)
+
+    def unpack(self) -> Any:
+        if self.tensor.is_array:
+            return self[:]
+        return super().unpack()
+
+    to_py_value = unpack
+
+    def missing(self, path: tuple[int, ...]) -> NoReturn:
+        where = ", ".join(map(str, path))
+        tracing.refuse(
+            f"{self.what}[{where}] of {self.tensor.name}, which is {self.tensor.describe()},"
+            " does not exist"
+        )
 
     def __repr__(self) -> str:
         return f"{self.tensor.name}.{self.what}"

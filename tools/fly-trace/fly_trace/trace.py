@@ -21,6 +21,7 @@ from fly_trace import control as control  # what rewritten functions call
 from fly_trace import places, tracing
 from fly_trace.builder import Builder, Locations
 from fly_trace.decorators import HostFunction, KernelFunction
+from fly_trace.dialect_value import DialectValue
 from fly_trace.launch import Argument, KernelCall, prepare
 from fly_trace.rewrite import return_of, rewritten
 from fly_trace.signature import (
@@ -162,8 +163,8 @@ class ModuleTrace:
         at = self.locations.at(definition(kernel.function))
         passed = [argument for argument in arguments if argument.passed]
         kinds = [
-            argument.value.memref.type
-            if isinstance(argument.value, Tensor)
+            argument.value.ssa.type
+            if isinstance(argument.value, DialectValue)
             else fly.type_of(argument.value.dtype.ir)
             for argument in passed
         ]
@@ -180,12 +181,12 @@ class ModuleTrace:
         for argument in arguments:
             value = argument.value
             if isinstance(value, Tensor):
-                tensor = Tensor(
-                    argument.name, value.dtype, next(values), value.extents, value.strides
-                )
+                tensor = _symbolic_tensor(argument.name, value, next(values))
                 given[argument.name], accesses[argument.name] = tensor, tensor.access
             elif isinstance(value, Scalar):
                 given[argument.name] = Scalar(value.dtype, next(values))
+            elif argument.passed:
+                given[argument.name] = value.with_ssa(next(values))
             else:
                 given[argument.name] = value
         result = _run(builder, kernel.function, given)
@@ -260,9 +261,15 @@ def _ir_type(kind: ParameterType) -> Any:
 
 def _symbolic(name: str, kind: ParameterType, value: Any) -> Tensor | Scalar:
     if isinstance(kind, TensorType):
-        return Tensor(name, kind.dtype, value, kind.extents, kind.steps)
+        spec = fly.memref_of(value)
+        return Tensor(spec, value, kind.dtype, name, is_array=True, rank=len(kind.shape))
     assert isinstance(kind, ScalarType)
     return Scalar(kind.dtype, value)
+
+
+def _symbolic_tensor(name: str, like: Tensor, value: Any) -> Tensor:
+    """A kernel's tensor that is passed `like`."""
+    return Tensor(like.spec, value, like.dtype, name, is_array=like.is_array, rank=like.rank)
 
 
 def _describe(name: str, kind: ParameterType, value: Any) -> Any:

@@ -18,12 +18,15 @@ class Scalar:
     value while tracing (`bool(x)`, `int(x)`, `len(x)`, a dictionary's key) is refused.
     """
 
-    __slots__ = ("dtype", "number", "value")
+    __slots__ = ("dtype", "leaf", "number", "value")
 
-    def __init__(self, dtype: DType, value: Any = None, number: Number | None = None):
+    def __init__(
+        self, dtype: DType, value: Any = None, number: Number | None = None, leaf: Any = None
+    ):
         self.dtype = dtype
         self.value = value
         self.number = number
+        self.leaf = leaf  # of an extent or coordinate, what its type says: a fly_dialect Int
 
     if TYPE_CHECKING:
         # Made in `operators`.
@@ -52,6 +55,10 @@ class Scalar:
         def __abs__(self) -> Any: ...
         def to(self, dtype: DType) -> Scalar: ...
         def bitcast(self, dtype: DType) -> Scalar: ...
+
+    def unpack(self) -> Scalar:
+        """An int tuple of one integer, in Python: itself."""
+        return self
 
     @property
     def described(self) -> str:

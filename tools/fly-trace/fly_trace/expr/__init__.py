@@ -30,13 +30,20 @@ from fly_trace.dtypes import (
 )
 
 if TYPE_CHECKING:
+    from fly_trace.coord_tensors import *  # noqa: F403
     from fly_trace.expr import gpu as gpu
     from fly_trace.expr import math as math
     from fly_trace.expr.gpu import *  # noqa: F403
     from fly_trace.expr.math import *  # noqa: F403
-    from fly_trace.statics import const_expr as const_expr
-    from fly_trace.statics import range_constexpr as range_constexpr
-    from fly_trace.tensors import Tensor as Tensor
+    from fly_trace.int_tuples import *  # noqa: F403
+    from fly_trace.layout_algebra import *  # noqa: F403
+    from fly_trace.layouts import *  # noqa: F403
+    from fly_trace.pointers import *  # noqa: F403
+    from fly_trace.statics import *  # noqa: F403
+    from fly_trace.tensors import *  # noqa: F403
+    from fly_trace.tiles import *  # noqa: F403
+    from fly_trace.tuple_math import *  # noqa: F403
+    from fly_trace.vectors import *  # noqa: F403
 
 Boolean = BOOL
 Int8, Int16, Int32, Int64 = I8, I16, I32, I64
@@ -45,6 +52,7 @@ Float16, BFloat16, Float32, Float64 = F16, BF16, F32, F64
 
 # Module → the names it gives to fx: what its `__all__` says.
 NAMES = {
+    "fly_trace.coord_tensors": "CoordTensor",
     "fly_trace.expr.gpu": """
         atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or atomic_xchg atomic_xor
         barrier block_dim block_idx dynamic_shared grid_dim known_block_size lane_id
@@ -54,8 +62,36 @@ NAMES = {
         abs bitcast ceil ceildiv cos erf exp exp2 floor fma log log2 max maximum maxnumf min
         minimum minnumf pow rsqrt sin sqrt tanh where
         """,
+    "fly_trace.int_tuples": """
+        Basis E IntTuple depth get_leaves get_scalar has_none make_coord make_int_tuple make_shape
+        make_stride rank
+        """,
+    "fly_trace.layout_algebra": """
+        blocked_product coalesce complement composition coprofile coshape cosize crd2idx flat_divide
+        flat_product get_1d_coord get_flat_coord idx2crd left_inverse logical_divide logical_product
+        make_layout_tv raked_product recast_layout right_inverse size tile_to_shape tiled_divide
+        tiled_product zipped_divide zipped_product
+        """,
+    "fly_trace.layouts": """
+        ComposedLayout CoordSwizzle CoordSwizzleType Layout Swizzle SwizzleType composed_get_inner
+        composed_get_offset composed_get_outer get_layout get_shape get_stride make_composed_layout
+        make_identity_layout make_layout make_layout_like make_ordered_layout static
+        """,
+    "fly_trace.pointers": """
+        AddressSpace Pointer add_offset apply_swizzle get_dyn_shared inttoptr ptr_load ptr_store
+        ptrtoint recast_iter
+        """,
     "fly_trace.statics": "const_expr range_constexpr",
     "fly_trace.tensors": "Tensor",
+    "fly_trace.tiles": "Tile make_tile",
+    "fly_trace.tuple_math": """
+        append ceil_div dice elem_less equal get get_ group int_tuple_add int_tuple_div
+        int_tuple_mod int_tuple_mul int_tuple_product int_tuple_product_each int_tuple_product_like
+        int_tuple_sub prepend select shape_div slice take
+        """,
+    "fly_trace.vectors": """
+        ReductionOp Vector empty_like full full_like ones_like zeros_like
+        """,
 }
 _HOMES = {name: module for module, names in NAMES.items() for name in names.split()}
 _MODULES = ("gpu", "math")

@@ -1,0 +1,48 @@
+"""Tensors of coordinates: views without memory, whose elements say where they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fly_dialect.types import CoordTensorSpec, IntTupleSpec, LayoutSpec
+
+from fly_trace import tracing
+from fly_trace.dialect_value import apply, says_all, values_of
+from fly_trace.dtypes import I32, I64
+from fly_trace.int_tuples import IntTuple, has_none, int_tuple
+from fly_trace.layouts import get_layout
+from fly_trace.vectors import Vector
+from fly_trace.views import View, linear, static_shape
+
+__all__ = ["CoordTensor"]
+
+
+def _is_static(spec: CoordTensorSpec) -> bool:
+    return says_all(IntTupleSpec(spec.base)) and says_all(LayoutSpec(linear(spec)))
+
+
+@values_of(CoordTensorSpec, _is_static)
+class CoordTensor(View):
+    """A tensor of coordinates: an element is an int tuple, `base` plus the layout's offset."""
+
+    __slots__ = ()
+    noun = "a coordinate tensor"
+
+    def made(self, builder: Any) -> Any:
+        from fly_dialect import ops
+
+        base = IntTuple(IntTupleSpec(self.spec.base)).value(builder)
+        return builder.fly(ops.make_view, base, get_layout(self).value(builder))
+
+    def __getitem__(self, index: Any) -> Any:
+        """A coordinate; with None in the index a coordinate tensor."""
+        if has_none(index):
+            return self.part(index)
+        return apply("memref.load", self, int_tuple(index, "a coordinate"))
+
+    def load(self) -> Vector:
+        """The coordinates as a vector; each must be one integer."""
+        shape = static_shape(self, "load")
+        builder = tracing.kernel("load")
+        value = builder.fly_op("memref.load_vec", [self.value(builder)], {})
+        return Vector(value, shape, I64 if "i64" in str(value.type) else I32)
