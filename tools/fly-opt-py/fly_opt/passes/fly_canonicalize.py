@@ -8,22 +8,46 @@ from typing import Any, ClassVar
 from fly_dialect import ops
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import PREFIX, int_tuple_of, spec_of
-from fly_dialect.layout import is_static
 from fly_dialect.op_table import OPS
-from fly_dialect.types import IntTupleSpec, LayoutSpec, Spec
+from fly_dialect.types import (
+    CoordSwizzleSpec,
+    SwizzleSpec,
+    TileSpec,
+)
 
+from fly_opt.passes import fly_static
 from fly_opt.passes.base import Pass
 from fly_opt.passes.fly_builder import operations, unused
+from fly_opt.passes.fly_carriers import carriers
 
-MAKERS = frozenset(("make_shape", "make_stride", "make_coord"))
+Value = Any  # an ir.Value
+
+# Other names of make_int_tuple.
+ALIASES = frozenset(("make_shape", "make_stride", "make_coord"))
+# What only `fly.static` gives.
+NO_OTHER_FORM = (SwizzleSpec, CoordSwizzleSpec, TileSpec)
+# The ops that are the normal form of a static value.
+NORMAL = frozenset(
+    (
+        "make_int_tuple",
+        "make_layout",
+        "make_composed_layout",
+        "make_view",
+        "make_copy_atom",
+        "make_mma_atom",
+        "make_tiled_copy",
+        "make_tiled_mma",
+    )
+)
 
 
 @dataclass(frozen=True)
 class Canonicalize(Pass):
-    """Brings static tuples and layouts into normal form.
+    """Brings static tuples, layouts and atoms into normal form.
 
     An op whose result is a static int_tuple becomes `fly.make_int_tuple()`, one whose result is a
-    static layout a make_layout of two such; make_shape, make_stride and make_coord become
+    static layout a make_layout of two such, a static composed layout, coord_tensor, tiled copy or
+    tiled mma the op that makes it of such parts; make_shape, make_stride and make_coord become
     make_int_tuple. Pure fly ops that nothing uses any more are erased.
     """
 
@@ -41,23 +65,14 @@ class Canonicalize(Pass):
 
 def _normalise(op: Any) -> None:
     name = op.name[len(PREFIX) :]
-    if len(op.results) != 1 or name in ("make_int_tuple", "make_layout"):
+    if len(op.results) != 1 or name in NORMAL:
         return
     result = op.results[0]
     spec = spec_of(result.type)
     at = {"loc": op.location, "ip": ir.InsertionPoint(op)}
-    if name in MAKERS:
-        made = ops.make_int_tuple(*op.operands, spec=int_tuple_of(result), **at)
-    else:
-        made = _static(spec, at)
-    if made is not None:
-        result.replace_all_uses_with(made)
-
-
-def _static(spec: Spec, at: dict[str, Any]) -> Any:
-    if isinstance(spec, IntTupleSpec) and is_static(spec.value):
-        return ops.make_int_tuple(spec=spec, **at)
-    if isinstance(spec, LayoutSpec) and spec.layout.is_static:
-        shape = _static(IntTupleSpec(spec.layout.shape), at)
-        return ops.make_layout(shape, _static(IntTupleSpec(spec.layout.stride), at), **at)
-    return None
+    if name in ALIASES:
+        result.replace_all_uses_with(
+            ops.make_int_tuple(*op.operands, spec=int_tuple_of(result), **at)
+        )
+    elif carriers(spec) == [] and not (name == "static" and isinstance(spec, NO_OTHER_FORM)):
+        result.replace_all_uses_with(fly_static.make(spec, **at))

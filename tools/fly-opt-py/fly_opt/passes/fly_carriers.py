@@ -1,12 +1,13 @@
 """What carries a value of the fly dialect across a function boundary.
 
 A tuple or layout is carried by a packed LLVM struct of its dynamic leaves, and by nothing where all
-is static; a memref by its pointer and its layout's struct. The form is FlyDSL's, so its kernels and
-ours can be called alike:
+is static, as a swizzle, a tile or an atom without state; a memref by its pointer and its layout's
+struct. The form is FlyDSL's, so its kernels and ours can be called alike:
 
     !fly.int_tuple<(4,8)>                          –
     !fly.int_tuple<(?,?{i64})>                     !llvm.struct<packed (i32, i64)>
     !fly.layout<4:?>                               !llvm.struct<packed (struct<packed (i32)>)>
+    !fly.composed_layout<S<3,3,3> o ? o 8:1>       !llvm.struct<packed (struct<packed (i32)>)>
     !fly.memref<f32, global, ?{i64}:1>             !fly.ptr<f32, global>, a struct as above
 """
 
@@ -15,27 +16,51 @@ from __future__ import annotations
 from typing import Any
 
 from fly_dialect import ops
+from fly_dialect.atoms import CopyAtomSpec, MmaAtomSpec, TiledCopySpec, TiledMmaSpec
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import type_of
-from fly_dialect.layout import Basis, IntTuple, dynamic_leaves, is_static
+from fly_dialect.int_tuple import IntTuple, dynamic_leaves, is_static
+from fly_dialect.integers import Basis
+from fly_dialect.layout import AnyLayout, ComposedLayout, Layout
+from fly_dialect.swizzle import CoordSwizzle, Swizzle
 from fly_dialect.types import (
     ComposedLayoutSpec,
+    CoordSwizzleSpec,
     CoordTensorSpec,
     IntTupleSpec,
     LayoutSpec,
     MemRefSpec,
     Spec,
+    SwizzleSpec,
+    TileSpec,
     layout_spec,
 )
 
 Value = Any  # an ir.Value
 
-CARRIED = (IntTupleSpec, LayoutSpec, MemRefSpec, CoordTensorSpec)
+# What consists of parts: the op that takes each out, in the order of the struct's fields, and the
+# op that puts them together, with the parts in the order of its operands.
+_GETTERS = {
+    LayoutSpec: ("get_shape", "get_stride"),
+    ComposedLayoutSpec: ("composed_get_outer", "composed_get_offset", "composed_get_inner"),
+    CoordTensorSpec: ("get_iter", "get_layout"),
+}
+MAKERS = {
+    LayoutSpec: ("make_layout", (0, 1)),
+    ComposedLayoutSpec: ("make_composed_layout", (2, 1, 0)),
+    CoordTensorSpec: ("make_view", (0, 1)),
+}
+_ALWAYS_STATIC = (SwizzleSpec, CoordSwizzleSpec, TileSpec)
+_ATOMS = (CopyAtomSpec, MmaAtomSpec, TiledCopySpec, TiledMmaSpec)
 
 
 def carriers(spec: Spec) -> list[Spec] | None:
     """The types that carry a value of type `spec`; None where it goes as it is."""
-    if not isinstance(spec, CARRIED):
+    if isinstance(spec, _ALWAYS_STATIC):
+        return []
+    if isinstance(spec, _ATOMS):
+        return [] if spec.is_static else None
+    if not isinstance(spec, (IntTupleSpec, MemRefSpec, *_GETTERS)):
         return None
     found: list[Spec] = [spec.pointer] if isinstance(spec, MemRefSpec) else []
     if struct := _struct(spec):
@@ -49,7 +74,7 @@ def _struct(spec: Spec) -> str:
         fields = [f"i{leaf.width}" for leaf in dynamic_leaves(spec.value)]
     elif isinstance(spec, MemRefSpec):
         return _struct(layout_spec(spec.layout))
-    elif isinstance(spec, (LayoutSpec, ComposedLayoutSpec)) and spec.layout.is_static:
+    elif isinstance(spec, _ALWAYS_STATIC):
         return ""
     else:
         fields = [field for part in parts(spec) if (field := _struct(part))]
@@ -57,12 +82,23 @@ def _struct(spec: Spec) -> str:
 
 
 def parts(spec: Spec) -> list[Spec]:
-    """The two parts that make a layout (shape, stride) or a coord_tensor (base, layout)."""
+    """The types of the parts of a layout (shape, stride), a composed layout (outer, offset, inner)
+    or a coord_tensor (base, layout)."""
     if isinstance(spec, LayoutSpec):
         return [IntTupleSpec(spec.layout.shape), IntTupleSpec(spec.layout.stride)]
+    if isinstance(spec, ComposedLayoutSpec):
+        layout = spec.layout
+        offset = IntTupleSpec(layout.offset)
+        return [layout_spec(layout.outer), offset, _inner_spec(layout.inner)]
     if isinstance(spec, CoordTensorSpec):
         return [IntTupleSpec(spec.base), layout_spec(spec.layout)]
     raise TypeError(f"{spec} has no parts")
+
+
+def _inner_spec(inner: AnyLayout | Swizzle | CoordSwizzle) -> Spec:
+    if isinstance(inner, (Layout, ComposedLayout)):
+        return layout_spec(inner)
+    return SwizzleSpec(inner) if isinstance(inner, Swizzle) else CoordSwizzleSpec(inner)
 
 
 # -- value → carriers -----------------------------------------------------------------------------
@@ -97,14 +133,11 @@ def _fields(value: Value, spec: Spec, loc: Any) -> list[Value]:
         paths = _dynamic_paths(spec.value, ())
         picked = [ops.get(value, *path, loc=loc) if path else value for path in paths]
         return [ops.get_scalar(leaf, loc=loc) for leaf in picked]
-    if isinstance(spec, LayoutSpec):
-        getters = (ops.get_shape, ops.get_stride)
-    else:
-        getters = (ops.get_iter, ops.get_layout)
     fields = []
-    for part, getter in zip(parts(spec), getters, strict=True):
+    for part, getter in zip(parts(spec), _GETTERS[type(spec)], strict=True):
         if struct := _struct(part):
-            fields.append(_pack_struct(getter(value, loc=loc), part, f"!llvm.{struct}", loc))
+            value_of_part = ops.build(getter, [value], loc=loc)
+            fields.append(_pack_struct(value_of_part, part, f"!llvm.{struct}", loc))
     return fields
 
 
@@ -152,8 +185,8 @@ def _unpack_struct(struct: Value, spec: Spec, loc: Any) -> Value:
             made.append(ops.make_int_tuple(spec=part, loc=loc))
         else:
             made.append(_static(part, loc))
-    build = ops.make_layout if isinstance(spec, LayoutSpec) else ops.make_view
-    return build(made[0], made[1], loc=loc)
+    name, order = MAKERS[type(spec)]
+    return ops.build(name, [made[index] for index in order], loc=loc)
 
 
 def _extract(struct: Value, index: int, type_: str, loc: Any) -> Value:

@@ -199,7 +199,7 @@ def _make_again(old: _Old, at: Any) -> None:
 
 def _carried(value: Value) -> bool:
     type_ = value.type
-    return isinstance(type_, ir.OpaqueType) and isinstance(spec_of(type_), fly_carriers.CARRIED)
+    return isinstance(type_, ir.OpaqueType) and fly_carriers.carriers(spec_of(type_)) is not None
 
 
 def _types(specs: list[Spec]) -> list[Any]:

@@ -6,15 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fly_dialect import algebra, ops
-from fly_dialect.dialect import PREFIX, attributes_of, spec_of
+from fly_dialect.dialect import PREFIX, attributes_of, pointer_of, spec_of
 from fly_dialect.layout import ComposedLayout, Layout
 from fly_dialect.op_table import OPS
 from fly_dialect.swizzle import CoordSwizzle, Swizzle
 from fly_dialect.tile import Tile
-from fly_dialect.types import (
-    MemRefSpec,
-    Spec,
-)
+from fly_dialect.types import MemRefSpec, PtrSpec, Spec
 
 from fly_opt.passes.base import refuse
 from fly_opt.passes.fly_builder import Builder, operations, unused, used_twice
@@ -144,7 +141,9 @@ class Lowering:
         make_view. `spec` is its type."""
         if isinstance(meaning, View):
             base = meaning.base
-            if not isinstance(spec, MemRefSpec):
+            if isinstance(spec, MemRefSpec):
+                base = self.pointer_as(base, spec.pointer)
+            else:
                 base = self.value_of(base)
             return self.once("make_view", [base, self.value_of(meaning.layout)], spec)
         if isinstance(meaning, Layout):
@@ -160,14 +159,31 @@ class Lowering:
     def value_of(self, meaning: Meaning) -> Value:
         return self.normal_form(meaning, spec_of_meaning(meaning))
 
-    def view_value(self, view: View, pointer: Any) -> Value:
-        """A memref value. `pointer` is the type of the view's base."""
-        spec = MemRefSpec(
-            pointer.element, pointer.space, view.layout.type, pointer.align, pointer.swizzle
-        )
+    def view_value(self, view: View) -> Value:
+        """The memref of a view, all that is known of its pointer in its type."""
+        pointer = pointer_of(view.base)
+        layout = view.layout.type
+        spec = MemRefSpec(pointer.element, pointer.space, layout, pointer.align, pointer.swizzle)
         return self.normal_form(view, spec)
 
     # -- pointers
+
+    def replace_pointer(self, result: Value, pointer: Value) -> None:
+        """Puts a pointer in the place of an op's result. Of what is added in another order more
+        may be known than the result's type says; an op of another dialect, that may pass the
+        pointer on to where only that type fits, gets that type."""
+        spec = pointer_of(result)
+        if pointer_of(pointer) != spec:
+            for owner in {use.owner.operation for use in result.uses}:
+                if not owner.name.startswith(PREFIX):
+                    owner.replace_uses_of_with(result, self.pointer_as(pointer, spec))
+        result.replace_all_uses_with(pointer)
+
+    def pointer_as(self, pointer: Value, spec: PtrSpec) -> Value:
+        """The pointer with this type, which differs in its alignment at most."""
+        if pointer_of(pointer) == spec:
+            return pointer
+        return self.once("recast_iter", [pointer], spec)
 
     def add_offset(self, pointer: Value, offset: Any) -> Value:
         """pointer + offset, in the form (pointer + dynamic) + static: at most one of each."""

@@ -60,7 +60,7 @@ def _get_iter(low: Lowering, op: Any) -> bool:
         if view not in low.meanings:
             # A block argument: its pointer is what convert-fly-to-rocdl makes of it.
             return False
-        op.results[0].replace_all_uses_with(low.view(view).base)
+        low.replace_pointer(op.results[0], low.view(view).base)
         return True
     return low.keep(op, low.view(view).base)
 
@@ -105,8 +105,8 @@ def _decomposition(low: Lowering, op: Any) -> bool:
 def _add_offset(low: Lowering, op: Any) -> bool:
     base, offset = op.operands
     if isinstance(spec_of(base.type), PtrSpec):
-        result = low.add_offset(base, algebra.scalar(low.meaning(offset)))
-        op.results[0].replace_all_uses_with(result)
+        pointer = low.add_offset(base, algebra.scalar(low.meaning(offset)))
+        low.replace_pointer(op.results[0], pointer)
         return True
     return low.keep(op, algebra.add(low.meaning(base), low.meaning(offset)))
 
