@@ -47,7 +47,7 @@ def required(name: str, folder: Path) -> Path:
 
 def required_llvm(name: str) -> Path:
     try:
-        return toolchain.find_program(name)
+        return Path(toolchain.find_program(name))
     except FlyError as error:
         lit_config.fatal(str(error))
 

@@ -3,15 +3,16 @@
     python benchmarks/compile_time.py [--runs 7] [--peers-python PATH] [--json FILE]
 
 Each figure is the median (least–greatest) of fresh processes in milliseconds, taken in turn so that
-a busy moment hits all. "cold": an empty compile cache; "warm": what the run before left. Files are
-in the page cache and .pyc files exist in both. The clock starts before the process does and stops
-when the code object is there; leaving Python is not counted.
+a busy moment hits all. "cold": an empty compile cache; "warm": what the run before left; "call": a
+call with an empty cache in a process that has compiled another kernel already. Files are in the
+page cache and .pyc files exist in all. The clock starts before the process does (for "call", before
+the call) and stops when the code object is there; leaving Python is not counted.
 
 Peers are measured where the interpreter PATH (default: this one) has them: Triton 3.9 (`pip install
 triton==3.9.0`), FlyDSL 0.4.2 (`flydsl==0.4.2 torch==2.13.0`; needs an LLVM with ld.lld). Their
 kernels are in benchmarks/peers: the same mathematics on f32 with dynamic extents, one row a block
-of 256; Triton's hold a row in registers, 1024 columns at most, which is its way of saying it. No
-GPU is needed.
+of 256; Triton's hold a row in registers, 1024 columns at most, which is its way of saying it. The
+kernels in tiles (peers/tiled_kernels.py) are one text for FlyDSL and for us. No GPU is needed.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import statistics
 import subprocess
@@ -37,34 +39,51 @@ KERNELS = {
     "softmax": ("row_softmax", "row_softmax"),
     "layernorm": ("layernorm", "layernorm"),
 }
+TILED = ("tiled_copy", "tiled_mma", "preshuffle_gemm", "softmax_tiles")
+TILED_TEXT = str(HERE / "peers/tiled_kernels.py")
+STATES = ("cold", "warm", "call")
 OURS = """
 import sys, time
-sys.path.insert(0, sys.argv[3])
-module = __import__(sys.argv[4])
-made = getattr(module, sys.argv[5]).compile(target="gfx942")
+sys.path.insert(0, sys.argv[4])
+started, state, *files = sys.argv[2:4] + sys.argv[5:]
+from KERNEL import ENTRY
+if state == "call":
+    from OTHER import OTHER_ENTRY
+    OTHER_ENTRY.compile(target="gfx942")
+    started = time.monotonic()
+made = ENTRY.compile(target="gfx942")
+elapsed = (time.monotonic() - float(started)) * 1000
 assert made.hsaco[:4] == b"\\x7fELF"
-elapsed = (time.monotonic() - float(sys.argv[2])) * 1000
-if "warm" in sys.argv:
+if state == "warm":
     heavy = {"numpy", "torch", "torch_mlir", "mlir", "typer"} & set(sys.modules)
     assert not heavy, f"a warm compile imported {heavy}"
+for file in files:
+    open(file, "wb").write(made.hsaco)
 print(elapsed)
 """
 
 
 @dataclass(frozen=True)
 class System:
-    """`command(kernel)` is the process to time, which is given its start's time in argument 2 and
-    prints milliseconds. `environment(folder)` gives it a cache of its own in `folder`."""
+    """`command(kernel, state)` is the process to time, which is given its start's time in place of
+    the empty argument and prints milliseconds. `environment(folder)` gives it a cache of its own in
+    `folder`."""
 
     name: str
     command: Callable[[str, str], list[str]]
     environment: Callable[[Path], dict[str, str]]
+    kernels: tuple[str, ...] = (*KERNELS, *TILED)
 
 
 def ours() -> System:
     def command(kernel: str, state: str) -> list[str]:
-        module, entry = KERNELS[kernel]
-        return [sys.executable, "-c", OURS, kernel, "", str(EXAMPLES), module, entry, state]
+        if kernel in TILED:
+            return [sys.executable, TILED_TEXT, "fly", kernel, "", state]
+        other = next(name for name in KERNELS if name != kernel)
+        words = dict(zip(("KERNEL", "ENTRY"), KERNELS[kernel], strict=True))
+        words |= dict(zip(("OTHER", "OTHER_ENTRY"), KERNELS[other], strict=True))
+        program = re.sub(r"\b(OTHER_)?(KERNEL|ENTRY|OTHER)\b", lambda m: words[m[0]], OURS)
+        return [sys.executable, "-c", program, kernel, "", state, str(EXAMPLES)]
 
     return System("fly", command, lambda folder: {"FLY_CACHE_DIR": str(folder)})
 
@@ -72,16 +91,22 @@ def ours() -> System:
 def triton(python: str) -> System:
     return System(
         "Triton",
-        lambda kernel, state: [python, str(HERE / "peers/triton_kernels.py"), kernel, ""],
+        lambda kernel, state: [python, str(HERE / "peers/triton_kernels.py"), kernel, "", state],
         # The variable keeps a warning off; it is Triton 3.9's default.
         lambda folder: {"TRITON_CACHE_DIR": str(folder), "TRITON_DEFAULT_FP_FUSION": "1"},
+        tuple(KERNELS),
     )
 
 
 def flydsl(python: str, rocm: Path) -> System:
+    def command(kernel: str, state: str) -> list[str]:
+        if kernel in TILED:
+            return [python, TILED_TEXT, "flydsl", kernel, "", state]
+        return [python, str(HERE / "peers/flydsl_kernels.py"), kernel, "", state]
+
     return System(
         "FlyDSL",
-        lambda kernel, state: [python, str(HERE / "peers/flydsl_kernels.py"), kernel, ""],
+        command,
         lambda folder: {
             "FLYDSL_RUNTIME_CACHE_DIR": str(folder),
             "COMPILE_ONLY": "1",
@@ -141,16 +166,19 @@ def rocm_folder(scratch: Path) -> Path:
 def measure(
     systems: list[System], runs: int, scratch: Path
 ) -> dict[tuple[str, str, str], list[float]]:
-    """(kernel, system, "cold" or "warm") → milliseconds. The first round is dropped."""
+    """(kernel, system, state) → milliseconds. The first round is dropped."""
     samples: dict[tuple[str, str, str], list[float]] = {}
-    for kernel in KERNELS:
+    for kernel in (*KERNELS, *TILED):
         for number in range(runs + 1):
             print(f"\r{kernel} {number}/{runs} ", end="", file=sys.stderr)
             for system in systems:
+                if kernel not in system.kernels:
+                    continue
                 cache = scratch / "cache"
-                shutil.rmtree(cache, ignore_errors=True)
-                cache.mkdir()
-                for state in ("cold", "warm"):
+                for state in STATES:
+                    if state != "warm":
+                        shutil.rmtree(cache, ignore_errors=True)
+                        cache.mkdir()
                     elapsed = run(system, kernel, state, cache)
                     if number:
                         samples.setdefault((kernel, system.name, state), []).append(elapsed)
@@ -173,17 +201,19 @@ def report(
     systems: list[System], samples: dict[tuple[str, str, str], list[float]], runs: int
 ) -> None:
     print(f"process start → HSACO for gfx942, ms: median (min–max) of {runs} fresh processes")
-    print(f"{'kernel':12}{'':16}{'cold':>24}{'× ours':>9}{'warm':>24}{'× ours':>9}")
-    for kernel in KERNELS:
+    print(f"{'kernel':16}{'':8}" + "".join(f"{state:>22}{'× ours':>8}" for state in STATES))
+    for kernel in (*KERNELS, *TILED):
         for system in systems:
+            if kernel not in system.kernels:
+                continue
             cells = ""
-            for state in ("cold", "warm"):
+            for state in STATES:
                 values = samples[kernel, system.name, state]
                 own = statistics.median(samples[kernel, "fly", state])
                 middle = statistics.median(values)
                 spread = f"{middle:.0f} ({min(values):.0f}–{max(values):.0f})"
-                cells += f"{spread:>24}{middle / own:>9.2f}"
-            print(f"{kernel:12}{system.name:16}{cells}")
+                cells += f"{spread:>22}{middle / own:>8.2f}"
+            print(f"{kernel:16}{system.name:8}{cells}")
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ class _Command:
         """The path of the program. MissingError where there is none."""
         word = self.words[0]
         if word in LLVM_PROGRAMS:
-            return str(toolchain.find_program(word))
+            return toolchain.find_program(word)
         beside = os.path.join(os.path.dirname(sys.executable), word)
         if word in OWN_PROGRAMS and os.path.isfile(beside):
             return beside

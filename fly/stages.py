@@ -87,7 +87,7 @@ def link() -> Stage:
 
 def _options(kind: type, values: Mapping[str, Any], tool: str) -> Any:
     """`kind(**values)`; UsageError names the options there are."""
-    names = list(kind.__dataclass_fields__)  # type: ignore[attr-defined]
+    names = list(kind.__annotations__)
     for name in values:
         if name not in names:
             raise UsageError(

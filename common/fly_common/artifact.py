@@ -7,13 +7,16 @@ wants. File names are never asked: most inputs come through a pipe and have none
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import NoReturn
 
 from fly_common.errors import InputError, Place
+from fly_common.record import record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 
-@dataclass(frozen=True)
+@record
 class Artifact:
     """A kind of input: `noun` as messages call it, what to do with one, and how to get one."""
 
@@ -63,6 +66,8 @@ _TEXT_SIGNS: tuple[tuple[Artifact, str], ...] = (
         r"|[@%$^!#][\w.\"$-]*\s*=",
     ),
 )
+# What only LLVM IR begins with, and nearly all of it does: told without the signs.
+_LLVM_IR_WORDS = ("source_filename", "target ", "define ", "declare ", "attributes ")
 # Comment lines and blank ones say nothing: `;` LLVM's, `//` MLIR's, `#` MIR's and Python's.
 _BLANK = re.compile(rb"(?:[ \t\r\n]+|;[^\n]*|//[^\n]*|#(?:[ \t!][^\n]*)?(?=\n|\Z))*")
 
@@ -82,6 +87,8 @@ def identify(data: bytes) -> Artifact:
     if b"\0" in head or b"\0" in data[:64]:
         return BINARY
     text = head.decode(errors="replace")
+    if text.startswith(_LLVM_IR_WORDS):
+        return LLVM_IR
     for artifact, sign in _TEXT_SIGNS:
         if re.match(sign, text, re.MULTILINE):
             return artifact

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from fly_common.filter import STDIN
+
 TYPE_CHECKING = False  # typing's own costs 5 ms
 if TYPE_CHECKING:
     from typing import Any, Self
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     import typer
 
 _UNION: Any = type(int | None)  # types.UnionType; types is one more import
-STDIN = "-"  # the word that begins like a flag and is none
 
 
 class Command:

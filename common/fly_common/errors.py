@@ -12,12 +12,12 @@ source line with a caret, then what to do about it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from fly_common.record import record
 
 LONGEST_EXCERPT = 160  # columns of a source line that are shown
 
 
-@dataclass(frozen=True)
+@record
 class Place:
     """A position in a text: `file` as the user named it, 1-based `line` and `column`."""
 

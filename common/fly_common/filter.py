@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
-from typing import IO, NoReturn
 
 from fly_common.errors import FlyError, InputError, MissingError, UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import IO, NoReturn
 
 STDIN = "-"
 
@@ -38,7 +39,8 @@ def read_input(path: str | None) -> bytes:
             )
         return sys.stdin.buffer.read()
     try:
-        return Path(path).read_bytes()
+        with open(path, "rb") as file:
+            return file.read()
     except IsADirectoryError:
         raise UsageError(f"{path}: is a directory, not a file") from None
     except FileNotFoundError:
@@ -74,33 +76,32 @@ def write_output(data: bytes, path: str | None, *, binary: bool = False) -> None
             _abandon(sys.stdout)
             raise MissingError(f"standard output: {error.strerror}") from None
         return
-    write_atomically(Path(path), data)
+    write_atomically(path, data)
 
 
-def write_atomically(path: Path, data: bytes) -> None:
+def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     """Puts `data` at `path` whole or not at all: a temporary name beside it, then a rename.
 
     A path that is not a regular file (`/dev/null`, a FIFO) is written through; a symbolic link
     stays, and what it points to is replaced. UsageError for a folder, and for a file in a folder
     that doesn't exist; MissingError where the disk is full or nothing may be written.
     """
-    if path.is_dir():
+    if os.path.isdir(path):
         raise UsageError(f"{path}: is a directory, not a file")
-    path = Path(os.path.realpath(path))
-    if not path.parent.is_dir():
-        raise UsageError(f"{path}: the folder {path.parent} does not exist")
+    path = os.path.realpath(path)
+    folder, name = os.path.split(path)
+    if not os.path.isdir(folder):
+        raise UsageError(f"{path}: the folder {folder} does not exist")
     try:
-        if path.exists() and not path.is_file():
-            path.write_bytes(data)
-            return
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
+        if os.path.exists(path) and not os.path.isfile(path):
+            with open(path, "wb") as file:
                 file.write(data)
-            # mkstemp is private by design; an output has the permissions open() would give it.
-            umask = os.umask(0)
-            os.umask(umask)
-            os.chmod(temporary, 0o666 & ~umask)
+            return
+        temporary = os.path.join(folder, f".{name}.{os.urandom(6).hex()}")
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        try:
+            with open(handle, "wb") as file:
+                file.write(data)
             os.replace(temporary, path)
         except BaseException:
             os.unlink(temporary)
@@ -109,17 +110,16 @@ def write_atomically(path: Path, data: bytes) -> None:
         raise MissingError(f"{path}: {error.strerror}") from None
 
 
-def save_failed_input(tool: str, data: bytes, suffix: str) -> Path | None:
+def save_failed_input(tool: str, data: bytes, suffix: str) -> str | None:
     """Keeps the input of a failed stage and returns where; None where nothing can be written."""
     import hashlib
 
     from fly_common.paths import cache_dir
 
     digest = hashlib.sha256(data).hexdigest()[:16]
-    folder = cache_dir() / "failed"
+    path = os.path.join(cache_dir(), "failed", f"{tool}-{digest}{suffix}")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{tool}-{digest}{suffix}"
+        os.makedirs(os.path.dirname(path), exist_ok=True)
         write_atomically(path, data)
     except (OSError, FlyError):
         return None

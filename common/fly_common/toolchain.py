@@ -10,15 +10,14 @@ from __future__ import annotations
 import functools
 import os
 import re
-import shutil
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from fly_common.errors import InputError, MissingError
 
-# Looking a result up in the content store asks this module for fingerprints and runs nothing.
+# Every run of a tool comes here: pathlib, shutil and subprocess would take 25 ms of it.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import subprocess
+    from fly_common.process import Done
 
 OLDEST = 22
 HOW_TO_GET = (
@@ -36,7 +35,7 @@ class Crash(InputError):
         self.stderr = stderr
 
 
-def find_program(name: str) -> Path:
+def find_program(name: str) -> str:
     """The path of LLVM's `name` (`opt`, `llc`, `ld.lld`, …). MissingError says how to get it."""
     return _find_program(name, *_surroundings())
 
@@ -47,39 +46,44 @@ def _surroundings() -> tuple[str | None, ...]:
 
 
 @functools.cache
-def _find_program(name: str, chosen: str | None, *_: str | None) -> Path:
+def _find_program(name: str, chosen: str | None, *_: str | None) -> str:
     if chosen:
-        path = Path(chosen, "bin", name)
-        if not path.is_file():
+        path = os.path.join(chosen, "bin", name)
+        if not os.path.isfile(path):
             raise MissingError(
                 f"FLY_LLVM_DIR={chosen} has no bin/{name}", hint=HOW_TO_GET.format(name=name)
             )
         return path
     for prefix in _prefixes():
-        path = prefix / "bin" / name
-        if path.is_file():
+        path = os.path.join(prefix, "bin", name)
+        if os.path.isfile(path):
             return path
+    from shutil import which
+
     for candidate in [*(f"{name}-{n}" for n in range(40, OLDEST - 1, -1)), name]:
-        found = shutil.which(candidate)
+        found = which(candidate)
         if found and version_of(found) >= OLDEST:
-            return Path(found)
+            return found
     raise MissingError(f"LLVM's {name} was not found", hint=HOW_TO_GET.format(name=name))
 
 
-def _prefixes() -> list[Path]:
-    rocm = Path(os.environ.get("ROCM_PATH") or "/opt/rocm", "llvm")
-    debian = sorted(
-        (
-            (int(match[1]), path)
-            for path in Path("/usr/lib").glob("llvm-*")
-            if (match := re.fullmatch(r"llvm-(\d+)", path.name)) and int(match[1]) >= OLDEST
-        ),
-        reverse=True,
-    )
-    newest = [path for _, path in debian]
+def _prefixes() -> list[str]:
+    """The install prefixes that are looked at, the first first."""
+    rocm = os.path.join(os.environ.get("ROCM_PATH") or "/opt/rocm", "llvm")
+    versions = sorted(map(int, _matches("/usr/lib", r"llvm-(\d+)")), reverse=True)
+    debian = [f"/usr/lib/llvm-{version}" for version in versions if version >= OLDEST]
     # ROCm's version numbers are not LLVM's: its llc is asked, where there is one.
-    llc = rocm / "bin" / "llc"
-    return [rocm, *newest] if llc.is_file() and version_of(str(llc)) >= OLDEST else newest
+    llc = os.path.join(rocm, "bin", "llc")
+    return [rocm, *debian] if os.path.isfile(llc) and version_of(llc) >= OLDEST else debian
+
+
+def _matches(folder: str, pattern: str) -> list[str]:
+    """What the pattern's group holds in the names of a folder's files; none if there is none."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    return [match[1] for name in sorted(names) if (match := re.fullmatch(pattern, name))]
 
 
 def version_of(program: str) -> int:
@@ -94,29 +98,28 @@ def version_of(program: str) -> int:
     return int(match[1]) if match else 0
 
 
-def find_library() -> Path:
+def find_library() -> str:
     """The path of LLVM's shared library, which holds the disassembler that the emulator uses."""
     return _find_library(*_surroundings())
 
 
 @functools.cache
-def _find_library(chosen: str | None, *_: str | None) -> Path:
-    prefixes = [Path(chosen)] if chosen else _prefixes()
-    for prefix in prefixes:
+def _find_library(chosen: str | None, *_: str | None) -> str:
+    for prefix in [chosen] if chosen else _prefixes():
         for folder in ("lib", "lib64"):
-            found = sorted((prefix / folder).glob("libLLVM.so*"))
-            found += sorted((prefix / folder).glob("libLLVM-*.so"))
-            if found:
-                return found[-1].resolve()
+            for pattern in (r"(libLLVM-.*\.so)", r"(libLLVM\.so.*)"):
+                if found := _matches(os.path.join(prefix, folder), pattern):
+                    return os.path.realpath(os.path.join(prefix, folder, found[-1]))
     if chosen:
         raise MissingError(
             f"FLY_LLVM_DIR={chosen} has no lib/libLLVM.so",
             hint="name a prefix that was built with LLVM_BUILD_LLVM_DYLIB, or unset it",
         )
-    for found in sorted(Path("/usr/lib").glob("*-linux-gnu/libLLVM.so.*"), reverse=True):
-        match = re.search(r"\.so\.(\d+)", found.name)
-        if match and int(match[1]) >= OLDEST:
-            return found.resolve()
+    for folder in _matches("/usr/lib", r"(.*-linux-gnu)"):
+        versions = _matches(f"/usr/lib/{folder}", r"libLLVM\.so\.(\d+\.\d+)")
+        newest = max(versions, key=lambda text: tuple(map(int, text.split("."))), default="0")
+        if int(newest.partition(".")[0]) >= OLDEST:
+            return os.path.realpath(f"/usr/lib/{folder}/libLLVM.so.{newest}")
     raise MissingError(
         "LLVM's shared library (libLLVM.so) was not found",
         hint="install LLVM 22 or newer (Debian: apt-get install llvm-22), or set FLY_LLVM_DIR",
@@ -128,11 +131,11 @@ def fingerprint(name: str) -> str:
     LLVM's library. The library's digest (0.1 s for 100 MB) is remembered by path, size and time."""
     from fly_common import files
 
-    paths = (find_program(name).resolve(), _library_or_none())
+    paths = (os.path.realpath(find_program(name)), _library_or_none())
     return "|".join(f"{path}:{files.digest_of(path)}" for path in paths if path is not None)
 
 
-def _library_or_none() -> Path | None:
+def _library_or_none() -> str | None:
     try:
         return find_library()
     except MissingError:
@@ -140,17 +143,15 @@ def _library_or_none() -> Path | None:
 
 
 def run_program(
-    name: str, arguments: list[str], data: bytes | None, *, pass_fds: tuple[int, ...] = ()
-) -> subprocess.CompletedProcess[bytes]:
+    name: str, arguments: Sequence[str], data: bytes | None, *, pass_fds: Sequence[int] = ()
+) -> Done:
     """Runs LLVM's `name` with `data` on its standard input. The caller judges the exit status.
     Raises Crash, an InputError, for a program that a signal ended."""
-    import subprocess
+    from fly_common import process
 
     program = find_program(name)
     try:
-        done = subprocess.run(
-            [str(program), *arguments], input=data, capture_output=True, pass_fds=pass_fds
-        )
+        done = process.run(program, arguments, data or b"", pass_fds)
     except OSError as error:
         raise MissingError(f"{program} can't be run: {error.strerror}") from None
     if done.returncode < 0:

@@ -32,7 +32,7 @@ def _lines(tool: str, programs: tuple[str, ...]) -> list[str]:
     for program in programs:
         try:
             path = toolchain.find_program(program)
-            lines.append(f"{program}: LLVM {toolchain.version_of(str(path))}, {path}")
+            lines.append(f"{program}: LLVM {toolchain.version_of(path)}, {path}")
         except MissingError as error:
             lines.append(f"{program}: {error.message}")
     return lines

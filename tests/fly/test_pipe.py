@@ -22,7 +22,7 @@ BIN = Path(sys.executable).parent
 
 def shell(command: str, data: bytes) -> bytes:
     """What a command of the shell makes, with LLVM's programs and ours on PATH."""
-    llvm = toolchain.find_program("opt").parent
+    llvm = os.path.dirname(toolchain.find_program("opt"))
     environment = {**os.environ, "PATH": f"{BIN}:{llvm}:{os.environ['PATH']}"}
     done = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {command}"],

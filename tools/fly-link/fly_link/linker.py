@@ -64,38 +64,25 @@ def fingerprint() -> str:
 def _run(read: Sequence[Input]) -> bytes:
     """ld.lld opens and maps its inputs by name. They are given as files in memory: no folder is
     needed, no name of ours reaches the result, and nothing is left behind even by kill -9."""
-    from fly_common import toolchain
+    from fly_common import process, toolchain
 
     held: dict[str, str] = {}
     handles: list[int] = []
     try:
         for item in read:
-            handle = _in_memory(item.data)
+            handle = process.in_memory(item.data)
             handles.append(handle)
             held[f"/proc/self/fd/{handle}"] = item.name
         arguments = [*FLAGS, "-o", "-", *held]
-        done = toolchain.run_program("ld.lld", arguments, None, pass_fds=tuple(handles))
+        done = toolchain.run_program("ld.lld", arguments, None, pass_fds=handles)
+    except OSError as error:
+        raise MissingError(f"no memory for the objects: {error.strerror}") from None
     finally:
         for handle in handles:
             os.close(handle)
     if done.returncode:
         raise _refused(done.stderr.decode(errors="replace"), held)
     return done.stdout
-
-
-def _in_memory(data: bytes) -> int:
-    """A file that exists only in memory, holding `data`; its descriptor."""
-    import fcntl
-
-    try:
-        with os.fdopen(os.memfd_create("object"), "wb") as file:
-            file.write(data)
-            file.flush()
-            # Where a standard stream is closed its number is free, and ld.lld would get the object
-            # for its output: 3 is the first number that is no stream's.
-            return fcntl.fcntl(file.fileno(), fcntl.F_DUPFD_CLOEXEC, 3)
-    except OSError as error:
-        raise MissingError(f"no memory for the objects: {error.strerror}") from None
 
 
 def _numbered(count: int) -> list[str]:

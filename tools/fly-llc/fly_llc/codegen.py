@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 from fly_common.errors import InputError, Place, UsageError
+from fly_common.record import record
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fly_llc.llc import Warn
     from fly_llc.points import Point
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 EMITS = ("obj", "asm", "mir")
 
 
-@dataclass(frozen=True)
+@record
 class Options:
     """`emit` is "obj", "asm" or "mir". `level` is code generation's -O; None is 2, or for MIR the
     level it was made at. `stop_after` and `stop_before` name a machine pass or a point
@@ -83,12 +82,14 @@ def compile(
     Raises InputError for what llc or an inserted filter refuses, UsageError for options that
     contradict the input, MissingError where there is no LLVM or no such filter.
     """
-    from fly_llc import llc, points
+    from fly_llc import llc
     from fly_llc.source import prepare
 
     prepared = prepare(source, options, name)
     stop = None
     if options.emit == "mir":
+        from fly_llc import points
+
         side, wanted = options.stop or ("stop-before", "pre-emit")
         side = side.removeprefix("stop-")
         stop = points.find(side, wanted, prepared.target.cpu, prepared.level)

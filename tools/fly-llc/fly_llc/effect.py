@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from fly_common.code_object import metadata
 from fly_common.elf import Elf
+from fly_common.record import replace
 
 from fly_llc import assembly, codegen
 
@@ -38,7 +38,7 @@ COUNTED = (
 def report(source: bytes, made: bytes, options: Options, name: str) -> str:
     """The table. `made` is what the insertions gave, if that is an object; else it is made once
     more as one."""
-    plain = dataclasses.replace(
+    plain = replace(
         options,
         emit="obj",
         insert=(),
@@ -49,7 +49,7 @@ def report(source: bytes, made: bytes, options: Options, name: str) -> str:
         stop_before=None,
     )
     if options.emit != "obj":
-        woven = dataclasses.replace(
+        woven = replace(
             plain, insert=options.insert, replace=options.replace, disable=options.disable
         )
         made = codegen.compile(source, woven, name)

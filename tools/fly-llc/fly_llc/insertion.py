@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import dataclass
 
 from fly_common.errors import MissingError, UsageError
+from fly_common.record import record
 
 from fly_llc import points
 from fly_llc.codegen import Options
@@ -24,7 +24,7 @@ from fly_llc.source import Source
 PLUGIN = ".so"
 
 
-@dataclass(frozen=True)
+@record
 class What:
     """`text` is what the user wrote; `words` the command, its first word a path or the name of a
     filter of ours. For a native pass `plugin` is the library's path, `words` the pass's name."""
@@ -34,7 +34,7 @@ class What:
     plugin: str | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Cut:
     """A gap in the pipeline: llc ends at `stop`, `filters` work on the MIR, llc begins at `start`.
     The two differ where passes are left out between them."""

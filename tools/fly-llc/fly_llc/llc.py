@@ -7,18 +7,18 @@ them can reach the bytes it makes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from fly_llc.points import Point
+from fly_common.record import record, replace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fly_llc.points import Point
     from fly_llc.source import Source
 
 Warn = Callable[[str], None]
 
 
-@dataclass(frozen=True)
+@record
 class Run:
     """llc's output, None where it failed; what it said; the signal that ended it, if one did."""
 

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass
 
 from fly_common.errors import UsageError
+from fly_common.record import record
 
 TRIPLE = "amdgcn-amd-amdhsa"
 
 
-@dataclass(frozen=True)
+@record
 class Point:
     """`side` is "before" or "after"."""
 
@@ -41,7 +41,7 @@ class Point:
         return f"-start-{self.side}={self.machine_pass}"
 
 
-@dataclass(frozen=True)
+@record
 class Named:
     """A point by what holds there. Without optimisation (-O0) the pipeline has other passes; None
     where it has none of the kind.

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
-
 from fly_common.errors import InputError, Place, UsageError
+from fly_common.record import record, replace
 
-from fly_llc.points import Point
-from fly_llc.resume import readable
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fly_llc.codegen import Options
+    from fly_llc.points import Point
     from fly_llc.target import Target
 
 LEVEL = 2  # llc's own default
 
 
-@dataclass(frozen=True)
+@record
 class Source:
     """An input that llc can read. `name` stands for it in messages; `resume` is the point that MIR
     was stopped at; `level` is the -O of code generation, `flags` are options of LLVM's."""
@@ -31,6 +28,8 @@ class Source:
 
     def at(self, point: Point, mir: bytes) -> Source:
         """The same module, as MIR at a point."""
+        from fly_llc.resume import readable
+
         return replace(self, data=readable(mir), resume=point)
 
 
@@ -42,6 +41,8 @@ def prepare(data: bytes, options: Options, name: str) -> Source:
 
     kind = artifact.identify(data)
     if kind == artifact.MIR:
+        from fly_llc.resume import readable
+
         # The IR is the first of MIR's YAML documents.
         target = read_target(data.partition(b"\n...")[0].decode(errors="replace"), name)
         resume, level = _resumption(data, options, target, name)

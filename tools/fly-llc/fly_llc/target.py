@@ -11,9 +11,9 @@ takes the attributes of function *definitions* only: a declaration's mean nothin
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from fly_common.errors import InputError, Place
+from fly_common.record import record
 
 TRIPLE = re.compile(r"amdgcn-[^-]*-amdhsa(?:-|$)")
 HOW = "fly-opt-py --target gfx942 writes the target into the IR"
@@ -30,7 +30,7 @@ _PIECE = re.compile(rf";[^\n]*|(?P<key>{_STRING})(?:\s*=\s*(?P<value>{_STRING}))
 _HEADER_FEATURES = ("xnack", "sramecc")
 
 
-@dataclass(frozen=True)
+@record
 class Target:
     """`features` are those of the ELF header, as `+xnack` or `-xnack`, sorted."""
 
@@ -39,7 +39,7 @@ class Target:
     features: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class _Function:
     name: str
     line: int

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 import threading
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fly_common.errors import FlyError, InputError, MissingError, Place, UsageError
+from fly_common.record import replace
 
 from fly_llc import filters, insertion, llc, native, points
 from fly_llc.insertion import Cut, What

@@ -71,6 +71,14 @@ def command(
     timing: Annotated[
         bool, typer.Option("--timing", help="Print what each step took to stderr.")
     ] = False,
+    draw_layout: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Draw '(4,8):(1,4)' or a tiled type as SVG."),
+    ] = None,
+    draw_with: Annotated[
+        str | None,
+        typer.Option(metavar="OPTIONS", help="tile=MxN, element=f16, vector=8, banks=64."),
+    ] = None,
     _: Annotated[bool, version.option(typer, TOOL, "llvm-link")] = False,
 ) -> None:
     """Runs passes over MLIR and prints the result. With no option: parse, verify, print."""
@@ -80,6 +88,11 @@ def command(
 
     if list_passes:
         filter.write_output(_pass_list().encode(), output)
+        return
+    if draw_layout is not None or draw_with is not None:
+        from fly_opt import drawing
+
+        filter.write_output(drawing.svg(draw_layout, draw_with), output)
         return
     file, flags = _sort(arguments or [])
     if flags:

@@ -104,10 +104,10 @@ def shim() -> Path:
     return built
 
 
-def _headers(llc: Path) -> Path:
+def _headers(llc: str) -> Path:
     """LLVM's headers, which belong to the llc that runs."""
-    prefix = llc.resolve().parent.parent
-    for folder in (prefix / "include", Path(f"/usr/include/llvm-{toolchain.version_of(str(llc))}")):
+    prefix = Path(llc).resolve().parent.parent
+    for folder in (prefix / "include", Path(f"/usr/include/llvm-{toolchain.version_of(llc)}")):
         if (folder / HEADER).is_file():
             return folder
     raise MissingError(
@@ -117,11 +117,11 @@ def _headers(llc: Path) -> Path:
     )
 
 
-def _compiler(llc: Path) -> str:
+def _compiler(llc: str) -> str:
     import shutil
 
     chosen = os.environ.get("CXX")
-    beside = str(llc.resolve().with_name("clang++"))
+    beside = os.path.join(os.path.dirname(os.path.realpath(llc)), "clang++")
     for name in [chosen] if chosen else ["c++", "g++", "clang++", beside]:
         path = shutil.which(name)
         if path:

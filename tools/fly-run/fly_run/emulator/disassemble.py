@@ -108,7 +108,7 @@ def _library() -> Any:
     try:
         # PyDLL keeps the GIL: a call is shorter than giving it back, and a context of LLVM's is not
         # safe for two threads.
-        library = ctypes.PyDLL(str(path), mode=os.RTLD_LOCAL | os.RTLD_NOW)
+        library = ctypes.PyDLL(path, mode=os.RTLD_LOCAL | os.RTLD_NOW)
         for part in ("TargetInfo", "TargetMC", "Disassembler"):
             getattr(library, f"LLVMInitializeAMDGPU{part}")()
         create = library.LLVMCreateDisasmCPUFeatures

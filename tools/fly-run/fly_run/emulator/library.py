@@ -125,7 +125,7 @@ def library_path(cpu: str) -> Path:
         digest.update(source.read_bytes())
     for source in sorted((here / "semantics").glob("*.py")):
         digest.update(source.read_bytes())
-    return paths.cache_dir() / f"handlers-{digest.hexdigest()[:32]}-{cpu}.so"
+    return Path(paths.cache_dir()) / f"handlers-{digest.hexdigest()[:32]}-{cpu}.so"
 
 
 def _build_once(path: Path, cpu: str) -> None:
@@ -146,7 +146,7 @@ def build(path: Path, cpu: str) -> None:
     texts = table.modules(MODULES)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".handlers-") as folder:
         objects = [Path(folder, f"{number}.o") for number in range(len(texts))]
-        llc = str(toolchain.find_program("llc"))
+        llc = toolchain.find_program("llc")
         command = [llc, "-O2", "-filetype=obj", "-relocation-model=pic", f"-mcpu={cpu}"]
         # Upper halves of vector registers stay in use from handler to handler.
         command += ["-mtriple=x86_64-unknown-linux-gnu", "-mattr=-vzeroupper,+fast-gather"]

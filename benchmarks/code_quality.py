@@ -1,0 +1,130 @@
+"""What the compilers' code costs: this project beside FlyDSL, kernel by kernel, on gfx942.
+
+    python benchmarks/code_quality.py [--peers-python PATH] [--json FILE]
+
+Counts in the linked code objects of both, read by the same program: instructions (as stored, loops
+once), VGPRs, AGPRs, bytes of LDS, spilled registers, waits and matrix instructions. The kernels are
+those of compile_time.py: the tiled ones have one text for both systems. FlyDSL 0.4.2 is asked where
+the interpreter PATH (default: this one) has it; without it only ours are listed. No GPU is needed.
+
+Exit status 1 if a count of ours is more than 5 % above FlyDSL's (one register or instruction is
+always allowed).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import compile_time
+from fly_llc import effect
+
+ROWS = (
+    "instructions",
+    "VGPRs",
+    "AGPRs",
+    "LDS bytes",
+    "spilled VGPRs",
+    "private bytes",
+    "MFMA, WMMA",
+    "waits",
+)
+ALLOWED = 1.05
+_BINARY = re.compile(r'bin = "((?:[^"\\]|\\.)*)"')
+
+
+def unescaped(text: str) -> bytes:
+    r"""The bytes of an MLIR string: `\7F` is one byte, `\\` a backslash."""
+    piece = re.compile(r'\\([0-9A-Fa-f]{2}|["\\nt])')
+    names = {'"': '"', "\\": "\\", "n": "\n", "t": "\t"}
+    plain = piece.sub(lambda m: names.get(m[1]) or chr(int(m[1], 16)), text)
+    return plain.encode("latin-1")
+
+
+def flydsl_object(python: str, kernel: str, scratch: Path) -> bytes:
+    """FlyDSL's code object: it stands as a string in the last module that it dumps."""
+    system = compile_time.flydsl(python, compile_time.rocm_folder(scratch / kernel))
+    dumps = scratch / kernel / "dumps"
+    environment = {
+        **os.environ,
+        **system.environment(scratch / kernel / "cache"),
+        "FLYDSL_DUMP_IR": "1",
+        "FLYDSL_DUMP_DIR": str(dumps),
+    }
+    command = [word or "0" for word in system.command(kernel, "cold")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"code_quality: error: FlyDSL {kernel}:\n{done.stderr}")
+    (file,) = dumps.rglob("*_gpu_module_to_binary.mlir")
+    found = _BINARY.search(file.read_text(encoding="utf-8"))
+    assert found, f"{file} holds no code object"
+    return unescaped(found[1])
+
+
+def our_object(kernel: str, scratch: Path) -> bytes:
+    file = scratch / f"{kernel}.hsaco"
+    command = [word or "0" for word in compile_time.ours().command(kernel, "cold")]
+    done = subprocess.run([*command, str(file)], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"code_quality: error: {kernel}:\n{done.stderr}")
+    return file.read_bytes()
+
+
+def counts(hsaco: bytes) -> dict[str, int]:
+    """The counts of the one kernel of a code object."""
+    (measured,) = effect.measure(hsaco).values()
+    return {row: measured.get(row, 0) for row in ROWS}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--peers-python", default=sys.executable, help="where FlyDSL is")
+    parser.add_argument("--json", type=Path, help="write the counts to this file too")
+    options = parser.parse_args()
+    table: dict[str, dict[str, dict[str, int]]] = {}
+    with tempfile.TemporaryDirectory(prefix="fly-quality-") as folder:
+        scratch = Path(folder)
+        peer = any(
+            system.name == "FlyDSL"
+            for system in compile_time.find_peers(options.peers_python, scratch)
+        )
+        for kernel in (*compile_time.KERNELS, *compile_time.TILED):
+            table[kernel] = {"fly": counts(our_object(kernel, scratch))}
+            if peer:
+                theirs = flydsl_object(options.peers_python, kernel, scratch)
+                table[kernel]["FlyDSL"] = counts(theirs)
+    worse = report(table)
+    if options.json:
+        options.json.write_text(json.dumps(table, indent=1))
+    return 1 if worse else 0
+
+
+def report(table: dict[str, dict[str, dict[str, int]]]) -> int:
+    """Prints the table; how many counts are beyond what is allowed."""
+    worse = 0
+    print(f"{'kernel':16}{'':8}" + "".join(f"{row:>15}" for row in ROWS))
+    for kernel, systems in table.items():
+        theirs = systems.get("FlyDSL")
+        for system, found in systems.items():
+            cells = ""
+            for row in ROWS:
+                beyond = (
+                    system == "fly"
+                    and theirs is not None
+                    and found[row] > max(theirs[row] * ALLOWED, theirs[row] + 1)
+                )
+                worse += beyond
+                cells += f"{found[row]:>14}{'!' if beyond else ' '}"
+            print(f"{kernel:16}{system:8}{cells}")
+    print(f"{worse} counts are more than 5 % above FlyDSL's" if worse else "none is 5 % above")
+    return worse
+
+
+if __name__ == "__main__":
+    sys.exit(main())

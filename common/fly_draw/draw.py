@@ -1,0 +1,160 @@
+"""From what somebody wants to see to its picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from fly_dialect import algebra
+from fly_dialect.integers import Int
+from fly_dialect.layout import AnyLayout, ComposedLayout, Layout
+from fly_dialect.types import bits
+
+from fly_draw import banks, tables
+from fly_draw.fragments import Fragment, fragments_of
+from fly_draw.grid import Grid
+from fly_draw.subject import subject
+from fly_draw.svg import MARGIN, Canvas, Picture
+
+GAP = 28  # pixels between two grids
+PAGE = 1600  # pixels that a page is wide
+
+
+def draw(
+    what: Any,
+    *,
+    tile: tuple[int, int] | None = None,
+    element: str | None = None,
+    vector: int = 1,
+    bank_count: int = banks.BANKS,
+) -> Picture:
+    """The picture of a layout, a thread-value layout or an MMA.
+
+    `what` is one of these as data, as a value of the language, or as text: `(4,8):(1,4)`,
+    `S<3,3,3> o 0 o (8,64):(64,1)`, `!fly.mma_atom<…>`. Everything must be static.
+
+    tile        the layout is (thread, value) → position in a tile of this shape, counted down the
+                columns; a cell shows who holds it
+    element     a type such as f16: also shows in which LDS bank each element lies, and how many
+                ways lanes conflict that read `vector` elements each along a row, or down a column
+    bank_count  the banks of the LDS: 32, on gfx950 64
+
+    Raises ValueError where there is nothing to draw: dynamic extents, or too many cells.
+    """
+    found = subject(what)
+    title = str(found)
+    if not isinstance(found, (Layout, ComposedLayout)):
+        return _arranged(title, fragments_of(found))
+    if not found.is_static:
+        raise ValueError(f"{found} is not static: its numbers are only known in a launch")
+    if tile is not None:
+        caption = f"{title} in a tile of {tile[0]} × {tile[1]}"
+        return _side_by_side(title, [_holders(Fragment(found, tile), caption)])
+    offsets = _offsets(found)
+    breaks = _breaks(found)
+    grids = [tables.offset_grid(offsets, title, breaks)]
+    if element is not None:
+        width = bits(element) // 8
+        if not width:
+            raise ValueError(f"{element} has less than a byte: LDS addresses count bytes")
+        caption = f"LDS banks of {element}, {vector} a lane; ×n: an n-way conflict along it"
+        grid = tables.bank_grid(offsets, width, vector, bank_count, caption, breaks)
+        grids.append(grid)
+    return _side_by_side(title, grids)
+
+
+# -- layouts --------------------------------------------------------------------------------------
+def _offsets(layout: AnyLayout) -> list[list[int]]:
+    """The offset of each coordinate: rows count mode 0, columns the modes after it, the first
+    fastest. A layout of rank 1 is one row."""
+    rows, columns = _extents(layout)
+    _bounded(rows * columns)
+    return [
+        [_offset(layout, row + rows * column) for column in range(columns)] for row in range(rows)
+    ]
+
+
+def _extents(layout: AnyLayout) -> tuple[int, int]:
+    shape = layout.shape
+    if not isinstance(shape, tuple):
+        return 1, shape.value
+    if len(shape) == 1:
+        return 1, _size(shape)
+    return _size(shape[0]), _size(shape[1:])
+
+
+def _size(shape: Any) -> int:
+    return prod(leaf.value for leaf in algebra.integers(shape))
+
+
+def _offset(layout: AnyLayout, number: int) -> int:
+    """The offset of the coordinate `number`."""
+    offset = algebra.crd2idx(Int(number), layout)
+    if not isinstance(offset, Int) or offset.value is None:
+        raise ValueError(f"{layout} gives coordinates, not offsets: there are no numbers to draw")
+    return offset.value
+
+
+def _breaks(layout: AnyLayout) -> tuple[int, int]:
+    """After how many rows and columns a tile of the layout ends: its innermost modes."""
+    shape = layout.shape
+    if not isinstance(shape, tuple) or len(shape) == 1:
+        return 0, _innermost(shape)
+    return _innermost(shape[0]), _innermost(shape[1] if len(shape) == 2 else shape[1:])
+
+
+def _innermost(mode: Any) -> int:
+    return algebra.integers(mode)[0].value if isinstance(mode, tuple) else 0
+
+
+def _bounded(cells: int) -> None:
+    if cells > tables.MOST_CELLS:
+        raise ValueError(
+            f"{cells} cells are too many to draw ({tables.MOST_CELLS} at most): draw a part of it"
+        )
+
+
+# -- threads and values ---------------------------------------------------------------------------
+def _holders(fragment: Fragment, caption: str) -> Grid:
+    """Who holds each element of a tile."""
+    layout, (rows, columns) = fragment.layout, fragment.tile
+    _bounded(rows * columns)
+    shape = layout.shape
+    if not isinstance(shape, tuple) or len(shape) != 2:
+        raise ValueError(f"{layout} has no modes (thread, value)")
+    threads, values = map(_size, shape)
+    positions = [
+        [_offset(layout, thread + threads * value) for value in range(values)]
+        for thread in range(threads)
+    ]
+    last = max(map(max, positions))
+    if last >= rows * columns:
+        raise ValueError(f"{layout} reaches position {last}, beyond a tile of {rows} × {columns}")
+    found = tables.holders_of(positions, rows)
+    if fragment.transposed:
+        found = {(column, row): who for (row, column), who in found.items()}
+        rows, columns = columns, rows
+    return tables.holder_grid(found, (rows, columns), caption)
+
+
+def _side_by_side(title: str, grids: Sequence[Grid]) -> Picture:
+    """One beside the other where the page is wide enough, else one below the other."""
+    wide = sum(grid.width for grid in grids) + GAP * len(grids) > PAGE
+    canvas, x, y = Canvas(), float(MARGIN), float(MARGIN)
+    for grid in grids:
+        grid.draw(canvas, x, y)
+        x, y = (x, y + grid.height + GAP) if wide else (x + grid.width + GAP, y)
+    return canvas.picture(title)
+
+
+def _arranged(title: str, found: dict[str, Fragment]) -> Picture:
+    """A left of C and B above it, where their rows and columns meet, as one writes a product."""
+    grids = {name: _holders(fragment, fragment.caption(name)) for name, fragment in found.items()}
+    a, b, c = (grids[name] for name in "ABC")
+    canvas = Canvas()
+    left, top = MARGIN + a.width + GAP, MARGIN + b.height + GAP
+    b.draw(canvas, left, MARGIN)
+    a.draw(canvas, MARGIN, top)
+    c.draw(canvas, left, top)
+    return canvas.picture(title)

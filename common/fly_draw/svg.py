@@ -1,0 +1,90 @@
+"""A picture as SVG text: boxes, lines and words at places, and the size that holds them all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+
+MARGIN = 12
+FONT = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace"
+# What text and lines are where they say nothing else: said once, for the whole document.
+SIZE, ANCHOR, INK, STROKE = 12, "middle", "#111", "#333"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A finished picture. `str` gives the SVG document; a notebook shows it by itself."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _repr_svg_(self) -> str:
+        return self.text
+
+    def save(self, path: str | Path) -> None:
+        """Writes the document to a file, which any browser shows."""
+        Path(path).write_text(self.text, encoding="utf-8")
+
+
+@dataclass
+class Canvas:
+    """What is drawn so far; places are in pixels, x to the right and y down."""
+
+    elements: list[str] = field(default_factory=list)
+    width: float = 0
+    height: float = 0
+
+    def rect(self, x: float, y: float, width: float, height: float, fill: str) -> None:
+        self._grow(x + width, y + height)
+        self.elements.append(
+            f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" fill="{fill}"/>'
+        )
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, weight: float = 1) -> None:
+        self._grow(max(x1, x2), max(y1, y2))
+        self.elements.append(
+            f'<path d="M{x1:g} {y1:g}L{x2:g} {y2:g}" stroke="{STROKE}" stroke-width="{weight:g}"/>'
+        )
+
+    def words(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        size: float = SIZE,
+        anchor: str = ANCHOR,
+        fill: str = INK,
+        bold: bool = False,
+    ) -> None:
+        """One line of text; `y` is its middle, `anchor` says where in it `x` is."""
+        length = 0.61 * size * len(text)
+        self._grow(x + {"start": length, "middle": length / 2, "end": 0}[anchor], y + size / 2)
+        said = f' font-size="{size:g}"' if size != SIZE else ""
+        said += f' text-anchor="{anchor}"' if anchor != ANCHOR else ""
+        said += f' fill="{fill}"' if fill != INK else ""
+        said += ' font-weight="bold"' if bold else ""
+        # `dy` rather than dominant-baseline, which not every viewer knows.
+        self.elements.append(
+            f'<text x="{x:g}" y="{y:g}" dy=".35em"{said}>{escape(text, quote=False)}</text>'
+        )
+
+    def _grow(self, x: float, y: float) -> None:
+        self.width, self.height = max(self.width, x), max(self.height, y)
+
+    def picture(self, title: str) -> Picture:
+        """The document; `title` is what a screen reader says and a browser shows on hovering."""
+        width, height = self.width + MARGIN, self.height + MARGIN
+        head = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}"'
+            f' viewBox="0 0 {width:g} {height:g}" font-family="{FONT}" font-size="{SIZE}"'
+            f' text-anchor="{ANCHOR}" fill="{INK}">'
+        )
+        body = [
+            f"<title>{escape(title, quote=False)}</title>",
+            f'<rect width="{width:g}" height="{height:g}" fill="#fff"/>',
+            *self.elements,
+        ]
+        return Picture("\n".join([head, *body, "</svg>"]) + "\n")

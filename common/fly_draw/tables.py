@@ -1,0 +1,102 @@
+"""Grids of the pictures: offsets, banks, and the threads and values of a tile."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from fly_draw import banks, colours
+from fly_draw.grid import Cell, Grid
+
+MOST_CELLS = 1 << 14
+
+
+def numbered(count: int) -> list[str]:
+    return [str(number) for number in range(count)]
+
+
+def offset_grid(offsets: Sequence[Sequence[int]], caption: str, breaks: tuple[int, int]) -> Grid:
+    """Each cell shows its offset, darker the greater it is."""
+    greatest = max(max(row) for row in offsets)
+    least = min(min(row) for row in offsets)
+    span = max(1, greatest - least)
+    cells = [
+        [Cell((str(offset),), colours.shade((offset - least) / span)) for offset in row]
+        for row in offsets
+    ]
+    rows, columns = numbered(len(offsets)), numbered(len(offsets[0]))
+    return Grid(cells, rows, columns, caption, *breaks)
+
+
+def bank_grid(
+    offsets: Sequence[Sequence[int]],
+    width: int,
+    vector: int,
+    count: int,
+    caption: str,
+    breaks: tuple[int, int],
+) -> Grid:
+    """Each cell shows the LDS bank of its element of `width` bytes, coloured by bank. The labels of
+    rows and columns end in the degree of conflict when lanes read along them, `vector` elements of
+    a row each."""
+    cells = [
+        [
+            Cell((str(banks.bank(offset * width, count)),), _bank_colour(offset * width, count))
+            for offset in row
+        ]
+        for row in offsets
+    ]
+    rows = [
+        f"{number}  ×{banks.degree([at * width for at in row[::vector]], width * vector, count)}"
+        for number, row in enumerate(offsets)
+    ]
+    columns = [
+        _column_label(number, [row[number] * width for row in offsets], width, vector, count)
+        for number in range(len(offsets[0]))
+    ]
+    return Grid(cells, rows, columns, caption, *breaks)
+
+
+def _bank_colour(address: int, count: int) -> str:
+    return colours.wheel(banks.bank(address, count), count)
+
+
+def _column_label(
+    number: int, addresses: Sequence[int], width: int, vector: int, count: int
+) -> str:
+    if number % vector:
+        return str(number)
+    return f"{number} ×{banks.degree(addresses, width * vector, count)}"
+
+
+Holders = Mapping[tuple[int, int], Sequence[tuple[int, int]]]
+
+
+def holder_grid(
+    holders: Holders, shape: tuple[int, int], caption: str, breaks: tuple[int, int] = (0, 0)
+) -> Grid:
+    """Each cell shows the thread and the value that hold the element, coloured by thread. An
+    element that several hold shows the first and how many more there are."""
+    cells = [
+        [_holder_cell(holders.get((row, column), ())) for column in range(shape[1])]
+        for row in range(shape[0])
+    ]
+    return Grid(cells, numbered(shape[0]), numbered(shape[1]), caption, *breaks)
+
+
+def _holder_cell(found: Sequence[tuple[int, int]]) -> Cell:
+    if not found:
+        return Cell()
+    thread, value = found[0]
+    more = f" +{len(found) - 1}" if len(found) > 1 else ""
+    return Cell((f"T{thread}{more}", f"V{value}"), colours.hue(thread))
+
+
+def holders_of(positions: Sequence[Sequence[int]], rows: int) -> dict[tuple[int, int], list]:
+    """(row, column) → who holds it, of `positions[thread][value]`, which number the tile's elements
+    column by column."""
+    found: dict[tuple[int, int], list] = defaultdict(list)
+    for thread, values in enumerate(positions):
+        for value, position in enumerate(values):
+            found[position % rows, position // rows].append((thread, value))
+    return found

@@ -1,0 +1,141 @@
+"""What the pictures show, read back from the SVG, beside what the layouts mean."""
+
+from __future__ import annotations
+
+import itertools
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+from fly_draw import Picture, banks, draw
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def cells(picture: Picture) -> list[list[tuple[str, ...]]]:
+    """The lines of text in each cell of the last grid drawn, row by row: a cell's text stands over
+    its rectangle, labels over none."""
+    root = ElementTree.fromstring(str(picture))
+    boxes = []
+    for rect in root.iter(f"{SVG}rect"):
+        if rect.get("x") is not None:
+            x, y, w, h = (float(rect.get(name, "")) for name in ("x", "y", "width", "height"))
+            boxes.append((y, x, y + h, x + w))
+    words = [
+        (float(text.get("y", "")), float(text.get("x", "")), text.text or "")
+        for text in root.iter(f"{SVG}text")
+    ]
+    shown = {
+        box: tuple(t for y, x, t in words if box[0] < y < box[2] and box[1] < x < box[3])
+        for box in boxes
+    }
+    rows = itertools.groupby(sorted(shown), key=lambda box: box[0])
+    return [[shown[box] for box in row] for _, row in rows]
+
+
+def numbers(picture: Picture) -> list[list[int]]:
+    return [[int(line) for (line,) in row] for row in cells(picture)]
+
+
+def test_a_layout_shows_every_offset():
+    assert numbers(draw("(4,8):(1,4)")) == [[r + 4 * c for c in range(8)] for r in range(4)]
+
+
+def test_a_nested_layout_counts_its_inner_modes_first():
+    shown = numbers(draw("((2,2),(2,3)):((1,6),(2,12))"))
+    expected = [[r % 2 + r // 2 * 6 + c % 2 * 2 + c // 2 * 12 for c in range(6)] for r in range(4)]
+    assert shown == expected
+
+
+def test_a_layout_of_one_mode_is_a_row():
+    assert numbers(draw("5:3")) == [[0, 3, 6, 9, 12]]
+
+
+def test_modes_after_the_second_are_columns():
+    shown = numbers(draw("(2,3,2):(1,2,10)"))
+    assert shown == [[r + 2 * (c % 3) + 10 * (c // 3) for c in range(6)] for r in range(2)]
+
+
+def test_a_swizzle_is_applied():
+    shown = numbers(draw("S<2,0,3> o 0 o (4,8):(8,1)"))
+    assert shown == [[8 * r + (c ^ (r & 3)) for c in range(8)] for r in range(4)]
+
+
+def test_threads_and_values_stand_where_they_hold():
+    # Thread t holds row t % 4, columns t // 4 and t // 4 + 2 of a 4 × 4 tile.
+    shown = cells(draw("((4,2),2):((1,4),8)", tile=(4, 4)))
+    assert shown == [[(f"T{r + 4 * (c % 2)}", f"V{c // 2}") for c in range(4)] for r in range(4)]
+
+
+def test_an_element_of_several_threads_says_so():
+    assert cells(draw("(3,2):(0,1)", tile=(1, 2))) == [[("T0 +2", "V0"), ("T0 +2", "V1")]]
+
+
+def test_elements_that_nobody_holds_are_empty():
+    assert cells(draw("(2,1):(2,0)", tile=(1, 4))) == [[("T0", "V0"), (), ("T1", "V0"), ()]]
+
+
+# A wave's 32 lanes read four bytes each, `stride` words apart: what every manual's table says.
+@pytest.mark.parametrize(("stride", "ways"), [(0, 1), (1, 1), (2, 2), (4, 4), (32, 32), (33, 1)])
+def test_conflicts_of_strided_reads(stride: int, ways: int):
+    assert banks.degree([4 * stride * lane for lane in range(32)], 4) == ways
+
+
+def test_sixteen_bytes_a_lane_are_read_eight_lanes_at_a_time():
+    assert banks.degree([16 * lane for lane in range(64)], 16) == 1
+    assert banks.degree([128 * lane for lane in range(64)], 16) == 8
+
+
+def test_64_banks_halve_the_conflict_of_a_stride_of_64_bytes():
+    addresses = [64 * lane for lane in range(32)]
+    assert banks.degree(addresses, 4, 32) == 16
+    assert banks.degree(addresses, 4, 64) == 8
+
+
+def test_the_swizzle_of_a_tile_takes_its_conflict_away():
+    labels = {}
+    for layout in ("(8,64):(64,1)", "S<3,3,3> o 0 o (8,64):(64,1)"):
+        root = ElementTree.fromstring(str(draw(layout, element="f16", vector=8)))
+        labels[layout] = {text.text for text in root.iter(f"{SVG}text")}
+    plain, swizzled = labels.values()
+    assert "8 ×8" in plain
+    assert "8 ×1" in swizzled
+
+
+def test_a_picture_is_saved_and_shown(tmp_path: Path):
+    picture = draw("4:1")
+    picture.save(tmp_path / "row.svg")
+    assert (tmp_path / "row.svg").read_text(encoding="utf-8") == str(picture)
+    assert picture._repr_svg_() == str(picture)
+
+
+def test_an_mma_shows_the_fragments_of_the_manual():
+    """CDNA3 ISA, "Dense Matrix Layout": of v_mfma_f32_16x16x16_f16's result, lane l holds four rows
+    of column l % 16, from row 4 · (l // 16)."""
+    shown = cells(draw("!fly.mma_atom<!fly_rocdl.cdna3.mfma<16x16x16, (f16, f16) -> f32>>"))
+    for row, column in itertools.product(range(16), range(16)):
+        # The last sixteen rows of the picture hold A's and, to the right, C's.
+        lane, value = column + row // 4 * 16, row % 4
+        assert shown[16 + row][16 + column] == (f"T{lane}", f"V{value}")
+
+
+@pytest.mark.parametrize(
+    ("what", "options", "message"),
+    [
+        ("(4,?):(1,4)", {}, "not static"),
+        ("(4096,4096):(1,4096)", {}, "too many to draw"),
+        ("(4,8):(1E0,1E1)", {}, "gives coordinates"),
+        ("(4,8):(1,4)", {"tile": (2, 2)}, "beyond a tile"),
+        ("4:1", {"tile": (2, 2)}, "no modes"),
+        ("(4,8):(1,4)", {"element": "f4E2M1FN"}, "less than a byte"),
+        ("(4,8", {}, "expected"),
+    ],
+)
+def test_what_can_not_be_drawn_is_refused(what: str, options: dict, message: str):
+    with pytest.raises(ValueError, match=message):
+        draw(what, **options)
+
+
+def test_other_objects_are_refused():
+    with pytest.raises(TypeError, match="can be drawn"):
+        draw(17)

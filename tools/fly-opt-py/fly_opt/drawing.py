@@ -1,0 +1,45 @@
+"""`--draw-layout` and its options."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from fly_common.errors import UsageError
+
+NAMES = ("tile", "element", "vector", "banks")
+
+
+def svg(text: str | None, options: str | None) -> bytes:
+    """The picture of what `text` spells; `options` is the text of `--draw-with`."""
+    if text is None:
+        raise UsageError("--draw-with says how to draw, but not what", hint="--draw-layout TEXT")
+    import fly_draw
+
+    try:
+        return str(fly_draw.draw(text, **_read(options or ""))).encode()
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"--draw-layout: {error}") from None
+
+
+def _read(options: str) -> dict[str, Any]:
+    """The keyword arguments of `fly_draw.draw` that `tile=8x4 vector=8` means."""
+    found: dict[str, Any] = {}
+    for word in options.split():
+        name, _, value = word.partition("=")
+        if name not in NAMES or not value:
+            raise UsageError(
+                f"--draw-with: no such option: {word}", hint=f"NAME=VALUE of {', '.join(NAMES)}"
+            )
+        if name == "element":
+            found[name] = value
+        elif name == "tile":
+            extents = re.fullmatch(r"([1-9]\d*)[x,]([1-9]\d*)", value)
+            if extents is None:
+                raise UsageError(f"--draw-with: a tile is ROWSxCOLUMNS, not {value}")
+            found[name] = int(extents[1]), int(extents[2])
+        elif not value.isdecimal() or not int(value):
+            raise UsageError(f"--draw-with: {name} is a positive number, not {value}")
+        else:
+            found["bank_count" if name == "banks" else name] = int(value)
+    return found
