@@ -18,11 +18,7 @@ from oracle.compare import differing
 ELSEWHERE = {
     "v_mfma_.*f8f6f4|v_mfma_ld_scale_b32": "test_matrix_*.py: layouts and scales, one hot",
     "ds_read_b(64|96)_tr_.*": "test_engine_buffers.py",
-    "ds_(append|consume|condxchg32.*|wrap.*|.*_addtid_b32|wrxchg2.*)": "test_engine_rare.py",
-    "s_movrel[sd]_b(32|64)|s_set_gpr_idx_(idx|mode)|s_sendmsg": "test_engine_rare.py",
-    "v_cube.*|v_m?qsad_.*|v_cvt_pkaccum_u8_f32|v_trig_preop_f64": "test_engine_rare.py",
-    "v_(div_fixup|fma|mad)_legacy_f16|v_pk_fmac_f16": "test_engine_rare.py",
-    "v_ashr_pk_.*|v_prng_b32|v_cvt_sr_b?f16_f32": "test_engine_rare.py",
+    "s_set_gpr_idx_(idx|mode)|s_sendmsg": "test_engine_rare.py",
     # gfx90a sets FLAT_SCRATCH up in code.
     "scratch_(load|store)_(?!lds).*": "test_oracle_kernels.py, scratch",
     "s_barrier|s_endpgm(_saved)?|s_trap": "test_oracle_kernels.py; test_engine_faults.py",

@@ -150,11 +150,16 @@ def _push(w: Waves, ins: Instruction) -> None:
 
 
 def _swizzle(w: Waves, ins: Instruction) -> None:
-    """DS_SWIZZLE by its offset's bits: bit 15 a quad permutation, else AND, OR, XOR masks."""
+    """DS_SWIZZLE by its offset's bits: from 0xE000 on an FFT's order, from 0xC000 on a rotation,
+    bit 15 a quad permutation, else AND, OR, XOR masks. The FFT's: the lane's five bits reversed,
+    moved down by as many as the mask has, under the lane's own bits in the mask (RDNA3 ISA manual;
+    the orders that CDNA3's lists for three masks agree)."""
     offset = ins.words[0] & 0xFFFF
     if offset >= 0xE000:
-        raise NotImplementedError(f"{ins.text}: the FFT pattern")
-    if offset >= 0xC000:
+        mask = offset & 31
+        reverse = np.array([int(f"{lane & 31:05b}"[::-1], 2) for lane in LANE])
+        source = (LANE & 32) | reverse >> mask.bit_count() | (LANE & mask)
+    elif offset >= 0xC000:
         amount, keep = offset >> 5 & 31, offset & 31
         amount = -amount if offset >> 10 & 1 else amount
         source = (LANE & 32) | (LANE & keep) | ((LANE + amount) & ~keep & 31)

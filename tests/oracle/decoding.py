@@ -16,7 +16,9 @@ from oracle import (
     conversions,
     lds,
     lds_direct,
+    lds_rare,
     matrix,
+    rare,
     rdna,
     scalar,
     scalar_memory,
@@ -65,11 +67,12 @@ def _build(ins: Instruction, target: str, mode: int) -> Step | None:
     name = ins.mnemonic
     if name.startswith(("v_", "ds_bperm", "ds_perm", "ds_swizzle")):
         step = conversions.build(ins, target) or matrix.build(ins, target)
-        return step or vector.build(ins, mode)
+        return step or rare.build(ins) or vector.build(ins, mode)
     if name.startswith("s_"):
         return scalar_memory.build(ins) or scalar.build(ins)
     return (
         lds.build(ins)
+        or lds_rare.build(ins)
         or lds_direct.build(ins, target)
         or buffers.build(ins, target)
         or access.build(ins)

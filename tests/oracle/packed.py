@@ -79,7 +79,12 @@ def _halves(ins: Instruction, mode: int):
     options = {"ieee": bool(mode >> 9 & 1)} if op.ieee else {}
 
     def half(w: Waves, position: int, high: int, negate: int) -> np.ndarray:
-        raw = w.read(operands[position], 32) >> np.uint32(16 * high)
+        operand = operands[position]
+        # A float constant of 16 bits is in the lower half alone; the integer instructions see
+        # that of 32 bits (LLVM: AMDGPUBaseInfo, getInlineEncodingV216).
+        narrow = operand.kind == "float" and kind == "f16"
+        raw = w.read(operand, 16).astype(np.uint32) if narrow else w.read(operand, 32)
+        raw = raw >> np.uint32(16 * high)
         return (raw.astype(np.uint16) ^ np.uint16(0x8000 * negate)).view(DTYPES[kind])
 
     def clamp(value: np.ndarray) -> np.ndarray:

@@ -60,7 +60,8 @@ def vector(table: dict[str, valu.Op] = valu.VALU) -> list[Probe]:
             "result": kind if kind[0] in "f2" else "b64",
             "ulp": ULP.get(base, 0),
             # A product with zero leaves DX9's addend as it is: a signalling NaN too.
-            "signalling": base == "frexp" or "fma_dx9" in name,
+            # So are the coordinates of cube maps.
+            "signalling": base == "frexp" or base.startswith("cube") or "fma_dx9" in name,
         }
         if base in ("sin", "cos"):  # the manual's domain is ±256 turns
             make["sources"] = (f"tame{op.result[1:]}",)
@@ -77,7 +78,8 @@ def vector(table: dict[str, valu.Op] = valu.VALU) -> list[Probe]:
             probes.append(Probe(f"{name}{suffix} {target}, {', '.join(regs)}", **make))
         first = SCALARS[width(sources[0])][0]
         probes.append(Probe(f"{name} {target}, {', '.join([first, *regs[1:]])}", **make))
-        for constant in ("1", "-16", "64"):
+        reals = ("1.0", "0.15915494") if sources[0] in ("i16", "u16") else ()
+        for constant in ("1", "-16", "64", *reals):
             probes.append(Probe(f"{name} {target}, {', '.join([constant, *regs[1:]])}", **make))
         for mixed in mixtures(sources, regs):
             probes.append(Probe(f"{name} {target}, {', '.join(mixed)}", **make))
@@ -100,6 +102,9 @@ def vector(table: dict[str, valu.Op] = valu.VALU) -> list[Probe]:
         if op.keeps_high and op.result.endswith("16"):
             for select in ("[1,0,0,0]", "[0,1,1,1]", "[1,1,1,1]"):
                 bits = select.strip("[]").split(",")
+                # A source of 32 bits has no halves to choose from.
+                halves = zip(bits, sources, strict=False)
+                bits[: len(sources)] = [b if k.endswith("16") else "0" for b, k in halves]
                 chosen = ",".join([*bits[: len(sources)], bits[3]])
                 probes.append(
                     Probe(
@@ -183,6 +188,11 @@ def packed() -> list[Probe]:
                 f"{name} v8, {', '.join(('s24', *REGISTERS[32][1:count]))}", (kind,) * count, result
             )
         )
+        for form in ("1.0", "1.0 op_sel_hi:[1,0,1]", "-4.0 op_sel:[0,1,0]"):
+            constant, _, modifier = form.partition(" ")
+            operands = ", ".join(("v2", constant, "v6")[:count])
+            text = f"{name} v8, {operands}{_trim(modifier and ' ' + modifier, count)}"
+            probes.append(Probe(text, (kind,) * count, result))
     for name, plain in packed_table.PAIRED_32.items():
         count = len(valu.VALU[plain].sources) if plain else 2
         regs = ", ".join(REGISTERS[64][:count])

@@ -11,6 +11,7 @@ import numpy as np
 
 from oracle import floating as _floating  # noqa: F401  for the entries that it defines
 from oracle import floats
+from oracle import rare as _rare  # noqa: F401  the same
 from oracle.integer import wide
 from oracle.table import VALU, Op
 

@@ -188,6 +188,9 @@ class Waves:
             # The manual: a 32-bit literal is the upper half of a double.
             high = np.array([[int(operand.value) << 32]], np.uint64)
             return modified(operand, high, 64).view(np.float64)
+        if operand.kind == "float" and kind in ("i16", "u16"):
+            # LLVM, isInlinableLiteralI16: such an operand sees the low half of a 32-bit float.
+            return self.read(operand, 32).astype(np.uint16).view(DTYPES[kind])
         raw = modified(operand, self.read(operand, width), width)
         return raw.view(DTYPES[kind])
 

@@ -25,6 +25,11 @@ _TRAP = 2
 _NEAR = 16
 
 
+def _with_mask(text: str, encoded: bytes) -> str:
+    """ds_swizzle's offset in digits: LLVM's text of a rotation says nothing of its mask."""
+    return re.sub(r"swizzle\([^)]*\)", hex(int.from_bytes(encoded, "little")), text)
+
+
 class Code:
     """The executable segments of a code object. `pointers`: the addresses of code that its data
     holds, which calls through registers may go to."""
@@ -55,7 +60,12 @@ class Code:
         for segment, disassembler in self._parts:
             if segment.holds(pc, 4):
                 found = disassembler.at(pc)
-                return parse(found[0], pc, found[1]) if found else None
+                if not found:
+                    return None
+                text, size = found
+                if "swizzle(ROTATE," in text:
+                    text = _with_mask(text, segment.data[pc - segment.address :][:2])
+                return parse(text, pc, size)
         return None
 
     def reachable(self, entry: int) -> dict[int, Instruction]:

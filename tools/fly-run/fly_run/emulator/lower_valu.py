@@ -93,7 +93,12 @@ def _source(
 ) -> Source:
     halves = packed and element == "i32"
     if halves and isinstance(operand, Immediate) and operand.real is not None:
-        return lowering.word(constant_bits(operand, "half"))
+        # A float constant: of 16 bits in the low half where the halves are floats, else of 32
+        # (LLVM: AMDGPUBaseInfo, getInlineEncodingV216 and getInlineEncodingV2BF16).
+        if operation.name.endswith("bf16"):
+            return lowering.word(constant_bits(operand, "float") >> 16)
+        element = "half" if operation.name.endswith("f16") else "float"
+        return lowering.word(constant_bits(operand, element))
     return lowering.source(plain(operand), element)
 
 

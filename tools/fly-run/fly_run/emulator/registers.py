@@ -107,7 +107,8 @@ class Registers:
         return self.constants.word(constant_bits(value, element))
 
 
-_REAL = {"half": "<e", "i16": "<e", "float": "<f", "i32": "<f", "double": "<d", "i64": "<d"}
+# A 16-bit integer operand sees the low half of a 32-bit float (LLVM: isInlinableLiteralI16).
+_REAL = {"half": "<e", "i16": "<f", "float": "<f", "i32": "<f", "double": "<d", "i64": "<d"}
 
 
 def constant_bits(value: Immediate, element: str) -> int:
