@@ -1,0 +1,121 @@
+"""Registers of a memref as one value.
+
+Contiguous registers are one vector, of one element a scalar; others are gathered from and scattered
+to the runs they consist of, in the order of the layout's index.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fly_dialect.bindings import ir
+from fly_dialect.layout import Int, IntTuple, Layout
+from fly_dialect.types import MemRefSpec, element_bytes
+
+from fly_opt import memory
+from fly_opt.passes.fly_scalars import Builder
+from fly_opt.passes.storage import storage_type
+
+Value = Any  # an ir.Value
+
+
+def value_type(spec: MemRefSpec) -> Any:
+    """The type of all of a memref's elements as one value. ValueError where their number is known
+    only when the kernel runs."""
+    count, element = len(_offsets(spec.layout)), storage_type(spec.element)
+    return element if count == 1 else ir.VectorType.get([count], element)
+
+
+def load(builder: Builder, spec: MemRefSpec, pointer: Value, type_: Any = None) -> Value:
+    """The elements of a memref, as `type_` of as many bits where that is given."""
+    whole = value_type(spec)
+    wanted = type_ or whole
+    # In memory an element narrower than a byte has one of its own.
+    held = len(_offsets(spec.layout)) * element_bytes(spec.element) * 8
+    if memory.width(wanted) not in (memory.width(whole), held):
+        raise ValueError(f"the instruction takes {wanted}, and {spec} is {whole}")
+    runs = _runs(spec.layout)
+    if len(runs) == 1:
+        return memory.load(builder, wanted, _at(builder, spec, pointer, runs[0][0]))
+    value, done = builder.value("ub.poison", whole, [], _poison()), 0
+    for offset, count in runs:
+        part = memory.load(builder, _part(whole, count), _at(builder, spec, pointer, offset))
+        attributes = {"offsets": _integers(done), "strides": _integers(1)}
+        value = builder.value("vector.insert_strided_slice", whole, [part, value], attributes)
+        done += count
+    return memory.bitcast(builder, value, wanted)
+
+
+def store(builder: Builder, value: Value, spec: MemRefSpec, pointer: Value) -> None:
+    """Puts a value of as many bits into the elements of a memref."""
+    whole = value_type(spec)
+    if memory.width(value.type) != memory.width(whole):
+        raise ValueError(f"the instruction gives {value.type}, and {spec} takes {whole}")
+    runs = _runs(spec.layout)
+    if len(runs) == 1:
+        memory.store(builder, value, _at(builder, spec, pointer, runs[0][0]))
+        return
+    value, done = memory.bitcast(builder, value, whole), 0
+    for offset, count in runs:
+        attributes = {
+            "offsets": _integers(done),
+            "sizes": _integers(count),
+            "strides": _integers(1),
+        }
+        part = builder.value(
+            "vector.extract_strided_slice", _part(whole, count), [value], attributes
+        )
+        memory.store(builder, part, _at(builder, spec, pointer, offset))
+        done += count
+
+
+def _at(builder: Builder, spec: MemRefSpec, pointer: Value, offset: int) -> Value:
+    if offset:
+        index = builder.constant(offset, 32)
+        pointer = memory.element_pointer(builder, pointer, index, storage_type(spec.element))
+    return memory.swizzled(builder, pointer, spec.swizzle)
+
+
+def _part(whole: Any, count: int) -> Any:
+    return ir.VectorType.get([count], whole.element_type)
+
+
+def _offsets(layout: Any) -> list[int]:
+    """The offset of each index, in elements."""
+    if not isinstance(layout, Layout) or not layout.is_static:
+        raise ValueError(f"registers need a static layout, but it is {layout}")
+    offsets = [0]
+    _extend(offsets, layout.shape, layout.stride)
+    return offsets
+
+
+def _extend(offsets: list[int], shape: IntTuple, stride: IntTuple) -> None:
+    """Makes the offsets of one mode those of it and the next, which varies slower."""
+    if isinstance(shape, tuple) and isinstance(stride, tuple):
+        for inner_shape, inner_stride in zip(shape, stride, strict=True):
+            _extend(offsets, inner_shape, inner_stride)
+        return
+    if not isinstance(shape, Int) or not isinstance(stride, Int):
+        raise ValueError(f"registers need a layout of integers, not {shape}:{stride}")
+    first = list(offsets)
+    for step in range(1, shape.value or 1):
+        offsets.extend(offset + step * (stride.value or 0) for offset in first)
+
+
+def _runs(layout: Layout) -> list[tuple[int, int]]:
+    """(offset, length) of the stretches of neighbours, in the order of the index."""
+    runs: list[tuple[int, int]] = []
+    for offset in _offsets(layout):
+        if runs and runs[-1][0] + runs[-1][1] == offset:
+            runs[-1] = runs[-1][0], runs[-1][1] + 1
+        else:
+            runs.append((offset, 1))
+    return runs
+
+
+def _poison() -> dict[str, Any]:
+    return {"value": ir.Attribute.parse("#ub.poison")}
+
+
+def _integers(number: int) -> Any:
+    return ir.ArrayAttr.get([ir.IntegerAttr.get(memory.integer(64), number)])

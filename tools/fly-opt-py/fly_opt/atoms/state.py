@@ -1,0 +1,38 @@
+"""Atoms as values: an LLVM struct of their state, empty for most."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fly_dialect.atoms.interface import AtomOp
+from fly_dialect.bindings import ir
+from fly_dialect.dialect import type_of
+
+from fly_opt import memory
+from fly_opt.passes.fly_scalars import Builder
+
+Value = Any  # an ir.Value
+
+
+def struct(op: AtomOp) -> Any:
+    """The type of an atom's value."""
+    return ir.Type.parse(f"!llvm.struct<({', '.join(field.type for field in op.state)})>")
+
+
+def default(builder: Builder, op: AtomOp) -> Value:
+    """The atom with every field as it is until it is set."""
+    state = memory.undefined(builder, struct(op))
+    for slot, field in enumerate(op.state):
+        value = builder.constant(field.default, type_of(field.type).width)
+        state = memory.insert(builder, state, slot, value)
+    return state
+
+
+def with_field(builder: Builder, op: AtomOp, state: Value, name: str, value: Value) -> Value:
+    """The atom with one field set. ValueError where there is no such field, or the value has not
+    as many bits: a scale may come as a vector of bytes."""
+    slot = op.slot(name)
+    type_ = type_of(op.state[slot].type)
+    if memory.width(value.type) != type_.width:
+        raise ValueError(f"`{name}` of {op} is {type_}, not {value.type}")
+    return memory.insert(builder, state, slot, memory.bitcast(builder, value, type_))

@@ -1,0 +1,105 @@
+"""Atoms of no particular hardware: loads and stores, atomic updates, a multiply and an add.
+
+A universal copy's pointers are aligned to what it moves, as those of CuTe's UniversalCopy are: the
+access is one load or store of that width.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fly_dialect.atoms.universal import UniversalAtomic, UniversalCopy, UniversalFma
+from fly_dialect.bindings import ir
+from fly_dialect.dialect import type_of
+
+from fly_opt import buffers, memory
+from fly_opt.atoms.emitters import Copy, Memory, Multiply, Operands, copies, multiplies
+
+Value = Any  # an ir.Value
+
+# LLVM's atomicrmw: update → (integers, floats); None where there is none.
+_RMW: dict[str, tuple[int, int | None]] = {
+    "add": (1, 11),
+    "and": (3, None),
+    "or": (5, None),
+    "max": (7, 13),
+    "min": (8, 14),
+    "inc": (15, None),
+    "dec": (16, None),
+}
+_MONOTONIC = 2  # LLVM's ordering: atomic, and no fence
+
+
+@copies(UniversalCopy)
+def copy(call: Copy) -> Value | None:
+    """A load, a store, or both."""
+    value = call.source
+    if isinstance(value, Memory):
+        value = _read(call, value, call.result or _moved(call.op.bit_size))
+    if call.destination is not None:
+        _write(call, value, call.destination)
+        return None
+    return value
+
+
+def _moved(bits: int) -> Any:
+    """The type in which bits pass through registers on their way between two memories."""
+    return memory.words(bits // 32) if bits % 32 == 0 else memory.integer(bits)
+
+
+def _read(call: Copy, source: Memory, type_: Any) -> Value:
+    builder = call.builder
+    if buffers.is_buffer(source.spec):
+        at = buffers.place(builder, source.spec, source.pointer)
+        return buffers.load(builder, type_, at)
+    address = memory.swizzled(builder, source.pointer, source.spec.swizzle)
+    return memory.load(builder, type_, address)
+
+
+def _write(call: Copy, value: Value, destination: Memory) -> None:
+    builder = call.builder
+    if buffers.is_buffer(destination.spec):
+        at = buffers.place(builder, destination.spec, destination.pointer)
+        buffers.store(builder, value, at)
+        return
+    address = memory.swizzled(builder, destination.pointer, destination.spec.swizzle)
+    memory.store(builder, value, address)
+
+
+@copies(UniversalAtomic)
+def atomic(call: Copy) -> Value:
+    """atomicrmw of one element, without order. Gives the source's value."""
+    builder, op, destination = call.builder, call.op, call.destination
+    if not isinstance(destination, Memory) or isinstance(call.source, Memory):
+        raise ValueError(f"{op} updates memory with a value in registers")
+    integers, floats = _RMW[op.op]
+    code = floats if op.element.startswith(("f", "bf")) else integers
+    if code is None:
+        raise ValueError(f"there is no atomic {op.op} of {op.element}")
+    address = memory.swizzled(builder, destination.pointer, destination.spec.swizzle)
+    attributes = {
+        "bin_op": ir.IntegerAttr.get(memory.integer(64), code),
+        "ordering": ir.IntegerAttr.get(memory.integer(64), _MONOTONIC),
+    }
+    if op.scope:
+        attributes["syncscope"] = ir.StringAttr.get(op.scope)
+    value = memory.bitcast(builder, call.source, type_of(op.element))
+    builder.value("llvm.atomicrmw", value.type, [address, value], attributes)
+    return value
+
+
+def _element(op: UniversalFma) -> Operands:
+    element = type_of(op.element)
+    return Operands(element, element, element)
+
+
+@multiplies(_element, UniversalFma)
+def fma(call: Multiply) -> Value:
+    """A multiply and an add, which code generation may fuse: `contract` allows it."""
+    builder, type_ = call.builder, call.c.type
+    if isinstance(type_, ir.IntegerType):
+        product = builder.value("arith.muli", type_, [call.a, call.b])
+        return builder.value("arith.addi", type_, [product, call.c])
+    fast = {"fastmathFlags": ir.Attribute.parse("#llvm.fastmath<contract>")}
+    product = builder.value("llvm.fmul", type_, [call.a, call.b], fast)
+    return builder.value("llvm.fadd", type_, [product, call.c], fast)

@@ -1,0 +1,122 @@
+"""Pointers of the fly dialect as LLVM's: types, loads and stores, swizzles."""
+
+from __future__ import annotations
+
+from math import gcd
+from typing import Any
+
+from fly_dialect.bindings import ir
+from fly_dialect.types import SPACES, MemRefSpec, PtrSpec, Spec, Swizzle
+
+from fly_opt.passes.fly_scalars import Builder
+
+Value = Any  # an ir.Value
+
+
+def space(spec: Spec) -> int | None:
+    """LLVM's number of the address space of a pointer or memref; None for what is neither, and
+    for a target's own spaces."""
+    if isinstance(spec, (PtrSpec, MemRefSpec)):
+        return SPACES.get(spec.space)
+    return None
+
+
+def lowered_space(spec: Spec) -> int:
+    """As `space`; ValueError where there is none."""
+    found = space(spec)
+    if found is None:
+        raise ValueError(f"there is no lowering for {spec}")
+    return found
+
+
+def pointer(number: int) -> Any:
+    """The LLVM pointer type of an address space."""
+    return ir.Type.parse(f"!llvm.ptr<{number}>" if number else "!llvm.ptr")
+
+
+def integer(width: int) -> Any:
+    return ir.IntegerType.get_signless(width)
+
+
+def words(count: int) -> Any:
+    """`count` 32-bit words in registers: i32, or a vector of them."""
+    return integer(32) if count == 1 else ir.VectorType.get([count], integer(32))
+
+
+def aligned(spec: PtrSpec | MemRefSpec) -> dict[str, Any]:
+    """The attribute of an access: the greatest power of two that the type promises and the
+    swizzle leaves."""
+    alignment = spec.alignment
+    if spec.swizzle is not None:
+        alignment = gcd(alignment, 1 << spec.swizzle.base)
+    return {"alignment": ir.IntegerAttr.get(integer(64), alignment & -alignment)}
+
+
+def swizzled(builder: Builder, address: Value, swizzle: Swizzle | None) -> Value:
+    """The pointer an access goes to: the type's swizzle applied to the address."""
+    if swizzle is None:
+        return address
+    number = builder.value("llvm.ptrtoint", integer(64), [address])
+    result = swizzled_number(builder, number, swizzle)
+    return builder.value("llvm.inttoptr", address.type, [result])
+
+
+def swizzled_number(builder: Builder, number: Value, swizzle: Swizzle) -> Value:
+    """An address in bytes, an i32 or i64, with a swizzle applied."""
+    width = number.type.width
+    mask = ((1 << swizzle.mask) - 1) << (swizzle.base + swizzle.shift)
+    picked = builder.value("arith.andi", number.type, [number, builder.constant(mask, width)])
+    shift = builder.constant(swizzle.shift, width)
+    moved = builder.value("arith.shrui", number.type, [picked, shift])
+    return builder.value("arith.xori", number.type, [number, moved])
+
+
+def element_pointer(builder: Builder, base: Value, offset: Value, element: Any) -> Value:
+    """The pointer `offset` elements on, without inbounds."""
+    attributes = {
+        "elem_type": ir.TypeAttr.get(element),
+        "rawConstantIndices": ir.DenseI32ArrayAttr.get([_DYNAMIC_INDEX]),
+    }
+    return builder.pure("llvm.getelementptr", base.type, [base, offset], attributes)
+
+
+# LLVM::GEPOp::kDynamicIndex: the index is the next operand.
+_DYNAMIC_INDEX = -(2**31)
+
+
+def load(builder: Builder, type_: Any, address: Value, attributes: Any = None) -> Value:
+    return builder.value("llvm.load", type_, [address], attributes)
+
+
+def store(builder: Builder, value: Value, address: Value, attributes: Any = None) -> None:
+    builder.op("llvm.store", None, [value, address], attributes)
+
+
+def bitcast(builder: Builder, value: Value, type_: Any) -> Value:
+    """The same bits as another type."""
+    return value if value.type == type_ else builder.value("llvm.bitcast", type_, [value])
+
+
+def width(type_: Any) -> int:
+    """The bits of an integer, a float or a vector of such."""
+    if isinstance(type_, ir.VectorType):
+        count = 1
+        for extent in type_.shape:
+            count *= extent
+        return count * width(type_.element_type)
+    return type_.width
+
+
+# -- structs
+def undefined(builder: Builder, type_: Any) -> Value:
+    return builder.value("llvm.mlir.undef", type_, [])
+
+
+def insert(builder: Builder, struct: Value, index: int, value: Value) -> Value:
+    position = {"position": ir.DenseI64ArrayAttr.get([index])}
+    return builder.value("llvm.insertvalue", struct.type, [struct, value], position)
+
+
+def extract(builder: Builder, struct: Value, index: int, type_: Any) -> Value:
+    position = {"position": ir.DenseI64ArrayAttr.get([index])}
+    return builder.value("llvm.extractvalue", type_, [struct], position)
