@@ -50,8 +50,10 @@ def pair_type() -> Any:
 def make(builder: Builder, descriptor: Value, offset: Value | None = None) -> Value:
     """A pointer of its parts; `offset` in elements, 0 where it is not given."""
     offset = builder.constant(0, 32) if offset is None else offset
-    pair = memory.insert(builder, memory.undefined(builder, pair_type()), _DESCRIPTOR, descriptor)
-    return memory.insert(builder, pair, _OFFSET, offset)
+    type_ = pair_type()
+    pair = memory.undefined(builder, type_)
+    pair = memory.insert(builder, pair, _DESCRIPTOR, descriptor, type_)
+    return memory.insert(builder, pair, _OFFSET, offset, type_)
 
 
 def descriptor(builder: Builder, pair: Value) -> Value:

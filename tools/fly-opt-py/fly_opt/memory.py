@@ -9,6 +9,7 @@ from fly_dialect.bindings import ir
 from fly_dialect.types import SPACES, MemRefSpec, PtrSpec, Spec, Swizzle
 
 from fly_opt.passes.fly_scalars import Builder
+from fly_opt.passes.storage import storage_type
 
 Value = Any  # an ir.Value
 
@@ -52,13 +53,13 @@ def aligned(spec: PtrSpec | MemRefSpec) -> dict[str, Any]:
     return {"alignment": ir.IntegerAttr.get(integer(64), alignment & -alignment)}
 
 
-def swizzled(builder: Builder, address: Value, swizzle: Swizzle | None) -> Value:
+def swizzled(builder: Builder, address: Value, spec: PtrSpec | MemRefSpec) -> Value:
     """The pointer an access goes to: the type's swizzle applied to the address."""
-    if swizzle is None:
+    if spec.swizzle is None:
         return address
     number = builder.value("llvm.ptrtoint", integer(64), [address])
-    result = swizzled_number(builder, number, swizzle)
-    return builder.value("llvm.inttoptr", address.type, [result])
+    result = swizzled_number(builder, number, spec.swizzle)
+    return builder.value("llvm.inttoptr", pointer(lowered_space(spec)), [result])
 
 
 def swizzled_number(builder: Builder, number: Value, swizzle: Swizzle) -> Value:
@@ -71,13 +72,16 @@ def swizzled_number(builder: Builder, number: Value, swizzle: Swizzle) -> Value:
     return builder.value("arith.xori", number.type, [number, moved])
 
 
-def element_pointer(builder: Builder, base: Value, offset: Value, element: Any) -> Value:
+def element_pointer(
+    builder: Builder, base: Value, offset: Value, spec: PtrSpec | MemRefSpec
+) -> Value:
     """The pointer `offset` elements on, without inbounds."""
     attributes = {
-        "elem_type": ir.TypeAttr.get(element),
+        "elem_type": ir.TypeAttr.get(storage_type(spec.element)),
         "rawConstantIndices": ir.DenseI32ArrayAttr.get([_DYNAMIC_INDEX]),
     }
-    return builder.pure("llvm.getelementptr", base.type, [base, offset], attributes)
+    type_ = pointer(lowered_space(spec))
+    return builder.pure("llvm.getelementptr", type_, [base, offset], attributes)
 
 
 # LLVM::GEPOp::kDynamicIndex: the index is the next operand.
@@ -112,9 +116,10 @@ def undefined(builder: Builder, type_: Any) -> Value:
     return builder.value("llvm.mlir.undef", type_, [])
 
 
-def insert(builder: Builder, struct: Value, index: int, value: Value) -> Value:
+def insert(builder: Builder, struct: Value, index: int, value: Value, type_: Any) -> Value:
+    """The struct, of type `type_`, with a field replaced."""
     position = {"position": ir.DenseI64ArrayAttr.get([index])}
-    return builder.value("llvm.insertvalue", struct.type, [struct, value], position)
+    return builder.value("llvm.insertvalue", type_, [struct, value], position)
 
 
 def extract(builder: Builder, struct: Value, index: int, type_: Any) -> Value:

@@ -29,7 +29,7 @@ def buffer_to_lds(call: Copy) -> None:
     immediate = call.field("imm_offset")
     at = buffers.place(builder, source.spec, source.pointer)
     size = builder.constant(op.bit_size // 8, 32)
-    address = memory.swizzled(builder, target.pointer, target.spec.swizzle)
+    address = memory.swizzled(builder, target.pointer, target.spec)
     operands = [at.descriptor, address, size, at.offset, soffset, immediate]
     builder.op(_BUFFER_TO_LDS[type(op)], None, operands, buffers.policy(0))
 
@@ -46,7 +46,7 @@ def global_to_lds(call: Copy) -> None:
         **buffers.policy(0),
     }
     addresses = [
-        memory.swizzled(builder, side.pointer, side.spec.swizzle) for side in (source, target)
+        memory.swizzled(builder, side.pointer, side.spec) for side in (source, target)
     ]
     builder.op("rocdl.global.load.async.lds", None, addresses, attributes)
 
@@ -72,6 +72,6 @@ def read_transposed(call: Copy) -> Value:
     half_words = op.granularity == 16
     element = memory.integer(16 if half_words else 32)
     type_ = ir.VectorType.get([op.bit_size // element.width], element)
-    address = memory.swizzled(builder, source.pointer, source.spec.swizzle)
+    address = memory.swizzled(builder, source.pointer, source.spec)
     name = f"rocdl.ds.read.tr{op.granularity}.b{op.bit_size}"
     return builder.value(name, type_, [address])

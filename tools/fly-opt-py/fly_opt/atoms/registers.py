@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from fly_dialect.bindings import ir
-from fly_dialect.layout import Int, IntTuple, Layout
+from fly_dialect.int_tuple import IntTuple
+from fly_dialect.integers import Int
+from fly_dialect.layout import Layout
 from fly_dialect.types import MemRefSpec, element_bytes
 
 from fly_opt import memory
@@ -72,8 +74,8 @@ def store(builder: Builder, value: Value, spec: MemRefSpec, pointer: Value) -> N
 def _at(builder: Builder, spec: MemRefSpec, pointer: Value, offset: int) -> Value:
     if offset:
         index = builder.constant(offset, 32)
-        pointer = memory.element_pointer(builder, pointer, index, storage_type(spec.element))
-    return memory.swizzled(builder, pointer, spec.swizzle)
+        pointer = memory.element_pointer(builder, pointer, index, spec)
+    return memory.swizzled(builder, pointer, spec)
 
 
 def _part(whole: Any, count: int) -> Any:

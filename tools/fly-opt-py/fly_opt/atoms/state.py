@@ -21,10 +21,11 @@ def struct(op: AtomOp) -> Any:
 
 def default(builder: Builder, op: AtomOp) -> Value:
     """The atom with every field as it is until it is set."""
-    state = memory.undefined(builder, struct(op))
+    type_ = struct(op)
+    state = memory.undefined(builder, type_)
     for slot, field in enumerate(op.state):
         value = builder.constant(field.default, type_of(field.type).width)
-        state = memory.insert(builder, state, slot, value)
+        state = memory.insert(builder, state, slot, value, type_)
     return state
 
 
@@ -35,4 +36,5 @@ def with_field(builder: Builder, op: AtomOp, state: Value, name: str, value: Val
     type_ = type_of(op.state[slot].type)
     if memory.width(value.type) != type_.width:
         raise ValueError(f"`{name}` of {op} is {type_}, not {value.type}")
-    return memory.insert(builder, state, slot, memory.bitcast(builder, value, type_))
+    value = memory.bitcast(builder, value, type_)
+    return memory.insert(builder, state, slot, value, struct(op))

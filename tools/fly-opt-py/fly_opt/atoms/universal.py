@@ -52,7 +52,7 @@ def _read(call: Copy, source: Memory, type_: Any) -> Value:
     if buffers.is_buffer(source.spec):
         at = buffers.place(builder, source.spec, source.pointer)
         return buffers.load(builder, type_, at)
-    address = memory.swizzled(builder, source.pointer, source.spec.swizzle)
+    address = memory.swizzled(builder, source.pointer, source.spec)
     return memory.load(builder, type_, address)
 
 
@@ -62,7 +62,7 @@ def _write(call: Copy, value: Value, destination: Memory) -> None:
         at = buffers.place(builder, destination.spec, destination.pointer)
         buffers.store(builder, value, at)
         return
-    address = memory.swizzled(builder, destination.pointer, destination.spec.swizzle)
+    address = memory.swizzled(builder, destination.pointer, destination.spec)
     memory.store(builder, value, address)
 
 
@@ -76,7 +76,7 @@ def atomic(call: Copy) -> Value:
     code = floats if op.element.startswith(("f", "bf")) else integers
     if code is None:
         raise ValueError(f"there is no atomic {op.op} of {op.element}")
-    address = memory.swizzled(builder, destination.pointer, destination.spec.swizzle)
+    address = memory.swizzled(builder, destination.pointer, destination.spec)
     attributes = {
         "bin_op": ir.IntegerAttr.get(memory.integer(64), code),
         "ordering": ir.IntegerAttr.get(memory.integer(64), _MONOTONIC),

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import memref_of, spec_of, type_of
 from fly_dialect.int_tuple import leaves
-from fly_dialect.layout import Int, Layout
+from fly_dialect.integers import Int
+from fly_dialect.layout import Layout
 from fly_dialect.types import MemRefSpec
 
 from fly_opt.passes.base import Pass

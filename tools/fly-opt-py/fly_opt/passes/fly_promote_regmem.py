@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import PREFIX, attributes_of, int_tuple_of, spec_of
 from fly_dialect.infer_memory import allocation_size
-from fly_dialect.layout import Int
+from fly_dialect.integers import Int
 from fly_dialect.types import PtrSpec
 
 from fly_opt.passes import vectors

@@ -6,11 +6,19 @@ from typing import Any
 
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import type_of
-from fly_dialect.types import bits
 
 
 def storage_type(element: str) -> Any:
     """The type of an element type in memory and in registers: f32 of f32, i8 of f8E4M3FN."""
-    if element.startswith("f") and bits(element) < 16:
-        return ir.IntegerType.get_signless(bits(element))
-    return type_of(element)
+    return stored_type(type_of(element))
+
+
+def stored_type(type_: Any) -> Any:
+    """The type in which a value is held: its own, or of a narrow float, or a vector of such, an
+    integer of as many bits."""
+    if isinstance(type_, ir.VectorType):
+        element = stored_type(type_.element_type)
+        return type_ if element == type_.element_type else ir.VectorType.get(type_.shape, element)
+    if isinstance(type_, ir.FloatType) and type_.width < 16:
+        return ir.IntegerType.get_signless(type_.width)
+    return type_
