@@ -8,7 +8,7 @@ from typing import Any
 from fly_dialect.bindings import ir
 from fly_dialect.types import SPACES, MemRefSpec, PtrSpec, Spec, Swizzle
 
-from fly_opt.passes.fly_scalars import Builder
+from fly_opt.passes.fly_builder import Builder
 from fly_opt.passes.storage import storage_type
 
 Value = Any  # an ir.Value

@@ -20,7 +20,7 @@ from fly_dialect.types import bits
 from fly_opt import memory
 from fly_opt.atoms import emitters, registers
 from fly_opt.atoms.emitters import Copy, Memory, Multiply
-from fly_opt.passes.fly_scalars import Builder
+from fly_opt.passes.fly_builder import Builder
 
 Value = Any  # an ir.Value
 Operand = Memory | Value

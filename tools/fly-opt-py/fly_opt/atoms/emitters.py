@@ -10,7 +10,7 @@ from typing import Any
 from fly_dialect.atoms.interface import AtomOp, CopyOp, MmaOp
 from fly_dialect.types import MemRefSpec
 
-from fly_opt.passes.fly_scalars import Builder
+from fly_opt.passes.fly_builder import Builder
 
 Value = Any  # an ir.Value
 

@@ -9,7 +9,6 @@ from fly_dialect.atoms.lds_transpose import LdsReadTranspose
 from fly_dialect.bindings import ir
 
 from fly_opt import buffers, memory
-from fly_opt.atoms.buffer import scaled_soffset
 from fly_opt.atoms.emitters import Copy, Memory, copies
 
 Value = Any  # an ir.Value
@@ -25,8 +24,8 @@ def buffer_to_lds(call: Copy) -> None:
     """buffer_load … lds. `imm_offset` is part of the instruction, so it must be a constant."""
     builder, op = call.builder, call.op
     source, target = _sides(call, buffers.SPACE, "behind a buffer descriptor")
-    soffset = scaled_soffset(call, source)
-    immediate = call.field("imm_offset")
+    elements, immediate = call.field("soffset"), call.field("imm_offset")
+    soffset = buffers.scaled(builder, elements, source.spec.element)
     at = buffers.place(builder, source.spec, source.pointer)
     size = builder.constant(op.bit_size // 8, 32)
     address = memory.swizzled(builder, target.pointer, target.spec)

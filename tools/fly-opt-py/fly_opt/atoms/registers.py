@@ -15,7 +15,7 @@ from fly_dialect.layout import Layout
 from fly_dialect.types import MemRefSpec, element_bytes
 
 from fly_opt import memory
-from fly_opt.passes.fly_scalars import Builder
+from fly_opt.passes.fly_builder import Builder
 from fly_opt.passes.storage import storage_type
 
 Value = Any  # an ir.Value

@@ -9,7 +9,7 @@ from fly_dialect.bindings import ir
 from fly_dialect.dialect import type_of
 
 from fly_opt import memory
-from fly_opt.passes.fly_scalars import Builder
+from fly_opt.passes.fly_builder import Builder
 
 Value = Any  # an ir.Value
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from fly_dialect.bindings import ir
 
 from fly_opt.passes.base import Pass
-from fly_opt.passes.fly_scalars import operations
+from fly_opt.passes.fly_builder import operations
 
 _SOURCE = "rocdl.cluster_dims"  # what gpu.func carries, and convert-gpu-to-rocdl hands on
 _TARGET = "amdgpu-cluster-dims"  # LLVM's attribute of a function (AMDGPUUsage)

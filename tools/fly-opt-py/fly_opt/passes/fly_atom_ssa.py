@@ -13,7 +13,7 @@ from fly_dialect.layout import Layout
 from fly_dialect.types import MemRefSpec
 
 from fly_opt.passes.base import Pass
-from fly_opt.passes.fly_scalars import operations
+from fly_opt.passes.fly_builder import operations
 from fly_opt.passes.storage import storage_type
 
 Value = Any  # an ir.Value

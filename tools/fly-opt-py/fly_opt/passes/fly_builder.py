@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
@@ -71,6 +72,18 @@ class Builder:
         """Builds before `op`, and takes for granted nothing that is built elsewhere."""
         self.scopes = [(op.block, {})]
         self.at(op)
+
+    @contextmanager
+    def within(self, block: Any) -> Iterator[None]:
+        """Builds at the end of a new block meanwhile: what is pure there is not visible outside."""
+        outside = self.ip
+        self.scopes.append((block, {}))
+        self.ip = ir.InsertionPoint(block)
+        try:
+            yield
+        finally:
+            self.ip = outside
+            self.scopes.pop()
 
     def op(self, name: str, result: Any, operands: list[Value], attributes: Any = None) -> Any:
         """Builds an op; gives the ir.Operation."""

@@ -13,7 +13,7 @@ from fly_dialect.types import FlySpec, Spec
 
 from fly_opt import buffers, memory
 from fly_opt.passes.base import refuse
-from fly_opt.passes.fly_scalars import Builder, operations, unused
+from fly_opt.passes.fly_builder import Builder, operations, unused
 from fly_opt.passes.set_target import target_of
 
 Value = Any  # an ir.Value

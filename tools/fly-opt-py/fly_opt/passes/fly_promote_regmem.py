@@ -15,7 +15,7 @@ from fly_dialect.types import PtrSpec
 
 from fly_opt.passes import vectors
 from fly_opt.passes.base import Pass, refuse
-from fly_opt.passes.fly_scalars import operations, unused
+from fly_opt.passes.fly_builder import operations, unused
 from fly_opt.passes.storage import storage_type
 
 Value = Any  # an ir.Value

@@ -17,16 +17,10 @@ from fly_dialect.types import (
     PtrSpec,
 )
 
-<<<<<<< HEAD
-from fly_opt.passes.base import Pass, refuse
-from fly_opt.passes.fly_builder import Builder, operations, unused
-from fly_opt.passes.storage import storage_type
-=======
 from fly_opt import buffers, memory
 from fly_opt.passes.base import Pass
 from fly_opt.passes.fly_conversion import Conversion
 from fly_opt.passes.storage import storage_type, stored_type
->>>>>>> 4d55155 (emit wip)
 
 Value = Any  # an ir.Value
 
