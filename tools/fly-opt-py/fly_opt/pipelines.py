@@ -34,10 +34,15 @@ def rocm(target: Target, debug_info: bool) -> tuple[str, ...]:
         "fly-fold-wave-size",
         # Layout algebra becomes integer arithmetic; the same address twice becomes one value.
         "fly-layout-lowering",
+        # A swizzle of an offset whose bits are known becomes the plain number.
+        "fly-int-swizzle-simplify",
         "canonicalize",
         "cse",
+        # Atoms take registers as vectors, and the memory they were in becomes values.
+        "fly-convert-atom-call-to-ssa-form",
+        "fly-promote-regmem-to-vectorssa",
         "fly-check-shuffles",
-        # Pointers and views become LLVM pointers.
+        # Pointers and views become LLVM pointers, atoms the target's instructions.
         "convert-fly-to-rocdl",
         # Which function is an intrinsic, which the library's, which is computed in a wider type.
         "fly-select-math",
@@ -51,6 +56,8 @@ def rocm(target: Target, debug_info: bool) -> tuple[str, ...]:
         # index is 64 bits wide, as a tensor may span more than 2^31 bytes.
         f"gpu.module(convert-gpu-to-rocdl{{chipset={chip} index-bitwidth=64 runtime=HIP"
         " use-bare-ptr-memref-call-conv=true})",
+        # LLVM learns the size of a cluster of workgroups where a kernel has one.
+        "gpu.module(fly-rocdl-cluster-attr)",
         # Branches, and what arrived in gpu.module without belonging to a gpu.func.
         "convert-cf-to-llvm{index-bitwidth=64}",
         "convert-arith-to-llvm{index-bitwidth=64}",
