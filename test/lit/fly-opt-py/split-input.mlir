@@ -9,3 +9,8 @@ module @first {
 // -----
 module @second {
 }
+
+// The errors of all parts are told, each at its place.
+// RUN: not fly-opt-py --split-input-file %S/Inputs/two-errors.mlir 2>&1 | %filecheck %s --check-prefix=ERRORS
+// ERRORS: two-errors.mlir:2:{{.*}}there is no such op
+// ERRORS: two-errors.mlir:11:{{.*}}there is no such op

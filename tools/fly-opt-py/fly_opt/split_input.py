@@ -36,6 +36,18 @@ class Expected:
     text: str
 
 
+class PartErrors(InputError):
+    """The errors of several parts, each with its place."""
+
+    def __init__(self, errors: list[InputError]):
+        first = errors[0]
+        super().__init__(first.message, place=first.place, hint=first.hint)
+        self.errors = errors
+
+    def render(self, tool: str) -> str:
+        return "\n".join(error.render(tool) for error in self.errors)
+
+
 def run(
     data: bytes,
     pipeline: Nest,
@@ -46,19 +58,22 @@ def run(
     verify: bool,
 ) -> bytes:
     """Compiles each part. With `verify` the errors of each part must be those it expects, and
-    nothing is printed; else the first error ends the run."""
-    outputs = []
+    nothing is printed; else the errors of all parts are told together."""
+    outputs, errors = [], []
     for part, first_line in parts(data) if split else [(data, 1)]:
         try:
             output = run_one(part, pipeline, options, name, observer, first_line)
         except InputError as error:
-            if not verify:
-                raise
-            compare(part, name, first_line, diagnostics_of(error))
+            if verify:
+                compare(part, name, first_line, diagnostics_of(error))
+            else:
+                errors.append(error)
         else:
             outputs.append(output)
             if verify:
                 compare(part, name, first_line, [])
+    if errors:
+        raise errors[0] if len(errors) == 1 else PartErrors(errors)
     return b"" if verify else f"{MARKER}\n".encode().join(outputs)
 
 

@@ -32,7 +32,7 @@ def words(builder: Builder, count: int, fields: Iterable[Field]) -> Value:
                 bits = (field.value & (1 << field.width) - 1) << field.offset
                 known[index] |= bits >> 32 * index & 0xFFFFFFFF
             else:
-                pieces[index].append(_piece(builder, field, index))
+                pieces[index].append(_piece(builder, field, field.value, index))
     values = [_word(builder, *both) for both in zip(known, pieces, strict=True)]
     type_ = ir.VectorType.get([count], memory.integer(32))
     return builder.value("vector.from_elements", type_, values)
@@ -48,9 +48,9 @@ def _word(builder: Builder, known: int, pieces: list[Value]) -> Value:
     return word
 
 
-def _piece(builder: Builder, field: Field, index: int) -> Value:
+def _piece(builder: Builder, field: Field, value: Value, index: int) -> Value:
     """What a field puts into word `index`: its bits from `start` on, moved up by `shift`."""
-    value, held = field.value, field.value.type.width
+    held = value.type.width
     start, shift = max(0, 32 * index - field.offset), max(0, field.offset - 32 * index)
     count = min(field.width - start, 32 - shift)
     if start:

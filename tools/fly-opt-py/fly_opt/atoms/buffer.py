@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from fly_dialect.atoms.buffer import BufferAtomic, BufferCopy
 from fly_dialect.dialect import type_of
@@ -30,14 +30,13 @@ _ATOMIC = "llvm.amdgcn.raw.ptr.buffer.atomic"
 def copy(call: Copy) -> Value | None:
     """buffer_load to registers or buffer_store from them."""
     builder, op = call.builder, call.op
-    if _is_buffer(call.source) and call.result is not None:
-        soffset = scaled_soffset(call, call.source)
-        at = buffers.place(builder, call.source.spec, call.source.pointer)
+    source, destination = call.source, call.destination
+    if _is_buffer(source) and call.result is not None:
+        at, soffset = _place(call, source)
         return buffers.load(builder, call.result, at, soffset, op.cache)
-    if _is_buffer(call.destination) and not isinstance(call.source, Memory):
-        soffset = scaled_soffset(call, call.destination)
-        at = buffers.place(builder, call.destination.spec, call.destination.pointer)
-        buffers.store(builder, call.source, at, soffset, op.cache)
+    if _is_buffer(destination) and not isinstance(source, Memory):
+        at, soffset = _place(call, destination)
+        buffers.store(builder, source, at, soffset, op.cache)
         return None
     raise ValueError(f"{op} copies between registers and memory behind a buffer descriptor")
 
@@ -53,8 +52,7 @@ def atomic(call: Copy) -> Value:
     update = floats if scalar.startswith(("f", "bf")) else integers
     if update is None:
         raise ValueError(f"there is no buffer atomic {op.op} of {op.element}")
-    soffset = scaled_soffset(call, destination)
-    at = buffers.place(builder, destination.spec, destination.pointer)
+    at, soffset = _place(call, destination)
     value = memory.bitcast(builder, call.source, type_of(op.element))
     policy = builder.constant(0, 32)
     operands = [value, at.descriptor, at.offset, soffset, policy]
@@ -63,10 +61,12 @@ def atomic(call: Copy) -> Value:
     return value
 
 
-def _is_buffer(side: Any) -> bool:
+def _is_buffer(side: Memory | Value | None) -> TypeGuard[Memory]:
     return isinstance(side, Memory) and buffers.is_buffer(side.spec)
 
 
-def scaled_soffset(call: Copy, side: Memory) -> Value:
-    """The state's `soffset`, which counts in elements, in bytes."""
-    return buffers.scaled(call.builder, call.field("soffset"), side.spec.element)
+def _place(call: Copy, side: Memory) -> tuple[buffers.Place, Value]:
+    """Where the access goes, and the state's `soffset`, which counts in elements, in bytes."""
+    builder = call.builder
+    soffset = buffers.scaled(builder, call.field("soffset"), side.spec.element)
+    return buffers.place(builder, side.spec, side.pointer), soffset

@@ -145,4 +145,3 @@ def _operand(builder: Builder, name: str, operand: Operand, type_: Any) -> Value
     if memory.width(operand.type) != memory.width(type_):
         raise ValueError(f"the instruction takes {type_} for {name}, not {operand.type}")
     return memory.bitcast(builder, operand, type_)
-

@@ -44,9 +44,7 @@ def global_to_lds(call: Copy) -> None:
         "offset": ir.IntegerAttr.get(i32, 0),
         **buffers.policy(0),
     }
-    addresses = [
-        memory.swizzled(builder, side.pointer, side.spec) for side in (source, target)
-    ]
+    addresses = [memory.swizzled(builder, side.pointer, side.spec) for side in (source, target)]
     builder.op("rocdl.global.load.async.lds", None, addresses, attributes)
 
 

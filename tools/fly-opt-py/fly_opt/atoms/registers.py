@@ -11,7 +11,7 @@ from typing import Any
 from fly_dialect.bindings import ir
 from fly_dialect.int_tuple import IntTuple
 from fly_dialect.integers import Int
-from fly_dialect.layout import Layout
+from fly_dialect.layout import AnyLayout, Layout
 from fly_dialect.types import MemRefSpec, element_bytes
 
 from fly_opt import memory
@@ -82,7 +82,7 @@ def _part(whole: Any, count: int) -> Any:
     return ir.VectorType.get([count], whole.element_type)
 
 
-def _offsets(layout: Any) -> list[int]:
+def _offsets(layout: AnyLayout) -> list[int]:
     """The offset of each index, in elements."""
     if not isinstance(layout, Layout) or not layout.is_static:
         raise ValueError(f"registers need a static layout, but it is {layout}")
@@ -104,7 +104,7 @@ def _extend(offsets: list[int], shape: IntTuple, stride: IntTuple) -> None:
         offsets.extend(offset + step * (stride.value or 0) for offset in first)
 
 
-def _runs(layout: Layout) -> list[tuple[int, int]]:
+def _runs(layout: AnyLayout) -> list[tuple[int, int]]:
     """(offset, length) of the stretches of neighbours, in the order of the index."""
     runs: list[tuple[int, int]] = []
     for offset in _offsets(layout):

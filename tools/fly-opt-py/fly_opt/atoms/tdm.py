@@ -12,6 +12,7 @@ from typing import Any
 
 from fly_dialect.atoms.tdm import TILE_STRIDE, Tdm
 from fly_dialect.bindings import ir
+from fly_dialect.int_tuple import IntTuple
 from fly_dialect.integers import Int
 from fly_dialect.layout import Layout
 from fly_dialect.types import MemRefSpec, bits
@@ -101,16 +102,21 @@ def _sides(call: Copy) -> tuple[Memory, Memory, str]:
 
 def _tile(op: Tdm, spec: MemRefSpec) -> _Tile:
     layout = spec.layout
-    shape = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
-    stride = layout.stride if isinstance(layout.stride, tuple) else (layout.stride,)
-    extents = [part.value for part in shape if isinstance(part, Int)]
-    if not isinstance(layout, Layout) or None in extents or len(extents) != op.rank:
+    shape = _leaves(layout.shape)
+    stride = _leaves(layout.stride) if isinstance(layout, Layout) else ()
+    if not len(stride) == len(shape) == op.rank or None in shape:
         raise ValueError(f"a tile of rank {op.rank} has as many static extents, not {layout}")
+    extents = tuple(extent or 0 for extent in shape)
     size = bits(spec.element) // 8
     if bits(spec.element) % 8 or size & (size - 1) or size > 8:
         raise ValueError(f"the tensor data mover has elements of 1, 2, 4 or 8 bytes: {spec}")
-    strides = tuple(part.value if isinstance(part, Int) else None for part in stride)
-    return _Tile(tuple(extents), strides, size, _waves(tuple(extents), op.warps))
+    return _Tile(extents, stride, size, _waves(extents, op.warps))
+
+
+def _leaves(tree: IntTuple) -> tuple[int | None, ...]:
+    """The integers of a tuple's modes; None for what is not known, or no integer."""
+    modes = tree if isinstance(tree, tuple) else (tree,)
+    return tuple(mode.value if isinstance(mode, Int) else None for mode in modes)
 
 
 def _waves(shape: tuple[int, ...], count: int) -> tuple[int, ...]:
