@@ -1,4 +1,4 @@
-"""How result types follow from operand types: tuples and layouts.
+"""How result types follow from operand types: building and taking apart.
 
 Types are specs (`fly_dialect.types`), so nothing here imports MLIR. An `infer_…` function takes the
 operand specs and the attributes and gives the result specs, or raises a ValueError that says what
@@ -8,7 +8,6 @@ is wrong; where the result type is free, a `check_…` function judges it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from fly_dialect import algebra
@@ -26,7 +25,6 @@ from fly_dialect.types import (
     Spec,
     SwizzleSpec,
     TileSpec,
-    layout_spec,
 )
 
 Attributes = Mapping[str, Any]  # array<i32: …> as a list of int, integers as int
@@ -82,13 +80,6 @@ def layout_operand(operands: list[Spec], index: int) -> Layout:
     return layout
 
 
-def with_layout(spec: Spec, layout: AnyLayout) -> Spec:
-    """The type of the same kind with another layout."""
-    if isinstance(spec, (MemRefSpec, CoordTensorSpec)):
-        return replace(spec, layout=layout)
-    return layout_spec(layout)
-
-
 # -- construction ---------------------------------------------------------------------------------
 def check_make_int_tuple(operands: list[Spec], results: list[Spec], _: Attributes) -> None:
     if not isinstance(results[0], IntTupleSpec):
@@ -118,10 +109,6 @@ def check_static(_: list[Spec], results: list[Spec], __: Attributes) -> None:
         raise ValueError(f"{spec} is not wholly known from its type")
 
 
-def infer_make_layout(operands: list[Spec], _: Attributes) -> list[Spec]:
-    return [LayoutSpec(Layout(int_tuple_operand(operands, 0), int_tuple_operand(operands, 1)))]
-
-
 def infer_make_view(operands: list[Spec], _: Attributes) -> list[Spec]:
     iterator, layout = operands
     if not isinstance(layout, (LayoutSpec, ComposedLayoutSpec)):
@@ -147,37 +134,6 @@ def infer_get_iter(operands: list[Spec], _: Attributes) -> list[Spec]:
     raise wrong(0, "a memref or coord_tensor", view)
 
 
-def infer_get_layout(operands: list[Spec], _: Attributes) -> list[Spec]:
-    if not isinstance(operands[0], (MemRefSpec, CoordTensorSpec)):
-        raise wrong(0, "a memref or coord_tensor", operands[0])
-    return [layout_spec(operands[0].layout)]
-
-
-def infer_get_shape(operands: list[Spec], _: Attributes) -> list[Spec]:
-    return [IntTupleSpec(any_layout_operand(operands, 0).shape)]
-
-
-def infer_get_stride(operands: list[Spec], _: Attributes) -> list[Spec]:
-    return [IntTupleSpec(layout_operand(operands, 0).stride)]
-
-
-def infer_get(operands: list[Spec], attributes: Attributes) -> list[Spec]:
-    mode = tuple(attributes.get("mode", ()))
-    spec = operands[0]
-    if isinstance(spec, IntTupleSpec):
-        return [IntTupleSpec(algebra.at(spec.value, mode))]
-    part = algebra.at(any_layout_operand(operands, 0), mode)
-    if isinstance(spec, CoordTensorSpec):
-        return [CoordTensorSpec(algebra.at(spec.base, mode), part)]
-    return [with_layout(spec, part)]
-
-
-def infer_select(operands: list[Spec], attributes: Attributes) -> list[Spec]:
-    value = int_tuple_operand(operands, 0)
-    parts = tuple(algebra.at(value, (index,)) for index in attributes.get("indices", ()))
-    return [IntTupleSpec(parts[0] if len(parts) == 1 else parts)]
-
-
 def infer_get_scalar(operands: list[Spec], _: Attributes) -> list[Spec]:
     return [f"i{algebra.scalar(int_tuple_operand(operands, 0)).width}"]
 
@@ -187,65 +143,3 @@ def infer_get_leaves(operands: list[Spec], attributes: Attributes) -> list[Spec]
     if attributes.get("dynamicOnly"):
         found = [leaf for leaf in found if leaf.value is None]
     return [f"i{leaf.width}" for leaf in found]
-
-
-# -- integer tuples and layouts -------------------------------------------------------------------
-def infer_elementwise(name: str) -> Infer:
-    def infer(operands: list[Spec], _: Attributes) -> list[Spec]:
-        lhs, rhs = int_tuple_operand(operands, 0), int_tuple_operand(operands, 1)
-        return [IntTupleSpec(algebra.elementwise(name, lhs, rhs))]
-
-    return infer
-
-
-def infer_ceil_div(operands: list[Spec], _: Attributes) -> list[Spec]:
-    lhs, rhs = int_tuple_operand(operands, 0), int_tuple_operand(operands, 1)
-    return [IntTupleSpec(algebra.ceil_div(lhs, rhs))]
-
-
-def infer_product(operands: list[Spec], _: Attributes) -> list[Spec]:
-    return [IntTupleSpec(algebra.product(int_tuple_operand(operands, 0)))]
-
-
-def infer_product_each(operands: list[Spec], _: Attributes) -> list[Spec]:
-    return [IntTupleSpec(algebra.product_each(int_tuple_operand(operands, 0)))]
-
-
-def infer_size(operands: list[Spec], _: Attributes) -> list[Spec]:
-    spec = operands[0]
-    nested = spec.value if isinstance(spec, IntTupleSpec) else any_layout_operand(operands, 0)
-    return [IntTupleSpec(algebra.size(nested))]
-
-
-def infer_cosize(operands: list[Spec], _: Attributes) -> list[Spec]:
-    return [IntTupleSpec(algebra.cosize(any_layout_operand(operands, 0)))]
-
-
-def infer_crd2idx(operands: list[Spec], _: Attributes) -> list[Spec]:
-    spec = operands[1]
-    if isinstance(spec, (LayoutSpec, ComposedLayoutSpec)):
-        layout = spec.layout
-    elif isinstance(spec, (SwizzleSpec, CoordSwizzleSpec)):
-        layout = spec.swizzle
-    else:
-        raise wrong(1, "a layout or a swizzle", spec)
-    return [IntTupleSpec(algebra.crd2idx(int_tuple_operand(operands, 0), layout))]
-
-
-def from_index(name: str) -> Callable[[Any, Layout], Any]:
-    """The algebra of an op that takes an index and a layout: (index, layout) → tuple."""
-    return {
-        "idx2crd": algebra.idx2crd,
-        "get_1d_coord": algebra.get_1d_coord,
-        "get_flat_coord": algebra.get_flat_coord,
-    }[name]
-
-
-def infer_from_index(name: str) -> Infer:
-    def infer(operands: list[Spec], _: Attributes) -> list[Spec]:
-        if not isinstance(operands[1], LayoutSpec):
-            raise wrong(1, "a layout", operands[1])
-        index, layout = int_tuple_operand(operands, 0), operands[1].layout
-        return [IntTupleSpec(from_index(name)(index, layout))]
-
-    return infer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import gcd
 
 from fly_dialect import algebra
@@ -14,7 +15,7 @@ from fly_dialect.infer import (
     ptr_operand,
     wrong,
 )
-from fly_dialect.int_tuple import text
+from fly_dialect.int_tuple import IntTuple, text
 from fly_dialect.integers import Int
 from fly_dialect.types import (
     SPACES,
@@ -23,7 +24,8 @@ from fly_dialect.types import (
     MemRefSpec,
     PtrSpec,
     Spec,
-    element_bytes,
+    SwizzleSpec,
+    bits,
 )
 
 
@@ -33,12 +35,33 @@ def infer_add_offset(operands: list[Spec], _: Attributes) -> list[Spec]:
         return [IntTupleSpec(algebra.add(iterator.value, offset))]
     if not isinstance(iterator, PtrSpec):
         raise wrong(0, "a ptr or an int_tuple", iterator)
+    return [moved_pointer(iterator, offset)]
+
+
+def moved_pointer(pointer: PtrSpec, offset: IntTuple) -> PtrSpec:
+    """The type of the pointer `offset` elements on: what divides the address and the offset, in
+    elements, still divides the sum."""
     if not isinstance(offset, Int):
         raise ValueError(f"the offset must be one integer, but is {text(offset)}")
-    # What divides the base and the offset, in elements, still divides the sum.
-    size = element_bytes(iterator.element)
-    held = gcd(iterator.alignment // size, offset.factor)
-    return [PtrSpec(iterator.element, iterator.space, held * size, iterator.swizzle)]
+    return _aligned(pointer, gcd(_held(pointer), offset.factor))
+
+
+def _held(pointer: PtrSpec) -> int:
+    """The elements that the address is known to be a multiple of."""
+    return max(1, pointer.alignment * 8 // bits(pointer.element))
+
+
+def _aligned(pointer: PtrSpec, held: int) -> PtrSpec:
+    size = (held * bits(pointer.element) + 7) // 8
+    return replace(pointer, align=size)
+
+
+def infer_apply_swizzle(operands: list[Spec], _: Attributes) -> list[Spec]:
+    pointer, swizzle = ptr_operand(operands, 0), operands[1]
+    if not isinstance(swizzle, SwizzleSpec):
+        raise wrong(1, "a swizzle", swizzle)
+    held = gcd(_held(pointer), 1 << swizzle.swizzle.base)
+    return [replace(_aligned(pointer, held), swizzle=swizzle.swizzle)]
 
 
 def check_make_ptr(_: list[Spec], results: list[Spec], attributes: Attributes) -> None:

@@ -33,6 +33,13 @@ def int_tuple(value: object) -> Tree:
     raise TypeError(f"{value!r} is not an integer tuple")
 
 
+def is_tree(value: object) -> bool:
+    """Whether that is an integer tuple."""
+    if value is None or isinstance(value, (tuple, Basis)):
+        return True
+    return isinstance(getattr(value, "type", None), Int)
+
+
 def is_leaf(value: Tree) -> bool:
     return not isinstance(value, tuple)
 

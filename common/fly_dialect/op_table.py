@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fly_dialect import infer, infer_atoms, infer_memory
+from fly_dialect import infer, infer_atoms, infer_layout, infer_memory
+from fly_dialect.computation import COMPUTATIONS, Computation
 from fly_dialect.infer import Check, Infer
 
 
@@ -33,30 +34,16 @@ _TABLE = [
     OpInfo("make_shape", None, 1, check=infer.check_make_int_tuple),
     OpInfo("make_stride", None, 1, check=infer.check_make_int_tuple),
     OpInfo("make_coord", None, 1, check=infer.check_make_int_tuple),
-    OpInfo("make_layout", 2, 1, infer.infer_make_layout),
     OpInfo("make_view", 2, 1, infer.infer_make_view),
     OpInfo("get_iter", 1, 1, infer.infer_get_iter),
-    OpInfo("get_layout", 1, 1, infer.infer_get_layout),
-    OpInfo("get_shape", 1, 1, infer.infer_get_shape),
-    OpInfo("get_stride", 1, 1, infer.infer_get_stride),
-    OpInfo("get", 1, 1, infer.infer_get),
-    OpInfo("select", 1, 1, infer.infer_select),
     OpInfo("get_scalar", 1, 1, infer.infer_get_scalar),
     OpInfo("get_leaves", 1, None, infer.infer_get_leaves),
-    OpInfo("int_tuple_add", 2, 1, infer.infer_elementwise("int_tuple_add")),
-    OpInfo("int_tuple_sub", 2, 1, infer.infer_elementwise("int_tuple_sub")),
-    OpInfo("int_tuple_mul", 2, 1, infer.infer_elementwise("int_tuple_mul")),
-    OpInfo("int_tuple_div", 2, 1, infer.infer_elementwise("int_tuple_div")),
-    OpInfo("int_tuple_mod", 2, 1, infer.infer_elementwise("int_tuple_mod")),
-    OpInfo("ceil_div", 2, 1, infer.infer_ceil_div),
-    OpInfo("int_tuple_product", 1, 1, infer.infer_product),
-    OpInfo("int_tuple_product_each", 1, 1, infer.infer_product_each),
-    OpInfo("size", 1, 1, infer.infer_size),
-    OpInfo("cosize", 1, 1, infer.infer_cosize),
-    OpInfo("crd2idx", 2, 1, infer.infer_crd2idx),
-    OpInfo("idx2crd", 2, 1, infer.infer_from_index("idx2crd")),
-    OpInfo("get_1d_coord", 2, 1, infer.infer_from_index("get_1d_coord")),
-    OpInfo("get_flat_coord", 2, 1, infer.infer_from_index("get_flat_coord")),
+    OpInfo("make_fragment_like", 1, 1, infer_layout.infer_make_fragment_like, form="fragment_like"),
+    OpInfo("slice", 2, 1, infer_layout.infer_slice),
+    OpInfo("elem_less", 2, 1, infer_layout.infer_elem_less),
+    OpInfo("equal", 2, 1, infer_layout.infer_equal),
+    OpInfo("decomposition", 1, 1, infer_layout.infer_decomposition),
+    OpInfo("apply_swizzle", 2, 1, infer_memory.infer_apply_swizzle),
     OpInfo("add_offset", 2, 1, infer_memory.infer_add_offset),
     OpInfo("recast_iter", 1, 1, check=infer_memory.check_recast_iter),
     OpInfo("ptrtoint", 1, 1, infer_memory.infer_ptrtoint),
@@ -70,6 +57,18 @@ _TABLE = [
     OpInfo("memref.store", 3, 0, check=infer_memory.check_memref_store, pure=False),
     OpInfo("memref.alloca", 1, 1, check=infer_memory.check_memref_alloca, pure=False),
 ]
+
+
+def _computation(name: str, computation: Computation) -> OpInfo:
+    count = len(computation.operands)
+    counts = (
+        count if not computation.optional else tuple(range(count - computation.optional, count + 1))
+    )
+    form = "padded" if name in ("append", "prepend") else "functional"
+    return OpInfo(name, counts, 1, infer_layout.infer_computation(computation), form=form)
+
+
+_COMPUTATIONS = [_computation(*item) for item in COMPUTATIONS.items()]
 
 _ATOMS = [
     OpInfo("make_copy_atom", 0, 1, check=infer_atoms.check_make_copy_atom, form="static"),
@@ -94,7 +93,10 @@ _ATOMS = [
     OpInfo("get_buffer_rsrc", 1, 1, infer_atoms.infer_get_buffer_rsrc, dialect="fly_rocdl"),
 ]
 # By name; an op of another dialect than fly by its full name.
-OPS = {info.name if info.dialect == "fly" else info.full_name: info for info in (*_TABLE, *_ATOMS)}
+OPS = {
+    info.name if info.dialect == "fly" else info.full_name: info
+    for info in (*_TABLE, *_COMPUTATIONS, *_ATOMS)
+}
 
 
 def find(full_name: str) -> OpInfo | None:

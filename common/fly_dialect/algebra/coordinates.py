@@ -189,6 +189,13 @@ def get_flat_coord(index: Tree, layout: Layout) -> Tree:
     return tuple(map(flat_index, coord, layout.shape))
 
 
+def origin(layout: AnyLayout) -> Tree:
+    """The offset of the first coordinate."""
+    if isinstance(layout, Layout):
+        return Int(0)
+    return crd2idx(add(layout.offset, origin(layout.outer)), layout.inner)
+
+
 # -- slices ---------------------------------------------------------------------------------------
 def slice_(nested: Any, coord: Tree) -> Any:
     """The modes where `coord` is `*`, of a tree or a layout.
