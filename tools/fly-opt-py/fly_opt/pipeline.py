@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import threading
 from collections.abc import Iterator
 
-from fly_common.errors import InputError
+from fly_common.errors import InputError, Place
 
 from fly_opt import pipelines
 from fly_opt.diagnostics import Source, from_mlir
@@ -108,5 +107,6 @@ def _moved(error: InputError, origin: Source) -> InputError:
     place = error.place
     if place is None or place.line is None or origin.first_line == 1:
         return error
-    moved = dataclasses.replace(place, line=place.line + origin.first_line - 1)
+    line = place.line + origin.first_line - 1
+    moved = Place(place.file, line, place.column, place.text, place.width)
     return type(error)(error.message, place=moved, hint=error.hint)
