@@ -28,6 +28,9 @@ COMMON = {
     *("v_pk_add_f32", "v_pk_fma_f32", "v_pk_mul_f32", "v_pk_mov_b32", "v_subrev_u16"),
     *("v_pk_minimum3_f16", "v_pk_maximum3_f16", "v_dot2_i32_i16", "v_dot2_u32_u16"),
     *("v_dot2c_i32_i16", "v_dot4c_i32_i8", "v_dot8c_i32_i4"),
+    *("v_ashr_pk_i8_i32", "v_ashr_pk_u8_i32", "v_cvt_sr_f16_f32", "v_cvt_sr_bf16_f32"),
+    *("v_prng_b32", "v_cvt_pkaccum_u8_f32"),
+    *(f"v_{name}_legacy_f16" for name in ("div_fixup", "fma", "mad")),
     *(f"v_{cmp}_{c}_{t}" for cmp in ("cmp", "cmpx") for c in "ft" for t in ("i16", "u16")),
 }
 ABSENT = {
