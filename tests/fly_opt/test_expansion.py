@@ -8,18 +8,22 @@ from fly_opt.passes.fly_layout.expansion import by_order
 BOUNDS = {"m": 3, "n": 4, "k": 5}
 
 
+def turning(count: int, serpentine: bool):
+    """An inner loop's indices: `next` gives them once more each time it begins, backwards every
+    second time if serpentine."""
+    while True:
+        yield range(count)
+        yield reversed(range(count)) if serpentine else range(count)
+
+
 def loops(letters: list[str], serpentine: bool):
-    """The indices by letter, the last letter's fastest: nested loops, of which an inner one runs
-    backwards every second time it begins."""
+    """The indices by letter in nested loops, the last letter's fastest."""
     slow, middle, fast = letters
-    begun_middle = begun_fast = 0
+    in_middle = turning(BOUNDS[middle], serpentine)
+    in_fast = turning(BOUNDS[fast], serpentine)
     for i in range(BOUNDS[slow]):
-        backwards = serpentine and begun_middle % 2
-        begun_middle += 1
-        for j in sorted(range(BOUNDS[middle]), reverse=bool(backwards)):
-            backwards = serpentine and begun_fast % 2
-            begun_fast += 1
-            for k in sorted(range(BOUNDS[fast]), reverse=bool(backwards)):
+        for j in next(in_middle):
+            for k in next(in_fast):
                 yield {slow: i, middle: j, fast: k}
 
 

@@ -109,8 +109,8 @@ class Scalar:
     def ceildiv(self, other: Scalar | Int) -> Scalar:
         other = self._lift(other)
         type_ = self.type.ceildiv(other.type)
-        if type_ == self.type:
-            return self
+        if other.type.value == 1:
+            return self._as(type_)
         return self._build("arith.ceildivsi", other, type_)
 
     def minimum(self, other: Scalar | Int) -> Scalar:

@@ -15,6 +15,7 @@ from typing import Any
 from fly_dialect import algebra, ops
 from fly_dialect.atoms import TiledCopySpec, TiledMmaSpec
 from fly_dialect.bindings import ir
+from fly_dialect.computation import View
 from fly_dialect.dialect import spec_of
 from fly_dialect.infer_atoms import copy_atom_operand, enumerator
 from fly_dialect.int_tuple import rank, static_value
@@ -23,7 +24,6 @@ from fly_dialect.layout import Layout
 
 from fly_opt.passes import fly_static
 from fly_opt.passes.fly_layout.lowering import Lower, Lowering
-from fly_opt.passes.fly_layout.meanings import View
 from fly_opt.passes.fly_layout.memory import decomposed, sliced
 
 Value = Any  # an ir.Value

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fly_dialect import algebra, ops
+from fly_dialect.computation import COMPUTATIONS, Computation, View
 from fly_dialect.dialect import PREFIX, attributes_of, pointer_of, spec_of
 from fly_dialect.layout import ComposedLayout, Layout
 from fly_dialect.op_table import OPS
@@ -15,14 +16,7 @@ from fly_dialect.types import MemRefSpec, PtrSpec, Spec
 
 from fly_opt.passes.base import refuse
 from fly_opt.passes.fly_builder import Builder, operations, unused, used_twice
-from fly_opt.passes.fly_layout.computation import COMPUTE
-from fly_opt.passes.fly_layout.meanings import (
-    UNKNOWN,
-    Meaning,
-    View,
-    of_static_type,
-    spec_of_meaning,
-)
+from fly_opt.passes.fly_layout.meanings import UNKNOWN, Meaning, of_static_type, spec_of_known
 from fly_opt.passes.fly_scalars import values_of
 
 Value = Any  # an ir.Value
@@ -64,8 +58,8 @@ class Lowering:
         try:
             if name in self.table:
                 return self.table[name](self, op)
-            if name in COMPUTE:
-                return self.keep(op, self.computed(op, COMPUTE[name]))
+            if name in COMPUTATIONS:
+                return self.keep(op, self.computed(op, COMPUTATIONS[name]))
             if name == "static":
                 return self.static(op)
         except ValueError as error:
@@ -80,12 +74,12 @@ class Lowering:
         self.keep(op, meaning)
         return not isinstance(meaning, (Swizzle, CoordSwizzle, Tile))
 
-    def computed(self, op: Any, compute: Callable[..., Meaning]) -> Meaning:
+    def computed(self, op: Any, computation: Computation) -> Meaning:
         """The meaning of the result: from its type, if that says it all."""
         meaning = of_static_type(spec_of(op.results[0].type))
         if meaning is not UNKNOWN:
             return meaning
-        return compute(*map(self.meaning, op.operands), **attributes_of(op))
+        return computation(map(self.meaning, op.operands), attributes_of(op))
 
     def retire(self, op: Any) -> None:
         """Erases a lowered op; where its result is still used, its normal form takes its place."""
@@ -157,7 +151,7 @@ class Lowering:
         return self.once("make_int_tuple", values_of(meaning), spec)
 
     def value_of(self, meaning: Meaning) -> Value:
-        return self.normal_form(meaning, spec_of_meaning(meaning))
+        return self.normal_form(meaning, spec_of_known(meaning))
 
     def view_value(self, view: View) -> Value:
         """The memref of a view, all that is known of its pointer in its type."""

@@ -6,13 +6,12 @@ from typing import Any
 
 from fly_dialect import algebra, ops
 from fly_dialect.bindings import ir
+from fly_dialect.computation import View
 from fly_dialect.dialect import int_tuple_of, memref_of, spec_of
-from fly_dialect.integers import Int
 from fly_dialect.layout import ComposedLayout
 from fly_dialect.types import IntTupleSpec, MemRefSpec, PtrSpec
 
 from fly_opt.passes.fly_layout.lowering import Lower, Lowering
-from fly_opt.passes.fly_layout.meanings import View
 from fly_opt.passes.fly_scalars import read, read_truth, tree_of
 
 
@@ -87,7 +86,7 @@ def decomposed(low: Lowering, view: View) -> View:
     swizzle permutes must not lie within what one atom copies.)"""
     if not isinstance(view.layout, ComposedLayout):
         return view
-    base = moved(low, view, algebra.crd2idx(Int(0), view.layout)).base
+    base = moved(low, view, algebra.origin(view.layout)).base
     return View(base, view.layout.linear)
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from fly_dialect import algebra, ops
 from fly_dialect.bindings import ir
+from fly_dialect.computation import View
 from fly_dialect.dialect import pointer_of, spec_of, type_of
 from fly_dialect.int_tuple import int_tuple, leaves, static_value
 from fly_dialect.integers import Int
@@ -26,7 +27,6 @@ from fly_dialect.layout import Layout
 from fly_dialect.types import MemRefSpec
 
 from fly_opt.passes.fly_layout.lowering import Lower, Lowering
-from fly_opt.passes.fly_layout.meanings import View
 from fly_opt.passes.fly_scalars import Scalar
 
 Value = Any  # an ir.Value

@@ -1,0 +1,75 @@
+"""Layouts as lists of offsets: what each operation of the algebra has to compute, by brute force.
+
+Nothing here knows how the algebra does it. A layout is a pair of nested tuples of integers; its
+function is evaluated coordinate by coordinate, and what an operation must give is said of such
+lists: the complement of a layout takes, one after another, the least numbers that are still
+missing; a composition is the function of a function.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, TypeAlias
+
+Nested: TypeAlias = Any  # an int or a tuple of such
+
+
+def flat(nested: Nested) -> list[int]:
+    return (
+        [leaf for part in nested for leaf in flat(part)] if isinstance(nested, tuple) else [nested]
+    )
+
+
+def size(shape: Nested) -> int:
+    return prod(flat(shape))
+
+
+def offset(shape: Nested, stride: Nested, number: int) -> int:
+    """The offset of the coordinate with this number: the first mode counts fastest, the last one
+    goes on beyond its extent."""
+    total, extents, strides = 0, flat(shape), flat(stride)
+    for extent, step in zip(extents[:-1], strides[:-1], strict=True):
+        total += number % extent * step
+        number //= extent
+    return total + number * strides[-1]
+
+
+def offsets(shape: Nested, stride: Nested) -> list[int]:
+    return [offset(shape, stride, number) for number in range(size(shape))]
+
+
+def complement(taken: list[int], target: int) -> list[int]:
+    """The least numbers whose sums with `taken` give each number below `target` once."""
+    missing, found = set(range(target)), []
+    while missing:
+        begin = min(missing)
+        sums = {begin + one for one in taken}
+        if not sums <= missing:
+            raise ValueError("there is no complement")
+        missing -= sums
+        found.append(begin)
+    return found
+
+
+def inverse(values: list[int]) -> list[int]:
+    """The permutation that undoes `values`."""
+    found = [0] * len(values)
+    for place, value in enumerate(values):
+        found[value] = place
+    return found
+
+
+def swizzled(number: int, mask: int, base: int, shift: int) -> int:
+    for bit in range(mask):
+        if number >> (base + shift + bit) & 1:
+            number ^= 1 << (base + bit)
+    return number
+
+
+def ordered_strides(shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of a compact layout whose mode of least `order` lies closest."""
+    strides = []
+    for own in order:
+        closer = [extent for extent, other in zip(shape, order, strict=True) if other < own]
+        strides.append(prod(closer))
+    return tuple(strides)
