@@ -7,10 +7,9 @@ and payload, and one ULP of a transcendental result; everything else is compared
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
-from oracle import build, device, instructions, probe
+from oracle import build, device, instructions, probe, runs
 from oracle.compare import differing
 
 # What is not tried here: pattern → the test that has a result of its own for it, or why there is
@@ -30,55 +29,15 @@ ELSEWHERE = {
 }
 
 TARGETS = ("gfx90a", "gfx942", "gfx950")
-RUNS = [
-    (target, family)
-    for target in TARGETS
-    for family in instructions.FAMILIES
-    if instructions.supported(target, family)
-]
 
 
-@pytest.mark.parametrize(("target", "family"), RUNS)
-def test_family(target, family):
-    batch = probe.batch(instructions.supported(target, family))
-    lines = differing(batch, build.assemble(batch.text, target))
+@pytest.mark.parametrize("run", [*runs.gfx9(), *runs.FLUSHED], ids=str)
+def test_family(run):
+    probes = run.probes()
+    assert run not in runs.FLUSHED or len(probes) > 200
+    batch = run.batch(probes)
+    lines = differing(batch, build.assemble(batch.text, run.target))
     assert not lines, f"{len(lines)} of {len(batch.probes)}:\n" + "\n".join(lines[:20])
-
-
-def test_flushed_denormals():
-    """With f32 denormals off (FLOAT_DENORM_MODE_32 = 0) f32 operations flush them, f64 don't."""
-    simple = re.compile(
-        r"v_(add|sub|subrev|mul|fma|fmac|fmamk|min|max|cmpx?_\w+|pk_(add|mul|fma))_f(32|64)"
-    )
-    chosen = [
-        replace(p, tininess=True)
-        for family in ("vector", "compares", "packed")
-        for p in instructions.supported("gfx942", family)
-        if simple.match(instructions.subject(p)) and "class" not in p.text
-    ]
-    assert len(chosen) > 200
-    batch = probe.batch(chosen, denormals=0)
-    lines = differing(batch, build.assemble(batch.text, "gfx942"))
-    assert not lines, "\n".join(lines[:20])
-
-
-def test_flushed_short_denormals():
-    """With FLOAT_DENORM_MODE_16_64 = 0, f16 and f64 are flushed, and f32 is not. Of packed
-    f16 the oracle has no such model: test_engine_rare.py."""
-    simple = re.compile(
-        r"v_((add|sub|subrev|mul|fma|mad|mac|madak|madmk|min3?|max3?|med3|floor|ceil|trunc|rndne)"
-        r"|fract|cmpx?_\w+)_f(16|64)|v_(pk_)?(add|mul|min)_f32"
-    )
-    chosen = [
-        replace(p, tininess=True)
-        for family in ("vector", "compares", "packed")
-        for p in instructions.supported("gfx942", family)
-        if simple.match(instructions.subject(p)) and "class" not in p.text
-    ]
-    assert len(chosen) > 200
-    batch = probe.batch(chosen, short_denormals=0)
-    lines = differing(batch, build.assemble(batch.text, "gfx942"))
-    assert not lines, "\n".join(lines[:20])
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -5,10 +5,8 @@ As test_oracle_instructions.py does it for gfx9, with waves of 32 lanes.
 
 from __future__ import annotations
 
-import functools
-
 import pytest
-from oracle import build, probe, rdna_probe, rdna_salu, try_rdna
+from oracle import build, rdna_salu, runs, try_rdna
 from oracle.compare import differing
 
 TYPES = ("i16", "u16", "i32", "u32", "i64", "u64", "f16", "f32", "f64")
@@ -27,6 +25,14 @@ COMMON = {
     *("v_mad_legacy_u16", "v_madak_f16", "v_madak_f32", "v_madmk_f16", "v_madmk_f32", "v_mov_b64"),
     *("v_pk_add_f32", "v_pk_fma_f32", "v_pk_mul_f32", "v_pk_mov_b32", "v_subrev_u16"),
     *("v_pk_minimum3_f16", "v_pk_maximum3_f16", "v_dot2_i32_i16", "v_dot2_u32_u16"),
+    *("v_ashr_pk_i8_i32", "v_ashr_pk_u8_i32", "v_cvt_pkaccum_u8_f32", "v_div_fixup_legacy_f16"),
+    *(
+        "v_fma_legacy_f16",
+        "v_mad_legacy_f16",
+        "v_prng_b32",
+        "v_cvt_sr_bf16_f32",
+        "v_cvt_sr_f16_f32",
+    ),
     *("v_dot2c_i32_i16", "v_dot4c_i32_i8", "v_dot8c_i32_i4"),
     *("v_ashr_pk_i8_i32", "v_ashr_pk_u8_i32", "v_cvt_sr_f16_f32", "v_cvt_sr_bf16_f32"),
     *("v_prng_b32", "v_cvt_pkaccum_u8_f32"),
@@ -67,34 +73,15 @@ ABSENT["gfx1100"].remove("s_pack_hl_b32_b16")
 # DS_STOREXCHG has no form without a result.
 NOWHERE = {"ds_wrxchg_b32", "ds_wrxchg_b64"}
 
-RUNS = [(target, family) for target in build.RDNA for family in try_rdna.FAMILIES]
 
-
-@functools.cache
-def probes(target: str, family: str):
-    return try_rdna.probes_for(target, family)
-
-
-def supported(target: str, family: str) -> list[probe.Probe]:
-    """What the emulator is to be tried on: all forms on gfx1100; on gfx1201 every third, and all of
-    what gfx1100 has not."""
-    chosen = list(probes(target, family)[0])
-    if target == "gfx1100" or len(chosen) < 200:
-        return chosen
-    own = ABSENT["gfx1100"]
-    return [p for k, p in enumerate(chosen) if k % 3 == 0 or p.about in own]
-
-
-@pytest.mark.parametrize(("target", "family"), RUNS)
-def test_family(target, family):
-    frame = rdna_probe.frame(target)
-    batch = probe.batch(supported(target, family), frame=frame)
-    lines = differing(batch, build.assemble(batch.text, target), frame)
+@pytest.mark.parametrize("run", runs.rdna(), ids=str)
+def test_family(run):
+    batch = run.batch(run.probes())
+    lines = differing(batch, build.assemble(batch.text, run.target), run.frame)
     assert not lines, f"{len(lines)} of {len(batch.probes)}:\n" + "\n".join(lines[:20])
 
 
 @pytest.mark.parametrize("target", build.RDNA)
 def test_absent(target):
     """Nothing falls out of the comparison unseen."""
-    missing = {name for family in try_rdna.FAMILIES for name in probes(target, family)[1]}
-    assert missing - NOWHERE == ABSENT[target]
+    assert try_rdna.missing(target) - NOWHERE == ABSENT[target]

@@ -1,7 +1,7 @@
 """Mutants → one shared library, and which of them are no mutants at all.
 
-A mutant that LLVM optimises to the original's code computes the same: it is equivalent, and another
-one takes its place.
+A mutant that LLVM compiles to the original's machine code computes the same: it is equivalent, and
+another one takes its place.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fly_run.emulator.irgen import Function
 from fly_run.emulator.semantics import resolve, table
 
 _DEFINE = re.compile(r'define (?:hidden |internal )?(\S+ @)"[^"]*"')
-_LOCAL = re.compile(r"%[\w.]+|%\"[^\"]+\"")
+_LABEL = re.compile(r"\.L\w+")
 
 
 def original(handler: str) -> Function:
@@ -43,6 +43,7 @@ def module(texts: Sequence[str], declarations: set[str]) -> str:
     ]
     pointers = ", ".join(f"ptr @m{number}" for number in range(len(texts)))
     parts = [
+        f"@count = constant i32 {len(texts)}",
         f"@mutants = constant [{len(texts)} x ptr] [{pointers}]",
         *sorted(needed),
         *(function.text().replace("define ", "define internal ", 1) for function in helpers),
@@ -53,32 +54,38 @@ def module(texts: Sequence[str], declarations: set[str]) -> str:
 
 
 def same(originals: Sequence[str], changed: Sequence[str], declarations: set[str]) -> list[bool]:
-    """Which of the pairs are the same function after optimisation."""
+    """Which of the pairs are the same function: after optimisation, in machine code."""
     text = module([*originals, *changed], declarations)
-    command = [str(toolchain.find_program("opt")), "-O2", "-S", "-mtriple=x86_64-unknown-linux-gnu"]
-    done = subprocess.run(command, input=text, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"opt: {done.stderr[:2000]}")
+    optimised = _run("opt", ["-O2", "-S", "-mtriple=x86_64-unknown-linux-gnu"], text)
+    machine = ["-O2", f"-mcpu={library.host_level()}", "-mtriple=x86_64-unknown-linux-gnu"]
+    assembly = _run("llc", machine, optimised)
     bodies = {
         int(number): _normal(body)
         for number, body in re.findall(
-            r"^define [^\n]*@m(\d+)\([^\n]*\{\n(.*?)^\}", done.stdout, re.DOTALL | re.MULTILINE
+            r"^m(\d+):[^\n]*\n(.*?)^\.Lfunc_end", assembly, re.DOTALL | re.MULTILINE
         )
     }
     count = len(originals)
     return [bodies[k] == bodies[k + count] for k in range(count)]
 
 
+def _run(program: str, options: list[str], text: str) -> str:
+    command = [str(toolchain.find_program(program)), *options]
+    done = subprocess.run(command, input=text, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{program}: {done.stderr[:2000]}")
+    return done.stdout
+
+
 def _normal(body: str) -> str:
-    """Local names by their order of appearance, without comments."""
+    """Labels by their order of appearance, without comments and what tells where the body is."""
     names: dict[str, str] = {}
-    body = re.sub(r";.*", "", body)
-    body = re.sub(r"^([\w.]+):", r"%\1:", body, flags=re.MULTILINE)
-    return _LOCAL.sub(lambda match: names.setdefault(match[0], f"%{len(names)}"), body)
+    body = re.sub(r"\s*#.*|^\s*\.(cfi_|p2align|type|size).*\n", "", body, flags=re.MULTILINE)
+    return _LABEL.sub(lambda match: names.setdefault(match[0], f".L{len(names)}"), body)
 
 
-def compiled(texts: Sequence[str], declarations: set[str], folder: Path, name: str) -> list[int]:
-    """The functions' addresses in a library of their own, which stays loaded."""
+def compiled(texts: Sequence[str], declarations: set[str], folder: Path, name: str) -> Path:
+    """A library of the functions, in `folder`."""
     source, made, linked = (folder / f"{name}.{suffix}" for suffix in ("ll", "o", "so"))
     source.write_text(module(texts, declarations))
     llc = str(toolchain.find_program("llc"))
@@ -92,5 +99,11 @@ def compiled(texts: Sequence[str], declarations: set[str], folder: Path, name: s
     )
     lld = str(toolchain.find_program("ld.lld"))
     subprocess.run([lld, "-shared", "-z", "defs", str(made), "-o", str(linked)], check=True)
-    pointers = (ctypes.c_uint64 * len(texts)).in_dll(ctypes.CDLL(str(linked)), "mutants")
-    return list(pointers)
+    return linked
+
+
+def addresses(library_: Path) -> list[int]:
+    """The functions of a library, in their order. It stays loaded."""
+    loaded = ctypes.CDLL(str(library_))
+    count = ctypes.c_uint32.in_dll(loaded, "count").value
+    return list((ctypes.c_uint64 * count).in_dll(loaded, "mutants"))

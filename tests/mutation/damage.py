@@ -16,6 +16,9 @@ from dataclasses import dataclass
 
 from fly_run.emulator import state
 
+from mutation.frame import shared
+from mutation.ir_text import CALL, Line, parsed, split, type_of, value_of
+
 KINDS = ("operands", "mask", "constant")
 
 
@@ -31,29 +34,9 @@ class Mutant:
     text: str
 
 
-@dataclass(frozen=True)
-class Line:
-    """`%name = opcode rest`, and its operands split at the commas outside brackets."""
-
-    number: int
-    text: str
-    name: str = ""
-    opcode: str = ""
-    rest: str = ""
-
-    @property
-    def operands(self) -> list[str]:
-        """Of a binary operation or a comparison: the two values, without the type."""
-        parts = split(self.rest)
-        return [_value(parts[0]), parts[1]] if len(parts) == 2 else []
-
-
-_ASSIGNED = re.compile(r"  (%[\w.]+) = (\w+) ?(.*)$")
-_NAME = re.compile(r"%[\w.]+")
 _NUMBER = re.compile(r"-?\d+$")
 _SPLAT = re.compile(r"splat \((i\d+) (-?\d+)\)$")
 _SPLAT_FLOAT = re.compile(r"splat \((half|float|double) (0xH?)([0-9A-F]+)\)$")
-_CALL = re.compile(r"(.*) @\"?([\w.]+)\"?\((.*)\)$")
 
 BINARY = (
     *("add", "sub", "mul", "shl", "lshr", "ashr", "and", "or", "xor"),
@@ -112,75 +95,6 @@ OTHER_FUNCTION = {
 }
 
 
-def split(text: str) -> list[str]:
-    """At commas outside brackets."""
-    parts, depth, start = [], 0, 0
-    for at, char in enumerate(text):
-        if char in "<([{":
-            depth += 1
-        elif char in ">)]}":
-            depth -= 1
-        elif char == "," and depth == 0:
-            parts.append(text[start:at].strip())
-            start = at + 1
-    return [*parts, text[start:].strip()]
-
-
-def _value(typed: str) -> str:
-    """The value of `type value`: what follows the type's last character."""
-    if typed.startswith("<"):
-        end = typed.index(">") + 1
-        return typed[end:].strip()
-    return typed.partition(" ")[2].strip()
-
-
-def _type(typed: str) -> str:
-    return typed[: len(typed) - len(_value(typed))].strip()
-
-
-def parsed(text: str) -> list[Line]:
-    lines = []
-    for number, line in enumerate(text.split("\n")):
-        match = _ASSIGNED.match(line)
-        lines.append(Line(number, line, *match.groups()) if match else Line(number, line))
-    return lines
-
-
-def shared(lines: list[Line]) -> set[int]:
-    """Numbers of the lines that belong to every handler's frame, not to the instruction."""
-    counting = {state.OP, state.LANDING, state.QUANTUM, state.STATUS}
-    found: set[int] = set()
-    frame: set[str] = set()  # values that only the frame uses
-    back_edges = set()
-    for line in lines:
-        if match := re.match(r"  br i1 (%\w+), label %loop", line.text):
-            back_edges.add(match[1])
-        if match := re.match(r"  musttail call void (%\w+)\(ptr %wave, ptr (%\w+)\)", line.text):
-            frame |= {match[1]}
-    for line in lines:
-        used = set(_NAME.findall(line.rest if line.name else line.text))
-        offset = re.match(r"i8, ptr (%wave|%op), i64 (\d+)$", line.rest)
-        if line.opcode == "getelementptr" and offset:
-            place = int(offset[2])
-            if (offset[1] == "%wave" and place in counting) or (
-                offset[1] == "%op" and place in (state.OP_SIZE, state.OP_INDEX)
-            ):
-                frame.add(line.name)
-                found.add(line.number)
-        elif used & frame:
-            found.add(line.number)
-            if line.name:
-                frame.add(line.name)
-        if line.name in back_edges or line.opcode in ("phi", ""):
-            found.add(line.number)
-        # The step of the loop over parts of a row.
-        if line.opcode == "add" and re.search(r"i64 %v\d+, (8|16|32|64)$", line.rest):
-            following = [o.rest for o in lines if o.opcode == "icmp" and f" {line.name}," in o.rest]
-            if any(rest.endswith(", 64") for rest in following):
-                found.add(line.number)
-    return found
-
-
 def mutants(operation: str, handler: str, text: str) -> list[Mutant]:
     """Every damage there is, of every kind."""
     lines = parsed(text)
@@ -209,6 +123,7 @@ def _changes(lines: list[Line]) -> Iterator[tuple[str, int, str]]:
     )
     masks = _masks(lines)
     offsets = _operand_offsets(lines)
+    conditions = _conditions(lines)
     for line in lines:
         for changed in _operand_changes(line, slots):
             yield "operands", line.number, changed
@@ -225,7 +140,7 @@ def _changes(lines: list[Line]) -> Iterator[tuple[str, int, str]]:
                 line.number,
                 f"  {inside}\n  {line.name} = or {width} {line.name}.old, {masks[line.name]}",
             )
-        if line.name not in offsets:
+        if line.name not in offsets | conditions:
             for changed in _constant_changes(line):
                 yield "constant", line.number, changed
 
@@ -252,6 +167,14 @@ def _masks(lines: list[Line]) -> dict[str, int]:
     return result
 
 
+def _conditions(lines: list[Line]) -> set[str]:
+    """The values that SCC is set to: whoever reads it asks whether it is 0, so that 1 and -1 are
+    the same."""
+    pointers = {line.name for line in lines if line.rest == f"i8, ptr %wave, i64 {state.SCC}"}
+    stores = (re.match(r"  store i32 (%\w+), ptr (%\w+)", line.text) for line in lines)
+    return {match[1] for match in stores if match and match[2] in pointers}
+
+
 def _operand_offsets(lines: list[Line]) -> set[str]:
     """The values between a micro-op's operand field and the pointer to the register."""
     names, fields = set(), set()
@@ -273,7 +196,7 @@ def _operand_changes(line: Line, slots: list[int]) -> Iterator[str]:
                 yield f"  {line.name} = getelementptr i8, ptr %op, i64 {other}"
     elif line.opcode in BINARY and len(line.operands) == 2:
         a, b = line.operands
-        kind = _type(split(line.rest)[0])
+        kind = type_of(split(line.rest)[0])
         if a != b and line.opcode in ("sub", "shl", "lshr", "ashr", "fsub", "fdiv", "udiv", "urem"):
             yield f"  {line.name} = {line.opcode} {kind} {b}, {a}"
         elif a != b and a.startswith("%") and b.startswith("%"):
@@ -282,18 +205,18 @@ def _operand_changes(line: Line, slots: list[int]) -> Iterator[str]:
     elif line.opcode in ("icmp", "fcmp"):
         predicate, _, rest = line.rest.partition(" ")
         parts = split(rest)
-        a, b = _value(parts[0]), parts[1]
+        a, b = value_of(parts[0]), parts[1]
         if a != b and predicate not in ("eq", "ne", "oeq", "une", "uno", "ord"):
-            yield f"  {line.name} = {line.opcode} {predicate} {_type(parts[0])} {b}, {a}"
+            yield f"  {line.name} = {line.opcode} {predicate} {type_of(parts[0])} {b}, {a}"
     elif line.opcode == "select":
         condition, yes, no = split(line.rest)
         if yes != no:
             yield f"  {line.name} = select {condition}, {no}, {yes}"
-    elif line.opcode == "call" and (match := _CALL.match(line.rest)):
+    elif line.opcode == "call" and (match := CALL.match(line.rest)):
         arguments = split(match[3])
         for k in range(len(arguments) - 1):
             a, b = arguments[k], arguments[k + 1]
-            if a != b and _type(a) == _type(b) and not _commutes(match[2], k):
+            if a != b and type_of(a) == type_of(b) and not _commutes(match[2], k):
                 swapped = [*arguments[:k], b, a, *arguments[k + 2 :]]
                 yield f"  {line.name} = call {match[1]} @{_quoted(line.rest)}({', '.join(swapped)})"
 
@@ -319,14 +242,14 @@ def _constant_changes(line: Line) -> Iterator[str]:
         start, _, last = line.rest.rpartition(", ")
         for other in _nearby(last):
             yield head + f"{line.opcode} {start}, {other}"
-    if line.opcode == "call" and (match := _CALL.match(line.rest)):
+    if line.opcode == "call" and (match := CALL.match(line.rest)):
         function = re.match(r"llvm\.(\w+)\.", match[2])
         if function and function[1] in OTHER_FUNCTION:
             name = match[2].replace(function[1], OTHER_FUNCTION[function[1]], 1)
             yield head + f"call {match[1]} @{name}({match[3]})"
         arguments = split(match[3])
         for k, argument in enumerate(arguments):
-            kind, value = _type(argument), _value(argument)
+            kind, value = type_of(argument), value_of(argument)
             if kind != "i1" and not match[2].startswith("llvm.masked"):
                 for other in _nearby(value):
                     changed = [*arguments[:k], f"{kind} {other}", *arguments[k + 1 :]]

@@ -61,6 +61,17 @@ def build(ins: Instruction, mode: int) -> Callable[[Waves], None] | None:
     return None
 
 
+def saturating(function: Callable, kind: str) -> Callable:
+    """Integer clamp: of the exact result, to the range of `kind`."""
+    info = np.iinfo(DTYPES[kind])
+
+    def clamped(*values: np.ndarray) -> np.ndarray:
+        exact = function(*(value.astype(np.int64) for value in values))
+        return np.clip(exact, info.min, info.max).astype(DTYPES[kind])
+
+    return clamped
+
+
 def _selections(ins: Instruction, count: int):
     modifiers = ins.modifiers
     return (
@@ -88,12 +99,13 @@ def _halves(ins: Instruction, mode: int):
         return (raw.astype(np.uint16) ^ np.uint16(0x8000 * negate)).view(DTYPES[kind])
 
     def clamp(value: np.ndarray) -> np.ndarray:
-        if not ins.modifiers.get("clamp"):
+        if not ins.modifiers.get("clamp") or kind != "f16":
             return value
         return np.where(value > 0, np.minimum(value, 1), 0).astype(value.dtype)
 
+    function = op.function
     if ins.modifiers.get("clamp") and kind != "f16":
-        raise NotImplementedError(f"{ins.text}: integer clamp")
+        function = saturating(op.function, kind)
 
     def step(w: Waves) -> None:
         count = range(len(operands))
@@ -101,7 +113,7 @@ def _halves(ins: Instruction, mode: int):
         high = [half(w, k, high_half[k], high_sign[k]) for k in count]
         if scalar.endswith("rev_i16"):  # the shift count is unsigned
             low[0], high[0] = low[0].view(np.uint16), high[0].view(np.uint16)
-        results = [clamp(op.function(*x, **options)).view(np.uint16) for x in (low, high)]
+        results = [clamp(function(*x, **options)).view(np.uint16) for x in (low, high)]
         w.put_v32(w.first(ins.operands[0]), floating.pack(*results), w.active())
 
     return step
@@ -186,7 +198,7 @@ DOTS = {
 
 def _dot(ins: Instruction):
     bits, signed = DOTS[ins.mnemonic]
-    if {"op_sel", "op_sel_hi", "clamp"} & set(ins.modifiers) and bits != 16:
+    if {"op_sel", "op_sel_hi"} & set(ins.modifiers):
         raise NotImplementedError(ins.text)
     operands = ins.operands[1:3]
     addend = ins.operands[3] if len(ins.operands) > 3 else ins.operands[0]
@@ -197,9 +209,13 @@ def _dot(ins: Instruction):
 
     def step(w: Waves) -> None:
         a, b = (w.read(o, 32) for o in operands)
-        total = w.read(addend, 32).astype(np.int64)
+        third = w.read(addend, 32)
+        total = (third.view(np.int32) if signed else third).astype(np.int64)
         for k in range(32 // bits):
             total = total + element(a, k) * element(b, k)
+        if ins.modifiers.get("clamp"):
+            info = np.iinfo(np.int32 if signed else np.uint32)
+            total = np.clip(total, info.min, info.max)
         w.put_v32(w.first(ins.operands[0]), (total & 0xFFFFFFFF).astype(np.uint32), w.active())
 
     return step

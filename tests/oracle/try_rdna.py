@@ -6,6 +6,7 @@ spelling. What llvm-mc does not know of a target falls out, and its test says so
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import replace
 
@@ -361,6 +362,7 @@ def subject(probe: Probe, target: str) -> str:
     return of_rdna(re.sub(r"_e64$", "", name), target)
 
 
+@functools.cache
 def probes_for(target: str, family: str) -> tuple[list[Probe], list[str]]:
     """The family's probes that llvm-mc knows, in the target's spelling, and the mnemonics it knows
     none of. The same text is tried once."""
@@ -374,3 +376,19 @@ def probes_for(target: str, family: str) -> tuple[list[Probe], list[str]]:
         (kept if good else refused).append(replace(probe, text=text, about=about))
     names = {probe.about for probe in kept}
     return kept, sorted({probe.about for probe in refused} - names)
+
+
+@functools.cache
+def missing(target: str) -> frozenset[str]:
+    """The mnemonics of all families that a target does not have."""
+    return frozenset(name for family in FAMILIES for name in probes_for(target, family)[1])
+
+
+def supported(target: str, family: str) -> list[Probe]:
+    """What the emulator is to be tried on: all forms on gfx1100; on gfx1201 every third, and all of
+    what gfx1100 has not."""
+    chosen = probes_for(target, family)[0]
+    if target == "gfx1100" or len(chosen) < 200:
+        return chosen
+    own = missing("gfx1100")
+    return [p for k, p in enumerate(chosen) if k % 3 == 0 or p.about in own]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oracle import salu
 from oracle.probe import Probe
-from oracle.try_vector import SCALARS
+from oracle.try_vector import SCALARS, scalar_mixtures
 
 SCALARS_TARGET = {64: "s[16:17]", 32: "s16"}
 
@@ -74,6 +74,10 @@ def lanes() -> list[Probe]:
         "v_mbcnt_lo_u32_b32 v8, v2, v4",
         "v_mbcnt_hi_u32_b32 v8, v2, v4",
         "v_mbcnt_hi_u32_b32 v8, exec_hi, 0",
+        "v_mbcnt_hi_u32_b32 v8, v2, 5",
+        "v_mbcnt_lo_u32_b32 v8, v2, s24",
+        "v_mbcnt_lo_u32_b32 v8, s24, v4",
+        "v_mbcnt_hi_u32_b32 v8, s24, v4",
         "v_swap_b32 v8, v2\n  v_swap_b32 v8, v2",
         "v_swap_b32 v8, v9",
         "ds_bpermute_b32 v8, v2, v4\n  s_waitcnt lgkmcnt(0)",
@@ -85,15 +89,25 @@ def lanes() -> list[Probe]:
         "ds_swizzle_b32 v8, v2 offset:swizzle(BROADCAST, 4, 3)\n  s_waitcnt lgkmcnt(0)",
         "ds_swizzle_b32 v8, v2 offset:swizzle(QUAD_PERM, 2, 3, 0, 1)\n  s_waitcnt lgkmcnt(0)",
         "v_accvgpr_write_b32 a1, v2\n  v_accvgpr_read_b32 v8, a1",
+        "v_accvgpr_write_b32 a1, s24\n  v_accvgpr_read_b32 v8, a1",
         "v_accvgpr_write_b32 a1, v8\n  v_accvgpr_mov_b32 a2, a1\n  v_accvgpr_read_b32 v8, a2",
         # With lanes off, what these do is open: the manual's text has no EXEC in it.
         "s_mov_b64 exec, -1\n  v_permlane16_swap_b32 v8, v9",
         "s_mov_b64 exec, -1\n  v_permlane32_swap_b32 v8, v9",
         "v_bitop3_b32 v8, v2, v4, v6 bitop3:0x6c",
-        "v_bitop3_b32 v8, s24, v4, 7 bitop3:0x1d",
         "v_bitop3_b16 v8, v2, v4, v6 bitop3:0xe1",
+        *(
+            f"v_bitop3_b{width} v8, {', '.join(mixed)} bitop3:0x1d"
+            for width in (16, 32)
+            for mixed in scalar_mixtures(["v2", "v4", "v6"])
+        ),
     ):
         probes.append(Probe(text, ("32", "32", "32")))
+    for control in ("row_newbcast:6", "row_newbcast:13"):
+        for mask in ("row_mask:0xf bank_mask:0xf", "row_mask:0xa bank_mask:0xf"):
+            probes.append(Probe(f"v_mov_b64_dpp v[8:9], v[2:3] {control} {mask}", ("64",)))
+            text = f"v_ceil_f64_dpp v[8:9], v[2:3] {control} {mask}"
+            probes.append(Probe(text, ("f64",), "f64"))
     return probes
 
 

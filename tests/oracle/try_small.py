@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from oracle.probe import Probe
 
+# A value, a random number and a scale; one scalar register, and constants.
+MIXED_STOCHASTIC = (
+    *((text, "32", "scale32") for text in ("s24, v4, v6", "v2, s26, v6", "s24, 5, v6")),
+    *((text, "32", "scale32") for text in ("s24, v4, 4.0", "s24, -3, 4.0")),
+    *((text, "scale32", "32") for text in ("v2, v6, s26", "v2, -3, s26")),
+)
 WIDE = ("f32", "f16", "bf16")
 
 
@@ -14,7 +20,8 @@ def small() -> list[Probe]:
 def _plain() -> list[Probe]:
     probes = []
     for t in ("fp8", "bf8"):
-        probes.append(Probe(f"v_cvt_f32_{t}_e32 v8, v2", ("32",), "f32"))
+        for source in ("v2", "s24"):
+            probes.append(Probe(f"v_cvt_f32_{t}_e32 v8, {source}", ("32",), "f32"))
         probes.append(Probe(f"v_cvt_pk_f32_{t}_e32 v[8:9], v2", ("32",), "2f32"))
         for k in range(4):
             probes.append(Probe(f"v_cvt_f32_{t}_sdwa v8, v2 src0_sel:BYTE_{k}", ("32",), "f32"))
@@ -27,9 +34,12 @@ def _plain() -> list[Probe]:
                 Probe(f"v_cvt_pk_{t}_f32 v8, v2, v4{select}", ("small32", "small32"), "b64")
             )
         probes.append(Probe(f"v_cvt_pk_{t}_f32 v8, -v2, |v4|", ("f32", "f32"), "b64"))
-        probes.append(Probe(f"v_cvt_pk_{t}_f32 v8, s24, 1.0", ("f32", "f32"), "b64"))
+        for mixed in ("s24, 1.0", "s24, v4", "v2, s26"):
+            probes.append(Probe(f"v_cvt_pk_{t}_f32 v8, {mixed}", ("f32", "f32"), "b64"))
         for select in ("", " op_sel:[0,0,1,0]", " op_sel:[0,0,0,1]", " op_sel:[0,0,1,1]"):
             probes.append(Probe(f"v_cvt_sr_{t}_f32 v8, v2, v4{select}", ("tame32", "32"), "b64"))
+        for mixed in ("s24, v4", "v2, s26", "s24, 0x89abcdef"):
+            probes.append(Probe(f"v_cvt_sr_{t}_f32 v8, {mixed}", ("tame32", "32"), "b64"))
     return probes
 
 
@@ -53,6 +63,14 @@ def _scaled() -> list[Probe]:
                 add(f"pk_{wide}_{t}", f"{pair}, v2, v4", select, "32", "scale32", result=result)
             for select in ("", "[0,0,0,1]") if wide == "f32" else ("", "[0,0,1]"):
                 add(f"pk_{t}_{wide}", f"v8, {two}{scale}", select, *floats)
+            # The scale's place is a scalar's too, and the value's and the random number's.
+            if wide == "f32":
+                for mixed in ("v2, v4, s26", "s24, v4, v6", "s24, 1.0, v6", "s24, -2.0, 4.0"):
+                    add(f"pk_{t}_{wide}", f"v8, {mixed}", "", *floats)
+                for mixed, *kinds in MIXED_STOCHASTIC:
+                    add(f"sr_{t}_{wide}", f"v8, {mixed}", "", "tame32", *kinds)
+            for mixed in ("v2, s26", "s24, v4", "s24, 4.0"):
+                add(f"pk_{wide}_{t}", f"{pair}, {mixed}", "", "32", "scale32", result=result)
             for select in ("", "[0,0,1,0]", "[0,0,0,1]", "[0,0,1,1]"):
                 tame = {"f32": "tame32", "f16": "finite16", "bf16": "brain16"}[wide]
                 add(f"sr_{t}_{wide}", "v8, v2, v4, v6", select, tame, "32", "scale32")
@@ -67,6 +85,9 @@ def _scaled() -> list[Probe]:
             add(f"pk_{wide}_fp4", f"{pair}, v2, v4", select, "32", "scale32", result=result)
         for select in ("", "[0,0,1,0]", "[0,0,0,1]", "[0,0,1,1]"):
             add(f"pk_fp4_{wide}", f"v8, {two}{scale}", select, *floats)
+            if wide == "f32":
+                for mixed in ("v2, v4, s26", "s24, v4, v6", "s24, 1.0, 4.0"):
+                    add(f"pk_fp4_{wide}", f"v8, {mixed}", select, *floats)
             kinds = ("f64", "32", "scale32") if wide == "f32" else (kind, "32", "scale32")
             if wide != "f32":
                 add(f"sr_pk_fp4_{wide}", f"v8, {source}, v4, v6", select, *kinds)

@@ -22,7 +22,7 @@ def width(kind: str) -> int:
 
 
 def result_kind(name: str, kind: str) -> str:
-    if name.startswith(("v_cvt_pkrtz", "v_cvt_pk_rtz", "v_pack_b32_f16")):
+    if name.startswith(("v_cvt_pkrtz", "v_cvt_pk_rtz", "v_cvt_pk_f16", "v_pack_b32_f16")):
         return "2f16"
     return kind
 
@@ -96,9 +96,13 @@ def vector(table: dict[str, valu.Op] = valu.VALU) -> list[Probe]:
                 ]
                 suffix = "_e64" if len(sources) < 3 else ""
                 probes.append(Probe(f"{name}{suffix} {target}, {', '.join(modified)}", **make))
-        if op.result[0] == "f" or base in ("add", "sub"):
+        if op.result[0] == "f" or base in ("add", "sub", "subrev"):
             suffix = "_e64" if len(sources) < 3 else ""
             probes.append(Probe(f"{name}{suffix} {target}, {', '.join(regs)} clamp", **make))
+        if op.result[0] != "f" and base in ("add", "sub", "subrev"):
+            # Saturating forms are handlers of their own.
+            for mixed in ([first, *regs[1:]], *mixtures(sources, regs)):
+                probes.append(Probe(f"{name}_e64 {target}, {', '.join(mixed)} clamp", **make))
         if op.keeps_high and op.result.endswith("16"):
             for select in ("[1,0,0,0]", "[0,1,1,1]", "[1,1,1,1]"):
                 bits = select.strip("[]").split(",")
@@ -126,7 +130,8 @@ def compares() -> list[Probe]:
         probes.append(Probe(f"{name}_e32 vcc, {a}, {b}{tail}", op.sources))
         if op.sources[0][0] == "f" and "cmpx" not in name:
             probes.append(Probe(f"{name}_e64 s[16:17], -{a}, {b}", op.sources))
-            for mixed in mixtures(op.sources, [a, b]):
+            first = SCALARS[width(op.sources[0])][0]
+            for mixed in ([first, b], *mixtures(op.sources, [a, b])):
                 probes.append(Probe(f"{name}_e64 s[16:17], {', '.join(mixed)}", op.sources))
         elif "cmpx" not in name:
             probes.append(
@@ -144,9 +149,13 @@ def masks() -> list[Probe]:
         Probe("v_cndmask_b32_e32 v8, v2, v4, vcc", ("32", "32")),
         Probe("v_cndmask_b32_e64 v8, v2, v4, s[22:23]", ("32", "32")),
         Probe("v_cndmask_b32_e64 v8, -v2, |v4|, s[22:23]", ("f32", "f32"), "b64"),
-        Probe("v_mad_u64_u32 v[8:9], s[16:17], v2, v4, v[6:7]", ("32", "32", "64")),
-        Probe("v_mad_i64_i32 v[8:9], s[16:17], v2, v4, v[6:7]", ("32", "32", "64")),
     ]
+    for name in ("v_mad_u64_u32", "v_mad_i64_i32"):
+        registers = ["v2", "v4", "v[6:7]"]
+        kinds = ("u32", "u32", "u64")
+        for mixed in (registers, ["s24", *registers[1:]], *mixtures(kinds, registers)):
+            text = f"{name} v[8:9], s[16:17], {', '.join(mixed)}"
+            probes.append(Probe(text, ("32", "32", "64")))
     for name, (_, takes, _) in valu.CARRY.items():
         carry = ", vcc" if takes else ""
         probes.append(
@@ -154,9 +163,12 @@ def masks() -> list[Probe]:
         )
         carry = ", s[22:23]" if takes else ""
         probes.append(Probe(f"{name}_e64 v8, s[16:17], v2, v4{carry}", ("32", "32")))
+        # The mask is the one scalar register that there is room for.
+        for mixed in ("v2, -3", "5, v4", "5, -3") if takes else ("v2, s26", "s24, v4", "s24, -3"):
+            probes.append(Probe(f"{name}_e64 v8, s[16:17], {mixed}{carry}", ("32", "32")))
     for kind, registers in (("f32", ("v2", "v4", "v6")), ("f64", ("v[2:3]", "v[4:5]", "v[6:7]"))):
         target = "v8" if kind == "f32" else "v[8:9]"
-        a, b, c = registers
+        a, b, _ = registers
         # As LLVM uses it: S0 is the denominator or the numerator.
         for s0 in (a, b):
             probes.append(
@@ -166,7 +178,23 @@ def masks() -> list[Probe]:
                     kind,
                 )
             )
-        probes.append(Probe(f"v_div_fmas_{kind} {target}, {a}, {b}, {c}", (kind, kind, kind), kind))
+        for constants in product((False, True), repeat=3):
+            mixed = [
+                constant if chosen else register
+                for register, constant, chosen in zip(
+                    registers, ("2.0", "-0.5", "4.0"), constants, strict=True
+                )
+            ]
+            text = f"v_div_fmas_{kind} {target}, {', '.join(mixed)}"
+            probes.append(Probe(text, (kind, kind, kind), kind))
+        a_scalar, b_scalar = SCALARS[width(kind)]
+        for mixed in (
+            *((a_scalar, a_scalar, b), (b, a, b_scalar), (a, a, a_scalar), (a, a_scalar, a)),
+            *(("2.0", a, b), ("2.0", a, "2.0"), (a, "2.0", "-0.5"), ("2.0", "2.0", "-0.5")),
+            *((a_scalar, "2.0", a_scalar), ("2.0", "2.0", b), (b_scalar, a, b_scalar)),
+        ):
+            text = f"v_div_scale_{kind} {target}, vcc, {', '.join(mixed)}"
+            probes.append(Probe(f"{text}\n  s_mov_b64 s[16:17], vcc", (kind, kind), kind))
     return probes
 
 
@@ -181,13 +209,10 @@ def packed() -> list[Probe]:
             forms += [" neg_lo:[1,0,1]", " neg_hi:[0,1,1]", " clamp"]
         for form in forms:
             probes.append(Probe(f"{name} v8, {regs}{_trim(form, count)}", (kind,) * count, result))
-        for mixed in mixtures(("32",) * count, list(REGISTERS[32][:count])):
-            probes.append(Probe(f"{name} v8, {', '.join(mixed)}", (kind,) * count, result))
-        probes.append(
-            Probe(
-                f"{name} v8, {', '.join(('s24', *REGISTERS[32][1:count]))}", (kind,) * count, result
-            )
-        )
+        for mixed in scalar_mixtures(list(REGISTERS[32][:count])):
+            for form in ("", *SATURATED.get(name, ())):
+                text = f"{name} v8, {', '.join(mixed)}{form}"
+                probes.append(Probe(text, (kind,) * count, result))
         for form in ("1.0", "1.0 op_sel_hi:[1,0,1]", "-4.0 op_sel:[0,1,0]"):
             constant, _, modifier = form.partition(" ")
             operands = ", ".join(("v2", constant, "v6")[:count])
@@ -219,9 +244,24 @@ def packed() -> list[Probe]:
     for name in packed_table.DOTS:
         if "c_" in name:
             probes.append(Probe(f"{name}_e32 v8, v2, v4", ("32", "32")))
+            probes.append(Probe(f"{name}_e32 v8, s24, v4", ("32", "32")))
         else:
-            probes.append(Probe(f"{name} v8, v2, v4, v6", ("32", "32", "32")))
+            for mixed in (REGISTERS[32], *scalar_mixtures(list(REGISTERS[32]))):
+                for form in ("", " clamp"):
+                    text = f"{name} v8, {', '.join(mixed)}{form}"
+                    probes.append(Probe(text, ("32", "32", "32")))
     return probes
+
+
+# The packed instructions on integers that saturate.
+SATURATED = dict.fromkeys(
+    [f"v_pk_{name}_{kind}16" for name in ("add", "sub") for kind in "iu"], (" clamp",)
+)
+
+
+def scalar_mixtures(registers: list[str]) -> list[list[str]]:
+    """Of 32-bit sources: a scalar register or a constant in each set of places but none."""
+    return [["s24", *registers[1:]], *mixtures(("32",) * len(registers), registers)]
 
 
 def _trim(form: str, count: int) -> str:

@@ -210,18 +210,12 @@ def table(ins: Instruction, mode: int, op: valu.Op) -> Step:
 def _saturating(ins: Instruction, op: valu.Op) -> Callable:
     """Integer clamp: of the exact result, to the result type's range."""
     if ins.mnemonic not in (
-        *(f"v_{a}_{t}" for a in ("add", "sub") for t in ("u32", "i32", "u16", "i16")),
+        *(f"v_{a}_{t}" for a in ("add", "sub", "subrev") for t in ("u32", "i32", "u16", "i16")),
         "v_mad_u16",
         "v_mad_i16",
     ):
         raise NotImplementedError(f"{ins.text}: integer clamp")
-    info = np.iinfo(DTYPES[op.result])
-
-    def function(*values):
-        exact = op.function(*(value.astype(np.int64) for value in values))
-        return np.clip(exact, info.min, info.max)
-
-    return function
+    return packed.saturating(op.function, op.result)
 
 
 def _compare(ins: Instruction, mode: int) -> Step:

@@ -157,7 +157,7 @@ class WaveView:
 
     @property
     def scc(self) -> int:
-        return self._scc.value
+        return int(self._scc.value != 0)
 
     @property
     def mode(self) -> int:

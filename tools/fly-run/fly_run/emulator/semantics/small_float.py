@@ -119,7 +119,9 @@ def encode(
         large = (saturates.splat(k.chunk) & finite).select(code.like(limit), form.overflow)
     else:
         large = code.like(limit)
-    code = code.compare("ugt", limit).select(large, code)
+    # No scale makes a number of infinity.
+    too_large = code.compare("ugt", limit) | size.compare("eq", INFINITY)
+    code = too_large.select(large, code)
     code = significand.compare("eq", 0).select(0, code)
     not_a_number = size.compare("ugt", INFINITY)
     if isinstance(scale, Value):

@@ -1,0 +1,95 @@
+"""The probes of single instructions, made ready once: encoded for a device that stays open, with
+the oracle's results beside them. To try them again costs a millisecond.
+"""
+
+from __future__ import annotations
+
+import mmap
+from dataclasses import dataclass, field
+
+import numpy as np
+from fly_common.code_object import CodeObject
+from fly_run.emulator.machine import Emulator
+from oracle import build, launch, probe, runs
+
+from mutation.handlers import Handlers
+
+AT_ONCE = 240  # probes of a bench
+RECORD = probe.WAVES * probe.LANES * 16  # bytes that a probe writes
+
+# What benches write, one after the other.
+_outputs = np.zeros(AT_ONCE * RECORD, np.uint8)
+
+
+@dataclass
+class Bench:
+    """`expected`: the oracle's records, in memory that a process forked later fills; `uses`: the
+    handlers that its code has."""
+
+    run: runs.Run
+    batch: probe.Batch
+    data: bytes
+    expected: np.ndarray
+    uses: set[str] = field(default_factory=set)
+
+    @property
+    def grid(self) -> launch.Triple:
+        return (self.run.frame.waves, 1, 1)
+
+    @property
+    def block(self) -> launch.Triple:
+        return (self.run.frame.lanes, 1, 1)
+
+    def ask(self) -> None:
+        """Fills `expected`."""
+        arguments = [self.batch.inputs, self.batch.outputs(), self.batch.masks]
+        self.expected[:] = launch.on_oracle(
+            self.data, "probe", self.grid, self.block, arguments
+        ).arguments[1]
+
+    def open(self, handlers: Handlers) -> None:
+        """Encodes the probes, and runs them a first time."""
+        self._code = CodeObject.parse(self.data)
+        self._device = Emulator(self.run.target)
+        self._records = _outputs[: len(self.batch.probes) * RECORD].view(np.uint32)
+        self._records = self._records.reshape(self.expected.shape)
+        arrays = {"inputs": self.batch.inputs, "outputs": self._records, "masks": self.batch.masks}
+        places = [
+            self._device.bind(name, array.ctypes.data, array.nbytes, True)
+            for name, array in arrays.items()
+        ]
+        self._kernarg = np.array(places, np.uint64).tobytes()
+        with handlers.recording() as used:
+            self.launch()
+        self.uses = used
+
+    def launch(self) -> np.ndarray:
+        """What the emulator, as it is now, writes."""
+        self._records[:] = 0
+        self._device.launch(self._code, "probe", self.grid, self.block, self._kernarg, 0)
+        return self._records
+
+    def differs(self) -> bool:
+        """Whether the emulator, as it is now, computes anything else than the oracle."""
+        got = self.launch()
+        for position, one in enumerate(self.batch.probes):
+            if (got[position] == self.expected[position]).all():
+                continue
+            if probe.differences(one, self.expected[position], got[position]).any():
+                return True
+        return False
+
+
+def prepared(targets: tuple[str, ...]) -> list[Bench]:
+    """The suite's comparisons on these targets, in parts, neither opened nor asked for."""
+    found = []
+    for run in [*runs.gfx9(), *runs.FLUSHED, *runs.rdna()]:
+        if run.target not in targets:
+            continue
+        chosen = run.probes()
+        for start in range(0, len(chosen), AT_ONCE):
+            batch = run.batch(chosen[start : start + AT_ONCE])
+            memory = mmap.mmap(-1, len(batch.probes) * RECORD)
+            expected = np.frombuffer(memory, np.uint32).reshape(batch.outputs().shape)
+            found.append(Bench(run, batch, build.assemble(batch.text, run.target), expected))
+    return found

@@ -1,0 +1,117 @@
+"""Which mutants there are: of each operation three, none of which is the original in disguise."""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from fly_run.emulator.irgen import Function
+from fly_run.emulator.semantics import table
+from fly_run.emulator.semantics.operation import Operation
+
+from mutation import building, damage
+from mutation.damage import Mutant
+from mutation.ir_text import split, type_of
+
+AT_ONCE = 400  # mutants in a module
+
+
+@dataclass(frozen=True)
+class Choice:
+    """`only`: a pattern of names; `sample`: how many operations, all if None."""
+
+    targets: frozenset[str]
+    only: str | None = None
+    form: str | None = None
+    sample: int | None = None
+
+    def operations(self, generator: random.Random) -> list[Operation]:
+        """Those that compute something on one of the targets."""
+        found = [
+            operation
+            for operation in table.operations().values()
+            if operation.form != "nothing"
+            and (not self.only or re.fullmatch(self.only, operation.name))
+            and (not self.form or operation.form == self.form)
+            and (not operation.targets or operation.targets & self.targets)
+        ]
+        if self.sample and self.sample < len(found):
+            found = generator.sample(found, self.sample)
+        return found
+
+
+def candidates(operation: Operation, generator: random.Random) -> list[list[Mutant]]:
+    """Three lists to take one mutant of each from: one a kind, and where an operation has nothing
+    of a kind to damage, another kind."""
+    every = []
+    for handler in operation.handlers:
+        text = building.original(handler).text()
+        every += damage.mutants(operation.name, handler, text)
+    generator.shuffle(every)
+    kinds = {kind: [m for m in every if m.kind == kind] for kind in damage.KINDS}
+    for kind in damage.KINDS:
+        if not kinds[kind]:
+            largest = max(kinds.values(), key=len)
+            half = len(largest) // 2
+            kinds[kind], largest[half:] = largest[half:], []
+    return [listed for listed in kinds.values() if listed]
+
+
+def differing(lists: list[list[Mutant]]) -> tuple[list[Mutant], int]:
+    """The first mutant of each list that is not the original after optimisation, and how many
+    were."""
+    kept, equivalent = [], 0
+    waiting = [listed for listed in lists if listed]
+    while waiting:
+        again = []
+        for start in range(0, len(waiting), AT_ONCE):
+            part = waiting[start : start + AT_ONCE]
+            functions = [building.original(listed[0].handler) for listed in part]
+            declarations = _declarations(functions, [listed[0] for listed in part])
+            same = building.same(
+                [f.text() for f in functions], [listed[0].text for listed in part], declarations
+            )
+            for listed, equal in zip(part, same, strict=True):
+                if not equal:
+                    kept.append(listed[0])
+                    continue
+                equivalent += 1
+                if listed[1:]:
+                    again.append(listed[1:])
+        waiting = again
+    return kept, equivalent
+
+
+_CALLED = re.compile(r"call (<\d+ x \w+>|\w+) @\"?(llvm\.[\w.]+)\"?\((.*)\)$", re.MULTILINE)
+
+
+def _declarations(functions: list[Function], mutants: list[Mutant]) -> set[str]:
+    """Of what the originals call, and of the intrinsics that only a mutant does."""
+    known = {text for function in functions for text in function.declarations}
+    names = {text.partition("@")[2].partition("(")[0].strip('"') for text in known}
+    for mutant in mutants:
+        for result, name, arguments in _CALLED.findall(mutant.what.partition(" → ")[2]):
+            if name not in names:
+                names.add(name)
+                types = ", ".join(type_of(a) for a in split(arguments))
+                known.add(f"declare {result} @{name}({types})")
+    return known
+
+
+def sources(mutants: list[Mutant], folder: Path) -> list[Path]:
+    """Libraries of these mutants, `AT_ONCE` in each, in their order."""
+    made = []
+    for start in range(0, len(mutants), AT_ONCE):
+        part = mutants[start : start + AT_ONCE]
+        declarations = _declarations([building.original(m.handler) for m in part], part)
+        made.append(building.compiled([m.text for m in part], declarations, folder, f"m{start}"))
+    return made
+
+
+def controls(names: list[str], folder: Path) -> Path:
+    """A library of handlers as they are."""
+    functions = [building.original(name) for name in names]
+    texts = [function.text() for function in functions]
+    return building.compiled(texts, _declarations(functions, []), folder, "controls")

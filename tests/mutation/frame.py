@@ -1,0 +1,45 @@
+"""What all handlers have in common and no instruction means: the call of the next handler, the
+count of executed instructions, the loop over parts of a row."""
+
+from __future__ import annotations
+
+import re
+
+from fly_run.emulator import state
+
+from mutation.ir_text import NAME, Line
+
+
+def shared(lines: list[Line]) -> set[int]:
+    """Numbers of the lines that belong to every handler's frame, not to the instruction."""
+    counting = {state.OP, state.LANDING, state.QUANTUM, state.STATUS}
+    found: set[int] = set()
+    frame: set[str] = set()  # values that only the frame uses
+    back_edges = set()
+    for line in lines:
+        if match := re.match(r"  br i1 (%\w+), label %loop", line.text):
+            back_edges.add(match[1])
+        if match := re.match(r"  musttail call void (%\w+)\(ptr %wave, ptr (%\w+)\)", line.text):
+            frame |= {match[1]}
+    for line in lines:
+        used = set(NAME.findall(line.rest if line.name else line.text))
+        offset = re.match(r"i8, ptr (%wave|%op), i64 (\d+)$", line.rest)
+        if line.opcode == "getelementptr" and offset:
+            place = int(offset[2])
+            if (offset[1] == "%wave" and place in counting) or (
+                offset[1] == "%op" and place in (state.OP_SIZE, state.OP_INDEX)
+            ):
+                frame.add(line.name)
+                found.add(line.number)
+        elif used & frame:
+            found.add(line.number)
+            if line.name:
+                frame.add(line.name)
+        if line.name in back_edges or line.opcode in ("phi", ""):
+            found.add(line.number)
+        # The step of the loop over parts of a row.
+        if line.opcode == "add" and re.search(r"i64 %v\d+, (8|16|32|64)$", line.rest):
+            following = [o.rest for o in lines if o.opcode == "icmp" and f" {line.name}," in o.rest]
+            if any(rest.endswith(", 64") for rest in following):
+                found.add(line.number)
+    return found

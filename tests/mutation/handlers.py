@@ -1,0 +1,35 @@
+"""The library's handlers, which tell who asks for which of them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from fly_run.emulator import library
+
+
+class Handlers(dict):
+    """Addresses by name."""
+
+    def __init__(self, addresses: dict[str, int]):
+        super().__init__(addresses)
+        self.used: set[str] = set()
+
+    def __getitem__(self, name: str) -> int:
+        self.used.add(name)
+        return super().__getitem__(name)
+
+    @contextlib.contextmanager
+    def recording(self) -> Iterator[set[str]]:
+        """The names that are asked for meanwhile."""
+        self.used = set()
+        yield self.used
+
+
+def install() -> Handlers:
+    """What every device of this process gets from now on."""
+    found = library.load()
+    handlers = Handlers(found.handlers)
+    recorded = library.Library(found.path, handlers, found.run, found.cpu)
+    library.load = lambda: recorded  # type: ignore[assignment]
+    return handlers

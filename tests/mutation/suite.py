@@ -1,0 +1,97 @@
+"""The tests that execute kernels on the emulator in their own process, run within one pytest.
+
+They are collected once. Each is run as it is, which tells what handlers it uses and how long it
+takes; after that a forked child runs any of them, without a new start of pytest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+from mutation.handlers import Handlers
+
+TESTS = Path(__file__).parent.parent
+FILES = (
+    *("test_engine_[!l]*.py", "test_oracle_kernels.py", "test_oracle_folding.py"),
+    *("test_matrix_*.py", "test_launch.py", "test_observe.py", "test_oracle_wmma.py"),
+    *("test_measure.py", "test_strict.py", "test_stats.py", "test_trace.py"),
+)
+# A handler that every kernel uses is tried by the quickest tests only, of so many seconds together:
+# a child that finds nothing must be done long before its time is up.
+SECONDS = 8.0
+
+
+@dataclass
+class Test:
+    item: pytest.Item
+    uses: set[str]
+    seconds: float
+
+    def fails(self) -> bool:
+        return any(report.failed for report in runtestprotocol(self.item, log=False))
+
+
+@dataclass
+class Suite:
+    """`broken`: the names of tests that fail before anything is damaged."""
+
+    tests: list[Test]
+    broken: list[str]
+
+    def notices(self, handler: str) -> bool:
+        return any(test.fails() for test in self.quickest(handler))
+
+    def quickest(self, handler: str) -> list[Test]:
+        """The quickest tests that use a handler, at least one if there is any."""
+        using = sorted((t for t in self.tests if handler in t.uses), key=lambda t: t.seconds)
+        found: list[Test] = []
+        total = 0.0
+        for test in using:
+            total += test.seconds
+            if found and total > SECONDS:
+                break
+            found.append(test)
+        return found
+
+
+class _Within:
+    """A pytest plugin: in place of pytest's own loop, records all tests and calls `then`."""
+
+    def __init__(self, handlers: Handlers, then: Callable[[Suite], None]):
+        self.handlers = handlers
+        self.then = then
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        tests, broken = [], []
+        following: Iterable[pytest.Item | None] = [*session.items[1:], None]
+        for item, after in zip(session.items, following, strict=True):
+            with self.handlers.recording() as used:
+                reports = runtestprotocol(item, log=False, nextitem=after)
+            if any(report.failed for report in reports):
+                broken.append(item.nodeid)
+            elif used:
+                tests.append(Test(item, used, sum(report.duration for report in reports)))
+        self.then(Suite(tests, broken))
+        return True
+
+
+def within(handlers: Handlers, then: Callable[[Suite], None]) -> None:
+    """Calls `then` from within pytest, with the tests collected and recorded."""
+    names = sorted(str(path) for pattern in FILES for path in (TESTS / "fly_run").glob(pattern))
+    options = ["-p", "no:cacheprovider", "-p", "no:faulthandler", f"--rootdir={TESTS.parent}"]
+    with _silence():
+        pytest.main([*options, *names], plugins=[_Within(handlers, then)])
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+        yield
