@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import itertools
 import struct
-from dataclasses import dataclass
 from functools import cached_property
 
 from fly_common.errors import InputError
+from fly_common.record import record
 
 EM_AMDGPU = 224
 ET_REL, ET_DYN = 1, 3
@@ -43,7 +43,7 @@ PROCESSORS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
+@record
 class Section:
     """A section; `data` is empty for SHT_NOBITS."""
 
@@ -59,7 +59,7 @@ class Section:
     info: int = 0  # of relocations: the index of the section they change
 
 
-@dataclass(frozen=True)
+@record
 class Segment:
     """A loadable piece: `data` goes to `address`, zeros fill it up to `size` bytes."""
 
@@ -81,7 +81,7 @@ class Segment:
         return self.address <= address and address + size <= self.address + len(self.data)
 
 
-@dataclass(frozen=True)
+@record
 class Symbol:
     """`section` is the index of its section, 0 where it is undefined. `bind`: 0 local, 1 global,
     2 weak. `type`: 1 object, 2 function."""
@@ -94,7 +94,7 @@ class Symbol:
     section: int
 
 
-@dataclass(frozen=True)
+@record
 class Relocation:
     """Eight bytes at `address` that hold the address `value`: a loader adds where it loads to."""
 
@@ -102,7 +102,7 @@ class Relocation:
     value: int
 
 
-@dataclass(frozen=True)
+@record
 class Elf:
     """A file whose header, sections and segments lie inside it."""
 

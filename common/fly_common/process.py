@@ -24,33 +24,68 @@ class Done:
     stderr: bytes
 
 
-def run(
+class Running:
+    """A program that was started. It has to be waited for, or ended."""
+
+    def __init__(self, pid: int, output: int, errors: int):
+        self._pid: int | None = pid
+        self._streams = (output, errors)
+
+    def wait(self) -> Done:
+        """What it did, once it has ended."""
+        assert self._pid is not None
+        try:
+            try:
+                status = os.waitpid(self._pid, 0)[1]
+            except ChildProcessError:  # SIGCHLD is ignored here, and how it ended is lost
+                status = 0
+            self._pid = None
+            written = [os.pread(one, os.fstat(one).st_size, 0) for one in self._streams]
+        finally:
+            self.end()  # after an interrupt, which it may not have got
+        return Done(os.waitstatus_to_exitcode(status), *written)
+
+    def end(self) -> None:
+        """Ends it where it has not ended yet; nobody wants to know what it did."""
+        if self._pid is not None:
+            os.kill(self._pid, KILL)
+            os.waitpid(self._pid, 0)
+            self._pid = None
+        for stream in self._streams:
+            os.close(stream)
+        self._streams = ()
+
+
+def start(
     program: str, arguments: Sequence[str], data: bytes = b"", pass_fds: Sequence[int] = ()
-) -> Done:
-    """Runs `program`, a path, with `data` on its standard input.
+) -> Running:
+    """Starts `program`, a path, with `data` on its standard input.
 
     It inherits the descriptors `pass_fds` and no others. OSError where it can't be run or there is
-    no memory for what it reads or writes.
+    no memory for what it reads and writes.
     """
-    handles = [in_memory(data), in_memory(), in_memory()]
+    handles: list[int] = []
     try:
+        for content in (data, b"", b""):
+            handles.append(in_memory(content))
         streams = [(os.POSIX_SPAWN_DUP2, handle, number) for number, handle in enumerate(handles)]
         # A descriptor put upon itself is one that stays open.
         kept = [(os.POSIX_SPAWN_DUP2, handle, handle) for handle in pass_fds]
-        pid = os.posix_spawn(
-            program, [program, *arguments], os.environ, file_actions=[*streams, *kept]
-        )
-        try:
-            status = os.waitpid(pid, 0)[1]
-        except BaseException:  # an interrupt: the program may not have got it
-            os.kill(pid, KILL)
-            os.waitpid(pid, 0)
-            raise
-        written = [os.pread(handle, os.fstat(handle).st_size, 0) for handle in handles[1:]]
-        return Done(os.waitstatus_to_exitcode(status), *written)
-    finally:
+        actions = [*streams, *kept]
+        pid = os.posix_spawn(program, [program, *arguments], os.environ, file_actions=actions)
+    except BaseException:
         for handle in handles:
             os.close(handle)
+        raise
+    os.close(handles[0])
+    return Running(pid, handles[1], handles[2])
+
+
+def run(
+    program: str, arguments: Sequence[str], data: bytes = b"", pass_fds: Sequence[int] = ()
+) -> Done:
+    """Starts a program and waits for its end."""
+    return start(program, arguments, data, pass_fds).wait()
 
 
 def in_memory(data: bytes = b"") -> int:

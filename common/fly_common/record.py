@@ -70,4 +70,5 @@ else:
 
 def replace(one: Record, **changes: Any) -> Record:
     """A record like `one`, but for these fields."""
-    return type(one)(**{**vars(one), **changes})
+    fields = {name: vars(one)[name] for name in type(one).__annotations__}
+    return type(one)(**{**fields, **changes})

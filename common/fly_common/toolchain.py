@@ -17,7 +17,7 @@ from fly_common.errors import InputError, MissingError
 # Every run of a tool comes here: pathlib, shutil and subprocess would take 25 ms of it.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fly_common.process import Done
+    from fly_common.process import Done, Running
 
 OLDEST = 22
 HOW_TO_GET = (
@@ -142,18 +142,25 @@ def _library_or_none() -> str | None:
         return None
 
 
-def run_program(
+def start_program(
     name: str, arguments: Sequence[str], data: bytes | None, *, pass_fds: Sequence[int] = ()
-) -> Done:
-    """Runs LLVM's `name` with `data` on its standard input. The caller judges the exit status.
-    Raises Crash, an InputError, for a program that a signal ended."""
+) -> Running:
+    """Starts LLVM's `name` with `data` on its standard input."""
     from fly_common import process
 
     program = find_program(name)
     try:
-        done = process.run(program, arguments, data or b"", pass_fds)
+        return process.start(program, arguments, data or b"", pass_fds)
     except OSError as error:
         raise MissingError(f"{program} can't be run: {error.strerror}") from None
+
+
+def run_program(
+    name: str, arguments: Sequence[str], data: bytes | None, *, pass_fds: Sequence[int] = ()
+) -> Done:
+    """Runs LLVM's `name` to its end. The caller judges the exit status. Raises Crash, an
+    InputError, for a program that a signal ended."""
+    done = start_program(name, arguments, data, pass_fds=pass_fds).wait()
     if done.returncode < 0:
         raise Crash(name, -done.returncode, done.stderr.decode(errors="replace"))
     return done

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import subprocess
 import sys
 
@@ -55,6 +56,20 @@ def test_it_stays_what_it_is():
             one.x = 2
         with pytest.raises(AttributeError):
             del one.x
+
+
+def test_what_a_property_keeps_is_no_field():
+    @record
+    class Square:
+        side: int
+
+        @functools.cached_property
+        def area(self) -> int:
+            return self.side**2
+
+    one = Square(3)
+    assert (one.area, replace(one, side=4).area) == (9, 16)
+    assert one == Square(3)
 
 
 def test_what_is_called_at_the_end_may_refuse():

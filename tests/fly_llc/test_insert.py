@@ -39,11 +39,11 @@ def test_a_filter_that_changes_nothing_changes_nothing(case, cpu):
     whole = compile(source, Options())
     ranks = ("exact", "registers", "other")
     for named in NAMED.values():
-        made = compile(source, Options(insert=(f"{named.name}={IDENTITY}",), verify=False))
+        made = compile(source, Options(insert=(f"{named.name}={IDENTITY}",)))
         rank = ranks.index(assembly.likeness(made, whole))
         assert rank <= ranks.index(named.promise(cpu)), named.name
     everywhere = tuple(f"{name}={IDENTITY}" for name in NAMED if name != "pre-ra")
-    assert compile(source, Options(insert=everywhere, verify=False)) == whole
+    assert compile(source, Options(insert=everywhere)) == whole
 
 
 def test_they_run_in_the_order_of_the_pipeline_and_as_given(small, tmp_path):
@@ -151,7 +151,7 @@ def test_the_verifier_looks_at_what_a_filter_made(small, tmp_path):
         compile(small().encode(), Options(insert=insert))
     # llc looks at MIR that it reads too, and can't tell whose it is.
     with pytest.raises(InputError, match=f"what .*undefined and cat made .*: {said}"):
-        compile(small().encode(), Options(insert=insert, verify=False))
+        compile(small().encode(), Options(insert=insert))
 
 
 def test_a_filter_that_can_not_run(small, tmp_path):

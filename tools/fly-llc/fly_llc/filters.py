@@ -6,17 +6,16 @@ error is passed on where it succeeds, and quoted where it fails.
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from fly_common.errors import InputError, MissingError, UsageError
 
 from fly_llc import insertion
 from fly_llc.insertion import What
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fly_llc.insertion import Cut
     from fly_llc.source import Source
@@ -51,8 +50,19 @@ def find(what: What) -> str:
 
 def shipped(name: str) -> Callable[[str, Sequence[str]], str]:
     """The filter of ours: a function of MIR and the words behind its name."""
-    module = importlib.import_module(f"fly_llc.shipped.{name.replace('-', '_')}")
+    from importlib import import_module
+
+    module = import_module(f"fly_llc.shipped.{name.replace('-', '_')}")
     return module.main
+
+
+def load(what: What) -> None:
+    """Imports what applying it takes."""
+    if not what.plugin:
+        if what.words[0] in SHIPPED:
+            shipped(what.words[0])
+        else:
+            import subprocess  # noqa: F401
 
 
 def identity(what: What) -> str:

@@ -95,10 +95,14 @@ def cuts(options: Options, source: Source) -> list[Cut]:
     for stop, start, what in found:
         merged.setdefault((stop, start), []).extend([what] if what else [])
     made = [Cut(stop, start, tuple(whats)) for (stop, start), whats in merged.items()]
-    made.sort(key=lambda cut: (points.position(cut.stop, *here), points.position(cut.start, *here)))
-    first = points.position(source.resume, *here) if source.resume else -1
+
+    def place(cut: Cut) -> tuple[int, int]:
+        return points.position(cut.stop, *here), points.position(cut.start, *here)
+
+    if len(made) > 1:  # a place has to be looked up, and one cut needs none
+        made.sort(key=place)
     for cut in made:
-        if points.position(cut.stop, *here) < first:
+        if source.resume and place(cut)[0] < points.position(source.resume, *here):
             raise UsageError(f"{cut}: the MIR was stopped {source.resume} already")
     return made
 

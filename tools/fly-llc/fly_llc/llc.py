@@ -12,6 +12,8 @@ from fly_common.record import record, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fly_common.process import Running
+
     from fly_llc.points import Point
     from fly_llc.source import Source
 
@@ -27,10 +29,19 @@ class Run:
     signal: int | None = None
 
 
-def generate(source: Source, emit: str, stop: Point | None = None) -> Run:
+def generate(
+    source: Source,
+    emit: str,
+    stop: Point | None = None,
+    *,
+    verify: bool = False,
+    meanwhile: Callable[[], None] | None = None,
+) -> Run:
     """Code generation of `source`, to its end ("obj" or "asm") or to the point `stop`, as MIR.
 
-    Without `stop`, and for a source that is IR, the command line is what a person would type.
+    Without `stop`, and for a source that is IR, the command line is what a person would type. With
+    `verify`, LLVM's machine verifier looks at the code after each pass, which costs little beside a
+    run for it alone. `meanwhile` is called while llc works.
     """
     target = source.target
     words = [f"-mcpu={target.cpu}", f"-O{source.level}", *source.flags]
@@ -38,8 +49,16 @@ def generate(source: Source, emit: str, stop: Point | None = None) -> Run:
         words.append(f"-mattr={','.join(target.features)}")
     if source.resume:
         words += ["-x", "mir", source.resume.start]
+    if verify:
+        words.append("-verify-machineinstrs")
     words.append(stop.stop if stop else f"-filetype={emit}")
-    done = run(words, source.data)
+    running = start(words, source.data)
+    try:
+        if meanwhile:
+            meanwhile()
+        done = finish(running)
+    finally:
+        running.end()
     if done.output is None or stop or not source.resume:
         return done
     from fly_llc import resume
@@ -47,19 +66,26 @@ def generate(source: Source, emit: str, stop: Point | None = None) -> Run:
     return replace(done, output=resume.restore(done.output, source.data, emit))
 
 
-def run(words: Sequence[str], data: bytes) -> Run:
-    """llc with these words. A crash is a failure like others: LLVM reports much of what it can't
-    compile by aborting."""
+def start(words: Sequence[str], data: bytes) -> Running:
+    """Starts llc with these words."""
     from fly_common import toolchain
 
     # A crash costs llc 0.15 s of looking up symbols that nobody sees.
-    try:
-        done = toolchain.run_program(
-            "llc", [*words, "-disable-symbolication", "-o", "-", "-"], data
-        )
-    except toolchain.Crash as crash:
-        return Run(None, crash.stderr, crash.signal)
-    return Run(None if done.returncode else done.stdout, done.stderr.decode(errors="replace"))
+    return toolchain.start_program("llc", [*words, "-disable-symbolication", "-o", "-", "-"], data)
+
+
+def finish(running: Running) -> Run:
+    """What a started llc did. A crash is a failure like others: LLVM reports much of what it can't
+    compile by aborting."""
+    done = running.wait()
+    output = None if done.returncode else done.stdout
+    signal = -done.returncode if done.returncode < 0 else None
+    return Run(output, done.stderr.decode(errors="replace"), signal)
+
+
+def run(words: Sequence[str], data: bytes) -> Run:
+    """llc with these words, to its end."""
+    return finish(start(words, data))
 
 
 def judge(done: Run, source: Source, warn: Warn | None) -> bytes:

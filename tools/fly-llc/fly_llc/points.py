@@ -14,10 +14,11 @@ from __future__ import annotations
 import functools
 import re
 
-from fly_common.errors import UsageError
+from fly_common.errors import MissingError, UsageError
 from fly_common.record import record
 
 TRIPLE = "amdgcn-amd-amdhsa"
+FIRST = "amdgpu-isel"  # the machine pass that all others are behind
 
 
 @record
@@ -113,13 +114,11 @@ NAMED: dict[str, Named] = {
 }
 
 # The first line of the MIR that fly-llc prints, so that going on needs no flags. A YAML comment.
-_NOTE = re.compile(
-    rb"# fly-llc: stopped (?P<side>before|after) (?P<pass>[\w,-]+) at -O(?P<level>[0-3])\n"
-)
+_NOTE = rb"# fly-llc: stopped (?P<side>before|after) (?P<pass>[\w,-]+) at -O(?P<level>[0-3])\n"
 
 
 # Analyses run between the passes and change nothing: no points of their own.
-_ANALYSES = re.compile(
+_ANALYSES = (
     r"(machine-?(post)?dom(inator)?-?tree|machine-(loops|cycles|block-freq|opt-remark-emitter)"
     r"|lazy-machine-block-freq|slotindexes|liveintervals|livevars|livedebugvars|livestacks"
     r"|virtregmap|liveregmatrix|edge-bundles|spill-code-placement)(,\d+)?"
@@ -128,27 +127,45 @@ _ANALYSES = re.compile(
 
 def is_analysis(name: str) -> bool:
     """Whether a pass only looks, and so is no point that one means."""
-    return _ANALYSES.fullmatch(name) is not None
+    return re.fullmatch(_ANALYSES, name) is not None
 
 
 @functools.cache
 def machine_passes(cpu: str, level: int) -> tuple[str, ...]:
     """The machine passes of a processor's pipeline in their order, as llc lists them. Each is
-    distinct: the second run of a pass is `name,1`."""
+    distinct: the second run of a pass is `name,1`.
+
+    The list is kept in the content store, by llc's content: asking llc takes as long as compiling.
+    """
     from fly_common import toolchain
+    from fly_common.store import Store, default_store, key_of
 
     words = [f"-mtriple={TRIPLE}", f"-mcpu={cpu}", f"-O{level}", "-debug-pass=Arguments"]
-    done = toolchain.run_program("llc", [*words, "-filetype=null", "-o", "-", "-"], b"")
-    listed = done.stderr.decode(errors="replace").partition("\n")[0].split()
-    names = [word.removeprefix("-") for word in listed]
-    first = names.index("amdgpu-isel") if "amdgpu-isel" in names else 0
+    key = key_of(f"machine passes\n{toolchain.fingerprint('llc')}", " ".join(words).encode())
+    store = Store(default_store().folder)
+    listed = store.obtain(key, lambda: _listed(words), label="machine passes")
     runs: dict[str, int] = {}
     found = []
-    for name in names[first:]:
+    for name in listed.decode().split():
         number = runs.get(name, 0)
         runs[name] = number + 1
         found.append(f"{name},{number}" if number else name)
     return tuple(found)
+
+
+def _listed(words: list[str]) -> bytes:
+    """The names of the machine passes, as llc prints them for these options."""
+    from fly_common import toolchain
+
+    done = toolchain.run_program("llc", [*words, "-filetype=null", "-o", "-", "-"], b"")
+    for line in done.stderr.decode(errors="replace").splitlines():
+        names = [word.removeprefix("-") for word in line.split()]
+        if FIRST in names:
+            return " ".join(names[names.index(FIRST) :]).encode()
+    raise MissingError(
+        "llc does not list the machine passes of AMD GPUs",
+        hint=toolchain.HOW_TO_GET.format(name="llc"),
+    )
 
 
 def find(side: str | None, name: str, cpu: str, level: int) -> Point:
@@ -201,7 +218,7 @@ def note(point: Point, level: int) -> bytes:
 
 def read_note(mir: bytes) -> tuple[Point, int] | None:
     """The point and the level that `note` wrote; None for MIR from elsewhere."""
-    match = _NOTE.match(mir)
+    match = re.match(_NOTE, mir)
     if match is None:
         return None
     return Point(match["side"].decode(), match["pass"].decode()), int(match["level"])

@@ -8,19 +8,21 @@ LLVM's at this point, which then is refused with the nearest points that work.
 
 from __future__ import annotations
 
+import os
 import re
-import threading
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from fly_common.errors import FlyError, InputError, MissingError, Place, UsageError
 from fly_common.record import replace
 
-from fly_llc import filters, insertion, llc, native, points
+from fly_llc import filters, insertion, llc, points
 from fly_llc.insertion import Cut, What
 from fly_llc.points import Point
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fly_common.process import Running
+
     from fly_llc.codegen import Options
     from fly_llc.llc import Run, Warn
     from fly_llc.source import Source
@@ -31,7 +33,10 @@ REACH = 12  # how far to look for a point that works, in passes
 def compile(source: Source, options: Options, stop: Point | None, warn: Warn | None) -> bytes:
     """The code of `source` with everything that `options` puts into the pipeline; to the point
     `stop`, if there is one, where it is MIR."""
-    source = replace(source, flags=(*source.flags, *native.flags(options, source)))
+    if options.in_process:
+        from fly_llc import native
+
+        source = replace(source, flags=(*source.flags, *native.flags(options, source)))
     cuts = insertion.cuts(options, source)
     for cut in cuts:
         for what in cut.filters:
@@ -42,9 +47,12 @@ def compile(source: Source, options: Options, stop: Point | None, warn: Warn | N
     if options.dump and not cuts:
         cuts = _named_cuts(source, stop)
     work = _Weave(source, options, warn)
-    for cut in cuts:
-        work.open(cut)
-    made = work.finish(stop)
+    try:
+        for cut in cuts:
+            work.open(cut)
+        made = work.finish(stop)
+    finally:
+        work.end()
     return points.note(stop, source.level) + made if stop else made
 
 
@@ -61,11 +69,13 @@ class _Weave:
 
     def open(self, cut: Cut) -> None:
         """Goes on to a cut, and runs its filters."""
-        mir = self._go_on("mir", cut.stop)
+        mir = self._go_on("mir", cut.stop, cut.filters)
         self.clean = self.source = self.source.at(cut.start, mir)
         self.cut = cut
         self._dump(cut)
         for what in cut.filters:
+            for check in self.checks[-1:]:
+                check.start()  # of the filter before this one
             made = filters.apply(what, self.source, cut, self.options.timeout)
             self.source = self.source.at(cut.start, made)
             self._dump(cut, what)
@@ -73,24 +83,43 @@ class _Weave:
                 self.checks.append(_Check(self.source, self.clean, what, cut))
 
     def finish(self, stop: Point | None) -> bytes:
-        made = self._go_on(self.options.emit, stop)
-        self._await_checks()
-        return made
+        return self._go_on(self.options.emit, stop)
 
-    def _go_on(self, emit: str, stop: Point | None) -> bytes:
-        done = llc.generate(self.source, emit, stop)
-        if done.output is None:
+    def end(self) -> None:
+        """Ends what still runs, after an error."""
+        for check in self.checks:
+            check.end()
+
+    def _go_on(self, emit: str, stop: Point | None, coming: Sequence[What] = ()) -> bytes:
+        """Code generation from where it is to the point `stop`, where the filters `coming` are.
+
+        The last filter's output is verified on the way. Where that fails, each filter's is by
+        itself; if none is to blame it is LLVM's own code that does not pass the verifier.
+        """
+
+        def load() -> None:  # while llc works: what comes then
+            from fly_common import elf  # noqa: F401
+
+            from fly_llc import resume  # noqa: F401
+
+            for what in coming:
+                filters.load(what)
+
+        verified = self.checks.pop() if self.checks else None
+        done = llc.generate(self.source, emit, stop, verify=verified is not None, meanwhile=load)
+        if verified is not None and done.output is None:
+            self.checks.append(verified)
             self._await_checks()
-            if self.cut is not None:
-                raise self._blame(done, emit, stop, self.cut)
+            done = llc.generate(self.source, emit, stop)
+        self._await_checks()
+        if done.output is None and self.cut is not None:
+            raise self._blame(done, emit, stop, self.cut)
         return llc.judge(done, self.source, self.warn)
 
     def _await_checks(self) -> None:
         """Raises what the machine verifier found in a filter's output, the earliest first."""
-        checks, self.checks = self.checks, []
-        errors = [check.wait() for check in checks]
-        for error in errors:
-            if error is not None:
+        while self.checks:
+            if error := self.checks.pop(0).wait():
                 raise error
 
     def _blame(self, done: Run, emit: str, stop: Point | None, cut: Cut) -> FlyError:
@@ -130,45 +159,52 @@ class _Weave:
         self.number += 1
         words = [f"{self.number:02}", f"{cut.stop.side}-{cut.stop.machine_pass.replace(',', '.')}"]
         if what is not None:
-            words.append(re.sub(r"[^\w.-]+", "-", Path(what.plugin or what.words[0]).stem))
-        path = Path(self.options.dump, ".".join([*words, "mir"]))
+            program = os.path.basename(what.plugin or what.words[0])
+            words.append(re.sub(r"[^\w.-]+", "-", os.path.splitext(program)[0]))
+        path = os.path.join(self.options.dump, ".".join([*words, "mir"]))
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(points.note(cut.start, self.source.level) + self.source.data)
+            os.makedirs(self.options.dump, exist_ok=True)
+            with open(path, "wb") as file:
+                file.write(points.note(cut.start, self.source.level) + self.source.data)
         except OSError as error:
             raise MissingError(f"--dump-mir {path}: {error.strerror}") from None
 
 
-class _Check(threading.Thread):
-    """LLVM's machine verifier on a filter's output, beside the code generation that goes on."""
+class _Check:
+    """LLVM's machine verifier on a filter's output, by itself: beside other work once started."""
 
     def __init__(self, source: Source, clean: Source, what: What, cut: Cut):
-        super().__init__(daemon=True)
         self.source, self.clean, self.what, self.cut = source, clean, what, cut
-        self.error: FlyError | None = None
-        self.start()
+        self.running: Running | None = None
 
-    def run(self) -> None:
-        done = _verify(self.source)
+    def start(self) -> None:
+        if self.running is None:
+            self.running = _verifier(self.source)
+
+    def end(self) -> None:
+        if self.running is not None:
+            self.running.end()
+
+    def wait(self) -> FlyError | None:
+        """What is wrong with the output."""
+        self.start()
+        assert self.running is not None
+        done = llc.finish(self.running)
         # LLVM's own MIR may not pass the verifier at some points: then nobody can tell.
-        if done.output is not None or _verify(self.clean).output is None:
-            return
+        if done.output is not None or llc.finish(_verifier(self.clean)).output is None:
+            return None
         from fly_llc import refusal
 
         text = self.source.data.decode(errors="replace")
         name = f"<output of {self.what.text}>"
-        cpu = self.source.target.cpu
-        self.error = refusal.explain(done.stderr, text, name, cpu, done.signal)
-        self.error.message = f"{self.what.text} ({self.cut}): {self.error.message}"
-
-    def wait(self) -> FlyError | None:
-        self.join()
-        return self.error
+        error = refusal.explain(done.stderr, text, name, self.source.target.cpu, done.signal)
+        error.message = f"{self.what.text} ({self.cut}): {error.message}"
+        return error
 
 
-def _verify(source: Source) -> Run:
+def _verifier(source: Source) -> Running:
     words = [f"-mcpu={source.target.cpu}", "-x", "mir", "-run-pass=none", "-verify-machineinstrs"]
-    return llc.run(words, source.data)
+    return llc.start(words, source.data)
 
 
 def _named_cuts(source: Source, stop: Point | None) -> list[Cut]:
