@@ -103,6 +103,8 @@ def check_static(_: list[Spec], results: list[Spec], __: Attributes) -> None:
         or (layout is not None and layout.is_static)
         or isinstance(spec, (SwizzleSpec, CoordSwizzleSpec, TileSpec))
         or (isinstance(spec, CoordTensorSpec) and is_static(spec.base) and spec.layout.is_static)
+        # An atom, or a tiling of one, whose instruction carries no state.
+        or getattr(spec, "is_static", False)
         or isinstance(spec, OtherSpec)
     )
     if isinstance(spec, (PtrSpec, MemRefSpec, str)) or not static:
