@@ -15,6 +15,7 @@ from fly_common.errors import InputError
 from fly_opt import devicelibs, llvm_text
 from fly_opt.diagnostics import Source
 from fly_opt.observer import Observer
+from fly_opt.passes.intrinsics import BUFFER_ATOMICS
 from fly_opt.passes.select_math import INTRINSICS
 from fly_opt.passes.set_target import target_of
 from fly_opt.targets import CODE_OBJECT_VERSION, Target
@@ -28,8 +29,16 @@ TOP_LEVEL = (
     *("llvm.linker_options", "llvm.named_metadata"),
 )
 # Intrinsics that the passes here call. Others may not exist, and then the translation crashes.
-KNOWN_INTRINSICS = {"llvm.amdgcn.implicitarg.ptr"} | {
-    f"{name}.{kind}" for name, kinds in INTRINSICS.values() for kind in kinds
+KNOWN_INTRINSICS = (
+    {"llvm.amdgcn.implicitarg.ptr"}
+    | {f"{name}.{kind}" for name, kinds in INTRINSICS.values() for kind in kinds}
+    | BUFFER_ATOMICS
+)
+# Ops of the bindings' LLVM 24 whose intrinsics are not in LLVM 22, which makes the machine code.
+NEWER = {
+    *("rocdl.asyncmark", "rocdl.wait.asyncmark", "rocdl.load.async.to.lds"),
+    *("rocdl.global.load.async.lds", "rocdl.raw.ptr.buffer.load.async.lds"),
+    "rocdl.ptr.s.buffer.load",
 }
 
 
@@ -131,6 +140,12 @@ def _check(flat: Any, source: Source) -> bool:
             hint = "lower it before fly-emit-llvm; --target X --print-pipeline shows a pipeline"
             where = source.place_of(op.location)
             refused.append(InputError(f"{name} has no LLVM IR", place=where, hint=hint))
+            return ir.WalkResult.INTERRUPT
+        if name in NEWER:
+            hint = "a load to LDS that is waited for, cdna3.buffer_copy_lds, is there"
+            where = source.place_of(op.location)
+            message = f"{name} is an intrinsic that LLVM 22 does not have"
+            refused.append(InputError(message, place=where, hint=hint))
             return ir.WalkResult.INTERRUPT
         if name == "llvm.call_intrinsic":
             doubtful = doubtful or op.attributes["intrin"].value not in KNOWN_INTRINSICS

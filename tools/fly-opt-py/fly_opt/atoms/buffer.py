@@ -23,7 +23,6 @@ _UPDATES: dict[str, tuple[str | None, str | None]] = {
     "inc": ("inc", None),
     "dec": ("dec", None),
 }
-_ATOMIC = "llvm.amdgcn.raw.ptr.buffer.atomic"
 
 
 @copies(BufferCopy)
@@ -57,7 +56,7 @@ def atomic(call: Copy) -> Value:
     policy = builder.constant(0, 32)
     operands = [value, at.descriptor, at.offset, soffset, policy]
     with builder.ip, builder.loc:
-        intrinsics.call(f"{_ATOMIC}.{update}", value.type, operands)
+        intrinsics.call(f"{intrinsics.BUFFER_ATOMIC}.{update}", value.type, operands)
     return value
 
 

@@ -9,6 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 PREFIX = "llvm."
+# Atomic updates through a buffer descriptor; rocdl has ops for some of them only.
+BUFFER_ATOMIC = "llvm.amdgcn.raw.ptr.buffer.atomic"
+BUFFER_ATOMICS = {
+    f"{BUFFER_ATOMIC}.{update}"
+    for update in ("add", "smax", "smin", "and", "or", "inc", "dec", "fadd", "fmax", "fmin")
+}
 
 
 def call(name: str, result: Any, operands: list[Any], fast: Any = None) -> Any:
