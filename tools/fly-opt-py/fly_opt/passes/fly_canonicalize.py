@@ -54,13 +54,20 @@ class Canonicalize(Pass):
     name: ClassVar[str] = "fly-canonicalize"
 
     def run(self, op: Any) -> None:
-        found = [inner for inner in operations(op) if inner.name.startswith(PREFIX)]
-        for inner in found:
-            _normalise(inner)
-        for inner in reversed(found):
-            info = OPS.get(inner.name[len(PREFIX) :])
-            if info and info.pure and all(unused(result) for result in inner.results):
-                inner.erase()
+        # Last first: what an op is no longer needed for is then erased, not brought into form.
+        for inner in reversed(operations(op)):
+            if inner.name.startswith(PREFIX) and not _erased(inner):
+                _normalise(inner)
+                _erased(inner)
+
+
+def _erased(op: Any) -> bool:
+    """Erases an op that only computes what nothing uses; whether it was one."""
+    info = OPS.get(op.name[len(PREFIX) :])
+    if info is None or not info.pure or not all(map(unused, op.results)):
+        return False
+    op.erase()
+    return True
 
 
 def _normalise(op: Any) -> None:
