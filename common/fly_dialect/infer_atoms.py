@@ -9,12 +9,9 @@ from __future__ import annotations
 import re
 
 from fly_dialect.atoms import CopyAtomSpec, MmaAtomSpec, TiledCopySpec, TiledMmaSpec
-from fly_dialect.infer import Attributes, memref_operand, ptr_operand, wrong
-from fly_dialect.types import LayoutSpec, MemRefSpec, Spec, bits
+from fly_dialect.infer import Attributes, memref_operand, wrong
+from fly_dialect.types import LayoutSpec, Spec, bits
 
-# The space of pointers behind a buffer descriptor, and LLVM's type of the descriptor itself.
-BUFFER_SPACE = "#fly_rocdl.buffer_desc"
-BUFFER_RESOURCE = "!llvm.ptr<8>"
 # The orders in which gemm may go through M, N and K, the slowest first.
 TRAVERSAL_ORDERS = tuple(
     f"{order}{kind}"
@@ -152,18 +149,3 @@ def enumerator(attribute: object) -> str:
     """The case of an enumeration's attribute: `a` of #fly<mma_operand a>."""
     match = _CASE.search(str(attribute))
     return match[1] if match else str(attribute)
-
-
-# -- buffer descriptors ---------------------------------------------------------------------------
-def infer_get_buffer_rsrc(operands: list[Spec], _: Attributes) -> list[Spec]:
-    pointer = ptr_operand(operands, 0)
-    if pointer.space != BUFFER_SPACE:
-        raise ValueError(
-            f"expected a buffer_desc address space pointer, got one of {pointer.space}"
-        )
-    return [BUFFER_RESOURCE]
-
-
-def is_buffer(spec: Spec) -> bool:
-    """Whether it is memory behind a buffer descriptor."""
-    return isinstance(spec, MemRefSpec) and spec.space == BUFFER_SPACE

@@ -15,6 +15,7 @@ from fly_dialect.infer import (
     ptr_operand,
     wrong,
 )
+from fly_dialect.infer_buffers import BUFFER_SPACE, check_buffer_ptr
 from fly_dialect.int_tuple import IntTuple, text
 from fly_dialect.integers import Int
 from fly_dialect.types import (
@@ -64,10 +65,14 @@ def infer_apply_swizzle(operands: list[Spec], _: Attributes) -> list[Spec]:
     return [replace(_aligned(pointer, held), swizzle=swizzle.swizzle)]
 
 
-def check_make_ptr(_: list[Spec], results: list[Spec], attributes: Attributes) -> None:
+def check_make_ptr(operands: list[Spec], results: list[Spec], attributes: Attributes) -> None:
     spec = results[0]
     if not isinstance(spec, PtrSpec):
         raise ValueError(f"the result must be a ptr, but is {spec}")
+    if spec.space == BUFFER_SPACE:
+        check_buffer_ptr(operands, spec)
+    elif operands:
+        raise ValueError(f"{spec} is memory of its own: it is made of nothing")
     if spec.space in ("register", "shared") and allocation_size(attributes) is None:
         raise ValueError(f"{spec} needs dictAttrs = {{allocSize = N : i64}}")
 

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fly_dialect import infer, infer_atoms, infer_layout, infer_memory
+from fly_dialect import (
+    infer,
+    infer_atoms,
+    infer_buffers,
+    infer_layout,
+    infer_memory,
+    infer_tiled,
+    infer_vectors,
+)
 from fly_dialect.computation import COMPUTATIONS, Computation
 from fly_dialect.infer import Check, Infer
 
@@ -90,7 +98,17 @@ _ATOMS = [
     ),
     OpInfo("copy", (3, 4), 0, check=infer_atoms.check_copy, pure=False),
     OpInfo("gemm", (5, 6), 0, check=infer_atoms.check_gemm, pure=False, form="gemm"),
-    OpInfo("get_buffer_rsrc", 1, 1, infer_atoms.infer_get_buffer_rsrc, dialect="fly_rocdl"),
+    OpInfo("make_tiled_copy", 3, 1, infer_tiled.infer_make_tiled_copy),
+    OpInfo("make_tiled_mma", (2, 3), 1, infer_tiled.infer_make_tiled_mma),
+    OpInfo("tiled_copy.partition_src", 3, 1, infer_tiled.infer_partition_src),
+    OpInfo("tiled_copy.partition_dst", 3, 1, infer_tiled.infer_partition_dst),
+    OpInfo("tiled_copy.retile", 2, 1, infer_tiled.infer_retile),
+    OpInfo("tiled_mma.partition", 3, 1, infer_tiled.infer_partition, form="partition"),
+    OpInfo("tiled_mma.partition_shape", 2, 1, infer_tiled.infer_partition_shape),
+    OpInfo("mma.make_fragment", 2, 1, infer_tiled.infer_make_fragment, form="make_fragment"),
+    OpInfo("memref.load_vec", 1, 1, infer_vectors.infer_memref_load_vec, pure=False),
+    OpInfo("memref.store_vec", 2, 0, check=infer_vectors.check_memref_store_vec, pure=False),
+    OpInfo("get_buffer_rsrc", 1, 1, infer_buffers.infer_get_buffer_rsrc, dialect="fly_rocdl"),
 ]
 # By name; an op of another dialect than fly by its full name.
 OPS = {

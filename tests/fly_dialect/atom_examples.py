@@ -28,6 +28,18 @@ ARGUMENTS = {
     "gmem_half": "!fly.memref<f16, global, 4:1>",
     "predicate": "!fly.memref<i1, register, 1:1>",
     "buffer": BUFFER_PTR,
+    "short": "i16",
+    "tile": "!fly.tile<[16|1]>",
+    "layout_tv": "!fly.layout<(4,4):(4,1)>",
+    "mnk": "!fly.layout<(1,4,1):(0,1,0)>",
+    "swizzle": "!fly.swizzle<S<2,2,3>>",
+    "a_tile": "!fly.memref<f16, shared, (32,16):(16,1), align<16>>",
+    "composed": "!fly.memref<f16, shared, S<2,2,3> o 4 o (32,16):(16,1), align<16>>",
+    "coords": "!fly.coord_tensor<(0,0), (16,64):(1E0,1E1)>",
+    "places": "!fly.coord_tensor<3, (2,4):(?{i64},1)>",
+    "fragment": "!fly.memref<f16, register, (4,2,1):(1,4,0)>",
+    "extents": "!fly.int_tuple<(16,64)>",
+    "thread": "!fly.int_tuple<?>",
 }
 
 ONE_OF_EACH = "{operandSegmentSizes = array<i32: 1, 1, 1, 0>}"
@@ -52,6 +64,53 @@ RIGHT = [
     ),
     ("gemm", "mma, rmem_single, rmem_half, rmem_half, rmem_single, l", "", ""),
     ("fly_rocdl.get_buffer_rsrc", "buffer", "", "!llvm.ptr<8>"),
+    ("make_ptr", "p, short, j, i", "", BUFFER_PTR),
+    ("make_tiled_copy", "copy, layout_tv, tile", "", TILED_COPY),
+    ("make_tiled_mma", "mma, mnk", "", TILED_MMA),
+    # 16 rows of the tile, 4 to each of 4 threads, and 2 × 16 tiles.
+    (
+        "tiled_copy.partition_src",
+        "tiled_copy, a_tile, thread",
+        "",
+        "!fly.memref<f16, shared, ((4,1),2,16):((16,0),256,1), align<16>>",
+    ),
+    (
+        "tiled_copy.partition_dst",
+        "tiled_copy, composed, c",  # thread 12, 4 rows of 16 for each thread before it
+        "",
+        "!fly.memref<f16, shared, S<2,2,3> o 772 o ((4,1),2,16):((16,0),256,1), align<16>>",
+    ),
+    (
+        "tiled_copy.retile",
+        "tiled_copy, fragment",
+        "",
+        "!fly.memref<f16, register, ((4,1),2,1):((1,0),4,0)>",
+    ),
+    # Four rows of one column, and a wave for each 16 columns.
+    (
+        "tiled_mma.partition",
+        "tiled_mma, coords, thread",
+        "{operand_id = #fly<mma_operand c>}",
+        "!fly.coord_tensor<(?{div=4},?), ((4,1),1,1):((1E0,0),0,0)>",
+    ),
+    (
+        "tiled_mma.partition_shape",
+        "tiled_mma, extents",
+        "{operand_id = #fly<mma_operand c>}",
+        "!fly.int_tuple<((4,1),1,1)>",
+    ),
+    (
+        "mma.make_fragment",
+        "tiled_mma, a_tile",
+        "{operand_id = #fly<mma_operand a>, stages = 3 : i32}",
+        "!fly.memref<f16, register, (4,2,1,3):(1,4,0,8)>",
+    ),
+    ("memref.load_vec", "rmem_half", "", "vector<4xf16>"),
+    ("memref.load_vec", "places", "", "vector<8xi64>"),
+    ("memref.store_vec", "half, rmem_half", "", ""),
+    ("apply_swizzle", "q, swizzle", "", "!fly.ptr<f32, shared, align<16>, S<2,2,3>>"),
+    # 4 elements of 2 bytes on: S<2,2,3> leaves 4 as it is.
+    ("decomposition", "composed", "", "!fly.memref<f16, shared, (32,16):(16,1), align<8>>"),
 ]
 # Ops whose results may be of any type.
 ANY_RESULT = {"copy_atom_call_ssa", "mma_atom_call_ssa"}
@@ -113,4 +172,28 @@ WRONG = [
         "!llvm.ptr<8>",
         "expected a buffer_desc address space pointer, got one of global",
     ),
+    ("make_ptr", "p, i", "", BUFFER_PTR, "needs a stride, bytes and flags (i16, i64, i32), but ha"),
+    ("make_ptr", "buffer, short, j, i", "", BUFFER_PTR, "is made of a !fly.ptr<f32, global>, not"),
+    ("make_ptr", "p", "", "!fly.ptr<f32, shared>", "is memory of its own: it is made of nothing"),
+    ("make_tiled_copy", "mma, layout_tv, tile", "", TILED_COPY, "operand #0 must be a copy_atom"),
+    ("make_tiled_mma", "mma, d", "", TILED_MMA, "the layout of a tiled mma is static, not (?{i64}"),
+    ("tiled_copy.retile", "tiled_copy, composed", "", "!fly.tile<4>", "its layout is composed"),
+    (
+        "tiled_mma.partition",
+        "tiled_mma, coords, thread",
+        "",
+        "i32",
+        "operand_id must be #fly<mma_operand a>, b, c or d, but is None",
+    ),
+    (
+        "mma.make_fragment",
+        "tiled_mma, a_tile",
+        "{operand_id = #fly<mma_operand a>, stages = 0 : i32}",
+        "i32",
+        "stages must be positive, got 0",
+    ),
+    ("memref.load_vec", "m", "", "vector<4xf32>", "its shape is (?{i64},?{i64})"),
+    ("memref.store_vec", "single, rmem_half", "", "", "vector<4xf32> can't be stored to !fly.memr"),
+    ("apply_swizzle", "q, tile", "", "!fly.ptr<f32, shared>", "operand #1 must be a swizzle, but"),
+    ("decomposition", "p", "", "f32", "operand #0 must be a memref or coord_tensor, but is"),
 ]

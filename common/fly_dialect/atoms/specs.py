@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
+from fly_dialect import algebra
 from fly_dialect.atoms import reading, registry
 from fly_dialect.atoms.interface import AtomOp, CopyOp, MmaOp
 from fly_dialect.layout import Layout
@@ -40,6 +41,26 @@ class CopyAtomSpec:
     def is_static(self) -> bool:
         """Whether the type says all; else the atom has state."""
         return not self.op.state
+
+    @property
+    def thr_val_layout_src(self) -> Layout:
+        """(thread, value) → value of the tile, as the source is read."""
+        return self._in_values(self.op.thr_bit_layout_src)
+
+    @property
+    def thr_val_layout_dst(self) -> Layout:
+        """(thread, value) → value of the tile, as the destination is written."""
+        return self._in_values(self.op.thr_bit_layout_dst)
+
+    @property
+    def thr_val_layout_ref(self) -> Layout:
+        """The one of the two that a tiled copy's layout speaks of."""
+        return self._in_values(self.op.thr_bit_layout_ref)
+
+    def _in_values(self, layout: Layout) -> Layout:
+        if self.op.WHOLE_TILE:
+            raise ValueError(f"{self.op} moves a whole tile: it has no layout of values")
+        return algebra.recast_layout(layout, 1, self.bits).linear
 
     def __str__(self) -> str:
         return f"!fly.copy_atom<{self.op}, {self.bits}>"

@@ -1,0 +1,61 @@
+"""Building one op of the table: its operands' types are looked up, its results' inferred."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from fly_dialect.bindings import ir
+from fly_dialect.dialect import check_operand_count, check_types, plain, spec_of, type_of
+from fly_dialect.op_table import OPS
+from fly_dialect.types import Spec
+
+Value: TypeAlias = Any  # an ir.Value
+
+
+def build(
+    name: str,
+    operands: list[Value],
+    results: list[Spec] | None = None,
+    attributes: dict[str, Any] | None = None,
+    *,
+    loc: Any = None,
+    ip: Any = None,
+) -> Any:
+    """Builds `fly.name`. `results` is needed where the op's result type can't be inferred."""
+    op = build_op(name, operands, results, attributes, loc=loc, ip=ip)
+    if len(op.results) == 1:
+        return op.results[0]
+    return list(op.results) or None
+
+
+def build_op(
+    name: str,
+    operands: list[Value],
+    results: list[Spec] | None = None,
+    attributes: dict[str, Any] | None = None,
+    *,
+    loc: Any = None,
+    ip: Any = None,
+) -> Any:
+    """`build` that gives the `ir.Operation`."""
+    info = OPS[name]
+    specs = [spec_of(operand.type) for operand in operands]
+    data = {key: plain(value) for key, value in attributes.items()} if attributes else {}
+    try:
+        if results is None:
+            check_operand_count(info, len(specs))
+            results = info.infer(specs, data) if info.infer else []
+            if info.check is not None:
+                info.check(specs, results, data)
+        else:
+            check_types(info, specs, results, data)
+    except ValueError as error:
+        raise ValueError(f"{info.full_name}: {error}") from None
+    return ir.Operation.create(
+        info.full_name,
+        results=[type_of(result) for result in results],
+        operands=operands,
+        attributes=attributes,
+        loc=loc,
+        ip=ip,
+    )
