@@ -3,7 +3,7 @@ whose products and sums f32 has exactly, so that both arithmetics must give the 
 
 Formats are read here from their definitions (OCP 8-bit Floating Point Specification; OCP
 Microscaling Formats 1.0, section 5); layouts from AMD's matrix instruction calculator and, for
-f8f6f4, from AMD's article "Matrix Core Programming on AMD CDNA3 and CDNA4 architecture".
+f8f6f4, from the CDNA4 ISA manual, "8-bit and Smaller Matrix Operations and Layouts".
 """
 
 from __future__ import annotations
@@ -154,10 +154,11 @@ def test_narrow(pair: tuple[str, str], m: int, scaled: bool) -> None:
     rng = np.random.default_rng(13)
     k = 128 if m == 16 else 64
     a, b = rng.choice(NUMBERS, (m, k)), rng.choice(NUMBERS, (m, k))
-    in_runs = all(FORMATS[form][0] == 8 for form in pair)
-    spots = np.array([[k_of(lane, e, m, in_runs) for e in range(32)] for lane in range(LANES)])
-    row = np.arange(LANES)[:, None] % m
-    rows = [pack(x[row, spots], form) for x, form in zip((a, b), pair, strict=True)]
+    row, rows = np.arange(LANES)[:, None] % m, []
+    for x, form in zip((a, b), pair, strict=True):
+        in_runs = FORMATS[form][0] == 8
+        spots = np.array([[k_of(lane, e, m, in_runs) for e in range(32)] for lane in range(LANES)])
+        rows.append(pack(x[row, spots], form))
     # A scale a row and 32 consecutive k: in byte 2 of A's dword and byte 1 of B's.
     exponents = rng.integers(-2, 3, (2, m, k // 32)) if scaled else np.zeros((2, m, k // 32), int)
     scales = [

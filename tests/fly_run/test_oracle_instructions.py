@@ -15,8 +15,6 @@ from oracle.compare import differing
 # What is not tried here: pattern → the test that has a result of its own for it, or why there is
 # nothing to compare.
 ELSEWHERE = {
-    "v_mfma_.*f8f6f4|v_mfma_ld_scale_b32": "test_matrix_*.py: layouts and scales, one hot",
-    "ds_read_b(64|96)_tr_.*": "test_engine_buffers.py",
     "s_set_gpr_idx_(idx|mode)|s_sendmsg": "test_engine_rare.py",
     # gfx90a sets FLAT_SCRATCH up in code.
     "scratch_(load|store)_(?!lds).*": "test_oracle_kernels.py, scratch",

@@ -18,10 +18,12 @@ from oracle import (
     lds_direct,
     lds_rare,
     matrix,
+    matrix_scaled,
     rare,
     rdna,
     scalar,
     scalar_memory,
+    transposed,
     vector,
 )
 from oracle.text import Instruction, parse
@@ -67,12 +69,14 @@ def _build(ins: Instruction, target: str, mode: int) -> Step | None:
     name = ins.mnemonic
     if name.startswith(("v_", "ds_bperm", "ds_perm", "ds_swizzle")):
         step = conversions.build(ins, target) or matrix.build(ins, target)
+        step = step or matrix_scaled.build(ins)
         return step or rare.build(ins) or vector.build(ins, mode)
     if name.startswith("s_"):
         return scalar_memory.build(ins) or scalar.build(ins)
     return (
         lds.build(ins)
         or lds_rare.build(ins)
+        or transposed.build(ins)
         or lds_direct.build(ins, target)
         or buffers.build(ins, target)
         or access.build(ins)

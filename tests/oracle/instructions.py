@@ -11,6 +11,7 @@ from oracle.probe import Probe, known_to
 from oracle.try_buffers import private_to_lds, structured, to_lds
 from oracle.try_matrix import matrix
 from oracle.try_memory import buffers, memory, scalar_loads
+from oracle.try_narrow import narrow_matrices, transposed
 from oracle.try_rare import rare
 from oracle.try_scalar import lanes, scalars
 from oracle.try_scalar_memory import scalar_memory
@@ -35,6 +36,8 @@ FAMILIES = {
     "scratch": scratch,
     "lds_more": lds_more,
     "matrix": matrix,
+    "narrow_matrices": narrow_matrices,
+    "transposed": transposed,
     "rare": rare,
     "scalar_memory": scalar_memory,
     "structured": structured,

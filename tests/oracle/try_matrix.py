@@ -25,7 +25,7 @@ def matrix() -> list[Probe]:
     return [probe for name in sorted(names) if "f8f6f4" not in name for probe in _of(name)]
 
 
-def _moved(first: int, count: int, source: str, *more: str) -> list[str]:
+def moved(first: int, count: int, source: str, *more: str) -> list[str]:
     lines = []
     for k in range(count):
         register = f"v{first + k}"
@@ -36,14 +36,14 @@ def _moved(first: int, count: int, source: str, *more: str) -> list[str]:
 
 def _filled(kind: str, first: int, count: int, source: str) -> list[str]:
     if kind == "f64":
-        moved = _moved(first, 1, source)
-        return [*moved, f"v_cvt_f64_f32 v[{first}:{first + 1}], v{first}"]
+        lines = moved(first, 1, source)
+        return [*lines, f"v_cvt_f64_f32 v[{first}:{first + 1}], v{first}"]
     if kind in BYTES:
         keep, put = BYTES[kind]
-        return _moved(
+        return moved(
             first, count, source, f"v_and_b32 {{r}}, {keep}, {{r}}", f"v_or_b32 {{r}}, {put}, {{r}}"
         )
-    return _moved(first, count, source)
+    return moved(first, count, source)
 
 
 def span(first: int, count: int) -> str:
@@ -68,15 +68,15 @@ def _of(name: str) -> list[Probe]:
     a_first, b_first, c_first = 20, 24, 32
     fill = [*_filled(a, a_first, a_count, "v2"), *_filled(b, b_first, b_count, "v4")]
     if out == "i32":
-        addend = _moved(c_first, d_count, "v6")
+        addend = moved(c_first, d_count, "v6")
     elif out == "f64":
         addend = []
         for r in range(0, d_count, 2):
             place = c_first + r
-            addend += _moved(place, 1, "v6", "v_add_f32 {r}, 0.125, {r}")
+            addend += moved(place, 1, "v6", "v_add_f32 {r}, 0.125, {r}")
             addend.append(f"v_cvt_f64_f32 v[{place}:{place + 1}], v{place}")
     else:
-        addend = _moved(c_first, d_count, "v6", "v_add_f32 {r}, 0x3e000000, {r}")
+        addend = moved(c_first, d_count, "v6", "v_add_f32 {r}, 0x3e000000, {r}")
     fold = ["v_mov_b32 v8, 0", "v_mov_b32 v9, 0"]
     for r in range(d_count):
         fold += ["v_alignbit_b32 v8, v8, v8, 5", f"v_xor_b32 v8, v8, v{c_first + r}"]

@@ -100,10 +100,10 @@ def _narrow(
 ) -> list[Matrix]:
     """The operands of an f8f6f4 instruction: cbsz and blgp name their formats."""
     forms = [NARROW[_number(found, "cbsz")], NARROW[_number(found, "blgp")]]
-    # Elements of 8 bits are in runs only where both operands have 8 bits.
-    split = BYTE_RUN if all(FORMATS[form].bits == 8 for form in forms) else 0
     return [
-        matrix_of(lowering, shape, operand, form)._replace(split=split)
+        matrix_of(lowering, shape, operand, form)._replace(
+            split=BYTE_RUN if FORMATS[form].bits == 8 else 0
+        )
         for operand, form in zip((first, second), forms, strict=True)
     ]
 

@@ -9,7 +9,7 @@ C and D are M × N. A wave's lanes hold them together. Three functions say how:
 
 Sources: CDNA2 and CDNA3 ISA manuals, "Matrix Arithmetic Instructions"; AMD's matrix instruction
 calculator (github.com/ROCm/amd_matrix_instruction_calculator), which prints the same tables; for
-gfx950's 8-bit f8f6f4 operands AMD's article "Matrix Core Programming on AMD CDNA3 and CDNA4".
+gfx950's f8f6f4 operands the CDNA4 ISA manual, "8-bit and Smaller Matrix Operations and Layouts".
 """
 
 from __future__ import annotations
