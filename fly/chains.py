@@ -11,10 +11,11 @@ changes makes itself and those behind it run again, and no other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from fly_common.errors import InputError, UsageError
+from fly_common import ahead
+from fly_common.errors import FlyError, InputError, UsageError
 from fly_common.store import Store, default_store, key_of
 
 from fly.stage import Stage
@@ -89,35 +90,77 @@ def chain(
     made = [
         stages.opt_py(target, dict(opt_py)),
         *([] if opt is None else [Stage.command(["opt", *opt], suffix=".opt.ll")]),
-        stages.llc(dict(llc)),
+        stages.llc(dict(llc), target),
         stages.link(),
     ]
     return Chain(target, tuple(made))
 
 
-def run(chain: Chain, data: bytes, store: Store | None = None) -> bytes:
+def run(
+    chain: Chain, data: bytes, store: Store | None = None, coming: Coming | None = None
+) -> bytes:
     """What the whole chain makes of `data`."""
-    for _, made in results(chain, data, store):
+    for _, made in results(chain, data, store, coming):
         data = made
     return data
 
 
-def results(chain: Chain, data: bytes, store: Store | None = None) -> Iterator[tuple[Stage, bytes]]:
+def results(
+    chain: Chain, data: bytes, store: Store | None = None, coming: Coming | None = None
+) -> Iterator[tuple[Stage, bytes]]:
     """Runs stage after stage, or finds in the store (`default_store()` if None) what it makes;
-    yields each with its result."""
+    yields each with its result. `coming` holds what was started ahead for this chain already."""
     store = store or default_store()
     suffix = SOURCE_SUFFIX
-    for stage in chain:
-        data = _result(stage, data, suffix, store)
-        suffix = stage.suffix
-        yield stage, data
+    with coming or Coming(chain) as programs:
+        for number, stage in enumerate(chain):
+            data = _result(stage, data, suffix, store, lambda: programs.start(number + 1))  # noqa: B023
+            suffix = stage.suffix
+            yield stage, data
 
 
-def _result(stage: Stage, data: bytes, suffix: str, store: Store) -> bytes:
+class Coming:
+    """The programs of a chain's later stages, started when an earlier one has to work: then those
+    most likely have to as well."""
+
+    def __init__(self, chain: Chain) -> None:
+        self._chain = chain
+        self._programs = ahead.Programs()
+        self._started = False
+
+    def __enter__(self) -> Coming:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._programs.kill()
+
+    def start(self, first: int = 0) -> None:
+        """Starts what the stages from `first` on will run, the first time it is called."""
+        if self._started:
+            return
+        self._started = True
+        for stage in self._chain.stages[first:]:
+            try:
+                command = stage.ahead() if stage.ahead else None
+            except FlyError:
+                continue  # the stage itself will say what is missing
+            if command is not None:
+                self._programs.start([command])
+
+
+def _result(
+    stage: Stage, data: bytes, suffix: str, store: Store, working: Callable[[], None]
+) -> bytes:
+    """The stage's result; `working` is called before it is made, not where it is found."""
     identity = stage.identity()
+
+    def make() -> bytes:
+        working()
+        return _work(stage, data, suffix)
+
     return store.obtain(
         key_of(identity, data),
-        lambda: _work(stage, data, suffix),
+        make,
         label=stage.name,
         suffix=stage.suffix,
         # A program that was replaced while it ran made something that has no name.

@@ -19,7 +19,7 @@ from fly_trace import tracing
 from fly_trace.decorators import HostFunction
 
 from fly import tuning
-from fly.chains import Chain, chain, run
+from fly.chains import Chain, Coming, chain, run
 from fly.compiled import Compiled
 from fly.reach import Reach, reach
 from fly.stages import default_target
@@ -98,23 +98,33 @@ class JitFunction(HostFunction):
         key = (self._reach.digest, signature, chosen.target, chosen.identity())
         compiled = self._kept.get(key)
         if compiled is None:
-            if module is None:
-                module = self._traced(given, f"{self._reach.digest} {signature}")
-            compiled = Compiled(run(chosen, module), module=module, chain=chosen)
+            with Coming(chosen) as coming:
+                if module is None:
+                    what = f"{self._reach.digest} {signature}"
+                    module = self._traced(given, what, coming.start)
+                hsaco = run(chosen, module, coming=coming)
+            compiled = Compiled(hsaco, module=module, chain=chosen)
             if len(self._kept) >= MOST_KEPT:
                 self._kept.pop(next(iter(self._kept)), None)
             self._kept[key] = compiled
         return compiled
 
-    def _traced(self, given: Mapping[str, ParameterType], what: str) -> bytes:
-        """The module from the store, else traced. Not kept if something that the function reaches
-        changed meanwhile, its file for example."""
+    def _traced(
+        self, given: Mapping[str, ParameterType], what: str, working: Callable[[], None]
+    ) -> bytes:
+        """The module from the store, else traced, and `working` called before. Not kept if
+        something that the function reaches changed meanwhile, its file for example."""
         from fly_trace import fingerprint
 
         digest = self._reach.digest
+
+        def trace() -> bytes:
+            working()
+            return self._trace(given)
+
         return default_store().obtain(
             key_of(f"trace {fingerprint()}", what.encode()),
-            lambda: self._trace(given),
+            trace,
             label="trace",
             suffix=".mlir",
             valid=lambda: reach(self.function).digest == digest,

@@ -10,8 +10,10 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from fly_common import files, identity, toolchain
+from fly_common import ahead, files, identity, toolchain
+from fly_common.ahead import Command
 from fly_common.errors import InputError, MissingError, UsageError
 
 # These come from the LLVM that every tool uses, not from whatever PATH has first.
@@ -32,7 +34,8 @@ class Stage:
     function is asked each time (a program's file may change between two calls). `suffix` ends the
     names of files that hold the result (".opt.ll"); `words` is the command that does the same in a
     shell, for messages. `with_lines` is the same stage with source lines in what it makes, for a
-    stage that leaves them out and need not.
+    stage that leaves them out and need not. `ahead` gives the program that `run` will most likely
+    run, if one: it may be started before the input is there.
     """
 
     name: str
@@ -41,6 +44,7 @@ class Stage:
     suffix: str
     words: tuple[str, ...] = ()
     with_lines: Callable[[], Stage] | None = None
+    ahead: Callable[[], Command | None] | None = None
 
     def identity(self) -> str:
         """The fingerprint as it is now."""
@@ -71,7 +75,9 @@ class Stage:
             tuple(words), os.getcwd(), suffix, tuple(os.path.abspath(path) for path in depends)
         )
         label = name or os.path.basename(words[0])
-        return Stage(label, command.run, command.fingerprint, suffix, command.words)
+        return Stage(
+            label, command.run, command.fingerprint, suffix, command.words, ahead=command.ahead
+        )
 
 
 @dataclass(frozen=True)
@@ -114,8 +120,19 @@ class _Command:
         parts += [files.digest_of(path) for path in self.depends]
         return "\n".join(["command", *map(repr, self.words), *parts])
 
+    @property
+    def _filters(self) -> bool:
+        """Whether it reads its standard input and writes its standard output, and no files."""
+        return not any("{input}" in word or "{output}" in word for word in self.words)
+
+    def ahead(self) -> Command | None:
+        # What a program of LLVM's does before it has read its input is known: it loads.
+        if self.words[0] not in LLVM_PROGRAMS or not self._filters or self.folder != os.getcwd():
+            return None
+        return self.program(), self.words[1:]
+
     def run(self, data: bytes) -> bytes:
-        if not any("{input}" in word or "{output}" in word for word in self.words):
+        if self._filters:
             return self._run(self.words[1:], data)
         import tempfile
 
@@ -137,13 +154,9 @@ class _Command:
                 raise InputError(f"{self.words[0]} ended well and wrote no {{output}}") from None
 
     def _run(self, arguments: Sequence[str], data: bytes) -> bytes:
-        import subprocess
-
         program = self.program()
         try:
-            done = subprocess.run(
-                [program, *arguments], input=data, capture_output=True, cwd=self.folder
-            )
+            done = self._done(program, arguments, data)
         except OSError as error:
             raise MissingError(f"{program} can't be run: {error.strerror}") from None
         said = done.stderr.decode(errors="replace").strip()
@@ -158,6 +171,15 @@ class _Command:
         if said:
             print(said, file=sys.stderr)
         return done.stdout
+
+    def _done(self, program: str, arguments: Sequence[str], data: bytes) -> Any:
+        if self.folder == os.getcwd():
+            return ahead.run(program, arguments, data)
+        import subprocess
+
+        return subprocess.run(
+            [program, *arguments], input=data, capture_output=True, cwd=self.folder
+        )
 
 
 def _fill(word: str, names: dict[str, str]) -> str:

@@ -11,7 +11,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from fly_common import identity
+from fly_common import identity, toolchain
+from fly_common.ahead import Command
 from fly_common.errors import UsageError
 
 from fly.stage import Stage
@@ -48,8 +49,9 @@ def opt_py(target: str, options: Mapping[str, Any] | None = None) -> Stage:
     return Stage("opt-py", run, functools.cache(fingerprint), ".ll", words, again)
 
 
-def llc(options: Mapping[str, Any] | None = None) -> Stage:
-    """LLVM IR → object. `options` are fields of `fly_llc.codegen.Options`."""
+def llc(options: Mapping[str, Any] | None = None, target: str | None = None) -> Stage:
+    """LLVM IR → object. `options` are fields of `fly_llc.codegen.Options`. `target` is what the IR
+    is most likely for: it says what can be started ahead, and nothing else."""
     from fly_llc.codegen import Options
 
     chosen = _options(Options, options or {}, "fly-llc")
@@ -64,9 +66,15 @@ def llc(options: Mapping[str, Any] | None = None) -> Stage:
 
         return f"{codegen.fingerprint(chosen)} {identity.sources('fly_llc', 'fly_common')}"
 
+    def ahead() -> Command | None:
+        from fly_llc import llc
+
+        words = llc.expected(target, chosen) if target else None
+        return None if words is None else (toolchain.find_program("llc"), words)
+
     # Filters are programs, and may change between two calls.
     asked = fingerprint if chosen.weaves else functools.cache(fingerprint)
-    return Stage("llc", run, asked, ".o", ("fly-llc", *_llc_flags(options)))
+    return Stage("llc", run, asked, ".o", ("fly-llc", *_llc_flags(options)), ahead=ahead)
 
 
 def link() -> Stage:
@@ -82,7 +90,13 @@ def link() -> Stage:
 
         return f"{linker.fingerprint()} {identity.sources('fly_link', 'fly_common')}"
 
-    return Stage("link", run, functools.cache(fingerprint), ".hsaco", ("fly-link",))
+    def ahead() -> Command:
+        from fly_link import linker
+
+        return toolchain.find_program("ld.lld"), linker.ARGUMENTS
+
+    asked = functools.cache(fingerprint)
+    return Stage("link", run, asked, ".hsaco", ("fly-link",), ahead=ahead)
 
 
 def _options(kind: type, values: Mapping[str, Any], tool: str) -> Any:

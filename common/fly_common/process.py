@@ -1,7 +1,8 @@
 """Programs run to their end, bytes in and bytes out: `subprocess` without its 10 ms.
 
-A program's standard streams are files in memory. So nothing has to be pumped through pipes while it
-runs: there is no deadlock to avoid, and no thread or poll needed.
+What a program prints goes to files in memory. So nothing has to be pumped through pipes while it
+runs: there is no deadlock to avoid, and no thread or poll needed. Its standard input is such a file
+too, or, for a program that is started before its input is there (`Waiting`), a pipe.
 """
 
 from __future__ import annotations
@@ -64,20 +65,28 @@ def start(
     It inherits the descriptors `pass_fds` and no others. OSError where it can't be run or there is
     no memory for what it reads and writes.
     """
-    handles: list[int] = []
+    stdin = in_memory(data)
     try:
-        for content in (data, b"", b""):
-            handles.append(in_memory(content))
+        return _spawn(program, arguments, stdin, pass_fds)
+    finally:
+        os.close(stdin)
+
+
+def _spawn(
+    program: str, arguments: Sequence[str], stdin: int, pass_fds: Sequence[int] = ()
+) -> Running:
+    handles = [stdin]
+    try:
+        handles += in_memory(), in_memory()
         streams = [(os.POSIX_SPAWN_DUP2, handle, number) for number, handle in enumerate(handles)]
         # A descriptor put upon itself is one that stays open.
         kept = [(os.POSIX_SPAWN_DUP2, handle, handle) for handle in pass_fds]
         actions = [*streams, *kept]
         pid = os.posix_spawn(program, [program, *arguments], os.environ, file_actions=actions)
     except BaseException:
-        for handle in handles:
+        for handle in handles[1:]:
             os.close(handle)
         raise
-    os.close(handles[0])
     return Running(pid, handles[1], handles[2])
 
 
@@ -86,6 +95,42 @@ def run(
 ) -> Done:
     """Starts a program and waits for its end."""
     return start(program, arguments, data, pass_fds).wait()
+
+
+class Waiting:
+    """A program that was started before its input was there, and waits for it. OSError where it
+    can't be run. It has to be fed, or ended."""
+
+    def __init__(self, program: str, arguments: Sequence[str]) -> None:
+        reader, self.writer = os.pipe()
+        try:
+            if min(reader, self.writer) < FIRST:
+                raise OSError("a standard stream is closed")
+            self._running = _spawn(program, arguments, reader)
+        except BaseException:
+            os.close(self.writer)
+            raise
+        finally:
+            os.close(reader)
+
+    def feed(self, data: bytes) -> Running:
+        """Gives it its input: now it runs as any other."""
+        view = memoryview(data)
+        try:
+            while view:
+                view = view[os.write(self.writer, view) :]
+        except BrokenPipeError:
+            pass  # it ended before it had read everything; its status says why
+        except BaseException:
+            self.end()
+            raise
+        os.close(self.writer)
+        return self._running
+
+    def end(self) -> None:
+        """Ends it without input."""
+        os.close(self.writer)
+        self._running.end()
 
 
 def in_memory(data: bytes = b"") -> int:

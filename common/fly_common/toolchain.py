@@ -146,11 +146,9 @@ def start_program(
     name: str, arguments: Sequence[str], data: bytes | None, *, pass_fds: Sequence[int] = ()
 ) -> Running:
     """Starts LLVM's `name` with `data` on its standard input."""
-    from fly_common import process
-
     program = find_program(name)
     try:
-        return process.start(program, arguments, data or b"", pass_fds)
+        return _start(program, arguments, data or b"", pass_fds)
     except OSError as error:
         raise MissingError(f"{program} can't be run: {error.strerror}") from None
 
@@ -164,6 +162,17 @@ def run_program(
     if done.returncode < 0:
         raise Crash(name, -done.returncode, done.stderr.decode(errors="replace"))
     return done
+
+
+def _start(program: str, arguments: Sequence[str], data: bytes, pass_fds: Sequence[int]) -> Running:
+    import sys
+
+    # Nobody starts programs ahead who has not imported that module.
+    if not pass_fds and (ahead := sys.modules.get("fly_common.ahead")):
+        return ahead.start(program, arguments, data)
+    from fly_common import process
+
+    return process.start(program, arguments, data, pass_fds)
 
 
 def _telling(stderr: str) -> str | None:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from fly_common.errors import InputError, MissingError
 
 if TYPE_CHECKING:
+    from fly_common.process import Done
+
     from fly_link.inputs import Input
 
 # What clang passes for this target, without its -plugin-opt, which is for bitcode.
@@ -61,9 +63,28 @@ def fingerprint() -> str:
     return f"fly-link 1 {' '.join(FLAGS)} {toolchain.fingerprint('ld.lld')}"
 
 
+# Of one object: it is read from the standard input, and the result written to the output.
+ARGUMENTS = (*FLAGS, "-o", "-", "/dev/stdin")
+
+
 def _run(read: Sequence[Input]) -> bytes:
-    """ld.lld opens and maps its inputs by name. They are given as files in memory: no folder is
-    needed, no name of ours reaches the result, and nothing is left behind even by kill -9."""
+    """ld.lld opens its inputs by name. They are given as its standard input or as files in memory:
+    no folder is needed, no name of ours reaches the result, and nothing is left behind even by
+    kill -9."""
+    from fly_common import toolchain
+
+    if len(read) == 1:
+        held = {"/dev/stdin": read[0].name}
+        done = toolchain.run_program("ld.lld", ARGUMENTS, read[0].data)
+    else:
+        held, done = _run_several(read)
+    if done.returncode:
+        raise _refused(done.stderr.decode(errors="replace"), held)
+    return done.stdout
+
+
+def _run_several(read: Sequence[Input]) -> tuple[dict[str, str], Done]:
+    """The names that ld.lld knows the objects by, with ours, and what it did."""
     from fly_common import process, toolchain
 
     held: dict[str, str] = {}
@@ -74,15 +95,12 @@ def _run(read: Sequence[Input]) -> bytes:
             handles.append(handle)
             held[f"/proc/self/fd/{handle}"] = item.name
         arguments = [*FLAGS, "-o", "-", *held]
-        done = toolchain.run_program("ld.lld", arguments, None, pass_fds=handles)
+        return held, toolchain.run_program("ld.lld", arguments, None, pass_fds=handles)
     except OSError as error:
         raise MissingError(f"no memory for the objects: {error.strerror}") from None
     finally:
         for handle in handles:
             os.close(handle)
-    if done.returncode:
-        raise _refused(done.stderr.decode(errors="replace"), held)
-    return done.stdout
 
 
 def _numbered(count: int) -> list[str]:

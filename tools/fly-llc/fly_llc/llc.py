@@ -14,10 +14,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fly_common.process import Running
 
+    from fly_llc.codegen import Options
     from fly_llc.points import Point
     from fly_llc.source import Source
 
 Warn = Callable[[str], None]
+
+# A crash costs llc 0.15 s of looking up symbols that nobody sees.
+STREAMS = ("-disable-symbolication", "-o", "-", "-")
 
 
 @record
@@ -44,9 +48,7 @@ def generate(
     run for it alone. `meanwhile` is called while llc works.
     """
     target = source.target
-    words = [f"-mcpu={target.cpu}", f"-O{source.level}", *source.flags]
-    if target.features:
-        words.append(f"-mattr={','.join(target.features)}")
+    words = code_words(target.cpu, source.level, source.flags, target.features)
     if source.resume:
         words += ["-x", "mir", source.resume.start]
     if verify:
@@ -66,12 +68,30 @@ def generate(
     return replace(done, output=resume.restore(done.output, source.data, emit))
 
 
+def code_words(
+    cpu: str, level: int, flags: Sequence[str] = (), features: Sequence[str] = ()
+) -> list[str]:
+    """What llc is told of the code to make."""
+    attributes = [f"-mattr={','.join(features)}"] if features else []
+    return [f"-mcpu={cpu}", f"-O{level}", *flags, *attributes]
+
+
+def expected(cpu: str, options: Options) -> list[str] | None:
+    """The arguments that an undisturbed run on IR for `cpu` will probably have; None if what runs
+    depends on more."""
+    from fly_llc.source import LEVEL
+
+    if options.weaves or options.emit not in ("obj", "asm"):
+        return None
+    level = LEVEL if options.level is None else options.level
+    return [*code_words(cpu, level, options.flags), f"-filetype={options.emit}", *STREAMS]
+
+
 def start(words: Sequence[str], data: bytes) -> Running:
     """Starts llc with these words."""
     from fly_common import toolchain
 
-    # A crash costs llc 0.15 s of looking up symbols that nobody sees.
-    return toolchain.start_program("llc", [*words, "-disable-symbolication", "-o", "-", "-"], data)
+    return toolchain.start_program("llc", [*words, *STREAMS], data)
 
 
 def finish(running: Running) -> Run:
