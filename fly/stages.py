@@ -72,9 +72,7 @@ def llc(options: Mapping[str, Any] | None = None, target: str | None = None) -> 
         words = llc.expected(target, chosen) if target else None
         return None if words is None else (toolchain.find_program("llc"), words)
 
-    # Filters are programs, and may change between two calls.
-    asked = fingerprint if chosen.weaves else functools.cache(fingerprint)
-    return Stage("llc", run, asked, ".o", ("fly-llc", *_llc_flags(options)), ahead=ahead)
+    return Stage("llc", run, fingerprint, ".o", ("fly-llc", *_llc_flags(options)), ahead=ahead)
 
 
 def link() -> Stage:
@@ -95,8 +93,7 @@ def link() -> Stage:
 
         return toolchain.find_program("ld.lld"), linker.ARGUMENTS
 
-    asked = functools.cache(fingerprint)
-    return Stage("link", run, asked, ".hsaco", ("fly-link",), ahead=ahead)
+    return Stage("link", run, fingerprint, ".hsaco", ("fly-link",), ahead=ahead)
 
 
 def _options(kind: type, values: Mapping[str, Any], tool: str) -> Any:

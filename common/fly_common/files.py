@@ -20,10 +20,11 @@ _known: dict[tuple[str, int, int, int], str] = {}
 def digest_of(path: str | os.PathLike[str]) -> str:
     """The sha256 of a file's content, in hexadecimal, remembered as long as its path, inode, size
     and modification time stay. MissingError where the file can't be read."""
-    path = os.path.realpath(path)
+    path = os.fspath(path)
     try:
         status = os.stat(path)
         stamp = (path, status.st_ino, status.st_size, status.st_mtime_ns)
+        # Asked for at each call of a compiled function: not even links are resolved.
         if (known := _known.get(stamp)) is not None:
             return known
         if time.time() - status.st_mtime < UNSETTLED:

@@ -131,7 +131,7 @@ def fingerprint(name: str) -> str:
     LLVM's library. The library's digest (0.1 s for 100 MB) is remembered by path, size and time."""
     from fly_common import files
 
-    paths = (os.path.realpath(find_program(name)), _library_or_none())
+    paths = (find_program(name), _library_or_none())
     return "|".join(f"{path}:{files.digest_of(path)}" for path in paths if path is not None)
 
 

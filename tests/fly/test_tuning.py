@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
-import sys
-import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -44,18 +40,6 @@ def result(function) -> np.ndarray:
     x = X.copy()
     function(x)
     return x
-
-
-def script(path: Path, body: str) -> Path:
-    path.write_text(f"#!{sys.executable}\n{body}")
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return path
-
-
-SED = (
-    "import sys; text = sys.stdin.read();"
-    " sys.stdout.write(text.replace('S_ENDPGM', 'S_NOP {}\\n    S_ENDPGM'))"
-)
 
 
 @pytest.mark.usefixtures("shared_handlers")
@@ -134,65 +118,3 @@ def test_plugins_need_opt(monkeypatch):
     monkeypatch.setenv("FLY_OPT_LEVEL", "7")
     with pytest.raises(UsageError, match="FLY_OPT_LEVEL=7: must be"):
         made()
-
-
-def ran(capfd) -> list[str]:
-    """The stages that had to run, by FLY_CACHE=explain, and why."""
-    lines = capfd.readouterr().err.splitlines()
-    return [line.partition("cache: ")[2] for line in lines if ": miss " in line]
-
-
-def stages(lines: list[str]) -> list[str]:
-    return [line.partition(":")[0] for line in lines if not line.startswith("digest")]
-
-
-def test_exactly_what_has_to_run_runs(tmp_path, monkeypatch, capfd):
-    """Editing a filter by one byte reruns code generation and what is behind it, nothing else;
-    touching it reruns nothing."""
-    monkeypatch.setenv("FLY_CACHE", "explain")
-    filter = script(tmp_path / "filter.py", SED.format(1))
-    insert = [f"pre-emit={filter}"]
-    made(insert=insert)
-    assert stages(ran(capfd)) == ["trace", "opt-py", "opt", "llc", "link"]
-    made(insert=insert)
-    assert ran(capfd) == []
-    later = time.time() + 100
-    os.utime(filter, (later, later))
-    made(insert=insert)
-    assert stages(ran(capfd)) == []
-    script(filter, SED.format(2))
-    made(insert=insert)
-    again = ran(capfd)
-    assert stages(again) == ["llc", "link"]
-    assert "changed: " in again[0]
-    assert "its input is new" in again[1]
-    # A filter that changes, and makes the same: the stages behind it are found.
-    script(filter, "# another\n" + SED.format(2))
-    made(insert=insert)
-    assert stages(ran(capfd)) == ["llc"]
-    made(opt_level=1, insert=insert)
-    assert stages(ran(capfd))[0] == "opt"
-
-
-def test_the_order_of_what_is_given_matters_and_of_variables_does_not(monkeypatch):
-    first, second = ["pre-emit=nop-sled --count 1", "pre-emit=nop-sled --cycles 2"], None
-    second = first[::-1]
-    assert made(insert=first).hsaco != made(insert=second).hsaco
-    digests = set()
-    for names in (("FLY_LLC_INSERT", "FLY_OPT_LEVEL"), ("FLY_OPT_LEVEL", "FLY_LLC_INSERT")):
-        with pytest.MonkeyPatch.context() as patch:
-            for name in names:
-                patch.setenv(name, "pre-emit=nop-sled" if name == "FLY_LLC_INSERT" else "2")
-            digests.add(tuple(fly.jit(scale)._chain(None).identity()))
-    assert len(digests) == 1
-
-
-def test_a_bad_filter_leaves_nothing_in_the_store(tmp_path, capfd, monkeypatch):
-    filter = script(tmp_path / "bad.py", "import sys; sys.exit('no')")
-    for _ in range(2):
-        with pytest.raises(InputError, match=r"the filter .*bad\.py .*failed \(exit status 1\)"):
-            made(insert=[f"pre-emit={filter}"])
-    monkeypatch.setenv("FLY_CACHE", "explain")
-    script(filter, "import sys; sys.stdout.write(sys.stdin.read())")
-    made(insert=[f"pre-emit={filter}"])
-    assert stages(ran(capfd)) == ["llc", "link"]

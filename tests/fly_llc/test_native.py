@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -154,16 +155,32 @@ def test_the_order_of_plugins_matters_to_the_key(built):
     assert len(identities) == 2
 
 
-def test_editing_a_plugin_reruns_what_is_behind_it(built, tmp_path, monkeypatch, capfd):
+@pytest.mark.parametrize(
+    ("name", "option", "form", "stage"),
+    [
+        ("sled", "insert", f"pre-emit={{}}:{SLED}", "llc"),
+        ("negate", "opt_plugins", "{}", "opt"),
+    ],
+)
+def test_editing_a_plugin_reruns_its_stage(
+    built, tmp_path, monkeypatch, capfd, name, option, form, stage
+):
+    """A machine pass's library, and an IR pass's. The bytes added do nothing, so that what is
+    behind it is found; touching it reruns nothing."""
     plugin = tmp_path / "plugin.so"
-    plugin.write_bytes(built("sled").read_bytes())
+    plugin.write_bytes(built(name).read_bytes())
     monkeypatch.setenv("FLY_CACHE_DIR", str(tmp_path / "cache"))
-    options = {"insert": [f"pre-emit={plugin}:{SLED}"]}
-    fly.jit(**options)(add).compile()
     monkeypatch.setenv("FLY_CACHE", "explain")
-    capfd.readouterr()
+
+    def rerun() -> list[str]:
+        capfd.readouterr()
+        fly.jit(**{option: [form.format(plugin)]})(add).compile()
+        missed = [line for line in capfd.readouterr().err.splitlines() if ": miss " in line]
+        return [line.split(":")[2].strip() for line in missed]
+
+    assert rerun() == ["trace", "opt-py", "opt", "llc", "link"]
     with plugin.open("ab") as file:
         file.write(b"\0")  # behind the sections: the same pass
-    fly.jit(**options)(add).compile()
-    missed = [line for line in capfd.readouterr().err.splitlines() if ": miss " in line]
-    assert [line.split(":")[2].strip() for line in missed if "digest" not in line] == ["llc"]
+    assert rerun() == [stage]
+    os.utime(plugin, (1e9, 1e9))
+    assert rerun() == []
