@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -29,10 +30,10 @@ def draw(
     vector: int = 1,
     bank_count: int = banks.BANKS,
 ) -> Picture:
-    """The picture of a layout, a thread-value layout or an MMA.
+    """The picture of a layout, a thread-value layout, a tiled copy or an MMA.
 
     `what` is one of these as data, as a value of the language, or as text: `(4,8):(1,4)`,
-    `S<3,3,3> o 0 o (8,64):(64,1)`, `!fly.mma_atom<…>`. Everything must be static.
+    `S<3,3,3> o 0 o (8,64):(64,1)`, `!fly.tiled_mma<…>`. Everything must be static.
 
     tile        the layout is (thread, value) → position in a tile of this shape, counted down the
                 columns; a cell shows who holds it
@@ -149,9 +150,14 @@ def _side_by_side(title: str, grids: Sequence[Grid]) -> Picture:
 
 
 def _arranged(title: str, found: dict[str, Fragment]) -> Picture:
-    """A left of C and B above it, where their rows and columns meet, as one writes a product."""
+    """The parts of a copy side by side; of an MMA A left of C and B above it, where their rows and
+    columns meet, as one writes a product."""
     grids = {name: _holders(fragment, fragment.caption(name)) for name, fragment in found.items()}
+    if "C" not in grids:
+        return _side_by_side(title, list(grids.values()))
     a, b, c = (grids[name] for name in "ABC")
+    widest = max(b.cell_width, c.cell_width)
+    b, c = (replace(grid, least_width=widest) for grid in (b, c))
     canvas = Canvas()
     left, top = MARGIN + a.width + GAP, MARGIN + b.height + GAP
     b.draw(canvas, left, MARGIN)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
-from fly_dialect.atoms import MmaOp
+from fly_dialect import algebra, tiled
+from fly_dialect.atoms import MmaOp, TiledCopySpec, TiledMmaSpec
 from fly_dialect.layout import AnyLayout
 
 
@@ -22,11 +24,21 @@ class Fragment:
         return f"{name}  {rows} × {columns}{', transposed' if self.transposed else ''}"
 
 
-def fragments_of(op: MmaOp) -> dict[str, Fragment]:
-    """A, B and C of an MMA."""
-    m, n, k = op.shape_mnk
+def fragments_of(what: MmaOp | TiledMmaSpec | TiledCopySpec) -> dict[str, Fragment]:
+    """A, B and C of an MMA; of a copy, who reads the source and who writes the destination."""
+    if isinstance(what, TiledCopySpec):
+        extents = [leaf.value for leaf in algebra.integers(tiled.tile_extents(what.tile))]
+        tile = extents[0], prod(extents[1:])
+        source, destination = (tiled.copy_layout_tv(what, side) for side in ("src", "dst"))
+        return {"source": Fragment(source, tile), "destination": Fragment(destination, tile)}
+    if isinstance(what, TiledMmaSpec):
+        m, n, k = tiled.tile_size(what)
+        a, b, c = (tiled.mma_layout_tv(what, operand) for operand in ("a", "b", "c"))
+    else:
+        m, n, k = what.shape_mnk
+        a, b, c = what.thr_val_layout_a, what.thr_val_layout_b, what.thr_val_layout_c
     return {
-        "A": Fragment(op.thr_val_layout_a, (m, k)),
-        "B": Fragment(op.thr_val_layout_b, (n, k), transposed=True),
-        "C": Fragment(op.thr_val_layout_c, (m, n)),
+        "A": Fragment(a, (m, k)),
+        "B": Fragment(b, (n, k), transposed=True),
+        "C": Fragment(c, (m, n)),
     }

@@ -33,6 +33,7 @@ class Grid:
     caption: str = ""
     row_break: int = 0
     column_break: int = 0
+    least_width: float = 0  # of a cell, in pixels
 
     @property
     def cell_width(self) -> float:
@@ -40,7 +41,7 @@ class Grid:
             (len(line) for row in self.cells for cell in row for line in cell.lines), default=1
         )
         header = max(map(len, self.columns), default=1)
-        return max(CELL_HEIGHT, longest * CHARACTER + 8, header * CHARACTER + 4)
+        return max(self.least_width, CELL_HEIGHT, longest * CHARACTER + 8, header * CHARACTER + 4)
 
     @property
     def cell_height(self) -> float:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from fly_dialect.atoms import MmaAtomSpec, MmaOp
+from fly_dialect.atoms import MmaAtomSpec, MmaOp, TiledCopySpec, TiledMmaSpec
 from fly_dialect.layout import ComposedLayout, Layout
 from fly_dialect.scanner import parse_any_layout
 from fly_dialect.types import ComposedLayoutSpec, LayoutSpec, MemRefSpec, parse_type
 
 
-def subject(what: Any) -> Layout | ComposedLayout | MmaOp:
+def subject(what: Any) -> Layout | ComposedLayout | MmaOp | TiledCopySpec | TiledMmaSpec:
     """What `what` stands for.
 
     Text is read; of a type that holds a layout, and of a value of the language, the layout is
@@ -20,10 +20,10 @@ def subject(what: Any) -> Layout | ComposedLayout | MmaOp:
         text = what.strip()
         return subject(parse_type(text)) if text.startswith("!") else parse_any_layout(text)
     what = getattr(what, "spec", what)
-    if isinstance(what, (Layout, ComposedLayout, MmaOp)):
+    if isinstance(what, (Layout, ComposedLayout, MmaOp, TiledCopySpec, TiledMmaSpec)):
         return what
     if isinstance(what, (LayoutSpec, ComposedLayoutSpec, MemRefSpec)):
         return what.layout
     if isinstance(what, MmaAtomSpec):
         return what.op
-    raise TypeError(f"a layout or an MMA can be drawn, not {what}")
+    raise TypeError(f"a layout, a tiled copy or an MMA can be drawn, not {what}")

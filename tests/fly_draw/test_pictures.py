@@ -119,6 +119,25 @@ def test_an_mma_shows_the_fragments_of_the_manual():
         assert shown[16 + row][16 + column] == (f"T{lane}", f"V{value}")
 
 
+def test_a_tiled_mma_repeats_its_atom_for_each_wave():
+    """Two waves side by side along N: the second holds columns 16 to 31 of C and of B."""
+    atom = "!fly.mma_atom<!fly_rocdl.cdna3.mfma<16x16x16, (f16, f16) -> f32>>"
+    shown = cells(draw(f"!fly.tiled_mma<{atom}, <(1,2,1):(0,1,0)>>"))
+    for row, column in itertools.product(range(16), range(32)):
+        lane = 64 * (column // 16) + column % 16 + row // 4 * 16
+        assert shown[16 + row][16 + column] == (f"T{lane}", f"V{row % 4}")
+        assert shown[row][column] == (f"T{lane}", f"V{row % 4}")  # B is K × N
+        # Both waves need all of A.
+        assert shown[16 + row][column % 16][0] == f"T{row + column % 16 // 4 * 16} +1"
+
+
+def test_a_tiled_copy_shows_who_reads_and_who_writes():
+    atom = "!fly.copy_atom<!fly.universal_copy<64>, 32>"
+    shown = cells(draw(f"!fly.tiled_copy<{atom}, <((2,4),2):((8,1),4)>, <[4|4]>>"))
+    half = [[(f"T{c // 2 + 2 * r}", f"V{c % 2}") for c in range(4)] for r in range(4)]
+    assert shown == [row + row for row in half]
+
+
 @pytest.mark.parametrize(
     ("what", "options", "message"),
     [
