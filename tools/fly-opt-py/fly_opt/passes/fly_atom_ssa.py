@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from fly_dialect.bindings import ir
@@ -123,6 +124,7 @@ def register_type(type_: Any) -> Any:
     return element if count == 1 else ir.VectorType.get([count], element)
 
 
+@lru_cache(maxsize=256)
 def contiguous(layout: Any) -> int | None:
     """The size of a static layout that maps index i to offset i; None of any other."""
     if not isinstance(layout, Layout) or not layout.is_static:

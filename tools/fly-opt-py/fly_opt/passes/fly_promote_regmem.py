@@ -63,6 +63,14 @@ class _Access(NamedTuple):
     offset: int  # elements
 
 
+@dataclass(eq=False, slots=True)
+class _Threaded:
+    """An scf op that vectors are threaded through, and which: a set in the order of the text."""
+
+    op: Any
+    roots: dict[_Root, None]
+
+
 class _Accesses:
     """What a module does with registers: the roots that can be promoted, how they are reached."""
 
@@ -161,29 +169,27 @@ class _Promotion:
 
     def __init__(self, accesses: _Accesses) -> None:
         self.accesses = accesses
-        self.events: dict[Any, list[Any]] = {}  # block → what to do in it, in order
-        self.access: dict[Any, _Access] = {}
-        self.touched: dict[Any, dict[_Root, None]] = {}  # threaded op → what it carries
-        self.started: list[Any] = []  # blocks that are entered without a vector from outside
+        self.events: dict[Any, list[_Access | _Threaded]] = {}  # block → what to do in it, in order
+        # An operation's hash is of its operands: as a key it is good until the rewriting begins.
+        self.threaded: dict[Any, _Threaded] = {}
         for access in accesses.found:
             if access.root not in accesses.kept:
                 self.note(access)
 
     def note(self, access: _Access) -> None:
         """Puts an access into the events of its block, and the ops around it into theirs."""
-        self.access[access.op] = access
         chain = self.accesses.enclosing(access)
         assert chain is not None, "its root would have been kept"
-        for depth, (op, block) in enumerate(chain):
-            if depth:
-                known = op in self.touched
-                self.touched.setdefault(op, {})[access.root] = None
-                if known:
-                    continue
-            self.events.setdefault(block, []).append(op)
+        (_, block), *around = chain
+        self.events.setdefault(block, []).append(access)
+        for op, block in around:
+            if op not in self.threaded:
+                self.threaded[op] = _Threaded(op, {})
+                self.events.setdefault(block, []).append(self.threaded[op])
+            self.threaded[op].roots[access.root] = None
 
     def run(self) -> None:
-        inner = {block for op in self.touched for region in op.regions for block in region.blocks}
+        inner = {block for op in self.threaded for region in op.regions for block in region.blocks}
         for block in list(self.events):
             if block not in inner:
                 self.block(block, {})
@@ -195,16 +201,15 @@ class _Promotion:
 
     def block(self, block: Any, state: dict[_Root, Value]) -> None:
         """Rewrites the events of a block; `state` is then as at its end."""
-        for op in self.events.get(block, ()):
-            if op.name == "fly.make_ptr":
-                root = self.access[op].root
-                state[root] = vectors.poison(root.type, op)
-            elif op.name == "fly.ptr.load":
-                self.load(self.access[op], state)
-            elif op.name == "fly.ptr.store":
-                self.store(self.access[op], state)
+        for event in self.events.get(block, ()):
+            if isinstance(event, _Threaded):
+                self.thread(event, state)
+            elif event.op.name == "fly.make_ptr":
+                state[event.root] = vectors.poison(event.root.type, event.op)
+            elif event.op.name == "fly.ptr.load":
+                self.load(event, state)
             else:
-                self.thread(op, state)
+                self.store(event, state)
 
     def load(self, access: _Access, state: dict[_Root, Value]) -> None:
         op, result = access.op, access.op.results[0]
@@ -223,9 +228,10 @@ class _Promotion:
         state[access.root] = vectors.insert(value, state[access.root], access.offset, op)
         op.erase()
 
-    def thread(self, op: Any, state: dict[_Root, Value]) -> None:
+    def thread(self, threaded: _Threaded, state: dict[_Root, Value]) -> None:
         """Replaces an scf op by one that carries the vectors which are touched in it."""
-        roots = sorted(self.touched[op], key=lambda root: root.number)
+        op = threaded.op
+        roots = sorted(threaded.roots, key=lambda root: root.number)
         carried = [root.type for root in roots]
         inputs = [] if op.name == "scf.if" else [state[root] for root in roots]
         new = ir.Operation.create(
