@@ -9,12 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 
 Values = dict[str, np.ndarray | float | int]
+TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
+CDNA = TARGETS[:3]
 
 
 @dataclass(frozen=True)
 class Case:
     """`make()` gives arguments by name; `expect(arguments)` what the named arrays hold afterwards.
-    `rtol` and `atol` bound the difference; both zero means equal bits."""
+    `rtol` and `atol` bound the difference; both zero means equal bits. `targets` have what the
+    example asks for."""
 
     file: str
     entry: str
@@ -22,6 +25,7 @@ class Case:
     expect: Callable[[Mapping], dict[str, np.ndarray]]
     rtol: float = 0.0
     atol: float = 0.0
+    targets: tuple[str, ...] = TARGETS
 
     @property
     def name(self) -> str:
@@ -56,6 +60,76 @@ def gray_scott(values: Mapping) -> dict[str, np.ndarray]:
             v + 0.08 * around[1] + u * v**2 - (0.035 + 0.065) * v,
         )
     return {"U": u, "V": v}
+
+
+def bf16(seed: int, *shape: int) -> np.ndarray:
+    """Normal numbers of bf16, as their bits."""
+    return (normal(seed, *shape).view(np.uint32) >> 16).astype(np.uint16)
+
+
+def float64(values: np.ndarray) -> np.ndarray:
+    """Numbers of any float type; uint16 holds bf16's bits."""
+    if values.dtype == np.uint16:
+        values = (values.astype(np.uint32) << 16).view(np.float32)
+    return values.astype(np.float64)
+
+
+def gemm(entry: str, seed: int, kind: str, targets: tuple[str, ...]) -> Case:
+    """C = A·Bᵀ of 128×96 and 64×96 elements."""
+
+    def make() -> Values:
+        operands = [(128, 96), (64, 96)]
+        if kind == "bf16":
+            a, b = (bf16(seed + i, *shape) for i, shape in enumerate(operands))
+        else:
+            a, b = (normal(seed + i, *shape).astype(kind) for i, shape in enumerate(operands))
+        return {"A": a, "B": b, "C": np.zeros((128, 64), np.float32)}
+
+    return Case(
+        "mfma_gemm.py",
+        entry,
+        make,
+        lambda v: {"C": float64(v["A"]) @ float64(v["B"]).T},
+        rtol=1e-5,
+        atol=5e-5,
+        targets=targets,
+    )
+
+
+def shuffled(b: np.ndarray) -> np.ndarray:
+    """B as examples/preshuffle_gemm.py wants it, by that file's words: blocks of 16 rows by 32 of
+    K; in one, eight values of a row, then the 16 rows, then the four groups of eight."""
+    n, k = b.shape
+    flat = np.empty(n * k, b.dtype)
+    for row in range(n):
+        for column in range(k):
+            block = (row // 16) * (k // 32) + column // 32
+            inside = column % 8 + 8 * (row % 16) + 128 * (column % 32 // 8)
+            flat[512 * block + inside] = b[row, column]
+    return flat.reshape(n, k)
+
+
+def preshuffled() -> Values:
+    a, b = (
+        normal(24 + i, *shape).astype(np.float16) for i, shape in enumerate([(64, 256), (128, 256)])
+    )
+    return {"A": a, "B": shuffled(b), "C": np.zeros((64, 128), np.float16)}
+
+
+def preshuffled_product(values: Mapping) -> dict[str, np.ndarray]:
+    b = normal(25, 128, 256).astype(np.float16)
+    return {"C": float64(values["A"]) @ float64(b).T}
+
+
+def rows(seed: int) -> np.ndarray:
+    """Twenty of fifty rows, each once."""
+    return np.random.default_rng(seed).permutation(50)[:20].astype(np.int32)
+
+
+def scattered(values: Mapping) -> dict[str, np.ndarray]:
+    table = np.zeros((50, 128), np.float32)
+    table[values["index"]] = values["values"]
+    return {"table": table}
 
 
 def wide(seed: int) -> np.ndarray:
@@ -154,6 +228,46 @@ CASES = (
         },
         gray_scott,
         atol=1e-5,
+    ),
+    Case(
+        "tiled_copy.py",
+        "transpose_tiled",
+        lambda: {"A": normal(18, 64, 96), "B": np.zeros((96, 64), np.float32)},
+        lambda v: {"B": v["A"].T},
+    ),
+    gemm("gemm_f16", 19, "f2", CDNA),
+    gemm("gemm_bf16", 21, "bf16", CDNA),
+    gemm("gemm_f32", 23, "f4", CDNA),
+    gemm("gemm_rdna3", 19, "f2", ("gfx1100",)),
+    gemm("gemm_rdna4", 19, "f2", ("gfx1201",)),
+    Case(
+        "preshuffle_gemm.py",
+        "preshuffle_gemm",
+        preshuffled,
+        preshuffled_product,
+        rtol=1e-3,  # half a unit in the last place of f16
+        atol=1e-3,
+        targets=CDNA,
+    ),
+    Case(
+        "gather_scatter.py",
+        "gather_rows",
+        lambda: {
+            "table": normal(26, 50, 128),
+            "index": rows(27),
+            "out": np.zeros((20, 128), np.float32),
+        },
+        lambda v: {"out": v["table"][v["index"]]},
+    ),
+    Case(
+        "gather_scatter.py",
+        "scatter_rows",
+        lambda: {
+            "values": normal(28, 20, 128),
+            "index": rows(29),
+            "table": np.zeros((50, 128), np.float32),
+        },
+        scattered,
     ),
 )
 

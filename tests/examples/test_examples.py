@@ -23,10 +23,10 @@ from example_cases import CASES, Case, check
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
-TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
-
-every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-every_target = pytest.mark.parametrize("target", TARGETS)
+PAIRS = [(case, target) for case in CASES for target in case.targets]
+every_case_and_target = pytest.mark.parametrize(
+    ("case", "target"), PAIRS, ids=[f"{case.name}-{target}" for case, target in PAIRS]
+)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -76,8 +76,7 @@ def variants(target: str) -> dict[str, fly.chains.Chain]:
     }
 
 
-@every_target
-@every_case
+@every_case_and_target
 def test_every_way_through_the_chain(case: Case, target: str):
     function = function_of(case)
     module = function.compile(target=target).ir("mlir").encode()
@@ -91,8 +90,7 @@ def test_every_way_through_the_chain(case: Case, target: str):
     assert len(set(made.values())) == len(made), "a stage was left out, and nothing changed"
 
 
-@every_target
-@every_case
+@every_case_and_target
 def test_jit(case: Case, target: str, monkeypatch):
     monkeypatch.setenv("FLY_TARGET", target)
     function = function_of(case)

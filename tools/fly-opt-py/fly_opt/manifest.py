@@ -18,7 +18,9 @@ from typing import Any, TypeAlias
 
 from fly_common.plan import Expression, Launch, Plan, Scalar, Tensor, Word
 from fly_dialect.bindings import ir
-from fly_dialect.types import MemRefSpec, plain_layout
+from fly_dialect.dialect import spec_of
+from fly_dialect.int_tuple import leaves as leaves_of
+from fly_dialect.types import IntTupleSpec, LayoutSpec, MemRefSpec, plain_layout
 
 from fly_opt.host_arguments import Layout, Parameter, modes, parameter, scalar_size
 from fly_opt.passes.base import refuse
@@ -26,6 +28,24 @@ from fly_opt.passes.set_target import target_of
 
 # An integer tuple of the plan: an expression's index, or a tuple of integer tuples.
 Tree: TypeAlias = "int | tuple[Tree, ...]"
+
+
+@dataclass(frozen=True)
+class MadeLayout:
+    """A layout that the host function makes."""
+
+    shape: Tree
+    stride: Tree
+
+
+@dataclass(frozen=True)
+class View:
+    """A tensor parameter seen through a layout that the host function makes; without one, where
+    the tensor begins."""
+
+    of: Tensor
+    layout: MadeLayout | None = None
+
 
 BINARY = {
     "arith.addi": "add",
@@ -225,12 +245,39 @@ class _Builder:
             return held
         elif name == "fly.get_scalar" and isinstance(held, int):
             return held
+        elif (made := self.made_value(op, held)) is not None:
+            return made
         raise refuse(
             op,
             f"{name} can't stand in the host function",
             "extents and strides come from fly.get_shape and fly.get_stride of an argument, one"
-            " of them with fly.get and fly.get_scalar",
+            " of them with fly.get and fly.get_scalar; a tensor may be seen through another layout"
+            " by fly.get_iter and fly.make_view",
         )
+
+    def made_value(self, op: Any, held: Any) -> Any:
+        """Tuples, layouts and views that the host function makes; None for any other op."""
+        name, spec = op.name, spec_of(op.results[0].type)
+        if name == "fly.static" and isinstance(spec, LayoutSpec):
+            layout = spec.layout
+            return MadeLayout(self.tree(layout.shape, []), self.tree(layout.stride, []))
+        if name in ("fly.static", "fly.make_int_tuple") and isinstance(spec, IntTupleSpec):
+            return self.tree(spec.value, [self.integer(op, operand) for operand in op.operands])
+        operands = [self.values.get(operand) for operand in op.operands]
+        if name == "fly.make_layout" and all(map(_is_tree, operands)):
+            shape, stride = operands
+            return MadeLayout(shape, stride)  # type: ignore[arg-type]
+        if name == "fly.get_iter" and isinstance(held, Parameter) and isinstance(held.made, Tensor):
+            return View(held.made)
+        if name == "fly.make_view" and isinstance(held, View) and isinstance(spec, MemRefSpec):
+            return View(held.of, operands[1])
+        return None
+
+    def tree(self, value: Any, dynamic: list[int]) -> Tree:
+        """An int_tuple as expressions; `dynamic` are those of its dynamic leaves, used up."""
+        if isinstance(value, tuple):
+            return tuple(self.tree(part, dynamic) for part in value)
+        return dynamic.pop(0) if value.value is None else self.make("const", value.value)
 
     def leaves(self, tensor: Any, spec: MemRefSpec, shape: bool) -> Tree:
         """The extents or strides of a tensor parameter as expressions."""
@@ -306,7 +353,30 @@ class _Builder:
                 for size in (leaf.width // 8,)
             )
             return [pointer, dynamic] if dynamic else [pointer]
+        if isinstance(held, View) and held.layout is not None:
+            return self.view_words(held, spec_of(operand.type))
         raise refuse(op, f"an argument of type {operand.type} can't be in a launch plan")
+
+    def view_words(self, view: View, spec: Any) -> list[tuple[Word, ...]]:
+        """The kernel arguments of a tensor seen through a layout that the host function makes."""
+        assert view.layout is not None
+        assert isinstance(spec, MemRefSpec)
+        layout = plain_layout(spec)
+        dynamic = tuple(
+            Word("integer", expression=expression, size=leaf.width // 8)
+            for tree, held in (
+                (layout.shape, view.layout.shape),
+                (layout.stride, view.layout.stride),
+            )
+            for leaf, expression in zip(leaves_of(tree), _flat(held), strict=True)
+            if leaf.value is None
+        )
+        pointer = (Word("pointer", name=view.of.name),)
+        return [pointer, dynamic] if dynamic else [pointer]
+
+
+def _flat(tree: Tree) -> list[int]:
+    return [leaf for part in tree for leaf in _flat(part)] if isinstance(tree, tuple) else [tree]
 
 
 def _is_tree(held: Any) -> bool:

@@ -39,6 +39,7 @@ class Builder:
         self.calls: list[Any] = []  # code objects of helpers that are being traced
         self.ids: dict[str, Scalar] = {}
         self.statics: dict[Any, IrValue] = {}  # static values of the fly dialect, by their types
+        self.last_static: IrValue = None
         self.known_block: tuple[int, int, int] | None = None  # a kernel's, where it is static
         self.call_kernel: Callable[..., Any] | None = None  # what calling one does in the host
         self._types: dict[str, Any] = {}
@@ -97,8 +98,12 @@ class Builder:
         if isinstance(value, tuple):
             return self.attribute(f"array<i32: {', '.join(map(str, value))}>")
         if isinstance(value, str):
-            return ir.StringAttr.get(value, self.context)
-        return value if isinstance(value, ir.Attribute) else self.integer(value, "i32")
+            # An attribute's text, or a string.
+            is_text = value.startswith("#")
+            return self.attribute(value) if is_text else ir.StringAttr.get(value, self.context)
+        if isinstance(value, ir.Type):
+            return ir.TypeAttr.get(value)
+        return self.integer(value, "i32")
 
     def integer(self, value: int, type_: str) -> Any:
         """An integer attribute."""
@@ -171,6 +176,25 @@ class Builder:
             return make()
         finally:
             self.ip = ip
+
+    def static(self, spec: Any, make: Callable[[], IrValue]) -> IrValue:
+        """The static value of a type, made once, at the function's start and after those that it
+        may be made of."""
+        found = self.statics.get(spec)
+        if found is None:
+            before = self.ip
+            self.ip = self._after_statics()
+            try:
+                found = make()
+            finally:
+                self.ip = before
+            self.statics[spec] = self.last_static = found
+        return found
+
+    def _after_statics(self) -> Any:
+        if self.last_static is None:
+            return ir.InsertionPoint.at_block_begin(self.block)
+        return ir.InsertionPoint.after(self.last_static.owner)
 
     def attribute(self, text: str) -> Any:
         """An attribute by its text."""

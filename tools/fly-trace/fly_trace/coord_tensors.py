@@ -45,4 +45,5 @@ class CoordTensor(View):
         shape = static_shape(self, "load")
         builder = tracing.kernel("load")
         value = builder.fly_op("memref.load_vec", [self.value(builder)], {})
-        return Vector(value, shape, I64 if "i64" in str(value.type) else I32)
+        dtype = I64 if "i64" in str(value.type) else I32
+        return Vector(value, shape, dtype, are_coordinates=True)

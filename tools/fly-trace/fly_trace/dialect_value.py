@@ -44,11 +44,7 @@ class DialectValue:
         """The SSA value in the function that is traced."""
         if self.ssa is not None:
             return self.ssa
-        found = builder.statics.get(self.spec)
-        if found is None:
-            found = builder.at_start(lambda: self.made(builder))
-            builder.statics[self.spec] = found
-        return found
+        return builder.static(self.spec, lambda: self.made(builder))
 
     def made(self, builder: Builder) -> IrValue:
         """An op that makes a static value."""

@@ -153,6 +153,9 @@ def _pair(before: Any, after: Any, leaf: Callable[[Any, Any], Any], path: str = 
     elif isinstance(before, dict) and list(before) == list(after):
         for key in before:
             _pair(before[key], after[key], leaf, f"{path}[{key!r}]")
+    elif (fields := state.fields_of(before)) is not None:
+        for name in fields:
+            _pair(getattr(before, name), getattr(after, name), leaf, f"{path}.{name}")
     elif before is not after and not (
         not isinstance(before, (tuple, list, dict)) and state._equal(before, after)
     ):

@@ -71,6 +71,12 @@ def merge(a: Any, b: Any, join: Callable[[Leaf, Leaf], Any], path: str = "") -> 
             return _rebuilt(a, items)
         if isinstance(a, dict) and list(a) == list(b):
             return _joined({key: merge(a[key], b[key], join, f"{path}[{key!r}]") for key in a})
+        if fields := fields_of(a):
+            made = {
+                name: merge(getattr(a, name), getattr(b, name), join, f"{path}.{name}")
+                for name in fields
+            }
+            return type(a)(**made)
         if not isinstance(a, (tuple, list, dict)) and _equal(a, b):
             return a
     raise Mismatch(a, b, path)
@@ -84,7 +90,14 @@ def transform(value: Any, leaf: Callable[[Leaf], Any]) -> Any:
         return _rebuilt(value, [transform(item, leaf) for item in value])
     if isinstance(value, dict):
         return _joined({key: transform(item, leaf) for key, item in value.items()})
+    if fields := fields_of(value):
+        return type(value)(**{name: transform(getattr(value, name), leaf) for name in fields})
     return value
+
+
+def fields_of(value: Any) -> Any:
+    """The fields of a struct's value."""
+    return getattr(type(value), "__fly_fields__", None)
 
 
 def _rebuilt(like: Any, items: list[Any]) -> Any:

@@ -8,7 +8,7 @@ from fly_trace import tracing
 from fly_trace.tracing import describe
 from fly_trace.values import Scalar
 
-__all__ = ["const_expr", "range_constexpr"]
+__all__ = ["const_expr", "printf", "range_constexpr"]
 
 
 def range_constexpr(*bounds: Any) -> range:
@@ -28,3 +28,11 @@ def const_expr(value: Any) -> Any:
     if isinstance(value, Scalar) and value.number is None:
         tracing.refuse("const_expr takes a value that is known while tracing")
     return value.number if isinstance(value, Scalar) else value
+
+
+def printf(*_: Any, **__: Any) -> None:
+    """Not there yet: a kernel's printf calls ROCm's device libraries."""
+    tracing.refuse(
+        "fx.printf needs ROCm's device libraries on the device, which no target here has yet",
+        "write the values to a tensor and print it on the host",
+    )

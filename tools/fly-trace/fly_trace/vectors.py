@@ -4,7 +4,7 @@ A vector has the shape of the tensor it was loaded from. Its elements are counte
 coordinates, with the first mode fastest: `v[i, j]` is the element that the tensor has at (i, j).
 
 A Python number is weak, as beside a scalar. A scalar of the same kind takes the vector's element
-type (an i64 extent that meets an i32 vector does not widen it), as in PyTorch.
+type, as in PyTorch, and so do coordinates: an i64 extent that meets i32 offsets widens nothing.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fly_trace import arithmetic, conversion, functions, tracing
@@ -55,15 +56,23 @@ REDUCTIONS = {
 class Vector:
     """`value` is the SSA value, a flat MLIR vector; `shape` nests as layouts' shapes do."""
 
-    __slots__ = ("dtype", "shape", "value")
+    __slots__ = ("are_coordinates", "dtype", "shape", "value")
 
-    def __init__(self, value: Any, shape: Any = None, dtype: DType | None = None):
+    def __init__(
+        self,
+        value: Any,
+        shape: Any = None,
+        dtype: DType | None = None,
+        *,
+        are_coordinates: bool = False,
+    ):
         if isinstance(value, Vector):
             shape, dtype, value = shape or value.shape, dtype or value.dtype, value.value
         assert dtype is not None
         self.value = value
         self.shape: Shape = _shape(shape)
         self.dtype: DType = dtype
+        self.are_coordinates = are_coordinates
 
     # -- what it is
 
@@ -149,7 +158,7 @@ class Vector:
             "vector.shuffle",
             vector_ir(self.dtype, len(mask)),
             self.value,
-            (other or self).value,
+            (self if other is None else other).value,
             mask=builder.attribute(f"array<i64: {', '.join(map(str, mask))}>"),
         )
         return Vector(value, shape, self.dtype)
@@ -272,6 +281,21 @@ class Vector:
         def __neg__(self) -> Vector: ...
 
 
+@dataclass(frozen=True)
+class VectorType:
+    """`fx.Float32x4`: called, a vector of so many elements; `p.load(fx.Float32x4)` loads one."""
+
+    dtype: DType
+    lanes: int
+
+    def __call__(self, value: Any) -> Vector:
+        if isinstance(value, Vector):
+            return value.reshape((self.lanes,)).to(self.dtype)
+        if isinstance(value, (list, tuple)):
+            return Vector.from_elements(value, self.dtype).reshape((self.lanes,))
+        return Vector.filled((self.lanes,), value, self.dtype)
+
+
 # -- shapes ----------------------------------------------------------------------------------------
 
 
@@ -337,13 +361,21 @@ def _select(shape: Any, coord: tuple[Any, ...], vector: Vector) -> tuple[list[An
 def element_dtype(a: Any, b: Any) -> DType:
     """The element type in which two operands meet, one of them a vector."""
     if isinstance(a, Vector) and isinstance(b, Vector):
+        if a.are_coordinates != b.are_coordinates:
+            vector, other = (b, a) if a.are_coordinates else (a, b)
+            return _beside(vector, other.dtype)
         return conversion.checked(promote, a.dtype, b.dtype)
     vector, other = (a, b) if isinstance(a, Vector) else (b, a)
     if not isinstance(other, Scalar):
         return conversion.checked(weak, other, vector.dtype)
-    if other.dtype.is_bool or other.dtype.is_float == vector.dtype.is_float:
+    return _beside(vector, other.dtype)
+
+
+def _beside(vector: Vector, weak: DType) -> DType:
+    """The element type where a vector meets what does not widen it: a scalar, coordinates."""
+    if weak.is_bool or (weak.is_float == vector.dtype.is_float and not vector.dtype.is_bool):
         return vector.dtype
-    return conversion.checked(promote, vector.dtype, other.dtype)
+    return conversion.checked(promote, vector.dtype, weak)
 
 
 def _broadcast(a: Any, b: Any) -> Shape:

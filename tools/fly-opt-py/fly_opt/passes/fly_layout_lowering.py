@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fly_opt.passes.base import Pass
-from fly_opt.passes.fly_layout import expansion, memory, vectors
+from fly_opt.passes.fly_layout import expansion, memory, tiled, vectors
 from fly_opt.passes.fly_layout.lowering import Lowering
 
 
@@ -25,4 +25,4 @@ class LayoutLowering(Pass):
     name: ClassVar[str] = "fly-layout-lowering"
 
     def run(self, op: Any) -> None:
-        Lowering(memory.TABLE | vectors.TABLE | expansion.TABLE).run(op)
+        Lowering(memory.TABLE | vectors.TABLE | expansion.TABLE | tiled.TABLE).run(op)

@@ -30,17 +30,24 @@ from fly_trace.dtypes import (
 )
 
 if TYPE_CHECKING:
+    from fly_trace.atoms import *  # noqa: F403
     from fly_trace.coord_tensors import *  # noqa: F403
     from fly_trace.expr import gpu as gpu
     from fly_trace.expr import math as math
+    from fly_trace.expr import rocdl as rocdl
     from fly_trace.expr.gpu import *  # noqa: F403
     from fly_trace.expr.math import *  # noqa: F403
     from fly_trace.int_tuples import *  # noqa: F403
     from fly_trace.layout_algebra import *  # noqa: F403
     from fly_trace.layouts import *  # noqa: F403
+    from fly_trace.memory import *  # noqa: F403
+    from fly_trace.movement import *  # noqa: F403
     from fly_trace.pointers import *  # noqa: F403
+    from fly_trace.shared import *  # noqa: F403
     from fly_trace.statics import *  # noqa: F403
+    from fly_trace.structs import *  # noqa: F403
     from fly_trace.tensors import *  # noqa: F403
+    from fly_trace.tiled import *  # noqa: F403
     from fly_trace.tiles import *  # noqa: F403
     from fly_trace.tuple_math import *  # noqa: F403
     from fly_trace.vectors import *  # noqa: F403
@@ -52,6 +59,12 @@ Float16, BFloat16, Float32, Float64 = F16, BF16, F32, F64
 
 # Module → the names it gives to fx: what its `__all__` says.
 NAMES = {
+    "fly_trace.atoms": """
+        AtomicOp CopyAtom MmaAtom SyncScope UniversalAtomic UniversalAtomicAdd UniversalAtomicAnd
+        UniversalAtomicDec UniversalAtomicInc UniversalAtomicMax UniversalAtomicMin
+        UniversalAtomicOr UniversalCopy UniversalCopy128b UniversalCopy16b UniversalCopy32b
+        UniversalCopy64b UniversalCopy8b UniversalFMA atom_set_value make_copy_atom make_mma_atom
+        """,
     "fly_trace.coord_tensors": "CoordTensor",
     "fly_trace.expr.gpu": """
         atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or atomic_xchg atomic_xor
@@ -77,12 +90,27 @@ NAMES = {
         composed_get_offset composed_get_outer get_layout get_shape get_stride make_composed_layout
         make_identity_layout make_layout make_layout_like make_ordered_layout static
         """,
+    "fly_trace.memory": """
+        get_iter make_fragment_layout_like make_fragment_like make_rmem_tensor make_view
+        memref_alloca memref_load memref_load_vec memref_store memref_store_vec
+        """,
+    "fly_trace.movement": """
+        GemmTraversalOrder copy copy_atom_call gather gemm mma_atom_call scatter
+        """,
     "fly_trace.pointers": """
         AddressSpace Pointer add_offset apply_swizzle get_dyn_shared inttoptr ptr_load ptr_store
         ptrtoint recast_iter
         """,
-    "fly_trace.statics": "const_expr range_constexpr",
+    "fly_trace.shared": "Arena SharedAllocator Storage",
+    "fly_trace.statics": "const_expr printf range_constexpr",
+    "fly_trace.structs": "Align Array Struct Union struct union",
     "fly_trace.tensors": "Tensor",
+    "fly_trace.tiled": """
+        MmaOperand ThrCopy ThrMma TiledCopy TiledMma make_tiled_copy make_tiled_copy_A
+        make_tiled_copy_B make_tiled_copy_C make_tiled_copy_tv make_tiled_mma mma_make_fragment
+        tiled_copy_partition_dst tiled_copy_partition_src tiled_copy_retile tiled_mma_partition
+        tiled_mma_partition_shape
+        """,
     "fly_trace.tiles": "Tile make_tile",
     "fly_trace.tuple_math": """
         append ceil_div dice elem_less equal get get_ group int_tuple_add int_tuple_div
@@ -94,7 +122,7 @@ NAMES = {
         """,
 }
 _HOMES = {name: module for module, names in NAMES.items() for name in names.split()}
-_MODULES = ("gpu", "math")
+_MODULES = ("gpu", "math", "rocdl")
 
 __all__ = [
     "BFloat16",
@@ -122,11 +150,25 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"fly_trace.expr.{name}")
     home = _HOMES.get(name)
+    if home is None and (found := _vector_type(name)) is not None:
+        globals()[name] = found
+        return found
     if home is None:
         near = difflib.get_close_matches(name, __all__, n=1)
         raise AttributeError(f"fx has no {name!r}{f'; is it {near[0]}?' if near else ''}")
     value = globals()[name] = getattr(importlib.import_module(home), name)
     return value
+
+
+def _vector_type(name: str) -> Any:
+    """`Float32x4`: the type of vectors of 4 f32."""
+    title, _, lanes = name.rpartition("x")
+    dtype = globals().get(title)
+    if not isinstance(dtype, DType) or not lanes.isdecimal() or int(lanes) < 1:
+        return None
+    from fly_trace.vectors import VectorType
+
+    return VectorType(dtype, int(lanes))
 
 
 def __dir__() -> list[str]:

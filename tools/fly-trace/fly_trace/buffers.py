@@ -1,0 +1,71 @@
+"""Tensors behind buffer descriptors: loads out of bounds give zero, stores are dropped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fly_dialect.types import SPACES, PtrSpec
+
+from fly_trace import tracing
+from fly_trace.conversion import convert
+from fly_trace.device import num_warp_threads
+from fly_trace.dtypes import I32, I64
+from fly_trace.functions import where
+from fly_trace.layout_algebra import cosize
+from fly_trace.layouts import get_layout
+from fly_trace.memory import get_iter, make_view, tensor_of
+from fly_trace.pointers import Pointer, pointer
+
+__all__ = ["get_buffer_rsrc", "make_buffer_ptr", "make_buffer_tensor"]
+
+BUFFER_SPACE = "#fly_rocdl.buffer_desc"
+MAX_BYTES = 2**32 - 1
+# Word 3 of the descriptor: data format 4 (32 bits) at bit 15, number format 7 (float) at bit 12.
+# RDNA has one format of 7 bits there, of which these are valid; a reserved bit 24 that must be 1;
+# and at bit 28 OOB_SELECT, 3 for offsets checked in bytes. (CDNA3 and RDNA3 ISA manuals, "Buffer
+# resource descriptor".)
+CDNA_FLAGS = 4 << 15 | 7 << 12
+RDNA_FLAGS = CDNA_FLAGS | 1 << 24 | 3 << 28
+
+
+def make_buffer_ptr(ptr: Any, num_records_bytes: Any = None) -> Pointer:
+    """A pointer behind a descriptor of `num_records_bytes` bytes from `ptr`, a pointer to global
+    memory; without a number as many as a descriptor can have."""
+    from fly_dialect import ops
+
+    base = pointer(ptr, "fx.rocdl.make_buffer_ptr")
+    if base.spec.space != "global":
+        tracing.refuse(
+            f"fx.rocdl.make_buffer_ptr takes a pointer to global memory, not to {base.spec.space}"
+        )
+    builder = tracing.kernel("fx.rocdl.make_buffer_ptr")
+    size = convert(MAX_BYTES if num_records_bytes is None else num_records_bytes, I64)
+    # A trace is for every target; the lanes of a wave, known when compiling, tell RDNA from CDNA.
+    signed = RDNA_FLAGS - 2**32 if RDNA_FLAGS >= 2**31 else RDNA_FLAGS
+    flags = where(num_warp_threads() == 32, signed, CDNA_FLAGS)
+    stride = builder.one("arith.constant", "i16", value=builder.integer(0, "i16"))
+    operands = [base.value(builder), stride, builder.ssa(size), builder.ssa(convert(flags, I32))]
+    ssa = builder.fly(ops.make_buffer_ptr, *operands)
+    spec = PtrSpec(base.spec.element, BUFFER_SPACE, base.spec.align)
+    return Pointer(spec, ssa, base.dtype, base.access, base.name)
+
+
+def make_buffer_tensor(tensor: Any, max_size: bool = True, *, num_records_bytes: Any = None) -> Any:
+    """The same tensor behind a buffer descriptor, for buffer copies. The descriptor ends where the
+    address space of 32 bits does; with `max_size=False` it ends with the tensor."""
+    source = tensor_of(tensor, "fx.rocdl.make_buffer_tensor")
+    layout = get_layout(source)
+    if num_records_bytes is None and not max_size:
+        extent = cosize(layout)
+        wide = convert(extent, I64) if not isinstance(extent, int) else int(extent)
+        num_records_bytes = wide * source.dtype.bytes
+    return make_view(make_buffer_ptr(get_iter(source), num_records_bytes), layout)
+
+
+def get_buffer_rsrc(ptr: Any) -> Any:
+    """The descriptor itself, an `!llvm.ptr<8>` of MLIR."""
+    base = pointer(ptr, "fx.rocdl.get_buffer_rsrc")
+    if base.spec.space in SPACES:
+        tracing.refuse("fx.rocdl.get_buffer_rsrc takes a pointer behind a buffer descriptor")
+    builder = tracing.kernel("fx.rocdl.get_buffer_rsrc")
+    return builder.fly_op("fly_rocdl.get_buffer_rsrc", [base.value(builder)], {})
