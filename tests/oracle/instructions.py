@@ -13,6 +13,7 @@ from oracle.try_matrix import matrix
 from oracle.try_memory import buffers, memory, scalar_loads
 from oracle.try_narrow import narrow_matrices, transposed
 from oracle.try_rare import rare
+from oracle.try_runs import runs
 from oracle.try_scalar import lanes, scalars
 from oracle.try_scalar_memory import scalar_memory
 from oracle.try_small import small
@@ -39,6 +40,7 @@ FAMILIES = {
     "narrow_matrices": narrow_matrices,
     "transposed": transposed,
     "rare": rare,
+    "runs": runs,
     "scalar_memory": scalar_memory,
     "structured": structured,
     "to_lds": to_lds,

@@ -5,6 +5,10 @@ from __future__ import annotations
 from oracle import access, atomics, lds
 from oracle.probe import Probe
 
+# Around an access: memory is filled and looked at by all lanes, so that what an inactive one did is
+# seen too.
+ALL, SOME = "s_mov_b64 exec, -1", "s_mov_b64 exec, s[20:21]"
+
 
 def memory() -> list[Probe]:
     """DS, GLOBAL, FLAT and SMEM: each width of load and store, each atomic operation.
@@ -33,6 +37,7 @@ def memory() -> list[Probe]:
                 wait,
                 f"global_store_{name} v12, {data}, s[6:7] offset:{offset}",
                 wait,
+                ALL,
                 "global_load_dwordx2 v[8:9], v12, s[6:7]",
                 wait,
             )
@@ -45,7 +50,17 @@ def memory() -> list[Probe]:
     for name, (size, _) in lds.DS_STORES.items():
         data = {8: "v[2:3]", 12: "v[2:4]", 16: "v[2:5]"}.get(size, "v2")
         store = f"ds_write_{name} v14, {data} offset:{4 if size <= 4 else 0}"
-        add("64", "b64", "ds_write_b128 v14, v[4:7]", store, "ds_read_b64 v[8:9], v14", wait)
+        add(
+            "64",
+            "b64",
+            ALL,
+            "ds_write_b128 v14, v[4:7]",
+            SOME,
+            store,
+            ALL,
+            "ds_read_b64 v[8:9], v14",
+            wait,
+        )
     for bits, one, two, target in (
         (32, "v2", "v4", "v[8:9]"),
         (64, "v[2:3]", "v[4:5]", "v[30:33]"),
@@ -70,25 +85,30 @@ def memory() -> list[Probe]:
             wide = atomic.kind.endswith("64")
             kind = _atomic_kind(name, atomic)
             data = ", ".join((["v[4:5]", "v[6:7]"] if wide else ["v4", "v6"])[: atomic.sources])
-            fill = f"ds_write_b64 {address}, v[2:3]"
+            fill = (ALL, f"ds_write_b64 {address}, v[2:3]", SOME)
             head, _, tail = name.rpartition("_")
             operation = f"{head}_rtn_{tail}"
             if wide:
                 old = f"ds_{operation} v[8:9], {address}, {data}"
                 new = f"ds_{name} {address}, {data}"
                 result = atomic.kind if atomic.kind[0] == "f" else "b64"
-                add(kind, result, fill, old, wait)
-                add(kind, result, fill, new, f"ds_read_b64 v[8:9], {address}", wait)
+                back = (ALL, f"ds_read_b64 v[8:9], {address}", wait)
+                add(kind, result, *fill, old, wait)
+                add(kind, result, *fill, old, wait, *back)
+                add(kind, result, *fill, new, *back)
             else:
                 result = "2f16" if "pk" in name else "2f32" if atomic.kind == "f32" else "b64"
                 old = f"ds_{operation} v8, {address}, {data}"
                 new = f"ds_{name} {address}, {data}"
                 if result == "2f16":
-                    add(kind, result, fill, old, wait)
-                    add(kind, result, fill, new, f"ds_read_b32 v8, {address}", wait)
+                    back = (wait, ALL, f"ds_read_b32 v8, {address}", wait)
+                    add(kind, result, *fill, old, wait)
+                    add(kind, result, *fill, old, *back)
+                    add(kind, result, *fill, new, *back)
                 else:
-                    add(kind, result, fill, old, f"ds_read_b32 v9, {address}", wait)
-                    add(kind, result, fill, new, f"ds_read_b32 v9, {address}", wait)
+                    back = (wait, ALL, f"ds_read_b32 v9, {address}", wait)
+                    add(kind, result, *fill, old, *back)
+                    add(kind, result, *fill, new, *back)
     flat = (
         "v_mov_b32_e32 v17, s7",
         "v_add_co_u32_e32 v16, vcc, s6, v12",
@@ -108,19 +128,14 @@ def memory() -> list[Probe]:
         ]
         target, size = ("v[8:9]", "dwordx2") if wide else ("v8", "dword")
         fill = ("global_store_dwordx2 v12, v[2:3], s[6:7]", wait)
-        back = (wait, f"global_load_{size} {target}, v12, s[6:7]", wait)
-        add(
-            kind, result, *fill, f"global_atomic_{name} {target}, v12, {data}, s[6:7] {{rtn}}", wait
-        )
+        back = (wait, ALL, f"global_load_{size} {target}, v12, s[6:7]", wait)
+        old = f"global_atomic_{name} {target}, v12, {data}, s[6:7] {{rtn}}"
+        add(kind, result, *fill, old, wait)
+        add(kind, result, *fill, old, *back)
         add(kind, result, *fill, f"global_atomic_{name} v12, {data}, s[6:7]", *back)
-        add(
-            kind,
-            result,
-            *flat,
-            *fill,
-            f"flat_atomic_{name} {target}, v[16:17], {data} {{rtn}}",
-            wait,
-        )
+        old = f"flat_atomic_{name} {target}, v[16:17], {data} {{rtn}}"
+        add(kind, result, *flat, *fill, old, wait)
+        add(kind, result, *flat, *fill, old, *back)
         add(kind, result, *flat, *fill, f"global_atomic_{name} v[16:17], {data}, off", *back)
     for names, prefix in ((access.LOADS, flat), (access.LOADS, local)):
         for name, (size, _, _) in names.items():

@@ -23,7 +23,7 @@ from oracle import (
 )
 from oracle.probe import Probe, known_to
 from oracle.rdna_names import of_rdna
-from oracle.try_memory import buffers, memory, scalar_loads
+from oracle.try_memory import ALL, SOME, buffers, memory, scalar_loads
 from oracle.try_vector import REGISTERS, masks, packed, vector, width
 
 DPP = [
@@ -252,18 +252,20 @@ def _memory(target: str) -> list[Probe]:
             head, _, tail = name.rpartition("_")
             wide = atomic.kind.endswith("64")
             data = ", ".join((["v[4:5]", "v[6:7]"] if wide else ["v4", "v6"])[: atomic.sources])
-            fill = f"ds_write_b64 {address}, v[2:3]"
+            fill = (ALL, f"ds_write_b64 {address}, v[2:3]", SOME)
             target_, unit = ("v[8:9]", "b64") if wide else ("v8", "b32")
             kind = "tame32" if name.startswith("pk") else atomic.kind[1:]
-            add(kind, "b64", fill, f"ds_{head}_rtn_{tail} {target_}, {address}, {data}", wait)
-            read = f"ds_read_{unit} {target_}, {address}"
-            add(kind, "b64", fill, f"ds_{name} {address}, {data}", wait, read, wait)
+            old = f"ds_{head}_rtn_{tail} {target_}, {address}, {data}"
+            read = (wait, ALL, f"ds_read_{unit} {target_}, {address}", wait)
+            add(kind, "b64", *fill, old, wait)
+            add(kind, "b64", *fill, old, *read)
+            add(kind, "b64", *fill, f"ds_{name} {address}, {data}", *read)
     for name, atomic in rdna_memory.GLOBAL.items():
         if target == "gfx1201" and name in ("csub_u32", "min_f32", "max_f32"):
             continue  # llvm-mc takes them for gfx12's own names
         kind = "tame32" if atomic.kind[0] == "f" or name.startswith("pk") else "32"
         fill = ("global_store_dwordx2 v12, v[2:3], s[6:7]", wait)
-        back = (wait, "global_load_dword v9, v12, s[6:7]", wait)
+        back = (wait, ALL, "global_load_dword v9, v12, s[6:7]", wait)
         result = "2f32" if atomic.kind[0] == "f" else "b64"
         add(kind, result, *fill, f"global_atomic_{name} v8, v12, v4, s[6:7] {{rtn}}", *back)
         add(kind, result, *fill, f"global_atomic_{name} v12, v4, s[6:7]", *back)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from oracle import access, atomics
 from oracle.probe import Probe
-from oracle.try_memory import _atomic_kind
+from oracle.try_memory import ALL, SOME, _atomic_kind
 
 WAIT = "s_waitcnt vmcnt(0) lgkmcnt(0)"
 # A raw resource over the records: s[36:39]. {records}: its size, which ends within a wave's.
@@ -16,7 +16,9 @@ RESOURCE = (
     "s_mov_b32 s39, 0x27000",
 )
 FILL = ("global_store_dwordx4 v12, v[2:5], s[6:7]", WAIT)
-PART = "0x1234"  # 4660 bytes: of the fifth wave some lanes, of the last one dword
+# Of a wave some lanes, and of the last one, the 440th item, a dword or two. The items around it are
+# active, in waves of 64 lanes and of 32.
+PART, PART_64 = "0x1b84", "0x1b88"
 
 
 def _probe(kind: str, *lines: str, result: str = "b64", about: str = "") -> Probe:
@@ -50,7 +52,7 @@ def buffer_stores() -> list[Probe]:
                     continue  # into the next lane's record
                 store = f"buffer_store_{name} {data}, {where}"
                 back = "global_load_dwordx2 v[8:9], v12, s[6:7]"
-                lines = (*FILL, *resource, "s_mov_b32 s11, 0", store, WAIT, back, WAIT)
+                lines = (*FILL, *resource, "s_mov_b32 s11, 0", store, WAIT, ALL, back, WAIT)
                 probes.append(_probe("64", *lines, about=f"buffer_store_{name}"))
         for name, (size, _, _) in access.LOADS.items():
             if size > 4 and records == PART:
@@ -64,9 +66,11 @@ def buffer_stores() -> list[Probe]:
 
 def buffer_atomics() -> list[Probe]:
     probes = []
-    for records in ("0x100000", PART):
+    for records in ("0x100000", PART, PART_64):
         resource = [line.format(records=records) for line in RESOURCE]
         for name, atomic in atomics.GLOBAL.items():
+            if records == PART_64 and not atomic.kind.endswith("64"):
+                continue
             wide = atomic.kind.endswith("64")
             kind = _atomic_kind(name, atomic)
             result = "2f16" if name == "pk_add_f16" else "b64"
@@ -83,8 +87,9 @@ def buffer_atomics() -> list[Probe]:
             lines = (*moved, *fill, f"{atomic_text} {{rtn}}", WAIT, *to)
             probes.append(_probe(kind, *lines, result=result, about=about))
             loaded = f"global_load_{'dwordx2 v[8:9]' if wide else 'dword v8'}, v12, s[6:7]"
-            lines = (*moved, *fill, atomic_text, WAIT, loaded, WAIT)
-            probes.append(_probe(kind, *lines, result=result, about=about))
+            for returning in ("", " {rtn}"):
+                lines = (*moved, *fill, f"{atomic_text}{returning}", WAIT, ALL, loaded, WAIT)
+                probes.append(_probe(kind, *lines, result=result, about=about))
     return probes
 
 
@@ -104,12 +109,13 @@ def flat() -> list[Probe]:
         "v_mov_b32_e32 v16, v14",
     )
     for prefix in (FLAT, local):
-        fill = (*prefix, "flat_store_dwordx4 v[16:17], v[2:5]", WAIT)
+        fill = (ALL, *prefix, "flat_store_dwordx4 v[16:17], v[2:5]", WAIT, SOME)
         for name, (size, _) in access.STORES.items():
             data = _registers(4, size)
             store = f"flat_store_{name} v[16:17], {data} offset:{4 if size <= 4 else 0}"
             back = "flat_load_dwordx2 v[8:9], v[16:17]"
-            probes.append(_probe("64", *fill, store, WAIT, back, WAIT, about=f"flat_store_{name}"))
+            lines = (*fill, store, WAIT, ALL, back, WAIT)
+            probes.append(_probe("64", *lines, about=f"flat_store_{name}"))
         for name, (size, _, _) in access.LOADS.items():
             target = _registers(30 if size > 8 else 8, size)
             load = f"flat_load_{name} {target}, v[16:17]"
@@ -125,7 +131,7 @@ def flat() -> list[Probe]:
         offset = 4 if size <= 4 else 0
         store = f"global_store_{name} v[16:17], {_registers(4, size)}, off offset:{offset}"
         back = "global_load_dwordx2 v[8:9], v12, s[6:7]"
-        lines = (*FLAT, *FILL, store, WAIT, back, WAIT)
+        lines = (*FLAT, *FILL, store, WAIT, ALL, back, WAIT)
         probes.append(_probe("64", *lines, about=f"global_store_{name}"))
     for name, atomic in atomics.GLOBAL.items():
         wide = atomic.kind.endswith("64")
@@ -135,11 +141,11 @@ def flat() -> list[Probe]:
         result = atomic.kind if atomic.kind[0] == "f" else result
         target = "v[8:9]" if wide else "v8"
         old = f"global_atomic_{name} {target}, v[16:17], {data}, off {{rtn}}"
-        lines = (*FLAT, *FILL, old, WAIT)
-        probes.append(_probe(kind, *lines, result=result, about=f"global_atomic_{name}"))
-        new = f"flat_atomic_{name} v[16:17], {data}"
-        load = f"flat_load_{'dwordx2' if wide else 'dword'} {target}, v[16:17]"
-        lines = (*FLAT, *FILL, new, WAIT, load, WAIT)
+        back = (WAIT, ALL, f"global_load_{'dwordx2' if wide else 'dword'} {target}, v12, s[6:7]")
+        for more in ((), back):
+            lines = (*FLAT, *FILL, old, *more, WAIT)
+            probes.append(_probe(kind, *lines, result=result, about=f"global_atomic_{name}"))
+        lines = (*FLAT, *FILL, f"flat_atomic_{name} v[16:17], {data}", *back, WAIT)
         probes.append(_probe(kind, *lines, result=result, about=f"flat_atomic_{name}"))
     return probes
 
@@ -148,7 +154,8 @@ def scratch() -> list[Probe]:
     """Private memory of 64 bytes a lane: by a vector offset, by a scalar one, by neither."""
     probes = []
     places = ("off, s11", "v17, off")
-    fill = ("s_mov_b32 s11, 16", "v_mov_b32 v17, 16", "scratch_store_dwordx4 off, v[2:5], s11")
+    store = "scratch_store_dwordx4 off, v[2:5], s11"
+    fill = ("s_mov_b32 s11, 16", ALL, "v_mov_b32 v17, 16", store, SOME)
     for name, (size, _) in access.STORES.items():
         for place in places:
             vector, scalar = place.split(", ")
@@ -156,7 +163,7 @@ def scratch() -> list[Probe]:
             data = _registers(4, size)
             store = f"scratch_store_{name} {vector}, {data}, {scalar} offset:{offset}"
             back = "scratch_load_dwordx2 v[8:9], off, off offset:16"
-            lines = (*fill, store, WAIT, back, WAIT)
+            lines = (*fill, store, WAIT, ALL, back, WAIT)
             probes.append(_probe("64", *lines, about=f"scratch_store_{name}"))
     for name, (size, _, _) in access.LOADS.items():
         for place in places:
