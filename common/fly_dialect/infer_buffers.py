@@ -8,7 +8,8 @@ from fly_dialect.types import PtrSpec, Spec
 # The space of pointers behind a buffer descriptor, and LLVM's type of the descriptor itself.
 BUFFER_SPACE = "#fly_rocdl.buffer_desc"
 BUFFER_RESOURCE = "!llvm.ptr<8>"
-# What makes a descriptor of a global pointer: stride, bytes behind it, and flags.
+# What makes a descriptor of a global pointer: stride, bytes behind it, and flags; without flags it
+# has those of the target that the module is compiled for.
 _DESCRIPTOR = ("i16", "i64", "i32")
 
 
@@ -17,7 +18,7 @@ def check_buffer_ptr(operands: list[Spec], result: PtrSpec) -> None:
     base = operands[0] if operands else None
     if not isinstance(base, PtrSpec) or base.space != "global" or base.element != result.element:
         raise ValueError(f"{result} is made of a !fly.ptr<{result.element}, global>, not of {base}")
-    if tuple(operands[1:]) != _DESCRIPTOR:
+    if tuple(operands[1:]) not in (_DESCRIPTOR, _DESCRIPTOR[:2]):
         found = ", ".join(map(str, operands[1:])) or "nothing"
         raise ValueError(
             f"{result} needs a stride, bytes and flags ({', '.join(_DESCRIPTOR)}), but has {found}"

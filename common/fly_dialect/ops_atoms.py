@@ -267,12 +267,20 @@ def decomposition(view: Value, *, loc: Any = None, ip: Any = None) -> Value:
 
 # -- buffer descriptors ---------------------------------------------------------------------------
 def make_buffer_ptr(
-    base: Value, stride: Value, size: Value, flags: Value, *, loc: Any = None, ip: Any = None
+    base: Value,
+    stride: Value,
+    size: Value,
+    flags: Value | None = None,
+    *,
+    loc: Any = None,
+    ip: Any = None,
 ) -> Value:
-    """A pointer behind a buffer descriptor from a global one: i16 stride, i64 bytes, i32 flags."""
+    """A pointer behind a buffer descriptor from a global one: i16 stride, i64 bytes, i32 flags, or
+    those of the target."""
     pointer = pointer_of(base)
     result = PtrSpec(pointer.element, BUFFER_SPACE, pointer.align)
-    return build("make_ptr", [base, stride, size, flags], [result], loc=loc, ip=ip)
+    operands = [base, stride, size, *([] if flags is None else [flags])]
+    return build("make_ptr", operands, [result], loc=loc, ip=ip)
 
 
 def get_buffer_rsrc(ptr: Value, *, loc: Any = None, ip: Any = None) -> Value:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fly_dialect.bindings import ir
+from fly_dialect.infer_buffers import BUFFER_SPACE
 from fly_dialect.types import MemRefSpec, PtrSpec, Spec, bits
 
 from fly_opt import memory
@@ -18,7 +19,6 @@ from fly_opt.passes.fly_builder import Builder
 
 Value = Any  # an ir.Value
 
-SPACE = "#fly_rocdl.buffer_desc"
 _DESCRIPTOR, _OFFSET = 0, 1  # fields of the pair
 
 # The descriptor's fourth word (CDNA3 ISA, "Buffer resource descriptor"; RDNA3 ISA, the same). Both:
@@ -31,7 +31,7 @@ _RDNA = 1 << 24 | 3 << 28
 
 def is_buffer(spec: Spec) -> bool:
     """Whether a pointer or memref goes through a descriptor."""
-    return isinstance(spec, (PtrSpec, MemRefSpec)) and spec.space == SPACE
+    return isinstance(spec, (PtrSpec, MemRefSpec)) and spec.space == BUFFER_SPACE
 
 
 def flags(chip: str) -> int:

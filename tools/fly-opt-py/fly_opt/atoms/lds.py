@@ -7,6 +7,7 @@ from typing import Any
 from fly_dialect.atoms.buffer import BufferCopyLds, BufferLoadAsyncLDS, GlobalLoadAsyncLDS
 from fly_dialect.atoms.lds_transpose import LdsReadTranspose
 from fly_dialect.bindings import ir
+from fly_dialect.infer_buffers import BUFFER_SPACE
 
 from fly_opt import buffers, memory
 from fly_opt.atoms.emitters import Copy, Memory, copies
@@ -23,7 +24,7 @@ _BUFFER_TO_LDS = {
 def buffer_to_lds(call: Copy) -> None:
     """buffer_load … lds. `imm_offset` is part of the instruction, so it must be a constant."""
     builder, op = call.builder, call.op
-    source, target = _sides(call, buffers.SPACE, "behind a buffer descriptor")
+    source, target = _sides(call, BUFFER_SPACE, "behind a buffer descriptor")
     elements, immediate = call.field("soffset"), call.field("imm_offset")
     soffset = buffers.scaled(builder, elements, source.spec.element)
     at = buffers.place(builder, source.spec, source.pointer)
