@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fly_dialect import algebra, dialect, ops, text
+from fly_dialect.atoms.universal import UniversalCopy
 from fly_dialect.bindings import ir
 from fly_dialect.integers import Int
 from fly_dialect.swizzle import Swizzle
@@ -28,6 +29,7 @@ from fly import chains
 
 from .index_functions import (
     complement,
+    flat,
     inverse,
     offset,
     offsets,
@@ -117,7 +119,11 @@ class Kernel:
                 value = ir.Operation.create("arith.trunci", results=[i32], operands=[value]).result
         begin = ops.add_offset(self.target, ops.make_int_tuple(len(self.expected) * LANES))
         ops.ptr_store(value, ops.add_offset(begin, self.coordinate(self.lane)))
-        self.expected.append(expected[:LANES])
+        self.expect(expected)
+
+    def expect(self, stored: list[int]) -> None:
+        """What the next LANES elements of the target hold afterwards, from the first on."""
+        self.expected.append(stored[:LANES])
         self.names.append(self.name)
 
 
@@ -360,6 +366,47 @@ def recast(k: Kernel) -> None:
     k.store(k.at_lane(made), [x // 2 for x in offsets(*pair)[::2]])
 
 
+def vectors(k: Kernel) -> None:
+    """A view of the buffer of leaves, whole as a vector, stored through a view of another order."""
+    shape, stride = compact(k.rng, k.rng.choice([1, 1, 2]))
+    values = [k.rng.randrange(1000) for _ in range(max(offsets(shape, stride)) + 1)]
+    begin = ops.add_offset(k.source, ops.make_int_tuple(len(k.leaves)))
+    k.leaves += values
+    order = tuple(k.rng.sample(range(len(flat(shape))), len(flat(shape))))
+    target = tuple(flat(shape)), ordered_strides(tuple(flat(shape)), order)
+    view = ops.make_view(begin, ops.make_layout(ops.make_int_tuple(shape), k.tuple(stride)))
+    found = [values[x] for x in offsets(shape, stride)]
+    place = ops.add_offset(k.target, ops.make_int_tuple(len(k.expected) * LANES))
+    stored = ops.make_layout(ops.make_int_tuple(target[0]), k.tuple(target[1]))
+    ops.memref_store_vec(ops.memref_load_vec(view), ops.make_view(place, stored))
+    k.expect([found[number] for number in inverse(offsets(*target))])
+
+
+def partitioned(k: Kernel) -> None:
+    """What of two tiles of 16 × 16 a thread copies: any six of the eight bits of a place in a tile
+    are the thread's, the other two its values'."""
+    bits = k.rng.sample([1 << bit for bit in range(8)], 8)
+    threads, values = ((2,) * 6, tuple(bits[:6])), ((2, 2), tuple(bits[6:]))
+    atom = ops.make_copy_atom(UniversalCopy(32), 32)
+    layout = ops.make_layout(
+        ops.make_int_tuple((threads[0], values[0])), ops.make_int_tuple((threads[1], values[1]))
+    )
+    copy = ops.make_tiled_copy(atom, layout, ops.static(TileSpec(Tile((16, 16)))))
+    shape, stride = (16, 32), (k.rng.randint(1, 9), k.rng.randint(1, 99))
+    begin = k.rng.randrange(100)
+    view = ops.make_view(k.tuple(begin), k.layout((shape, stride)))
+    part = ops.tiled_copy_partition_src(copy, view, k.coordinate(k.lane))
+    for value, tile in ((0, 0), (1, 1), (2, 0), (3, 1)):
+        places = [offset(*threads, lane) + offset(*values, value) for lane in range(LANES)]
+        k.store(
+            ops.memref_load(part, k.coordinate(value, 0, tile)),
+            [
+                begin + place % 16 * stride[0] + (place // 16 + 16 * tile) * stride[1]
+                for place in places
+            ],
+        )
+
+
 OPERATIONS: dict[str, Callable[[Kernel], None]] = {
     "crd2idx": evaluated,
     "coordinates": by_modes,
@@ -384,6 +431,8 @@ OPERATIONS: dict[str, Callable[[Kernel], None]] = {
     "ordered": ordered,
     "arithmetic": arithmetic,
     "recast": recast,
+    "vectors": vectors,
+    "partition": partitioned,
 }
 
 

@@ -56,7 +56,7 @@ func.func @chunk(%p: !fly.ptr<f16, shared, align<16>>, %row: i32) -> !fly.memref
 // CHECK-SAME:  %[[I:.*]]: i32, %[[N:.*]]: i32)
 // CHECK:       %[[A:.*]] = arith.remsi %[[I]], %[[N]] : i32
 // CHECK-NEXT:  %[[B:.*]] = arith.divsi %[[I]], %[[N]] : i32
-// CHECK:       %[[S:.*]] = arith.addi %c16_i32, %[[A]] : i32
+// CHECK:       %[[S:.*]] = arith.addi %[[A]], %c16_i32 : i32
 // CHECK-NEXT:  return %[[S]], %[[B]]
 func.func @coords(%i: i32, %n: i32) -> (i32, i32) {
   %sh = fly.make_int_tuple(%n) : (i32) -> !fly.int_tuple<(?,8)>

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fly_opt.passes.base import Pass
-from fly_opt.passes.fly_layout import expansion, memory, tiled, vectors
+from fly_opt.passes.fly_layout import expansion, memory, tiles, vectors
 from fly_opt.passes.fly_layout.lowering import Lowering
 
 
@@ -16,13 +16,15 @@ class LayoutLowering(Pass):
 
     Ops that build, take apart or combine tuples and layouts disappear; get_scalar gives the integer
     itself; memref.load and memref.store become add_offset and ptr.load, ptr.store, load_vec and
-    store_vec such accesses of vectors; memref.alloca becomes make_ptr. A tuple, layout or view that
-    an op of another dialect uses stays, in normal form: one make_int_tuple, make_layout, make_view.
-    An offset that is known when compiling is added after one that is not, so that many accesses
-    share one pointer and differ in constants.
+    store_vec such accesses of vectors; memref.alloca and fragments become make_ptr. A partition is
+    the thread's part of the view; copy and gemm become the calls of their atom. A tuple, layout or
+    view that an op of another dialect or a call uses stays, in normal form: one make_int_tuple,
+    make_layout, make_composed_layout, make_view. An offset that is known when compiling is added
+    after one that is not, so that many accesses share one pointer and differ in constants.
     """
 
     name: ClassVar[str] = "fly-layout-lowering"
 
     def run(self, op: Any) -> None:
-        Lowering(memory.TABLE | vectors.TABLE | expansion.TABLE | tiled.TABLE).run(op)
+        tables = memory.TABLE | vectors.TABLE | tiles.TABLE | expansion.TABLE
+        Lowering(tables).run(op)

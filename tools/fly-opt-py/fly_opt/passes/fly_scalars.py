@@ -31,6 +31,7 @@ __all__ = [
 
 Value = Any  # an ir.Value
 
+_COMMUTATIVE = frozenset(("arith.addi", "arith.muli", "arith.minsi"))
 # arith.cmpi's predicates (ArithBase.td, CmpIPredicate).
 _EQUAL, _SIGNED_LESS = 0, 2
 
@@ -180,7 +181,10 @@ class Scalar:
         if type_.value is not None:
             return Scalar(self.builder, type_, None)
         operands = [self.read(type_.width), other.read(type_.width)]
-        return Scalar(self.builder, type_, self.builder.pure(name, _integer(type_.width), operands))
+        if name in _COMMUTATIVE and self.type.is_static:
+            operands.reverse()  # constants stand on the right, as MLIR's canonical form has them
+        value = self.builder.pure(name, _integer(type_.width), operands)
+        return Scalar(self.builder, type_, value)
 
     def _compare(self, predicate: int, other: Scalar, type_: Int) -> Scalar:
         if type_.is_static:

@@ -6,7 +6,6 @@ from typing import Any
 
 from fly_dialect import ops
 from fly_dialect.atoms import CopyAtomSpec, MmaAtomSpec, TiledCopySpec, TiledMmaSpec
-from fly_dialect.bindings import ir
 from fly_dialect.types import IntTupleSpec, LayoutSpec, Spec, TileSpec
 
 from fly_opt.passes.fly_carriers import MAKERS, parts
@@ -24,16 +23,15 @@ def make(spec: Spec, *, loc: Any, ip: Any) -> Value:
     if isinstance(spec, IntTupleSpec):
         return ops.make_int_tuple(spec=spec, **at)
     if isinstance(spec, CopyAtomSpec):
-        bits = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), spec.bits)
-        return ops.build("make_copy_atom", [], [spec], {"valBits": bits}, **at)
+        return ops.make_copy_atom(spec.op, spec.bits, **at)
     if isinstance(spec, MmaAtomSpec):
-        return ops.build("make_mma_atom", [], [spec], **at)
+        return ops.make_mma_atom(spec.op, **at)
     if isinstance(spec, TiledCopySpec):
         made = of(spec.atom, LayoutSpec(spec.layout_tv), TileSpec(spec.tile))
-        return ops.build("make_tiled_copy", made, **at)
+        return ops.make_tiled_copy(*made, **at)
     if isinstance(spec, TiledMmaSpec):
         made = of(spec.atom, LayoutSpec(spec.atom_layout), TileSpec(spec.permutation))
-        return ops.build("make_tiled_mma", made, **at)
+        return ops.make_tiled_mma(*made, **at)
     if type(spec) in MAKERS:
         name, order = MAKERS[type(spec)]
         made = of(*parts(spec))

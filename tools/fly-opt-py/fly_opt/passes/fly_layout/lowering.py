@@ -181,8 +181,6 @@ class Lowering:
 
     def add_offset(self, pointer: Value, offset: Any) -> Value:
         """pointer + offset, in the form (pointer + dynamic) + static: at most one of each."""
-        if offset.type.value == 0:
-            return pointer
         if pointer in self.added:
             base, inner = self.added[pointer]
             both_static = inner.type.is_static and offset.type.is_static

@@ -8,6 +8,7 @@ from fly_dialect import algebra, ops
 from fly_dialect.bindings import ir
 from fly_dialect.computation import View
 from fly_dialect.dialect import int_tuple_of, memref_of, spec_of
+from fly_dialect.int_tuple import static_value
 from fly_dialect.layout import ComposedLayout
 from fly_dialect.types import IntTupleSpec, MemRefSpec, PtrSpec
 
@@ -66,6 +67,8 @@ def _get_iter(low: Lowering, op: Any) -> bool:
 
 def moved(low: Lowering, view: View, offset: Any) -> View:
     """The view that begins `offset` after this one."""
+    if static_value(offset) == 0:
+        return view
     if isinstance(view.base, ir.Value):
         return View(low.add_offset(view.base, algebra.scalar(offset)), view.layout)
     return View(algebra.add(view.base, offset), view.layout)
@@ -139,9 +142,13 @@ def _allocation(low: Lowering, op: Any) -> bool:
     """Registers for a view of a static layout: memref.alloca, make_fragment_like and
     mma.make_fragment."""
     spec = memref_of(op.results[0])
+    layout = low.value_of(spec.layout)
     count = algebra.cosize(spec.layout).value
     base = ops.make_ptr(spec.pointer, count, loc=low.builder.loc, ip=low.builder.ip)
-    return low.keep(op, View(base, spec.layout))
+    view = low.once("make_view", [base, layout], spec)
+    low.meanings[view] = View(base, spec.layout)
+    op.results[0].replace_all_uses_with(view)
+    return True
 
 
 TABLE: dict[str, Lower] = {

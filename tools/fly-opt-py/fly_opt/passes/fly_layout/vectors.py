@@ -1,11 +1,10 @@
 """`memref.load_vec` and `memref.store_vec`: a whole view as one vector.
 
 Element i of the vector is the element of the view at coordinate i, the first mode fastest. What
-lies together in memory goes in one access: the first mode of stride 1, and the modes after it that
-continue it. For each coordinate of the other modes there is one such run.
+lies together in memory along one mode, the first of stride 1, goes in one access; for each
+coordinate of the other modes there is one such run. (LLVM joins runs that lie together.)
 
     (4,2):(1,8)      runs of 4 at 0 and 8
-    (4,2):(1,4)      one run of 8
     (2,4):(4,1)      runs of 4 at 0 and 4, their elements interleaved in the vector
     (4,2):(2,8)      8 elements, one by one
 """
@@ -20,30 +19,30 @@ from typing import Any
 from fly_dialect import algebra, ops
 from fly_dialect.bindings import ir
 from fly_dialect.computation import View
-from fly_dialect.dialect import pointer_of, spec_of, type_of
-from fly_dialect.int_tuple import int_tuple, leaves, static_value
+from fly_dialect.dialect import pointer_of, spec_of
+from fly_dialect.dialect import type_of as mlir_type
+from fly_dialect.int_tuple import int_tuple, leaves, static_value, type_of
 from fly_dialect.integers import Int
 from fly_dialect.layout import Layout
 from fly_dialect.types import MemRefSpec
 
 from fly_opt.passes.fly_layout.lowering import Lower, Lowering
-from fly_opt.passes.fly_scalars import Scalar
 
 Value = Any  # an ir.Value
 
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """What is accessed: `width` elements from each of `offsets` on. `order[i]` is the place, among
-    the elements of all runs one after another, of the vector's element i."""
+    """What is accessed: `width` elements from each of `offsets` on. Modes with `before` coordinates
+    stand before the runs' own: so many runs are interleaved in the vector."""
 
     width: int
+    before: int
     offsets: list[Any]
-    order: list[int]
 
     @property
-    def in_order(self) -> bool:
-        return self.order == list(range(len(self.order)))
+    def interleaved(self) -> bool:
+        return self.width > 1 and self.before > 1
 
 
 def runs(layout: Layout) -> Runs:
@@ -55,28 +54,12 @@ def runs(layout: Layout) -> Runs:
             raise ValueError(f"a vector's length is known when compiling, that of {layout} is not")
         if extent != 1:
             modes.append((extent, stride))
-    first, last, width = _longest(modes)
-    before = prod(extent for extent, _ in modes[:first])
-    rest = modes[:first] + modes[last:]
+    own = next((i for i, (_, stride) in enumerate(modes) if static_value(stride) == 1), None)
+    rest = modes if own is None else modes[:own] + modes[own + 1 :]
     offsets = [_offset(place, rest) for place in _coordinates(rest)]
-    order = []
-    for index in range(before * width * (len(offsets) // before)):
-        low, high = index % before, index // before
-        within, after = high % width, high // width
-        order.append((low + before * after) * width + within)
-    return Runs(width, offsets, order)
-
-
-def _longest(modes: list[tuple[int, Any]]) -> tuple[int, int, int]:
-    """The modes [first, last) that are one run, and its length; none and 1 if no stride is 1."""
-    first = next((i for i, (_, stride) in enumerate(modes) if static_value(stride) == 1), None)
-    if first is None:
-        return 0, 0, 1
-    last, width = first, 1
-    while last < len(modes) and static_value(modes[last][1]) == width:
-        width *= modes[last][0]
-        last += 1
-    return first, last, width
+    if own is None:
+        return Runs(1, 1, offsets)
+    return Runs(modes[own][0], prod(extent for extent, _ in modes[:own]), offsets)
 
 
 def _coordinates(modes: list[tuple[int, Any]]) -> list[tuple[int, ...]]:
@@ -110,42 +93,47 @@ def _load_vec(low: Lowering, op: Any) -> bool:
 
 
 def _load(low: Lowering, view: View, type_: Any) -> Value:
-    found = runs(_plain(view))
-    builder, element = low.builder, pointer_of(view.base).element
+    found, builder = runs(_plain(view)), low.builder
+    element = pointer_of(view.base).element
     part = f"vector<{found.width}x{element}>" if found.width > 1 else element
-    loaded = [
-        ops.ptr_load(low.add_offset(view.base, offset), part, loc=builder.loc, ip=builder.ip)
-        for offset in found.offsets
-    ]
-    if found.width == 1:
-        return builder.value("vector.from_elements", type_, loaded)
-    if len(loaded) == 1:
-        return loaded[0]
+    if type_.shape[0] == found.width > 1:
+        return ops.ptr_load(view.base, part, loc=builder.loc, ip=builder.ip)
     value = builder.constant_of(ir.DenseElementsAttr.get_splat(type_, _zero(type_.element_type)))
-    for index, run in enumerate(loaded):
-        attributes = _strided(index * found.width)
-        value = builder.value("vector.insert_strided_slice", type_, [run, value], attributes)
-    return value if found.in_order else _shuffled(low, value, found.order)
+    for index, offset in enumerate(found.offsets):
+        pointer = low.add_offset(view.base, offset)
+        loaded = ops.ptr_load(pointer, part, loc=builder.loc, ip=builder.ip)
+        if found.width == 1:
+            value = builder.value("vector.insert", type_, [loaded, value], _position(index))
+        else:
+            attributes = _strided(index * found.width)
+            operands = [loaded, value]
+            value = builder.value("vector.insert_strided_slice", type_, operands, attributes)
+    if not found.interleaved:
+        return value
+    after = len(found.offsets) // found.before
+    return _transposed(low, value, (after, found.before, found.width))
 
 
 def _coordinates_vector(low: Lowering, view: View, type_: Any) -> Value:
     """A view of coordinates: nothing is loaded, each element is computed."""
-    layout = _plain(view)
-    count, width = type_.shape[0], type_.element_type.width
-    numbers = [
-        algebra.scalar(algebra.add(view.base, algebra.crd2idx(Int(index), layout)))
-        for index in range(count)
+    layout, element, builder = _plain(view), type_.element_type, low.builder
+
+    def number(index: int, base: Any, layout: Layout) -> Any:
+        return algebra.scalar(algebra.add(base, algebra.crd2idx(Int(index), layout)))
+
+    known = [
+        number(index, type_of(view.base), layout.type).value for index in range(type_.shape[0])
     ]
-    if all(number.type.is_static for number in numbers):
-        elements = [ir.IntegerAttr.get(type_.element_type, n.type.value) for n in numbers]
-        return low.builder.constant_of(ir.DenseElementsAttr.get(elements, type_))
-    values = [
-        number.read(width)
-        if isinstance(number, Scalar)
-        else low.builder.constant(number.value, width)
-        for number in numbers
-    ]
-    return low.builder.value("vector.from_elements", type_, values)
+    numbers = [ir.IntegerAttr.get(element, value or 0) for value in known]
+    result = builder.constant_of(ir.DenseElementsAttr.get(numbers, type_))
+    # Constants come before what is computed; those that nothing uses are swept away.
+    for index in range(len(known)):
+        builder.constant(index, element.width)
+    for index, value in enumerate(known):
+        if value is None:
+            operands = [number(index, view.base, layout).read(element.width), result]
+            result = builder.value("vector.insert", type_, operands, _position(index))
+    return result
 
 
 # -- stores ---------------------------------------------------------------------------------------
@@ -153,30 +141,41 @@ def _store_vec(low: Lowering, op: Any) -> bool:
     value, view = op.operands[0], low.view(op.operands[1])
     found, builder = runs(_plain(view)), low.builder
     type_ = value.type
-    if found.width > 1 and not found.in_order:
-        inverse = sorted(range(len(found.order)), key=found.order.__getitem__)
-        value = _shuffled(low, value, inverse)
+    if found.interleaved:
+        after = len(found.offsets) // found.before
+        value = _transposed(low, value, (after, found.width, found.before))
+    if type_.shape[0] == found.width > 1:
+        ops.ptr_store(value, view.base, loc=builder.loc, ip=builder.ip)
+        return True
     for index, offset in enumerate(found.offsets):
-        part = value
+        pointer = low.add_offset(view.base, offset)
         if found.width == 1:
-            position = ir.DenseI64ArrayAttr.get([index])
-            part = builder.value(
-                "vector.extract", type_.element_type, [value], {"static_position": position}
-            )
-        elif len(found.offsets) > 1:
-            run = type_of(f"vector<{found.width}x{type_.element_type}>")
+            element = type_.element_type
+            part = builder.value("vector.extract", element, [value], _position(index))
+        else:
+            run = mlir_type(f"vector<{found.width}x{type_.element_type}>")
             attributes = _strided(index * found.width, found.width)
             part = builder.value("vector.extract_strided_slice", run, [value], attributes)
-        pointer = low.add_offset(view.base, offset)
         ops.ptr_store(part, pointer, loc=builder.loc, ip=builder.ip)
     return True
 
 
 # -- vectors --------------------------------------------------------------------------------------
-def _shuffled(low: Lowering, value: Value, order: list[int]) -> Value:
-    """The vector whose element i is the element order[i] of `value`."""
-    mask = {"mask": ir.DenseI64ArrayAttr.get(order)}
-    return low.builder.value("vector.shuffle", value.type, [value, value], mask)
+def _transposed(low: Lowering, value: Value, shape: tuple[int, int, int]) -> Value:
+    """The vector as one of three dimensions, of which the last two change places."""
+    type_, element = value.type, value.type.element_type
+    first, second, third = shape
+    wide = mlir_type(f"vector<{first}x{second}x{third}x{element}>")
+    turned = mlir_type(f"vector<{first}x{third}x{second}x{element}>")
+    order = {"permutation": ir.DenseI64ArrayAttr.get([0, 2, 1])}
+    value = low.builder.value("vector.shape_cast", wide, [value])
+    value = low.builder.value("vector.transpose", turned, [value], order)
+    return low.builder.value("vector.shape_cast", type_, [value])
+
+
+def _position(index: int) -> dict[str, Any]:
+    """The attribute of vector.insert and vector.extract."""
+    return {"static_position": ir.DenseI64ArrayAttr.get([index])}
 
 
 def _strided(start: int, size: int | None = None) -> dict[str, Any]:
