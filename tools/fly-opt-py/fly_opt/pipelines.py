@@ -56,8 +56,9 @@ def rocm(target: Target, debug_info: bool) -> tuple[str, ...]:
         # index is 64 bits wide, as a tensor may span more than 2^31 bytes.
         f"gpu.module(convert-gpu-to-rocdl{{chipset={chip} index-bitwidth=64 runtime=HIP"
         " use-bare-ptr-memref-call-conv=true})",
-        # Slices of vectors, which registers have become, are shuffles to LLVM.
+        # Slices of vectors, which registers have become, are shuffles to LLVM, and begin as poison.
         "convert-vector-to-llvm",
+        "convert-ub-to-llvm",
         # LLVM learns the size of a cluster of workgroups where a kernel has one.
         "gpu.module(fly-rocdl-cluster-attr)",
         # Branches, and what arrived in gpu.module without belonging to a gpu.func.
