@@ -92,8 +92,8 @@ def composition(outer: AnyLayout, inner: Layout | Tile) -> AnyLayout:
     """The layout that maps c to outer(inner(c)), of the shape of `inner`; with a tile, each mode
     of `outer` composed with its mode of the tile.
 
-    ValueError where the composition is no layout: where a mode of `inner` leaves a mode of `outer`
-    in the middle. What is dynamic is taken to fit.
+    ValueError where mode by mode that is no layout: where a mode of `inner` leaves a mode of
+    `outer` in the middle, or several together go beyond one. What is dynamic is taken to fit.
     """
     linear = outer.linear
     if isinstance(inner, Tile):
@@ -111,7 +111,9 @@ def _composed(outer: Layout, inner: Layout) -> Layout:
     else:
         shape, stride = _coalesced(shape, stride, boundary=True)
     try:
-        found = _compose(shape, stride, inner.shape, inner.stride)
+        reached = _Reached()
+        found = _compose(shape, stride, inner.shape, inner.stride, reached)
+        reached.check()
     except ValueError as error:
         raise ValueError(f"{outer} can't be composed with {inner}: {error}") from None
     return canonical(Layout(*found))
@@ -155,9 +157,41 @@ def canonical(layout: Layout) -> Layout:
     return Layout(*pair(layout.shape, layout.stride))
 
 
-def _compose(shape: Tree, stride: Tree, inner_shape: Tree, inner_stride: Tree) -> Pair:
+class _Reached:
+    """How far the modes of the inner layout together reach into those of the outer one. Composing
+    mode by mode is right only if they never carry from one into the next."""
+
+    def __init__(self) -> None:
+        self.sums: dict[tuple[int, ...], tuple[tuple, list[int]]] = {}
+
+    def note(
+        self, path: tuple[int, ...], shape: tuple, index: int, count: Tree, step: Tree
+    ) -> None:
+        """`count` coordinates, `step` apart, in a mode of what a basis stride's `path` names."""
+        sums = self.sums.setdefault(path, (shape, [0] * len(shape)))[1]
+        known_count, known_step = static_value(count), static_value(step)
+        if known_count is not None and known_step is not None:
+            sums[index] += (known_count - 1) * known_step
+
+    def check(self) -> None:
+        for shape, sums in self.sums.values():
+            for extent, reach in zip(shape[:-1], sums[:-1], strict=True):
+                size = static_value(extent)
+                if size is not None and reach >= size:
+                    raise ValueError(f"its modes together go beyond the extent {size}")
+
+
+def _compose(
+    shape: Tree,
+    stride: Tree,
+    inner_shape: Tree,
+    inner_stride: Tree,
+    reached: _Reached,
+    path: tuple[int, ...] = (),
+) -> Pair:
     if isinstance(inner_shape, tuple):
-        pairs = [_compose(shape, stride, *p) for p in zip(inner_shape, inner_stride, strict=True)]
+        parts = zip(inner_shape, inner_stride, strict=True)
+        pairs = [_compose(shape, stride, *part, reached, path) for part in parts]
         return tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
     if isinstance(inner_stride, Basis):
         # So many steps along one mode of the outer layout.
@@ -167,28 +201,35 @@ def _compose(shape: Tree, stride: Tree, inner_shape: Tree, inner_stride: Tree) -
             shape, stride = modes(shape)[mode], modes(stride)[mode]
         if isinstance(shape, tuple):
             shape, stride = _coalesced(shape, stride, boundary=True)
-        return _compose(shape, stride, inner_shape, inner_stride.scale)
+        return _compose(shape, stride, inner_shape, inner_stride.scale, reached, inner_stride.modes)
     if leaf.is_zero(inner_stride):
         return inner_shape, inner_stride
     shape, stride = unwrap(shape), unwrap(stride)
     if not isinstance(shape, tuple):
         return inner_shape, leaf.multiply(stride, inner_stride)
-    return _walk(shape, stride, inner_shape, inner_stride)
+    return _walk(shape, stride, inner_shape, inner_stride, reached, path)
 
 
-def _walk(shape: tuple, stride: tuple, count: Tree, step: Tree) -> Pair:
+def _walk(
+    shape: tuple, stride: tuple, count: Tree, step: Tree, reached: _Reached, path: tuple[int, ...]
+) -> Pair:
     """`count` coordinates, `step` apart, through the flat modes of the outer layout."""
     known_step = static_value(step)
     if known_step is not None and known_step < 0:
         raise ValueError(f"a stride of {known_step} goes backwards through {text(shape)}")
+    for extent in (*shape, count):
+        known_extent = static_value(extent)
+        if known_extent is not None and known_extent < 1:
+            raise ValueError(f"there is an extent of {known_extent}")
     found: list[Pair] = []
-    for extent, own in zip(shape[:-1], stride[:-1], strict=True):
+    for index, (extent, own) in enumerate(zip(shape[:-1], stride[:-1], strict=True)):
         if not leaf.is_one(count):
             _check_step(extent, step)
         here, next_step = leaf.ceil_divide(extent, step), leaf.ceil_divide(step, extent)
         if not leaf.is_one(here) and not leaf.is_one(count):
             taken = leaf.minimum(here, count)
             _check_count(taken, count, extent, step)
+            reached.note(path, shape, index, taken, step)
             found.append((taken, leaf.multiply(step, own)))
             count = leaf.divide(count, taken)
         step = next_step

@@ -1,0 +1,20 @@
+"""FlyDSL's inference, asked through a pipe (`python peers/flydsl_types.py`).
+
+Each line in is a module as a JSON string. Each line out is `ok` where FlyDSL's verifier, which
+infers result types again, accepts it, else what it says. An assertion of its C++ ends the process.
+"""
+
+import json
+import sys
+
+from flydsl._mlir import ir
+
+context = ir.Context()
+context.load_all_available_dialects()
+for line in sys.stdin:
+    try:
+        ir.Module.parse(json.loads(line), context)
+        said = "ok"
+    except Exception as error:
+        said = str(error)
+    print(json.dumps(said), flush=True)
