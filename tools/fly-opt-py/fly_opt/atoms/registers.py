@@ -14,7 +14,7 @@ from fly_dialect.integers import Int
 from fly_dialect.layout import AnyLayout, Layout
 from fly_dialect.types import MemRefSpec, element_bytes
 
-from fly_opt import memory
+from fly_opt import memory, vectors
 from fly_opt.passes.fly_builder import Builder
 from fly_opt.passes.storage import storage_type
 
@@ -39,11 +39,11 @@ def load(builder: Builder, spec: MemRefSpec, pointer: Value, type_: Any = None) 
     runs = _runs(spec.layout)
     if len(runs) == 1:
         return memory.load(builder, wanted, _at(builder, spec, pointer, runs[0][0]))
-    value, done = builder.value("ub.poison", whole, [], _poison()), 0
+    value, done = vectors.poison(builder, whole), 0
     for offset, count in runs:
-        part = memory.load(builder, _part(whole, count), _at(builder, spec, pointer, offset))
-        attributes = {"offsets": _integers(done), "strides": _integers(1)}
-        value = builder.value("vector.insert_strided_slice", whole, [part, value], attributes)
+        run = ir.VectorType.get([count], whole.element_type)
+        part = memory.load(builder, run, _at(builder, spec, pointer, offset))
+        value = vectors.insert(builder, part, value, done)
         done += count
     return memory.bitcast(builder, value, wanted)
 
@@ -59,14 +59,7 @@ def store(builder: Builder, value: Value, spec: MemRefSpec, pointer: Value) -> N
         return
     value, done = memory.bitcast(builder, value, whole), 0
     for offset, count in runs:
-        attributes = {
-            "offsets": _integers(done),
-            "sizes": _integers(count),
-            "strides": _integers(1),
-        }
-        part = builder.value(
-            "vector.extract_strided_slice", _part(whole, count), [value], attributes
-        )
+        part = vectors.extract(builder, value, done, count)
         memory.store(builder, part, _at(builder, spec, pointer, offset))
         done += count
 
@@ -76,10 +69,6 @@ def _at(builder: Builder, spec: MemRefSpec, pointer: Value, offset: int) -> Valu
         index = builder.constant(offset, 32)
         pointer = memory.element_pointer(builder, pointer, index, spec)
     return memory.swizzled(builder, pointer, spec)
-
-
-def _part(whole: Any, count: int) -> Any:
-    return ir.VectorType.get([count], whole.element_type)
 
 
 def _offsets(layout: AnyLayout) -> list[int]:
@@ -113,11 +102,3 @@ def _runs(layout: AnyLayout) -> list[tuple[int, int]]:
         else:
             runs.append((offset, 1))
     return runs
-
-
-def _poison() -> dict[str, Any]:
-    return {"value": ir.Attribute.parse("#ub.poison")}
-
-
-def _integers(number: int) -> Any:
-    return ir.ArrayAttr.get([ir.IntegerAttr.get(memory.integer(64), number)])

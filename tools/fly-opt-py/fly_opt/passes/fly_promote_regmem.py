@@ -13,9 +13,9 @@ from fly_dialect.infer_memory import allocation_size
 from fly_dialect.integers import Int
 from fly_dialect.types import PtrSpec
 
-from fly_opt.passes import vectors
+from fly_opt import vectors
 from fly_opt.passes.base import Pass, refuse
-from fly_opt.passes.fly_builder import operations, unused
+from fly_opt.passes.fly_builder import Builder, operations, unused
 from fly_opt.passes.storage import storage_type
 
 Value = Any  # an ir.Value
@@ -169,6 +169,7 @@ class _Promotion:
 
     def __init__(self, accesses: _Accesses) -> None:
         self.accesses = accesses
+        self.builder = Builder()
         self.events: dict[Any, list[_Access | _Threaded]] = {}  # block → what to do in it, in order
         # An operation's hash is of its operands: as a key it is good until the rewriting begins.
         self.threaded: dict[Any, _Threaded] = {}
@@ -205,7 +206,8 @@ class _Promotion:
             if isinstance(event, _Threaded):
                 self.thread(event, state)
             elif event.op.name == "fly.make_ptr":
-                state[event.root] = vectors.poison(event.root.type, event.op)
+                self.builder.at(event.op)
+                state[event.root] = vectors.poison(self.builder, event.root.type)
             elif event.op.name == "fly.ptr.load":
                 self.load(event, state)
             else:
@@ -214,9 +216,10 @@ class _Promotion:
     def load(self, access: _Access, state: dict[_Root, Value]) -> None:
         op, result = access.op, access.op.results[0]
         count = _count(access, result.type)
-        vector = state[access.root]
-        part = vectors.extract(vector, access.offset, count, op)
-        result.replace_all_uses_with(vectors.bitcast(part, result.type, op))
+        builder, vector = self.builder, state[access.root]
+        builder.at(op)
+        part = vectors.extract(builder, vector, access.offset, count)
+        result.replace_all_uses_with(vectors.bitcast(builder, part, result.type))
         op.erase()
 
     def store(self, access: _Access, state: dict[_Root, Value]) -> None:
@@ -224,8 +227,10 @@ class _Promotion:
         count = _count(access, value.type)
         element = access.root.type.element_type
         type_ = element if count is None else ir.VectorType.get([count], element)
-        value = vectors.bitcast(value, type_, op)
-        state[access.root] = vectors.insert(value, state[access.root], access.offset, op)
+        builder, vector = self.builder, state[access.root]
+        builder.at(op)
+        value = vectors.bitcast(builder, value, type_)
+        state[access.root] = vectors.insert(builder, value, vector, access.offset)
         op.erase()
 
     def thread(self, threaded: _Threaded, state: dict[_Root, Value]) -> None:
