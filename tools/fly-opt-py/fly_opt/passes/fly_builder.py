@@ -39,14 +39,16 @@ def used_twice(value: Value) -> bool:
 class Builder:
     """Where ops are built, and which pure ones are there already.
 
-    A scope maps an op's key to its value, one for each block that encloses the insertion point:
-    equal constants and address computations are built once where the first is visible.
+    Equal constants and address computations are built once where the first is visible: in its
+    block, a scope, and in the blocks inside it. `visible` maps an op's key to its value; a scope
+    lists the keys that go with it.
     """
 
     def __init__(self) -> None:
         self.ip: Any = None
         self.loc: Any = None
-        self.scopes: list[tuple[Any, dict[Any, Value]]] = []  # (block, what is built in it)
+        self.visible: dict[Any, Value] = {}
+        self.scopes: list[tuple[Any, list[Any]]] = []  # (block, the keys of what is built in it)
         self.unsure: list[Any] = []  # pure ops that may turn out unused
 
     def enter(self, op: Any) -> None:
@@ -60,9 +62,9 @@ class Builder:
         while around not in depths and holder is not None and holder.parent is not None:
             # (The outermost op, the module, is in no block, and must not be asked for it.)
             around, holder = holder.block, holder.parent
-        del self.scopes[depths.get(around, 0) :]
+        self._leave(depths.get(around, 0))
         if around != block or not self.scopes:
-            self.scopes.append((block, {}))
+            self.scopes.append((block, []))
 
     def at(self, op: Any) -> None:
         """Builds before `op` from now on, with its location."""
@@ -70,20 +72,28 @@ class Builder:
 
     def alone(self, op: Any) -> None:
         """Builds before `op`, and takes for granted nothing that is built elsewhere."""
-        self.scopes = [(op.block, {})]
+        self._leave(0)
+        self.scopes.append((op.block, []))
         self.at(op)
 
     @contextmanager
     def within(self, block: Any) -> Iterator[None]:
         """Builds at the end of a new block meanwhile: what is pure there is not visible outside."""
         outside = self.ip
-        self.scopes.append((block, {}))
+        self.scopes.append((block, []))
         self.ip = ir.InsertionPoint(block)
         try:
             yield
         finally:
             self.ip = outside
-            self.scopes.pop()
+            self._leave(len(self.scopes) - 1)
+
+    def _leave(self, depth: int) -> None:
+        """Forgets the scopes but the `depth` outermost, and what is built in them."""
+        for _, keys in self.scopes[depth:]:
+            for key in keys:
+                del self.visible[key]
+        del self.scopes[depth:]
 
     def op(self, name: str, result: Any, operands: list[Value], attributes: Any = None) -> Any:
         """Builds an op; gives the ir.Operation."""
@@ -107,12 +117,12 @@ class Builder:
 
     def once(self, key: Any, make: Callable[[], Any]) -> Value:
         """The value of `key`, made by the pure op that `make` builds where it isn't there yet."""
-        for _, scope in reversed(self.scopes):
-            if key in scope:
-                return scope[key]
-        op = make()
-        self.unsure.append(op)
-        value = self.scopes[-1][1][key] = op.results[0]
+        value = self.visible.get(key)
+        if value is None:
+            op = make()
+            self.unsure.append(op)
+            value = self.visible[key] = op.results[0]
+            self.scopes[-1][1].append(key)
         return value
 
     def sweep(self) -> None:

@@ -149,19 +149,23 @@ def _gemm(low: Lowering, op: Any) -> bool:
             f"{layouts[0]} and {layouts[3]}, {layouts[1]}, {layouts[2]}"
         )
     bounds = _bounds(d, a, b, c)
+    parts: dict[tuple[int, tuple[int, ...]], Value] = {}
+
+    def part(view: View, *place: int) -> Value:
+        """One call's part of an operand; most are parts of several calls."""
+        key = id(view), place
+        if key not in parts:
+            parts[key] = low.view_value(sliced(low, view, (None, *map(Int, place))))
+        return parts[key]
+
     visited: set[tuple[int, ...]] = set()
     for place in _places(low, op, bounds):
-        m, n, *k = map(Int, place)
+        m, n, *k = place
         # The sum begins with C; what comes to the same tile again goes on with D.
-        begin = d if place[:2] in visited else c
-        visited.add(place[:2])
-        parts = [
-            sliced(low, d, (None, m, n)),
-            sliced(low, a, (None, m, *k)),
-            sliced(low, b, (None, n, *k)),
-            sliced(low, begin, (None, m, n)),
-        ]
-        _call(low, "mma_atom_call", [atom, *map(low.view_value, parts)])
+        begin = d if (m, n) in visited else c
+        visited.add((m, n))
+        values = [part(d, m, n), part(a, m, *k), part(b, n, *k), part(begin, m, n)]
+        _call(low, "mma_atom_call", [atom, *values])
     return True
 
 
