@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fly.chains import Chain, chain, run
     from fly.compiled import Compiled, load
     from fly.function import jit
+    from fly.marked import from_dlpack
     from fly.stage import Stage
 
 
@@ -34,6 +35,7 @@ _HOMES = {
     "Stage": "fly.stage",
     "UsageError": "fly_common.errors",
     "chain": "fly.chains",
+    "from_dlpack": "fly.marked",
     "jit": "fly.function",
     "kernel": "fly_trace.decorators",
     "load": "fly.compiled",
@@ -51,6 +53,7 @@ __all__ = [
     "Stage",
     "UsageError",
     "chain",
+    "from_dlpack",
     "jit",
     "kernel",
     "load",

@@ -13,6 +13,7 @@ from fly_trace.signature import Constant, ParameterType, ScalarType, TensorType
 from fly_trace.tensors import Tensor, TensorAnnotation
 
 from fly.arrays import Array, as_value, is_array, view
+from fly.marked import Marked
 
 
 def read(
@@ -30,6 +31,7 @@ def read(
     given: dict[str, ParameterType] = {}
     values: dict[str, Any] = {}
     for name, value in _by_name(function.__name__, parameters, arguments, named).items():
+        value = value.array if isinstance(value, Marked) else value
         annotation, fallback = parameters[name].annotation, parameters[name].default
         if annotation is Stream or isinstance(annotation, Stream) or isinstance(fallback, Stream):
             continue

@@ -15,6 +15,7 @@ from fly_trace.tensors import Tensor
 from fly_trace.tiled import TiledCopy, TiledMma
 from fly_trace.tracing import describe
 from fly_trace.tuple_math import group, prepend
+from fly_trace.views import linear
 
 __all__ = [
     "GemmTraversalOrder",
@@ -49,6 +50,18 @@ def _emit(name: str, operands: list[Any], attributes: dict[str, Any], what: str)
 def _move(name: str, atom: Any, src: Any, dst: Any, pred: Any) -> None:
     what = f"fx.{name}"
     source, target = tensor_of(src, what), tensor_of(dst, what)
+    modes = [rank(linear(view.spec).shape) for view in (source, target)]
+    if modes[0] != modes[1]:
+        tracing.refuse(
+            f"{what} copies between views of as many modes, not of {modes[0]} to {modes[1]}:"
+            f" {source.describe()} and {target.describe()}"
+        )
+    if source.dtype.bits != target.dtype.bits:
+        tracing.refuse(
+            f"{what} moves elements as they are, and {source.name} holds {source.dtype.name},"
+            f" {target.name} {target.dtype.name}",
+            "convert them between two copies: g.store(f.load().to(…))",
+        )
     operands = [atom, source, target]
     if pred is not None:
         operands.append(tensor_of(pred, what))

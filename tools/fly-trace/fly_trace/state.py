@@ -76,7 +76,7 @@ def merge(a: Any, b: Any, join: Callable[[Leaf, Leaf], Any], path: str = "") -> 
                 name: merge(getattr(a, name), getattr(b, name), join, f"{path}.{name}")
                 for name in fields
             }
-            return type(a)(**made)
+            return a.with_fields(made)  # type: ignore[union-attr]
         if not isinstance(a, (tuple, list, dict)) and _equal(a, b):
             return a
     raise Mismatch(a, b, path)
@@ -91,7 +91,7 @@ def transform(value: Any, leaf: Callable[[Leaf], Any]) -> Any:
     if isinstance(value, dict):
         return _joined({key: transform(item, leaf) for key, item in value.items()})
     if fields := fields_of(value):
-        return type(value)(**{name: transform(getattr(value, name), leaf) for name in fields})
+        return value.with_fields({n: transform(getattr(value, n), leaf) for n in fields})
     return value
 
 

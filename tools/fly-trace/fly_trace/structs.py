@@ -126,6 +126,13 @@ class Record:
                 raise TypeError(f"{kind.__name__} has no field {name!r}")
         return kind(**{name: getattr(self, name) for name in kind.__fly_fields__} | changes)
 
+    def with_fields(self, values: dict[str, Any]) -> Any:
+        """The same struct of other values, which are as its fields are."""
+        made = object.__new__(type(self))
+        for name, value in values.items():
+            object.__setattr__(made, name, value)
+        return made
+
     def __repr__(self) -> str:
         kind = type(self)
         body = ", ".join(f"{name}={getattr(self, name)!r}" for name in kind.__fly_fields__)

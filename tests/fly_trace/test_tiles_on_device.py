@@ -1,0 +1,210 @@
+"""What the tiled language says of vectors, views, structs and predicates, on the emulator."""
+
+# ruff: noqa: F821  (extents are named by strings)
+
+import numpy as np
+
+import fly
+import fly.expr as fx
+
+LANES = 64
+
+
+def normal(seed: int, *shape: int) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
+
+
+@fly.kernel
+def vector_kernel(X: fx.Tensor, N: fx.Tensor, Y: fx.Tensor, J: fx.Tensor):
+    t = fx.thread_idx.x
+    v = X[t, None].load()
+    w = fx.Float32x4(0.0)
+    for _ in range(3):
+        w = w + v * 2.0 + fx.Float32(1)
+    if t % 2 == 0:
+        w = -w
+    else:
+        w = w - 1
+    Y[t, 0] = w.reduce("add")
+    Y[t, 1] = fx.maximum(w, v).reduce("max")
+    Y[t, 2] = fx.where(v > 0, v, -v).reduce("min", 0.5)
+    Y[t, 3] = w.to(fx.Float16).to(fx.Float32).shuffle(v, [3, 4, 1, 6])[t % 4]
+    Y[t, 4] = fx.exp(v)[1] ** 2
+    i = N[t, None].load()
+    J[t, 0] = (i // 3 + i % 3).reduce("add")
+    J[t, 1] = ((i & 7) << 2).reduce("max")
+    J[t, 2] = (i >= 0).to(fx.Int32).reduce("add")
+    J[t, 3] = v.bitcast(fx.Int32)[2]
+    square = i.reshape((2, 2))
+    J[t, 4] = square[0, 1] - square[None, 1][0]
+    J[t, 5] = (square + square[None, 0].reshape((2, 1)))[1, 1]
+
+
+@fly.jit
+def vectors(
+    X: fx.Tensor[fx.Float32, 64, 4],
+    N: fx.Tensor[fx.Int32, 64, 4],
+    Y: fx.Tensor[fx.Float32, 64, 5],
+    J: fx.Tensor[fx.Int32, 64, 6],
+):
+    vector_kernel(X, N, Y, J).launch(grid=1, block=LANES)
+
+
+def test_vectors_compute_as_numpy():
+    x = normal(1, LANES, 4)
+    i = np.random.default_rng(2).integers(-100, 100, (LANES, 4), dtype=np.int32)
+    y, j = np.zeros((LANES, 5), np.float32), np.zeros((LANES, 6), np.int32)
+    vectors(x, i, y, j)
+    even = (np.arange(LANES) % 2 == 0)[:, None]
+    w = 3 * (2 * x + 1)
+    w = np.where(even, -w, w - 1)
+    np.testing.assert_allclose(y[:, 0], w.sum(1), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(y[:, 1], np.maximum(w, x).max(1), rtol=1e-6)
+    np.testing.assert_array_equal(y[:, 2], np.minimum(abs(x).min(1), 0.5))
+    mixed = np.concatenate([w, x], 1)[:, [3, 4, 1, 6]][np.arange(LANES), np.arange(LANES) % 4]
+    np.testing.assert_allclose(y[:, 3], mixed, rtol=1e-3)
+    np.testing.assert_allclose(y[:, 4], np.exp(x[:, 1]) ** 2, rtol=1e-5)
+    np.testing.assert_array_equal(j[:, 0], (i // 3 + i % 3).sum(1))
+    np.testing.assert_array_equal(j[:, 1], ((i & 7) << 2).max(1))
+    np.testing.assert_array_equal(j[:, 2], (i >= 0).sum(1))
+    np.testing.assert_array_equal(j[:, 3], x[:, 2].view(np.int32))
+    # (2, 2) counts its first mode fastest: [0, 1] is element 2, [None, 1] are elements 2 and 3.
+    np.testing.assert_array_equal(j[:, 4], 0)
+    np.testing.assert_array_equal(j[:, 5], i[:, 3] + i[:, 1])
+
+
+@fx.struct
+class Sample:
+    weight: fx.Float32
+    count: fx.Int32
+
+
+@fx.union
+class Scratch:
+    words: fx.Array[fx.Int32, LANES]
+    floats: fx.Array[fx.Float32, LANES, 16]
+
+
+@fx.struct
+class Shared:
+    samples: Sample
+    scratch: Scratch
+
+
+@fly.kernel
+def struct_kernel(X: fx.Tensor, Y: fx.Tensor, static: fx.Constexpr[bool]):
+    t = fx.thread_idx.x
+    place = fx.SharedAllocator(static=static).allocate(Shared)
+    floats = place.scratch.floats.peek()
+    floats[t] = X[t]
+    if t == 5:
+        place.samples.poke(Sample(X[t], 3))
+    fx.barrier()
+    sample = place.samples.peek()
+    for _ in range(2):
+        sample = sample.replace(count=sample.count + 1)
+    words = place.scratch.words.peek().view(fx.make_layout((8, 8), (8, 1)))
+    Y[t, 0] = floats[LANES - 1 - t] * sample.weight
+    Y[t, 1] = fx.Float32(sample.count)
+    Y[t, 2] = words[t // 8, t % 8].bitcast(fx.Float32)
+
+
+@fly.jit
+def structs(
+    X: fx.Tensor[fx.Float32, 64], Y: fx.Tensor[fx.Float32, 64, 3], static: fx.Constexpr[bool]
+):
+    struct_kernel(X, Y, static).launch(grid=1, block=LANES, smem=0 if static else 1024)
+
+
+def test_structs_and_unions_in_lds():
+    x = normal(3, LANES)
+    for static in (True, False):
+        y = np.zeros((LANES, 3), np.float32)
+        structs(x, y, static)
+        np.testing.assert_array_equal(y[:, 0], x[::-1] * x[5])
+        np.testing.assert_array_equal(y[:, 1], 5)
+        np.testing.assert_array_equal(y[:, 2], x)
+
+
+@fly.kernel
+def border_kernel(A: fx.Tensor, B: fx.Tensor, copy: fx.TiledCopy):
+    i, j = fx.block_idx.x, fx.block_idx.y
+    own = copy.get_slice(fx.thread_idx.x)
+    extents = A.shape.unpack()
+    coords = fx.make_view((0, 0), fx.make_identity_layout(extents))
+    tiles = [fx.flat_divide(t, copy.tile_mn)[None, None, i, j] for t in (A, B, coords)]
+    source, target = own.partition_S(tiles[0]), own.partition_D(tiles[1])
+    where = own.partition_S(tiles[2])[(0, None), None, None]
+    inside = fx.make_fragment_like(where, fx.Boolean)
+    for k in fx.range_constexpr(fx.size(inside)):
+        inside[k] = fx.elem_less(where[k], extents)
+    held = fx.make_fragment_like(source)
+    held.fill(0)
+    fx.copy(copy, source, held, pred=inside)
+    held.store(held.load() * 2)
+    fx.copy(copy, held, target, pred=inside)
+
+
+@fly.jit
+def border(A: fx.Tensor[fx.Float32, "M", "N"], B: fx.Tensor[fx.Float32, "M", "N"]):
+    atom = fx.make_copy_atom(fx.UniversalCopy64b(), fx.Float32)
+    copy = fx.make_tiled_copy_tv(
+        atom, fx.make_ordered_layout((4, 16), (1, 0)), fx.make_layout((2, 2), (2, 1))
+    )
+    m, n = copy.tile_mn.unpack()
+    grid = (fx.ceildiv(A.shape[0], m), fx.ceildiv(A.shape[1], n))
+    border_kernel(A, B, copy).launch(grid=grid, block=LANES)
+
+
+def test_predicates_keep_a_copy_within_the_tensor():
+    """13×42 is no multiple of the 8×32 tile; the emulator faults on what lies outside."""
+    a = normal(4, 13, 42)
+    b = np.full_like(a, -1)
+    border(a, b)
+    np.testing.assert_array_equal(b, 2 * a)
+
+
+@fly.kernel
+def walk_kernel(A: fx.Tensor, Y: fx.Tensor):
+    t = fx.thread_idx.x
+    row = A[0, None]
+    total = fx.Float32(0)
+    for i in range(3):
+        total = total + row[t]
+        row = A[i + 1, None]
+    if t < 32:
+        row = A[0, None]
+    else:
+        row = A[3, None]
+    Y[t] = total + row[t]
+
+
+@fly.jit
+def walk(A: fx.Tensor[fx.Float32, 4, 64], Y: fx.Tensor[fx.Float32, 64]):
+    walk_kernel(A, Y).launch(grid=1, block=LANES)
+
+
+def test_views_are_carried_by_loops_and_branches():
+    a, y = normal(5, 4, LANES), np.zeros(LANES, np.float32)
+    walk(a, y)
+    np.testing.assert_allclose(y, a[:3].sum(0) + np.where(np.arange(LANES) < 32, a[0], a[3]))
+
+
+@fly.kernel
+def atomic_kernel(X: fx.Tensor, total: fx.Tensor):
+    t = fx.thread_idx.x
+    held = fx.make_rmem_tensor(1, fx.Float32)
+    held[0] = X[t]
+    add = fx.make_copy_atom(fx.UniversalAtomicAdd(fx.Float32, fx.rocdl.SyncScope.Agent), fx.Float32)
+    fx.copy_atom_call(add, held, fx.make_view(fx.get_iter(total), fx.make_layout(1, 1)))
+
+
+@fly.jit
+def atomic(X: fx.Tensor[fx.Float32, 64], total: fx.Tensor[fx.Float32, 1]):
+    atomic_kernel(X, total).launch(grid=1, block=LANES)
+
+
+def test_an_atomic_copy_adds():
+    x, total = np.arange(LANES, dtype=np.float32), np.ones(1, np.float32)
+    atomic(x, total)
+    assert total == 1 + x.sum()
