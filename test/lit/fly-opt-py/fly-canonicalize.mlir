@@ -37,3 +37,27 @@ func.func @one_maker(%x: i32, %y: i64) -> (!fly.int_tuple<(?,4)>, !fly.int_tuple
   %c = fly.make_coord(%y) : (i64) -> !fly.int_tuple<?{i64}>
   return %s, %c : !fly.int_tuple<(?,4)>, !fly.int_tuple<?{i64}>
 }
+
+// A composed layout is made of its parts, a tiled copy of its atom, layout and tile; swizzles and
+// tiles are only said.
+// CHECK-LABEL: func.func @composed(
+// CHECK-DAG:  %[[S:.*]] = fly.static : !fly.swizzle<S<3,3,3>>
+// CHECK-DAG:  %[[O:.*]] = fly.make_int_tuple() : () -> !fly.int_tuple<0>
+// CHECK-DAG:  %[[L:.*]] = fly.make_layout({{.*}}) : (!fly.int_tuple<(8,64)>, !fly.int_tuple<(64,1)>)
+// CHECK:      %[[C:.*]] = fly.make_composed_layout(%[[S]], %[[O]], %[[L]])
+// CHECK:      return %[[C]]
+func.func @composed() -> !fly.composed_layout<S<3,3,3> o 0 o (8,64):(64,1)> {
+  %c = fly.static : !fly.composed_layout<S<3,3,3> o 0 o (8,64):(64,1)>
+  return %c : !fly.composed_layout<S<3,3,3> o 0 o (8,64):(64,1)>
+}
+
+// CHECK-LABEL: func.func @tiled(
+// CHECK-DAG:  %[[A:.*]] = fly.make_copy_atom {valBits = 16 : i32}
+// CHECK-DAG:  %[[L:.*]] = fly.make_layout({{.*}}) : (!fly.int_tuple<(64,4)>, !fly.int_tuple<(4,1)>)
+// CHECK-DAG:  %[[T:.*]] = fly.static : !fly.tile<[256]>
+// CHECK:      %[[C:.*]] = fly.make_tiled_copy(%[[A]], %[[L]], %[[T]])
+// CHECK:      return %[[C]]
+func.func @tiled() -> !fly.tiled_copy<!fly.copy_atom<!fly.universal_copy<64>, 16>, !fly.layout<(64,4):(4,1)>, !fly.tile<[256]>> {
+  %c = fly.static : !fly.tiled_copy<!fly.copy_atom<!fly.universal_copy<64>, 16>, !fly.layout<(64,4):(4,1)>, !fly.tile<[256]>>
+  return %c : !fly.tiled_copy<!fly.copy_atom<!fly.universal_copy<64>, 16>, !fly.layout<(64,4):(4,1)>, !fly.tile<[256]>>
+}
