@@ -159,3 +159,15 @@ def check_memref_alloca(operands: list[Spec], results: list[Spec], _: Attributes
         raise ValueError(f"the result must be a register memref of layout {layout}, but is {view}")
     if not layout.is_static:
         raise ValueError(f"registers need a static layout, but it is {layout}")
+
+
+def check_extract_ptr(operands: list[Spec], results: list[Spec], _: Attributes) -> None:
+    """The address of a memref, as any pointer of LLVM's."""
+    memref_operand(operands, 0)
+    if not (isinstance(results[0], str) and results[0].startswith("!llvm.ptr")):
+        raise ValueError(f"the result must be an !llvm.ptr, but is {results[0]}")
+
+
+def check_print(_: list[Spec], __: list[Spec], attributes: Attributes) -> None:
+    if not isinstance(attributes.get("format"), str):
+        raise ValueError("needs a format, a string")

@@ -108,6 +108,11 @@ _ATOMS = [
     OpInfo("mma.make_fragment", 2, 1, infer_tiled.infer_make_fragment, form="make_fragment"),
     OpInfo("memref.load_vec", 1, 1, infer_vectors.infer_memref_load_vec, pure=False),
     OpInfo("memref.store_vec", 2, 0, check=infer_vectors.check_memref_store_vec, pure=False),
+    OpInfo(
+        "extract_aligned_pointer_as_index", 1, 1, check=infer_memory.check_extract_ptr, form="bare"
+    ),
+    OpInfo("print", None, 0, check=infer_memory.check_print, pure=False),
+    OpInfo("assume", 2, 1),
     OpInfo("get_buffer_rsrc", 1, 1, infer_buffers.infer_get_buffer_rsrc, dialect="fly_rocdl"),
 ]
 # By name; an op of another dialect than fly by its full name.

@@ -65,6 +65,9 @@ RIGHT = [
     ("gemm", "mma, rmem_single, rmem_half, rmem_half, rmem_single, l", "", ""),
     ("fly_rocdl.get_buffer_rsrc", "buffer", "", "!llvm.ptr<8>"),
     ("make_ptr", "p, short, j, i", "", BUFFER_PTR),
+    ("extract_aligned_pointer_as_index", "gmem_half", "", "!llvm.ptr<1>"),
+    ("print", "i, x", '{format = "{} {}"}', ""),
+    ("assume", "i, j", "", "i32"),
     ("make_tiled_copy", "copy, layout_tv, tile", "", TILED_COPY),
     ("make_tiled_mma", "mma, mnk", "", TILED_MMA),
     # 16 rows of the tile, 4 to each of 4 threads, and 2 × 16 tiles.
@@ -113,7 +116,7 @@ RIGHT = [
     ("decomposition", "composed", "", "!fly.memref<f16, shared, (32,16):(16,1), align<8>>"),
 ]
 # Ops whose results may be of any type.
-ANY_RESULT = {"copy_atom_call_ssa", "mma_atom_call_ssa"}
+ANY_RESULT = {"assume", "copy_atom_call_ssa", "mma_atom_call_ssa"}
 
 WRONG = [
     ("make_copy_atom", "", "{valBits = 32 : i32}", COPY, "valBits is 32, but !fly.copy_atom<"),
@@ -172,6 +175,8 @@ WRONG = [
         "!llvm.ptr<8>",
         "expected a buffer_desc address space pointer, got one of global",
     ),
+    ("extract_aligned_pointer_as_index", "p", "", "!llvm.ptr", "operand #0 must be a memref, but"),
+    ("print", "i", "", "", "needs a format, a string"),
     ("make_ptr", "p, i", "", BUFFER_PTR, "needs a stride, bytes and flags (i16, i64, i32), but ha"),
     ("make_ptr", "buffer, short, j, i", "", BUFFER_PTR, "is made of a !fly.ptr<f32, global>, not"),
     ("make_ptr", "p", "", "!fly.ptr<f32, shared>", "is memory of its own: it is made of nothing"),

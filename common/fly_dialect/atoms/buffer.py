@@ -44,10 +44,11 @@ class BufferCopy(SizedCopy):
     and memory behind a descriptor. `cache` is the cache policy: 0 cached, 2 non-temporal."""
 
     NAME: ClassVar[str] = "fly_rocdl.cdna3.buffer_copy"
+    SIZES: ClassVar[tuple[int, ...]] = (8, 16, 32, 64, 96, 128)
     cache: int = 0
 
     def __post_init__(self) -> None:
-        if self.bit_size not in (8, 16, 32, 64, 96, 128):
+        if self.bit_size not in self.SIZES:
             raise ValueError(
                 f"unsupported bitSize = {self.bit_size} for BufferCopy; "
                 "expected 8, 16, 32, 64, 96 or 128"
@@ -78,9 +79,10 @@ class BufferCopyLds(SizedCopy):
 
     NAME: ClassVar[str] = "fly_rocdl.cdna3.buffer_copy_lds"
     TARGETS: ClassVar[tuple[str, ...]] = ALL
+    SIZES: ClassVar[tuple[int, ...]] = (32, 128)
 
     def __post_init__(self) -> None:
-        if self.bit_size not in (32, 128):
+        if self.bit_size not in self.SIZES:
             raise ValueError(
                 f"unsupported bitSize = {self.bit_size} for BufferCopyLDS; expected 32 or 128 "
                 "(there is no 8-byte LDS DMA instruction, and 128 requires gfx950)"
@@ -128,8 +130,10 @@ class BufferAtomic(ThreadCopy):
 class AsyncLds(SizedCopy):
     """A load to LDS that nobody waits for until `rocdl.wait.asyncmark` says so."""
 
+    SIZES: ClassVar[tuple[int, ...]] = (32, 96, 128)
+
     def __post_init__(self) -> None:
-        if self.bit_size not in (32, 96, 128):
+        if self.bit_size not in self.SIZES:
             raise ValueError(
                 f"unsupported bitSize = {self.bit_size} for {type(self).__name__}; "
                 "expected 32, 96 or 128 (there is no 8-byte LDS DMA instruction)"

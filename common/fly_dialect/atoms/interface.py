@@ -80,6 +80,8 @@ class CopyOp(AtomOp):
     __slots__ = ()
     # Whether one execution moves a tile of any size, so that a copy is not cut into elements.
     WHOLE_TILE: ClassVar[bool] = False
+    # The bits of a thread that one execution can move; none where something else says them.
+    SIZES: ClassVar[tuple[int, ...]] = ()
 
     @property
     @abstractmethod

@@ -28,6 +28,7 @@ class LdsReadTranspose(CopyOp):
 
     NAME: ClassVar[str] = "fly_rocdl.cdna4.lds_read_trans"
     TARGETS: ClassVar[tuple[str, ...]] = (CDNA4,)
+    SIZES: ClassVar[tuple[int, ...]] = (64, 96)
     granularity: int
     bit_size: int
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from fly_dialect.atoms import reading
 from fly_dialect.atoms.interface import MmaOp
@@ -46,6 +46,8 @@ class Form:
 class WaveMma(MmaOp):
     """A matrix instruction that a wave executes together."""
 
+    # All that the family has.
+    FORMS: ClassVar[tuple[Form, ...]] = ()
     m: int
     n: int
     k: int
@@ -92,22 +94,27 @@ class WaveMma(MmaOp):
                 options[item.name] = read(scanner)
         return cls(*shape, *types, **options)
 
+    @property
+    def is_known(self) -> bool:
+        """Whether the family has this shape with these elements. si8 and ui8 are i8: options say
+        whether an instruction takes integers as signed."""
+        own = (self.m, self.n, self.k, *map(_signless, (self.a, self.b, self.acc)))
+        forms = ((form.m, form.n, form.k, form.a, form.b, form.acc) for form in self.FORMS)
+        return own in forms
 
-def nearest(op: WaveMma, forms: Iterable[Form]) -> str:
-    """What there is instead of `op`: shapes of its types, else types of its shape, else all."""
-    known = tuple(forms)
-    same_types = [form for form in known if form.types == op.types]
-    same_shape = [form for form in known if form.shape == op.shape]
-    if same_types:
-        return f"of {op.types} there are {_list(form.shape for form in same_types)}"
-    if same_shape:
-        return f"of {op.shape} there are {_list(form.types for form in same_shape)}"
-    return f"there are {_list(form.shape for form in known)}"
+    def nearest(self) -> str:
+        """What there is instead: shapes of its types, else types of its shape, else all shapes."""
+        same_types = [form for form in self.FORMS if form.types == self.types]
+        same_shape = [form for form in self.FORMS if form.shape == self.shape]
+        if same_types:
+            return f"of {self.types} there are {_list(form.shape for form in same_types)}"
+        if same_shape:
+            return f"of {self.shape} there are {_list(form.types for form in same_shape)}"
+        return f"there are {_list(form.shape for form in self.FORMS)}"
 
 
-def has(op: WaveMma, forms: Iterable[Form]) -> bool:
-    """Whether `op` is one of `forms`."""
-    return any(form.shape == op.shape and form.types == op.types for form in forms)
+def _signless(element: str) -> str:
+    return element[1:] if element[:2] in ("si", "ui") else element
 
 
 def _list(items: Iterable[str]) -> str:

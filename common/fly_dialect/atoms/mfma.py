@@ -12,7 +12,7 @@ from itertools import product
 from typing import ClassVar
 
 from fly_dialect.atoms.interface import StateField
-from fly_dialect.atoms.matrix import Form, WaveMma, has, nearest, option
+from fly_dialect.atoms.matrix import Form, WaveMma, option
 from fly_dialect.atoms.registry import register
 from fly_dialect.layout import Layout
 
@@ -97,12 +97,13 @@ class Mfma(Cdna):
 
     NAME: ClassVar[str] = "fly_rocdl.cdna3.mfma"
     TARGETS: ClassVar[tuple[str, ...]] = ALL
+    FORMS: ClassVar[tuple[Form, ...]] = MFMA_FORMS
 
     def __post_init__(self) -> None:
-        if not has(self, MFMA_FORMS):
+        if not self.is_known:
             raise ValueError(
                 f"unsupported CDNA3 MFMA configuration: {self.shape} with {self.types}; "
-                f"{nearest(self, MFMA_FORMS)}"
+                f"{self.nearest()}"
             )
 
 
@@ -127,6 +128,7 @@ class MfmaScale(Cdna):
 
     NAME: ClassVar[str] = "fly_rocdl.cdna4.mfma_scale"
     TARGETS: ClassVar[tuple[str, ...]] = (CDNA4,)
+    FORMS: ClassVar[tuple[Form, ...]] = SCALED_FORMS
     opsel_a: int = option("opselA", 0)
     opsel_b: int = option("opselB", 0)
 

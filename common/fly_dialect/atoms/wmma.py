@@ -12,7 +12,7 @@ from itertools import product
 from typing import ClassVar
 
 from fly_dialect.atoms.interface import StateField
-from fly_dialect.atoms.matrix import Form, WaveMma, has, nearest, option
+from fly_dialect.atoms.matrix import Form, WaveMma, option
 from fly_dialect.atoms.mfma import OCP8, SCALED_ELEMENTS, check_scaled
 from fly_dialect.atoms.registry import register
 from fly_dialect.layout import Layout
@@ -21,8 +21,6 @@ from fly_dialect.types import bits
 RDNA3 = ("gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152")
 RDNA4 = ("gfx1200", "gfx1201")
 GFX1250 = ("gfx1250",)
-INTEGERS_8 = ("i8", "si8", "ui8")
-INTEGERS_4 = ("i4", "si4", "ui4")
 
 
 def halves_layout(k: int, element: str) -> Layout:
@@ -60,7 +58,7 @@ class Wave32(WaveMma):
 
     @property
     def has_integers(self) -> bool:
-        return self.a in INTEGERS_8 + INTEGERS_4
+        return self.acc == "i32"
 
     def _signs_refused(self, family: str) -> ValueError:
         """Floats have no such controls: a type that promises them would be silently wrong."""
@@ -71,21 +69,18 @@ class Wave32(WaveMma):
             f"intrinsics have no such operands); got {given}"
         )
 
-    def _unsupported(self, family: str, forms: tuple[Form, ...]) -> ValueError:
+    def _unsupported(self, family: str) -> ValueError:
         return ValueError(
             f"unsupported {family} WMMA configuration: {self.shape} with A='{self.a}', "
-            f"B='{self.b}', Acc='{self.acc}'; {nearest(self, forms)}"
+            f"B='{self.b}', Acc='{self.acc}'; {self.nearest()}"
         )
 
 
 GFX11_FORMS = (
     Form(16, 16, 16, "f16", "f16", "f32", RDNA3),
     Form(16, 16, 16, "bf16", "bf16", "f32", RDNA3),
-    *(
-        Form(16, 16, 16, a, b, "i32", RDNA3)
-        for integers in (INTEGERS_8, INTEGERS_4)
-        for a, b in product(integers, integers)
-    ),
+    Form(16, 16, 16, "i8", "i8", "i32", RDNA3),
+    Form(16, 16, 16, "i4", "i4", "i32", RDNA3),
 )
 
 
@@ -101,12 +96,13 @@ class Gfx11Wmma(Wave32):
 
     NAME: ClassVar[str] = "fly_rocdl.gfx11.wmma"
     TARGETS: ClassVar[tuple[str, ...]] = RDNA3
+    FORMS: ClassVar[tuple[Form, ...]] = GFX11_FORMS
 
     def __post_init__(self) -> None:
         if self.shape != "16x16x16":
             raise ValueError(f"GFX11 WMMA requires M=N=K=16, got {self.shape}")
-        if not has(self, GFX11_FORMS):
-            raise self._unsupported("GFX11", GFX11_FORMS)
+        if not self.is_known:
+            raise self._unsupported("GFX11")
         if not self.has_integers and (self.sign_a or self.sign_b or self.clamp):
             raise self._signs_refused("GFX11")
 
@@ -154,6 +150,7 @@ class Gfx120xWmma(Gfx12):
 
     NAME: ClassVar[str] = "fly_rocdl.gfx120x.wmma"
     TARGETS: ClassVar[tuple[str, ...]] = RDNA4
+    FORMS: ClassVar[tuple[Form, ...]] = GFX120X_FORMS
 
     def __post_init__(self) -> None:
         if self.shape != "16x16x16":
@@ -161,8 +158,8 @@ class Gfx120xWmma(Gfx12):
                 f"GFX120X WMMA requires M=N=K=16, got {self.shape} (the 16x16x32 shapes are "
                 "gfx1250-only; use gfx1250.wmma there)"
             )
-        if not has(self, GFX120X_FORMS):
-            raise self._unsupported("GFX120X", GFX120X_FORMS)
+        if not self.is_known:
+            raise self._unsupported("GFX120X")
         if self.sign_a or self.sign_b or self.clamp:
             raise self._signs_refused("GFX120X")
 
@@ -193,6 +190,7 @@ class Gfx1250Wmma(Gfx12):
 
     NAME: ClassVar[str] = "fly_rocdl.gfx1250.wmma"
     TARGETS: ClassVar[tuple[str, ...]] = GFX1250
+    FORMS: ClassVar[tuple[Form, ...]] = GFX1250_FORMS
 
     def __post_init__(self) -> None:
         if (self.m, self.n) != (16, 16):
@@ -201,8 +199,17 @@ class Gfx1250Wmma(Gfx12):
             raise ValueError(
                 f"signA/signB/clamp are only valid for integer (iu4/iu8) WMMA, got A='{self.a}'"
             )
-        if not has(self, GFX1250_FORMS):
-            raise self._unsupported("GFX1250", GFX1250_FORMS)
+        if not self.is_known:
+            raise self._unsupported("GFX1250")
+
+
+GFX1250_SCALED_FORMS = (
+    *(
+        Form(16, 16, 128, a, b, "f32", GFX1250)
+        for a, b in product(SCALED_ELEMENTS, SCALED_ELEMENTS)
+    ),
+    Form(32, 16, 128, "f4E2M1FN", "f4E2M1FN", "f32", GFX1250),
+)
 
 
 @register
@@ -218,6 +225,7 @@ class Gfx1250WmmaScale(WaveMma):
 
     NAME: ClassVar[str] = "fly_rocdl.gfx1250.wmma_scale"
     TARGETS: ClassVar[tuple[str, ...]] = GFX1250
+    FORMS: ClassVar[tuple[Form, ...]] = GFX1250_SCALED_FORMS
     opsel_a: int = option("opselA", 0)
     opsel_b: int = option("opselB", 0)
     mod_c: int = option("modC", 0)
