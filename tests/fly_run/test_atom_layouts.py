@@ -8,6 +8,8 @@ a product alone can't see K in another order, if A and B have the same one.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from fly_dialect import algebra
@@ -105,20 +107,25 @@ def span(first: int, count: int) -> str:
     return f"v[{first}:{first + count - 1}]" if count > 1 else f"v{first}"
 
 
-def multiplied(op: WaveMma, instruction: str, target: str, modifiers: str = "", more: str = ""):
-    """A·B + C on the emulator, as the atom's layouts put it in and find it."""
+def multiplied(op: WaveMma, instruction: str, target: str, modifiers: str = "", scaled: Any = None):
+    """What the atom's layouts find after the emulator, and A·B + C. `scaled` are the words of v200
+    and v201 and what they make of A's and B's elements."""
     a, b, c = matrices(op)
     rows_a = words(held(op.thr_val_layout_a, a), op.a)
     rows_b = words(held(op.thr_val_layout_b, b), op.b)
     rows_c = words(held(op.thr_val_layout_c, c), op.acc)
     count = len(rows_c)
     text = (
-        f"{more}{instruction} {span(64, count)}, {span(0, len(rows_a))}, "
+        f"{instruction} {span(64, count)}, {span(0, len(rows_a))}, "
         f"{span(16, len(rows_b))}, {span(64, count)}{modifiers}"
     )
     loaded = registers("v", 0, len(rows_a)) + registers("v", 16, len(rows_b))
     loaded += registers("v", 64, count)
     values = np.concatenate([rows_a, rows_b, rows_c])
+    if scaled is not None:
+        loaded += registers("v", 200, 2)
+        values = np.concatenate([values, scaled[0]])
+        a, b = a * scaled[1][0], b * scaled[1][1]
     raw = execute(text, target, loaded, values, registers("v", 64, count))
     numbers = raw.view(np.int32 if op.acc == "i32" else np.float32).T
     return found(op.thr_val_layout_c, numbers, op.m, op.n), a @ b.T + c
@@ -138,16 +145,21 @@ def test_mfma(op: mfma.Mfma, target: str) -> None:
     assert np.array_equal(got, wanted)
 
 
-@pytest.mark.parametrize("form", ["f8E4M3FN", "f6E3M2FN", "f4E2M1FN"])
+@pytest.mark.parametrize(
+    ("a", "b"), [("f8E4M3FN", "f8E5M2"), ("f4E2M1FN", "f8E5M2"), ("f6E3M2FN", "f4E2M1FN")]
+)
 @pytest.mark.parametrize(("mn", "k"), [(16, 128), (32, 64)])
-def test_scaled_mfma(mn: int, k: int, form: str) -> None:
-    """With scales of 1 in all bytes; the other operand is eight bits wide."""
-    op = mfma.MfmaScale(mn, mn, k, form, "f8E5M2", "f32")
-    codes = f" cbsz:{CODES[NAMES[op.a]]} blgp:{CODES[NAMES[op.b]]}"
+def test_scaled_mfma(mn: int, k: int, a: str, b: str) -> None:
+    """Thread t has the scale of row t mod mn and of 32 values from 32·(t div mn)."""
+    op = mfma.MfmaScale(mn, mn, k, a, b, "f32")
+    exponents = RNG.integers(-2, 3, (2, mn, k // 32))
+    thread = np.arange(LANES)
+    scales = (exponents[:, thread % mn, thread // mn] + 127).astype(np.uint32)
+    codes = f"cbsz:{CODES[NAMES[a]]} blgp:{CODES[NAMES[b]]}"
+    modifiers = f", v200, v201 op_sel_hi:[0,0,0] {codes}"
     name = f"v_mfma_scale_f32_{op.shape}_f8f6f4"
-    ones = "v_mov_b32_e32 v200, 0x7f7f7f7f\n  v_mov_b32_e32 v201, 0x7f7f7f7f\n  "
-    modifiers = f", v200, v201 op_sel_hi:[0,0,0]{codes}"
-    got, wanted = multiplied(op, name, "gfx950", modifiers, ones)
+    whole = np.repeat(2.0**exponents, 32, axis=2)
+    got, wanted = multiplied(op, name, "gfx950", modifiers, (scales, whole))
     assert np.array_equal(got, wanted)
 
 

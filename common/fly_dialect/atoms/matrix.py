@@ -98,9 +98,11 @@ class WaveMma(MmaOp):
     def is_known(self) -> bool:
         """Whether the family has this shape with these elements. si8 and ui8 are i8: options say
         whether an instruction takes integers as signed."""
-        own = (self.m, self.n, self.k, *map(_signless, (self.a, self.b, self.acc)))
-        forms = ((form.m, form.n, form.k, form.a, form.b, form.acc) for form in self.FORMS)
-        return own in forms
+        elements = tuple(map(_signless, (self.a, self.b, self.acc)))
+        return any(
+            form.shape == self.shape and (form.a, form.b, form.acc) == elements
+            for form in self.FORMS
+        )
 
     def nearest(self) -> str:
         """What there is instead: shapes of its types, else types of its shape, else all shapes."""

@@ -15,6 +15,7 @@ from fly_dialect.atoms.interface import StateField
 from fly_dialect.atoms.matrix import Form, WaveMma, option
 from fly_dialect.atoms.registry import register
 from fly_dialect.layout import Layout
+from fly_dialect.types import bits
 
 CDNA2, CDNA3, CDNA4 = "gfx90a", "gfx942", "gfx950"
 ALL = (CDNA2, CDNA3, CDNA4)
@@ -123,7 +124,8 @@ class MfmaScale(Cdna):
     opselB = 0>`: v_mfma_scale_f32_16x16x128_f8f6f4.
 
     Each 32 values along K share a scale, an E8M0 exponent: one byte of the state's `scale_a` and
-    `scale_b`, which `opsel_a` and `opsel_b` choose (0 to 3).
+    `scale_b`, which `opsel_a` and `opsel_b` choose (0 to 3). Thread t's is that of row t mod M (of
+    B: column) and of the values from 32·(t div M).
     """
 
     NAME: ClassVar[str] = "fly_rocdl.cdna4.mfma_scale"
@@ -143,8 +145,26 @@ class MfmaScale(Cdna):
         check_range("opselB", self.opsel_b, 3)
 
     @property
+    def thr_val_layout_a(self) -> Layout:
+        return scaled_operand_layout(self.m, self.k, self.a)
+
+    @property
+    def thr_val_layout_b(self) -> Layout:
+        return scaled_operand_layout(self.n, self.k, self.b)
+
+    @property
     def state(self) -> tuple[StateField, ...]:
         return StateField("scale_a", "i32"), StateField("scale_b", "i32")
+
+
+def scaled_operand_layout(mn: int, k: int, element: str) -> Layout:
+    """A or B: a thread's 32 values follow each other along K; of 8 bits they are two runs of
+    sixteen, half of K apart (CDNA4 ISA manual, 7.1.5). FlyDSL's layout has one run of 8 bits too:
+    then scales, and an operand of fewer bits, meet other values than theirs."""
+    if bits(element) != 8:
+        return operand_layout(mn, k)
+    run = 16 * mn
+    return Layout(((mn, 64 // mn), (16, 2)), ((1, run), (mn, 64 // mn * run)))
 
 
 def check_scaled(op: WaveMma) -> None:
