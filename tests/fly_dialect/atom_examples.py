@@ -178,7 +178,7 @@ WRONG = [
     ),
     ("extract_aligned_pointer_as_index", "p", "", "!llvm.ptr", "operand #0 must be a memref, but"),
     ("print", "i", "", "", "needs a format, a string"),
-    ("make_ptr", "p, i", "", BUFFER_PTR, "needs a stride, bytes and perhaps flags (i16,"),
+    ("make_ptr", "p, i", "", BUFFER_PTR, "needs a stride, bytes and flags (i16, i64, i32), but ha"),
     ("make_ptr", "buffer, short, j, i", "", BUFFER_PTR, "is made of a !fly.ptr<f32, global>, not"),
     ("make_ptr", "p", "", "!fly.ptr<f32, shared>", "is memory of its own: it is made of nothing"),
     ("make_tiled_copy", "mma, layout_tv, tile", "", TILED_COPY, "operand #0 must be a copy_atom"),
