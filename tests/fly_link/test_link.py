@@ -196,8 +196,8 @@ def test_two_plans():
             "k.o: the launch plan is for gfx90a, the code for gfx942",
         ),
         (
-            plan.to_text(PLAN).replace('"version":1', '"version":9'),
-            "k.o: the launch plan is of version 9, this tool reads 1",
+            plan.to_text(PLAN).replace('"version":2', '"version":9'),
+            "k.o: the launch plan is of version 9, this tool reads 2",
         ),
     ],
 )

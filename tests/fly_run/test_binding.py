@@ -222,6 +222,30 @@ def test_static_extents():
 
 
 @pytest.mark.parametrize(
+    ("multiples", "shape", "message"),
+    [
+        ((1, 4, 1, 1), (3, 100), None),
+        ((1, 16, 1, 1), (3, 100), "X: extent 1 must be a multiple of 16 and is 100"),
+        ((1, 1, 25, 1), (3, 100), None),
+        ((1, 1, 8, 1), (3, 100), "X: stride 0 must be a multiple of 8 elements, and is 100"),
+        # Nobody uses the stride of one row.
+        ((1, 1, 8, 1), (1, 100), None),
+    ],
+)
+def test_what_a_kernel_takes_for_multiples_must_be(multiples, shape, message):
+    tensor = replace(PLAN.parameters[0], multiples=multiples)
+    made = replace(PLAN, parameters=(tensor, *PLAN.parameters[1:]))
+    if message is None:
+        (launch,) = bind(made, CODE, arrays(*shape)).launches
+        row = struct.unpack_from("<Q", launch.kernarg_at({"X": 0, "Y": 0}), 8)[0]
+        assert row == (100 if shape[0] > 1 else 0)
+    else:
+        given = {name: value for name, value in arrays(*shape).items() if name in ("X", "Y")}
+        error = refusal(given, launch_plan=made)
+        assert (error.message, "compile without div=" in (error.hint or "")) == (message, True)
+
+
+@pytest.mark.parametrize(
     ("changes", "without", "message", "hint"),
     [
         ({}, "X", "scale needs X, f32[m,n], read", "add X=x.npy"),

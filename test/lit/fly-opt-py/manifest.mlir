@@ -13,7 +13,7 @@
 
 // SECTION: {"entry":"scale","expressions":{{\[}}["const",1],["extent","A",0],["const",64],["ceildiv",1,2],["const",0],["stride","A",0]],
 // SECTION-SAME: "launches":[{"arguments":{{\[\[}}{"expression":null,"kind":"pointer","name":"A","size":8}],[{"expression":1,"kind":"integer","name":null,"size":8},{"expression":5,"kind":"integer","name":null,"size":8}],[{"expression":null,"kind":"scalar","name":"x","size":4}]],"block":[2,0,0],"grid":[3,0,0],"kernel":"k","lds":4}],
-// SECTION-SAME: "target":"gfx942","version":1}
+// SECTION-SAME: "target":"gfx942","version":2}
 module attributes {gpu.container_module} {
   gpu.module @kernels {
     gpu.func @k(%A: !fly.memref<f32, global, ?{i64}:?{i64}>, %x: f32) kernel {

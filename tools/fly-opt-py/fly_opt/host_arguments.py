@@ -102,7 +102,14 @@ def tensor(host: Any, name: str, spec: MemRefSpec, said: dict[str, Any]) -> Tens
         tuple(leaf.value for leaf in strides),
         said["fly.access"].value if "fly.access" in said else "rw",
         "fly.contiguous" in said,
+        _multiples((*shape, *strides)),
     )
+
+
+def _multiples(leaves: tuple[Int, ...]) -> tuple[int, ...]:
+    """The divisors of dynamic leaves that code may rely on; none where all are 1."""
+    found = tuple(leaf.divisibility for leaf in leaves)
+    return found if any(divisor > 1 for divisor in found) else ()
 
 
 def scalar_size(op: Any, kind: str) -> int:

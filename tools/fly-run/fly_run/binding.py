@@ -174,6 +174,7 @@ def check_array(tensor: Tensor, value: Value) -> np.ndarray:
                 f"extent {dimension} of {name} must be {extent}, the array's shape is {value.shape}"
             )
     _check_strides(tensor, value)
+    _check_multiples(tensor, value)
     if tensor.access != "r" and not value.flags.writeable:
         raise InputError(
             f"{name} is {describe(tensor)}, and the array is read-only",
@@ -220,6 +221,24 @@ def _check_strides(tensor: Tensor, array: np.ndarray) -> None:
             )
 
 
+def _check_multiples(tensor: Tensor, array: np.ndarray) -> None:
+    """What the kernel takes for multiples must be."""
+    strides = (
+        stride // array.itemsize if extent > 1 and array.size else 0
+        for extent, stride in zip(array.shape, array.strides, strict=True)
+    )
+    found = zip(tensor.multiples, (*array.shape, *strides), strict=False)
+    for number, (divisor, value) in enumerate(found):
+        if value % divisor:
+            what = "extent" if number < array.ndim else "stride"
+            raise InputError(
+                f"{tensor.name}: {what} {number % array.ndim} must be a multiple of {divisor}"
+                f" {'elements, ' if what == 'stride' else ''}and is {value}",
+                hint="the kernel was compiled for such arrays: pad the array, or compile without"
+                " div=",
+            )
+
+
 def _canonical(shape: tuple[int, ...]) -> tuple[int, ...]:
     """The strides of a C-contiguous array, in elements."""
     strides: list[int] = []
@@ -240,6 +259,8 @@ def _extents(tensor: Tensor, array: np.ndarray) -> Extents:
             strides[dimension] = canonical[dimension]
         elif stated is not None:
             strides[dimension] = stated
+        elif array.shape[dimension] < 2 and tensor.multiples:
+            strides[dimension] = 0
     return Extents(array.shape, tuple(strides))
 
 

@@ -5,11 +5,15 @@ The grammar of `--sig`:
     signature := parameter (',' parameter)*
     parameter := NAME ':' DTYPE [ '[' extents [ ':' strides ] ']' ]     a tensor, or a scalar
                | NAME '=' LITERAL                                       a compile-time constant
-    extents   := [ extent (',' extent)* ]     extent := NUMBER | SYMBOL | '?'
-    strides   := stride (',' stride)*         stride := NUMBER | '?'
+    extents   := [ extent (',' extent)* ]     extent := NUMBER | SYMBOL | any
+    strides   := stride (',' stride)*         stride := NUMBER | any
+    any       := '?' [ '{' ['i32' | 'i64'] ['div=' NUMBER] '}' ]
 
 A SYMBOL is an extent that several parameters share; `?` is any. Without strides the tensor is
 C-contiguous: `f32[M,N]`; `f32[M,N:?,1]` takes any row stride. `f32[]` is a tensor of one element.
+
+What is not known is computed with in 64 bits, unless it is said to fit 32: `?{i32}`. `?{div=16}` is
+a multiple of 16. Both make better code, and both are checked at every launch.
 """
 
 from __future__ import annotations
@@ -22,23 +26,26 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from fly_common.errors import InputError, UsageError
+from fly_dialect.integers import Int
 
 from fly_trace import places
 from fly_trace.annotations import Constexpr, Stream
 from fly_trace.dtypes import DTYPES, DType
 from fly_trace.tensors import Tensor, TensorAnnotation, c_strides
 
-Extent: TypeAlias = int | str | None
+# A number, a symbol, or what is known of any other (None: nothing; it is computed in 64 bits).
+Step: TypeAlias = int | Int | None
+Extent: TypeAlias = Step | str
 
 
 @dataclass(frozen=True)
 class TensorType:
-    """`shape`: numbers, symbols, None for any. `strides` in elements, None for any; None instead
-    of the tuple promises C-contiguous memory."""
+    """`shape`: numbers, symbols, None for any, a dynamic `Int` for what is known of one that is
+    not. `strides` in elements, likewise; None instead of the tuple promises C-contiguous memory."""
 
     dtype: DType
     shape: tuple[Extent, ...]
-    strides: tuple[int | None, ...] | None = None
+    strides: tuple[Step, ...] | None = None
 
     @property
     def contiguous(self) -> bool:
@@ -52,14 +59,36 @@ class TensorType:
     @property
     def steps(self) -> tuple[int | None, ...]:
         """The strides that are known."""
-        return c_strides(self.extents) if self.strides is None else self.strides
+        if self.strides is None:
+            return c_strides(self.extents)
+        return tuple(step if isinstance(step, int) else None for step in self.strides)
+
+    @property
+    def leaves(self) -> tuple[tuple[Int, ...], tuple[Int, ...]]:
+        """Extents and strides as leaves of a layout."""
+        steps = self.steps if self.strides is None else self.strides
+        return tuple(map(_leaf, self.shape)), tuple(map(_leaf, steps))
 
     def __str__(self) -> str:
-        shape = ",".join("?" if extent is None else str(extent) for extent in self.shape)
+        shape = ",".join(map(_text, self.shape))
         if self.strides is None:
             return f"{self.dtype.name}[{shape}]"
-        strides = ",".join("?" if step is None else str(step) for step in self.strides)
-        return f"{self.dtype.name}[{shape}:{strides}]"
+        return f"{self.dtype.name}[{shape}:{','.join(map(_text, self.strides))}]"
+
+
+def _leaf(extent: Extent) -> Int:
+    if isinstance(extent, Int):
+        return extent
+    return Int(extent) if isinstance(extent, int) else Int(None, 64)
+
+
+def _text(extent: Extent) -> str:
+    if not isinstance(extent, Int):
+        return "?" if extent is None else str(extent)
+    notes = ["i32"] if extent.width == 32 else []
+    if extent.divisibility > 1:
+        notes.append(f"div={extent.divisibility}")
+    return f"?{{{' '.join(notes)}}}" if notes else "?"
 
 
 @dataclass(frozen=True)
@@ -147,13 +176,17 @@ def _parse_type(part: str, text: str) -> TensorType | ScalarType:
     steps = tuple(_extent(part, item, False) for item in strides.split(","))
     if len(steps) != len(shape):
         raise _wrong(part, f"{len(shape)} extents need as many strides")
-    return TensorType(dtype, shape, steps)  # type: ignore[arg-type]
+    return TensorType(dtype, shape, steps)
 
 
-def _extent(part: str, text: str, named: bool) -> Extent:
+_ANY = re.compile(r"\?\s*(?:\{\s*(i32|i64)?\s*(?:div\s*=\s*([1-9]\d*))?\s*\})?")
+
+
+def _extent(part: str, text: str, named: bool) -> Any:
     text = text.strip()
-    if text == "?":
-        return None
+    if found := _ANY.fullmatch(text):
+        known = Int(None, 32 if found[1] == "i32" else 64, int(found[2] or 1))
+        return None if known == Int(None, 64) else known
     if text.isdecimal() and (int(text) > 0 or not named):
         return int(text)
     if named and text.isidentifier():

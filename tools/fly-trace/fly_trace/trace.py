@@ -26,6 +26,7 @@ from fly_trace.launch import Argument, KernelCall, prepare
 from fly_trace.rewrite import return_of, rewritten
 from fly_trace.signature import (
     Constant,
+    Extent,
     ParameterType,
     ScalarType,
     TensorType,
@@ -251,11 +252,7 @@ def _ir_type(kind: ParameterType) -> Any:
     if not kind.shape:  # no tuples without leaves: one element, at offset 0 whatever the stride
         one = Layout(Int(1), Int(0))
         return fly.memref_type(MemRefSpec(kind.dtype.memory, "global", one))
-    leaves = [
-        tuple(Int(size) if size is not None else Int(None, 64) for size in sizes)
-        for sizes in (kind.extents, kind.steps)
-    ]
-    shape, stride = ((leaf[0] if len(leaf) == 1 else leaf) for leaf in leaves)
+    shape, stride = ((leaf[0] if len(leaf) == 1 else leaf) for leaf in kind.leaves)
     return fly.memref_type(MemRefSpec(kind.dtype.memory, "global", Layout(shape, stride)))
 
 
@@ -296,12 +293,12 @@ def _describe(name: str, kind: ParameterType, value: Any) -> Any:
     return ir.DictAttr.get(found)
 
 
-def _extent(extent: int | str | None) -> Any:
-    if extent is None:
-        return ir.UnitAttr.get()
+def _extent(extent: Extent) -> Any:
     if isinstance(extent, str):
         return ir.StringAttr.get(extent)
-    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), extent)
+    if isinstance(extent, int):
+        return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), extent)
+    return ir.UnitAttr.get()
 
 
 def trace_file(
