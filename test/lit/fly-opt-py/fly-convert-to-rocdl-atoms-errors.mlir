@@ -40,3 +40,9 @@ func.func @from_global(%a: !fly.memref<f16, global, 4:1>, %r: !fly.memref<f16, r
   fly.copy_atom_call(%c, %a, %r) : (!fly.copy_atom<!fly_rocdl.cdna4.lds_read_trans<trans = 16b, 64>, 16>, !fly.memref<f16, global, 4:1>, !fly.memref<f16, register, 4:1>) -> ()
   return
 }
+// -----
+func.func @parted(%p: !fly.ptr<f16, shared, S<3,3,3>>) -> vector<8xf16> {
+  // expected-error@+1 {{fly.ptr.load: S<3,3,3> keeps 8 bytes together, and one access has 16}}
+  %v = fly.ptr.load(%p) : (!fly.ptr<f16, shared, S<3,3,3>>) -> vector<8xf16>
+  return %v : vector<8xf16>
+}

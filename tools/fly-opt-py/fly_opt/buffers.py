@@ -90,8 +90,10 @@ class Place:
     offset: Value
 
 
-def place(builder: Builder, spec: PtrSpec | MemRefSpec, pair: Value) -> Place:
-    """Where an access through a pointer of this type goes; its swizzle is applied."""
+def place(builder: Builder, spec: PtrSpec | MemRefSpec, pair: Value, size: int) -> Place:
+    """Where an access of `size` bits through a pointer of this type goes; its swizzle is applied.
+    ValueError where the swizzle would part the bits."""
+    memory.check_swizzle(spec, size)
     found = descriptor(builder, pair)
     elements = memory.extract(builder, pair, _OFFSET, memory.integer(32))
     offset = scaled(builder, elements, spec.element)

@@ -53,8 +53,18 @@ def aligned(spec: PtrSpec | MemRefSpec) -> dict[str, Any]:
     return {"alignment": ir.IntegerAttr.get(integer(64), alignment & -alignment)}
 
 
-def swizzled(builder: Builder, address: Value, spec: PtrSpec | MemRefSpec) -> Value:
-    """The pointer an access goes to: the type's swizzle applied to the address."""
+def check_swizzle(spec: PtrSpec | MemRefSpec, size: int) -> None:
+    """ValueError unless the bits of one access stay together under the type's swizzle."""
+    if spec.swizzle is not None and (8 << spec.swizzle.base) % size:
+        raise ValueError(
+            f"{spec.swizzle} keeps {1 << spec.swizzle.base} bytes together, and one access has "
+            f"{size // 8}"
+        )
+
+
+def swizzled(builder: Builder, address: Value, spec: PtrSpec | MemRefSpec, size: int) -> Value:
+    """The pointer an access of `size` bits goes to: the type's swizzle applied to the address."""
+    check_swizzle(spec, size)
     if spec.swizzle is None:
         return address
     number = builder.value("llvm.ptrtoint", integer(64), [address])

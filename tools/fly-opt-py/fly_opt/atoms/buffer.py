@@ -68,4 +68,4 @@ def _place(call: Copy, side: Memory) -> tuple[buffers.Place, Value]:
     """Where the access goes, and the state's `soffset`, which counts in elements, in bytes."""
     builder = call.builder
     soffset = buffers.scaled(builder, call.field("soffset"), side.spec.element)
-    return buffers.place(builder, side.spec, side.pointer), soffset
+    return buffers.place(builder, side.spec, side.pointer, call.op.copied_bits), soffset

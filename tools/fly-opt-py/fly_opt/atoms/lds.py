@@ -1,4 +1,8 @@
-"""Copies to LDS that pass no register, and the reads of LDS that transpose (CDNA)."""
+"""Copies to LDS that pass no register, and the reads of LDS that transpose (CDNA).
+
+A copy to LDS fills it in the order of the threads from the wave's first address on, so that a
+swizzle of the destination's type has no part in it; the source is what a kernel permutes instead.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +31,9 @@ def buffer_to_lds(call: Copy) -> None:
     source, target = _sides(call, BUFFER_SPACE, "behind a buffer descriptor")
     elements, immediate = call.field("soffset"), call.field("imm_offset")
     soffset = buffers.scaled(builder, elements, source.spec.element)
-    at = buffers.place(builder, source.spec, source.pointer)
+    at = buffers.place(builder, source.spec, source.pointer, op.bit_size)
     size = builder.constant(op.bit_size // 8, 32)
-    address = memory.swizzled(builder, target.pointer, target.spec)
-    operands = [at.descriptor, address, size, at.offset, soffset, immediate]
+    operands = [at.descriptor, target.pointer, size, at.offset, soffset, immediate]
     builder.op(_BUFFER_TO_LDS[type(op)], None, operands, buffers.policy(0))
 
 
@@ -45,8 +48,8 @@ def global_to_lds(call: Copy) -> None:
         "offset": ir.IntegerAttr.get(i32, 0),
         **buffers.policy(0),
     }
-    addresses = [memory.swizzled(builder, side.pointer, side.spec) for side in (source, target)]
-    builder.op("rocdl.global.load.async.lds", None, addresses, attributes)
+    address = memory.swizzled(builder, source.pointer, source.spec, op.bit_size)
+    builder.op("rocdl.global.load.async.lds", None, [address, target.pointer], attributes)
 
 
 def _sides(call: Copy, space: str, described: str) -> tuple[Memory, Memory]:
@@ -70,6 +73,6 @@ def read_transposed(call: Copy) -> Value:
     half_words = op.granularity == 16
     element = memory.integer(16 if half_words else 32)
     type_ = ir.VectorType.get([op.bit_size // element.width], element)
-    address = memory.swizzled(builder, source.pointer, source.spec)
+    address = memory.swizzled(builder, source.pointer, source.spec, op.bit_size)
     name = f"rocdl.ds.read.tr{op.granularity}.b{op.bit_size}"
     return builder.value(name, type_, [address])

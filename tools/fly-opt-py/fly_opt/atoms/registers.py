@@ -38,11 +38,11 @@ def load(builder: Builder, spec: MemRefSpec, pointer: Value, type_: Any = None) 
         raise ValueError(f"the instruction takes {wanted}, and {spec} is {whole}")
     runs = _runs(spec.layout)
     if len(runs) == 1:
-        return memory.load(builder, wanted, _at(builder, spec, pointer, runs[0][0]))
+        return memory.load(builder, wanted, _at(builder, spec, pointer, *runs[0]))
     value, done = vectors.poison(builder, whole), 0
     for offset, count in runs:
         run = ir.VectorType.get([count], whole.element_type)
-        part = memory.load(builder, run, _at(builder, spec, pointer, offset))
+        part = memory.load(builder, run, _at(builder, spec, pointer, offset, count))
         value = vectors.insert(builder, part, value, done)
         done += count
     return memory.bitcast(builder, value, wanted)
@@ -55,20 +55,22 @@ def store(builder: Builder, value: Value, spec: MemRefSpec, pointer: Value) -> N
         raise ValueError(f"the instruction gives {value.type}, and {spec} takes {whole}")
     runs = _runs(spec.layout)
     if len(runs) == 1:
-        memory.store(builder, value, _at(builder, spec, pointer, runs[0][0]))
+        memory.store(builder, value, _at(builder, spec, pointer, *runs[0]))
         return
     value, done = memory.bitcast(builder, value, whole), 0
     for offset, count in runs:
         part = vectors.extract(builder, value, done, count)
-        memory.store(builder, part, _at(builder, spec, pointer, offset))
+        memory.store(builder, part, _at(builder, spec, pointer, offset, count))
         done += count
 
 
-def _at(builder: Builder, spec: MemRefSpec, pointer: Value, offset: int) -> Value:
+def _at(builder: Builder, spec: MemRefSpec, pointer: Value, offset: int, count: int) -> Value:
+    """The address of the `count` elements from `offset` on."""
     if offset:
         index = builder.constant(offset, 32)
         pointer = memory.element_pointer(builder, pointer, index, spec)
-    return memory.swizzled(builder, pointer, spec)
+    size = count * memory.width(storage_type(spec.element))
+    return memory.swizzled(builder, pointer, spec, size)
 
 
 def _offsets(layout: AnyLayout) -> list[int]:

@@ -48,21 +48,21 @@ def _moved(bits: int) -> Any:
 
 
 def _read(call: Copy, source: Memory, type_: Any) -> Value:
-    builder = call.builder
+    builder, size = call.builder, memory.width(type_)
     if buffers.is_buffer(source.spec):
-        at = buffers.place(builder, source.spec, source.pointer)
+        at = buffers.place(builder, source.spec, source.pointer, size)
         return buffers.load(builder, type_, at)
-    address = memory.swizzled(builder, source.pointer, source.spec)
+    address = memory.swizzled(builder, source.pointer, source.spec, size)
     return memory.load(builder, type_, address)
 
 
 def _write(call: Copy, value: Value, destination: Memory) -> None:
-    builder = call.builder
+    builder, size = call.builder, memory.width(value.type)
     if buffers.is_buffer(destination.spec):
-        at = buffers.place(builder, destination.spec, destination.pointer)
+        at = buffers.place(builder, destination.spec, destination.pointer, size)
         buffers.store(builder, value, at)
         return
-    address = memory.swizzled(builder, destination.pointer, destination.spec)
+    address = memory.swizzled(builder, destination.pointer, destination.spec, size)
     memory.store(builder, value, address)
 
 
@@ -76,7 +76,8 @@ def atomic(call: Copy) -> Value:
     code = floats if op.element.startswith(("f", "bf")) else integers
     if code is None:
         raise ValueError(f"there is no atomic {op.op} of {op.element}")
-    address = memory.swizzled(builder, destination.pointer, destination.spec)
+    size = op.copied_bits
+    address = memory.swizzled(builder, destination.pointer, destination.spec, size)
     attributes = {
         "bin_op": ir.IntegerAttr.get(memory.integer(64), code),
         "ordering": ir.IntegerAttr.get(memory.integer(64), _MONOTONIC),

@@ -118,11 +118,11 @@ class Conversion:
             raise ValueError("the offset is not in normal form: run fly-layout-lowering first")
         return self.integers[value]
 
-    def address(self, pointer: Value) -> Value:
-        """The LLVM pointer an access goes to: the type's swizzle is applied here."""
+    def address(self, pointer: Value, type_: Any) -> Value:
+        """The LLVM pointer that an access of `type_` goes to: the swizzle is applied here."""
         spec = pointer_of(pointer)
         memory.lowered_space(spec)
-        return memory.swizzled(self.builder, self.value(pointer), spec)
+        return memory.swizzled(self.builder, self.value(pointer), spec, memory.width(type_))
 
     # -- allocations
 

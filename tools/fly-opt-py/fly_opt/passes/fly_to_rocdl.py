@@ -87,10 +87,10 @@ def _ptr_load(conversion: Conversion, op: Any) -> Value:
     builder, pointer, wanted = conversion.builder, op.operands[0], op.results[0].type
     spec, type_ = pointer_of(pointer), stored_type(wanted)
     if buffers.is_buffer(spec):
-        at = buffers.place(builder, spec, conversion.value(pointer))
+        at = buffers.place(builder, spec, conversion.value(pointer), memory.width(type_))
         value = buffers.load(builder, type_, at)
     else:
-        address = conversion.address(pointer)
+        address = conversion.address(pointer, type_)
         value = memory.load(builder, type_, address, memory.aligned(spec))
     return value if type_ == wanted else builder.value("arith.bitcast", wanted, [value])
 
@@ -102,9 +102,10 @@ def _ptr_store(conversion: Conversion, op: Any) -> None:
     if type_ != value.type:
         value = builder.value("arith.bitcast", type_, [value])
     if buffers.is_buffer(spec):
-        buffers.store(builder, value, buffers.place(builder, spec, conversion.value(pointer)))
+        at = buffers.place(builder, spec, conversion.value(pointer), memory.width(type_))
+        buffers.store(builder, value, at)
     else:
-        memory.store(builder, value, conversion.address(pointer), memory.aligned(spec))
+        memory.store(builder, value, conversion.address(pointer, type_), memory.aligned(spec))
 
 
 def _ptrtoint(conversion: Conversion, op: Any) -> Value:
