@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from fly_dialect.atoms.mfma import MFMA_FORMS, SCALED_FORMS, Mfma, MfmaScale
 from fly_dialect.atoms.wmma import Gfx11Wmma, Gfx120xWmma
-from fly_dialect.layout import Layout
 
 import fly
 
@@ -21,7 +20,6 @@ from .atom_kernels import (
     packed,
     places,
     threads_of,
-    width,
 )
 
 
@@ -75,16 +73,6 @@ def signed(op) -> tuple[bool, bool]:
     )
 
 
-def operand_layout(op, element: str, layout):
-    """Where a thread's values of A or B are. A scaled instruction has those of 8 bits in two runs
-    of 16 along K (CDNA4 ISA, 7.1.5); the atom's layout, FlyDSL's, says one of 32. That is the same
-    product where both operands are of 8 bits, and not where one is narrower."""
-    if not isinstance(op, MfmaScale) or width(element) != 8:
-        return layout
-    groups = 64 // op.m
-    return Layout(((op.m, groups), (16, 2)), ((1, 16 * op.m), (op.m, 16 * op.m * groups)))
-
-
 @pytest.mark.parametrize("target", CASES)
 def test_a_matrix_instruction_multiplies(target):
     """Every form the target has: D = A·B + C, of small integers that every format holds."""
@@ -99,8 +87,8 @@ def test_a_matrix_instruction_multiplies(target):
         c = random.integers(-100, 100, (op.m, op.n))
         # Places count along M first, as the layouts do: A as M×K, B as N×K, C as M×N.
         whole = [
-            (a.T.ravel(), op.a, operand_layout(op, op.a, op.thr_val_layout_a)),
-            (b.ravel(), op.b, operand_layout(op, op.b, op.thr_val_layout_b)),
+            (a.T.ravel(), op.a, op.thr_val_layout_a),
+            (b.ravel(), op.b, op.thr_val_layout_b),
         ]
         given = [
             packed(encoded(matrix, element)[places(layout, lanes)], element)
