@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from fly_run import device
 from fly_trace.load import find_entry, load_file
 
 import fly
@@ -33,9 +34,10 @@ def ir(case: Case, target: str) -> bytes:
     return text.encode() if isinstance(text, str) else text
 
 
-def run(case: Case, made: fly.compiled.Compiled) -> None:
-    """Runs it on the emulator. Raises AssertionError where the results are not NumPy's."""
+def run(case: Case, made: fly.compiled.Compiled, *, strict: bool = False) -> None:
+    """Runs it on the emulator. Raises AssertionError where the results are not NumPy's, and Fault
+    where `strict` finds a register that is used before its wait."""
     arguments = case.make()
     expected = case.expect(arguments)
-    made.run(arguments)
+    made.run(arguments, device="emulator", options=device.Options(strict=strict))
     check(case, arguments, expected)
