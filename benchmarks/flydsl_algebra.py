@@ -402,13 +402,16 @@ class Peer:
         return json.loads(line)
 
 
-# Why the two may differ: in whose case, the op, what we say, what FlyDSL says; as regular
-# expressions on `op: ours | FlyDSL's`.
+# Why the two may differ, as regular expressions on `op: what we say | what FlyDSL says`. COUNTED
+# holds where counting the offsets of FlyDSL's layout shows that it is wrong.
+COUNTED = "FlyDSL's result is wrong, by counting its offsets"
 REASONS = [
     (r"\| aborts$", "FlyDSL asserts, or divides by zero; we refuse or have an answer"),
+    (r"^(crd2idx|slice): .*\bi64\b", "an offset is computed in 64 bits where 32 may not hold it"),
     (r"it has no inverse", "FlyDSL divides by a stride of 0 when it runs"),
-    (r"can't be composed with", "not the composition: FlyDSL's result maps a coordinate elsewhere"),
-    (r"^left_inverse: .*has no left inverse", "FlyDSL's inverse does not undo this layout"),
+    (r"can't be composed with", COUNTED),
+    (r"^left_inverse: .* are not known integers", "FlyDSL leaves out modes of dynamic stride"),
+    (r"^left_inverse: .*has no left inverse", COUNTED),
     (r"has no complement: it gives one", "FlyDSL's complement meets the layout's own offsets"),
     (r"^make_layout_like: .*[:(,]0[,)>]", "FlyDSL's result overlaps where a stride is 0"),
     (r"^make_fragment_layout_like: ", "FlyDSL's result overlaps where strides are equal"),
@@ -417,12 +420,50 @@ REASONS = [
 ]
 
 
-def reason(case: Case, own: str, peer: str) -> str | None:
-    line = f"{case.op}: {own} | {peer}"
+def reason(case: Case, own: str, theirs: str, peer: Peer) -> str | None:
+    line = f"{case.op}: {own} | {theirs}"
     for pattern, said in REASONS:
         if re.search(pattern, line):
-            return said
+            return said if said != COUNTED or counted_wrong(case, own, theirs, peer) else None
     return None
+
+
+def counted_wrong(case: Case, own: str, theirs: str, peer: Peer) -> bool:
+    """Whether FlyDSL's inverse does not undo the layout, or its composition (the one that we found
+    impossible on the way to the result) is not the function of the function."""
+    if case.op == "left_inverse":
+        layout = case.operands[0]
+        return [offset(theirs, place) for place in offsets(layout)] != list(range(size(layout)))
+    outer, inner = re.findall(r"(.+) can't be composed with (.+?:.+?): ", own)[0]
+    part = Case("composition", (f"!fly.layout<{outer}>", f"!fly.layout<{inner}>"))
+    inferred = _INFERRED.search(peer.says(part.module(part.dummy)))
+    return not inferred or offsets(inferred[1]) != [offset(outer, at) for at in offsets(inner)]
+
+
+def modes(spec: str) -> list[tuple[int, int]]:
+    """The extents and strides of the layout of a type, flat; for what is dynamic, 2 is as good as
+    any number."""
+    plain = re.sub(r"\?(\{[^}]*\})?", "2", spec)
+    shape, stride = re.findall(r"([(\d][(),\d]*):([(\d][(),\d]*)", plain)[-1]
+    extents, steps = (map(int, re.findall(r"\d+", part)) for part in (shape, stride))
+    return list(zip(extents, steps, strict=True))
+
+
+def offset(spec: str, place: int) -> int:
+    """The offset of the coordinate of that number; the last mode takes what is left."""
+    total, found = 0, modes(spec)
+    for extent, step in found[:-1]:
+        total += place % extent * step
+        place //= extent
+    return total + place * found[-1][1]
+
+
+def size(spec: str) -> int:
+    return prod(extent for extent, _ in modes(spec))
+
+
+def offsets(spec: str) -> list[int]:
+    return [offset(spec, place) for place in range(size(spec))]
 
 
 def main() -> int:
@@ -451,7 +492,7 @@ def main() -> int:
             if given.verbose:
                 print(f"{case}\n    ours    {refusal}\n    FlyDSL  {theirs}\n    both refuse")
             continue
-        why = reason(case, result or refusal, theirs)
+        why = reason(case, result or refusal, theirs, peer)
         counts[why or "UNEXPLAINED"] += 1
         unexplained += why is None
         if why is None or given.verbose:
