@@ -31,7 +31,7 @@ def read(
     given: dict[str, ParameterType] = {}
     values: dict[str, Any] = {}
     for name, value in _by_name(function.__name__, parameters, arguments, named).items():
-        value = value.array if isinstance(value, Marked) else value
+        marked, value = (value, value.array) if isinstance(value, Marked) else (None, value)
         annotation, fallback = parameters[name].annotation, parameters[name].default
         if annotation is Stream or isinstance(annotation, Stream) or isinstance(fallback, Stream):
             continue
@@ -40,7 +40,9 @@ def read(
         elif is_array(value):
             array = view(value, name)
             values[name] = array.data
-            if (found := _type_of(array, annotation)) is not None:
+            if marked is not None and not isinstance(annotation, TensorAnnotation):
+                given[name] = marked.type
+            elif (found := _type_of(array, annotation)) is not None:
                 given[name] = found
         elif isinstance(annotation, DType):
             values[name] = as_value(value, name)
