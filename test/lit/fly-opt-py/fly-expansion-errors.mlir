@@ -65,3 +65,14 @@ func.func @twice(%d: !fly.memref<f32, register, (1,2,2):(0,1,2)>, %a: !fly.memre
   fly.gemm(%atom, %d, %a, %a, %d) traversalLayout = %t : (!fly.mma_atom<!fly.universal_fma<1x1x1, (f32, f32) -> f32>>, !fly.memref<f32, register, (1,2,2):(0,1,2)>, !fly.memref<f32, register, (1,2):(0,1)>, !fly.memref<f32, register, (1,2):(0,1)>, !fly.memref<f32, register, (1,2,2):(0,1,2)>, !fly.layout<(2,2):(1,1)>) -> ()
   return
 }
+
+// -----
+
+func.func @torn(%p: !fly.ptr<f16, shared>, %r: !fly.memref<f16, register, 8:1>) {
+  %atom = fly.make_copy_atom {valBits = 16 : i32} : !fly.copy_atom<!fly.universal_copy<128>, 16>
+  %l = fly.static : !fly.composed_layout<S<2,2,3> o 0 o 8:1>
+  %v = fly.make_view(%p, %l) : (!fly.ptr<f16, shared>, !fly.composed_layout<S<2,2,3> o 0 o 8:1>) -> !fly.memref<f16, shared, S<2,2,3> o 0 o 8:1>
+  // expected-error@below {{fly.copy: one call takes 8:1, but S<2,2,3> leaves only 4 elements together}}
+  fly.copy(%atom, %v, %r) : (!fly.copy_atom<!fly.universal_copy<128>, 16>, !fly.memref<f16, shared, S<2,2,3> o 0 o 8:1>, !fly.memref<f16, register, 8:1>) -> ()
+  return
+}

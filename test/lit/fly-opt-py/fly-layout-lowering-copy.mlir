@@ -43,3 +43,19 @@ func.func @nested_with_predicate(%a: !fly.memref<f32, global, ((2,3),1):((1,10),
   fly.copy(%atom, %a, %b, %p) : (!fly.copy_atom<!fly.universal_copy<64>, 32>, !fly.memref<f32, global, ((2,3),1):((1,10),0)>, !fly.memref<f32, register, ((2,3),1):((1,2),0)>, !fly.memref<i1, register, (3,1):(1,0)>) -> ()
   return
 }
+
+// Through a swizzle: one call's elements begin where it sends the first of them.
+// CHECK-LABEL: func.func @swizzled(
+// CHECK-SAME:  %[[P:.*]]: !fly.ptr<f16, shared, align<16>>,
+// CHECK:       fly.copy_atom_call({{.*}}) : (!fly.copy_atom<!fly.universal_copy<128>, 16>, !fly.memref<f16, shared, 8:1, align<16>>, !fly.memref<f16, register, 8:1>) -> ()
+// CHECK:       %[[Q:.*]] = fly.add_offset(%[[P]], %{{.*}}) : (!fly.ptr<f16, shared, align<16>>, !fly.int_tuple<72>)
+// CHECK:       %[[V:.*]] = fly.make_view(%[[Q]],
+// CHECK:       fly.copy_atom_call(%{{.*}}, %[[V]], %{{.*}})
+// CHECK-NEXT:  return
+func.func @swizzled(%p: !fly.ptr<f16, shared, align<16>>, %r: !fly.memref<f16, register, (8,2):(1,8)>) {
+  %atom = fly.make_copy_atom {valBits = 16 : i32} : !fly.copy_atom<!fly.universal_copy<128>, 16>
+  %l = fly.static : !fly.composed_layout<S<3,3,3> o 0 o (8,2):(1,64)>
+  %v = fly.make_view(%p, %l) : (!fly.ptr<f16, shared, align<16>>, !fly.composed_layout<S<3,3,3> o 0 o (8,2):(1,64)>) -> !fly.memref<f16, shared, S<3,3,3> o 0 o (8,2):(1,64), align<16>>
+  fly.copy(%atom, %v, %r) : (!fly.copy_atom<!fly.universal_copy<128>, 16>, !fly.memref<f16, shared, S<3,3,3> o 0 o (8,2):(1,64), align<16>>, !fly.memref<f16, register, (8,2):(1,8)>) -> ()
+  return
+}

@@ -20,7 +20,8 @@ from fly_dialect.dialect import spec_of
 from fly_dialect.infer_atoms import copy_atom_operand, enumerator
 from fly_dialect.int_tuple import rank, static_value
 from fly_dialect.integers import Int
-from fly_dialect.layout import Layout
+from fly_dialect.layout import ComposedLayout, Layout
+from fly_dialect.swizzle import Swizzle
 
 from fly_opt.passes import fly_static
 from fly_opt.passes.fly_layout.lowering import Lower, Lowering
@@ -93,9 +94,23 @@ def _copy(low: Lowering, op: Any) -> bool:
         return True
     for views in _pieces(low, [low.view(memref) for memref in memrefs]):
         source, target, *predicate = views
-        parts = [decomposed(low, source), decomposed(low, target), *predicate]
+        parts = [_plain(low, source), _plain(low, target), *predicate]
         _call(low, "copy_atom_call", [atom, *map(low.view_value, parts)])
     return True
+
+
+def _plain(low: Lowering, view: View) -> View:
+    """What one call takes, without its composed layout. ValueError where a swizzle would tear it
+    apart: where it reaches further than the elements that the swizzle leaves together."""
+    layout = view.layout
+    if isinstance(layout, ComposedLayout) and isinstance(layout.inner, Swizzle):
+        reach, together = static_value(algebra.cosize(layout.linear)), 1 << layout.inner.base
+        if reach is not None and reach > together and not layout.inner.is_trivial:
+            raise ValueError(
+                f"one call takes {layout.linear}, but {layout.inner} leaves only {together} "
+                "elements together"
+            )
+    return decomposed(low, view)
 
 
 def _pieces(low: Lowering, views: list[View]) -> Iterator[list[View]]:
