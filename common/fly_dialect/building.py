@@ -51,9 +51,21 @@ def build_op(
             check_types(info, specs, results, data)
     except ValueError as error:
         raise ValueError(f"{info.full_name}: {error}") from None
+    return create(name, operands, [type_of(result) for result in results], attributes, loc, ip)
+
+
+def create(
+    name: str,
+    operands: list[Value],
+    results: list[Any],
+    attributes: dict[str, Any] | None,
+    loc: Any,
+    ip: Any,
+) -> Any:
+    """The `ir.Operation` of the table's op `name`, for who has inferred its results' `ir.Type`s."""
     return ir.Operation.create(
-        info.full_name,
-        results=[type_of(result) for result in results],
+        OPS[name].full_name,
+        results=results,
         operands=operands,
         attributes=attributes,
         loc=loc,

@@ -17,7 +17,7 @@ CDNA = TARGETS[:3]
 class Case:
     """`make()` gives arguments by name; `expect(arguments)` what the named arrays hold afterwards.
     `rtol` and `atol` bound the difference; both zero means equal bits. `targets` have what the
-    example asks for."""
+    example asks for; on those of `thorough` the chain is gone through in many ways, else in two."""
 
     file: str
     entry: str
@@ -26,6 +26,7 @@ class Case:
     rtol: float = 0.0
     atol: float = 0.0
     targets: tuple[str, ...] = TARGETS
+    thorough: tuple[str, ...] = CDNA
 
     @property
     def name(self) -> str:
@@ -93,6 +94,7 @@ def gemm(entry: str, seed: int, kind: str, targets: tuple[str, ...]) -> Case:
         rtol=1e-5,
         atol=5e-5,
         targets=targets,
+        thorough=(),
     )
 
 
@@ -234,6 +236,7 @@ CASES = (
         "transpose_tiled",
         lambda: {"A": normal(18, 64, 96), "B": np.zeros((96, 64), np.float32)},
         lambda v: {"B": v["A"].T},
+        thorough=("gfx942",),
     ),
     gemm("gemm_f16", 19, "f2", CDNA),
     gemm("gemm_bf16", 21, "bf16", CDNA),
@@ -248,6 +251,7 @@ CASES = (
         rtol=1e-3,  # half a unit in the last place of f16
         atol=1e-3,
         targets=CDNA,
+        thorough=(),
     ),
     Case(
         "gather_scatter.py",
@@ -258,6 +262,7 @@ CASES = (
             "out": np.zeros((20, 128), np.float32),
         },
         lambda v: {"out": v["table"][v["index"]]},
+        thorough=(),
     ),
     Case(
         "gather_scatter.py",
@@ -268,6 +273,7 @@ CASES = (
             "table": np.zeros((50, 128), np.float32),
         },
         scattered,
+        thorough=(),
     ),
 )
 

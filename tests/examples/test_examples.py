@@ -51,13 +51,12 @@ def run_and_check(case: Case, compiled: fly.compiled.Compiled) -> None:
     check(case, arguments, expected)
 
 
-def variants(target: str) -> dict[str, fly.chains.Chain]:
-    """LLVM's optimiser as it comes; no optimisation at all; and for gfx9, so that the tests stay
-    short, without it before code generation, weak, and both of LLVM's programs as commands of the
-    user's."""
+def variants(target: str, thorough: bool) -> dict[str, fly.chains.Chain]:
+    """LLVM's optimiser as it comes; no optimisation at all; and if `thorough`, without it before
+    code generation, weak, and both of LLVM's programs as commands of the user's."""
     default = fly.chain(target=target)
     unoptimised = fly.chain(target=target, opt=None, llc=(("level", 0),))
-    if not target.startswith("gfx9"):
+    if not thorough:
         return {"default": default, "no effort": unoptimised}
     opt = str(toolchain.find_program("opt"))
     llc = str(toolchain.find_program("llc"))
@@ -81,7 +80,7 @@ def test_every_way_through_the_chain(case: Case, target: str):
     function = function_of(case)
     module = function.compile(target=target).ir("mlir").encode()
     made = {}
-    for name, chain in variants(target).items():
+    for name, chain in variants(target, target in case.thorough).items():
         made[name] = fly.run(chain, module)
         run_and_check(case, fly.load(made[name]))
     if "external" in made:

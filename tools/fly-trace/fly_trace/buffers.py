@@ -8,9 +8,7 @@ from fly_dialect.types import SPACES, PtrSpec
 
 from fly_trace import tracing
 from fly_trace.conversion import convert
-from fly_trace.device import num_warp_threads
-from fly_trace.dtypes import I32, I64
-from fly_trace.functions import where
+from fly_trace.dtypes import I64
 from fly_trace.layout_algebra import cosize
 from fly_trace.layouts import get_layout
 from fly_trace.memory import get_iter, make_view, tensor_of
@@ -20,19 +18,11 @@ __all__ = ["get_buffer_rsrc", "make_buffer_ptr", "make_buffer_tensor"]
 
 BUFFER_SPACE = "#fly_rocdl.buffer_desc"
 MAX_BYTES = 2**32 - 1
-# Word 3 of the descriptor: data format 4 (32 bits) at bit 15, number format 7 (float) at bit 12.
-# RDNA has one format of 7 bits there, of which these are valid; a reserved bit 24 that must be 1;
-# and at bit 28 OOB_SELECT, 3 for offsets checked in bytes. (CDNA3 and RDNA3 ISA manuals, "Buffer
-# resource descriptor".)
-CDNA_FLAGS = 4 << 15 | 7 << 12
-RDNA_FLAGS = CDNA_FLAGS | 1 << 24 | 3 << 28
 
 
 def make_buffer_ptr(ptr: Any, num_records_bytes: Any = None) -> Pointer:
     """A pointer behind a descriptor of `num_records_bytes` bytes from `ptr`, a pointer to global
     memory; without a number as many as a descriptor can have."""
-    from fly_dialect import ops
-
     base = pointer(ptr, "fx.rocdl.make_buffer_ptr")
     if base.spec.space != "global":
         tracing.refuse(
@@ -40,13 +30,11 @@ def make_buffer_ptr(ptr: Any, num_records_bytes: Any = None) -> Pointer:
         )
     builder = tracing.kernel("fx.rocdl.make_buffer_ptr")
     size = convert(MAX_BYTES if num_records_bytes is None else num_records_bytes, I64)
-    # A trace is for every target; the lanes of a wave, known when compiling, tell RDNA from CDNA.
-    signed = RDNA_FLAGS - 2**32 if RDNA_FLAGS >= 2**31 else RDNA_FLAGS
-    flags = where(num_warp_threads() == 32, signed, CDNA_FLAGS)
     stride = builder.one("arith.constant", "i16", value=builder.integer(0, "i16"))
-    operands = [base.value(builder), stride, builder.ssa(size), builder.ssa(convert(flags, I32))]
-    ssa = builder.fly(ops.make_buffer_ptr, *operands)
+    # The descriptor's flags are the target's: a trace is for every one.
+    operands = [base.value(builder), stride, builder.ssa(size)]
     spec = PtrSpec(base.spec.element, BUFFER_SPACE, base.spec.align)
+    ssa = builder.fly_op("make_ptr", operands, {}, spec)
     return Pointer(spec, ssa, base.dtype, base.access, base.name)
 
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from fly_dialect import building
 from fly_dialect import dialect as fly
-from fly_dialect import ops
 from fly_dialect.bindings import ir
 
 from fly_trace import operators as operators  # gives scalars their operators
@@ -42,7 +42,7 @@ class Builder:
         self.last_static: IrValue = None
         self.known_block: tuple[int, int, int] | None = None  # a kernel's, where it is static
         self.call_kernel: Callable[..., Any] | None = None  # what calling one does in the host
-        self._types: dict[str, Any] = {}
+        self._types: dict[Any, Any] = {}  # by their texts, the fly dialect's by their specs
         self._attributes: dict[Any, Any] = {}
 
     def type(self, text: str) -> Any:
@@ -84,11 +84,29 @@ class Builder:
         with self.context:
             return function(*arguments, loc=self.locations.here(), ip=self.ip)
 
-    def fly_op(self, name: str, operands: list[IrValue], attributes: dict[str, Any]) -> Any:
-        """`fly.name`, its result inferred; attributes are integers, tuples of them, strings."""
+    def fly_op(
+        self,
+        name: str,
+        operands: list[IrValue],
+        attributes: dict[str, Any],
+        result: Any = None,
+    ) -> Any:
+        """`fly.name`, of the type `result` if that has been inferred. Attributes are integers,
+        tuples of them, strings."""
         made = {key: self._plain(value) for key, value in attributes.items() if value is not None}
+        where = self.locations.here()
+        if result is not None:
+            types = [self.fly_type(result)]
+            return building.create(name, operands, types, made, where, self.ip).results[0]
         with self.context:
-            return ops.build(name, operands, None, made, loc=self.locations.here(), ip=self.ip)
+            return building.build(name, operands, None, made, loc=where, ip=self.ip)
+
+    def fly_type(self, spec: Any) -> Any:
+        """The type of the fly dialect that `spec` describes."""
+        found = self._types.get(spec)
+        if found is None:
+            found = self._types[spec] = fly.type_of(spec, self.context)
+        return found
 
     def spec(self, value: IrValue) -> Any:
         """The type of a value of the fly dialect, as data."""

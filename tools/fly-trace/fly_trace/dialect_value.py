@@ -154,4 +154,4 @@ def apply(
         return wrap(spec, None, origin)
     builder = tracing.current(f"fx.{name.replace('.', '_')}")
     values = [operand.value(builder) for operand in operands]
-    return wrap(spec, builder.fly_op(name, values, attributes), origin)
+    return wrap(spec, builder.fly_op(name, values, attributes, spec), origin)

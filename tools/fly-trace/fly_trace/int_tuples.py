@@ -208,12 +208,9 @@ def int_tuple(value: Any, what: str = "an int tuple") -> IntTuple:
     spec = IntTupleSpec(_tree(value, operands, what))
     if not operands:
         return IntTuple(spec)
-    from fly_dialect import ops
-
     builder = tracing.current(what)
     values = [builder.ssa(leaf) for leaf in operands]
-    ssa = builder.fly(lambda **where: ops.make_int_tuple(*values, spec=spec, **where))
-    return IntTuple(spec, ssa)
+    return IntTuple(spec, builder.fly_op("make_int_tuple", values, {}, spec))
 
 
 def _tree(value: Any, operands: list[Any], what: str) -> Any:

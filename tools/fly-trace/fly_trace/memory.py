@@ -71,7 +71,7 @@ def make_fragment_like(tensor: Any, dtype: DType | None = None) -> Tensor:
     builder = tracing.kernel(what)
     attributes = {"dtype": builder.type(chosen.ir)}
     spec = inferred("make_fragment_like", (source,), {"dtype": chosen.ir})
-    ssa = builder.fly_op("make_fragment_like", [source.value(builder)], attributes)
+    ssa = builder.fly_op("make_fragment_like", [source.value(builder)], attributes, spec)
     return Tensor(spec, ssa, chosen, "the fragment")
 
 

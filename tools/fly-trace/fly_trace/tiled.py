@@ -67,7 +67,7 @@ class TiledCopy(Stateful):
         atom = CopyAtom(self.spec.atom).value(builder)
         layout = static_layout(self.spec.layout_tv).value(builder)
         tile = self.tile_mn.value(builder)
-        return builder.fly_op("make_tiled_copy", [atom, layout, tile], {})
+        return builder.fly_op("make_tiled_copy", [atom, layout, tile], {}, self.spec)
 
     @property
     def copy_atom(self) -> CopyAtom:
@@ -212,7 +212,7 @@ class TiledMma(Stateful):
             self.atom_layout.value(builder),
             self.permutation_mnk.value(builder),
         ]
-        return builder.fly_op("make_tiled_mma", operands, {})
+        return builder.fly_op("make_tiled_mma", operands, {}, self.spec)
 
     @property
     def mma_atom(self) -> MmaAtom:
@@ -330,7 +330,7 @@ def mma_make_fragment(
     spec = inferred("mma.make_fragment", (tiled_mma, view), attributes)
     builder = tracing.kernel(what)
     operands = [tiled_mma.value(builder), view.value(builder)]
-    ssa = builder.fly_op("mma.make_fragment", operands, attributes)
+    ssa = builder.fly_op("mma.make_fragment", operands, attributes, spec)
     return Tensor(
         spec, ssa, dtype_of(spec.element, view.dtype), f"the fragment {operand_id.upper()}"
     )
