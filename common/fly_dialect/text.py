@@ -39,6 +39,11 @@ _READ = re.compile(
 )
 _SHALLOW = re.compile(r"\s*<((?:[^<>\"-]|<[^<>\"-]*>)*)>")
 
+# `!mma = …` and `#buffer = …` at the start of a line, and the use of such a name.
+_ALIAS = re.compile(r"^[ \t]*([!#][A-Za-z_]\w*)[ \t]*=[ \t]*", re.MULTILINE)
+_ALIASED = re.compile(r"[!#][A-Za-z_]\w*(?![\w.$])")
+_DOTTED = re.compile(r"[!#][A-Za-z_][\w.]*")
+
 _WRITE = re.compile(
     r'"(?P<op>fly(?:_rocdl)?\.[A-Za-z_][\w.]*)"(?=\()|"(?:[^"\\\n]|\\.)*"',
 )
@@ -77,11 +82,12 @@ def to_generic(text: str, name: str = "<stdin>") -> Rewriter:
     """FlyDSL's text → what MLIR parses. InputError for a fly type that can't be read."""
     out = Rewriter(text)
     normal: dict[str, str] = {}
+    aliases = _aliases(text)
     position = 0
     while match := _READ.search(text, position):
         position = match.end()
         if match["type"] is not None:
-            position = _read_type(out, match, normal, name)
+            position = _read_type(out, match, normal, aliases, name)
         elif match["op"] is not None:
             forms.read(out, form_of(match["op"]), match["op"], match.start(), match.end())
         elif match["properties"] is not None:
@@ -89,7 +95,29 @@ def to_generic(text: str, name: str = "<stdin>") -> Rewriter:
     return out
 
 
-def _read_type(out: Rewriter, match: re.Match[str], normal: dict[str, str], name: str) -> int:
+def _aliases(text: str) -> dict[str, str]:
+    """What the names of types and attributes stand for. MLIR puts it in their place, but not in a
+    fly type, whose text is its own."""
+    found: dict[str, str] = {}
+    for match in _ALIAS.finditer(text):
+        end = text.find("\n", match.end())
+        if dotted := _DOTTED.match(text, match.end()):
+            end = lexical.closing_angle(text, dotted.end()) or end
+        found[match[1]] = _expanded(text[match.end() : end if end >= 0 else len(text)], found)
+    return found
+
+
+def _expanded(text: str, aliases: dict[str, str]) -> str:
+    return _ALIASED.sub(lambda use: aliases.get(use[0], use[0]), text)
+
+
+def _read_type(
+    out: Rewriter,
+    match: re.Match[str],
+    normal: dict[str, str],
+    aliases: dict[str, str],
+    name: str,
+) -> int:
     """Replaces a type by its normal form; gives the position after it."""
     start, source = match.start(), out.source
     if shallow := _SHALLOW.match(source, match.end()):
@@ -103,7 +131,7 @@ def _read_type(out: Rewriter, match: re.Match[str], normal: dict[str, str], name
     written = source[start:end]
     if written not in normal:
         try:
-            text = str(parse_type(written))
+            text = str(parse_type(_expanded(written, aliases) if aliases else written))
         except ValueError as error:
             where = _place(source, start, name, len(written))
             raise InputError(f"in {match['type']}: {error}", place=where) from None

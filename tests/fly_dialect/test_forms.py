@@ -95,3 +95,21 @@ def test_both_directions_of_a_form(form, flydsl, mlir):
     read = generic(form, "fly.op", flydsl).replace('" (', '"(')
     assert read == f'"fly.op"{mlir}'
     assert pretty(form, "fly.op", mlir) == f"fly.op{flydsl}"
+
+
+def test_names_of_types_and_attributes_are_known_inside_fly_types():
+    source = """
+#buffer = #fly_rocdl.buffer_desc
+!element = f16
+!load = !fly.copy_atom<!fly_rocdl.cdna3.buffer_copy<64>,
+  16>
+!copy = !fly.tiled_copy<!load, <(64,4):(4,1)>, <[16|16]>>
+func.func @f(%c: !copy, %m: !fly.memref<!element, #buffer, 4:1>, %other: !load) { return }
+"""
+    written = text.write(text.read(source, CONTEXT), locations=False)
+    load = "!fly.copy_atom<!fly_rocdl.cdna3.buffer_copy<64>, 16>"
+    assert (
+        f"%arg0: !fly.tiled_copy<{load}, !fly.layout<(64,4):(4,1)>, !fly.tile<[16|16]>>" in written
+    )
+    assert "%arg1: !fly.memref<f16, #fly_rocdl.buffer_desc, 4:1>" in written
+    assert f"%arg2: {load}" in written
