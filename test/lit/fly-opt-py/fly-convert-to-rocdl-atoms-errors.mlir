@@ -46,3 +46,10 @@ func.func @parted(%p: !fly.ptr<f16, shared, S<3,3,3>>) -> vector<8xf16> {
   %v = fly.ptr.load(%p) : (!fly.ptr<f16, shared, S<3,3,3>>) -> vector<8xf16>
   return %v : vector<8xf16>
 }
+// -----
+func.func @two_predicates(%a: !fly.memref<f32, global, 1:1>, %r: !fly.memref<f32, register, 1:1>, %p: !fly.memref<i1, register, 2:1>) {
+  %c = fly.make_copy_atom {valBits = 32 : i32} : !fly.copy_atom<!fly.universal_copy<32>, 32>
+  // expected-error@+1 {{one i1 decides over a copy, not vector<2xi1>}}
+  fly.copy_atom_call(%c, %a, %r, %p) : (!fly.copy_atom<!fly.universal_copy<32>, 32>, !fly.memref<f32, global, 1:1>, !fly.memref<f32, register, 1:1>, !fly.memref<i1, register, 2:1>) -> ()
+  return
+}

@@ -56,6 +56,8 @@ def copy(
         return emit()
     if isinstance(predicate, Memory):
         predicate = registers.load(builder, predicate.spec, predicate.pointer)
+    if predicate.type != memory.integer(1):
+        raise ValueError(f"one i1 decides over a copy, not {predicate.type}")
     return _conditional(builder, predicate, emit, destination, result)
 
 
