@@ -110,6 +110,16 @@ def test_llvm_options(large):
     assert made.count(b"s_waitcnt") > 2 * compile(source, Options("asm")).count(b"s_waitcnt")
     with pytest.raises(UsageError, match="is no option of LLVM's"):
         Options(flags=("forcezero",))
+    with pytest.raises(UsageError, match="llc has no option -amdgpu-no-such"):
+        compile(source, Options(flags=("-amdgpu-no-such",)))
+    with pytest.raises(UsageError, match="llc's option --amdgpu-waitcnt-forcezero: '7' is invalid"):
+        compile(source, Options(flags=("-amdgpu-waitcnt-forcezero=7",)))
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_time_that_is_none(seconds):
+    with pytest.raises(UsageError, match=r"--timeout .*: must be above 0 and at most 1000000 s"):
+        Options(timeout=seconds)
 
 
 def test_inserting_into_mir(large):
@@ -136,7 +146,10 @@ BAD = {
              r"the filter \S+ \(after virtregrewriter,2\) failed \(exit status 1\)", "no idea"),
     "killed": ("import os; os.kill(os.getpid(), 9)", InputError, "was killed by signal 9", None),
     "silent": ("import sys; sys.stdin.read()", InputError, "printed nothing", "whole MIR"),
-    "garbage": ("import sys; sys.stdin.read(); print('hello')", InputError, "garbage", None),
+    "garbage": ("import sys; sys.stdin.read(); print('hello')", InputError,
+                "printed what is not MIR: hello", "whole MIR"),
+    "headless": ("import sys; print('---\\n' + sys.stdin.read().partition('\\n---\\n')[2])",
+                 InputError, "left out the module's IR", "whole MIR"),
     "opcode": ("import sys; print(sys.stdin.read().replace('S_ENDPGM', 'S_ENDPGN'))", InputError,
                "unknown machine instruction name 'S_ENDPGN'", None),
     "operand": ("import sys; print(sys.stdin.read().replace('S_ENDPGM 0', 'S_ENDPGM'))", InputError,
@@ -170,7 +183,7 @@ def test_the_verifier_looks_at_what_a_filter_made(small, tmp_path):
         compile(small().encode(), Options(insert=insert))
     # llc looks at MIR that it reads too, and can't tell whose it is.
     with pytest.raises(InputError, match=f"what .*undefined and cat made .*: {said}"):
-        compile(small().encode(), Options(insert=insert))
+        compile(small().encode(), Options(insert=insert, verify=False))
 
 
 def test_a_filter_that_can_not_run(small, tmp_path):

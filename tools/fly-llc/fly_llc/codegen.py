@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from fly_llc.points import Point
     from fly_llc.source import Source
 
+LONGEST = 1e6  # seconds that a filter may be given
 EMITS = ("obj", "asm", "mir")
 
 
@@ -55,6 +56,10 @@ class Options:
         if self.stop and self.emit != "mir":
             raise UsageError(
                 f"--{self.stop[0]} makes MIR, and --emit {self.emit} asks for something else"
+            )
+        if not 0 < self.timeout <= LONGEST:
+            raise UsageError(
+                f"--timeout {self.timeout:g}: must be above 0 and at most {LONGEST:.0f} s"
             )
         for flag in self.flags:
             if not flag.startswith("-"):

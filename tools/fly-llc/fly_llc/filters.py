@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # Our own filters: each has a module of its name in `fly_llc.shipped`.
 SHIPPED = ("nop-sled", "schedule", "peephole", "tighten-waits", "pressure")
 _LOADED = "Error opening"  # what LLVM says of a library that it can't load
+WHOLE = "a filter prints the whole MIR, changed or not"
 SHOWN = 12  # lines of a failing filter's words
 
 
@@ -97,6 +98,8 @@ def apply(what: What, source: Source, cut: Cut, timeout: float) -> bytes:
 def _command(what: What, source: Source, where: str, timeout: float) -> bytes:
     import subprocess
 
+    from fly_common import artifact
+
     path = find(what)
     try:
         done = subprocess.run(
@@ -121,8 +124,13 @@ def _command(what: What, source: Source, where: str, timeout: float) -> bytes:
     if not done.stdout.strip():
         raise InputError(
             f"the filter {where} printed nothing",
-            hint="a filter prints the whole MIR, changed or not",
+            hint=WHOLE,
         )
+    if artifact.identify(done.stdout) != artifact.MIR:
+        first = done.stdout.strip().partition(b"\n")[0].decode(errors="replace")
+        raise InputError(f"the filter {where} printed what is not MIR: {first[:80]}", hint=WHOLE)
+    if b"target triple" not in done.stdout:
+        raise InputError(f"the filter {where} left out the module's IR", hint=WHOLE)
     return done.stdout
 
 

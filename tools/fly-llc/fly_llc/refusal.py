@@ -1,6 +1,6 @@
 """llc's words, as this project's errors.
 
-llc refuses in eight ways, each with its own form (LLVM 22):
+llc refuses in ten ways, each with its own form (LLVM 22):
 
     llc: error: llc: <stdin>:8:13: error: expected type          the parser, with source and caret
     error: <stdin>:97:12: …   error: YAML:40:8: …                 the MIR parser
@@ -10,6 +10,8 @@ llc refuses in eight ways, each with its own form (LLVM 22):
     <inline asm>:1:2: error: invalid instruction                  the assembler
     *** Bad machine code: …\\n- function: k\\n- instruction: …     the machine verifier, on MIR
     LLVM ERROR: Cannot select: intrinsic %llvm.amdgcn.tanh        an abort, with a stack dump
+    llc: Unknown command line argument '-x'.  Try: …              the command line
+    llc: for the --x option: '7' is invalid value for boolean …   and what an option is told
 
 and where the process died without a word, by its signal.
 """
@@ -19,7 +21,7 @@ from __future__ import annotations
 import re
 import signal as signals
 
-from fly_common.errors import FlyError, InputError, MissingError, Place
+from fly_common.errors import FlyError, InputError, MissingError, Place, UsageError
 
 _AT_INPUT = re.compile(r"(?:<stdin>|YAML):(?P<line>\d+):(?P<column>\d+): (?:error: )?(?P<what>.+)")
 _AT_ASM = re.compile(r"<inline asm>:(?P<line>\d+):(?P<column>\d+): error: (?P<what>.+)")
@@ -37,6 +39,8 @@ _BAD_MACHINE = re.compile(
     r"(?:- basic block: .*\n)?(?:- instruction: (?:\d+B\s+)?(?P<text>.+))?",
     re.MULTILINE,
 )
+_UNKNOWN_OPTION = re.compile(r"Unknown command line argument '(?P<option>[^']+)'")
+_WRONG_VALUE = re.compile(r"^\S+: for the (?P<option>-\S+) option: (?P<what>.+)", re.MULTILINE)
 _UNLOADED = re.compile(r"Error opening '(?P<path>[^']+)': (?P<why>.+)")
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}(?:: |\b)")
 
@@ -61,6 +65,12 @@ def explain(stderr: str, text: str, name: str, cpu: str, signal: int | None = No
     """The error that says what llc said. `text` is the input, for the excerpt; `name` its name."""
     if match := _UNLOADED.search(stderr):
         return MissingError(f"LLVM can't load {match['path']}: {match['why'].strip()}")
+    if match := _UNKNOWN_OPTION.search(stderr):
+        return UsageError(
+            f"llc has no option {match['option']}", hint="llc --help-hidden lists them"
+        )
+    if match := _WRONG_VALUE.search(stderr):
+        return UsageError(f"llc's option {match['option']}: {match['what']}")
     if match := _UNKNOWN_CPU.search(stderr):
         return InputError(
             f"LLVM knows no processor {match['cpu']!r}",
