@@ -40,17 +40,8 @@ def is_tree(value: object) -> bool:
     return isinstance(getattr(value, "type", None), Int)
 
 
-def is_leaf(value: Tree) -> bool:
-    return not isinstance(value, tuple)
-
-
 def rank(value: Tree) -> int:
     return len(value) if isinstance(value, tuple) else 1
-
-
-def depth(value: Tree) -> int:
-    """0 of a leaf, 1 of a tuple of leaves, …"""
-    return 1 + max(map(depth, value)) if isinstance(value, tuple) else 0
 
 
 def leaves(value: Tree) -> Iterator[Tree]:

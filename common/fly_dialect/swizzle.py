@@ -35,11 +35,6 @@ class Swizzle:
         """The bits that are read, as a mask."""
         return ((1 << self.mask) - 1) << (self.base + self.shift)
 
-    @property
-    def period(self) -> int:
-        """The least distance after which the permutation repeats."""
-        return 1 << (self.mask + self.base + self.shift)
-
     def apply(self, offset: int) -> int:
         return offset ^ ((offset & self.source_bits) >> self.shift)
 

@@ -19,13 +19,8 @@ from fly_dialect.algebra.arithmetic import (
     product_like,
     shape_div,
 )
-from fly_dialect.algebra.composition import (
-    coalesce,
-    complement,
-    composition,
-    left_inverse,
-    right_inverse,
-)
+from fly_dialect.algebra.coalescing import coalesce
+from fly_dialect.algebra.composition import composition
 from fly_dialect.algebra.construction import (
     make_identity_layout,
     make_layout_like,
@@ -51,6 +46,7 @@ from fly_dialect.algebra.division import (
     tiled_divide,
     zipped_divide,
 )
+from fly_dialect.algebra.inverse import complement, left_inverse, right_inverse
 from fly_dialect.algebra.multiplication import (
     blocked_product,
     flat_product,

@@ -10,8 +10,10 @@ What the divisor does not divide is rounded up: the last tile then reaches beyon
 
 from __future__ import annotations
 
-from fly_dialect.algebra.composition import as_layout, coalesce, complement, composition
+from fly_dialect.algebra.coalescing import coalesce
+from fly_dialect.algebra.composition import as_layout, composition
 from fly_dialect.algebra.coordinates import size
+from fly_dialect.algebra.inverse import complement
 from fly_dialect.algebra.structure import expand, modes
 from fly_dialect.int_tuple import Tree, rank
 from fly_dialect.integers import Int

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from fly_dialect.algebra import leaf
 from fly_dialect.algebra.arithmetic import ceil_div, product_each
-from fly_dialect.algebra.composition import canonical, complement, composition
+from fly_dialect.algebra.composition import canonical, composition
 from fly_dialect.algebra.construction import make_ordered_layout
 from fly_dialect.algebra.coordinates import cosize, size
+from fly_dialect.algebra.inverse import complement
 from fly_dialect.algebra.structure import append, expand
 from fly_dialect.int_tuple import Tree, rank
 from fly_dialect.integers import Int

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from fly_dialect.algebra.arithmetic import product_each
-from fly_dialect.algebra.composition import composition, right_inverse
+from fly_dialect.algebra.composition import composition
 from fly_dialect.algebra.construction import compact, ordered_strides
 from fly_dialect.algebra.coordinates import get_flat_coord, size, slice_
 from fly_dialect.algebra.division import zipped_divide
+from fly_dialect.algebra.inverse import right_inverse
 from fly_dialect.algebra.multiplication import raked_product, tiled_product
 from fly_dialect.algebra.structure import modes, take
 from fly_dialect.int_tuple import Tree, is_static, rank, text
