@@ -15,11 +15,10 @@ from oracle.compare import differing
 # What is not tried here: pattern → the test that has a result of its own for it, or why there is
 # nothing to compare.
 ELSEWHERE = {
-    "s_set_gpr_idx_(idx|mode)|s_sendmsg": "test_engine_rare.py",
+    "s_sendmsg": "test_engine_rare.py",
     # gfx90a sets FLAT_SCRATCH up in code.
     "scratch_(load|store)_(?!lds).*": "test_oracle_kernels.py, scratch",
     "s_barrier|s_endpgm(_saved)?|s_trap": "test_oracle_kernels.py; test_engine_faults.py",
-    "s_[gs]etreg(_imm32)?_b32|s_set_gpr_idx_o(n|ff)": "test_engine_forms.py",
     "s_memtime|s_memrealtime": "a clock: its value is open",
     "s_nop|v_nop|s_sleep|s_setprio|s_wakeup|s_ttracedata|s_(inc|dec)perflevel": "no effect",
     "s_atc_probe(_buffer)?|v_clrexcp": "no effect",

@@ -1,7 +1,22 @@
 """Conversions between f32, f16, bf16 and the small floats, plain (gfx942, gfx950) and scaled by a
 power of two (gfx950's V_CVT_SCALEF32 family).
 
-Which operand bit chooses a byte or a half is what LLVM prints for the intrinsics' index.
+Where each reading is from ("CDNA4": AMD's CDNA4 ISA manual, pseudocode of the instruction):
+
+    op_sel         LLVM's lowering of the intrinsics' index. Of results fp8 and bf8 pairs have
+                   OPSEL[3] for the half; stochastic single bytes and fp4 pairs OPSEL[3:2], bit 2
+                   the low one; f16 and bf16 OPSEL[3]. Of sources pairs of fp8 have OPSEL[0] for the
+                   half, single bytes and pairs of fp4 OPSEL[1:0]
+    2XPK16         CDNA4: S0 and S1 by turns, S0 first
+    a number each  CDNA4, of the PK forms with SR, and section 7.3: the next element has the next
+                   number of V_PRNG_B32, (x << 1) ^ (x >> 31 ? 197 : 0)
+    stochastic     HIP's amd_hip_ocp_fp.h: as many upper bits of the number as the mantissa loses,
+                   added below it, and the carry goes into the exponent. CDNA4's formula alone would
+                   let the mantissa wrap around
+    overflow, NaN  CDNA4, table of conversions: fp8 and bf8 by MODE.FP16_OVFL, here as it is 0; fp6
+                   and fp4 have neither infinity nor NaN, and saturate
+    scale          CDNA4: the exponent field of an f32 alone. 255 is NaN there (HIP:
+                   OCP_SCALE_EXP_NAN), which probes leave out
 """
 
 from __future__ import annotations

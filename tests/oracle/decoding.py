@@ -19,6 +19,7 @@ from oracle import (
     lds_rare,
     matrix,
     matrix_scaled,
+    modes,
     rare,
     rdna,
     scalar,
@@ -48,11 +49,12 @@ class Decoded:
 
 
 @functools.lru_cache(maxsize=1 << 16)
-def decode(text: str, words: tuple[int, ...], target: str, mode: int) -> Decoded:
-    """`mode`: the MODE register's float bits, as hsaco.Kernel.float_mode has them."""
+def decode(text: str, words: tuple[int, ...], target: str, state: int) -> Decoded:
+    """`state`: MODE, and what else modes.states has."""
+    mode = state & 0xFFFFFFFF
     if " :: " in text:
         return Decoded(text, 4 * len(words), rdna.dual(text, words, target, mode))
-    ins = rdna.renamed(parse(text, words), target)
+    ins = modes.indexed(rdna.renamed(parse(text, words), target), state)
     name = ins.mnemonic
     if name in NOTHING or name in rdna.NOTHING:
         return Decoded(text, ins.size, lambda w: None)
@@ -72,7 +74,7 @@ def _build(ins: Instruction, target: str, mode: int) -> Step | None:
         step = step or matrix_scaled.build(ins)
         return step or rare.build(ins) or vector.build(ins, mode)
     if name.startswith("s_"):
-        return scalar_memory.build(ins) or scalar.build(ins)
+        return modes.build(ins) or scalar_memory.build(ins) or scalar.build(ins)
     return (
         lds.build(ins)
         or lds_rare.build(ins)

@@ -49,7 +49,7 @@ def is_signalling(x: np.ndarray) -> np.ndarray:
     return np.isnan(x) & ((bits(x) & one) == 0)
 
 
-def _odd_sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def odd_sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """a + b in float64, rounded to odd: exact, or the neighbour whose last bit is 1.
 
     A sum so rounded can be rounded again, to a type at least two bits narrower, without error
@@ -72,7 +72,7 @@ def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
         return _fma_double(a, b, c)
     # The product of two f32 (or f16) is exact in f64, and no such sum leaves f64's normal range.
     product = a.astype(np.float64) * b.astype(np.float64)
-    return _odd_sum(product, c.astype(np.float64)).astype(a.dtype)
+    return odd_sum(product, c.astype(np.float64)).astype(a.dtype)
 
 
 def _fma_double(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
@@ -94,7 +94,7 @@ def _fma_double(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     top = up + middle
     part = top - up
     top_error = (up - (top - part)) + (middle - part)
-    result = top + _odd_sum(top_error, middle_error)
+    result = top + odd_sum(top_error, middle_error)
     if safe.all():
         return result
     result = np.where(safe, result, 0.0)
@@ -267,7 +267,7 @@ def divide_fmas(a, b, c, flag) -> np.ndarray:
     step = 64 if single else 128
     power = np.where(exponent(c) > BIAS[c.dtype], step, -step)
     if single:
-        exact = _odd_sum(a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64))
+        exact = odd_sum(a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64))
         return np.ldexp(exact, np.where(flag, power, 0)).astype(a.dtype)
     plain = fma(a, b, c)
     result = np.where(flag, ldexp(plain, power), plain)

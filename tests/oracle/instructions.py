@@ -11,6 +11,7 @@ from oracle.probe import Probe, known_to
 from oracle.try_buffers import private_to_lds, structured, to_lds
 from oracle.try_matrix import matrix
 from oracle.try_memory import buffers, memory, scalar_loads
+from oracle.try_mode import mode
 from oracle.try_narrow import narrow_matrices, transposed
 from oracle.try_rare import rare
 from oracle.try_runs import runs
@@ -39,6 +40,7 @@ FAMILIES = {
     "matrix": matrix,
     "narrow_matrices": narrow_matrices,
     "transposed": transposed,
+    "mode": mode,
     "rare": rare,
     "runs": runs,
     "scalar_memory": scalar_memory,

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oracle import abi, hsaco, rdna
+from oracle import abi, hsaco, modes, rdna
 from oracle.abi import SCRATCH_BASE
 from oracle.decoding import Decoded, decode
 from oracle.memory import Fault, Memory, padded
@@ -142,6 +142,7 @@ class Chunk:
             self.scratch_region = self.memory.place(
                 "scratch", self.scratch, self.scratch.size, True, base=SCRATCH_BASE
             )
+        self.waves.mode[...] = self.mode = rdna.float_mode(kernel.float_mode, launch.code.target)
         self.by_registers = launch.code.target == "gfx90a"
         preload, first = kernel.preload & 0x7F, kernel.preload >> 7
         arguments = self.memory.read_bytes(launch.kernarg + 4 * first, 4 * preload)
@@ -213,7 +214,10 @@ class Chunk:
                 raise Runaway(f"at pc {pc:#x} {decoded.text}")
             if decoded.step is not None:
                 try:
-                    decoded.step(w)
+                    if w.set_mode:
+                        self._under_modes(decoded, pc)
+                    else:
+                        decoded.step(w)
                 except Fault as fault:
                     raise Fault(f"pc {pc:#x} {decoded.text}: {fault}") from None
                 pc += decoded.size
@@ -231,11 +235,22 @@ class Chunk:
         line = self.launch.code.lines.get(pc)
         if line is None:
             raise Fault(f"no instruction at pc {pc:#x}")
-        target = self.launch.code.target
-        mode = rdna.float_mode(self.launch.kernel.float_mode, target)
-        decoded = decode(line.text, line.words, target, mode)
+        decoded = decode(line.text, line.words, self.launch.code.target, self.mode)
         self.decoded[pc] = decoded
         return decoded
+
+    def _under_modes(self, decoded: Decoded, pc: int) -> None:
+        """A step of waves that have a MODE of their own: those of one MODE together."""
+        w, rows = self.waves, self.waves.rows
+        numbers, states = w.row_numbers(), modes.states(w)
+        words = self.launch.code.lines[pc].words
+        for state in np.unique(states):
+            own = decode(decoded.text, words, self.launch.code.target, int(state))
+            assert own.step is not None
+            if len(states) > 1 and (states != state).any():
+                w.select(numbers[states == state])
+            own.step(w)
+        w.select(rows)
 
     def _flow(self, decoded: Decoded, pc: int, rows: np.ndarray):
         """The next pc of all rows, or a list of (pc, rows)."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from oracle import floating, floats, valu
+from oracle import floating, floats, rounding, valu
 from oracle.text import Instruction
 from oracle.waves import DTYPES, Waves, modified
 
@@ -72,6 +72,12 @@ def saturating(function: Callable, kind: str) -> Callable:
     return clamped
 
 
+def clamped(value: np.ndarray, mode: int) -> np.ndarray:
+    """Floats to [0, 1], without -0; NaN is 0 under DX10_CLAMP."""
+    result = np.where(value > 0, np.minimum(value, 1), 0).astype(value.dtype)
+    return result if mode >> 8 & 1 else np.where(np.isnan(value), value, result)
+
+
 def _selections(ins: Instruction, count: int):
     modifiers = ins.modifiers
     return (
@@ -101,9 +107,9 @@ def _halves(ins: Instruction, mode: int):
     def clamp(value: np.ndarray) -> np.ndarray:
         if not ins.modifiers.get("clamp") or kind != "f16":
             return value
-        return np.where(value > 0, np.minimum(value, 1), 0).astype(value.dtype)
+        return clamped(value, mode)
 
-    function = op.function
+    function = rounding.rounded(scalar, op, mode)
     if ins.modifiers.get("clamp") and kind != "f16":
         function = saturating(op.function, kind)
 
@@ -136,7 +142,7 @@ def _dwords(ins: Instruction, mode: int):
     def step(w: Waves) -> None:
         count = range(len(operands))
         if name:
-            function = valu.VALU[name].function
+            function = rounding.rounded(name, valu.VALU[name], mode)
             low = [flush(dword(w, k, low_half[k], low_sign[k]).view(np.float32)) for k in count]
             high = [flush(dword(w, k, high_half[k], high_sign[k]).view(np.float32)) for k in count]
             results = [flush(function(*x)).view(np.uint32) for x in (low, high)]

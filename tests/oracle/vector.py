@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from oracle import crosslane, floats, packed, valu
+from oracle import crosslane, floats, packed, rounding, valu
 from oracle.text import Instruction, Operand
 from oracle.waves import DTYPES, EXEC, UNSIGNED, VCC, Waves, modified
 
@@ -156,28 +156,37 @@ def _sdwa_result(ins: Instruction, raw: np.ndarray, old: np.ndarray) -> np.ndarr
     return np.where(sign, placed | above, placed)
 
 
-def finish(ins: Instruction, kind: str, value: np.ndarray) -> np.ndarray:
-    """Output scale, then clamp of a float result."""
+def denormals(kind: str, mode: int) -> int:
+    """MODE.FP_DENORM of a type: bit 0 allows them in sources, bit 1 in results."""
+    return (mode >> 4 if kind == "f32" else mode >> 6) & 3
+
+
+def finish(ins: Instruction, kind: str, value: np.ndarray, mode: int = 0x3F0) -> np.ndarray:
+    """Output scale, then clamp of a float result.
+
+    CDNA4 ISA manual, "Output Modifiers (OMOD)": they are ignored where denormal results or IEEE
+    mode are on; else denormal results are flushed, and -0 becomes 0.
+    """
     if kind[0] != "f":
         return value
-    if factor := ins.modifiers.get("mul"):
-        value = value * value.dtype.type(factor)
-    if divisor := ins.modifiers.get("div"):
-        value = value / value.dtype.type(divisor)
+    scale = ins.modifiers.get("mul", 1) / ins.modifiers.get("div", 1)
+    if scale != 1 and not denormals(kind, mode) & 2 and not mode >> 9 & 1:
+        value = floats.flush(value * value.dtype.type(scale))
+        value = np.where(value == 0, np.zeros_like(value), value)
     if ins.modifiers.get("clamp"):
-        # DX10_CLAMP: NaN becomes 0. `-0` becomes 0.
-        value = np.where(value > 0, np.minimum(value, 1), 0).astype(value.dtype)
+        value = packed.clamped(value, mode)
     return value
 
 
-def flusher(name: str, kind: str, mode: int) -> Callable | None:
-    """What denormals go through on the way in and out of `name`; None where they are kept."""
+def flusher(name: str, kind: str, mode: int, allows: int = 1) -> Callable | None:
+    """What denormals go through on the way in (`allows`: 1) and out (2) of `name`; None where they
+    are kept."""
     if kind[0] != "f":
         return None
-    allowed = (mode >> 4 if kind == "f32" else mode >> 6) & 3
     if name in ALWAYS_FLUSH:
         return floats.flush
-    return floats.flush if allowed == 0 and not name.startswith(NEVER_FLUSH) else None
+    kept = denormals(kind, mode) & allows or name.startswith(NEVER_FLUSH)
+    return None if kept else floats.flush
 
 
 def table(ins: Instruction, mode: int, op: valu.Op) -> Step:
@@ -193,15 +202,15 @@ def table(ins: Instruction, mode: int, op: valu.Op) -> Step:
     ]
     write = writer(ins, op.result, op.keeps_high)
     flushes = [flusher(ins.mnemonic, kind, mode) for kind in op.sources]
-    flush_result = flusher(ins.mnemonic, op.result, mode)
+    flush_result = flusher(ins.mnemonic, op.result, mode, allows=2)
     options = {"ieee": bool(mode >> 9 & 1)} if op.ieee else {}
     saturate = ins.modifiers.get("clamp") and op.result[0] != "f"
-    function = _saturating(ins, op) if saturate else op.function
+    function = _saturating(ins, op) if saturate else rounding.rounded(ins.mnemonic, op, mode)
 
     def step(w: Waves) -> None:
         values = [read(w) for read in sources]
         values = [flush(v) if flush else v for flush, v in zip(flushes, values, strict=True)]
-        result = finish(ins, op.result, function(*values, **options))
+        result = finish(ins, op.result, function(*values, **options), mode)
         write(w, flush_result(result) if flush_result else result)
 
     return step

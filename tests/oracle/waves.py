@@ -47,6 +47,8 @@ class Waves:
         self.held: list[tuple[int, np.ndarray, np.ndarray | None]] | None = None
         self.first_agpr = first_agpr
         self.scc = np.zeros(count, bool)
+        self.mode = np.zeros(count, np.uint32)
+        self.set_mode = False  # whether the code has set MODE
         self.rows: np.ndarray | None = None
         self._active: np.ndarray | None = None
         self._fresh = False
@@ -118,6 +120,16 @@ class Waves:
             self.scc[...] = value
         else:
             self.scc[self.rows] = value
+
+    def get_mode(self) -> np.ndarray:
+        return self.mode if self.rows is None else self.mode[self.rows]
+
+    def put_mode(self, value: np.ndarray) -> None:
+        self.set_mode = True
+        if self.rows is None:
+            self.mode[...] = value
+        else:
+            self.mode[self.rows] = value
 
     # Vector registers
 

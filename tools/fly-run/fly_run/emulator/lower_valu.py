@@ -187,7 +187,7 @@ def _finish(
             lowering.valu(by, (target,), Source("v", target), lowering.word(bits))
     if clamp and (result in FLOATS or packed_half):
         clamped = "fly_clamp_pk_f16" if packed_half else f"fly_clamp_{SHORT[result]}"
-        lowering.valu(clamped, (target,), Source("v", target))
+        _clamp(lowering, clamped, target)
     lowering.steps += after
     if not aside:
         return
@@ -199,6 +199,12 @@ def _finish(
         value = lowering.field(value, 0, width, unused == "UNUSED_SEXT")
         mask = 0xFFFF_FFFF
     lowering.valu("fly_insert", (places[0],), value, shift, lowering.word(mask))
+
+
+def _clamp(lowering: Lowering, name: str, row: int) -> None:
+    # gfx12 has no DX10_CLAMP, and does what it asks for.
+    always = int(lowering.registers.target.ids_in_ttmp)
+    lowering.valu(name, (row,), Source("v", row), immediate=always)
 
 
 # -- instructions made of others --------------------------------------------------------------
@@ -245,7 +251,7 @@ def _packed_pair(single: str) -> Callable[[Lowering, str, str], None]:
                 sources.append(lowering.with_signs(source, "float", negate, False))
             lowering.valu(single, (results[half],), *sources)
             if found.get("clamp"):
-                lowering.valu("fly_clamp_f32", (results[half],), Source("v", results[half]))
+                _clamp(lowering, "fly_clamp_f32", results[half])
         lowering.valu("v_mov_b32", (row,), Source("v", results[0]))
 
     return run
@@ -277,7 +283,7 @@ def _mixed(result: str) -> Callable[[Lowering, str, str], None]:
         sum_at = row if result == "f32" else lowering.temporary()
         lowering.valu("v_fma_f32", (sum_at,), *sources)
         if found.get("clamp"):
-            lowering.valu("fly_clamp_f32", (sum_at,), Source("v", sum_at))
+            _clamp(lowering, "fly_clamp_f32", sum_at)
         if result == "f32":
             return
         lowering.valu("v_cvt_f16_f32", (sum_at,), Source("v", sum_at))

@@ -10,7 +10,7 @@ from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.emit import Handler, Lanes
 from fly_run.emulator.semantics.operation import Operation, valu
 from fly_run.emulator.semantics.packed import halves
-from fly_run.emulator.semantics.valu_float import of
+from fly_run.emulator.semantics.valu_float import is_nan, of
 
 
 def operations() -> Iterator[Operation]:
@@ -23,7 +23,10 @@ def operations() -> Iterator[Operation]:
         # What the operation left in the other half of an f16's register stays.
         keeps = {"chunk": 16, "keeps_high": element == "half"}
         yield valu(f"fly_clamp_{short}", f"{element} = {element}", _clamp, **keeps)
-        scale = of(element, lambda k, a, b: a * b)
+        product = of(element, lambda k, a, b: a * b)
+        scale = _scale(
+            product, {"half": 0x7C00, "float": 0xFF << 23, "double": 0x7FF << 52}[element]
+        )
         yield valu(f"fly_scale_{short}", f"{element} = {element}, {element}", scale, **keeps)
     yield valu("fly_clamp_pk_f16", "i32 = i32", _clamp_packed, chunk=16)
     for what, bit in (("inputs", 6), ("results", 15)):
@@ -40,11 +43,31 @@ def _insert(k: Lanes, a: Value, shift: Value, mask: Value, old: Value) -> Value:
 
 
 def _clamp(k: Lanes, a: Value) -> Value:
-    """To [0, 1]; NaN to 0, as DX10_CLAMP has it."""
+    """To [0, 1]; NaN to 0 under MODE.DX10_CLAMP, or where the immediate says that there is none."""
     wide = a.convert("fpext", "float") if a.element == "half" else a
     above = wide.compare("ogt", 0.0).select(wide, 0.0)
     result = above.compare("olt", 1.0).select(above, 1.0)
-    return result.convert("fptrunc", "half") if a.element == "half" else result
+    result = result.convert("fptrunc", "half") if a.element == "half" else result
+    mode = k.handler.wave.at(state.MODE).load("i32") & (1 << 8)
+    passes = (mode | k.immediate().trunc("i32")).compare("eq", 0).splat(a.lanes)
+    return (passes & is_nan(a)).select(a, result)
+
+
+def _scale(product: Callable[..., Value], exponent: int) -> Callable[..., Value]:
+    """An output multiplier. Where MODE has denormal results or IEEE there is none; it flushes
+    denormals and makes -0 a 0."""
+
+    def run(k: Lanes, a: Value, factor: Value) -> Value:
+        allowed = 1 << 5 if a.element == "float" else 1 << 7
+        mode = k.handler.wave.at(state.MODE).load("i32")
+        ignored = (mode & (allowed | 1 << 9)).compare("ne", 0).splat(k.chunk)
+        scaled = product(k, a, factor)
+        integer = {"half": "i16", "float": "i32", "double": "i64"}[a.element]
+        bits = scaled.bits(integer)
+        zeroed = (bits & exponent).compare("eq", 0).select(0, bits)
+        return ignored.select(a.bits(integer), zeroed).bits(a.element)
+
+    return run
 
 
 def _clamp_packed(k: Lanes, a: Value) -> Value:
