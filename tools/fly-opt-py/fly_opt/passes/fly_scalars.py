@@ -15,19 +15,7 @@ from fly_dialect.int_tuple import dynamic_leaves
 from fly_dialect.integers import Basis, Int
 from fly_dialect.swizzle import CoordSwizzle, Swizzle
 
-from fly_opt.passes.fly_builder import Builder, operations, unused, used_twice
-
-__all__ = [
-    "Builder",
-    "Scalar",
-    "operations",
-    "read",
-    "read_truth",
-    "tree_of",
-    "unused",
-    "used_twice",
-    "values_of",
-]
+from fly_opt.passes.fly_builder import Builder
 
 Value = Any  # an ir.Value
 
