@@ -54,11 +54,12 @@ def copy(
 
     if predicate is None:
         return emit()
+    condition: Value = predicate
     if isinstance(predicate, Memory):
-        predicate = registers.load(builder, predicate.spec, predicate.pointer)
-    if predicate.type != memory.integer(1):
-        raise ValueError(f"one i1 decides over a copy, not {predicate.type}")
-    return _conditional(builder, predicate, emit, destination, result)
+        condition = registers.load(builder, predicate.spec, predicate.pointer)
+    if condition.type != memory.integer(1):
+        raise ValueError(f"one i1 decides over a copy, not {condition.type}")
+    return _conditional(builder, condition, emit, destination, result)
 
 
 def _emit(call: Copy) -> Value | None:
