@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from itertools import groupby
 from pathlib import Path
 
-import fly_dialect.atoms  # noqa: F401 (fills the registry)
 from fly_dialect.atoms.interface import AtomOp, CopyOp
 from fly_dialect.atoms.matrix import WaveMma
 from fly_dialect.atoms.registry import families
@@ -118,6 +119,19 @@ def test_the_page_has_the_tables():
     assert not missing, "rows that the page needs:\n" + "\n".join(missing)
     told = [line for line in page.splitlines() if line.startswith("| `fly")]
     assert told == wanted, "rows of nothing, or out of order"
+
+
+def test_a_family_is_imported_when_its_type_is_met():
+    """And each is in the module that the registry says."""
+    script = (
+        "import sys; from fly_dialect.atoms import registry\n"
+        "loaded = [m for m in registry._MODULES if f'fly_dialect.atoms.{m}' in sys.modules]\n"
+        "assert not loaded, loaded\n"
+        "found = {n: registry.family(n).__module__.split('.')[-1] for n in registry._HOMES}\n"
+        "assert found == registry._HOMES, found\n"
+        "assert {f.NAME for f in registry.families()} == set(registry._HOMES)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_every_family_reads_what_it_prints():

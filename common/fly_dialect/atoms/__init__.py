@@ -11,7 +11,6 @@ tdm             the tensor data mover
 specs           !fly.copy_atom, !fly.mma_atom, !fly.tiled_copy, !fly.tiled_mma
 """
 
-from fly_dialect.atoms import buffer, lds_transpose, mfma, tdm, universal, wmma
 from fly_dialect.atoms.interface import AtomOp, CopyOp, MmaOp, StateField
 from fly_dialect.atoms.registry import families
 from fly_dialect.atoms.specs import CopyAtomSpec, MmaAtomSpec, TiledCopySpec, TiledMmaSpec
@@ -25,11 +24,5 @@ __all__ = [
     "StateField",
     "TiledCopySpec",
     "TiledMmaSpec",
-    "buffer",
     "families",
-    "lds_transpose",
-    "mfma",
-    "tdm",
-    "universal",
-    "wmma",
 ]
