@@ -272,6 +272,8 @@ class Walk:
             self.decorated(value)
         elif known.is_numpy(module) and self.numpy(value):
             pass
+        elif known.is_own(module) and isinstance(value, int):
+            self.emit("number", str(int(value)))  # an extent of the language
         elif (module, kind.__name__) == ("torch", "dtype"):
             self.emit(repr(value))
         elif module == "typing":

@@ -303,3 +303,25 @@ def test_holding_costs_little(tmp_path: Path):
     found = reach(load(tmp_path / "a.py", source).f)
     assert not found.mutables
     assert len(found.names) <= 3
+
+
+LAYOUTS = """
+    import fly.expr as fx
+
+    LAYOUT = fx.make_layout((4, 8), {stride})
+    SIZE = fx.size(LAYOUT)
+    COPY = fx.make_tiled_copy_tv(
+        fx.make_copy_atom(fx.UniversalCopy{bits}b(), fx.Float32), LAYOUT, fx.make_layout(1, 1)
+    )
+
+    def f():
+        return LAYOUT, SIZE, COPY
+"""
+
+
+def test_layouts_and_tiled_copies_of_a_module(tmp_path: Path):
+    path = tmp_path / "subject.py"
+    first = digest(path, LAYOUTS.format(stride="(1, 4)", bits=32))
+    assert digest(path, LAYOUTS.format(stride="(1, 4)", bits=32)) == first
+    assert digest(path, LAYOUTS.format(stride="(8, 1)", bits=32)) != first
+    assert digest(path, LAYOUTS.format(stride="(1, 4)", bits=64)) != first

@@ -94,6 +94,22 @@ def test_thread_value_layout():
             assert layout(thread, value) == row + 2 * column
 
 
+def test_parts():
+    layout = fx.make_layout((8, 12), (12, 1))
+    tile = fx.local_tile(layout, (4, 3), (1, 2))
+    assert offsets(tile) == offsets(fx.make_layout((4, 3), (12, 1)))
+    threads = fx.make_layout((2, 4), (4, 1))
+    mine = fx.local_partition(layout, threads, 6)
+    assert mine.shape.unpack() == (4, 3)
+    assert mine.stride.unpack() == (24, 4)
+
+
+def test_pictures_of_values():
+    assert "<svg" in str(fx.draw(fx.make_layout((4, 8), (1, 4))))
+    with pytest.raises(InputError, match=r"fx\.draw"):
+        fx.draw(fx.make_layout((4096, 4096), (1, 4096)))
+
+
 def test_swizzled_layouts():
     swizzle = fx.static(fx.SwizzleType.get(2, 0, 3))
     plain = fx.make_layout((8, 8), (8, 1))

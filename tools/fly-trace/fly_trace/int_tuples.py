@@ -239,7 +239,7 @@ def _tree(value: Any, operands: list[Any], what: str) -> Any:
         return data.Int(None, 64 if wide else 32)
     if isinstance(value, bool) or not hasattr(type(value), "__index__"):
         tracing.refuse(f"{what} holds integers, not {describe(value)}")
-    return data.Int(operator.index(value))
+    return data.Int(int(operator.index(value)))
 
 
 def make_int_tuple(elems: Any) -> Any:

@@ -12,6 +12,7 @@ from fly_trace.layouts import Layout, get_shape, layout_of, make_layout
 from fly_trace.tiles import tiler
 from fly_trace.tracing import describe
 from fly_trace.tuple_math import int_tuple_product_each, shaped
+from fly_trace.tuple_math import slice as slice_
 
 __all__ = [
     "blocked_product",
@@ -28,6 +29,8 @@ __all__ = [
     "get_flat_coord",
     "idx2crd",
     "left_inverse",
+    "local_partition",
+    "local_tile",
     "logical_divide",
     "logical_product",
     "make_layout_tv",
@@ -206,3 +209,21 @@ def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[Any, Layout]
     extents = int_tuple_product_each(get_shape(tile))
     unpacked = extents.unpack() if isinstance(extents, IntTuple) else extents
     return unpacked, composition(right_inverse(tile), by_thread)
+
+
+def local_tile(tensor: Any, tiler: Any, coord: Any) -> Any:
+    """The tile at `coord` of a tensor or layout cut into tiles: None in `coord` keeps a mode that
+    counts tiles."""
+    return slice_(zipped_divide(tensor, tiler), (None, coord))
+
+
+def local_partition(tensor: Any, threads: Layout, index: Any) -> Any:
+    """The elements of thread `index`, where `threads` lays a tile's threads out, one to an
+    element: their number along each mode apart."""
+    if not isinstance(threads, Layout) or not threads.is_static:
+        tracing.refuse(
+            f"fx.local_partition takes a static layout of threads, not {describe(threads)}"
+        )
+    extents = int_tuple_product_each(get_shape(threads))
+    tiles = zipped_divide(tensor, extents.unpack())
+    return slice_(tiles, (threads.get_flat_coord(index), None))

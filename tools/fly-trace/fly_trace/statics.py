@@ -8,7 +8,7 @@ from fly_trace import tracing
 from fly_trace.tracing import describe
 from fly_trace.values import Scalar
 
-__all__ = ["const_expr", "printf", "range_constexpr"]
+__all__ = ["const_expr", "draw", "printf", "range_constexpr"]
 
 
 def range_constexpr(*bounds: Any) -> range:
@@ -36,3 +36,14 @@ def printf(*_: Any, **__: Any) -> None:
         "fx.printf needs ROCm's device libraries on the device, which no target here has yet",
         "write the values to a tensor and print it on the host",
     )
+
+
+def draw(what: Any, **options: Any) -> Any:
+    """The picture of a layout, a TV layout, a tiled copy or product that is known while tracing:
+    `fly_draw.draw`, whose options it takes. A notebook shows it; `.save(path)` writes SVG."""
+    from fly_draw import draw as picture
+
+    try:
+        return picture(what, **options)
+    except ValueError as error:
+        tracing.refuse(f"fx.draw: {error}")

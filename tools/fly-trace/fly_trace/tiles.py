@@ -68,7 +68,7 @@ def _mode(mode: Any) -> Any:
     if isinstance(mode, Scalar) and mode.number is not None:
         mode = mode.number
     if isinstance(mode, int) and not isinstance(mode, bool):
-        return Int(mode)
+        return Int(int(mode))
     if mode is None:
         return None
     return tracing.refuse(

@@ -81,9 +81,9 @@ NAMES = {
         """,
     "fly_trace.layout_algebra": """
         blocked_product coalesce complement composition coprofile coshape cosize crd2idx flat_divide
-        flat_product get_1d_coord get_flat_coord idx2crd left_inverse logical_divide logical_product
-        make_layout_tv raked_product recast_layout right_inverse size tile_to_shape tiled_divide
-        tiled_product zipped_divide zipped_product
+        flat_product get_1d_coord get_flat_coord idx2crd left_inverse local_partition local_tile
+        logical_divide logical_product make_layout_tv raked_product recast_layout right_inverse
+        size tile_to_shape tiled_divide tiled_product zipped_divide zipped_product
         """,
     "fly_trace.layouts": """
         ComposedLayout CoordSwizzle CoordSwizzleType Layout Swizzle SwizzleType composed_get_inner
@@ -102,7 +102,7 @@ NAMES = {
         ptrtoint recast_iter
         """,
     "fly_trace.shared": "Arena SharedAllocator Storage",
-    "fly_trace.statics": "const_expr printf range_constexpr",
+    "fly_trace.statics": "const_expr draw printf range_constexpr",
     "fly_trace.structs": "Align Array Struct Union struct union",
     "fly_trace.tensors": "Tensor",
     "fly_trace.tiled": """
