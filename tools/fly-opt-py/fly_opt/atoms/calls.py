@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from fly_dialect.atoms.interface import CopyOp, MmaOp
+from fly_dialect.bindings import ir
 from fly_dialect.types import bits
 
 from fly_opt import memory
@@ -96,8 +97,6 @@ def _conditional(
     result: Any,
 ) -> Value | None:
     """`emit` where the condition holds; with a result, else the value `otherwise`."""
-    from fly_dialect.bindings import ir
-
     op = ir.Operation.create(
         "scf.if",
         results=[] if result is None else [result],

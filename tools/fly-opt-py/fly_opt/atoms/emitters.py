@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from fly_dialect.atoms.interface import AtomOp, CopyOp, MmaOp
+from fly_dialect.dialect import type_of
 from fly_dialect.types import MemRefSpec
 
+from fly_opt import memory
 from fly_opt.passes.fly_builder import Builder
 
 Value = Any  # an ir.Value
@@ -116,9 +118,5 @@ def _found(table: dict[type[AtomOp], Any], op: AtomOp) -> Any:
 
 def state_field(builder: Builder, op: AtomOp, state: Value, name: str) -> Value:
     """A field of an atom's state."""
-    from fly_dialect.dialect import type_of
-
-    from fly_opt import memory
-
     slot = op.slot(name)
     return memory.extract(builder, state, slot, type_of(op.state[slot].type))
