@@ -290,7 +290,10 @@ NESTED = "!fly.memref<f32, global, ((2,?),4):((1,2),8)>"
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        (host("%a: i64", "", kernel="", launches=launch()), "argument 0 .* has no fly.name"),
+        (
+            host(f"{NAMED}, %b: i64", "", kernel="", launches=launch()),
+            "argument 1 .* has no fly.name",
+        ),
         (
             host(f"{NAMED}, {NAMED.replace('%a', '%b')}", "", kernel="", launches=launch()),
             "two arguments .* 'a'",

@@ -29,18 +29,19 @@ class Layout:
     of: Parameter
 
 
-def parameter(host: Any, argument: Any, attributes: Any) -> Parameter:
+def parameter(host: Any, argument: Any, attributes: Any, fallback: str | None = None) -> Parameter:
     """What the attributes of an argument (`fly.name`, `fly.dtype`, `fly.shape`, …) and its type
-    say. InputError where they are not enough, or contradict each other."""
+    say; `fallback` is the name of one that has none. InputError where they are not enough, or
+    contradict each other."""
     said = {name: attributes[name] for name in _names(attributes)}
     number = argument.arg_number
-    if "fly.name" not in said:
+    name = said["fly.name"].value if "fly.name" in said else fallback
+    if name is None:
         raise refuse(
             host,
             f"argument {number} of the host function has no fly.name",
             'each argument says its name: {fly.name = "A"}',
         )
-    name = said["fly.name"].value
     spec = spec_of(argument.type)
     if isinstance(spec, MemRefSpec):
         made: Tensor | Scalar = tensor(host, name, spec, said)

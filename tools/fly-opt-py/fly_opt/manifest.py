@@ -6,6 +6,9 @@ scalars, arithmetic on them, kernel launches. Each value becomes an expression o
 does not wrap, as it does not in the Python it came from, and the reader of the plan refuses what
 leaves 64 bits or does not fit a kernel's argument.
 
+FlyDSL's host functions are read too: their arguments have no names, and become arg0, arg1, …; the
+stream they launch on is nobody's choice here, where a plan's launches follow each other.
+
 What a kernel argument is made of follows fly-rewrite-func-signature: a tensor is a pointer and,
 where its layout has dynamic leaves, a packed struct of them, shape before stride.
 """
@@ -24,6 +27,7 @@ from fly_dialect.types import IntTupleSpec, LayoutSpec, MemRefSpec, plain_layout
 
 from fly_opt.host_arguments import Layout, Parameter, modes, parameter, scalar_size
 from fly_opt.passes.base import refuse
+from fly_opt.passes.fly_carriers import carriers
 from fly_opt.passes.set_target import target_of
 
 # An integer tuple of the plan: an expression's index, or a tuple of integer tuples.
@@ -83,6 +87,8 @@ COMPARISONS = (
     ("le", True),
 )
 CASTS = ("arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui")
+TOKEN = "!gpu.async.token"
+STATIC = object()  # a value that its type says wholly: an atom, a tiled copy, a swizzle
 # dtypes of scalars that integer expressions may read
 INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool")
 
@@ -120,8 +126,10 @@ def extract(module: Any, host: Any) -> Plan:
     builder = _Builder()
     block = host.regions[0].blocks[0]
     attributes = host.attributes.get("arg_attrs")
-    for index, argument in enumerate(block.arguments):
-        builder.argument(host, argument, attributes[index] if attributes else {})
+    said = [attributes[index] if attributes else {} for index in range(len(block.arguments))]
+    named = any("fly.name" in of for of in said)
+    for argument, of in zip(block.arguments, said, strict=True):
+        builder.argument(host, argument, of, named)
     for child in block:
         builder.operation(child.operation)
     if not builder.launches:
@@ -167,8 +175,11 @@ class _Builder:
 
     # -- parameters ------------------------------------------------------------------------------
 
-    def argument(self, host: Any, argument: Any, attributes: Any) -> None:
-        made = parameter(host, argument, attributes)
+    def argument(self, host: Any, argument: Any, attributes: Any, named: bool) -> None:
+        if str(argument.type) == TOKEN:
+            return
+        fallback = None if named else f"arg{len(self.parameters)}"
+        made = parameter(host, argument, attributes, fallback)
         if any(other.name == made.made.name for other in self.parameters):
             raise refuse(host, f"two arguments of the host function are called {made.made.name!r}")
         self.parameters.append(made.made)
@@ -258,11 +269,10 @@ class _Builder:
     def made_value(self, op: Any, held: Any) -> Any:
         """Tuples, layouts and views that the host function makes; None for any other op."""
         name, spec = op.name, spec_of(op.results[0].type)
-        if name == "fly.static" and isinstance(spec, LayoutSpec):
-            layout = spec.layout
-            return MadeLayout(self.tree(layout.shape, []), self.tree(layout.stride, []))
-        if name in ("fly.static", "fly.make_int_tuple") and isinstance(spec, IntTupleSpec):
+        if name == "fly.make_int_tuple" and isinstance(spec, IntTupleSpec):
             return self.tree(spec.value, [self.integer(op, operand) for operand in op.operands])
+        if carriers(spec) == []:
+            return self.static(spec)
         operands = [self.values.get(operand) for operand in op.operands]
         if name == "fly.make_layout" and all(map(_is_tree, operands)):
             shape, stride = operands
@@ -272,6 +282,12 @@ class _Builder:
         if name == "fly.make_view" and isinstance(held, View) and isinstance(spec, MemRefSpec):
             return View(held.of, operands[1])
         return None
+
+    def static(self, spec: Any) -> Any:
+        """A value that its type says wholly, whatever op makes it."""
+        if isinstance(spec, LayoutSpec):
+            return MadeLayout(self.tree(spec.layout.shape, []), self.tree(spec.layout.stride, []))
+        return self.tree(spec.value, []) if isinstance(spec, IntTupleSpec) else STATIC
 
     def tree(self, value: Any, dynamic: list[int]) -> Tree:
         """An int_tuple as expressions; `dynamic` are those of its dynamic leaves, used up."""
@@ -313,9 +329,10 @@ class _Builder:
     def launch(self, op: Any) -> None:
         # Segments: async tokens, grid x y z, block x y z, cluster x y z, dynamic LDS, arguments.
         segments = list(op.attributes["operandSegmentSizes"])
-        if segments[0] or any(segments[7:10]) or segments[12:] not in ([], [0]):
-            raise refuse(op, "an asynchronous or clustered launch can't stand in a launch plan")
-        operands = list(op.operands)
+        if any(segments[7:10]) or segments[12:] not in ([], [0]):
+            raise refuse(op, "a clustered launch, or one on a stream object, can't stand in a plan")
+        # Tokens say that one launch follows another: launches of a plan do, in their order.
+        operands = list(op.operands)[segments[0] :]
         sizes = [self.integer(op, operand) for operand in operands[:6]]
         has_lds = segments[10]
         lds = self.integer(op, operands[6]) if has_lds else self.make("const", 0)
@@ -334,7 +351,9 @@ class _Builder:
 
     def words(self, op: Any, operand: Any) -> list[tuple[Word, ...]]:
         """The kernel arguments that one operand of a launch becomes."""
-        held = self.values.get(operand)
+        held, spec = self.values.get(operand), spec_of(operand.type)
+        if carriers(spec) == []:
+            return []
         if isinstance(held, Word):
             return [(held,)]
         if isinstance(held, Parameter) and isinstance(held.made, Scalar):
@@ -354,7 +373,7 @@ class _Builder:
             )
             return [pointer, dynamic] if dynamic else [pointer]
         if isinstance(held, View) and held.layout is not None:
-            return self.view_words(held, spec_of(operand.type))
+            return self.view_words(held, spec)
         raise refuse(op, f"an argument of type {operand.type} can't be in a launch plan")
 
     def view_words(self, view: View, spec: Any) -> list[tuple[Word, ...]]:
