@@ -189,6 +189,7 @@ def measure(
 def run(system: System, kernel: str, state: str, cache: Path) -> float:
     command = system.command(kernel, state)
     environment = {**os.environ, **system.environment(cache)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     at = command.index("", 1)
     command[at] = repr(time.monotonic())
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
