@@ -39,10 +39,12 @@ COMMON = {
     *(f"v_{name}_legacy_f16" for name in ("div_fixup", "fma", "mad")),
     *(f"v_{cmp}_{c}_{t}" for cmp in ("cmp", "cmpx") for c in "ft" for t in ("i16", "u16")),
 }
+LITERAL = ("ak", "mk")  # f16 has no such form
 ABSENT = {
     # …gfx1100 none of what gfx12 brings…
     "gfx1100": COMMON
     | {f"s_{name}_f32" for name in (*rdna_salu.ARITHMETIC, "fmac", "cvt_pk_rtz_f16")}
+    | {f"s_{name}_f16" for name in (*rdna_salu.ARITHMETIC, "fmac") if name[-2:] not in LITERAL}
     | {f"s_cmp_{name}_{t}" for name in rdna_salu.CONDITIONS for t in ("f16", "f32")}
     | {*rdna_salu.CONVERSIONS, *rdna_salu.INTEGER, *rdna_salu.LOADS, *rdna_salu.TRANSCENDENTAL}
     | {f"v_{name}_{t}" for name in ("minimum", "maximum") for t in ("f16", "f32", "f64")}
@@ -59,15 +61,18 @@ ABSENT = {
     }
     | {"ds_pk_add_bf16", "ds_pk_add_rtn_bf16", "flat_atomic_pk_add_f16", "flat_atomic_pk_add_bf16"}
     | {
-        f"global_atomic_{name}"
-        for name in ("cond_sub_u32", "sub_clamp_u32", "min_num_f32", "max_num_f32", "pk_add_f16")
+        f"{space}_atomic_{name}"
+        for space in ("global", "flat", "buffer")
+        for name in ("cond_sub_u32", "sub_clamp_u32", "min_num_f32", "max_num_f32")
     }
-    | {"global_atomic_pk_add_bf16"},
+    | {"global_atomic_pk_add_f16", "global_atomic_pk_add_bf16", "buffer_atomic_pk_add_bf16"}
+    | {"flat_atomic_csub_u32"},
     # …and gfx1201 has no compare with a constant answer, nor a scalar one with a constant operand.
     "gfx1201": COMMON
     | {f"v_{cmp}_{c}_{t}" for cmp in ("cmp", "cmpx") for c in "ft" for t in TYPES}
     | {f"s_cmpk_{c}_{t}" for c in ("eq", "lg", "gt", "ge", "lt", "le") for t in ("i32", "u32")}
-    | {"v_fmac_dx9_zero_f32", "v_mov_b16"},
+    | {"v_fmac_dx9_zero_f32", "v_mov_b16"}
+    | {f"{space}_atomic_cmpswap_f32" for space in ("global", "flat", "buffer")},
 }
 ABSENT["gfx1100"].remove("s_pack_hl_b32_b16")
 # DS_STOREXCHG has no form without a result.

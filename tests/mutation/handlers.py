@@ -22,8 +22,9 @@ class Handlers(dict):
     @contextlib.contextmanager
     def recording(self) -> Iterator[set[str]]:
         """The names that are asked for meanwhile."""
+        self.used = used = set()
+        yield used
         self.used = set()
-        yield self.used
 
 
 def install() -> Handlers:

@@ -20,7 +20,7 @@ from mutation.benches import Bench
 from mutation.detour import redirect
 from mutation.suite import Suite
 
-SECONDS = 30  # a child that takes longer is ended, and has noticed
+SECONDS = 30  # of processor time: a child that takes longer is ended, and has noticed
 SURVIVED, BY_PROBES, BY_TESTS, TOOL_FAILED = 0, 10, 11, 99
 
 
@@ -82,7 +82,8 @@ def in_child(work: Callable[[], int]) -> int:
     child = os.fork()
     if child:
         return child
-    signal.alarm(SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    signal.alarm(20 * SECONDS)
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 1)
     os.dup2(silence, 2)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oracle import atomics
+from oracle import atomics, rdna_memory
 from oracle.access import LOADS, STORES, Space, atomic_step
 from oracle.text import Instruction, Operand
 from oracle.waves import EXEC, LANES, Waves, pack_mask
@@ -40,8 +40,8 @@ def build(ins: Instruction, target: str) -> Callable[[Waves], None] | None:
         return _load(buffer, data, *LOADS[what])
     if kind == "store" and what in STORES:
         return _store(buffer, data, *STORES[what])
-    if kind == "atomic" and what in atomics.GLOBAL:
-        return _atomic(buffer, data, atomics.GLOBAL[what])
+    if kind == "atomic" and (atomic := atomics.GLOBAL.get(what) or rdna_memory.GLOBAL.get(what)):
+        return _atomic(buffer, data, atomic)
     return None
 
 

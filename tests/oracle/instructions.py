@@ -50,6 +50,10 @@ FAMILIES = {
 }
 
 
+# Families whose instructions mean another thing on each target: the formats of small floats.
+OWN = ("small",)
+
+
 @functools.cache
 def probes_for(target: str, family: str) -> tuple[list[Probe], list[str]]:
     """The family's probes that llvm-mc knows on a target, and the mnemonics it knows none of."""
@@ -90,7 +94,7 @@ def supported(target: str, family: str) -> list[Probe]:
     are tried on gfx942, every third on the others."""
     implemented = device.implemented(target)
     chosen = [p for p in probes_for(target, family)[0] if subject(p) in implemented]
-    if target == "gfx942" or len(chosen) < 200:
+    if target == "gfx942" or len(chosen) < 200 or family in OWN:
         return chosen
     shared = named("gfx942", family)
     return [p for k, p in enumerate(chosen) if k % 3 == 0 or subject(p) not in shared]

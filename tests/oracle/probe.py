@@ -25,6 +25,7 @@ from oracle.waves import DTYPES
 
 WAVES = 24
 LANES = 64
+SCALAR_LANE = 3  # whose operands the scalar registers hold
 MASKS = [
     0xFFFFFFFFFFFFFFFF,
     1 << 37,  # one lane
@@ -32,6 +33,7 @@ MASKS = [
     0,
     0xFFFF0000FF00F0C1,
     0x8000000000000001,
+    1,
 ]
 
 EDGES = {
@@ -161,8 +163,15 @@ def operands(columns: tuple[str, ...], rng: np.random.Generator) -> np.ndarray:
             if kind.endswith("16"):  # the upper half has an edge of its own
                 value |= edge[rng.integers(len(edge))] << np.uint64(16)
             result[row, column] = value
+    # Scalar sources are one lane's of each wave: all edges come up there in turn.
+    for turn, row in enumerate(range(SCALAR_LANE, count, LANES // 2)):
+        for column, edge in enumerate(edges):
+            value = edge[(turn * (1, 5, 7, 11)[column] + column) % len(edge)]
+            other = edge[(turn * 3 + column) % len(edge)] if columns[column].endswith("16") else 0
+            result[row, column] = value | np.uint64(other) << np.uint64(16)
     for column, kind in enumerate(columns):  # random floats of moderate size, now and then
         rows = np.arange(count * 3 // 4, count, 2 if kind in ("f16", "f32", "f64") else 1)
+        rows = rows[rows % (LANES // 2) != SCALAR_LANE]
         if kind[:5] in ("exact", "brain"):
             result[rows, column] = exact(kind, rng, len(rows))
         elif kind in ("scale32", "small32", "finite32", "finite16"):

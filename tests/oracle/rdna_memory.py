@@ -50,7 +50,11 @@ DS: dict[str, Atomic] = {
     "cmpstore_b32": exchange("u32"),
     "cmpstore_b64": exchange("u64"),
 }
-GLOBAL: dict[str, Atomic] = {**SHARED, "csub_u32": SHARED["sub_clamp_u32"]}
+GLOBAL: dict[str, Atomic] = {
+    **SHARED,
+    "csub_u32": SHARED["sub_clamp_u32"],
+    "cmpswap_f32": exchange("f32"),
+}
 for _name in ("min_f32", "min_num_f32"):
     GLOBAL[_name] = Atomic("f32", lambda o, d: floats.minimum(o, d, True))
 for _name in ("max_f32", "max_num_f32"):

@@ -14,7 +14,7 @@ from oracle.rdna_names import of_rdna
 
 LANES = 32
 WAVES = probe.WAVES * probe.LANES // LANES
-MASKS = (0xFFFFFFFF, 1 << 21, 0x55555555, 0, 0xFF00F0C1, 0x80000001, 0xFFFF0000)
+MASKS = (0xFFFFFFFF, 1 << 21, 0x55555555, 0, 0xFF00F0C1, 0x80000001, 0xFFFF0000, 1)
 RETURNING = {"gfx1100": "glc", "gfx1201": "th:TH_ATOMIC_RETURN"}
 # The group's number: in a register after the user's, in a trap register on gfx12.
 GROUP = {"gfx1100": "s2", "gfx1201": "ttmp9"}

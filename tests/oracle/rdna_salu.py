@@ -11,6 +11,8 @@ from oracle.rdna_valu import maximum, minimum
 from oracle.scalar import put
 from oracle.table import VALU
 from oracle.text import Instruction
+from oracle.valu import CONDITIONS as FUNCTIONS
+from oracle.valu import FLOAT_CONDITIONS
 from oracle.waves import Waves
 
 u16, u32, u64, i32 = np.uint16, np.uint32, np.uint64, np.int32
@@ -48,21 +50,9 @@ CONVERSIONS: dict[str, Callable] = {
     "s_cvt_f32_f16": lambda a: half(a).astype(f32).view(u32),
     "s_cvt_hi_f32_f16": lambda a: half(a >> u32(16)).astype(f32).view(u32),
 }
+# Of valu's, those of scalar compares of floats.
 CONDITIONS: dict[str, Callable] = {
-    "lt": lambda a, b: a < b,
-    "eq": lambda a, b: a == b,
-    "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b,
-    "lg": lambda a, b: (a < b) | (a > b),
-    "ge": lambda a, b: a >= b,
-    "o": lambda a, b: ~(np.isnan(a) | np.isnan(b)),
-    "u": lambda a, b: np.isnan(a) | np.isnan(b),
-    "nge": lambda a, b: ~(a >= b),
-    "nlg": lambda a, b: ~((a < b) | (a > b)),
-    "ngt": lambda a, b: ~(a > b),
-    "nle": lambda a, b: ~(a <= b),
-    "neq": lambda a, b: ~(a == b),
-    "nlt": lambda a, b: ~(a < b),
+    name: FUNCTIONS[name] for name in FLOAT_CONDITIONS if name not in ("f", "tru")
 }
 # gfx12's vector instructions on one scalar, whatever EXEC is.
 TRANSCENDENTAL = tuple(f"v_s_{name}_f32" for name in ("exp", "log", "rcp", "rsq", "sqrt"))

@@ -98,7 +98,7 @@ def _vectors() -> list[Probe]:
     one = "v_mqsad_u32_u8 v[40:43], v[2:3], v4, v[30:33]"
     for seen in (fold, ("v_mov_b32 v8, v41", "v_mov_b32 v9, v43")):
         probes.append(_probe("v_mqsad_u32_u8", *moved, one, *seen))
-    for source in ("v2", "s24", "-0.5", "0x40003555"):
-        one = f"v_pk_fmac_f16 v8, {source}, v4"
+    for source in ("v2, v4", "s24, v4", "-0.5, v4", "0x40003555, v4", "v2, s26", "s24, s24"):
+        one = f"v_pk_fmac_f16 v8, {source}"
         probes.append(_probe("v_pk_fmac_f16", one, kind="f16", result="2f16"))
     return probes

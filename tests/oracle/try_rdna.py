@@ -24,7 +24,8 @@ from oracle import (
 from oracle.probe import Probe, known_to
 from oracle.rdna_names import of_rdna
 from oracle.try_memory import ALL, SOME, buffers, memory, scalar_loads
-from oracle.try_vector import REGISTERS, masks, packed, vector, width
+from oracle.try_rdna_more import atomics, short_floats, two_scalars
+from oracle.try_vector import REGISTERS, masks, packed, scalar_mixtures, vector, width
 
 DPP = [
     *("quad_perm:[3,1,0,2]", "row_shl:1", "row_shl:7", "row_shr:1", "row_shr:15", "row_ror:5"),
@@ -38,7 +39,8 @@ def vectors(target: str) -> list[Probe]:
     for name, op in table.items():
         if op.result.endswith("16"):
             table[name] = replace(op, keeps_high=True)
-    return [*vector(table | rdna_valu.TABLE), *halves(target)]
+    every = table | rdna_valu.TABLE
+    return [*vector(every), *two_scalars(every), *halves(target)]
 
 
 def halves(target: str) -> list[Probe]:
@@ -223,6 +225,7 @@ def scalars(target: str) -> list[Probe]:
         for source in ("s24", "-|s24|"):
             moved = "v_mov_b32_e32 v8, s16\n  s_mov_b32 s16, 0"
             probes.append(Probe(f"{name} s16, {source}\n  {moved}", ("f32",), "f32", ulp=1))
+    probes += short_floats()
     for condition in rdna_salu.CONDITIONS:
         for kind in ("f32", "f16"):
             add(f"s_cmp_{condition}_{kind} s24, s26", kind, kind)
@@ -234,8 +237,11 @@ def _packed(target: str) -> list[Probe]:
     probes = [probe for probe in packed() if "v_dot4_i32_i8" not in probe.text]
     probes = [probe for probe in probes if "v_dot8_i32_i4" not in probe.text]
     for name in rdna_dots.BITS:
-        for form in ("", " neg_lo:[1,0,0]", " neg_lo:[0,1,0]", " neg_lo:[1,1,0]", " clamp"):
-            probes.append(Probe(f"{name} v8, v2, v4, v6{form}", ("32", "32", "32")))
+        signs = ("", " neg_lo:[1,0,0]", " neg_lo:[0,1,0]", " neg_lo:[1,1,0]")
+        for form in [f"{sign}{clamp}" for sign in signs for clamp in ("", " clamp")]:
+            for mixed in (REGISTERS[32], *scalar_mixtures(list(REGISTERS[32]))):
+                text = f"{name} v8, {', '.join(mixed)}{form}"
+                probes.append(Probe(text, ("32", "32", "32")))
     return probes
 
 
@@ -260,15 +266,6 @@ def _memory(target: str) -> list[Probe]:
             add(kind, "b64", *fill, old, wait)
             add(kind, "b64", *fill, old, *read)
             add(kind, "b64", *fill, f"ds_{name} {address}, {data}", *read)
-    for name, atomic in rdna_memory.GLOBAL.items():
-        if target == "gfx1201" and name in ("csub_u32", "min_f32", "max_f32"):
-            continue  # llvm-mc takes them for gfx12's own names
-        kind = "tame32" if atomic.kind[0] == "f" or name.startswith("pk") else "32"
-        fill = ("global_store_dwordx2 v12, v[2:3], s[6:7]", wait)
-        back = (wait, ALL, "global_load_dword v9, v12, s[6:7]", wait)
-        result = "2f32" if atomic.kind[0] == "f" else "b64"
-        add(kind, result, *fill, f"global_atomic_{name} v8, v12, v4, s[6:7] {{rtn}}", *back)
-        add(kind, result, *fill, f"global_atomic_{name} v12, v4, s[6:7]", *back)
     return probes
 
 
@@ -348,6 +345,7 @@ FAMILIES = {
     "duals": duals,
     "scalars": scalars,
     "memory": _memory,
+    "atomics": atomics,
     "scalar_loads": _narrow,
     "buffers": _buffers,
     "scratch": scratch,

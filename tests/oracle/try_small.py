@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oracle.probe import Probe
+from oracle.try_vector import scalar_mixtures
 
 # A value, a random number and a scale; one scalar register, and constants.
 MIXED_STOCHASTIC = (
@@ -91,6 +92,8 @@ def _scaled() -> list[Probe]:
             kinds = ("f64", "32", "scale32") if wide == "f32" else (kind, "32", "scale32")
             if wide != "f32":
                 add(f"sr_pk_fp4_{wide}", f"v8, {source}, v4, v6", select, *kinds)
+                for mixed in ("s26, v6", "v4, 2.0", "s26, 0.5"):
+                    add(f"sr_pk_fp4_{wide}", f"v8, {source}, {mixed}", select, *kinds)
     for select in ("", "[0,0,0,1]"):
         lines = "v_mov_b32 v40, v2\n  v_mov_b32 v41, v4"
         probes.append(
@@ -137,9 +140,13 @@ def _scaled_32() -> list[Probe]:
             else:
                 convert = f"v_cvt_scalef32_pk32_{t}_{wide} v[40:45], v[46:{last}], v6"
             add(kind, [*values, convert, *back], convert)
-            # The stochastic form, with a seed of both operands' bits.
-            convert = f"v_cvt_scalef32_sr_pk32_{t}_{wide} v[40:45], v[46:{last}], v18, v6"
+            convert = convert.replace(", v6", ", 4.0")
             add(kind, [*values, convert, *back], convert)
+            # The stochastic form, with a seed of both operands' bits.
+            for seed, scale in (("v18", "v6"), ("s24", "v6"), ("v18", "2.0"), ("s24", "0.5")):
+                operands = f"v[40:45], v[46:{last}], {seed}, {scale}"
+                convert = f"v_cvt_scalef32_sr_pk32_{t}_{wide} {operands}"
+                add(kind, [*values, convert, *back], convert)
     return probes
 
 
@@ -157,4 +164,13 @@ def _dots() -> list[Probe]:
                 "f32",
             )
         )
+        for mixed in ("s24, v4", "v2, s26", "s24, s24"):
+            text = f"v_mov_b32 v8, v6\n  v_dot2c_f32_{t}_e64 v8, {mixed}"
+            probes.append(Probe(text, (kind, kind, "exact32"), "f32"))
+        for *factors, addend in scalar_mixtures(["v2", "v4", "v6"]):
+            # Factors have two floats of 16 bits, the addend is an f32: constants that fit.
+            mixed = [one if one[0] in "vs" else "0" for one in factors]
+            mixed.append(addend if addend[0] == "v" else "2.0")
+            text = f"{name} v8, {', '.join(mixed)}"
+            probes.append(Probe(text, (kind, kind, "exact32"), "f32"))
     return probes

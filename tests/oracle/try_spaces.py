@@ -16,9 +16,9 @@ RESOURCE = (
     "s_mov_b32 s39, 0x27000",
 )
 FILL = ("global_store_dwordx4 v12, v[2:5], s[6:7]", WAIT)
-# Of a wave some lanes, and of the last one, the 440th item, a dword or two. The items around it are
+# Of a wave some lanes, and of the last one, the 470th item, a dword or two. The items around it are
 # active, in waves of 64 lanes and of 32.
-PART, PART_64 = "0x1b84", "0x1b88"
+PART, PART_64 = "0x1d64", "0x1d68"
 
 
 def _probe(kind: str, *lines: str, result: str = "b64", about: str = "") -> Probe:

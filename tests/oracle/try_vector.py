@@ -164,7 +164,9 @@ def masks() -> list[Probe]:
         carry = ", s[22:23]" if takes else ""
         probes.append(Probe(f"{name}_e64 v8, s[16:17], v2, v4{carry}", ("32", "32")))
         # The mask is the one scalar register that there is room for.
-        for mixed in ("v2, -3", "5, v4", "5, -3") if takes else ("v2, s26", "s24, v4", "s24, -3"):
+        for mixed in (
+            ("v2, -3", "5, v4", "5, 5") if takes else ("v2, s26", "s24, v4", "s24, -3", "s24, 0")
+        ):
             probes.append(Probe(f"{name}_e64 v8, s[16:17], {mixed}{carry}", ("32", "32")))
     for kind, registers in (("f32", ("v2", "v4", "v6")), ("f64", ("v[2:3]", "v[4:5]", "v[6:7]"))):
         target = "v8" if kind == "f32" else "v[8:9]"
@@ -244,7 +246,8 @@ def packed() -> list[Probe]:
     for name in packed_table.DOTS:
         if "c_" in name:
             probes.append(Probe(f"{name}_e32 v8, v2, v4", ("32", "32")))
-            probes.append(Probe(f"{name}_e32 v8, s24, v4", ("32", "32")))
+            for mixed in ("s24, v4", "v2, s26", "s24, -3"):
+                probes.append(Probe(f"{name}_e64 v8, {mixed}", ("32", "32")))
         else:
             for mixed in (REGISTERS[32], *scalar_mixtures(list(REGISTERS[32]))):
                 for form in ("", " clamp"):

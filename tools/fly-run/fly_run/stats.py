@@ -126,7 +126,7 @@ def _memory(launch: Launch, counts: Sequence[Count]) -> Document:
         "private": _by_direction(_elsewhere(accesses, "private"), "private", None),
         "scalar": _by_direction(accesses, "scalar", None),
         "flat_to_LDS": _by_direction(_elsewhere(accesses, "shared"), "shared", None),
-        "not_modelled": unknown + sum(access.skipped for access in accesses),
+        "not_modelled": unknown,
     }
 
 

@@ -34,7 +34,7 @@ CROSSED = ((0, 20), (4, 16), (8, 28), (12, 24))
 # On gfx950 two of these groups go together.
 DOUBLED = ((0, 3), (1, 2))
 
-SUMS = ("lanes", "private", "shared", "units", "ideal", "skipped")
+SUMS = ("lanes", "private", "shared", "units", "ideal")
 assert state.ACCESS.names[: len(SUMS)] == SUMS
 
 # Space by the form of the operation; SMEM has no lanes.
@@ -58,7 +58,6 @@ class Measured:
     shared: int
     units: int
     ideal: int
-    skipped: int
 
     def plus(self, other: Measured) -> Measured:
         """This and another measurement of the same access together."""
@@ -80,7 +79,7 @@ class Meter:
         """`times` and `lanes` are those of the instruction."""
         if self.site is None:
             lanes = times if self.space == "scalar" else lanes
-            return Measured(self.space, self.direction, self.size, lanes, 0, 0, 0, 0, 0)
+            return Measured(self.space, self.direction, self.size, lanes, 0, 0, 0, 0)
         return Measured(self.space, self.direction, self.size, *self.site[: len(SUMS)])
 
 

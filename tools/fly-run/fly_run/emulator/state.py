@@ -201,7 +201,6 @@ ACCESS = _Fields(
         "shared",  # those that went to LDS instead (flat)
         "units",  # global: cache lines touched; LDS: cycles
         "ideal",  # the least that so many lanes, or phases, can do with
-        "skipped",  # executions whose addresses are not modelled (structured buffers)
         "size",  # from here on parameters. Bytes of each lane
         "shift",  # log2 of a cache line's bytes
         "granule",  # LDS: log2 of bytes; where all addresses are multiples, they go together

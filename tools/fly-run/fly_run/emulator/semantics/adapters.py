@@ -15,25 +15,29 @@ from fly_run.emulator.semantics.valu_float import is_nan, of
 
 def operations() -> Iterator[Operation]:
     # Absolute value and negation: bits are kept by the second source, then flipped by the third.
-    yield valu("fly_sign_32", "i32 = i32, i32, i32", lambda k, a, keep, flip: (a & keep) ^ flip)
-    yield valu("fly_sign_64", "i64 = i64, i64, i64", lambda k, a, keep, flip: (a & keep) ^ flip)
+    signs = {"kinds": ("vss", "sss")}
+    for kind in ("i32", "i64"):
+        types = f"{kind} = {kind}, {kind}, {kind}"
+        body: Callable[..., Value] = lambda k, a, keep, flip: (a & keep) ^ flip  # noqa: E731
+        yield valu(f"fly_sign_{kind[1:]}", types, body, **signs)
     # Places the source, shifted left, into the bits of a mask.
-    yield valu("fly_insert", "i32 += i32, i32, i32", _insert)
+    yield valu("fly_insert", "i32 += i32, i32, i32", _insert, kinds=("vss",))
     for element, short in (("half", "f16"), ("float", "f32"), ("double", "f64")):
         # What the operation left in the other half of an f16's register stays.
         keeps = {"chunk": 16, "keeps_high": element == "half"}
-        yield valu(f"fly_clamp_{short}", f"{element} = {element}", _clamp, **keeps)
+        yield valu(f"fly_clamp_{short}", f"{element} = {element}", _clamp, kinds=("v",), **keeps)
         product = of(element, lambda k, a, b: a * b)
         scale = _scale(
             product, {"half": 0x7C00, "float": 0xFF << 23, "double": 0x7FF << 52}[element]
         )
-        yield valu(f"fly_scale_{short}", f"{element} = {element}, {element}", scale, **keeps)
-    yield valu("fly_clamp_pk_f16", "i32 = i32", _clamp_packed, chunk=16)
-    for what, bit in (("inputs", 6), ("results", 15)):
+        types = f"{element} = {element}, {element}"
+        yield valu(f"fly_scale_{short}", types, scale, kinds=("vs",), **keeps)
+    yield valu("fly_clamp_pk_f16", "i32 = i32", _clamp_packed, chunk=16, kinds=("v",))
+    for what, bit, kinds in (("inputs", 6, ("v", "s")), ("results", 15, ("v",))):
         flush = _flush_halves(bit)
-        name = f"fly_flush_{what}"
-        yield valu(f"{name}_f16", "half = half", flush, chunk=32, keeps_high=True)
-        yield valu(f"{name}_pk_f16", "i32 = i32", halves("half", flush), chunk=16)
+        name, options = f"fly_flush_{what}", {"kinds": kinds}
+        yield valu(f"{name}_f16", "half = half", flush, chunk=32, keeps_high=True, **options)
+        yield valu(f"{name}_pk_f16", "i32 = i32", halves("half", flush), chunk=16, **options)
     for name, body in CUSTOM.items():
         yield Operation(name, "custom", body=body)
 

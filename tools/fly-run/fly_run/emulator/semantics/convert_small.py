@@ -9,6 +9,7 @@ means the FNUZ formats by fp8 and bf8, later targets the OCP ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics import small_float
@@ -32,15 +33,20 @@ def operations() -> Iterator[Operation]:
     for name, meanings in BYTES.items():
         for meaning, form in meanings.items():
             targets = frozenset(FNUZ if meaning == "fnuz" else OCP)
-            for stem, types, body, options in _of_byte(form):
+            for stem, types, body, options in _of_byte(form, scaled=meaning == "ocp"):
                 full = f"{stem.replace('X', name)}@{meaning}"
                 yield valu(full, types, body, chunk=CHUNK, targets=targets, **options)
     for name, form in NIBBLES.items():
-        yield valu(f"fly_decode_{name}", "float = i32", _decode(form), chunk=CHUNK)
-        yield valu(f"fly_encode_{name}", "i32 = float, i32", _encode(form), chunk=CHUNK)
-        types = "i32 = float, i32, i32"
-        yield valu(f"fly_encode_sr_{name}", types, _encode_noisy(form), chunk=CHUNK)
-    yield valu("fly_scale_e8m0", "float = float, i32", _scaled, chunk=CHUNK)
+        yield valu(f"fly_decode_{name}", "float = i32", _decode(form), chunk=CHUNK, kinds=("v",))
+        # The values come from blocks of registers, but for a pair of f32 made into fp4.
+        kinds = () if name == "fp4" else ("vv", "vs")
+        yield valu(
+            f"fly_encode_{name}", "i32 = float, i32", _encode(form), chunk=CHUNK, kinds=kinds
+        )
+        types, kinds = "i32 = float, i32, i32", ("vvv", "vvs", "vsv", "vss")
+        body = _encode_noisy(form)
+        yield valu(f"fly_encode_sr_{name}", types, body, chunk=CHUNK, kinds=kinds)
+    yield valu("fly_scale_e8m0", "float = float, i32", _scaled, chunk=CHUNK, kinds=("vv", "vs"))
     for name, form in (("f16", small_float.F16), ("bf16", small_float.BF16)):
         body = _round_noisy(form)
         yield valu(f"v_cvt_sr_{name}_f32", "i16 = float, i32", body, chunk=CHUNK, keeps_high=True)
@@ -50,12 +56,16 @@ def operations() -> Iterator[Operation]:
         yield valu(f"v_ashr_pk_{sign}8_i32", "i16 = i32, i32, i32", body, keeps_high=True)
 
 
-def _of_byte(form: Format) -> Iterator[tuple[str, str, Body, dict[str, bool]]]:
-    """X stands for the format's name."""
+def _of_byte(form: Format, scaled: bool) -> Iterator[tuple[str, str, Body, dict[str, Any]]]:
+    """X stands for the format's name. Where no instruction has a scale, it is a constant."""
     yield "v_cvt_f32_X", "float = i32", _decode(form), {}
     yield "v_cvt_pk_X_f32", "i16 = float, float", _pack(form), {"keeps_high": True}
-    yield "fly_encode_X", "i32 = float, i32", _encode(form), {}
-    yield "fly_encode_sr_X", "i32 = float, i32, i32", _encode_noisy(form), {}
+    noisy = "fly_encode_sr_X", "i32 = float, i32, i32", _encode_noisy(form)
+    if scaled:
+        yield "fly_encode_X", "i32 = float, i32", _encode(form), {}
+        yield *noisy, {}
+    else:
+        yield *noisy, {"kinds": ("vvs", "vss", "svs", "sss")}
 
 
 def _decode(form: Format) -> Body:

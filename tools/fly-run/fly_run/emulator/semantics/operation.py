@@ -38,6 +38,7 @@ class Operation:
     split: bool = False  # i64 operands and results are pairs of i32 lanes, low and high
     keeps_high: bool = False  # a 16-bit result leaves the register's high half as it was
     targets: frozenset[str] = frozenset()
+    kinds: tuple[str, ...] = ()  # of the inputs, where only some combinations occur: "vs", "ss"
     detail: Any = None  # what only this form's emitter and encoder know
 
     @property
@@ -50,6 +51,8 @@ class Operation:
         if self.form != "valu":
             kinds = VARIANTS.get(self.form, ("",))
             return tuple(f"{self.name}.{kind}" if kind else self.name for kind in kinds)
+        if self.kinds:
+            return tuple(f"{self.name}.{kinds}" for kinds in self.kinds)
         choices = ["m" if kind == "mask" else "vs" for kind in self.inputs]
         return tuple(f"{self.name}.{''.join(kinds)}" for kinds in product(*choices))
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics import packed, valu_float
 from fly_run.emulator.semantics.convert import pack, to_integer
-from fly_run.emulator.semantics.emit import Handler, Lanes
+from fly_run.emulator.semantics.emit import Lanes
 from fly_run.emulator.semantics.operation import Operation, scalar, valu
-from fly_run.emulator.semantics.salu import LOGIC
+from fly_run.emulator.semantics.salu import LOGIC, save_exec, write_exec
 from fly_run.emulator.semantics.valu_integer import maximum, minimum
 from fly_run.emulator.targets import RDNA
 
@@ -24,41 +23,19 @@ Body = Callable[..., object]
 def operations() -> Iterator[Operation]:
     for operator, body in LOGIC.items():
         name = f"s_{operator}_saveexec_b32"
-        yield scalar(name, "i32 = i32", _save_exec(body), detail="scc")
+        yield scalar(name, "i32 = i32", save_exec(body, "i32"), detail="scc")
     for name, (types, body) in SCALAR.items():
         yield scalar(name, types, body)
     for name, (types, body) in VECTOR.items():
         yield valu(name, types, body, chunk=16)
+    for kind, kinds in valu_float.WITH_LITERAL.items():
+        body, types = valu_float.of("half", valu_float.fused), "half = half, half, half"
+        yield valu(f"v_fma{kind}_f16", types, body, chunk=16, kinds=kinds)
     for operator in ("andn1", "andn2"):
-        body = _write_exec(LOGIC[operator])
+        body = write_exec(LOGIC[operator], "i32")
         yield scalar(f"s_{operator}_wrexec_b32", "i32 = i32", body, detail="scc", targets=RDNA)
     yield from _minima()
     yield from _propagating()
-
-
-def _save_exec(body: Callable[[Value, Value], Value]) -> Body:
-    """D = EXEC; EXEC = S0 op EXEC; SCC = EXEC is not zero; in waves of 32 lanes."""
-
-    def run(h: Handler, source: Value) -> tuple[Value, Value]:
-        place = h.wave.at(state.EXEC)
-        old = place.load("i32")
-        new = body(source, old)
-        place.store(new)
-        return old, new.compare("ne", 0)
-
-    return run
-
-
-def _write_exec(body: Callable[[Value, Value], Value]) -> Body:
-    """D = EXEC = S0 op EXEC; SCC = EXEC is not zero."""
-
-    def run(h: Handler, source: Value) -> tuple[Value, Value]:
-        place = h.wave.at(state.EXEC)
-        new = body(source, place.load("i32"))
-        place.store(new)
-        return new, new.compare("ne", 0)
-
-    return run
 
 
 SCALAR: dict[str, tuple[str, Body]] = {
@@ -94,8 +71,6 @@ VECTOR: dict[str, tuple[str, Body]] = {
     "v_cndmask_b16": ("i16 = i16, i16, mask", lambda k, a, b, m: m.select(b, a)),
     "v_fma_dx9_zero_f32": ("float = float, float, float", _fused_dx9),
     "v_fmac_dx9_zero_f32": ("float += float, float", _fused_dx9),
-    "v_fmaak_f16": ("half = half, half, half", valu_float.of("half", valu_float.fused)),
-    "v_fmamk_f16": ("half = half, half, half", valu_float.of("half", valu_float.fused)),
     "v_cvt_pk_i16_f32": ("i32 = float, float", _pack_integers(True)),
     "v_cvt_pk_u16_f32": ("i32 = float, float", _pack_integers(False)),
     "v_xor3_b32": ("i32 = i32, i32, i32", lambda k, a, b, c: a ^ b ^ c),

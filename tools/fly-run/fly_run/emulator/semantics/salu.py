@@ -22,9 +22,11 @@ def operations() -> Iterator[Operation]:
     for name, (types, body) in KEEPS_SCC.items():
         yield scalar(name, types, body)
     for operator, body in LOGIC.items():
-        yield scalar(f"s_{operator}_saveexec_b64", "i64 = i64", _save_exec(body), detail="scc")
+        yield scalar(
+            f"s_{operator}_saveexec_b64", "i64 = i64", save_exec(body, "i64"), detail="scc"
+        )
     for operator in ("andn1", "andn2"):
-        body = _write_exec(LOGIC[operator])
+        body = write_exec(LOGIC[operator], "i64")
         yield scalar(f"s_{operator}_wrexec_b64", "i64 = i64", body, detail="scc")
     for name, predicate in COMPARISONS.items():
         for sign in "iu":
@@ -83,12 +85,13 @@ def _compare(predicate: str) -> Body:
     return lambda h, a, b: a.compare(predicate, b)
 
 
-def _save_exec(body: Callable[[Value, Value], Value]) -> Body:
-    """D = EXEC; EXEC = S0 op EXEC; SCC = EXEC is not zero."""
+def save_exec(body: Callable[[Value, Value], Value], element: str) -> Body:
+    """D = EXEC; EXEC = S0 op EXEC; SCC = EXEC is not zero. `element`: i64, or i32 in waves of 32
+    lanes."""
 
     def run(h: Handler, source: Value) -> tuple[Value, Value]:
         place = h.wave.at(state.EXEC)
-        old = place.load("i64")
+        old = place.load(element)
         new = body(source, old)
         place.store(new)
         return old, new.compare("ne", 0)
@@ -96,12 +99,12 @@ def _save_exec(body: Callable[[Value, Value], Value]) -> Body:
     return run
 
 
-def _write_exec(body: Callable[[Value, Value], Value]) -> Body:
+def write_exec(body: Callable[[Value, Value], Value], element: str) -> Body:
     """EXEC = S0 op EXEC; D = EXEC; SCC = EXEC is not zero."""
 
     def run(h: Handler, source: Value) -> tuple[Value, Value]:
         place = h.wave.at(state.EXEC)
-        new = body(source, place.load("i64"))
+        new = body(source, place.load(element))
         place.store(new)
         return new, new.compare("ne", 0)
 

@@ -29,7 +29,7 @@ def operations() -> Iterator[Operation]:
         # f16 works in f32, and needs half the lanes at a time for it.
         options = {"chunk": 16} if element != "float" else {}
         for name, (count, body) in ARITHMETIC.items():
-            if name in ("subrev", "mac", "mad") and element == "double":
+            if name in ("sub", "subrev", "mac", "mad") and element == "double":
                 continue
             types = f"{element} = {', '.join([element] * count)}"
             if name == "fmac" or name == "mac":
@@ -65,10 +65,12 @@ def operations() -> Iterator[Operation]:
     for name, body in (("fma", fused), ("mad", _unfused)):
         for kind in ("mk", "ak"):
             # LLVM spells it v_fmamk_f32, v_madak_f32.
-            yield valu(f"v_{name}{kind}_f32", "float = float, float, float", body)
+            types = "float = float, float, float"
+            yield valu(f"v_{name}{kind}_f32", types, body, kinds=WITH_LITERAL[kind][:2])
     for kind in ("mk", "ak"):
         types = "half = half, half, half"
-        yield valu(f"v_mad{kind}_f16", types, _unfused, chunk=16, keeps_high=True)
+        options = {"keeps_high": True, "kinds": WITH_LITERAL[kind]}
+        yield valu(f"v_mad{kind}_f16", types, _unfused, chunk=16, **options)
     # Kept from gfx8: these clear the high half of the register.
     for name, body in (("mad", _unfused), ("fma", of("half", fused))):
         yield valu(f"v_{name}_legacy_f16", "half = half, half, half", body, chunk=16)
@@ -77,6 +79,11 @@ def operations() -> Iterator[Operation]:
     for element, short in SHORT.items():
         body = of(element, _fract(element))
         yield valu(f"v_fract_{short}", f"{element} = {element}", body, chunk=16)
+
+
+# The literal is a scalar, and the other second source a vector register (VOP2). Where f16
+# denormals are flushed, all sources are copies in rows.
+WITH_LITERAL = {"mk": ("vsv", "ssv", "vvv"), "ak": ("vvs", "svs", "vvv")}
 
 
 def of(element: str, body: Body) -> Body:

@@ -25,6 +25,8 @@ def operations() -> Iterator[Operation]:
         yield valu(f"v_{name}", "i16 = i16, i16", run, keeps_high=keeps)
     for name, (types, body) in OTHERS.items():
         yield valu(name, types, body)
+    for name in ("v_accvgpr_read_b32", "v_accvgpr_mov_b32"):  # from accumulation registers only
+        yield valu(name, "i32 = i32", lambda k, a: a, kinds=("v",))
     for name, (types, body) in KEEPS_HIGH.items():
         yield valu(name, types, body, keeps_high=True)
     for sign, name in (("s", "i"), ("u", "u")):
@@ -289,9 +291,7 @@ def _shifted(opcode: str) -> Body:
 
 OTHERS: dict[str, tuple[str, Body]] = {
     "v_mov_b32": ("i32 = i32", lambda k, a: a),
-    "v_accvgpr_read_b32": ("i32 = i32", lambda k, a: a),
     "v_accvgpr_write_b32": ("i32 = i32", lambda k, a: a),
-    "v_accvgpr_mov_b32": ("i32 = i32", lambda k, a: a),
     "v_not_b32": ("i32 = i32", lambda k, a: ~a),
     "v_bfrev_b32": ("i32 = i32", lambda k, a: k.handler.intrinsic("llvm.bitreverse", a)),
     "v_ffbh_u32": ("i32 = i32", _leading),
