@@ -15,11 +15,9 @@ from fly_run.emulator.semantics.valu_float import is_nan, of
 
 def operations() -> Iterator[Operation]:
     # Absolute value and negation: bits are kept by the second source, then flipped by the third.
-    signs = {"kinds": ("vss", "sss")}
     for kind in ("i32", "i64"):
         types = f"{kind} = {kind}, {kind}, {kind}"
-        body: Callable[..., Value] = lambda k, a, keep, flip: (a & keep) ^ flip  # noqa: E731
-        yield valu(f"fly_sign_{kind[1:]}", types, body, **signs)
+        yield valu(f"fly_sign_{kind[1:]}", types, _signed, kinds=("vss", "sss"))
     # Places the source, shifted left, into the bits of a mask.
     yield valu("fly_insert", "i32 += i32, i32, i32", _insert, kinds=("vss",))
     for element, short in (("half", "f16"), ("float", "f32"), ("double", "f64")):
@@ -40,6 +38,10 @@ def operations() -> Iterator[Operation]:
         yield valu(f"{name}_pk_f16", "i32 = i32", halves("half", flush), chunk=16, **options)
     for name, body in CUSTOM.items():
         yield Operation(name, "custom", body=body)
+
+
+def _signed(k: Lanes, a: Value, keep: Value, flip: Value) -> Value:
+    return (a & keep) ^ flip
 
 
 def _insert(k: Lanes, a: Value, shift: Value, mask: Value, old: Value) -> Value:
