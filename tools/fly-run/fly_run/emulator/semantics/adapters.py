@@ -29,7 +29,9 @@ def operations() -> Iterator[Operation]:
             product, {"half": 0x7C00, "float": 0xFF << 23, "double": 0x7FF << 52}[element]
         )
         types = f"{element} = {element}, {element}"
-        yield valu(f"fly_scale_{short}", types, scale, kinds=("vs",), **keeps)
+        # Where f16 denormals are flushed, the factor is a copy in a row.
+        kinds = ("vs", "vv") if element == "half" else ("vs",)
+        yield valu(f"fly_scale_{short}", types, scale, kinds=kinds, **keeps)
     yield valu("fly_clamp_pk_f16", "i32 = i32", _clamp_packed, chunk=16, kinds=("v",))
     for what, bit, kinds in (("inputs", 6, ("v", "s")), ("results", 15, ("v",))):
         flush = _flush_halves(bit)
