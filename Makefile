@@ -1,6 +1,7 @@
 # make demo   set up, run the pipe on the embedded emulator, check the result
 # make test   set up, run the tests
 # make check  format, lint, types, tests
+# make mutation  damage every function of the emulator; the tests must notice
 # make bench  print the figures that README and docs quote
 
 VENV := .venv
@@ -9,7 +10,7 @@ export PATH := $(BIN):$(PATH)
 JOBS ?= $(shell nproc)
 SOURCES := fly common tools examples benchmarks tests test lit.cfg.py
 
-.PHONY: help setup setup-test demo test unit lit check format lint types bench clean
+.PHONY: help setup setup-test demo test unit lit check format lint types bench mutation clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -42,6 +43,9 @@ lint:
 
 types:
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
+
+mutation: setup-test
+	PYTHONPATH=tests $(BIN)/python -m mutation
 
 bench: setup-test
 	$(BIN)/python benchmarks/startup.py
