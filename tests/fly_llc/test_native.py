@@ -15,6 +15,8 @@ from fly_llc import Options, compile, native
 import fly
 import fly.expr as fx
 
+from .woven import CASES, ir
+
 HERE = Path(__file__).parent
 SLED = "test-sled"
 X = np.arange(256, dtype=np.float32)
@@ -51,6 +53,15 @@ def test_both_routes_give_the_same_code(built, large, cpu, place):
     assert inside != compile(source, Options())
     text = compile(source, Options("asm", insert=insert, in_process=True))
     assert text.count(b"s_nop 0") >= 2
+
+
+@pytest.mark.parametrize("place", ["post-isel", "pre-ra", "pre-sched2", "pre-emit"])
+def test_in_process_a_pass_that_changes_nothing_gives_the_same_bytes(built, place):
+    """Of the kernel, too, whose code going on from MIR gives in another order."""
+    (case,) = (case for case in CASES if case.name == "preshuffle_gemm")
+    source = ir(case, "gfx942")
+    options = Options(insert=(f"{place}={built('sled')}:test-nothing",), in_process=True)
+    assert compile(source, options) == compile(source, Options())
 
 
 def test_in_process_where_no_filter_can_be(built, small):

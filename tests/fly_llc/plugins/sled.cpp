@@ -1,4 +1,4 @@
-// A machine pass for the tests: two no-ops where each function begins.
+// Machine passes for the tests: one puts two no-ops where each function begins, one does nothing.
 
 #include "llvm/CodeGen/MachineFunctionPass.h"
 #include "llvm/CodeGen/TargetInstrInfo.h"
@@ -25,4 +25,16 @@ struct Sled : MachineFunctionPass {
 };
 char Sled::ID = 0;
 RegisterPass<Sled> X("test-sled", "two no-ops at the entry");
+
+struct Nothing : MachineFunctionPass {
+  static char ID;
+  Nothing() : MachineFunctionPass(ID) {}
+  void getAnalysisUsage(AnalysisUsage &AU) const override {
+    AU.setPreservesAll();
+    MachineFunctionPass::getAnalysisUsage(AU);
+  }
+  bool runOnMachineFunction(MachineFunction &) override { return false; }
+};
+char Nothing::ID = 0;
+RegisterPass<Nothing> Y("test-nothing", "changes nothing");
 } // namespace
