@@ -24,8 +24,13 @@ from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
+from fly_dialect import algebra
 from fly_dialect.computation import COMPUTATIONS
+from fly_dialect.infer import layout_of
+from fly_dialect.integers import Basis, Int
+from fly_dialect.layout import AnyLayout
 from fly_dialect.op_table import OPS
+from fly_dialect.scanner import parse_any_layout
 from fly_dialect.types import parse_type
 
 HERE = Path(__file__).parent
@@ -432,37 +437,52 @@ def counted_wrong(case: Case, own: str, theirs: str, peer: Peer) -> bool:
     """Whether FlyDSL's inverse does not undo the layout, or its composition (the one that we found
     impossible on the way to the result) is not the function of the function."""
     if case.op == "left_inverse":
-        layout = case.operands[0]
-        return [offset(theirs, place) for place in offsets(layout)] != list(range(size(layout)))
+        given = case.operands[0]
+        return [offset(theirs, place) for place in offsets(given)] != list(range(size(given)))
     outer, inner = re.findall(r"(.+) can't be composed with (.+?:.+?): ", own)[0]
     part = Case("composition", (f"!fly.layout<{outer}>", f"!fly.layout<{inner}>"))
     inferred = _INFERRED.search(peer.says(part.module(part.dummy)))
-    return not inferred or offsets(inferred[1]) != [offset(outer, at) for at in offsets(inner)]
+    if not inferred:
+        return True
+    places = [algebra.crd2idx(Int(number), layout(inner)) for number in range(size(inner))]
+    return offsets(inferred[1]) != [offset(outer, place) for place in places]
 
 
-def modes(spec: str) -> list[tuple[int, int]]:
-    """The extents and strides of the layout of a type, flat; for what is dynamic, 2 is as good as
-    any number."""
+def layout(spec: str) -> AnyLayout:
+    """The layout of a type or text; for what is dynamic, 2 is as good as any number."""
     plain = re.sub(r"\?(\{[^}]*\})?", "2", spec)
-    shape, stride = re.findall(r"([(\d][(),\d]*):([(\d][(),\d]*)", plain)[-1]
-    extents, steps = (map(int, re.findall(r"\d+", part)) for part in (shape, stride))
-    return list(zip(extents, steps, strict=True))
+    if not plain.startswith("!"):
+        return parse_any_layout(plain)
+    found = layout_of(parse_type(plain))
+    assert found is not None
+    return found.linear
 
 
-def offset(spec: str, place: int) -> int:
-    """The offset of the coordinate of that number; the last mode takes what is left."""
-    total, found = 0, modes(spec)
-    for extent, step in found[:-1]:
-        total += place % extent * step
-        place //= extent
-    return total + place * found[-1][1]
+def offset(spec: str, place: object) -> object:
+    """The offset of a coordinate, or of the coordinate of a number: a number, or for basis strides
+    the numbers that are not 0, by their paths."""
+    coord = Int(place) if isinstance(place, int) else place
+    return paths(algebra.crd2idx(coord, layout(spec)), ())
+
+
+def paths(tree: object, path: tuple[int, ...]) -> object:
+    if isinstance(tree, Basis):
+        return {tree.modes: tree.scale.value} if tree.scale.value else {}
+    if not isinstance(tree, tuple):
+        number = int(str(tree))
+        return number if not path else {path: number} if number else {}
+    found: dict[object, object] = {}
+    for index, part in enumerate(tree):
+        below = paths(part, (*path, index))
+        found |= below if isinstance(below, dict) else {}
+    return found
 
 
 def size(spec: str) -> int:
-    return prod(extent for extent, _ in modes(spec))
+    return algebra.size(layout(spec)).value
 
 
-def offsets(spec: str) -> list[int]:
+def offsets(spec: str) -> list:
     return [offset(spec, place) for place in range(size(spec))]
 
 
