@@ -7,10 +7,9 @@ from typing import Any
 
 from fly_common.errors import UsageError
 from fly_trace import signature
-from fly_trace.annotations import Constexpr, Stream
+from fly_trace.annotations import Constexpr, Stream, Tensor, TensorAnnotation
 from fly_trace.dtypes import DTYPES, DType, default
 from fly_trace.signature import Constant, ParameterType, ScalarType, TensorType
-from fly_trace.tensors import Tensor, TensorAnnotation
 
 from fly.arrays import Array, as_value, is_array, view
 from fly.marked import Marked

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from fly_trace.dtypes import DType
+
 
 @dataclass(frozen=True)
 class Constexpr:
@@ -21,3 +23,47 @@ class Stream:
     """`fx.Stream`: accepted where FlyDSL has it. The order of launches is the program's."""
 
     value: Any = None
+
+
+@dataclass(frozen=True)
+class TensorAnnotation:
+    """`fx.Tensor[fx.Float32, "n", 4]`: an element type and extents: numbers, names, or None.
+
+    `fx.Tensor[fx.Float32]` says nothing of the extents (`shape` is None); the rank 0 of a tensor
+    that holds one element is `fx.Tensor[fx.Float32, ()]`.
+    """
+
+    dtype: DType
+    shape: tuple[int | str | None, ...] | None
+
+
+class Tensor:
+    """`fx.Tensor`, `fx.Tensor[fx.Float32, "n", 4]`: a tensor, as a parameter's annotation. The
+    class of the values is `tensors.Tensor`, which is one; `fx.Tensor(view)` is the view."""
+
+    __slots__ = ()
+
+    def __new__(cls, view: Any, *_: Any, **__: Any) -> Any:
+        if cls is not Tensor:
+            return super().__new__(cls)
+        if not isinstance(view, Tensor):
+            raise TypeError(f"fx.Tensor takes a tensor, not {view!r}")
+        return view
+
+    def __class_getitem__(cls, items: Any) -> TensorAnnotation:
+        dtype, *shape = items if isinstance(items, tuple) else (items,)
+        if not isinstance(dtype, DType):
+            raise TypeError(f"fx.Tensor[…] begins with an element type, not {dtype!r}")
+        if not shape:
+            return TensorAnnotation(dtype, None)
+        if shape == [()]:
+            return TensorAnnotation(dtype, ())
+        extents = tuple(None if extent == "?" else extent for extent in shape)
+        for extent in extents:
+            named = isinstance(extent, str) and extent.isidentifier()
+            counted = isinstance(extent, int) and not isinstance(extent, bool) and extent > 0
+            if not (extent is None or named or counted):
+                raise TypeError(
+                    f"an extent of fx.Tensor[…] is a positive number, a name or None, not {extent}"
+                )
+        return TensorAnnotation(dtype, extents)

@@ -11,7 +11,8 @@ from fly_trace.conversion import convert, scalar
 from fly_trace.dtypes import BOOL, I8, I16, I32, I64, U32, DType
 from fly_trace.functions import where
 from fly_trace.pointers import converted
-from fly_trace.tensors import Tensor, c_strides
+from fly_trace.strides import c_strides
+from fly_trace.tensors import Tensor
 from fly_trace.tracing import describe
 from fly_trace.values import Scalar
 

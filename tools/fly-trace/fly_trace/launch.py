@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from fly_common.errors import InputError
 
 from fly_trace import places, signature, tracing
-from fly_trace.annotations import Constexpr, Stream
+from fly_trace.annotations import Constexpr, Stream, TensorAnnotation
+from fly_trace.annotations import Tensor as TensorName
 from fly_trace.conversion import convert
 from fly_trace.decorators import KernelFunction
 from fly_trace.dialect_value import DialectValue
 from fly_trace.dtypes import I32, I64, DType
-from fly_trace.tensors import Tensor, TensorAnnotation
+from fly_trace.tensors import Tensor
 from fly_trace.tracing import describe
 from fly_trace.values import Scalar
 
@@ -133,7 +134,7 @@ def _as_declared(
         if isinstance(value, (Scalar, Tensor)):
             _mismatch(kernel, parameter, "a compile-time constant", value)
         return value
-    if annotation is Tensor:
+    if annotation is TensorName:
         if not isinstance(value, Tensor):
             _mismatch(kernel, parameter, "a tensor", value)
         return value

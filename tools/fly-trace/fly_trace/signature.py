@@ -29,9 +29,9 @@ from fly_common.errors import InputError, UsageError
 from fly_dialect.integers import Int
 
 from fly_trace import places
-from fly_trace.annotations import Constexpr, Stream
+from fly_trace.annotations import Constexpr, Stream, Tensor, TensorAnnotation
 from fly_trace.dtypes import DTYPES, DType
-from fly_trace.tensors import Tensor, TensorAnnotation, c_strides
+from fly_trace.strides import c_strides
 
 # A number, a symbol, or what is known of any other (None: nothing; it is computed in 64 bits).
 Step: TypeAlias = int | Int | None

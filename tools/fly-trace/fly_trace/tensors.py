@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from fly_dialect.types import IntTupleSpec, MemRefSpec
 
 from fly_trace import tracing
+from fly_trace.annotations import Tensor as TensorName
 from fly_trace.dialect_value import says_all, values_of
 from fly_trace.dtypes import BOOL, I8, I32, I64, DType
 from fly_trace.int_tuples import IntTuple, has_none, int_tuple, scalar_of
@@ -18,27 +18,13 @@ from fly_trace.values import Scalar
 from fly_trace.vectors import Vector, count, filled, vector_ir
 from fly_trace.views import View, linear, static_shape
 
-__all__ = ["Tensor"]
-
 INT32_MAX = 2**31 - 1
 
 Known = tuple[int | None, ...]  # extents or strides, None where not known
 
 
-@dataclass(frozen=True)
-class TensorAnnotation:
-    """`fx.Tensor[fx.Float32, "n", 4]`: an element type and extents: numbers, names, or None.
-
-    `fx.Tensor[fx.Float32]` says nothing of the extents (`shape` is None); the rank 0 of a tensor
-    that holds one element is `fx.Tensor[fx.Float32, ()]`.
-    """
-
-    dtype: DType
-    shape: tuple[int | str | None, ...] | None
-
-
 @values_of(MemRefSpec)
-class Tensor(View):
+class Tensor(View, TensorName):
     """A tensor indexed by coordinates of its layout's shape.
 
     An **array** (a function's argument, an array in LDS) has flat extents and takes as many
@@ -59,8 +45,8 @@ class Tensor(View):
         is_array: bool = False,
         rank: int | None = None,
     ):
-        if isinstance(spec, Tensor):  # fx.Tensor(view) is the view, as in FlyDSL
-            spec, ssa, dtype, name, access = spec.spec, spec.ssa, spec.dtype, spec.name, spec.access
+        if spec is self:
+            return  # fx.Tensor(view) is the view, as in FlyDSL
         super().__init__(spec, ssa)
         self.dtype: DType = dtype
         self.name = name
@@ -77,24 +63,6 @@ class Tensor(View):
         dtype = dtype_of(spec.element, getattr(origin, "dtype", None))
         name = getattr(origin, "name", "a tensor")
         return cls(spec, ssa, dtype, name, access=getattr(origin, "access", None))
-
-    def __class_getitem__(cls, items: Any) -> TensorAnnotation:
-        dtype, *shape = items if isinstance(items, tuple) else (items,)
-        if not isinstance(dtype, DType):
-            raise TypeError(f"fx.Tensor[…] begins with an element type, not {dtype!r}")
-        if not shape:
-            return TensorAnnotation(dtype, None)
-        if shape == [()]:
-            return TensorAnnotation(dtype, ())
-        extents = tuple(None if extent == "?" else extent for extent in shape)
-        for extent in extents:
-            named = isinstance(extent, str) and extent.isidentifier()
-            counted = isinstance(extent, int) and not isinstance(extent, bool) and extent > 0
-            if not (extent is None or named or counted):
-                raise TypeError(
-                    f"an extent of fx.Tensor[…] is a positive number, a name or None, not {extent}"
-                )
-        return TensorAnnotation(dtype, extents)
 
     @property
     def rank(self) -> int:
@@ -352,13 +320,3 @@ class Parts(IntTuple):
 
     def __repr__(self) -> str:
         return f"{self.tensor.name}.{self.what}"
-
-
-def c_strides(shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
-    """The strides of a C-contiguous tensor as far as the extents tell: None is not known."""
-    strides: list[int | None] = []
-    step: int | None = 1
-    for extent in reversed(shape):
-        strides.insert(0, step)
-        step = None if step is None or extent is None else step * extent
-    return tuple(strides)

@@ -11,7 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from fly_trace import operators as operators
-from fly_trace.annotations import Constexpr, Stream
+from fly_trace.annotations import Constexpr, Stream, Tensor
 from fly_trace.dtypes import (
     BF16,
     BOOL,
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from fly_trace.shared import *  # noqa: F403
     from fly_trace.statics import *  # noqa: F403
     from fly_trace.structs import *  # noqa: F403
-    from fly_trace.tensors import *  # noqa: F403
     from fly_trace.tiled import *  # noqa: F403
     from fly_trace.tiles import *  # noqa: F403
     from fly_trace.tuple_math import *  # noqa: F403
@@ -104,7 +103,6 @@ NAMES = {
     "fly_trace.shared": "Arena SharedAllocator Storage",
     "fly_trace.statics": "const_expr draw printf range_constexpr",
     "fly_trace.structs": "Align Array Struct Union struct union",
-    "fly_trace.tensors": "Tensor",
     "fly_trace.tiled": """
         MmaOperand ThrCopy ThrMma TiledCopy TiledMma make_tiled_copy make_tiled_copy_A
         make_tiled_copy_B make_tiled_copy_C make_tiled_copy_tv make_tiled_mma mma_make_fragment
@@ -137,6 +135,7 @@ __all__ = [
     "Int32",
     "Int64",
     "Stream",
+    "Tensor",
     "Uint8",
     "Uint16",
     "Uint32",

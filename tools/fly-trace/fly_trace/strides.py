@@ -1,0 +1,13 @@
+"""The strides that a shape alone says."""
+
+from __future__ import annotations
+
+
+def c_strides(shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+    """The strides of a C-contiguous tensor as far as the extents tell: None is not known."""
+    strides: list[int | None] = []
+    step: int | None = 1
+    for extent in reversed(shape):
+        strides.insert(0, step)
+        step = None if step is None or extent is None else step * extent
+    return tuple(strides)
