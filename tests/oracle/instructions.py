@@ -9,7 +9,7 @@ from dataclasses import replace
 from oracle import device
 from oracle.probe import Probe, known_to
 from oracle.try_buffers import private_to_lds, structured, to_lds
-from oracle.try_matrix import matrix
+from oracle.try_matrix import matrix, rounded_matrices
 from oracle.try_memory import buffers, memory, scalar_loads
 from oracle.try_mode import mode
 from oracle.try_narrow import narrow_matrices, transposed
@@ -38,6 +38,7 @@ FAMILIES = {
     "scratch": scratch,
     "lds_more": lds_more,
     "matrix": matrix,
+    "rounded_matrices": rounded_matrices,
     "narrow_matrices": narrow_matrices,
     "transposed": transposed,
     "mode": mode,

@@ -1,8 +1,7 @@
-"""V_MFMA and V_SMFMAC: which register and lane an element is in, and sums in float64.
+"""V_MFMA and V_SMFMAC: which register and lane an element is in. How floats are added is in
+matrix_sums.py.
 
-The places are those that AMD's matrix instruction calculator prints. How the hardware rounds within
-a sum is not modelled: the result is the exact sum, rounded once, so that probes have operands for
-which every order and precision gives the same. EXEC plays no part.
+The places are those that AMD's matrix instruction calculator prints. EXEC plays no part.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from oracle.matrix_sums import sums
 from oracle.minifloat import formats
 from oracle.text import Instruction, Operand
 from oracle.waves import Waves
@@ -129,12 +129,17 @@ def _store(w: Waves, operand: Operand, shape: Shape, values: list[np.ndarray]) -
             w.put_v32(first + r, value.astype(np.float32).view(u32), None)
 
 
-def _finish(w: Waves, ins: Instruction, shape: Shape, a, b, old: np.ndarray) -> None:
-    product = np.einsum("wbik,wbjk->wbij", a, b)
-    found = [
-        old[r] + product[:, block, row, column]
-        for r, (block, row, column) in enumerate(places(shape, len(old)))
-    ]
+def _finish(w: Waves, ins: Instruction, shape: Shape, target: str, a, b, old: np.ndarray) -> None:
+    found: list[np.ndarray] = []
+    if shape.out == "i32":
+        product = np.einsum("wbik,wbjk->wbij", a, b)
+        for r, (block, row, column) in enumerate(places(shape, len(old))):
+            found.append(old[r] + product[:, block, row, column])
+    else:
+        kinds = (shape.a, shape.b)
+        for r, (block, row, column) in enumerate(places(shape, len(old))):
+            left, right = a[:, block, row], b[:, block, column]
+            found.append(sums(left, right, old[r], kinds, target, ins.mnemonic))
     _store(w, ins.operands[0], shape, found)
 
 
@@ -153,7 +158,7 @@ def _dense(ins: Instruction, shape: Shape, target: str) -> Callable[[Waves], Non
         blocks = np.arange(shape.blocks)
         left = left[:, (blocks >> size << size) + (chosen if size else 0) if size else blocks]
         old = _addend(w, c_operand, shape, count, target) * (-1 if signs[2] else 1)
-        _finish(w, ins, shape, left, right, old)
+        _finish(w, ins, shape, target, left, right, old)
 
     return step
 
@@ -190,6 +195,6 @@ def _sparse(ins: Instruction, shape: Shape, target: str) -> Callable[[Waves], No
         left = factor(dense, shape.m, shape)
         right = factor(elements(w, b_operand, shape.b, target), shape.n, shape)
         old = _addend(w, target_, shape, target_.count, target)
-        _finish(w, ins, shape, left, right, old)
+        _finish(w, ins, shape, target, left, right, old)
 
     return step

@@ -119,6 +119,8 @@ EDGES["small32"] = [
 ]
 EDGES["finite32"] = [v for v in EDGES["small32"] if v & 0x7F800000 != 0x7F800000]
 EDGES["finite16"] = [0, 0x8000, 0x3C00, 0xBC00, 0x4480, 0x4B00, 0x3555, 0x0400, 0x5640, 0xD7FF]
+# bf16 numbers whose products and sums are rounded; a subnormal among them.
+EDGES["ragged16"] = [0x3F80, 0xBF81, 0x4049, 0xC2F7, 0x3DCC, 0x4640, 0xC731, 0x3812, 1, 0x8000]
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,7 @@ def operands(columns: tuple[str, ...], rng: np.random.Generator) -> np.ndarray:
         rows = rows[rows % (LANES // 2) != SCALAR_LANE]
         if kind[:5] in ("exact", "brain"):
             result[rows, column] = exact(kind, rng, len(rows))
-        elif kind in ("scale32", "small32", "finite32", "finite16"):
+        elif kind in ("scale32", "small32", "finite32", "finite16", "ragged16"):
             result[rows, column] = rng.choice(np.array(EDGES[kind], np.uint64), len(rows))
         elif kind.startswith(("f", "tame", "number")):
             size = int(kind[-2:]) // 8

@@ -8,6 +8,7 @@ exponent. C is never a multiple of a product's last bit, so that no sum is a zer
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from oracle import device
 from oracle.probe import Probe
@@ -23,6 +24,30 @@ def matrix() -> list[Probe]:
     for target in ("gfx90a", "gfx942", "gfx950"):
         names |= {n for n in device.known(target) if re.match(r"v_s?mfmac?_[if]", n)}
     return [probe for name in sorted(names) if "f8f6f4" not in name for probe in _of(name)]
+
+
+# One instruction of each way to add, on each target.
+ROUNDED = (
+    *("v_mfma_f32_16x16x16f16", "v_mfma_f32_16x16x8bf16", "v_mfma_f32_16x16x16bf16_1k"),
+    *("v_mfma_f32_16x16x16_f16", "v_mfma_f32_32x32x8_bf16", "v_mfma_f32_16x16x8_xf32"),
+    *("v_mfma_f32_16x16x32_fp8_bf8", "v_mfma_f32_32x32x16_bf8_bf8", "v_smfmac_f32_16x16x32_f16"),
+    *("v_mfma_f64_16x16x4_f64", "v_mfma_f32_32x32x2_f32", "v_mfma_f32_4x4x4_16b_f16"),
+    *("v_mfma_f32_16x16x32_f16", "v_mfma_f32_32x32x16_bf16"),
+)
+# The operands of `matrix`, and those that are rounded. Of 8-bit floats all but the largest and NaN.
+RAGGED = {"exact16": "finite16", "brain16": "ragged16", "exact32": "finite32"}
+
+
+def rounded_matrices() -> list[Probe]:
+    """What is rounded within a sum."""
+    probes = []
+    for name in ROUNDED:
+        probe = _of(name)[0]
+        text = re.sub(r"v_and_b32 (v\d+), 0x8[37]8\w+, \1", "s_nop 0", probe.text)
+        text = re.sub(r"v_or_b32 (v\d+), 0x3[8c]3\w+, \1", r"v_and_b32 \1, 0xbfbfbfbf, \1", text)
+        sources = tuple(RAGGED.get(source, source) for source in probe.sources)
+        probes.append(replace(probe, text=text, sources=sources))
+    return probes
 
 
 def moved(first: int, count: int, source: str, *more: str) -> list[str]:
