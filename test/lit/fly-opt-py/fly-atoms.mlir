@@ -1,6 +1,6 @@
 // Atoms and tiled ops as FlyDSL writes them: read, checked, and printed again.
-// RUN: fly-opt-py %s | filecheck %s
-// RUN: fly-opt-py %s | fly-opt-py | filecheck %s
+// RUN: fly-opt-py %s | %filecheck %s
+// RUN: fly-opt-py %s | fly-opt-py | %filecheck %s
 
 !mfma = !fly.mma_atom<!fly_rocdl.cdna3.mfma<32x32x8,(bf16,bf16)->f32>>
 !mma = !fly.tiled_mma<!mfma, <(2,1,1):(1,0,0)>, <[*|64|*]>>
