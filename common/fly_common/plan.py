@@ -140,7 +140,7 @@ def _parameter(data: dict[str, Any]) -> Tensor | Scalar:
         tuple(data["strides"]),
         str(data["access"]),
         bool(data["contiguous"]),
-        tuple(data["multiples"]),
+        tuple(data.get("multiples", ())),
     )
 
 
