@@ -207,7 +207,7 @@ def test_an_object_is_not_linked():
     [
         ("{", "the launch plan is damaged: "),
         ("[]", "the launch plan is damaged: "),
-        ('{"version":99}', "the launch plan is of version 99, this tool reads 1"),
+        ('{"version":99}', "the launch plan is of version 99, this tool reads 2"),
         (plan.to_text(PLAN) * 2, "the launch plan is damaged: "),
         (
             plan.to_text(PLAN).replace("gfx942", "gfx950"),
