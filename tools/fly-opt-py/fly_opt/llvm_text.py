@@ -13,14 +13,16 @@ hexadecimal forms are read by every LLVM: `0x` and 16 digits are the bits of the
 the float (LangRef, "Simple Constants"), `0xH` those of a half, `0xR` those of a bfloat.
 
 The lexer knows strings, comments and names and leaves them alone. A literal's type is the last
-floating-point type before it: in LLVM's grammar a constant always follows its type, and no other
-such type stands between.
+floating-point type before it on its line: in LLVM's grammar a constant always follows its type, no
+other such type stands between, and LLVM breaks no line there. So only lines with something that may
+be such a literal are read at all: most of a module has none.
 """
 
 from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Iterator
 from fractions import Fraction
 
 from fly_common.errors import InputError, Place
@@ -36,8 +38,10 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.MULTILINE,
 )
+_SIGN = re.compile(r"f0x|[-+](?:inf|q?s?nan)|[0-9]\.|^module asm\n", re.MULTILINE)
 _BITS = re.compile(r"f0x([0-9A-Fa-f]+)")
 _DECIMAL = re.compile(r"[-+]?[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?")
+_ASSEMBLY = re.compile(r'module asm\n(?:[ \t]+"[^"]*"\n?)+')
 _LINE = re.compile(r'"[^"]*"')
 
 # Type → width in bits, and bits of its mantissa without the leading one.
@@ -48,26 +52,42 @@ UNSUPPORTED = ("fp128", "x86_fp80", "ppc_fp128")
 
 def bridge(text: str) -> str:
     """Rewrites what LLVM 22 refuses. InputError names a literal that has no form there."""
-    kind = ""
     pieces: list[str] = []
     done = 0
-    for match in _TOKEN.finditer(text):
-        new: str | None = None
-        if word := match["word"]:
-            if word in FORMATS or word in UNSUPPORTED:
-                kind = word
-            elif hexadecimal := _BITS.fullmatch(word):
-                new = _from_bits(int(hexadecimal[1], 16), _known(kind, text, match))
-            elif _DECIMAL.fullmatch(word) and kind not in UNSUPPORTED:
-                new = _from_decimal(word, _known(kind, text, match))
-        elif special := match["special"]:
-            new = _from_special(special, match["payload"], _known(kind, text, match))
-        elif assembly := match["assembly"]:
-            new = "".join(f"module asm {line}\n" for line in _LINE.findall(assembly))
-        if new is not None:
-            pieces += (text[done : match.start()], new)
-            done = match.end()
+    for start, end in _lines(text):
+        kind = ""
+        for match in _TOKEN.finditer(text, start, end):
+            new: str | None = None
+            if word := match["word"]:
+                if word in FORMATS or word in UNSUPPORTED:
+                    kind = word
+                elif hexadecimal := _BITS.fullmatch(word):
+                    new = _from_bits(int(hexadecimal[1], 16), _known(kind, text, match))
+                elif _DECIMAL.fullmatch(word) and kind not in UNSUPPORTED:
+                    new = _from_decimal(word, _known(kind, text, match))
+            elif special := match["special"]:
+                new = _from_special(special, match["payload"], _known(kind, text, match))
+            elif assembly := match["assembly"]:
+                new = "".join(f"module asm {line}\n" for line in _LINE.findall(assembly))
+            if new is not None:
+                pieces += (text[done : match.start()], new)
+                done = match.end()
     return "".join([*pieces, text[done:]])
+
+
+def _lines(text: str) -> Iterator[tuple[int, int]]:
+    """Where the lines that have to be read begin and end; of module assembly, all its lines."""
+    end = 0
+    for sign in _SIGN.finditer(text):
+        if sign.start() < end:
+            continue
+        start = text.rfind("\n", 0, sign.start()) + 1
+        if assembly := _ASSEMBLY.match(text, start):
+            end = assembly.end()
+        else:
+            end = text.find("\n", sign.start())
+            end = len(text) if end < 0 else end
+        yield start, end
 
 
 def _known(kind: str, text: str, match: re.Match[str]) -> str:

@@ -73,6 +73,16 @@ def _parse(file: str, source: str) -> ast.Module:
     return ast.parse(source, file)
 
 
+@functools.lru_cache(maxsize=64)
+def _functions(file: str, source: str) -> dict[int, list[ast.FunctionDef | ast.Lambda]]:
+    """The functions of a file by their first lines: a file is walked once, not for each of them."""
+    found: dict[int, list[ast.FunctionDef | ast.Lambda]] = {}
+    for node in ast.walk(_parse(file, source)):
+        if isinstance(node, (ast.FunctionDef, ast.Lambda)):
+            found.setdefault(_first_line(node), []).append(node)
+    return found
+
+
 def _compile(function: FunctionType) -> CodeType:
     code = function.__code__
     file = code.co_filename
@@ -157,8 +167,8 @@ def _node(function: FunctionType) -> ast.FunctionDef | ast.Lambda:
     kind = ast.Lambda if function.__name__ == "<lambda>" else ast.FunctionDef
     found = [
         node
-        for node in ast.walk(tree)
-        if isinstance(node, kind) and _first_line(node) == line and _named(node, function)
+        for node in _functions(file, source).get(line, ())
+        if isinstance(node, kind) and _named(node, function)
     ]
     if len(found) > 1:
         # Lambdas on one line: the one whose body holds the code's instructions.
