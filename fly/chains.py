@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from fly_common import ahead
 from fly_common.errors import FlyError, InputError, UsageError
@@ -114,7 +115,7 @@ def results(
     suffix = SOURCE_SUFFIX
     with coming or Coming(chain) as programs:
         for number, stage in enumerate(chain):
-            data = _result(stage, data, suffix, store, lambda: programs.start(number + 1))  # noqa: B023
+            data = _result(stage, data, suffix, store, partial(programs.start, number + 1))
             suffix = stage.suffix
             yield stage, data
 

@@ -12,7 +12,7 @@ from fly_dialect.atoms import CopyAtomSpec, MmaAtomSpec, TiledCopySpec, TiledMma
 from fly_dialect.infer import Attributes, memref_operand, wrong
 from fly_dialect.types import LayoutSpec, Spec, bits
 
-# The orders in which gemm may go through M, N and K, the slowest first.
+# The orders in which gemm may go through M, N and K, the fastest first.
 TRAVERSAL_ORDERS = tuple(
     f"{order}{kind}"
     for kind in ("", "_serpentine")

@@ -1,9 +1,10 @@
 """LDS banks: which one an element lies in, and how many ways an access conflicts.
 
 LDS has BANKS banks of four bytes. Lanes of one pass that want different words of one bank wait for
-each other; the number of such words is the degree of the conflict, 1 where there is none. A pass
-serves as many lanes as fill the banks once: all 32 for four bytes a lane, 8 for sixteen
-(CDNA3 ISA, "LDS"; AMD's documentation of ds_read_b128).
+each other; the number of such words is the degree of the conflict, 1 where there is none. A picture
+knows no kernel, so a pass is taken to serve as many lanes, in their order, as fill the banks once:
+32 for four bytes a lane, 8 for sixteen. Which lanes of a wave really go together differs by target
+and width: `fly-run --stats` counts by that model (`fly_run.emulator.measure`).
 """
 
 from __future__ import annotations

@@ -9,32 +9,13 @@ from fly_dialect.atoms import reading
 from fly_dialect.atoms.interface import StateField
 from fly_dialect.atoms.mfma import ALL, CDNA4
 from fly_dialect.atoms.registry import register
-from fly_dialect.atoms.universal import ThreadCopy, check_atomic
+from fly_dialect.atoms.universal import SizedCopy, ThreadCopy, check_atomic
 from fly_dialect.scanner import Scanner
 from fly_dialect.types import bits
 
 # Elements that the wave adds to every thread's offset, and bytes that the instruction adds.
 SOFFSET = StateField("soffset", "i32")
 IMM_OFFSET = StateField("imm_offset", "i32")
-
-
-@dataclass(frozen=True, slots=True)
-class SizedCopy(ThreadCopy):
-    """A copy whose type says only how many bits it moves."""
-
-    bit_size: int
-
-    @property
-    def copied_bits(self) -> int:
-        return self.bit_size
-
-    @property
-    def parameters(self) -> str:
-        return str(self.bit_size)
-
-    @classmethod
-    def read(cls, scanner: Scanner) -> Self:
-        return cls(reading.number(scanner))
 
 
 @register

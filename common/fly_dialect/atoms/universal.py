@@ -46,17 +46,11 @@ class ThreadCopy(CopyOp):
         return one_thread_bits(self.copied_bits)
 
 
-@register
 @dataclass(frozen=True, slots=True)
-class UniversalCopy(ThreadCopy):
-    """`!fly.universal_copy<64>`: one load and one store of so many bits, between any memories."""
+class SizedCopy(ThreadCopy):
+    """A copy whose type says only how many bits it moves."""
 
-    NAME: ClassVar[str] = "fly.universal_copy"
     bit_size: int
-
-    def __post_init__(self) -> None:
-        if self.bit_size <= 0 or self.bit_size % 8:
-            raise ValueError(f"a copy moves whole bytes, not {self.bit_size} bits")
 
     @property
     def copied_bits(self) -> int:
@@ -69,6 +63,18 @@ class UniversalCopy(ThreadCopy):
     @classmethod
     def read(cls, scanner: Scanner) -> Self:
         return cls(reading.number(scanner))
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class UniversalCopy(SizedCopy):
+    """`!fly.universal_copy<64>`: one load and one store of so many bits, between any memories."""
+
+    NAME: ClassVar[str] = "fly.universal_copy"
+
+    def __post_init__(self) -> None:
+        if self.bit_size <= 0 or self.bit_size % 8:
+            raise ValueError(f"a copy moves whole bytes, not {self.bit_size} bits")
 
 
 @register
