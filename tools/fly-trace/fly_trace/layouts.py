@@ -42,8 +42,8 @@ __all__ = [
 ]
 
 
-class LayoutLike(DialectValue):
-    """What layouts and composed layouts share. `layout(i, j)` is an offset, with None a part."""
+class Moded(DialectValue):
+    """A value whose type has a layout, and so modes."""
 
     __slots__ = ()
 
@@ -55,6 +55,12 @@ class LayoutLike(DialectValue):
     @property
     def depth(self) -> int:
         return IntTuple(IntTupleSpec(self.spec.layout.shape)).depth
+
+
+class LayoutLike(Moded):
+    """What layouts and composed layouts share. `layout(i, j)` is an offset, with None a part."""
+
+    __slots__ = ()
 
     @property
     def is_leaf(self) -> bool:

@@ -8,25 +8,16 @@ from fly_dialect.layout import ComposedLayout as ComposedLayoutData
 from fly_dialect.types import IntTupleSpec
 
 from fly_trace import tracing
-from fly_trace.dialect_value import DialectValue, apply, says_all
+from fly_trace.dialect_value import apply, says_all
 from fly_trace.int_tuples import IntTuple, int_tuple
-from fly_trace.layouts import get_layout, get_shape, get_stride
+from fly_trace.layouts import Moded, get_layout, get_shape, get_stride
 
 
-class View(DialectValue):
+class View(Moded):
     """`view[i, j]` is an element; None leaves a mode free, which gives the view of that part."""
 
     __slots__ = ()
     noun = "a tensor"
-
-    @property
-    def rank(self) -> int:
-        shape = self.spec.layout.shape
-        return len(shape) if isinstance(shape, tuple) else 1
-
-    @property
-    def depth(self) -> int:
-        return IntTuple(IntTupleSpec(self.spec.layout.shape)).depth
 
     @property
     def layout(self) -> Any:
