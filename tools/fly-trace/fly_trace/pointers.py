@@ -14,7 +14,8 @@ from fly_trace.dtypes import BOOL, DTYPES, I8, I32, I64, U8, DType, PromotionErr
 from fly_trace.int_tuples import int_tuple
 from fly_trace.tracing import describe
 from fly_trace.values import Scalar
-from fly_trace.vectors import Vector, vector_ir
+from fly_trace.vector_shapes import vector_ir
+from fly_trace.vectors import Vector
 
 __all__ = [
     "AddressSpace",

@@ -15,7 +15,8 @@ from fly_trace.int_tuples import IntTuple, has_none, int_tuple, scalar_of
 from fly_trace.pointers import Access, converted, dtype_of
 from fly_trace.tracing import describe
 from fly_trace.values import Scalar
-from fly_trace.vectors import Vector, count, filled, vector_ir
+from fly_trace.vector_shapes import count, vector_ir
+from fly_trace.vectors import Vector
 from fly_trace.views import View, linear, static_shape
 
 INT32_MAX = 2**31 - 1
@@ -217,7 +218,7 @@ class Tensor(View, TensorName):
         """Stores a vector of as many elements; a number goes to each of them."""
         shape = static_shape(self, "store")
         if not isinstance(vector, Vector):
-            vector = filled(shape, converted(vector, self.dtype, self.name), self.dtype)
+            vector = Vector.filled(shape, converted(vector, self.dtype, self.name), self.dtype)
         if vector.numel != count(shape):
             tracing.refuse(
                 f"{self.name} has {count(shape)} elements, and the vector {vector.numel}"

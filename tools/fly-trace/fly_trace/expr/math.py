@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fly_trace import conversion, functions, vectors
+from fly_trace import conversion, functions, vector_arithmetic
 from fly_trace.dtypes import DType
 from fly_trace.functions import (
     abs_,
@@ -28,7 +28,8 @@ from fly_trace.functions import (
     sqrt,
     tanh,
 )
-from fly_trace.vectors import Vector, over_lanes
+from fly_trace.vector_arithmetic import over_lanes
+from fly_trace.vectors import Vector
 
 __all__ = [
     "abs",
@@ -68,7 +69,7 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     """`a` where the condition holds, else `b`, element by element of vectors. Both are computed; a
     conditional expression computes only one."""
     if any(isinstance(operand, Vector) for operand in (condition, a, b)):
-        return vectors.select(condition, a, b)
+        return vector_arithmetic.select(condition, a, b)
     return functions.where(condition, a, b)
 
 
