@@ -12,9 +12,10 @@ from fly_dialect.integers import Int
 from fly_dialect.layout import AnyLayout, ComposedLayout, Layout
 from fly_dialect.types import bits
 
-from fly_draw import banks, tables
+from fly_draw import tables
 from fly_draw.fragments import Fragment, fragments_of
 from fly_draw.grid import Grid
+from fly_draw.reads import Reads
 from fly_draw.subject import subject
 from fly_draw.svg import MARGIN, Canvas, Picture
 
@@ -28,7 +29,7 @@ def draw(
     tile: tuple[int, int] | None = None,
     element: str | None = None,
     vector: int = 1,
-    bank_count: int = banks.BANKS,
+    target: str = "gfx942",
 ) -> Picture:
     """The picture of a layout, a thread-value layout, a tiled copy or an MMA.
 
@@ -39,7 +40,7 @@ def draw(
                 columns; a cell shows who holds it
     element     a type such as f16: also shows in which LDS bank each element lies, and how many
                 ways lanes conflict that read `vector` elements each along a row, or down a column
-    bank_count  the banks of the LDS: 32, on gfx950 64
+    target      whose LDS that is: how many banks it has, which lanes it serves together
 
     Raises ValueError where there is nothing to draw: dynamic extents, or too many cells.
     """
@@ -59,9 +60,11 @@ def draw(
         width = bits(element) // 8
         if not width:
             raise ValueError(f"{element} has less than a byte: LDS addresses count bytes")
-        caption = f"LDS banks of {element}, {vector} a lane; ×n: an n-way conflict along it"
-        grid = tables.bank_grid(offsets, width, vector, bank_count, caption, breaks)
-        grids.append(grid)
+        reads = Reads(target, width, vector)
+        caption = (
+            f"LDS banks of {element} on {target}, {vector} a lane; ×n: an n-way conflict along it"
+        )
+        grids.append(tables.bank_grid(offsets, reads, caption, breaks))
     return _side_by_side(title, grids)
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from fly_draw import banks, colours
+from fly_draw import colours
 from fly_draw.grid import Cell, Grid
+from fly_draw.reads import Reads
 
 MOST_CELLS = 1 << 14
 
@@ -30,43 +31,27 @@ def offset_grid(offsets: Sequence[Sequence[int]], caption: str, breaks: tuple[in
 
 def bank_grid(
     offsets: Sequence[Sequence[int]],
-    width: int,
-    vector: int,
-    count: int,
+    reads: Reads,
     caption: str,
     breaks: tuple[int, int],
 ) -> Grid:
-    """Each cell shows the LDS bank of its element of `width` bytes, coloured by bank. The labels of
-    rows and columns end in the degree of conflict when lanes read along them, `vector` elements of
-    a row each."""
-    cells = [
-        [
-            Cell((str(banks.bank(offset * width, count)),), _bank_colour(offset * width, count))
-            for offset in row
-        ]
-        for row in offsets
-    ]
+    """Each cell shows the LDS bank of its element, coloured by bank. The labels of rows and columns
+    end in the degree of conflict when lanes read along them, from lane 0 on."""
+    cells = [[_bank_cell(reads.bank(offset), reads.banks) for offset in row] for row in offsets]
     rows = [
-        f"{number}  ×{banks.degree([at * width for at in row[::vector]], width * vector, count)}"
-        for number, row in enumerate(offsets)
+        f"{number}  ×{reads.degree(row[:: reads.vector])}" for number, row in enumerate(offsets)
     ]
     columns = [
-        _column_label(number, [row[number] * width for row in offsets], width, vector, count)
+        str(number)
+        if number % reads.vector
+        else f"{number} ×{reads.degree([row[number] for row in offsets])}"
         for number in range(len(offsets[0]))
     ]
     return Grid(cells, rows, columns, caption, *breaks)
 
 
-def _bank_colour(address: int, count: int) -> str:
-    return colours.wheel(banks.bank(address, count), count)
-
-
-def _column_label(
-    number: int, addresses: Sequence[int], width: int, vector: int, count: int
-) -> str:
-    if number % vector:
-        return str(number)
-    return f"{number} ×{banks.degree(addresses, width * vector, count)}"
+def _bank_cell(bank: int, count: int) -> Cell:
+    return Cell((str(bank),), colours.wheel(bank, count))
 
 
 Holders = Mapping[tuple[int, int], Sequence[tuple[int, int]]]

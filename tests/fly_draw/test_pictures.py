@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from typing import Any
 
 import pytest
-from fly_draw import Picture, banks, draw
+from fly_common import lds
+from fly_draw import Picture, draw
+from fly_draw.reads import Reads
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -77,29 +81,66 @@ def test_elements_that_nobody_holds_are_empty():
 
 # A wave's 32 lanes read four bytes each, `stride` words apart: what every manual's table says.
 @pytest.mark.parametrize(("stride", "ways"), [(0, 1), (1, 1), (2, 2), (4, 4), (32, 32), (33, 1)])
-def test_conflicts_of_strided_reads(stride: int, ways: int):
-    assert banks.degree([4 * stride * lane for lane in range(32)], 4) == ways
+@pytest.mark.parametrize("target", lds.TARGETS)
+def test_conflicts_of_strided_reads(target: str, stride: int, ways: int):
+    assert Reads(target, 4, 1).degree([stride * lane for lane in range(32)]) == ways
 
 
-def test_sixteen_bytes_a_lane_are_read_eight_lanes_at_a_time():
-    assert banks.degree([16 * lane for lane in range(64)], 16) == 1
-    assert banks.degree([128 * lane for lane in range(64)], 16) == 8
+@pytest.mark.parametrize(
+    ("target", "served"),
+    [
+        ("gfx942", [*range(4), *range(20, 24)]),
+        ("gfx950", [*range(4), *range(12, 16), *range(20, 28)]),
+        ("gfx1100", list(range(8))),
+    ],
+)
+def test_sixteen_bytes_a_lane_meet_only_lanes_served_with_them(target: str, served: list[int]):
+    """One lane wants other dwords of lane 0's banks, all others the dwords of four other banks:
+    there is a conflict where the one is served with lane 0."""
+    reads = Reads(target, 4, 4)
+    for lane in range(1, 32):
+        offsets = [0] + [4] * 31
+        offsets[lane] = 256
+        assert reads.degree(offsets) == (2 if lane in served else 1), lane
 
 
-def test_64_banks_halve_the_conflict_of_a_stride_of_64_bytes():
-    addresses = [64 * lane for lane in range(32)]
-    assert banks.degree(addresses, 4, 32) == 16
-    assert banks.degree(addresses, 4, 64) == 8
+def test_more_than_an_instruction_reads_is_read_in_parts():
+    """24 bytes a lane: 16 of eight lanes together, then 8 of sixteen, who conflict the most."""
+    assert Reads("gfx1100", 8, 3).degree([4 * lane for lane in range(32)]) == 4
+    assert Reads("gfx1100", 8, 3).degree([16 * lane for lane in range(32)]) == 16
+    # 6 bytes: 4 of 32 lanes, 8 bytes apart, then 2.
+    assert Reads("gfx1100", 2, 3).degree([4 * lane for lane in range(32)]) == 2
 
 
-def test_the_swizzle_of_a_tile_takes_its_conflict_away():
-    labels = {}
-    for layout in ("(8,64):(64,1)", "S<3,3,3> o 0 o (8,64):(64,1)"):
-        root = ElementTree.fromstring(str(draw(layout, element="f16", vector=8)))
-        labels[layout] = {text.text for text in root.iter(f"{SVG}text")}
-    plain, swizzled = labels.values()
-    assert "8 ×8" in plain
-    assert "8 ×1" in swizzled
+def test_elements_smaller_than_a_bank_share_it():
+    assert Reads("gfx942", 2, 1).degree(list(range(64))) == 1
+    assert [Reads("gfx942", 2, 1).bank(offset) for offset in (0, 1, 2, 63, 64)] == [0, 0, 1, 31, 0]
+
+
+def test_a_second_wave_conflicts_with_no_first():
+    assert Reads("gfx942", 4, 1).degree([0] * 64 + [32] * 64) == 1
+
+
+def degrees(layout: str, **options: Any) -> set[str]:
+    """The degrees above the columns."""
+    root = ElementTree.fromstring(str(draw(layout, **options)))
+    labels = [text.text or "" for text in root.iter(f"{SVG}text")]
+    return {label.split()[1] for label in labels if re.fullmatch(r"\d+ ×\d+", label)}
+
+
+@pytest.mark.parametrize(
+    ("target", "plain", "swizzled"), [("gfx942", 4, 1), ("gfx950", 4, 2), ("gfx1100", 4, 1)]
+)
+def test_the_swizzle_of_a_tile_takes_its_conflict_away(target: str, plain: int, swizzled: int):
+    """Rows of 64 bytes: of lanes down a column, every second one has the same banks of 32."""
+    options = {"element": "f32", "vector": 4, "target": target}
+    assert degrees("(32,16):(16,1)", **options) == {f"×{plain}"}
+    assert degrees("S<2,2,3> o 0 o (32,16):(16,1)", **options) == {f"×{swizzled}"}
+
+
+def test_a_picture_of_banks_names_its_target():
+    assert "f32 on gfx942, 1 a lane" in str(draw("4:1", element="f32"))
+    assert "f32 on gfx1201, 1 a lane" in str(draw("4:1", element="f32", target="gfx1201"))
 
 
 def test_a_picture_is_saved_and_shown(tmp_path: Path):
@@ -147,6 +188,7 @@ def test_a_tiled_copy_shows_who_reads_and_who_writes():
         ("(4,8):(1,4)", {"tile": (2, 2)}, "beyond a tile"),
         ("4:1", {"tile": (2, 2)}, "no modes"),
         ("(4,8):(1,4)", {"element": "f4E2M1FN"}, "less than a byte"),
+        ("(4,8):(1,4)", {"element": "f32", "target": "gfx906"}, "no LDS is known of gfx906"),
         ("(4,8", {}, "expected"),
     ],
 )

@@ -77,7 +77,7 @@ def command(
     ] = None,
     draw_with: Annotated[
         str | None,
-        typer.Option(metavar="OPTIONS", help="tile=MxN, element=f16, vector=8, banks=64."),
+        typer.Option(metavar="OPTIONS", help="tile=MxN, element=f16, vector=8, target=gfx950."),
     ] = None,
     _: Annotated[bool, version.option(typer, TOOL, "llvm-link")] = False,
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from fly_common.errors import UsageError
 
-NAMES = ("tile", "element", "vector", "banks")
+NAMES = ("tile", "element", "vector", "target")
 
 
 def svg(text: str | None, options: str | None) -> bytes:
@@ -31,7 +31,7 @@ def _read(options: str) -> dict[str, Any]:
             raise UsageError(
                 f"--draw-with: no such option: {word}", hint=f"NAME=VALUE of {', '.join(NAMES)}"
             )
-        if name == "element":
+        if name in ("element", "target"):
             found[name] = value
         elif name == "tile":
             extents = re.fullmatch(r"([1-9]\d*)[x,]([1-9]\d*)", value)
@@ -41,5 +41,5 @@ def _read(options: str) -> dict[str, Any]:
         elif not value.isdecimal() or not int(value):
             raise UsageError(f"--draw-with: {name} is a positive number, not {value}")
         else:
-            found["bank_count" if name == "banks" else name] = int(value)
+            found[name] = int(value)
     return found

@@ -1,21 +1,16 @@
 """What a wave's accesses ask of caches and LDS banks, by the model of each target.
 
 Cache lines of the vector L1: 64 bytes on gfx90a, 128 since gfx942 (AMD CDNA 2 and CDNA 3 white
-papers, "vector L1 cache"); RDNA 3 and 4: 128 (RDNA white paper, "L0 vector cache").
-
-LDS banks: 4 bytes wide, 32 of them. A wave's access takes phases, in each of which some lanes may
-not meet in a bank with different dwords. 4-byte accesses: 32 lanes at once; wider ones: as many
-as ask for 128 bytes together. They are consecutive lanes, except for 12- and 16-byte loads on CDNA,
-whose groups of eight are those of the Composable Kernel documentation ("Understanding AMD GPU LDS
-and Bank Conflicts") and of the measurements published with HipKittens (arXiv:2511.08083). The same
-measurements show 64 banks for 8- and 16-byte loads on gfx950, with twice the lanes in a phase; what
-was not measured there is taken as on gfx942. Atomics are taken as stores of their size.
+papers, "vector L1 cache"); RDNA 3 and 4: 128 (RDNA white paper, "L0 vector cache"). LDS banks, and
+the lanes that it serves together: `fly_common.lds`.
 """
 
 from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass, replace
+
+from fly_common import lds
 
 from fly_run.emulator import state
 from fly_run.emulator.lower import Step
@@ -25,14 +20,6 @@ from fly_run.emulator.semantics.operation import Operation
 
 LINE = {"gfx90a": 64}  # bytes
 LINE_ELSEWHERE = 128
-BANKS = 32
-WIDE_BANKS = {("gfx950", "load", 8): 64, ("gfx950", "load", 16): 64}
-BANK_BYTES = 4
-CDNA = ("gfx90a", "gfx942", "gfx950")
-# First lanes of the two runs of four that are one phase of a 16-byte load; the same behind lane 32.
-CROSSED = ((0, 20), (4, 16), (8, 28), (12, 24))
-# On gfx950 two of these groups go together.
-DOUBLED = ((0, 3), (1, 2))
 
 SUMS = ("lanes", "private", "shared", "units", "ideal")
 assert state.ACCESS.names[: len(SUMS)] == SUMS
@@ -135,31 +122,15 @@ def _shape(operation: Operation) -> tuple[str, int]:
 def _site(target: str, direction: str, size: int) -> ctypes.Array[ctypes.c_uint64]:
     site = (ctypes.c_uint64 * (state.ACCESS_BYTES // 8))()
     kind = "load" if direction == "load" else "store"
-    whole = size >= BANK_BYTES and size & (size - 1) == 0
+    whole = size >= lds.BANK_BYTES and size & (size - 1) == 0
     parameters = {
         "size": size,
         "shift": LINE.get(target, LINE_ELSEWHERE).bit_length() - 1,
-        "granule": (size if whole else BANK_BYTES).bit_length() - 1,
-        "banks": WIDE_BANKS.get((target, kind, size), BANKS),
+        "granule": (size if whole else lds.BANK_BYTES).bit_length() - 1,
+        "banks": lds.banks(target, kind, size),
     }
-    for number, lanes in enumerate(phases(target, kind, size)):
+    for number, lanes in enumerate(lds.phases(target, kind, size)):
         parameters[f"phase{number}"] = sum(1 << lane for lane in lanes)
     for name, value in parameters.items():
         site[state.ACCESS.offsets[name] // 8] = value
     return site
-
-
-def phases(target: str, kind: str, size: int) -> list[tuple[int, ...]]:
-    """The lanes that LDS serves together, for an access of `size` bytes a lane."""
-    if target in CDNA and kind == "load" and size in (12, 16):
-        groups = [
-            tuple(lane + n for lane in (half + a, half + b) for n in range(4))
-            for half in (0, 32)
-            for a, b in CROSSED
-        ]
-        if (target, kind, size) in WIDE_BANKS:
-            return [groups[at + a] + groups[at + b] for at in (0, 4) for a, b in DOUBLED]
-        return groups
-    banks = WIDE_BANKS.get((target, kind, size), BANKS)
-    together = banks * BANK_BYTES // max(BANK_BYTES, 16 if size == 12 else size)
-    return [tuple(range(at, at + together)) for at in range(0, state.LANES, together)]

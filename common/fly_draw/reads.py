@@ -1,0 +1,55 @@
+"""What a picture of LDS banks supposes: a wave that reads a row or a column of a tile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from fly_common import lds
+
+WIDTHS = (16, 12, 8, 4, 2, 1)  # bytes a lane of the instructions that read LDS
+
+
+@dataclass(frozen=True)
+class Reads:
+    """Lanes that read `vector` elements of `width` bytes each, on `target`."""
+
+    target: str
+    width: int
+    vector: int
+
+    def __post_init__(self) -> None:
+        if self.target not in lds.TARGETS:
+            known = ", ".join(lds.TARGETS)
+            raise ValueError(f"no LDS is known of {self.target}; the targets are {known}")
+
+    @property
+    def banks(self) -> int:
+        """The banks that serve these reads."""
+        _, size = next(self._parts())
+        return lds.banks(self.target, "load", size)
+
+    def bank(self, offset: int) -> int:
+        """The bank of the element at `offset`."""
+        return offset * self.width // lds.BANK_BYTES % self.banks
+
+    def degree(self, offsets: Sequence[int]) -> int:
+        """The worst conflict of waves whose lanes read from the elements at `offsets`."""
+        return max(
+            lds.degree(
+                self.target,
+                "load",
+                size,
+                [offset * self.width + at for offset in offsets[first : first + lds.LANES]],
+            )
+            for first in range(0, len(offsets), lds.LANES)
+            for at, size in self._parts()
+        )
+
+    def _parts(self) -> Iterator[tuple[int, int]]:
+        """Where in a lane's bytes each instruction reads, and how many of them."""
+        at, left = 0, self.width * self.vector
+        while left:
+            size = next(size for size in WIDTHS if size <= left)
+            yield at, size
+            at, left = at + size, left - size
