@@ -1,10 +1,7 @@
 """The host function as a launch plan.
 
 The host function is straight-line code: integers out of its arguments' extents, strides and
-scalars, arithmetic on them, kernel launches. Each value becomes an expression of
-`fly_common.plan`, each expression exists once. Integers are mathematical here: a width in the IR
-does not wrap, as it does not in the Python it came from, and the reader of the plan refuses what
-leaves 64 bits or does not fit a kernel's argument.
+scalars, arithmetic on them (`host_values`), kernel launches.
 
 FlyDSL's host functions are read too: their arguments have no names, and become arg0, arg1, …; the
 stream they launch on is nobody's choice here, where a plan's launches follow each other.
@@ -15,82 +12,18 @@ where its layout has dynamic leaves, a packed struct of them, shape before strid
 
 from __future__ import annotations
 
-import struct
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 from fly_common.plan import Expression, Launch, Plan, Scalar, Tensor, Word
-from fly_dialect.bindings import ir
 from fly_dialect.dialect import spec_of
 from fly_dialect.int_tuple import leaves as leaves_of
-from fly_dialect.types import IntTupleSpec, LayoutSpec, MemRefSpec, plain_layout
+from fly_dialect.types import MemRefSpec, plain_layout
 
-from fly_opt.host_arguments import Layout, Parameter, modes, parameter, scalar_size
+from fly_opt.host_arguments import Parameter, modes, scalar_size
+from fly_opt.host_values import Tree, Values, View
 from fly_opt.passes.base import refuse
 from fly_opt.passes.fly_carriers import carriers
 from fly_opt.passes.set_target import target_of
-
-# An integer tuple of the plan: an expression's index, or a tuple of integer tuples.
-Tree: TypeAlias = "int | tuple[Tree, ...]"
-
-
-@dataclass(frozen=True)
-class MadeLayout:
-    """A layout that the host function makes."""
-
-    shape: Tree
-    stride: Tree
-
-
-@dataclass(frozen=True)
-class View:
-    """A tensor parameter seen through a layout that the host function makes; without one, where
-    the tensor begins."""
-
-    of: Tensor
-    layout: MadeLayout | None = None
-
-
-BINARY = {
-    "arith.addi": "add",
-    "arith.subi": "sub",
-    "arith.muli": "mul",
-    "arith.floordivsi": "floordiv",
-    "arith.ceildivsi": "ceildiv",
-    "arith.ceildivui": "ceildiv",
-    "arith.divsi": "truncdiv",
-    "arith.divui": "truncdiv",
-    "arith.remsi": "rem",
-    "arith.remui": "rem",
-    "arith.minsi": "min",
-    "arith.minui": "min",
-    "arith.maxsi": "max",
-    "arith.maxui": "max",
-    "arith.andi": "and",
-    "arith.ori": "or",
-    "arith.xori": "xor",
-    "arith.shli": "shl",
-    "arith.shrsi": "shr",
-    "arith.shrui": "shr",
-}
-# arith's predicates in the order of their numbers → operator, and whether operands are swapped.
-COMPARISONS = (
-    ("eq", False),
-    ("ne", False),
-    ("lt", False),
-    ("le", False),
-    ("lt", True),
-    ("le", True),
-    ("lt", False),
-    ("le", False),
-    ("lt", True),
-    ("le", True),
-)
-CASTS = ("arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui")
-TOKEN = "!gpu.async.token"
-STATIC = object()  # a value that its type says wholly: an atom, a tiled copy, a swizzle
-# dtypes of scalars that integer expressions may read
-INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool")
 
 
 def entry(module: Any) -> Any:
@@ -123,25 +56,32 @@ def extract(module: Any, host: Any) -> Plan:
     target = target_of(module)
     if target is None:
         raise refuse(module, "the module has no target", "run fly-set-target{chip=…} before")
-    builder = _Builder()
+    values = Values()
     block = host.regions[0].blocks[0]
     attributes = host.attributes.get("arg_attrs")
     said = [attributes[index] if attributes else {} for index in range(len(block.arguments))]
     named = any("fly.name" in of for of in said)
     for argument, of in zip(block.arguments, said, strict=True):
-        builder.argument(host, argument, of, named)
+        values.argument(host, argument, of, named)
+    launches: list[Launch] = []
     for child in block:
-        builder.operation(child.operation)
-    if not builder.launches:
+        op = child.operation
+        if op.name == "gpu.launch_func":
+            launches.append(_launch(values, op))
+        elif op.name != "func.return":
+            values.compute(op)
+        elif len(op.operands):
+            raise refuse(op, "the host function returns values; a launch plan can't")
+    if not launches:
         raise refuse(host, "the host function launches no kernel")
-    for launch in builder.launches:
-        _check_block(host, builder.expressions, launch, target.max_workgroup)
+    for launch in launches:
+        _check_block(host, values.expressions, launch, target.max_workgroup)
     return Plan(
         entry=host.attributes["sym_name"].value,
         target=target.chip,
-        parameters=tuple(builder.parameters),
-        expressions=tuple(builder.expressions),
-        launches=tuple(builder.launches),
+        parameters=tuple(values.parameters),
+        expressions=tuple(values.expressions),
+        launches=tuple(launches),
     )
 
 
@@ -157,248 +97,73 @@ def _check_block(host: Any, expressions: list[Expression], launch: Launch, most:
             )
 
 
-@dataclass
-class _Builder:
-    parameters: list[Tensor | Scalar] = field(default_factory=list)
-    expressions: list[Expression] = field(default_factory=list)
-    launches: list[Launch] = field(default_factory=list)
-    known: dict[Expression, int] = field(default_factory=dict)
-    # What an SSA value is: a Tree, a Parameter, its Layout, or the Word of a float constant.
-    values: dict[Any, Any] = field(default_factory=dict)
+def _launch(values: Values, op: Any) -> Launch:
+    # Segments: async tokens, grid x y z, block x y z, cluster x y z, dynamic LDS, arguments.
+    segments = list(op.attributes["operandSegmentSizes"])
+    if any(segments[7:10]) or segments[12:] not in ([], [0]):
+        raise refuse(op, "a clustered launch, or one on a stream object, can't stand in a plan")
+    # Tokens say that one launch follows another: launches of a plan do, in their order.
+    operands = list(op.operands)[segments[0] :]
+    sizes = [values.integer(op, operand) for operand in operands[:6]]
+    has_lds = segments[10]
+    lds = values.integer(op, operands[6]) if has_lds else values.make("const", 0)
+    arguments: list[tuple[Word, ...]] = []
+    for operand in operands[6 + has_lds :]:
+        arguments += _words(values, op, operand)
+    return Launch(
+        kernel=op.attributes["kernel"].value[-1],
+        grid=(sizes[0], sizes[1], sizes[2]),
+        block=(sizes[3], sizes[4], sizes[5]),
+        lds=lds,
+        arguments=tuple(arguments),
+    )
 
-    def make(self, *expression: Any) -> int:
-        """The index of an expression, which is made where it does not exist yet."""
-        if expression not in self.known:
-            self.known[expression] = len(self.expressions)
-            self.expressions.append(expression)
-        return self.known[expression]
 
-    # -- parameters ------------------------------------------------------------------------------
-
-    def argument(self, host: Any, argument: Any, attributes: Any, named: bool) -> None:
-        if str(argument.type) == TOKEN:
-            return
-        fallback = None if named else f"arg{len(self.parameters)}"
-        made = parameter(host, argument, attributes, fallback)
-        if any(other.name == made.made.name for other in self.parameters):
-            raise refuse(host, f"two arguments of the host function are called {made.made.name!r}")
-        self.parameters.append(made.made)
-        self.values[argument] = made
-
-    # -- operations ------------------------------------------------------------------------------
-
-    def operation(self, op: Any) -> None:
-        name = op.name
-        if name == "gpu.launch_func":
-            self.launch(op)
-        elif name != "func.return":
-            self.values[op.results[0] if len(op.results) == 1 else op] = self.value(op)
-        elif len(op.operands):
-            raise refuse(op, "the host function returns values; a launch plan can't")
-
-    def value(self, op: Any) -> Any:
-        name = op.name
-        if name in BINARY:
-            return self.make(BINARY[name], *map(self.integer, (op, op), op.operands))
-        if name == "arith.constant":
-            return self.constant(op)
-        if name == "arith.cmpi":
-            operator, swapped = COMPARISONS[op.attributes["predicate"].value]
-            a, b = (self.integer(op, operand) for operand in op.operands)
-            return self.make(operator, *((b, a) if swapped else (a, b)))
-        if name == "arith.select":
-            return self.make("select", *(self.integer(op, operand) for operand in op.operands))
-        if name in CASTS:
-            value = self.integer(op, op.operands[0])
-            # A sign-extended true is -1.
-            from_bit = name == "arith.extsi" and str(op.operands[0].type) == "i1"
-            return self.make("sub", self.make("const", 0), value) if from_bit else value
-        if name.startswith("fly."):
-            return self.tuple_value(op)
-        raise refuse(
-            op,
-            f"{name} can't stand in the host function",
-            "a launch plan holds integer arithmetic (arith.*), fly.get_shape, fly.get_stride,"
-            " fly.get, fly.get_scalar and gpu.launch_func",
-        )
-
-    def constant(self, op: Any) -> Any:
-        attribute = op.attributes["value"]
-        if isinstance(attribute, ir.FloatAttr):
-            return self.float_word(op, str(op.results[0].type), attribute.value)
-        return self.make("const", int(attribute.value))
-
-    def float_word(self, op: Any, kind: str, value: float) -> Word:
-        """A float constant as a kernel's argument: its bits."""
-        if kind == "bf16":
-            bits = struct.unpack("<I", struct.pack("<f", value))[0] >> 16  # exact: value is a bf16
-            return Word("integer", expression=self.make("const", bits), size=2)
-        codes = {"f16": ("<e", "<h"), "f32": ("<f", "<i"), "f64": ("<d", "<q")}
-        if kind not in codes:
-            raise refuse(op, f"a constant of type {kind} can't be a kernel's argument")
-        pack, unpack = codes[kind]
-        bits = struct.unpack(unpack, struct.pack(pack, value))[0]
-        return Word("integer", expression=self.make("const", bits), size=struct.calcsize(pack))
-
-    def tuple_value(self, op: Any) -> Any:
-        """fly's operations on shapes, strides and layouts."""
-        name, held = op.name, self.values.get(op.operands[0]) if len(op.operands) else None
-        if name in ("fly.get_layout", "fly.get_shape", "fly.get_stride"):
-            if isinstance(held, Parameter) and isinstance(held.made, Tensor):
-                held = Layout(held)
-            if isinstance(held, Layout):
-                if name == "fly.get_layout":
-                    return held
-                return self.leaves(held.of.made, held.of.spec, name == "fly.get_shape")
-        elif name == "fly.get" and _is_tree(held):
-            for mode in op.attributes["mode"]:
-                held = held[mode] if isinstance(held, tuple) else held
-            return held
-        elif name == "fly.get_scalar" and isinstance(held, int):
-            return held
-        elif (made := self.made_value(op, held)) is not None:
-            return made
-        raise refuse(
-            op,
-            f"{name} can't stand in the host function",
-            "extents and strides come from fly.get_shape and fly.get_stride of an argument, one"
-            " of them with fly.get and fly.get_scalar; a tensor may be seen through another layout"
-            " by fly.get_iter and fly.make_view",
-        )
-
-    def made_value(self, op: Any, held: Any) -> Any:
-        """Tuples, layouts and views that the host function makes; None for any other op."""
-        name, spec = op.name, spec_of(op.results[0].type)
-        if name == "fly.make_int_tuple" and isinstance(spec, IntTupleSpec):
-            return self.tree(spec.value, [self.integer(op, operand) for operand in op.operands])
-        if carriers(spec) == []:
-            return self.static(spec)
-        operands = [self.values.get(operand) for operand in op.operands]
-        if name == "fly.make_layout" and all(map(_is_tree, operands)):
-            shape, stride = operands
-            return MadeLayout(shape, stride)  # type: ignore[arg-type]
-        if name == "fly.get_iter" and isinstance(held, Parameter) and isinstance(held.made, Tensor):
-            return View(held.made)
-        if name == "fly.make_view" and isinstance(held, View) and isinstance(spec, MemRefSpec):
-            return View(held.of, operands[1])
-        return None
-
-    def static(self, spec: Any) -> Any:
-        """A value that its type says wholly, whatever op makes it."""
-        if isinstance(spec, LayoutSpec):
-            return MadeLayout(self.tree(spec.layout.shape, []), self.tree(spec.layout.stride, []))
-        return self.tree(spec.value, []) if isinstance(spec, IntTupleSpec) else STATIC
-
-    def tree(self, value: Any, dynamic: list[int]) -> Tree:
-        """An int_tuple as expressions; `dynamic` are those of its dynamic leaves, used up."""
-        if isinstance(value, tuple):
-            return tuple(self.tree(part, dynamic) for part in value)
-        return dynamic.pop(0) if value.value is None else self.make("const", value.value)
-
-    def leaves(self, tensor: Any, spec: MemRefSpec, shape: bool) -> Tree:
-        """The extents or strides of a tensor parameter as expressions."""
-        layout = plain_layout(spec)
-        leaves = modes(layout.shape if shape else layout.stride)
-        made = tuple(
-            self.make("const", leaf.value)
-            if leaf.value is not None
-            else self.make("extent" if shape else "stride", tensor.name, dimension)
-            for dimension, leaf in enumerate(leaves)
-        )
-        return made if isinstance(spec.layout.shape, tuple) else made[0]
-
-    def integer(self, op: Any, value: Any) -> int:
-        """The expression of an integer operand of `op`."""
-        held = self.values.get(value)
-        if isinstance(held, int):
-            return held
-        if isinstance(held, Parameter) and isinstance(held.made, Scalar):
-            scalar = held.made
-            if scalar.dtype in INTEGERS:
-                return self.make("scalar", scalar.name)
-            raise refuse(
-                op,
-                f"{op.name} computes with {scalar.name}, which is {scalar.dtype}: a launch plan"
-                " computes with integers",
-                f"pass {scalar.name} on to the kernel and compute there",
-            )
-        raise refuse(op, f"{op.name} takes a value that is no integer of the launch plan")
-
-    # -- launches --------------------------------------------------------------------------------
-
-    def launch(self, op: Any) -> None:
-        # Segments: async tokens, grid x y z, block x y z, cluster x y z, dynamic LDS, arguments.
-        segments = list(op.attributes["operandSegmentSizes"])
-        if any(segments[7:10]) or segments[12:] not in ([], [0]):
-            raise refuse(op, "a clustered launch, or one on a stream object, can't stand in a plan")
-        # Tokens say that one launch follows another: launches of a plan do, in their order.
-        operands = list(op.operands)[segments[0] :]
-        sizes = [self.integer(op, operand) for operand in operands[:6]]
-        has_lds = segments[10]
-        lds = self.integer(op, operands[6]) if has_lds else self.make("const", 0)
-        arguments: list[tuple[Word, ...]] = []
-        for operand in operands[6 + has_lds :]:
-            arguments += self.words(op, operand)
-        self.launches.append(
-            Launch(
-                kernel=op.attributes["kernel"].value[-1],
-                grid=(sizes[0], sizes[1], sizes[2]),
-                block=(sizes[3], sizes[4], sizes[5]),
-                lds=lds,
-                arguments=tuple(arguments),
-            )
-        )
-
-    def words(self, op: Any, operand: Any) -> list[tuple[Word, ...]]:
-        """The kernel arguments that one operand of a launch becomes."""
-        held, spec = self.values.get(operand), spec_of(operand.type)
-        if carriers(spec) == []:
-            return []
-        if isinstance(held, Word):
-            return [(held,)]
-        if isinstance(held, Parameter) and isinstance(held.made, Scalar):
-            return [(Word("scalar", name=held.made.name, size=scalar_size(op, held.spec)),)]
-        if isinstance(held, int):
-            size = scalar_size(op, str(operand.type))
-            return [(Word("integer", expression=held, size=size),)]
-        if isinstance(held, Parameter) and isinstance(held.made, Tensor):
-            tensor, spec = held.made, held.spec
-            pointer = (Word("pointer", name=tensor.name),)
-            dynamic = tuple(
-                Word("integer", expression=self.make(kind, tensor.name, dimension), size=size)
-                for kind, tree in (("extent", spec.layout.shape), ("stride", spec.layout.stride))
-                for dimension, leaf in enumerate(modes(tree))
-                if leaf.value is None
-                for size in (leaf.width // 8,)
-            )
-            return [pointer, dynamic] if dynamic else [pointer]
-        if isinstance(held, View) and held.layout is not None:
-            return self.view_words(held, spec)
-        raise refuse(op, f"an argument of type {operand.type} can't be in a launch plan")
-
-    def view_words(self, view: View, spec: Any) -> list[tuple[Word, ...]]:
-        """The kernel arguments of a tensor seen through a layout that the host function makes."""
-        assert view.layout is not None
-        assert isinstance(spec, MemRefSpec)
-        layout = plain_layout(spec)
+def _words(values: Values, op: Any, operand: Any) -> list[tuple[Word, ...]]:
+    """The kernel arguments that one operand of a launch becomes."""
+    held, spec = values.held.get(operand), spec_of(operand.type)
+    if carriers(spec) == []:
+        return []
+    if isinstance(held, Word):
+        return [(held,)]
+    if isinstance(held, Parameter) and isinstance(held.made, Scalar):
+        return [(Word("scalar", name=held.made.name, size=scalar_size(op, held.spec)),)]
+    if isinstance(held, int):
+        size = scalar_size(op, str(operand.type))
+        return [(Word("integer", expression=held, size=size),)]
+    if isinstance(held, Parameter) and isinstance(held.made, Tensor):
+        tensor, spec = held.made, held.spec
+        pointer = (Word("pointer", name=tensor.name),)
         dynamic = tuple(
-            Word("integer", expression=expression, size=leaf.width // 8)
-            for tree, held in (
-                (layout.shape, view.layout.shape),
-                (layout.stride, view.layout.stride),
-            )
-            for leaf, expression in zip(leaves_of(tree), _flat(held), strict=True)
+            Word("integer", expression=values.make(kind, tensor.name, dimension), size=size)
+            for kind, tree in (("extent", spec.layout.shape), ("stride", spec.layout.stride))
+            for dimension, leaf in enumerate(modes(tree))
             if leaf.value is None
+            for size in (leaf.width // 8,)
         )
-        pointer = (Word("pointer", name=view.of.name),)
         return [pointer, dynamic] if dynamic else [pointer]
+    if isinstance(held, View) and held.layout is not None:
+        return _view_words(held, spec)
+    raise refuse(op, f"an argument of type {operand.type} can't be in a launch plan")
+
+
+def _view_words(view: View, spec: Any) -> list[tuple[Word, ...]]:
+    """The kernel arguments of a tensor seen through a layout that the host function makes."""
+    assert view.layout is not None
+    assert isinstance(spec, MemRefSpec)
+    layout = plain_layout(spec)
+    dynamic = tuple(
+        Word("integer", expression=expression, size=leaf.width // 8)
+        for tree, held in (
+            (layout.shape, view.layout.shape),
+            (layout.stride, view.layout.stride),
+        )
+        for leaf, expression in zip(leaves_of(tree), _flat(held), strict=True)
+        if leaf.value is None
+    )
+    pointer = (Word("pointer", name=view.of.name),)
+    return [pointer, dynamic] if dynamic else [pointer]
 
 
 def _flat(tree: Tree) -> list[int]:
     return [leaf for part in tree for leaf in _flat(part)] if isinstance(tree, tuple) else [tree]
-
-
-def _is_tree(held: Any) -> bool:
-    if isinstance(held, tuple):
-        return all(map(_is_tree, held))
-    return isinstance(held, int)

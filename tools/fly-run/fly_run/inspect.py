@@ -9,7 +9,7 @@ from fly_common.code_object import CodeObject, Kernel
 from fly_common.plan import Plan, Tensor
 from fly_common.plan_eval import show
 
-from fly_run.binding import describe
+from fly_run.parameters import describe
 
 
 def text(code: CodeObject, name: str) -> str:

@@ -12,8 +12,9 @@ from fly_common.plan import Plan, Scalar, Tensor
 
 from fly_run import dtypes, npy
 from fly_run.arguments import Argument, LocalMemory, Made, Path, Source, Typed, make
-from fly_run.binding import check_array, check_names, check_symbols, describe
 from fly_run.launch import Lds
+from fly_run.parameters import check_names, describe
+from fly_run.tensors import check_array, check_symbols
 
 if TYPE_CHECKING:
     import numpy as np
