@@ -2,7 +2,8 @@
 
 A is M×K, B is N×K, both of f16, bf16 or f32; C is M×N of f32. The kernel names no instruction: the
 host function makes the tiled product, and the kernel asks it what each thread holds. CDNA has MFMA
-instructions, RDNA WMMA, with other parts of a tile in a thread's registers on RDNA3 and on RDNA4.
+instructions, RDNA WMMA, with other parts of a tile in a thread's registers on RDNA3 and on RDNA4:
+`fx.rocdl.WMMA` is that of the target, which `@fly.jit` knows and `fly-trace --target gfx1201` says.
 """
 
 import fly
@@ -80,21 +81,12 @@ def gemm_f32(
 
 
 @fly.jit
-def gemm_rdna3(
+def gemm_wmma(
     A: fx.Tensor[fx.Float16, "M", "K"],
     B: fx.Tensor[fx.Float16, "N", "K"],
     C: fx.Tensor[fx.Float32, "M", "N"],
 ):
-    launch(A, B, C, fx.rocdl.rdna3.WMMA(16, 16, 16, fx.Float16), 32)
-
-
-@fly.jit
-def gemm_rdna4(
-    A: fx.Tensor[fx.Float16, "M", "K"],
-    B: fx.Tensor[fx.Float16, "N", "K"],
-    C: fx.Tensor[fx.Float32, "M", "N"],
-):
-    launch(A, B, C, fx.rocdl.rdna4.WMMA(16, 16, 16, fx.Float16), 32)
+    launch(A, B, C, fx.rocdl.WMMA(16, 16, 16, fx.Float16), 32)
 
 
 def main():

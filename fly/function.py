@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 # So many code objects are kept in memory for one function; then the oldest goes.
 MOST_KEPT = 256
+
+# How a module that was traced for one target begins.
+_TARGET_NAMED = re.compile(rb'module attributes \{[^\n]*\bfly\.target = "(\w+)"')
 
 
 @dataclass(eq=False)
@@ -93,7 +97,7 @@ class JitFunction(HostFunction):
         known = self._reach.digest is not None and signature is not None
         module = None
         if not known:
-            module = self._trace(given)
+            module = self._trace(given, chosen.target)
             signature = sha256(module).hexdigest()
         key = (self._reach.digest, signature, chosen.target, chosen.identity())
         compiled = self._kept.get(key)
@@ -101,7 +105,7 @@ class JitFunction(HostFunction):
             with Coming(chosen) as coming:
                 if module is None:
                     what = f"{self._reach.digest} {signature}"
-                    module = self._traced(given, what, coming.start)
+                    module = self._traced(given, chosen.target, what, coming.start)
                 hsaco = run(chosen, module, coming=coming)
             compiled = Compiled(hsaco, module=module, chain=chosen)
             if len(self._kept) >= MOST_KEPT:
@@ -110,7 +114,11 @@ class JitFunction(HostFunction):
         return compiled
 
     def _traced(
-        self, given: Mapping[str, ParameterType], what: str, working: Callable[[], None]
+        self,
+        given: Mapping[str, ParameterType],
+        target: str,
+        what: str,
+        working: Callable[[], None],
     ) -> bytes:
         """The module from the store, else traced, and `working` called before. Not kept if
         something that the function reaches changed meanwhile, its file for example."""
@@ -120,20 +128,29 @@ class JitFunction(HostFunction):
 
         def trace() -> bytes:
             working()
-            return self._trace(given)
+            return self._trace(given, target)
 
-        return default_store().obtain(
-            key_of(f"trace {fingerprint()}", what.encode()),
-            trace,
-            label="trace",
-            suffix=".mlir",
-            valid=lambda: reach(self.function).digest == digest,
-        )
+        def obtain(what: str) -> bytes:
+            return default_store().obtain(
+                key_of(f"trace {fingerprint()}", what.encode()),
+                trace,
+                label="trace",
+                suffix=".mlir",
+                valid=lambda: reach(self.function).digest == digest,
+            )
 
-    def _trace(self, given: Mapping[str, ParameterType]) -> bytes:
+        # One trace is for all targets, unless the program asks for its own: then the module says
+        # which, and there is one more for each further target.
+        module = obtain(what)
+        named = _TARGET_NAMED.match(module)
+        if named and named[1].decode() != target:
+            module = obtain(f"{what} {target}")
+        return module
+
+    def _trace(self, given: Mapping[str, ParameterType], target: str) -> bytes:
         from fly_trace.trace import trace_function
 
-        return trace_function(self, given).encode()
+        return trace_function(self, given, target=target).encode()
 
 
 @overload

@@ -241,8 +241,7 @@ CASES = (
     gemm("gemm_f16", 19, "f2", CDNA),
     gemm("gemm_bf16", 21, "bf16", CDNA),
     gemm("gemm_f32", 23, "f4", CDNA),
-    gemm("gemm_rdna3", 19, "f2", ("gfx1100",)),
-    gemm("gemm_rdna4", 19, "f2", ("gfx1201",)),
+    gemm("gemm_wmma", 19, "f2", ("gfx1100", "gfx1201")),
     Case(
         "preshuffle_gemm.py",
         "preshuffle_gemm",

@@ -59,13 +59,15 @@ def test_the_whole_pipe():
         ("row_softmax:row_softmax", "gfx942"),
         ("layernorm", "gfx942"),
         ("histogram", "gfx950"),
+        ("mfma_gemm:gemm_wmma", "gfx1201"),
     ],
 )
 def test_jit_gives_the_bytes_of_the_pipe_from_the_file(entry: str, target: str):
     module, _, name = entry.partition(":")
     path = ROOT / "examples" / f"{module}.py"
     pipe = (
-        f"fly-trace {path}{':' + name if name else ''} | fly-opt-py --target {target}"
+        f"fly-trace {path}{':' + name if name else ''} --target {target}"
+        f" | fly-opt-py --target {target}"
         " | opt -S -O3 | fly-llc | fly-link"
     )
     function = getattr(load_file(str(path)), name or module)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from fly_dialect.atoms import CopyOp, MmaOp, buffer, mfma
+from fly_dialect.atoms.wmma import Gfx11Wmma, Gfx120xWmma, Gfx1250Wmma
 
-from fly_trace import tracing
 from fly_trace.atoms import AtomicOp, element, made
 from fly_trace.dtypes import F32, DType
+from fly_trace.target import chosen
 
 __all__ = [
     "MFMA",
@@ -29,6 +30,9 @@ __all__ = [
     "BufferCopyLDS128b",
     "SyncScope",
 ]
+
+
+_WMMA = {"rdna3": Gfx11Wmma, "rdna4": Gfx120xWmma, "gfx1250": Gfx1250Wmma}
 
 
 class SyncScope:
@@ -107,13 +111,13 @@ def MFMA(m: int, n: int, k: int, elem_ty_ab: DType, elem_ty_acc: DType = F32) ->
     return made(mfma.Mfma, what, m, n, k, ab, ab, acc)
 
 
-def WMMA(m: int, n: int, k: int, elem_ty_ab: DType, elem_ty_acc: DType = F32, **_: Any) -> MmaOp:
-    """The matrix instruction of RDNA. Its layouts differ between RDNA3 and RDNA4, and a trace is
-    for every target: say which."""
-    return tracing.refuse(
-        "a wave holds other parts of a WMMA on RDNA3 than on RDNA4; a trace is for both",
-        "use fx.rocdl.rdna3.WMMA or fx.rocdl.rdna4.WMMA",
-    )
+def WMMA(
+    m: int, n: int, k: int, elem_ty_ab: DType, elem_ty_acc: DType = F32, **signs: bool
+) -> MmaOp:
+    """The matrix instruction of the trace's target, of RDNA3, RDNA4 or gfx1250: as
+    `fx.rocdl.rdna3.WMMA` and `rdna4.WMMA`. What a thread holds of a tile differs between them."""
+    what = "fx.rocdl.WMMA"
+    return wmma(chosen(what, _WMMA), what, m, n, k, elem_ty_ab, elem_ty_acc, **signs)
 
 
 def wmma(family: Any, what: str, m: int, n: int, k: int, ab: Any, acc: Any, **signs: bool) -> MmaOp:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fly_dialect import building
 from fly_dialect import dialect as fly
@@ -20,15 +20,22 @@ from fly_trace import places
 from fly_trace.dtypes import DType
 from fly_trace.values import Scalar
 
+if TYPE_CHECKING:
+    from fly_trace.target import Target
+
 IrValue = Any  # an ir.Value
 
 
 class Builder:
-    """`host` is the host function, else a kernel. `ip` is where ops go. `region` numbers the
-    dynamic region (a branch or a loop's body) that is being traced, 0 the function itself."""
+    """`host` is the host function, else a kernel. `target` is the trace's. `ip` is where ops go.
+    `region` numbers the dynamic region (a branch or a loop's body) that is being traced, 0 the
+    function itself."""
 
-    def __init__(self, context: Any, block: Any, *, host: bool, locations: Locations):
+    def __init__(
+        self, context: Any, block: Any, *, host: bool, locations: Locations, target: Target
+    ):
         self.context = context
+        self.target = target
         self.block = block
         self.ip = ir.InsertionPoint(block)
         self.host = host

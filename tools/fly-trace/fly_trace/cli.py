@@ -32,6 +32,12 @@ def command(
     static: Annotated[
         bool, typer.Option("--static", help="take the extents of --like files as static")
     ] = False,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target", metavar="CHIP", help="the GPU, for programs that ask: gfx942, gfx1201, …"
+        ),
+    ] = None,
     no_loc: Annotated[bool, typer.Option("--no-loc", help="print no source locations")] = False,
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="write here, not stdout")
@@ -46,7 +52,8 @@ def command(
     from fly_trace.trace import trace_file
 
     path, entry = _split(source)
-    text = trace_file(path, entry, _signature(sig or [], like or [], static), locations=not no_loc)
+    types = _signature(sig or [], like or [], static)
+    text = trace_file(path, entry, types, locations=not no_loc, target=target)
     filter.write_output(text.encode(), output)
 
 

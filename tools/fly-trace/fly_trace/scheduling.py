@@ -1,4 +1,4 @@
-"""What the instruction scheduler and the wave's counters are told: `fx.rocdl.sched_…`, `s_…`."""
+"""What the instruction scheduler is told, and groups of asynchronous copies: `fx.rocdl.sched_…`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ __all__ = [
     "iglp_opt",
     "s_setprio",
     "s_sleep",
-    "s_waitcnt",
     "sched_barrier",
     "sched_dsrd",
     "sched_dswr",
@@ -121,20 +120,6 @@ def s_sleep(count: int) -> None:
     """Sleeps 64 to 128 clocks for each of `count`."""
     what = "fx.rocdl.s_sleep"
     emit("s.sleep", what, count=f"{number(count, what, 127)} : i32")
-
-
-def s_waitcnt(
-    bitfield: Any = None, *, vmcnt: Any = None, lgkmcnt: Any = None, expcnt: Any = None
-) -> None:
-    """Waits as the instruction's field says. Its places differ between generations:
-    `fx.rocdl.cdna3.s_waitcnt(vmcnt=…)` and `fx.rocdl.rdna3.s_waitcnt(vmcnt=…)` know them."""
-    if bitfield is None or (vmcnt, lgkmcnt, expcnt) != (None, None, None):
-        tracing.refuse(
-            "the counters' places in s_waitcnt differ between targets, and a trace is for all",
-            "use fx.rocdl.cdna3.s_waitcnt(vmcnt=…) or fx.rocdl.rdna3.s_waitcnt(vmcnt=…)",
-        )
-    what = "fx.rocdl.s_waitcnt"
-    emit("s.waitcnt", what, bitfield=f"{number(bitfield, what, 0xFFFF)} : i32")
 
 
 def asyncmark() -> None:

@@ -33,6 +33,7 @@ from fly_trace.signature import (
     definition,
     resolve,
 )
+from fly_trace.target import Target
 from fly_trace.tensors import Access, Tensor
 from fly_trace.values import Scalar
 
@@ -45,21 +46,27 @@ def trace_function(
     *,
     locations: bool = True,
     name: str | None = None,
+    target: str | None = None,
 ) -> str:
     """The module of a host function: its kernels and itself.
 
     `signature` gives types by parameter name; what it leaves out, annotations and defaults say.
-    `locations` prints `loc(…)`. InputError shows the user's line; UsageError is about `signature`.
+    `locations` prints `loc(…)`. `target` is the GPU for programs that ask; only their modules name
+    it. InputError shows the user's line; UsageError is about `signature` and `target`.
     """
     if isinstance(function, HostFunction):
         name = name or function.name
         function = function.function
     assert isinstance(function, FunctionType)
     types = resolve(function, signature)
+    chosen = Target(target)
     context = fly.load(ir.Context())
     with context, ir.Location.unknown(context):
-        module = ModuleTrace(context, name or function.__name__)
+        module = ModuleTrace(context, name or function.__name__, chosen)
         module.host(function, types)
+        if chosen.asked:
+            attributes = module.module.operation.attributes
+            attributes["fly.target"] = ir.StringAttr.get(chosen.chip)
         if not module.module.operation.verify():
             raise InputError(f"{function.__name__}: the module that was traced is not valid")
         return text.write(module.module, locations)
@@ -71,6 +78,7 @@ class ModuleTrace:
 
     context: Any
     entry: str
+    target: Target
     module: Any = None
     kernels: Any = None  # the gpu.module's block
     known: dict[Any, tuple[str, dict[str, Access]]] = field(default_factory=dict)
@@ -99,7 +107,9 @@ class ModuleTrace:
         op, block = self._function(
             "func.func", self.module.body, self.entry, list(passed), kinds, at, {}
         )
-        builder = Builder(self.context, block, host=True, locations=self.locations)
+        builder = Builder(
+            self.context, block, host=True, locations=self.locations, target=self.target
+        )
         calls: list[KernelCall] = []
 
         def call_kernel(kernel: KernelFunction, given: Any, named: Any) -> KernelCall:
@@ -174,7 +184,9 @@ class ModuleTrace:
             attributes["known_block_size"] = ir.DenseI32ArrayAttr.get(list(block))
         names = [argument.name for argument in passed]
         _, body = self._function("gpu.func", self.kernels, symbol, names, kinds, at, attributes)
-        builder = Builder(self.context, body, host=False, locations=self.locations)
+        builder = Builder(
+            self.context, body, host=False, locations=self.locations, target=self.target
+        )
         builder.known_block = block
         values = iter(body.arguments)
         given: dict[str, Any] = {}
@@ -307,10 +319,14 @@ def trace_file(
     signature: Mapping[str, ParameterType] | None = None,
     *,
     locations: bool = True,
+    target: str | None = None,
 ) -> str:
     """The module of the host function `entry` of a Python file (its only one, if None)."""
     from fly_trace.load import find_entry, load_file
 
     return trace_function(
-        find_entry(load_file(path), path, entry), signature or {}, locations=locations
+        find_entry(load_file(path), path, entry),
+        signature or {},
+        locations=locations,
+        target=target,
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from fly_common.errors import InputError
+
 from fly_opt import targets
 from fly_opt.passes.base import Pass
 
@@ -22,7 +24,13 @@ class SetTarget(Pass):
     def run(self, op: Any) -> None:
         from fly_dialect.bindings import ir
 
-        op.attributes[ATTRIBUTE] = ir.StringAttr.get(targets.find(self.chip).chip)
+        chip = targets.find(self.chip).chip
+        if ATTRIBUTE in op.attributes and (traced := op.attributes[ATTRIBUTE].value) != chip:
+            raise InputError(
+                f"the module is for {traced}, and can't be compiled for {chip}",
+                hint=f"trace it for this target: fly-trace --target {chip}",
+            )
+        op.attributes[ATTRIBUTE] = ir.StringAttr.get(chip)
 
 
 def target_of(op: Any) -> targets.Target | None:

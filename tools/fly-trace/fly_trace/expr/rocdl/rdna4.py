@@ -7,8 +7,9 @@ from fly_dialect.atoms.wmma import Gfx120xWmma
 
 from fly_trace.amd_atoms import wmma
 from fly_trace.dtypes import F32, DType
+from fly_trace.waits import rdna4_s_waitcnt as s_waitcnt
 
-__all__ = ["WMMA"]
+__all__ = ["WMMA", "s_waitcnt"]
 
 
 def WMMA(
