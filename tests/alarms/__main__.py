@@ -2,7 +2,8 @@
 
     PYTHONPATH=tests python -m alarms                                 all of them, all targets
     PYTHONPATH=tests python -m alarms --targets gfx942 --only 'fft|sort'
-    PYTHONPATH=tests python -m alarms --limit 5000                    of each launch only so much
+    PYTHONPATH=tests python -m alarms --groups 2      of each launch only two workgroups, whole
+    PYTHONPATH=tests python -m alarms --limit 5000      of each launch only so many instructions
 
 Prints one line for each that is reported or cut short, and a sum. All of them are right, so each
 report is a false alarm: exit status 1.
@@ -24,6 +25,7 @@ from kernels.case import TARGETS
 from kernels.cases import CASES
 
 from alarms import watching
+from alarms.watching import Extent
 
 BY_NAME = {case.name: case for case in CASES}
 
@@ -33,6 +35,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--targets", default=",".join(TARGETS), metavar="LIST")
     parser.add_argument("--levels", default=",".join(LEVELS), metavar="LIST")
     parser.add_argument("--only", default="", metavar="REGEX", help="kernels so named")
+    parser.add_argument("--groups", type=int, metavar="N", help="workgroups of each launch")
     parser.add_argument("--limit", type=int, metavar="N", help="instructions of each launch")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N")
     return parser.parse_args()
@@ -49,17 +52,19 @@ def chosen(asked: argparse.Namespace) -> Iterator[tuple[str, str, str]]:
             if level == "-O2":  # the chain has no such level
                 continue
             yield from (
-                (name, target, level) for name in watching.example_names() if only.search(name)
+                (name, target, level)
+                for name in watching.example_names(target)
+                if only.search(name)
             )
 
 
-def look(name: str, target: str, level: str, limit: int | None) -> tuple[int, bool, str]:
+def look(name: str, target: str, level: str, extent: Extent) -> tuple[int, bool, str]:
     """Instructions that were looked at, whether there were more, and the report."""
     try:
         if name in BY_NAME:
-            seen = watching.kernel(BY_NAME[name], target, level, limit)
+            seen = watching.kernel(BY_NAME[name], target, level, extent)
         else:
-            seen = watching.example(name, target, level, limit)
+            seen = watching.example(name, target, level, extent)
     except (FlyError, AssertionError) as other:
         return 0, False, f"ended otherwise: {other}"
     return seen.looked, seen.cut, seen.fault.render("strict") if seen.fault else ""
@@ -67,10 +72,10 @@ def look(name: str, target: str, level: str, limit: int | None) -> tuple[int, bo
 
 def main() -> int:
     asked = options()
-    runs = list(chosen(asked))
+    runs, extent = list(chosen(asked)), Extent(asked.limit, asked.groups)
     start, looked, cut, alarms = time.perf_counter(), 0, 0, 0
     with ProcessPoolExecutor(asked.jobs) as pool:
-        found = pool.map(look, *zip(*runs, strict=True), [asked.limit] * len(runs), chunksize=8)
+        found = pool.map(look, *zip(*runs, strict=True), [extent] * len(runs), chunksize=8)
         for run, (count, short, report) in zip(runs, found, strict=True):
             looked += count
             cut += short

@@ -2,7 +2,9 @@
 
 A launch that executes more than a limit of wave instructions is looked at up to there and goes on
 unobserved, so its results are held against NumPy all the same. One workgroup runs after another:
-what is cut off is the later ones.
+what is cut off is the later ones. Where only some workgroups are asked for, those are looked at
+from their first instruction to their last: what `--strict` knows of a workgroup (its waits, its
+LDS, what it has written) comes from no other.
 """
 
 from __future__ import annotations
@@ -24,20 +26,44 @@ from kernels.launching import on_device
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
-class Brief(Strict):
-    """Looks at the first `limit` instructions of each launch."""
+@dataclass(frozen=True)
+class Extent:
+    """How much of each launch is looked at: its first `limit` instructions, in `groups` of its
+    workgroups, evenly spaced, the first and the last among them. None: all."""
 
-    def __init__(self, limit: int | None) -> None:
+    limit: int | None = None
+    groups: int | None = None
+
+    def chosen(self, grid: tuple[int, int, int]) -> frozenset[tuple[int, int, int]] | None:
+        """The workgroups, None for all of a grid of so many."""
+        count = grid[0] * grid[1] * grid[2]
+        if self.groups is None or self.groups >= count:
+            return None
+        last = max(self.groups - 1, 1)
+        numbers = (place * (count - 1) // last for place in range(self.groups))
+        return frozenset(
+            (n % grid[0], n // grid[0] % grid[1], n // (grid[0] * grid[1])) for n in numbers
+        )
+
+
+class Brief(Strict):
+    """Looks at so much of each launch."""
+
+    def __init__(self, extent: Extent) -> None:
         super().__init__()
-        self.limit = limit
+        self.extent = extent
         self.looked = 0  # instructions, in all launches
-        self.cut = False  # whether some were not looked at
+        self.cut = False  # whether some of the workgroups' own were not looked at
 
     def begin(self, launch: Launch) -> None:
         super().begin(launch)
-        self._last = None if self.limit is None else self.looked + self.limit
+        limit = self.extent.limit
+        self._last = None if limit is None else self.looked + limit
+        self._chosen = self.extent.chosen(launch.grid)
 
     def before(self, wave: WaveView, instruction: Instruction) -> None:
+        if self._chosen is not None and wave.group not in self._chosen:
+            return
         if self.looked == self._last:
             self.cut = True
             raise Enough
@@ -55,9 +81,9 @@ class Seen:
     fault: Fault | None
 
 
-def kernel(case: Case, target: str, level: str, limit: int | None) -> Seen:
+def kernel(case: Case, target: str, level: str, extent: Extent) -> Seen:
     """A kernel of tests/kernels; AssertionError where its results are wrong."""
-    watch = Brief(limit)
+    watch = Brief(extent)
     try:
         on_device(case, Emulator(target, Options(observers=(watch,))), level)
     except Fault as fault:
@@ -65,11 +91,11 @@ def kernel(case: Case, target: str, level: str, limit: int | None) -> Seen:
     return Seen(watch.looked, watch.cut, None)
 
 
-def example_names() -> Sequence[str]:
-    return [case.name for case in _examples()]
+def example_names(target: str) -> Sequence[str]:
+    return [case.name for case in _examples() if target in case.targets]
 
 
-def example(name: str, target: str, level: str, limit: int | None) -> Seen:
+def example(name: str, target: str, level: str, extent: Extent) -> Seen:
     """A repository example, at the chain's own level ("-O3") or without any effort ("-O0")."""
     from example_cases import check
     from fly_trace.load import find_entry, load_file
@@ -83,7 +109,7 @@ def example(name: str, target: str, level: str, limit: int | None) -> Seen:
     chain = unoptimised if level == "-O0" else fly.chain(target=target)
     arguments = case.make()
     expected = case.expect(arguments)
-    watch = Brief(limit)
+    watch = Brief(extent)
     try:
         fly.load(fly.run(chain, module.encode())).run(
             arguments, device="emulator", options=Options(observers=(watch,))
@@ -102,4 +128,4 @@ def _examples():
     return CASES
 
 
-__all__ = ["Count", "Seen", "example", "example_names", "kernel"]
+__all__ = ["Count", "Extent", "Seen", "example", "example_names", "kernel"]

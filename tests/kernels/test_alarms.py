@@ -25,6 +25,14 @@ def test_no_false_alarm(target: str, level: str) -> None:
     cases = [case for case in CASES if case.name in CHOSEN and target in case.targets]
     assert len(cases) >= 10
     for case in cases:
-        seen = watching.kernel(case, target, level, LIMIT)
+        seen = watching.kernel(case, target, level, watching.Extent(LIMIT))
         assert seen.fault is None, f"{case.name}: {seen.fault}"
         assert seen.looked
+
+
+def test_chosen_workgroups():
+    """Asked for three workgroups: the first, the last and one between, in x, then y, then z."""
+    chosen = watching.Extent(groups=3).chosen((4, 3, 2))
+    assert chosen == {(0, 0, 0), (3, 2, 0), (3, 2, 1)}
+    assert watching.Extent(groups=24).chosen((4, 3, 2)) is None
+    assert watching.Extent(groups=1).chosen((4, 3, 2)) == {(0, 0, 0)}

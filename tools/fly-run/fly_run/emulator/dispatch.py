@@ -50,12 +50,13 @@ def allocation(kernel: Kernel, target: Target) -> Allocation:
 
 
 def mode_register(kernel: Kernel, target: Target) -> int:
-    """MODE at the start: round and denormal modes, DX10_CLAMP, IEEE, from compute_pgm_rsrc1.
-    gfx12 has neither of the last two, and other fields in their place."""
+    """MODE at the start: round and denormal modes, FP16_OVFL, DX10_CLAMP, IEEE, from
+    compute_pgm_rsrc1. gfx12 has neither of the last two, and other fields in their place."""
     rsrc1 = kernel.compute_pgm_rsrc1
+    mode = (rsrc1 >> 12 & 0xFF) | (rsrc1 >> 26 & 1) << 23
     if target.ids_in_ttmp:
-        return rsrc1 >> 12 & 0xFF
-    return (rsrc1 >> 12 & 0xFF) | (rsrc1 >> 21 & 1) << 8 | (rsrc1 >> 23 & 1) << 9
+        return mode
+    return mode | (rsrc1 >> 21 & 1) << 8 | (rsrc1 >> 23 & 1) << 9
 
 
 def control_word(rounding: int, denormals: int) -> int:

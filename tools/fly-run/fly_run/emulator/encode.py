@@ -22,6 +22,7 @@ from fly_run.emulator import (
     lower_scalar,
     lower_valu,
     lower_wmma,
+    overflow,
     state,
     unsupported,
 )
@@ -30,6 +31,7 @@ from fly_run.emulator.instruction import Instruction, split_mnemonic
 from fly_run.emulator.lower import Lowering, Step
 from fly_run.emulator.registers import Registers, Unsupported
 from fly_run.emulator.semantics.operation import Operation
+from fly_run.emulator.semantics.small_float import FP16_OVFL
 
 LOWERINGS: dict[str, Callable[[Lowering, Operation, str], None]] = {
     "valu": lower_valu.lower_valu,
@@ -85,8 +87,8 @@ class Encoder:
     """`handlers` are the library's addresses by name; `null_region` is the address of a region
     that holds nothing, where every memory site starts; `split_modes` tells that f32 and f64
     operations have different rounding or denormal modes, `flush_halves` that f16 denormals may be
-    flushed; `weave` puts what observers want around an
-    instruction's steps; `mfma` and `modes_vary` are as in Lowering."""
+    flushed, `hold_halves` that f16 results may be kept finite; `weave` puts what observers want
+    around an instruction's steps; `mfma` and `modes_vary` are as in Lowering."""
 
     registers: Registers
     table: dict[str, Operation]
@@ -94,6 +96,7 @@ class Encoder:
     null_region: int
     split_modes: bool = False
     flush_halves: bool = False
+    hold_halves: bool = False
     weave: Callable[[Instruction, list[Step]], list[Step]] | None = None
     mfma: str = "exact"
     modes_vary: bool = False
@@ -104,6 +107,8 @@ class Encoder:
         ordered = list(instructions.values())
         if any(i.mnemonic.startswith(CHANGES_MODE) for i in ordered):
             self.split_modes = self.flush_halves = self.modes_vary = True
+        if any(lower_scalar.sets_mode(i, FP16_OVFL) for i in ordered):
+            self.hold_halves = True
         refused: list[tuple[Instruction, str]] = []
         steps: list[tuple[int, Step]] = []  # number of the instruction, step
         addresses: dict[int, int] = {}
@@ -177,9 +182,9 @@ class Encoder:
         return operation
 
     def _with_modes(self, lowering: Lowering) -> list[Step]:
-        """Changes the host's control word around f16 and f64 arithmetic, where that differs, and
-        flushes f16 denormals, where MODE may ask for it."""
-        if not (self.split_modes or self.flush_halves):
+        """Changes the host's control word around f16 and f64 arithmetic, where that differs;
+        flushes f16 denormals and keeps f16 results finite, where MODE may ask for it."""
+        if not (self.split_modes or self.flush_halves or self.hold_halves):
             return lowering.steps
         result = []
         for step in lowering.steps:
@@ -188,7 +193,9 @@ class Encoder:
             if operation is None or operation.form != "valu":
                 result.append(step)
                 continue
-            before, behind = [], []
+            before, behind, notes, holds = [], [], [], []
+            if self.hold_halves:
+                notes, holds = overflow.around(step, operation, lowering)
             if self.flush_halves:
                 before, step, behind = denormals.around(step, operation, lowering.temporary)
             double = "double" in {*operation.outputs, *operation.inputs}
@@ -196,7 +203,7 @@ class Encoder:
                 step_and_mode = [Step("fly_mode_double"), step, Step("fly_mode_single")]
             else:
                 step_and_mode = [step]
-            result += [*before, *step_and_mode, *behind]
+            result += [*notes, *before, *step_and_mode, *behind, *holds]
         return result
 
     def _assemble(

@@ -20,6 +20,7 @@ from fly_run.emulator.instruction import Instruction
 from fly_run.emulator.observe import Observer, Watch
 from fly_run.emulator.registers import Constants, Registers
 from fly_run.emulator.semantics import table
+from fly_run.emulator.semantics.small_float import FP16_OVFL
 from fly_run.emulator.targets import TARGETS, Target
 from fly_run.emulator.workspace import Workspace
 
@@ -170,7 +171,8 @@ class Loaded:
         # encoder's own constants come on top.
         room = self.size + (64 << 10)
         constants = Constants(state.VGPR + allocation.rows * state.ROW, room)
-        single, double = dispatch.control_words(dispatch.mode_register(kernel, target))
+        mode = dispatch.mode_register(kernel, target)
+        single, double = dispatch.control_words(mode)
         operations = table.operations_of(self.target)
         watch = Watch(observers, operations, self.target)
         encoder = Encoder(
@@ -180,6 +182,7 @@ class Loaded:
             null_region,
             split_modes=single != double,
             flush_halves=denormals.flushes(double),
+            hold_halves=bool(mode & FP16_OVFL),
             weave=watch.weave if observers else None,
             mfma=mfma,
             modes_vary=single != lower_matrix.IEEE_CONTROL,

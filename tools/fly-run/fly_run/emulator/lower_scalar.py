@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from fly_run.emulator.instruction import Immediate, Name, Operand, Register
+from fly_run.emulator.instruction import Immediate, Instruction, Name, Operand, Register
 from fly_run.emulator.lower import Lowering, modifiers, plain
 from fly_run.emulator.registers import Unsupported
 from fly_run.emulator.semantics.operation import Operation
@@ -83,6 +83,17 @@ def _mode_field(operand: object) -> int:
     if match is None or match[1] not in MODE_NAMES:
         raise Unsupported("a hardware register other than MODE")
     return int(match[2] or 0) + 32 * int(match[3] or 32)
+
+
+def sets_mode(instruction: Instruction, bits: int) -> bool:
+    """Whether an instruction is s_setreg and writes some of these bits of MODE."""
+    register = instruction.operands[0] if instruction.operands else None
+    if not instruction.mnemonic.startswith("s_setreg") or not isinstance(register, Name):
+        return False
+    match = HARDWARE_REGISTER.fullmatch(register.text)
+    if match is None or match[1] not in MODE_NAMES:
+        return False
+    return bool(bits >> int(match[2] or 0) & ((1 << int(match[3] or 32)) - 1))
 
 
 def _set_register(lowering: Lowering, name: str, encoding: str) -> None:

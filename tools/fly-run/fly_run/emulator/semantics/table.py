@@ -23,6 +23,7 @@ def operations() -> dict[str, Operation]:
         matrix_operands,
         measuring,
         memory,
+        overflow,
         packed,
         rdna,
         rdna_lanes,
@@ -61,6 +62,7 @@ def operations() -> dict[str, Operation]:
         matrix_operands,
         memory,
         adapters,
+        overflow,
         watching,
         measuring,
     ):
