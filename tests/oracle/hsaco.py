@@ -64,8 +64,9 @@ class Kernel:
 
     @property
     def float_mode(self) -> int:
-        """Round mode in bits 3:0, denormal mode in bits 7:4, DX10 clamp bit 8, IEEE bit 9."""
-        mode = (self.rsrc1 >> 12) & 0xFF
+        """Round mode in bits 3:0, denormal mode in bits 7:4, DX10 clamp in bit 8, IEEE in bit 9,
+        FP16_OVFL in bit 23."""
+        mode = (self.rsrc1 >> 12) & 0xFF | ((self.rsrc1 >> 26) & 1) << 23
         return mode | ((self.rsrc1 >> 21) & 1) << 8 | ((self.rsrc1 >> 23) & 1) << 9
 
 

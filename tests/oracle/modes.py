@@ -2,9 +2,9 @@
 on.
 
 CDNA4 ISA manual, "Hardware Internal Registers" and "VGPR Indexing". A wave's MODE has FP_ROUND in
-bits 3:0 (f32, then f64 and f16), FP_DENORM in 7:4, DX10_CLAMP in 8, IEEE in 9 and GPR_IDX_EN in 27;
-other registers are not modelled. What an instruction does under a MODE is settled when it is
-decoded (decoding.py): `states` says for each wave what that depends on.
+bits 3:0 (f32, then f64 and f16), FP_DENORM in 7:4, DX10_CLAMP in 8, IEEE in 9, FP16_OVFL in 23 and
+GPR_IDX_EN in 27; other registers are not modelled. What an instruction does under a MODE is settled
+when it is decoded (decoding.py): `states` says for each wave what that depends on.
 """
 
 from __future__ import annotations

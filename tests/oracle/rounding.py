@@ -4,8 +4,9 @@ CDNA4 ISA manual, "Denormalized and Rounding Modes": 0 nearest even, 1 up, 2 dow
 one field for f32 results, one for f64 and f16. An instruction follows that of its result's type,
 but V_CVT_F32_F64 that of f64: LLVM lowers fptrunc.round so (its test llvm.fptrunc.round.ll).
 
-MODE.FP16_OVFL, which keeps f16 results from becoming infinite, is not modelled: the emulator heeds
-it in conversions to 8 bits alone (docs/emulator.md).
+MODE.FP16_OVFL keeps what overflows in f16 at the largest number ("regardless of round mode, while
+still preserving true INF values"). Here the exact result says whether it overflows: it is a number,
+and larger than that one. Instructions that are not in EXACTLY can't.
 
 f32 and f16 results are made of sums in f64 that are rounded to odd, so that the second rounding is
 of the exact value; f64 results of fractions, one by one.
@@ -24,6 +25,8 @@ from oracle.table import Op
 
 f16, f32, f64 = np.float16, np.float32, np.float64
 NEAREST, UP, DOWN, ZERO = range(4)
+FP16_OVFL = 1 << 23
+LARGEST = 65504.0
 # Results that are exact in every mode.
 EXACT = re.compile(
     r"v_((min|max)(imum|imum3|3)?|med3|floor|ceil|trunc|rndne|fract|frexp_\w+|cmp\w+|cndmask)_.*"
@@ -31,8 +34,37 @@ EXACT = re.compile(
 )
 
 
+# What overflows in f16, in f64. mad and mac are left out: whether their product does is open.
+EXACTLY: dict[str, Callable] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "subrev": lambda a, b: b - a,
+    "mul": lambda a, b: a * b,
+    **dict.fromkeys(("fma", "fmac", "fmamk", "fmaak", "fma_legacy"), lambda a, b, c: a * b + c),
+    "ldexp": lambda a, b: np.ldexp(a, np.clip(b, -99, 99).astype(int)),
+    "exp": lambda a: np.exp2(np.where(np.isinf(a), a, np.minimum(a, 99))),
+    "rcp": lambda a: 1 / a,
+    "cvt": lambda a: a,
+}
+
+
 def rounded(name: str, op: Op, mode: int) -> Callable:
     """What `op` computes under a MODE."""
+    function = _rounded(name, op, mode)
+    match = re.fullmatch(r"v_(cvt(?=_f16)|\w+?)_(?:legacy_)?f16(?:_[fiu]\d\d)?", name)
+    if not mode & FP16_OVFL or op.result != "f16" or not match or match[1] not in EXACTLY:
+        return function
+    exactly = EXACTLY[match[1]]
+
+    def held(*values: np.ndarray) -> np.ndarray:
+        exact = exactly(*(x.astype(f64) for x in values))
+        beyond = np.isfinite(exact) & (np.abs(exact) > LARGEST)
+        return np.where(beyond, np.copysign(LARGEST, exact), function(*values)).astype(f16)
+
+    return held
+
+
+def _rounded(name: str, op: Op, mode: int) -> Callable:
     kind, function = op.result, op.function
     if kind[0] != "f":
         return function

@@ -11,7 +11,8 @@ WORD = "hwreg(HW_REG_MODE, 0, 10)"
 
 
 def mode() -> list[Probe]:
-    return [*_roundings(), *_denormals(), *_modifiers(), *_clamps(), *_registers(), *_indexing()]
+    probes = [*_roundings(), *_denormals(), *_modifiers(), *_clamps(), *_overflows()]
+    return [*probes, *_registers(), *_indexing()]
 
 
 def _under(value: int, kind: str, *lines: str, sources: tuple = (), **more) -> Probe:
@@ -111,6 +112,31 @@ def _clamps() -> list[Probe]:
             result = kind if name != "v_pk_add" else "2f16"
             more = {"result": result, "about": f"{name}_{kind}"}
             probes.append(_under(USUAL & ~0x100, kind, one, **more))
+    return probes
+
+
+def _overflows() -> list[Probe]:
+    """FP16_OVFL in every rounding mode: f16 results that are too large."""
+    field, probes = "hwreg(HW_REG_MODE, {}, {})", []
+    for direction in range(4):
+        on = (
+            f"s_setreg_imm32_b32 {field.format(2, 2)}, {direction}",
+            f"s_setreg_imm32_b32 {field.format(23, 1)}, 1",
+        )
+        off = (on[0][:-1] + "0", on[1][:-1] + "0")
+        rows = [
+            *((f"v_{name}_f16 v8, v2, v4", "f16", "f16") for name in ("add", "sub", "mul")),
+            ("v_fma_f16 v8, v2, v4, v6", "f16", "f16"),
+            ("v_pk_fma_f16 v8, v2, v4, v6", "f16", "2f16"),
+            ("v_pk_add_f16 v8, v2, v4", "f16", "2f16"),
+            *((f"v_cvt_f16_{kind} v8, v2", kind, "f16") for kind in ("f32", "u16", "i16")),
+        ]
+        if direction == 0:
+            rows += [("v_ldexp_f16 v8, v2, v4", "f16", "f16"), ("v_rcp_f16 v8, v2", "f16", "f16")]
+        for one, kind, result in rows:
+            lines = "\n  ".join((*on, one, *off))
+            sources = ("16" if kind[1:] == "16" and kind[0] != "f" else kind,) * 3
+            probes.append(Probe(lines, sources, result=result, about=one.split()[0]))
     return probes
 
 
