@@ -18,23 +18,8 @@ from fly_common import toolchain
 from fly_common.errors import InputError
 
 import fly
-import fly.expr as fx
 
-
-@fly.kernel
-def scale_kernel(X: fx.Tensor, n: fx.Int64):
-    i = fx.block_idx.x * 256 + fx.thread_idx.x
-    if i < n:
-        X[i] = X[i] * 2.0
-
-
-def scale(X: fx.Tensor[fx.Float32, 1000]):
-    n = X.shape[0]
-    scale_kernel(X, n).launch(grid=fx.ceildiv(n, 256), block=256)
-
-
-def made(**options):
-    return fly.jit(**options)(scale).compile()
+from .scaling import made, scale
 
 
 def script(path: Path, body: str) -> Path:
@@ -170,13 +155,10 @@ def test_a_bad_filter_leaves_nothing_in_the_store(tmp_path, rerun):
 AT_ONCE = """
 import sys
 sys.path.insert(0, {folder!r})
-import importlib.util
-spec = importlib.util.spec_from_file_location("kernels", {file!r})
-kernels = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(kernels)
+import scaling
 print("ready", flush=True)
 sys.stdin.readline()
-print(kernels.made(insert=[{insert!r}]).hsaco.hex())
+print(scaling.made(insert=[{insert!r}]).hsaco.hex())
 """
 
 
@@ -185,9 +167,7 @@ def test_two_processes_at_once_compile_once(tmp_path):
     log = tmp_path / "log"
     body = f"import time; open({str(log)!r}, 'a').write('run\\n'); time.sleep(1)\n"
     filter = script(tmp_path / "filter.py", body + SED.format(1))
-    text = AT_ONCE.format(
-        folder=str(Path(__file__).parent), file=__file__, insert=f"pre-emit={filter}"
-    )
+    text = AT_ONCE.format(folder=str(Path(__file__).parent), insert=f"pre-emit={filter}")
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     processes = [subprocess.Popen([sys.executable, "-c", text], **pipes) for _ in range(2)]
     for process in processes:

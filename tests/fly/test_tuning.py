@@ -9,27 +9,12 @@ import pytest
 from fly_common.errors import InputError, UsageError
 
 import fly
-import fly.expr as fx
 from fly import tuning
 from fly.tuning import UNSAID, Tuning
 
+from .scaling import made, scale
+
 X = np.arange(1000, dtype=np.float32)
-
-
-@fly.kernel
-def scale_kernel(X: fx.Tensor, n: fx.Int64):
-    i = fx.block_idx.x * 256 + fx.thread_idx.x
-    if i < n:
-        X[i] = X[i] * 2.0
-
-
-def scale(X: fx.Tensor[fx.Float32, 1000]):
-    n = X.shape[0]
-    scale_kernel(X, n).launch(grid=fx.ceildiv(n, 256), block=256)
-
-
-def made(**options):
-    return fly.jit(**options)(scale).compile()
 
 
 def assembly(**options) -> str:

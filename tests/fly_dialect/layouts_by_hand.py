@@ -14,36 +14,7 @@ from math import gcd, prod
 from fly_dialect.integers import Basis, Int
 from fly_dialect.layout import Layout
 from hypothesis import strategies as st
-
-
-def flat(tree):
-    return [leaf for part in tree for leaf in flat(part)] if isinstance(tree, tuple) else [tree]
-
-
-def size(shape):
-    return prod(flat(shape))
-
-
-def offset(coordinate, shape, stride):
-    """The sum of coordinate times stride; a number counts through a tuple, the first fastest."""
-    if isinstance(coordinate, tuple):
-        shapes = shape if isinstance(shape, tuple) else (shape,)
-        strides = stride if isinstance(stride, tuple) else (stride,)
-        return sum(map(offset, coordinate, shapes, strides))
-    if not isinstance(shape, tuple):
-        return coordinate * stride
-    total = 0
-    for index, (extent, step) in enumerate(zip(shape, stride, strict=True)):
-        count = size(extent)
-        here = coordinate if index == len(shape) - 1 else coordinate % count
-        total += offset(here, extent, step)
-        coordinate //= count
-    return total
-
-
-def offsets(shape, stride):
-    """The offset of each coordinate, counted with the first mode fastest."""
-    return [offset(index, shape, stride) for index in range(size(shape))]
+from index_functions import flat, offsets, size
 
 
 def coordinates(shape):

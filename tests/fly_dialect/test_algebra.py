@@ -11,25 +11,22 @@ from fly_dialect.swizzle import Swizzle
 from fly_dialect.tile import Tile
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from index_functions import flat, offset, offsets, size
 
 from .layouts_by_hand import (
     compact,
     coordinates,
     divisors,
     extents,
-    flat,
     hidden,
     hidden_layout,
     layout,
     layouts,
     meant,
     meant_offsets,
-    offset,
-    offsets,
     permuted,
     plain,
     shapes,
-    size,
     walks,
 )
 

@@ -17,6 +17,7 @@ from fly_dialect.layout import (
 from fly_dialect.scanner import parse_int_tuple, parse_layout
 from hypothesis import given
 from hypothesis import strategies as st
+from index_functions import flat, offset
 
 statics = st.integers(-(2**40), 2**40).map(Int)
 dynamics = st.builds(
@@ -166,25 +167,6 @@ def test_widths_join_and_zero_and_one_are_neutral():
 # -- the algebra ---------------------------------------------------------------------------------
 
 
-def offset_by_hand(coordinate, shape, stride):
-    """Independent of fly_dialect: the offset of nested Python integers."""
-    if isinstance(coordinate, tuple):
-        return sum(map(offset_by_hand, coordinate, shape, stride))
-    if not isinstance(shape, tuple):
-        return coordinate * stride
-    total = 0
-    for index, (extent, step) in enumerate(zip(shape, stride, strict=True)):
-        size = prod(flat(extent))
-        here = coordinate if index == len(shape) - 1 else coordinate % size
-        total += offset_by_hand(here, extent, step)
-        coordinate //= size
-    return total
-
-
-def flat(tree):
-    return [leaf for part in tree for leaf in flat(part)] if isinstance(tree, tuple) else [tree]
-
-
 shapes = st.recursive(
     st.integers(1, 5), lambda part: st.lists(part, min_size=1, max_size=3).map(tuple), max_leaves=4
 )
@@ -211,7 +193,7 @@ def test_crd2idx_is_the_sum_of_coordinate_times_stride(layout, data):
 
     coord = data.draw(coordinate(shape))
     got = algebra.crd2idx(int_tuple(coord), Layout(shape, stride))
-    assert got == Int(offset_by_hand(coord, shape, stride))
+    assert got == Int(offset(coord, shape, stride))
 
 
 @given(layouts)

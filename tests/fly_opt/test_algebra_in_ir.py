@@ -23,11 +23,7 @@ from fly_dialect.integers import Int
 from fly_dialect.swizzle import Swizzle
 from fly_dialect.tile import Tile
 from fly_dialect.types import IntTupleSpec, LayoutSpec, SwizzleSpec, TileSpec
-
-import fly
-from fly import chains
-
-from .index_functions import (
+from index_functions import (
     complement,
     flat,
     inverse,
@@ -37,6 +33,9 @@ from .index_functions import (
     size,
     swizzled,
 )
+
+import fly
+from fly import chains
 
 LANES = 64
 ROUNDS = 8  # cases of each operation
@@ -176,7 +175,7 @@ def selector(rng: random.Random, total: int) -> tuple[Any, Any]:
 # -- cases: each stores what it computes with what it must be --------------------------------------
 def evaluated(k: Kernel) -> None:
     pair = nested(k.rng, shape := extents(k.rng), [k.rng.randint(0, 40) for _ in shape])
-    k.store(k.at_lane(k.layout(pair)), [offset(*pair, i) for i in range(LANES)])
+    k.store(k.at_lane(k.layout(pair)), [offset(i, *pair) for i in range(LANES)])
 
 
 def by_modes(k: Kernel) -> None:
@@ -190,7 +189,7 @@ def by_modes(k: Kernel) -> None:
     )
     k.store(
         ops.crd2idx(k.coordinate(fast, slow), k.layout(pair)),
-        [offset(*pair, i) for i in range(LANES)],
+        [offset(i, *pair) for i in range(LANES)],
     )
 
 
@@ -198,7 +197,7 @@ def composition(k: Kernel) -> None:
     outer = compact(k.rng, k.rng.choice([1, 3]))
     inner = selector(k.rng, size(outer[0]))
     made = ops.build("composition", [k.layout(outer), k.layout(inner)])
-    k.store(k.at_lane(made), [offset(*outer, x) for x in offsets(*inner)])
+    k.store(k.at_lane(made), [offset(x, *outer) for x in offsets(*inner)])
 
 
 def coalesce(k: Kernel) -> None:
@@ -240,7 +239,7 @@ def divided(name: str) -> Callable[[Kernel], None]:
         tile = selector(k.rng, size(whole[0]))
         rest = complement(offsets(*tile), size(whole[0]))
         made = ops.build(name, [k.layout(whole), k.layout(tile)])
-        k.store(k.at_lane(made), [offset(*whole, t + r) for r in rest for t in offsets(*tile)])
+        k.store(k.at_lane(made), [offset(t + r, *whole) for r in rest for t in offsets(*tile)])
 
     return case
 
@@ -294,14 +293,14 @@ def modes(k: Kernel) -> None:
     i32s = ir.DenseI32ArrayAttr.get
     i32 = ir.IntegerType.get_signless(32)
     begin, end = ir.IntegerAttr.get(i32, 1), ir.IntegerAttr.get(i32, 3)
-    k.store(k.at_lane(ops.get(layout, 1)), [offset(shape[1], stride[1], i) for i in range(LANES)])
+    k.store(k.at_lane(ops.get(layout, 1)), [offset(i, shape[1], stride[1]) for i in range(LANES)])
     k.store(
         k.at_lane(ops.build("select", [layout], None, {"indices": i32s([2, 0])})),
-        [offset((8, 2), (stride[2], stride[0]), i) for i in range(LANES)],
+        [offset(i, (8, 2), (stride[2], stride[0])) for i in range(LANES)],
     )
     for name, kept in (("take", slice(1, 3)), ("group", slice(0, 3))):
         made = ops.build(name, [layout], None, {"begin": begin, "end": end})
-        k.store(k.at_lane(made), [offset(shape[kept], stride[kept], i) for i in range(LANES)])
+        k.store(k.at_lane(made), [offset(i, shape[kept], stride[kept]) for i in range(LANES)])
 
 
 def composed(k: Kernel) -> None:
@@ -331,7 +330,7 @@ def composed_twice(k: Kernel) -> None:
     made = ops.build("make_composed_layout", [k.layout(inner), k.tuple(second), permuted])
     k.store(
         k.at_lane(made),
-        [offset(*inner, second + swizzled(first + x, 2, 3, 3)) for x in offsets(*outer)],
+        [offset(second + swizzled(first + x, 2, 3, 3), *inner) for x in offsets(*outer)],
     )
     column = k.rng.randrange(8)
     view = ops.make_view(ops.make_int_tuple(0), permuted)
@@ -416,7 +415,7 @@ def partitioned(k: Kernel) -> None:
     view = ops.make_view(k.tuple(begin), k.layout((shape, stride)))
     part = ops.tiled_copy_partition_src(copy, view, k.coordinate(k.lane))
     for value, tile in ((0, 0), (1, 1), (2, 0), (3, 1)):
-        places = [offset(*threads, lane) + offset(*values, value) for lane in range(LANES)]
+        places = [offset(lane, *threads) + offset(value, *values) for lane in range(LANES)]
         k.store(
             ops.memref_load(part, k.coordinate(value, 0, tile)),
             [

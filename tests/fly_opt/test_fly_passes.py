@@ -1,6 +1,6 @@
 """What the fly passes compute, by running the arithmetic they leave.
 
-The expected offsets come from the definition of a layout, written out here; the passes' output is
+The expected offsets come from the definition of a layout (`index_functions`); the passes' output is
 executed by a small interpreter of arith that refuses to wrap.
 """
 
@@ -19,6 +19,7 @@ from fly_opt.passes.fly_signature import RewriteFuncSignature
 from fly_opt.passes.fly_to_rocdl import ConvertFlyToROCDL
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from index_functions import flat, offset
 
 CONTEXT = dialect.load(ir.Context())
 PIPELINE = (RewriteFuncSignature, Canonicalize, LayoutLowering, ConvertFlyToROCDL)
@@ -87,24 +88,6 @@ def execute(module, arguments: list[int]) -> list[tuple[str, int]]:
             assert -limit <= result < limit, f"{op} wraps"
         values[op.results[0]] = result
     return happened
-
-
-def flat(tree):
-    return [leaf for part in tree for leaf in flat(part)] if isinstance(tree, tuple) else [tree]
-
-
-def offset_by_hand(coordinate, shape, stride):
-    if isinstance(coordinate, tuple):
-        return sum(map(offset_by_hand, coordinate, shape, stride))
-    if not isinstance(shape, tuple):
-        return coordinate * stride
-    total = 0
-    for index, (extent, step) in enumerate(zip(shape, stride, strict=True)):
-        size = prod(flat(extent))
-        here = coordinate if index == len(shape) - 1 else coordinate % size
-        total += offset_by_hand(here, extent, step)
-        coordinate //= size
-    return total
 
 
 shapes = st.recursive(
@@ -176,7 +159,7 @@ def test_an_access_goes_where_the_layout_says(access):
         if found
     )
     arguments = [0, *([struct] if struct else []), *(value for value, _ in leaves)]
-    expected = offset_by_hand(coordinate, shape, stride)
+    expected = offset(coordinate, shape, stride)
     assert execute(module, arguments) == [("load", expected), ("store", expected)]
 
 

@@ -4,6 +4,7 @@ that go straight to LDS."""
 from __future__ import annotations
 
 from oracle import access, atomics
+from oracle.loaded import folded, registers
 from oracle.probe import Probe
 from oracle.try_memory import _atomic_kind
 
@@ -48,19 +49,6 @@ def _probe(kind: str, about: str, *lines: str, result: str = "b64") -> Probe:
     return Probe("\n  ".join(lines), (kind, kind, kind), result, about=about)
 
 
-def _registers(first: int, size: int) -> str:
-    count = max(1, size // 4)
-    return f"v[{first}:{first + count - 1}]" if count > 1 else f"v{first}"
-
-
-def _folded(size: int) -> tuple[str, ...]:
-    """More than two loaded registers into v[8:9]; they begin at v30."""
-    if size <= 8:
-        return ()
-    high = "v_xor_b32 v9, v32, v33" if size == 16 else "v_mov_b32 v9, v32"
-    return "v_xor_b32 v8, v30, v31", high
-
-
 def structured() -> list[Probe]:
     return [*_loads(), *_stores(), *_atomics(), *_private()]
 
@@ -72,7 +60,7 @@ def _loads() -> list[Probe]:
         for name, (size, _, _) in access.LOADS.items():
             if size > 4 and index_stride:
                 continue  # more than an element
-            target = _registers(30 if size > 8 else 8, size)
+            target = registers(30 if size > 8 else 8, size)
             for where in (
                 "v16, s[36:39], 0 idxen offset:4",
                 "v[16:17], s[36:39], s11 idxen offen",
@@ -81,7 +69,7 @@ def _loads() -> list[Probe]:
                 if "offen" in where and size > (12 if "offset" not in where else 4):
                     continue  # beyond the last lane's record
                 load = f"buffer_load_{name} {target}, {where}"
-                lines = (*head, load, WAIT, *_folded(size))
+                lines = (*head, load, WAIT, *folded(size))
                 probes.append(_probe("64", f"buffer_load_{name}", *lines))
         # Without an index the range counts bytes, whatever the stride.
         if not index_stride:
@@ -92,15 +80,15 @@ def _loads() -> list[Probe]:
                 probes.append(_probe("64", "buffer_load_dword", *lines))
     for records in (0x1238, 0x123C, 0x1244):  # dword by dword
         for name, size in (("dwordx2", 8), ("dwordx3", 12), ("dwordx4", 16)):
-            target = _registers(30 if size > 8 else 8, size)
+            target = registers(30 if size > 8 else 8, size)
             load = f"buffer_load_{name} {target}, v13, s[36:39], 0 offen offset:8"
-            lines = (*resource(4, 0, records, None), load, WAIT, *_folded(size))
+            lines = (*resource(4, 0, records, None), load, WAIT, *folded(size))
             probes.append(_probe("64", f"buffer_load_{name}", *lines))
     return probes
 
 
 FILL = ("global_store_dwordx4 v12, v[4:7], s[6:7]", WAIT)
-BACK = ("global_load_dwordx4 v[30:33], v12, s[6:7]", WAIT, *_folded(16))
+BACK = ("global_load_dwordx4 v[30:33], v12, s[6:7]", WAIT, *folded(16))
 
 
 def _stores() -> list[Probe]:
@@ -111,7 +99,7 @@ def _stores() -> list[Probe]:
             for name, (size, _) in access.STORES.items():
                 if size > 4 and index_stride:
                     continue
-                data = _registers(2, size)
+                data = registers(2, size)
                 places = ["v16, s[36:39], 0 idxen"]
                 if size <= 4:
                     places += [
@@ -126,7 +114,7 @@ def _stores() -> list[Probe]:
                     probes.append(_probe("64", f"buffer_store_{name}", *lines))
     for records in (0x1238, 0x123C, 0x1244):
         for name, size in (("dwordx2", 8), ("dwordx3", 12), ("dwordx4", 16)):
-            store = f"buffer_store_{name} {_registers(2, size)}, v12, s[36:39], 0 offen"
+            store = f"buffer_store_{name} {registers(2, size)}, v12, s[36:39], 0 offen"
             lines = (*FILL, *resource(6, 0, records, None), store, WAIT, *BACK)
             probes.append(_probe("64", f"buffer_store_{name}", *lines))
     return probes
@@ -144,7 +132,7 @@ def _atomics() -> list[Probe]:
         for index_stride in (None,) if wide else (None, 16):
             head = (*INDEX, *FILL, *moved, *resource(6, 16, 1100, index_stride))
             where = "v16, s[36:39], 0 idxen offset:8"
-            text = f"buffer_atomic_{name} {_registers(30, size)}, {where}"
+            text = f"buffer_atomic_{name} {registers(30, size)}, {where}"
             about = f"buffer_atomic_{name}"
             lines = (*head, f"{text} {{rtn}}", WAIT, *to)
             probes.append(_probe(_atomic_kind(name, atomic), about, *lines))
@@ -185,7 +173,7 @@ LDS_FILL = (
 EXEC = "s_mov_b64 exec, s[20:21]"
 LDS_BACK = (
     *(WAIT, "s_mov_b64 exec, -1", "ds_read_b128 v[30:33], v14 offset:1024", WAIT),
-    *_folded(16),
+    *folded(16),
 )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from oracle import access, lds
+from oracle.loaded import registers
 from oracle.probe import Probe
 
 WAIT = "s_waitcnt vmcnt(0) lgkmcnt(0)"
@@ -55,17 +56,12 @@ FOLD = (
 )
 
 
-def _registers(first: int, size: int) -> str:
-    count = max(1, size // 4)
-    return f"v[{first}:{first + count - 1}]" if count > 1 else f"v{first}"
-
-
 def _loaded(size: int) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
     """What is done before, the registers that are loaded, and what folds them into v[8:9]."""
     if size <= 8:
-        return (), _registers(8, size), ()
+        return (), registers(8, size), ()
     old = tuple(f"v_mov_b32 v{30 + k}, v{4 + k}" for k in range(4))
-    return old, _registers(30, size), FOLD
+    return old, registers(30, size), FOLD
 
 
 def _load(about: str, size: int, place: tuple[str, ...], fill: str, text: str) -> Probe:
@@ -75,7 +71,7 @@ def _load(about: str, size: int, place: tuple[str, ...], fill: str, text: str) -
 
 
 def _store(about: str, size: int, place: tuple[str, ...], fill: str, text: str, back: str) -> Probe:
-    lines = (ALL, *place, fill, WAIT, SOME, text.format(_registers(2, size)), WAIT, ALL, back, WAIT)
+    lines = (ALL, *place, fill, WAIT, SOME, text.format(registers(2, size)), WAIT, ALL, back, WAIT)
     return Probe("\n  ".join((*lines, *FOLD)), ("64", "64", "64"), about=about)
 
 

@@ -4,6 +4,7 @@ operations that need more than an address."""
 from __future__ import annotations
 
 from oracle import access, atomics
+from oracle.loaded import folded, registers
 from oracle.probe import Probe
 from oracle.try_memory import ALL, SOME, _atomic_kind
 
@@ -25,20 +26,6 @@ def _probe(kind: str, *lines: str, result: str = "b64", about: str = "") -> Prob
     return Probe("\n  ".join(lines), (kind, kind, kind), result, about=about)
 
 
-def _registers(first: int, size: int) -> str:
-    count = max(1, size // 4)
-    return f"v[{first}:{first + count - 1}]" if count > 1 else f"v{first}"
-
-
-def _folded(size: int) -> tuple[str, ...]:
-    """More than two loaded registers into v[8:9]; they begin at v30."""
-    if size <= 8:
-        return ()
-    last = 29 + size // 4
-    high = f"v_xor_b32 v9, v32, v{last}" if size == 16 else "v_mov_b32 v9, v32"
-    return "v_xor_b32 v8, v30, v31", high
-
-
 def buffer_stores() -> list[Probe]:
     probes = []
     for records in ("0x100000", PART):
@@ -46,7 +33,7 @@ def buffer_stores() -> list[Probe]:
         for name, (size, _) in access.STORES.items():
             if size > 4 and records == PART:
                 continue
-            data = _registers(6, size) if size <= 8 else _registers(2, size)
+            data = registers(6, size) if size <= 8 else registers(2, size)
             for where in ("v12, s[36:39], 0 offen", "v12, s[36:39], s11 offen offset:4"):
                 if size > 12 and "offset" in where:
                     continue  # into the next lane's record
@@ -57,9 +44,9 @@ def buffer_stores() -> list[Probe]:
         for name, (size, _, _) in access.LOADS.items():
             if size > 4 and records == PART:
                 continue
-            target = _registers(30 if size > 8 else 8, size)
+            target = registers(30 if size > 8 else 8, size)
             load = f"buffer_load_{name} {target}, v12, s[36:39], 0 offen"
-            lines = (*FILL, *resource, load, WAIT, *_folded(size))
+            lines = (*FILL, *resource, load, WAIT, *folded(size))
             probes.append(_probe("64", *lines, about=f"buffer_load_{name}"))
     return probes
 
@@ -80,7 +67,7 @@ def buffer_atomics() -> list[Probe]:
             fill = (*FILL, *resource)
             # What returns is moved into place: lanes out of range return 0.
             moved = [f"v_mov_b32 v{30 + k}, v{4 + k}" for k in range(size // 4)]
-            data = _registers(30, size)
+            data = registers(30, size)
             to = ("v_mov_b32 v8, v30", *(("v_mov_b32 v9, v31",) if wide else ()))
             atomic_text = f"buffer_atomic_{name} {data}, {where}"
             about = f"buffer_atomic_{name}"
@@ -111,31 +98,31 @@ def flat() -> list[Probe]:
     for prefix in (FLAT, local):
         fill = (ALL, *prefix, "flat_store_dwordx4 v[16:17], v[2:5]", WAIT, SOME)
         for name, (size, _) in access.STORES.items():
-            data = _registers(4, size)
+            data = registers(4, size)
             store = f"flat_store_{name} v[16:17], {data} offset:{4 if size <= 4 else 0}"
             back = "flat_load_dwordx2 v[8:9], v[16:17]"
             lines = (*fill, store, WAIT, ALL, back, WAIT)
             probes.append(_probe("64", *lines, about=f"flat_store_{name}"))
         for name, (size, _, _) in access.LOADS.items():
-            target = _registers(30 if size > 8 else 8, size)
+            target = registers(30 if size > 8 else 8, size)
             load = f"flat_load_{name} {target}, v[16:17]"
-            lines = (*fill, load, WAIT, *_folded(size))
+            lines = (*fill, load, WAIT, *folded(size))
             probes.append(_probe("64", *lines, about=f"flat_load_{name}"))
     for name, (size, _, _) in access.LOADS.items():
-        target = _registers(30 if size > 8 else 8, size)
+        target = registers(30 if size > 8 else 8, size)
         for offset in (0, 1) if size < 16 else (0,):
             load = f"global_load_{name} {target}, v[16:17], off offset:{offset}"
-            lines = (*FLAT, *FILL, load, WAIT, *_folded(size))
+            lines = (*FLAT, *FILL, load, WAIT, *folded(size))
             probes.append(_probe("64", *lines, about=f"global_load_{name}"))
     for name, (size, _) in access.STORES.items():
         offset = 4 if size <= 4 else 0
-        store = f"global_store_{name} v[16:17], {_registers(4, size)}, off offset:{offset}"
+        store = f"global_store_{name} v[16:17], {registers(4, size)}, off offset:{offset}"
         back = "global_load_dwordx2 v[8:9], v12, s[6:7]"
         lines = (*FLAT, *FILL, store, WAIT, ALL, back, WAIT)
         probes.append(_probe("64", *lines, about=f"global_store_{name}"))
     for name, atomic in atomics.GLOBAL.items():
         wide = atomic.kind.endswith("64")
-        data = _registers(4, (8 if wide else 4) * atomic.sources)
+        data = registers(4, (8 if wide else 4) * atomic.sources)
         kind = _atomic_kind(name, atomic)
         result = "2f16" if name == "pk_add_f16" else "b64"
         result = atomic.kind if atomic.kind[0] == "f" else result
@@ -160,15 +147,15 @@ def scratch() -> list[Probe]:
         for place in places:
             vector, scalar = place.split(", ")
             offset = 4 if size <= 4 else 0
-            data = _registers(4, size)
+            data = registers(4, size)
             store = f"scratch_store_{name} {vector}, {data}, {scalar} offset:{offset}"
             back = "scratch_load_dwordx2 v[8:9], off, off offset:16"
             lines = (*fill, store, WAIT, ALL, back, WAIT)
             probes.append(_probe("64", *lines, about=f"scratch_store_{name}"))
     for name, (size, _, _) in access.LOADS.items():
         for place in places:
-            target = _registers(30 if size > 8 else 8, size)
-            lines = (*fill, f"scratch_load_{name} {target}, {place}", WAIT, *_folded(size))
+            target = registers(30 if size > 8 else 8, size)
+            lines = (*fill, f"scratch_load_{name} {target}, {place}", WAIT, *folded(size))
             probes.append(_probe("64", *lines, about=f"scratch_load_{name}"))
     return probes
 

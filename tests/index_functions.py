@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 Nested: TypeAlias = Any  # an int or a tuple of such
 
 
-def flat(nested: Nested) -> list[int]:
+def flat(nested: Nested) -> list[Any]:
     return (
         [leaf for part in nested for leaf in flat(part)] if isinstance(nested, tuple) else [nested]
     )
@@ -24,18 +24,27 @@ def size(shape: Nested) -> int:
     return prod(flat(shape))
 
 
-def offset(shape: Nested, stride: Nested, number: int) -> int:
-    """The offset of the coordinate with this number: the first mode counts fastest, the last one
-    goes on beyond its extent."""
-    total, extents, strides = 0, flat(shape), flat(stride)
-    for extent, step in zip(extents[:-1], strides[:-1], strict=True):
-        total += number % extent * step
-        number //= extent
-    return total + number * strides[-1]
+def offset(coordinate: Nested, shape: Nested, stride: Nested) -> int:
+    """The sum of coordinate times stride. A number counts through a tuple, the first mode fastest;
+    the last one goes on beyond its extent."""
+    if isinstance(coordinate, tuple):
+        shapes = shape if isinstance(shape, tuple) else (shape,)
+        strides = stride if isinstance(stride, tuple) else (stride,)
+        return sum(map(offset, coordinate, shapes, strides))
+    if not isinstance(shape, tuple):
+        return coordinate * stride
+    total = 0
+    for index, (extent, step) in enumerate(zip(shape, stride, strict=True)):
+        count = size(extent)
+        here = coordinate if index == len(shape) - 1 else coordinate % count
+        total += offset(here, extent, step)
+        coordinate //= count
+    return total
 
 
 def offsets(shape: Nested, stride: Nested) -> list[int]:
-    return [offset(shape, stride, number) for number in range(size(shape))]
+    """The offset of each coordinate, counted with the first mode fastest."""
+    return [offset(number, shape, stride) for number in range(size(shape))]
 
 
 def complement(taken: list[int], target: int) -> list[int]:
