@@ -4,6 +4,7 @@ import fly
 import fly.expr as fx
 
 BLOCK = 256
+N = fx.sym_int32("N")  # columns are counted in 32 bits; launches check that they fit
 
 
 def block_sum(scratch, value):
@@ -31,27 +32,27 @@ def layernorm_kernel(
     scratch = fx.shared_array(fx.Float32, BLOCK)
 
     total = fx.Float32(0)
-    for j in range(fx.Int64(tid), columns, BLOCK):
+    for j in range(tid, columns, BLOCK):
         total = total + X[row, j]
     mean = block_sum(scratch, total) / count
 
     # Two passes: the sum of squared differences loses nothing to cancellation.
     squares = fx.Float32(0)
-    for j in range(fx.Int64(tid), columns, BLOCK):
+    for j in range(tid, columns, BLOCK):
         difference = X[row, j] - mean
         squares = squares + difference * difference
     scale = fx.rsqrt(block_sum(scratch, squares) / count + eps)
 
-    for j in range(fx.Int64(tid), columns, BLOCK):
+    for j in range(tid, columns, BLOCK):
         Y[row, j] = (X[row, j] - mean) * scale * gamma[j] + beta[j]
 
 
 @fly.jit
 def layernorm(
-    X: fx.Tensor[fx.Float32, "M", "N"],
-    gamma: fx.Tensor[fx.Float32, "N"],
-    beta: fx.Tensor[fx.Float32, "N"],
-    Y: fx.Tensor[fx.Float32, "M", "N"],
+    X: fx.Tensor[fx.Float32, "M", N],
+    gamma: fx.Tensor[fx.Float32, N],
+    beta: fx.Tensor[fx.Float32, N],
+    Y: fx.Tensor[fx.Float32, "M", N],
     eps: fx.Float32 = 1e-5,
 ):
     layernorm_kernel(X, gamma, beta, Y, eps).launch(grid=X.shape[0], block=BLOCK)

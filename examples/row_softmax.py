@@ -8,6 +8,7 @@ import fly
 import fly.expr as fx
 
 BLOCK = 256
+N = fx.sym_int32("N")  # columns are counted in 32 bits; launches check that they fit
 MOST_WAVES = BLOCK // 32  # waves have 64 lanes on CDNA, 32 on RDNA
 LOWEST = float("-inf")
 
@@ -48,16 +49,16 @@ def softmax_row(X, Y, reduce, scratch):
     row, tid = fx.block_idx.x, fx.thread_idx.x
     columns = X.shape[1]
     largest = fx.Float32(LOWEST)
-    for j in range(fx.Int64(tid), columns, BLOCK):
+    for j in range(tid, columns, BLOCK):
         largest = fx.maximum(largest, X[row, j])
     largest = reduce(scratch, largest, fx.maximum)
 
     total = fx.Float32(0)
-    for j in range(fx.Int64(tid), columns, BLOCK):
+    for j in range(tid, columns, BLOCK):
         total = total + fx.exp(X[row, j] - largest)
     total = reduce(scratch, total, lambda a, b: a + b)
 
-    for j in range(fx.Int64(tid), columns, BLOCK):
+    for j in range(tid, columns, BLOCK):
         Y[row, j] = fx.exp(X[row, j] - largest) / total
 
 
@@ -72,12 +73,12 @@ def softmax_shuffle_kernel(X: fx.Tensor, Y: fx.Tensor):
 
 
 @fly.jit
-def row_softmax(X: fx.Tensor[fx.Float32, "M", "N"], Y: fx.Tensor[fx.Float32, "M", "N"]):
+def row_softmax(X: fx.Tensor[fx.Float32, "M", N], Y: fx.Tensor[fx.Float32, "M", N]):
     softmax_tree_kernel(X, Y).launch(grid=X.shape[0], block=BLOCK)
 
 
 @fly.jit
-def row_softmax_shuffle(X: fx.Tensor[fx.Float32, "M", "N"], Y: fx.Tensor[fx.Float32, "M", "N"]):
+def row_softmax_shuffle(X: fx.Tensor[fx.Float32, "M", N], Y: fx.Tensor[fx.Float32, "M", N]):
     softmax_shuffle_kernel(X, Y).launch(grid=X.shape[0], block=BLOCK)
 
 

@@ -9,6 +9,7 @@ from fly_common.errors import UsageError
 from fly_trace import signature
 from fly_trace.annotations import Constexpr, Stream, Tensor, TensorAnnotation
 from fly_trace.dtypes import DTYPES, DType, default
+from fly_trace.extents import Extent
 from fly_trace.signature import Constant, ParameterType, ScalarType, TensorType
 
 from fly.arrays import Array, as_value, is_array, view
@@ -87,7 +88,7 @@ def _by_name(
 def _type_of(array: Array, annotation: Any) -> TensorType | None:
     """The type of an array; None where the annotation says it all."""
     data, contiguous = array.data, bool(array.data.flags.c_contiguous)
-    shape: tuple[int | str | None, ...] = (None,) * data.ndim
+    shape: tuple[Extent, ...] = (None,) * data.ndim
     dtype = DTYPES[array.dtype]
     if isinstance(annotation, TensorAnnotation):
         dtype = annotation.dtype

@@ -16,7 +16,8 @@ from typing import Any
 from fly_common.errors import UsageError
 from fly_dialect.integers import Int
 from fly_trace.dtypes import DTYPES
-from fly_trace.signature import Step, TensorType
+from fly_trace.extents import Step
+from fly_trace.signature import TensorType
 
 from fly.arrays import view
 

@@ -328,7 +328,8 @@ def test_float_operators(tmp_path: Path) -> None:
 
 RANGES = ["a", "a, b", "b, a", "a, b, 3", "a, b, -3", "a, b, -1", "a, b, (b & 3) + 1",
           "a, b, -(b & 3) - 1", "2147483640, a, 5", "a, 2147483647, 1000000000",
-          "a, -2147483648, -1000000000"]  # fmt: skip
+          "a, -2147483648, -1000000000", "a & 7, b, 3", "2147483640, a, 2147483647",
+          "0, b - 3, 2"]  # fmt: skip
 
 
 @pytest.mark.parametrize("bounds", RANGES)

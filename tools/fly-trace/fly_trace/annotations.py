@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fly_trace.dtypes import DType
+
+if TYPE_CHECKING:
+    from fly_trace.extents import Extent
 
 
 @dataclass(frozen=True)
@@ -27,14 +30,15 @@ class Stream:
 
 @dataclass(frozen=True)
 class TensorAnnotation:
-    """`fx.Tensor[fx.Float32, "n", 4]`: an element type and extents: numbers, names, or None.
+    """`fx.Tensor[fx.Float32, "n", 4]`: an element type and extents: numbers, names, None, or
+    what `fx.sym_int32` makes.
 
     `fx.Tensor[fx.Float32]` says nothing of the extents (`shape` is None); the rank 0 of a tensor
     that holds one element is `fx.Tensor[fx.Float32, ()]`.
     """
 
     dtype: DType
-    shape: tuple[int | str | None, ...] | None
+    shape: tuple[Extent, ...] | None
 
 
 class Tensor:
@@ -58,12 +62,18 @@ class Tensor:
             return TensorAnnotation(dtype, None)
         if shape == [()]:
             return TensorAnnotation(dtype, ())
-        extents = tuple(None if extent == "?" else extent for extent in shape)
-        for extent in extents:
-            named = isinstance(extent, str) and extent.isidentifier()
-            counted = isinstance(extent, int) and not isinstance(extent, bool) and extent > 0
-            if not (extent is None or named or counted):
-                raise TypeError(
-                    f"an extent of fx.Tensor[…] is a positive number, a name or None, not {extent}"
-                )
-        return TensorAnnotation(dtype, extents)
+        return TensorAnnotation(dtype, tuple(map(_extent, shape)))
+
+
+def _extent(given: Any) -> Extent:
+    from fly_dialect.integers import Int
+
+    from fly_trace.extents import Symbol
+
+    counted = isinstance(given, int) and not isinstance(given, bool) and given > 0
+    named = isinstance(given, str) and given.isidentifier()
+    if given is None or counted or named or isinstance(given, Symbol | Int):
+        return given
+    if given == "?":
+        return None
+    raise TypeError(f"an extent of fx.Tensor[…] is a positive number, a name or None, not {given}")

@@ -18,6 +18,7 @@ from fly_dialect.bindings import ir
 from fly_trace import operators as operators  # gives scalars their operators
 from fly_trace import places
 from fly_trace.dtypes import DType
+from fly_trace.intervals import Interval
 from fly_trace.values import Scalar
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Builder:
         self.ids: dict[str, Scalar] = {}
         self.statics: dict[Any, IrValue] = {}  # static values of the fly dialect, by their types
         self.last_static: IrValue = None
+        self.intervals: dict[IrValue, Interval] = {}  # of values whose ops don't say theirs
         self.known_block: tuple[int, int, int] | None = None  # a kernel's, where it is static
         self.call_kernel: Callable[..., Any] | None = None  # what calling one does in the host
         self._types: dict[Any, Any] = {}  # by their texts, the fly dialect's by their specs

@@ -16,9 +16,11 @@ from fly_trace.conversion import convert
 from fly_trace.decorators import KernelFunction
 from fly_trace.dialect_value import DialectValue
 from fly_trace.dtypes import I32, I64, DType
+from fly_trace.extents import admits
 from fly_trace.tensors import Tensor
 from fly_trace.tracing import describe
 from fly_trace.values import Scalar
+from fly_trace.views import linear
 
 if TYPE_CHECKING:
     from fly_trace.builder import Builder
@@ -155,10 +157,9 @@ def _matches(annotation: TensorAnnotation, value: Tensor) -> bool:
         return False
     if annotation.shape is None:
         return True
-    return len(annotation.shape) == value.rank and all(
-        not isinstance(wanted, int) or wanted == extent
-        for wanted, extent in zip(annotation.shape, value.extents, strict=True)
-    )
+    shape = linear(value.spec).shape
+    modes = shape if isinstance(shape, tuple) else (shape,) * value.rank
+    return len(annotation.shape) == len(modes) and all(map(admits, annotation.shape, modes))
 
 
 def _as_scalar(

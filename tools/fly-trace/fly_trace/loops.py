@@ -10,6 +10,7 @@ import builtins
 import operator
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fly_trace import integers, places, state, tracing
@@ -17,6 +18,7 @@ from fly_trace.arithmetic import compare
 from fly_trace.conversion import convert
 from fly_trace.dtypes import BOOL, DType, default, promote
 from fly_trace.functions import meet
+from fly_trace.intervals import Interval, interval
 from fly_trace.state import Mismatch, Undefined
 from fly_trace.tracing import describe
 from fly_trace.values import Scalar
@@ -194,22 +196,19 @@ def for_(
     dtype = _loop_type(start, stop, step)
     held = Carried(names, carried, get())
     initial = held.initial(builder)
-    lower, upper, stride, item_of = _trips(builder, start, stop, step, dtype)
-    attributes = (
-        {"unsignedCmp": builder.attribute("unit")} if item_of or not dtype.is_signed else {}
-    )
-    operands = [lower, upper, stride, *initial]
+    trips = _trips(builder, start, stop, step, dtype)
+    attributes = {"unsignedCmp": builder.attribute("unit")} if trips.unsigned else {}
+    operands = [trips.lower, trips.upper, trips.step, *initial]
     types = [value.type for value in initial]
     loop = builder.op("scf.for", types, operands, attributes, regions=1)
     location = builder.locations.here()
-    kinds = [lower.type, *types]
+    kinds = [trips.lower.type, *types]
     block = loop.regions[0].blocks.append(*kinds, arg_locs=[location] * len(kinds))
     with builder.inside(block):
         counter, *values = block.arguments
         begin = held.inside(values)
         put(begin)
-        item = counter if item_of is None else item_of(counter)
-        body(Scalar(dtype, item))
+        body(Scalar(dtype, trips.item(counter)))
         end = get()
         builder.op("scf.yield", [], held.outcome(builder, begin, end))
     put(held.after(loop.results, end, "a dynamic loop", targets))
@@ -246,31 +245,46 @@ def _loop_type(start: Any, stop: Any, step: Any) -> DType:
     return promote(default(start), default(stop))
 
 
-Trips = tuple[Any, Any, Any, Callable[[Any], Any] | None]
+@dataclass(frozen=True)
+class Trips:
+    """How scf.for counts: its bounds and step, whether it compares them as unsigned numbers, and
+    what makes the loop's variable of its counter."""
+
+    lower: Any
+    upper: Any
+    step: Any
+    unsigned: bool
+    item: Callable[[Any], Any] = lambda counter: counter
 
 
 def _trips(builder: Builder, start: Any, stop: Any, step: Any, dtype: DType) -> Trips:
-    """Lower and upper bound and step of scf.for, and what makes the loop variable of its counter
-    (None where it is the counter).
+    """How scf.for runs through a range.
 
     scf.for adds the step once more after the last iteration, which must not overflow. Where it
-    could, the loop counts iterations and the variable is computed.
+    could, a loop of numbers that are not negative counts as unsigned, which has the room; another
+    counts iterations, and the variable is computed.
     """
 
     def ssa(value: Any) -> Any:
         return builder.ssa(convert(value, dtype))
 
+    first, end = ssa(start), ssa(stop)
     size = _static(step)
-    high = dtype.range[1]
     if not _is_dynamic(step) and size > 0:
-        last = None if _is_dynamic(stop) else _static(stop) + size - 1
-        if size == 1 or dtype.bits == 64 or (last is not None and last <= high):
-            return ssa(start), ssa(stop), ssa(size), None
+        plain = Trips(first, end, ssa(size), unsigned=not dtype.is_signed)
+        if size == 1 or dtype.bits == 64:  # in 64 bits, that the sum fits is asked of the program
+            return plain
+        ends = _numbers(builder, stop, end, dtype)
+        if ends[1] + size - 1 <= dtype.range[1]:
+            return plain
+        if dtype.is_signed and _numbers(builder, start, first, dtype)[0] >= 0:
+            if ends[0] < 0:
+                end = builder.one("arith.maxsi", dtype.ir, end, builder.constant(0, dtype))
+            return Trips(first, end, plain.step, unsigned=True)
 
     def make(name: str, *operands: Any) -> Any:
         return builder.one(f"arith.{name}", dtype.ir, *operands)
 
-    first, end = ssa(start), ssa(stop)
     zero, one = builder.constant(0, dtype), builder.constant(1, dtype)
     up = compare(builder, "lt", Scalar(dtype, first), Scalar(dtype, end), dtype).value
     down = compare(builder, "lt", Scalar(dtype, end), Scalar(dtype, first), dtype).value
@@ -287,14 +301,24 @@ def _trips(builder: Builder, start: Any, stop: Any, step: Any, dtype: DType) -> 
         runs = up if size > 0 else down
         ends = (end, first) if size > 0 else (first, end)
         span, pace = make("subi", *ends), builder.constant(abs(size), dtype)
-        by = builder.constant(size if dtype.is_signed or size > 0 else size + high + 1, dtype)
+        by = builder.constant(
+            size if dtype.is_signed or size > 0 else size + dtype.range[1] + 1, dtype
+        )
     count = make("addi", make("divui", make("subi", span, one), pace), one)
     count = make("select", runs, count, zero)
 
     def item(counter: Any) -> Any:
         return make("addi", first, make("muli", counter, by))
 
-    return zero, count, one, item
+    return Trips(zero, count, one, unsigned=True, item=item)
+
+
+def _numbers(builder: Builder, bound: Any, ssa: Any, dtype: DType) -> Interval:
+    """The interval of a bound, of which `ssa` is the SSA value."""
+    if not _is_dynamic(bound):
+        return _static(bound), _static(bound)
+    found = interval(builder, ssa)
+    return found if dtype.is_signed or found[0] >= 0 else dtype.range
 
 
 # -- while -----------------------------------------------------------------------------------------

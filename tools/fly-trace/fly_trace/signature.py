@@ -5,15 +5,16 @@ The grammar of `--sig`:
     signature := parameter (',' parameter)*
     parameter := NAME ':' DTYPE [ '[' extents [ ':' strides ] ']' ]     a tensor, or a scalar
                | NAME '=' LITERAL                                       a compile-time constant
-    extents   := [ extent (',' extent)* ]     extent := NUMBER | SYMBOL | any
-    strides   := stride (',' stride)*         stride := NUMBER | any
-    any       := '?' [ '{' ['i32' | 'i64'] ['div=' NUMBER] '}' ]
+    extents   := [ extent (',' extent)* ]     extent := NUMBER | (SYMBOL | '?') [notes]
+    strides   := stride (',' stride)*         stride := NUMBER | '?' [notes]
+    notes     := '{' ['i32' | 'i64'] ['div=' NUMBER] '}'
 
 A SYMBOL is an extent that several parameters share; `?` is any. Without strides the tensor is
 C-contiguous: `f32[M,N]`; `f32[M,N:?,1]` takes any row stride. `f32[]` is a tensor of one element.
 
-What is not known is computed with in 64 bits, unless it is said to fit 32: `?{i32}`. `?{div=16}` is
-a multiple of 16. Both make better code, and both are checked at every launch.
+What is not known is computed with in 64 bits, unless it is said to fit 32: `N{i32}`. `N{div=16}` is
+a multiple of 16. Both make better code, and both are checked at every launch. A note is of the
+extent it stands at; another extent of the same symbol has its own.
 """
 
 from __future__ import annotations
@@ -31,17 +32,13 @@ from fly_dialect.integers import Int
 from fly_trace import places
 from fly_trace.annotations import Constexpr, Stream, Tensor, TensorAnnotation
 from fly_trace.dtypes import DTYPES, DType
+from fly_trace.extents import Extent, Step, Symbol, extent_text, leaf_of, parse_extent
 from fly_trace.strides import c_strides
-
-# A number, a symbol, or what is known of any other (None: nothing; it is computed in 64 bits).
-Step: TypeAlias = int | Int | None
-Extent: TypeAlias = Step | str
 
 
 @dataclass(frozen=True)
 class TensorType:
-    """`shape`: numbers, symbols, None for any, a dynamic `Int` for what is known of one that is
-    not. `strides` in elements, likewise; None instead of the tuple promises C-contiguous memory."""
+    """`strides` are in elements; None instead of the tuple promises C-contiguous memory."""
 
     dtype: DType
     shape: tuple[Extent, ...]
@@ -67,28 +64,13 @@ class TensorType:
     def leaves(self) -> tuple[tuple[Int, ...], tuple[Int, ...]]:
         """Extents and strides as leaves of a layout."""
         steps = self.steps if self.strides is None else self.strides
-        return tuple(map(_leaf, self.shape)), tuple(map(_leaf, steps))
+        return tuple(map(leaf_of, self.shape)), tuple(map(leaf_of, steps))
 
     def __str__(self) -> str:
-        shape = ",".join(map(_text, self.shape))
+        shape = ",".join(map(extent_text, self.shape))
         if self.strides is None:
             return f"{self.dtype.name}[{shape}]"
-        return f"{self.dtype.name}[{shape}:{','.join(map(_text, self.strides))}]"
-
-
-def _leaf(extent: Extent) -> Int:
-    if isinstance(extent, Int):
-        return extent
-    return Int(extent) if isinstance(extent, int) else Int(None, 64)
-
-
-def _text(extent: Extent) -> str:
-    if not isinstance(extent, Int):
-        return "?" if extent is None else str(extent)
-    notes = ["i32"] if extent.width == 32 else []
-    if extent.divisibility > 1:
-        notes.append(f"div={extent.divisibility}")
-    return f"?{{{' '.join(notes)}}}" if notes else "?"
+        return f"{self.dtype.name}[{shape}:{','.join(map(extent_text, self.strides))}]"
 
 
 @dataclass(frozen=True)
@@ -170,28 +152,33 @@ def _parse_type(part: str, text: str) -> TensorType | ScalarType:
     extents, colon, strides = rest[1:-1].partition(":")
     if not rest[1:-1].strip():
         return TensorType(dtype, ())
-    shape = tuple(_extent(part, item, True) for item in extents.split(","))
+    shape = tuple(_extent(part, item) for item in extents.split(","))
     if not colon:
         return TensorType(dtype, shape)
-    steps = tuple(_extent(part, item, False) for item in strides.split(","))
+    steps = tuple(_stride(part, item) for item in strides.split(","))
     if len(steps) != len(shape):
         raise _wrong(part, f"{len(shape)} extents need as many strides")
     return TensorType(dtype, shape, steps)
 
 
-_ANY = re.compile(r"\?\s*(?:\{\s*(i32|i64)?\s*(?:div\s*=\s*([1-9]\d*))?\s*\})?")
+def _extent(part: str, text: str) -> Extent:
+    try:
+        found = parse_extent(text)
+    except ValueError:
+        found = 0
+    if found == 0:
+        raise _wrong(part, f"`{text.strip()}` is no extent")
+    return found
 
 
-def _extent(part: str, text: str, named: bool) -> Any:
-    text = text.strip()
-    if found := _ANY.fullmatch(text):
-        known = Int(None, 32 if found[1] == "i32" else 64, int(found[2] or 1))
-        return None if known == Int(None, 64) else known
-    if text.isdecimal() and (int(text) > 0 or not named):
-        return int(text)
-    if named and text.isidentifier():
-        return text
-    raise _wrong(part, f"`{text}` is no {'extent' if named else 'stride'}")
+def _stride(part: str, text: str) -> Step:
+    try:
+        found = parse_extent(text)
+    except ValueError:
+        found = ""
+    if isinstance(found, str | Symbol):
+        raise _wrong(part, f"`{text.strip()}` is no stride")
+    return found
 
 
 def _wrong(part: str, what: str) -> UsageError:

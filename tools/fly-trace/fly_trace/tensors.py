@@ -12,6 +12,7 @@ from fly_trace.annotations import Tensor as TensorName
 from fly_trace.dialect_value import says_all, values_of
 from fly_trace.dtypes import BOOL, I8, I32, I64, DType
 from fly_trace.int_tuples import IntTuple, has_none, int_tuple, scalar_of
+from fly_trace.intervals import of_type
 from fly_trace.pointers import Access, converted, dtype_of
 from fly_trace.tracing import describe
 from fly_trace.values import Scalar
@@ -256,7 +257,10 @@ class Tensor(View, TensorName):
         if self.rank > 1:
             leaves = builder.fly(ops.get, leaves, mode)
             tree = tree[mode]
-        return scalar_of(tree, builder.fly(ops.get_scalar, leaves))
+        value = builder.fly(ops.get_scalar, leaves)
+        if what == "shape" and self.space == "global":  # an argument's; LDS has what it is given
+            builder.intervals[value] = (0, of_type(tree.width)[1])
+        return scalar_of(tree, value)
 
     def __len__(self) -> NoReturn:
         tracing.refuse("a tensor has no length", f"use {self.name}.shape[0]")

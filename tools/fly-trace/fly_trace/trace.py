@@ -22,11 +22,11 @@ from fly_trace import places, tracing
 from fly_trace.builder import Builder, Locations
 from fly_trace.decorators import HostFunction, KernelFunction
 from fly_trace.dialect_value import DialectValue
+from fly_trace.extents import Extent, symbol_of
 from fly_trace.launch import Argument, KernelCall, prepare
 from fly_trace.rewrite import return_of, rewritten
 from fly_trace.signature import (
     Constant,
-    Extent,
     ParameterType,
     ScalarType,
     TensorType,
@@ -306,8 +306,9 @@ def _describe(name: str, kind: ParameterType, value: Any) -> Any:
 
 
 def _extent(extent: Extent) -> Any:
-    if isinstance(extent, str):
-        return ir.StringAttr.get(extent)
+    symbol = symbol_of(extent)
+    if symbol is not None:
+        return ir.StringAttr.get(symbol)
     if isinstance(extent, int):
         return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), extent)
     return ir.UnitAttr.get()
