@@ -15,8 +15,9 @@ from fly_common.errors import InputError
 from fly_opt import devicelibs, llvm_text
 from fly_opt.diagnostics import Source
 from fly_opt.observer import Observer
+from fly_opt.passes import math_number
 from fly_opt.passes.intrinsics import BUFFER_ATOMICS
-from fly_opt.passes.select_math import INTRINSICS
+from fly_opt.passes.select_math import EVERY, INTRINSICS
 from fly_opt.passes.set_target import target_of
 from fly_opt.targets import CODE_OBJECT_VERSION, Target
 
@@ -30,8 +31,10 @@ TOP_LEVEL = (
 )
 # Intrinsics that the passes here call. Others may not exist, and then the translation crashes.
 KNOWN_INTRINSICS = (
-    {"llvm.amdgcn.implicitarg.ptr"}
+    {"llvm.amdgcn.implicitarg.ptr", "llvm.amdgcn.s.wait.kmcnt"}
     | {f"{name}.{kind}" for name, kinds in INTRINSICS.values() for kind in kinds}
+    | {f"llvm.is.fpclass.{kind}" for kind in EVERY}
+    | math_number.INTRINSICS
     | BUFFER_ATOMICS
 )
 # Ops of the bindings' LLVM 24 whose intrinsics are not in LLVM 22, which makes the machine code.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fly_trace import integers, tracing
 from fly_trace.arithmetic import binary, common, refuse_host_float
 from fly_trace.conversion import convert, scalar
-from fly_trace.dtypes import F32, I64, DType
+from fly_trace.dtypes import BOOL, F32, I32, I64, DType
 from fly_trace.tracing import describe
 from fly_trace.values import Scalar
 
@@ -19,20 +19,14 @@ if TYPE_CHECKING:
     from fly_trace.builder import Builder
 
 # fx's name → the op of the math dialect. These are computed in f32 for the 16-bit floats.
-UNARY = {
-    "exp": "math.exp",
-    "exp2": "math.exp2",
-    "log": "math.log",
-    "log2": "math.log2",
-    "sqrt": "math.sqrt",
-    "rsqrt": "math.rsqrt",
-    "sin": "math.sin",
-    "cos": "math.cos",
-    "tanh": "math.tanh",
-    "erf": "math.erf",
-}
+_NAMES = """
+    exp exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt sin cos tan asin acos atan sinh cosh tanh
+    asinh acosh atanh erf erfc
+    """
+UNARY = {name: f"math.{name}" for name in _NAMES.split()}
 # These give a value that the type holds exactly, so the type's own op does.
-EXACT = {"floor": "math.floor", "ceil": "math.ceil"}
+EXACT = {name: f"math.{name}" for name in ("floor", "ceil", "trunc", "round", "roundeven")}
+PREDICATES = {name: f"math.{name}" for name in ("isnan", "isinf", "isfinite", "isnormal")}
 
 
 def _is_typed(operands: tuple[Any, ...]) -> bool:
@@ -85,14 +79,64 @@ def _unary(name: str, op: str) -> Any:
     return function
 
 
-exp, exp2, log, log2, sqrt, rsqrt, sin, cos, tanh, erf = (_unary(*item) for item in UNARY.items())
-floor, ceil = (_unary(*item) for item in EXACT.items())
+def _predicate(name: str, op: str) -> Any:
+    def function(x: Any) -> Scalar:
+        builder, _, operands = _floats(name, x)
+        return Scalar(BOOL, builder.one(op, "i1", *operands))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{op} of a float: a bool."
+    return function
+
+
+BY_NAME = {name: _unary(name, op) for name, op in {**UNARY, **EXACT}.items()}
+BY_NAME |= {name: _predicate(name, op) for name, op in PREDICATES.items()}
 
 
 def pow_(x: Any, y: Any) -> Scalar:
     """x to the power y, both floats."""
     builder, dtype, operands = _floats("pow", x, y)
     return _widened(builder, "math.powf", dtype, operands)
+
+
+def fpowi(x: Any, n: Any) -> Scalar:
+    """The float x to the power n, an integer of up to 32 bits."""
+    builder, dtype, operands = _floats("fpowi", x)
+    exponent = scalar(n, "the exponent of fx.fpowi")
+    if not exponent.dtype.is_integer or exponent.dtype.bits > 32 or exponent.dtype.name == "u32":
+        tracing.refuse(
+            f"the exponent of fx.fpowi is an integer that fits i32, not {describe(n)}",
+            "convert it, as in fx.Int32(n)",
+        )
+    power = builder.ssa(convert(exponent, I32))
+    if dtype.bits >= 32:
+        return Scalar(dtype, builder.one("math.fpowi", dtype.ir, *operands, power))
+    wide = builder.one("math.fpowi", "f32", builder.one("arith.extf", "f32", *operands), power)
+    return Scalar(dtype, builder.one("arith.truncf", dtype.ir, wide))
+
+
+def atan2(y: Any, x: Any) -> Scalar:
+    """The angle of the point (x, y), from -π to π."""
+    builder, dtype, operands = _floats("atan2", y, x)
+    return _widened(builder, "math.atan2", dtype, operands)
+
+
+def copysign(mag: Any, sign: Any) -> Scalar:
+    """The magnitude of one float with the sign of another; of a NaN's and a zero's too."""
+    builder, dtype, operands = _floats("copysign", mag, sign)
+    return Scalar(dtype, builder.one("math.copysign", dtype.ir, *operands))
+
+
+def clampf(x: Any, lo: Any, hi: Any) -> Scalar:
+    """x, but not above `hi` and not below `lo`; NaN if any is NaN."""
+    _, dtype, _ = _floats("clampf", x, lo, hi)
+    return maximum(minimum(convert(x, dtype), hi), lo)
+
+
+def absf(x: Any) -> Scalar:
+    """The absolute value of a float."""
+    builder, dtype, operands = _floats("absf", x)
+    return Scalar(dtype, builder.one("math.absf", dtype.ir, *operands))
 
 
 def power(a: Any, b: Any) -> Any:

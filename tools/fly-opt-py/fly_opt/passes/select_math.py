@@ -1,19 +1,24 @@
 """fly-select-math: which mathematical function is computed how.
 
-Three ways lead from math to AMD's machine code. LLVM's intrinsics where its AMDGPU code generation
+Four ways lead from math to AMD's machine code. LLVM's intrinsics where its AMDGPU code generation
 expands them accurately (AMDGPULegalizerInfo and SIISelLowering: exp, log, sqrt of f32; rounding of
-every type). ROCm's device library where it does not (sin, tanh, pow, transcendental f64):
-convert-math-to-rocdl calls it for what this pass leaves alone. And a wider type: no library or
-instruction knows bf16, and f16 in f32 is more accurate than the library's f16 at the same price.
+every type). Formulas of our own for the other functions of f32 (`math_f32`, `math_f64`). A wider
+type: no instruction knows bf16, and f16 in f32 needs no formulas of its own. And ROCm's device
+library for transcendental functions of f64: convert-math-to-rocdl calls it for what this pass
+leaves alone.
 """
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from fly_opt.passes import math_f32, math_f64, math_integers
 from fly_opt.passes.base import Pass
 from fly_opt.passes.intrinsics import call
+from fly_opt.passes.math_number import Number
 
 # math → LLVM's intrinsic, for the types in which code generation expands it accurately.
 EVERY = ("f16", "f32", "f64")
@@ -36,7 +41,17 @@ INTRINSICS: dict[str, tuple[str, tuple[str, ...]]] = {
 # Computed in f32 where they aren't an intrinsic of their own type.
 NARROW = ("f16", "bf16")
 # In the math dialect, and not a function of floats.
-NOT_FLOAT = ("math.absi", "math.ctlz", "math.cttz", "math.ctpop", "math.ipowi", "math.fpowi")
+NOT_FLOAT = ("math.absi", "math.ctlz", "math.cttz", "math.ctpop")
+# Formulas of f32, by scalars.
+FORMULAS = {**math_f32.FUNCTIONS, **math_f64.FUNCTIONS}
+# Predicates: the bits of llvm.is.fpclass (LLVM's language reference: 0–1 NaN, 2 and 9 infinities,
+# 3 and 8 normals, 4 to 7 subnormals and zeros).
+CLASSES = {
+    "math.isnan": 0b00_0000_0011,
+    "math.isinf": 0b10_0000_0100,
+    "math.isfinite": 0b01_1111_1000,
+    "math.isnormal": 0b01_0000_1000,
+}
 
 
 @dataclass(frozen=True)
@@ -75,6 +90,10 @@ def _select(op: Any) -> None:
 def _replacement(op: Any) -> Any:
     from fly_dialect.bindings import ir
 
+    if op.name in CLASSES:
+        return _classified(op)
+    if op.name == "math.ipowi":
+        return _by_elements(math_integers.power, op.results[0].type, list(op.operands))
     kind = op.results[0].type
     element = str(kind.element_type if isinstance(kind, ir.VectorType) else kind)
     operands = list(op.operands)
@@ -85,16 +104,61 @@ def _replacement(op: Any) -> Any:
         # One over the root: v_rsq_f32 alone is off by one in the last place.
         root = _intrinsic("llvm.sqrt", kind, operands, fast)
         return _create("arith.divf", kind, [_one(kind), root], op)
+    if op.name in FORMULAS and element == "f32":
+        return _by_elements(_formula(FORMULAS[op.name]), kind, operands)
     if element not in NARROW:
         return None
     wide = ir.F32Type.get()
     if isinstance(kind, ir.VectorType):
         wide = ir.VectorType.get(kind.shape, wide)
-    extended = [_create("arith.extf", wide, [operand]) for operand in operands]
+    extended = [
+        _create("arith.extf", wide, [operand]) if operand.type == kind else operand
+        for operand in operands
+    ]
     computed = _create(op.name, wide, extended, op)
     made = _create("arith.truncf", kind, [computed])
     _select(computed.owner)
     return made
+
+
+def _formula(function: Callable[..., Number]) -> Callable[..., Any]:
+    """A formula as a function of SSA values."""
+    return lambda *operands: function(*map(Number, operands)).value
+
+
+def _by_elements(function: Callable[..., Any], kind: Any, operands: list[Any]) -> Any:
+    """`function` of scalars; of vectors element by element."""
+    from fly_dialect.bindings import ir
+
+    if not isinstance(kind, ir.VectorType):
+        return function(*operands)
+    made = []
+    for index in itertools.product(*map(range, kind.shape)):
+        at = {"static_position": ir.DenseI64ArrayAttr.get(index)}
+        elements = [
+            ir.Operation.create(
+                "vector.extract", [operand.type.element_type], [operand], at
+            ).results[0]
+            for operand in operands
+        ]
+        made.append(function(*elements))
+    return _create("vector.from_elements", kind, made)
+
+
+def _classified(op: Any) -> Any:
+    """Whether floats are of a class. What bf16 is, it is as f32 too."""
+    from fly_dialect.bindings import ir
+
+    (operand,) = op.operands
+    kind, result = operand.type, op.results[0].type
+    if str(kind).endswith(("bf16", "bf16>")):
+        wide = ir.F32Type.get()
+        kind = ir.VectorType.get(kind.shape, wide) if isinstance(kind, ir.VectorType) else wide
+        operand = _create("arith.extf", kind, [operand])
+    i32 = ir.IntegerType.get_signless(32)
+    mask = ir.IntegerAttr.get(i32, CLASSES[op.name])
+    mask = ir.Operation.create("llvm.mlir.constant", [i32], attributes={"value": mask}).results[0]
+    return call(f"llvm.is.fpclass.{_mangled(kind)}", result, [operand, mask])
 
 
 def _fast(op: Any) -> Any:

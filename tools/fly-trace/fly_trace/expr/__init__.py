@@ -72,8 +72,11 @@ NAMES = {
         num_warp_threads shared_array shuffle_down shuffle_idx shuffle_up shuffle_xor thread_idx
         """,
     "fly_trace.expr.math": """
-        abs bitcast ceil ceildiv cos erf exp exp2 floor fma log log2 max maximum maxnumf min
-        minimum minnumf pow rsqrt sin sqrt tanh where
+        abs absf absi acos acosh asin asinh atan atan2 atanh bitcast cbrt ceil ceildiv
+        clampf copysign cos cosh ctlz ctpop cttz erf erfc exp exp2 expm1 floor fma fpowi
+        ipowi isfinite isinf isnan isnormal log log10 log1p log2 max maximum maxnumf min
+        minimum minnumf pow powf round roundeven rsqrt sin sincos sinh sqrt tan tanh trunc
+        where
         """,
     "fly_trace.extents": "sym_int32 sym_int64",
     "fly_trace.int_tuples": """

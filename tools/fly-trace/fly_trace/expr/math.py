@@ -2,48 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from fly_trace import conversion, functions, vector_arithmetic
+from fly_trace import bits, conversion, functions, vector_arithmetic
 from fly_trace.dtypes import DType
-from fly_trace.functions import (
-    abs_,
-    ceil,
-    ceildiv,
-    cos,
-    erf,
-    exp,
-    exp2,
-    floor,
-    fma,
-    log,
-    log2,
-    maximum,
-    maxnumf,
-    minimum,
-    minnumf,
-    pow_,
-    rsqrt,
-    sin,
-    sqrt,
-    tanh,
-)
 from fly_trace.vector_arithmetic import over_lanes
 from fly_trace.vectors import Vector
 
 __all__ = [
     "abs",
+    "absf",
+    "absi",
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
     "bitcast",
+    "cbrt",
     "ceil",
     "ceildiv",
+    "clampf",
+    "copysign",
     "cos",
+    "cosh",
+    "ctlz",
+    "ctpop",
+    "cttz",
     "erf",
+    "erfc",
     "exp",
     "exp2",
+    "expm1",
     "floor",
     "fma",
+    "fpowi",
+    "ipowi",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "isnormal",
     "log",
+    "log1p",
     "log2",
+    "log10",
     "max",
     "maximum",
     "maxnumf",
@@ -51,18 +56,50 @@ __all__ = [
     "minimum",
     "minnumf",
     "pow",
+    "powf",
+    "round",
+    "roundeven",
     "rsqrt",
     "sin",
+    "sincos",
+    "sinh",
     "sqrt",
+    "tan",
     "tanh",
+    "trunc",
     "where",
 ]
 
-ceil, cos, erf, exp, exp2, floor = map(over_lanes, (ceil, cos, erf, exp, exp2, floor))
-log, log2, rsqrt, sin, sqrt, tanh = map(over_lanes, (log, log2, rsqrt, sin, sqrt, tanh))
-abs, pow, fma, ceildiv = map(over_lanes, (abs_, pow_, fma, ceildiv))
-maximum, minimum, maxnumf, minnumf = map(over_lanes, (maximum, minimum, maxnumf, minnumf))
+
+def _of_floats(name: str) -> Callable[[Any], Any]:
+    return over_lanes(functions.BY_NAME[name])
+
+
+exp, exp2, expm1 = map(_of_floats, ("exp", "exp2", "expm1"))
+log, log2, log10, log1p = map(_of_floats, ("log", "log2", "log10", "log1p"))
+sqrt, rsqrt, cbrt = map(_of_floats, ("sqrt", "rsqrt", "cbrt"))
+sin, cos, tan = map(_of_floats, ("sin", "cos", "tan"))
+asin, acos, atan = map(_of_floats, ("asin", "acos", "atan"))
+sinh, cosh, tanh = map(_of_floats, ("sinh", "cosh", "tanh"))
+asinh, acosh, atanh = map(_of_floats, ("asinh", "acosh", "atanh"))
+erf, erfc = map(_of_floats, ("erf", "erfc"))
+floor, ceil, trunc = map(_of_floats, ("floor", "ceil", "trunc"))
+round, roundeven = map(_of_floats, ("round", "roundeven"))
+isnan, isinf, isfinite, isnormal = map(_of_floats, ("isnan", "isinf", "isfinite", "isnormal"))
+pow, fpowi, atan2 = map(over_lanes, (functions.pow_, functions.fpowi, functions.atan2))
+powf = pow
+absf, copysign, clampf = map(over_lanes, (functions.absf, functions.copysign, functions.clampf))
+abs, fma, ceildiv = map(over_lanes, (functions.abs_, functions.fma, functions.ceildiv))
+maximum, minimum = map(over_lanes, (functions.maximum, functions.minimum))
+maxnumf, minnumf = map(over_lanes, (functions.maxnumf, functions.minnumf))
 max, min = maximum, minimum
+ctpop, ctlz, cttz = map(over_lanes, (bits.ctpop, bits.ctlz, bits.cttz))
+absi, ipowi = map(over_lanes, (bits.absi, bits.ipowi))
+
+
+def sincos(x: Any) -> tuple[Any, Any]:
+    """Sine and cosine."""
+    return sin(x), cos(x)
 
 
 def where(condition: Any, a: Any, b: Any) -> Any:
