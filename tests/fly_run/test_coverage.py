@@ -2,11 +2,18 @@
 reason; there is no third state."""
 
 import functools
+import random
+from collections.abc import Iterator
 
 import pytest
-from fly_run.emulator import coverage, unsupported
-from fly_run.emulator.coverage import TARGETS
+from fly_common.errors import InputError
+from fly_run.emulator import coverage, targets, unsupported
+from fly_run.emulator.coverage import STRIDE, TARGETS, universe
+from fly_run.emulator.disassemble import Disassembler
+from fly_run.emulator.encode import Encoder
 from fly_run.emulator.instruction import split_mnemonic
+from fly_run.emulator.parse import parse
+from fly_run.emulator.registers import Allocation, Constants, Registers, Unsupported
 from fly_run.emulator.semantics import table
 
 # Mnemonics without encoding suffix that the emulator executes at least.
@@ -127,3 +134,59 @@ def test_comparisons_are_there_in_every_type_and_condition():
     names |= {f"{c}_{s}{w}" for c in integers for s in "iu" for w in (16, 32, 64)}
     wanted = {f"{stem}_{name}" for name in names for stem in ("v_cmp", "v_cmpx")}
     assert wanted <= of("gfx942").plain_implemented
+
+
+# Source numbers: v4, s4, 1, 1.0, vcc, m0 or null, exec, shared_base, vccz, scc, a literal.
+SOURCES = (260, 4, 0x81, 242, 106, 124, 126, 235, 251, 253, 255)
+# Their source is an accumulation register; the disassembler prints others too.
+NO_SUCH_SOURCE = ("v_accvgpr_read_b32", "v_accvgpr_mov_b32")
+
+
+def varied(code: bytes, choose: random.Random) -> bytes:
+    """A vector instruction with other sources: VOP1, VOP2 and VOPC have one of nine bits, VOP3 and
+    VOP3P three."""
+    words = [int.from_bytes(code[at : at + 4], "little") for at in (0, 4, 8)]
+    word, places = (0, (0,)) if words[0] >> 31 == 0 else (1, (0, 9, 18))
+    for place in places:
+        words[word] = words[word] & ~(0x1FF << place) | choose.choice(SOURCES) << place
+    return b"".join(part.to_bytes(4, "little") for part in words)
+
+
+def varied_forms(target: str, tries: int) -> Iterator[tuple[str, bytes]]:
+    """Texts and encodings of vector instructions: forms that were found, and such with other
+    sources, `tries` of each mnemonic."""
+    choose, tried = random.Random(target), bytearray()
+    for mnemonic, found in universe(target).items():
+        if mnemonic.startswith("v_") and not mnemonic.startswith(("v_mfma", "v_smfmac", "v_dual")):
+            yield from found[:2]
+            for _ in range(tries):
+                tried += varied(choose.choice(found)[1], choose).ljust(STRIDE, b"\0")
+    disassembler = Disassembler(target, bytes(tried), 0)
+    for at in range(0, len(tried), STRIDE):
+        decoded = disassembler.at(at)
+        if decoded is not None:
+            yield decoded[0], bytes(tried[at : at + decoded[1]])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_step_has_a_handler(target):
+    """Whatever its sources are and whatever MODE may be, each step of an instruction that is not
+    refused has a handler (`Operation.kinds`); none is refused for want of one."""
+    operations = table.operations_of(target)
+    handlers = {name for operation in operations.values() for name in operation.handlers}
+    size = targets.TARGETS[target].wave_size
+    allocation, constants = Allocation(256, 256, 256, 512), Constants(0, 1 << 26)
+    registers = Registers(allocation, constants, targets.TARGETS[target], size)
+    encoder = Encoder(registers, operations, {}, 0, True, True, True, modes_vary=True)
+    wrong, executed = [], 0
+    for text, code in varied_forms(target, tries=2):
+        try:
+            steps = encoder.lower(parse(text, 0, len(code)))
+        except (InputError, Unsupported) as reason:
+            if "sources of these kinds" in str(reason) and text.split()[0] not in NO_SUCH_SOURCE:
+                wrong.append(f"{text}: {reason}")
+            continue
+        executed += 1
+        wrong += [f"{text}: {step.handler}" for step in steps if step.handler not in handlers]
+    assert executed > 2000
+    assert not wrong, f"{len(wrong)}\n" + "\n".join(wrong[:20])

@@ -72,6 +72,9 @@ class Lowering:
     def valu(self, name: str, outputs: tuple[int, ...], *sources: Source, **fields: int) -> None:
         """A VALU step; the handler's name says the kinds of its sources."""
         kinds = "".join(source.kind for source in sources)
+        only = self.table[name].kinds
+        if only and kinds not in only:
+            raise Unsupported("sources of these kinds")
         self.add(f"{name}.{kinds}", *outputs, *(source.offset for source in sources), **fields)
 
     def temporary(self, rows: int = 1) -> int:
