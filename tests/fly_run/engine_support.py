@@ -28,12 +28,13 @@ PRELUDE = """
 
 
 @functools.lru_cache(maxsize=256)
-def compile_opencl(source: str, target: str, level: str) -> CodeObject:
+def compile_opencl(source: str, target: str, level: str, *more: str) -> CodeObject:
     clang = toolchain.find_program("clang")
     options = ["-x", "cl", "-cl-std=CL2.0", "-target", "amdgcn-amd-amdhsa", "-nogpulib"]
     options += [
         f"-mcpu={target}",
         level,
+        *more,
         "-cl-kernel-arg-info",
         "-ffp-contract=off",
         "-cl-fp32-correctly-rounded-divide-sqrt",

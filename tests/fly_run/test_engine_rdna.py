@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fly_common.errors import Fault
+from fly_common.errors import Fault, InputError
 
 from .engine_support import compile_opencl, launch
 
@@ -212,3 +212,29 @@ def test_relative_registers(target) -> None:
         "v_movrels_b32 v13, v10\\ns_mov_b32 m0, 1\\nv_movreld_b32 v10, v13\\nv_mov_b32 %0, v11"
     )
     assert set(lanes(asm(body, "t"), target)) == {122}
+
+
+def test_waves_of_64_lanes(target) -> None:
+    """A mask is a pair of registers; a fault names the lane among 64."""
+    source = """kernel void k(global int *C) {
+        ulong odd = __builtin_amdgcn_ballot_w64(TID & 1);
+        int lane = __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u));
+        C[TID] = odd == 0xaaaaaaaaaaaaaaaaUL ? lane : -2; }"""
+    c = np.full(128, -1, "i4")
+    launch(compile_opencl(source, target, "-O1", "-mwavefrontsize64"), [c], 1, 128)
+    np.testing.assert_array_equal(c, [*range(64)] * 2)
+    source = "kernel void k(global int *C) { C[TID == 45 ? 100000 : TID] = 1; }"
+    with pytest.raises(Fault, match="lane 45"):
+        launch(compile_opencl(source, target, "-O1", "-mwavefrontsize64"), [c], 1, 64)
+
+
+def test_wmma_in_waves_of_64_lanes_is_refused() -> None:
+    source = """
+        typedef half half16 __attribute__((ext_vector_type(16)));
+        typedef float float4 __attribute__((ext_vector_type(4)));
+        kernel void k(global float4 *C, global half16 *A) {
+          C[TID] = __builtin_amdgcn_wmma_f32_16x16x16_f16_w64(A[TID], A[TID + 1], C[TID]); }"""
+    code = compile_opencl(source, "gfx1100", "-O1", "-mwavefrontsize64")
+    with pytest.raises(InputError) as caught:
+        launch(code, [np.zeros(256, "f4"), np.zeros(2048, "f2")])
+    assert "v_wmma_f32_16x16x16_f16 with waves of 64 lanes" in str(caught.value.hint)

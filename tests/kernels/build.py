@@ -23,6 +23,8 @@ DEVICE = (
     *("-target", "amdgcn-amd-amdhsa", "-nogpulib", "-cl-fp32-correctly-rounded-divide-sqrt"),
     *("-mllvm", "-amdgpu-internalize-symbols"),
 )
+# Where masks, lanes, private memory and pointers of functions occur.
+WIDE = {"lanes", "scan", "control", "builtins", "sort", "histogram"}
 HOST = ("-target", "x86_64-linux-gnu", "-march=x86-64-v3", "-ffp-contract=off", "-fPIC")
 
 
@@ -38,12 +40,16 @@ def _unit(sources: Iterable[str]) -> str:
 
 
 @functools.cache
-def device(target: str, level: str) -> CodeObject:
-    """All kernels that `target` has, compiled at `level`."""
-    text = _unit(case.source for case in CASES if target in case.targets)
+def device(target: str, level: str, wide: bool = False) -> CodeObject:
+    """All kernels that `target` has, compiled at `level`. `wide`: those of WIDE, for waves of 64
+    lanes on a target that usually has 32."""
+    sources = {case.source for case in CASES if target in case.targets}
+    options = ("-mwavefrontsize64", "-DWIDE") if wide else ()
+    text = _unit(sources & WIDE if wide else sources)
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder, "kernels.hsaco")
-        _clang(*LANGUAGE, *DEVICE, f"-mcpu={target}", level, "-o", str(made), "-", text=text)
+        device = (*LANGUAGE, *DEVICE, f"-mcpu={target}", *options)
+        _clang(*device, level, "-o", str(made), "-", text=text)
         return CodeObject.parse(made.read_bytes(), f"{target}{level}")
 
 

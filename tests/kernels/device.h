@@ -27,7 +27,7 @@ void host_barrier(void);
 #endif
 
 #define GID(d) (WID(d) * LSZ(d) + LID(d))
-#ifdef __GFX9__
+#if defined(__GFX9__) || defined(WIDE) // WIDE: -mwavefrontsize64
 #define LANES 64 // of a wave
 #else
 #define LANES 32
@@ -42,7 +42,7 @@ void host_barrier(void);
     __scoped_atomic_fetch_##op(pointer, value, __ATOMIC_RELAXED, __MEMORY_SCOPE_WRKGRP)
 
 #ifdef __AMDGCN__
-#if defined(__GFX11__) || defined(__GFX12__)
+#if (defined(__GFX11__) || defined(__GFX12__)) && !defined(WIDE)
 #define WAVE 32
 #else
 #define WAVE 64

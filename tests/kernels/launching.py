@@ -54,9 +54,9 @@ def on_emulator(case: Case, target: str, level: str) -> Arrays:
     return on_device(case, _emulator(target), level)
 
 
-def on_device(case: Case, device: Any, level: str) -> Arrays:
-    """The same on an emulator of the caller's."""
-    code, launch = build.device(device.target, level), case.launch()
+def on_device(case: Case, device: Any, level: str, wide: bool = False) -> Arrays:
+    """The same on an emulator of the caller's; `wide`: in waves of 64 lanes."""
+    code, launch = build.device(device.target, level, wide), case.launch()
     _place(launch)
     before = {i: a.copy() for i, a in launch.arrays().items()}
 

@@ -9,6 +9,12 @@ near:
   v_mov_b32_e32 v1, 1
   s_setpc_b64 s[30:31]
   .long 0xbfffffff  // no instruction
+  // As far behind it as the second s_getpc_b64 of s[4:5] stands behind the first: the second one's
+  // constants, added to where the first one stands, would lead to it.
+  .fill 5, 4, 0xbf800000
+later:
+  v_mov_b32_e32 v4, 4
+  s_setpc_b64 s[30:31]
 
   .globl far
   .p2align 8
@@ -32,6 +38,10 @@ calls:
   s_getpc_b64 s[4:5]
   s_add_u32 s4, s4, near@rel32@lo+4
   s_addc_u32 s5, s5, near@rel32@hi+12
+  s_swappc_b64 s[30:31], s[4:5]
+  s_getpc_b64 s[4:5]
+  s_add_u32 s4, s4, later@rel32@lo+4
+  s_addc_u32 s5, s5, later@rel32@hi+12
   s_swappc_b64 s[30:31], s[4:5]
   s_getpc_b64 s[6:7]
   s_add_u32 s6, s6, far@gotpcrel32@lo+4

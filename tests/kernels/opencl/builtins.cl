@@ -19,7 +19,7 @@ kernel void bytes(global const uint2 *in, global uint *to, int n) {
     out[10] = __builtin_amdgcn_lerp(a, b, 0x01000101);
     out[11] = __builtin_amdgcn_udot4(a, b, a, false);
     out[12] = __builtin_amdgcn_udot8(a, b, b, false);
-#if WAVE == 32
+#ifndef __GFX9__
     out[13] = __builtin_amdgcn_sudot4(true, a, true, b, a, false);
     out[14] = __builtin_amdgcn_sudot4(true, a, true, b, 0x7fffff00, true);
 #else

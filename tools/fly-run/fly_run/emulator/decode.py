@@ -31,12 +31,14 @@ def _with_mask(text: str, encoded: bytes) -> str:
 
 
 class Code:
-    """The executable segments of a code object. `pointers`: the addresses of code that its data
-    holds, which calls through registers may go to."""
+    """The executable segments of a code object, read as code of waves of `wave_size` lanes (None:
+    the target's usual ones). `pointers`: the addresses of code that its data holds, which calls
+    through registers may go to."""
 
-    def __init__(self, code_object: CodeObject):
+    def __init__(self, code_object: CodeObject, wave_size: int | None = None):
+        target = code_object.target
         self._parts: list[tuple[Segment, Disassembler]] = [
-            (segment, Disassembler(code_object.target, segment.data, segment.address))
+            (segment, Disassembler(target, segment.data, segment.address, wave_size))
             for segment in code_object.executable()
         ]
         self.pointers = tuple(
@@ -131,6 +133,8 @@ class Code:
             instruction = self._decode_or_none(pc)
             if instruction is None or _stops(instruction):
                 break
+            if instruction.mnemonic == "s_getpc_b64" and instruction.operands == getpc.operands:
+                break  # what is added from here on goes to another address
             if instruction.mnemonic in ("s_add_u32", "s_add_co_u32"):
                 lows += _added(instruction, pair.index)
             elif instruction.mnemonic in ("s_addc_u32", "s_add_co_ci_u32"):

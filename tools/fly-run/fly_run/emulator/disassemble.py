@@ -22,13 +22,14 @@ _TEXT_ROOM = 512  # the longest text LLVM prints for these targets has under 200
 
 
 class Disassembler:
-    """The instructions in `code`, whose first byte has the address `base`."""
+    """The instructions in `code`, whose first byte has the address `base`, as waves of `wave_size`
+    lanes have them: masks are of that width. None: the target's usual size."""
 
-    def __init__(self, target: str, code: bytes, base: int):
+    def __init__(self, target: str, code: bytes, base: int, wave_size: int | None = None):
         self.code = code
         self.base = base
         self._library = _library()
-        self._context = _context(target)
+        self._context = _context(target, wave_size or TARGETS[target].wave_size)
         self._is_forbidden = _is_forbidden_rdna if TARGETS[target].is_rdna else _is_forbidden
         # LLVM 22 reads a literal that the code is too short to hold, so there is room behind it.
         self._padded = code + bytes(_PADDING)
@@ -130,11 +131,13 @@ def _library() -> Any:
 
 
 @functools.cache
-def _context(target: str) -> int:
+def _context(target: str, wave_size: int) -> int:
     """LLVM's disassembler for a processor. It is kept as long as the process lives."""
-    features = TARGETS[target].features.encode()
+    features = [TARGETS[target].features]
+    if TARGETS[target].is_rdna:
+        features.append(f"+wavefrontsize{wave_size}")
     context = _library().LLVMCreateDisasmCPUFeatures(
-        TRIPLE, target.encode(), features, None, 0, None, None
+        TRIPLE, target.encode(), ",".join(filter(None, features)).encode(), None, 0, None, None
     )
     if not context:
         raise MissingError(f"this LLVM has no disassembler for {target}")

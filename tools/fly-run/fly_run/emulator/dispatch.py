@@ -41,7 +41,8 @@ QUEUE_BYTES, QUEUE_SHARED, QUEUE_PRIVATE = 4096, 0x40, 0x44
 def allocation(kernel: Kernel, target: Target) -> Allocation:
     """The vector registers of a kernel. gfx90a and later have a unified file, in which the
     accumulation registers begin at `accum_offset`; gfx11 and gfx12 have none of those."""
-    rows = ((kernel.compute_pgm_rsrc1 & 0x3F) + 1) * target.granule
+    granule = target.granule * target.wave_size // kernel.wavefront_size
+    rows = ((kernel.compute_pgm_rsrc1 & 0x3F) + 1) * granule
     if target.is_rdna:
         return Allocation(min(rows, 256), 0, rows, rows)
     base = ((kernel.compute_pgm_rsrc3 & 0x3F) + 1) * 4

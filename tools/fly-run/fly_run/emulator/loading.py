@@ -64,13 +64,17 @@ class Prepared:
         return TARGETS[self.loaded.target]
 
     @property
+    def code(self) -> Code:
+        return self.loaded.code_of(self.kernel.wavefront_size)
+
+    @property
     def constants(self) -> Constants:
         return self.encoder.registers.constants
 
     def add_code(self, pc: int) -> Program:
         """Decodes and encodes what control can reach from `pc`. InputError where no code is, or
         where an instruction is unsupported."""
-        reachable = self.loaded.code.reachable(pc)
+        reachable = self.code.reachable(pc)
         program = self.encoder.encode(reachable, f"kernel {self.kernel.name}")
         self.programs.append(program)
         for address in program.addresses:
@@ -84,7 +88,7 @@ class Prepared:
         through registers. Most of them are other kernels' business: a function that wants more
         registers than this kernel has, or an unsupported instruction, is left out, and is a fault
         only when control does get there."""
-        for pc in self.loaded.code.pointers:
+        for pc in self.code.pointers:
             if self.code_map[(pc - self.loaded.low) // 4] == 0:
                 with suppress(InputError):
                     self.add_code(pc)
@@ -102,14 +106,13 @@ class Loaded:
     """A code object in guest memory. `base` is what is added to its own addresses; its code takes
     `size` bytes from `low` on."""
 
-    target: str
-    code: Code
+    code_object: CodeObject
     base: int
     low: int
     size: int
     memory: list[ctypes.Array[ctypes.c_char]]
-    data: bytes  # of the whole file
     _prepared: dict[str, Prepared] = field(default_factory=dict)
+    _code: dict[int, Code] = field(default_factory=dict)
 
     @staticmethod
     def load(code: CodeObject, arena: Arena, number: int) -> Loaded:
@@ -140,12 +143,22 @@ class Loaded:
             )
         low = min(segment.address for segment in executable)
         size = max(segment.address + segment.size for segment in executable) - low
-        return Loaded(code.target, Code(code), base, low, size, memory, code.data)
+        return Loaded(code, base, low, size, memory)
+
+    @property
+    def target(self) -> str:
+        return self.code_object.target
+
+    def code_of(self, wave_size: int) -> Code:
+        """The code as waves of this size read it: functions are for one size each."""
+        if wave_size not in self._code:
+            self._code[wave_size] = Code(self.code_object, wave_size)
+        return self._code[wave_size]
 
     @functools.cached_property
     def lines(self) -> LineTable:
         """The source lines of the code, read when somebody asks."""
-        return lines.table_of(self.data)
+        return lines.table_of(self.code_object.data)
 
     def prepare(
         self,
@@ -161,10 +174,9 @@ class Loaded:
         if prepared is not None:
             return prepared
         target = TARGETS[self.target]
-        if kernel.wavefront_size != target.wave_size:
+        if kernel.wavefront_size not in target.wave_sizes:
             raise InputError(
-                f"{kernel.name} is for waves of {kernel.wavefront_size}, the emulator runs"
-                f" {self.target} with waves of {target.wave_size}"
+                f"{kernel.name} is for waves of {kernel.wavefront_size}: {self.target} has none"
             )
         allocation = dispatch.allocation(kernel, target)
         # A literal takes at least 8 bytes of code; inline constants, permutations' tables and the

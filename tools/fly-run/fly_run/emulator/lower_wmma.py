@@ -24,6 +24,8 @@ SIGN = 1 << 31
 
 
 def lower_wmma(lowering: Lowering, operation: Operation, encoding: str) -> None:
+    if lowering.registers.wave_size != 32:
+        raise Unsupported("waves of 64 lanes")
     shape: Shape = operation.detail
     found = modifiers(lowering, "op_sel", "op_sel_hi", "neg_lo", "neg_hi", "clamp", "index_key")
     target, first, second, last = lowering.operands(4)

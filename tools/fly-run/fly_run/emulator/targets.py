@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Target:
-    """`lds` is in bytes, for one workgroup. `granule` is the number of vector registers that the
-    descriptor counts in. `true16`: the halves of a vector register are named, v0.l and v0.h.
+    """`wave_size` is that of kernels that ask for none. `lds` is in bytes, for one workgroup.
+    `granule` is the number of vector registers that the descriptor counts in, in waves of that
+    size. `true16`: the halves of a vector register are named, v0.l and v0.h.
     `ids_in_ttmp`: workgroup numbers arrive in ttmp9 and ttmp7; the barrier is in two parts and
     MODE has neither IEEE nor DX10_CLAMP. `smem_bits` is the width of a scalar load's constant
     offset, sign included."""
@@ -25,6 +26,11 @@ class Target:
     features: str = ""  # LLVM subtarget features for the disassembler
     ids_in_ttmp: bool = False
     smem_bits: int = 21
+
+    @property
+    def wave_sizes(self) -> tuple[int, ...]:
+        """The sizes that a kernel's waves may have."""
+        return (32, 64) if self.is_rdna else (64,)
 
 
 TARGETS: dict[str, Target] = {

@@ -53,7 +53,7 @@ class Workspace:
         packet = dispatch.packet(grid, block, *sizes, descriptor, self._kernarg_address)
         self._packet = ctypes.create_string_buffer(packet, len(packet))
         self._packet_address = self._bind("the dispatch packet", self._packet)
-        ids, masks = dispatch.work_items(block, prepared.target.wave_size)
+        ids, masks = dispatch.work_items(block, prepared.kernel.wavefront_size)
         self.waves = len(masks) // 8
         self._ids, self._ids_at = aligned(len(ids))
         ctypes.memmove(self._ids_at, ids, len(ids))
