@@ -8,7 +8,7 @@ from typing import Any
 from fly_common.errors import UsageError
 from fly_trace import signature
 from fly_trace.annotations import Constexpr, Stream, Tensor, TensorAnnotation
-from fly_trace.dtypes import DTYPES, DType, default
+from fly_trace.dtypes import DType, default, named
 from fly_trace.extents import Extent
 from fly_trace.signature import Constant, ParameterType, ScalarType, TensorType
 
@@ -89,7 +89,7 @@ def _type_of(array: Array, annotation: Any) -> TensorType | None:
     """The type of an array; None where the annotation says it all."""
     data, contiguous = array.data, bool(array.data.flags.c_contiguous)
     shape: tuple[Extent, ...] = (None,) * data.ndim
-    dtype = DTYPES[array.dtype]
+    dtype = named(array.dtype)
     if isinstance(annotation, TensorAnnotation):
         dtype = annotation.dtype
         if annotation.shape is not None:
@@ -115,7 +115,7 @@ def _scalar_type(title: str, name: str, value: Any) -> ScalarType:
     if type(value).__module__ == "numpy" and hasattr(value, "dtype"):
         from fly.arrays import dtype_of
 
-        return ScalarType(DTYPES[dtype_of(value, name)])
+        return ScalarType(named(dtype_of(value, name)))
     if not isinstance(value, bool | int | float):
         raise UsageError(
             f"argument {name} of {title} must be an array or a number, not {type(value).__name__}",

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from fly_common.errors import UsageError
 
-# torch's dtypes by name → ours. bf16 travels as uint16.
+# torch's dtypes by name → ours. What NumPy lacks travels as its bits.
 _TORCH = {
     "torch.float16": "f16",
     "torch.bfloat16": "bf16",
@@ -26,7 +26,16 @@ _TORCH = {
     "torch.uint32": "u32",
     "torch.uint64": "u64",
     "torch.bool": "bool",
+    "torch.float8_e4m3fn": "f8E4M3FN",
+    "torch.float8_e4m3fnuz": "f8E4M3FNUZ",
+    "torch.float8_e5m2": "f8E5M2",
+    "torch.float8_e5m2fnuz": "f8E5M2FNUZ",
+    "torch.float8_e8m0fnu": "f8E8M0FNU",
 }
+# The types of the package ml_dtypes, by the names that it registers with NumPy → ours.
+_ML_DTYPES = {
+    name.removeprefix("torch."): ours for name, ours in _TORCH.items() if "float8" in name
+} | {"bfloat16": "bf16"}
 # NumPy's (kind, bytes) → ours.
 _NUMPY = {
     ("f", 2): "f16",
@@ -45,8 +54,8 @@ _NUMPY = {
 
 
 class Array(NamedTuple):
-    """`data` is a numpy.ndarray of the argument's memory; `dtype` names its elements (a bf16 array
-    is of uint16)."""
+    """`data` is a numpy.ndarray of the argument's memory; `dtype` names its elements (an array of
+    bf16 is of uint16, one of an fp8 type of uint8)."""
 
     data: Any
     dtype: str
@@ -89,14 +98,16 @@ def view(value: Any, name: str) -> Array:
             )
         data = data.view(numpy.ndarray)
     dtype = dtype_of(data, name)
-    return Array(data.view(numpy.uint16) if dtype == "bf16" else data, dtype)
+    if data.dtype.name in _ML_DTYPES:
+        data = data.view(f"u{data.itemsize}")
+    return Array(data, dtype)
 
 
 def dtype_of(data: Any, name: str) -> str:
     """Our name of a NumPy array's element type. UsageError where there is none."""
     dtype = data.dtype
-    if dtype.name == "bfloat16":  # the package ml_dtypes registers it
-        return "bf16"
+    if dtype.name in _ML_DTYPES:
+        return _ML_DTYPES[dtype.name]
     ours = _NUMPY.get((dtype.kind, dtype.itemsize))
     if ours is None:
         raise UsageError(
@@ -129,10 +140,10 @@ def _of_torch(torch: Any, tensor: Any, name: str) -> Array:
             hint=f"kernels know {', '.join(_TORCH.values())}",
         )
     plain = tensor.detach()  # the same memory; autograd doesn't see what kernels write
-    if dtype == "bf16":
-        import numpy
-
-        return Array(plain.view(torch.int16).numpy().view(numpy.uint16), dtype)
+    if dtype in _ML_DTYPES.values():
+        size = plain.element_size()
+        bits = torch.int16 if size == 2 else torch.int8
+        return Array(plain.view(bits).numpy().view(f"u{size}"), dtype)
     return Array(plain.numpy(), dtype)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from fly_common.errors import UsageError
 from fly_dialect.integers import Int
-from fly_trace.dtypes import DTYPES
+from fly_trace.dtypes import named
 from fly_trace.extents import Step
 from fly_trace.signature import TensorType
 
@@ -30,7 +30,7 @@ class Marked:
     def __init__(self, array: Any, stride_width: int = 64) -> None:
         found = view(array, "of from_dlpack")
         self.array = array
-        self._dtype = DTYPES[found.dtype]
+        self._dtype = named(found.dtype)
         self._width = stride_width
         self._shape: list[Step] = list(found.data.shape)
         self._strides: list[Step] = [step // found.data.itemsize for step in found.data.strides]

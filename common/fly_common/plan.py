@@ -160,6 +160,8 @@ _BINARY = frozenset((*_ARITHMETIC, *_BITS, *_COMPARISONS))
 DTYPES = frozenset(
     ("f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool")
 )
+# Types of tensors only: nothing is computed in them.
+TENSOR_DTYPES = frozenset(("f8E4M3FN", "f8E4M3FNUZ", "f8E5M2", "f8E5M2FNUZ", "f8E8M0FNU"))
 _WORD_SIZES = (1, 2, 4, 8)
 
 
@@ -183,7 +185,8 @@ def _is_number(value: object, low: int = -(2**63)) -> bool:
 
 
 def _check_parameter(parameter: Tensor | Scalar) -> None:
-    if parameter.dtype not in DTYPES:
+    allowed = DTYPES | TENSOR_DTYPES if isinstance(parameter, Tensor) else DTYPES
+    if parameter.dtype not in allowed:
         raise ValueError(f"parameter {parameter.name}: unknown dtype {parameter.dtype!r}")
     if isinstance(parameter, Scalar):
         if not isinstance(parameter.default, int | float | None):

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from fly_dialect.atoms.mfma import MFMA_FORMS, SCALED_FORMS, Mfma, MfmaScale
-from fly_dialect.atoms.wmma import Gfx11Wmma, Gfx120xWmma
+from fly_dialect.atoms.wmma import GFX120X_FORMS, Gfx11Wmma, Gfx120xWmma
 
 import fly
 
@@ -62,7 +62,7 @@ CASES = {
     "gfx942": mfma_of("gfx942"),
     "gfx950": [*mfma_of("gfx950"), *scaled()],
     "gfx1100": wmma11(),
-    "gfx1201": [Gfx120xWmma(16, 16, 16, e, e, "f32") for e in ("f16", "bf16")],
+    "gfx1201": [Gfx120xWmma(f.m, f.n, f.k, f.a, f.b, f.acc) for f in GFX120X_FORMS],
 }
 
 
@@ -94,7 +94,7 @@ def test_a_matrix_instruction_multiplies(target):
             packed(encoded(matrix, element)[places(layout, lanes)], element)
             for matrix, element, layout in whole
         ]
-        kind = np.int32 if op.acc == "i32" else np.float32
+        kind = {"i32": np.int32, "f32": np.float32, "f64": np.float64}[op.acc]
         at = places(op.thr_val_layout_c, lanes)
         start = c.T.ravel().astype(kind)[at]
         result = np.zeros_like(start)

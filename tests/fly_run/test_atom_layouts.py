@@ -34,9 +34,12 @@ NAMES = {
     "f6E3M2FN": "bf6",
     "f4E2M1FN": "fp4",
 }
-WIDTHS = {"f32": 32, "f16": 16, "bf16": 16, "i8": 8, "i4": 4, "i32": 32} | {
+WIDTHS = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16, "i8": 8, "i4": 4, "i32": 32} | {
     name: int(name[1]) for name in NAMES
 }
+
+
+KINDS = {"f32": np.float32, "i32": np.int32, "f64": np.float64}
 
 
 def offsets(layout: Layout) -> np.ndarray:
@@ -70,9 +73,9 @@ def found(layout: Layout, per_thread: np.ndarray, rows: int, columns: int) -> np
 def words(per_thread: np.ndarray, element: str) -> np.ndarray:
     """[register, thread]: values side by side, low bits first."""
     width = WIDTHS[element]
-    if element in ("f32", "i32"):
-        dtype = np.float32 if element == "f32" else np.int32
-        return per_thread.T.astype(dtype).view(np.uint32)
+    if element in KINDS:
+        rows = np.ascontiguousarray(per_thread.astype(KINDS[element])).view(np.uint32)
+        return rows.reshape(len(per_thread), -1).T
     if element in ("i8", "i4"):
         raw = per_thread.astype(np.int64).astype(np.uint64) & np.uint64((1 << width) - 1)
     else:
@@ -94,10 +97,12 @@ def matrices(op: WaveMma) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def mnemonic(op: mfma.Mfma, target: str) -> str:
     """The assembler's name of a form."""
-    result = "i32" if op.acc == "i32" else "f32"
+    result = op.acc
     if target == "gfx90a":
         late = "_1k" if op.a == "bf16" and op.k * op.m in (256,) else ""
         return f"v_mfma_{result}_{op.shape}{op.a}{late}"
+    if op.a == "f32" and op.k * op.m == 128:
+        return f"v_mfma_{result}_{op.shape}_xf32"
     short = {"f8E4M3FNUZ": "fp8", "f8E5M2FNUZ": "bf8", "f8E4M3FN": "fp8", "f8E5M2": "bf8"}
     kinds = [short.get(element, element) for element in (op.a, op.b)]
     return f"v_mfma_{result}_{op.shape}_{'_'.join(kinds if op.a in short else kinds[:1])}"
@@ -127,7 +132,7 @@ def multiplied(op: WaveMma, instruction: str, target: str, modifiers: str = "", 
         values = np.concatenate([values, scaled[0]])
         a, b = a * scaled[1][0], b * scaled[1][1]
     raw = execute(text, target, loaded, values, registers("v", 64, count))
-    numbers = raw.view(np.int32 if op.acc == "i32" else np.float32).T
+    numbers = np.ascontiguousarray(raw.T).view(KINDS[op.acc])
     return found(op.thr_val_layout_c, numbers, op.m, op.n), a @ b.T + c
 
 
@@ -167,10 +172,9 @@ def test_scaled_mfma(mn: int, k: int, a: str, b: str) -> None:
 @pytest.mark.parametrize(("op", "target"), mfma_cases(every=True), ids=str)
 def test_mfma_of_the_tables(op: mfma.Mfma, target: str) -> None:
     """Row, k, and of D row and column, as AMD's tables have them."""
-    table = tables.LAYOUTS[f"{op.m}x{op.n}"]
     count = len(offsets(op.thr_val_layout_a)[0])
-    case = tables.Case(target, "", f"{op.m}x{op.n}", count, op.m * op.n // LANES, "")
-    assert table is tables.LAYOUTS[case.layout]
+    name = f"{op.m}x{op.n}{' f64' if op.acc == 'f64' else ''}"
+    case = tables.Case(target, "", name, count, op.m * op.n // LANES, "")
     a, d = tables.places(case)
     assert np.array_equal(offsets(op.thr_val_layout_a), a[..., 0] + op.m * a[..., 1])
     assert np.array_equal(offsets(op.thr_val_layout_b), a[..., 0] + op.n * a[..., 1])
@@ -193,7 +197,9 @@ def test_wmma(target: str) -> None:
         if where != target:
             continue
         op = family(form.m, form.n, form.k, form.a, form.b, form.acc)
-        integer = op.a.replace("i", "iu", 1) if op.acc == "i32" else op.a
+        kinds = [{"f8E4M3FN": "fp8", "f8E5M2": "bf8"}.get(one) for one in (op.a, op.b)]
+        kind = f"{kinds[0]}_{kinds[1]}" if all(kinds) else op.a
+        integer = op.a.replace("i", "iu", 1) if op.acc == "i32" else kind
         row = listed.index(f"{op.acc}_{op.shape}_{integer}")
         a, b, c = matrices(op)
         for first, held_words in (

@@ -115,13 +115,21 @@ def test_numpy_scalars_are_numbers():
         assert struct.unpack_from("<f", launch.kernarg, 24) == (2.5,)
 
 
-def test_bf16_comes_in_three_ways():
-    tensor = replace(PLAN.parameters[0], dtype="bf16")
+@pytest.mark.parametrize(
+    ("name", "right", "wrong", "hint"),
+    [
+        ("bf16", ("u2", "V2"), ("i2", "f2", "V3"), "bits as uint16, or are ml_dtypes.bfloat16"),
+        ("f8E4M3FN", ("u1", "V1"), ("i1", "f2", "V2"), "bits as uint8, or are .*float8_e4m3fn"),
+    ],
+)
+def test_what_numpy_lacks_comes_in_three_ways(name, right, wrong, hint):
+    """As its bits, and as what NumPy reads of a file with ml_dtypes' type."""
+    tensor = replace(PLAN.parameters[0], dtype=name)
     made = replace(PLAN, parameters=(tensor, *PLAN.parameters[1:]))
-    for dtype in (np.uint16, "V2"):
+    for dtype in right:
         bind(made, CODE, arrays() | {"X": np.zeros((3, 100), dtype)})
-    for dtype in (np.int16, np.float16, "V3"):
-        with pytest.raises(InputError, match="X must be bf16"):
+    for dtype in wrong:
+        with pytest.raises(InputError, match=f"(?s)X must be {name}.*{hint}"):
             bind(made, CODE, arrays() | {"X": np.zeros((3, 100), dtype)})
 
 

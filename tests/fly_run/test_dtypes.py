@@ -15,7 +15,7 @@ def test_tables_agree(name):
     kind = dtypes.numpy_dtype(name)
     assert kind.itemsize == dtypes.SIZES[name]
     assert dtypes.holds(kind, name)
-    assert name == "bf16" or dtypes.name_of(kind) == name
+    assert name in dtypes.ML_DTYPES or dtypes.name_of(kind) == name
 
 
 def test_names_of_what_we_do_not_have():
@@ -24,7 +24,7 @@ def test_names_of_what_we_do_not_have():
     assert dtypes.name_of(np.dtype("V2")) == "bf16"
 
 
-@pytest.mark.parametrize("name", [n for n in dtypes.NUMPY if n != "bf16"])
+@pytest.mark.parametrize("name", [n for n in dtypes.NUMPY if n not in dtypes.ML_DTYPES])
 def test_scalars_are_numpys_bits(name):
     for value in (0, 1, 100) if name != "bool" else (False, True):
         assert dtypes.pack_scalar(value, name) == dtypes.numpy_dtype(name).type(value).tobytes()
@@ -57,6 +57,18 @@ def test_bf16_at_the_edges():
     assert bits & 0x7F
     with pytest.raises(OverflowError):
         dtypes.pack_scalar(3.4e38, "bf16")
+
+
+def test_eight_bits():
+    """1.0625 is a tie between two E4M3 numbers: the even one is taken."""
+    given = np.array([[0.0, 1.0], [1.0625, -448.0]])
+    codes = dtypes.convert(given, "f8E4M3FN")
+    assert codes.tolist() == [[0x00, 0x38], [0x38, 0xFE]]
+    assert dtypes.as_numbers(codes.view("V1"), "f8E4M3FN").tolist() == [[0, 1], [1, -448]]
+    assert dtypes.pack_scalar(math.inf, "f8E5M2") == b"\x7c"
+    for value in (math.inf, 480.0):
+        with pytest.raises(OverflowError):
+            dtypes.pack_scalar(value, "f8E4M3FN")
 
 
 def test_bf16_as_numbers():

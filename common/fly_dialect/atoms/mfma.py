@@ -50,8 +50,16 @@ MFMA_FORMS = (
         for formats, targets in ((FNUZ, (CDNA3,)), (OCP8, (CDNA4,)))
         for a, b in product(formats, formats)
     ),
+    _square(32, 8, "i8", "i8", "i32", (CDNA2,)),
+    _square(16, 16, "i8", "i8", "i32", (CDNA2,)),
     _square(16, 32, "i8", "i8", "i32", (CDNA3, CDNA4)),
     _square(32, 16, "i8", "i8", "i32", (CDNA3, CDNA4)),
+    _square(16, 64, "i8", "i8", "i32", (CDNA4,)),
+    _square(32, 32, "i8", "i8", "i32", (CDNA4,)),
+    # XF32: operands of f32 that are rounded to 10 bits of fraction.
+    _square(16, 8, "f32", "f32", "f32", (CDNA3,)),
+    _square(32, 4, "f32", "f32", "f32", (CDNA3,)),
+    _square(16, 4, "f64", "f64", "f64", ALL),
 )
 
 
@@ -68,6 +76,12 @@ def accumulator_layout(m: int, n: int) -> Layout:
     more in each block of rows below."""
     groups = 64 // n
     return Layout(((n, groups), (4, m // 4 // groups)), ((m, 4), (1, 4 * groups)))
+
+
+def accumulator_layout_f64(m: int, n: int) -> Layout:
+    """C or D of f64: thread t holds column t mod n and every fourth row from t div n on."""
+    groups = 64 // n
+    return Layout(((n, groups), m // groups), ((m, 1), groups))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +120,11 @@ class Mfma(Cdna):
                 f"unsupported CDNA3 MFMA configuration: {self.shape} with {self.types}; "
                 f"{self.nearest()}"
             )
+
+    @property
+    def thr_val_layout_c(self) -> Layout:
+        layout = accumulator_layout_f64 if self.acc == "f64" else accumulator_layout
+        return layout(self.m, self.n)
 
 
 # The formats of the scaled instructions: 8, 6 and 4 bits.

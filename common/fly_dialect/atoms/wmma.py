@@ -122,6 +122,10 @@ class Gfx11Wmma(Wave32):
 GFX120X_FORMS = (
     Form(16, 16, 16, "f16", "f16", "f32", RDNA4),
     Form(16, 16, 16, "bf16", "bf16", "f32", RDNA4),
+    *(Form(16, 16, 16, a, b, "f32", RDNA4) for a, b in product(OCP8, OCP8)),
+    Form(16, 16, 16, "i8", "i8", "i32", RDNA4),
+    Form(16, 16, 16, "i4", "i4", "i32", RDNA4),
+    Form(16, 16, 32, "i4", "i4", "i32", RDNA4),
 )
 
 
@@ -153,14 +157,14 @@ class Gfx120xWmma(Gfx12):
     FORMS: ClassVar[tuple[Form, ...]] = GFX120X_FORMS
 
     def __post_init__(self) -> None:
-        if self.shape != "16x16x16":
+        if self.shape != "16x16x16" and self.a != "i4":
             raise ValueError(
                 f"GFX120X WMMA requires M=N=K=16, got {self.shape} (the 16x16x32 shapes are "
-                "gfx1250-only; use gfx1250.wmma there)"
+                "gfx1250-only but for i4; use gfx1250.wmma there)"
             )
         if not self.is_known:
             raise self._unsupported("GFX120X")
-        if self.sign_a or self.sign_b or self.clamp:
+        if not self.has_integers and (self.sign_a or self.sign_b or self.clamp):
             raise self._signs_refused("GFX120X")
 
 

@@ -64,8 +64,8 @@ def _shape_text(tensor: Tensor) -> str:
 def _conversion(dtype: np.dtype, wanted: str) -> str:
     if not dtype.isnative and dtypes.holds(dtype.newbyteorder("="), wanted):
         return "its bytes are in the other order; convert it: x.astype(x.dtype.newbyteorder('='))"
-    if wanted == "bf16":
-        return "bf16 arrays hold their bits as uint16, or are ml_dtypes.bfloat16"
+    if wanted in dtypes.ML_DTYPES:
+        return dtypes.spelled(wanted)
     return f"convert it: x.astype('{dtypes.numpy_dtype(wanted).name}')"
 
 

@@ -20,6 +20,7 @@ from fly_trace.dtypes import (
     F32,
     I64,
     DType,
+    check_computes,
     default,
     promote,
     weak,
@@ -86,6 +87,7 @@ def binary(operation: str, a: Any, b: Any) -> Any:
             return NotImplemented
     builder = tracing.current(f"`{SIGNS[operation]}` on a typed value")
     dtype = common(a, b)
+    checked(check_computes, dtype)
     if operation in PREDICATES:
         return compare(builder, operation, a, b, dtype)
     if builder.host:
@@ -164,6 +166,7 @@ def unary(operation: str, a: Scalar) -> Scalar:
     if operation == "pos":
         return a
     dtype = a.dtype
+    checked(check_computes, dtype)
     if operation == "invert":
         if dtype.is_float:
             tracing.refuse(f"`~` needs an integer or a bool, not {describe(a)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fly_trace import tracing
-from fly_trace.dtypes import DType, PromotionError, check_fits, default, rounded
+from fly_trace.dtypes import F32, I32, DType, PromotionError, check_fits, default, rounded
 from fly_trace.tracing import describe
 from fly_trace.values import Number, Scalar
 
@@ -39,6 +39,8 @@ def convert(value: Any, dtype: DType) -> Scalar:
     if value.number is not None:
         return Scalar(dtype, number=_number(value.number, dtype, wraps=True))
     builder = tracing.current(f"fx.{dtype.title}(…)")
+    if dtype.is_bool and value.dtype.is_narrow:
+        value = convert(value, F32 if value.dtype.is_float else I32)
     x, source = value.value, value.dtype
     if dtype.is_bool:
         zero = builder.constant(0, source)
@@ -51,7 +53,14 @@ def convert(value: Any, dtype: DType) -> Scalar:
 
 
 def steps(source: DType, dtype: DType) -> list[tuple[str, str]]:
-    """The ops that bring a value of `source` to `dtype`, no bool, each with its result's type."""
+    """The ops that bring a value of `source` to `dtype`, no bool, each with its result's type.
+    Narrow floats are converted from and to f32 alone, as the instructions are."""
+    if source.is_narrow and source.is_float:
+        rest = [] if dtype is F32 else steps(F32, dtype)
+        return [("arith.extf", "f32"), *rest]
+    if dtype.is_narrow and dtype.is_float:
+        first = [] if source is F32 else steps(source, F32)
+        return [*first, ("arith.truncf", dtype.ir)]
     if source.is_float and dtype.is_float:
         if dtype.bits > source.bits:
             return [("arith.extf", dtype.ir)]

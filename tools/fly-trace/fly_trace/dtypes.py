@@ -10,6 +10,9 @@ Where the table differs from NumPy, it does so on purpose:
  - the default float is f32 (NumPy: f64): int / int and i32 * 2.0 are f32, as in PyTorch;
  - u64 with a signed integer is refused (NumPy: f64, which loses bits silently);
  - bf16, which NumPy lacks: with f16 it is f32.
+
+Types narrower than these (STORED) are formats of memory and of matrix instructions: values of them
+are loaded, stored, moved and converted, and nothing is computed in them.
 """
 
 from __future__ import annotations
@@ -17,6 +20,8 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from fly_common.small_floats import FORMATS
 
 
 class PromotionError(TypeError):
@@ -41,6 +46,16 @@ class DType:
         return self.kind in ("int", "uint")
 
     @property
+    def is_narrow(self) -> bool:
+        """Whether nothing is computed in it: a float of 8 bits or less, an integer of 4."""
+        return self.name in STORED
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether several share a byte of memory. (A bool has one of its own.)"""
+        return self.is_narrow and self.bits < 8
+
+    @property
     def is_signed(self) -> bool:
         return self.kind != "uint"
 
@@ -50,6 +65,7 @@ class DType:
 
     @property
     def bytes(self) -> int:
+        """What an element alone takes in memory; of less than 8 bits, several share a byte."""
         return max(1, self.bits // 8)
 
     @property
@@ -80,7 +96,7 @@ class DType:
         return f"fx.{self.title}"
 
     def __reduce__(self) -> Any:
-        return _named, (self.name,)
+        return named, (self.name,)
 
 
 # The least magnitude that rounds to infinity, by type.
@@ -101,12 +117,33 @@ _TYPES = (
     DType("f32", "Float32", "float", 32),
     DType("f64", "Float64", "float", 64),
 )
+# Those that are computed with.
 DTYPES = {dtype.name: dtype for dtype in _TYPES}
 BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64 = _TYPES
 
+# MLIR's names, as FlyDSL has them in its types; FlyDSL's in kernels.
+_STORED_TYPES = (
+    DType("f8E4M3FN", "Float8E4M3FN", "float", 8),
+    DType("f8E4M3FNUZ", "Float8E4M3FNUZ", "float", 8),
+    DType("f8E5M2", "Float8E5M2", "float", 8),
+    DType("f8E5M2FNUZ", "Float8E5M2FNUZ", "float", 8),
+    DType("f8E8M0FNU", "Float8E8M0FNU", "float", 8),
+    DType("f6E2M3FN", "Float6E2M3FN", "float", 6),
+    DType("f6E3M2FN", "Float6E3M2FN", "float", 6),
+    DType("f4E2M1FN", "Float4E2M1FN", "float", 4),
+    DType("i4", "Int4", "int", 4),
+    DType("u4", "Uint4", "uint", 4),
+)
+STORED = {dtype.name: dtype for dtype in _STORED_TYPES}
 
-def _named(name: str) -> DType:
-    return DTYPES[name]
+
+# All types by their short names.
+EVERY = DTYPES | STORED
+
+
+def named(name: str) -> DType:
+    """The type of that short name."""
+    return EVERY[name]
 
 
 # THE promotion table. `----` is refused. docs/language.md shows it; a test holds both together.
@@ -144,6 +181,7 @@ def promote(a: DType, b: DType) -> DType:
     """The type of an operation on `a` and `b`. PromotionError where the table refuses."""
     if a is b:
         return a
+    check_computes(a, b)
     result = PROMOTION[a, b]
     if result is None:
         raise PromotionError(
@@ -153,8 +191,22 @@ def promote(a: DType, b: DType) -> DType:
     return result
 
 
+def check_computes(*dtypes: DType) -> None:
+    """PromotionError if nothing is computed in one of them."""
+    for dtype in dtypes:
+        if dtype.is_narrow:
+            wide = "Float32" if dtype.is_float else "Int32"
+            raise PromotionError(
+                f"{dtype.name} is a format of memory: nothing is computed in it;"
+                f" convert it, as in x.to(fx.{wide})"
+            )
+
+
 def rounded(number: float, dtype: DType) -> float:
     """The float nearest to `number` that `dtype` holds (ties to even)."""
+    if small := FORMATS.get(dtype.name):
+        code = small.encode(number)
+        return float(number) if code is None else small.decode(code)
     if dtype.name == "f64" or number != number or abs(number) == float("inf"):
         return float(number)
     if dtype.name == "bf16":
@@ -199,7 +251,10 @@ def weak(number: bool | int | float, dtype: DType) -> DType:
 
 def check_fits(number: bool | int | float, dtype: DType) -> None:
     """PromotionError unless `dtype` can hold the number (a float may round, not overflow)."""
-    if dtype.is_float:
+    if small := FORMATS.get(dtype.name):
+        if small.encode(float(number)) is None:
+            raise PromotionError(f"{number} doesn't fit {dtype.name}")
+    elif dtype.is_float:
         limit = OVERFLOW.get(dtype.name, 2**1024)
         finite = isinstance(number, int) or abs(number) < float("inf")
         if finite and abs(number) >= limit:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from fly_trace import integers, tracing
 from fly_trace.arithmetic import binary, common, refuse_host_float
-from fly_trace.conversion import convert, scalar
-from fly_trace.dtypes import BOOL, F32, I32, I64, DType
+from fly_trace.conversion import checked, convert, scalar
+from fly_trace.dtypes import BOOL, F32, I32, I64, DType, check_computes
 from fly_trace.tracing import describe
 from fly_trace.values import Scalar
 
@@ -51,6 +51,7 @@ def meet(name: str, *operands: Any) -> DType:
 def _floats(name: str, *operands: Any) -> tuple[Builder, DType, list[Any]]:
     builder = tracing.kernel(f"fx.{name}")
     dtype = meet(name, *operands)
+    checked(check_computes, dtype)
     if not dtype.is_float:
         dtype = F32
     return builder, dtype, [builder.ssa(convert(operand, dtype)) for operand in operands]
@@ -199,6 +200,7 @@ def _extreme(name: str, *operands: Any) -> Any:
         tracing.refuse(f"fx.{name} takes at least one typed value", "use Python's max or min")
     builder = tracing.current(f"fx.{name}")
     dtype = meet(name, *operands)
+    checked(check_computes, dtype)
     if builder.host:
         dtype = (
             I64
@@ -264,6 +266,7 @@ def ceildiv(a: Any, b: Any) -> Any:
         return -(-a // b)
     builder = tracing.current("fx.ceildiv")
     dtype = meet("ceildiv", a, b)
+    checked(check_computes, dtype)
     if not dtype.is_integer:
         tracing.refuse(f"fx.ceildiv takes integers, not {describe(a)} and {describe(b)}")
     if builder.host:

@@ -10,7 +10,7 @@ from fly_dialect.types import PtrSpec
 from fly_trace import tracing
 from fly_trace.conversion import convert
 from fly_trace.dialect_value import DialectValue, apply, values_of
-from fly_trace.dtypes import BOOL, DTYPES, I8, I32, I64, U8, DType, PromotionError, promote, weak
+from fly_trace.dtypes import BOOL, EVERY, I8, I32, I64, U8, DType, PromotionError, promote, weak
 from fly_trace.int_tuples import int_tuple
 from fly_trace.tracing import describe
 from fly_trace.values import Scalar
@@ -53,7 +53,7 @@ def dtype_of(element: str, like: DType | None = None) -> DType:
     """The element type of memory whose MLIR type is `element`: `like`, if it is one of them."""
     if like is not None and element in (like.ir, like.memory):
         return like
-    found = BOOL if element == "i1" else DTYPES.get(element)
+    found = BOOL if element == "i1" else EVERY.get(element)
     if found is None:
         tracing.refuse(f"the language has no element type {element}")
     return found

@@ -31,7 +31,7 @@ from fly_dialect.integers import Int
 
 from fly_trace import places
 from fly_trace.annotations import Constexpr, Stream, Tensor, TensorAnnotation
-from fly_trace.dtypes import DTYPES, DType
+from fly_trace.dtypes import DTYPES, EVERY, DType
 from fly_trace.extents import Extent, Step, Symbol, extent_text, leaf_of, parse_extent
 from fly_trace.strides import c_strides
 
@@ -141,9 +141,9 @@ def _split(text: str) -> list[str]:
 
 def _parse_type(part: str, text: str) -> TensorType | ScalarType:
     name = _DTYPE.match(text)
-    dtype = DTYPES.get(name[1]) if name else None
+    dtype = EVERY.get(name[1]) if name else None
     if name is None or dtype is None:
-        raise _wrong(part, f"the element type is one of {' '.join(DTYPES)}")
+        raise _wrong(part, f"the element type is one of {' '.join(EVERY)}")
     rest = text[name.end() :].strip()
     if not rest:
         return ScalarType(dtype)
@@ -255,9 +255,25 @@ def resolve(function: Any, given: Mapping[str, ParameterType]) -> dict[str, Para
                 hint=f"its parameters are {', '.join(parameters) or 'none'}",
             )
     return {
-        name: _resolve(function, parameter, given.get(name))
+        name: _passable(name, _resolve(function, parameter, given.get(name)))
         for name, parameter in parameters.items()
     }
+
+
+def _passable(name: str, kind: ParameterType) -> ParameterType:
+    """`kind`, unless a launch can't pass it: UsageError."""
+    if isinstance(kind, ScalarType) and kind.dtype.is_narrow:
+        raise UsageError(
+            f"{name} is a scalar of {kind.dtype.name}, which nothing is computed in",
+            hint="pass it as fx.Float32 or fx.Int32, and convert it in the kernel",
+        )
+    if isinstance(kind, TensorType) and kind.dtype.is_packed:
+        raise UsageError(
+            f"{name} is a tensor of {kind.dtype.name}, whose elements are no whole bytes",
+            hint="pass the bytes as fx.Uint8, and view them in the kernel:"
+            f" fx.recast_iter(fx.{kind.dtype.title}, fx.get_iter({name}))",
+        )
+    return kind
 
 
 def _resolve(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fly_trace import arithmetic, conversion, functions, tracing
 from fly_trace.arithmetic import BITS, PLAIN, PREDICATES, SIGNS
-from fly_trace.dtypes import BOOL, F32, DType, promote, weak
+from fly_trace.dtypes import BOOL, F32, I32, DType, check_computes, promote, weak
 from fly_trace.values import Scalar
 from fly_trace.vector_shapes import Shape, broadcast, count, flat, vector_ir
 from fly_trace.vector_values import Vector
@@ -27,6 +27,8 @@ def convert(vector: Vector, dtype: DType) -> Vector:
         return vector
     builder = tracing.current("a conversion")
     if dtype.is_bool:
+        if vector.dtype.is_narrow:
+            vector = convert(vector, F32 if vector.dtype.is_float else I32)
         return binary("ne", vector, 0.0 if vector.dtype.is_float else 0)
     value = vector.value
     for name, kind in conversion.steps(vector.dtype, dtype):
@@ -75,6 +77,7 @@ def binary(operation: str, a: Any, b: Any) -> Any:
             return NotImplemented
     builder = tracing.current(f"`{SIGNS[operation]}` on a vector")
     dtype, shape = element_dtype(a, b), _meeting_shape(a, b)
+    conversion.checked(check_computes, dtype)
     if operation == "divmod":
         return binary("floordiv", a, b), binary("mod", a, b)
     if operation == "truediv" and not dtype.is_float:
@@ -116,6 +119,7 @@ def _compare(
 def unary(operation: str, a: Vector) -> Vector:
     if operation == "pos":
         return a
+    conversion.checked(check_computes, a.dtype)
     if operation == "neg" and a.dtype.is_float:
         builder = tracing.current("`-` of a vector")
         return Vector(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from fly_trace import conversion, tracing
-from fly_trace.dtypes import DType, default
+from fly_trace.dtypes import DType, check_computes, default
 from fly_trace.tracing import describe
 from fly_trace.values import Scalar
 from fly_trace.vector_shapes import (
@@ -188,6 +188,7 @@ class Vector:
             tracing.refuse(f"reduce takes {', '.join(REDUCTIONS)}, not {describe(op)}")
         if self.dtype.is_bool:
             tracing.refuse("a vector of bools can't be reduced", "convert it: v.to(fx.Int32)")
+        conversion.checked(check_computes, self.dtype)
         builder = tracing.current("reduce")
         kind = kinds[0 if self.dtype.is_float else 1 if self.dtype.is_signed else 2]
         operands = [self.value]

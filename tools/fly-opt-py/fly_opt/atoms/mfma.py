@@ -26,18 +26,20 @@ def _name(op: Mfma) -> str:
     if op.a in _EIGHT:
         return f"{op.shape}.{_EIGHT[op.a]}.{_EIGHT[op.b]}"
     if op.a == "i8":
-        return f"{op.shape}.i8"
+        return f"{op.shape}{'.' if values >= 8 else ''}i8"
+    if op.a == "f32" and values == 2:
+        return f"{op.shape}.xf32"
     if op.a == "bf16":
         return f"{op.shape}{ {2: 'bf16', 4: 'bf16.1k', 8: '.bf16'}[values] }"
     return f"{op.shape}{'.' if values == 8 else ''}{op.a}"
 
 
 def _operands(op: Mfma) -> Operands:
-    """A and B: one float, a vector of half words, or eight bytes as an i64."""
+    """A and B: one float, a vector of floats or half words, or bytes as an integer or words."""
     values = op.m * op.k // _LANES
     element = op.a
     if bits(element) == 8:
-        one = memory.integer(8 * values)
+        one = memory.integer(8 * values) if values <= 8 else memory.words(values // 4)
     elif values == 1:
         one = type_of(element)
     else:
@@ -55,10 +57,12 @@ def accumulator(op: Any, lanes: int) -> Any:
 @multiplies(_operands, Mfma)
 def mfma(call: Multiply) -> Value:
     builder, i32 = call.builder, memory.integer(32)
+    # What else permutes B negates operands of f64.
+    blgp = "mfma_neg_modifier" if call.op.acc == "f64" else "mfma_perm_b"
     attributes = {
         "cbsz": ir.IntegerAttr.get(i32, 0),
         "abid": ir.IntegerAttr.get(i32, 0),
-        "blgp": ir.Attribute.parse("#rocdl<mfma_perm_b none>"),
+        "blgp": ir.Attribute.parse(f"#rocdl<{blgp} none>"),
     }
     name = f"rocdl.mfma.{call.op.acc}.{_name(call.op)}"
     return builder.value(name, call.c.type, [call.a, call.b, call.c], attributes)

@@ -49,10 +49,16 @@ def _of_rdna(op: Any) -> Operands:
 def rdna(call: Multiply) -> Value:
     op = call.op
     integers = _is_integer(op.a)
-    element = f"iu{bits(op.a.lstrip('su'))}" if integers else op.a
-    name = f"rocdl.wmma.{op.acc}.{op.shape}.{element}"
+    name = f"rocdl.wmma.{op.acc}.{op.shape}.{_elements(op)}"
     operands = [call.a, call.b, call.c]
     return call.builder.value(name, call.c.type, operands, _signs(op) if integers else None)
+
+
+def _elements(op: Any) -> str:
+    """The end of the op's name: what A and B are."""
+    if op.a in _EIGHT:
+        return f"{_EIGHT[op.a]}_{_EIGHT[op.b]}"
+    return f"iu{bits(op.a.lstrip('su'))}" if _is_integer(op.a) else op.a
 
 
 def _of_gfx1250(op: Gfx1250Wmma) -> Operands:
@@ -67,12 +73,8 @@ def _of_gfx1250(op: Gfx1250Wmma) -> Operands:
 @multiplies(_of_gfx1250, Gfx1250Wmma)
 def gfx1250(call: Multiply) -> Value:
     op = call.op
-    if op.a in _EIGHT:
-        element = f"{_EIGHT[op.a]}_{_EIGHT[op.b]}"
-    else:
-        element = f"iu{bits(op.a)}" if _is_integer(op.a) else op.a
     attributes = _signs(op) if _is_integer(op.a) else {"modC": _c_modifier(0)}
-    name = f"rocdl.wmma.{op.acc}.{op.shape}.{element}"
+    name = f"rocdl.wmma.{op.acc}.{op.shape}.{_elements(op)}"
     return call.builder.value(name, call.c.type, [call.a, call.b, call.c], attributes)
 
 

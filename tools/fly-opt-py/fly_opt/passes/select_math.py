@@ -1,4 +1,4 @@
-"""fly-select-math: which mathematical function is computed how.
+"""fly-select-math: which mathematical function is computed how, and which float is converted how.
 
 Four ways lead from math to AMD's machine code. LLVM's intrinsics where its AMDGPU code generation
 expands them accurately (AMDGPULegalizerInfo and SIISelLowering: exp, log, sqrt of f32; rounding of
@@ -6,6 +6,9 @@ every type). Formulas of our own for the other functions of f32 (`math_f32`, `ma
 type: no instruction knows bf16, and f16 in f32 needs no formulas of its own. And ROCm's device
 library for transcendental functions of f64: convert-math-to-rocdl calls it for what this pass
 leaves alone.
+
+LLVM has no floats narrower than 16 bits: their conversions are a target's instructions
+(`narrow_floats`).
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from fly_opt.passes import math_f32, math_f64, math_integers
 from fly_opt.passes.base import Pass
 from fly_opt.passes.intrinsics import call
 from fly_opt.passes.math_number import Number
+from fly_opt.passes.set_target import target_of
 
 # math → LLVM's intrinsic, for the types in which code generation expands it accurately.
 EVERY = ("f16", "f32", "f64")
@@ -40,6 +44,7 @@ INTRINSICS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 # Computed in f32 where they aren't an intrinsic of their own type.
 NARROW = ("f16", "bf16")
+CONVERSIONS = ("arith.extf", "arith.truncf")
 # In the math dialect, and not a function of floats.
 NOT_FLOAT = ("math.absi", "math.ctlz", "math.cttz", "math.ctpop")
 # Formulas of f32, by scalars.
@@ -56,7 +61,10 @@ CLASSES = {
 
 @dataclass(frozen=True)
 class SelectMath(Pass):
-    """Sends each math operation to LLVM's intrinsics, to f32, or on to the device library."""
+    """Sends each math operation to LLVM's intrinsics, to f32, or on to the device library.
+
+    Conversions of floats of 8 bits and less become the target's instructions.
+    """
 
     name: ClassVar[str] = "fly-select-math"
 
@@ -64,16 +72,31 @@ class SelectMath(Pass):
         from fly_dialect.bindings import ir
 
         found: list[Any] = []
+        conversions: list[Any] = []
 
         def collect(child: Any) -> Any:
             name = child.name
             if (name.startswith("math.") and name not in NOT_FLOAT) or name == "arith.remf":
                 found.append(child.operation)
+            elif name in CONVERSIONS:
+                conversions.append(child.operation)
             return ir.WalkResult.ADVANCE
 
         op.walk(collect)
         for child in found:
             _select(child)
+        if conversions:
+            _convert(op, conversions)
+
+
+def _convert(module: Any, conversions: list[Any]) -> None:
+    """Lowers those that LLVM does not know."""
+    from fly_opt.passes import narrow_floats
+
+    target = target_of(module)
+    for op in conversions:
+        if narrow_floats.is_conversion(op):
+            narrow_floats.convert(op, target.chip if target else None)
 
 
 def _select(op: Any) -> None:

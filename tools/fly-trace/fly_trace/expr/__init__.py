@@ -22,6 +22,7 @@ from fly_trace.dtypes import (
     I16,
     I32,
     I64,
+    STORED,
     U8,
     U16,
     U32,
@@ -56,6 +57,12 @@ Boolean = BOOL
 Int8, Int16, Int32, Int64 = I8, I16, I32, I64
 Uint8, Uint16, Uint32, Uint64 = U8, U16, U32, U64
 Float16, BFloat16, Float32, Float64 = F16, BF16, F32, F64
+Float8E4M3FN, Float8E4M3FNUZ = STORED["f8E4M3FN"], STORED["f8E4M3FNUZ"]
+Float8E5M2, Float8E5M2FNUZ = STORED["f8E5M2"], STORED["f8E5M2FNUZ"]
+Float8E8M0FNU = STORED["f8E8M0FNU"]
+Float6E2M3FN, Float6E3M2FN = STORED["f6E2M3FN"], STORED["f6E3M2FN"]
+Float4E2M1FN = STORED["f4E2M1FN"]
+Int4, Uint4 = STORED["i4"], STORED["u4"]
 
 # Module → the names it gives to fx: what its `__all__` says.
 NAMES = {
@@ -132,15 +139,25 @@ __all__ = [
     "Boolean",
     "Constexpr",
     "DType",
+    "Float4E2M1FN",
+    "Float6E2M3FN",
+    "Float6E3M2FN",
+    "Float8E4M3FN",
+    "Float8E4M3FNUZ",
+    "Float8E5M2",
+    "Float8E5M2FNUZ",
+    "Float8E8M0FNU",
     "Float16",
     "Float32",
     "Float64",
+    "Int4",
     "Int8",
     "Int16",
     "Int32",
     "Int64",
     "Stream",
     "Tensor",
+    "Uint4",
     "Uint8",
     "Uint16",
     "Uint32",
