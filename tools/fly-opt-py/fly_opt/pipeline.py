@@ -47,13 +47,10 @@ def run(
 
         from fly_opt import runner
 
-        context = ir.Context()
-        # Modules are small: threads cost more than they bring, and order the diagnostics by luck.
-        context.enable_multithreading(False)
+        context = dialect.new_context()
     origin = Source(name, text, first_line)
     observer.show = lambda module: fly_text.write(module, locations=options.locations)
     with _plain_operations(), context, ir.Location.unknown():
-        dialect.load(context)
         runner.check(pipeline)
         try:
             with observer.timed("parse"):

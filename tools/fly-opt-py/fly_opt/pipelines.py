@@ -40,7 +40,7 @@ def rocm(target: Target, debug_info: bool) -> tuple[str, ...]:
         "cse",
         # Atoms take registers as vectors, and the memory they were in becomes values.
         "fly-convert-atom-call-to-ssa-form",
-        "fly-promote-regmem-to-vectorssa",
+        "fly-promote-regmem-to-vectorssa{pieces=true}",
         "fly-check-shuffles",
         # Pointers and views become LLVM pointers, atoms the target's instructions.
         "convert-fly-to-rocdl",

@@ -60,7 +60,7 @@ def trace_function(
     assert isinstance(function, FunctionType)
     types = resolve(function, signature)
     chosen = Target(target)
-    context = fly.load(ir.Context())
+    context = fly.new_context()
     with context, ir.Location.unknown(context):
         module = ModuleTrace(context, name or function.__name__, chosen)
         module.host(function, types)

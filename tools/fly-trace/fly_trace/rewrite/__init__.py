@@ -15,6 +15,7 @@ from typing import Any
 from fly_common.errors import InputError, Place
 
 from fly_trace import places
+from fly_trace.rewrite import nodes
 from fly_trace.rewrite.nodes import CONTROL
 from fly_trace.rewrite.refused import check
 from fly_trace.rewrite.transform import Transformer
@@ -134,9 +135,7 @@ def _adopt(code: CodeType) -> None:
 
 def _without_defaults(node: Any) -> Any:
     """A copy whose defaults are placeholders: the function object carries the real ones."""
-    import copy
-
-    node = copy.deepcopy(node)
+    node = nodes.copied(node)
     node.args.defaults = [
         ast.copy_location(ast.Constant(None), item) for item in node.args.defaults
     ]
