@@ -3,6 +3,7 @@
 # ruff: noqa: F821  (extents are named by strings)
 
 import numpy as np
+import pytest
 
 import fly
 import fly.expr as fx
@@ -208,3 +209,76 @@ def test_an_atomic_copy_adds():
     x, total = np.arange(LANES, dtype=np.float32), np.ones(1, np.float32)
     atomic(x, total)
     assert total == 1 + x.sum()
+
+
+@fly.kernel
+def stateful_kernel(X: fx.Tensor, Y: fx.Tensor, n: fx.Int32):
+    t = fx.thread_idx.x
+    load = fx.make_copy_atom(fx.rocdl.BufferCopy32b(), fx.Float32)
+    tiled = fx.make_tiled_copy_tv(load, fx.make_layout(LANES, 1), fx.make_layout(1, 1))
+    rows = fx.rocdl.make_buffer_tensor(X)
+    thread = tiled.get_slice(t)
+    whole = thread.partition_S(rows)
+    held = fx.make_fragment_like(whole[None, 0, 0])
+    moved = tiled
+    total = fx.Float32(0)
+    for i in range(n):
+        fx.copy(moved, whole[None, 0, 0], held)
+        total = total + held[0]
+        fx.copy(thread, thread.partition_S(rows)[None, 0, 0], held)
+        total = total + 100 * held[0]
+        moved = moved.set_value("soffset", LANES * (fx.Int32(i) + 1))
+        if i < 2:
+            thread = thread.set_value("soffset", LANES * (fx.Int32(i) + 2))
+        else:
+            thread = tiled.get_slice(LANES - 1 - t)
+        if i % 2 == 1:
+            load = load.set_value("soffset", LANES * fx.Int32(i))
+    Y[t, 0] = total
+    fx.copy(load, whole[None, 0, 0], held)
+    Y[t, 1] = held[0]
+    fx.copy(moved.copy_atom, whole[None, 0, 0], held)
+    Y[t, 2] = held[0]
+
+
+@fly.jit
+def stateful(X: fx.Tensor[fx.Float32, 1, 512], Y: fx.Tensor[fx.Float32, 64, 3], n: fx.Int32):
+    stateful_kernel(X, Y, n).launch(grid=1, block=LANES)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 5])
+def test_the_state_of_atoms_and_tiled_copies_is_carried(n: int):
+    """An atom is as it was made before its state is set: in the loop, in one way of the `if`. What
+    a thread does of a tiled copy is carried with the thread's number."""
+    x, y = np.arange(512, dtype=np.float32).reshape(1, 512), np.zeros((LANES, 3), np.float32)
+    stateful(x, y, n)
+    rows = x.reshape(8, LANES)
+    of_thread = [rows[0], rows[2], rows[3], rows[0][::-1], rows[0][::-1]]
+    np.testing.assert_array_equal(y[:, 0], rows[:n].sum(0) + 100 * sum(of_thread[:n]))
+    np.testing.assert_array_equal(y[:, 1], rows[0 if n < 2 else 3 if n > 3 else 1])
+    np.testing.assert_array_equal(y[:, 2], rows[n])
+
+
+@fly.kernel
+def along_kernel(Y: fx.Tensor, n: fx.Int32):
+    places = fx.make_view(fx.make_coord((16, n), 3), fx.make_identity_layout(((4, 2), 4)))
+    columns, inner = fx.get_(places, 1), fx.get_(places, (0, 1))
+    column, second, both = columns[2], inner[1], fx.get_(places, 0)[5]
+    Y[0], Y[1], Y[2] = column[0][0], column[0][1], column[1]
+    Y[3], Y[4], Y[5] = second[0][0], second[0][1], second[1]
+    Y[6], Y[7], Y[8] = both[0][0], both[0][1], both[1]
+    c = fx.make_coord(n)
+    if n > 3:
+        c = fx.make_coord(2 * n)
+    Y[9] = fx.get_scalar(c)
+
+
+@fly.jit
+def along(Y: fx.Tensor[fx.Int32, 10], n: fx.Int32):
+    along_kernel(Y, n).launch(grid=1, block=1)
+
+
+def test_a_mode_of_a_coordinate_tensor_begins_where_the_tensor_does():
+    y = np.zeros(10, np.int32)
+    along(y, 7)
+    assert y.tolist() == [16, 7, 5, 16, 8, 3, 17, 8, 3, 14]

@@ -63,6 +63,11 @@ class Stateful(DialectValue):
     __slots__ = ()
 
     @property
+    def has_state(self) -> bool:
+        """Whether the instruction has state, so that a new atom can become a dynamic one."""
+        return bool(instruction(self.spec).state)
+
+    @property
     def fields(self) -> dict[str, str]:
         """The state's fields and their types."""
         return {field.name: field.type for field in instruction(self.spec).state}

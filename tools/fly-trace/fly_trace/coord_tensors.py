@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fly_dialect.int_tuple import text
 from fly_dialect.types import CoordTensorSpec, IntTupleSpec, LayoutSpec
 
 from fly_trace import tracing
@@ -47,3 +48,22 @@ class CoordTensor(View):
         value = builder.fly_op("memref.load_vec", [self.value(builder)], {})
         dtype = I64 if "i64" in str(value.type) else I32
         return Vector(value, shape, dtype, are_coordinates=True)
+
+
+def along(view: CoordTensor, path: tuple[int, ...]) -> CoordTensor:
+    """The coordinates along one mode, where the others are 0. `fly.get` would take that mode of the
+    base too, and so read right only from a base of zeros."""
+    whole = linear(view.spec).shape
+
+    def coordinate(shape: Any, path: tuple[int, ...]) -> Any:
+        """Free at `path`, 0 elsewhere."""
+        if not path:
+            return None
+        if not isinstance(shape, tuple) or not 0 <= path[0] < len(shape):
+            tracing.refuse(f"a coordinate tensor of shape {text(whole)} has no such mode")
+        return tuple(
+            coordinate(extent, path[1:]) if number == path[0] else 0
+            for number, extent in enumerate(shape)
+        )
+
+    return apply("slice", view, int_tuple(coordinate(whole, path)))

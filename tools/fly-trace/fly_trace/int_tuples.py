@@ -109,6 +109,9 @@ class IntTuple(DialectValue):
         assert isinstance(spec.value, data.Int)
         return scalar_of(spec.value, value)
 
+    def with_ssa(self, ssa: Any) -> IntTuple:
+        return IntTuple(self.spec, ssa)  # of one integer too: `ssa` may still be to come
+
     @property
     def rank(self) -> int:
         return len(self.spec.value) if self.is_tuple else 1

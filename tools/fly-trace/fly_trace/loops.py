@@ -57,9 +57,7 @@ class Carried:
         self.names = names
         self.before = before
         self.slots = [index for index in range(count) if not isinstance(before[index], Undefined)]
-        self.leaves: list[Any] = []
-        for index in self.slots:
-            state.transform(before[index], self.leaves.append)
+        self.leaves = [leaf for index in self.slots for leaf in state.leaves(before[index])]
         self.kinds = [state.kind_of(leaf) for leaf in self.leaves]
 
     def initial(self, builder: Builder) -> list[Any]:
@@ -112,9 +110,7 @@ class Carried:
 
     def _name_of(self, wanted: Any) -> str:
         for index in self.slots:
-            found: list[Any] = []
-            state.transform(self.before[index], found.append)
-            if any(leaf is wanted for leaf in found):
+            if any(leaf is wanted for leaf in state.leaves(self.before[index])):
                 return self.names[index]
         return "a variable"
 

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from fly_trace import tracing
 from fly_trace.conversion import convert
+from fly_trace.dialect_value import DialectValue
 from fly_trace.dtypes import BOOL, F32, I32, I64, DType, PromotionError, check_fits, default
 from fly_trace.tracing import describe
 from fly_trace.values import Number, Scalar
@@ -47,8 +48,13 @@ def is_number(value: Any) -> bool:
 
 
 def is_leaf(value: Any) -> bool:
-    """Whether a value is carried as one SSA value."""
-    return is_number(value) or getattr(value, "ssa", None) is not None
+    """Whether a value is carried as one SSA value: of the dialect's what is dynamic or can become
+    so, as an atom's state can."""
+    if is_number(value):
+        return True
+    if fields_of(value):
+        return False
+    return getattr(value, "ssa", None) is not None or getattr(value, "has_state", False)
 
 
 def merge(a: Any, b: Any, join: Callable[[Leaf, Leaf], Any], path: str = "") -> Any:
@@ -95,6 +101,18 @@ def transform(value: Any, leaf: Callable[[Leaf], Any]) -> Any:
     return value
 
 
+def leaves(value: Any) -> list[Leaf]:
+    """The leaves of a tree, in order."""
+    found: list[Leaf] = []
+
+    def note(leaf: Leaf) -> Leaf:
+        found.append(leaf)
+        return leaf
+
+    transform(value, note)
+    return found
+
+
 def fields_of(value: Any) -> Any:
     """The fields of a struct's value."""
     return getattr(type(value), "__fly_fields__", None)
@@ -119,7 +137,9 @@ def _joined(container: Any) -> Any:
 
 
 def same(a: Leaf, b: Leaf) -> bool:
-    """Whether two leaves are one Python number (0.0 and -0.0 are two)."""
+    """Whether two leaves are one Python number (0.0 and -0.0 are two) or one atom as it is made."""
+    if isinstance(a, DialectValue):
+        return a == b
     if not (is_number(a) and is_number(b)) or isinstance(a, Scalar) or isinstance(b, Scalar):
         return False
     return type(a) is type(b) and repr(a) == repr(b)
@@ -149,7 +169,7 @@ class Carried:
             return builder.ssa(convert(leaf, self.dtype))
         if is_number(leaf) or leaf.carried != self.like.carried:
             raise Mismatch(self.like, leaf)
-        return leaf.ssa
+        return leaf.value(builder) if isinstance(leaf, DialectValue) else leaf.ssa
 
     def made(self, value: Any) -> Any:
         """The leaf of an SSA value."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from fly_dialect import tiled as data
 from fly_dialect.atoms import TiledCopySpec, TiledMmaSpec
@@ -53,6 +53,44 @@ def _operand(operand: Any, what: str) -> Any:
     return f"#fly<mma_operand {operand}>"
 
 
+class OfThread(Stateful):
+    """What a thread does of a tiled op: `tiled` and the thread's number. Control flow carries the
+    two, so that neither is looked at before it has its value."""
+
+    __slots__ = ("thread", "tiled")
+    __fly_fields__ = ("tiled", "thr_idx")
+    whole: ClassVar[type[DialectValue]]  # the class of `tiled`
+
+    def __init__(self, tiled: Any, thr_idx: Any):
+        self.spec = tiled.spec
+        self.tiled = tiled
+        self.thread = int_tuple(thr_idx, "a thread's number")
+
+    @classmethod
+    def wrapped(cls, spec: Any, ssa: Any, origin: Any) -> Self:
+        return cls(cls.whole(spec, ssa), origin.thread)
+
+    @property
+    def ssa(self) -> Any:
+        return self.tiled.ssa
+
+    @property
+    def thr_idx(self) -> IntTuple:
+        """The thread's number, an int tuple."""
+        return self.thread
+
+    def value(self, builder: Any) -> Any:
+        return self.tiled.value(builder)
+
+    def with_fields(self, fields: dict[str, Any]) -> Self:
+        return type(self)(**fields)
+
+    def __eq__(self, other: Any) -> Any:
+        return super().__eq__(other) and self.thread == other.thread
+
+    __hash__ = DialectValue.__hash__
+
+
 # -- copies ----------------------------------------------------------------------------------------
 
 
@@ -98,28 +136,23 @@ class TiledCopy(Stateful):
     thr_slice = get_slice
 
 
-class ThrCopy(TiledCopy):
+class ThrCopy(OfThread, TiledCopy):
     """A thread's part of a tiled copy."""
 
-    __slots__ = ("thr_idx", "thread", "tiled_copy")
-
-    def __init__(self, tiled_copy: TiledCopy, thr_idx: Any):
-        super().__init__(tiled_copy.spec, tiled_copy.ssa)
-        self.tiled_copy = tiled_copy
-        self.thr_idx = thr_idx
-        self.thread = int_tuple(thr_idx, "a thread's number")
+    __slots__ = ()
+    whole = TiledCopy
 
     def partition_S(self, src: Any) -> Any:
         """What the thread reads of a source: (values, tiles of mode 0, tiles of mode 1, …)."""
-        return tiled_copy_partition_src(self.tiled_copy, src, self.thread)
+        return tiled_copy_partition_src(self.tiled, src, self.thread)
 
     def partition_D(self, dst: Any) -> Any:
         """What the thread writes of a destination, likewise."""
-        return tiled_copy_partition_dst(self.tiled_copy, dst, self.thread)
+        return tiled_copy_partition_dst(self.tiled, dst, self.thread)
 
     def retile(self, t: Any) -> Tensor:
         """A fragment of another tiled op, as this copy takes its values."""
-        return tiled_copy_retile(self.tiled_copy, t)
+        return tiled_copy_retile(self.tiled, t)
 
 
 def make_tiled_copy(copy_atom: CopyAtom, layout_thr_val: Layout, tile_mn: Any) -> TiledCopy:
@@ -269,28 +302,23 @@ class TiledMma(Stateful):
         return mma_make_fragment(MmaOperand.C, self, c, stages=stages)
 
 
-class ThrMma(TiledMma):
+class ThrMma(OfThread, TiledMma):
     """A thread's part of a tiled mma."""
 
-    __slots__ = ("thr_idx", "thread", "tiled_mma")
-
-    def __init__(self, tiled_mma: TiledMma, thr_idx: Any):
-        super().__init__(tiled_mma.spec, tiled_mma.ssa)
-        self.tiled_mma = tiled_mma
-        self.thr_idx = thr_idx
-        self.thread = int_tuple(thr_idx, "a thread's number")
+    __slots__ = ()
+    whole = TiledMma
 
     def partition_A(self, a: Any) -> Any:
         """What the thread holds of A: (values, atoms along M, atoms along K)."""
-        return tiled_mma_partition(MmaOperand.A, self.tiled_mma, a, self.thread)
+        return tiled_mma_partition(MmaOperand.A, self.tiled, a, self.thread)
 
     def partition_B(self, b: Any) -> Any:
         """What the thread holds of B: (values, atoms along N, atoms along K)."""
-        return tiled_mma_partition(MmaOperand.B, self.tiled_mma, b, self.thread)
+        return tiled_mma_partition(MmaOperand.B, self.tiled, b, self.thread)
 
     def partition_C(self, c: Any) -> Any:
         """What the thread holds of C: (values, atoms along M, atoms along N)."""
-        return tiled_mma_partition(MmaOperand.C, self.tiled_mma, c, self.thread)
+        return tiled_mma_partition(MmaOperand.C, self.tiled, c, self.thread)
 
 
 def make_tiled_mma(mma_atom: MmaAtom, atom_layout: Layout, permutation: Any = None) -> TiledMma:

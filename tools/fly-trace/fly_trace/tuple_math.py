@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fly_trace import tracing
+from fly_trace.coord_tensors import CoordTensor, along
 from fly_trace.dialect_value import DialectValue, apply
 from fly_trace.dtypes import BOOL
 from fly_trace.int_tuples import IntTuple, int_tuple
@@ -111,7 +112,8 @@ def modes_of(name: str, modes: Any) -> tuple[int, ...]:
 
 def get_(int_tuple: Any, mode: Any) -> Any:
     """A mode of a tuple, layout or tensor; with several numbers the mode at that path."""
-    return apply("get", shaped("get_", int_tuple), mode=modes_of("get_", mode))
+    value, path = shaped("get_", int_tuple), modes_of("get_", mode)
+    return along(value, path) if isinstance(value, CoordTensor) else apply("get", value, mode=path)
 
 
 def get(int_tuple: Any, mode: int) -> Any:
