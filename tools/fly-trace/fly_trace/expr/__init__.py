@@ -31,6 +31,7 @@ from fly_trace.dtypes import (
 )
 
 if TYPE_CHECKING:
+    from fly_trace.assumptions import *  # noqa: F403
     from fly_trace.atoms import *  # noqa: F403
     from fly_trace.coord_tensors import *  # noqa: F403
     from fly_trace.expr import gpu as gpu
@@ -66,6 +67,7 @@ Int4, Uint4 = STORED["i4"], STORED["u4"]
 
 # Module → the names it gives to fx: what its `__all__` says.
 NAMES = {
+    "fly_trace.assumptions": "assume",
     "fly_trace.atoms": """
         AtomicOp CopyAtom MmaAtom SyncScope UniversalAtomic UniversalAtomicAdd UniversalAtomicAnd
         UniversalAtomicDec UniversalAtomicInc UniversalAtomicMax UniversalAtomicMin
