@@ -61,3 +61,39 @@ func.func @tiled() -> !fly.tiled_copy<!fly.copy_atom<!fly.universal_copy<64>, 16
   %c = fly.static : !fly.tiled_copy<!fly.copy_atom<!fly.universal_copy<64>, 16>, !fly.layout<(64,4):(4,1)>, !fly.tile<[256]>>
   return %c : !fly.tiled_copy<!fly.copy_atom<!fly.universal_copy<64>, 16>, !fly.layout<(64,4):(4,1)>, !fly.tile<[256]>>
 }
+
+// A tensor of coordinates is made of its base and its layout, a tiled multiplication of its atom,
+// layout and tile; an atom that was only said is made.
+// CHECK-LABEL: func.func @coordinates(
+// CHECK-DAG:  %[[B:.*]] = fly.make_int_tuple() : () -> !fly.int_tuple<(16,3)>
+// CHECK-DAG:  %[[L:.*]] = fly.make_layout({{.*}}) : (!fly.int_tuple<(8,4)>, !fly.int_tuple<(1E0,1E1)>)
+// CHECK:      %[[V:.*]] = fly.make_view(%[[B]], %[[L]])
+// CHECK:      return %[[V]]
+func.func @coordinates() -> !fly.coord_tensor<(16,3), (8,4):(1E0,1E1)> {
+  %v = fly.static : !fly.coord_tensor<(16,3), (8,4):(1E0,1E1)>
+  return %v : !fly.coord_tensor<(16,3), (8,4):(1E0,1E1)>
+}
+
+// CHECK-LABEL: func.func @products(
+// CHECK-DAG:  %[[A:.*]] = fly.make_mma_atom : !fly.mma_atom<!fly.universal_fma<1x1x1, (f32, f32) -> f32>>
+// CHECK-DAG:  %[[L:.*]] = fly.make_layout({{.*}}) : (!fly.int_tuple<(2,2,1)>, !fly.int_tuple<(1,2,0)>)
+// CHECK:      %[[M:.*]] = fly.make_tiled_mma(%[[A]], %[[L]]
+// CHECK:      return %[[M]]
+func.func @products() -> !fly.tiled_mma<!fly.mma_atom<!fly.universal_fma<1x1x1, (f32, f32) -> f32>>, <(2,2,1):(1,2,0)>> {
+  %m = fly.static : !fly.tiled_mma<!fly.mma_atom<!fly.universal_fma<1x1x1, (f32, f32) -> f32>>, <(2,2,1):(1,2,0)>>
+  return %m : !fly.tiled_mma<!fly.mma_atom<!fly.universal_fma<1x1x1, (f32, f32) -> f32>>, <(2,2,1):(1,2,0)>>
+}
+
+// What nothing uses goes, and what only that used; what does something stays.
+// CHECK-LABEL: func.func @unused(
+// CHECK-SAME: %[[P:.*]]: !fly.ptr<f32, global>, %[[X:.*]]: f32
+// CHECK-NEXT: fly.ptr.store(%[[X]], %[[P]])
+// CHECK-NEXT: return
+func.func @unused(%p: !fly.ptr<f32, global>, %x: f32, %i: i32) {
+  %t = fly.make_int_tuple(%i) : (i32) -> !fly.int_tuple<?>
+  %q = fly.add_offset(%p, %t) : (!fly.ptr<f32, global>, !fly.int_tuple<?>) -> !fly.ptr<f32, global>
+  %l = fly.static : !fly.layout<4:1>
+  %v = fly.make_view(%q, %l) : (!fly.ptr<f32, global>, !fly.layout<4:1>) -> !fly.memref<f32, global, 4:1>
+  fly.ptr.store(%x, %p) : (f32, !fly.ptr<f32, global>) -> ()
+  return
+}

@@ -79,4 +79,17 @@ gpu.module @kernels {
     fly.copy_atom_call(%c, %g, %g) : (!fly.copy_atom<!fly.universal_copy<128>, 32>, !fly.memref<f32, global, 4:1>, !fly.memref<f32, global, 4:1>) -> ()
     gpu.return
   }
+
+  // A result that no vector can stand for, registers with gaps, stays a memref; the operands are
+  // values all the same.
+  // CHECK-LABEL: gpu.func @gaps_in_d(
+  // CHECK: %[[I:.*]] = fly.get_iter(%[[V:.*]]) : (!fly.memref<f16, register, 4:1>)
+  // CHECK: %[[A:.*]] = fly.ptr.load(%[[I]]) : (!fly.ptr<f16, register>) -> vector<4xf16>
+  // CHECK: fly.mma_atom_call_ssa(%{{.*}}, %[[D:.*]], %[[A]], %{{.*}}, %[[D]]) :
+  // CHECK-SAME: !fly.memref<f32, register, 4:2>, vector<4xf16>, vector<4xf16>, !fly.memref<f32, register, 4:2>) -> ()
+  gpu.func @gaps_in_d(%d: !fly.memref<f32, register, 4:2>, %a: !fly.memref<f16, register, 4:1>) {
+    %m = fly.make_mma_atom : !fly.mma_atom<!fly_rocdl.cdna3.mfma<16x16x16, (f16, f16) -> f32>>
+    fly.mma_atom_call(%m, %d, %a, %a, %d) : (!fly.mma_atom<!fly_rocdl.cdna3.mfma<16x16x16, (f16, f16) -> f32>>, !fly.memref<f32, register, 4:2>, !fly.memref<f16, register, 4:1>, !fly.memref<f16, register, 4:1>, !fly.memref<f32, register, 4:2>) -> ()
+    gpu.return
+  }
 }

@@ -75,3 +75,36 @@ func.func @fragment(%p: !fly.ptr<f32, global>) -> (!fly.memref<f32, register, ((
   %a = fly.get_mma_atom(%m) : (!fly.tiled_mma<!fly.mma_atom<!fly_rocdl.cdna3.mfma<16x16x16, (f16, f16) -> f32>>, <(1,1,1):(0,0,0)>>) -> !fly.mma_atom<!fly_rocdl.cdna3.mfma<16x16x16, (f16, f16) -> f32>>
   return %f, %a : !fly.memref<f32, register, ((4,1),1,1):((1,0),0,0)>, !fly.mma_atom<!fly_rocdl.cdna3.mfma<16x16x16, (f16, f16) -> f32>>
 }
+
+// A copy's retile is another layout of the same registers; the atom of a tiled copy without state is
+// known from its type.
+// CHECK-LABEL: func.func @retile(
+// CHECK-SAME:  %[[R:.*]]: !fly.ptr<f16, register>)
+// CHECK:       %[[L:.*]] = fly.make_layout({{.*}}) : (!fly.int_tuple<((4,1),2,1)>, !fly.int_tuple<((1,0),4,0)>)
+// CHECK:       %[[V:.*]] = fly.make_view(%[[R]], %[[L]])
+// CHECK:       %[[A:.*]] = fly.make_copy_atom {valBits = 16 : i32}
+// CHECK:       return %[[V]], %[[A]]
+func.func @retile(%r: !fly.ptr<f16, register>) -> (!fly.memref<f16, register, ((4,1),2,1):((1,0),4,0)>, !fly.copy_atom<!fly.universal_copy<64>, 16>) {
+  %c = fly.static : !fly.tiled_copy<!fly.copy_atom<!fly.universal_copy<64>, 16>, !fly.layout<(4,4):(4,1)>, !fly.tile<[16|1]>>
+  %l = fly.static : !fly.layout<(4,2,1):(1,4,0)>
+  %v = fly.make_view(%r, %l) : (!fly.ptr<f16, register>, !fly.layout<(4,2,1):(1,4,0)>) -> !fly.memref<f16, register, (4,2,1):(1,4,0)>
+  %t = fly.tiled_copy.retile(%c, %v) : (!fly.tiled_copy<!fly.copy_atom<!fly.universal_copy<64>, 16>, !fly.layout<(4,4):(4,1)>, !fly.tile<[16|1]>>, !fly.memref<f16, register, (4,2,1):(1,4,0)>) -> !fly.memref<f16, register, ((4,1),2,1):((1,0),4,0)>
+  %a = fly.get_copy_atom(%c) : (!fly.tiled_copy<!fly.copy_atom<!fly.universal_copy<64>, 16>, !fly.layout<(4,4):(4,1)>, !fly.tile<[16|1]>>) -> !fly.copy_atom<!fly.universal_copy<64>, 16>
+  return %t, %a : !fly.memref<f16, register, ((4,1),2,1):((1,0),4,0)>, !fly.copy_atom<!fly.universal_copy<64>, 16>
+}
+
+// How many atoms of C a shape has, where its rows are known when the kernel runs: the tile's 16 rows
+// are those of one atom.
+// CHECK-LABEL: func.func @shape(
+// CHECK-SAME:  %[[M:.*]]: i32)
+// CHECK:       %[[TILES:.*]] = arith.ceildivsi %[[M]], %c16_i32 : i32
+// CHECK:       %[[ROWS:.*]] = arith.muli %[[TILES]], %c16_i32 : i32
+// CHECK:       %[[N:.*]] = arith.ceildivsi %[[ROWS]], %c16_i32 : i32
+// CHECK:       %[[S:.*]] = fly.make_int_tuple(%[[N]]) : (i32) -> !fly.int_tuple<((4,1),?,2)>
+// CHECK:       return %[[S]]
+func.func @shape(%m: i32) -> !fly.int_tuple<((4,1),?,2)> {
+  %t = fly.static : !fly.tiled_mma<!fly.mma_atom<!fly_rocdl.cdna3.mfma<16x16x16, (f16, f16) -> f32>>, <(1,1,1):(0,0,0)>>
+  %s = fly.make_int_tuple(%m) : (i32) -> !fly.int_tuple<(?,32)>
+  %r = "fly.tiled_mma.partition_shape"(%t, %s) {operand_id = #fly<mma_operand c>} : (!fly.tiled_mma<!fly.mma_atom<!fly_rocdl.cdna3.mfma<16x16x16, (f16, f16) -> f32>>, <(1,1,1):(0,0,0)>>, !fly.int_tuple<(?,32)>) -> !fly.int_tuple<((4,1),?,2)>
+  return %r : !fly.int_tuple<((4,1),?,2)>
+}

@@ -38,3 +38,45 @@ func.func @nothing(%c: i1, %t: !fly.int_tuple<(4,8)>) {
   %n = fly.size(%r) : (!fly.int_tuple<(4,8)>) -> !fly.int_tuple<32>
   return
 }
+
+// A while loop carries the struct through both of its blocks, a call takes and gives it, and so does
+// what returns it; in none of them is the layout put together.
+// CHECK-LABEL: func.func @around(
+// CHECK-SAME: -> !llvm.struct<packed (struct<packed (i32)>, struct<packed (i32)>)>
+// CHECK: %[[L:.*]] = fly.make_layout
+// CHECK: %[[S:.*]] = llvm.insertvalue %{{.*}}, %{{.*}}[1] : !llvm.struct<packed (struct<packed (i32)>, struct<packed (i32)>)>
+// CHECK-NOT: fly.make_layout
+// CHECK: %[[W:.*]] = scf.while (%[[A:.*]] = %[[S]])
+// CHECK: scf.condition(%{{.*}}) %[[A]]
+// CHECK: ^bb0(%[[B:.*]]: !llvm.struct<
+// CHECK: scf.yield %[[B]]
+// CHECK: %[[C:.*]] = call @callee(%[[W]])
+// CHECK: return %[[C]]
+func.func @around(%i: i32, %p: i1) -> !fly.layout<(4,?):(?,1)> {
+  %s = fly.make_int_tuple(%i) : (i32) -> !fly.int_tuple<(4,?)>
+  %d = fly.make_int_tuple(%i) : (i32) -> !fly.int_tuple<(?,1)>
+  %l = fly.make_layout(%s, %d) : (!fly.int_tuple<(4,?)>, !fly.int_tuple<(?,1)>) -> !fly.layout<(4,?):(?,1)>
+  %w = scf.while (%x = %l) : (!fly.layout<(4,?):(?,1)>) -> !fly.layout<(4,?):(?,1)> {
+    scf.condition(%p) %x : !fly.layout<(4,?):(?,1)>
+  } do {
+  ^bb0(%y: !fly.layout<(4,?):(?,1)>):
+    scf.yield %y : !fly.layout<(4,?):(?,1)>
+  }
+  %r = call @callee(%w) : (!fly.layout<(4,?):(?,1)>) -> !fly.layout<(4,?):(?,1)>
+  return %r : !fly.layout<(4,?):(?,1)>
+}
+func.func private @callee(!fly.layout<(4,?):(?,1)>) -> !fly.layout<(4,?):(?,1)>
+
+// A tensor of coordinates is its base and its layout; an atom with state goes as it is.
+// CHECK-LABEL: func.func @coordinates(
+// CHECK-SAME: %[[V:.*]]: !llvm.struct<packed (struct<packed (i32)>, struct<packed (struct<packed (i32)>)>)>,
+// CHECK-SAME: %[[ATOM:.*]]: !fly.copy_atom<!fly_rocdl.cdna3.buffer_copy<64>, 16>)
+// CHECK: %[[B:.*]] = fly.make_int_tuple(%{{.*}}) : (i32) -> !fly.int_tuple<(16,?)>
+// CHECK: %[[N:.*]] = fly.make_layout({{.*}}) : (!fly.int_tuple<(8,?)>, !fly.int_tuple<(1E0,1E1)>)
+// CHECK: %[[M:.*]] = fly.make_view(%[[B]], %[[N]])
+// CHECK: fly.get_iter(%[[M]])
+// CHECK: return %{{.*}}, %[[ATOM]]
+func.func @coordinates(%v: !fly.coord_tensor<(16,?), (8,?):(1E0,1E1)>, %a: !fly.copy_atom<!fly_rocdl.cdna3.buffer_copy<64>, 16>) -> (!fly.int_tuple<(16,?)>, !fly.copy_atom<!fly_rocdl.cdna3.buffer_copy<64>, 16>) {
+  %b = fly.get_iter(%v) : (!fly.coord_tensor<(16,?), (8,?):(1E0,1E1)>) -> !fly.int_tuple<(16,?)>
+  return %b, %a : !fly.int_tuple<(16,?)>, !fly.copy_atom<!fly_rocdl.cdna3.buffer_copy<64>, 16>
+}

@@ -118,7 +118,10 @@ class _Rewrite:
         touched = [*op.operands, *op.results, *(arg for b in entries for arg in b.arguments)]
         if not any(_carried(value) for value in touched):
             return
-        groups = [self.pack(operand, op.location) for operand in op.operands]
+        try:
+            groups = [self.pack(operand, op.location) for operand in op.operands]
+        except ValueError as error:
+            raise refuse(op, f"{op.name}: {error}") from None
         attributes = {name: op.attributes[name] for name in op.attributes}
         if "operandSegmentSizes" in attributes:
             attributes["operandSegmentSizes"] = _segments(attributes["operandSegmentSizes"], groups)
