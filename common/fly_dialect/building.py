@@ -54,6 +54,25 @@ def build_op(
     return create(name, operands, [type_of(result) for result in results], attributes, loc, ip)
 
 
+class Inferred:
+    """The result types of ops, inferred once for all ops of one name and operand types. It is for
+    ops without attributes whose results can be inferred, and as long-lived as one module: types
+    belong to their context."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, tuple[Any, ...]], list[Any]] = {}
+
+    def build(self, name: str, operands: list[Value], loc: Any, ip: Any) -> Any:
+        """`build_op`, without looking again at types that were right before."""
+        key = name, tuple([operand.type for operand in operands])
+        results = self._known.get(key)
+        if results is None:
+            op = build_op(name, operands, loc=loc, ip=ip)
+            self._known[key] = [result.type for result in op.results]
+            return op
+        return create(name, operands, results, None, loc, ip)
+
+
 def create(
     name: str,
     operands: list[Value],

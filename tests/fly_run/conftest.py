@@ -2,6 +2,7 @@
 
 import functools
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -43,33 +44,26 @@ def _llvm(program: str, *arguments: str, data: bytes = b"") -> bytes:
 
 
 @functools.cache
-def _assembled(name: str, folder: Path, target: str, manifest: str | None) -> bytes:
+def _assembled(name: str, target: str, manifest: str | None) -> bytes:
     source = (KERNELS / f"{name}.s").read_text()
     if manifest is not None:
         escaped = manifest.replace('"', '\\"')
         source += f'\n.section .fly.manifest,"",@progbits\n.ascii "{escaped}"\n'
-    made, linked = folder / "made.o", folder / "made.hsaco"
-    made.write_bytes(
-        _llvm(
-            "llvm-mc",
-            "-triple=amdgcn-amd-amdhsa",
-            f"-mcpu={target}",
-            "-filetype=obj",
-            data=source.encode(),
-        )
-    )
-    _llvm("ld.lld", "-shared", str(made), "-o", str(linked))
-    return linked.read_bytes()
+    options = ("-triple=amdgcn-amd-amdhsa", f"-mcpu={target}", "-filetype=obj")
+    with tempfile.TemporaryDirectory() as folder:
+        made, linked = Path(folder, "made.o"), Path(folder, "made.hsaco")
+        made.write_bytes(_llvm("llvm-mc", *options, data=source.encode()))
+        _llvm("ld.lld", "-shared", str(made), "-o", str(linked))
+        return linked.read_bytes()
 
 
 @pytest.fixture(scope="session")
-def assemble(tmp_path_factory):
+def assemble():
     """assemble(name, target="gfx942", plan=None) → the bytes of a code object."""
-    folder = tmp_path_factory.mktemp("assembled")
 
     def made(name: str, target: str = "gfx942", manifest: plan.Plan | None = None) -> bytes:
         text = None if manifest is None else plan.to_text(manifest)
-        return _assembled(name, folder, target, text)
+        return _assembled(name, target, text)
 
     return made
 

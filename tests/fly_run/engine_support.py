@@ -13,6 +13,9 @@ from fly_common.code_object import CodeObject
 GFX9 = ("gfx90a", "gfx942", "gfx950")
 TARGETS = (*GFX9, "gfx1100", "gfx1201")
 LEVELS = ("-O0", "-O3")
+# Code objects kept by a process: more than all tests make, so that the mutation run, which repeats
+# them in forked children, compiles each once.
+CACHED = 2048
 
 # OpenCL's own functions live in a library of ROCm; the builtins below are all that the tests need.
 PRELUDE = """
@@ -27,7 +30,7 @@ PRELUDE = """
 """
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=CACHED)
 def compile_opencl(source: str, target: str, level: str, *more: str) -> CodeObject:
     clang = toolchain.find_program("clang")
     options = ["-x", "cl", "-cl-std=CL2.0", "-target", "amdgcn-amd-amdhsa", "-nogpulib"]
@@ -49,7 +52,7 @@ def compile_opencl(source: str, target: str, level: str, *more: str) -> CodeObje
     return CodeObject.parse(done.stdout)
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=CACHED)
 def assemble(source: str, target: str) -> CodeObject:
     """A HSACO from assembly text with its own descriptor and metadata."""
     import tempfile

@@ -6,6 +6,7 @@ compiled to the instruction and executed.
 
 from __future__ import annotations
 
+import functools
 import re
 import subprocess
 import tempfile
@@ -59,6 +60,7 @@ FOLDS = [
 EDGE = {"float": "f32", "double": "f64", "half": "f16", "i32": "32"}
 
 
+@functools.cache
 def samples() -> np.ndarray:
     """uint64[fold, argument, lane]."""
     rng = np.random.default_rng(3)
@@ -130,8 +132,10 @@ def declarations() -> str:
     )
 
 
-def folded(inputs: np.ndarray) -> dict[tuple[int, int], int]:
-    """(fold, lane) → the bits of what opt computed."""
+@functools.cache
+def folded() -> dict[tuple[int, int], int]:
+    """(fold, lane) → the bits of what opt computed of the samples."""
+    inputs = samples()
     text = declarations()
     for number, fold in enumerate(FOLDS):
         for lane in range(LANES):
@@ -153,6 +157,7 @@ def folded(inputs: np.ndarray) -> dict[tuple[int, int], int]:
     return result
 
 
+@functools.cache
 def compiled(target: str) -> bytes:
     """A kernel (inputs, outputs) that executes every intrinsic on the values of each lane."""
     body = ""
@@ -222,7 +227,7 @@ def test_folding(target, device):
     outputs = np.zeros((len(FOLDS), LANES), np.uint64)
     run = on_emulator if device == "emulator" else launch.on_oracle
     result = run(compiled(target), "probe", (1, 1, 1), (LANES, 1, 1), [inputs, outputs])
-    expected = folded(inputs)
+    expected = folded()
     # Every intrinsic is folded on most of its samples, or the test tests nothing.
     for number, fold in enumerate(FOLDS):
         count = sum(1 for place in expected if place[0] == number)

@@ -26,6 +26,7 @@ def opencl(source: str, target: str, level: int) -> bytes:
         return path.read_bytes()
 
 
+@functools.lru_cache(maxsize=256)
 def assemble(text: str, target: str) -> bytes:
     """Assembly text to an HSACO."""
     with tempfile.TemporaryDirectory() as folder:

@@ -74,8 +74,13 @@ class Kernel:
 class CodeObject:
     target: str
     kernels: dict[str, Kernel]
-    lines: dict[int, Line]
     segments: tuple[tuple[int, bytes], ...] = field(repr=False)
+    data: bytes = field(repr=False)
+
+    @property
+    def lines(self) -> dict[int, Line]:
+        """The instructions by their addresses."""
+        return _disassemble(self.data, self.target)
 
 
 def llvm_program(name: str) -> str:
@@ -88,7 +93,7 @@ def llvm_program(name: str) -> str:
     return next(filter(None, map(shutil.which, (f"{name}-22", name))))
 
 
-@functools.lru_cache(maxsize=16)
+@functools.lru_cache(maxsize=1024)
 def read(data: bytes) -> CodeObject:
     """Reads an HSACO. Raises ValueError for what is for none of the targets."""
     flags, sections, segments = _headers(data)
@@ -100,7 +105,7 @@ def read(data: bytes) -> CodeObject:
             raw = _bytes_at(segments, address, 64)
             kernels[name[:-3]] = _kernel(name[:-3], address, raw, metadata)
     target = MACHINES[flags & 0xFF]
-    return CodeObject(target, kernels, _disassemble(data, target), segments)
+    return CodeObject(target, kernels, segments, data)
 
 
 def _headers(data: bytes):
@@ -176,6 +181,7 @@ def _kernel(name: str, address: int, raw: bytes, metadata: dict[str, dict]) -> K
 _LINE = re.compile(r"^\t(?P<text>.+?)\s*// (?P<address>[0-9A-F]{12}):(?P<words>( [0-9A-F]{8})+)")
 
 
+@functools.lru_cache(maxsize=16)
 def _disassemble(data: bytes, target: str) -> dict[int, Line]:
     # The text of gfx12 says which half of a register is meant only if it is told to.
     options = ["--mattr=+real-true16"] if target.startswith("gfx12") else []

@@ -47,8 +47,10 @@ class Residents:
         self._layout, self._fixed = layout, fixed
         most = max(1, SLOT_MEMORY // layout.stride)
         self._slots = min(groups, most, MOST_SLOTS)
-        # Memory is reserved here, and only used where a workgroup gets there.
-        self._memory = mmap.mmap(-1, self._slots * layout.stride)
+        # Memory is reserved here, and only used where a workgroup gets there. Private, so that a
+        # process that forks and its child each have waves of their own.
+        private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        self._memory = mmap.mmap(-1, self._slots * layout.stride, private)
         self._base = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
         self._matrix = ctypes.create_string_buffer(state.MATRIX_SIZE + 64)
         self._seen_slots = 0
