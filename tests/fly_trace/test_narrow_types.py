@@ -8,7 +8,7 @@ from fly_common.errors import InputError, UsageError
 import fly
 import fly.expr as fx
 
-from .narrow_floats import FORMATS, SCALES
+from .narrow_floats import FORMATS, SCALES, bits_of
 
 LANES = 64
 EIGHT = {
@@ -225,3 +225,117 @@ def other_kernel(X: fx.Tensor, Y: fx.Tensor):
 @fly.jit
 def other(X: fx.Tensor[fx.Float8E4M3FNUZ, 64], Y: fx.Tensor[fx.Float32, 64]):
     other_kernel(X, Y).launch(grid=1, block=LANES)
+
+
+# -- packed: several elements in a byte ------------------------------------------------------------
+PACKED = ("Float6E2M3FN", "Float6E3M2FN", "Float4E2M1FN")
+
+
+def packed(array, case, dtype, count):
+    """`count` elements in each row, from the bytes of `array[case]`."""
+    begin = fx.recast_iter(dtype, fx.get_iter(array[case, None]))
+    return fx.make_view(begin, fx.make_layout((LANES, count), (count, 1)))
+
+
+@fly.kernel
+def packed_kernel(X: fx.Tensor, F: fx.Tensor, V: fx.Tensor, Y: fx.Tensor, dtypes: fx.Constexpr):
+    t = fx.thread_idx.x
+    lds = fx.shared_array(fx.Float4E2M1FN, (LANES, 64))
+    for i, dtype in enumerate(dtypes):
+        loaded = packed(X, i, dtype, 64)[t, None].load()
+        if dtype is fx.Float4E2M1FN:
+            # By way of LDS, from another thread.
+            lds[LANES - 1 - t, None].store(loaded)
+            fx.barrier()
+            loaded = lds[LANES - 1 - t, None].load()
+        F[i, t, None].store(loaded.to(fx.Float32))
+        packed(Y, i, dtype, 64)[t, None].store(V[i, t, None].load().to(dtype))
+
+
+@fly.jit
+def six_and_four(
+    X: fx.Tensor[fx.Uint8, 3, 4096],
+    F: fx.Tensor[fx.Float32, 3, 64, 64],
+    V: fx.Tensor[fx.Float32, 3, 64, 64],
+    Y: fx.Tensor[fx.Uint8, 3, 4096],
+    dtypes: fx.Constexpr,
+):
+    packed_kernel(X, F, V, Y, dtypes).launch(grid=1, block=LANES)
+
+
+def test_floats_of_six_and_four_bits(monkeypatch):
+    monkeypatch.setenv("FLY_TARGET", "gfx950")
+    x, y = np.zeros((3, 4096), np.uint8), np.zeros((3, 4096), np.uint8)
+    f = np.zeros((3, LANES, 64), np.float32)
+    v = np.stack([np.resize(numbers(name), (LANES, 64)) for name in PACKED])
+    widened, narrowed = [], []
+    for i, name in enumerate(PACKED):
+        form = FORMATS[name]
+        held = np.arange(LANES * 64) * 7 % (1 << form.bits)
+        widened.append(form.values[held].reshape(LANES, 64))
+        bytes_ = bits_of(held, form.bits)
+        x[i, : len(bytes_)] = bytes_
+        narrowed.append(bits_of(form.nearest(v[i].ravel().astype(np.float64)), form.bits))
+    six_and_four(x, f, v, y, [getattr(fx, name) for name in PACKED])
+    np.testing.assert_array_equal(f, widened)
+    for i, expected in enumerate(narrowed):
+        np.testing.assert_array_equal(y[i, : len(expected)], expected)
+        assert not y[i, len(expected) :].any()
+
+
+@fly.kernel
+def fours_kernel(X: fx.Tensor, Y: fx.Tensor, Z: fx.Tensor):
+    t = fx.thread_idx.x
+    for i, dtype in enumerate([fx.Int4, fx.Uint4]):
+        v = packed(X, i, dtype, 8)[t, None].load()
+        wide = v.to(fx.Int32)
+        Y[i, t, None].store(wide)
+        packed(Z, i, dtype, 8)[t, None].store((wide + 3).to(dtype))
+
+
+@fly.jit
+def fours(
+    X: fx.Tensor[fx.Uint8, 2, 256],
+    Y: fx.Tensor[fx.Int32, 2, 64, 8],
+    Z: fx.Tensor[fx.Uint8, 2, 256],
+):
+    fours_kernel(X, Y, Z).launch(grid=1, block=LANES)
+
+
+def test_integers_of_four_bits():
+    """They wrap at their width."""
+    x = np.random.default_rng(8).integers(0, 256, (2, 256), dtype=np.uint8)
+    y, z = np.zeros((2, LANES, 8), np.int32), np.zeros((2, 256), np.uint8)
+    fours(x, y, z)
+    halves = np.stack([x & 15, x >> 4], -1).reshape(2, LANES, 8).astype(np.int32)
+    signed = np.where(halves[0] > 7, halves[0] - 16, halves[0])
+    np.testing.assert_array_equal(y, [signed, halves[1]])
+    more = (halves + 3 & 15).reshape(2, 256, 2)
+    np.testing.assert_array_equal(z, more[..., 0] | more[..., 1] << 4)
+
+
+@fly.kernel
+def one_kernel(X: fx.Tensor, Y: fx.Tensor, whole: fx.Constexpr[bool]):
+    t = fx.thread_idx.x
+    fours = fx.make_view(fx.recast_iter(fx.Int4, fx.get_iter(X)), fx.make_layout(128, 1))
+    if whole:
+        Y[t] = fours[2].to(fx.Int32)
+    else:
+        Y[t] = fours[t].to(fx.Int32)
+
+
+@fly.jit
+def one(X: fx.Tensor[fx.Uint8, 64], Y: fx.Tensor[fx.Int32, 64], whole: fx.Constexpr[bool]):
+    one_kernel(X, Y, whole).launch(grid=1, block=LANES)
+
+
+@pytest.mark.parametrize(
+    ("whole", "told"),
+    [
+        (False, r"\\? elements of i4 are not known to be whole bytes, which 2 of them fill"),
+        (True, "an access moves whole bytes, and i4 has 4 bits"),
+    ],
+)
+def test_a_part_of_a_byte_is_refused(whole, told):
+    with pytest.raises(InputError, match=told):
+        one(np.zeros(64, np.uint8), np.zeros(64, np.int32), whole)

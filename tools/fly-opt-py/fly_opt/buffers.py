@@ -12,7 +12,7 @@ from typing import Any
 
 from fly_dialect.bindings import ir
 from fly_dialect.infer_buffers import BUFFER_SPACE
-from fly_dialect.types import MemRefSpec, PtrSpec, Spec, bits
+from fly_dialect.types import MemRefSpec, PtrSpec, Spec, element_bytes
 
 from fly_opt import memory
 from fly_opt.passes.fly_builder import Builder
@@ -71,15 +71,13 @@ def add(builder: Builder, pair: Value, elements: Value) -> Value:
 
 
 def scaled(builder: Builder, elements: Value, element: str) -> Value:
-    """A count of elements in bytes, as i32; elements narrower than a byte are rounded down."""
-    size = bits(element)
-    if size == 8:
+    """A count of elements in bytes, as i32; of packed ones it is a whole number."""
+    if memory.is_packed(element):
+        return memory.packed_bytes(builder, elements, element)
+    size = element_bytes(element)
+    if size == 1:
         return elements
-    if size % 8 == 0:
-        scale = builder.constant(size // 8, 32)
-        return builder.value("arith.muli", elements.type, [elements, scale])
-    total = builder.value("arith.muli", elements.type, [elements, builder.constant(size, 32)])
-    return builder.value("arith.divui", elements.type, [total, builder.constant(8, 32)])
+    return builder.value("arith.muli", elements.type, [elements, builder.constant(size, 32)])
 
 
 @dataclass(frozen=True, slots=True)

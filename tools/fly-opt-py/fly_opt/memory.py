@@ -6,7 +6,8 @@ from math import gcd
 from typing import Any
 
 from fly_dialect.bindings import ir
-from fly_dialect.types import SPACES, MemRefSpec, PtrSpec, Spec, Swizzle
+from fly_dialect.integers import Int
+from fly_dialect.types import SPACES, MemRefSpec, PtrSpec, Spec, Swizzle, bits
 
 from fly_opt.passes.fly_builder import Builder
 from fly_opt.passes.storage import storage_type
@@ -82,12 +83,50 @@ def swizzled_number(builder: Builder, number: Value, swizzle: Swizzle) -> Value:
     return builder.value("arith.xori", number.type, [number, moved])
 
 
+def is_packed(element: str) -> bool:
+    """Whether several elements share a byte of memory. (An i1 has one of its own.)"""
+    return 1 < bits(element) < 8
+
+
+def packing(element: str) -> tuple[int, int]:
+    """The least number of packed elements that fill whole bytes, and of those bytes: (2, 1) of
+    f4E2M1FN, (4, 3) of f6E2M3FN."""
+    size = bits(element)
+    return 8 // gcd(size, 8), size // gcd(size, 8)
+
+
+def check_whole(element: str, count: Int) -> None:
+    """ValueError unless so many elements are known to end at a whole byte."""
+    if is_packed(element):
+        group, _ = packing(element)
+        step = count.divisibility if count.value is None else count.value
+        if step % group:
+            raise ValueError(
+                f"{count} elements of {element} are not known to be whole bytes, which"
+                f" {group} of them fill: move such elements by vectors and copies of whole bytes"
+            )
+
+
+def packed_bytes(builder: Builder, elements: Value, element: str) -> Value:
+    """A number of packed elements that fill whole bytes, as the number of those."""
+    group, size = packing(element)
+    shift = builder.constant(group.bit_length() - 1, elements.type.width)
+    value = builder.pure("arith.shrsi", elements.type, [elements, shift])
+    if size > 1:
+        factor = builder.constant(size, elements.type.width)
+        value = builder.pure("arith.muli", elements.type, [value, factor])
+    return value
+
+
 def element_pointer(
     builder: Builder, base: Value, offset: Value, spec: PtrSpec | MemRefSpec
 ) -> Value:
     """The pointer `offset` elements on, without inbounds."""
+    stored = storage_type(spec.element)
+    if is_packed(spec.element):
+        stored, offset = integer(8), packed_bytes(builder, offset, spec.element)
     attributes = {
-        "elem_type": ir.TypeAttr.get(storage_type(spec.element)),
+        "elem_type": ir.TypeAttr.get(stored),
         "rawConstantIndices": ir.DenseI32ArrayAttr.get([_DYNAMIC_INDEX]),
     }
     type_ = pointer(lowered_space(spec))
@@ -99,11 +138,27 @@ _DYNAMIC_INDEX = -(2**31)
 
 
 def load(builder: Builder, type_: Any, address: Value, attributes: Any = None) -> Value:
-    return builder.value("llvm.load", type_, [address], attributes)
+    value = builder.value("llvm.load", _carrier(type_), [address], attributes)
+    return bitcast(builder, value, type_)
 
 
 def store(builder: Builder, value: Value, address: Value, attributes: Any = None) -> None:
+    value = bitcast(builder, value, _carrier(value.type))
     builder.op("llvm.store", None, [value, address], attributes)
+
+
+def _carrier(type_: Any) -> Any:
+    """The type in which a value is accessed: its own, or of packed elements words or bytes, for in
+    LLVM's memory each integer has bytes of its own. ValueError for a part of a byte."""
+    element = type_.element_type if isinstance(type_, ir.VectorType) else type_
+    if not isinstance(element, ir.IntegerType) or not 1 < element.width < 8:
+        return type_
+    size = width(type_)
+    if size % 8:
+        raise ValueError(f"an access moves whole bytes, and {type_} has {size} bits")
+    if size % 32 == 0:
+        return words(size // 32)
+    return integer(8) if size == 8 else ir.VectorType.get([size // 8], integer(8))
 
 
 def bitcast(builder: Builder, value: Value, type_: Any) -> Value:

@@ -46,7 +46,7 @@ def make_buffer_tensor(tensor: Any, max_size: bool = True, *, num_records_bytes:
     if num_records_bytes is None and not max_size:
         extent = cosize(layout)
         wide = convert(extent, I64) if not isinstance(extent, int) else int(extent)
-        num_records_bytes = wide * source.dtype.bytes
+        num_records_bytes = source.dtype.bytes_of(wide)
     return make_view(make_buffer_ptr(get_iter(source), num_records_bytes), layout)
 
 

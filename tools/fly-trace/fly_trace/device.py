@@ -122,7 +122,7 @@ def shared_array(dtype: DType, shape: int | tuple[int, ...]) -> Tensor:
 
     def make() -> Any:
         pointer = builder.fly(
-            ops.make_ptr, PtrSpec(dtype.memory, "shared", align), count * dtype.bytes
+            ops.make_ptr, PtrSpec(dtype.memory, "shared", align), dtype.bytes_of(count)
         )
         return builder.fly(
             ops.make_view, pointer, builder.fly(ops.static, LayoutSpec(Layout(*layout)))

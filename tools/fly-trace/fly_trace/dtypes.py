@@ -68,6 +68,10 @@ class DType:
         """What an element alone takes in memory; of less than 8 bits, several share a byte."""
         return max(1, self.bits // 8)
 
+    def bytes_of(self, count: Any) -> Any:
+        """What `count` elements that follow each other take in memory; a number or a Scalar."""
+        return -(-count * self.bits // 8) if self.is_packed else count * self.bytes
+
     @property
     def ir(self) -> str:
         """The MLIR type of a value in registers; integers are signless."""

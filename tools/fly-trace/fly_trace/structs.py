@@ -215,7 +215,7 @@ def size_of(kind: Any) -> int:
     if isinstance(kind, DType):
         return kind.bytes
     if isinstance(kind, ArrayType):
-        return kind.size * kind.dtype.bytes
+        return kind.dtype.bytes_of(kind.size)
     if isinstance(kind, AlignType):
         return size_of(kind.inner)
     if not is_record(kind):

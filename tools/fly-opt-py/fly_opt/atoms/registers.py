@@ -32,7 +32,8 @@ def load(builder: Builder, spec: MemRefSpec, pointer: Value, type_: Any = None) 
     """The elements of a memref, as `type_` of as many bits where that is given."""
     whole = value_type(spec)
     wanted = type_ or whole
-    # In memory an element narrower than a byte has one of its own.
+    # Registers have a byte for each element, also where packed ones fill fewer; FlyDSL's programs
+    # let an instruction take all of them.
     held = len(_offsets(spec.layout)) * element_bytes(spec.element) * 8
     if memory.width(wanted) not in (memory.width(whole), held):
         raise ValueError(f"the instruction takes {wanted}, and {spec} is {whole}")
@@ -67,6 +68,7 @@ def store(builder: Builder, value: Value, spec: MemRefSpec, pointer: Value) -> N
 def _at(builder: Builder, spec: MemRefSpec, pointer: Value, offset: int, count: int) -> Value:
     """The address of the `count` elements from `offset` on."""
     if offset:
+        memory.check_whole(spec.element, Int(offset))
         index = builder.constant(offset, 32)
         pointer = memory.element_pointer(builder, pointer, index, spec)
     size = count * memory.width(storage_type(spec.element))

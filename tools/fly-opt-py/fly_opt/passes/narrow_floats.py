@@ -12,7 +12,7 @@ rocdl dialect for what its ops take.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,7 +93,8 @@ def _widen_six(builder: Builder, form: Format, words: Value, _: int) -> list[Val
 
 
 def _narrow_six(builder: Builder, form: Format, values: Value, _: int) -> list[Value]:
-    halves = [vectors.extract(builder, values, start, 16) for start in (0, 16)]
+    """The instruction takes its two operands by turns: the even elements and the odd ones."""
+    halves = [_shuffled(builder, values, range(first, 32, 2)) for first in (0, 1)]
     name = f"rocdl.cvt.scalef32.2xpk16.{form.name}.f32"
     return [builder.value(name, memory.words(6), [*halves, _one(builder)])]
 
@@ -169,7 +170,7 @@ def _widened(builder: Builder, form: Format, value: Value, wanted: Any) -> Value
     result = vectors.poison(builder, _floats(whole))
     for start in range(0, whole, form.group):
         words = _cast(builder, _part(builder, codes, start, form.group), form.group * bits // 32)
-        for piece in form.widen(builder, form, words, count - start):
+        for piece in form.widen(builder, form, words, min(count - start, form.group)):
             result = vectors.insert(builder, piece, result, start)
             start += piece.type.shape[0]
     return _as(builder, _resized(builder, result, count), wanted)
@@ -184,7 +185,7 @@ def _narrowed(builder: Builder, form: Format, value: Value, wanted: Any) -> Valu
     codes = vectors.poison(builder, _integers(whole, type_.width))
     for start in range(0, whole, form.group):
         part = _part(builder, values, start, form.group)
-        for words in form.narrow(builder, form, part, count - start):
+        for words in form.narrow(builder, form, part, min(count - start, form.group)):
             piece = _as_vector(builder, words)
             piece = vectors.bitcast(builder, piece, _integers(form.group, type_.width))
             codes = vectors.insert(builder, piece, codes, start)
@@ -238,9 +239,12 @@ def _resized(builder: Builder, vector: Value, count: int) -> Value:
     held = vector.type.shape[0]
     if held == count:
         return vector
-    mask = [min(index, held - 1) for index in range(count)]
-    type_ = ir.VectorType.get([count], vector.type.element_type)
-    attributes = {"mask": ir.DenseI64ArrayAttr.get(mask)}
+    return _shuffled(builder, vector, [min(index, held - 1) for index in range(count)])
+
+
+def _shuffled(builder: Builder, vector: Value, places: Sequence[int]) -> Value:
+    type_ = ir.VectorType.get([len(places)], vector.type.element_type)
+    attributes = {"mask": ir.DenseI64ArrayAttr.get(list(places))}
     return builder.value("vector.shuffle", type_, [vector, vector], attributes)
 
 
