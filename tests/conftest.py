@@ -1,7 +1,9 @@
 """What all the tests share."""
 
 import signal
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 # A slow machine is not a failure. Examples are the same in each run: a failure that comes and goes
@@ -14,3 +16,12 @@ def pytest_configure() -> None:
     """A background job of a script ignores interrupts, and a test that interrupts itself would wait
     for ever: tests don't depend on how they are started."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def handlers() -> Path:
+    """The emulator's library, in the cache that this test session was started with. To build it
+    takes 12 seconds of a processor: a test with a cache of its own links to it."""
+    from fly_run.emulator import library
+
+    return library.load().path

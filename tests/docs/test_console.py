@@ -48,8 +48,10 @@ def pattern(expected: str) -> re.Pattern[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_console_blocks(page: Path, tmp_path: Path):
+def test_console_blocks(page: Path, tmp_path: Path, handlers: Path):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / ".cache").mkdir()
+    (tmp_path / ".cache" / handlers.name).symlink_to(handlers)
     environment = dict(
         os.environ,
         PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}",

@@ -1,4 +1,4 @@
-"""Each test has a store of its own. The emulator's library takes seconds to build: it is shared."""
+"""Each test has a store of its own. The emulator's library is that of the session."""
 
 from __future__ import annotations
 
@@ -6,17 +6,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from fly_run.emulator import library
-
-
-@pytest.fixture(scope="session")
-def handlers() -> Path:
-    """The emulator's library, in the cache that this test session was started with."""
-    return library.load().path
 
 
 @pytest.fixture(autouse=True)
-def private_cache(tmp_path: Path, monkeypatch) -> Path:
+def private_cache(tmp_path: Path, monkeypatch, handlers: Path) -> Path:
     folder = tmp_path / "cache"
     monkeypatch.setenv("FLY_CACHE_DIR", str(folder))
     monkeypatch.delenv("FLY_CACHE", raising=False)
