@@ -32,6 +32,25 @@ class MadeLayout:
     shape: Tree
     stride: Tree
 
+    @property
+    def parts(self) -> tuple[Tree, Tree]:
+        """As `fly_carriers.parts` has them."""
+        return self.shape, self.stride
+
+
+@dataclass(frozen=True)
+class MadeComposed:
+    """A composed layout that the host function makes; `inner` is a swizzle where it is STATIC."""
+
+    inner: Any
+    offset: Tree
+    outer: Any
+
+    @property
+    def parts(self) -> tuple[Any, Tree, Any]:
+        """As `fly_carriers.parts` has them."""
+        return self.outer, self.offset, self.inner
+
 
 @dataclass(frozen=True)
 class View:
@@ -39,7 +58,7 @@ class View:
     the tensor begins."""
 
     of: Tensor
-    layout: MadeLayout | None = None
+    layout: MadeLayout | MadeComposed | None = None
 
 
 BINARY = {
@@ -202,11 +221,22 @@ class Values:
         if name == "fly.make_layout" and all(map(is_tree, operands)):
             shape, stride = operands
             return MadeLayout(shape, stride)  # type: ignore[arg-type]
+        if name == "fly.make_composed_layout":
+            inner, offset, outer = map(self.made, operands)
+            if is_tree(offset):
+                return MadeComposed(inner, offset, outer)
         if name == "fly.get_iter" and isinstance(held, Parameter) and isinstance(held.made, Tensor):
             return View(held.made)
         if name == "fly.make_view" and isinstance(held, View) and isinstance(spec, MemRefSpec):
-            return View(held.of, operands[1])
+            return View(held.of, self.made(operands[1]))
         return None
+
+    def made(self, held: Any) -> Any:
+        """A layout by its leaves: that of a tensor parameter too."""
+        if not isinstance(held, Layout):
+            return held
+        tensor, spec = held.of.made, held.of.spec
+        return MadeLayout(self.leaves(tensor, spec, True), self.leaves(tensor, spec, False))
 
     def static(self, spec: Any) -> Any:
         """A value that its type says wholly, whatever op makes it."""

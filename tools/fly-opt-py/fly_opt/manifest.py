@@ -7,22 +7,24 @@ FlyDSL's host functions are read too: their arguments have no names, and become 
 stream they launch on is nobody's choice here, where a plan's launches follow each other.
 
 What a kernel argument is made of follows fly-rewrite-func-signature: a tensor is a pointer and,
-where its layout has dynamic leaves, a packed struct of them, shape before stride.
+where its layout has dynamic leaves, a packed struct of them, shape before stride; a tuple or a
+layout is such a struct alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from fly_common.plan import Expression, Launch, Plan, Scalar, Tensor, Word
 from fly_dialect.dialect import spec_of
 from fly_dialect.int_tuple import leaves as leaves_of
-from fly_dialect.types import MemRefSpec, plain_layout
+from fly_dialect.types import IntTupleSpec, MemRefSpec, layout_spec
 
-from fly_opt.host_arguments import Parameter, modes, scalar_size
-from fly_opt.host_values import Tree, Values, View
+from fly_opt.host_arguments import Layout, Parameter, modes, scalar_size
+from fly_opt.host_values import MadeComposed, MadeLayout, Tree, Values, View, is_tree
 from fly_opt.passes.base import refuse
-from fly_opt.passes.fly_carriers import carriers
+from fly_opt.passes.fly_carriers import carriers, parts
 from fly_opt.passes.set_target import target_of
 
 
@@ -128,7 +130,7 @@ def _words(values: Values, op: Any, operand: Any) -> list[tuple[Word, ...]]:
         return [(held,)]
     if isinstance(held, Parameter) and isinstance(held.made, Scalar):
         return [(Word("scalar", name=held.made.name, size=scalar_size(op, held.spec)),)]
-    if isinstance(held, int):
+    if isinstance(held, int) and not isinstance(spec, IntTupleSpec):
         size = scalar_size(op, str(operand.type))
         return [(Word("integer", expression=held, size=size),)]
     if isinstance(held, Parameter) and isinstance(held.made, Tensor):
@@ -142,27 +144,28 @@ def _words(values: Values, op: Any, operand: Any) -> list[tuple[Word, ...]]:
             for size in (leaf.width // 8,)
         )
         return [pointer, dynamic] if dynamic else [pointer]
-    if isinstance(held, View) and held.layout is not None:
-        return _view_words(held, spec)
+    if isinstance(held, View) and held.layout is not None and isinstance(spec, MemRefSpec):
+        pointer = (Word("pointer", name=held.of.name),)
+        dynamic = tuple(_dynamic(layout_spec(spec.layout), held.layout))
+        return [pointer, dynamic] if dynamic else [pointer]
+    if isinstance(held, Layout):
+        held = values.made(held)
+    if isinstance(held, MadeLayout | MadeComposed) or is_tree(held):
+        return [tuple(_dynamic(spec, held))]
     raise refuse(op, f"an argument of type {operand.type} can't be in a launch plan")
 
 
-def _view_words(view: View, spec: Any) -> list[tuple[Word, ...]]:
-    """The kernel arguments of a tensor seen through a layout that the host function makes."""
-    assert view.layout is not None
-    assert isinstance(spec, MemRefSpec)
-    layout = plain_layout(spec)
-    dynamic = tuple(
-        Word("integer", expression=expression, size=leaf.width // 8)
-        for tree, held in (
-            (layout.shape, view.layout.shape),
-            (layout.stride, view.layout.stride),
-        )
-        for leaf, expression in zip(leaves_of(tree), _flat(held), strict=True)
-        if leaf.value is None
-    )
-    pointer = (Word("pointer", name=view.of.name),)
-    return [pointer, dynamic] if dynamic else [pointer]
+def _dynamic(spec: Any, held: Any) -> Iterator[Word]:
+    """What the kernel is passed of a tuple or a layout that the host function makes: its dynamic
+    leaves, in the order of its parts."""
+    if isinstance(spec, IntTupleSpec):
+        for leaf, expression in zip(leaves_of(spec.value), _flat(held), strict=True):
+            if leaf.value is None:
+                yield Word("integer", expression=expression, size=leaf.width // 8)
+        return
+    for part, of in zip(parts(spec), held.parts, strict=True):
+        if carriers(part):
+            yield from _dynamic(part, of)
 
 
 def _flat(tree: Tree) -> list[int]:

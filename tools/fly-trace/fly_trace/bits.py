@@ -6,7 +6,8 @@ from typing import Any
 
 from fly_trace import tracing
 from fly_trace.arithmetic import common
-from fly_trace.conversion import convert, scalar
+from fly_trace.conversion import checked, convert, scalar
+from fly_trace.dtypes import check_computes
 from fly_trace.functions import power
 from fly_trace.tracing import describe
 from fly_trace.values import Scalar
@@ -16,6 +17,7 @@ def _integer(name: str, x: Any) -> Scalar:
     value = scalar(x, f"what fx.{name} takes")
     if not value.dtype.is_integer:
         tracing.refuse(f"fx.{name} takes an integer, not {describe(x)}")
+    checked(check_computes, value.dtype)
     return value
 
 
