@@ -59,7 +59,7 @@ def make(wanted: argparse.Namespace, folder: Path) -> Made:
     targets = frozenset(wanted.targets.split(","))
     choice = choosing.Choice(targets, wanted.only, wanted.form, wanted.sample)
     operations = choice.operations(generator)
-    lists = [one for operation in operations for one in choosing.candidates(operation, generator)]
+    lists = [one for operation in operations for one in choosing.candidates(operation, wanted.seed)]
     mutants, equivalent = choosing.differing(lists)
     names = sorted({m.handler for m in mutants})
     controls = generator.sample(names, min(CONTROLS, len(names)))

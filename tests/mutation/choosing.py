@@ -42,9 +42,10 @@ class Choice:
         return found
 
 
-def candidates(operation: Operation, generator: random.Random) -> list[list[Mutant]]:
+def candidates(operation: Operation, seed: int) -> list[list[Mutant]]:
     """Three lists to take one mutant of each from: one a kind, and where an operation has nothing
-    of a kind to damage, another kind."""
+    of a kind to damage, another kind. Whatever else is damaged, an operation has the same ones."""
+    generator = random.Random(f"{seed} {operation.name}")
     every = []
     for handler in operation.handlers:
         text = building.original(handler).text()
