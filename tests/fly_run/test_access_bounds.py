@@ -6,6 +6,7 @@ matter."""
 from __future__ import annotations
 
 import functools
+import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -20,16 +21,20 @@ from fly_run.emulator.semantics.operation import Operation
 from oracle import build, rdna_probe
 from oracle.probe import known_to
 
-# The lane's offset is `stride` · lane + `start`; arguments: A, stride, start, EXEC.
+# The lane's offset is `stride` · lane + `start`; arguments: A, stride, start, EXEC, and the bits of
+# the lane that are added to a 64-bit address's high dword.
 BODY = """
   s_load_dwordx4 s[4:7], s[0:1], 0x0
   s_load_dwordx2 s[8:9], s[0:1], 0x10
+  s_load_dword s10, s[0:1], 0x18
   s_waitcnt vmcnt(0) lgkmcnt(0)
   v_mul_lo_u32 v1, v0, s6
   v_add_u32 v1, v1, s7
   v_mov_b32_e32 v3, s5
   v_add_co_u32_e32 v2, vcc, s4, v1
   v_addc_co_u32_e32 v3, vcc, 0, v3, vcc
+  v_and_b32_e32 v4, s10, v0
+  v_add_u32 v3, v3, v4
   s_mov_b32 s12, s4
   s_and_b32 s13, s5, 0xffff
   s_mov_b32 s14, -1
@@ -55,14 +60,14 @@ KERNEL = """
   .amdhsa_next_free_vgpr 32
   .amdhsa_next_free_sgpr 40
   {more}
-  .amdhsa_kernarg_size 24
+  .amdhsa_kernarg_size 32
   .amdhsa_private_segment_fixed_size {private}
   .amdhsa_enable_private_segment {enabled}
 .end_amdhsa_kernel
 """
 METADATA = """  - .name: {name}
     .symbol: {name}.kd
-    .kernarg_segment_size: 24
+    .kernarg_segment_size: 32
     .kernarg_segment_align: 8
     .group_segment_fixed_size: 0
     .private_segment_fixed_size: {private}
@@ -75,9 +80,12 @@ METADATA = """  - .name: {name}
       - {{.name: stride, .offset: 8, .size: 4, .value_kind: by_value}}
       - {{.name: start, .offset: 12, .size: 4, .value_kind: by_value}}
       - {{.name: exec, .offset: 16, .size: 8, .value_kind: by_value}}
+      - {{.name: apart, .offset: 24, .size: 8, .value_kind: by_value}}
 """
 AT_ONCE = 40  # forms of a code object
 PRIVATE = 64  # bytes a lane
+HALF = 1 << 32  # what the low dword of an address counts
+EDGE = 8192  # bytes on either side of a multiple of that
 TARGETS = ("gfx942", "gfx1100", "gfx1201")
 SPACES = ("global", "flat", "buffer", "lds", "scratch")
 
@@ -191,25 +199,41 @@ class Bench:
     device: Emulator
 
     def works(
-        self, number: int, room: int, stride: int, start: int, exec_mask: int = -1, writable=True
+        self,
+        number: int,
+        room: int,
+        stride: int,
+        start: int,
+        exec_mask: int = -1,
+        writable: bool = True,
+        apart: int = 0,
     ) -> bool:
         """Whether a launch ends, with `room` bytes of memory or LDS."""
-        shared = self.forms[number].space == "lds"
         memory = np.zeros(room, np.uint8)
         address = self.device.bind("A", memory.ctypes.data, room, writable)
-        kernarg = b"".join(
-            value.tobytes()
-            for value in (
-                np.uint64(address),
-                np.uint32(stride),
-                np.uint32(start),
-                np.int64(exec_mask),
-            )
-        )
+        shared = room if self.forms[number].space == "lds" else 0
+        return self._ends(number, (address, stride, start, exec_mask, apart), shared)
+
+    def works_across(self, number: int, stride: int) -> bool:
+        """Whether a launch ends whose last lanes' offsets are those of the first ones less 4 GiB,
+        where the first ones' memory, and nothing else, is."""
+        around = np.zeros(2 * EDGE, np.uint8)
+        arena = self.device._arena
+        low = arena.reserve(3 * HALF) + HALF & -HALF
+        arena.map("B", low + HALF - EDGE, around.ctypes.data, around.nbytes, True)
+        start = HALF - stride * (lanes_of(self.target) // 2)
+        ends = self._ends(number, (low, stride, start, -1, 0), 0)
+        arena.drop("B")
+        return ends
+
+    def _ends(self, number: int, values: tuple[int, ...], shared: int) -> bool:
+        """A fault tells how many bytes were accessed."""
+        kernarg = struct.pack("<QIIqQ", *values)
         shape = (1, 1, 1), (lanes_of(self.target), 1, 1)
         try:
-            self.device.launch(self.code, f"k{number}", *shape, kernarg, room if shared else 0)
-        except Fault:
+            self.device.launch(self.code, f"k{number}", *shape, kernarg, shared)
+        except Fault as fault:
+            assert f" {self.forms[number].size} bytes at 0x" in str(fault), str(fault)
             return False
         return True
 
@@ -250,6 +274,10 @@ def mistakes(bench: Bench, number: int, form: Form, lanes: int) -> Iterator[str]
             and bench.works(number, room, stride, start, -1, False)
         ):
             yield f"stride {stride}: a write to read-only memory"
+        if not form.writes and not bench.works(number, room, stride, start, -1, False):
+            yield f"stride {stride}: read-only memory is not read"
+        if "v[2:3]" in form.text and bench.works(number, room, stride, start, apart=1):
+            yield f"stride {stride}: lanes whose high dwords differ"
     for stride in (size, 2 * size):
         if not bench.works(number, last * stride, stride, 0, (1 << last) - 1):
             yield f"stride {stride}: an inactive lane's address counts"
@@ -258,6 +286,10 @@ def mistakes(bench: Bench, number: int, form: Form, lanes: int) -> Iterator[str]
             number, lanes * stride, stride, -size & 0xFFFFFFFF
         ):
             yield f"stride {stride}: below the buffer"
+    if form.space in ("global", "flat") and bench.works_across(number, size):
+        yield "addresses go on behind the last low dword"
+    if form.space == "lds" and bench.works(number, size - 1, 0, 0):
+        yield "LDS that is smaller than what is accessed"
     if form.atomic and form.space != "lds" and bench.works(number, (lanes + 1) * size, size, 1):
         yield "a misaligned atomic operation"
 

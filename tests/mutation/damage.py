@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from fly_run.emulator import state
 
+from mutation import unseen
 from mutation.frame import shared
 from mutation.ir_text import CALL, Line, parsed, split, type_of, value_of
 
@@ -34,6 +35,7 @@ class Mutant:
     text: str
 
 
+_ANY_LANE = re.compile(r"icmp (?:eq|ne) i64 (%\w+), 0$")
 _NUMBER = re.compile(r"-?\d+$")
 _SPLAT = re.compile(r"splat \((i\d+) (-?\d+)\)$")
 _SPLAT_FLOAT = re.compile(r"splat \((half|float|double) (0xH?)([0-9A-F]+)\)$")
@@ -42,6 +44,7 @@ BINARY = (
     *("add", "sub", "mul", "shl", "lshr", "ashr", "and", "or", "xor"),
     *("udiv", "sdiv", "urem", "srem", "fadd", "fsub", "fmul", "fdiv"),
 )
+BITWISE = ("and", "or", "xor")
 OTHER_OPCODE = {
     "lshr": "ashr",
     "ashr": "lshr",
@@ -124,7 +127,12 @@ def _changes(lines: list[Line]) -> Iterator[tuple[str, int, str]]:
     masks = _masks(lines)
     offsets = _operand_offsets(lines)
     conditions = _conditions(lines)
+    deciding, without_sign = unseen.deciding(lines), unseen.without_sign(lines)
     for line in lines:
+        if line.name in deciding:
+            for changed in unseen.admitting(line):
+                yield "constant", line.number, changed
+            continue
         for changed in _operand_changes(line, slots):
             yield "operands", line.number, changed
         if line.name in masks:
@@ -142,6 +150,12 @@ def _changes(lines: list[Line]) -> Iterator[tuple[str, int, str]]:
             )
         if line.name not in offsets | conditions:
             for changed in _constant_changes(line):
+                if line.name in without_sign and " = ashr " in changed:
+                    continue
+                if (any_lane := _ANY_LANE.search(line.text)) and any_lane[1] in masks:
+                    # No lane's bits: a wave of 32 has never all of 64.
+                    if changed.endswith(" -1"):
+                        continue
                 yield "constant", line.number, changed
 
 
@@ -240,7 +254,7 @@ def _constant_changes(line: Line) -> Iterator[str]:
             yield head + f"{line.opcode} {OTHER_PREDICATE[predicate]} {rest}"
     if line.opcode in (*BINARY, "icmp", "fcmp", "select"):
         start, _, last = line.rest.rpartition(", ")
-        for other in _nearby(last):
+        for other in _nearby_bits(last, start) if line.opcode in BITWISE else _nearby(last):
             yield head + f"{line.opcode} {start}, {other}"
     if line.opcode == "call" and (match := CALL.match(line.rest)):
         function = re.match(r"llvm\.(\w+)\.", match[2])
@@ -260,6 +274,23 @@ def _constant_changes(line: Line) -> Iterator[str]:
     ):
         # The immediate: an offset, mostly. Another field of the micro-op in its place.
         yield head + f"getelementptr i8, ptr %op, i64 {state.OP_PC}"
+
+
+def _nearby_bits(value: str, typed: str) -> Iterator[str]:
+    """Constants beside one that is combined bit by bit with `typed`: for a single bit its
+    neighbours, for the lowest bits one less and one more of them."""
+    match = _SPLAT.match(value)
+    if not (match or _NUMBER.match(value)):
+        return
+    width = int(re.findall(r"i(\d+)", type_of(typed))[-1])
+    number = int(match[2] if match else value) % (1 << width)
+    single, lowest = number & (number - 1) == 0, number & (number + 1) == 0
+    if number <= 1 or not (single or lowest):
+        yield from _nearby(value)
+        return
+    for other in (number >> 1, number << 1 | (0 if single else 1)):
+        if other < 1 << width:
+            yield f"splat (i{width} {other})" if match else str(other)
 
 
 def _nearby(value: str) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oracle.probe import Probe
+from oracle.try_memory import ALL, SOME
 from oracle.try_vector import scalar_mixtures
 
 # A value, a random number and a scale; one scalar register, and constants.
@@ -39,7 +40,7 @@ def _plain() -> list[Probe]:
             probes.append(Probe(f"v_cvt_pk_{t}_f32 v8, {mixed}", ("f32", "f32"), "b64"))
         for select in ("", " op_sel:[0,0,1,0]", " op_sel:[0,0,0,1]", " op_sel:[0,0,1,1]"):
             probes.append(Probe(f"v_cvt_sr_{t}_f32 v8, v2, v4{select}", ("tame32", "32"), "b64"))
-        for mixed in ("s24, v4", "v2, s26", "s24, 0x89abcdef"):
+        for mixed in ("s24, v4", "v2, s26", "s24, 0x89abcdef", "s24, -3", "2.0, s26"):
             probes.append(Probe(f"v_cvt_sr_{t}_f32 v8, {mixed}", ("tame32", "32"), "b64"))
     return probes
 
@@ -92,7 +93,7 @@ def _scaled() -> list[Probe]:
             kinds = ("f64", "32", "scale32") if wide == "f32" else (kind, "32", "scale32")
             if wide != "f32":
                 add(f"sr_pk_fp4_{wide}", f"v8, {source}, v4, v6", select, *kinds)
-                for mixed in ("s26, v6", "v4, 2.0", "s26, 0.5"):
+                for mixed in ("s26, v6", "v4, 2.0", "s26, 0.5", "5, 2.0"):
                     add(f"sr_pk_fp4_{wide}", f"v8, {source}, {mixed}", select, *kinds)
     for select in ("", "[0,0,0,1]"):
         lines = "v_mov_b32 v40, v2\n  v_mov_b32 v41, v4"
@@ -114,6 +115,13 @@ def _scaled_32() -> list[Probe]:
         kinds, name = (kind, kind, "scale32"), convert.split()[0]
         probes.append(Probe("\n  ".join(lines), kinds, about=name))
 
+    def narrow(kind: str, values: list[str], convert: str) -> None:
+        """What inactive lanes' registers hold afterwards is looked at too."""
+        back = ["v_xor_b32 v8, v40, v41", "v_xor_b32 v9, v42, v43"]
+        back += ["v_add_u32 v8, v8, v44", "v_add_u32 v9, v9, v45"]
+        old = [f"v_mov_b32 v{40 + k}, v19" for k in range(6)]
+        add(kind, [ALL, *values, *old, SOME, convert, ALL, *back], convert)
+
     for t in ("fp6", "bf6"):
         fill = [f"v_alignbit_b32 v{40 + k}, v2, v4, {5 * k + 1}" for k in range(6)]
         for wide in WIDE:
@@ -121,9 +129,13 @@ def _scaled_32() -> list[Probe]:
             take = [f"v_xor_b32 v8, v8, v{46 + k}" for k in range(0, count, 3)]
             take += [f"v_add_u32 v9, v9, v{46 + k}" for k in range(count)]
             last = 45 + count
-            lines = [*fill, f"v_cvt_scalef32_pk32_{wide}_{t} v[46:{last}], v[40:45], v6", *take]
+            old = [f"v_mov_b32 v{46 + k}, v18" for k in range(count)]
             name = f"v_cvt_scalef32_pk32_{wide}_{t}"
-            probes.append(Probe("\n  ".join(lines), ("32", "32", "scale32"), about=name))
+            for scale in ("v6", "s26"):
+                convert = f"{name} v[46:{last}], v[40:45], {scale}"
+                kinds = ("32", "scale32" if scale == "s26" else "32", "scale32")
+                lines = [ALL, *fill, *old, SOME, convert, ALL, *take]
+                probes.append(Probe("\n  ".join(lines), kinds, about=name))
             values = [
                 f"v_ldexp_f32 v{46 + k}, v{(2, 4)[k % 2]}, {k // 2 - 8}"
                 if wide == "f32"
@@ -132,21 +144,19 @@ def _scaled_32() -> list[Probe]:
                 else f"v_xor_b32 v{46 + k}, {'0x8000' if k % 2 else '0x80008000'}, v{(2, 4)[k % 2]}"
                 for k in range(count)
             ]
-            back = ["v_xor_b32 v8, v40, v41", "v_xor_b32 v9, v42, v43"]
-            back += ["v_add_u32 v8, v8, v44", "v_add_u32 v9, v9, v45"]
             kind = {"f32": "finite32", "f16": "finite16", "bf16": "brain16"}[wide]
             if wide == "f32":
                 convert = f"v_cvt_scalef32_2xpk16_{t}_f32 v[40:45], v[46:61], v[62:77], v6"
             else:
                 convert = f"v_cvt_scalef32_pk32_{t}_{wide} v[40:45], v[46:{last}], v6"
-            add(kind, [*values, convert, *back], convert)
+            narrow(kind, values, convert)
             convert = convert.replace(", v6", ", 4.0")
-            add(kind, [*values, convert, *back], convert)
+            narrow(kind, values, convert)
             # The stochastic form, with a seed of both operands' bits.
             for seed, scale in (("v18", "v6"), ("s24", "v6"), ("v18", "2.0"), ("s24", "0.5")):
                 operands = f"v[40:45], v[46:{last}], {seed}, {scale}"
                 convert = f"v_cvt_scalef32_sr_pk32_{t}_{wide} {operands}"
-                add(kind, [*values, convert, *back], convert)
+                narrow(kind, values, convert)
     return probes
 
 

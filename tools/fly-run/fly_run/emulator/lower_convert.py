@@ -214,10 +214,13 @@ def _decoder(lowering: Lowering, small: str) -> str:
     return _name(lowering, f"v_cvt_f32_{small}" if WIDTHS[small] == 8 else f"fly_decode_{small}")
 
 
-def _decoded(lowering: Lowering, small: str, code: Source, scale: Source | None, row: int) -> None:
-    lowering.valu(_decoder(lowering, small), (row,), code)
+def _decoded(
+    lowering: Lowering, small: str, code: Source, scale: Source | None, aside: int, row: int
+) -> None:
+    """A code's number, scaled: in the row `aside`, a temporary, where there is no scale."""
+    lowering.valu(_decoder(lowering, small), (aside,), code)
     if scale is not None:
-        lowering.valu("fly_scale_e8m0", (row,), Source("v", row), scale)
+        lowering.valu("fly_scale_e8m0", (row,), Source("v", aside), scale)
 
 
 def _widen_byte(lowering: Lowering, name: str, encoding: str) -> None:
@@ -259,7 +262,7 @@ def _widen(lowering: Lowering, name: str, encoding: str) -> None:
     values = [lowering.temporary() for _ in range(count)]
     for number, value in enumerate(values):
         field = lowering.field(source, start + number * width, width, False)
-        _decoded(lowering, small, field, scale, value)
+        _decoded(lowering, small, field, scale, value, value)
     if large == "f32":
         row = lowering.row_source(target, count)
         for number, value in enumerate(values):
@@ -306,7 +309,7 @@ def _widen_block(lowering: Lowering, name: str, encoding: str) -> None:
             both = Source("v", at + ROW), Source("v", at), lowering.word(start)
             lowering.valu("v_alignbit_b32", (value,), *both)
         if large == "f32":
-            _decoded(lowering, small, Source("v", value), scale, row + number * ROW)
+            _decoded(lowering, small, Source("v", value), scale, value, row + number * ROW)
         else:
-            _decoded(lowering, small, Source("v", value), scale, value)
+            _decoded(lowering, small, Source("v", value), scale, value, value)
             _insert_half(lowering, row + number // 2 * ROW, value, large, number % 2)

@@ -18,6 +18,9 @@ Body = Callable[..., object]
 def operations() -> Iterator[Operation]:
     for name, (types, body) in TABLE.items():
         yield valu(name, types, body, chunk=16)
+    # Made by the encoder, from one temporary to another.
+    options = {"kinds": ("v",), "everywhere": True}
+    yield valu("fly_bf16_of_f32", "i32 = float", _widened_bfloat, chunk=16, **options)
 
 
 def _plain(opcode: str, element: str) -> Body:
@@ -103,6 +106,10 @@ def to_bfloat(value: Value) -> Value:
     return value.is_nan().select(quiet, rounded).trunc("i16")
 
 
+def _widened_bfloat(k: Lanes, a: Value) -> Value:
+    return to_bfloat(a).zext("i32")
+
+
 def _through_float(opcode: str) -> Body:
     """16-bit integers to f16: exact in f32, rounded once."""
     return lambda k, a: a.convert(opcode, "float").convert("fptrunc", "half")
@@ -144,8 +151,6 @@ TABLE: dict[str, tuple[str, Body]] = {
     "v_cvt_pknorm_u16_f32": ("i32 = float, float", normalised(False)),
     "v_cvt_pk_u8_f32": ("i32 = float, i32, i32", _insert_byte),
     "v_cvt_f32_bf16": ("float = i16", lambda k, a: (a.zext("i32") << 16).bits("float")),
-    # Made by the encoder.
-    "fly_bf16_of_f32": ("i32 = float", lambda k, a: to_bfloat(a).zext("i32")),
     "v_cvt_pk_f16_f32": (
         "i32 = float, float",
         lambda k, a, b: pack(a.convert("fptrunc", "half"), b.convert("fptrunc", "half")),

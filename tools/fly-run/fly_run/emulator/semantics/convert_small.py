@@ -20,6 +20,8 @@ from fly_run.emulator.semantics.valu_float import scale
 
 Body = Callable[..., object]
 CHUNK = 16
+# Steps whose results are temporaries, which others put into registers.
+ASIDE: dict[str, Any] = {"chunk": CHUNK, "everywhere": True}
 FNUZ = {"gfx942"}
 OCP = {"gfx950", "gfx1201"}
 BYTES = {
@@ -37,15 +39,12 @@ def operations() -> Iterator[Operation]:
                 full = f"{stem.replace('X', name)}@{meaning}"
                 yield valu(full, types, body, chunk=CHUNK, targets=targets, **options)
     for name, form in NIBBLES.items():
-        yield valu(f"fly_decode_{name}", "float = i32", _decode(form), chunk=CHUNK, kinds=("v",))
+        yield valu(f"fly_decode_{name}", "float = i32", _decode(form), kinds=("v",), **ASIDE)
         # The values come from blocks of registers, but for a pair of f32 made into fp4.
         kinds = () if name == "fp4" else ("vv", "vs")
-        yield valu(
-            f"fly_encode_{name}", "i32 = float, i32", _encode(form), chunk=CHUNK, kinds=kinds
-        )
+        yield valu(f"fly_encode_{name}", "i32 = float, i32", _encode(form), kinds=kinds, **ASIDE)
         types, kinds = "i32 = float, i32, i32", ("vvv", "vvs", "vsv", "vss")
-        body = _encode_noisy(form)
-        yield valu(f"fly_encode_sr_{name}", types, body, chunk=CHUNK, kinds=kinds)
+        yield valu(f"fly_encode_sr_{name}", types, _encode_noisy(form), kinds=kinds, **ASIDE)
     yield valu("fly_scale_e8m0", "float = float, i32", _scaled, chunk=CHUNK, kinds=("vv", "vs"))
     for name, form in (("f16", small_float.F16), ("bf16", small_float.BF16)):
         body = _round_noisy(form)
@@ -62,10 +61,10 @@ def _of_byte(form: Format, scaled: bool) -> Iterator[tuple[str, str, Body, dict[
     yield "v_cvt_pk_X_f32", "i16 = float, float", _pack(form), {"keeps_high": True}
     noisy = "fly_encode_sr_X", "i32 = float, i32, i32", _encode_noisy(form)
     if scaled:
-        yield "fly_encode_X", "i32 = float, i32", _encode(form), {}
-        yield *noisy, {}
+        yield "fly_encode_X", "i32 = float, i32", _encode(form), {"everywhere": True}
+        yield *noisy, {"everywhere": True}
     else:
-        yield *noisy, {"kinds": ("vvs", "vss", "svs", "sss")}
+        yield *noisy, {"kinds": ("vvs", "vss", "svs", "sss"), "everywhere": True}
 
 
 def _decode(form: Format) -> Body:

@@ -254,7 +254,8 @@ def emit_valu(operation: Operation, name: str) -> Handler:
                     bits = bits.zext("i64") << first
                 collected.append(bits)
             else:
-                write_vector(places[number], result, first, mask, operation.keeps_high)
+                under = None if operation.everywhere else mask
+                write_vector(places[number], result, first, under, operation.keeps_high)
         return collected
 
     if chunk == LANES:

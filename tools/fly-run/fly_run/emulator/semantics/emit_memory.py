@@ -21,6 +21,7 @@ from fly_run.emulator.semantics.transfer import (
     gather,
     load_lane,
     load_run,
+    shortcut,
     store_lane,
     store_run,
 )
@@ -106,17 +107,18 @@ def _contiguous(
         bits = lanes if alike is None else lanes & alike
         return (bits.cast("i64", 0) & mask).compare("eq", mask)
 
-    # The low dwords must not wrap around: then equal high dwords mean what they say.
-    straight = (low_first.zext("i64") + span + access.size).compare("ule", 1 << 32)
-    follow = all_active(lows.compare("eq", steps + start)) & straight
+    follow = all_active(lows.compare("eq", steps + start))
+    if form != "lds":
+        # The low dwords must not wrap around: then equal high dwords mean what they say.
+        follow = follow & (low_first.zext("i64") + span + access.size).compare("ule", 1 << 32)
     if access.dwords > 1 or access.size < 4:
         # Only where all lanes take part: a masked move of such data costs more than it saves.
         follow = follow & mask.compare("eq", -1)
-    go, other = f"fast{h.fresh()}", f"other{h.fresh()}"
+    go, other = shortcut(h), f"other{h.fresh()}"
     h.branch_if(follow, go, other)
     h.block(go)
     host, inside = host_of(h, form, base, span + access.size)
-    move, slow = f"move{h.fresh()}", f"slow{h.fresh()}"
+    move, slow = shortcut(h), f"slow{h.fresh()}"
     h.branch_if(inside, move, slow)
     h.block(move)
     lane_zero = host.at(h.constant("i64", 0) - first * access.size)
@@ -128,11 +130,11 @@ def _contiguous(
     h.block(other)
     if access.kind == "load" and access.size >= 4:
         same = all_active(lows.compare("eq", low_first.splat(LANES)))
-        one = f"one{h.fresh()}"
+        one = shortcut(h)
         h.branch_if(same, one, slow)
         h.block(one)
         host, inside = host_of(h, form, base, h.constant("i64", access.size))
-        spread = f"spread{h.fresh()}"
+        spread = shortcut(h)
         h.branch_if(inside, spread, slow)
         h.block(spread)
         data = [host.at(4 * n).load("i32", align=1) for n in range(access.dwords)]
@@ -184,7 +186,7 @@ def read_pair(h: Handler) -> None:
         # Signed: lane 0 may stand before the LDS where it takes no part.
         low, high = lowest + offset + (first << 2), lowest + offset + (last << 2) + 4
         good = good & low.compare("sge", 0) & high.compare("sle", size)
-    fast = f"fast{h.fresh()}"
+    fast = shortcut(h)
     h.branch_if(good, fast, slow)
     h.block(fast)
     base = h.wave.at(state.LDS_BASE).load("ptr").at(lowest)
@@ -206,7 +208,7 @@ def _within_lds(h: Handler, access: Access, mask: Value, done: str) -> None:
     lows = load_row(offsets, origin, LANES) + constant
     inside = lows.compare("ule", room.trunc("i32"))
     all_inside = (inside.cast("i64", 0) & mask).compare("eq", mask) & room.compare("sge", 0)
-    move, slow = f"inside{h.fresh()}", f"outside{h.fresh()}"
+    move, slow = shortcut(h), f"outside{h.fresh()}"
     h.branch_if(all_inside, move, slow)
     h.block(move)
     base = h.wave.at(state.LDS_BASE).load("ptr")

@@ -37,6 +37,7 @@ class Operation:
     chunk: int = 64
     split: bool = False  # i64 operands and results are pairs of i32 lanes, low and high
     keeps_high: bool = False  # a 16-bit result leaves the register's high half as it was
+    everywhere: bool = False  # the result is a temporary, and may be written whatever EXEC is
     targets: frozenset[str] = frozenset()
     kinds: tuple[str, ...] = ()  # of the inputs, where only some combinations occur: "vs", "ss"
     detail: Any = None  # what only this form's emitter and encoder know

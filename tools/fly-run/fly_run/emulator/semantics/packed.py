@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics import valu_float
 from fly_run.emulator.semantics.emit import Lanes
+from fly_run.emulator.semantics.extremes import of_three, of_two, picking, propagating
 from fly_run.emulator.semantics.operation import Operation, valu
 from fly_run.emulator.semantics.valu_integer import maximum, minimum
 
@@ -76,10 +77,10 @@ FLOAT: dict[str, Body] = {
     "add_f16": valu_float.of("half", lambda k, a, b: a + b),
     "mul_f16": valu_float.of("half", lambda k, a, b: a * b),
     "fma_f16": valu_float.of("half", valu_float.fused),
-    "min_f16": valu_float.pick("min"),
-    "max_f16": valu_float.pick("max"),
-    "minimum3_f16": valu_float.twice(valu_float.propagating("min")),
-    "maximum3_f16": valu_float.twice(valu_float.propagating("max")),
+    "min_f16": of_two(picking("min")),
+    "max_f16": of_two(picking("max")),
+    "minimum3_f16": of_three(propagating("min"), propagating("min")),
+    "maximum3_f16": of_three(propagating("max"), propagating("max")),
 }
 
 

@@ -12,6 +12,7 @@ from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics import packed, valu_float
 from fly_run.emulator.semantics.convert import pack, to_integer
 from fly_run.emulator.semantics.emit import Lanes
+from fly_run.emulator.semantics.extremes import of_three, of_two, picking, propagating
 from fly_run.emulator.semantics.operation import Operation, scalar, valu
 from fly_run.emulator.semantics.salu import LOGIC, save_exec, write_exec
 from fly_run.emulator.semantics.valu_integer import maximum, minimum
@@ -27,10 +28,10 @@ def operations() -> Iterator[Operation]:
     for name, (types, body) in SCALAR.items():
         yield scalar(name, types, body)
     for name, (types, body) in VECTOR.items():
-        yield valu(name, types, body, chunk=16)
+        yield valu(name, types, body, chunk=16, keeps_high=types.startswith("i16"))
     for kind, kinds in valu_float.WITH_LITERAL.items():
         body, types = valu_float.of("half", valu_float.fused), "half = half, half, half"
-        yield valu(f"v_fma{kind}_f16", types, body, chunk=16, kinds=kinds)
+        yield valu(f"v_fma{kind}_f16", types, body, chunk=16, kinds=kinds, keeps_high=True)
     for operator in ("andn1", "andn2"):
         body = write_exec(LOGIC[operator], "i32")
         yield scalar(f"s_{operator}_wrexec_b32", "i32 = i32", body, detail="scc", targets=RDNA)
@@ -83,11 +84,6 @@ def _then(first: Callable[[Value, Value], Value], second: Callable[[Value, Value
     return lambda k, a, b, c: second(first(a, b), c)
 
 
-def _then_float(first: str, second: str, kind: Callable[[str], Body] = valu_float.pick) -> Body:
-    one, other = kind(first), kind(second)
-    return lambda k, a, b, c: other(k, one(k, a, b), c)
-
-
 def _minima() -> Iterator[Operation]:
     """v_maxmin, v_minmax: one after the other."""
     for first, second in (("max", "min"), ("min", "max")):
@@ -97,21 +93,23 @@ def _minima() -> Iterator[Operation]:
             yield valu(f"v_{first}{second}_{letter}32", "i32 = i32, i32, i32", body, chunk=16)
         for element, short in (("half", "f16"), ("float", "f32")):
             types = f"{element} = {element}, {element}, {element}"
-            body = _then_float(first, second)
-            yield valu(f"v_{first}{second}_{short}", types, body, chunk=16)
-            yield valu(f"v_{first}{second}_num_{short}", types, body, chunk=16)
-            body = _then_float(first, second, valu_float.propagating)
+            options = {"chunk": 16, "keeps_high": element == "half"}
+            body = of_three(picking(first), picking(second))
+            yield valu(f"v_{first}{second}_{short}", types, body, **options)
+            yield valu(f"v_{first}{second}_num_{short}", types, body, **options)
+            body = of_three(propagating(first), propagating(second))
             name = f"v_{first}imum{second}imum_{short}"
-            yield valu(name, types, body, chunk=16)
+            yield valu(name, types, body, **options)
 
 
 def _propagating() -> Iterator[Operation]:
     """gfx12's v_minimum, v_maximum: a NaN is the result."""
     for name in ("min", "max"):
-        body = valu_float.propagating(name)
+        body = of_two(propagating(name))
         for element, short in valu_float.SHORT.items():
             types = f"{element} = {element}, {element}"
-            yield valu(f"v_{name}imum_{short}", types, body, chunk=16)
-        types = "half = half, half, half"
-        yield valu(f"v_{name}imum3_f16", types, valu_float.twice(body), chunk=16)
+            keeps = element == "half"
+            yield valu(f"v_{name}imum_{short}", types, body, chunk=16, keeps_high=keeps)
+        types, three = "half = half, half, half", of_three(propagating(name), propagating(name))
+        yield valu(f"v_{name}imum3_f16", types, three, chunk=16, keeps_high=True)
         yield valu(f"v_pk_{name}imum_f16", "i32 = i32, i32", packed.halves("half", body), chunk=16)

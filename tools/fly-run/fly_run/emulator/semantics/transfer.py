@@ -14,6 +14,11 @@ from fly_run.emulator.semantics.access import CHUNK, Access, Atomic
 from fly_run.emulator.semantics.emit import LANES, ROW, Handler, load_row, store_row
 
 
+def shortcut(h: Handler) -> str:
+    """The label of a quicker way to what the way behind its condition's other branch does too."""
+    return f"shortcut{h.fresh()}"
+
+
 def load_run(h: Handler, access: Access, host: Value, mask: Value, padded: bool) -> None:
     """Loads consecutive data from the address that lane 0 has, or would have. Memory that is
     `padded` may be read for inactive lanes too."""
@@ -63,7 +68,7 @@ def store_run(h: Handler, access: Access, host: Value, mask: Value, padded: bool
         name = f"llvm.masked.store.v{LANES}i32.p0"
         h.declarations.add(f"declare void @{name}(<{LANES} x i32>, ptr, <{LANES} x i1>)")
         # A whole store can be forwarded to a load that follows; a masked one can't.
-        whole, partial, stored = (f"{what}{h.fresh()}" for what in ("whole", "some", "stored"))
+        whole, partial, stored = shortcut(h), f"some{h.fresh()}", f"stored{h.fresh()}"
         h.branch_if(mask.compare("eq", -1), whole, partial)
         h.block(whole)
         host.store(data, align=1)
@@ -147,13 +152,14 @@ def fetch_chunk(
         return (same.cast(f"i{CHUNK}", 0) & active).compare("eq", active)
 
     def case(condition: Value, work: Callable[[], list[Value]]) -> None:
-        def run() -> None:
-            # The address register may be among the results: all is loaded before any is stored.
-            for row, value in zip(rows, work(), strict=True):
-                store_row(row, first, value, None)
-            h.branch(end)
-
-        h.when(condition, run)
+        quick, after = shortcut(h), f"after{h.fresh()}"
+        h.branch_if(condition, quick, after)
+        h.block(quick)
+        # The address register may be among the results: all is loaded before any is stored.
+        for row, value in zip(rows, work(), strict=True):
+            store_row(row, first, value, None)
+        h.branch(end)
+        h.block(after)
 
     # Where lane 0 is not active its address means nothing: then it only counts if another has it.
     start = base.at(head.zext("i64") if head.element == "i32" else head)

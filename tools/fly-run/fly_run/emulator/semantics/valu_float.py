@@ -1,5 +1,4 @@
-"""Vector floating point: arithmetic, minimum and maximum, rounding, mantissa and exponent,
-division steps (CDNA3 ISA manual, section 16.8).
+"""Vector floating point: arithmetic, rounding, mantissa and exponent, division steps (CDNA3 ISA manual, section 16.8).
 
 f32 and f64 are computed by the host's own IEEE operations and are correctly rounded. f16 is
 computed in f32 and rounded once more, which is exact for add, subtract, multiply and square root
@@ -38,20 +37,6 @@ def operations() -> Iterator[Operation]:
             yield valu(f"v_{name}_{short}", types, of(element, body), keeps_high=keeps, **options)
         for name, body in EXACT.items():
             yield valu(f"v_{name}_{short}", f"{element} = {element}", body, chunk=16)
-        for name in ("min", "max"):
-            body = pick(name)
-            yield valu(f"v_{name}_{short}", f"{element} = {element}, {element}", body, chunk=16)
-            if element != "double":
-                types = f"{element} = {element}, {element}, {element}"
-                keeps = element == "half"
-                body = twice(pick(name))
-                yield valu(f"v_{name}3_{short}", types, body, chunk=16, keeps_high=keeps)
-                if element == "float":  # gfx950
-                    body = twice(propagating(name))
-                    yield valu(f"v_{name}imum3_f32", types, body, chunk=16)
-        if element != "double":
-            types = f"{element} = {element}, {element}, {element}"
-            yield valu(f"v_med3_{short}", types, _median, chunk=16, keeps_high=element == "half")
         exponent = "i16" if element == "half" else "i32"
         yield valu(f"v_ldexp_{short}", f"{element} = {element}, {exponent}", _ldexp, chunk=16)
         yield valu(f"v_frexp_mant_{short}", f"{element} = {element}", _frexp_mant, chunk=16)
@@ -186,88 +171,30 @@ def integer(value: Value) -> Value:
     return value.bits(AS_INTEGER[value.element])
 
 
-def is_signaling(value: Value) -> Value:
-    bits = integer(value)
-    quiet = 1 << (MANTISSA[value.element] - 1)
-    return is_nan(value) & (bits & quiet).compare("eq", 0)
-
-
 def is_nan(value: Value) -> Value:
-    """By the bits, so that f16 needs no conversion."""
-    width = FLOATS[value.element]
-    infinity = ((1 << (width - 1 - MANTISSA[value.element])) - 1) << MANTISSA[value.element]
-    return (integer(value) & ((1 << (width - 1)) - 1)).compare("ugt", infinity)
+    """Of f16 by the bits, so that it needs no conversion."""
+    if value.element != "half":
+        return value.is_nan()
+    return (integer(value) & 0x7FFF).compare("ugt", 0x7C00)
+
+
+def is_signaling(value: Value) -> Value:
+    return is_nan(value) & (integer(value) & _quiet_bit(value)).compare("eq", 0)
+
+
+def _quiet_bit(value: Value) -> int:
+    return 1 << (MANTISSA[value.element] - 1)
 
 
 def quieted(value: Value) -> Value:
-    return (integer(value) | (1 << (MANTISSA[value.element] - 1))).bits(value.element)
+    return (integer(value) | _quiet_bit(value)).bits(value.element)
 
 
-def _order(value: Value) -> Value:
+def order(value: Value) -> Value:
     """Integers that are ordered as the floats are, with -0 below +0."""
     bits = integer(value)
     width = FLOATS[value.element]
     return bits ^ bits.ashr(width - 1).lshr(1)
-
-
-def pick(name: str) -> Body:
-    """v_min, v_max: a NaN gives way to a number; -0 is below +0. With MODE.IEEE a signaling NaN
-    is the result, quieted (ISA manual, V_MIN_F32)."""
-
-    def run(k: Lanes, a: Value, b: Value) -> Value:
-        predicate = "slt" if name == "min" else "sgt"
-        first, second = a, b
-        if a.element != "half":
-            # Denormals are flushed where MODE says so; those of f16 by steps of their own.
-            a, b = (k.handler.intrinsic("llvm.canonicalize", value) for value in (a, b))
-        result = _order(a).compare(predicate, _order(b)).select(a, b)
-        result = is_nan(b).select(a, result)
-        result = is_nan(a).select(b, result)
-        if a.element == "half":  # of two NaNs; canonicalizing has quieted the wider ones
-            result = is_nan(result).select(quieted(result), result)
-        ieee = k.ieee().splat(k.chunk)
-        result = (is_signaling(second) & ieee).select(quieted(second), result)
-        return (is_signaling(first) & ieee).select(quieted(first), result)
-
-    return run
-
-
-def propagating(name: str) -> Body:
-    """v_minimum, v_maximum of gfx950: IEEE 754-2019's. A NaN is the result, quieted; -0 is below
-    +0. MODE.IEEE changes nothing."""
-
-    def run(k: Lanes, a: Value, b: Value) -> Value:
-        predicate = "slt" if name == "min" else "sgt"
-        if a.element != "half":
-            a, b = (k.handler.intrinsic("llvm.canonicalize", value) for value in (a, b))
-        result = _order(a).compare(predicate, _order(b)).select(a, b)
-        result = is_nan(b).select(quieted(b), result)
-        return is_nan(a).select(quieted(a), result)
-
-    return run
-
-
-def twice(once: Body) -> Body:
-    """Of three: of the first two, and of that and the third."""
-
-    def run(k: Lanes, a: Value, b: Value, c: Value) -> Value:
-        first = once(k, a, b)
-        assert isinstance(first, Value)
-        result = once(k, first, c)
-        assert isinstance(result, Value)
-        return result
-
-    return run
-
-
-def _median(k: Lanes, a: Value, b: Value, c: Value) -> Value:
-    """v_med3: the middle one; with a NaN among them, the minimum of all three."""
-    low, high = pick("min"), pick("max")
-    small, large = low(k, a, b), high(k, a, b)
-    assert isinstance(small, Value)
-    middle = high(k, small, low(k, large, c))
-    any_nan = is_nan(a) | is_nan(b) | is_nan(c)
-    return any_nan.select(low(k, small, c), middle)
 
 
 def _fract(element: str) -> Body:

@@ -1,0 +1,69 @@
+"""Damage that shows in nothing but time, or not at all, and by what it is known: `damage` makes
+none of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from mutation.ir_text import NAME, Line, split, type_of, value_of
+
+_SHORTCUT = re.compile(r"  br i1 (%\w+), label %shortcut")
+
+
+def deciding(lines: list[Line]) -> set[str]:
+    """The values that do nothing but decide whether a shortcut is taken (`transfer.shortcut`). The
+    way behind it has the same results, so that a shortcut that is taken too seldom can't be seen:
+    what may be damaged there is `admitting`."""
+    users: dict[str, list[Line]] = {}
+    for line in lines:
+        for name in NAME.findall(line.rest if line.name else line.text):
+            users.setdefault(name, []).append(line)
+    found: set[str] = set()
+    for line in reversed(lines):
+        if line.name and users.get(line.name):
+            if all(u.name in found or _SHORTCUT.match(u.text) for u in users[line.name]):
+                found.add(line.name)
+    return found
+
+
+def admitting(line: Line) -> Iterator[str]:
+    """A line of `deciding`, changed so that the shortcut is taken more often: a comparison that
+    always holds, a bound that is one larger, one condition in place of two."""
+    head = f"  {line.name} = "
+    if line.opcode == "icmp":
+        predicate, _, rest = line.rest.partition(" ")
+        typed, other = split(rest)
+        kind, value = type_of(typed), value_of(typed)
+        yield head + f"icmp eq {kind} {value}, {value}"
+        if predicate == "ule" and value.startswith("%") and other.startswith("%"):
+            larger, one = f"{line.name}.larger", "splat (i32 1)" if "x i32>" in kind else "1"
+            yield f"  {larger} = add {kind} {other}, {one}\n{head}icmp ule {typed}, {larger}"
+    elif line.opcode == "and" and re.match(r"(i1|<\d+ x i1>) ", line.rest):
+        kind = type_of(split(line.rest)[0])
+        for value in line.operands:
+            yield head + f"and {kind} {value}, {value}"
+
+
+def without_sign(lines: list[Line]) -> set[str]:
+    """The shifts to the right of which only bits are used that were in the value: those that
+    bring a part of EXEC to the front, by the first lane of a loop over parts of a row."""
+    steps = {}  # what a loop counts lanes with: its step
+    bounded = {
+        match[1]
+        for line in lines
+        if line.opcode == "icmp" and (match := re.match(r"ult i64 (%\w+), 64$", line.rest))
+    }
+    for line in lines:
+        if line.name in bounded and line.opcode == "add":
+            if match := re.match(r"i64 (%\w+), (\d+)$", line.rest):
+                steps[match[1]] = int(match[2])
+    found = set()
+    for line in lines:
+        if line.opcode != "lshr" or not (match := re.match(r"i64 %\w+, (%\w+)$", line.rest)):
+            continue
+        width = steps.get(match[1])
+        uses = [o for o in lines if line.name in NAME.findall(o.rest if o.name else o.text)]
+        if width and all(o.rest == f"i64 {line.name} to i{width}" for o in uses):
+            found.add(line.name)
+    return found
