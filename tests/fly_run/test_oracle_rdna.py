@@ -54,6 +54,7 @@ ABSENT = {
         for t in ("f16", "f32")
     }
     | {"v_minmax_num_f16", "v_minmax_num_f32", "v_permlane16_var_b32", "v_permlanex16_var_b32"}
+    | {"v_pk_minimum_f16", "v_pk_maximum_f16"}
     | {
         f"ds_{name}_{rtn}{kind}"
         for name, kind in (("cond_sub", "u32"), ("sub_clamp", "u32"), ("pk_add", "f16"))

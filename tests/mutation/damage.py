@@ -152,10 +152,9 @@ def _changes(lines: list[Line]) -> Iterator[tuple[str, int, str]]:
             for changed in _constant_changes(line):
                 if line.name in without_sign and " = ashr " in changed:
                     continue
-                if (any_lane := _ANY_LANE.search(line.text)) and any_lane[1] in masks:
-                    # No lane's bits: a wave of 32 has never all of 64.
-                    if changed.endswith(" -1"):
-                        continue
+                asked = _ANY_LANE.search(line.text)
+                if asked and asked[1] in masks and changed.endswith(" -1"):
+                    continue  # a wave of 32 never has all lanes of 64
                 yield "constant", line.number, changed
 
 

@@ -21,9 +21,9 @@ def deciding(lines: list[Line]) -> set[str]:
             users.setdefault(name, []).append(line)
     found: set[str] = set()
     for line in reversed(lines):
-        if line.name and users.get(line.name):
-            if all(u.name in found or _SHORTCUT.match(u.text) for u in users[line.name]):
-                found.add(line.name)
+        using = users.get(line.name, []) if line.name else []
+        if using and all(u.name in found or _SHORTCUT.match(u.text) for u in using):
+            found.add(line.name)
     return found
 
 
@@ -55,9 +55,9 @@ def without_sign(lines: list[Line]) -> set[str]:
         if line.opcode == "icmp" and (match := re.match(r"ult i64 (%\w+), 64$", line.rest))
     }
     for line in lines:
-        if line.name in bounded and line.opcode == "add":
-            if match := re.match(r"i64 (%\w+), (\d+)$", line.rest):
-                steps[match[1]] = int(match[2])
+        match = re.match(r"i64 (%\w+), (\d+)$", line.rest)
+        if match and line.name in bounded and line.opcode == "add":
+            steps[match[1]] = int(match[2])
     found = set()
     for line in lines:
         if line.opcode != "lshr" or not (match := re.match(r"i64 %\w+, (%\w+)$", line.rest)):

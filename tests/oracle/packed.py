@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from oracle import floating, floats, rounding, valu
+from oracle import floating, floats, rdna_valu, rounding, valu
 from oracle.text import Instruction
 from oracle.waves import DTYPES, Waves, modified
 
@@ -23,6 +23,8 @@ PAIRED_16 = {
     "v_pk_max_f16": ("f16", "v_max_f16"),
     "v_pk_minimum3_f16": ("f16", "v_minimum3_f16"),
     "v_pk_maximum3_f16": ("f16", "v_maximum3_f16"),
+    "v_pk_minimum_f16": ("f16", "v_minimum_f16"),
+    "v_pk_maximum_f16": ("f16", "v_maximum_f16"),
     "v_pk_add_u16": ("u16", "v_add_u16"),
     "v_pk_sub_u16": ("u16", "v_sub_u16"),
     "v_pk_add_i16": ("i16", "v_add_i16"),
@@ -38,6 +40,7 @@ PAIRED_16 = {
     "v_pk_lshrrev_b16": ("u16", "v_lshrrev_b16"),
     "v_pk_ashrrev_i16": ("i16", "v_ashrrev_i16"),
 }
+SINGLE = valu.VALU | rdna_valu.TABLE
 PAIRED_32 = {
     "v_pk_add_f32": "v_add_f32",
     "v_pk_mul_f32": "v_mul_f32",
@@ -90,7 +93,7 @@ def _selections(ins: Instruction, count: int):
 
 def _halves(ins: Instruction, mode: int):
     kind, scalar = PAIRED_16[ins.mnemonic]
-    op = valu.VALU[scalar]
+    op = SINGLE[scalar]
     operands = ins.operands[1:]
     low_half, high_half, low_sign, high_sign = _selections(ins, len(operands))
     options = {"ieee": bool(mode >> 9 & 1)} if op.ieee else {}

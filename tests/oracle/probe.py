@@ -12,11 +12,11 @@ destination pair v[8:9], which held `old` before, and the scalar pair s[16:17].
 
 from __future__ import annotations
 
-import itertools
 import re
 import subprocess
 import zlib
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -51,6 +51,7 @@ EDGES = {
         ),
         *(0x3F7FFFFF, 0x4B800001, 0x4F000000, 0xCF000001, 0x3EFFFFFF, 0x40490FDB, 0xC0200000),
         *(0x7E800000, 0x01000001, 0x4F800000, 0x33800000, 0x38800000, 0x477FF000, 0xB3000000),
+        *(0x40000000, 0xBF000000),  # constants of probes
     ],
     "f64": [
         *(0x0000000000000000, 0x8000000000000000, 0x3FF0000000000000, 0xBFF0000000000000),
@@ -60,6 +61,7 @@ EDGES = {
         *(0x3FEFFFFFFFFFFFFF, 0x41DFFFFFFFE00000, 0x41E0000000000000, 0xC1E0000000100000),
         *(0x41EFFFFFFFE00000, 0x41F0000000000000, 0x400921FB54442D18, 0xC004000000000000),
         *(0x36A0000000000000, 0x47EFFFFFF0000000, 0x3FE0000000000000, 0x4330000000000001),
+        *(0x4000000000000000, 0xBFE0000000000000),
     ],
     "f16": [
         *(
@@ -77,17 +79,39 @@ EDGES = {
             0x0400,
         ),
         *(0x7BFF, 0xFBFF, 0x3BFF, 0x4248, 0xC100, 0x1400, 0x6800, 0x3555, 0x5640),
+        *(0x4000, 0xB800),
     ],
     "32": [
         *(0, 1, 2, 7, 8, 15, 16, 23, 24, 31, 32, 33, 63, 64, 255, 256, 0x7FFF, 0x8000, 0xFFFF),
         *(0x10000, 0x7FFFFF, 0x800000, 0xFFFFFF, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFFFFFE),
+        *(5, 0xFFFFFFFD),  # constants of probes
         *(0xFFFFFFFF, 0xAAAAAAAA, 0x0C0D0B0A, 0x01020304, 0xFF00FF00, 0x89ABCDEF),
     ],
     "64": [
         *(0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x100000000, 0x7FFFFFFFFFFFFFFF, 1 << 63),
+        *(5, (1 << 64) - 3),
         *((1 << 64) - 1, (1 << 64) - 2, 0xAAAAAAAA55555555, 0x00000001FFFFFFFF, 0xFFFFFFFF00000000),
     ],
-    "16": [0, 1, 2, 7, 15, 16, 17, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0x8000, 0x8001, 0xFFFF, 0xAAAA],
+    "16": [
+        0,
+        1,
+        2,
+        5,
+        0xFFFD,
+        7,
+        15,
+        16,
+        17,
+        0x7F,
+        0x80,
+        0xFF,
+        0x100,
+        0x7FFF,
+        0x8000,
+        0x8001,
+        0xFFFF,
+        0xAAAA,
+    ],
 }
 # Floats without signalling NaNs and, infinities apart, of at most 256: for operations whose
 # behaviour the manuals leave open elsewhere.
@@ -155,7 +179,7 @@ def operands(columns: tuple[str, ...], rng: np.random.Generator) -> np.ndarray:
     result = rng.integers(0, 1 << 64, (count, 4), np.uint64)
     # Every pair of edges of the first two; the third walks along at another stride.
     edges = [np.array(EDGES[kind], np.uint64) for kind in columns]
-    pairs = list(itertools.product(*(range(len(e)) for e in edges[:2])))
+    pairs = list(product(*(range(len(e)) for e in edges[:2])))
     order = rng.permutation(len(pairs))
     for row in range(count * 3 // 4):
         pair = pairs[order[row % len(pairs)]]
@@ -165,10 +189,12 @@ def operands(columns: tuple[str, ...], rng: np.random.Generator) -> np.ndarray:
             if kind.endswith("16"):  # the upper half has an edge of its own
                 value |= edge[rng.integers(len(edge))] << np.uint64(16)
             result[row, column] = value
-    # Scalar sources are one lane's of each wave: all edges come up there in turn.
+    # Scalar sources are one lane's of each wave: edges come up there in turn, in waves of 64 lanes
+    # (every second turn) as in those of 32.
     for turn, row in enumerate(range(SCALAR_LANE, count, LANES // 2)):
         for column, edge in enumerate(edges):
-            value = edge[(turn * (1, 5, 7, 11)[column] + column) % len(edge)]
+            step = turn // 2 + turn % 2 * (len(edge) // 2)
+            value = edge[(step * (1, 5, 7, 11)[column] + column) % len(edge)]
             other = edge[(turn * 3 + column) % len(edge)] if columns[column].endswith("16") else 0
             result[row, column] = value | np.uint64(other) << np.uint64(16)
     for column, kind in enumerate(columns):  # random floats of moderate size, now and then
@@ -182,7 +208,49 @@ def operands(columns: tuple[str, ...], rng: np.random.Generator) -> np.ndarray:
             size = int(kind[-2:]) // 8
             values = rng.standard_normal(len(rows)) * 8.0 ** rng.integers(-3, 3, len(rows))
             result[rows, column] = np.clip(values, -256, 256).astype(f"f{size}").view(f"u{size}")
+    _equal_ones(result, columns)
+    _triples(result, columns)
     return result
+
+
+def _equal_ones(operands: np.ndarray, columns: tuple[str, ...]) -> None:
+    """In some lanes, operands that are the wave's scalar ones, of a wave of 64 lanes and of 32; and
+    all operands alike."""
+    if len(set(columns)) > 1:
+        return
+    half = LANES // 2
+    for start in range(0, len(operands), half):
+        for lane, of in ((16, start // LANES * LANES), (22, start)):
+            a, b = operands[of + SCALAR_LANE, :2]
+            same = (a, b, a), (b, a, b), (a, a, b), (b, b, a), (a, a, a), (b, b, b)
+            for number, values in enumerate(same):
+                place = start + lane + number
+                operands[place, : len(columns)] = values[: len(columns)]
+
+
+# Sources of a sum a·b + c that lies beside the middle of two numbers by so little that whoever
+# rounds twice is wrong; nothing at all, of either sign. Kind: (a, b, c), …
+TRIPLES = {
+    "f16": [
+        # ±3 · 683 = ±2049, and next to nothing; or six tenths of the last bit that f32 has there.
+        *((a, 0x6156, c) for a in (0x4200, 0xC200) for c in (0x0001, 0x8001, 0x08CC, 0x88CC)),
+        *product((0, 0x8000), repeat=3),
+    ],
+    "f32": list(product((0, 1 << 31), repeat=3)),
+}
+
+
+def _triples(operands: np.ndarray, columns: tuple[str, ...]) -> None:
+    """Each of TRIPLES in some lanes of every wave; of two operands the first two."""
+    if len(set(columns)) > 1 or columns[0] not in TRIPLES:
+        return
+    listed = TRIPLES[columns[0]]
+    for turn, start in enumerate(range(0, len(operands), LANES // 2)):
+        for number in range(4):
+            values = np.array(listed[(4 * turn + number) % len(listed)], np.uint64)
+            if columns[0] == "f16":
+                values |= values << np.uint64(16)
+            operands[start + 28 + number, : len(columns)] = values[: len(columns)]
 
 
 def exact(kind: str, rng: np.random.Generator, count: int) -> np.ndarray:

@@ -97,7 +97,8 @@ def lanes() -> list[Probe]:
         "v_bitop3_b32 v8, v2, v4, v6 bitop3:0x6c",
         "v_bitop3_b16 v8, v2, v4, v6 bitop3:0xe1",
         *(
-            f"v_bitop3_b{width} v8, {', '.join(mixed)} bitop3:0x1d"
+            f"v_bitop3_b{width} v8, {', '.join(mixed)} bitop3:{table}"
+            for table in ("0x1d", "0x55")
             for width in (16, 32)
             for mixed in scalar_mixtures(["v2", "v4", "v6"])
         ),

@@ -69,7 +69,8 @@ def vector(table: dict[str, valu.Op] = valu.VALU) -> list[Probe]:
             at = 1 if base.endswith("mk") else 2
             literal = "0x4248" if op.result == "f16" else "0x40490fdb"
             regs[at] = literal
-            probes.append(Probe(f"{name} {target}, {', '.join(regs)}", **make))
+            for first in (regs[0], SCALARS[32][0], "2.0"):
+                probes.append(Probe(f"{name} {target}, {', '.join([first, *regs[1:]])}", **make))
             continue
         if "accvgpr" in name:
             continue
@@ -96,6 +97,9 @@ def vector(table: dict[str, valu.Op] = valu.VALU) -> list[Probe]:
                 ]
                 suffix = "_e64" if len(sources) < 3 else ""
                 probes.append(Probe(f"{name}{suffix} {target}, {', '.join(modified)}", **make))
+            if len(sources) == 2:
+                modified = [f"-|{first}|", *modified[1:]]
+                probes.append(Probe(f"{name}_e64 {target}, {', '.join(modified)}", **make))
         if op.result[0] == "f" or base in ("add", "sub", "subrev"):
             suffix = "_e64" if len(sources) < 3 else ""
             probes.append(Probe(f"{name}{suffix} {target}, {', '.join(regs)} clamp", **make))
@@ -147,7 +151,10 @@ def masks() -> list[Probe]:
     """What reads or writes a lane mask beside its result."""
     probes = [
         Probe("v_cndmask_b32_e32 v8, v2, v4, vcc", ("32", "32")),
-        Probe("v_cndmask_b32_e64 v8, v2, v4, s[22:23]", ("32", "32")),
+        *(
+            Probe(f"v_cndmask_b32_e64 v8, {mixed}, s[22:23]", ("32", "32"))
+            for mixed in ("v2, v4", "v2, -3", "5, v4", "5, -3")
+        ),
         Probe("v_cndmask_b32_e64 v8, -v2, |v4|, s[22:23]", ("f32", "f32"), "b64"),
     ]
     for name in ("v_mad_u64_u32", "v_mad_i64_i32"):
@@ -203,7 +210,7 @@ def masks() -> list[Probe]:
 def packed() -> list[Probe]:
     probes = []
     for name, (kind, plain) in packed_table.PAIRED_16.items():
-        count = len(valu.VALU[plain].sources)
+        count = len(packed_table.SINGLE[plain].sources)
         regs = ", ".join(REGISTERS[32][:count])
         result = "2f16" if kind == "f16" else "b64"
         forms = ["", " op_sel:[1,0,1]", " op_sel_hi:[0,1,0]", " op_sel:[0,1,1] op_sel_hi:[1,0,0]"]

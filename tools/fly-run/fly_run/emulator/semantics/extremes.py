@@ -38,7 +38,7 @@ def operations() -> Iterator[Operation]:
 
 class Number(NamedTuple):
     """A source of minimum and maximum: quiet, and flushed where MODE says so (f16 by steps of its
-    own). `signaling`: whether it was; None for what an operation before has made, which never is."""
+    own). `signaling`: whether it was; None for what an operation has made, which never is."""
 
     value: Value
     nan: Value

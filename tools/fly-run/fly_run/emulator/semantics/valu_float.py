@@ -1,4 +1,5 @@
-"""Vector floating point: arithmetic, rounding, mantissa and exponent, division steps (CDNA3 ISA manual, section 16.8).
+"""Vector floating point: arithmetic, rounding, mantissa and exponent, division steps (CDNA3 ISA
+manual, section 16.8).
 
 f32 and f64 are computed by the host's own IEEE operations and are correctly rounded. f16 is
 computed in f32 and rounded once more, which is exact for add, subtract, multiply and square root
@@ -100,7 +101,8 @@ def sum_to_odd(a: Value, b: Value) -> Value:
     inexact = error.compare("one", 0.0)
     even = (bits & 1).compare("eq", 0)
     # The exact sum lies beyond `total`, away from zero, where the error has its sign.
-    step = (bits ^ error_bits).compare("sge", 0).select(bits.like(1), bits.like(-1))
+    alike = (bits ^ error_bits).lshr(FLOATS[total.element] - 1).compare("eq", 0)
+    step = alike.select(bits.like(1), bits.like(-1))
     return (inexact & even).select(bits + step, bits).bits(total.element)
 
 
