@@ -326,11 +326,12 @@ def test_a_buffer_is_loaded_straight_to_lds(target, count):
 
 def test_what_llvm_22_does_not_have_is_refused():
     part = Held("f32", 1)
-    spaces = ("!fly.memref<f32, global, 1:1>", "!fly.memref<f32, shared, 1:1>")
     lines = [
         *fragment("A", part),
-        *shared("A", part, "%zero", 64),
-        *call("!fly_rocdl.cdna4.global_load_async_lds<32>", 32, "%gA, %sA", *spaces),
+        *buffered("A", part, 64),
+        f"%d = fly_rocdl.get_buffer_rsrc(%dA) : (!fly.ptr<f32, {BUFFER}>) -> !llvm.ptr<8>",
+        "%w = rocdl.ptr.s.buffer.load %d, %zero, 0 : f32",
+        "fly.ptr.store(%w, %pA) : (f32, !fly.ptr<f32, global>) -> ()",
     ]
     with pytest.raises(fly.InputError, match="an intrinsic that LLVM 22 does not have"):
         compiled("gfx950", kernel("soon", f"%A: {part.memref}", *lines))

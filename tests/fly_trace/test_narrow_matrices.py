@@ -1,6 +1,7 @@
 """Matrix products of floats of 8, 6 and 4 bits in the language, on the emulator, against NumPy."""
 
 import numpy as np
+import pytest
 
 import fly
 import fly.expr as fx
@@ -96,3 +97,152 @@ def test_scaled_products(monkeypatch):
         expected = numbers[2 * i] @ numbers[2 * i + 1].T + 1
         got = d[i, : mn * mn].reshape(mn, mn)
         np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-3, err_msg=str(PAIRS[i]))
+
+
+# -- to LDS without a register between -------------------------------------------------------------
+@fly.kernel
+def staged_kernel(A: fx.Tensor, B: fx.Tensor, C: fx.Tensor, D: fx.Tensor):
+    """Two waves fill one LDS array, and read what the other has put there."""
+    t = fx.thread_idx.x
+    lds = fx.shared_array(fx.Float32, (2, 2 * WAVE, 4))
+    wave = t // WAVE * WAVE
+    for copy, source, i in (
+        (fx.rocdl.cdna4.GlobalLoadAsyncLDS128b(), A, 0),
+        (fx.rocdl.cdna4.BufferLoadAsyncLDS128b(), fx.rocdl.make_buffer_tensor(B), 1),
+    ):
+        # The wave's first address: its threads' words follow each other from there.
+        atom = fx.make_copy_atom(copy, fx.Float32)
+        fx.copy_atom_call(atom, source[t, None], lds[i, wave, None])
+        fx.rocdl.asyncmark()
+    fx.rocdl.wait_asyncmark(0)
+    fx.barrier()
+    other = 2 * WAVE - 1 - t
+    C[t, None].store(lds[0, other, None].load())
+    D[t, None].store(lds[1, other, None].load())
+
+
+@fly.jit
+def staged(
+    A: fx.Tensor[fx.Float32, 128, 4],
+    B: fx.Tensor[fx.Float32, 128, 4],
+    C: fx.Tensor[fx.Float32, 128, 4],
+    D: fx.Tensor[fx.Float32, 128, 4],
+):
+    staged_kernel(A, B, C, D).launch(grid=1, block=2 * WAVE)
+
+
+def test_asynchronous_copies_to_lds(monkeypatch):
+    monkeypatch.setenv("FLY_TARGET", "gfx950")
+    a, b = (np.random.default_rng(i).random((128, 4), np.float32) for i in (1, 2))
+    c, d = np.zeros_like(a), np.zeros_like(b)
+    staged(a, b, c, d)
+    np.testing.assert_array_equal(c, a[::-1])
+    np.testing.assert_array_equal(d, b[::-1])
+
+
+# -- transposed reads of LDS -----------------------------------------------------------------------
+TURNS = (("Float8E5M2", 8, 64), ("Float6E3M2FN", 6, 96), ("Float4E2M1FN", 4, 64))
+
+
+@fly.kernel
+def turned_kernel(A: fx.Tensor, D: fx.Tensor, cases: fx.Constexpr):
+    t = fx.thread_idx.x
+    for i, (dtype, granularity, size) in enumerate(cases):
+        count = size // granularity
+        own = operand(A, i, dtype, WAVE, count)[t, None]
+        result = operand(D, i, dtype, WAVE, count)[t, None]
+        lds = fx.shared_array(dtype, (WAVE, count))[t, None]
+        lds.store(own.load())
+        fx.barrier()
+        atom = fx.make_copy_atom(fx.rocdl.cdna4.LDSReadTrans(granularity, size), dtype)
+        column = fx.make_rmem_tensor(count, dtype)
+        fx.copy_atom_call(atom, lds, column)
+        result.store(column.load())
+
+
+@fly.jit
+def turned(
+    A: fx.Tensor[fx.Uint8, 3, 768],
+    D: fx.Tensor[fx.Uint8, 3, 768],
+    cases: fx.Constexpr,
+):
+    turned_kernel(A, D, cases).launch(grid=1, block=WAVE)
+
+
+def test_lds_is_read_transposed(monkeypatch):
+    """Of each sixteen threads, whose elements are rows of sixteen, thread t gets column t."""
+    monkeypatch.setenv("FLY_TARGET", "gfx950")
+    a, d = (np.zeros((len(TURNS), 768), np.uint8) for _ in range(2))
+    expected = np.zeros_like(a)
+    for i, (_, granularity, size) in enumerate(TURNS):
+        count = size // granularity
+        held = np.random.default_rng(i).integers(0, 1 << granularity, (4, count, 16))
+        packed = bits_of(held.ravel(), granularity)
+        a[i, : len(packed)] = packed
+        expected[i, : len(packed)] = bits_of(held.transpose(0, 2, 1).ravel(), granularity)
+    turned(a, d, [(getattr(fx, name), *sizes) for name, *sizes in TURNS])
+    np.testing.assert_array_equal(d, expected)
+
+
+# -- products of eight bits ------------------------------------------------------------------------
+@fly.kernel
+def product_kernel(A: fx.Tensor, B: fx.Tensor, D: fx.Tensor, cases: fx.Constexpr):
+    """Each case on the whole of A and B, K by steps of the instruction's; two waves along N."""
+    t = fx.thread_idx.x
+    for i, (make, m, k, dtype) in enumerate(cases):
+        atom = fx.make_mma_atom(make(m, m, k, dtype))
+        product = fx.make_tiled_mma(atom, fx.make_layout((1, 2, 1), (0, 1, 0)))
+        own = product.get_slice(t)
+        views = [operand(memory, i, dtype, 64, 64) for memory in (A, B)]
+        tiles_a, tiles_b = [fx.flat_divide(view, (64, k)) for view in views]
+        a = own.make_fragment_A(tiles_a[None, None, 0, 0])
+        b = own.make_fragment_B(tiles_b[None, None, 0, 0])
+        d = fx.make_view(fx.get_iter(D[i, None]), fx.make_layout((64, 64), (64, 1)))
+        c = own.make_fragment_C(d)
+        c.fill(0.0)
+        copy = fx.make_copy_atom(fx.UniversalCopy64b(), dtype)
+        copy_a = fx.make_tiled_copy_A(copy, product).get_slice(t)
+        copy_b = fx.make_tiled_copy_B(copy, product).get_slice(t)
+        from_a, from_b = copy_a.partition_S(tiles_a), copy_b.partition_S(tiles_b)
+        for step in range(64 // k):
+            fx.copy(copy, from_a[None, None, None, 0, step], copy_a.retile(a))
+            fx.copy(copy, from_b[None, None, None, 0, step], copy_b.retile(b))
+            fx.gemm(product, c, a, b, c)
+        stored(c, d, product, t)
+
+
+@fly.jit
+def products(
+    A: fx.Tensor[fx.Uint8, 2, 4096],
+    B: fx.Tensor[fx.Uint8, 2, 4096],
+    D: fx.Tensor[fx.Float32, 2, 4096],
+    cases: fx.Constexpr,
+    block: fx.Constexpr,
+):
+    product_kernel(A, B, D, cases).launch(grid=1, block=block)
+
+
+MFMA, WMMA = fx.rocdl.MFMA, fx.rocdl.rdna4.WMMA
+PRODUCTS = {
+    "gfx942": [(MFMA, 16, 32, "Float8E4M3FNUZ"), (MFMA, 32, 16, "Float8E5M2FNUZ")],
+    "gfx950": [(MFMA, 32, 16, "Float8E4M3FN"), (MFMA, 16, 32, "Float8E5M2")],
+    "gfx1201": [(WMMA, 16, 16, "Float8E4M3FN"), (WMMA, 16, 16, "Float8E5M2")],
+}
+
+
+@pytest.mark.parametrize("target", PRODUCTS)
+def test_products_of_eight_bits(target, monkeypatch):
+    monkeypatch.setenv("FLY_TARGET", target)
+    cases = PRODUCTS[target]
+    a, b = (
+        np.stack([codes(2 * i + side, name, 64, 64) for i, (*_, name) in enumerate(cases)])
+        for side in (0, 1)
+    )
+    d = np.zeros((2, 4096), np.float32)
+    flat = [held.astype(np.uint8).reshape(2, 4096) for held in (a, b)]
+    named = [(*case, getattr(fx, name)) for *case, name in cases]
+    products(*flat, d, named, 64 if target == "gfx1201" else 128)
+    for i, (*_, name) in enumerate(cases):
+        values = FORMATS[name].values
+        expected = values[a[i]] @ values[b[i]].T
+        np.testing.assert_allclose(d[i].reshape(64, 64), expected, rtol=1e-5, atol=1e-3)

@@ -12,7 +12,7 @@ from typing import Any
 from fly_common import plan
 from fly_common.errors import InputError
 
-from fly_opt import devicelibs, llvm_text
+from fly_opt import devicelibs, llvm_text, older_llvm
 from fly_opt.diagnostics import Source
 from fly_opt.observer import Observer
 from fly_opt.passes import math_number
@@ -37,12 +37,6 @@ KNOWN_INTRINSICS = (
     | math_number.INTRINSICS
     | BUFFER_ATOMICS
 )
-# Ops of the bindings' LLVM 24 whose intrinsics are not in LLVM 22, which makes the machine code.
-NEWER = {
-    *("rocdl.asyncmark", "rocdl.wait.asyncmark", "rocdl.load.async.to.lds"),
-    *("rocdl.global.load.async.lds", "rocdl.raw.ptr.buffer.load.async.lds"),
-    "rocdl.ptr.s.buffer.load",
-}
 
 
 def emit(module: Any, source: Source, observer: Observer) -> str:
@@ -125,7 +119,8 @@ def _plan_assembly(text: str) -> list[str]:
 
 def _check(flat: Any, source: Source) -> bool:
     """InputError for an operation that can't be translated: the bindings' translation crashes on
-    one. True where only trying tells, because an intrinsic is called by a name."""
+    one. Those that LLVM 22 lacks are replaced by what it has. True where only trying tells, because
+    an intrinsic is called by a name."""
     from fly_dialect.bindings import ir
 
     for child in flat.body:
@@ -134,6 +129,7 @@ def _check(flat: Any, source: Source) -> bool:
             where = source.place_of(child.operation.location)
             raise InputError(f"{name} stands outside of any function", place=where)
     refused: list[InputError] = []
+    newer: list[Any] = []
     doubtful = False
 
     def visit(op: Any) -> Any:
@@ -144,12 +140,13 @@ def _check(flat: Any, source: Source) -> bool:
             where = source.place_of(op.location)
             refused.append(InputError(f"{name} has no LLVM IR", place=where, hint=hint))
             return ir.WalkResult.INTERRUPT
-        if name in NEWER:
-            hint = "a load to LDS that is waited for, cdna3.buffer_copy_lds, is there"
+        if name in older_llvm.MISSING:
             where = source.place_of(op.location)
             message = f"{name} is an intrinsic that LLVM 22 does not have"
-            refused.append(InputError(message, place=where, hint=hint))
+            refused.append(InputError(message, place=where))
             return ir.WalkResult.INTERRUPT
+        if name in older_llvm.REPLACED:
+            newer.append(op.operation)
         if name == "llvm.call_intrinsic":
             doubtful = doubtful or op.attributes["intrin"].value not in KNOWN_INTRINSICS
         return ir.WalkResult.ADVANCE
@@ -157,6 +154,8 @@ def _check(flat: Any, source: Source) -> bool:
     flat.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
     if refused:
         raise refused[0]
+    for op in newer:
+        older_llvm.replace(op)
     return doubtful
 
 

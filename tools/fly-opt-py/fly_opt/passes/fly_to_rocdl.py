@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import PREFIX, attributes_of, int_tuple_of, pointer_of, spec_of
 from fly_dialect.infer_memory import allocation_size
+from fly_dialect.integers import Int
 from fly_dialect.types import (
     ComposedLayoutSpec,
     CoordTensorSpec,
@@ -78,8 +79,8 @@ def _add_offset(conversion: Conversion, op: Any) -> Value | None:
         return None
     spec, base = pointer_of(pointer), conversion.value(pointer)
     elements = conversion.offset(offset)
-    if memory.is_packed(spec.element):
-        memory.check_whole(spec.element, int_tuple_of(offset).value)
+    if isinstance(leaf := int_tuple_of(offset).value, Int):
+        memory.check_whole(spec.element, leaf)
     if buffers.is_buffer(spec):
         return buffers.add(conversion.builder, base, elements)
     return memory.element_pointer(conversion.builder, base, elements, spec)

@@ -1,0 +1,38 @@
+"""Ops of the bindings' LLVM 24 that LLVM 22, which makes the machine code, does not have.
+
+Its asynchronous copies to LDS are the same instructions as those that LLVM 22 has and waits for by
+itself, so that they become these: what is said of groups then only waits too early, for all that is
+under way. For the rest there is nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+ASYNCHRONOUS = {
+    "rocdl.global.load.async.lds": "rocdl.global.load.lds",
+    "rocdl.raw.ptr.buffer.load.async.lds": "rocdl.raw.ptr.buffer.load.lds",
+    "rocdl.load.async.to.lds": "rocdl.load.to.lds",
+}
+_MARK, _WAIT = "rocdl.asyncmark", "rocdl.wait.asyncmark"
+REPLACED = {*ASYNCHRONOUS, _MARK, _WAIT}
+MISSING = {"rocdl.ptr.s.buffer.load"}
+
+# s_waitcnt vmcnt(0) of gfx9, the only chips with such copies (CDNA4 ISA, "S_WAITCNT": vmcnt is
+# bits 3:0 and 15:14, expcnt 6:4, lgkmcnt 11:8).
+_WAIT_FOR_MEMORY = 0x0F70
+
+
+def replace(op: Any) -> None:
+    """Replaces one of REPLACED by what LLVM 22 has."""
+    from fly_dialect.bindings import ir
+
+    with ir.InsertionPoint(op), op.location:
+        if op.name in ASYNCHRONOUS:
+            attributes = {name: op.attributes[name] for name in op.attributes}
+            ir.Operation.create(ASYNCHRONOUS[op.name], [], list(op.operands), attributes)
+        elif op.name == _WAIT:
+            i32 = ir.IntegerType.get_signless(32)
+            number = ir.IntegerAttr.get(i32, _WAIT_FOR_MEMORY)
+            ir.Operation.create("rocdl.s.waitcnt", attributes={"bitfield": number})
+    op.erase()
