@@ -28,6 +28,9 @@ import fly.expr as fx
 # CHECK: %[[WIDE:.*]] = arith.extf %{{.*}} : f16 to f32
 # CHECK-NEXT: %[[E:.*]] = math.exp %[[WIDE]] : f32
 # CHECK-NEXT: arith.truncf %[[E]] : f32 to f16
+# CHECK: math.exp2 %x fastmath<afn> : f32
+# CHECK: arith.maximumf {{.*}} fastmath<nnan,nsz> : f32
+# CHECK: math.erf {{.*}} fastmath<contract> : f32
 @fly.kernel
 def kernel(A: fx.Tensor, x: fx.Float32, n: fx.Int32):
     for k, function in enumerate((fx.exp, fx.exp2, fx.log, fx.log2, fx.sqrt, fx.rsqrt, fx.sin)):
@@ -45,6 +48,9 @@ def kernel(A: fx.Tensor, x: fx.Float32, n: fx.Int32):
     A[16] = fx.minnumf(x, 1.0)
     A[17] = fx.Float32(fx.maximum(n, 3))
     A[18] = fx.exp(fx.Float16(x))
+    A[19] = fx.exp2(x, fastmath="afn")
+    A[20] = fx.max(x, 1.0, fastmath="nnan,nsz")
+    A[21] = fx.erf(fx.Float16(x), fastmath=["contract"])
 
 
 @fly.jit

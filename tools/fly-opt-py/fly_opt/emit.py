@@ -15,8 +15,7 @@ from fly_common.errors import InputError
 from fly_opt import devicelibs, llvm_text, older_llvm
 from fly_opt.diagnostics import Source
 from fly_opt.observer import Observer
-from fly_opt.passes import math_number
-from fly_opt.passes.intrinsics import BUFFER_ATOMICS
+from fly_opt.passes.intrinsics import BUFFER_ATOMICS, FLOAT_PARTS
 from fly_opt.passes.select_math import EVERY, INTRINSICS
 from fly_opt.passes.set_target import target_of
 from fly_opt.targets import CODE_OBJECT_VERSION, Target
@@ -34,7 +33,7 @@ KNOWN_INTRINSICS = (
     {"llvm.amdgcn.implicitarg.ptr", "llvm.amdgcn.s.wait.kmcnt"}
     | {f"{name}.{kind}" for name, kinds in INTRINSICS.values() for kind in kinds}
     | {f"llvm.is.fpclass.{kind}" for kind in EVERY}
-    | math_number.INTRINSICS
+    | FLOAT_PARTS
     | BUFFER_ATOMICS
 )
 

@@ -6,6 +6,7 @@ rounded once, except where the operation is exact anyway.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from fly_trace import integers, tracing
@@ -27,6 +28,11 @@ UNARY = {name: f"math.{name}" for name in _NAMES.split()}
 # These give a value that the type holds exactly, so the type's own op does.
 EXACT = {name: f"math.{name}" for name in ("floor", "ceil", "trunc", "round", "roundeven")}
 PREDICATES = {name: f"math.{name}" for name in ("isnan", "isinf", "isfinite", "isnormal")}
+
+
+# What an operation may be told that it need not care for (LLVM's language reference, "Fast-Math
+# Flags").
+FAST_MATH = ("none", "reassoc", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "fast")
 
 
 def _is_typed(operands: tuple[Any, ...]) -> bool:
@@ -57,33 +63,48 @@ def _floats(name: str, *operands: Any) -> tuple[Builder, DType, list[Any]]:
     return builder, dtype, [builder.ssa(convert(operand, dtype)) for operand in operands]
 
 
-def _widened(builder: Builder, op: str, dtype: DType, operands: list[Any]) -> Scalar:
+Flags = str | Iterable[str] | None
+
+
+def _flags(builder: Builder, fastmath: Flags) -> dict[str, Any]:
+    """The attribute of an op that `fastmath` asks for: what code generation may ignore."""
+    if fastmath is None:
+        return {}
+    words = fastmath.split(",") if isinstance(fastmath, str) else [str(word) for word in fastmath]
+    for word in words:
+        if word not in FAST_MATH:
+            tracing.refuse(f"fastmath has no flag {word!r}", f"its flags: {', '.join(FAST_MATH)}")
+    return {"fastmath": builder.attribute(f"#arith.fastmath<{','.join(words)}>")}
+
+
+def _widened(
+    builder: Builder, op: str, dtype: DType, operands: list[Any], fastmath: Flags
+) -> Scalar:
     """`op` in f32 for a 16-bit float, rounded to `dtype`; in `dtype` for the others."""
+    flags = _flags(builder, fastmath)
     if dtype.bits >= 32:
-        return Scalar(dtype, builder.one(op, dtype.ir, *operands))
+        return Scalar(dtype, builder.one(op, dtype.ir, *operands, **flags))
     wide = [builder.one("arith.extf", "f32", operand) for operand in operands]
-    return Scalar(dtype, builder.one("arith.truncf", dtype.ir, builder.one(op, "f32", *wide)))
+    result = builder.one(op, "f32", *wide, **flags)
+    return Scalar(dtype, builder.one("arith.truncf", dtype.ir, result))
 
 
 def _unary(name: str, op: str) -> Any:
-    def function(x: Any) -> Scalar:
+    def function(x: Any, *, fastmath: Flags = None) -> Scalar:
         builder, dtype, operands = _floats(name, x)
-        if name in EXACT:
-            if isinstance(x, Scalar) and not x.dtype.is_float:
-                tracing.refuse(f"fx.{name} takes a float, not {describe(x)}")
-            if dtype.bits >= 32:
-                return Scalar(dtype, builder.one(op, dtype.ir, *operands))
-        return _widened(builder, op, dtype, operands)
+        if name in EXACT and isinstance(x, Scalar) and not x.dtype.is_float:
+            tracing.refuse(f"fx.{name} takes a float, not {describe(x)}")
+        return _widened(builder, op, dtype, operands, fastmath)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{op} of a float; an integer is computed in f32."
+    function.__doc__ = f"{op} of a float; an integer is computed in f32. `fastmath`: LLVM's flags."
     return function
 
 
 def _predicate(name: str, op: str) -> Any:
-    def function(x: Any) -> Scalar:
+    def function(x: Any, *, fastmath: Flags = None) -> Scalar:
         builder, _, operands = _floats(name, x)
-        return Scalar(BOOL, builder.one(op, "i1", *operands))
+        return Scalar(BOOL, builder.one(op, "i1", *operands, **_flags(builder, fastmath)))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{op} of a float: a bool."
@@ -94,13 +115,13 @@ BY_NAME = {name: _unary(name, op) for name, op in {**UNARY, **EXACT}.items()}
 BY_NAME |= {name: _predicate(name, op) for name, op in PREDICATES.items()}
 
 
-def pow_(x: Any, y: Any) -> Scalar:
+def pow_(x: Any, y: Any, *, fastmath: Flags = None) -> Scalar:
     """x to the power y, both floats."""
     builder, dtype, operands = _floats("pow", x, y)
-    return _widened(builder, "math.powf", dtype, operands)
+    return _widened(builder, "math.powf", dtype, operands, fastmath)
 
 
-def fpowi(x: Any, n: Any) -> Scalar:
+def fpowi(x: Any, n: Any, *, fastmath: Flags = None) -> Scalar:
     """The float x to the power n, an integer of up to 32 bits."""
     builder, dtype, operands = _floats("fpowi", x)
     exponent = scalar(n, "the exponent of fx.fpowi")
@@ -109,35 +130,39 @@ def fpowi(x: Any, n: Any) -> Scalar:
             f"the exponent of fx.fpowi is an integer that fits i32, not {describe(n)}",
             "convert it, as in fx.Int32(n)",
         )
-    power = builder.ssa(convert(exponent, I32))
+    power, flags = builder.ssa(convert(exponent, I32)), _flags(builder, fastmath)
     if dtype.bits >= 32:
-        return Scalar(dtype, builder.one("math.fpowi", dtype.ir, *operands, power))
-    wide = builder.one("math.fpowi", "f32", builder.one("arith.extf", "f32", *operands), power)
-    return Scalar(dtype, builder.one("arith.truncf", dtype.ir, wide))
+        return Scalar(dtype, builder.one("math.fpowi", dtype.ir, *operands, power, **flags))
+    wide = builder.one("arith.extf", "f32", *operands)
+    result = builder.one("math.fpowi", "f32", wide, power, **flags)
+    return Scalar(dtype, builder.one("arith.truncf", dtype.ir, result))
 
 
-def atan2(y: Any, x: Any) -> Scalar:
+def atan2(y: Any, x: Any, *, fastmath: Flags = None) -> Scalar:
     """The angle of the point (x, y), from -π to π."""
     builder, dtype, operands = _floats("atan2", y, x)
-    return _widened(builder, "math.atan2", dtype, operands)
+    return _widened(builder, "math.atan2", dtype, operands, fastmath)
 
 
-def copysign(mag: Any, sign: Any) -> Scalar:
+def copysign(mag: Any, sign: Any, *, fastmath: Flags = None) -> Scalar:
     """The magnitude of one float with the sign of another; of a NaN's and a zero's too."""
     builder, dtype, operands = _floats("copysign", mag, sign)
-    return Scalar(dtype, builder.one("math.copysign", dtype.ir, *operands))
+    flags = _flags(builder, fastmath)
+    return Scalar(dtype, builder.one("math.copysign", dtype.ir, *operands, **flags))
 
 
-def clampf(x: Any, lo: Any, hi: Any) -> Scalar:
+def clampf(x: Any, lo: Any, hi: Any, *, fastmath: Flags = None) -> Scalar:
     """x, but not above `hi` and not below `lo`; NaN if any is NaN."""
     _, dtype, _ = _floats("clampf", x, lo, hi)
-    return maximum(minimum(convert(x, dtype), hi), lo)
+    below = minimum(convert(x, dtype), hi, fastmath=fastmath)
+    return maximum(below, lo, fastmath=fastmath)
 
 
-def absf(x: Any) -> Scalar:
+def absf(x: Any, *, fastmath: Flags = None) -> Scalar:
     """The absolute value of a float."""
     builder, dtype, operands = _floats("absf", x)
-    return Scalar(dtype, builder.one("math.absf", dtype.ir, *operands))
+    flags = _flags(builder, fastmath)
+    return Scalar(dtype, builder.one("math.absf", dtype.ir, *operands, **flags))
 
 
 def power(a: Any, b: Any) -> Any:
@@ -169,16 +194,17 @@ def power(a: Any, b: Any) -> Any:
     return binary("truediv", 1.0, result) if exponent < 0 else result
 
 
-def fma(a: Any, b: Any, c: Any) -> Scalar:
+def fma(a: Any, b: Any, c: Any, *, fastmath: Flags = None) -> Scalar:
     """a·b + c of floats with one rounding."""
     builder, dtype, operands = _floats("fma", a, b, c)
+    flags = _flags(builder, fastmath)
     if dtype.name == "bf16":
         # gfx9 has no bf16 fma. The product of two bf16 is exact in f32, the sum is rounded to
         # f32 and then to bf16: that could round twice, in f64 both steps before the last are exact.
         wide = [builder.one("arith.extf", "f64", operand) for operand in operands]
-        result = builder.one("math.fma", "f64", *wide)
+        result = builder.one("math.fma", "f64", *wide, **flags)
         return Scalar(dtype, builder.one("arith.truncf", dtype.ir, result))
-    return Scalar(dtype, builder.one("math.fma", dtype.ir, *operands))
+    return Scalar(dtype, builder.one("math.fma", dtype.ir, *operands, **flags))
 
 
 def abs_(x: Any) -> Scalar:
@@ -195,7 +221,7 @@ _EXTREMES = {
 }
 
 
-def _extreme(name: str, *operands: Any) -> Any:
+def _extreme(name: str, *operands: Any, fastmath: Flags) -> Any:
     if not _is_typed(operands):
         tracing.refuse(f"fx.{name} takes at least one typed value", "use Python's max or min")
     builder = tracing.current(f"fx.{name}")
@@ -212,30 +238,31 @@ def _extreme(name: str, *operands: Any) -> Any:
     signed, unsigned, floating = _EXTREMES[name]
     op = floating if dtype.is_float else signed if dtype.kind == "int" else unsigned
     values = [builder.ssa(convert(operand, dtype)) for operand in operands]
+    flags = _flags(builder, fastmath) if dtype.is_float else {}
     result = values[0]
     for value in values[1:]:
-        result = builder.one(op, dtype.ir, result, value)
+        result = builder.one(op, dtype.ir, result, value, **flags)
     return Scalar(dtype, result)
 
 
-def maximum(a: Any, b: Any, *more: Any) -> Scalar:
+def maximum(a: Any, b: Any, *more: Any, fastmath: Flags = None) -> Scalar:
     """The greatest. If any float is NaN, so is the result (IEEE 754-2019 maximum)."""
-    return _extreme("maximum", a, b, *more)
+    return _extreme("maximum", a, b, *more, fastmath=fastmath)
 
 
-def minimum(a: Any, b: Any, *more: Any) -> Scalar:
+def minimum(a: Any, b: Any, *more: Any, fastmath: Flags = None) -> Scalar:
     """The least. If any float is NaN, so is the result (IEEE 754-2019 minimum)."""
-    return _extreme("minimum", a, b, *more)
+    return _extreme("minimum", a, b, *more, fastmath=fastmath)
 
 
-def maxnumf(a: Any, b: Any, *more: Any) -> Scalar:
+def maxnumf(a: Any, b: Any, *more: Any, fastmath: Flags = None) -> Scalar:
     """The greatest of those that are not NaN; NaN if all are."""
-    return _extreme("maxnumf", a, b, *more)
+    return _extreme("maxnumf", a, b, *more, fastmath=fastmath)
 
 
-def minnumf(a: Any, b: Any, *more: Any) -> Scalar:
+def minnumf(a: Any, b: Any, *more: Any, fastmath: Flags = None) -> Scalar:
     """The least of those that are not NaN; NaN if all are."""
-    return _extreme("minnumf", a, b, *more)
+    return _extreme("minnumf", a, b, *more, fastmath=fastmath)
 
 
 def where(condition: Any, a: Any, b: Any) -> Any:

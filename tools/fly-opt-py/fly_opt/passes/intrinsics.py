@@ -9,6 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 PREFIX = "llvm."
+# What formulas call besides the functions of fly-select-math.
+FLOAT_PARTS = {
+    *("llvm.amdgcn.frexp.mant.f64", "llvm.amdgcn.frexp.exp.i32.f64"),
+    *("llvm.fptosi.sat.i32.f64", "llvm.ldexp.f64.i32"),
+}
 # Atomic updates through a buffer descriptor; rocdl has ops for some of them only.
 BUFFER_ATOMIC = "llvm.amdgcn.raw.ptr.buffer.atomic"
 BUFFER_ATOMICS = {

@@ -10,12 +10,6 @@ from typing import Any
 
 from fly_opt.passes.intrinsics import call
 
-# Intrinsics that only formulas call.
-INTRINSICS = {
-    *("llvm.amdgcn.frexp.mant.f64", "llvm.amdgcn.frexp.exp.i32.f64"),
-    *("llvm.fptosi.sat.i32.f64", "llvm.ldexp.f64.i32"),
-}
-
 # Ordered comparisons: false where an operand is NaN (arith's CmpFPredicate).
 _PREDICATES = {"==": 1, ">": 2, ">=": 3, "<": 4, "<=": 5}
 

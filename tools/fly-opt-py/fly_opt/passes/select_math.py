@@ -18,10 +18,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from fly_opt.passes import math_f32, math_f64, math_integers
 from fly_opt.passes.base import Pass
 from fly_opt.passes.intrinsics import call
-from fly_opt.passes.math_number import Number
 from fly_opt.passes.set_target import target_of
 
 # math → LLVM's intrinsic, for the types in which code generation expands it accurately.
@@ -47,8 +45,6 @@ NARROW = ("f16", "bf16")
 CONVERSIONS = ("arith.extf", "arith.truncf")
 # In the math dialect, and not a function of floats.
 NOT_FLOAT = ("math.absi", "math.ctlz", "math.cttz", "math.ctpop")
-# Formulas of f32, by scalars.
-FORMULAS = {**math_f32.FUNCTIONS, **math_f64.FUNCTIONS}
 # Predicates: the bits of llvm.is.fpclass (LLVM's language reference: 0–1 NaN, 2 and 9 infinities,
 # 3 and 8 normals, 4 to 7 subnormals and zeros).
 CLASSES = {
@@ -116,6 +112,8 @@ def _replacement(op: Any) -> Any:
     if op.name in CLASSES:
         return _classified(op)
     if op.name == "math.ipowi":
+        from fly_opt.passes import math_integers
+
         return _by_elements(math_integers.power, op.results[0].type, list(op.operands))
     kind = op.results[0].type
     element = str(kind.element_type if isinstance(kind, ir.VectorType) else kind)
@@ -127,8 +125,8 @@ def _replacement(op: Any) -> Any:
         # One over the root: v_rsq_f32 alone is off by one in the last place.
         root = _intrinsic("llvm.sqrt", kind, operands, fast)
         return _create("arith.divf", kind, [_one(kind), root], op)
-    if op.name in FORMULAS and element == "f32":
-        return _by_elements(_formula(FORMULAS[op.name]), kind, operands)
+    if element == "f32" and (formula := _formula(op.name)):
+        return _by_elements(formula, kind, operands)
     if element not in NARROW:
         return None
     wide = ir.F32Type.get()
@@ -144,8 +142,14 @@ def _replacement(op: Any) -> Any:
     return made
 
 
-def _formula(function: Callable[..., Number]) -> Callable[..., Any]:
-    """A formula as a function of SSA values."""
+def _formula(name: str) -> Callable[..., Any] | None:
+    """The formula of a function of f32, as a function of SSA values."""
+    from fly_opt.passes import math_f32, math_f64
+    from fly_opt.passes.math_number import Number
+
+    function = math_f32.FUNCTIONS.get(name) or math_f64.FUNCTIONS.get(name)
+    if function is None:
+        return None
     return lambda *operands: function(*map(Number, operands)).value
 
 

@@ -71,7 +71,7 @@ __all__ = [
 ]
 
 
-def _of_floats(name: str) -> Callable[[Any], Any]:
+def _of_floats(name: str) -> Callable[..., Any]:
     return over_lanes(functions.BY_NAME[name])
 
 
@@ -97,9 +97,9 @@ ctpop, ctlz, cttz = map(over_lanes, (bits.ctpop, bits.ctlz, bits.cttz))
 absi, ipowi = map(over_lanes, (bits.absi, bits.ipowi))
 
 
-def sincos(x: Any) -> tuple[Any, Any]:
+def sincos(x: Any, *, fastmath: functions.Flags = None) -> tuple[Any, Any]:
     """Sine and cosine."""
-    return sin(x), cos(x)
+    return sin(x, fastmath=fastmath), cos(x, fastmath=fastmath)
 
 
 def where(condition: Any, a: Any, b: Any) -> Any:
