@@ -183,6 +183,12 @@ def test_atoms_and_tiled_ops_say_their_layouts():
         (lambda: fx.make_copy_atom(fx.UniversalCopy(12), fx.Float32), "whole bytes"),
         (lambda: fx.make_copy_atom(fx.Float32, fx.Float32), "a copy instruction first"),
         (lambda: fx.make_tiled_mma(fx.Float32, fx.make_layout(1, 1)), "an mma atom first"),
+        (
+            lambda: fx.make_tiled_mma(
+                fx.make_mma_atom(fx.UniversalFMA(fx.Float32)), fx.make_layout(1, 0)
+            ),
+            "waves along M, N and K, not",
+        ),
         (lambda: fx.printf("x"), "device libraries"),
     ],
 )

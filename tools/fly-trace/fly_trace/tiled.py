@@ -325,7 +325,13 @@ def make_tiled_mma(mma_atom: MmaAtom, atom_layout: Layout, permutation: Any = No
     """A matrix product of waves laid out as `atom_layout` says along M, N and K; `permutation`
     says which rows and columns of the operands a tile takes."""
     _need_atom("fx.make_tiled_mma", mma_atom, MmaAtom)
-    operands: tuple[DialectValue, ...] = mma_atom, _static(atom_layout, "fx.make_tiled_mma")
+    layout = _static(atom_layout, "fx.make_tiled_mma")
+    if layout.rank != 3:
+        tracing.refuse(
+            f"fx.make_tiled_mma takes a layout of waves along M, N and K, not {layout}",
+            "one wave is fx.make_layout((1, 1, 1), (0, 0, 0))",
+        )
+    operands: tuple[DialectValue, ...] = mma_atom, layout
     if permutation is not None:
         tile = permutation if isinstance(permutation, Tile) else make_tile(*permutation)
         operands = (*operands, tile)

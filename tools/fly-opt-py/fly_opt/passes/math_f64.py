@@ -19,9 +19,9 @@ MOST = 200.0  # e^200 and e^-200 are beyond f32
 
 # (e^r - 1 - r) / r² to |r| = log(2)/2; atanh(s)/s by s² to |s| = (√2 - 1)/(√2 + 1); atan(t)/t by t²
 # to |t| = tan(π/8): Taylor's series.
-EXPONENTIAL = tuple(1 / factorial(n + 2) for n in range(10))
-LOGARITHM = tuple(1 / (2 * n + 1) for n in range(9))
-ARC = tuple((-1) ** n / (2 * n + 1) for n in range(15))
+EXPONENTIAL = tuple(1 / factorial(n + 2) for n in range(8))
+LOGARITHM = tuple(1 / (2 * n + 1) for n in range(7))
+ARC = tuple((-1) ** n / (2 * n + 1) for n in range(12))
 TAN_EIGHTH = sqrt(2) - 1
 
 # log(erfc(x)/t) + x² by t = 2/(2 + x), from x = 0 to 10.5, where erfc is 0 in f32: a Chebyshev
