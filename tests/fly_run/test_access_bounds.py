@@ -16,7 +16,7 @@ from fly_common.code_object import CodeObject
 from fly_common.errors import Fault
 from fly_run.emulator.machine import Emulator
 from fly_run.emulator.semantics import table
-from fly_run.emulator.semantics.access import Access, Atomic
+from fly_run.emulator.semantics.access import Access, Atomic, ScalarAccess
 from fly_run.emulator.semantics.operation import Operation
 from oracle import build, rdna_probe
 from oracle.probe import known_to
@@ -40,6 +40,9 @@ BODY = """
   s_mov_b32 s14, -1
   s_mov_b32 s15, 0x27000
   s_mov_b32 m0, -1
+  s_ashr_i32 s11, s7, 31
+  s_add_u32 s10, s4, s7
+  s_addc_u32 s11, s5, s11
   s_mov_b64 exec, s[8:9]
   {text}
   s_waitcnt vmcnt(0) lgkmcnt(0)
@@ -87,7 +90,7 @@ PRIVATE = 64  # bytes a lane
 HALF = 1 << 32  # what the low dword of an address counts
 EDGE = 8192  # bytes on either side of a multiple of that
 TARGETS = ("gfx942", "gfx1100", "gfx1201")
-SPACES = ("global", "flat", "buffer", "lds", "scratch")
+SPACES = ("global", "flat", "buffer", "lds", "scratch", "smem")
 
 
 @dataclass(frozen=True)
@@ -105,14 +108,16 @@ class Form:
         return self.text.partition(" ")[0]
 
 
-def registers(first: int, count: int) -> str:
-    return f"v[{first}:{first + count - 1}]" if count > 1 else f"v{first}"
+def registers(first: int, count: int, bank: str = "v") -> str:
+    return f"{bank}[{first}:{first + count - 1}]" if count > 1 else f"{bank}{first}"
 
 
 def forms(operation: Operation, returning: str) -> Iterator[Form]:
     """With each kind of address, in gfx9's spelling."""
     detail, space = operation.detail, operation.form
     name = operation.mnemonic.removesuffix(".rtn")
+    if isinstance(detail, ScalarAccess):
+        yield scalar_form(name, detail, operation.mnemonic != name)
     if not isinstance(detail, Access | Atomic):
         return
     atomic = isinstance(detail, Atomic)
@@ -141,6 +146,17 @@ def forms(operation: Operation, returning: str) -> Iterator[Form]:
             operands = [result if loads else data, *place]
         text = f"{name} {', '.join(operands)}{more}"
         yield Form(space, text, detail.size, atomic or not loads, atomic)
+
+
+def scalar_form(name: str, detail: ScalarAccess, returns: bool) -> Form:
+    """At `start`, in s[10:11], or through the buffer."""
+    atomic = detail.atomic
+    size = atomic.size if atomic else detail.size
+    dwords = max(1, size // 4) * (atomic.values if atomic else 1)
+    data = registers(16, dwords, "s")
+    place = "s[12:15], s7" if detail.buffer else "s[10:11], 0x0"
+    text = f"{name} {data}, {place}{' glc' if returns else ''}"
+    return Form("smem", text, size, detail.kind != "load", atomic is not None)
 
 
 @functools.cache
@@ -258,6 +274,9 @@ def mistakes(bench: Bench, number: int, form: Form, lanes: int) -> Iterator[str]
         if bench.works(number, 64, 0, PRIVATE - size + 1):
             yield "a byte past the end is not noticed"
         return
+    if form.space == "smem":
+        yield from scalar_mistakes(bench, number, form)
+        return
     last = lanes - 1
     # Lanes that follow each other, that are apart, and that have one address.
     for stride, start in ((size, 0), (2 * size, 0), (0, 4 * size)):
@@ -290,6 +309,26 @@ def mistakes(bench: Bench, number: int, form: Form, lanes: int) -> Iterator[str]
     if form.space == "lds" and bench.works(number, size - 1, 0, 0):
         yield "LDS that is smaller than what is accessed"
     if form.atomic and form.space != "lds" and bench.works(number, (lanes + 1) * size, size, 1):
+        yield "a misaligned atomic operation"
+
+
+def scalar_mistakes(bench: Bench, number: int, form: Form) -> Iterator[str]:
+    """Twice each, since an instruction remembers where it found memory last."""
+    size = form.size
+    for start in (0, 4 * size):
+        room = start + size
+        if not bench.works(number, room, 0, start) or not bench.works(number, room, 0, start):
+            yield f"{start}: the last bytes are refused"
+        if bench.works(number, room - 1, 0, start):
+            yield f"{start}: a byte past the end is not noticed"
+        if bench.works(number, room, 0, room + size):
+            yield f"{start}: far past the end"
+        if form.writes and bench.works(number, room, 0, start, -1, False):
+            yield f"{start}: a write to read-only memory"
+    # Of a buffer that is out of its range.
+    if "buffer" not in form.name and bench.works(number, 2 * size, 0, -max(4, size) & 0xFFFFFFFF):
+        yield "below the buffer"
+    if form.atomic and size == 8 and bench.works(number, 4 * size, 0, 4):
         yield "a misaligned atomic operation"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from oracle import floats
+from oracle import floats, scalar_memory
 from oracle.rdna_valu import maximum, minimum
 from oracle.scalar import put
 from oracle.table import VALU
@@ -58,6 +58,7 @@ CONDITIONS: dict[str, Callable] = {
 TRANSCENDENTAL = tuple(f"v_s_{name}_f32" for name in ("exp", "log", "rcp", "rsq", "sqrt"))
 LOADS = {"s_load_u8": (1, False), "s_load_i8": (1, True)}
 LOADS |= {"s_load_u16": (2, False), "s_load_i16": (2, True)}
+LOADS |= {name.replace("s_", "s_buffer_"): element for name, element in LOADS.items()}
 
 
 def half(x: np.ndarray) -> np.ndarray:
@@ -124,14 +125,18 @@ def _pack(w: Waves, ins: Instruction) -> None:
 
 
 def _narrow_load(w: Waves, ins: Instruction, size: int, extend: bool) -> None:
-    """S_LOAD_{U,I}{8,16}: the address has no alignment beyond the element's own."""
-    target, base, *rest = ins.operands
-    address = w.read_scalar(base, 64).copy()
-    for operand in rest:
-        address = address + w.read_scalar(operand, 32).astype(u64)
-    address = address + u64(ins.modifiers.get("offset", 0) & (1 << 64) - 1)
-    address = np.broadcast_to(address, w.n)[:, None]
-    value = w.chunk.memory.load(address, None, size)[0][:, 0]
+    """S_LOAD_{U,I}{8,16} and S_BUFFER_LOAD_…: the address has no alignment beyond the element's
+    own; past a buffer's end is 0."""
+    target, base, *_ = ins.operands
+    offset = scalar_memory.offset_of(w, ins)
+    inside = np.ones((w.n, 1), bool)
+    if ins.mnemonic.startswith("s_buffer"):
+        start, end = scalar_memory.resource(w, base)
+        inside[:, 0] = offset + u64(size) <= end
+    else:
+        start = w.read_scalar(base, 64)
+    address = np.broadcast_to(start + offset, w.n)[:, None]
+    value = np.where(inside, w.chunk.memory.load(address, inside, size)[0], u32(0))[:, 0]
     if extend:
         top = u32(1 << (8 * size - 1))
         value = (value ^ top) - top

@@ -33,7 +33,7 @@ def build(ins: Instruction) -> Callable[[Waves], None] | None:
     return lambda w: function(w, ins, int(match[3] or 1))
 
 
-def _offset(w: Waves, ins: Instruction) -> np.ndarray:
+def offset_of(w: Waves, ins: Instruction) -> np.ndarray:
     """Of a register and of the instruction, in bytes."""
     total = np.full(w.n, ins.modifiers.get("offset", 0) & (1 << 64) - 1, u64)
     for operand in ins.operands[2:]:
@@ -46,19 +46,24 @@ def _offset(w: Waves, ins: Instruction) -> np.ndarray:
 
 def _places(w: Waves, ins: Instruction, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """For each dword its address and whether it is in range: [waves, 1]."""
-    base, offset = ins.operands[1], _offset(w, ins)
+    base, offset = ins.operands[1], offset_of(w, ins)
     if not ins.mnemonic.startswith("s_buffer"):
         address = (w.read_scalar(base, 64) + offset) & ~u64(3)
         return [((address + u64(4 * k))[:, None], np.ones((w.n, 1), bool)) for k in range(count)]
-    words = [w.s32(base.index + k).astype(u64) for k in range(3)]
-    start = (words[0] | (words[1] & u64(0xFFFF)) << u64(32)) & ~u64(3)
-    stride = words[1] >> u64(16) & u64(0x3FFF)
-    size = words[2] * np.maximum(stride, u64(1))
+    start, size = resource(w, base)
     places = []
     for k in range(count):
         at = (offset & ~u64(3)) + u64(4 * k)
         places.append(((start + at)[:, None], (at + u64(4) <= size)[:, None]))
     return places
+
+
+def resource(w: Waves, base: Operand) -> tuple[np.ndarray, np.ndarray]:
+    """The address and the size in bytes of the resource in four registers: [waves]."""
+    words = [w.s32(base.index + k).astype(u64) for k in range(3)]
+    start = (words[0] | (words[1] & u64(0xFFFF)) << u64(32)) & ~u64(3)
+    stride = words[1] >> u64(16) & u64(0x3FFF)
+    return start, words[2] * np.maximum(stride, u64(1))
 
 
 def _load(w: Waves, ins: Instruction, count: int) -> None:

@@ -270,12 +270,32 @@ def _memory(target: str) -> list[Probe]:
 
 
 def _narrow(target: str) -> list[Probe]:
-    """S_LOAD of bytes and halves, beside gfx9's widths."""
+    """S_LOAD and S_BUFFER_LOAD of bytes and halves, beside gfx9's widths, and of three dwords."""
     probes = scalar_loads()
+    far = ("s_sub_u32 s40, s4, 0x80000000", "s_subb_u32 s41, s5, 0", "s_mov_b32 s11, 0x80000006")
     for name in rdna_salu.LOADS:
-        for offset in ("0x0", "0x6"):
-            text = f"{name} s16, s[4:5], {offset}\n  s_waitcnt lgkmcnt(0)"
-            probes.append(Probe(text, ("32", "32"), scalar=True))
+        if "buffer" in name:
+            probes += _scalar_buffer(name, "s16")
+            continue
+        for *before, place in (("s[4:5], 0x0",), ("s[4:5], 0x6",), (*far, "s[40:41], s11")):
+            lines = (*before, f"{name} s16, {place}", "s_waitcnt lgkmcnt(0)")
+            probes.append(Probe("\n  ".join(lines), ("32", "32"), scalar=True, about=name))
+    fold = ("s_mov_b32 s16, s48", "s_mov_b32 s17, s50", "s_xor_b32 s17, s17, s49")
+    return [*probes, *_scalar_buffer("s_buffer_load_dwordx3", "s[48:50]", *fold)]
+
+
+def _scalar_buffer(name: str, result: str, *after: str) -> list[Probe]:
+    """A scalar load at 0x24 of a resource that ends well after it, with one byte more or fewer
+    than each width needs, in strides or before it."""
+    probes = []
+    for records, stride in (*((0x24 + n, 0) for n in (0, 1, 2, 4, 11, 12, 64)), (9, 5), (10, 5)):
+        lines = (
+            *("s_mov_b32 s40, s4", "s_and_b32 s41, s5, 0xffff", f"s_mov_b32 s42, {records}"),
+            *(f"s_or_b32 s41, s41, {stride} << 16", "s_mov_b32 s43, 0x27000", "s_movk_i32 s11, 4"),
+            f"{name} {result}, s[40:43], {'0x24' if records % 2 else 's11 offset:0x20'}",
+            *("s_waitcnt lgkmcnt(0)", *after),
+        )
+        probes.append(Probe("\n  ".join(lines), ("32", "32"), scalar=True, about=name))
     return probes
 
 

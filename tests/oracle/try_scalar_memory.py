@@ -20,6 +20,11 @@ RESOURCE = (
     "s_mov_b32 s42, {records}",
     "s_mov_b32 s43, 0x27000",
 )
+# An address whose two lowest bits are ignored, and an offset that is more than any signed number.
+FAR = (
+    *("s_or_b32 s40, s40, 3", "s_sub_u32 s40, s40, 0x80000000", "s_subb_u32 s41, s41, 0"),
+    "s_mov_b32 s11, 0x80000010",
+)
 # The records and strides of resources: in bytes, in strides.
 BOUNDS = ((0x400, 0), (0x48, 0), (0x12, 4), (2, 40))
 
@@ -28,8 +33,8 @@ def scalar_memory() -> list[Probe]:
     return [*_loads(), *_stores(), *_atomics()]
 
 
-def _probe(about: str, *lines: str) -> Probe:
-    return Probe("\n  ".join(lines), ("64", "64"), scalar=True, about=about)
+def _probe(about: str, *lines: str, scalar: bool = True) -> Probe:
+    return Probe("\n  ".join(lines), ("64", "64"), scalar=scalar, about=about)
 
 
 def _resource(records: int, stride: int) -> list[str]:
@@ -66,10 +71,10 @@ def _loads() -> list[Probe]:
                 head = (*resource, "s_movk_i32 s11, 0x10", "s_movk_i32 m0, 0x2f")
                 probes.append(_probe(name, *head, load, WAIT, *_folded(count)))
         name = f"s_load_{_named(count)}"
-        base = ("s_add_u32 s40, s4, 64", "s_addc_u32 s41, s5, 0", "s_movk_i32 s11, 0x10")
-        for offset in ("-0x20", "s11 offset:0x1c"):
+        base = ("s_add_u32 s40, s4, 64", "s_addc_u32 s41, s5, 0", "s_movk_i32 s11, 0x13")
+        for *more, offset in (("-0x20",), ("s11 offset:0x1c",), (*FAR, "s11 offset:0x1c")):
             load = f"{name} {_span(48, count)}, s[40:41], {offset}"
-            probes.append(_probe(name, *base, load, WAIT, *_folded(count)))
+            probes.append(_probe(name, *base, *more, load, WAIT, *_folded(count)))
     return probes
 
 
@@ -78,12 +83,13 @@ def _stores() -> list[Probe]:
     back = ("s_dcache_wb", "s_load_dwordx4 s[48:51], s[36:37], 0x40", WAIT, *_folded(4))
     for count in (1, 2, 4):
         clear = ("s_mov_b64 s[48:49], 0", "s_mov_b64 s[50:51], 0", WAIT)
-        clear = (*clear, "s_store_dwordx4 s[48:51], s[36:37], 0x40", WAIT, "s_movk_i32 m0, 0x40")
+        clear = (*clear, "s_store_dwordx4 s[48:51], s[36:37], 0x40", WAIT, "s_movk_i32 m0, 0x43")
+        far = ("s_mov_b64 s[40:41], s[36:37]", *FAR)
         data = _span(24, count)
         name = f"s_store_{_named(count)}"
-        for place in ("0x40", "m0"):
-            store = f"{name} {data}, s[36:37], {place}"
-            probes.append(_probe(name, *OWN, *clear, store, WAIT, *back))
+        for *more, place in (("s[36:37], m0",), (*far, "s[40:41], s11 offset:0x30")):
+            store = f"{name} {data}, {place}"
+            probes.append(_probe(name, *OWN, *clear, *more, store, WAIT, *back))
         name = f"s_buffer_store_{_named(count)}"
         for records, stride in BOUNDS:
             for place in ("0x44", "m0"):
@@ -94,15 +100,16 @@ def _stores() -> list[Probe]:
 
 
 def _atomics() -> list[Probe]:
-    """On a, with b (and what is about b: a comparand is equal now and then)."""
+    """On a, with b (and what is about b: a comparand is equal now and then). Once a wave."""
     probes = []
-    bounds = ((0x400, 0), (0x44, 0), (0x12, 4))
-    for number, (operation, atomic) in enumerate(atomics.GLOBAL.items()):
+    for operation, atomic in atomics.GLOBAL.items():
         if atomic.kind[0] == "f" or "pk" in operation:
             continue  # the scalar unit has the integer ones
         registers = int(atomic.kind[1:]) // 32
         count = registers * atomic.sources
-        fill = ("s_store_dwordx2 s[24:25], s[36:37], 0x40", WAIT, "s_movk_i32 m0, 0x40")
+        # Of either part of an address the two lowest bits are ignored.
+        fill = ("s_store_dwordx2 s[24:25], s[36:37], 0x40", WAIT, "s_movk_i32 m0, 0x43")
+        far = ("s_mov_b64 s[40:41], s[36:37]", *FAR)
         moved = ("s_mov_b64 s[48:49], s[26:27]", "s_mov_b64 s[50:51], s[26:27]")
         if operation == "cmpswap":
             moved = ("s_mov_b32 s48, s27", "s_mov_b32 s49, s26")
@@ -111,13 +118,19 @@ def _atomics() -> list[Probe]:
         after = ("s_load_dwordx2 s[52:53], s[36:37], 0x40", WAIT)
         result = ("s_xor_b32 s16, s48, s53", "s_xor_b32 s17, s49, s52")
         data = _span(48, count)
-        for place in ("s[36:37], 0x40 glc", "s[36:37], m0")[: 2 - number % 2]:
-            name = f"s_atomic_{operation}"
-            lines = (*OWN, *fill, *moved, f"{name} {data}, {place}", WAIT, *after, *result)
-            probes.append(_probe(name, *lines))
-        for records, stride in bounds[:: 1 + number % 2]:
-            name = f"s_buffer_atomic_{operation}"
-            one = f"{name} {data}, s[40:43], 0x40 glc"
-            lines = (*_resource(records, stride), *fill, *moved, one, WAIT, *after, *result)
-            probes.append(_probe(name, *lines))
+        name = f"s_atomic_{operation}"
+        for place in ("s[40:41], s11 offset:0x30", "s[36:37], m0"):
+            for glc in ("", " glc"):
+                one = f"{name} {data}, {place}{glc}"
+                lines = (*OWN, *far, *fill, *moved, one, WAIT, *after, *result)
+                probes.append(_probe(name, *lines, scalar=False))
+        name = f"s_buffer_atomic_{operation}"
+        end = 0x40 + 4 * registers
+        # The bound is the operation's end, a byte less, far before it, a little more in strides.
+        for records, stride in ((end, 0), (end - 1, 0), (0x20, 0), (end // 5 + 1, 5)):
+            resource = [*_resource(records, stride), "s_or_b32 s40, s40, 3"]
+            for place in ("m0", "0x40 glc"):
+                one = f"{name} {data}, s[40:43], {place}"
+                lines = (*resource, *fill, *moved, one, WAIT, *after, *result)
+                probes.append(_probe(name, *lines, scalar=False))
     return probes
