@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from fly_common import ahead
+from fly_common import ahead, toolchain
 from fly_common.errors import FlyError, InputError, UsageError
 from fly_common.store import Store, default_store, key_of
 
@@ -122,7 +122,7 @@ def results(
 
 class Coming:
     """The programs of a chain's later stages, started when an earlier one has to work: then those
-    most likely have to as well."""
+    most likely have to as well. So does what takes long of their fingerprints."""
 
     def __init__(self, chain: Chain) -> None:
         self._chain = chain
@@ -146,6 +146,7 @@ class Coming:
             except FlyError:
                 continue  # the stage itself will say what is missing
             if command is not None:
+                toolchain.fingerprint_ahead()
                 self._programs.start([command])
 
 

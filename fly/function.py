@@ -99,18 +99,21 @@ class JitFunction(HostFunction):
         if not known:
             module = self._trace(given, chosen.target)
             signature = sha256(module).hexdigest()
-        key = (self._reach.digest, signature, chosen.target, chosen.identity())
-        compiled = self._kept.get(key)
-        if compiled is None:
-            with Coming(chosen) as coming:
-                if module is None:
-                    what = f"{self._reach.digest} {signature}"
-                    module = self._traced(given, chosen.target, what, coming.start)
-                hsaco = run(chosen, module, coming=coming)
-            compiled = Compiled(hsaco, module=module, chain=chosen)
-            if len(self._kept) >= MOST_KEPT:
-                self._kept.pop(next(iter(self._kept)), None)
-            self._kept[key] = compiled
+        what = (self._reach.digest, signature, chosen.target)
+        # Where nothing is kept there is nothing to find: then LLVM is identified, which may take
+        # long, beside the tracing.
+        if self._kept and (kept := self._kept.get((*what, chosen.identity()))) is not None:
+            return kept
+        with Coming(chosen) as coming:
+            if module is None:
+                traced = f"{self._reach.digest} {signature}"
+                module = self._traced(given, chosen.target, traced, coming.start)
+            identity = chosen.identity()
+            hsaco = run(chosen, module, coming=coming)
+        compiled = Compiled(hsaco, module=module, chain=chosen)
+        if len(self._kept) >= MOST_KEPT:
+            self._kept.pop(next(iter(self._kept)), None)
+        self._kept[*what, identity] = compiled
         return compiled
 
     def _traced(

@@ -128,11 +128,19 @@ def _find_library(chosen: str | None, *_: str | None) -> str:
 
 def fingerprint(name: str) -> str:
     """What identifies a program's build for a cache key: the content of the program and of its
-    LLVM's library. The library's digest (0.1 s for 100 MB) is remembered by path, size and time."""
+    LLVM's library. The library's digest (0.1 s for 150 MB) is remembered by path, size and time."""
     from fly_common import files
 
     paths = (find_program(name), _library_or_none())
     return "|".join(f"{path}:{files.digest_of(path)}" for path in paths if path is not None)
+
+
+def fingerprint_ahead() -> None:
+    """Begins, in a thread, what takes long of the fingerprints that will be asked for."""
+    from fly_common import files
+
+    if (library := _library_or_none()) is not None:
+        files.digest_ahead(library)
 
 
 def _library_or_none() -> str | None:

@@ -80,7 +80,15 @@ def _register_elements(ir: Any) -> None:
         ir.register_attribute_builder(name)(build)
 
 
+def _leave_dialects_alone() -> None:
+    """Ops, values and attributes are generic objects here. Left to themselves the bindings import a
+    dialect's module, 10 to 30 ms each, when one of its things is seen first, for classes of its
+    own; who wants those imports the module."""
+    importlib.import_module(f"{PACKAGE}._mlir_libs._mlir").globals.dialect_search_modules = []
+
+
 PACKAGE = _package()
+_leave_dialects_alone()
 
 ir: ModuleType = importlib.import_module(f"{PACKAGE}.ir")
 passmanager: ModuleType = importlib.import_module(f"{PACKAGE}.passmanager")

@@ -12,7 +12,7 @@ import pytest
 from fly_common.errors import InputError, MissingError, UsageError
 from fly_common.store import Store
 
-from fly.chains import Chain, chain, results, run
+from fly.chains import Chain, Coming, chain, results, run
 from fly.stage import Stage
 
 
@@ -243,6 +243,23 @@ def test_a_large_programs_digest_is_remembered_in_the_store(tmp_path: Path, monk
     monkeypatch.setattr(files, "_known", {})
     monkeypatch.setattr(files, "_hash", lambda path: pytest.fail("hashed again"))
     assert files.digest_of(path) == digest
+
+
+def test_the_library_s_digest_is_taken_beside_the_trace(monkeypatch):
+    """Where there is something to trace, and before it is traced."""
+    from fly_common import toolchain
+
+    happened = []
+    monkeypatch.setattr(toolchain, "fingerprint_ahead", lambda: happened.append("digest"))
+    with Coming(chain("gfx942")) as coming:
+        assert not happened
+        coming.start()
+        coming.start()
+    assert set(happened) == {"digest"}
+    happened.clear()
+    with Coming(Chain("gfx942", (Stage.command(["cat"], suffix=".txt"),))) as coming:
+        coming.start()
+    assert not happened
 
 
 def test_a_failing_command_says_why_and_how_to_do_it_again(tmp_path: Path):

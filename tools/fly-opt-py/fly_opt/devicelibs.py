@@ -10,9 +10,9 @@ chips that their release knew.
 from __future__ import annotations
 
 import functools
+import glob
 import os
 import re
-from pathlib import Path
 
 from fly_common import toolchain
 from fly_common.errors import InputError, MissingError
@@ -39,19 +39,24 @@ def needed(text: str) -> tuple[str, ...]:
 
 
 @functools.cache
-def folder() -> Path | None:
+def folder() -> str | None:
     """Where the libraries are: FLY_DEVICE_LIBS (nothing else is looked at), ROCm, Debian."""
     if chosen := os.environ.get("FLY_DEVICE_LIBS"):
-        candidates = [Path(chosen)]
+        candidates = [chosen]
     else:
-        rocm = Path(os.environ.get("ROCM_PATH", "/opt/rocm"))
+        rocm = os.environ.get("ROCM_PATH", "/opt/rocm")
+        within = "lib/llvm/lib/clang/*/lib/amdgcn/bitcode"
         candidates = [
-            rocm / "amdgcn" / "bitcode",
-            *sorted(rocm.glob("lib/llvm/lib/clang/*/lib/amdgcn/bitcode"), reverse=True),
-            *sorted(Path("/usr/lib").glob("*-linux-gnu/amdgcn/bitcode")),
-            Path("/usr/lib/amdgcn/bitcode"),
+            os.path.join(rocm, "amdgcn", "bitcode"),
+            *sorted(glob.glob(os.path.join(glob.escape(rocm), within)), reverse=True),
+            *sorted(glob.glob("/usr/lib/*-linux-gnu/amdgcn/bitcode")),
+            "/usr/lib/amdgcn/bitcode",
         ]
-    return next((path for path in candidates if (path / LIBRARIES[0]).is_file()), None)
+    return next((path for path in candidates if _is_in(path, LIBRARIES[0])), None)
+
+
+def _is_in(path: str, name: str) -> bool:
+    return os.path.isfile(os.path.join(path, name))
 
 
 def identity() -> str:
@@ -59,7 +64,7 @@ def identity() -> str:
     found = folder()
     if found is None:
         return "none"
-    status = (found / LIBRARIES[0]).stat()
+    status = os.stat(os.path.join(found, LIBRARIES[0]))
     return f"{found}:{status.st_size}:{status.st_mtime_ns}"
 
 
@@ -100,7 +105,7 @@ def link(text: str, functions: tuple[str, ...], target: Target) -> str:
     with tempfile.NamedTemporaryFile("w", prefix="fly-opt-", suffix=".ll") as control:
         control.write(controls(target))
         control.flush()
-        libraries = [str(found / name) for name in LIBRARIES if (found / name).is_file()]
+        libraries = [os.path.join(found, name) for name in LIBRARIES if _is_in(found, name)]
         # The controls come last: they are what the libraries, not the kernels, need.
         arguments = ["-S", "--only-needed", "--internalize", "-", *libraries, control.name]
         done = toolchain.run_program("llvm-link", arguments, text.encode())

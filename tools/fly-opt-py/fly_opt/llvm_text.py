@@ -23,9 +23,12 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from fly_common.errors import InputError, Place
+
+if TYPE_CHECKING:
+    from fractions import Fraction  # 3 ms, and most kernels have no such literal
 
 _TOKEN = re.compile(
     r"""
@@ -143,6 +146,8 @@ def _from_decimal(literal: str, kind: str) -> str | None:
     as it stands: LLVM 22 reads it as a double, which then has to be exact in `kind`."""
     if kind == "double":
         return None
+    from fractions import Fraction
+
     bits = nearest(Fraction(literal), kind)
     if literal.startswith("-"):
         bits |= 1 << (FORMATS[kind][0] - 1)
@@ -153,6 +158,8 @@ def _from_decimal(literal: str, kind: str) -> str | None:
 
 def nearest(value: Fraction, kind: str) -> int:
     """The bits of the magnitude of `value` rounded to `kind`, ties to even (IEEE 754, 4.3.1)."""
+    from fractions import Fraction
+
     width, mantissa = FORMATS[kind]
     bias = (1 << (width - 2 - mantissa)) - 1
     magnitude = abs(value)

@@ -66,14 +66,16 @@ class Tensor:
 
 
 def _extent(given: Any) -> Extent:
+    counted = isinstance(given, int) and not isinstance(given, bool) and given > 0
+    named = isinstance(given, str) and given.isidentifier()
+    if given is None or counted or named:
+        return given
+    if given == "?":
+        return None
     from fly_dialect.integers import Int
 
     from fly_trace.extents import Symbol
 
-    counted = isinstance(given, int) and not isinstance(given, bool) and given > 0
-    named = isinstance(given, str) and given.isidentifier()
-    if given is None or counted or named or isinstance(given, Symbol | Int):
+    if isinstance(given, Symbol | Int):
         return given
-    if given == "?":
-        return None
     raise TypeError(f"an extent of fx.Tensor[…] is a positive number, a name or None, not {given}")

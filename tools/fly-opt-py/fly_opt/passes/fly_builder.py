@@ -15,8 +15,7 @@ Value = Any  # an ir.Value
 def operations(op: Any) -> list[Any]:
     """All operations inside `op`, in the order of the text.
 
-    By walking, not by iterating over blocks: that makes an OpView of every op, for which the
-    bindings import each dialect's Python module (llvm's alone takes 30 ms).
+    By walking, not by iterating over blocks: that makes an OpView of every op.
     """
     found: list[Any] = []
 

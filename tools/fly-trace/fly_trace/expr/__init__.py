@@ -6,7 +6,6 @@ the like are the modules themselves.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -177,6 +176,8 @@ def __getattr__(name: str) -> Any:
         globals()[name] = found
         return found
     if home is None:
+        import difflib
+
         near = difflib.get_close_matches(name, __all__, n=1)
         raise AttributeError(f"fx has no {name!r}{f'; is it {near[0]}?' if near else ''}")
     value = globals()[name] = getattr(importlib.import_module(home), name)
