@@ -30,8 +30,7 @@ unit: setup-test
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests
 
 lit: setup-test
-	$(BIN)/lit -j$(JOBS) -q --time-tests test/lit
-	$(BIN)/lit -j$(JOBS) -q --param filecheck=llvm test/lit
+	$(BIN)/lit -j$(JOBS) -q --time-tests --param filecheck=both test/lit
 
 check: setup-test format lint types test
 

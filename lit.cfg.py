@@ -1,7 +1,8 @@
-"""How lit runs test/lit: `lit test/lit`, or `lit --param filecheck=llvm test/lit`.
+"""How lit runs test/lit: `lit test/lit`, or `lit --param filecheck=both test/lit`.
 
-Parameters: `filecheck` is `pypi` (default: the Python port, which needs no LLVM tools package) or
-`llvm`; `cache` is a folder to keep between runs (default: a new one each run, removed after it).
+Parameters: `filecheck` is `pypi` (default: the Python port, which needs no LLVM tools package),
+`llvm`, or `both`, one after the other on the same input; `cache` is a folder to keep between runs
+(default: a new one each run, removed after it).
 A tool that is missing fails the run: a test that can't run must not look as if it had passed.
 """
 
@@ -89,13 +90,16 @@ for name in IN_PIPES:
     (run / "shims" / name).symlink_to(required_llvm(name))
 
 which = lit_config.params.get("filecheck", "pypi")
-if which not in ("pypi", "llvm"):
-    lit_config.fatal(f"--param filecheck={which}: must be pypi or llvm")
-if which == "llvm":
+if which not in ("pypi", "llvm", "both"):
+    lit_config.fatal(f"--param filecheck={which}: must be pypi, llvm or both")
+if which == "pypi":
+    filecheck = str(required("filecheck", binaries))
+elif which == "llvm":
     # What the Python port can't do is switched on where it can be.
     filecheck = f"{required_llvm('FileCheck')} --enable-var-scope"
 else:
-    filecheck = str(required("filecheck", binaries))
+    programs = required("filecheck", binaries), required_llvm("FileCheck")
+    filecheck = " ".join(map(str, [ROOT / "test" / "both-filechecks", *programs]))
 
 config.environment = {
     "PATH": os.pathsep.join([str(binaries), str(run / "shims"), "/usr/bin", "/bin"]),
