@@ -4,14 +4,14 @@
 // RUN: %PYTHON -c "import subprocess, sys; sys.exit(subprocess.call(['env', 'FLY_DEVICE_LIBS=/nothing-here', 'fly-opt-py', '--target', 'gfx942', *sys.argv[1:]], stderr=subprocess.DEVNULL) != 3)" %s
 // RUN: env FLY_DEVICE_LIBS=%S/nothing-here fly-opt-py --target gfx942 --emit mlir %s -o %t.mlir
 
-// CHECK: fly-opt-py: error: __ocml_sin_f32 is in ROCm's device libraries, which were not found
+// CHECK: fly-opt-py: error: __ocml_sin_f64 is in ROCm's device libraries, which were not found
 // CHECK-NEXT: install them (Debian: apt-get install rocm-device-libs
 module {
   gpu.module @kernels {
     gpu.func @k(%p: !llvm.ptr<1>) kernel {
-      %x = llvm.load %p : !llvm.ptr<1> -> f32
-      %y = math.sin %x : f32
-      llvm.store %y, %p : f32, !llvm.ptr<1>
+      %x = llvm.load %p : !llvm.ptr<1> -> f64
+      %y = math.sin %x : f64
+      llvm.store %y, %p : f64, !llvm.ptr<1>
       gpu.return
     }
   }
