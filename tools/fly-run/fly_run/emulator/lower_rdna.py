@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from fly_run.emulator import lower_scalar, state
+from fly_run.emulator import lower_matrix, lower_scalar, state
 from fly_run.emulator.instruction import Immediate, Instruction, Name, Register
 from fly_run.emulator.lower import EXEC, VCC, Lowering, Source, Step, modifiers, plain
 from fly_run.emulator.lower_scalar import HARDWARE_REGISTER
@@ -188,6 +188,13 @@ def _relative_move(mode: int) -> Callable[[Lowering, str, str], None]:
     return run
 
 
+def _dot_of_floats(lowering: Lowering, name: str, encoding: str) -> None:
+    """v_dot2_f32: like matrix instructions it does not heed MODE."""
+    lower_matrix.with_own_control(lowering)
+    lower_valu(lowering, lowering.table[name], encoding)
+    lower_matrix.with_own_control(lowering, ends=True)
+
+
 def _swap_short(lowering: Lowering, name: str, encoding: str) -> None:
     """v_swap_b16: two halves of registers change places."""
     modifiers(lowering)
@@ -231,6 +238,8 @@ EXPANSIONS: dict[str, Callable[[Lowering, str, str], None]] = {
     "v_movreld_b32": _relative_move(8),
     "v_movrelsd_b32": _relative_move(9),
     "v_swap_b16": _swap_short,
+    **{f"v_dot2{kind}_f32_f16": _dot_of_floats for kind in ("", "c", "acc")},
+    "v_dot2_f32_bf16": _dot_of_floats,
     **{
         f"v_s_{function}_{size}": _scalar_function
         for function in ("exp", "log", "rcp", "rsq", "sqrt")

@@ -232,6 +232,8 @@ def wave_shape_of(mnemonic: str, wave: str) -> Shape:
         raise ValueError(f"{mnemonic} is no matrix instruction")
     sparse, result, k, a, b = match.groups()
     model = "fma" if result == "i32" else "tr8" if b is None else "gtr16"
+    if wave == "gfx12" and result == "f32" and b is None and not sparse:
+        model = "pairs4"
     return Shape(16, 16, int(k), 1, a, b or a, _WAVE_RESULTS[result], model, bool(sparse), wave)
 
 

@@ -39,7 +39,7 @@ from fly_run.emulator.semantics.operation import Operation
 
 # Models by the element type of their sums, and those that work block by block: how long a block is.
 CHAINS = {"fma_f32": "float", "fma_f64": "double", "mul_i32": "i32"}
-BLOCKS = {"ftz2": 2, "ftz4": 4, "tr4": 4, "tr8": 8, "gtr16": 16}
+BLOCKS = {"ftz2": 2, "ftz4": 4, "tr4": 4, "tr8": 8, "gtr16": 16, "pairs4": 4}
 QUAD_MODELS = (*CHAINS, "ftz2", "ftz4", "tr4")  # those that 4 × 4 matrices need
 TILE_ROWS = {"wide": 16, "quad": 4}
 

@@ -11,7 +11,12 @@ with CDNA2 and CDNA3 hardware:
             are rounded down 31 bits below the greater exponent; the result is rounded once
                                                                   CDNA3 xf32, f16, bf16 (alg. 10)
     gtr L   the same with products of even and of odd k summed apart       CDNA3 fp8, bf8 (alg. 11)
+    pairs P each two products are rounded down 24 bits below their greater exponent and summed; the
+            P / 2 sums and C are rounded down to a common grid and summed; one rounding to f32
+                                                                      gfx1201's f16, bf16 (P = 4)
 
+`pairs` is what AMD measured on a Radeon AI Pro R9700 for its emulator rocjitsu (shared/gfx12_dot.h,
+tests/fixtures/float_dot): for results in f32 of dense matrices and, with P = 2, for v_dot2_f32.
 The details of the last two's rounding (which bits are cut where) follow FPy's restatement of the
 models (github.com/bksaiki/fpy), which its authors checked against the reference implementation.
 gfx950 has the same instructions as CDNA3 and more; no model of it is published, CDNA3's is taken.
@@ -28,7 +33,9 @@ PRODUCT_BITS = 24  # F: fraction bits of a product below the greatest exponent
 SUM_BITS = 31  # F2: fraction bits of the result before it is rounded to f32
 SMALLEST = 2.0**-126  # the least normal f32
 LEAST_EXPONENT = -126
+C_BITS = 26  # of `pairs`: fraction bits of C
 FAR = 60  # so far below, nothing of a product is left
+NEVER = 600  # no exponent of a product is so large; nothing is left so far below another
 OVERFLOW = 127  # an exponent from which on a sum may be special
 
 
@@ -136,6 +143,49 @@ def sum_truncating(terms: list[Term], c: Value, grouped: bool) -> Value:
     return f.choose(rare, lambda: _with_specials(products, exponents, c, normal), lambda: normal)
 
 
+# -- gfx1201 ---------------------------------------------------------------------------------
+
+
+def sum_pairs(terms: list[Term], c: Value) -> Value:
+    """`pairs`: one block of products and C. All but the last rounding is of whole numbers in
+    doubles, in units of 2^grid."""
+    f = c.function
+    products = [term.a * term.b for term in terms]
+    # Of zeros and of what is special, exponents are far off.
+    exponents = [_at_most(_at_least(_exponent(term), -NEVER), NEVER) for term in terms]
+    wide = c.convert("fpext", "double")
+    c_exponent = (wide.bits("i64").lshr(52) & 0x7FF).trunc("i32") - 1023
+    top = _greatest(exponents)
+    c_grid = _at_least(c_exponent, LEAST_EXPONENT) - C_BITS
+    grid = f.intrinsic("llvm.smax", top - PRODUCT_BITS, c_grid)
+    addend = wide * power(-grid, "double")
+    # A coarse grid drops a small C; a fine one rounds it down, as it does products.
+    small = f.intrinsic("llvm.fabs", addend).compare("olt", 1.0)
+    dropped = small & grid.compare("sgt", LEAST_EXPONENT)
+    total = dropped.select(0.0, _floor(addend))
+    for first in range(0, len(terms), 2):
+        pair = exponents[first : first + 2]
+        own = _greatest(pair)
+        digits = None
+        for product, exponent in zip(products[first : first + 2], pair, strict=True):
+            below = _at_most(own - exponent, NEVER)
+            scaled = product.convert("fpext", "double") * power(
+                below.like(PRODUCT_BITS) - below, "double"
+            )
+            whole = _floor(scaled)
+            digits = whole if digits is None else digits + whole
+        assert digits is not None
+        moved = _at_least(own - PRODUCT_BITS - grid, -NEVER)
+        total = total + _floor(digits * power(moved, "double"))
+    normal = ((total + 0.0) * power(grid, "double")).convert("fptrunc", "float")
+    special = _only_special(c)
+    for product in products:
+        special = special + _only_special(product)
+    is_nan = special.is_nan()
+    result = is_nan.select(special.bits("i32").like(NAN), special.bits("i32")).bits("float")
+    return _is_special(special).select(result, normal)
+
+
 def _exponent(term: Term) -> Value:
     assert term.a_exponent is not None
     assert term.b_exponent is not None
@@ -193,6 +243,8 @@ def block_sum(model: str, terms: list[Term], c: Value) -> Value:
     """C plus one block of products, by the model's name without its length."""
     if model == "ftz":
         return sum_flushing(terms, c)
+    if model == "pairs":
+        return sum_pairs(terms, c)
     return sum_truncating(terms, c, grouped=model == "gtr")
 
 

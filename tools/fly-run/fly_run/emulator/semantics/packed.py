@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from fly_run.emulator.irgen import Value
-from fly_run.emulator.semantics import valu_float
+from fly_run.emulator.semantics import matrix_formats, valu_float
 from fly_run.emulator.semantics.emit import Lanes
 from fly_run.emulator.semantics.extremes import of_three, of_two, picking, propagating
+from fly_run.emulator.semantics.matrix_arithmetic import Term, flush, sum_pairs
+from fly_run.emulator.semantics.matrix_formats import FORMATS
 from fly_run.emulator.semantics.operation import Operation, valu
 from fly_run.emulator.semantics.valu_integer import maximum, minimum
+from fly_run.emulator.targets import TARGETS
 
 Body = Callable[..., object]
 CHUNK = 16
@@ -32,9 +35,9 @@ def operations() -> Iterator[Operation]:
     body = halves("half", valu_float.of("half", valu_float.fused))
     yield valu("v_pk_fmac_f16", "i32 += i32, i32", body, chunk=CHUNK)
     for name, (body, accumulates) in DOT.items():
-        sums = "float" if "_f32_" in name else "i32"
-        types = f"{sums} += i32, i32" if accumulates else f"{sums} = i32, i32, {sums}"
+        types = "i32 += i32, i32" if accumulates else "i32 = i32, i32, i32"
         yield valu(name, types, body, chunk=CHUNK)
+    yield from _float_dots()
 
 
 def halves(element: str, body: Body) -> Body:
@@ -120,41 +123,68 @@ def _dot_saturating(width: int, signed_a: bool, signed_b: bool, signed: bool) ->
     return run
 
 
-def _dot_half(k: Lanes, a: Value, b: Value, c: Value) -> Value:
-    """v_dot2_f32_f16: products exact in f32, summed one after the other in f32."""
-    total = c
-    for start in (0, 16):
-        x, y = (
-            value.lshr(start).trunc("i16").bits("half").convert("fpext", "float")
-            for value in (a, b)
-        )
-        total = k.handler.intrinsic("llvm.fma", x, y, total)
-    return total
+def _factors(form: str, a: Value, b: Value) -> Iterator[tuple[Value, Value]]:
+    """The two elements of each, as raw bits."""
+    for number in (0, 1):
+        yield tuple(matrix_formats.extract([word], number, FORMATS[form]) for word in (a, b))  # type: ignore[misc]
 
 
-def _dot_bfloat(k: Lanes, a: Value, b: Value, c: Value) -> Value:
-    """v_dot2_f32_bf16: products exact in f32, summed one after the other in f32."""
-    total = c.bits("float")
-    for low in (True, False):
-        x, y = ((value << 16 if low else value & 0xFFFF0000).bits("float") for value in (a, b))
-        total = k.handler.intrinsic("llvm.fma", x, y, total)
-    return total.bits("i32")
+def _dot_chain(form: str) -> Body:
+    """v_dot2_f32: products exact in f32, summed one after the other in f32. A denormal addend or
+    result is flushed whatever MODE says (LLVM on FDOT2 in SIISelLowering's performFMACombine)."""
+
+    def run(k: Lanes, a: Value, b: Value, c: Value) -> Value:
+        total = flush(c)
+        for pair in _factors(form, a, b):
+            x, y = (matrix_formats.value(raw, form) for raw in pair)
+            total = k.handler.intrinsic("llvm.fma", x, y, total)
+        return flush(total)
+
+    return run
+
+
+def _dot_pairs(form: str) -> Body:
+    """v_dot2_f32 as gfx1201 has been measured: half of what its matrix instructions do at once."""
+
+    def run(k: Lanes, a: Value, b: Value, c: Value) -> Value:
+        terms = []
+        for first, second in _factors(form, a, b):
+            (x, x_exponent), (y, y_exponent) = (
+                matrix_formats.parts(raw, form) for raw in (first, second)
+            )
+            terms.append(Term(x, y, x_exponent, y_exponent))
+        return sum_pairs(terms, c)
+
+    return run
+
+
+# Where sums of two products have been measured; elsewhere they are a chain.
+PAIRS = frozenset({"gfx1201"})
+
+
+def _float_dots() -> Iterator[Operation]:
+    for form in ("f16", "bf16"):
+        for name, types in (
+            (f"v_dot2_f32_{form}", "float = i32, i32, float"),
+            (f"v_dot2c_f32_{form}", "float += i32, i32"),
+        ):
+            for meaning, body, targets in (
+                ("chain", _dot_chain(form), frozenset(TARGETS) - PAIRS),
+                ("pairs", _dot_pairs(form), PAIRS),
+            ):
+                yield valu(f"{name}@{meaning}", types, body, chunk=CHUNK, targets=targets)
 
 
 DOT: dict[str, tuple[Body, bool]] = {
     "v_dot2c_i32_i16": (_dot(16, True), True),
     "v_dot4c_i32_i8": (_dot(8, True), True),
     "v_dot8c_i32_i4": (_dot(4, True), True),
-    "v_dot2c_f32_f16": (_dot_half, True),
     "v_dot2_i32_i16": (_dot(16, True), False),
     "v_dot2_u32_u16": (_dot(16, False), False),
     "v_dot4_i32_i8": (_dot(8, True), False),
     "v_dot4_u32_u8": (_dot(8, False), False),
     "v_dot8_i32_i4": (_dot(4, True), False),
     "v_dot8_u32_u4": (_dot(4, False), False),
-    "v_dot2_f32_f16": (_dot_half, False),
-    "v_dot2_f32_bf16": (_dot_bfloat, False),
-    "v_dot2c_f32_bf16": (_dot_bfloat, True),
 }
 # What the encoder takes for `clamp`.
 DOT |= {
