@@ -202,6 +202,8 @@ def remark(target: str, mfma: str) -> str:
         return "matrix instructions: fast, as chains of fused multiply-adds"
     if target in _MODELS:
         return f"matrix instructions: exact, by the published model of {_MODELS[target]}"
+    if target == "gfx1201":
+        return "matrix instructions: f16 and bf16 to f32 as measured; others by the model of CDNA3"
     return f"matrix instructions: by the model of CDNA3; none is published for {target}"
 
 
