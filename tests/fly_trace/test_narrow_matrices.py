@@ -35,9 +35,9 @@ def operand(array, case, dtype, mn, k):
 
 
 def loaded(view, fragment, tiled, product, thread):
-    """The thread's part of an operand: runs of 16 values, of 4 bits 32."""
-    bits = min(128, 16 * view.dtype.bits) if view.dtype.bits > 4 else 128
-    atom = fx.make_copy_atom(fx.UniversalCopy(bits), view.dtype)
+    """The thread's part of an operand: of eight bits runs of 16 values, of fewer all 32."""
+    values = 16 if view.dtype.bits == 8 else 32
+    atom = fx.make_copy_atom(fx.UniversalCopy(values * view.dtype.bits), view.dtype)
     copy = tiled(atom, product).get_slice(thread)
     fx.copy(atom, copy.partition_S(view), copy.retile(fragment))
 

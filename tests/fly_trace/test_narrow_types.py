@@ -339,3 +339,60 @@ def one(X: fx.Tensor[fx.Uint8, 64], Y: fx.Tensor[fx.Int32, 64], whole: fx.Conste
 def test_a_part_of_a_byte_is_refused(whole, told):
     with pytest.raises(InputError, match=told):
         one(np.zeros(64, np.uint8), np.zeros(64, np.int32), whole)
+
+
+# -- moves: no bit changes on the way --------------------------------------------------------------
+@fx.struct
+class Staged:
+    fours: fx.Array[fx.Float4E2M1FN, 512]
+    eights: fx.Array[fx.Float8E5M2, 64]
+
+
+@fly.kernel
+def moves_kernel(X: fx.Tensor, Y: fx.Tensor):
+    t = fx.thread_idx.x
+    bytes_ = X[t, None].load()
+    # As words, as fours, through registers, a branch and a loop, and back.
+    fours = bytes_.bitcast(fx.Float4E2M1FN)
+    held = fx.make_rmem_tensor(16, fx.Float4E2M1FN)
+    held.store(fours)
+    turned = held.load().shuffle(fours, [*range(8, 16), *range(16, 24)])
+    for _ in range(3):
+        if t % 2 == 0:
+            turned = turned.shuffle(turned, [*range(8, 16), *range(8)])
+    Y[t, None, 0].store(turned.bitcast(fx.Uint32).bitcast(fx.Uint8))
+    # One element between lanes and through LDS, of a structure.
+    place = fx.SharedAllocator(static=True).allocate(Staged)
+    eights, lds = place.eights.peek(), place.fours.peek()
+    one = X[t, 0].bitcast(fx.Float8E5M2)
+    eights[t] = fx.shuffle_xor(one, 1, 32)
+    row = lds.view(fx.make_layout((LANES, 8), (8, 1)))
+    row[t, None].store(fours.shuffle(fours, range(8)))
+    fx.barrier()
+    Y[t, 0, 1] = eights[t ^ 2].bitcast(fx.Uint8)
+    Y[t, 1, 1] = fx.bitcast(fx.where(t % 2 == 0, one, eights[t]), fx.Uint8)
+    back = row[t ^ 1, None].load().bitcast(fx.Uint8)
+    for i in range(4):
+        Y[t, 2 + i, 1] = back[i]
+    # A register of its own at a place that is known only when the kernel runs.
+    some = fx.make_rmem_tensor(8, fx.Float8E5M2)
+    some.store(bytes_.bitcast(fx.Float8E5M2))
+    Y[t, 6, 1] = some[t % 8].bitcast(fx.Uint8)
+
+
+@fly.jit
+def moves(X: fx.Tensor[fx.Uint8, 64, 8], Y: fx.Tensor[fx.Uint8, 64, 8, 2]):
+    moves_kernel(X, Y).launch(grid=1, block=LANES)
+
+
+def test_moves_keep_the_bits():
+    x = np.random.default_rng(9).integers(0, 256, (LANES, 8), dtype=np.uint8)
+    y = np.zeros((LANES, 8, 2), np.uint8)
+    moves(x, y)
+    t = np.arange(LANES)
+    halves = np.where((t % 2 == 0)[:, None], x[:, :8], np.roll(x, 4, 1))
+    np.testing.assert_array_equal(y[:, :, 0], halves)
+    np.testing.assert_array_equal(y[:, 0, 1], x[t ^ 3, 0])
+    np.testing.assert_array_equal(y[:, 1, 1], np.where(t % 2, x[t ^ 1, 0], x[t, 0]))
+    np.testing.assert_array_equal(y[:, 2:6, 1], x[t ^ 1, :4])
+    np.testing.assert_array_equal(y[:, 6, 1], x[t, t % 8])

@@ -53,7 +53,7 @@ def _read(call: Copy, source: Memory, type_: Any) -> Value:
         at = buffers.place(builder, source.spec, source.pointer, size)
         return buffers.load(builder, type_, at)
     address = memory.swizzled(builder, source.pointer, source.spec, size)
-    return memory.load(builder, type_, address)
+    return memory.load(builder, type_, address, _alignment(size))
 
 
 def _write(call: Copy, value: Value, destination: Memory) -> None:
@@ -63,7 +63,16 @@ def _write(call: Copy, value: Value, destination: Memory) -> None:
         buffers.store(builder, value, at)
         return
     address = memory.swizzled(builder, destination.pointer, destination.spec, size)
-    memory.store(builder, value, address)
+    memory.store(builder, value, address, _alignment(size))
+
+
+def _alignment(size: int) -> dict[str, Any] | None:
+    """What is known of the address of a copy of so many bits: it is a multiple of them. Where that
+    is no power of two LLVM would take the next greater."""
+    known = (size // 8) & -(size // 8)
+    if known * 8 == size:
+        return None
+    return {"alignment": ir.IntegerAttr.get(memory.integer(64), known)}
 
 
 @copies(UniversalAtomic)
