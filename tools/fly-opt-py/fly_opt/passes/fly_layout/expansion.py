@@ -9,10 +9,11 @@ An operand's first mode is what the atom takes in one call, the others are count
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from math import prod
 from typing import Any
 
-from fly_dialect import algebra, ops
+from fly_dialect import algebra
 from fly_dialect.atoms import TiledCopySpec, TiledMmaSpec
 from fly_dialect.bindings import ir
 from fly_dialect.computation import View
@@ -20,12 +21,12 @@ from fly_dialect.dialect import spec_of
 from fly_dialect.infer_atoms import copy_atom_operand, enumerator
 from fly_dialect.int_tuple import rank, static_value
 from fly_dialect.integers import Int
-from fly_dialect.layout import ComposedLayout, Layout
+from fly_dialect.layout import AnyLayout, ComposedLayout, Layout
 from fly_dialect.swizzle import Swizzle
 
 from fly_opt.passes import fly_static
 from fly_opt.passes.fly_layout.lowering import Lower, Lowering
-from fly_opt.passes.fly_layout.memory import decomposed, sliced
+from fly_opt.passes.fly_layout.memory import Parts, decomposed
 
 Value = Any  # an ir.Value
 
@@ -74,13 +75,11 @@ def _get_atom(low: Lowering, op: Any) -> bool:
     return True
 
 
-def _count(shape: Any, view: View) -> int:
-    """The size of a shape, which must be known."""
+def _count(shape: Any, layout: AnyLayout) -> int:
+    """The size of a shape of a layout, which must be known."""
     size = static_value(algebra.product(shape))
     if size is None:
-        raise ValueError(
-            f"how often the atom is called must be known, but {view.layout} is dynamic"
-        )
+        raise ValueError(f"how often the atom is called must be known, but {layout} is dynamic")
     return size
 
 
@@ -114,38 +113,46 @@ def _plain(low: Lowering, view: View) -> View:
 
 
 def _pieces(low: Lowering, views: list[View]) -> Iterator[list[View]]:
-    """Source, destination and predicate of each call.
+    """Source, destination and predicate of each call."""
+    levels = list(_levels([view.layout for view in views]))
+    for place in product(*(range(count) for count, _ in levels)):
+        pieces = views
+        for index, (_, parts) in zip(place, levels, strict=True):
+            pairs = zip(parts, pieces, strict=True)
+            pieces = [part.of(low, view, Int(index)) for part, view in pairs]
+        yield pieces
+
+
+def _levels(layouts: list[AnyLayout]) -> Iterator[tuple[int, list[Parts]]]:
+    """How calls are counted through, outermost first: into how many parts (V, Rest…) falls, and
+    how; then V, if it is (V, Rest…) again. ValueError where the operands disagree.
 
     The predicate has a boolean for each element, or, with a mode less, one for each call: its
     missing first mode then counts as (1):(0).
     """
-    source, target, *predicate = views
-    shapes = [view.layout.shape for view in views]
-    modes = rank(shapes[0])
-    if modes != rank(shapes[1]):
-        raise ValueError(
-            f"source and destination have not the same modes: {source.layout} and {target.layout}"
-        )
-    if predicate and rank(shapes[2]) == modes - 1:
-        layout = algebra.prepend(predicate[0].layout, Layout(1, 0))
-        yield from _pieces(low, [source, target, View(predicate[0].base, layout)])
-    elif predicate and rank(shapes[2]) != modes:
-        raise ValueError(
-            f"the predicate {predicate[0].layout} has not the modes of the source {source.layout}"
-        )
-    elif not isinstance(shapes[0], tuple):
-        yield views
-    elif modes == 1:
-        yield from _pieces(low, [View(v.base, algebra.at(v.layout, (0,))) for v in views])
-    else:
-        grouped = [View(view.base, algebra.group(view.layout, 1)) for view in views]
-        counts = [_count(g.layout.shape[1], view) for g, view in zip(grouped, views, strict=True)]
+    while True:
+        source, target, *predicate = layouts
+        modes = rank(source.shape)
+        if modes != rank(target.shape):
+            raise ValueError(
+                f"source and destination have not the same modes: {source} and {target}"
+            )
+        if predicate and rank(predicate[0].shape) == modes - 1:
+            layouts = [source, target, algebra.prepend(predicate[0], Layout(1, 0))]
+        elif predicate and rank(predicate[0].shape) != modes:
+            raise ValueError(
+                f"the predicate {predicate[0]} has not the modes of the source {source}"
+            )
+        if not isinstance(source.shape, tuple):
+            return
+        # Rest as one mode, so that one number counts through all of it.
+        parts = [Parts(algebra.group(layout.linear, 1)) for layout in layouts]
+        counts = [_count(p.others.shape, layout) for p, layout in zip(parts, layouts, strict=True)]
         if len(set(counts)) != 1:
-            layouts = " and ".join(str(view.layout) for view in views)
-            raise ValueError(f"{layouts} have {' and '.join(map(str, counts))} parts to copy")
-        for index in range(counts[0]):
-            coord = (None, Int(index))
-            yield from _pieces(low, [sliced(low, view, coord) for view in grouped])
+            shown = " and ".join(map(str, layouts))
+            raise ValueError(f"{shown} have {' and '.join(map(str, counts))} parts to copy")
+        yield counts[0], parts
+        layouts = [part.layout for part in parts]
 
 
 # -- gemm -----------------------------------------------------------------------------------------
@@ -164,14 +171,15 @@ def _gemm(low: Lowering, op: Any) -> bool:
             f"{layouts[0]} and {layouts[3]}, {layouts[1]}, {layouts[2]}"
         )
     bounds = _bounds(d, a, b, c)
-    parts: dict[tuple[int, tuple[int, ...]], Value] = {}
+    parts = {id(view): Parts(view.layout.linear) for view in (d, a, b, c)}
+    made: dict[tuple[int, tuple[int, ...]], Value] = {}
 
     def part(view: View, *place: int) -> Value:
         """One call's part of an operand; most are parts of several calls."""
         key = id(view), place
-        if key not in parts:
-            parts[key] = low.view_value(sliced(low, view, (None, *map(Int, place))))
-        return parts[key]
+        if key not in made:
+            made[key] = low.view_value(parts[id(view)].of(low, view, *map(Int, place)))
+        return made[key]
 
     visited: set[tuple[int, ...]] = set()
     for place in _places(low, op, bounds):
@@ -187,7 +195,7 @@ def _gemm(low: Lowering, op: Any) -> bool:
 def _bounds(d: View, a: View, b: View, c: View) -> tuple[int, ...]:
     """How many tiles along M, N and, if there is one, K. ValueError where operands disagree."""
     sizes = {
-        name: [_count(view.layout.shape[mode], view) for view, mode in places]
+        name: [_count(view.layout.shape[mode], view.layout) for view, mode in places]
         for name, places in {
             "M": [(d, 1), (c, 1), (a, 1)],
             "N": [(d, 2), (c, 2), (b, 1)],
@@ -245,7 +253,7 @@ def _by_layout(layout: Layout, bounds: tuple[int, ...]) -> Iterator[tuple[int, .
 
 
 def _call(low: Lowering, name: str, operands: list[Value]) -> None:
-    ops.build_op(name, operands, [], loc=low.builder.loc, ip=low.builder.ip)
+    low.inferred.build(name, operands, low.builder.loc, low.builder.ip)
 
 
 TABLE: dict[str, Lower] = {

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fly_dialect import algebra, ops
+from fly_dialect.building import Inferred
 from fly_dialect.computation import COMPUTATIONS, Computation, View
 from fly_dialect.dialect import PREFIX, attributes_of, pointer_of, spec_of
 from fly_dialect.layout import ComposedLayout, Layout
@@ -33,6 +34,10 @@ class Lowering:
         self.builder = Builder()
         self.meanings: dict[Value, Meaning] = {}
         self.added: dict[Value, tuple[Value, Any]] = {}  # pointer → what it was added to
+        self.inferred = Inferred()
+        # Layouts by identity, and their values, of the op that is being lowered: the hundreds of
+        # parts that one copy or gemm takes of a view have the same one.
+        self.layouts: dict[int, tuple[Layout, Value]] = {}
 
     def run(self, op: Any) -> None:
         """Lowers all that `op` holds, definitions before uses."""
@@ -55,6 +60,7 @@ class Lowering:
         """Lowers one op; whether it is to be retired."""
         name = op.name[len(PREFIX) :]
         self.builder.at(op)
+        self.layouts.clear()
         try:
             if name in self.table:
                 return self.table[name](self, op)
@@ -130,6 +136,12 @@ class Lowering:
 
         return self.builder.once((name, result, *operands), make)
 
+    def once_inferred(self, name: str, operands: list[Value]) -> Value:
+        """`once` for an op whose operands say its result's type."""
+        loc, ip = self.builder.loc, self.builder.ip
+        key = (name, *operands)
+        return self.builder.once(key, lambda: self.inferred.build(name, operands, loc, ip))
+
     def normal_form(self, meaning: Meaning, spec: Spec) -> Value:
         """The value of a meaning: of one make_int_tuple, make_layout, make_composed_layout or
         make_view. `spec` is its type."""
@@ -139,13 +151,15 @@ class Lowering:
                 base = self.pointer_as(base, spec.pointer)
             else:
                 base = self.value_of(base)
-            return self.once("make_view", [base, self.value_of(meaning.layout)], spec)
+            return self.once_inferred("make_view", [base, self.value_of(meaning.layout)])
         if isinstance(meaning, Layout):
             parts = [meaning.shape, meaning.stride]
-            return self.once("make_layout", [self.value_of(part) for part in parts], spec)
+            return self.once_inferred("make_layout", [self.value_of(part) for part in parts])
         if isinstance(meaning, ComposedLayout):
             parts = [meaning.inner, meaning.offset, meaning.outer]
-            return self.once("make_composed_layout", [self.value_of(part) for part in parts], spec)
+            return self.once_inferred(
+                "make_composed_layout", [self.value_of(part) for part in parts]
+            )
         if isinstance(meaning, (Swizzle, CoordSwizzle, Tile)):
             return self.once("static", [], spec)
         return self.once("make_int_tuple", values_of(meaning), spec)
@@ -155,10 +169,11 @@ class Lowering:
 
     def view_value(self, view: View) -> Value:
         """The memref of a view, all that is known of its pointer in its type."""
-        pointer = pointer_of(view.base)
-        layout = view.layout.type
-        spec = MemRefSpec(pointer.element, pointer.space, layout, pointer.align, pointer.swizzle)
-        return self.normal_form(view, spec)
+        layout = view.layout
+        known = self.layouts.get(id(layout))
+        if known is None:
+            known = self.layouts[id(layout)] = layout, self.value_of(layout)
+        return self.once_inferred("make_view", [view.base, known[1]])
 
     # -- pointers
 
@@ -192,13 +207,7 @@ class Lowering:
         return self.plain_offset(pointer, offset)
 
     def plain_offset(self, pointer: Value, offset: Any) -> Value:
-        loc, ip = self.builder.loc, self.builder.ip
-        made = self.value_of(offset)
-
-        def make() -> Any:
-            return ops.build_op("add_offset", [pointer, made], loc=loc, ip=ip)
-
-        result = self.builder.once(("add_offset", pointer, made), make)
+        result = self.once_inferred("add_offset", [pointer, self.value_of(offset)])
         self.added[result] = (pointer, offset)
         return result
 

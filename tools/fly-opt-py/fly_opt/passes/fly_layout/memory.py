@@ -8,8 +8,9 @@ from fly_dialect import algebra, ops
 from fly_dialect.bindings import ir
 from fly_dialect.computation import View
 from fly_dialect.dialect import int_tuple_of, memref_of, spec_of
-from fly_dialect.int_tuple import static_value
-from fly_dialect.layout import ComposedLayout
+from fly_dialect.int_tuple import leaves, rank, static_value
+from fly_dialect.integers import Basis, Int
+from fly_dialect.layout import ComposedLayout, Layout
 from fly_dialect.types import IntTupleSpec, MemRefSpec, PtrSpec
 
 from fly_opt.passes.fly_layout.lowering import Lower, Lowering
@@ -81,6 +82,38 @@ def sliced(low: Lowering, view: View, coord: Any) -> View:
     if isinstance(view.layout, ComposedLayout):
         return View(view.base, layout)
     return View(moved(low, view, algebra.slice_offset(view.layout, coord)).base, layout)
+
+
+class Parts:
+    """The parts of views of one layout (V, Rest…), of which V is what one call of an atom takes.
+
+    `of(low, view, *place)` is the view `sliced` by (*, *place); but the layout that all parts have
+    is computed once, and an offset only of the modes that `place` is in.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        others = rank(layout.shape) - 1
+        self.whole = layout
+        self.layout = algebra.slice_(layout, (None, *[Int(0)] * others))
+        self.others = Layout(layout.shape[1:], layout.stride[1:]) if others else Layout((1,), (0,))
+        # The sum of steps along coordinates has a mode for each of them, those of V too.
+        along = any(isinstance(step, Basis) for step in leaves(layout.stride))
+        self.along_coordinates = along and others > 0
+
+    def of(self, low: Lowering, view: View, *place: Int) -> View:
+        if self.along_coordinates:
+            offset = algebra.slice_offset(self.whole, (None, *place))
+        else:
+            offset = algebra.crd2idx(place, self.others)
+        if isinstance(view.layout, ComposedLayout):
+            return View(view.base, self._placed(view.layout, offset))
+        return View(moved(low, view, offset).base, self.layout)
+
+    def _placed(self, layout: ComposedLayout, offset: Any) -> ComposedLayout:
+        if isinstance(layout.outer, ComposedLayout):
+            outer = self._placed(layout.outer, offset)
+            return ComposedLayout(layout.inner, layout.offset, outer)
+        return ComposedLayout(layout.inner, algebra.add(layout.offset, offset), self.layout)
 
 
 def decomposed(low: Lowering, view: View) -> View:
