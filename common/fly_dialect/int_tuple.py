@@ -46,11 +46,19 @@ def rank(value: Tree) -> int:
 
 def leaves(value: Tree) -> Iterator[Tree]:
     """The leaves from left to right."""
-    if isinstance(value, tuple):
-        for element in value:
-            yield from leaves(element)
-    else:
-        yield value
+    if not isinstance(value, tuple):
+        return iter((value,))
+    found: list[Tree] = []
+    _collect(value, found)
+    return iter(found)
+
+
+def _collect(value: tuple[Tree, ...], found: list[Tree]) -> None:
+    for element in value:
+        if isinstance(element, tuple):
+            _collect(element, found)
+        else:
+            found.append(element)
 
 
 def dynamic_leaves(value: Tree) -> list[Tree]:
@@ -80,6 +88,20 @@ def congruent(lhs: Tree, rhs: Tree) -> bool:
     if not isinstance(lhs, tuple) or not isinstance(rhs, tuple):
         return not isinstance(lhs, tuple) and not isinstance(rhs, tuple)
     return len(lhs) == len(rhs) and all(map(congruent, lhs, rhs))
+
+
+def are_layout(shape: object, stride: object) -> bool:
+    """Whether both are integer tuples as `int_tuple` gives them, and the same tree."""
+    if isinstance(shape, tuple):
+        alike = isinstance(stride, tuple) and len(shape) == len(stride) > 0
+        return alike and all(map(are_layout, shape, stride))
+    return _is_leaf(shape) and _is_leaf(stride)
+
+
+def _is_leaf(value: object) -> bool:
+    if value is None or isinstance(value, (Int, Basis)):
+        return True
+    return isinstance(getattr(value, "type", None), Int)
 
 
 def type_of(value: Tree) -> IntTuple:

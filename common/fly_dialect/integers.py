@@ -71,9 +71,11 @@ class Int:
 
     def __post_init__(self) -> None:
         if self.value is not None:
-            fits = -INT32_MAX - 1 <= self.value <= INT32_MAX
-            object.__setattr__(self, "width", 32 if fits else 64)
-            object.__setattr__(self, "divisibility", 1)
+            width = 32 if -INT32_MAX - 1 <= self.value <= INT32_MAX else 64
+            if self.width != width:
+                object.__setattr__(self, "width", width)
+            if self.divisibility != 1:
+                object.__setattr__(self, "divisibility", 1)
         elif self.width not in (32, 64):
             raise ValueError(f"an integer of a layout has 32 or 64 bits, not {self.width}")
         elif self.divisibility < 1:

@@ -19,6 +19,7 @@ from typing import TypeAlias
 from fly_dialect.int_tuple import (
     IntTuple,
     Tree,
+    are_layout,
     congruent,
     dynamic_leaves,
     int_tuple,
@@ -59,6 +60,8 @@ class Layout:
     stride: Tree
 
     def __post_init__(self) -> None:
+        if are_layout(self.shape, self.stride):
+            return
         object.__setattr__(self, "shape", int_tuple(self.shape))
         object.__setattr__(self, "stride", int_tuple(self.stride))
         if not congruent(self.shape, self.stride):

@@ -46,7 +46,7 @@ def test_reached_are_the_pieces_with_common_elements(accesses, offset, count):
     pieces = cut(SIZE, 32, accesses)
     access = Range(offset, min(count, SIZE - offset))
     elements = set(range(access.offset, access.end))
-    first, last = reached(pieces, access)
+    first, last = reached([piece.offset for piece in pieces], access)
     for number, piece in enumerate(pieces):
         common = sorted(elements & set(range(piece.offset, piece.end)))
         assert (first <= number < last) == bool(common)

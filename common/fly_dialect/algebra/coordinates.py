@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import reduce
 from typing import Any
 
@@ -18,7 +19,7 @@ from fly_dialect.algebra.structure import (
     transform,
     zeros_for_free,
 )
-from fly_dialect.int_tuple import Tree, rank, text
+from fly_dialect.int_tuple import Tree, rank, static_value, text
 from fly_dialect.integers import INT32_MAX, Basis, Int
 from fly_dialect.layout import AnyLayout, ComposedLayout, Inner, Layout
 from fly_dialect.swizzle import CoordSwizzle, Swizzle
@@ -76,8 +77,9 @@ def crd2idx(coord: Tree, layout: Inner) -> Tree:
         return crd2idx(add(layout.offset, crd2idx(coord, layout.outer)), layout.inner)
     terms: list[tuple[Tree, Tree]] = []
     _pair(coord, layout.shape, layout.stride, terms, (coord, layout.shape))
-    wide = _spans_more_than_32_bits(layout)
-    places = ((place.widened() if wide else place, step) for place, step in terms)
+    places: Iterable[tuple[Tree, Tree]] = terms
+    if any(static_value(place) is None for place, _ in terms) and _spans_more_than_32_bits(layout):
+        places = ((place.widened(), step) for place, step in terms)
     return reduce(add, (leaf.multiply(place, step) for place, step in places))
 
 

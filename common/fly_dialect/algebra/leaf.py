@@ -30,11 +30,9 @@ def integer(leaf: Leaf) -> Any:
 def alike(lhs: Leaf, rhs: Leaf) -> tuple[Any, Any]:
     """Both integers, an Int beside a pass's leaf as a leaf of that pass."""
     lhs, rhs = integer(lhs), integer(rhs)
-    if isinstance(lhs, Int) and not isinstance(rhs, Int):
-        return rhs.constant(lhs), rhs
-    if isinstance(rhs, Int) and not isinstance(lhs, Int):
-        return lhs, lhs.constant(rhs)
-    return lhs, rhs
+    if isinstance(lhs, Int):
+        return (lhs if isinstance(rhs, Int) else rhs.constant(lhs)), rhs
+    return lhs, (lhs.constant(rhs) if isinstance(rhs, Int) else rhs)
 
 
 def _on_integers(compute: Callable[[Any, Any], Any]) -> Callable[[Leaf, Leaf], Any]:

@@ -204,7 +204,9 @@ def _kept(tree: Tree, coord: Tree, *, free: bool) -> Tree:
 
 def zeros_for_free(coord: Tree) -> Tree:
     """The coordinate with 0 for each `*`: where a slice begins."""
-    return transform(lambda leaf: Int(0) if leaf is None else leaf, coord)
+    if isinstance(coord, tuple):
+        return tuple(map(zeros_for_free, coord))
+    return Int(0) if coord is None else coord
 
 
 def _tuple(parts: tuple[Tree, ...]) -> Tree:

@@ -34,21 +34,28 @@ class ConvertAtomCalls(Pass):
 
     def run(self, op: Any) -> None:
         pointers: dict[Value, Value] = {}  # view → its pointer
+        # The hundreds of calls of a module have a handful of operand types.
+        known: dict[Any, Any] = {}
         for inner in operations(op):
             if inner.name == "fly.make_view":
                 pointers[inner.results[0]] = inner.operands[0]
             elif inner.name in _CONVERT:
-                _Call(inner, pointers).convert()
+                _Call(inner, pointers, known).convert()
 
 
 class _Call:
     """One atom call, and the registers among its operands."""
 
-    def __init__(self, op: Any, pointers: dict[Value, Value]) -> None:
+    def __init__(self, op: Any, pointers: dict[Value, Value], known: dict[Any, Any]) -> None:
         self.op = op
         self.pointers = pointers
         self.operands = list(op.operands)
-        self.types = [register_type(operand.type) for operand in self.operands]
+        self.types = []
+        for operand in self.operands:
+            type_ = operand.type
+            if type_ not in known:
+                known[type_] = register_type(type_)
+            self.types.append(known[type_])
 
     def convert(self) -> None:
         if any(self.types):

@@ -18,10 +18,11 @@ def operations(op: Any) -> list[Any]:
     By walking, not by iterating over blocks: that makes an OpView of every op.
     """
     found: list[Any] = []
+    advance = ir.WalkResult.ADVANCE
 
     def visit(inner: Any) -> Any:
         found.append(inner.operation)
-        return ir.WalkResult.ADVANCE
+        return advance
 
     op.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
     return found[1:]

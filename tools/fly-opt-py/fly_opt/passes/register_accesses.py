@@ -33,11 +33,15 @@ class Root:
     element: Any  # the type in which elements are held
     bits: int  # of one
     size: int
-    ranges: list[Range]  # of the pieces
     pieces: list[Piece]
+    known: dict[Range, list[Piece]]  # what was asked of `reached`
 
     def reached(self, range_: Range) -> list[Piece]:
-        return self.pieces[slice(*reached(self.ranges, range_))]
+        found = self.known.get(range_)
+        if found is None:
+            offsets = [piece.range.offset for piece in self.pieces]
+            found = self.known[range_] = self.pieces[slice(*reached(offsets, range_))]
+        return found
 
 
 @dataclass(eq=False, slots=True)
@@ -99,7 +103,7 @@ class Accesses:
         if not size:
             return
         element = storage_type(spec.element)
-        root = self.roots[value] = Root(op, op.block, element, bits(spec.element), size, [], [])
+        root = self.roots[value] = Root(op, op.block, element, bits(spec.element), size, [], {})
         self.places[value] = root, 0
         self.found.append(Access(op, root, Range(0, size)))
 
@@ -129,8 +133,7 @@ class Accesses:
                 counts[access.root][access.range] += 1
         number = 0
         for root, found in counts.items():
-            root.ranges = cut(root.size, root.bits, found)
-            for range_ in root.ranges:
+            for range_ in cut(root.size, root.bits, found):
                 type_ = ir.VectorType.get([range_.count], root.element)
                 root.pieces.append(Piece(number, range_, type_))
                 number += 1

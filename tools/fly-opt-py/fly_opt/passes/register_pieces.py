@@ -61,14 +61,15 @@ def slices(pieces: list[Range], accesses: Mapping[Range, int]) -> int:
     """How many slices the accesses take: none for a whole piece, else one for each piece that they
     reach."""
     total = 0
+    offsets = [piece.offset for piece in pieces]
     for access, times in accesses.items():
-        first, last = reached(pieces, access)
+        first, last = reached(offsets, access)
         if last - first > 1 or pieces[first] != access:
             total += times * (last - first)
     return total
 
 
-def reached(pieces: list[Range], access: Range) -> tuple[int, int]:
-    """The indices of the first piece that an access reaches and of the first behind it."""
-    first = bisect_right(pieces, access.offset, key=lambda piece: piece.offset) - 1
-    return first, bisect_left(pieces, access.end, key=lambda piece: piece.offset)
+def reached(offsets: list[int], access: Range) -> tuple[int, int]:
+    """The indices of the first piece that an access reaches and of the first behind it; `offsets`
+    are those of the pieces."""
+    return bisect_right(offsets, access.offset) - 1, bisect_left(offsets, access.end)

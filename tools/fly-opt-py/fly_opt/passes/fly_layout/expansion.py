@@ -146,7 +146,7 @@ def _levels(layouts: list[AnyLayout]) -> Iterator[tuple[int, list[Parts]]]:
         if not isinstance(source.shape, tuple):
             return
         # Rest as one mode, so that one number counts through all of it.
-        parts = [Parts(algebra.group(layout.linear, 1)) for layout in layouts]
+        parts = [Parts(algebra.group(layout, 1).linear) for layout in layouts]
         counts = [_count(p.others.shape, layout) for p, layout in zip(parts, layouts, strict=True)]
         if len(set(counts)) != 1:
             shown = " and ".join(map(str, layouts))
