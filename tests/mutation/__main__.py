@@ -128,7 +128,8 @@ def _judged(
     trials = [(name, known[name], other) for name, other in zip(names, others, strict=True)]
     results = judges.verdicts(jury, trials, jobs, say)
     count = len(made.mutants)
-    noticed = [name for name, r in zip(made.controls, results[count:], strict=True) if r]
+    controls = zip(made.controls, results[count:], strict=True)
+    noticed = [f"{name} (by {report.way(r)})" for name, r in controls if r]
     return report.Report(made.mutants, results[:count], jury.covered, (*wrong, *noticed))
 
 

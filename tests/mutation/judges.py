@@ -7,6 +7,7 @@ end.
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import signal
 import sys
@@ -59,6 +60,7 @@ def verdicts(
     results = [0] * len(trials)
     running: dict[int, int] = {}
     started = time.monotonic()
+    gc.freeze()  # a collection in a child would copy what it shares with this process
 
     def reap() -> None:
         child, status = os.wait()

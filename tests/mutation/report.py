@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import re
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -11,7 +12,14 @@ from mutation import judges
 from mutation.accepted import ACCEPTED
 from mutation.damage import Mutant
 
-WAYS = {judges.BY_PROBES: "probes", judges.BY_TESTS: "tests", judges.SURVIVED: "nobody"}
+WAYS = {
+    judges.BY_PROBES: "probes",
+    judges.BY_TESTS: "tests",
+    judges.SURVIVED: "nobody",
+    judges.TOOL_FAILED: "a failure of the tool",
+    -signal.SIGPROF: "the clock",
+    -signal.SIGALRM: "the clock",
+}
 
 
 @dataclass(frozen=True)
@@ -59,19 +67,24 @@ class Report:
         for m in self.accepted:
             yield f"accepted: {m.handler} [{m.kind}] {m.what}: {reason(m)}"
         kinds = collections.Counter(m.kind for m in self.mutants)
-        ways = collections.Counter(WAYS.get(r, "a crash or the clock") for r in self.results)
+        ways = collections.Counter(way(r) for r in self.results)
         yield f"{len(self.mutants)} mutants: " + _counts(kinds)
         yield "noticed by " + _counts(ways)
         noticed = self.counted - len(self.survivors)
         yield f"score {100 * self.score:.1f} %: {noticed} of {self.counted}"
         yield f"not counted: {len(self.accepted)} accepted for a reason"
         if not self.trusted:
-            false, failed = " ".join(self.alarms) or "none", " ".join(self.failed) or "none"
+            false, failed = ", ".join(self.alarms) or "none", ", ".join(self.failed) or "none"
             yield f"not to be trusted: false alarms {false}; not judged {failed}"
 
 
 def _counts(counter: collections.Counter[str]) -> str:
     return ", ".join(f"{name} {number}" for name, number in counter.most_common())
+
+
+def way(result: int) -> str:
+    """Who noticed, by a child's exit status."""
+    return WAYS.get(result, "a crash")
 
 
 def reason(mutant: Mutant) -> str:
