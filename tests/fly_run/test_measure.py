@@ -216,6 +216,25 @@ def test_random_global_addresses_by_brute_force(target: str, size: int) -> None:
         assert found.ideal == min(len(lines), -(-lanes * size // LINE[target]))
 
 
+@pytest.mark.parametrize("target", ["gfx90a", "gfx942"])
+def test_random_buffer_addresses_by_brute_force(target: str) -> None:
+    """Through a resource that begins 512 bytes into the data; lanes beyond its 2,000 bytes fetch
+    nothing, nor do those that are not active."""
+    source = """kernel void k(global int *a, global char *data, global int *out) {
+        __amdgpu_buffer_rsrc_t r =
+            __builtin_amdgcn_make_buffer_rsrc(data + 512, 0, 2000, 0x27000);
+        if (a[TID] >= 0)
+            out[TID] = __builtin_amdgcn_raw_buffer_load_b32(r, a[TID], 0, 0); }"""
+    rng = np.random.default_rng(1)
+    for _ in range(4):
+        offsets = np.where(rng.random(64) < 0.7, rng.integers(0, 700, 64) * 4, -1).astype("i4")
+        arguments = [offsets, np.zeros(1 << 12, "u1"), np.zeros(64, "i4")]
+        found = measured(source, target, arguments).of("buffer_load_dword")
+        inside = offsets[(offsets >= 0) & (offsets < 2000)]
+        assert found.units == len({(512 + int(at)) // LINE[target] for at in inside})
+        assert found.lanes == len(inside)
+
+
 def patterns(size: int) -> np.ndarray:
     """40 × 64 byte offsets, -1 where a lane takes no part: some that repeat, some moved by a
     constant that keeps their alignment or does not, some with other lanes active."""

@@ -125,6 +125,7 @@ def scalars() -> list[Probe]:
         a, b = SCALARS[left][0], SCALARS[right][1]
         add(f"{name} {target}, {a}, {b}", left, right)
         add(f"{name} {target}, {a}, -3", left, right)
+        add(f"{name} {target}, {a}, 0", left, right)
     for name, (left, _) in salu.SOP1.items():
         narrow = name.startswith(("s_bcnt", "s_ff", "s_flbit"))
         target = SCALARS_TARGET[32 if narrow else left]
@@ -158,6 +159,9 @@ def scalars() -> list[Probe]:
         add(text, 32)
     add("s_cselect_b64 s[16:17], s[24:25], s[26:27]", 64, 64)
     add("s_cmov_b64 s[16:17], s[24:25]", 64, 64)
+    # Conditions as operands.
+    for condition in ("src_scc", "src_execz", "src_vccz"):
+        add(f"s_mov_b64 vcc, s[24:25]\n  s_sub_u32 s16, s26, {condition}", 64)
     # Flow, forwards over one instruction, by each condition.
     for condition in ("scc0", "scc1", "execz", "execnz", "vccz", "vccnz"):
         skip = "s_mov_b64 vcc, s[24:25]\n  " if "vcc" in condition else ""
