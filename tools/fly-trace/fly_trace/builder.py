@@ -15,8 +15,8 @@ from fly_dialect import building
 from fly_dialect import dialect as fly
 from fly_dialect.bindings import ir
 
+from fly_trace import fast_math, places
 from fly_trace import operators as operators  # gives scalars their operators
-from fly_trace import places
 from fly_trace.dtypes import DType
 from fly_trace.intervals import Interval
 from fly_trace.values import Scalar
@@ -51,6 +51,7 @@ class Builder:
         self.intervals: dict[IrValue, Interval] = {}  # of values whose ops don't say theirs
         self.known_block: tuple[int, int, int] | None = None  # a kernel's, where it is static
         self.call_kernel: Callable[..., Any] | None = None  # what calling one does in the host
+        self.fastmath: Any = None  # the flags of operations on floats, as an attribute
         self._types: dict[Any, Any] = {}  # by their texts, the fly dialect's by their specs
         self._attributes: dict[Any, Any] = {}
 
@@ -86,6 +87,8 @@ class Builder:
         **attributes: Any,
     ) -> IrValue:
         """An op of one result; `result` is the text of its type."""
+        if self.fastmath is not None and fast_math.is_flagged(name):
+            attributes.setdefault("fastmath", self.fastmath)
         return self.op(name, [self.type(result)], list(operands), attributes).results[0]
 
     def fly(self, function: Callable[..., Any], *arguments: Any) -> Any:

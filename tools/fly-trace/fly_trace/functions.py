@@ -6,13 +6,13 @@ rounded once, except where the operation is exact anyway.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from fly_trace import integers, tracing
 from fly_trace.arithmetic import binary, common, refuse_host_float
 from fly_trace.conversion import checked, convert, scalar
 from fly_trace.dtypes import BOOL, F32, I32, I64, DType, check_computes
+from fly_trace.fast_math import Flags, of_op
 from fly_trace.tracing import describe
 from fly_trace.values import Scalar
 
@@ -28,11 +28,6 @@ UNARY = {name: f"math.{name}" for name in _NAMES.split()}
 # These give a value that the type holds exactly, so the type's own op does.
 EXACT = {name: f"math.{name}" for name in ("floor", "ceil", "trunc", "round", "roundeven")}
 PREDICATES = {name: f"math.{name}" for name in ("isnan", "isinf", "isfinite", "isnormal")}
-
-
-# What an operation may be told that it need not care for (LLVM's language reference, "Fast-Math
-# Flags").
-FAST_MATH = ("none", "reassoc", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "fast")
 
 
 def _is_typed(operands: tuple[Any, ...]) -> bool:
@@ -63,25 +58,11 @@ def _floats(name: str, *operands: Any) -> tuple[Builder, DType, list[Any]]:
     return builder, dtype, [builder.ssa(convert(operand, dtype)) for operand in operands]
 
 
-Flags = str | Iterable[str] | None
-
-
-def _flags(builder: Builder, fastmath: Flags) -> dict[str, Any]:
-    """The attribute of an op that `fastmath` asks for: what code generation may ignore."""
-    if fastmath is None:
-        return {}
-    words = fastmath.split(",") if isinstance(fastmath, str) else [str(word) for word in fastmath]
-    for word in words:
-        if word not in FAST_MATH:
-            tracing.refuse(f"fastmath has no flag {word!r}", f"its flags: {', '.join(FAST_MATH)}")
-    return {"fastmath": builder.attribute(f"#arith.fastmath<{','.join(words)}>")}
-
-
 def _widened(
     builder: Builder, op: str, dtype: DType, operands: list[Any], fastmath: Flags
 ) -> Scalar:
     """`op` in f32 for a 16-bit float, rounded to `dtype`; in `dtype` for the others."""
-    flags = _flags(builder, fastmath)
+    flags = of_op(builder, fastmath)
     if dtype.bits >= 32:
         return Scalar(dtype, builder.one(op, dtype.ir, *operands, **flags))
     wide = [builder.one("arith.extf", "f32", operand) for operand in operands]
@@ -104,7 +85,7 @@ def _unary(name: str, op: str) -> Any:
 def _predicate(name: str, op: str) -> Any:
     def function(x: Any, *, fastmath: Flags = None) -> Scalar:
         builder, _, operands = _floats(name, x)
-        return Scalar(BOOL, builder.one(op, "i1", *operands, **_flags(builder, fastmath)))
+        return Scalar(BOOL, builder.one(op, "i1", *operands, **of_op(builder, fastmath)))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{op} of a float: a bool."
@@ -130,7 +111,7 @@ def fpowi(x: Any, n: Any, *, fastmath: Flags = None) -> Scalar:
             f"the exponent of fx.fpowi is an integer that fits i32, not {describe(n)}",
             "convert it, as in fx.Int32(n)",
         )
-    power, flags = builder.ssa(convert(exponent, I32)), _flags(builder, fastmath)
+    power, flags = builder.ssa(convert(exponent, I32)), of_op(builder, fastmath)
     if dtype.bits >= 32:
         return Scalar(dtype, builder.one("math.fpowi", dtype.ir, *operands, power, **flags))
     wide = builder.one("arith.extf", "f32", *operands)
@@ -147,7 +128,7 @@ def atan2(y: Any, x: Any, *, fastmath: Flags = None) -> Scalar:
 def copysign(mag: Any, sign: Any, *, fastmath: Flags = None) -> Scalar:
     """The magnitude of one float with the sign of another; of a NaN's and a zero's too."""
     builder, dtype, operands = _floats("copysign", mag, sign)
-    flags = _flags(builder, fastmath)
+    flags = of_op(builder, fastmath)
     return Scalar(dtype, builder.one("math.copysign", dtype.ir, *operands, **flags))
 
 
@@ -161,7 +142,7 @@ def clampf(x: Any, lo: Any, hi: Any, *, fastmath: Flags = None) -> Scalar:
 def absf(x: Any, *, fastmath: Flags = None) -> Scalar:
     """The absolute value of a float."""
     builder, dtype, operands = _floats("absf", x)
-    flags = _flags(builder, fastmath)
+    flags = of_op(builder, fastmath)
     return Scalar(dtype, builder.one("math.absf", dtype.ir, *operands, **flags))
 
 
@@ -197,7 +178,7 @@ def power(a: Any, b: Any) -> Any:
 def fma(a: Any, b: Any, c: Any, *, fastmath: Flags = None) -> Scalar:
     """a·b + c of floats with one rounding."""
     builder, dtype, operands = _floats("fma", a, b, c)
-    flags = _flags(builder, fastmath)
+    flags = of_op(builder, fastmath)
     if dtype.name == "bf16":
         # gfx9 has no bf16 fma. The product of two bf16 is exact in f32, the sum is rounded to
         # f32 and then to bf16: that could round twice, in f64 both steps before the last are exact.
@@ -238,7 +219,7 @@ def _extreme(name: str, *operands: Any, fastmath: Flags) -> Any:
     signed, unsigned, floating = _EXTREMES[name]
     op = floating if dtype.is_float else signed if dtype.kind == "int" else unsigned
     values = [builder.ssa(convert(operand, dtype)) for operand in operands]
-    flags = _flags(builder, fastmath) if dtype.is_float else {}
+    flags = of_op(builder, fastmath) if dtype.is_float else {}
     result = values[0]
     for value in values[1:]:
         result = builder.one(op, dtype.ir, result, value, **flags)

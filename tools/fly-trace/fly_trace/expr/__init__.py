@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from fly_trace.expr.gpu import *  # noqa: F403
     from fly_trace.expr.math import *  # noqa: F403
     from fly_trace.extents import *  # noqa: F403
+    from fly_trace.fast_math import *  # noqa: F403
     from fly_trace.int_tuples import *  # noqa: F403
     from fly_trace.layout_algebra import *  # noqa: F403
     from fly_trace.layouts import *  # noqa: F403
@@ -87,6 +88,7 @@ NAMES = {
         where
         """,
     "fly_trace.extents": "sym_int32 sym_int64",
+    "fly_trace.fast_math": "fastmath",
     "fly_trace.int_tuples": """
         Basis E IntTuple depth get_leaves get_scalar has_none make_coord make_int_tuple make_shape
         make_stride rank

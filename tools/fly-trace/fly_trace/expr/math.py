@@ -7,6 +7,7 @@ from typing import Any
 
 from fly_trace import bits, conversion, functions, vector_arithmetic
 from fly_trace.dtypes import DType
+from fly_trace.fast_math import Flags
 from fly_trace.vector_arithmetic import over_lanes
 from fly_trace.vectors import Vector
 
@@ -97,7 +98,7 @@ ctpop, ctlz, cttz = map(over_lanes, (bits.ctpop, bits.ctlz, bits.cttz))
 absi, ipowi = map(over_lanes, (bits.absi, bits.ipowi))
 
 
-def sincos(x: Any, *, fastmath: functions.Flags = None) -> tuple[Any, Any]:
+def sincos(x: Any, *, fastmath: Flags = None) -> tuple[Any, Any]:
     """Sine and cosine."""
     return sin(x, fastmath=fastmath), cos(x, fastmath=fastmath)
 

@@ -104,6 +104,10 @@ class _Liveness:
             case ast.While():
                 note(node, "live_out", after | self.always)
                 return self.loop(node, after, lambda inside: inside, read(node.test))
+            case ast.With():
+                return self.block(node.body, after) | read(
+                    *(item.context_expr for item in node.items)
+                )
             case ast.Match():
                 live = after
                 for choice in node.cases:

@@ -11,7 +11,6 @@ from fly_trace import places
 # Node type → what the message says, and what to do instead.
 REFUSED: dict[type[ast.AST], tuple[str, str | None]] = {
     ast.Try: ("`try` can't be used in a kernel: a GPU raises no exceptions", None),
-    ast.With: ("`with` can't be used in a kernel", None),
     ast.AsyncWith: ("`async with` can't be used in a kernel", None),
     ast.AsyncFor: ("`async for` can't be used in a kernel", None),
     ast.AsyncFunctionDef: ("`async def` can't be used in a kernel", None),

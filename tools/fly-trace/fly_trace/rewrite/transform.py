@@ -198,6 +198,18 @@ class Transformer(ast.NodeTransformer):
             ast.For(target, iterable, self.block(node.body), self.block(node.orelse)), node
         )
 
+    def visit_With(self, node: ast.With) -> ast.With:
+        for item in node.items:
+            if not _is_fastmath(item.context_expr) or item.optional_vars is not None:
+                raise refuse_syntax(
+                    node,
+                    self.file,
+                    "`with` can't be used in a kernel",
+                    'but for fast-math flags: with fx.fastmath("contract"):',
+                )
+            item.context_expr = self.visit(item.context_expr)
+        return nodes.at(ast.With(node.items, self.block(node.body)), node)
+
     def visit_Match(self, node: ast.Match) -> ast.Match:
         node.subject = nodes.at(
             nodes.call("static_subject", self.visit(node.subject)), node.subject
@@ -380,3 +392,12 @@ def _range_call(node: ast.expr) -> ast.Call | None:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range":
         return node
     return None
+
+
+def _is_fastmath(node: ast.expr) -> bool:
+    """Whether an expression is written as a call of fx.fastmath."""
+    if not isinstance(node, ast.Call):
+        return False
+    function = node.func
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", None)
+    return name == "fastmath"
