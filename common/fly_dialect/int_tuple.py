@@ -92,9 +92,8 @@ def congruent(lhs: Tree, rhs: Tree) -> bool:
 
 def are_layout(shape: object, stride: object) -> bool:
     """Whether both are integer tuples as `int_tuple` gives them, and the same tree."""
-    if isinstance(shape, tuple):
-        alike = isinstance(stride, tuple) and len(shape) == len(stride) > 0
-        return alike and all(map(are_layout, shape, stride))
+    if isinstance(shape, tuple) and isinstance(stride, tuple):
+        return len(shape) == len(stride) > 0 and all(map(are_layout, shape, stride))
     return _is_leaf(shape) and _is_leaf(stride)
 
 

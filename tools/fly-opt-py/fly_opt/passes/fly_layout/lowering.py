@@ -9,7 +9,7 @@ from fly_dialect import algebra, ops
 from fly_dialect.building import Inferred
 from fly_dialect.computation import COMPUTATIONS, Computation, View
 from fly_dialect.dialect import PREFIX, attributes_of, pointer_of, spec_of
-from fly_dialect.layout import ComposedLayout, Layout
+from fly_dialect.layout import AnyLayout, ComposedLayout, Layout
 from fly_dialect.op_table import OPS
 from fly_dialect.swizzle import CoordSwizzle, Swizzle
 from fly_dialect.tile import Tile
@@ -37,7 +37,7 @@ class Lowering:
         self.inferred = Inferred()
         # Layouts by identity, and their values, of the op that is being lowered: the hundreds of
         # parts that one copy or gemm takes of a view have the same one.
-        self.layouts: dict[int, tuple[Layout, Value]] = {}
+        self.layouts: dict[int, tuple[AnyLayout, Value]] = {}
 
     def run(self, op: Any) -> None:
         """Lowers all that `op` holds, definitions before uses."""
