@@ -4,10 +4,10 @@
 
 Counts in the linked code objects of both, read by the same program: instructions (as stored, loops
 once), VGPRs, AGPRs, bytes of LDS, spilled registers, waits and matrix instructions. The kernels are
-those of compile_time.py: the tiled ones have one text for both systems, the others count columns in
-32 bits in both (FlyDSL's loops know no wider ones; ours are checked to fit at launch). FlyDSL 0.4.2
-is asked where the interpreter PATH (default: this one) has it; without it only ours are listed. No
-GPU is needed.
+those of compile_time.py: the tiled ones have one text for both systems, softmax and layernorm
+count columns in 32 bits in both (FlyDSL's loops know no wider ones; ours are checked to fit at
+launch), vector_add elements in 64 here and 32 there. FlyDSL 0.4.2 is asked where the interpreter
+PATH (default: this one) has it; without it only ours are listed. No GPU is needed.
 
 Exit status 1 if a judged count of ours is more than 5 % above FlyDSL's (one register or instruction
 is always allowed). Not judged, and marked `*`: waits, which are the LLVM's that each system has.

@@ -78,6 +78,38 @@ def test_known(text: str, expected: intervals.Interval, tmp_path: Path, monkeypa
     assert of_bounds(text, "n", tmp_path, monkeypatch) == [expected, I32]
 
 
+ASSUMED = """\
+    n = fx.assume(n, least=3, most=1000)
+    for i in range(n, 7):
+        A[0] = 1.0
+    if t < 5:
+        A[1] = fx.Float32(fx.assume(m, most=64))
+    for i in range(m, 7):
+        A[0] = 1.0"""
+
+
+def test_what_is_assumed(tmp_path: Path, monkeypatch) -> None:
+    """From there on; in a branch it says nothing of what follows the branch."""
+    found = starts(ASSUMED, tmp_path, monkeypatch)
+    assert found == [(3, 1000), (0, 2**31 - 1)]
+
+
+def starts(loops_text: str, folder: Path, monkeypatch) -> list[intervals.Interval]:
+    """The intervals of the starts of a kernel's loops."""
+    found = []
+    trips = loops._trips
+
+    def watched(builder, start, stop, step, dtype):
+        found.append(intervals.interval(builder, builder.ssa(loops.convert(start, dtype))))
+        return trips(builder, start, stop, step, dtype)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(loops, "_trips", watched)
+        head, tail = SOURCE.split("    for i")[0], SOURCE.split("1.0")[1]
+        trace_source(head + loops_text + tail, folder)
+    return found
+
+
 def expressions() -> st.SearchStrategy[str]:
     numbers = st.one_of(st.integers(-300, 300), st.sampled_from([2**30, 2**31 - 1, -(2**31)]))
     leaves = st.one_of(st.just("t"), st.just("n"), numbers.map(lambda n: f"fx.Int32({n})"))
@@ -113,23 +145,16 @@ def test_holds_what_is_computed(text: str, n: int, tmp_path_factory) -> None:
     assert np.all((low <= values) & (values <= high)), text
 
 
-def test_of_a_loop_s_counter(tmp_path: Path, monkeypatch) -> None:
-    """Between the bounds, where it counts as unsigned too; unknown where the bounds are."""
-    found = []
-    trips = loops._trips
-
-    def watched(builder, start, stop, step, dtype):
-        found.append(intervals.interval(builder, builder.ssa(loops.convert(start, dtype))))
-        return trips(builder, start, stop, step, dtype)
-
-    monkeypatch.setattr(loops, "_trips", watched)
-    nested = """\
+NESTED = """\
     for i in range({}, {}, {}):
         for k in range(i, 7):
             A[0] = 1.0"""
+
+
+def test_of_a_loop_s_counter(tmp_path: Path, monkeypatch) -> None:
+    """Between the bounds, where it counts as unsigned too; unknown where the bounds are."""
     outer = ("t + 1", "50", "8"), ("t", "m", "8"), ("n", "m", "1"), ("t - 1", "m", "8")
-    for start, stop, step in outer:
-        source = SOURCE.split("    for i")[0] + nested.format(start, stop, step)
-        trace_source(source + SOURCE.split("1.0")[1], tmp_path)
+    text = "\n".join(NESTED.format(*bounds) for bounds in outer)
     high = 2**31 - 1
+    found = starts(text, tmp_path, monkeypatch)
     assert found[1::2] == [(1, 49), (0, high - 1), (I32[0], high - 1), I32]

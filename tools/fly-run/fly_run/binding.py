@@ -181,5 +181,5 @@ def _word(
     except OverflowError:
         raise InputError(
             f"{value} does not fit a {8 * word.size}-bit argument of {kernel.name}",
-            hint="declare the kernel's parameter as fx.Int64",
+            hint="declare it in 64 bits: a kernel's number as fx.Int64, an extent as fx.sym_int64",
         ) from None

@@ -11,6 +11,7 @@ from fly_trace import integers, tracing
 from fly_trace.conversion import convert
 from fly_trace.dtypes import I32, I64
 from fly_trace.int_tuples import IntTuple
+from fly_trace.intervals import promise
 from fly_trace.scheduling import number
 from fly_trace.tracing import describe
 from fly_trace.values import Scalar
@@ -46,6 +47,8 @@ def assume(
         for condition in _conditions(builder, src, divisor, least, most):
             attributes = {"op_bundle_sizes": builder.attribute("array<i32>")}
             builder.op("llvm.intr.assume", [], [condition], attributes)
+        if src.dtype.is_signed and builder.region == 0:  # in a branch it holds there alone
+            promise(builder, src.value, least, most)
     if src.leaf is not None:
         leaf = Int(None, src.leaf.width, lcm(src.leaf.divisibility, divisor))
         return Scalar(src.dtype, src.value, leaf=leaf)

@@ -2,7 +2,7 @@
 
 An interval is (least, greatest), both included, of the value read as a signed integer of its type.
 A sum that might leave its type may be any number of it. What no op says, that an extent is not
-negative, stands in the builder's `intervals`.
+negative, what the program assumes, stands in the builder's `intervals`.
 """
 
 from __future__ import annotations
@@ -26,6 +26,14 @@ MOST_IN_GRID = (1 << 32) - 1
 def of_type(bits: int) -> Interval:
     """All numbers of a signed type."""
     return -(1 << bits - 1), (1 << bits - 1) - 1
+
+
+def promise(builder: Builder, value: Any, least: int | None, most: int | None) -> None:
+    """Takes a promise about an SSA integer, made where it holds for all of the function."""
+    low, high = interval(builder, value)
+    low = low if least is None else max(low, least)
+    high = high if most is None else min(high, most)
+    builder.intervals[value] = low, high
 
 
 def interval(builder: Builder, value: Any, depth: int = DEPTH) -> Interval:
