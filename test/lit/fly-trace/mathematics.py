@@ -30,6 +30,8 @@ import fly.expr as fx
 # CHECK-NEXT: arith.truncf %[[E]] : f32 to f16
 # CHECK: math.exp2 %x fastmath<afn> : f32
 # CHECK: arith.maximumf {{.*}} fastmath<nnan,nsz> : f32
+# CHECK: arith.minimumf {{.*}} fastmath<fast> : f32
+# CHECK: math.sqrt {{.*}} fastmath<nsz,arcp> : f32
 # CHECK: math.erf {{.*}} fastmath<contract> : f32
 @fly.kernel
 def kernel(A: fx.Tensor, x: fx.Float32, n: fx.Int32):
@@ -50,6 +52,8 @@ def kernel(A: fx.Tensor, x: fx.Float32, n: fx.Int32):
     A[18] = fx.exp(fx.Float16(x))
     A[19] = fx.exp2(x, fastmath="afn")
     A[20] = fx.max(x, 1.0, fastmath="nnan,nsz")
+    A[22] = fx.minimumf(x, 1.0, fastmath=fx.FastMathFlags.fast)
+    A[23] = fx.sqrt(x, fastmath=fx.FastMathFlags.arcp | fx.FastMathFlags.nsz)
     A[21] = fx.erf(fx.Float16(x), fastmath=["contract"])
 
 

@@ -6,6 +6,7 @@ Said to one function (`fx.exp(x, fastmath="afn")`) or to all that is computed in
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +15,28 @@ from fly_trace import tracing
 if TYPE_CHECKING:
     from fly_trace.builder import Builder
 
-__all__ = ["fastmath"]
+__all__ = ["FastMathFlags", "fastmath"]
 
-Flags = str | Iterable[str] | None
 
-# LLVM's language reference, "Fast-Math Flags".
-FLAGS = ("none", "reassoc", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "fast")
+class FastMathFlags(enum.Flag):
+    """LLVM's fast-math flags (language reference, "Fast-Math Flags"); `|` joins them. `fast` is all
+    of them."""
+
+    none = 0
+    reassoc = enum.auto()
+    nnan = enum.auto()
+    ninf = enum.auto()
+    nsz = enum.auto()
+    arcp = enum.auto()
+    contract = enum.auto()
+    afn = enum.auto()
+    fast = reassoc | nnan | ninf | nsz | arcp | contract | afn
+
+
+FLAGS = tuple(FastMathFlags.__members__)
+# One by its name, several with commas between, or a list.
+Written = FastMathFlags | str | Iterable[FastMathFlags | str]
+Flags = Written | None
 
 _OPS = frozenset(
     [
@@ -35,9 +52,18 @@ def is_flagged(op: str) -> bool:
     return op in _OPS or (op.startswith("math.") and op not in _OF_INTEGERS)
 
 
-def attribute(builder: Builder, flags: str | Iterable[str]) -> Any:
-    """The flags as an op has them: `flags` is one, several with commas between, or a list."""
-    words = flags.split(",") if isinstance(flags, str) else [str(word) for word in flags]
+def _words(flags: Written) -> list[str]:
+    if isinstance(flags, str):
+        return flags.split(",")
+    if isinstance(flags, FastMathFlags):
+        named = [flags] if flags.name in FLAGS else list(flags)
+        return [str(flag.name) for flag in named]
+    return [word for flag in flags for word in _words(flag)]
+
+
+def attribute(builder: Builder, flags: Written) -> Any:
+    """The flags as an op has them."""
+    words = _words(flags)
     for word in words:
         if word not in FLAGS:
             tracing.refuse(f"fastmath has no flag {word!r}", f"its flags: {', '.join(FLAGS)}")
@@ -53,7 +79,7 @@ class fastmath:
     """`with fx.fastmath("afn,nnan"):` operations on floats that are traced in the block have these
     flags, those of functions called there too. A flag said to a function alone replaces them."""
 
-    def __init__(self, flags: str | Iterable[str]):
+    def __init__(self, flags: Written):
         self.attribute = attribute(tracing.kernel("fx.fastmath"), flags)
         self.before: Any = None
 

@@ -83,12 +83,12 @@ NAMES = {
     "fly_trace.expr.math": """
         abs absf absi acos acosh asin asinh atan atan2 atanh bitcast cbrt ceil ceildiv
         clampf copysign cos cosh ctlz ctpop cttz erf erfc exp exp2 expm1 floor fma fpowi
-        ipowi isfinite isinf isnan isnormal log log10 log1p log2 max maximum maxnumf min
-        minimum minnumf pow powf round roundeven rsqrt sin sincos sinh sqrt tan tanh trunc
+        ipowi isfinite isinf isnan isnormal log log10 log1p log2 max maximum maximumf maxnumf min
+        minimum minimumf minnumf pow powf round roundeven rsqrt sin sincos sinh sqrt tan tanh trunc
         where
         """,
     "fly_trace.extents": "sym_int32 sym_int64",
-    "fly_trace.fast_math": "fastmath",
+    "fly_trace.fast_math": "FastMathFlags fastmath",
     "fly_trace.int_tuples": """
         Basis E IntTuple depth get_leaves get_scalar has_none make_coord make_int_tuple make_shape
         make_stride rank

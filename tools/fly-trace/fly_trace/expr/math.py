@@ -52,9 +52,11 @@ __all__ = [
     "log10",
     "max",
     "maximum",
+    "maximumf",
     "maxnumf",
     "min",
     "minimum",
+    "minimumf",
     "minnumf",
     "pow",
     "powf",
@@ -93,7 +95,7 @@ absf, copysign, clampf = map(over_lanes, (functions.absf, functions.copysign, fu
 abs, fma, ceildiv = map(over_lanes, (functions.abs_, functions.fma, functions.ceildiv))
 maximum, minimum = map(over_lanes, (functions.maximum, functions.minimum))
 maxnumf, minnumf = map(over_lanes, (functions.maxnumf, functions.minnumf))
-max, min = maximum, minimum
+max, min = maximumf, minimumf = maximum, minimum
 ctpop, ctlz, cttz = map(over_lanes, (bits.ctpop, bits.ctlz, bits.cttz))
 absi, ipowi = map(over_lanes, (bits.absi, bits.ipowi))
 
