@@ -64,18 +64,19 @@ def buffer_atomics() -> list[Probe]:
             result = atomic.kind if atomic.kind[0] == "f" else result
             size = (8 if wide else 4) * atomic.sources
             where = "v12, s[36:39], 0 offen"
-            fill = (*FILL, *resource)
+            # All lanes go to their places before: an inactive one must not go there again.
+            fill = (*FILL, *resource, f"buffer_load_dword v17, {where}", WAIT, SOME)
             # What returns is moved into place: lanes out of range return 0.
             moved = [f"v_mov_b32 v{30 + k}, v{4 + k}" for k in range(size // 4)]
             data = registers(30, size)
             to = ("v_mov_b32 v8, v30", *(("v_mov_b32 v9, v31",) if wide else ()))
             atomic_text = f"buffer_atomic_{name} {data}, {where}"
             about = f"buffer_atomic_{name}"
-            lines = (*moved, *fill, f"{atomic_text} {{rtn}}", WAIT, *to)
+            lines = (ALL, *moved, *fill, f"{atomic_text} {{rtn}}", WAIT, *to)
             probes.append(_probe(kind, *lines, result=result, about=about))
             loaded = f"global_load_{'dwordx2 v[8:9]' if wide else 'dword v8'}, v12, s[6:7]"
             for returning in ("", " {rtn}"):
-                lines = (*moved, *fill, f"{atomic_text}{returning}", WAIT, ALL, loaded, WAIT)
+                lines = (ALL, *moved, *fill, f"{atomic_text}{returning}", WAIT, ALL, loaded, WAIT)
                 probes.append(_probe(kind, *lines, result=result, about=about))
     return probes
 

@@ -32,10 +32,11 @@ def emit_memory(operation: Operation, name: str) -> Handler:
     variant = name.rpartition(".")[2]
     detail = operation.detail
     mask = handler.exec_mask()
-    done = f"done{handler.fresh()}"
-    start = f"start{handler.fresh()}"
-    handler.branch_if(mask.compare("ne", 0), start, done)
-    handler.block(start)
+    none, some, done = shortcut(handler), f"some{handler.fresh()}", f"done{handler.fresh()}"
+    handler.branch_if(mask.compare("eq", 0), none, some)
+    handler.block(none)
+    handler.branch(done)
+    handler.block(some)
     if isinstance(detail, Access):
         if operation.form in ("global", "flat", "lds"):
             _contiguous(handler, operation.form, variant, detail, mask, done)
