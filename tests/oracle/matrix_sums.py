@@ -111,6 +111,6 @@ def _cut_sum(a, b, c, least: list[int], halves: bool) -> np.ndarray:
     greater = np.maximum(most, ec)
     addend = _down(sc, ec - greater, CUT)
     if halves:
-        addend = np.where(ec < greater - CUT - 1, 0, addend)
+        addend = np.where(np.isfinite(sc) & (ec < greater - CUT - 1), 0, addend)
     total = _down(total, most - greater, CUT_SUM) + addend
     return _scaled(total, greater).astype(f32).astype(f64)

@@ -143,8 +143,19 @@ EDGES["small32"] = [
 ]
 EDGES["finite32"] = [v for v in EDGES["small32"] if v & 0x7F800000 != 0x7F800000]
 EDGES["finite16"] = [0, 0x8000, 0x3C00, 0xBC00, 0x4480, 0x4B00, 0x3555, 0x0400, 0x5640, 0xD7FF]
+# Among moderate floats some that are none, and, of bf16, some whose products reach 2^128.
+EDGES["odd16"] = [
+    *[0, 0x8000, 0x3C00, 0xBC00, 0x4248, 0xC100, 0x3555, 1, 0x83FF, 0x0400, 0x7BFF, 0x1401] * 6,
+    *(0x7C00, 0xFC00, 0x7E00),
+]
+EDGES["oddbrain16"] = [
+    *[0, 0x8000, 0x3F80, 0xBF81, 0x4049, 0xC2F7, 0x3DCC, 1, 0x807F, 0x0080, 0x1F81] * 6,
+    *(0x5F00, 0x5F40, 0x5F80, 0xDFC0, 0x7F00, 0x7F80, 0xFF80, 0x7FC0),
+]
 # bf16 numbers whose products and sums are rounded; a subnormal among them.
 EDGES["ragged16"] = [0x3F80, 0xBF81, 0x4049, 0xC2F7, 0x3DCC, 0x4640, 0xC731, 0x3812, 1, 0x8000]
+# Those that no random numbers are mixed with.
+CHOSEN = ("scale32", "small32", "finite32", "finite16", "ragged16", "odd16", "oddbrain16")
 
 
 @dataclass(frozen=True)
@@ -202,7 +213,7 @@ def operands(columns: tuple[str, ...], rng: np.random.Generator) -> np.ndarray:
         rows = rows[rows % (LANES // 2) != SCALAR_LANE]
         if kind[:5] in ("exact", "brain"):
             result[rows, column] = exact(kind, rng, len(rows))
-        elif kind in ("scale32", "small32", "finite32", "finite16", "ragged16"):
+        elif kind in CHOSEN:
             result[rows, column] = rng.choice(np.array(EDGES[kind], np.uint64), len(rows))
         elif kind.startswith(("f", "tame", "number")):
             size = int(kind[-2:]) // 8

@@ -33,21 +33,43 @@ ROUNDED = (
     *("v_mfma_f32_16x16x32_fp8_bf8", "v_mfma_f32_32x32x16_bf8_bf8", "v_smfmac_f32_16x16x32_f16"),
     *("v_mfma_f64_16x16x4_f64", "v_mfma_f32_32x32x2_f32", "v_mfma_f32_4x4x4_16b_f16"),
     *("v_mfma_f32_16x16x32_f16", "v_mfma_f32_32x32x16_bf16"),
+    *("v_mfma_f32_4x4x4f16", "v_mfma_f32_4x4x2bf16", "v_mfma_f32_4x4x4_16b_bf16"),
 )
 # The operands of `matrix`, and those that are rounded. Of 8-bit floats all but the largest and NaN.
 RAGGED = {"exact16": "finite16", "brain16": "ragged16", "exact32": "finite32"}
 
 
+# The same among infinities, NaNs, subnormals and products that are too large.
+ODD = {"exact16": "odd16", "brain16": "oddbrain16", "exact32": "f32"}
+
+
 def rounded_matrices() -> list[Probe]:
-    """What is rounded within a sum."""
+    """What is rounded within a sum, and what is no number or too large for one."""
     probes = []
     for name in ROUNDED:
         probe = _of(name)[0]
-        text = re.sub(r"v_and_b32 (v\d+), 0x8[37]8\w+, \1", "s_nop 0", probe.text)
-        text = re.sub(r"v_or_b32 (v\d+), 0x3[8c]3\w+, \1", r"v_and_b32 \1, 0xbfbfbfbf, \1", text)
+        keeping, putting = r"v_and_b32 (v\d+), 0x8[37]8\w+, \1", r"v_or_b32 (v\d+), 0x3[8c]3\w+, \1"
+        whole = re.sub(keeping, "s_nop 0", probe.text)
+        text = re.sub(putting, r"v_and_b32 \1, 0xbfbfbfbf, \1", whole)
         sources = tuple(RAGGED.get(source, source) for source in probe.sources)
         probes.append(replace(probe, text=text, sources=sources))
+        if "f64" in name:
+            continue
+        text = _with_one_nan(name, re.sub(putting, "s_nop 0", whole))
+        sources = tuple(ODD.get(source, source) for source in probe.sources)
+        probes.append(replace(probe, text=text, sources=sources))
     return probes
+
+
+def _with_one_nan(name: str, text: str) -> str:
+    """A NaN result's sign and payload are open: one stands for all before results are folded."""
+    match = re.search(rf"{name} v\[(\d+):(\d+)\]", text)
+    assert match, text
+    lines = ["v_mov_b32 v16, 0x7fc00000"]
+    for r in range(int(match[1]), int(match[2]) + 1):
+        lines += [f"v_cmp_u_f32 vcc, v{r}, v{r}", f"v_cndmask_b32 v{r}, v{r}, v16, vcc"]
+    before, fold, after = text.partition("v_mov_b32 v8, 0\n")
+    return before + "\n  ".join([*lines, fold]) + after
 
 
 def moved(first: int, count: int, source: str, *more: str) -> list[str]:
