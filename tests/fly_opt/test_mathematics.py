@@ -31,24 +31,8 @@ UNARY = {
     "erfc": np.vectorize(math.erfc),
     "rsqrt": lambda x: 1 / np.sqrt(x),
 }
-for name in [
-    "exp",
-    "exp2",
-    "expm1",
-    "log",
-    "log2",
-    "log10",
-    "log1p",
-    "sqrt",
-    "cbrt",
-    "sin",
-    "cos",
-    "tan",
-    "sinh",
-    "cosh",
-    "tanh",
-]:
-    UNARY[name] = getattr(np, name)
+NUMPYS = "exp exp2 expm1 log log2 log10 log1p sqrt cbrt sin cos tan sinh cosh tanh"
+UNARY |= {name: getattr(np, name) for name in NUMPYS.split()}
 BINARY = {"powf": np.power, "atan2": np.arctan2}
 INF, NAN = np.inf, np.nan
 EDGES = np.array(

@@ -68,7 +68,7 @@ def tanh(x: Number) -> Number:
     a, square = abs(x), x * x
     near = fma(polynomial(square, TANH) * square, x, x)
     far = 1 - 2 / ((a + a).exp() + 1)
-    return where(a < 0.64, near, far.with_sign_of(x)).with_sign_of(x)
+    return where(a < 0.64, near, far).with_sign_of(x)
 
 
 def erf(x: Number) -> Number:

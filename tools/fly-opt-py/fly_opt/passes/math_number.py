@@ -11,7 +11,7 @@ from typing import Any
 from fly_opt.passes.intrinsics import call
 
 # Ordered comparisons: false where an operand is NaN (arith's CmpFPredicate).
-_PREDICATES = {"==": 1, ">": 2, ">=": 3, "<": 4, "<=": 5}
+_PREDICATES = {"==": 1, ">": 2, ">=": 3, "<": 4}
 
 
 class Number:
@@ -48,9 +48,6 @@ class Number:
 
     def __lt__(self, other: Operand) -> Number:
         return self._compared("<", other)
-
-    def __le__(self, other: Operand) -> Number:
-        return self._compared("<=", other)
 
     def __gt__(self, other: Operand) -> Number:
         return self._compared(">", other)
