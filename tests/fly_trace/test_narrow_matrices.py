@@ -44,7 +44,7 @@ def loaded(view, fragment, tiled, product, thread):
 
 def stored(fragment, view, product, thread):
     """The thread's part of the result."""
-    atom = fx.make_copy_atom(fx.UniversalCopy32b(), fx.Float32)
+    atom = fx.make_copy_atom(fx.UniversalCopy(view.dtype.bits), view.dtype)
     copy = fx.make_tiled_copy_C(atom, product).get_slice(thread)
     fx.copy(atom, copy.retile(fragment), copy.partition_D(view))
 
@@ -184,23 +184,24 @@ def test_lds_is_read_transposed(monkeypatch):
     np.testing.assert_array_equal(d, expected)
 
 
-# -- products of eight bits ------------------------------------------------------------------------
+# -- products of one instruction and another -------------------------------------------------------
 @fly.kernel
 def product_kernel(A: fx.Tensor, B: fx.Tensor, D: fx.Tensor, cases: fx.Constexpr):
     """Each case on the whole of A and B, K by steps of the instruction's; two waves along N."""
     t = fx.thread_idx.x
-    for i, (make, m, k, dtype) in enumerate(cases):
-        atom = fx.make_mma_atom(make(m, m, k, dtype))
+    for i, (op, run, dtype, acc) in enumerate(cases):
+        atom = fx.make_mma_atom(op)
+        k = int(atom.shape_mnk[2])
         product = fx.make_tiled_mma(atom, fx.make_layout((1, 2, 1), (0, 1, 0)))
         own = product.get_slice(t)
         views = [operand(memory, i, dtype, 64, 64) for memory in (A, B)]
         tiles_a, tiles_b = [fx.flat_divide(view, (64, k)) for view in views]
         a = own.make_fragment_A(tiles_a[None, None, 0, 0])
         b = own.make_fragment_B(tiles_b[None, None, 0, 0])
-        d = fx.make_view(fx.get_iter(D[i, None]), fx.make_layout((64, 64), (64, 1)))
+        d = operand(D, i, acc, 64, 64)
         c = own.make_fragment_C(d)
-        c.fill(0.0)
-        copy = fx.make_copy_atom(fx.UniversalCopy64b(), dtype)
+        c.fill(0)
+        copy = fx.make_copy_atom(fx.UniversalCopy(run), dtype)
         copy_a = fx.make_tiled_copy_A(copy, product).get_slice(t)
         copy_b = fx.make_tiled_copy_B(copy, product).get_slice(t)
         from_a, from_b = copy_a.partition_S(tiles_a), copy_b.partition_S(tiles_b)
@@ -212,37 +213,58 @@ def product_kernel(A: fx.Tensor, B: fx.Tensor, D: fx.Tensor, cases: fx.Constexpr
 
 
 @fly.jit
-def products(
-    A: fx.Tensor[fx.Uint8, 2, 4096],
-    B: fx.Tensor[fx.Uint8, 2, 4096],
-    D: fx.Tensor[fx.Float32, 2, 4096],
-    cases: fx.Constexpr,
-    block: fx.Constexpr,
-):
+def products(A: fx.Tensor, B: fx.Tensor, D: fx.Tensor, cases: fx.Constexpr, block: fx.Constexpr):
     product_kernel(A, B, D, cases).launch(grid=1, block=block)
 
 
 MFMA, WMMA = fx.rocdl.MFMA, fx.rocdl.rdna4.WMMA
+SIGNED = {"sign_a": True, "sign_b": True}
+# Instruction, bits of a thread's values that lie together, element types of the operands and of C.
 PRODUCTS = {
-    "gfx942": [(MFMA, 16, 32, "Float8E4M3FNUZ"), (MFMA, 32, 16, "Float8E5M2FNUZ")],
-    "gfx950": [(MFMA, 32, 16, "Float8E4M3FN"), (MFMA, 16, 32, "Float8E5M2")],
-    "gfx1201": [(WMMA, 16, 16, "Float8E4M3FN"), (WMMA, 16, 16, "Float8E5M2")],
+    "gfx942": [
+        (MFMA(16, 16, 32, fx.Float8E4M3FNUZ), 64, fx.Float8E4M3FNUZ, fx.Float32),
+        (MFMA(32, 32, 16, fx.Float8E5M2FNUZ), 64, fx.Float8E5M2FNUZ, fx.Float32),
+        (MFMA(16, 16, 8, fx.Float32), 64, fx.Float32, fx.Float32),
+        (MFMA(16, 16, 4, fx.Float64, fx.Float64), 64, fx.Float64, fx.Float64),
+    ],
+    "gfx950": [
+        (MFMA(32, 32, 16, fx.Float8E4M3FN), 64, fx.Float8E4M3FN, fx.Float32),
+        (MFMA(16, 16, 32, fx.Float8E5M2), 64, fx.Float8E5M2, fx.Float32),
+        (MFMA(16, 16, 64, fx.Int8, fx.Int32), 128, fx.Int8, fx.Int32),
+    ],
+    "gfx1201": [
+        (WMMA(16, 16, 16, fx.Float8E4M3FN), 64, fx.Float8E4M3FN, fx.Float32),
+        (WMMA(16, 16, 16, fx.Float8E5M2), 64, fx.Float8E5M2, fx.Float32),
+        (WMMA(16, 16, 16, fx.Int8, fx.Int32, **SIGNED), 64, fx.Int8, fx.Int32),
+        (WMMA(16, 16, 32, fx.Int4, fx.Int32, **SIGNED), 32, fx.Int4, fx.Int32),
+    ],
 }
 
 
+def matrix(seed: int, dtype: fx.DType) -> tuple[np.ndarray, np.ndarray]:
+    """64×64 numbers, and their bytes. (Small integers are exact in XF32 too.)"""
+    if dtype.title in FORMATS:
+        held = codes(seed, dtype.title, 64, 64)
+        return FORMATS[dtype.title].values[held], held.astype(np.uint8).ravel()
+    numbers = np.random.default_rng(seed).integers(-8, 8, (64, 64))
+    if dtype is fx.Int4:
+        return numbers, bits_of(numbers & 15, 4).ravel()
+    kind = f"{dtype.kind[0]}{dtype.bytes}"
+    return numbers, numbers.astype(kind).view(np.uint8).ravel()
+
+
 @pytest.mark.parametrize("target", PRODUCTS)
-def test_products_of_eight_bits(target, monkeypatch):
+def test_products(target, monkeypatch):
     monkeypatch.setenv("FLY_TARGET", target)
     cases = PRODUCTS[target]
-    a, b = (
-        np.stack([codes(2 * i + side, name, 64, 64) for i, (*_, name) in enumerate(cases)])
-        for side in (0, 1)
-    )
-    d = np.zeros((2, 4096), np.float32)
-    flat = [held.astype(np.uint8).reshape(2, 4096) for held in (a, b)]
-    named = [(*case, getattr(fx, name)) for *case, name in cases]
-    products(*flat, d, named, 64 if target == "gfx1201" else 128)
-    for i, (*_, name) in enumerate(cases):
-        values = FORMATS[name].values
-        expected = values[a[i]] @ values[b[i]].T
-        np.testing.assert_allclose(d[i].reshape(64, 64), expected, rtol=1e-5, atol=1e-3)
+    a, b, d = (np.zeros((len(cases), 64 * 64 * 8), np.uint8) for _ in range(3))
+    expected = []
+    for i, (_, _, dtype, _) in enumerate(cases):
+        (left, bytes_a), (right, bytes_b) = matrix(2 * i, dtype), matrix(2 * i + 1, dtype)
+        a[i, : len(bytes_a)], b[i, : len(bytes_b)] = bytes_a, bytes_b
+        expected.append(left @ right.T)
+    products(a, b, d, cases, 64 if target == "gfx1201" else 128)
+    for i, (op, _, _, acc) in enumerate(cases):
+        kind = f"{acc.kind[0]}{acc.bytes}"
+        got = d[i, : 64 * 64 * acc.bytes].view(kind).reshape(64, 64)
+        np.testing.assert_allclose(got, expected[i], rtol=1e-5, atol=1e-3, err_msg=str(op))
