@@ -112,9 +112,15 @@ def _narrow_stochastic(ins: Instruction, small: Format, kept: int, first: int) -
 
 
 def power(scale: np.ndarray) -> np.ndarray:
-    """2^n of a scale operand, float64: its exponent field alone counts."""
+    """2^n of a scale operand, float64: its exponent field alone counts, and 255 is a NaN (OCP
+    Microscaling Formats, E8M0)."""
     exponent = (scale >> u32(23) & u32(255)).astype(i64)
-    return np.ldexp(1.0, (exponent - 127).astype(np.int32))
+    return np.where(exponent == 255, np.nan, np.ldexp(1.0, (exponent - 127).astype(np.int32)))
+
+
+def scaled(value: np.ndarray, by: np.ndarray) -> np.ndarray:
+    """A NaN that a scale makes has no sign."""
+    return np.where(np.isnan(by), np.nan, value * by)
 
 
 WIDTHS = {"f32": 32, "f16": 16, "bf16": 16}
@@ -166,7 +172,7 @@ def _scaled_widen(ins: Instruction, kind: str, small: Format, pair: bool) -> Ste
         codes = [
             raw >> u32(shift + small.bits * k) & u32((1 << small.bits) - 1) for k in range(count)
         ]
-        values = [packed_bits(kind, small.decode(code) * by) for code in codes]
+        values = [packed_bits(kind, scaled(small.decode(code), by)) for code in codes]
         if kind == "f32":
             for k, value in enumerate(values):
                 w.put_v32(w.first(target) + k, np.broadcast_to(value, (w.n, 64)), w.active())
@@ -190,7 +196,8 @@ def _sources(w: Waves, kind: str, operand: Operand, count: int) -> list[np.ndarr
 
 
 def _codes(small: Format, kind: str, values, by, seed) -> list[np.ndarray]:
-    values = [value / by for value in values]
+    # What a scale that is a NaN makes has the value's sign, as a NaN has that is the value.
+    values = [np.copysign(value / by, value) for value in values]
     if seed is None:
         return [small.encode(value) for value in values]
     kept = {"f32": 23, "f16": 10, "bf16": 7}[kind] - small.mantissa
@@ -249,7 +256,8 @@ def _scaled_widen_32(ins: Instruction, kind: str, small: Format) -> Step:
     def step(w: Waves) -> None:
         by, first, out = power(w.read(scale, 32)), w.first(source), w.first(target)
         values = [
-            packed_bits(kind, small.decode(_bits_at(w, first, 6 * k, 6)) * by) for k in range(32)
+            packed_bits(kind, scaled(small.decode(_bits_at(w, first, 6 * k, 6)), by))
+            for k in range(32)
         ]
         if kind != "f32":
             values = [values[k] | values[k + 1] << u32(16) for k in range(0, 32, 2)]

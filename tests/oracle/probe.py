@@ -133,7 +133,7 @@ EDGES["brain16"] = [0, 0x8000, 0x3F80, 0xBF80, 0x3F00, 0x4040, 0xC0A0, 0x4110, 0
 # Scales: only the exponent counts.
 EDGES["scale32"] = [
     *(0x3F800000, 0x40000000, 0x3F000000, 0x3EC00000, 0x447A0000, 0x3A83126F),
-    *(0x7E000000, 0x01800000),
+    *(0x7E000000, 0x01800000, 0x7F800000, 0xFFABCDEF),
 ]
 # Moderate floats, and the specials that a format of 8 bits has a code for.
 EDGES["small32"] = [
