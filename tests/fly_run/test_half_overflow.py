@@ -10,9 +10,12 @@ import itertools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
+from fly_common.errors import Fault
+from fly_run.emulator.strict import Strict
 
 from .engine_support import TARGETS, assemble, compile_opencl, launch
 from .test_engine_forms import KERNEL
@@ -141,7 +144,9 @@ def test_the_descriptor_sets_the_mode() -> None:
     assert words("gfx942", body, sums, more).tolist() == [0x7BFF, 0xFBFF, 0x7C00]
 
 
-def words(target: str, body: str, sources: np.ndarray, more: str = "") -> np.ndarray:
+def words(
+    target: str, body: str, sources: np.ndarray, more: str = "", **options: Any
+) -> np.ndarray:
     """v2 of the first lanes, which was a source each."""
     text = f"""
       s_load_dwordx2 s[2:3], s[0:1], 0x0
@@ -156,5 +161,20 @@ def words(target: str, body: str, sources: np.ndarray, more: str = "") -> np.nda
     code = assemble(KERNEL.format(target=target, body=text, vgprs=8, more=more), target)
     data = np.zeros(64, np.uint32)
     data[: len(sources)] = sources
-    launch(code, [data])
+    launch(code, [data], **options)
     return data[: len(sources)]
+
+
+def test_what_is_open_is_refused_under_strict() -> None:
+    """v_mad_f16 rounds its product: nobody says whether that is held. v_fma_f16 rounds once."""
+    sums = np.array([0x7BFF], np.uint32)
+    more = ".amdhsa_fp16_overflow 1"
+    body = "v_mad_f16 v2, v2, v2, v2"
+    words("gfx942", body, sums, more)
+    words("gfx942", body, sums, observers=(Strict(),))
+    words("gfx942", "v_fma_f16 v2, v2, v2, v2", sums, more, observers=(Strict(),))
+    with pytest.raises(Fault) as caught:
+        words("gfx942", body, sums, more, observers=(Strict(),))
+    assert caught.value.message.startswith(
+        "no public source says whether MODE.FP16_OVFL holds the product too, before the sum; "
+    )

@@ -3,6 +3,7 @@
     waits          a register is read, or written again, before the wait for its load     waits
     races          two waves, or two lanes, at one byte of LDS with nothing between        races
     uninitialised  a value that was never written decides something that matters           undefined
+    undecided      no public source says what the instruction gives                        undecided
 
 It looks at every instruction before it is executed, in Python: benchmarks/observers.py says how
 fast. Races of workgroups on global memory are not looked for.
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from fly_common.errors import Fault
 
-from fly_run.emulator import dispatch, faults, races, state, undefined
+from fly_run.emulator import dispatch, faults, races, state, undecided, undefined
 from fly_run.emulator.accesses import Destination, Values, destinations
 from fly_run.emulator.dataflow import Effect, effects_of
 from fly_run.emulator.encode import Encoder
@@ -98,6 +99,10 @@ class Strict:
         self._groups.clear()
 
     def before(self, wave: WaveView, instruction: Instruction) -> None:
+        if wave.mode and (open_question := undecided.question(instruction.mnemonic, wave.mode)):
+            message = f"no public source says {open_question}"
+            hint = "docs/emulator.md, 'What nobody decides', says what the emulator does"
+            raise self._fault(wave, instruction, message, hint)
         track = self._track(wave)
         done = track.counters.wait(instruction)
         races.order(done, track.shared, track.signals)
