@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import os
 import threading
 
 import numpy as np
@@ -189,3 +190,29 @@ def test_interruption_leaves_no_thread(crews) -> None:
 def test_threads_are_counted_from_one() -> None:
     with pytest.raises(UsageError, match="threads"):
         Emulator("gfx942", Options(threads=0))
+
+
+def test_a_fork_has_waves_of_its_own(crews) -> None:
+    """A process that forks amid a launch and its child each end it by themselves."""
+    children: list[int] = []
+
+    def fork_once(done: int, groups: int) -> None:
+        if not children and done < groups:
+            children.append(os.fork())
+            if children[0]:
+                os.waitpid(children[0], 0)
+
+    a = np.arange(64, dtype="i4")
+    code = compile_opencl(SOURCE, "gfx942", "-O3")
+    device = Emulator("gfx942", Options(threads=1, progress=fork_once))
+    try:
+        launch(code, [a, np.int32(40000)], 1, 64, device=device)
+    finally:
+        if children == [0]:
+            os._exit(0)
+    expected = np.arange(64, dtype="i4")
+    with np.errstate(over="ignore"):
+        for _ in range(40000):
+            expected = expected * np.int32(1664525) + np.int32(1013904223)
+    assert children
+    np.testing.assert_array_equal(a, expected)
