@@ -231,6 +231,18 @@ def test_relative_registers() -> None:
         run("gfx942", "s_movk_i32 m0, 100\ns_movrels_b32 s8, s9", LANE)
 
 
+@pytest.mark.parametrize(
+    ("text", "last"), [("s_mov{}_b32 s8, s8", 101), ("s_mov{}_b64 s[8:9], s[8:9]", 100)]
+)
+@pytest.mark.parametrize("way", ["rels", "reld"])
+def test_the_last_relative_register(text: str, last: int, way: str) -> None:
+    """Of s0 to s101, behind which VCC is."""
+    body = f"s_movk_i32 m0, {last - 8}\n{text.format(way)}\nv_mov_b32 v40, 1"
+    assert (run("gfx942", body, LANE) == 1).all()
+    with pytest.raises(Fault, match="relative register number"):
+        run("gfx942", body.replace(f"{last - 8}", f"{last - 7}"), LANE)
+
+
 def test_an_interrupt_is_for_the_host() -> None:
     assert (run("gfx942", "v_mov_b32 v40, 3\ns_sendmsg sendmsg(MSG_INTERRUPT)", LANE) == 3).all()
 

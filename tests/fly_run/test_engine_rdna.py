@@ -198,6 +198,20 @@ def test_a_wave_that_has_signalled_does_not_hold_the_others(target) -> None:
     assert set(c) == {7}
 
 
+@pytest.mark.parametrize("target", ["gfx1201"])
+def test_a_wave_waits_for_a_late_signal(target) -> None:
+    """Wave 1 signals only after more than a turn of a wave's."""
+    source = """kernel void k(global int *C) {
+        local volatile int flag, spent;
+        if (TID >= 32) { for (int i = 0; i < 20000; i++) spent = i; flag = 7; }
+        BARRIER;
+        C[TID] = flag; }"""
+    c = np.zeros(64, "i4")
+    device = launch(compile_opencl(source, target, "-O1"), [c], 1, 64)
+    assert device.instructions > 1 << 16
+    assert set(c) == {7}
+
+
 def test_a_fault_names_a_lane_of_the_wave(target) -> None:
     source = "kernel void k(global int *C) { C[TID == 45 ? 100000 : TID] = 1; }"
     with pytest.raises(Fault) as caught:
