@@ -57,6 +57,7 @@ OTHER_OPCODE = {
     "udiv": "sdiv",
     "sdiv": "udiv",
 }
+SYMMETRIC = ("eq", "ne", "oeq", "une", "one", "ueq", "uno", "ord")
 OTHER_PREDICATE = {
     "slt": "sle",
     "sle": "slt",
@@ -219,7 +220,7 @@ def _operand_changes(line: Line, slots: list[int]) -> Iterator[str]:
         predicate, _, rest = line.rest.partition(" ")
         parts = split(rest)
         a, b = value_of(parts[0]), parts[1]
-        if a != b and predicate not in ("eq", "ne", "oeq", "une", "uno", "ord"):
+        if a != b and predicate not in SYMMETRIC:
             yield f"  {line.name} = {line.opcode} {predicate} {type_of(parts[0])} {b}, {a}"
     elif line.opcode == "select":
         condition, yes, no = split(line.rest)

@@ -135,7 +135,7 @@ def lanes(target: str) -> list[Probe]:
         f"ds_bpermute_b32 v8, v2, v4 offset:12\n{wait}",
         f"ds_permute_b32 v8, v2, v4\n{wait}",
         *(f"ds_swizzle_b32 v8, v2 {swizzle}\n{wait}" for swizzle in swizzles),
-        "v_cndmask_b16 v8, v2, v4, s22",
+        *(f"v_cndmask_b16 v8, {mixed}, s22" for mixed in ("v2, v4", "v2, -3", "5, v4", "5, -3")),
         "v_cndmask_b16 v8, v2, v4, vcc_lo",
     ):
         probes.append(Probe(text, ("32", "32", "32")))

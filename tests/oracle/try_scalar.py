@@ -77,6 +77,7 @@ def lanes() -> list[Probe]:
         "v_mbcnt_hi_u32_b32 v8, v2, 5",
         "v_mbcnt_lo_u32_b32 v8, v2, s24",
         "v_mbcnt_lo_u32_b32 v8, s24, v4",
+        "v_mbcnt_lo_u32_b32 v8, s24, 5",
         "v_mbcnt_hi_u32_b32 v8, s24, v4",
         "v_swap_b32 v8, v2\n  v_swap_b32 v8, v2",
         "v_swap_b32 v8, v9",

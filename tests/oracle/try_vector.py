@@ -216,6 +216,7 @@ def packed() -> list[Probe]:
         forms = ["", " op_sel:[1,0,1]", " op_sel_hi:[0,1,0]", " op_sel:[0,1,1] op_sel_hi:[1,0,0]"]
         if kind == "f16":
             forms += [" neg_lo:[1,0,1]", " neg_hi:[0,1,1]", " clamp"]
+        forms += SATURATED.get(name, ())
         for form in forms:
             probes.append(Probe(f"{name} v8, {regs}{_trim(form, count)}", (kind,) * count, result))
         for mixed in scalar_mixtures(list(REGISTERS[32][:count])):

@@ -17,7 +17,8 @@ def operations() -> Iterator[Operation]:
     # Absolute value and negation: bits are kept by the second source, then flipped by the third.
     for kind in ("i32", "i64"):
         types = f"{kind} = {kind}, {kind}, {kind}"
-        yield valu(f"fly_sign_{kind[1:]}", types, _signed, kinds=("vss", "sss"))
+        options = {"kinds": ("vss", "sss"), "everywhere": True}
+        yield valu(f"fly_sign_{kind[1:]}", types, _signed, **options)
     # Places the source, shifted left, into the bits of a mask.
     yield valu("fly_insert", "i32 += i32, i32, i32", _insert, kinds=("vss",))
     for element, short in (("half", "f16"), ("float", "f32"), ("double", "f64")):

@@ -200,14 +200,13 @@ def order(value: Value) -> Value:
 
 
 def _fract(element: str) -> Body:
-    """a - floor(a), at most the largest number below 1 of the result's type (ISA manual)."""
+    """a - floor(a), at most the largest number below 1 of the result's type (ISA manual); of an
+    infinity NaN, which that difference is."""
     largest = 1.0 - 2.0 ** -(MANTISSA[element] + 1)
 
     def run(k: Lanes, a: Value) -> Value:
         result = a - k.handler.intrinsic("llvm.floor", a)
-        result = result.compare("ogt", largest).select(largest, result)
-        infinite = k.handler.intrinsic("llvm.fabs", a).compare("oeq", float("inf"))
-        return infinite.select(float("nan"), result)
+        return result.compare("ogt", largest).select(largest, result)
 
     return run
 
