@@ -126,8 +126,10 @@ def _atomics() -> list[Probe]:
                 probes.append(_probe(name, *lines, scalar=False))
         name = f"s_buffer_atomic_{operation}"
         end = 0x40 + 4 * registers
-        # The bound is the operation's end, a byte less, far before it, a little more in strides.
-        for records, stride in ((end, 0), (end - 1, 0), (0x20, 0), (end // 5 + 1, 5)):
+        # The bound is the operation's end, a byte less, far before it, a little more in strides, a
+        # little less in strides that have a bit above, far behind it in one long stride.
+        strides = ((end // 5 + 1, 5), (end // 5, 0x4005), (1, 0x2000))
+        for records, stride in ((end, 0), (end - 1, 0), (0x20, 0), *strides):
             resource = [*_resource(records, stride), "s_or_b32 s40, s40, 3"]
             for place in ("m0", "0x40 glc"):
                 one = f"{name} {data}, s[40:43], {place}"
