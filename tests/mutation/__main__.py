@@ -96,6 +96,8 @@ def main() -> int:
                 say(f"left out, as they fail with nothing damaged: {', '.join(tests.broken)}")
             helper.join()
             if helper.exitcode == 0:
+                for bench in prepared:
+                    bench.settle()
                 made = pickle.loads((folder / MADE).read_bytes())
                 jury = judges.Judges(prepared, tests)
                 found.append(_judged(made, jury, known, wanted.jobs, say))

@@ -23,8 +23,8 @@ _outputs = np.zeros(AT_ONCE * RECORD, np.uint8)
 
 @dataclass
 class Bench:
-    """`expected`: the oracle's records, in memory that a process forked later fills; `uses`: the
-    handlers that its code has."""
+    """`expected`: the oracle's records, in memory that a process forked later fills, until they
+    are `settled`; `uses`: the handlers that its code has."""
 
     run: runs.Run
     batch: probe.Batch
@@ -46,6 +46,11 @@ class Bench:
         self.expected[:] = launch.on_oracle(
             self.data, "probe", self.grid, self.block, arguments
         ).arguments[1]
+
+    def settle(self) -> None:
+        """Takes `expected`, filled, out of memory that processes share: a mutant that writes
+        anywhere must not change what the trials after it are held against."""
+        self.expected = self.expected.copy()
 
     def open(self, handlers: Handlers) -> None:
         """Encodes the probes, and runs them a first time."""

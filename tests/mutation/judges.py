@@ -21,7 +21,11 @@ from mutation.benches import Bench
 from mutation.detour import redirect
 from mutation.suite import Suite
 
-SECONDS = 30  # of processor time: a child that takes longer is ended, and has noticed
+# Seconds of processor time, after which a child has noticed: a mutant may never end. All probes
+# together take one, undamaged; of the tests it is known.
+PROBE_SECONDS = 6
+TEST_FACTOR = 3
+WAITING_SECONDS = 600  # a child that only waits
 SURVIVED, BY_PROBES, BY_TESTS, TOOL_FAILED = 0, 10, 11, 99
 
 
@@ -39,6 +43,7 @@ class Judges:
         """In a child: SURVIVED, BY_PROBES or BY_TESTS. `function` and `other` are the handler's
         address and that of what takes its place."""
         redirect(function, other)
+        signal.setitimer(signal.ITIMER_PROF, PROBE_SECONDS)
         for bench in self.benches:
             if handler in bench.uses:
                 try:
@@ -46,6 +51,8 @@ class Judges:
                         return BY_PROBES
                 except FlyError:
                     return BY_PROBES
+        seconds = sum(test.seconds for test in self.suite.quickest(handler))
+        signal.setitimer(signal.ITIMER_PROF, PROBE_SECONDS + TEST_FACTOR * seconds)
         return BY_TESTS if self.suite.notices(handler) else SURVIVED
 
 
@@ -84,8 +91,7 @@ def in_child(work: Callable[[], int]) -> int:
     child = os.fork()
     if child:
         return child
-    signal.setitimer(signal.ITIMER_PROF, SECONDS)
-    signal.alarm(20 * SECONDS)
+    signal.alarm(WAITING_SECONDS)
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 1)
     os.dup2(silence, 2)

@@ -138,6 +138,9 @@ def scalars() -> list[Probe]:
     for condition in ("eq", "lg", "gt", "ge", "lt", "le"):
         add(f"s_cmpk_{condition}_i32 s24, -16", 32)
         add(f"s_cmpk_{condition}_u32 s24, 0xfff0", 32)
+        for constant in (5, -3):  # registers hold them too
+            add(f"s_cmpk_{condition}_i32 s24, {constant}", 32)
+        add(f"s_cmpk_{condition}_u32 s24, 5", 32)
     for name in ("and", "or", "xor", "andn2", "orn2", "nand", "nor", "xnor", "andn1", "orn1"):
         add(f"s_{name}_saveexec_b64 s[16:17], s[24:25]", 64)
     for name in ("andn1", "andn2"):
