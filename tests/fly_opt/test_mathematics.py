@@ -277,6 +277,37 @@ def test_classes_of_floats():
         np.testing.assert_array_equal(found, equal, err_msg=str(row))
 
 
+ROUNDED = {"round": lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x), "roundeven": np.rint}
+ROUNDED |= {name: getattr(np, name) for name in ("trunc", "floor", "ceil")}
+ROUNDED |= {"absf": np.abs}
+
+
+@fly.kernel
+def rounding_kernel(X: fx.Tensor, Y: fx.Tensor):
+    i = fx.thread_idx.x
+    for row, name in enumerate(ROUNDED):
+        Y[row, i] = getattr(fx, name)(X[i])
+    Y[6, i] = fx.clampf(X[i], -1.0, 2.0)
+    Y[7, i] = fx.copysign(3.0, X[i])
+
+
+@fly.jit
+def rounding(X: fx.Tensor[fx.Float32, 64], Y: fx.Tensor[fx.Float32, 8, 64]):
+    rounding_kernel(X, Y).launch(grid=1, block=64)
+
+
+def test_roundings_are_numpys():
+    """On halves above all, where they differ; NumPy's `rint` rounds those to even."""
+    halves = np.arange(-13, 14) / 2
+    x = np.concatenate([halves, [-0.0, 0.49, -0.51, 8388607.5, -1e30, INF, -INF]]).astype("f4")
+    x = np.resize(x, 64)
+    y = np.zeros((8, 64), np.float32)
+    rounding(x, y)
+    expected = [function(x.astype(np.float64)) for function in ROUNDED.values()]
+    expected += [np.clip(x, -1, 2), np.copysign(3.0, x)]
+    assert y.tobytes() == np.array(expected, np.float32).tobytes()  # signs of zeros too
+
+
 # -- the formulas' numbers -----------------------------------------------------------------------
 
 

@@ -1,4 +1,5 @@
-"""Mutants that no test can notice, though their code is not the original's.
+"""Mutants that no test can notice, though their code is not the original's, or that none ought to,
+as no source says what is right there.
 
 (pattern of the handler's name, pattern found in the change, reason)
 """

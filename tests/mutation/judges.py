@@ -22,7 +22,7 @@ from mutation.detour import redirect
 from mutation.suite import Suite
 
 # Seconds of processor time, after which a child has noticed: a mutant may never end. All probes
-# together take one, undamaged; of the tests it is known.
+# together take less than one, undamaged; of the tests it is known.
 PROBE_SECONDS = 6
 TEST_FACTOR = 3
 WAITING_SECONDS = 600  # a child that only waits

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 from fly_common.errors import InputError, Place
 
 if TYPE_CHECKING:
-    from fractions import Fraction  # 3 ms, and most kernels have no such literal
+    from fractions import Fraction  # most kernels have no such literal
 
 _TOKEN = re.compile(
     r"""

@@ -132,7 +132,8 @@ def convert(op: Any, chip: str | None) -> None:
     name = element(narrow)
     builder = Builder()
     builder.alone(op)
-    # By way of f32, which holds all that f16 and bf16 do: nothing is rounded twice.
+    # By way of f32, which holds all that f16 and bf16 do: they are rounded once. An f64 is rounded
+    # to f32 first.
     through = _like(wide, ir.F32Type.get())
     if not widens and wide != through:
         value = _between_floats(builder, value, through)

@@ -1,4 +1,4 @@
-"""Pieces of syntax tree that rewritten code is put together from."""
+"""Pieces of syntax tree that rewritten code is put together from, and what calls are looked for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def at(node: Any, origin: ast.AST) -> Any:
 
 
 def copied(node: Any) -> Any:
-    """A copy of a tree. `copy.deepcopy` takes three times as long: it remembers what it has seen,
+    """A copy of a tree. `copy.deepcopy` takes longer: it remembers what it has seen,
     but nothing is in a tree twice. Operators and contexts, which hold nothing, are shared."""
     if isinstance(node, list):
         return list(map(copied, node))
@@ -74,3 +74,19 @@ def word(node: ast.stmt) -> ast.Constant:
 def span(node: ast.stmt) -> ast.Tuple:
     ends = (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
     return ast.Tuple([ast.Constant(number) for number in ends], ast.Load())
+
+
+def range_call(node: ast.expr) -> ast.Call | None:
+    """The expression, if it is written as a call of range."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range":
+        return node
+    return None
+
+
+def is_fastmath(node: ast.expr) -> bool:
+    """Whether an expression is written as a call of fx.fastmath."""
+    if not isinstance(node, ast.Call):
+        return False
+    function = node.func
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", None)
+    return name == "fastmath"

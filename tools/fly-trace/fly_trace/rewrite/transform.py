@@ -152,7 +152,7 @@ class Transformer(ast.NodeTransformer):
         return [*makers, nodes.at(ast.Expr(nodes.at(call, node.test)), node)]
 
     def visit_For(self, node: ast.For) -> ast.stmt | list[ast.stmt]:
-        ranged = _range_call(node.iter)
+        ranged = nodes.range_call(node.iter)
         if ranged is None:
             iterable = nodes.at(nodes.call("items", self.visit(node.iter)), node.iter)
             return self.python_for(node, iterable)
@@ -200,7 +200,7 @@ class Transformer(ast.NodeTransformer):
 
     def visit_With(self, node: ast.With) -> ast.With:
         for item in node.items:
-            if not _is_fastmath(item.context_expr) or item.optional_vars is not None:
+            if not nodes.is_fastmath(item.context_expr) or item.optional_vars is not None:
                 raise refuse_syntax(
                     node,
                     self.file,
@@ -386,18 +386,3 @@ class Transformer(ast.NodeTransformer):
         store = ast.Tuple([ast.Name(name, ast.Store()) for name in names], ast.Store())
         assign = nodes.at(ast.Assign([store], ast.Name("__fly_values", ast.Load())), node)
         return [get, self.nested("put", [assign], names, node, "__fly_values")]
-
-
-def _range_call(node: ast.expr) -> ast.Call | None:
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range":
-        return node
-    return None
-
-
-def _is_fastmath(node: ast.expr) -> bool:
-    """Whether an expression is written as a call of fx.fastmath."""
-    if not isinstance(node, ast.Call):
-        return False
-    function = node.func
-    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", None)
-    return name == "fastmath"
