@@ -82,13 +82,16 @@ def _register_elements(ir: Any) -> None:
 
 def _leave_dialects_alone() -> None:
     """Ops, values and attributes are generic objects here. Left to themselves the bindings import a
-    dialect's module, 10 to 30 ms each, when one of its things is seen first, for classes of its
-    own; who wants those imports the module."""
+    dialect's module, with a class for each operation, when one of its things is seen first; who
+    wants those classes imports the module. An application that had the bindings before may count
+    on those imports: it keeps them, and pays for them."""
     importlib.import_module(f"{PACKAGE}._mlir_libs._mlir").globals.dialect_search_modules = []
 
 
+_OTHERS = {name for name in ("mlir.ir", "torch_mlir.ir") if name in sys.modules}
 PACKAGE = _package()
-_leave_dialects_alone()
+if f"{PACKAGE}.ir" not in _OTHERS:
+    _leave_dialects_alone()
 
 ir: ModuleType = importlib.import_module(f"{PACKAGE}.ir")
 passmanager: ModuleType = importlib.import_module(f"{PACKAGE}.passmanager")

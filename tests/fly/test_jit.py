@@ -435,7 +435,7 @@ x, y = np.arange(10, dtype=np.float32), np.zeros(10, np.float32)
 f(x, y)
 assert (y == 6 * x).all(), y
 print("torch_mlir" in sys.modules or "mlir" in sys.modules)
-assert not [name for name in sys.modules if ".dialects." in name]  # 10 to 30 ms each
+assert not [name for name in sys.modules if ".dialects." in name]
 """
 
 

@@ -1,4 +1,4 @@
-"""MLIR's bindings without NumPy: the same builders, half the time to import."""
+"""MLIR's bindings: without NumPy the same builders; dialects' classes for who had them before."""
 
 from __future__ import annotations
 
@@ -20,8 +20,21 @@ print(numpy.arange(3).sum())
 """
 
 
-def run(mode: str) -> str:
-    command = [sys.executable, "-c", PROGRAM, mode]
+CLASSES = """
+import sys
+if sys.argv[1] == "before":
+    import torch_mlir.ir
+from fly_dialect.bindings import ir
+if sys.argv[1] == "by name":
+    import torch_mlir.dialects.func
+with ir.Context():
+    module = ir.Module.parse("func.func @f() { return }")
+    print(type(module.body.operations[0]).__name__)
+"""
+
+
+def run(mode: str, program: str = PROGRAM) -> str:
+    command = [sys.executable, "-c", program, mode]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -38,3 +51,8 @@ def test_without_numpy_nothing_is_missing():
         "True",
         "3",
     ]
+
+
+def test_classes_of_operations_are_for_an_application_that_had_the_bindings_before():
+    assert run("after", CLASSES) == "OpView\n"
+    assert run("before", CLASSES) == run("by name", CLASSES) == "FuncOp\n"

@@ -43,7 +43,7 @@ def emit(module: Any, source: Source, observer: Observer) -> str:
     target = target_of(module.operation)
     with observer.timed("translate"):
         flat = _flatten(module, target, source)
-        doubtful = _check(flat, source)
+        doubtful = _prepare(flat, source)
         if doubtful:
             _try_in_child(flat, source)
         text = _translate(flat)
@@ -116,10 +116,10 @@ def _plan_assembly(text: str) -> list[str]:
     ]
 
 
-def _check(flat: Any, source: Source) -> bool:
-    """InputError for an operation that can't be translated: the bindings' translation crashes on
-    one. Those that LLVM 22 lacks are replaced by what it has. True where only trying tells, because
-    an intrinsic is called by a name."""
+def _prepare(flat: Any, source: Source) -> bool:
+    """Puts what LLVM 22 has in the place of intrinsics it lacks. InputError for an operation that
+    can't be translated: the bindings' translation crashes on one. True where only trying tells,
+    because an intrinsic is called by a name."""
     from fly_dialect.bindings import ir
 
     for child in flat.body:
