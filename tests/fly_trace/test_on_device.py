@@ -249,3 +249,26 @@ def test_nan_rules():
     nans(x, y)
     expected = [np.maximum(x, 1), np.minimum(x, 1), np.fmax(x, 1), np.fmin(x, 1), np.maximum(x, 1)]
     np.testing.assert_array_equal(y, expected)
+
+
+@fly.jit
+def scaled_by_sign(
+    X: fx.Tensor[fx.Float32, "n"], Y: fx.Tensor[fx.Float32, "n"], scale: fx.Constexpr[float]
+):
+    @fly.kernel
+    def kernel(X: fx.Tensor, Y: fx.Tensor):
+        for i in range(fx.thread_idx.x, X.shape[0], LANES):
+            if X[i] > 0.0:
+                Y[i] = X[i] * scale
+            else:
+                Y[i] = -X[i]
+
+    kernel(X, Y).launch(grid=1, block=LANES)
+
+
+@pytest.mark.parametrize("scale", [2.0, 3.0])
+def test_a_kernel_within_its_host_function_sees_constants_around_it(scale):
+    x = np.arange(-50, 50).astype(np.float32)
+    y = np.zeros_like(x)
+    scaled_by_sign(x, y, scale)
+    np.testing.assert_array_equal(y, np.where(x > 0, x * np.float32(scale), -x))

@@ -114,3 +114,47 @@ def test_host_refused(body: str, tmp_path: Path) -> None:
     said = refusal(HOST.format(body=body), tmp_path)
     assert said.splitlines()[0] == f"fly-trace: error: {HOST_CASES[body]}"
     assert said.splitlines()[2].strip().startswith("^")
+
+
+ANOTHERS = "a value is used here that another kernel or the host function computed"
+KEPT = """
+import fly
+import fly.expr as fx
+
+kept = []
+
+@fly.kernel
+def pair(tensors: fx.Constexpr, C: fx.Tensor):
+    C[0] = tensors[0][0]
+
+@fly.kernel
+def keeps(C: fx.Tensor):
+    kept.append(fx.thread_idx.x)
+    C[0] = 1.0
+
+@fly.kernel
+def uses(C: fx.Tensor):
+    C[kept[0]] = 1.0
+
+@fly.jit
+def entry(A: fx.Tensor[fx.Float32, "n"], C: fx.Tensor[fx.Float32, "n"]):
+    @fly.kernel
+    def within(C: fx.Tensor):
+        C[0] = A[0]
+    {body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        ("pair([A, C], C).launch(grid=1, block=1)", "9:12"),
+        ("within(C).launch(grid=1, block=1)", "24:16"),
+        ("keeps(C).launch(grid=1, block=1); uses(C).launch(grid=1, block=1)", "18:5"),
+        ("keeps(C).launch(grid=1, block=1); keeps(C).launch(grid=kept[0], block=1)", "25:39"),
+    ],
+)
+def test_a_value_of_another_function_is_refused_where_it_is_used(body, place, tmp_path):
+    said = refusal(KEPT.replace("{body}", body), tmp_path)
+    assert said.splitlines()[0] == f"fly-trace: error: k.py:{place}: {ANOTHERS}"
+    assert "as a parameter of its own" in said.splitlines()[-1]

@@ -67,9 +67,26 @@ def trace_function(
         if chosen.asked:
             attributes = module.module.operation.attributes
             attributes["fly.target"] = ir.StringAttr.get(chosen.chip)
-        if not module.module.operation.verify():
-            raise InputError(f"{function.__name__}: the module that was traced is not valid")
+        try:
+            module.module.operation.verify()
+        except ir.MLIRError as error:
+            raise _invalid(error) from None
         return text.write(module.module, locations)
+
+
+def _invalid(error: Any) -> InputError:
+    """What MLIR's verifier says of a module, in the words of the language where it is the user's
+    doing."""
+    first = error.error_diagnostics[0]
+    where = fly.place_of(first.location)
+    if "using value defined outside the region" in first.message:
+        return InputError(
+            "a value is used here that another kernel or the host function computed",
+            place=where,
+            hint="what the host function has is passed to a kernel as a parameter of its own,"
+            " neither within a list nor by the name it has outside",
+        )
+    return InputError(f"the module that was traced is not valid: {first.message}", place=where)
 
 
 @dataclass

@@ -52,9 +52,11 @@ def _judge(function: FunctionType) -> bool:
 
 
 def rewritten(function: FunctionType) -> FunctionType:
-    """The function with traceable control flow. InputError where its Python is refused or its
-    source can't be found."""
+    """The function with traceable control flow: itself if it was defined within one. InputError
+    where its Python is refused or its source can't be found."""
     code = function.__code__
+    if id(code) in _new:
+        return function
     known = _done.get(id(code))
     if known is None:
         known = _done[id(code)] = code, _compile(function)
