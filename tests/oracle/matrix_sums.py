@@ -1,18 +1,19 @@
 """How matrix instructions sum floats: the published models of CDNA2 and CDNA3.
 
-Xie et al., "MMA-Sim" (arXiv 2511.10909) and their repository microsoft/MMA-Sim, which says what the
-paper leaves out; written anew from what they say:
+Xie et al., "MMA-Sim" (arXiv 2511.10909) and their package mmasim 2.1.1, which says what the paper
+leaves out; written anew from what they say:
 
     CDNA2, f16 and bf16     f32 multiplications and additions, subnormals to zero on the way in and
                             out; two or four products in pairs, then C
     CDNA3, f16, bf16, xf32  "TR-FDPA": 8 (xf32: 4) products cut off toward zero 24 bits below the
-                            greatest exponent and added; that sum rounded down 31 bits below the
-                            greater exponent of it and C, and C 24 bits below; one rounding to f32
+                            greatest exponent and added; that sum rounded down 32 bits below the
+                            greater exponent of it and C, and C 24 bits below; their sum rounded
+                            down 31 bits below its own exponent; one rounding to f32
     CDNA3, fp8 and bf8      "GTR-FDPA": 16 products, even and odd k by themselves; then as above
     f32, f64                fused multiply-adds along k
 
-A product's exponent is the sum of its factors', that of a zero f32's least. gfx950 is said to be as
-gfx942 (docs/emulator.md); none has measured it.
+A product's exponent is the sum of its factors'; a zero has none: it is below all others. gfx950 is
+said to be as gfx942 (docs/emulator.md); none has measured it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ f32, f64, i64 = np.float32, np.float64, np.int64
 LEAST = {"f16": -14, "bf16": -126, "xf32": -126, "f32": -126}
 LEAST_SMALL = {"gfx942": {"fp8": -7, "bf8": -15}, "gfx950": {"fp8": -6, "bf8": -14}}
 CUT, CUT_SUM = 24, 31
+ZERO = -999  # the exponent of a product that is zero
 
 
 def sums(a, b, c, kinds: tuple[str, str], target: str, name: str) -> np.ndarray:
@@ -84,7 +86,7 @@ def _scaled(x: np.ndarray, power: np.ndarray) -> np.ndarray:
 
 
 def _added(significand: np.ndarray, exponent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    exponent = np.where(significand == 0, -126, exponent)
+    exponent = np.where(significand == 0, ZERO, exponent)
     most = exponent.max(axis=-1)
     cut = np.trunc(_scaled(significand, exponent - most[..., None] + CUT))
     return cut.sum(axis=-1) * 2.0**-CUT, most
@@ -112,5 +114,7 @@ def _cut_sum(a, b, c, least: list[int], halves: bool) -> np.ndarray:
     addend = _down(sc, ec - greater, CUT)
     if halves:
         addend = np.where(np.isfinite(sc) & (ec < greater - CUT - 1), 0, addend)
-    total = _down(total, most - greater, CUT_SUM) + addend
-    return _scaled(total, greater).astype(f32).astype(f64)
+    total = _down(total, most - greater, CUT_SUM + 1) + addend
+    significand, exponent = _parts(_scaled(total, greater), -126)
+    total = _scaled(_down(significand, np.zeros_like(exponent), CUT_SUM), exponent)
+    return total.astype(f32).astype(f64)

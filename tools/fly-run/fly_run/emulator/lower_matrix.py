@@ -15,6 +15,7 @@ from fly_run.emulator.instruction import Immediate, Operand, Register
 from fly_run.emulator.lower import Lowering, modifiers
 from fly_run.emulator.matrix import LANES, NARROW, Shape, index_sets, input_at, output_at
 from fly_run.emulator.registers import MASK_32, MASK_64, Unsupported, constant_bits
+from fly_run.emulator.semantics.matrix import BLOCKS
 from fly_run.emulator.semantics.matrix_formats import CHUNK, FORMATS
 from fly_run.emulator.semantics.operation import Operation
 from fly_run.emulator.state import ROW
@@ -131,8 +132,8 @@ def _lower_scaled(lowering: Lowering, shape: Shape) -> None:
                 f"fly_matrix_scale.{flavour}",
                 lowering.row_source(operand, 1),
                 place,
+                lowering.word(_step(shape)).offset,
                 immediate=8 * byte,
-                extra=_step(shape),
             )
 
     _multiply(lowering, shape, target, a, b, addend, apply)
@@ -213,10 +214,10 @@ def _moved(lowering: Lowering, matrix: Matrix, sources: list[int], aside: int = 
     """The matrix with lane l holding what `sources[l]` held, in temporaries (or those at
     `aside`)."""
     target = aside or lowering.temporary(matrix.registers)
-    lanes = lowering.registers.constants.row(sources)
+    places = lowering.registers.constants.row([4 * source for source in sources])
     for number in range(matrix.registers):
         at = number * ROW
-        lowering.add("fly_matrix_lanes", target + at, matrix.row + at, lanes)
+        lowering.add("fly_matrix_lanes", target + at, matrix.row + at, places)
     return matrix._replace(row=target)
 
 
@@ -241,19 +242,19 @@ def _unpack(lowering: Lowering, shape: Shape, matrix: Matrix, place: int, flavou
     for row in rows:
         change_bits(lowering, row, row, matrix.flip)
     for first in range(0, shape.elements, run):
-        places = 0
+        places = []
         for chunk in range(LANES // CHUNK):
             at = NOWHERE
             if CHUNK * chunk < shape.distinct_lanes:
                 row, k, block = input_at(shape, CHUNK * chunk, first, matrix.split)
                 at = k * _step(shape) + (block * shape.m + row) * _width(shape)
-            places |= at << 16 * chunk
+            places.append(at)
+        words = struct.pack("<6q", _step(shape), run // form.elements, *places)
         lowering.add(
             f"fly_unpack_{matrix.form}.{flavour}",
             matrix.row + first * form.bits // 32 * ROW,
             place,
-            immediate=places,
-            extra=_step(shape) | run // form.elements << 16,
+            lowering.registers.constants.place(words),
         )
     for row in rows:
         change_bits(lowering, row, row, matrix.flip)
@@ -311,7 +312,7 @@ def multiply_add(lowering: Lowering, shape: Shape, d: int, c: int, constant: boo
     """D from what was unpacked, and C."""
     model, _ = _model(lowering, shape)
     kind = "quad" if shape.m == 4 else "wide"
-    words = lowering.registers.constants.place(_descriptor(shape, constant))
+    words = lowering.registers.constants.place(_descriptor(shape, constant, BLOCKS.get(model, 1)))
     lowering.add(f"fly_matrix_{model}.{kind}", d, c, words)
 
 
@@ -340,8 +341,9 @@ def addend_of(
 
 
 @functools.cache
-def _descriptor(shape: Shape, constant: bool) -> bytes:
-    """The words that tell a multiplying handler its tiles (`semantics.matrix`)."""
+def _descriptor(shape: Shape, constant: bool, length: int) -> bytes:
+    """The words that tell a multiplying handler its tiles (`semantics.matrix`); it does `length` k
+    at once."""
     width = _width(shape)
 
     def place(row: int, column: int, block: int) -> int:
@@ -362,10 +364,9 @@ def _descriptor(shape: Shape, constant: bool) -> bytes:
                     tiles.append(
                         ((start + row) * width, (start + column) * width, row, column, block)
                     )
-    steps = [place(1 << bit, 0, 0) if 1 << bit < side else 0 for bit in range(4)]
-    a_step = state.MATRIX_ROW if quad else width
-    words = [shape.k, _step(shape), a_step, len(tiles), *steps]
-    words += [0] * 4 if constant else steps
+    rows = [place(row, 0, 0) if row < side else 0 for row in range(CHUNK)]
+    words = [shape.k // length, _step(shape), len(tiles), *rows]
+    words += [0] * CHUNK if constant else rows
     for a, b, row, column, block in tiles:
         d = place(row, column, block)
         words += [a, b, d, 0 if constant else d]

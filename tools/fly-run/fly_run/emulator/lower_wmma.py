@@ -147,7 +147,7 @@ def _sum_short(
         for number, (at, shift) in enumerate(places):
             row = aside + number * ROW
             name = f"fly_matrix_widen_{shape.result}"
-            lowering.add(name, row, source + at, immediate=shift)
+            lowering.add(name, row, source + at + shift // 8)
             if any(signs):
                 _with_sign(lowering, row, row, signs)
     lower_matrix.multiply_add(lowering, summed, aside, c, constant)
@@ -167,7 +167,7 @@ def _sum_saturating(
     for number in range(shape.results):
         at = number * ROW
         addend_row = c if constant else c + at
-        lowering.add("fly_matrix_add_saturating", aside + at, aside + at, addend_row)
+        lowering.add("fly_matrix_add_saturating", aside + at, addend_row)
     for number in range(shape.results):
         at = number * ROW
         lower_matrix.change_bits(lowering, d + at, aside + at, 0)

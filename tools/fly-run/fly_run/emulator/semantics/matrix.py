@@ -43,8 +43,9 @@ BLOCKS = {"ftz2": 2, "ftz4": 4, "tr4": 4, "tr8": 8, "gtr16": 16, "pairs4": 4}
 QUAD_MODELS = (*CHAINS, "ftz2", "ftz4", "tr4")  # those that 4 × 4 matrices need
 TILE_ROWS = {"wide": 16, "quad": 4}
 
-# A descriptor: words of 64 bits, offsets and distances in bytes.
-K, K_STEP, A_STEP, TILES, D_STEPS, C_STEPS, HEADER = 0, 1, 2, 3, 4, 8, 12
+# A descriptor: words of 64 bits, offsets and distances in bytes. How many k, or blocks of k; from
+# one k to the next; how many tiles; where the rows of a tile of D lie, and those of C.
+TURNS, K_STEP, TILES, D_ROWS, C_ROWS, HEADER = 0, 1, 2, 3, 19, 35
 TILE_WORDS = 4  # for each tile then: its places in A, B, D and C
 
 
@@ -66,25 +67,25 @@ def operations() -> Iterator[Operation]:
 
 
 class Tile(NamedTuple):
-    """Pointers to a tile's first elements, and the distances between them."""
+    """Pointers to a tile's first elements and to the words that tell where its rows are, how many
+    turns there are along k, and the distance from one k to the next."""
 
     a: Value
     b: Value
     d: Value
     c: Value
-    k: Value
+    rows: Value
+    turns: Value
     k_step: Value
-    a_step: Value
-    d_steps: list[Value]
-    c_steps: list[Value]
 
-    def row(self, of: str, number: Value) -> Value:
-        """A pointer to row `number` (i64) of C or D: each bit of the number has its distance."""
-        base, steps = (self.d, self.d_steps) if of == "d" else (self.c, self.c_steps)
-        offset = (number & 1) * steps[0]
-        for bit, step in enumerate(steps[1:], 1):
-            offset = offset + (number.lshr(bit) & 1) * step
-        return base.at(offset)
+
+def _row_of_d(t: Tile, rows: Value) -> Value:
+    """A pointer to the row of D whose word `rows` points at."""
+    return t.d.at(rows.load("i64"))
+
+
+def _row_of_c(t: Tile, rows: Value) -> Value:
+    return t.c.at(rows.at(8 * (C_ROWS - D_ROWS)).load("i64"))
 
 
 def _over_tiles(h: Handler, body: Callable[[Tile], None]) -> None:
@@ -96,8 +97,8 @@ def _over_tiles(h: Handler, body: Callable[[Tile], None]) -> None:
     def word(number: int) -> Value:
         return words.at(8 * number).load("i64")
 
-    k, k_step, a_step, tiles = (word(number) for number in (K, K_STEP, A_STEP, TILES))
-    steps = [[word(first + bit) for bit in range(4)] for first in (D_STEPS, C_STEPS)]
+    turns, k_step, tiles = (word(number) for number in (TURNS, K_STEP, TILES))
+    rows = words.at(8 * D_ROWS)
 
     def one(now: list[Value]) -> list[Value]:
         (entry,) = now
@@ -105,7 +106,7 @@ def _over_tiles(h: Handler, body: Callable[[Tile], None]) -> None:
         a_at, b_at, d_at, c_at = (
             base.at(offset) for base, offset in zip((a, b, d, c), offsets, strict=True)
         )
-        body(Tile(a_at, b_at, d_at, c_at, k, k_step, a_step, steps[0], steps[1]))
+        body(Tile(a_at, b_at, d_at, c_at, rows, turns, k_step))
         return [entry.at(8 * TILE_WORDS)]
 
     repeat(h, tiles, [words.at(8 * HEADER)], one)
@@ -125,6 +126,11 @@ def _store_sum(place: Value, value: Value) -> None:
         place.at(ROW * number).store(half, align=4)
 
 
+def _row_step(kind: str, width: int) -> int:
+    """Bytes from row to row of A, of elements of `width` bytes."""
+    return width if kind == "wide" else state.MATRIX_ROW
+
+
 def _factor(row: Value, kind: str, element: str) -> Value:
     """A's factor for 16 results: one element for all, or one for each."""
     return row.load(element).splat(CHUNK) if kind == "wide" else vector(row, element)
@@ -141,25 +147,22 @@ def _chain(kind: str, element: str) -> Callable[[Handler], None]:
 
     def run(h: Handler) -> None:
         def tile(t: Tile) -> None:
-            numbers = [h.constant("i64", number) for number in range(TILE_ROWS[kind])]
+            entries = [t.rows.at(8 * number) for number in range(TILE_ROWS[kind])]
 
             def step(now: list[Value]) -> list[Value]:
                 a, b, *sums = now
                 column = vector(b, element)
-                rows = [
-                    a.at(width * n if kind == "wide" else t.a_step * n)
-                    for n, _ in enumerate(numbers)
-                ]
+                rows = [a.at(_row_step(kind, width) * n) for n in range(TILE_ROWS[kind])]
                 following = [
                     multiply_add(_factor(row, kind, element), column, total)
                     for row, total in zip(rows, sums, strict=True)
                 ]
                 return [a.at(t.k_step), b.at(t.k_step), *following]
 
-            start = [_load_sum(t.row("c", number), element) for number in numbers]
-            _, _, *sums = repeat(h, t.k, [t.a, t.b, *start], step)
-            for number, total in zip(numbers, sums, strict=True):
-                _store_sum(t.row("d", number), total)
+            start = [_load_sum(_row_of_c(t, entry), element) for entry in entries]
+            _, _, *sums = repeat(h, t.turns, [t.a, t.b, *start], step)
+            for entry, total in zip(entries, sums, strict=True):
+                _store_sum(_row_of_d(t, entry), total)
 
         _over_tiles(h, tile)
 
@@ -172,7 +175,7 @@ def _by_blocks(kind: str, model: str, length: int) -> Callable[[Handler], None]:
     def run(h: Handler) -> None:
         def tile(t: Tile) -> None:
             def row(now: list[Value]) -> list[Value]:
-                number, a_row = now
+                entry, a_row = now
 
                 def block(now: list[Value]) -> list[Value]:
                     a, b, total = now
@@ -182,14 +185,12 @@ def _by_blocks(kind: str, model: str, length: int) -> Callable[[Handler], None]:
                         a, b = a.at(t.k_step), b.at(t.k_step)
                     return [a, b, block_sum(model, terms, total)]
 
-                c = first_accumulator(model, _load_sum(t.row("c", number), "float"))
-                blocks = h.value("i64", 0, f"udiv i64 {t.k.name}, {length}")
-                *_, total = repeat(h, blocks, [a_row, t.b, c], block)
-                _store_sum(t.row("d", number), total)
-                return [number + 1, a_row.at(t.a_step)]
+                c = first_accumulator(model, _load_sum(_row_of_c(t, entry), "float"))
+                *_, total = repeat(h, t.turns, [a_row, t.b, c], block)
+                _store_sum(_row_of_d(t, entry), total)
+                return [entry.at(8), a_row.at(_row_step(kind, 4))]
 
-            zero = h.constant("i64", 0)
-            void(repeat(h, h.constant("i64", TILE_ROWS[kind]), [zero, t.a], row))
+            void(repeat(h, h.constant("i64", TILE_ROWS[kind]), [t.rows, t.a], row))
 
         _over_tiles(h, tile)
 

@@ -221,7 +221,7 @@ def _with_specials(products: list[Value], exponents: list[Value], c: Value, norm
     total = _only_special(c)
     for product, exponent in zip(products, exponents, strict=True):
         bits = product.bits("i32")
-        carry = (bits & 0x7FFF_FFFF).compare("sge", 0x4000_0000).zext("i32")  # from 2 on
+        carry = bits.lshr(30) & 1  # from 2 on; significands are below 2
         overflows = (exponent + carry).compare("sgt", OVERFLOW)
         nonzero = (bits & 0x7FFF_FFFF).compare("ne", 0)
         infinite = ((bits & 0x8000_0000) | INFINITY).bits("float")

@@ -53,28 +53,27 @@ def repeat(f: Handler, times: Value, pointers: list[Value], body: Callable) -> l
     """Runs `body(pointers)`, which returns the next ones, `times` times, at least once."""
 
     def turn(carried: list[Value]) -> tuple[list[Value], Value]:
-        left, *now = carried
-        left = left - 1
-        return [left, *body(now)], left.compare("ne", 0)
+        done, *now = carried
+        done = done + 1
+        return [done, *body(now)], done.compare("ne", times)
 
-    return f.loop([times, *pointers], turn)[1:]
+    return f.loop([times.like(0), *pointers], turn)[1:]
 
 
 def _unpack(name: str, flavour: str) -> Callable[[Handler], None]:
-    """Operand 0 is the first register, operand 1 the place in the workspace. The immediate has four
-    16-bit places, one for each 16 lanes: of their first element. The extra word has the distance of
-    consecutive elements in its low half, and how many units of registers there are in its high
-    half."""
+    """Operand 0 is the first register, operand 1 the place in the workspace, operand 2 words of 64
+    bits: the distance of consecutive elements, how many units of registers there are, and for each
+    16 lanes where their first element goes."""
     form = FORMATS[name]
 
     def run(h: Handler) -> None:
         target = workspace(h).at(raw_operand(h, 1))
-        step = (h.extra() & 0xFFFF).zext("i64")
-        units = h.extra().lshr(16).zext("i64")
+        words = h.operand(2)
+        step, units = (words.at(8 * number).load("i64") for number in (0, 1))
 
         def chunk(carried: list[Value]) -> tuple[list[Value], Value]:
             rows, places = carried
-            place = target.at(places & 0xFFFF)
+            place = target.at(places.load("i64"))
 
             def unit(now: list[Value]) -> list[Value]:
                 source, place = now
@@ -86,7 +85,7 @@ def _unpack(name: str, flavour: str) -> Callable[[Handler], None]:
 
             repeat(h, units, [rows, place], unit)
             after = rows.at(4 * CHUNK)
-            return [after, places.lshr(16)], after.compare("ne", end)
+            return [after, places.at(8)], after.compare("ne", end)
 
         def _put(raw: Value, place: Value) -> None:
             if flavour == "parts":
@@ -98,19 +97,19 @@ def _unpack(name: str, flavour: str) -> Callable[[Handler], None]:
 
         first = h.operand(0)
         end = first.at(ROW)
-        h.loop([first, h.immediate()], chunk)
+        h.loop([first, words.at(16)], chunk)
 
     return run
 
 
 def _move_lanes(h: Handler) -> None:
-    """Operand 0 becomes operand 1 with each lane's value from the lane that operand 2 tells."""
-    target, source, lanes = (h.operand(number) for number in range(3))
+    """Operand 0 becomes operand 1 with each lane's value from the place in the row that operand 2
+    tells, in bytes."""
+    target, source, places = (h.operand(number) for number in range(3))
 
     def turn(carried: list[Value]) -> tuple[list[Value], Value]:
         (at,) = carried
-        lane = lanes.at(at).load("i32").zext("i64")
-        target.at(at).store(source.at(lane << 2).load("i32"))
+        target.at(at).store(source.at(places.at(at).load("i32")).load("i32"))
         after = at + 4
         return [after], after.compare("ult", ROW)
 
@@ -130,11 +129,10 @@ def _row(h: Handler, number: int) -> Value:
 
 
 def _widen(element: str) -> Callable[[Handler], None]:
-    """Operand 0 becomes the f32 of the 16-bit floats in operand 1 that begin at the bit that the
-    immediate tells."""
+    """Operand 0 becomes the f32 of the 16-bit floats in the low halves of operand 1."""
 
     def run(h: Handler) -> None:
-        raw = _row(h, 1).lshr(h.immediate().trunc("i32").splat(LANES)) & 0xFFFF
+        raw = h.operand(1).load("i32", LANES, align=2)
         h.operand(0).store(matrix_formats.value(raw, element), align=4)
 
     return run
@@ -151,7 +149,7 @@ def _narrow(element: str) -> Callable[[Handler], None]:
         else:
             bits = value.bits("i32")
             rounded = bits + 0x7FFF + (bits.lshr(16) & 1)
-            raw = value.is_nan().select(bits | 0x0040_0000, rounded).lshr(16)
+            raw = value.is_nan().select(bits, rounded).lshr(16)  # a sum's NaN is quiet
         shift = h.immediate().trunc("i32").splat(LANES)
         mask = raw.like(0xFFFF) << shift
         h.operand(0).store((_row(h, 0) & ~mask) | (raw << shift), align=4)
@@ -160,8 +158,8 @@ def _narrow(element: str) -> Callable[[Handler], None]:
 
 
 def _add_saturating(h: Handler) -> None:
-    """Operand 0 = operand 1 + operand 2, i32, held to the type's range."""
-    h.operand(0).store(h.intrinsic("llvm.sadd.sat", _row(h, 1), _row(h, 2)), align=4)
+    """Operand 0 += operand 1, i32, held to the type's range."""
+    h.operand(0).store(h.intrinsic("llvm.sadd.sat", _row(h, 0), _row(h, 1)), align=4)
 
 
 def _write_out(bits: int) -> Callable[[Handler], None]:
@@ -204,7 +202,7 @@ def _write_out(bits: int) -> Callable[[Handler], None]:
             h.loop([h.constant("i64", 0)], chunk)
             return [source.at(ROW), target.at(2 * ROW), first_bit + 4 * pairs]
 
-        repeat(h, h.extra().zext("i64"), [source, target, shift], register)
+        repeat(h, h.extra(), [source, target, shift], register)
 
     return run
 
@@ -212,13 +210,13 @@ def _write_out(bits: int) -> Callable[[Handler], None]:
 def _scale(flavour: str) -> Callable[[Handler], None]:
     """Multiplies what was unpacked at the place that operand 1 tells by E8M0 scales. Operand 0 is
     their register: a lane has the scale of a row and 32 consecutive k, lanes by rows first. The
-    immediate tells the scale's bit in a lane's dword, the extra word how many bytes a k takes. A
-    scale of 255 is NaN (OCP Microscaling Formats, 5.4.1)."""
+    immediate tells the scale's bit in a lane's dword, operand 2 how many bytes a k takes. A scale
+    of 255 is NaN (OCP Microscaling Formats, 5.4.1)."""
 
     def run(h: Handler) -> None:
         scales, start = h.operand(0), workspace(h).at(raw_operand(h, 1))
         shift = h.immediate().trunc("i32").splat(CHUNK)
-        step = h.extra().zext("i64")
+        step = h.operand(2).load("i64")
 
         def chunk(carried: list[Value]) -> tuple[list[Value], Value]:
             row, column, block = carried
@@ -254,6 +252,3 @@ def _scale(flavour: str) -> Callable[[Handler], None]:
         h.loop([scales, h.constant("i64", 0), start], chunk)
 
     return run
-
-
-assert LANES == 4 * CHUNK  # the immediate of `fly_unpack` has four places
