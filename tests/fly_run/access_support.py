@@ -3,6 +3,7 @@ address that it can have: what the tests of bounds and of shortcuts launch."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import struct
 from collections.abc import Iterator, Sequence
@@ -202,6 +203,16 @@ def batched(items: Sequence[Form], count: int) -> list[Sequence[Form]]:
     return [items[start : start + count] for start in range(0, len(items), count)]
 
 
+@dataclass(frozen=True)
+class Where:
+    """Where a launch's lanes go: the arguments of BODY behind A."""
+
+    stride: int = 0
+    start: int = 0
+    exec_mask: int = -1
+    apart: int = 0
+
+
 @dataclass
 class Bench:
     """`device`, with one buffer of as many bytes as a launch wants."""
@@ -211,40 +222,38 @@ class Bench:
     code: CodeObject
     device: Emulator
 
-    def works(
-        self,
-        number: int,
-        room: int,
-        stride: int,
-        start: int,
-        exec_mask: int = -1,
-        writable: bool = True,
-        apart: int = 0,
-    ) -> bool:
-        """Whether a launch ends, with `room` bytes of memory or LDS."""
+    def works(self, number: int, room: int, *places: Where, writable: bool = True) -> bool:
+        """Whether the last one of some launches ends, with `room` bytes of memory or LDS; those
+        before it, which show each site where its memory is, must end."""
         memory = np.zeros(room, np.uint8)
         address = self.device.bind("A", memory.ctypes.data, room, writable)
         shared = room if self.forms[number].space == "lds" else 0
-        return self.ends(number, (address, stride, start, exec_mask, apart), shared)
+        for before in places[:-1]:
+            assert self.ends(number, address, before, shared), self.forms[number].text
+        return self.ends(number, address, places[-1], shared)
 
-    def works_across(self, number: int, stride: int) -> bool:
-        """Whether a launch ends whose last lanes' offsets are those of the first ones less 4 GiB,
-        where the first ones' memory, and nothing else, is."""
+    @contextlib.contextmanager
+    def high(self) -> Iterator[int]:
+        """A multiple of 4 GiB, A: memory is around the place HALF behind it, and nowhere else."""
         around = np.zeros(2 * EDGE, np.uint8)
         arena = self.device._arena
         low = arena.reserve(3 * HALF) + HALF & -HALF
         arena.map("B", low + HALF - EDGE, around.ctypes.data, around.nbytes, True)
-        start = HALF - stride * (lanes_of(self.target) // 2)
-        ends = self.ends(number, (low, stride, start, -1, 0), 0)
+        yield low
         arena.drop("B")
-        return ends
 
-    def ends(self, number: int, values: tuple[int, ...], shared: int) -> bool:
-        """A fault that does not tell how many bytes were accessed is none."""
-        kernarg = struct.pack("<QIIqQ", *values)
+    def fault(self, number: int, address: int, where: Where, shared: int) -> str:
+        """What a launch is ended by, if anything."""
+        listed = (where.stride, where.start, where.exec_mask, where.apart)
+        kernarg = struct.pack("<QIIqQ", address, *listed)
         shape = (1, 1, 1), (lanes_of(self.target), 1, 1)
         try:
             self.device.launch(self.code, f"k{number}", *shape, kernarg, shared)
         except Fault as fault:
-            return f" {self.forms[number].size} bytes at 0x" not in str(fault)
-        return True
+            return str(fault)
+        return ""
+
+    def ends(self, number: int, address: int, where: Where, shared: int) -> bool:
+        """A fault that does not tell how many bytes were accessed is none."""
+        told = f" {self.forms[number].size} bytes at 0x"
+        return told not in self.fault(number, address, where, shared)

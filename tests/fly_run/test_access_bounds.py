@@ -12,16 +12,21 @@ from fly_run.emulator.machine import Emulator
 
 from .access_support import (
     AT_ONCE,
+    EDGE,
+    HALF,
     PRIVATE,
     SPACES,
     TARGETS,
     Bench,
     Form,
+    Where,
     all_forms,
     batched,
     compiled,
     lanes_of,
 )
+
+FAR = 1 << 31  # an offset that is no signed number
 
 # gfx942 has most of them, and a test for each space.
 PARTS = [
@@ -45,68 +50,97 @@ def test_edges(target: str, spaces: tuple[str, ...]) -> None:
 
 
 def mistakes(bench: Bench, number: int, form: Form, lanes: int) -> Iterator[str]:
-    size = form.size
     if form.space == "scratch":
-        if not bench.works(number, 64, 0, PRIVATE - size):
-            yield "the last bytes are refused"
-        if bench.works(number, 64, 0, PRIVATE - size + 1):
-            yield "a byte past the end is not noticed"
+        yield from private_mistakes(bench, number, form)
         return
+    if form.space in ("global", "flat") or "buffer" in form.name:
+        yield from high_mistakes(bench, number, form, lanes)
     if form.space == "smem":
         yield from scalar_mistakes(bench, number, form)
         return
-    last = lanes - 1
+    size, last = form.size, lanes - 1
     # Lanes that follow each other, that are apart, and that have one address.
     for stride, start in ((size, 0), (2 * size, 0), (0, 4 * size)):
         room = last * stride + start + size
-        if not bench.works(number, room, stride, start):
+        here, beyond = Where(stride, start), Where(stride, start + 1)
+        if not bench.works(number, room, here):
             yield f"stride {stride}: the last bytes are refused"
-        if bench.works(number, room - 1, stride, start):
+        if bench.works(number, room - 1, here):
             yield f"stride {stride}: a byte past the end is not noticed"
+        if not form.atomic and bench.works(number, room, here, beyond):
+            yield f"stride {stride}: a byte past the end of what was found is not noticed"
         # A read-only buffer takes no store, however it comes.
-        if (
-            form.writes
-            and form.space != "lds"
-            and bench.works(number, room, stride, start, -1, False)
-        ):
+        if form.writes and form.space != "lds" and bench.works(number, room, here, writable=False):
             yield f"stride {stride}: a write to read-only memory"
-        if not form.writes and not bench.works(number, room, stride, start, -1, False):
+        if not form.writes and not bench.works(number, room, here, writable=False):
             yield f"stride {stride}: read-only memory is not read"
-        if "v[2:3]" in form.text and bench.works(number, room, stride, start, apart=1):
+        if "v[2:3]" in form.text and bench.works(number, room, here, Where(stride, start, apart=1)):
             yield f"stride {stride}: lanes whose high dwords differ"
     for stride in (size, 2 * size):
-        if not bench.works(number, last * stride, stride, 0, (1 << last) - 1):
+        if not bench.works(number, last * stride, Where(stride, 0, (1 << last) - 1)):
             yield f"stride {stride}: an inactive lane's address counts"
         # Before the beginning. A buffer access has no such offsets: they are out of its range.
         if form.space in ("global", "flat") and bench.works(
-            number, lanes * stride, stride, -size & 0xFFFFFFFF
+            number, lanes * stride, Where(stride), Where(stride, -size & 0xFFFFFFFF)
         ):
             yield f"stride {stride}: below the buffer"
-    if form.space in ("global", "flat") and bench.works_across(number, size):
-        yield "addresses go on behind the last low dword"
-    if form.space == "lds" and bench.works(number, size - 1, 0, 0):
-        yield "LDS that is smaller than what is accessed"
-    if form.atomic and form.space != "lds" and bench.works(number, (lanes + 1) * size, size, 1):
+    if form.space == "lds":
+        if bench.works(number, size - 1, Where()):
+            yield "LDS that is smaller than what is accessed"
+        if f" at {FAR:#x}," not in bench.fault(number, 0, Where(start=FAR), 64 * size):
+            yield "a place far behind LDS"
+    elif form.atomic and bench.works(number, (lanes + 1) * size, Where(size, 1)):
         yield "a misaligned atomic operation"
 
 
+def private_mistakes(bench: Bench, number: int, form: Form) -> Iterator[str]:
+    last = PRIVATE - form.size
+    if not bench.works(number, 64, Where(start=last)):
+        yield "the last bytes are refused"
+    if bench.works(number, 64, Where(start=last + 1)):
+        yield "a byte past the end is not noticed"
+    if f" at {FAR:#x}," not in bench.fault(number, 0, Where(start=FAR), 0):
+        yield "a place far behind private memory"
+
+
+def high_mistakes(bench: Bench, number: int, form: Form, lanes: int) -> Iterator[str]:
+    """Offsets that are no signed numbers; then those of the last lanes, which are the first ones'
+    less 4 GiB."""
+    around, across = HALF - EDGE, HALF - form.size * (lanes // 2)
+    with bench.high() as low:
+        if not bench.ends(number, low, Where(form.size, around), 0):
+            yield "high offsets are refused"
+        # Of a buffer those after 4 GiB are other addresses, or out of its range.
+        if form.space in ("global", "flat") and bench.ends(
+            number, low, Where(form.size, across), 0
+        ):
+            yield "addresses go on behind the last low dword"
+
+
 def scalar_mistakes(bench: Bench, number: int, form: Form) -> Iterator[str]:
-    """Twice each, since an instruction remembers where it found memory last."""
+    """Where an access ends well it is made twice, since an instruction remembers where it found
+    memory last."""
     size = form.size
     for start in (0, 4 * size):
         room = start + size
-        if not bench.works(number, room, 0, start) or not bench.works(number, room, 0, start):
+        here, far = Where(start=start), Where(start=room + size)
+        if not bench.works(number, room, here, here):
             yield f"{start}: the last bytes are refused"
-        if bench.works(number, room - 1, 0, start):
+        if bench.works(number, room - 1, here):
             yield f"{start}: a byte past the end is not noticed"
-        if bench.works(number, room, 0, room + size):
+        if bench.works(number, room + size - 1, here, Where(start=room)):
+            yield f"{start}: a byte past the end of what was found is not noticed"
+        if bench.works(number, room, here, far):
             yield f"{start}: far past the end"
-        if form.writes and bench.works(number, room, 0, start, -1, False):
+        if form.writes and bench.works(number, room, here, writable=False):
             yield f"{start}: a write to read-only memory"
-    # Of a buffer that is out of its range.
-    if "buffer" not in form.name and bench.works(number, 2 * size, 0, -max(4, size) & 0xFFFFFFFF):
+    if "buffer" in form.name:
+        # An offset is no signed number: this one is out of range.
+        if not bench.works(number, 2 * size, Where(start=-1 & 0xFFFFFFFF)):
+            yield "an offset of 4 GiB is in range"
+    elif bench.works(number, 2 * size, Where(), Where(start=-max(4, size) & 0xFFFFFFFF)):
         yield "below the buffer"
-    if form.atomic and size == 8 and bench.works(number, 4 * size, 0, 4):
+    if form.atomic and size == 8 and bench.works(number, 4 * size, Where(start=4)):
         yield "a misaligned atomic operation"
 
 

@@ -107,6 +107,59 @@ def test_outside_lds() -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["ds_append", "ds_consume"])
+def test_counters_at_the_edge_of_lds(name: str) -> None:
+    """LDS has 70 bytes. Without a lane nothing is accessed."""
+    source = f"""kernel void k(global int *A, int start, int lanes) {{
+        uint old = 0;
+        start = __builtin_amdgcn_readfirstlane(start);
+        lanes = __builtin_amdgcn_readfirstlane(lanes);
+        __asm__ volatile("s_mov_b32 exec_lo, %2\\n s_mov_b32 exec_hi, 0\\n s_mov_b32 m0, %1\\n"
+            "{name} %0 offset:4\\n s_waitcnt lgkmcnt(0)\\n s_mov_b64 exec, -1"
+            : "+v"(old) : "s"(start), "s"(lanes));
+        A[TID] = old; }}"""
+
+    def told(start: int, lanes: int = -1) -> str:
+        arguments = [np.ones(64, "i4"), np.int32(start), np.int32(lanes)]
+        return refused(Fault, source, arguments, lds=70)
+
+    works = compile_opencl(source, "gfx942", "-O3")
+    for start, lanes in ((60, -1), (60, 1), (64, 0), (61, 0)):
+        out = np.ones(64, "i4")
+        launch(works, [out, np.int32(start), np.int32(lanes)], lds=70)
+        assert lanes or not out.any()
+    assert "LDS fault: 4 bytes at 0x44, lane 0" in told(64)
+    assert "misaligned access: 4 bytes at 0x41, lane 0" in told(61)
+    assert "misaligned access: 4 bytes at 0x42, lane 0" in told(62)
+    assert "LDS fault: 4 bytes at 0x80000004, lane 0" in told(-1 << 31, 1)
+
+
+def test_pairs_of_reads_at_the_edges_of_lds() -> None:
+    """Lanes 4 to 59 read at 4 · lane + start, plus 8 and plus 20; LDS has 240 bytes."""
+    source = """kernel void k(global int *A, int start) {
+        uint2 got = 0;
+        uint place = 4 * TID + start;
+        __asm__ volatile("s_mov_b64 exec, %2\\n ds_read2_b32 %0, %1 offset0:2 offset1:5\\n"
+            "s_waitcnt lgkmcnt(0)\\n s_mov_b64 exec, -1"
+            : "+v"(got) : "v"(place), "s"(0x0ffffffffffffff0ul));
+        A[TID] = got.x + got.y; }"""
+
+    def told(start: int) -> str:
+        return refused(Fault, source, [np.zeros(64, "i4"), np.int32(start)], lds=240)
+
+    # The second read's last lane ends at 4 · 59 + start + 20 + 4, the first one's first lane begins
+    # at 4 · 4 + start + 8.
+    good = compile_opencl(source, "gfx942", "-O3")
+    for start in (-24, -20):
+        launch(good, [np.zeros(64, "i4"), np.int32(start)], lds=240)
+    assert "LDS fault: 4 bytes at 0xf0, lane 59" in told(-16)
+    assert "LDS fault: 4 bytes at 0xfffffffc, lane 4" in told(-28)
+    reversed_ = source.replace("offset0:2 offset1:5", "offset0:5 offset1:2")
+    source = reversed_
+    assert "LDS fault: 4 bytes at 0xf0, lane 59" in told(-16)
+    assert "LDS fault: 4 bytes at 0xfffffffc, lane 4" in told(-28)
+
+
 def test_outside_private_memory() -> None:
     source = """kernel void k(global int *A, int n) {
         volatile int s[64]; for (int i = 0; i < 64; i++) s[i] = i; A[TID] = s[n]; }"""

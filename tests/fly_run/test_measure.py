@@ -220,68 +220,76 @@ def test_random_global_addresses_by_brute_force(target: str, size: int) -> None:
 def test_random_buffer_addresses_by_brute_force(target: str) -> None:
     """Through a resource that begins 512 bytes into the data; lanes beyond its 2,000 bytes fetch
     nothing, nor do those that are not active."""
-    source = """kernel void k(global int *a, global char *data, global int *out) {
+    source = """kernel void k(global int *a, global char *on, global char *data, global int *out) {
         __amdgpu_buffer_rsrc_t r =
             __builtin_amdgcn_make_buffer_rsrc(data + 512, 0, 2000, 0x27000);
-        if (a[TID] >= 0)
+        if (on[TID])
             out[TID] = __builtin_amdgcn_raw_buffer_load_b32(r, a[TID], 0, 0); }"""
     rng = np.random.default_rng(1)
     for _ in range(4):
-        offsets = np.where(rng.random(64) < 0.7, rng.integers(0, 700, 64) * 4, -1).astype("i4")
-        arguments = [offsets, np.zeros(1 << 12, "u1"), np.zeros(64, "i4")]
-        found = measured(source, target, arguments).of("buffer_load_dword")
-        inside = offsets[(offsets >= 0) & (offsets < 2000)]
+        offsets, on = rng.integers(0, 700, 64) * 4, rng.random(64) < 0.7
+        arguments = [offsets.astype("i4"), on.astype("u1"), np.zeros(1 << 12, "u1")]
+        found = measured(source, target, [*arguments, np.zeros(64, "i4")]).of("buffer_load_dword")
+        inside = offsets[on & (offsets < 2000)]
         assert found.units == len({(512 + int(at)) // LINE[target] for at in inside})
         assert found.lanes == len(inside)
+        assert found.ideal == min(found.units, -(-len(inside) * 4 // LINE[target]))
 
 
-def patterns(size: int) -> np.ndarray:
-    """40 × 64 byte offsets, -1 where a lane takes no part: some that repeat, some moved by a
-    constant that keeps their alignment or does not, some with other lanes active."""
+def patterns(size: int) -> tuple[np.ndarray, np.ndarray]:
+    """40 × 64 byte offsets, and which lanes take part: some that repeat, some moved by a constant
+    that keeps their alignment or does not, some with other lanes active."""
     rng = np.random.default_rng(size)
-    found = []
+    places, active = [], []
     for _ in range(8):
-        one = rng.integers(0, 256, 64) * size
-        part = np.where(rng.random(64) < 0.7, one, -1)
-        found += [one, one, one + 4 * size, one + 128, np.where(part < 0, -1, part + 64)]
-    return np.stack(found)
+        one, part = rng.integers(0, 256, 64) * size, rng.random(64) < 0.7
+        places += [one, one, one + 4 * size, one + 4, one + 64]
+        active += [part | True] * 4 + [part]
+    return np.stack(places), np.stack(active)
 
 
 @pytest.mark.parametrize("size", [4, 16])
 def test_patterns_that_come_again_moved_or_masked(size: int) -> None:
+    """In LDS, by addresses of their own and by a common one with offsets, through a resource."""
     kind = TYPES[size]
-    source = f"""kernel void k(global int *a, global char *data, global {kind} *out, int n) {{
+    source = f"""kernel void k(global int *a, global int *on, global char *data, global char *more,
+                              global {kind} *out, int n) {{
         local char s[{LDS}];
         if (n < 0) s[TID] = a[TID];
+        __amdgpu_buffer_rsrc_t r = __builtin_amdgcn_make_buffer_rsrc(data, 0, {LDS}, 0x27000);
         {kind} sum = 0;
         __attribute__((opencl_unroll_hint(1))) for (int i = 0; i < n; i++) {{
             int at = a[64 * i + TID];
-            if (at >= 0) {{
+            if (on[64 * i + TID] & (at != -1)) {{
                 sum += *(local {kind} *)(s + at);
                 sum += *(global {kind} *)(data + at);
+                sum += *(global {kind} *)(more + (uint)at);
+                sum += __builtin_amdgcn_raw_buffer_load_b{8 * size}(r, at, 0, 0);
             }}
         }}
         out[TID] = sum; }}"""
-    tried = patterns(size)
-    arguments = [tried.astype("i4"), np.zeros(LDS, "u1"), np.zeros(64 * size, "u1")]
+    tried, on = patterns(size)
+    data = np.zeros(LDS, "u1")
+    arguments = [tried.astype("i4"), on.astype("i4"), data, data.copy(), np.zeros(64 * size, "u1")]
     seen = measured(source, "gfx942", [*arguments, np.int32(len(tried))])
     local = seen.of("ds_read")
     cycles = lines = ideal = 0
-    for one in tried:
-        cycles += busy("gfx942", "load", size, one)
-        active = one[one >= 0]
-        touched = {byte // 128 for at in active for byte in range(at, at + size)}
-        lines += len(touched)
-        ideal += min(len(touched), -(-len(active) * size // 128))
-    assert (local.units, local.lanes) == (cycles, (tried >= 0).sum())
-    name = {4: "global_load_dword", 16: "global_load_dwordx4"}[size]
-    found = [
-        access
+    for places, active in zip(tried, on, strict=True):
+        cycles += busy("gfx942", "load", size, np.where(active, places, -1))
+        count = len({byte // 128 for at in places[active] for byte in range(at, at + size)})
+        lines += count
+        ideal += min(count, -(-int(active.sum()) * size // 128))
+    assert (local.units, local.lanes) == (cycles, on.sum())
+    name = {4: "load_dword", 16: "load_dwordx4"}[size]
+    found = {
+        count.instruction.text: count.accesses
         for count in seen.counts
-        for access in count.accesses
-        if count.instruction.mnemonic == name and count.lanes == (tried >= 0).sum()
-    ]
-    assert [(access.units, access.ideal) for access in found] == [(lines, ideal)]
+        if count.instruction.mnemonic.endswith(f"_{name}") and count.lanes == on.sum()
+    }
+    assert sorted(", off" in text for text in found if text.startswith("global")) == [False, True]
+    assert len(found) == 3
+    for accesses in found.values():
+        assert [(access.units, access.ideal) for access in accesses] == [(lines, ideal)]
 
 
 @pytest.mark.parametrize("target", ["gfx1100", "gfx1201"])
@@ -320,6 +328,31 @@ def test_flat_accesses_are_told_apart_by_their_aperture() -> None:
     assert [(access.shared, access.lanes) for access in found] == [(24, 40)]
     private = [a for c in seen.counts for a in c.accesses if a.space == "private" or a.private]
     assert private  # -O0 keeps variables in private memory
+
+
+def test_flat_lanes_by_aperture_and_line() -> None:
+    """Lanes go to LDS, to private memory, to global memory or nowhere, as they are told."""
+    source = """kernel void k(global int *kind, global int *at, global int *a, global int *out) {
+        local int s[512];
+        int own[512];
+        s[TID] = own[TID] = 0;
+        int *p = kind[TID] == 0 ? (int *)s : kind[TID] == 1 ? own : (int *)a;
+        if (kind[TID] < 3) out[TID] = p[at[TID]]; }"""
+    rng = np.random.default_rng(5)
+    for _ in range(3):
+        kind, at = rng.integers(0, 4, 64), rng.integers(0, 512, 64)
+        arguments = [kind.astype("i4"), at.astype("i4"), np.zeros(512, "i4"), np.zeros(64, "i4")]
+        seen = measured(source, "gfx942", arguments, level="-O0")
+        (found,) = [
+            access
+            for count in seen.counts
+            for access in count.accesses
+            if access.shared and access.private
+        ]
+        told = (found.shared, found.private, found.lanes)
+        assert told == tuple((kind == number).sum() for number in range(3))
+        assert found.units == len(set(at[kind == 2] * 4 // 128))
+        assert found.ideal == min(found.units, -(-found.lanes * 4 // 128))
 
 
 def test_two_reads_in_one_instruction_are_two_accesses() -> None:

@@ -111,6 +111,20 @@ def test_counts_are_those_of_calls() -> None:
     assert body.idle == 0
 
 
+def test_waves_without_lanes_are_counted() -> None:
+    source = """kernel void k(global int *out, int n) {
+        int x = 0;
+        for (int i = 0; i < n; i++)
+            __asm__ volatile("s_mov_b64 exec, 0\\n v_add_u32 %0, %0, 1\\n s_mov_b64 exec, -1"
+                         : "+v"(x));
+        out[TID] = x; }"""
+    recorder = Recorder(Wants.COUNT)
+    observed(recorder, source, [np.zeros(64, "i4"), np.int32(3)], 1, 64)
+    ((_, counts),) = recorder.ends
+    (added,) = [count for count in counts if count.instruction.mnemonic.startswith("v_add_u32")]
+    assert (added.times, added.lanes, added.partial, added.idle) == (3, 0, 3, 3)
+
+
 def test_lanes_beyond_the_work_items_are_not_missed() -> None:
     arguments, _ = sums(1, 100)
     recorder = Recorder(Wants.COUNT)

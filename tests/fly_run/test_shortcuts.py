@@ -7,7 +7,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator
 
-import numpy as np
 import pytest
 from fly_run.device import Options
 from fly_run.emulator import state
@@ -22,13 +21,15 @@ from .access_support import (
     TARGETS,
     Bench,
     Form,
+    Where,
     all_forms,
     batched,
     compiled,
     lanes_of,
 )
 
-SPACES = ("global", "flat")
+SPACES = ("global", "flat", "lds")
+OBSERVED = ("global_", "flat_", "ds_")
 UNTOUCHED = 0x5A5A_5A5A_5A5A_5A5A
 
 
@@ -42,7 +43,7 @@ class ListOfAddresses:
         self.written = False
 
     def wants(self, instruction: Instruction) -> Wants:
-        observed = instruction.mnemonic.startswith(tuple(f"{space}_" for space in SPACES))
+        observed = instruction.mnemonic.startswith(OBSERVED)
         return Wants.BEFORE | Wants.AFTER if observed else Wants.NOTHING
 
     def before(self, wave: WaveView, instruction: Instruction) -> None:
@@ -59,53 +60,54 @@ class ListOfAddresses:
         return (ctypes.c_uint64 * state.LANES).from_address(wave.address + state.ADDRESS)
 
 
-def patterns(form: Form, lanes: int) -> Iterator[tuple[int, int, int, int]]:
-    """(bytes, stride, start, EXEC) of accesses that must be done at once: their lanes have all of
-    those bytes, and no more."""
+def patterns(form: Form, lanes: int) -> Iterator[tuple[int, Where]]:
+    """(bytes, where) of accesses that must be done at once: their lanes have all of those bytes,
+    and no more."""
     size, first, last = form.size, 5, lanes - 4
     some = (1 << last + 1) - (1 << first) & ~(1 << 11)
-    yield lanes * size, size, 0, -1
-    if size == 4:
-        yield (last - first + 1) * size, size, -first * size & 0xFFFF_FFFF, some
+    yield lanes * size, Where(size)
+    if size == 4 and "v[2:3]" in form.text:  # another address's offset is not negative
+        room = (last - first + 1) * size
+        yield room, Where(size, -first * size & 0xFFFF_FFFF, some)
     if not form.writes and size >= 4:
-        yield size, 0, 0, -1
-        yield size, 0, 0, some
+        yield size, Where()
+        yield size, Where(0, 0, some)
 
 
 def slow(bench: Bench, number: int, form: Form, lanes: int, seen: ListOfAddresses) -> Iterator[str]:
     """Each launch comes twice: the first one finds the region."""
-    for room, stride, start, active in patterns(form, lanes):
-        memory = np.zeros(room, np.uint8)
-        address = bench.device.bind("A", memory.ctypes.data, room, True)
-        values = address, stride, start, active, 0
-        if "v[2:3]" not in form.text and start:
-            continue  # this address's offset is not negative
-        if not (bench.ends(number, values, 0) and bench.ends(number, values, 0)):
-            yield f"{values}: a fault"
+    for room, where in patterns(form, lanes):
+        if not bench.works(number, room, where, where):
+            yield f"{where}: a fault"
         elif seen.written:
-            yield f"{values}: slow"
+            yield f"{where}: slow"
+    if form.space == "lds":
+        return
+    # The low dword of an address is no signed number.
+    with bench.high() as low:
+        where = Where(form.size, HALF - EDGE)
+        if not (bench.ends(number, low, where, 0) and bench.ends(number, low, where, 0)):
+            yield "high offsets: a fault"
+        elif seen.written:
+            yield "high offsets: slow"
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_taken(target: str) -> None:
+@pytest.mark.parametrize(
+    ("target", "spaces"),
+    [
+        *(pytest.param(TARGETS[0], (space,), id=f"{TARGETS[0]}-{space}") for space in SPACES),
+        *(pytest.param(target, SPACES, id=target) for target in TARGETS[1:]),
+    ],
+)
+def test_taken(target: str, spaces: tuple[str, ...]) -> None:
     wrong = []
     seen = ListOfAddresses()
-    listed = [f for f in all_forms(target) if f.space in SPACES and not f.atomic]
+    listed = [f for f in all_forms(target) if f.space in spaces and not f.atomic]
     for some in batched(listed, AT_ONCE):
         device = Emulator(target, Options(observers=(seen,)))
         bench = Bench(target, some, compiled(target, some), device)
-        arena = device._arena
-        around = np.zeros(2 * EDGE, np.uint8)
-        low = arena.reserve(3 * HALF) + HALF & -HALF
-        arena.map("B", low + HALF - EDGE, around.ctypes.data, around.nbytes, True)
         for number, form in enumerate(some):
-            found = list(slow(bench, number, form, lanes_of(target), seen))
-            # The low dword of an address is no signed number.
-            values = low, form.size, HALF - EDGE, -1, 0
-            if not (bench.ends(number, values, 0) and bench.ends(number, values, 0)):
-                found.append("high offsets: a fault")
-            elif seen.written:
-                found.append("high offsets: slow")
+            found = slow(bench, number, form, lanes_of(target), seen)
             wrong += [f"{form.text}: {what}" for what in found]
         device.close()
     assert not wrong, f"{len(wrong)}:\n" + "\n".join(wrong[:20])

@@ -24,8 +24,9 @@ FLY_RUN = Path(sys.executable).parent / "fly-run"
 # The second wave of kernels/add.s over 100 elements: A is 0 1 2 …, B is 1.
 GOLDEN = """\
 add: grid 2, block 64
-1/0  0x1500  s_load_dwordx4 s[4:7], s[0:1], 0x0            s[4:7]=0 0x7f10 8192 0x7f10
-1/0  0x1508  s_load_dwordx4 s[8:11], s[0:1], 0x10          s[8:11]=0x4000 0x7f10 100 0
+1/0  0x1500  s_load_dwordx4 s[4:7], s[0:1], 0x0\
+            s[4:7]=0x80000000 0x7f10 0x80002000 0x7f10
+1/0  0x1508  s_load_dwordx4 s[8:11], s[0:1], 0x10          s[8:11]=0x80004000 0x7f10 100 0
 1/0  0x1510  v_lshl_add_u32 v0, s2, 6, v0                  v0=64 65 66 … 127
 1/0  0x1518  v_mov_b32_e32 v1, 0                           v1=0 ×64
 1/0  0x151c  s_waitcnt lgkmcnt(0)

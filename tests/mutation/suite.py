@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from _pytest.runner import runtestprotocol
+from fly_run.emulator.semantics import table
 
 from mutation.handlers import Handlers
 
@@ -27,6 +28,12 @@ FILES = (
 # A handler that every kernel uses is tried by the quickest tests only, of so many seconds together:
 # a child that finds nothing must be done long before its time is up.
 SECONDS = 8.0
+
+
+def form(handler: str) -> str:
+    """The form of the operation that a handler is made of."""
+    operations = table.operations()
+    return operations[handler if handler in operations else handler.rpartition(".")[0]].form
 
 
 @dataclass
@@ -50,8 +57,13 @@ class Suite:
         return any(test.fails() for test in self.quickest(handler))
 
     def quickest(self, handler: str) -> list[Test]:
-        """The quickest tests that use a handler, at least one if there is any."""
-        using = sorted((t for t in self.tests if handler in t.uses), key=lambda t: t.seconds)
+        """The quickest tests that use a handler, at least one if there is any; first those whose
+        parameters name its form, which try all handlers of it."""
+        named = f"-{form(handler)}]"
+        using = sorted(
+            (t for t in self.tests if handler in t.uses),
+            key=lambda t: (not t.item.nodeid.endswith(named), t.seconds),
+        )
         found: list[Test] = []
         total = 0.0
         for test in using:

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+ALL, SOME = "s_mov_b64 exec, -1", "s_mov_b64 exec, s[20:21]"
+# v[30:33], all lanes of them, into v[8:9].
+FOLD = (
+    *(f"v_alignbit_b32 v{k}, v{k}, v{k}, 5" for k in (31, 33)),
+    *("v_xor_b32 v8, v30, v31", "v_xor_b32 v9, v32, v33"),
+)
+
 
 def registers(first: int, size: int) -> str:
     """The vector registers that `size` bytes take, spelled: v30, v[30:31]."""
@@ -9,9 +16,10 @@ def registers(first: int, size: int) -> str:
     return f"v[{first}:{first + count - 1}]" if count > 1 else f"v{first}"
 
 
-def folded(size: int) -> tuple[str, ...]:
-    """More than two loaded registers into v[8:9]; they begin at v30."""
+def loaded(size: int, load: str, wait: str) -> tuple[str, ...]:
+    """A load, in whose text `{}` stands for the registers, and their values in v[8:9]: of inactive
+    lanes those from before, v[4:7]."""
     if size <= 8:
-        return ()
-    high = "v_xor_b32 v9, v32, v33" if size == 16 else "v_mov_b32 v9, v32"
-    return "v_xor_b32 v8, v30, v31", high
+        return load.format(registers(8, size)), wait
+    old = tuple(f"v_mov_b32 v{30 + k}, v{4 + k}" for k in range(4))
+    return (ALL, *old, SOME, load.format(registers(30, size)), wait, ALL, *FOLD)

@@ -4,7 +4,7 @@ that go straight to LDS."""
 from __future__ import annotations
 
 from oracle import access, atomics
-from oracle.loaded import folded, registers
+from oracle.loaded import FOLD, loaded, registers
 from oracle.probe import Probe
 from oracle.try_memory import _atomic_kind
 
@@ -60,7 +60,6 @@ def _loads() -> list[Probe]:
         for name, (size, _, _) in access.LOADS.items():
             if size > 4 and index_stride:
                 continue  # more than an element
-            target = registers(30 if size > 8 else 8, size)
             for where in (
                 "v16, s[36:39], 0 idxen offset:4",
                 "v[16:17], s[36:39], s11 idxen offen",
@@ -68,8 +67,8 @@ def _loads() -> list[Probe]:
             ):
                 if "offen" in where and size > (12 if "offset" not in where else 4):
                     continue  # beyond the last lane's record
-                load = f"buffer_load_{name} {target}, {where}"
-                lines = (*head, load, WAIT, *folded(size))
+                load = f"buffer_load_{name} {{}}, {where}"
+                lines = (*head, *loaded(size, load, WAIT))
                 probes.append(_probe("64", f"buffer_load_{name}", *lines))
         # Without an index the range counts bytes, whatever the stride.
         if not index_stride:
@@ -80,15 +79,14 @@ def _loads() -> list[Probe]:
                 probes.append(_probe("64", "buffer_load_dword", *lines))
     for records in (0x1238, 0x123C, 0x1244):  # dword by dword
         for name, size in (("dwordx2", 8), ("dwordx3", 12), ("dwordx4", 16)):
-            target = registers(30 if size > 8 else 8, size)
-            load = f"buffer_load_{name} {target}, v13, s[36:39], 0 offen offset:8"
-            lines = (*resource(4, 0, records, None), load, WAIT, *folded(size))
+            load = f"buffer_load_{name} {{}}, v13, s[36:39], 0 offen offset:8"
+            lines = (*resource(4, 0, records, None), *loaded(size, load, WAIT))
             probes.append(_probe("64", f"buffer_load_{name}", *lines))
     return probes
 
 
 FILL = ("global_store_dwordx4 v12, v[4:7], s[6:7]", WAIT)
-BACK = ("global_load_dwordx4 v[30:33], v12, s[6:7]", WAIT, *folded(16))
+BACK = ("global_load_dwordx4 v[30:33], v12, s[6:7]", WAIT, *FOLD)
 
 
 def _stores() -> list[Probe]:
@@ -173,7 +171,7 @@ LDS_FILL = (
 EXEC = "s_mov_b64 exec, s[20:21]"
 LDS_BACK = (
     *(WAIT, "s_mov_b64 exec, -1", "ds_read_b128 v[30:33], v14 offset:1024", WAIT),
-    *folded(16),
+    *FOLD,
 )
 
 

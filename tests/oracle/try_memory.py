@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from oracle import access, atomics, lds
+from oracle.loaded import ALL, SOME, loaded
 from oracle.probe import Probe
-
-# Around an access: memory is filled and looked at by all lanes, so that what an inactive one did is
-# seen too.
-ALL, SOME = "s_mov_b64 exec, -1", "s_mov_b64 exec, s[20:21]"
 
 
 def memory() -> list[Probe]:
@@ -17,16 +14,14 @@ def memory() -> list[Probe]:
     """
     probes = []
 
-    def add(kind: str, result: str, *lines: str) -> None:
-        probes.append(Probe("\n  ".join(lines), (kind, kind, kind), result))
+    def add(kind: str, result: str, *lines: str, about: str = "") -> None:
+        probes.append(Probe("\n  ".join(lines), (kind, kind, kind), result, about=about))
 
     wait = "s_waitcnt vmcnt(0) lgkmcnt(0)"
     for name, (size, _, _) in access.LOADS.items():
-        registers = {8: "v[8:9]", 12: "v[30:32]", 16: "v[30:33]"}.get(size, "v8")
-        tail = () if size <= 8 else (wait, "v_xor_b32 v8, v30, v31", "v_xor_b32 v9, v31, v32")
         for offset in (0, 2, 5):
-            load = f"global_load_{name} {registers}, v13, s[4:5] offset:{offset}"
-            add("64", "b64", load, *tail, wait)
+            load = f"global_load_{name} {{}}, v13, s[4:5] offset:{offset}"
+            add("64", "b64", *loaded(size, load, wait), about=f"global_load_{name}")
     for name, (size, _) in access.STORES.items():
         data = {8: "v[2:3]", 12: "v[2:4]", 16: "v[2:5]"}.get(size, "v2")
         for offset in (0, 4) if size <= 4 else (0,):
@@ -42,11 +37,10 @@ def memory() -> list[Probe]:
                 wait,
             )
     for name, (size, _, _) in lds.DS_LOADS.items():
-        registers = {8: "v[8:9]", 12: "v[30:32]", 16: "v[30:33]"}.get(size, "v8")
-        tail = () if size <= 8 else (wait, "v_xor_b32 v8, v30, v31", "v_xor_b32 v9, v31, v32")
         for offset in (0, 4 if size < 8 else 16):
             fill = f"ds_write_b128 v14, v[2:5] offset:{offset // 16 * 16}"
-            add("64", "b64", fill, f"ds_read_{name} {registers}, v14 offset:{offset}", *tail, wait)
+            load = f"ds_read_{name} {{}}, v14 offset:{offset}"
+            add("64", "b64", fill, *loaded(size, load, wait), about=f"ds_read_{name}")
     for name, (size, _) in lds.DS_STORES.items():
         data = {8: "v[2:3]", 12: "v[2:4]", 16: "v[2:5]"}.get(size, "v2")
         store = f"ds_write_{name} v14, {data} offset:{4 if size <= 4 else 0}"

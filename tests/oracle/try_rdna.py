@@ -288,7 +288,12 @@ def _scalar_buffer(name: str, result: str, *after: str) -> list[Probe]:
     """A scalar load at 0x24 of a resource that ends well after it, with one byte more or fewer
     than each width needs, in strides or before it."""
     probes = []
-    for records, stride in (*((0x24 + n, 0) for n in (0, 1, 2, 4, 11, 12, 64)), (9, 5), (10, 5)):
+    for records, stride in (
+        *((0x24 + n, 0) for n in (0, 1, 2, 4, 11, 12, 64)),
+        (9, 0x4005),
+        (10, 5),
+        (1, 0x2000),
+    ):
         lines = (
             *("s_mov_b32 s40, s4", "s_and_b32 s41, s5, 0xffff", f"s_mov_b32 s42, {records}"),
             *(f"s_or_b32 s41, s41, {stride} << 16", "s_mov_b32 s43, 0x27000", "s_movk_i32 s11, 4"),

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from oracle import access, lds
-from oracle.loaded import registers
+from oracle.loaded import ALL, FOLD, SOME, loaded, registers
 from oracle.probe import Probe
 
 WAIT = "s_waitcnt vmcnt(0) lgkmcnt(0)"
-ALL, SOME = "s_mov_b64 exec, -1", "s_mov_b64 exec, s[20:21]"
 # Offsets into a wave's 1,024 bytes, in v17, by the size of an element: v14 is 16 · lane.
 SHIFT = {1: 4, 2: 3, 4: 2, 8: 1, 16: 0}
 
@@ -50,23 +49,10 @@ GLOBAL = (
     "v_add_co_u32_e32 v20, vcc, s6, v16",
     "v_addc_co_u32_e32 v21, vcc, 0, v21, vcc",
 )
-FOLD = (
-    *(f"v_alignbit_b32 v{k}, v{k}, v{k}, 5" for k in (31, 33)),
-    *("v_xor_b32 v8, v30, v31", "v_xor_b32 v9, v32, v33"),
-)
-
-
-def _loaded(size: int) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
-    """What is done before, the registers that are loaded, and what folds them into v[8:9]."""
-    if size <= 8:
-        return (), registers(8, size), ()
-    old = tuple(f"v_mov_b32 v{30 + k}, v{4 + k}" for k in range(4))
-    return old, registers(30, size), FOLD
 
 
 def _load(about: str, size: int, place: tuple[str, ...], fill: str, text: str) -> Probe:
-    old, target, fold = _loaded(size)
-    lines = (ALL, *place, *old, fill, WAIT, SOME, text.format(target), WAIT, ALL, *fold)
+    lines = (ALL, *place, fill, WAIT, SOME, *loaded(size, text, WAIT))
     return Probe("\n  ".join(lines), ("64", "64", "64"), about=about)
 
 
@@ -93,7 +79,8 @@ def runs() -> list[Probe]:
         for name, (size, _) in access.STORES.items():
             about = f"{space}_store_{name}"
             for where in (_run, _run_of_sixteen) if size == 4 else (_run,):
-                text = f"{about} {before}{{}}{behind}"
+                offset = " offset:4" if where is _run_of_sixteen else ""
+                text = f"{about} {before}{{}}{behind}{offset}"
                 probes.append(_store(about, size, (*where(size), *GLOBAL), fill, text, back))
     fill, back = "ds_write_b128 v14, v[4:7]", "ds_read_b128 v[30:33], v14"
     for name, (size, _, _) in lds.DS_LOADS.items():
@@ -104,7 +91,8 @@ def runs() -> list[Probe]:
     for name, (size, _) in lds.DS_STORES.items():
         about = f"ds_write_{name}"
         for where in (_run, _run_of_sixteen, _backwards) if size == 4 else (_run,):
-            text = f"{about} v17, {{}}"
+            offset = " offset:4" if where is _run_of_sixteen else ""
+            text = f"{about} v17, {{}}{offset}"
             probes.append(_store(about, size, where(size), fill, text, back))
     # Two runs at once, of which either may be the fast one's.
     for first, second in ((0, 64), (1, 2)):

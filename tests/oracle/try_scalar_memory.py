@@ -20,13 +20,15 @@ RESOURCE = (
     "s_mov_b32 s42, {records}",
     "s_mov_b32 s43, 0x27000",
 )
-# An address whose two lowest bits are ignored, and an offset that is more than any signed number.
+# The two lowest bits of an address are ignored.
+UNALIGNED = "s_or_b32 s40, s40, 3"
+# Such an address, and an offset that is more than any signed number.
 FAR = (
-    *("s_or_b32 s40, s40, 3", "s_sub_u32 s40, s40, 0x80000000", "s_subb_u32 s41, s41, 0"),
+    *(UNALIGNED, "s_sub_u32 s40, s40, 0x80000000", "s_subb_u32 s41, s41, 0"),
     "s_mov_b32 s11, 0x80000010",
 )
-# The records and strides of resources: in bytes, in strides.
-BOUNDS = ((0x400, 0), (0x48, 0), (0x12, 4), (2, 40))
+# The records and strides of resources: in bytes, in strides, of which 14 bits count.
+BOUNDS = ((0x400, 0), (0x48, 0), (0x12, 0x4004), (2, 40), (1, 0x2000))
 
 
 def scalar_memory() -> list[Probe]:
@@ -68,7 +70,7 @@ def _loads() -> list[Probe]:
             for offset in offsets[(turn + number) % 3 :: 3]:
                 name = f"s_buffer_load_{_named(count)}"
                 load = f"{name} {_span(48, count)}, s[40:43], {offset}"
-                head = (*resource, "s_movk_i32 s11, 0x10", "s_movk_i32 m0, 0x2f")
+                head = (*resource, UNALIGNED, "s_movk_i32 s11, 0x10", "s_movk_i32 m0, 0x2f")
                 probes.append(_probe(name, *head, load, WAIT, *_folded(count)))
         name = f"s_load_{_named(count)}"
         base = ("s_add_u32 s40, s4, 64", "s_addc_u32 s41, s5, 0", "s_movk_i32 s11, 0x13")
@@ -94,7 +96,7 @@ def _stores() -> list[Probe]:
         for records, stride in BOUNDS:
             for place in ("0x44", "m0"):
                 store = f"{name} {data}, s[40:43], {place}"
-                lines = (*_resource(records, stride), *clear, store, WAIT, *back)
+                lines = (*_resource(records, stride), UNALIGNED, *clear, store, WAIT, *back)
                 probes.append(_probe(name, *lines))
     return probes
 
@@ -130,8 +132,8 @@ def _atomics() -> list[Probe]:
         # little less in strides that have a bit above, far behind it in one long stride.
         strides = ((end // 5 + 1, 5), (end // 5, 0x4005), (1, 0x2000))
         for records, stride in ((end, 0), (end - 1, 0), (0x20, 0), *strides):
-            resource = [*_resource(records, stride), "s_or_b32 s40, s40, 3"]
-            for place in ("m0", "0x40 glc"):
+            resource = [*_resource(records, stride), UNALIGNED]
+            for place in ("m0", "m0 glc", "0x40 glc"):
                 one = f"{name} {data}, s[40:43], {place}"
                 lines = (*resource, *fill, *moved, one, WAIT, *after, *result)
                 probes.append(_probe(name, *lines, scalar=False))

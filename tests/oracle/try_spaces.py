@@ -4,7 +4,7 @@ operations that need more than an address."""
 from __future__ import annotations
 
 from oracle import access, atomics
-from oracle.loaded import folded, registers
+from oracle.loaded import loaded, registers
 from oracle.probe import Probe
 from oracle.try_memory import ALL, SOME, _atomic_kind
 
@@ -44,9 +44,8 @@ def buffer_stores() -> list[Probe]:
         for name, (size, _, _) in access.LOADS.items():
             if size > 4 and records == PART:
                 continue
-            target = registers(30 if size > 8 else 8, size)
-            load = f"buffer_load_{name} {target}, v12, s[36:39], 0 offen"
-            lines = (*FILL, *resource, load, WAIT, *folded(size))
+            load = f"buffer_load_{name} {{}}, v12, s[36:39], 0 offen"
+            lines = (*FILL, *resource, *loaded(size, load, WAIT))
             probes.append(_probe("64", *lines, about=f"buffer_load_{name}"))
     return probes
 
@@ -105,15 +104,13 @@ def flat() -> list[Probe]:
             lines = (*fill, store, WAIT, ALL, back, WAIT)
             probes.append(_probe("64", *lines, about=f"flat_store_{name}"))
         for name, (size, _, _) in access.LOADS.items():
-            target = registers(30 if size > 8 else 8, size)
-            load = f"flat_load_{name} {target}, v[16:17]"
-            lines = (*fill, load, WAIT, *folded(size))
+            load = f"flat_load_{name} {{}}, v[16:17]"
+            lines = (*fill, *loaded(size, load, WAIT))
             probes.append(_probe("64", *lines, about=f"flat_load_{name}"))
     for name, (size, _, _) in access.LOADS.items():
-        target = registers(30 if size > 8 else 8, size)
         for offset in (0, 1) if size < 16 else (0,):
-            load = f"global_load_{name} {target}, v[16:17], off offset:{offset}"
-            lines = (*FLAT, *FILL, load, WAIT, *folded(size))
+            load = f"global_load_{name} {{}}, v[16:17], off offset:{offset}"
+            lines = (*FLAT, *FILL, *loaded(size, load, WAIT))
             probes.append(_probe("64", *lines, about=f"global_load_{name}"))
     for name, (size, _) in access.STORES.items():
         offset = 4 if size <= 4 else 0
@@ -155,8 +152,8 @@ def scratch() -> list[Probe]:
             probes.append(_probe("64", *lines, about=f"scratch_store_{name}"))
     for name, (size, _, _) in access.LOADS.items():
         for place in places:
-            target = registers(30 if size > 8 else 8, size)
-            lines = (*fill, f"scratch_load_{name} {target}, {place}", WAIT, *folded(size))
+            load = f"scratch_load_{name} {{}}, {place}"
+            lines = (*fill, *loaded(size, load, WAIT))
             probes.append(_probe("64", *lines, about=f"scratch_load_{name}"))
     return probes
 

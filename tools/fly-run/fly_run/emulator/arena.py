@@ -16,7 +16,7 @@ from fly_run.emulator import state
 
 GAP = 4096
 ALIGNMENT = 4096  # of a region's first address; hardware allocations are page-aligned too
-FIRST = 0x7F10_0000_0000
+FIRST = 0x7F10_8000_0000  # whoever takes the low dword for a signed number goes elsewhere
 LAST = 0x7FFF_FFFF_0000
 CAPACITY = 1024
 FAR = 1 << 32  # bytes: no index that is a little wrong leads there

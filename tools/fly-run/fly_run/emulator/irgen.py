@@ -313,10 +313,16 @@ class Function:
             self.branch(after)
         self.block(after)
 
-    def choose(self, condition: Value, yes: Callable[[], Value], no: Callable[[], Value]) -> Value:
-        """The value of one of two branches."""
+    def choose(
+        self,
+        condition: Value,
+        yes: Callable[[], Value],
+        no: Callable[[], Value],
+        label: str = "yes",
+    ) -> Value:
+        """The value of one of two branches, of which the first one is called `label`."""
         number = self.fresh()
-        labels = f"yes{number}", f"no{number}", f"join{number}"
+        labels = f"{label}{number}", f"no{number}", f"join{number}"
         self.branch_if(condition, labels[0], labels[1])
         self.block(labels[0])
         first, first_end = yes(), self.label

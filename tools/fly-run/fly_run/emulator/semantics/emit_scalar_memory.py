@@ -12,25 +12,28 @@ from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.access import ALIGNED, WRITES, Atomic, ScalarAccess
 from fly_run.emulator.semantics.emit import Handler
-from fly_run.emulator.semantics.emit_memory import host_of
+from fly_run.emulator.semantics.emit_memory import host_of, starts
 from fly_run.emulator.semantics.operation import Operation
-from fly_run.emulator.semantics.transfer import exchange
+from fly_run.emulator.semantics.transfer import SHORTCUT, exchange, shortcut
 
 
 def emit_scalar_memory(operation: Operation, name: str) -> Handler:
     handler = Handler(name)
     access = operation.detail
     assert isinstance(access, ScalarAccess)
-    low = min(access.size, 4) - 1
-    offset = handler.operand(2).load("i32").zext("i64")
-    offset = (handler.immediate() + offset) & ~low
+    offset = handler.operand(2).load("i32").zext("i64") + handler.immediate()
     if access.buffer:
-        _buffer(handler, access, offset)
+        _buffer(handler, access, _aligned(access, offset))
     else:
-        address = (handler.operand(1).load("i64") & ~low) + offset
-        _whole(handler, access, address)
+        base = _aligned(access, handler.operand(1).load("i64"))
+        _whole(handler, access, base + _aligned(access, offset))
     handler.next()
     return handler
+
+
+def _aligned(access: ScalarAccess, part: Value) -> Value:
+    """A part of an address without what is ignored of it."""
+    return part if access.size < 4 else part & ~3
 
 
 def _whole(h: Handler, access: ScalarAccess, address: Value) -> None:
@@ -56,33 +59,35 @@ def _whole(h: Handler, access: ScalarAccess, address: Value) -> None:
 def _buffer(h: Handler, access: ScalarAccess, offset: Value) -> None:
     """Those data whose offset lies in the range, dword by dword where not all do."""
     resource = h.operand(1)
-    words = [resource.at(4 * n).load("i32").zext("i64") for n in range(3)]
-    base = (words[0] | (words[1] << 32)) & 0xFFFF_FFFF_FFFC
-    stride = words[1].lshr(16) & 0x3FFF
-    limit = stride.compare("eq", 0).select(words[2], words[2] * stride)
+    base = resource.load("i64") & 0xFFFF_FFFF_FFFC
+    stride = (resource.at(4).load("i32").lshr(16) & 0x3FFF).zext("i64")
+    records = resource.at(8).load("i32").zext("i64")
+    limit = stride.compare("eq", 0).select(records, records * stride)
     size = access.size if access.atomic is None else access.atomic.size
-    # A negative offset is beyond any range: it is compared as unsigned.
-    whole = offset.compare("ult", limit) & (limit - offset).compare("uge", size)
-    inside, partly, end = (f"{word}{h.fresh()}" for word in ("inside", "partly", "end"))
-    h.branch_if(whole, inside, partly)
+
+    def holds(place: Value, length: int) -> Value:
+        """A negative offset is beyond any range: it is compared as unsigned."""
+        return place.compare("ult", starts(h, limit, length))
+
+    by_dwords = access.atomic is None and size > 4
+    inside = shortcut(h) if by_dwords else f"inside{h.fresh()}"
+    partly, end = (f"{word}{h.fresh()}" for word in ("partly", "end"))
+    h.branch_if(holds(offset, size), inside, partly)
     h.block(inside)
     _whole(h, access, base + offset)
     h.branch(end)
     h.block(partly)
-    if access.atomic is not None:
-        if access.atomic.returns:
-            h.operand(0).store(h.constant("i32" if size == 4 else "i64", 0), align=4)
-    elif access.size < 4:
-        h.operand(0).store(h.constant("i32", 0))
+    if not by_dwords:
+        if access.kind == "load" or (access.atomic and access.atomic.returns):
+            h.operand(0).store(h.constant("i64" if size == 8 else "i32", 0), align=4)
     else:
 
         def turn(carried: list[Value]) -> tuple[list[Value], Value]:
             (place,) = carried
             here = offset + place
             datum = h.operand(0).at(place)
-            good = here.compare("ult", limit) & (limit - here).compare("uge", 4)
             yes, no, after = (f"{word}{h.fresh()}" for word in ("yes", "no", "after"))
-            h.branch_if(good, yes, no)
+            h.branch_if(holds(here, 4), yes, no)
             h.block(yes)
             if access.kind == "load":
                 datum.store(_readable(h, base + here, 4).load("i32", align=4))
@@ -106,7 +111,7 @@ def _readable(h: Handler, address: Value, size: int) -> Value:
     """The host pointer of an address that is read: by this site's last region, where it holds
     it."""
     host, inside = host_of(h, "global", address, h.constant("i64", size))
-    return h.choose(inside, lambda: host, lambda: _checked(h, address, size, 0))
+    return h.choose(inside, lambda: host(address), lambda: _checked(h, address, size, 0), SHORTCUT)
 
 
 def _checked(h: Handler, address: Value, size: int, flags: int) -> Value:

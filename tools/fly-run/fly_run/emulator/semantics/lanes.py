@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.emit import LANES, ROW, Handler, load_row, store_row
-from fly_run.emulator.semantics.emit_memory import read_pair
+from fly_run.emulator.semantics.emit_memory import read_pair, starts
 from fly_run.emulator.semantics.operation import Operation
 from fly_run.emulator.targets import CDNA, RDNA
 
@@ -256,10 +256,11 @@ def _transpose(width: int, count: int) -> Callable[[Handler], None]:
                 source = element(h.operand(1).at(dword * ROW), block + row * per_row + holder)
                 value = source.load("i32").lshr(inside)
                 if 32 % width:
-                    # A field may reach into the next register; the last one never does.
-                    after = source.at((dword.compare("ult", 2)).select(dword.like(ROW), 0))
+                    # A field may reach into the next register. The last one never does, but there
+                    # are rows behind it.
+                    after = source.at(ROW).load("i32")
                     rest = (inside.like(32) - inside) & 31
-                    more = inside.compare("ugt", 32 - width).select(after.load("i32") << rest, 0)
+                    more = inside.compare("ugt", 32 - width).select(after << rest, 0)
                     value = value | more
                 value = value & ((1 << width) - 1)
                 at, shift = divmod(row * width, 32)
@@ -278,27 +279,32 @@ def _transpose(width: int, count: int) -> Callable[[Handler], None]:
 
 def _append(subtract: bool) -> Callable[[Handler], None]:
     """ds_append, ds_consume: a counter in LDS, at M0 plus the offset, goes up or down by the number
-    of active lanes; each of them gets what it was."""
+    of active lanes; each of them gets what it was. Like other atomic operations they are aligned,
+    and do nothing without a lane."""
 
     def run(h: Handler) -> None:
         mask = h.exec_mask()
-        address = (h.wave.at(state.M0).load("i32").zext("i64") + h.immediate()) & 0xFFFF_FFFC
-        size = h.wave.at(state.LDS_SIZE).load("i64")
-        inside = address.compare("ult", size) & size.compare("uge", 4)
+        address = h.wave.at(state.M0).load("i32") + h.immediate().trunc("i32")
 
-        def outside() -> None:
+        def refuse(kind: str) -> None:
             h.wave.at(state.FAULT_LANE).store(h.constant("i32", 0))
             h.wave.at(state.FAULT_SIZE).store(h.constant("i32", 4))
-            h.wave.at(state.FAULT_ADDRESS).store(address)
-            h.fault("lds")
+            h.wave.at(state.FAULT_ADDRESS).store(address.zext("i64"))
+            h.fault(kind)
 
-        h.when(~inside, outside)
-        place = h.wave.at(state.LDS_BASE).load("ptr").at(address)
-        old = place.load("i32", align=1)
-        count = h.intrinsic("llvm.ctpop", mask).trunc("i32")
-        place.store(old - count if subtract else old + count, align=1)
-        zero = h.constant("i64", 0)
-        store_row(h.operand(0), zero, old.splat(LANES), mask.cast("i1", LANES))
+        def change() -> None:
+            size = h.wave.at(state.LDS_SIZE).load("i64")
+            inside = address.zext("i64").compare("ult", starts(h, size, 4))
+            h.when(~inside, lambda: refuse("lds"))
+            h.when((address & 3).compare("ne", 0), lambda: refuse("misaligned"))
+            place = h.wave.at(state.LDS_BASE).load("ptr").at(address.zext("i64"))
+            old = place.load("i32", align=1)
+            count = h.intrinsic("llvm.ctpop", mask).trunc("i32")
+            place.store(old - count if subtract else old + count, align=1)
+            zero = h.constant("i64", 0)
+            store_row(h.operand(0), zero, old.splat(LANES), mask.cast("i1", LANES))
+
+        h.when(mask.compare("ne", 0), change)
 
     return run
 

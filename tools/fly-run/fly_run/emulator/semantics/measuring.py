@@ -14,6 +14,7 @@ from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.emit import LANES, ROW, Handler, load_row
 from fly_run.emulator.semantics.operation import Operation
 from fly_run.emulator.semantics.resolve_buffer import BufferAccess
+from fly_run.emulator.semantics.transfer import shortcut
 
 CHUNK = 16
 
@@ -75,16 +76,17 @@ def _unless_known(
     known = mask.compare("eq", _parameter(h, "known_mask"))
     known = known & key.compare("eq", _parameter(h, "known_key"))
     known = known & (same() | ~mask).compare("eq", -1)
-
-    def count_anew() -> None:
-        _site(h, "known_mask").store(mask)
-        _site(h, "known_key").store(key)
-        keep()
-        units, ideal = count()
-        _site(h, "known_units").store(units)
-        _site(h, "known_ideal").store(ideal)
-
-    h.when(~known, count_anew)
+    done, anew = shortcut(h), f"anew{h.fresh()}"
+    h.branch_if(known, done, anew)
+    h.block(anew)
+    _site(h, "known_mask").store(mask)
+    _site(h, "known_key").store(key)
+    keep()
+    units, ideal = count()
+    _site(h, "known_units").store(units)
+    _site(h, "known_ideal").store(ideal)
+    h.branch(done)
+    h.block(done)
     _add(h, "units", _parameter(h, "known_units"))
     _add(h, "ideal", _parameter(h, "known_ideal"))
 

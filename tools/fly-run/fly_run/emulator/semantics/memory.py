@@ -126,18 +126,13 @@ def _packed_add(h: Handler, old: Value, data: Value) -> Value:
 
 
 def _packed_add_bfloat(h: Handler, old: Value, data: Value) -> Value:
-    """Two bf16 additions in f32, each rounded to nearest even."""
-    total = None
-    for start in (0, 16):
-        x, y = ((value.lshr(start) << 16).bits("float") for value in (old, data))
-        bits = (x + y).bits("i32")
-        rounded = (bits + (bits.lshr(16) & 1) + 0x7FFF).lshr(16)
-        nan = bits & 0x7FFFFFFF
-        part = nan.compare("ugt", 0x7F800000).select(bits.lshr(16) | 0x40, rounded)
-        part = (part & 0xFFFF) << start
-        total = part if total is None else total | part
-    assert total is not None
-    return total
+    """Two bf16 additions in f32, each rounded to nearest even. A NaN's upper half is one too: the
+    addition has made it quiet."""
+    x, y = ((v.cast("i16", 2).zext("i32") << 16).bits("float") for v in (old, data))
+    total = x + y
+    bits = total.bits("i32")
+    rounded = bits + (bits.lshr(16) & 1) + 0x7FFF
+    return total.is_nan().select(bits, rounded).lshr(16).trunc("i16").cast("i32", 0)
 
 
 INTEGER_ATOMICS: dict[str, Combine] = {

@@ -13,10 +13,12 @@ from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.access import CHUNK, Access, Atomic
 from fly_run.emulator.semantics.emit import LANES, ROW, Handler, load_row, store_row
 
+SHORTCUT = "shortcut"
+
 
 def shortcut(h: Handler) -> str:
     """The label of a quicker way to what the way behind its condition's other branch does too."""
-    return f"shortcut{h.fresh()}"
+    return f"{SHORTCUT}{h.fresh()}"
 
 
 def load_run(h: Handler, access: Access, host: Value, mask: Value, padded: bool) -> None:
