@@ -1,91 +1,113 @@
-"""What hardware gave, against the emulator: rocjitsu's captures of gfx1201.
+"""What hardware gave, against the emulator: rocjitsu's captures of gfx1100 and gfx1201.
 
-    PYTHONPATH=tests python -m captures gfx1201_cases.h
+    PYTHONPATH=tests python -m captures FILE…
 
-The file is emulation/rocjitsu/tests/fixtures/float_dot/gfx1201_cases.h of ROCm/rocm-systems, and is
-not kept here. It has v_dot2_f32_f16 and v_dot2_f32_bf16 (A, B, C, result) and dense matrix
-products: a row of A, a column of B, C, and the results in waves of 32 and of 64. Every row of a
-matrix is the same here. The payload of a NaN is open. Exit status 1: some result differs.
+The files are in emulation/rocjitsu/tests/fixtures/float_dot of ROCm/rocm-systems, and none of them
+is kept here: gfx1100_cases.h, gfx1201_cases.h, packed_operand_cases.h and packed_wmma_cases.h. They
+have v_dot2_f32_f16 and v_dot2_f32_bf16, dense matrix products with results in f32, f16 and bf16,
+and what modifiers and constants do there. Waves of 64, which the emulator refuses, are left out.
+Every bit of a result counts, also of NaNs. Exit status 1: some result differs.
 """
 
 from __future__ import annotations
 
-import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "fly_run"))
-from engine_support import compile_opencl, launch  # pyright: ignore[reportMissingImports]
+from captures import header, machine
 
-TARGET = "gfx1201"
-DOT = """kernel void k(global uint *A, global uint *B, global uint *C, global uint *D, int n) {{
-  int t = INDEX;
-  if (t < n)
-    __asm volatile("v_dot2_f32_{form} %0, %1, %2, %3"
-                   : "=v"(D[t]) : "v"(A[t]), "v"(B[t]), "v"(C[t])); }}"""
-# A lane of the first half has k 0 to 7 as that file counts them, one of the second half the others.
-MATRIX = """
-typedef {element} v8 __attribute__((ext_vector_type(8)));
-typedef float f8 __attribute__((ext_vector_type(8)));
-kernel void k(global v8 *A, global v8 *B, float c, global f8 *D) {{
-  f8 all = c;
-  D[TID] = __builtin_amdgcn_wmma_f32_16x16x16_{form}_w32_gfx12(A[TID / 16], B[TID / 16], all); }}"""
-ELEMENTS = {"f16": "half", "bf16": "short"}
-
-
-def rows(text: str, name: str, width: int) -> np.ndarray:
-    """The numbers of the array called `name`, `width` to a row."""
-    part = re.search(rf"{name} = {{{{(.*?)}}}};", text, re.DOTALL)
-    if part is None:
-        raise SystemExit(f"captures: the file has no {name}")
-    return np.array([int(n, 16) for n in re.findall(r"0x[0-9a-f]+", part[1])], "u4").reshape(
-        -1, width
-    )
-
-
-def same(found: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    both_nan = np.isnan(found.view("f4")) & np.isnan(wanted.view("f4"))
-    return (found == wanted) | both_nan
-
-
-def dots(cases: np.ndarray, form: str) -> np.ndarray:
-    a, b, c, wanted = np.ascontiguousarray(cases.T)
-    found = np.zeros_like(wanted)
-    arguments = [a, b, c, found, np.int32(len(found))]
-    launch(_compiled(DOT.format(form=form)), arguments, -(-len(found) // 64), 64)
-    return same(found, wanted)
-
-
-def matrices(cases: np.ndarray, form: str) -> np.ndarray:
-    code = _compiled(MATRIX.format(form=form, element=ELEMENTS[form]))
-    right = []
-    for case in cases:
-        a, b = (np.ascontiguousarray(part.astype("u2")) for part in (case[:16], case[16:32]))
-        found = np.zeros(256, "u4")
-        launch(code, [a, b, case[32:33].view("f4")[0], found], 1, 32)
-        right.append(same(found, np.full(256, case[33])).all())
-    return np.array(right)
-
-
-def _compiled(source: str) -> Any:
-    return compile_opencl(source, TARGET, "-O1")
+FORMS = ("f16", "bf16")
+TARGETS = ("gfx1100", "gfx1201")
+Outcome = tuple[str, str, np.ndarray]  # target, what was tried, where it is right
 
 
 def main() -> int:
-    text = Path(sys.argv[1]).read_text()
     wrong = 0
-    for form in ELEMENTS:
-        name = form.upper()
-        for what, right in (
-            ("dot products", dots(rows(text, f"kGfx12Dot{name}Cases", 4), form)),
-            ("matrices", matrices(rows(text, f"kGfx12Wmma{name}Cases", 35), form)),
-        ):
-            print(f"{TARGET} {form} {what}: {right.sum()} of {len(right)} equal")
-            wrong += int((~right).sum())
+    for path in sys.argv[1:]:
+        found = header.arrays(Path(path))
+        for kind in (dots, rows_of_matrices, whole_numbers, operands, packed_matrices):
+            for target, what, right in kind(found):
+                print(f"{target} {what}: {right.sum()} of {right.size} equal")
+                wrong += int((~right).sum())
     return 1 if wrong else 0
+
+
+def dots(found: dict[str, np.ndarray]) -> Iterator[Outcome]:
+    """Rows of A, B, C and the result."""
+    for target, prefix in zip(TARGETS, ("kDot2", "kGfx12Dot"), strict=True):
+        for form in FORMS:
+            cases = found.get(f"{prefix}{form.upper()}Cases", np.zeros(0, np.uint32))
+            if cases.size:
+                a, b, c, wanted = np.ascontiguousarray(cases.reshape(-1, 4).T)
+                right = machine.dots(target, form, a, b, c) == wanted
+                yield target, f"v_dot2_f32_{form}", right
+
+
+def rows_of_matrices(found: dict[str, np.ndarray]) -> Iterator[Outcome]:
+    """A row of A, a column of B, C, the results in waves of 32 and of 64: all rows are the same."""
+    for form in FORMS:
+        cases = found.get(f"kGfx12Wmma{form.upper()}Cases", np.zeros(0, np.uint32))
+        right = []
+        for case in cases.reshape(-1, 35):
+            factors = [np.tile(case[first : first + 16], (16, 1)) for first in (0, 16)]
+            c = np.full((16, 16), case[32])
+            right.append((machine.matrix("gfx1201", "f32", form, factors, c) == case[33]).all())
+        if right:
+            yield "gfx1201", f"matrices of {form} to f32", np.array(right)
+
+
+def whole_numbers(found: dict[str, np.ndarray]) -> Iterator[Outcome]:
+    """One matrix: its factors are by a formula, which rocjitsu's gfx11_dot2_test.cpp has."""
+    if "kWmmaIntegerResult" not in found:
+        return
+    wanted = found["kWmmaIntegerResult"].reshape(16, 16)
+    place = np.arange(256).reshape(16, 16)
+    a, b, c = place * 7 % 17 - 8, (place * 11 % 17 - 8).T, place * 13 % 129 - 64
+    for form in FORMS:
+        factors = [_raw(side, form) for side in (a, b)]
+        addend = c.astype(np.float32).view(np.uint32)
+        right = machine.matrix("gfx1100", "f32", form, factors, addend) == wanted
+        yield "gfx1100", f"elements of a matrix of {form} to f32", right
+
+
+def _raw(numbers: np.ndarray, form: str) -> np.ndarray:
+    if form == "f16":
+        return numbers.astype(np.float16).view(np.uint16)
+    return (numbers.astype(np.float32).view(np.uint32) >> np.uint32(16)).astype(np.uint16)
+
+
+def operands(found: dict[str, np.ndarray]) -> Iterator[Outcome]:
+    """Rows of an instruction's two words, all registers of A, of B, of C; D for each target."""
+    if "kPackedOperandCases" not in found:
+        return
+    cases = found["kPackedOperandCases"].reshape(-1, 7)
+    for number, target in enumerate(TARGETS):
+        # gfx1201 has two results in a register, and the last one of eight is no result.
+        last = cases[:, 5] if number == 0 else np.full(len(cases), machine.OLD, np.uint32)
+        wanted = np.stack([cases[:, 5 + number], last], 1)
+        known = machine.known(target, cases)
+        print(f"{target} left out: {(~known).sum()}, which LLVM's disassembler does not know")
+        right = (machine.words(target, cases[known]) == wanted[known]).all(axis=1)
+        yield target, "modifiers and constants of matrices to f16 and bf16", right
+
+
+def packed_matrices(found: dict[str, np.ndarray]) -> Iterator[Outcome]:
+    """Inputs [form, number] of A, B and C by rows, results [target, wave, form, number]."""
+    if "kPackedWmmaInputs" not in found:
+        return
+    inputs = found["kPackedWmmaInputs"].reshape(2, -1, 3, 16, 16)
+    results = found["kPackedWmmaExpected"].reshape(2, 2, 2, -1, 16, 16)
+    for number, target in enumerate(TARGETS):
+        for kind, form in enumerate(FORMS):
+            right = []
+            for (a, b, c), wanted in zip(inputs[kind], results[number, 0, kind], strict=True):
+                for upper in (0, 1) if target == "gfx1100" else (0,):
+                    made = machine.matrix(target, form, form, [a, b.T], c & 0xFFFF, upper)
+                    right.append(made == wanted)
+            yield target, f"elements of matrices of {form} to {form}", np.array(right)
 
 
 if __name__ == "__main__":

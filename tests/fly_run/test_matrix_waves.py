@@ -24,13 +24,26 @@ def results(target: str, mode: str, *, whole: bool) -> tuple[np.ndarray, np.ndar
 
 @pytest.mark.parametrize(("target", "mode"), RUNS)
 def test_whole_numbers(target: str, mode: str) -> None:
-    """Every sum is exact: bit for bit the same, whatever the order."""
+    """Every sum is exact: bit for bit the same, whatever the order. But gfx1100 is a few units of
+    its grid off where signs differ, as `fast` is not, and bf16 is cut off at every step."""
     found, wanted = results(target, mode, whole=True)
-    names = try_wmma.instructions(target)
-    differing = [
-        text for (_, text), a, b in zip(names, found, wanted, strict=True) if (a != b).any()
-    ]
-    assert not differing
+    inexact = (target, mode) == ("gfx1100", "fast")
+    for (name, text), a, b in zip(try_wmma.instructions(target), found, wanted, strict=True):
+        if inexact and not name.startswith("i32"):
+            a, b = (floats(words, name) for words in (a, b))
+            off = 0.5 if name.startswith("bf16") else 2.0**-14
+            np.testing.assert_allclose(a, b, rtol=0, atol=off, err_msg=text)
+        else:
+            np.testing.assert_array_equal(a, b, err_msg=text)
+
+
+def floats(words: np.ndarray, name: str) -> np.ndarray:
+    """f32 results as they are; those of 16 bits in either half of a register as f32."""
+    if name.startswith("f32"):
+        return words.view(np.float32)
+    if name.startswith("f16"):
+        return words.view(np.float16).astype(np.float32)
+    return np.stack([words << np.uint32(16), words & np.uint32(0xFFFF0000)]).view(np.float32)
 
 
 @pytest.mark.parametrize(("target", "mode"), RUNS)

@@ -1,11 +1,21 @@
-"""Sums of products in f32 as AMD measured them on gfx1201, against exact fractions.
+"""Sums of products as AMD measured them on gfx1100 and gfx1201, against exact fractions.
 
-What was measured, in words (rocjitsu's shared/gfx12_dot.h; a Radeon AI Pro R9700): products are
-exact. Each two are rounded down to 24 bits below their greater exponent, where a factor's exponent
-is that of its first digit, or of the first digit that its format has. The sums of two and C are
-rounded down to one grid: 24 bits below the greatest exponent of a product, or 26 below that of C,
-which is the coarser. Their sum is rounded to nearest even. C is dropped where it is less than one
-unit of a grid that is coarser than 2^-126. A matrix product does four products at a time.
+The rule, in words (found from rocjitsu's shared/gfx11_dot2.h and shared/gfx12_dot.h; a Radeon Pro
+W7900, a Radeon AI Pro R9700): a grid is 24 bits below the greatest exponent of a product, where a
+factor's exponent is that of its first digit, or of the first digit that its format has, or 26 below
+that of C, which is the coarser.
+
+gfx1100 adds two products to C at a time. All three are cut off to the grid, and a product with
+another sign than C's, also a zero one, is one unit further from C's side. Subnormals of f32 and
+bf16 are zero, in C, the factors and the result.
+
+gfx1201 adds two (v_dot2) or four. Each two products are rounded down to a grid of their own and
+summed; these sums and C are rounded down to the common one. C is dropped where it is less than one
+unit of a grid that is coarser than the least normal number.
+
+The sum is rounded to nearest even. Matrices with results of 16 bits have them after each step: of
+bf16 the upper half of the f32, of f16 rounded by itself, with C's exponent at least f16's least.
+The results here are the rule's; `python -m captures` compares with the hardware's.
 """
 
 from __future__ import annotations
@@ -20,41 +30,87 @@ from .engine_support import compile_opencl, launch
 
 FORMATS = {"f16": (10, 15), "bf16": (7, 127)}  # fraction bits, bias
 TINY = 2.0**-149
+NOWHERE = -9999
+TARGETS = ("gfx1100", "gfx1201")
 
 
-def factor(bits: int, form: str) -> tuple[Fraction, int]:
-    """The value and the exponent to align by."""
+def factor(bits: int, form: str, flush: bool) -> tuple[int, Fraction, int]:
+    """The sign, the magnitude and the exponent to align by."""
     width, bias = FORMATS[form]
-    sign, field = bits >> 15, bits >> width & (1 << 15 - width) - 1
+    field = bits >> width & (1 << 15 - width) - 1
     exponent = max(field, 1) - bias
     digits = (bits & (1 << width) - 1) | (bool(field) << width)
-    return Fraction((-1) ** sign * digits, 1 << width) * Fraction(2) ** exponent, exponent
+    if flush and not field:
+        digits = 0
+    return bits >> 15, Fraction(digits, 1 << width) * Fraction(2) ** exponent, exponent
 
 
-def floored(value: Fraction, grid: int) -> Fraction:
-    unit = Fraction(2) ** grid
-    return math.floor(value / unit) * unit
+def first_digit(value: float | Fraction) -> int:
+    return math.frexp(float(value))[1] - 1 if value else NOWHERE
 
 
-def dot(a: list[int], b: list[int], c: float, form: str) -> np.float32:
-    """One step: two or four finite products, and C."""
+def step(a: list[int], b: list[int], c: float, form: str, target: str, result: str) -> float:
+    """Two or four finite products, and C: of a format `result`, as is what is returned."""
     if math.isinf(c):
-        return np.float32(c)
+        return c
+    old = target == "gfx1100"
+    if old and abs(c) < 2.0**-126:
+        c = math.copysign(0, c)
     products = []
     for x, y in zip(a, b, strict=True):
-        (value, exponent), (other, more) = factor(x, form), factor(y, form)
-        products.append((value * other, exponent + more - 24 if value * other else -9999))
-    lowest = math.frexp(c)[1] - 1 if c else -9999
-    grid = max(max(lowest, -126) - 26, *(own for _, own in products))
-    total = floored(Fraction(c), grid)
-    if grid > -126 and abs(c) < Fraction(2) ** grid:
-        total = Fraction(0)
+        (sign, value, exponent), (other, more, further) = (
+            factor(bits, form, old and form == "bf16") for bits in (x, y)
+        )
+        own = exponent + further - 24 if value * more else NOWHERE
+        products.append((sign ^ other, value * more, own))
+    least = -14 if result == "f16" else NOWHERE if old else -126
+    grid = max(max(first_digit(c), least) - 26, *(own for _, _, own in products))
+    if grid < -2000:
+        return 0.0  # nothing but zeros
+    total = (complements if old else pairs)(products, c, grid, max(least, -126))
+    return rounded(total * Fraction(2) ** grid, result, old)
+
+
+def pairs(products, c: float, grid: int, least: int) -> int:
+    """In units of 2^grid."""
+    unit = Fraction(2) ** grid
+    total = math.floor(Fraction(c) / unit)
+    if grid > least and abs(c) < unit:
+        total = 0
     for first in range(0, len(products), 2):
         pair = products[first : first + 2]
-        own = max(grid for _, grid in pair)
-        total += floored(sum((floored(value, own) for value, _ in pair), Fraction(0)), grid)
+        own = Fraction(2) ** max(grid for _, _, grid in pair)
+        part = sum(math.floor((-value if sign else value) / own) for sign, value, _ in pair)
+        total += math.floor(part * own / unit)
+    return total
+
+
+def complements(products, c: float, grid: int, least: int) -> int:
+    """In units of 2^grid."""
+    unit = Fraction(2) ** grid
+    side = -1 if math.copysign(1, c) < 0 else 1
+    total = math.floor(abs(Fraction(c)) / unit)
+    for sign, value, _ in products:
+        units = math.floor(value / unit)
+        total += units if (-1) ** sign == side else -units - 1
+    return side * total
+
+
+def rounded(value: Fraction, result: str, flush: bool) -> float:
+    """What is returned is never -0."""
+    digits, least = (10, -14) if result == "f16" else (23, -126)
+    exponent = first_digit(value)
+    if not flush or result == "f16":
+        exponent = max(exponent, least)
+    unit = Fraction(2) ** (exponent - digits)
+    number = float(round(value / unit) * unit)
+    if flush and result != "f16" and abs(number) < 2.0**-126:
+        number = 0.0
     with np.errstate(over="ignore"):
-        return np.float32(float(total))  # exact in f64, rounded once
+        number = np.float16(number) if result == "f16" else np.float32(number)
+    if result == "bf16":
+        number = (number.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+    return float(number) + 0.0
 
 
 def random_bits(rng: np.random.Generator, form: str, count: int) -> np.ndarray:
@@ -75,62 +131,118 @@ def addends(rng: np.random.Generator, count: int) -> np.ndarray:
     return c
 
 
-@pytest.mark.parametrize("form", FORMATS)
-def test_dot_products(form: str) -> None:
-    rng = np.random.default_rng(5)
-    n = 512
-    a, b = (random_bits(rng, form, 2 * n) for _ in range(2))
-    b[: n // 4] = a[: n // 4] ^ 0x8000  # what nearly cancels
-    c, d = addends(rng, n), np.zeros(n, np.float32)
+def dots(form: str, target: str, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    d = np.zeros(len(c), np.float32)
     source = f"""kernel void k(global uint *A, global uint *B, global float *C, global float *D) {{
       int t = INDEX;
       __asm volatile("v_dot2_f32_{form} %0, %1, %2, %3"
                      : "=v"(D[t]) : "v"(A[t]), "v"(B[t]), "v"(C[t])); }}"""
-    launch(compile_opencl(source, "gfx1201", "-O1"), [a, b, c, d], n // 64, 64)
-    pairs = zip(a.reshape(-1, 2).tolist(), b.reshape(-1, 2).tolist(), c.tolist(), strict=True)
-    wanted = [dot(x, y, z, form) for x, y, z in pairs]
-    np.testing.assert_array_equal(d, np.array(wanted, np.float32))
+    launch(compile_opencl(source, target, "-O1"), [a, b, c, d], -(-len(c) // 64), min(len(c), 64))
+    return d
 
 
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("form", FORMATS)
-def test_matrix_products(form: str) -> None:
+def test_dot_products(form: str, target: str) -> None:
+    rng = np.random.default_rng(5)
+    n = 512
+    a, b = (random_bits(rng, form, 2 * n) for _ in range(2))
+    b[: n // 4] = a[: n // 4] ^ 0x8000  # what nearly cancels
+    c = addends(rng, n)
+    pairs = zip(a.reshape(-1, 2).tolist(), b.reshape(-1, 2).tolist(), c.tolist(), strict=True)
+    wanted = [step(x, y, z, form, target, "f32") for x, y, z in pairs]
+    found = dots(form, target, a, b, c)
+    np.testing.assert_array_equal(found.view(np.uint32), np.array(wanted, "f4").view(np.uint32))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("short", [False, True], ids=["f32", "short"])
+def test_matrix_products(form: str, target: str, short: bool) -> None:
     rng = np.random.default_rng(6)
     a, b = (random_bits(rng, form, 256).reshape(16, 16) for _ in range(2))  # rows, k; columns, k
-    c, d = addends(rng, 256).reshape(16, 16), np.zeros((16, 16), np.float32)
-    element = {"f16": "half", "bf16": "short"}[form]
-    # A lane has 8 of a row's 16: k 0 to 3 and 8 to 11, or the others; its C are 8 rows of a column.
-    source = f"""
-      typedef {element} v4 __attribute__((ext_vector_type(4)));
-      typedef {element} v8 __attribute__((ext_vector_type(8)));
-      typedef float f8 __attribute__((ext_vector_type(8)));
-      kernel void k(global v4 *A, global v4 *B, global float *C, global float *D) {{
-        int side = TID / 16, line = TID % 16;
-        v8 a = (v8)(A[4 * line + side], A[4 * line + side + 2]);
-        v8 b = (v8)(B[4 * line + side], B[4 * line + side + 2]);
-        f8 c;
-        for (int r = 0; r < 8; r++) c[r] = C[(8 * side + r) * 16 + line];
-        c = __builtin_amdgcn_wmma_f32_16x16x16_{form}_w32_gfx12(a, b, c);
-        for (int r = 0; r < 8; r++) D[(8 * side + r) * 16 + line] = c[r]; }}"""
-    code = compile_opencl(source, "gfx1201", "-O1")
-    launch(code, [a, b, c, d], 1, 32)
+    c = addends(rng, 256).reshape(16, 16)
+    result = form if short else "f32"
+    if result == "f16":
+        c = np.clip(c, -60000, 60000).astype(np.float16)
+    elif result == "bf16":
+        c = (c.view(np.uint32) >> np.uint32(16)).astype(np.uint16)
+    found = matrix(a, b, c, form, target)
+    count = 2 if target == "gfx1100" else 4
     for row, column in np.ndindex(16, 16):
-        total = c[row, column]
-        for k in range(0, 16, 4):
-            factors = (side[k : k + 4].tolist() for side in (a[row], b[column]))
-            total = dot(*factors, float(total), form)
-        assert d[row, column] == total, (row, column)
+        total = number(c[row, column], result)
+        for k in range(0, 16, count):
+            factors = (side[k : k + count].tolist() for side in (a[row], b[column]))
+            total = step(*factors, total, form, target, result)
+        assert number(found[row, column], result) == total, (row, column)
 
 
-@pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx1100"])
-def test_elsewhere_denormal_sums_are_flushed(target: str) -> None:
-    """Of an addend and of the result, whatever MODE says; those of f16 are kept."""
-    a = np.array([0x3C00, 0x3C00, 0x0001, 0x0001], np.uint32)
-    b = np.array([0, 0x3C00, 0x0001, 0x3C00], np.uint32)
-    c = np.array([TINY * 9, 2.0**-127, 0, -(2.0**-126)], np.float32)
-    d = np.zeros(4, np.float32)
-    source = """kernel void k(global uint *A, global uint *B, global float *C, global float *D) {
-      int t = TID;
-      __asm volatile("v_dot2_f32_f16 %0, %1, %2, %3"
-                     : "=v"(D[t]) : "v"(A[t]), "v"(B[t]), "v"(C[t])); }"""
-    launch(compile_opencl(source, target, "-O1"), [a, b, c, d], 1, 4)
-    assert d.tolist() == [0, 1, 2.0**-48, 2.0**-24]
+def number(value: np.generic, result: str) -> float:
+    if result == "bf16":
+        return float((np.uint32(value) << np.uint32(16)).view(np.float32))
+    return float(value)
+
+
+def matrix(a: np.ndarray, b: np.ndarray, c: np.ndarray, form: str, target: str) -> np.ndarray:
+    """D, of C's type."""
+    d = np.zeros_like(c)
+    result = "f32" if c.dtype == np.float32 else form
+    element = {"f32": "float", "f16": "half", "bf16": "short"}[result]
+    source = f"""
+      typedef {"half" if form == "f16" else "short"} ab;
+      typedef {element} cd;
+      typedef ab v4 __attribute__((ext_vector_type(4)));
+      typedef ab v8 __attribute__((ext_vector_type(8)));
+      typedef ab v16 __attribute__((ext_vector_type(16)));
+      typedef cd c8 __attribute__((ext_vector_type(8)));
+      typedef cd c16 __attribute__((ext_vector_type(16)));
+    """
+    name = f"__builtin_amdgcn_wmma_{result}_16x16x16_{form}_w32"
+    if target == "gfx1201":
+        # A lane has 8 of a row's 16: k 0 to 3 and 8 to 11, or the others; its C are 8 rows.
+        source += f"""
+          kernel void k(global v4 *A, global v4 *B, global cd *C, global cd *D) {{
+            int side = TID / 16, line = TID % 16;
+            v8 a = (v8)(A[4 * line + side], A[4 * line + side + 2]);
+            v8 b = (v8)(B[4 * line + side], B[4 * line + side + 2]);
+            c8 c;
+            for (int r = 0; r < 8; r++) c[r] = C[(8 * side + r) * 16 + line];
+            c = {name}_gfx12(a, b, c);
+            for (int r = 0; r < 8; r++) D[(8 * side + r) * 16 + line] = c[r]; }}"""
+    else:
+        # A lane has all of a row, and every second row of C; 16 bits fill half a register.
+        short = result != "f32"
+        sums, stride, last = ("c16", 2, ", 0") if short else ("c8", 1, "")
+        source += f"""
+          kernel void k(global v16 *A, global v16 *B, global cd *C, global cd *D) {{
+            int side = TID / 16, line = TID % 16;
+            {sums} c = 0;
+            for (int r = 0; r < 8; r++) c[{stride} * r] = C[(2 * r + side) * 16 + line];
+            c = {name}(A[line], B[line], c{last});
+            for (int r = 0; r < 8; r++) D[(2 * r + side) * 16 + line] = c[{stride} * r]; }}"""
+    launch(compile_opencl(source, target, "-O1"), [a, b, c, d], 1, 32)
+    return d
+
+
+# A's two elements, B's two (f16), C, and the rule's results on gfx1100 and gfx1201, and those of a
+# chain of fused multiply-adds, which gfx90a has.
+BELOW = 1 - 2.0**-24
+TOLD_APART = [
+    ((3, 5), (7, 1), 26.0, 52.0, 52.0, 52.0),  # all of one sign
+    ((3, 5), (7, 1), -26.0, 2.0**-20, 0.0, 0.0),  # both products are a unit off
+    ((-1, -0.0), (1, 1), 1.0, -(2.0**-23), 0.0, 0.0),  # and so is a zero
+    ((1, -0.0), (1, 1), -3 * 2.0**-26, 1.0, 1.0, BELOW),  # C is below the grid
+    ((1, -(2.0**-13)), (1, 2.0**-12), 0.0, BELOW, BELOW, 1.0),  # a product is
+]
+
+
+@pytest.mark.parametrize(("a", "b", "c", "gfx1100", "gfx1201", "chain"), TOLD_APART)
+def test_own_cases(a, b, c, gfx1100: float, gfx1201: float, chain: float) -> None:
+    halves = [np.array(side, np.float16) for side in (a, b)]
+    raw = [side.view(np.uint16) for side in halves]
+    for target, wanted in (("gfx1100", gfx1100), ("gfx1201", gfx1201), ("gfx90a", chain)):
+        addend = np.array([c], np.float32)
+        assert dots("f16", target, raw[0], raw[1], addend)[0] == wanted
+        if target != "gfx90a":
+            sides = [side.tolist() for side in raw]
+            assert step(*sides, c, "f16", target, "f32") == wanted

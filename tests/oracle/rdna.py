@@ -60,9 +60,9 @@ def renamed(ins: Instruction, target: str) -> Instruction:
 def build(ins: Instruction, mode: int, target: str) -> Step | None:
     """A function of Waves; None for what gfx9 has alike."""
     name = ins.mnemonic
-    if step := rdna_wmma.build(ins, target):
+    if step := rdna_wmma.build(ins, target) or rdna_dots.build(ins, target):
         return step
-    for module in (rdna_salu, rdna_lanes, rdna_dots, rdna_memory):
+    for module in (rdna_salu, rdna_lanes, rdna_memory):
         if step := module.build(ins):
             return step
     if name in rdna_valu.TABLE:
@@ -83,8 +83,8 @@ def dual(text: str, words: tuple[int, ...], target: str, mode: int) -> Step:
     for half in text.split(" :: "):
         ins = parse(half.replace("v_dual_", "v_", 1), words)
         ins = renamed(ins, target)
-        if ins.mnemonic == "v_dot2acc_f32_f16":
-            ins = replace(ins, mnemonic="v_dot2c_f32_f16")
+        if ins.mnemonic.startswith("v_dot2acc"):
+            ins = replace(ins, mnemonic=ins.mnemonic.replace("v_", "v_dual_", 1))
         step = build(ins, mode, target) or vector.build(ins, mode)
         if step is None:
             raise NotImplementedError(text)

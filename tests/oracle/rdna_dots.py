@@ -1,21 +1,35 @@
-"""Integer dot products whose sources say their own signedness: V_DOT4_I32_IU8, V_DOT8_I32_IU4."""
+"""Dot products of gfx11 and gfx12.
+
+V_DOT4_I32_IU8 and V_DOT8_I32_IU4 have sources that say their own signedness. V_DOT2_F32_F16 and
+V_DOT2_F32_BF16 are a step of `rdna_sums`. Constants as factors are measured too (rocjitsu's
+gfx11_dot2_test.cpp and gfx12_dot_test.cpp): one of f16 is in the lower half of its register alone,
+but in VOPD in both, as one of bf16 always is, of which a float is the upper half of its f32.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import numpy as np
 
-from oracle.text import Instruction
-from oracle.waves import Waves
+from oracle import rdna_sums
+from oracle.text import Instruction, Operand
+from oracle.waves import Waves, modified
 
 BITS = {"v_dot4_i32_iu8": 8, "v_dot8_i32_iu4": 4}
+FLOATS = re.compile(r"v_(dual_)?dot2(?:c|acc)?_f32_(b?f16)")
+INLINE = range(-16, 65)
 
 
-def build(ins: Instruction) -> Callable[[Waves], None] | None:
+def build(ins: Instruction, target: str) -> Callable[[Waves], None] | None:
+    if match := FLOATS.fullmatch(ins.mnemonic):
+        return _floats(ins, match[2], target, dual=bool(match[1]))
+    return _integers(ins) if ins.mnemonic in BITS else None
+
+
+def _integers(ins: Instruction) -> Callable[[Waves], None]:
     """neg_lo's bit of a source says that its elements are signed; the addend always is."""
-    if ins.mnemonic not in BITS:
-        return None
     bits = BITS[ins.mnemonic]
     signed = ins.modifiers.get("neg_lo", [0, 0, 0])
 
@@ -33,5 +47,44 @@ def build(ins: Instruction) -> Callable[[Waves], None] | None:
             total = np.clip(total, -(1 << 31), (1 << 31) - 1)
         raw = (total & 0xFFFFFFFF).astype(np.uint32)
         w.put_v32(w.first(ins.operands[0]), raw, w.active())
+
+    return step
+
+
+def _floats(ins: Instruction, form: str, target: str, dual: bool) -> Callable[[Waves], None]:
+    addend = ins.operands[3] if len(ins.operands) > 3 else ins.operands[0]
+    selects = [
+        ins.modifiers.get(name, [low] * 3) for name, low in (("op_sel", 0), ("op_sel_hi", 1))
+    ]
+    signs = [ins.modifiers.get(name, [0] * 3) for name in ("neg_lo", "neg_hi")]
+
+    def word(w: Waves, operand: Operand) -> np.ndarray:
+        real = operand.kind == "float"
+        if not real and (operand.kind != "int" or operand.value not in INLINE):
+            return w.read(operand, 32)
+        if form == "f16":
+            short = w.read(operand, 16 if real or dual else 32).astype(np.uint32)
+        else:
+            short = w.read(operand, 32) >> np.uint32(16) if real else w.read(operand, 16)
+        return short.astype(np.uint32) * np.uint32(0x10001 if dual or form == "bf16" else 1)
+
+    def factors(w: Waves, number: int) -> np.ndarray:
+        raw = word(w, ins.operands[1 + number])
+        raw = np.broadcast_to(raw, (w.n, 64))
+        halves = [
+            raw >> np.uint32(16 * select[number]) & np.uint32(0xFFFF)
+            ^ np.uint32(sign[number] << 15)
+            for select, sign in zip(selects, signs, strict=True)
+        ]
+        return np.stack(halves, axis=-1)
+
+    def step(w: Waves) -> None:
+        c = np.broadcast_to(modified(addend, w.read(addend, 32), 32), (w.n, 64))
+        raw = rdna_sums.step(factors(w, 0), factors(w, 1), c, form, target, "f32")
+        result = raw.astype(np.uint32)
+        if ins.modifiers.get("clamp"):
+            value = result.view(np.float32)
+            result = np.where(value > 0, np.minimum(value, 1), 0).astype(np.float32).view(np.uint32)
+        w.put_v32(w.first(ins.operands[0]), result, w.active())
 
     return step

@@ -4,7 +4,8 @@ Sources: the RDNA3 and RDNA4 ISA manuals, "Wave Matrix Multiply Accumulate". Lan
 of A and column l % 16 of B. On gfx11 it holds all of their K elements, and lanes 16 to 31 repeat
 what lanes 0 to 15 hold; on gfx12 the upper lanes hold the upper half of K. Of C and D lane l has
 column l % 16; register i is row 2i + l / 16 on gfx11, and row i + 8 (l / 16) on gfx12. The manuals
-leave open how a float product is rounded: here it is exact in double and rounded once.
+leave open how a float product is rounded: f16 and bf16 are summed as `rdna_sums` says, and others
+are exact in double and rounded once.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oracle.floating import to_brain
+from oracle import rdna_sums
 from oracle.text import Instruction, Operand
 from oracle.waves import Waves, constant
 
-u16, u32, f16, f32, f64 = np.uint16, np.uint32, np.float16, np.float32, np.float64
+u32, f32, f64 = np.uint32, np.float32, np.float64
 LANE = np.arange(32)
 _NAME = re.compile(
     r"v_wmma_(?P<result>f32|f16|bf16|i32)_16x16x(?P<k>16|32)_(?P<a>\w+?)(_(?P<b>\w+))?"
@@ -28,13 +29,22 @@ _NAME = re.compile(
 
 @dataclass(frozen=True)
 class Shape:
-    """`packed`: gfx12, whose lanes share K and whose 16-bit results lie two in a register."""
+    """`packed`: gfx12, whose lanes share K and whose 16-bit results lie two in a register.
+    `measured`: elements and C are raw bits."""
 
     result: str
     k: int
     a: str
     b: str
-    packed: bool
+    target: str
+
+    @property
+    def packed(self) -> bool:
+        return self.target.startswith("gfx12")
+
+    @property
+    def measured(self) -> bool:
+        return self.a in ("f16", "bf16")
 
 
 def build(ins: Instruction, target: str) -> Callable[[Waves], None] | None:
@@ -42,7 +52,7 @@ def build(ins: Instruction, target: str) -> Callable[[Waves], None] | None:
     if not match:
         return None
     a = match["a"]
-    shape = Shape(match["result"], int(match["k"]), a, match["b"] or a, target.startswith("gfx12"))
+    shape = Shape(match["result"], int(match["k"]), a, match["b"] or a, target)
     return lambda w: _multiply(w, ins, shape)
 
 
@@ -51,7 +61,11 @@ def _multiply(w: Waves, ins: Instruction, shape: Shape) -> None:
     a = elements(w, ins, 0, left, shape.a, shape)
     b = elements(w, ins, 1, right, shape.b, shape)
     c = accumulator(w, ins, addend, shape)
-    total = np.einsum("nik,njk->nij", a, b) + c
+    if shape.measured:
+        factors = a[:, :, None], b[:, None]
+        total = rdna_sums.matrix(*factors, c, shape.a, shape.target, shape.result)
+    else:
+        total = np.einsum("nik,njk->nij", a, b) + c
     rows, column = result_rows(shape), np.broadcast_to(LANE % 16, (8, 32))
     place(w, ins, target, total[:, rows, column], shape)
 
@@ -63,7 +77,7 @@ def result_rows(shape: Shape) -> np.ndarray:
 
 
 def elements(w: Waves, ins: Instruction, position: int, operand: Operand, kind: str, shape: Shape):
-    """A or B by rows (of B: columns): float64 or int64[n, 16, k]."""
+    """A or B by rows (of B: columns): float64 or int64[n, 16, k], or raw bits."""
     bits = {"f16": 16, "bf16": 16, "iu8": 8, "iu4": 4, "fp8": 8, "bf8": 8}[kind]
     held = shape.k // 2 if shape.packed else shape.k
     raw = np.stack([w.read(_register(operand, i), 32)[:, :32] for i in range(held * bits // 32)], 2)
@@ -85,14 +99,8 @@ def decoded(raw: np.ndarray, kind: str, ins: Instruction, position: int) -> np.n
         return (value ^ top) - top if low else value
     if kind in ("fp8", "bf8"):
         return small_float(raw, 4 if kind == "fp8" else 5)
-    value = raw.astype(u16).view(f16).astype(f64) if kind == "f16" else brain(raw)
     # Elements lie two in a register: neg_lo is of the lower, neg_hi of the upper.
-    signs = np.where(np.arange(raw.shape[2]) % 2, -1.0 if high else 1.0, -1.0 if low else 1.0)
-    return value * signs
-
-
-def brain(raw: np.ndarray) -> np.ndarray:
-    return (raw.astype(u32) << u32(16)).view(f32).astype(f64)
+    return raw ^ np.where(np.arange(raw.shape[2]) % 2, high << 15, low << 15).astype(u32)
 
 
 def small_float(raw: np.ndarray, exponent_bits: int) -> np.ndarray:
@@ -112,14 +120,14 @@ def small_float(raw: np.ndarray, exponent_bits: int) -> np.ndarray:
 
 
 def accumulator(w: Waves, ins: Instruction, operand: Operand, shape: Shape) -> np.ndarray:
-    """C as float64 or int64[n, 16, 16]."""
+    """C as float64 or int64[n, 16, 16], or raw bits."""
     bits = 16 if shape.result.endswith("16") else 32
     if operand.kind in ("int", "float"):
-        kind = "f16" if shape.result == "f16" else "f32"
-        raw = constant(operand, 16 if kind == "f16" and bits == 16 else 32)
-        if shape.result == "i32":
-            return np.full((w.n, 16, 16), int(raw[0, 0].astype(u32).view(np.int32)))
-        return np.full((w.n, 16, 16), float(raw.view(kind.replace("f16", "f2"))[0, 0]))
+        raw = constant(operand, 16 if shape.result == "f16" else 32).astype(u32)
+        if shape.result == "bf16":  # the upper half of a float's f32
+            raw = raw >> u32(16) if operand.kind == "float" else raw & u32(0xFFFF)
+        raw = np.broadcast_to(raw[0, 0], (w.n, 8, 32))
+        return _as_matrix(raw, ins, shape)
     halves = bits == 16
     if halves and shape.packed:
         whole = [w.read(_register(operand, i), 32)[:, :32] for i in range(4)]
@@ -128,19 +136,24 @@ def accumulator(w: Waves, ins: Instruction, operand: Operand, shape: Shape) -> n
         raw = np.stack([w.read(_register(operand, i), 32)[:, :32] for i in range(8)], 1)
         if halves:
             raw = raw >> u32(16 * _upper(ins)) & u32(0xFFFF)
-    if shape.result == "i32":
-        value = raw.view(np.int32).astype(np.int64)
-    elif shape.result == "f32":
-        value = raw.view(f32).astype(f64)
-    else:
-        value = raw.astype(u16).view(f16).astype(f64) if shape.result == "f16" else brain(raw)
+    return _as_matrix(raw, ins, shape)
+
+
+def _as_matrix(raw: np.ndarray, ins: Instruction, shape: Shape) -> np.ndarray:
+    """From C's bits, [n, 8 elements, 32 lanes]."""
+    sign = u32(1 << (15 if shape.result.endswith("16") else 31))
     if shape.result != "i32":
         # Of C neg_hi is the absolute value, neg_lo the sign.
         if ins.modifiers.get("neg_hi", [0, 0, 0])[2]:
-            value = np.abs(value)
+            raw = raw & ~sign
         if ins.modifiers.get("neg_lo", [0, 0, 0])[2]:
-            value = -value
-    matrix = np.zeros((w.n, 16, 16), value.dtype)
+            raw = raw ^ sign
+    value = raw
+    if shape.result == "i32":
+        value = raw.view(np.int32).astype(np.int64)
+    elif not shape.measured:
+        value = raw.view(f32).astype(f64)
+    matrix = np.zeros((len(raw), 16, 16), value.dtype)
     matrix[:, result_rows(shape), np.broadcast_to(LANE % 16, (8, 32))] = value
     return matrix
 
@@ -151,12 +164,10 @@ def place(w: Waves, ins: Instruction, target: Operand, value: np.ndarray, shape:
         if ins.modifiers.get("clamp"):
             value = np.clip(value, -(1 << 31), (1 << 31) - 1)
         raw = (value & 0xFFFFFFFF).astype(u32)
-    elif shape.result == "f32":
-        raw = value.astype(f32).view(u32)
-    elif shape.result == "f16":
-        raw = value.astype(f16).view(u16).astype(u32)
+    elif shape.measured:
+        raw = value.astype(u32)
     else:
-        raw = to_brain(value.astype(f32)).astype(u32)
+        raw = value.astype(f32).view(u32)
     first = target.index
     if shape.result.endswith("16") and shape.packed:
         raw = raw[:, 0::2] | raw[:, 1::2] << u32(16)

@@ -53,8 +53,8 @@ def version() -> str:
         f"{TOOL} {__version__}\n"
         f"device: emulator of {', '.join(TARGETS)}; its results have not been compared"
         " with hardware\n"
-        "matrix instructions: gfx90a and gfx942 by a published model of CDNA2 and CDNA3, gfx1201's"
-        " f16 and bf16 to f32 as measured; the others sum as CDNA3\n"
+        "matrix instructions: gfx90a and gfx942 by a published model of CDNA2 and CDNA3, dense ones"
+        " of f16 and bf16 on gfx1100 and gfx1201 as measured; the others sum as CDNA3\n"
     )
 
 

@@ -100,6 +100,7 @@ VECTOR = {
     "v_cvt_nearest_i32_f32": "v_cvt_rpi_i32_f32",
     "v_cvt_floor_i32_f32": "v_cvt_flr_i32_f32",
     "v_dot2acc_f32_f16": "v_dot2c_f32_f16",
+    "v_dot2acc_f32_bf16": "v_dot2c_f32_bf16",
 }
 
 

@@ -312,7 +312,8 @@ def multiply_add(lowering: Lowering, shape: Shape, d: int, c: int, constant: boo
     """D from what was unpacked, and C."""
     model, _ = _model(lowering, shape)
     kind = "quad" if shape.m == 4 else "wide"
-    words = lowering.registers.constants.place(_descriptor(shape, constant, BLOCKS.get(model, 1)))
+    length = BLOCKS[model].length if model in BLOCKS else 1
+    words = lowering.registers.constants.place(_descriptor(shape, constant, length))
     lowering.add(f"fly_matrix_{model}.{kind}", d, c, words)
 
 
@@ -322,7 +323,10 @@ def _model(lowering: Lowering, shape: Shape) -> tuple[str, str]:
         return {"double": "fma_f64", "i32": "mul_i32"}[shape.result], "value"
     if shape.model == "fma" or lowering.mfma == "fast":
         return "fma_f32", "value"
-    return shape.model, "flushed" if shape.model in FLUSHED else "parts"
+    if shape.model in FLUSHED:
+        return shape.model, "flushed"
+    flushes = shape.model.startswith("complements") and shape.a == "bf16"
+    return shape.model, "flushed_parts" if flushes else "parts"
 
 
 def addend_of(

@@ -14,7 +14,7 @@ from fly_run.emulator.instruction import Immediate, Instruction, Name, Register
 from fly_run.emulator.lower import EXEC, VCC, Lowering, Source, Step, modifiers, plain
 from fly_run.emulator.lower_scalar import HARDWARE_REGISTER
 from fly_run.emulator.lower_valu import lower_valu
-from fly_run.emulator.registers import Unsupported
+from fly_run.emulator.registers import Unsupported, short_constant_bits
 from fly_run.emulator.semantics.rdna_lanes import BOUND, INACTIVE
 
 Lower = Callable[[Instruction], list[Step]]
@@ -53,7 +53,16 @@ def _half(instruction: Instruction) -> Instruction:
     operands = instruction.operands
     if name == _SELECTS_BY_VCC and len(operands) == 3:
         operands = (*operands, Register("s", VCC, 1))
+    if name.startswith("v_dot2acc") and isinstance(operands[1], Immediate):
+        operands = (operands[0], _in_both_halves(operands[1], name), *operands[2:])
     return replace(instruction, mnemonic=name, operands=operands, second=None)
+
+
+def _in_both_halves(constant: Immediate, name: str) -> Immediate:
+    """A constant as a factor: both halves have its 16 bits, as measured (`matrix_measured`)."""
+    if constant.literal:
+        return constant
+    return Immediate(short_constant_bits(constant, name.rpartition("_")[2]) * 0x10001, literal=True)
 
 
 def _result(instruction: Instruction) -> Register:
@@ -238,8 +247,11 @@ EXPANSIONS: dict[str, Callable[[Lowering, str, str], None]] = {
     "v_movreld_b32": _relative_move(8),
     "v_movrelsd_b32": _relative_move(9),
     "v_swap_b16": _swap_short,
-    **{f"v_dot2{kind}_f32_f16": _dot_of_floats for kind in ("", "c", "acc")},
-    "v_dot2_f32_bf16": _dot_of_floats,
+    **{
+        f"v_dot2{kind}_f32_{form}": _dot_of_floats
+        for kind in ("", "c", "acc")
+        for form in ("f16", "bf16")
+    },
     **{
         f"v_s_{function}_{size}": _scalar_function
         for function in ("exp", "log", "rcp", "rsq", "sqrt")

@@ -17,7 +17,7 @@ from fly_run.emulator.lower import (
     part,
     plain,
 )
-from fly_run.emulator.registers import Unsupported, constant_bits
+from fly_run.emulator.registers import Unsupported, constant_bits, short_constant_bits
 from fly_run.emulator.semantics.operation import Operation
 
 # The modifiers that each encoding may have. `bitop3` is an operand in disguise.
@@ -54,7 +54,7 @@ def lower_valu(lowering: Lowering, operation: Operation, encoding: str) -> None:
     selects = _op_sel(found, len(inputs), packed)
     sources = []
     for number, (operand, element) in enumerate(zip(operands[len(outputs) :], inputs, strict=True)):
-        source = _source(lowering, operation, operand, element, packed)
+        source = _source(lowering, operation, operand, element)
         if encoding == "dpp" and number == 0:
             source = dpp.move(lowering, source, element)
         if encoding == "sdwa" and number < 2 and element != "mask":
@@ -88,17 +88,21 @@ def _is_high(operand: Operand, select: int) -> bool:
     return bool(select)
 
 
-def _source(
-    lowering: Lowering, operation: Operation, operand: Operand, element: str, packed: bool
-) -> Source:
-    halves = packed and element == "i32"
-    if halves and isinstance(operand, Immediate) and operand.real is not None:
-        # A float constant: of 16 bits in the low half where the halves are floats, else of 32
-        # (LLVM: AMDGPUBaseInfo, getInlineEncodingV216 and getInlineEncodingV2BF16).
-        if operation.name.endswith("bf16"):
-            return lowering.word(constant_bits(operand, "float") >> 16)
-        element = "half" if operation.name.endswith("f16") else "float"
-        return lowering.word(constant_bits(operand, element))
+def _source(lowering: Lowering, operation: Operation, operand: Operand, element: str) -> Source:
+    name = operation.mnemonic
+    halves = name.startswith(PACKED_RESULT) and element == "i32"
+    if halves and isinstance(operand, Immediate) and not operand.literal:
+        rdna = lowering.registers.target.is_rdna
+        if name.endswith("bf16") and (rdna or operand.real is not None):
+            # gfx1100 and gfx1201 were measured to have it in both halves (`matrix_measured`).
+            short = short_constant_bits(operand, "bf16")
+            return lowering.word(short * 0x10001 if rdna else short)
+        if operand.real is not None:
+            # A float constant: of 16 bits in the low half where the halves are floats, else of 32
+            # (LLVM: AMDGPUBaseInfo, getInlineEncodingV216 and getInlineEncodingV2BF16).
+            return lowering.word(
+                constant_bits(operand, "half" if name.endswith("f16") else "float")
+            )
     return lowering.source(plain(operand), element)
 
 

@@ -14,8 +14,8 @@ from fly_run.emulator import lower_matrix
 from fly_run.emulator.instruction import Immediate, Operand
 from fly_run.emulator.lower import Lowering, modifiers
 from fly_run.emulator.lower_matrix import Matrix
-from fly_run.emulator.matrix import Shape
-from fly_run.emulator.registers import MASK_32, Unsupported
+from fly_run.emulator.matrix import LANES, Shape
+from fly_run.emulator.registers import MASK_32, Unsupported, short_constant_bits
 from fly_run.emulator.semantics.matrix_formats import FORMATS
 from fly_run.emulator.semantics.operation import Operation
 from fly_run.emulator.state import ROW
@@ -52,7 +52,7 @@ def lower_wmma(lowering: Lowering, operation: Operation, encoding: str) -> None:
     if shape.result in ("f16", "bf16"):
         upper = _three(found, "op_sel")[2]
         _sum_short(lowering, shape, summed, target, addend, signs, upper, aside)
-    elif found.get("clamp"):
+    elif whole and found.get("clamp"):
         _sum_saturating(lowering, summed, target, addend, aside)
     else:
         _sum(lowering, summed, target, addend, signs if not whole else (0, 0))
@@ -129,7 +129,7 @@ def _sum_short(
     aside: int,
 ) -> None:
     """C and D of 16 bits: gfx11 has one in a register, in its lower or upper half, gfx12 two. The
-    sum is f32, rounded once more at its end."""
+    sum is f32; `matrix_measured` keeps it to numbers of 16 bits, others are rounded at the end."""
     packed = shape.wave == "gfx12"
     registers = shape.results // (2 if packed else 1)
     d = lowering.row_source(target, registers)
@@ -137,20 +137,18 @@ def _sum_short(
         (number // 2 * ROW, number % 2 * 16) if packed else (number * ROW, upper * 16)
         for number in range(shape.results)
     ]
-    constant = isinstance(addend, Immediate)
-    if constant:
-        c, _ = lower_matrix.addend_of(lowering, summed, addend, registers, False)
-        if any(signs):
-            raise Unsupported("a constant C with a sign modifier")
+    if isinstance(addend, Immediate):
+        short = short_constant_bits(addend, shape.result)
+        source = lowering.registers.constants.row([short] * LANES)
+        sources = [(0, 0)] * shape.results
     else:
-        source, c = lowering.row_source(addend, registers), aside
-        for number, (at, shift) in enumerate(places):
-            row = aside + number * ROW
-            name = f"fly_matrix_widen_{shape.result}"
-            lowering.add(name, row, source + at + shift // 8)
-            if any(signs):
-                _with_sign(lowering, row, row, signs)
-    lower_matrix.multiply_add(lowering, summed, aside, c, constant)
+        source, sources = lowering.row_source(addend, registers), places
+    for number, (at, shift) in enumerate(sources):
+        row = aside + number * ROW
+        lowering.add(f"fly_matrix_widen_{shape.result}", row, source + at + shift // 8)
+        if any(signs):
+            _with_sign(lowering, row, row, signs)
+    lower_matrix.multiply_add(lowering, summed, aside, aside, False)
     for number, (at, shift) in enumerate(places):
         name = f"fly_matrix_narrow_{shape.result}"
         lowering.add(name, d + at, aside + number * ROW, immediate=shift)

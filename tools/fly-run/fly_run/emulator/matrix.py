@@ -202,13 +202,16 @@ def remark(target: str, mfma: str) -> str:
         return "matrix instructions: fast, as chains of fused multiply-adds"
     if target in _MODELS:
         return f"matrix instructions: exact, by the published model of {_MODELS[target]}"
+    if target == "gfx1100":
+        return "matrix instructions: floats as measured"
     if target == "gfx1201":
-        return "matrix instructions: f16 and bf16 to f32 as measured; others by the model of CDNA3"
+        return "matrix instructions: dense f16 and bf16 as measured; others by the model of CDNA3"
     return f"matrix instructions: by the model of CDNA3; none is published for {target}"
 
 
 _WAVE_NAME = re.compile(r"v_(s?)w(?:mma|mmac)_(f32|f16|bf16|i32)_16x16x(\d+)_([a-z0-9]+)(?:_(.*))?")
 _WAVE_RESULTS = {"f32": "float", "f16": "f16", "bf16": "bf16", "i32": "i32"}
+_WAVE_MODELS = {"gfx11": "complements", "gfx12": "pairs"}
 _WAVE_FLOATS = ("f32_{}_f16", "f32_{}_bf16", "f16_{}_f16", "bf16_{}_bf16")
 _GFX11 = [
     f"v_wmma_{name.format('16x16x16')}" for name in (*_WAVE_FLOATS, "i32_{}_iu8", "i32_{}_iu4")
@@ -234,8 +237,8 @@ def wave_shape_of(mnemonic: str, wave: str) -> Shape:
         raise ValueError(f"{mnemonic} is no matrix instruction")
     sparse, result, k, a, b = match.groups()
     model = "fma" if result == "i32" else "tr8" if b is None else "gtr16"
-    if wave == "gfx12" and result == "f32" and b is None and not sparse:
-        model = "pairs4"
+    if result != "i32" and b is None and not sparse:
+        model = f"{_WAVE_MODELS[wave]}_{result}"
     return Shape(16, 16, int(k), 1, a, b or a, _WAVE_RESULTS[result], model, bool(sparse), wave)
 
 

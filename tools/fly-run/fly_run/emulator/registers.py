@@ -122,3 +122,11 @@ def constant_bits(value: Immediate, element: str) -> int:
     if element in ("i64", "double"):
         return value.value & (MASK_32 if value.literal else MASK_64)
     return value.value & MASK_32
+
+
+def short_constant_bits(value: Immediate, form: str) -> int:
+    """The 16 bits of a constant of `form`, f16 or bf16: a float in bf16 is the upper half of its
+    f32, an integer the lower half of its 32 bits."""
+    if form == "bf16" and value.real is not None:
+        return constant_bits(value, "float") >> 16
+    return constant_bits(value, "half") & 0xFFFF

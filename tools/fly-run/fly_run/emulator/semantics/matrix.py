@@ -23,6 +23,7 @@ are 16 × 16, with one element of A at a time for 16 columns of B; `quad` ones a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from fly_run.emulator import matrix, state
@@ -30,16 +31,36 @@ from fly_run.emulator.irgen import Value, void
 from fly_run.emulator.semantics.emit import ROW, Handler, halves, interleave
 from fly_run.emulator.semantics.matrix_arithmetic import (
     Term,
-    block_sum,
-    first_accumulator,
+    flush,
+    sum_flushing,
+    sum_truncating,
 )
 from fly_run.emulator.semantics.matrix_formats import CHUNK
+from fly_run.emulator.semantics.matrix_measured import RESULTS, sum_complements, sum_pairs
 from fly_run.emulator.semantics.matrix_operands import repeat, vector, workspace
 from fly_run.emulator.semantics.operation import Operation
 
-# Models by the element type of their sums, and those that work block by block: how long a block is.
+
+class Blocks(NamedTuple):
+    """A model that works block by block: how many products there are to one, and what adds them to
+    C. `flushes`: CDNA2's, which needs no exponents and takes a subnormal C for +0."""
+
+    length: int
+    add: Callable[[list[Term], Value], Value]
+    flushes: bool = False
+
+
+# Models by the element type of their sums, and by blocks.
 CHAINS = {"fma_f32": "float", "fma_f64": "double", "mul_i32": "i32"}
-BLOCKS = {"ftz2": 2, "ftz4": 4, "tr4": 4, "tr8": 8, "gtr16": 16, "pairs4": 4}
+BLOCKS = {
+    "ftz2": Blocks(2, sum_flushing, flushes=True),
+    "ftz4": Blocks(4, sum_flushing, flushes=True),
+    "tr4": Blocks(4, partial(sum_truncating, grouped=False)),
+    "tr8": Blocks(8, partial(sum_truncating, grouped=False)),
+    "gtr16": Blocks(16, partial(sum_truncating, grouped=True)),
+    **{f"complements_{to}": Blocks(2, partial(sum_complements, result=to)) for to in RESULTS},
+    **{f"pairs_{to}": Blocks(4, partial(sum_pairs, result=to)) for to in RESULTS},
+}
 QUAD_MODELS = (*CHAINS, "ftz2", "ftz4", "tr4")  # those that 4 × 4 matrices need
 TILE_ROWS = {"wide": 16, "quad": 4}
 
@@ -60,9 +81,9 @@ def operations() -> Iterator[Operation]:
         for model, element in CHAINS.items():
             body = _chain(kind, element)
             yield Operation(f"fly_matrix_{model}.{kind}", "custom", body=body)
-        for model, length in BLOCKS.items():
+        for model, blocks in BLOCKS.items():
             if kind == "wide" or model in QUAD_MODELS:
-                body = _by_blocks(kind, model.rstrip("0123456789"), length)
+                body = _by_blocks(kind, blocks)
                 yield Operation(f"fly_matrix_{model}.{kind}", "custom", body=body)
 
 
@@ -169,8 +190,8 @@ def _chain(kind: str, element: str) -> Callable[[Handler], None]:
     return run
 
 
-def _by_blocks(kind: str, model: str, length: int) -> Callable[[Handler], None]:
-    """Row by row, blocks of `length` products."""
+def _by_blocks(kind: str, blocks: Blocks) -> Callable[[Handler], None]:
+    """Row by row, block after block of products."""
 
     def run(h: Handler) -> None:
         def tile(t: Tile) -> None:
@@ -180,12 +201,14 @@ def _by_blocks(kind: str, model: str, length: int) -> Callable[[Handler], None]:
                 def block(now: list[Value]) -> list[Value]:
                     a, b, total = now
                     terms = []
-                    for _ in range(length):
-                        terms.append(_term(kind, model, a, b))
+                    for _ in range(blocks.length):
+                        terms.append(_term(kind, blocks, a, b))
                         a, b = a.at(t.k_step), b.at(t.k_step)
-                    return [a, b, block_sum(model, terms, total)]
+                    return [a, b, blocks.add(terms, total)]
 
-                c = first_accumulator(model, _load_sum(_row_of_c(t, entry), "float"))
+                c = _load_sum(_row_of_c(t, entry), "float")
+                if blocks.flushes:
+                    c = flush(c, signed=False)
                 *_, total = repeat(h, t.turns, [a_row, t.b, c], block)
                 _store_sum(_row_of_d(t, entry), total)
                 return [entry.at(8), a_row.at(_row_step(kind, 4))]
@@ -197,9 +220,9 @@ def _by_blocks(kind: str, model: str, length: int) -> Callable[[Handler], None]:
     return run
 
 
-def _term(kind: str, model: str, a: Value, b: Value) -> Term:
+def _term(kind: str, blocks: Blocks, a: Value, b: Value) -> Term:
     first, second = _factor(a, kind, "float"), vector(b, "float")
-    if model == "ftz":
+    if blocks.flushes:
         return Term(first, second)
     exponents = a.at(state.MATRIX_PLANE), b.at(state.MATRIX_PLANE)
     return Term(first, second, _factor(exponents[0], kind, "i32"), vector(exponents[1], "i32"))

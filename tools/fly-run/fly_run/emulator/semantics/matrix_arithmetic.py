@@ -11,14 +11,10 @@ with CDNA2 and CDNA3 hardware:
             are rounded down 31 bits below the greater exponent; the result is rounded once
                                                                   CDNA3 xf32, f16, bf16 (alg. 10)
     gtr L   the same with products of even and of odd k summed apart       CDNA3 fp8, bf8 (alg. 11)
-    pairs P each two products are rounded down 24 bits below their greater exponent and summed; the
-            P / 2 sums and C are rounded down to a common grid and summed; one rounding to f32
-                                                                      gfx1201's f16, bf16 (P = 4)
 
-`pairs` is what AMD measured on a Radeon AI Pro R9700 for its emulator rocjitsu (shared/gfx12_dot.h,
-tests/fixtures/float_dot): for results in f32 of dense matrices and, with P = 2, for v_dot2_f32.
 The details of the last two's rounding (which bits are cut where) follow FPy's restatement of the
 models (github.com/bksaiki/fpy), which its authors checked against the reference implementation.
+`matrix_measured` has what gfx1100 and gfx1201 do.
 gfx950 has the same instructions as CDNA3 and more; no model of it is published, CDNA3's is taken.
 """
 
@@ -33,9 +29,7 @@ PRODUCT_BITS = 24  # F: fraction bits of a product below the greatest exponent
 SUM_BITS = 31  # F2: fraction bits of the result before it is rounded to f32
 SMALLEST = 2.0**-126  # the least normal f32
 LEAST_EXPONENT = -126
-C_BITS = 26  # of `pairs`: fraction bits of C
 FAR = 60  # so far below, nothing of a product is left
-NEVER = 600  # no exponent of a product is so large; nothing is left so far below another
 OVERFLOW = 127  # an exponent from which on a sum may be special
 
 
@@ -79,22 +73,22 @@ def power(exponent: Value, element: str) -> Value:
     return ((exponent.sext("i64") + 1023) << 52).bits("double")
 
 
-def _greatest(values: list[Value]) -> Value:
+def greatest_of(values: list[Value]) -> Value:
     result = values[0]
     for value in values[1:]:
         result = result.function.intrinsic("llvm.smax", result, value)
     return result
 
 
-def _at_most(value: Value, limit: int) -> Value:
+def at_most(value: Value, limit: int) -> Value:
     return value.function.intrinsic("llvm.smin", value, value.like(limit))
 
 
-def _at_least(value: Value, limit: int) -> Value:
+def at_least(value: Value, limit: int) -> Value:
     return value.function.intrinsic("llvm.smax", value, value.like(limit))
 
 
-def _floor(value: Value) -> Value:
+def floor(value: Value) -> Value:
     return value.function.intrinsic("llvm.floor", value)
 
 
@@ -102,7 +96,7 @@ def _cut_sum(products: list[Value], exponents: list[Value], greatest: Value) -> 
     """The sum of the products, each cut towards zero, as i32 in units of 2^(greatest - 24)."""
     total = None
     for product, exponent in zip(products, exponents, strict=True):
-        below = _at_most(greatest - exponent, FAR)
+        below = at_most(greatest - exponent, FAR)
         scaled = product * power(below.like(PRODUCT_BITS) - below, "float")
         digits = scaled.convert("fptosi", "i32")
         total = digits if total is None else total + digits
@@ -114,24 +108,24 @@ def sum_truncating(terms: list[Term], c: Value, grouped: bool) -> Value:
     """`tr` and, `grouped`, `gtr`: one block of products and C."""
     f = c.function
     products = [term.a * term.b for term in terms]
-    exponents = [_exponent(term) for term in terms]
+    exponents = [exponent_of(term) for term in terms]
     field = c.bits("i32").lshr(23) & 0xFF
-    c_exponent = _at_least(field, 1) - 127
+    c_exponent = at_least(field, 1) - 127
     if grouped:
         halves = []
         for start in (0, 1):
             some = exponents[start::2]
-            top = _greatest(some)
+            top = greatest_of(some)
             halves.append((_cut_sum(products[start::2], some, top), top))
         greatest = f.intrinsic("llvm.smax", halves[0][1], halves[1][1])
         digits = None
         for part, top in halves:
             # No more than 2^28 in units that become larger: what is lost is rounded down.
-            shifted = part.ashr(_at_most(greatest - top, 31))
+            shifted = part.ashr(at_most(greatest - top, 31))
             digits = shifted if digits is None else digits + shifted
         assert digits is not None
     else:
-        greatest = _greatest(exponents)
+        greatest = greatest_of(exponents)
         digits = _cut_sum(products, exponents, greatest)
     top = f.intrinsic("llvm.smax", greatest, c_exponent)
     normal = _join(digits, greatest, c, c_exponent, top, grouped)
@@ -143,50 +137,7 @@ def sum_truncating(terms: list[Term], c: Value, grouped: bool) -> Value:
     return f.choose(rare, lambda: _with_specials(products, exponents, c, normal), lambda: normal)
 
 
-# -- gfx1201 ---------------------------------------------------------------------------------
-
-
-def sum_pairs(terms: list[Term], c: Value) -> Value:
-    """`pairs`: one block of products and C. All but the last rounding is of whole numbers in
-    doubles, in units of 2^grid."""
-    f = c.function
-    products = [term.a * term.b for term in terms]
-    # Of zeros and of what is special, exponents are far off.
-    exponents = [_at_most(_at_least(_exponent(term), -NEVER), NEVER) for term in terms]
-    wide = c.convert("fpext", "double")
-    c_exponent = (wide.bits("i64").lshr(52) & 0x7FF).trunc("i32") - 1023
-    top = _greatest(exponents)
-    c_grid = _at_least(c_exponent, LEAST_EXPONENT) - C_BITS
-    grid = f.intrinsic("llvm.smax", top - PRODUCT_BITS, c_grid)
-    addend = wide * power(-grid, "double")
-    # A coarse grid drops a small C; a fine one rounds it down, as it does products.
-    small = f.intrinsic("llvm.fabs", addend).compare("olt", 1.0)
-    dropped = small & grid.compare("sgt", LEAST_EXPONENT)
-    total = dropped.select(0.0, _floor(addend))
-    for first in range(0, len(terms), 2):
-        pair = exponents[first : first + 2]
-        own = _greatest(pair)
-        digits = None
-        for product, exponent in zip(products[first : first + 2], pair, strict=True):
-            below = _at_most(own - exponent, NEVER)
-            scaled = product.convert("fpext", "double") * power(
-                below.like(PRODUCT_BITS) - below, "double"
-            )
-            whole = _floor(scaled)
-            digits = whole if digits is None else digits + whole
-        assert digits is not None
-        moved = _at_least(own - PRODUCT_BITS - grid, -NEVER)
-        total = total + _floor(digits * power(moved, "double"))
-    normal = ((total + 0.0) * power(grid, "double")).convert("fptrunc", "float")
-    special = _only_special(c)
-    for product in products:
-        special = special + _only_special(product)
-    is_nan = special.is_nan()
-    result = is_nan.select(special.bits("i32").like(NAN), special.bits("i32")).bits("float")
-    return _is_special(special).select(result, normal)
-
-
-def _exponent(term: Term) -> Value:
+def exponent_of(term: Term) -> Value:
     assert term.a_exponent is not None
     assert term.b_exponent is not None
     return term.a_exponent + term.b_exponent
@@ -199,26 +150,26 @@ def _join(
     exponent `top`, added, rounded down again and then to f32. The numbers are whole ones in
     doubles, in units of 2^(top - 32)."""
     unit = SUM_BITS + 1
-    far = _at_most(top - greatest, 200)
+    far = at_most(top - greatest, 200)
     dot = digits.convert("sitofp", "double")
-    dot = _floor(dot * power(far.like(unit - PRODUCT_BITS) - far, "double"))
+    dot = floor(dot * power(far.like(unit - PRODUCT_BITS) - far, "double"))
     addend = c.convert("fpext", "double") * power(top.like(PRODUCT_BITS) - top, "double")
-    addend = _floor(addend) * 2.0 ** (unit - PRODUCT_BITS)
+    addend = floor(addend) * 2.0 ** (unit - PRODUCT_BITS)
     if grouped:
         dropped = (top - c_exponent).compare("sgt", PRODUCT_BITS + 1)
         addend = dropped.select(0.0, addend)
     total = dot + addend
     own = ((total.bits("i64").lshr(52) & 0x7FF).trunc("i32") - 1023) + (top - unit)
-    own = _at_least(own, LEAST_EXPONENT)
+    own = at_least(own, LEAST_EXPONENT)
     # In units of 2^(own - 31) now.
-    whole = _floor(total * power(top - own - 1, "double"))
+    whole = floor(total * power(top - own - 1, "double"))
     return (whole * power(own - SUM_BITS, "double")).convert("fptrunc", "float")
 
 
 def _with_specials(products: list[Value], exponents: list[Value], c: Value, normal: Value) -> Value:
     """`normal` where nothing is special; else the sum of the infinities and NaNs alone. A product
     of at least 2^128 is infinite."""
-    total = _only_special(c)
+    total = only_special(c)
     for product, exponent in zip(products, exponents, strict=True):
         bits = product.bits("i32")
         carry = bits.lshr(30) & 1  # from 2 on; significands are below 2
@@ -226,28 +177,14 @@ def _with_specials(products: list[Value], exponents: list[Value], c: Value, norm
         nonzero = (bits & 0x7FFF_FFFF).compare("ne", 0)
         infinite = ((bits & 0x8000_0000) | INFINITY).bits("float")
         large = (overflows & nonzero).select(infinite, 0.0)
-        total = total + _is_special(product).select(product, large)
+        total = total + is_special(product).select(product, large)
     result = total.is_nan().select(total.bits("i32").like(NAN), total.bits("i32")).bits("float")
-    return _is_special(total).select(result, normal)
+    return is_special(total).select(result, normal)
 
 
-def _is_special(value: Value) -> Value:
+def is_special(value: Value) -> Value:
     return (value.bits("i32") & 0x7FFF_FFFF).compare("sge", INFINITY)
 
 
-def _only_special(value: Value) -> Value:
-    return _is_special(value).select(value, 0.0)
-
-
-def block_sum(model: str, terms: list[Term], c: Value) -> Value:
-    """C plus one block of products, by the model's name without its length."""
-    if model == "ftz":
-        return sum_flushing(terms, c)
-    if model == "pairs":
-        return sum_pairs(terms, c)
-    return sum_truncating(terms, c, grouped=model == "gtr")
-
-
-def first_accumulator(model: str, c: Value) -> Value:
-    """C as the first block has it: CDNA2 takes a subnormal one for +0."""
-    return flush(c, signed=False) if model == "ftz" else c
+def only_special(value: Value) -> Value:
+    return is_special(value).select(value, 0.0)

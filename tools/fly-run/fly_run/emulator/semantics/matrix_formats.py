@@ -1,6 +1,6 @@
 """Element formats of matrix operands: 16 lanes of a register's raw bits → numbers.
 
-A number comes in one of three flavours:
+A number comes in one of four flavours:
 
     value     one f32 (integers: i32, f64: double)
     flushed   the same, with subnormals as +0
@@ -8,6 +8,7 @@ A number comes in one of three flavours:
               f32 in (-2, 2), not normalised where the number is subnormal; zero has a very low
               exponent, infinity and NaN a very high one, so that the greatest exponent of several
               products tells whether one of them is special.
+    flushed_parts  the same, with subnormals as zeros of their sign
 
 Sources: OCP "8-bit Floating Point Specification" and "Microscaling Formats (MX)" for fp8, bf8, fp6,
 bf6 and fp4; CDNA3 ISA manual, "Data formats", for the FNUZ ones and xf32.
@@ -107,11 +108,11 @@ def flushed(raw: Value, name: str) -> Value:
     return field.compare("eq", 0).select(0.0, value(raw, name))
 
 
-def parts(raw: Value, name: str) -> tuple[Value, Value]:
-    """Significand (f32) and exponent (i32)."""
+def parts(raw: Value, name: str, flushes: bool = False) -> tuple[Value, Value]:
+    """Significand (f32) and exponent (i32); subnormals are zeros if `flushes`."""
     if name == "xf32":
         raw = raw.lshr(13)
-    significand, exponent, zero, special = _decode(raw, FORMATS[name])
+    significand, exponent, zero, special = _decode(raw, FORMATS[name], flushes)
     exponent = zero.select(ZERO_EXPONENT, exponent)
     if special is not None:
         significand = special[0].select(special[1], significand)
@@ -119,13 +120,21 @@ def parts(raw: Value, name: str) -> tuple[Value, Value]:
     return significand, exponent
 
 
-def _decode(raw: Value, form: Format) -> tuple[Value, Value, Value, tuple[Value, Value] | None]:
+def flushed_parts(raw: Value, name: str) -> tuple[Value, Value]:
+    return parts(raw, name, flushes=True)
+
+
+def _decode(
+    raw: Value, form: Format, flushes: bool = False
+) -> tuple[Value, Value, Value, tuple[Value, Value] | None]:
     """Significand, exponent, where the number is zero; where it is special, and what it is then."""
     top = (1 << form.exponent) - 1
     field = raw.lshr(form.fraction) & top
     fraction = raw & ((1 << form.fraction) - 1)
     normal = field.compare("ne", 0)
     digits = fraction | normal.select(raw.like(1 << form.fraction), 0)
+    if flushes:
+        digits = normal.select(digits, 0)
     sign = raw.lshr(form.exponent + form.fraction) << 31
     magnitude = digits.convert("uitofp", "float") * 2.0**-form.fraction
     significand = (magnitude.bits("i32") | sign).bits("float")

@@ -16,6 +16,7 @@ FLAVOURS = {
     "value": tuple(FORMATS),
     "flushed": ("f16", "bf16"),
     "parts": tuple(name for name, form in FORMATS.items() if form.exponent),
+    "flushed_parts": ("bf16",),
 }
 SCALE_BLOCK = 32  # elements along k that share a scale
 
@@ -88,12 +89,11 @@ def _unpack(name: str, flavour: str) -> Callable[[Handler], None]:
             return [after, places.at(8)], after.compare("ne", end)
 
         def _put(raw: Value, place: Value) -> None:
-            if flavour == "parts":
-                significand, exponent = matrix_formats.parts(raw, name)
-                place.store(significand, align=4)
+            number = getattr(matrix_formats, flavour)(raw, name)
+            if isinstance(number, tuple):
+                number, exponent = number
                 place.at(state.MATRIX_PLANE).store(exponent, align=4)
-            else:
-                place.store(getattr(matrix_formats, flavour)(raw, name), align=4)
+            place.store(number, align=4)
 
         first = h.operand(0)
         end = first.at(ROW)

@@ -11,8 +11,9 @@ from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics import matrix_formats, valu_float
 from fly_run.emulator.semantics.emit import Lanes
 from fly_run.emulator.semantics.extremes import of_three, of_two, picking, propagating
-from fly_run.emulator.semantics.matrix_arithmetic import Term, flush, sum_pairs
+from fly_run.emulator.semantics.matrix_arithmetic import Term, flush
 from fly_run.emulator.semantics.matrix_formats import FORMATS
+from fly_run.emulator.semantics.matrix_measured import sum_complements, sum_pairs
 from fly_run.emulator.semantics.operation import Operation, valu
 from fly_run.emulator.semantics.valu_integer import maximum, minimum
 from fly_run.emulator.targets import TARGETS
@@ -143,34 +144,37 @@ def _dot_chain(form: str) -> Body:
     return run
 
 
-def _dot_pairs(form: str) -> Body:
-    """v_dot2_f32 as gfx1201 has been measured: half of what its matrix instructions do at once."""
+def _dot_measured(form: str, add: Callable[[list[Term], Value], Value], flushes: bool) -> Body:
+    """v_dot2_f32 as a step of the target's matrix instructions; of gfx1201's, half a step."""
 
     def run(k: Lanes, a: Value, b: Value, c: Value) -> Value:
         terms = []
         for first, second in _factors(form, a, b):
             (x, x_exponent), (y, y_exponent) = (
-                matrix_formats.parts(raw, form) for raw in (first, second)
+                matrix_formats.parts(raw, form, flushes) for raw in (first, second)
             )
             terms.append(Term(x, y, x_exponent, y_exponent))
-        return sum_pairs(terms, c)
+        return add(terms, c)
 
     return run
 
 
 # Where sums of two products have been measured; elsewhere they are a chain.
-PAIRS = frozenset({"gfx1201"})
+MEASURED = {"complements": frozenset({"gfx1100"}), "pairs": frozenset({"gfx1201"})}
 
 
 def _float_dots() -> Iterator[Operation]:
     for form in ("f16", "bf16"):
+        complements = _dot_measured(form, sum_complements, flushes=form == "bf16")
+        pairs = _dot_measured(form, sum_pairs, flushes=False)
         for name, types in (
             (f"v_dot2_f32_{form}", "float = i32, i32, float"),
             (f"v_dot2c_f32_{form}", "float += i32, i32"),
         ):
             for meaning, body, targets in (
-                ("chain", _dot_chain(form), frozenset(TARGETS) - PAIRS),
-                ("pairs", _dot_pairs(form), PAIRS),
+                ("chain", _dot_chain(form), frozenset(TARGETS).difference(*MEASURED.values())),
+                ("complements", complements, MEASURED["complements"]),
+                ("pairs", pairs, MEASURED["pairs"]),
             ):
                 yield valu(f"{name}@{meaning}", types, body, chunk=CHUNK, targets=targets)
 

@@ -1,0 +1,166 @@
+"""How gfx1100 and gfx1201 sum products of f16 and bf16: 16 results at a time.
+
+AMD measured both (Radeon Pro W7900, Radeon AI Pro R9700) for its emulator rocjitsu: its
+shared/gfx11_dot2.h and shared/gfx12_dot.h say what was found, tests/fixtures/float_dot what was
+measured. `PYTHONPATH=tests python -m captures FILE` holds this module against the latter.
+
+    complements   gfx1100: C and two products on one grid. Each loses its digits below the grid, as
+                  a magnitude; a product whose sign is not C's is then added as a ones' complement,
+                  so that it is one unit too low, also where it is zero. Subnormal factors of bf16,
+                  addends and results of f32 are zero.
+    pairs         gfx1201: each two products are rounded down 24 bits below their greater exponent
+                  and summed; these sums and C are rounded down to one grid and summed.
+
+The grid is 24 bits below the greatest exponent of a product (the sum of its factors', where a
+subnormal has its format's least) or 26 below C's, whichever is coarser. The sum is rounded to
+nearest even, once: to f32; to f32 and then towards zero to bf16; or to f16, where C's exponent
+counts as at least f16's least. An instruction with results of 16 bits does so after each step.
+
+A NaN among the factors gives one NaN, whatever it is; infinity times zero and infinities of both
+signs give another; then C's NaN passes, made quiet.
+"""
+
+from __future__ import annotations
+
+from fly_run.emulator.irgen import Value
+from fly_run.emulator.semantics.matrix_arithmetic import (
+    LEAST_EXPONENT,
+    PRODUCT_BITS,
+    SMALLEST,
+    Term,
+    at_least,
+    at_most,
+    exponent_of,
+    floor,
+    flush,
+    greatest_of,
+    is_special,
+    only_special,
+    power,
+)
+
+RESULTS = ("f32", "f16", "bf16")
+C_BITS = 26  # of the grid: fraction bits of C
+FAR = 60  # so far below, nothing of a product is left
+NEVER = 600  # no exponent of a number is so large; nothing is left so far below another
+LEAST_HALF, HALF_BITS, GREATEST_HALF = -14, 10, 65504.0
+INVALID = 0xFFC0_0000  # infinity times zero, or less infinity
+# What a NaN among the factors gives: the low bits of 0xA3D, as many as the result has room for.
+FACTOR_NAN = {"f32": 0xFFC0_0A3D, "f16": 0xFFC7_A000, "bf16": 0xFFFD_0000}
+QUIET = 0x0040_0000
+
+
+def sum_complements(terms: list[Term], c: Value, result: str = "f32") -> Value:
+    """`complements`: two products and C, as f32 that `result` has room for."""
+    addend = flush(c)
+    block = _Block(terms, addend, result)
+    sign = addend.bits("i32").ashr(31)
+    total = _magnitude(block.wide * power(-block.grid, "double"))
+    for product, exponent in zip(block.products, block.exponents, strict=True):
+        shift = at_least(exponent - block.grid, -FAR)
+        digits = _magnitude(product * power(shift, "float"))
+        total = total + (digits ^ product.bits("i32").ashr(31) ^ sign)
+    units = (total ^ sign) - sign
+    if result == "f16":
+        sum_ = _as_half(units.convert("sitofp", "double") * power(block.grid, "double"))
+    else:
+        # 24 digits are kept of whatever size, and only then it is seen that the sum is too small.
+        short = units.convert("sitofp", "float").convert("fpext", "double")
+        exact = short * power(block.grid, "double")
+        tiny = exact.function.intrinsic("llvm.fabs", exact).compare("olt", SMALLEST)
+        sum_ = _as_brain(tiny.select(0.0, exact).convert("fptrunc", "float"), result)
+    return block.with_specials(sum_)
+
+
+def sum_pairs(terms: list[Term], c: Value, result: str = "f32") -> Value:
+    """`pairs`: an even number of products and C. All but the last rounding is of whole numbers in
+    doubles, in units of 2^grid."""
+    block = _Block(terms, c, result)
+    addend = block.wide * power(-block.grid, "double")
+    # A coarse grid drops a small C; a fine one rounds it down, as it does products.
+    small = c.function.intrinsic("llvm.fabs", addend).compare("olt", 1.0)
+    dropped = small & block.grid.compare("sgt", block.least)
+    total = dropped.select(0.0, floor(addend))
+    for first in range(0, len(terms), 2):
+        pair = block.exponents[first : first + 2]
+        own = greatest_of(pair)
+        digits = None
+        for product, exponent in zip(block.products[first : first + 2], pair, strict=True):
+            below = at_most(own - exponent, NEVER)
+            scaled = product.convert("fpext", "double") * power(
+                below.like(PRODUCT_BITS) - below, "double"
+            )
+            whole = floor(scaled)
+            digits = whole if digits is None else digits + whole
+        assert digits is not None
+        moved = at_least(own - PRODUCT_BITS - block.grid, -NEVER)
+        total = total + floor(digits * power(moved, "double"))
+    exact = total * power(block.grid, "double")
+    if result == "f16":
+        return block.with_specials(_as_half(exact))
+    # What underflows to zero is +0.
+    return block.with_specials(_as_brain(exact.convert("fptrunc", "float") + 0.0, result))
+
+
+class _Block:
+    """Products, their exponents, C as a double and the grid: `i32`, the exponent of a unit."""
+
+    def __init__(self, terms: list[Term], c: Value, result: str) -> None:
+        self.terms, self.c, self.result = terms, c, result
+        self.least = LEAST_HALF if result == "f16" else LEAST_EXPONENT
+        self.products = [term.a * term.b for term in terms]
+        exponents = [exponent_of(term) for term in terms]
+        # Of zeros and of what is special, exponents are far off.
+        self.exponents = [at_most(at_least(exponent, -NEVER), NEVER) for exponent in exponents]
+        self.wide = c.convert("fpext", "double")
+        own = (self.wide.bits("i64").lshr(52) & 0x7FF).trunc("i32") - 1023
+        self.greatest = greatest_of([own, *exponents])
+        c_grid = at_least(own, self.least) - C_BITS
+        self.grid = greatest_of([*(e - PRODUCT_BITS for e in self.exponents), c_grid])
+
+    def with_specials(self, normal: Value) -> Value:
+        """`normal` where nothing is special; else what infinities and NaNs come to."""
+        f = normal.function
+        rare = f.intrinsic(
+            "llvm.vector.reduce.or",
+            self.greatest.compare("sge", NEVER),
+            result=f.constant("i1", 0),
+        )
+        return f.choose(rare, lambda: self._special_or(normal), lambda: normal)
+
+    def _special_or(self, normal: Value) -> Value:
+        total, strange = None, None
+        for term, product in zip(self.terms, self.products, strict=True):
+            part = only_special(product)
+            total = part if total is None else total + part
+            is_nan = term.a.is_nan() | term.b.is_nan()
+            strange = is_nan if strange is None else strange | is_nan
+        assert total is not None
+        assert strange is not None
+        whole = total + only_special(self.c)
+        bits = is_special(whole).select(whole.bits("i32"), normal.bits("i32"))
+        bits = whole.is_nan().select(bits.like(INVALID), bits)
+        passed = self.c.is_nan() & ~total.is_nan()
+        bits = passed.select(self.c.bits("i32") | QUIET, bits)
+        return strange.select(bits.like(FACTOR_NAN[self.result]), bits).bits("float")
+
+
+def _magnitude(number: Value) -> Value:
+    """The digits before the point, whatever the sign: i32."""
+    return number.function.intrinsic("llvm.fabs", number).convert("fptosi", "i32")
+
+
+def _as_brain(number: Value, result: str) -> Value:
+    """An f32, cut off after bf16's digits where that is the result."""
+    return (number.bits("i32") & 0xFFFF_0000).bits("float") if result == "bf16" else number
+
+
+def _as_half(number: Value) -> Value:
+    """A double rounded to nearest even in f16, as f32; what underflows to zero is +0."""
+    f = number.function
+    field = (number.bits("i64").lshr(52) & 0x7FF).trunc("i32")
+    unit = at_least(field - 1023, LEAST_HALF) - HALF_BITS
+    whole = f.intrinsic("llvm.roundeven", number * power(-unit, "double"))
+    rounded = (whole * power(unit, "double")).convert("fptrunc", "float") + 0.0
+    infinite = (rounded.bits("i32") & 0x8000_0000 | 0x7F80_0000).bits("float")
+    return f.intrinsic("llvm.fabs", rounded).compare("ogt", GREATEST_HALF).select(infinite, rounded)
