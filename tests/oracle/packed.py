@@ -238,7 +238,10 @@ def _dot_floats(ins: Instruction, kind: str):
     low_half, high_half, low_sign, high_sign = _selections(ins, 3)
 
     def half(w: Waves, k: int, high: int, negate: int) -> np.ndarray:
-        raw = w.read(operands[k], 32) >> np.uint32(16 * high) & np.uint32(0xFFFF)
+        raw = w.read(operands[k], 32)
+        if operands[k].kind == "float":  # 16 bits, in the lower half
+            raw = w.read(operands[k], 16) if kind == "f16" else raw >> np.uint32(16)
+        raw = raw.astype(np.uint32) >> np.uint32(16 * high) & np.uint32(0xFFFF)
         raw = raw ^ np.uint32(0x8000 * negate)
         if kind == "f16":
             return raw.astype(np.uint16).view(np.float16).astype(np.float64)

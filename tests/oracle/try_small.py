@@ -179,7 +179,7 @@ def _dots() -> list[Probe]:
             probes.append(Probe(text, (kind, kind, "exact32"), "f32"))
         for *factors, addend in scalar_mixtures(["v2", "v4", "v6"]):
             # Factors have two floats of 16 bits, the addend is an f32: constants that fit.
-            mixed = [one if one[0] in "vs" else "0" for one in factors]
+            mixed = [one if one[0] in "vs" else "-2.0" for one in factors]
             mixed.append(addend if addend[0] == "v" else "2.0")
             text = f"{name} v8, {', '.join(mixed)}"
             probes.append(Probe(text, (kind, kind, "exact32"), "f32"))

@@ -71,13 +71,15 @@ def _to_half_toward_zero(value: Value) -> Value:
 
 
 def normalised(signed: bool) -> Body:
-    """v_cvt_pknorm: [-1, 1] or [0, 1] to 16-bit integers."""
+    """v_cvt_pknorm: [-1, 1] or [0, 1] to 16-bit integers: the exact product, rounded once, as gfx1201
+    was measured to do (github.com/bjacob/goc, tests/normalized_hardware.h)."""
 
     def run(k: Lanes, a: Value, b: Value) -> Value:
         factor = 32767.0 if signed else 65535.0
         parts = []
         for value in (a, b):
-            scaled = k.handler.intrinsic("llvm.roundeven", value * factor)
+            exact = value.convert("fpext", "double") * factor
+            scaled = k.handler.intrinsic("llvm.roundeven", exact)
             low = -32767.0 if signed else 0.0
             bounded = k.handler.intrinsic(
                 "llvm.minnum",
