@@ -71,8 +71,8 @@ def _to_half_toward_zero(value: Value) -> Value:
 
 
 def normalised(signed: bool) -> Body:
-    """v_cvt_pknorm: [-1, 1] or [0, 1] to 16-bit integers: the exact product, rounded once, as gfx1201
-    was measured to do (github.com/bjacob/goc, tests/normalized_hardware.h)."""
+    """v_cvt_pknorm: [-1, 1] or [0, 1] to 16-bit integers: the exact product, rounded once, as was
+    measured on gfx1201 (github.com/bjacob/goc, tests/normalized_hardware.h)."""
 
     def run(k: Lanes, a: Value, b: Value) -> Value:
         factor = 32767.0 if signed else 65535.0
