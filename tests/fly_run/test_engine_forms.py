@@ -185,11 +185,29 @@ def test_where_a_wave_runs_is_fixed() -> None:
         run("s_getreg_b32 s8, hwreg(HW_REG_LDS_ALLOC)\n" + STORE)
 
 
-def test_a_jump_to_nowhere() -> None:
+JUMPS = ["s_setpc_b64 s[8:9]", "s_swappc_b64 s[10:11], s[8:9]"]
+
+
+@pytest.mark.parametrize("jump", JUMPS)
+def test_a_jump_to_nowhere(jump: str) -> None:
     for address, why in (("0x1234560", "no code is there"), ("0x1234562", "no code is there")):
-        body = f"s_mov_b32 s8, {address}\ns_mov_b32 s9, 0\ns_setpc_b64 s[8:9]\n"
+        body = f"s_mov_b32 s8, {address}\ns_mov_b32 s9, 0\n{jump}\n"
         with pytest.raises(Fault, match=f"jump to {address}: .*{why}; kernel k pc"):
             run(body + STORE)
+
+
+@pytest.mark.parametrize("jump", JUMPS)
+@pytest.mark.parametrize("beside", [1, 2, 3])
+def test_a_jump_into_an_instruction(jump: str, beside: int) -> None:
+    """Of code that has run."""
+    body = f"""
+      s_getpc_b64 s[8:9]
+      s_add_u32 s8, s8, {beside}
+      s_addc_u32 s9, s9, 0
+      {jump}
+    """
+    with pytest.raises(Fault, match="jump to"):
+        run(body + STORE)
 
 
 def test_a_jump_to_code_that_nothing_points_to() -> None:

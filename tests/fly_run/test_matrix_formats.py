@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from .matrix_square import GROUPS, SIDE, Case, bits_of, decoded, multiply
+from .matrix_square import GROUPS, SIDE, Case, addend, bits_of, decoded, multiply
 from .matrix_support import LANES
 
 MODES = ("exact", "fast")
@@ -60,7 +60,8 @@ def code_of(value: float, case: Case) -> np.uint64:
     return codes[decoded(codes, case.form, case.target) == value][0]
 
 
-def addend(case: Case, waves: int) -> np.ndarray:
+def nothing(case: Case, waves: int) -> np.ndarray:
+    """A C of zeros."""
     return np.zeros((waves, 8 if case.form == "f64" else 4, LANES), np.uint32)
 
 
@@ -79,7 +80,7 @@ def test_codes(case: Case, mode: str) -> None:
     a, b = all_alike(case, waves, zero), all_alike(case, waves, code_of(1, case))
     lane = rows % SIDE + SIDE * (rows // 3 % GROUPS)
     a[rows // SIDE, lane, rows // 5 % case.elements] = codes
-    found = multiply(case, a, b, addend(case, waves), mode).reshape(len(codes), SIDE)
+    found = multiply(case, a, b, nothing(case, waves), mode).reshape(len(codes), SIDE)
     wanted = decoded(codes, case.form, case.target)
     if case.flushes and mode == "exact":
         least = {"f16": 2.0**-14, "bf16": 2.0**-126}[case.form]
@@ -100,7 +101,48 @@ def test_products_that_are_zero_leave_c(case: Case, mode: str) -> None:
     c = np.array([*small, -3e38, np.inf, -np.inf, np.nan], np.float32)
     if case.flushes:
         c[np.abs(c) < 2.0**-126] = 2.0**-125
-    c = np.resize(c, (1, 4, LANES))
-    wanted = c.reshape(1, 4, 4, SIDE).transpose(0, 2, 1, 3).reshape(1, SIDE, SIDE)
+    c = np.resize(c, (1, SIDE, SIDE))
     for a, b in ((zeros, most), (most, zeros)):
-        np.testing.assert_array_equal(multiply(case, a, b, c.view(np.uint32), mode), wanted)
+        np.testing.assert_array_equal(multiply(case, a, b, addend(case, c), mode), c)
+
+
+def test_a_subnormal_c_under_a_scaled_product() -> None:
+    """By the model of 8-bit products C is dropped from 2^26 below them (a subnormal C counts as
+    2^-126), and above that rounded down to their grid."""
+    modifiers = "op_sel_hi:[0,0,0] cbsz:4 blgp:4"
+    case = Case("gfx950", "v_mfma_scale_f32_16x16x128_f8f6f4", "fp4", 32, modifiers)
+    a, b = all_alike(case, 2, code_of(0, case)), all_alike(case, 2, code_of(1, case))
+    a[:, :SIDE, 0] = code_of(1, case)
+    words = np.full((2, 2, LANES), 127, np.uint32)
+    words[:, 0] = 127 - np.array([[101], [100]])
+    c = np.full((2, SIDE, SIDE), -(2.0**-149), np.float32)
+    found = multiply(case, a, b, addend(case, c), "exact", words)
+    assert (found[0] == 2.0**-101 - 2.0**-125).all()
+    assert (found[1] == 2.0**-100).all()
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("form", ["bf8", "fp6", "fp4"])
+def test_scales(form: str, mode: str) -> None:
+    """From 2^-127 to 2^127, and NaN: of each row of A, where one element is none, and each column
+    of B, which is ones. Fast arithmetic has each factor, scaled, as an f32."""
+    code = ("fp8", "bf8", "fp6", "bf6", "fp4").index(form)
+    modifiers = f"op_sel:[0,1,0] op_sel_hi:[1,1,0] cbsz:{code} blgp:{code}"
+    case = Case("gfx950", "v_mfma_scale_f32_16x16x128_f8f6f4", form, 32, modifiers)
+    scales = np.array([0, 1, 2, 60, 64, 100, 125, 126, 127, 128, 190, 195, 252, 253, 254, 255])
+    values = decoded(codes_of(form), form, case.target)
+    codes = codes_of(form)[np.isfinite(values) & (values != 0)]
+    waves = len(codes)
+    a, b = all_alike(case, waves, code_of(0, case)), all_alike(case, waves, code_of(1, case))
+    a[np.arange(waves), :SIDE, np.arange(waves) % case.elements] = codes[:, None]
+    # Of A the scale is in byte 2, of B in byte 3; elsewhere are others.
+    rows = [np.tile(scales, GROUPS) << shift | ~(255 << shift) & 0x7F7F7F7F for shift in (16, 24)]
+    words = np.broadcast_to(np.array(rows, np.uint32), (waves, 2, LANES))
+    found = multiply(case, a, b, nothing(case, waves), mode, words)
+    powers = np.where(scales == 255, np.nan, 2.0 ** (scales - 127.0))
+    left = decoded(codes, form, case.target)[:, None] * powers
+    with np.errstate(over="ignore"):
+        if mode == "fast":
+            left = left.astype(np.float32).astype(np.float64)
+        wanted = (left[:, :, None] * powers).astype(np.float32)
+    np.testing.assert_array_equal(found, wanted)

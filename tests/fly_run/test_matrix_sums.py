@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from oracle import matrix_sums
 
-from .matrix_square import SIDE, Case, decoded, multiply
+from .matrix_square import Case, addend, factor, multiply
 from .matrix_support import LANES
 
 WAVES = 12
@@ -25,6 +25,11 @@ CASES = [
     Case("gfx950", "v_mfma_f32_16x16x32_fp8_fp8", "fp8", 8),
     Case("gfx950", "v_mfma_f32_16x16x32_bf8_bf8", "bf8", 8),
     Case("gfx950", "v_mfma_f32_16x16x32_f16", "f16", 8),
+    Case("gfx90a", "v_mfma_f32_4x4x4f16", "f16", 4),
+    Case("gfx90a", "v_mfma_f32_4x4x4bf16_1k", "bf16", 4),
+    Case("gfx90a", "v_mfma_f32_4x4x2bf16", "bf16", 2),
+    Case("gfx942", "v_mfma_f32_4x4x4_16b_f16", "f16", 4),
+    Case("gfx942", "v_mfma_f32_4x4x4_16b_bf16", "bf16", 4),
 ]
 # Exponents: of a format's least and greatest normal number, and its bits of fraction.
 RANGES = {"f16": (-14, 15, 10), "bf16": (-126, 127, 7), "xf32": (-126, 127, 10)}
@@ -73,9 +78,23 @@ def addends(rng: np.random.Generator, exponents: tuple[int, int], shape: tuple[i
 def cancelled(rng: np.random.Generator, c: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """C: a tenth is the negative of a row's product, or its neighbour."""
     with np.errstate(over="ignore", invalid="ignore"):
-        exact = -np.einsum("wik,wjk->wij", a, b).astype(np.float32)
+        exact = -np.einsum("wnik,wnjk->wnij", a, b).astype(np.float32)
         exact = np.where(rng.random(c.shape) < 0.5, exact, np.nextafter(exact, np.float32(1)))
     return np.where(rng.random(c.shape) < 0.1, exact, c).astype(np.float32)
+
+
+def assert_sums(case: Case, codes: list[np.ndarray], c: np.ndarray) -> None:
+    """C is float32[wave, block, row, column]. A zero's sign counts."""
+    a, b = (factor(case, x) for x in codes)
+    found = multiply(case, *codes, addend(case, c), "exact").reshape(c.shape)
+    kinds = case.form, case.form
+    with np.errstate(over="ignore", invalid="ignore"):
+        wanted = matrix_sums.sums(
+            a[:, :, :, None], b[:, :, None], c, kinds, case.target, case.mnemonic
+        )
+    np.testing.assert_array_equal(found, wanted)
+    zero = found == 0
+    np.testing.assert_array_equal(np.signbit(found[zero]), np.signbit(wanted[zero]))
 
 
 @pytest.mark.parametrize("pool", POOLS)
@@ -84,24 +103,30 @@ def test_sums(case: Case, pool: str) -> None:
     rng = np.random.default_rng(list(f"{case} {pool}".encode()))
     shape = (WAVES, LANES, case.elements)
     codes = [numbers(rng, case.form, exponents, shape) for exponents in POOLS[pool][:2]]
-    # Lane l has row l % 16, and of its k those from `elements` · (l // 16) on.
-    a, b = (
-        decoded(x, case.form, case.target)
-        .reshape(WAVES, LANES // SIDE, SIDE, -1)
-        .transpose(0, 2, 1, 3)
-        .reshape(WAVES, SIDE, -1)
-        for x in codes
-    )
-    c = cancelled(rng, addends(rng, POOLS[pool][2], (WAVES, SIDE, SIDE)), a, b)
-    rows = c.view(np.uint32).reshape(WAVES, 4, 4, SIDE).transpose(0, 2, 1, 3)
-    found = multiply(case, *codes, rows.reshape(WAVES, 4, LANES), "exact")
-    with np.errstate(over="ignore", invalid="ignore"):
-        wanted = matrix_sums.sums(
-            a[:, :, None],
-            b[:, None],
-            c,
-            (case.form, case.form),
-            case.target,
-            case.mnemonic,
-        )
-    np.testing.assert_array_equal(found, wanted)
+    a, b = (factor(case, x) for x in codes)
+    c = addends(rng, POOLS[pool][2], (*a.shape[:3], b.shape[2]))
+    assert_sums(case, codes, cancelled(rng, c, a, b))
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_sums_beside_the_middle_of_two_numbers(case: Case) -> None:
+    """C is an odd or even number of units; of the products one is half a unit, as far as the format
+    has such, and the others are next to nothing."""
+    rng = np.random.default_rng(list(str(case).encode()))
+    least, _, fraction = RANGES[case.form]
+    shape = (WAVES, LANES, case.elements)
+    sign = 1 << (18 if case.form == "xf32" else {"fp8": 7, "bf8": 7}.get(case.form, 15))
+
+    def powers(exponents: np.ndarray) -> np.ndarray:
+        code = (exponents - least + 1 << fraction) | sign * rng.integers(0, 2, shape)
+        code = np.where(rng.random(shape) < 0.3, 0, code)
+        return (code << 13 if case.form == "xf32" else code).astype(np.uint64)
+
+    low = max(least, -14)
+    near = rng.random(shape) < 0.15
+    a = powers(np.where(near, 0, rng.integers(low, low + 3, shape)))
+    b = powers(np.where(rng.random(shape) < 0.8, 0, rng.integers(low, 1, shape)))
+    rows = factor(case, a).shape
+    units = rng.integers(1 << 23, 1 << 24, (*rows[:3], rows[2])) * rng.choice([-1, 1])
+    c = np.ldexp(units.astype(np.float32), rng.integers(-6, 2, units.shape))
+    assert_sums(case, [a, b], c.astype(np.float32))

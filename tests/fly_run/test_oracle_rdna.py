@@ -33,7 +33,7 @@ COMMON = {
         "v_cvt_sr_bf16_f32",
         "v_cvt_sr_f16_f32",
     ),
-    *("v_dot2c_i32_i16", "v_dot4c_i32_i8", "v_dot8c_i32_i4"),
+    *("v_dot2c_i32_i16", "v_dot4c_i32_i8", "v_dot8c_i32_i4", "v_dot2c_f32_bf16"),
     *("v_ashr_pk_i8_i32", "v_ashr_pk_u8_i32", "v_cvt_sr_f16_f32", "v_cvt_sr_bf16_f32"),
     *("v_prng_b32", "v_cvt_pkaccum_u8_f32"),
     *(f"v_{name}_legacy_f16" for name in ("div_fixup", "fma", "mad")),
@@ -73,7 +73,7 @@ ABSENT = {
     "gfx1201": COMMON
     | {f"v_{cmp}_{c}_{t}" for cmp in ("cmp", "cmpx") for c in "ft" for t in TYPES}
     | {f"s_cmpk_{c}_{t}" for c in ("eq", "lg", "gt", "ge", "lt", "le") for t in ("i32", "u32")}
-    | {"v_fmac_dx9_zero_f32", "v_mov_b16"}
+    | {"v_fmac_dx9_zero_f32", "v_mov_b16", "v_dot2acc_f32_f16"}
     | {f"{space}_atomic_cmpswap_f32" for space in ("global", "flat", "buffer")},
 }
 ABSENT["gfx1100"].remove("s_pack_hl_b32_b16")

@@ -42,4 +42,21 @@ def shared(lines: list[Line]) -> set[int]:
             following = [o.rest for o in lines if o.opcode == "icmp" and f" {line.name}," in o.rest]
             if any(rest.endswith(", 64") for rest in following):
                 found.add(line.number)
+    return found | _where_runs_begin(lines)
+
+
+def _where_runs_begin(lines: list[Line]) -> set[int]:
+    """The lines that make nothing but the number kept in LANDING: of the micro-op that a jump goes
+    to."""
+    landings = {line.name for line in lines if line.rest == f"i8, ptr %wave, i64 {state.LANDING}"}
+    named = {line.name: line for line in lines if line.name}
+    found: set[int] = set()
+    for line in lines:
+        store = re.match(r"  store i64 (%\w+), ptr (%\w+)", line.text)
+        if not store or store[2] not in landings:
+            continue
+        value = named.get(store[1])
+        while value and sum(value.name in NAME.findall(o.text) for o in lines) == 2:
+            found.add(value.number)
+            value = named.get(next(iter(NAME.findall(value.rest)), ""))
     return found

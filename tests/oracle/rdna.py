@@ -83,7 +83,7 @@ def dual(text: str, words: tuple[int, ...], target: str, mode: int) -> Step:
     for half in text.split(" :: "):
         ins = parse(half.replace("v_dual_", "v_", 1), words)
         ins = renamed(ins, target)
-        if ins.mnemonic.startswith("v_dot2acc"):
+        if ins.mnemonic.startswith("v_dot2"):
             ins = replace(ins, mnemonic=ins.mnemonic.replace("v_", "v_dual_", 1))
         step = build(ins, mode, target) or vector.build(ins, mode)
         if step is None:

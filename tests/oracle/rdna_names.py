@@ -90,6 +90,7 @@ PLAIN = {
     "v_cvt_pk_norm_u16_f16": "v_cvt_pknorm_u16_f16",
     "v_cvt_pk_rtz_f16_f32": "v_cvt_pkrtz_f16_f32",
     "v_mul_dx9_zero_f32": "v_mul_legacy_f32",
+    "v_dot2acc_f32_f16": "v_dot2c_f32_f16",
 }
 GFX12 = {
     "s_add_co_u32": "s_add_u32",

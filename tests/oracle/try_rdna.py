@@ -25,6 +25,7 @@ from oracle.probe import Probe, known_to
 from oracle.rdna_names import of_rdna
 from oracle.try_memory import ALL, SOME, buffers, memory, scalar_loads
 from oracle.try_rdna_more import atomics, short_floats, two_scalars
+from oracle.try_small import dots
 from oracle.try_vector import REGISTERS, masks, packed, scalar_mixtures, vector, width
 
 DPP = [
@@ -234,7 +235,8 @@ def scalars(target: str) -> list[Probe]:
 
 def _packed(target: str) -> list[Probe]:
     """gfx9's; V_DOT4_I32_I8 and its like, which became one that names each source's sign."""
-    probes = [probe for probe in packed() if "v_dot4_i32_i8" not in probe.text]
+    probes = [*packed(), *dots()]
+    probes = [probe for probe in probes if "v_dot4_i32_i8" not in probe.text]
     probes = [probe for probe in probes if "v_dot8_i32_i4" not in probe.text]
     for name in rdna_dots.BITS:
         signs = ("", " neg_lo:[1,0,0]", " neg_lo:[0,1,0]", " neg_lo:[1,1,0]")

@@ -16,7 +16,7 @@ WIDE = ("f32", "f16", "bf16")
 
 
 def small() -> list[Probe]:
-    return [*_plain(), *_scaled(), *_scaled_32(), *_dots()]
+    return [*_plain(), *_scaled(), *_scaled_32(), *dots()]
 
 
 def _plain() -> list[Probe]:
@@ -160,7 +160,8 @@ def _scaled_32() -> list[Probe]:
     return probes
 
 
-def _dots() -> list[Probe]:
+def dots() -> list[Probe]:
+    """V_DOT2_F32, on operands for which nothing is rounded."""
     probes = []
     for t, kind in (("f16", "exact16"), ("bf16", "brain16")):
         name = f"v_dot2_f32_{t}"

@@ -109,9 +109,11 @@ def sum_truncating(terms: list[Term], c: Value, grouped: bool) -> Value:
     f = c.function
     products = [term.a * term.b for term in terms]
     exponents = [exponent_of(term) for term in terms]
-    field = c.bits("i32").lshr(23) & 0xFF
-    c_exponent = at_least(field, 1) - 127
+    c_exponent = (c.bits("i32").lshr(23) & 0xFF) - 127
     if grouped:
+        # A subnormal C's is one more. It shows where C is dropped; else C is a multiple of 2^-149,
+        # and what is lost of the products lies below the last rounding.
+        c_exponent = at_least(c_exponent, LEAST_EXPONENT)
         halves = []
         for start in (0, 1):
             some = exponents[start::2]
@@ -134,7 +136,9 @@ def sum_truncating(terms: list[Term], c: Value, grouped: bool) -> Value:
         top.compare("sge", OVERFLOW),
         result=f.constant("i1", 0),
     )
-    return f.choose(rare, lambda: _with_specials(products, exponents, c, normal), lambda: normal)
+    return f.choose(
+        rare, lambda: _with_specials(products, exponents, c, normal, grouped), lambda: normal
+    )
 
 
 def exponent_of(term: Term) -> Value:
@@ -166,20 +170,25 @@ def _join(
     return (whole * power(own - SUM_BITS, "double")).convert("fptrunc", "float")
 
 
-def _with_specials(products: list[Value], exponents: list[Value], c: Value, normal: Value) -> Value:
-    """`normal` where nothing is special; else the sum of the infinities and NaNs alone. A product
-    of at least 2^128 is infinite."""
+def _with_specials(
+    products: list[Value], exponents: list[Value], c: Value, normal: Value, grouped: bool
+) -> Value:
+    """`normal` where nothing is special; else the sum of the infinities and NaNs alone. By `tr` a
+    product of at least 2^128 is infinite; by `gtr`, whose products have no such size, none is."""
     total = only_special(c)
     for product, exponent in zip(products, exponents, strict=True):
-        bits = product.bits("i32")
-        carry = bits.lshr(30) & 1  # from 2 on; significands are below 2
-        overflows = (exponent + carry).compare("sgt", OVERFLOW)
-        nonzero = (bits & 0x7FFF_FFFF).compare("ne", 0)
-        infinite = ((bits & 0x8000_0000) | INFINITY).bits("float")
-        large = (overflows & nonzero).select(infinite, 0.0)
+        large = product.like(0.0) if grouped else _infinite_from_2_to_128(product, exponent)
         total = total + is_special(product).select(product, large)
     result = total.is_nan().select(total.bits("i32").like(NAN), total.bits("i32")).bits("float")
     return is_special(total).select(result, normal)
+
+
+def _infinite_from_2_to_128(product: Value, exponent: Value) -> Value:
+    """An infinity of the product's sign, or zero. A zero's exponent is low enough for zero."""
+    bits = product.bits("i32")
+    carry = bits.lshr(30) & 1  # from 2 on; significands are below 4
+    infinite = ((bits & 0x8000_0000) | INFINITY).bits("float")
+    return (exponent + carry).compare("sgt", OVERFLOW).select(infinite, 0.0)
 
 
 def is_special(value: Value) -> Value:

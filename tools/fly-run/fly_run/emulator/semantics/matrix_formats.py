@@ -77,7 +77,7 @@ def extract(words: list[Value], number: int, form: Format) -> Value:
     raw = words[first].lshr(shift) if shift else words[first]
     if shift + form.bits > 32:
         raw = raw | (words[first + 1] << (32 - shift))
-    return raw & ((1 << form.bits) - 1) if shift + form.bits != 32 else raw
+    return raw & ((1 << form.bits) - 1) if form.bits < 32 else raw
 
 
 def value(raw: Value, name: str) -> Value:
@@ -132,7 +132,7 @@ def _decode(
     field = raw.lshr(form.fraction) & top
     fraction = raw & ((1 << form.fraction) - 1)
     normal = field.compare("ne", 0)
-    digits = fraction | normal.select(raw.like(1 << form.fraction), 0)
+    digits = fraction + normal.select(raw.like(1 << form.fraction), 0)
     if flushes:
         digits = normal.select(digits, 0)
     sign = raw.lshr(form.exponent + form.fraction) << 31
