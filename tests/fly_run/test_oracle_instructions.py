@@ -28,12 +28,12 @@ ELSEWHERE = {
 TARGETS = ("gfx90a", "gfx942", "gfx950")
 
 
-@pytest.mark.parametrize("run", [*runs.gfx9(), *runs.FLUSHED], ids=str)
+@pytest.mark.parametrize("run", [*runs.gfx9(), *runs.OTHERWISE], ids=str)
 def test_family(run):
     probes = run.probes()
-    assert run not in runs.FLUSHED or len(probes) > 200
+    assert run.names is None or len(probes) > 5
     batch = run.batch(probes)
-    lines = differing(batch, build.assemble(batch.text, run.target))
+    lines = differing(batch, build.assemble(batch.text, run.target), run.frame)
     assert not lines, f"{len(lines)} of {len(batch.probes)}:\n" + "\n".join(lines[:20])
 
 

@@ -88,7 +88,7 @@ class Bench:
 def prepared(targets: tuple[str, ...]) -> list[Bench]:
     """The suite's comparisons on these targets, in parts, neither opened nor asked for."""
     found = []
-    for run in [*runs.gfx9(), *runs.FLUSHED, *runs.rdna()]:
+    for run in [*runs.gfx9(), *runs.OTHERWISE, *runs.rdna()]:
         if run.target not in targets:
             continue
         chosen = run.probes()

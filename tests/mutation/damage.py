@@ -129,6 +129,7 @@ def _changes(lines: list[Line]) -> Iterator[tuple[str, int, str]]:
     offsets = _operand_offsets(lines)
     conditions = _conditions(lines)
     deciding, without_sign = unseen.deciding(lines), unseen.without_sign(lines)
+    sign_masks = unseen.sign_masks(lines)
     for line in lines:
         if line.name in deciding:
             for changed in unseen.admitting(line):
@@ -153,10 +154,18 @@ def _changes(lines: list[Line]) -> Iterator[tuple[str, int, str]]:
             for changed in _constant_changes(line):
                 if line.name in without_sign and " = ashr " in changed:
                     continue
+                if line.name in sign_masks and " = ashr " in changed and _lowered(line, changed):
+                    continue
                 asked = _ANY_LANE.search(line.text)
                 if asked and asked[1] in masks and changed.endswith(" -1"):
                     continue  # a wave of 32 never has all lanes of 64
                 yield "constant", line.number, changed
+
+
+def _lowered(line: Line, changed: str) -> bool:
+    """Whether the constant at the end has become less."""
+    before, after = (int(re.findall(r"-?\d+", text)[-1]) for text in (line.text, changed))
+    return after < before
 
 
 def _masks(lines: list[Line]) -> dict[str, int]:

@@ -24,6 +24,7 @@ FILES = (
     *("test_matrix_*.py", "test_launch.py", "test_observe.py", "test_oracle_wmma.py"),
     *("test_measure.py", "test_strict.py", "test_stats.py", "test_trace.py"),
     *("test_access_bounds.py", "test_shortcuts.py", "test_measured_sums.py", "test_dot_forms.py"),
+    "test_half_overflow.py",
 )
 # A handler that every kernel uses is tried by the quickest tests only, of so many seconds together:
 # a child that finds nothing must be done long before its time is up.

@@ -45,6 +45,25 @@ def admitting(line: Line) -> Iterator[str]:
             yield head + f"and {kind} {value}, {value}"
 
 
+def sign_masks(lines: list[Line]) -> set[str]:
+    """The shifts that fill a word with its sign, of which the first bit is then cut off
+    (`valu_float.order`): the sign and its neighbour, shifted by one less, make the same."""
+    found = set()
+    for line in lines:
+        if line.opcode != "ashr":
+            continue
+        uses = [o for o in lines if line.name in NAME.findall(o.rest if o.name else o.text)]
+        if uses and all(o.opcode == "lshr" and _shifts_by(o, 1) for o in uses):
+            width = int(re.findall(r"i(\d+)", type_of(split(line.rest)[0]))[-1])
+            if _shifts_by(line, width - 1):
+                found.add(line.name)
+    return found
+
+
+def _shifts_by(line: Line, count: int) -> bool:
+    return bool(re.search(rf", (splat \(i\d+ {count}\)|{count})$", line.rest))
+
+
 def without_sign(lines: list[Line]) -> set[str]:
     """The shifts to the right of which only bits are used that were in the value: those that
     bring a part of EXEC to the front, by the first lane of a loop over parts of a row."""

@@ -97,6 +97,10 @@ def _halves(ins: Instruction, mode: int):
     operands = ins.operands[1:]
     low_half, high_half, low_sign, high_sign = _selections(ins, len(operands))
     options = {"ieee": bool(mode >> 9 & 1)} if op.ieee else {}
+    # MODE's bits 7:6 keep denormals of f16 in results and sources.
+    flush_source, flush_result = (
+        (lambda x: x) if kind != "f16" or mode >> 6 & bit else floats.flush for bit in (1, 2)
+    )
 
     def half(w: Waves, position: int, high: int, negate: int) -> np.ndarray:
         operand = operands[position]
@@ -105,7 +109,8 @@ def _halves(ins: Instruction, mode: int):
         narrow = operand.kind == "float" and kind == "f16"
         raw = w.read(operand, 16).astype(np.uint32) if narrow else w.read(operand, 32)
         raw = raw >> np.uint32(16 * high)
-        return (raw.astype(np.uint16) ^ np.uint16(0x8000 * negate)).view(DTYPES[kind])
+        signed = raw.astype(np.uint16) ^ np.uint16(0x8000 * negate)
+        return flush_source(signed.view(DTYPES[kind]))
 
     def clamp(value: np.ndarray) -> np.ndarray:
         if not ins.modifiers.get("clamp") or kind != "f16":
@@ -122,7 +127,9 @@ def _halves(ins: Instruction, mode: int):
         high = [half(w, k, high_half[k], high_sign[k]) for k in count]
         if scalar.endswith("rev_i16"):  # the shift count is unsigned
             low[0], high[0] = low[0].view(np.uint16), high[0].view(np.uint16)
-        results = [clamp(function(*x, **options)).view(np.uint16) for x in (low, high)]
+        results = [
+            flush_result(clamp(function(*x, **options))).view(np.uint16) for x in (low, high)
+        ]
         w.put_v32(w.first(ins.operands[0]), floating.pack(*results), w.active())
 
     return step

@@ -6,6 +6,7 @@ destination pair v[8:9], which held `old` before, and the scalar pair s[16:17].
 
     a = v[2:3]   b = v[4:5]   c = v[6:7]   destination v[8:9]   (32-bit operands: the first one)
     s[24:25], s[26:27]: a and b of one lane, for scalar sources     s[16:17]: the scalar result
+    s44: c of that lane, for scalar instructions of gfx1201
     v14: 16 * lane, an LDS address of its own; v15: one of four that lanes share
     v13, s[4:5]: the lane's operands in memory; v12, s[6:7]: where its record will be
 """
@@ -26,14 +27,16 @@ from oracle.waves import DTYPES
 WAVES = 24
 LANES = 64
 SCALAR_LANE = 3  # whose operands the scalar registers hold
+# EXEC of one wave after the other. All lanes in every second one: operands that no active lane has
+# are not tried.
+FULL = 0xFFFFFFFFFFFFFFFF
 MASKS = [
-    0xFFFFFFFFFFFFFFFF,
-    1 << 37,  # one lane
-    0x5555555555555555,
-    0,
-    0xFFFF0000FF00F0C1,
-    0x8000000000000001,
-    1,
+    *(FULL, 1 << 37),  # one lane
+    *(FULL, 0x5555555555555555),
+    *(FULL, 0),
+    *(FULL, 0xFFFF0000FF00F0C1),
+    *(FULL, 0x8000000000000001),
+    *(FULL, 1),
 ]
 
 # First come constants of probes: scalar registers, which see the first edges, hold them too.
@@ -52,6 +55,7 @@ EDGES = {
             0xFF7FFFFF,
         ),
         *(0x3F7FFFFF, 0x4B800001, 0x4F000000, 0xCF000001, 0x3EFFFFFF, 0x40490FDB, 0xC0200000),
+        *(0x3F808000, 0x3F818000),  # in the middle of two bf16
         *(0x7E800000, 0x01000001, 0x4F800000, 0x33800000, 0x38800000, 0x477FF000, 0xB3000000),
     ],
     "f64": [
@@ -83,7 +87,7 @@ EDGES = {
         *(0x4000, 0xB800),
     ],
     "32": [
-        *(5, 0xFFFFFFFD),
+        *(5, 0xFFFFFFFD, 0x55555555),
         *(0, 1, 2, 7, 8, 15, 16, 23, 24, 31, 32, 33, 63, 64, 255, 256, 0x7FFF, 0x8000, 0xFFFF),
         *(0x10000, 0x7FFFFF, 0x800000, 0xFFFFFF, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFFFFFE),
         *(0xFFFFFFFF, 0xAAAAAAAA, 0x0C0D0B0A, 0x01020304, 0xFF00FF00, 0x89ABCDEF),
@@ -162,10 +166,10 @@ CHOSEN = ("scale32", "small32", "finite32", "finite16", "ragged16", "odd16", "od
 @dataclass(frozen=True)
 class Probe:
     """`text`: one or more lines of assembly. `sources`: the types of a, b, c. `result`: what
-    v[8:9] then holds ("f32", "2f16", "b64", …). `ulp`: the tolerance of a float result.
-    `signalling`: the manual passes NaNs through, quiet or not. `tininess`: a result that rounds up
-    to the smallest normal number may be flushed: is it tiny before or after rounding? `about`: the
-    mnemonic, where it is not the first line's."""
+    v[8:9] then holds, or s[16:17] of a `scalar` instruction ("f32", "2f16", "b64", …). `ulp`: the
+    tolerance of a float result. `signalling`: the manual passes NaNs through, quiet or not.
+    `tininess`: a result that rounds up to the smallest normal number may be flushed: is it tiny
+    before or after rounding? `about`: the mnemonic, where it is not the first line's."""
 
     text: str
     sources: tuple[str, ...]
@@ -231,12 +235,14 @@ def _equal_ones(operands: np.ndarray, columns: tuple[str, ...]) -> None:
     if len(set(columns)) > 1:
         return
     half = LANES // 2
-    for start in range(0, len(operands), half):
-        for lane, of in ((16, start // LANES * LANES), (22, start)):
+    for turn, start in enumerate(range(0, len(operands), half)):
+        # Each of them is the last of 16 lanes in turn: what is done for 16 at once may be wrong of
+        # that one alone.
+        for lane, of in ((10, start // LANES * LANES), (16, start)):
             a, b = operands[of + SCALAR_LANE, :2]
             same = (a, b, a), (b, a, b), (a, a, b), (b, b, a), (a, a, a), (b, b, b)
             for number, values in enumerate(same):
-                place = start + lane + number
+                place = start + lane + (number + turn) % len(same)
                 operands[place, : len(columns)] = values[: len(columns)]
 
 
@@ -277,6 +283,29 @@ def exact(kind: str, rng: np.random.Generator, count: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
+class Mode:
+    """The MODE that waves begin with. Denormals: 3 keeps them, as LLVM has it; 0 flushes them;
+    `short_denormals` are those of f16 and f64."""
+
+    denormals: int = 3
+    short_denormals: int = 3
+    ieee: bool = True
+
+    @property
+    def directives(self) -> str:
+        lines = [
+            f"float_denorm_mode_32 {self.denormals}",
+            f"float_denorm_mode_16_64 {self.short_denormals}",
+        ]
+        if not self.ieee:  # which gfx12 has not
+            lines.append("ieee_mode 0")
+        return "".join(f"  .amdhsa_{line}\n" for line in lines)
+
+
+LLVMS = Mode()
+
+
+@dataclass(frozen=True)
 class Batch:
     probes: tuple[Probe, ...]
     text: str
@@ -295,7 +324,7 @@ class Frame:
     load: str  # with {offset}
     vector: str  # with {text}
     scalar: str  # with {text}
-    epilogue: str  # with {denormals} and {short_denormals}
+    epilogue: str  # with {mode}
     waves: int
     lanes: int
     masks: tuple[int, ...]  # EXEC of one wave after the other
@@ -304,13 +333,10 @@ class Frame:
 def batch(
     probes: list[Probe],
     seed: int = 1,
-    denormals: int = 3,
     frame: Frame | None = None,
-    short_denormals: int = 3,
+    mode: Mode = LLVMS,
 ) -> Batch:
-    """`denormals`: the f32 denormal mode: 3 keeps them, as LLVM has it; 0 flushes them;
-    `short_denormals`: that of f16 and f64, in gfx9's frame. `frame`: gfx9's, unless said
-    otherwise."""
+    """`frame`: gfx9's, unless said otherwise."""
     frame = frame or GFX9
     groups = sorted({probe.columns for probe in probes})
     # The values of a group depend on nothing else in the batch.
@@ -334,8 +360,7 @@ def batch(
         mask = frame.masks[wave % len(frame.masks)]
         masks[wave] = mask, rng.integers(0, 1 << 64, dtype=np.uint64)
     private = any("scratch_" in probe.text for probe in probes)
-    ending = frame.epilogue.replace("{denormals}", str(denormals))
-    ending = ending.replace("{short_denormals}", str(short_denormals))
+    ending = frame.epilogue.replace("{mode}", mode.directives)
     ending = ending.replace("{scratch}", _SCRATCH if private else "")
     ending = ending.replace("{private}", "64" if private else "0")
     text = frame.prologue + "".join(body) + ending
@@ -436,9 +461,7 @@ _EPILOGUE = """
   .amdhsa_next_free_sgpr 64
   .amdhsa_accum_offset 80
   .amdhsa_kernarg_size 24
-  .amdhsa_float_denorm_mode_32 {denormals}
-  .amdhsa_float_denorm_mode_16_64 {short_denormals}
-  .amdhsa_group_segment_fixed_size 8192
+{mode}  .amdhsa_group_segment_fixed_size 8192
 {scratch}.end_amdhsa_kernel
 .amdgpu_metadata
 ---
@@ -499,6 +522,8 @@ def differences(probe: Probe, mine: np.ndarray, other: np.ndarray) -> np.ndarray
     Bit for bit, but: the ISA leaves a NaN result's sign and payload open, so that any quiet NaN
     equals any other; and a transcendental result may be `ulp` away.
     """
+    if probe.scalar:  # its result comes first
+        mine, other = (np.roll(record, 2, axis=1) for record in (mine, other))
     same = mine == other
     if probe.result[0] in "f2":
         a, b = views(probe.result, mine), views(probe.result, other)

@@ -14,7 +14,8 @@ from oracle.rdna_names import of_rdna
 
 LANES = 32
 WAVES = probe.WAVES * probe.LANES // LANES
-MASKS = (0xFFFFFFFF, 1 << 21, 0x55555555, 0, 0xFF00F0C1, 0x80000001, 0xFFFF0000, 1)
+PARTS = (1 << 21, 0x55555555, 0, 0xFF00F0C1, 0x80000001, 0xFFFF0000, 1)
+MASKS = tuple(mask for part in PARTS for mask in (0xFFFFFFFF, part))  # as probe.MASKS
 RETURNING = {"gfx1100": "glc", "gfx1201": "th:TH_ATOMIC_RETURN"}
 # The group's number: in a register after the user's, in a trap register on gfx12.
 GROUP = {"gfx1100": "s2", "gfx1201": "ttmp9"}
@@ -65,13 +66,22 @@ def _move_mask(left: str, right: str) -> str:
     return f"s_mov_b32 {low(left)}, {low(right)}"
 
 
-# Four lanes' operands in turn, in registers; each turn's record is that of another lane.
-_SCALAR = (
-    "".join(
+# Whose operands scalar instructions see in turn. gfx12 has floats there.
+SEEN = {"gfx1100": (0, 9, 21, 30), "gfx1201": (0, 3, 9, 13, 19, 21, 28, 30)}
+_NEXT = """  s_mov_b32 exec_lo, -1
+  s_add_u32 s6, s6, s10
+  s_addc_u32 s7, s7, 0
+"""
+
+
+def _scalar(lanes: tuple[int, ...]) -> str:
+    """These lanes' operands in turn, in registers; each turn's record is that of another lane."""
+    turns = (
         f"""  v_readlane_b32 s24, v2, {lane}
   v_readlane_b32 s25, v3, {lane}
   v_readlane_b32 s26, v4, {lane}
   v_readlane_b32 s27, v5, {lane}
+  v_readlane_b32 s44, v6, {lane}
   s_mov_b32 exec_lo, s20
   s_mov_b64 vcc, s[22:23]
   s_mov_b64 s[16:17], s[22:23]
@@ -80,20 +90,16 @@ _SCALAR = (
   {{text}}
   s_cselect_b32 s28, 1, 0
   s_mov_b32 s29, exec_lo
-  s_mov_b32 exec_lo, {1 << record}
+  s_mov_b32 exec_lo, {1 << LANES // len(lanes) * number}
   v_mov_b32_e32 v8, s28
   v_mov_b32_e32 v9, s29
   v_mov_b32_e32 v10, s16
   v_mov_b32_e32 v11, s17
   global_store_dwordx4 v12, v[8:11], s[6:7]
 """
-        for record, lane in ((0, 0), (8, 9), (16, 21), (24, 30))
+        for number, lane in enumerate(lanes)
     )
-    + """  s_mov_b32 exec_lo, -1
-  s_add_u32 s6, s6, s10
-  s_addc_u32 s7, s7, 0
-"""
-)
+    return "".join(turns) + _NEXT
 
 
 @functools.cache
@@ -112,7 +118,7 @@ def frame(target: str) -> probe.Frame:
         assert old in epilogue
         epilogue = epilogue.replace(old, new)
     return probe.Frame(
-        *(spelled(text, target) for text in (prologue, gfx9.load, vector, _SCALAR)),
+        *(spelled(text, target) for text in (prologue, gfx9.load, vector, _scalar(SEEN[target]))),
         epilogue,
         WAVES,
         LANES,

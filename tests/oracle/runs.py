@@ -15,57 +15,66 @@ from oracle import build, instructions, probe, rdna_probe, try_rdna
 SINGLE = re.compile(
     r"v_(add|sub|subrev|mul|fma|fmac|fmamk|min|max|cmpx?_\w+|pk_(add|mul|fma))_f(32|64)"
 )
-# With FLOAT_DENORM_MODE_16_64 = 0, f16 and f64 are flushed, and f32 is not. Of packed f16 the
-# oracle has no such model: tests/fly_run/test_engine_rare.py.
+# With FLOAT_DENORM_MODE_16_64 = 0, f16 and f64 are flushed, and f32 is not.
 SHORT = re.compile(
-    r"v_((add|sub|subrev|mul|fma|mad|mac|madak|madmk|min3?|max3?|med3|floor|ceil|trunc|rndne)"
-    r"|fract|cmpx?_\w+)_f(16|64)|v_(pk_)?(add|mul|min)_f32"
+    r"v_((add|sub|subrev|mul|fma|mad|mac|madak|madmk|fmaak|fmamk|min3?|max3?|med3|floor|ceil|trunc)"
+    r"|rndne|fract|cmpx?_\w+)_f(16|64)|v_(pk_)?(add|mul|min)_f32|v_pk_(add|mul|fma|min|max)_f16"
 )
+# gfx9 has none of these.
+LITERAL = re.compile(r"v_fma[am]k_f16")
+# With IEEE off a signalling NaN is as good as a quiet one.
+QUIET = re.compile(r"v_(pk_)?(min3?|max3?|med3|minmax|maxmin)_f(16|32|64)")
 
 
 @dataclass(frozen=True)
 class Run:
-    """Probes of a target that go together. `denormals`, `short_denormals`: as probe.batch's."""
+    """Probes of a target that go together, of a family or of instructions with such `names`."""
 
     target: str
     family: str
-    denormals: int = 3
-    short_denormals: int = 3
+    mode: probe.Mode = probe.LLVMS
+    names: re.Pattern[str] | None = None
 
     def __str__(self) -> str:
-        off = "f32" if self.denormals == 0 else "f16-f64" if self.short_denormals == 0 else ""
-        return "-".join(part for part in (self.target, self.family, off) if part)
+        return f"{self.target}-{self.family}"
 
     @property
     def frame(self) -> probe.Frame:
         return rdna_probe.frame(self.target) if self.target in build.RDNA else probe.GFX9
 
     def probes(self) -> list[probe.Probe]:
-        if self.target in build.RDNA:
-            return try_rdna.supported(self.target, self.family)
-        if self.family == "flushed":
-            return flushed(self.target, SINGLE if self.denormals == 0 else SHORT)
-        return instructions.supported(self.target, self.family)
+        if self.names is not None:
+            return named(self.target, self.names)
+        return _supported(self.target, self.family)
 
     def batch(self, probes: list[probe.Probe]) -> probe.Batch:
-        modes = {"denormals": self.denormals, "short_denormals": self.short_denormals}
-        return probe.batch(probes, frame=self.frame, **modes)
+        return probe.batch(probes, frame=self.frame, mode=self.mode)
 
 
-def flushed(target: str, names: re.Pattern[str]) -> list[probe.Probe]:
+def _supported(target: str, family: str) -> list[probe.Probe]:
+    tried = try_rdna if target in build.RDNA else instructions
+    return tried.supported(target, family)
+
+
+def named(target: str, names: re.Pattern[str]) -> list[probe.Probe]:
     """The probes of instructions so named. A result that rounds up to the smallest normal number is
     left open."""
+    families = ("vector", "compares", "packed")
+    listed = [p for family in families for p in _supported(target, family)]
     return [
         replace(p, tininess=True)
-        for family in ("vector", "compares", "packed")
-        for p in instructions.supported(target, family)
-        if names.match(instructions.subject(p)) and "class" not in p.text
+        for p in listed
+        if names.fullmatch(instructions.subject(p)) and "class" not in p.text
     ]
 
 
-FLUSHED = (
-    Run("gfx942", "flushed", denormals=0),
-    Run("gfx942", "flushed", short_denormals=0),
+# In another MODE than LLVM's.
+OTHERWISE = (
+    Run("gfx942", "flushed-f32", probe.Mode(denormals=0), SINGLE),
+    Run("gfx942", "flushed-f16-f64", probe.Mode(short_denormals=0), SHORT),
+    Run("gfx1100", "flushed-f16", probe.Mode(short_denormals=0), LITERAL),
+    Run("gfx942", "quiet", probe.Mode(ieee=False), QUIET),
+    Run("gfx1100", "quiet", probe.Mode(ieee=False), QUIET),
 )
 
 

@@ -158,13 +158,26 @@ def _registers() -> list[Probe]:
     for first, size in ((0, 10), (4, 1), (9, 1), (8, 2), (2, 7)):
         lines = (f"s_setreg_b32 {WORD}, s24", f"s_getreg_b32 s16, {part.format(first, size)}")
         probes.append(_under(USUAL, "32", *lines, about="s_getreg_b32"))
+    for first, size in ((29, 3), (30, 1), (31, 1)):  # which change nothing
+        lines = (
+            f"s_setreg_b32 {part.format(29, 3)}, s24",
+            *(f"s_getreg_b32 s16, {part.format(first, size)}", f"s_getreg_b32 s17, {WORD}"),
+            f"s_setreg_imm32_b32 {part.format(29, 3)}, 0",
+        )
+        probes.append(_under(USUAL, "32", *lines, about="s_getreg_b32"))
     return probes
 
 
 def _indexing() -> list[Probe]:
-    """Registers' numbers moved on by up to 3."""
+    """Registers' numbers moved on by up to 3; M0 afterwards, whatever it and the index were."""
     numbers = [f"v_mov_b32 v{30 + k}, v{2 + k}" for k in range(6)]
     probes = []
+    for name, which in (("on", ", gpr_idx(SRC0)"), ("on", ", gpr_idx(SRC1,DST)"), ("idx", "")):
+        set_index = f"s_set_gpr_idx_{name} s22{which}"
+        lines = ("s_mov_b32 m0, s23", set_index, "s_mov_b32 s16, m0", "s_set_gpr_idx_off")
+        probes.append(Probe("\n  ".join(lines), ("32", "32"), about=f"s_set_gpr_idx_{name}"))
+    lines = (lines[0], "s_set_gpr_idx_mode gpr_idx(SRC0,DST)", *lines[2:])
+    probes.append(Probe("\n  ".join(lines), ("32", "32"), about="s_set_gpr_idx_mode"))
     for which in ("SRC0", "DST", "SRC0,DST", ""):
         for index in ("s28", "2"):
             lines = (

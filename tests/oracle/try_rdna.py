@@ -63,8 +63,10 @@ def halves(target: str) -> list[Probe]:
         ulp = 1 if name.split("_")[1] in ("exp", "log", "sin", "cos", "rcp", "rsq", "sqrt") else 0
         kinds = tuple("tame16" if ulp and kind == "f16" else kind for kind in op.sources)
         for end in "lh":
-            text = f"{name} v8.{end}, {', '.join(sources)}"
-            probes.append(Probe(text, kinds, result, ulp))
+            forms = [sources, ["s24"]] if len(op.sources) == 1 else [sources]
+            for chosen in forms:
+                text = f"{name} v8.{end}, {', '.join(chosen)}"
+                probes.append(Probe(text, kinds, result, ulp))
     return probes
 
 
@@ -196,36 +198,32 @@ def scalars(target: str) -> list[Probe]:
     """gfx9's under their names; masks of 32 bits; 64-bit and float arithmetic."""
     probes = [probe for probe in try_scalar.scalars() if "exec_b64" not in probe.text]
 
-    def add(text: str, left: str, right: str = "32") -> None:
-        probes.append(Probe(text, (left, right), scalar=True))
+    def add(text: str, left: str, right: str = "32", result: str = "b64") -> None:
+        probes.append(Probe(text, (left, right), result, scalar=True))
 
     for name in ("and", "or", "xor", "and_not1", "or_not1", "nand", "nor", "xnor"):
-        add(f"s_{name}_saveexec_b32 s16, s24", "32")
+        for source in ("s24", "1", "-2"):  # results of 1 among them
+            add(f"s_{name}_saveexec_b32 s16, {source}", "32")
     for name in ("and_not0", "or_not0"):
-        add(f"s_{name}_saveexec_b32 s16, s24", "32")
+        for source in ("s24", "1", "-2"):
+            add(f"s_{name}_saveexec_b32 s16, {source}", "32")
     for name in ("and_not0", "and_not1"):
         add(f"s_{name}_wrexec_b32 s16, s24", "32")
     for name, (bits, _) in rdna_salu.INTEGER.items():
         add(f"{name} s[16:17], s[24:25], s[26:27]" if bits == 64 else f"{name} s16, s24, s26", "64")
-    # A NaN result's sign and payload are open: one of them stands for all.
-    one_nan = {
-        kind: f"\n  s_cmp_u_{kind} s16, s16\n  s_cselect_b32 s16, {nan}, s16"
-        for kind, nan in (("f16", "0x7e00"), ("f32", "0x7fc00000"))
-    }
     for name in rdna_salu.CONVERSIONS:
         to, of = name.split("_")[-2:]
-        add(f"{name} s16, s24{one_nan.get(to, '')}", of if of[0] == "f" else "32")
+        result = to if to[0] == "f" else "b64"
+        add(f"{name} s16, s24", of if of[0] == "f" else "32", result=result)
     add("s_cvt_pk_rtz_f16_f32 s16, s24, s26", "number32", "number32")
     for operation in rdna_salu.ARITHMETIC:
         one = operation in rdna_salu.ONE_SOURCE
         constant = {"fmaak": "s24, s26, 0x40490fdb", "fmamk": "s24, 0x40490fdb, s26"}
         sources = constant.get(operation, "s24" if one else "s24, s26")
-        add(f"s_{operation}_f32 s16, {sources}{one_nan['f32']}", "f32", "f32")
-    add(f"s_fmac_f32 s16, s24, s26{one_nan['f32']}", "f32", "f32")
+        add(f"s_{operation}_f32 s16, {sources}", "f32", "f32", result="f32")
     for name in rdna_salu.TRANSCENDENTAL:
         for source in ("s24", "-|s24|"):
-            moved = "v_mov_b32_e32 v8, s16\n  s_mov_b32 s16, 0"
-            probes.append(Probe(f"{name} s16, {source}\n  {moved}", ("f32",), "f32", ulp=1))
+            probes.append(Probe(f"{name} s16, {source}", ("f32",), "f32", ulp=1, scalar=True))
     probes += short_floats()
     for condition in rdna_salu.CONDITIONS:
         for kind in ("f32", "f16"):

@@ -34,10 +34,11 @@ def two_scalars(table: dict[str, Op]) -> list[Probe]:
                 for k, (source, scalar) in enumerate(zip(sources, chosen, strict=True))
             ]
             suffix = "_e64" if len(sources) < 3 else ""
+            before = "v_mov_b32 v8, v6\n  " if op.tied else ""
             probes.append(
                 Probe(
-                    f"{name}{suffix} v8, {', '.join(operands)}",
-                    (*op.sources, "32") if op.tied else op.sources,
+                    f"{before}{name}{suffix} v8, {', '.join(operands)}",
+                    op.sources,
                     kind if kind[0] in "f2" else "b64",
                     signalling="fma_dx9" in name,
                 )
@@ -46,14 +47,16 @@ def two_scalars(table: dict[str, Op]) -> list[Probe]:
 
 
 def short_floats() -> list[Probe]:
-    """gfx12's scalar arithmetic on f16. One NaN stands for all."""
+    """gfx12's scalar arithmetic on f16, and what adds to a register."""
     probes = []
-    one_nan = "\n  s_cmp_u_f16 s16, s16\n  s_cselect_b32 s16, 0x7e00, s16"
-    for name in (*rdna_salu.ARITHMETIC, "fmac"):
+    for name in rdna_salu.ARITHMETIC:
         sources = "s24" if name in rdna_salu.ONE_SOURCE else "s24, s26"
-        text = f"s_{name}_f16 s16, {sources}{one_nan}"
         if not name.endswith(("ak", "mk")):  # which f16 has not
-            probes.append(Probe(text, ("f16", "f16"), scalar=True))
+            text = f"s_{name}_f16 s16, {sources}"
+            probes.append(Probe(text, ("f16", "f16"), "f16", scalar=True))
+    for kind in ("f16", "f32"):
+        text = f"s_mov_b32 s16, s44\n  s_fmac_{kind} s16, s24, s26"
+        probes.append(Probe(text, (kind,) * 3, kind, scalar=True))
     return probes
 
 

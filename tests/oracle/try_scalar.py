@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from oracle import salu
 from oracle.probe import Probe
+from oracle.try_memory import ALL, SOME
 from oracle.try_vector import SCALARS, scalar_mixtures
 
+MOVE = "v_accvgpr_mov_b32 a2, a1"
 SCALARS_TARGET = {64: "s[16:17]", 32: "s16"}
 
 
@@ -89,9 +91,15 @@ def lanes() -> list[Probe]:
         "ds_swizzle_b32 v8, v2 offset:swizzle(REVERSE, 8)\n  s_waitcnt lgkmcnt(0)",
         "ds_swizzle_b32 v8, v2 offset:swizzle(BROADCAST, 4, 3)\n  s_waitcnt lgkmcnt(0)",
         "ds_swizzle_b32 v8, v2 offset:swizzle(QUAD_PERM, 2, 3, 0, 1)\n  s_waitcnt lgkmcnt(0)",
-        "v_accvgpr_write_b32 a1, v2\n  v_accvgpr_read_b32 v8, a1",
-        "v_accvgpr_write_b32 a1, s24\n  v_accvgpr_read_b32 v8, a1",
-        "v_accvgpr_write_b32 a1, v8\n  v_accvgpr_mov_b32 a2, a1\n  v_accvgpr_read_b32 v8, a2",
+        *(
+            "\n  ".join((ALL, "v_accvgpr_write_b32 a1, v18", *lines, ALL, last))
+            for *lines, last in (
+                (SOME, "v_accvgpr_write_b32 a1, v2", "v_accvgpr_read_b32 v8, a1"),
+                (SOME, "v_accvgpr_write_b32 a1, s24", "v_accvgpr_read_b32 v8, a1"),
+                ("v_accvgpr_write_b32 a2, v2", SOME, MOVE, "v_accvgpr_read_b32 v8, a2"),
+                (SOME, "v_accvgpr_read_b32 v8, a1", "v_mov_b32 v9, v8"),
+            )
+        ),
         # With lanes off, what these do is open: the manual's text has no EXEC in it.
         "s_mov_b64 exec, -1\n  v_permlane16_swap_b32 v8, v9",
         "s_mov_b64 exec, -1\n  v_permlane32_swap_b32 v8, v9",
@@ -99,7 +107,7 @@ def lanes() -> list[Probe]:
         "v_bitop3_b16 v8, v2, v4, v6 bitop3:0xe1",
         *(
             f"v_bitop3_b{width} v8, {', '.join(mixed)} bitop3:{table}"
-            for table in ("0x1d", "0x55")
+            for table in ("0x1d", "0xe2")
             for width in (16, 32)
             for mixed in scalar_mixtures(["v2", "v4", "v6"])
         ),
@@ -142,7 +150,8 @@ def scalars() -> list[Probe]:
             add(f"s_cmpk_{condition}_i32 s24, {constant}", 32)
         add(f"s_cmpk_{condition}_u32 s24, 5", 32)
     for name in ("and", "or", "xor", "andn2", "orn2", "nand", "nor", "xnor", "andn1", "orn1"):
-        add(f"s_{name}_saveexec_b64 s[16:17], s[24:25]", 64)
+        for source in ("s[24:25]", "1", "-2"):  # results of 1 among them
+            add(f"s_{name}_saveexec_b64 s[16:17], {source}", 64)
     for name in ("andn1", "andn2"):
         add(f"s_{name}_wrexec_b64 s[16:17], s[24:25]", 64)
     for text in (

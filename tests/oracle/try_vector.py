@@ -55,8 +55,11 @@ def vector(table: dict[str, valu.Op] = valu.VALU) -> list[Probe]:
         target = "v8" if width(op.result) == 32 else "v[8:9]"
         sources = op.sources[:-1] if op.tied else op.sources
         regs = [REGISTERS[width(kind_)][k] for k, kind_ in enumerate(sources)]
+        # What a result is added to are operands like others.
+        words = width(op.result) // 32 if op.tied else 0
+        before = "".join(f"v_mov_b32 v{8 + k}, v{6 + k}\n  " for k in range(words))
         make = {
-            "sources": (*op.sources, "32") if op.tied else op.sources,
+            "sources": op.sources,
             "result": kind if kind[0] in "f2" else "b64",
             "ulp": ULP.get(base, 0),
             # A product with zero leaves DX9's addend as it is: a signalling NaN too.
@@ -67,7 +70,8 @@ def vector(table: dict[str, valu.Op] = valu.VALU) -> list[Probe]:
             make["sources"] = (f"tame{op.result[1:]}",)
         if base in LITERAL:
             at = 1 if base.endswith("mk") else 2
-            literal = "0x4248" if op.result == "f16" else "0x40490fdb"
+            # Of f16 what probe.TRIPLES have there.
+            literal = ("0x6156", "0x08cc")[at - 1] if op.result == "f16" else "0x40490fdb"
             regs[at] = literal
             for first in (regs[0], SCALARS[32][0], "2.0"):
                 probes.append(Probe(f"{name} {target}, {', '.join([first, *regs[1:]])}", **make))
@@ -76,18 +80,22 @@ def vector(table: dict[str, valu.Op] = valu.VALU) -> list[Probe]:
             continue
         suffixes = ["_e32", "_e64"] if len(sources) < 3 else [""]
         for suffix in suffixes:
-            probes.append(Probe(f"{name}{suffix} {target}, {', '.join(regs)}", **make))
+            probes.append(Probe(f"{before}{name}{suffix} {target}, {', '.join(regs)}", **make))
         first = SCALARS[width(sources[0])][0]
-        probes.append(Probe(f"{name} {target}, {', '.join([first, *regs[1:]])}", **make))
+        probes.append(Probe(f"{before}{name} {target}, {', '.join([first, *regs[1:]])}", **make))
         reals = ("1.0", "0.15915494") if sources[0] in ("i16", "u16") else ()
         for constant in ("1", "-16", "64", *reals):
-            probes.append(Probe(f"{name} {target}, {', '.join([constant, *regs[1:]])}", **make))
+            probes.append(
+                Probe(f"{before}{name} {target}, {', '.join([constant, *regs[1:]])}", **make)
+            )
         for mixed in mixtures(sources, regs):
-            probes.append(Probe(f"{name} {target}, {', '.join(mixed)}", **make))
+            probes.append(Probe(f"{before}{name} {target}, {', '.join(mixed)}", **make))
         if op.sources[0][0] == "f":
             turn = "0.15915494309189532" if op.sources[0] == "f64" else "0.15915494"
             for constant in ("0.5", "-4.0", turn, "0x40490fdb"):
-                probes.append(Probe(f"{name} {target}, {', '.join([constant, *regs[1:]])}", **make))
+                probes.append(
+                    Probe(f"{before}{name} {target}, {', '.join([constant, *regs[1:]])}", **make)
+                )
             signs = ["-{}", "|{}|", "-|{}|"]
             floats_ = [kind_[0] == "f" for kind_ in sources]
             for turn in range(3):
@@ -96,17 +104,23 @@ def vector(table: dict[str, valu.Op] = valu.VALU) -> list[Probe]:
                     for k, (r, f) in enumerate(zip(regs, floats_, strict=True))
                 ]
                 suffix = "_e64" if len(sources) < 3 else ""
-                probes.append(Probe(f"{name}{suffix} {target}, {', '.join(modified)}", **make))
+                probes.append(
+                    Probe(f"{before}{name}{suffix} {target}, {', '.join(modified)}", **make)
+                )
             if len(sources) == 2:
                 modified = [f"-|{first}|", *modified[1:]]
-                probes.append(Probe(f"{name}_e64 {target}, {', '.join(modified)}", **make))
+                probes.append(Probe(f"{before}{name}_e64 {target}, {', '.join(modified)}", **make))
         if op.result[0] == "f" or base in ("add", "sub", "subrev"):
             suffix = "_e64" if len(sources) < 3 else ""
-            probes.append(Probe(f"{name}{suffix} {target}, {', '.join(regs)} clamp", **make))
+            probes.append(
+                Probe(f"{before}{name}{suffix} {target}, {', '.join(regs)} clamp", **make)
+            )
         if op.result[0] != "f" and base in ("add", "sub", "subrev"):
             # Saturating forms are handlers of their own.
             for mixed in ([first, *regs[1:]], *mixtures(sources, regs)):
-                probes.append(Probe(f"{name}_e64 {target}, {', '.join(mixed)} clamp", **make))
+                probes.append(
+                    Probe(f"{before}{name}_e64 {target}, {', '.join(mixed)} clamp", **make)
+                )
         if op.keeps_high and op.result.endswith("16"):
             for select in ("[1,0,0,0]", "[0,1,1,1]", "[1,1,1,1]"):
                 bits = select.strip("[]").split(",")
@@ -116,7 +130,7 @@ def vector(table: dict[str, valu.Op] = valu.VALU) -> list[Probe]:
                 chosen = ",".join([*bits[: len(sources)], bits[3]])
                 probes.append(
                     Probe(
-                        f"{name} {target}, {', '.join(regs)} op_sel:[{chosen}]",
+                        f"{before}{name} {target}, {', '.join(regs)} op_sel:[{chosen}]",
                         **{**make, "result": "2f16" if kind == "f16" else "b64"},
                     )
                 )
@@ -219,7 +233,9 @@ def packed() -> list[Probe]:
         forms += SATURATED.get(name, ())
         for form in forms:
             probes.append(Probe(f"{name} v8, {regs}{_trim(form, count)}", (kind,) * count, result))
-        for mixed in scalar_mixtures(list(REGISTERS[32][:count])):
+        registers = list(REGISTERS[32][:count])
+        first = ["s24", *registers[1:]]
+        for mixed in (first, *mixtures(("f16" if kind == "f16" else "32",) * count, registers)):
             for form in ("", *SATURATED.get(name, ())):
                 text = f"{name} v8, {', '.join(mixed)}{form}"
                 probes.append(Probe(text, (kind,) * count, result))

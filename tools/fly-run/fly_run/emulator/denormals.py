@@ -51,7 +51,10 @@ def around(
         if wanted == element:
             place = temporary()
             source = operands[count + number]
-            before.append(Step(f"fly_flush_inputs_{short}.{kind}", (place, source)))
+            if kind == "s":
+                before.append(Step("v_mov_b32.s", (place, source)))
+                source = place
+            before.append(Step(f"fly_flush_inputs_{short}.v", (place, source)))
             operands[count + number], new_kinds[number] = place, "v"
     if operation.accumulate and operation.outputs[0] == element:
         row = operands[0]

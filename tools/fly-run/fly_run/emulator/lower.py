@@ -70,12 +70,31 @@ class Lowering:
         self.steps.append(Step(handler, operands, **fields))  # type: ignore[arg-type]
 
     def valu(self, name: str, outputs: tuple[int, ...], *sources: Source, **fields: int) -> None:
-        """A VALU step; the handler's name says the kinds of its sources."""
-        kinds = "".join(source.kind for source in sources)
-        only = self.table[name].kinds
-        if only and kinds not in only:
-            raise Unsupported("sources of these kinds")
-        self.add(f"{name}.{kinds}", *outputs, *(source.offset for source in sources), **fields)
+        """A VALU step; the handler's name says the kinds of its sources. Scalars that there is no
+        handler for are copied into rows first."""
+        operation = self.table[name]
+        wanted = handled(operation, "".join(source.kind for source in sources))
+        placed = [
+            self.in_row(source, element) if source.kind != kind else source
+            for source, element, kind in zip(sources, operation.inputs, wanted, strict=True)
+        ]
+        self.add(f"{name}.{wanted}", *outputs, *(source.offset for source in placed), **fields)
+
+    def aside(
+        self, name: str, outputs: tuple[int, ...], *sources: Source, **fields: int
+    ) -> list[Step]:
+        """The steps of a VALU step, for the caller to put where they belong."""
+        steps, self.steps = self.steps, []
+        self.valu(name, outputs, *sources, **fields)
+        steps, self.steps = self.steps, steps
+        return steps
+
+    def in_row(self, source: Source, element: str) -> Source:
+        """A copy in a temporary; of a scalar in all active lanes."""
+        wide = element in WIDE
+        target = self.temporary(2 if wide else 1)
+        self.valu("v_mov_b64" if wide else "v_mov_b32", (target,), source)
+        return Source("v", target)
 
     def temporary(self, rows: int = 1) -> int:
         """The offset of fresh temporary rows; the last one belongs to handlers."""
@@ -196,6 +215,21 @@ class Lowering:
         name = "v_bfe_i32" if signed else "v_bfe_u32"
         self.valu(name, (target,), source, self.word(offset), self.word(width))
         return Source("v", target)
+
+
+def handled(operation: Operation, kinds: str) -> str:
+    """The kinds of sources that an operation has a handler for, with a row in place of as few of
+    these scalars as possible."""
+    if kinds in operation.kinds:
+        return kinds
+    found = [
+        other
+        for other in operation.kinds
+        if all(b in (a, "v" if a == "s" else a) for a, b in zip(kinds, other, strict=True))
+    ]
+    if not found:
+        raise Unsupported("sources of these kinds")
+    return min(found, key=lambda other: other.count("v"))
 
 
 def modifiers(lowering: Lowering, *known: str) -> Mapping[str, object]:

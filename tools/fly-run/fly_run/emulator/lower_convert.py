@@ -167,14 +167,16 @@ def _narrow_block(lowering: Lowering, name: str, encoding: str) -> None:
     _, stochastic, packed, small, large = match.groups()
     modifiers(lowering)
     target, *operands = lowering.instruction.operands
-    scale = lowering.source(plain(operands.pop()), "i32")
-    noise = lowering.source(plain(operands.pop()), "i32") if stochastic else None
+    # What every number needs is copied into a row once.
+    scale = lowering.in_row(lowering.source(plain(operands.pop()), "i32"), "i32")
+    noise = None
+    if stochastic:
+        noise = lowering.in_row(lowering.source(plain(operands.pop()), "i32"), "i32")
     row = lowering.row_source(target, 6)
     each = BLOCK // len(operands) if large == "f32" else BLOCK // 2
     rows = [lowering.row_source(operand, each) for operand in operands]
     # The result may lie over the sources.
     result, code, value = lowering.temporary(6), lowering.temporary(), lowering.temporary()
-    random = lowering.temporary() if stochastic else 0
     stem = f"fly_encode_{'sr_' if stochastic else ''}{small}"
     operation = _name(lowering, stem)
     for number in range(BLOCK):
@@ -190,7 +192,7 @@ def _narrow_block(lowering: Lowering, name: str, encoding: str) -> None:
         else:
             some = _random_bits(lowering, noise, small, large, code)
             lowering.valu(operation, (code,), source, some, scale)
-            noise = _next_noise(lowering, noise, random)
+            noise = _next_noise(lowering, noise, noise.offset)
         _put(lowering, result, code, 6 * number, 6)
     for number in range(6):
         lowering.valu("v_mov_b32", (row + number * ROW,), Source("v", result + number * ROW))
@@ -296,10 +298,7 @@ def _widen_block(lowering: Lowering, name: str, encoding: str) -> None:
     copy, value = lowering.temporary(6), lowering.temporary()
     for number in range(6):
         lowering.valu("v_mov_b32", (copy + number * ROW,), Source("v", sources + number * ROW))
-    if scale.kind == "v":
-        aside = lowering.temporary()
-        lowering.valu("v_mov_b32", (aside,), scale)
-        scale = Source("v", aside)
+    scale = lowering.in_row(scale, "i32")
     for number in range(BLOCK):
         at, start = copy + 6 * number // 32 * ROW, 6 * number % 32
         if start <= 26:

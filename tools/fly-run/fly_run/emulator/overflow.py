@@ -43,13 +43,11 @@ def around(step: Step, operation: Operation, lowering: Lowering) -> tuple[list[S
         if sources != "pair":
             places += places[:1] * (MOST_SOURCES - len(places))
         finite = Source("v", lowering.temporary())
-        kinds = "".join(place.kind for place in places)
-        offsets = (place.offset for place in places)
         name = operation.mnemonic
         pole = POLES.fullmatch(name) and lowering.registers.target.name != CLAMPS_POLES
-        note = f"fly_finite_{sources}.{kinds}"
-        before = [Step(note, (finite.offset, *offsets), immediate=int(bool(pole)))]
-    return before, [Step(f"fly_hold_{result}.{finite.kind}", (row, finite.offset))]
+        name = f"fly_finite_{sources}"
+        before = lowering.aside(name, (finite.offset,), *places, immediate=int(bool(pole)))
+    return before, lowering.aside(f"fly_hold_{result}", (row,), finite)
 
 
 def _formats(operation: Operation, lowering: Lowering) -> tuple[str, str] | None:

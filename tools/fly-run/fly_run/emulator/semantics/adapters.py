@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.emit import Handler, Lanes
-from fly_run.emulator.semantics.operation import Operation, valu
+from fly_run.emulator.semantics.operation import Operation, rows, valu
 from fly_run.emulator.semantics.packed import halves
 from fly_run.emulator.semantics.valu_float import is_nan, of
 
@@ -30,13 +30,13 @@ def operations() -> Iterator[Operation]:
             product, {"half": 0x7C00, "float": 0xFF << 23, "double": 0x7FF << 52}[element]
         )
         types = f"{element} = {element}, {element}"
-        # Where f16 denormals are flushed, the factor is a copy in a row.
-        kinds = ("vs", "vv") if element == "half" else ("vs",)
+        # f16 has none but where its denormals are flushed, and so its factor is a copy in a row.
+        kinds = rows(2) if element == "half" else ("vs",)
         yield valu(f"fly_scale_{short}", types, scale, kinds=kinds, **keeps)
     yield valu("fly_clamp_pk_f16", "i32 = i32", _clamp_packed, chunk=16, kinds=("v",))
-    for what, bit, kinds in (("inputs", 6, ("v", "s")), ("results", 15, ("v",))):
+    for what, bit in (("inputs", 6), ("results", 15)):
         flush = _flush_halves(bit)
-        name, options = f"fly_flush_{what}", {"kinds": kinds}
+        name, options = f"fly_flush_{what}", {"kinds": rows(1)}
         yield valu(f"{name}_f16", "half = half", flush, chunk=32, keeps_high=True, **options)
         yield valu(f"{name}_pk_f16", "i32 = i32", halves("half", flush), chunk=16, **options)
     for name, body in CUSTOM.items():
@@ -117,12 +117,18 @@ def _host_control(h: Handler, mode: Value, rounding_at: int, denormal_at: int) -
     return (swapped << 13) | (flush_inputs << 6) | (flush_results << 15) | 0x1F80
 
 
-def _set_mode(h: Handler) -> None:
-    """s_setreg on MODE: operand 0 is the value, the extra word offset + 32 · size."""
+def _mode_field(h: Handler) -> tuple[Value, Value]:
+    """The bits of MODE that an instruction means, and the first one's number: its extra word is
+    offset + 32 · size."""
     field = h.extra()
     offset, size = field & 31, field.lshr(5)
     ones = size.compare("ugt", 31).select(size.like(-1), (size.like(1) << (size & 31)) - 1)
-    mask = ones << offset
+    return ones << offset, offset
+
+
+def _set_mode(h: Handler) -> None:
+    """s_setreg on MODE: operand 0 is the value."""
+    mask, offset = _mode_field(h)
     place = h.wave.at(state.MODE)
     value = h.operand(0).load("i32") << offset
     mode = (value & mask) | (place.load("i32") & ~mask)
@@ -135,10 +141,8 @@ def _set_mode(h: Handler) -> None:
 
 
 def _get_mode(h: Handler) -> None:
-    field = h.extra()
-    offset, size = field & 31, field.lshr(5)
-    ones = size.compare("ugt", 31).select(size.like(-1), (size.like(1) << (size & 31)) - 1)
-    h.operand(0).store(h.wave.at(state.MODE).load("i32").lshr(offset) & ones)
+    mask, offset = _mode_field(h)
+    h.operand(0).store((h.wave.at(state.MODE).load("i32") & mask).lshr(offset))
 
 
 def _use_given_control(h: Handler) -> None:

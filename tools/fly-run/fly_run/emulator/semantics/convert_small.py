@@ -14,7 +14,7 @@ from typing import Any
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics import small_float
 from fly_run.emulator.semantics.emit import Lanes
-from fly_run.emulator.semantics.operation import Operation, valu
+from fly_run.emulator.semantics.operation import Operation, rows, valu
 from fly_run.emulator.semantics.small_float import NAN, Format, decode, encode
 from fly_run.emulator.semantics.valu_float import scale
 
@@ -40,31 +40,30 @@ def operations() -> Iterator[Operation]:
                 yield valu(full, types, body, chunk=CHUNK, targets=targets, **options)
     for name, form in NIBBLES.items():
         yield valu(f"fly_decode_{name}", "float = i32", _decode(form), kinds=("v",), **ASIDE)
-        # The values come from blocks of registers, but for a pair of f32 made into fp4.
-        kinds = () if name == "fp4" else ("vv", "vs")
-        yield valu(f"fly_encode_{name}", "i32 = float, i32", _encode(form), kinds=kinds, **ASIDE)
-        types, kinds = "i32 = float, i32, i32", ("vvv", "vvs", "vsv", "vss")
-        yield valu(f"fly_encode_sr_{name}", types, _encode_noisy(form), kinds=kinds, **ASIDE)
-    yield valu("fly_scale_e8m0", "float = float, i32", _scaled, chunk=CHUNK, kinds=("vv", "vs"))
+        types = "i32 = float, i32"
+        yield valu(f"fly_encode_{name}", types, _encode(form), kinds=rows(2), **ASIDE)
+        types = "i32 = float, i32, i32"
+        yield valu(f"fly_encode_sr_{name}", types, _encode_noisy(form), kinds=rows(3), **ASIDE)
+    yield valu("fly_scale_e8m0", "float = float, i32", _scaled, chunk=CHUNK, kinds=rows(2))
     for name, form in (("f16", small_float.F16), ("bf16", small_float.BF16)):
-        body = _round_noisy(form)
-        yield valu(f"v_cvt_sr_{name}_f32", "i16 = float, i32", body, chunk=CHUNK, keeps_high=True)
-    yield valu("v_prng_b32", "i32 = i32", _next_random)
+        options = {"chunk": CHUNK, "kinds": rows(2), "keeps_high": True}
+        yield valu(f"v_cvt_sr_{name}_f32", "i16 = float, i32", _round_noisy(form), **options)
+    yield valu("v_prng_b32", "i32 = i32", _next_random, kinds=rows(1))
     for sign, low, high in (("i", -128, 127), ("u", 0, 255)):
-        body = _shift_and_pack(low, high)
-        yield valu(f"v_ashr_pk_{sign}8_i32", "i16 = i32, i32, i32", body, keeps_high=True)
+        body, options = _shift_and_pack(low, high), {"kinds": rows(3), "keeps_high": True}
+        yield valu(f"v_ashr_pk_{sign}8_i32", "i16 = i32, i32, i32", body, **options)
 
 
 def _of_byte(form: Format, scaled: bool) -> Iterator[tuple[str, str, Body, dict[str, Any]]]:
     """X stands for the format's name. Where no instruction has a scale, it is a constant."""
     yield "v_cvt_f32_X", "float = i32", _decode(form), {}
-    yield "v_cvt_pk_X_f32", "i16 = float, float", _pack(form), {"keeps_high": True}
+    options = {"keeps_high": True, "kinds": rows(2)}
+    yield "v_cvt_pk_X_f32", "i16 = float, float", _pack(form), options
     noisy = "fly_encode_sr_X", "i32 = float, i32, i32", _encode_noisy(form)
     if scaled:
-        yield "fly_encode_X", "i32 = float, i32", _encode(form), {"everywhere": True}
-        yield *noisy, {"everywhere": True}
-    else:
-        yield *noisy, {"kinds": ("vvs", "vss", "svs", "sss"), "everywhere": True}
+        options = {"everywhere": True, "kinds": rows(2)}
+        yield "fly_encode_X", "i32 = float, i32", _encode(form), options
+    yield *noisy, {"everywhere": True, "kinds": rows(3)}
 
 
 def _decode(form: Format) -> Body:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from fly_run.emulator.irgen import FLOATS, Value
 from fly_run.emulator.semantics.emit import Lanes
-from fly_run.emulator.semantics.operation import Operation, valu
+from fly_run.emulator.semantics.operation import Operation, rows, valu
 from fly_run.emulator.semantics.valu_float import (
     BIAS,
     MANTISSA,
@@ -28,18 +28,21 @@ def operations() -> Iterator[Operation]:
     for element, short in SHORT.items():
         if element != "half":
             three = f"{element}, {element}, {element}"
-            yield valu(f"v_div_scale_{short}", f"{element}, mask = {three}", _div_scale, chunk=16)
+            types = f"{element}, mask = {three}"
+            yield valu(f"v_div_scale_{short}", types, _div_scale, chunk=16, kinds=rows(3))
             # The mask that scaling left is in VCC.
-            yield valu(f"v_div_fmas_{short}", f"{element} = {three}, mask", _div_fmas, chunk=16)
+            types = f"{element} = {three}, mask"
+            yield valu(f"v_div_fmas_{short}", types, _div_fmas, chunk=16, kinds=rows(3, 1))
         yield valu(
             f"v_div_fixup_{short}",
             f"{element} = {element}, {element}, {element}",
             _div_fixup,
             chunk=16,
+            kinds=rows(3),
             keeps_high=element == "half",
         )
     types = "half = half, half, half"
-    yield valu("v_div_fixup_legacy_f16", types, _div_fixup, chunk=16)
+    yield valu("v_div_fixup_legacy_f16", types, _div_fixup, chunk=16, kinds=rows(3))
 
 
 def _div_scale(k: Lanes, source: Value, denominator: Value, numerator: Value):

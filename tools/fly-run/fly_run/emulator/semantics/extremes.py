@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.emit import Lanes
-from fly_run.emulator.semantics.operation import Operation, valu
+from fly_run.emulator.semantics.operation import Operation, rows, valu
 from fly_run.emulator.semantics.valu_float import (
     SHORT,
     Body,
@@ -24,6 +24,8 @@ def operations() -> Iterator[Operation]:
     for element, short in SHORT.items():
         two, three = (f"{element} = {', '.join([element] * count)}" for count in (2, 3))
         options: dict[str, Any] = {"chunk": 16, "keeps_high": element == "half"}
+        if element == "half":
+            options["kinds"] = rows(3)
         for name in ("min", "max"):
             yield valu(f"v_{name}_{short}", two, of_two(picking(name)), chunk=16)
             if element != "double":
@@ -57,14 +59,24 @@ class Number(NamedTuple):
             return Number(value, value.is_nan(), None)
         return Number(value, (integer(value) & 0x7E00).compare("eq", 0x7E00), None)
 
+    @staticmethod
+    def plain(k: Lanes, source: Value) -> Number:
+        """For what is never the result where it is a NaN."""
+        return (
+            Number(source, is_nan(source), None)
+            if source.element == "half"
+            else Number.read(k, source)
+        )
+
 
 Step = Callable[[Lanes, Number, Number], Value]
 
 
 def _ordered(name: str, a: Value, b: Value) -> Value:
     """The smaller or larger of two that are no NaN."""
-    predicate = "slt" if name == "min" else "sgt"
-    return order(a).compare(predicate, order(b)).select(a, b)
+    chosen = a.function.intrinsic(f"llvm.s{name}", order(a), order(b))
+    # Put in order twice, bits are as they were.
+    return order(chosen.bits(a.element)).bits(a.element)
 
 
 def picking(name: str) -> Step:
@@ -83,6 +95,17 @@ def picking(name: str) -> Step:
     return run
 
 
+def choosing(name: str) -> Step:
+    """v_min_num, v_max_num of gfx12, which has no MODE.IEEE: a NaN gives way to a number. Of two
+    NaNs the second is the result."""
+
+    def run(k: Lanes, a: Number, b: Number) -> Value:
+        result = b.nan.select(a.value, _ordered(name, a.value, b.value))
+        return a.nan.select(b.value, result)
+
+    return run
+
+
 def propagating(name: str) -> Step:
     """v_minimum, v_maximum: IEEE 754-2019's. A NaN is the result, quieted. MODE.IEEE changes
     nothing."""
@@ -96,6 +119,21 @@ def propagating(name: str) -> Step:
 
 def of_two(step: Step) -> Body:
     return lambda k, a, b: step(k, Number.read(k, a), Number.read(k, b))
+
+
+def two_numbers(step: Step) -> Body:
+    """`of_two`, for `choosing`."""
+    return lambda k, a, b: step(k, Number.plain(k, a), Number.read(k, b))
+
+
+def three_numbers(first: Step, second: Step) -> Body:
+    """`of_three`, for `choosing`."""
+
+    def run(k: Lanes, a: Value, b: Value, c: Value) -> Value:
+        so_far = first(k, Number.plain(k, a), Number.read(k, b))
+        return second(k, Number.made(so_far), Number.read(k, c))
+
+    return run
 
 
 def of_three(first: Step, second: Step) -> Body:

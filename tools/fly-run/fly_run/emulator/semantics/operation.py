@@ -39,7 +39,9 @@ class Operation:
     keeps_high: bool = False  # a 16-bit result leaves the register's high half as it was
     everywhere: bool = False  # the result is a temporary, and may be written whatever EXEC is
     targets: frozenset[str] = frozenset()
-    kinds: tuple[str, ...] = ()  # of the inputs, where only some combinations occur: "vs", "ss"
+    # Of the inputs of a VALU operation, those that there are handlers for: v a row, s a scalar, m
+    # a mask. Scalars in other combinations are copied into rows (`Lowering.valu`).
+    kinds: tuple[str, ...] = ()
     detail: Any = None  # what only this form's emitter and encoder know
 
     @property
@@ -49,13 +51,8 @@ class Operation:
     @property
     def handlers(self) -> tuple[str, ...]:
         """The names of this operation's handlers: one for each kind of its operands."""
-        if self.form != "valu":
-            kinds = VARIANTS.get(self.form, ("",))
-            return tuple(f"{self.name}.{kind}" if kind else self.name for kind in kinds)
-        if self.kinds:
-            return tuple(f"{self.name}.{kinds}" for kinds in self.kinds)
-        choices = ["m" if kind == "mask" else "vs" for kind in self.inputs]
-        return tuple(f"{self.name}.{''.join(kinds)}" for kinds in product(*choices))
+        kinds = self.kinds if self.form == "valu" else VARIANTS.get(self.form, ("",))
+        return tuple(f"{self.name}.{kind}" if kind else self.name for kind in kinds)
 
 
 # Handlers of the forms whose operands come in a few fixed kinds.
@@ -83,7 +80,20 @@ def valu(name: str, types: str, body: Callable[..., Any], **options: Any) -> Ope
     made = signature(types)
     wide = any(kind in ("i64", "double") for kind in made["outputs"] + made["inputs"])
     options.setdefault("chunk", 16 if wide and not options.get("split") else 64)
+    options.setdefault("kinds", usual_kinds(made["inputs"]))
     return Operation(name, "valu", body=body, **made, **options)
+
+
+def usual_kinds(inputs: tuple[str, ...]) -> tuple[str, ...]:
+    """Every combination of rows and scalars; of two inputs or more one is a row."""
+    choices = ["m" if kind == "mask" else "vs" for kind in inputs]
+    found = ("".join(kinds) for kinds in product(*choices))
+    return tuple(kinds for kinds in found if "v" in kinds or kinds.count("s") < 2)
+
+
+def rows(count: int, masks: int = 0) -> tuple[str, ...]:
+    """`kinds` of what programs seldom execute: all sources are rows."""
+    return ("v" * count + "m" * masks,)
 
 
 def scalar(name: str, types: str, body: Callable[..., Any], **options: Any) -> Operation:

@@ -12,7 +12,7 @@ from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.convert import pack
 from fly_run.emulator.semantics.emit import Lanes
-from fly_run.emulator.semantics.operation import Operation, valu
+from fly_run.emulator.semantics.operation import Operation, rows, valu
 from fly_run.emulator.semantics.packed import halves
 from fly_run.emulator.semantics.small_float import FP16_OVFL
 from fly_run.emulator.semantics.valu_float import MANTISSA, exponent_field, integer
@@ -22,14 +22,15 @@ Body = Callable[..., Value]
 
 def operations() -> Iterator[Operation]:
     for element, short in (("half", "f16"), ("float", "f32")):
-        yield valu(f"fly_finite_{short}", f"i32 = {_three(element)}", _finite, chunk=16)
-        keeps = element == "half"
-        yield valu(f"fly_hold_{short}", f"{element} += i32", _held, chunk=16, keeps_high=keeps)
+        types = f"i32 = {_three(element)}"
+        yield valu(f"fly_finite_{short}", types, _finite, chunk=16, kinds=rows(3))
+        options = {"kinds": rows(1), "keeps_high": element == "half"}
+        yield valu(f"fly_hold_{short}", f"{element} += i32", _held, chunk=16, **options)
     # Of each half; the mask that `_finite` makes has 16 bits there.
     short = halves("half", lambda k, *values: _finite(k, *values).trunc("i16"))
-    yield valu("fly_finite_pk_f16", f"i32 = {_three('i32')}", short, chunk=16)
-    yield valu("fly_hold_pk_f16", "i32 += i32", halves("half", _held), chunk=16)
-    yield valu("fly_finite_pair", "i32 = float, float", _finite_pair, chunk=16)
+    yield valu("fly_finite_pk_f16", f"i32 = {_three('i32')}", short, chunk=16, kinds=rows(3))
+    yield valu("fly_hold_pk_f16", "i32 += i32", halves("half", _held), chunk=16, kinds=rows(1))
+    yield valu("fly_finite_pair", "i32 = float, float", _finite_pair, chunk=16, kinds=rows(2))
 
 
 def _three(element: str) -> str:

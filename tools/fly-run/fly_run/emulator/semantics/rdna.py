@@ -7,13 +7,21 @@ What differs only by name is in `aliases`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics import packed, valu_float
 from fly_run.emulator.semantics.convert import pack, to_integer
 from fly_run.emulator.semantics.emit import Lanes
-from fly_run.emulator.semantics.extremes import of_three, of_two, picking, propagating
-from fly_run.emulator.semantics.operation import Operation, scalar, valu
+from fly_run.emulator.semantics.extremes import (
+    choosing,
+    of_three,
+    of_two,
+    picking,
+    propagating,
+    three_numbers,
+)
+from fly_run.emulator.semantics.operation import Operation, rows, scalar, valu
 from fly_run.emulator.semantics.salu import LOGIC, save_exec, write_exec
 from fly_run.emulator.semantics.valu_integer import maximum, minimum
 from fly_run.emulator.targets import RDNA
@@ -93,9 +101,11 @@ def _minima() -> Iterator[Operation]:
             yield valu(f"v_{first}{second}_{letter}32", "i32 = i32, i32, i32", body, chunk=16)
         for element, short in (("half", "f16"), ("float", "f32")):
             types = f"{element} = {element}, {element}, {element}"
-            options = {"chunk": 16, "keeps_high": element == "half"}
+            options: dict[str, Any] = {"chunk": 16, "keeps_high": element == "half"}
+            options["kinds"] = rows(3)
             body = of_three(picking(first), picking(second))
             yield valu(f"v_{first}{second}_{short}", types, body, **options)
+            body = three_numbers(choosing(first), choosing(second))
             yield valu(f"v_{first}{second}_num_{short}", types, body, **options)
             body = of_three(propagating(first), propagating(second))
             name = f"v_{first}imum{second}imum_{short}"
@@ -108,8 +118,11 @@ def _propagating() -> Iterator[Operation]:
         body = of_two(propagating(name))
         for element, short in valu_float.SHORT.items():
             types = f"{element} = {element}, {element}"
-            keeps = element == "half"
-            yield valu(f"v_{name}imum_{short}", types, body, chunk=16, keeps_high=keeps)
+            options: dict[str, Any] = {} if element == "float" else {"kinds": rows(2)}
+            options["keeps_high"] = element == "half"
+            yield valu(f"v_{name}imum_{short}", types, body, chunk=16, **options)
         types, three = "half = half, half, half", of_three(propagating(name), propagating(name))
-        yield valu(f"v_{name}imum3_f16", types, three, chunk=16, keeps_high=True)
-        yield valu(f"v_pk_{name}imum_f16", "i32 = i32, i32", packed.halves("half", body), chunk=16)
+        options = {"chunk": 16, "kinds": rows(3), "keeps_high": True}
+        yield valu(f"v_{name}imum3_f16", types, three, **options)
+        options = {"chunk": 16, "kinds": rows(2)}
+        yield valu(f"v_pk_{name}imum_f16", "i32 = i32, i32", packed.halves("half", body), **options)

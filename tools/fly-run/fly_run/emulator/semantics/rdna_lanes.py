@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.emit import LANES, Handler, load_row, store_row
-from fly_run.emulator.semantics.lanes import Body, element, scratch_row, write_result
+from fly_run.emulator.semantics.lanes import Body, element, scratch_row
 from fly_run.emulator.semantics.operation import Operation
 
 ROW_LANES = 16
@@ -49,6 +49,7 @@ def _permute(other: int, varies: bool) -> Body:
             target.store((valid | bound).select(value, target.load("i32")))
 
         h.for_lanes(mask, fetch)
-        write_result(h, result)
+        # Inactive lanes have there what they had.
+        store_row(h.operand(0), origin, load_row(result, origin, LANES), None)
 
     return run

@@ -126,13 +126,17 @@ def _borrow_sub(h: Handler, a: Value, b: Value, borrow: Value | None = None):
 
 
 def _signed_add(h: Handler, a: Value, b: Value):
-    total = a + b
-    return total, ((a ^ total) & (b ^ total)).compare("slt", 0)
+    return _held(a.sext("i64") + b.sext("i64"))
 
 
 def _signed_sub(h: Handler, a: Value, b: Value):
-    total = a - b
-    return total, ((a ^ b) & (a ^ total)).compare("slt", 0)
+    return _held(a.sext("i64") - b.sext("i64"))
+
+
+def _held(total: Value) -> tuple[Value, Value]:
+    """A sum in 32 bits, and whether they don't hold it."""
+    result = total.trunc("i32")
+    return result, result.sext("i64").compare("ne", total)
 
 
 def _pick(predicate: str) -> Body:
@@ -236,7 +240,7 @@ def _find_first(opcode: str, invert: bool = False) -> Body:
 
 def _find_sign(h: Handler, a: Value) -> Value:
     """How many bits from the top equal the sign bit, -1 if all do."""
-    flipped = a ^ a.ashr(63 if a.element == "i64" else 31)
+    flipped = a.compare("slt", 0).select(~a, a)
     found = h.intrinsic("llvm.ctlz", flipped, h.constant("i1", 0), result=flipped).trunc("i32")
     return flipped.compare("eq", 0).select(-1, found)
 

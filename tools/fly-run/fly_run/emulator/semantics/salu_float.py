@@ -12,7 +12,7 @@ from typing import Any
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics import convert, valu_float
 from fly_run.emulator.semantics.emit import Handler, Lanes
-from fly_run.emulator.semantics.extremes import of_two, picking, propagating
+from fly_run.emulator.semantics.extremes import choosing, of_two, propagating, two_numbers
 from fly_run.emulator.semantics.operation import Operation, scalar
 from fly_run.emulator.semantics.vopc import FLOAT_CONDITIONS
 
@@ -30,7 +30,7 @@ def operations() -> Iterator[Operation]:
         for name, body in valu_float.EXACT.items():
             yield scalar(f"s_{name}_{short}", "i32 = i32", on(element, body))
         for name in ("min", "max"):
-            body = of_two(picking(name))
+            body = two_numbers(choosing(name))
             yield scalar(f"s_{name}_num_{short}", "i32 = i32, i32", on(element, body))
             body = of_two(propagating(name))
             yield scalar(f"s_{name}imum_{short}", "i32 = i32, i32", on(element, body))

@@ -89,13 +89,8 @@ def encode(
     f = value.function
     bits = value.bits("i32")
     size = bits & 0x7FFF_FFFF
-    field = size.lshr(23)
-    significand = field.compare("eq", 0).select(size, (size & 0x7F_FFFF) | 0x80_0000)
-    # Denormals of f32 are brought into the normal form: 24 bits, the highest set.
-    zeros = f.intrinsic("llvm.ctlz", significand, f.constant("i1", 0), result=significand)
-    up = zeros - 8
-    exponent = f.intrinsic("llvm.umax", field, field.like(1)) - up - scale + 127
-    significand = significand << (up & 31)
+    exponent, significand = _normal(size)
+    exponent = exponent - scale + 127
     # Below the format's least exponent, more bits go away.
     least = 128 - form.bias
     below = _between(least - exponent, 0, 26)
@@ -119,20 +114,32 @@ def encode(
         large = (saturates.splat(k.chunk) & finite).select(code.like(limit), form.overflow)
     else:
         large = code.like(limit)
-    # No scale makes a number of infinity.
-    too_large = code.compare("ugt", limit) | size.compare("eq", INFINITY)
+    # No scale makes a number of infinity, nor of a NaN, which many formats have the same code for.
+    special = "uge" if form.nan == form.overflow else "eq"
+    too_large = code.compare("ugt", limit) | size.compare(special, INFINITY)
     code = too_large.select(large, code)
-    code = significand.compare("eq", 0).select(0, code)
-    not_a_number = size.compare("ugt", INFINITY)
+    if form.nan != form.overflow:
+        code = size.compare("ugt", INFINITY).select(form.nan, code)
     if isinstance(scale, Value):
-        not_a_number = not_a_number | scale.compare("eq", 255)
-    code = not_a_number.select(form.nan, code)
+        code = scale.compare("eq", 255).select(form.nan, code)
     sign = bits.lshr(31) << (form.width - 1)
     if form.unsigned_nan:
         # Neither zero nor NaN has a sign.
         plain = code.compare("eq", 0) | code.compare("eq", form.nan)
         return plain.select(code, code | sign)
     return code | sign
+
+
+def _normal(size: Value) -> tuple[Value, Value]:
+    """The exponent field of an f32 without its sign, and its significand: 24 bits, of which the
+    highest is set, in denormals too; those have exponents of 0 and less."""
+    f = size.function
+    field = size.lshr(23)
+    significand = field.compare("eq", 0).select(size, (size & 0x7F_FFFF) | 0x80_0000)
+    zeros = f.intrinsic("llvm.ctlz", significand, f.constant("i1", 0), result=significand)
+    up = zeros - 8
+    exponent = f.intrinsic("llvm.umax", field, field.like(1)) - up
+    return exponent, significand << (up & 31)
 
 
 def _between(value: Value, low: int, high: int) -> Value:

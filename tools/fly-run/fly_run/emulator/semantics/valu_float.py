@@ -15,7 +15,7 @@ from typing import Any
 
 from fly_run.emulator.irgen import AS_INTEGER, FLOATS, Value
 from fly_run.emulator.semantics.emit import Lanes
-from fly_run.emulator.semantics.operation import Operation, valu
+from fly_run.emulator.semantics.operation import Operation, rows, valu
 
 Body = Callable[..., Any]
 
@@ -52,15 +52,16 @@ def operations() -> Iterator[Operation]:
         for kind in ("mk", "ak"):
             # LLVM spells it v_fmamk_f32, v_madak_f32.
             types = "float = float, float, float"
-            yield valu(f"v_{name}{kind}_f32", types, body, kinds=WITH_LITERAL[kind][:2])
+            yield valu(f"v_{name}{kind}_f32", types, body, kinds=WITH_LITERAL[kind][:1])
     for kind in ("mk", "ak"):
         types = "half = half, half, half"
         options = {"keeps_high": True, "kinds": WITH_LITERAL[kind]}
         yield valu(f"v_mad{kind}_f16", types, _unfused, chunk=16, **options)
     # Kept from gfx8: these clear the high half of the register.
     for name, body in (("mad", _unfused), ("fma", of("half", fused))):
-        yield valu(f"v_{name}_legacy_f16", "half = half, half, half", body, chunk=16)
-    yield valu("v_mad_legacy_f32", "float = float, float, float", _mad_legacy)
+        types = "half = half, half, half"
+        yield valu(f"v_{name}_legacy_f16", types, body, chunk=16, kinds=rows(3))
+    yield valu("v_mad_legacy_f32", "float = float, float, float", _mad_legacy, kinds=rows(3))
     yield valu("v_mul_legacy_f32", "float = float, float", _multiply_legacy)
     for element, short in SHORT.items():
         body = of(element, _fract(element))
@@ -69,7 +70,7 @@ def operations() -> Iterator[Operation]:
 
 # The literal is a scalar, and the other second source a vector register (VOP2). Where f16
 # denormals are flushed, all sources are copies in rows.
-WITH_LITERAL = {"mk": ("vsv", "ssv", "vvv"), "ak": ("vvs", "svs", "vvv")}
+WITH_LITERAL = {"mk": ("vsv", "vvv"), "ak": ("vvs", "vvv")}
 
 
 def of(element: str, body: Body) -> Body:

@@ -296,7 +296,7 @@ OTHERS: dict[str, tuple[str, Body]] = {
     "v_bfrev_b32": ("i32 = i32", lambda k, a: k.handler.intrinsic("llvm.bitreverse", a)),
     "v_ffbh_u32": ("i32 = i32", _leading),
     "v_ffbl_b32": ("i32 = i32", _trailing),
-    "v_ffbh_i32": ("i32 = i32", lambda k, a: _leading(k, a ^ a.ashr(31))),
+    "v_ffbh_i32": ("i32 = i32", lambda k, a: _leading(k, a.compare("slt", 0).select(~a, a))),
     "v_sat_pk_u8_i16": (
         "i16 = i32",
         lambda k, a: (_saturate8(a.trunc("i16").sext("i32")) | (_saturate8(a.ashr(16)) << 8)).trunc(

@@ -9,7 +9,7 @@ from fractions import Fraction
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.convert import normalised, to_integer
 from fly_run.emulator.semantics.emit import Lanes
-from fly_run.emulator.semantics.operation import Operation, valu
+from fly_run.emulator.semantics.operation import Operation, rows, valu
 from fly_run.emulator.semantics.valu_float import scale
 
 Body = Callable[..., object]
@@ -20,7 +20,8 @@ FRACTION_BITS = 1201  # of 2/π that the hardware holds
 
 def operations() -> Iterator[Operation]:
     for name, (types, body) in TABLE.items():
-        yield valu(name, types, body, chunk=CHUNK)
+        count = len(types.partition("=")[2].split(","))
+        yield valu(name, types, body, chunk=CHUNK, kinds=rows(count))
 
 
 def _largest_of(k: Lanes, x: Value, y: Value, z: Value) -> tuple[Value, Value]:

@@ -50,7 +50,8 @@ def operations() -> Iterator[Operation]:
             yield _row(f"{name}_{short}", element, _compare(predicate))
         second = "i16" if element == "half" else "i32"
         body = _class_test
-        yield valu(f"v_cmp_class_{short}", f"mask = {element}, {second}", body, chunk=16)
+        types = f"mask = {element}, {second}"
+        yield valu(f"v_cmp_class_{short}", types, body, chunk=16, kinds=("vv", "vs"))
     for width in (16, 32, 64):
         for sign, letter in (("s", "i"), ("u", "u")):
             for name, predicate in INTEGER_CONDITIONS.items():
