@@ -108,6 +108,45 @@ def packed(elements: np.ndarray, bits: int) -> np.ndarray:
     return (grouped << shifts).sum(-1).astype(np.uint32).T
 
 
+def execute(
+    mnemonic: str, a: np.ndarray, b: np.ndarray, indices: np.ndarray, modifiers: str = ""
+) -> np.ndarray:
+    """D [row, column], added to zeros. A and B are raw registers: uint32[register, lane]."""
+    short = mnemonic.startswith(("v_swmmac_f16", "v_swmmac_bf16"))
+    count = 4 if short else 8
+    span = lambda first, n: f"v[{first}:{first + n - 1}]" if n > 1 else f"v{first}"  # noqa: E731
+    text = f"  {mnemonic} {span(32, count)}, {span(8, len(a))}, {span(16, len(b))}, v24 {modifiers}"
+    places = [*range(8, 8 + len(a)), *range(16, 16 + len(b)), 24, *range(32, 32 + count)]
+    c = np.zeros((count, 32), np.uint32)
+    values = np.concatenate([a, b, indices[None].astype(np.uint32), c])
+    loads = [
+        f"  global_load_b32 v{place}, v40, s[4:5] offset:{128 * number}"
+        for number, place in enumerate(places)
+    ]
+    stores = [f"  global_store_b32 v40, v{32 + n}, s[6:7] offset:{128 * n}" for n in range(count)]
+    head = KERNEL.format(loads="\n".join(loads), text=text, stores="\n".join(stores))
+    ending = try_wmma.program("gfx1201").partition("  s_endpgm\n")[2]
+    data = build.assemble(head + ending, "gfx1201")
+    found = np.zeros((count, 32), np.uint32)
+    on_emulator(CodeObject.parse(data), [np.ascontiguousarray(values), found], block=32)
+    d = np.zeros((16, 16))
+    for lane in range(32):
+        for number in range(8):
+            if short:
+                word = found[number // 2, lane] >> 16 * (number % 2) & 0xFFFF
+                is_half = mnemonic.startswith("v_swmmac_f16")
+                value = np.uint16(word).view(np.float16) if is_half else brain(word)
+            else:
+                value = found[number, lane].view(np.int32 if "i32" in mnemonic else np.float32)
+            d[lane // 16 * 8 + number, lane % 16] = value
+    return d
+
+
+def brain(codes: np.ndarray | int) -> np.ndarray:
+    """What codes of bf16 are worth: float64."""
+    return (np.asarray(codes, np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
+
+
 @pytest.mark.parametrize(("mnemonic", "k", "bits", "run", "modifiers"), SPARSE)
 def test_sparse(mnemonic: str, k: int, bits: int, run: int, modifiers: str) -> None:
     """gfx1201. The layout is that of AMD's matrix instruction calculator (RDNA4): a lane has half
@@ -130,34 +169,19 @@ def test_sparse(mnemonic: str, k: int, bits: int, run: int, modifiers: str) -> N
             held[lane, 2 * group : 2 * group + 2] = values
             indices[lane] |= np.uint64((first | second << 2) << 4 * group + shift)
     rows = [packed(element_bits(x, mnemonic, bits), bits) for x in (held, columns)]
-    short = mnemonic.startswith("v_swmmac_f16")
-    count = 4 if short else 8
-    span = lambda first, n: f"v[{first}:{first + n - 1}]" if n > 1 else f"v{first}"  # noqa: E731
-    text = (
-        f"  {mnemonic} {span(32, count)}, {span(8, len(rows[0]))}, {span(16, len(rows[1]))}, v24"
-        f" {modifiers}"
-    )
-    places = [*range(8, 8 + len(rows[0])), *range(16, 16 + len(rows[1])), 24]
-    c = np.zeros((8, 32), np.uint32)
-    values = np.concatenate([*rows, indices[None].astype(np.uint32), c[:count]])
-    places += range(32, 32 + count)
-    loads = [
-        f"  global_load_b32 v{place}, v40, s[4:5] offset:{128 * number}"
-        for number, place in enumerate(places)
-    ]
-    stores = [f"  global_store_b32 v40, v{32 + n}, s[6:7] offset:{128 * n}" for n in range(count)]
-    head = KERNEL.format(loads="\n".join(loads), text=text, stores="\n".join(stores))
-    ending = try_wmma.program("gfx1201").partition("  s_endpgm\n")[2]
-    data = build.assemble(head + ending, "gfx1201")
-    found = np.zeros((count, 32), np.uint32)
-    on_emulator(CodeObject.parse(data), [np.ascontiguousarray(values), found], block=32)
-    d = np.zeros((16, 16))
-    for lane in range(32):
-        for number in range(8):
-            if short:
-                word = found[number // 2, lane] >> 16 * (number % 2) & 0xFFFF
-                value = np.uint16(word).view(np.float16)
-            else:
-                value = found[number, lane].view(np.int32 if "i32" in mnemonic else np.float32)
-            d[lane // 16 * 8 + number, lane % 16] = value
-    assert np.array_equal(d, a @ b)
+    assert np.array_equal(execute(mnemonic, *rows, indices, modifiers), a @ b)
+
+
+def test_results_of_bf16_are_rounded_to_nearest_even() -> None:
+    """Single products: of some half a unit is left. One row is infinite, one is no number."""
+    a = np.array([*range(0x3F81, 0x3F9D, 2), 0x7F80, 0x7FC0], np.uint32)
+    b = np.array([0x3FC0, 0xBFC0, 0x3F80, *range(0x3F82, 0x3F9B, 2)], np.uint32)
+    rows = np.zeros((4, 32), np.uint32), np.zeros((8, 32), np.uint32)
+    for row, codes in zip(rows, (a, b), strict=True):
+        row[0, :16] = codes  # k 0; the lanes from 16 on have others
+    found = execute("v_swmmac_bf16_16x16x32_bf16", *rows, np.full(32, 0x44444444))
+    with np.errstate(invalid="ignore"):
+        exact = brain(a)[:, None] * brain(b)
+        unit = 2.0 ** (np.frexp(exact)[1] - 8)
+        wanted = np.round(exact / unit) * unit
+    np.testing.assert_array_equal(found, wanted)

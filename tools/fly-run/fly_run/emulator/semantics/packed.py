@@ -176,7 +176,10 @@ def _float_dots() -> Iterator[Operation]:
                 ("complements", complements, MEASURED["complements"]),
                 ("pairs", pairs, MEASURED["pairs"]),
             ):
-                yield valu(f"{name}@{meaning}", types, body, chunk=CHUNK, targets=targets)
+                # VOP2 and VOPD have a vector register for the second source; VOP3 there is on gfx9.
+                kinds = ("vv", "sv") if "+=" in types and meaning != "chain" else ()
+                options = {"chunk": CHUNK, "targets": targets, "kinds": kinds}
+                yield valu(f"{name}@{meaning}", types, body, **options)
 
 
 DOT: dict[str, tuple[Body, bool]] = {
