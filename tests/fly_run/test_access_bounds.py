@@ -132,8 +132,9 @@ def scalar_mistakes(bench: Bench, number: int, form: Form) -> Iterator[str]:
             yield f"{start}: a byte past the end of what was found is not noticed"
         if bench.works(number, room, here, far):
             yield f"{start}: far past the end"
-        if form.writes and bench.works(number, room, here, writable=False):
-            yield f"{start}: a write to read-only memory"
+        if form.writes == bench.works(number, room, here, writable=False):
+            done = "written" if form.writes else "not read"
+            yield f"{start}: read-only memory is {done}"
     if "buffer" in form.name:
         # An offset is no signed number: this one is out of range.
         if not bench.works(number, 2 * size, Where(start=-1 & 0xFFFFFFFF)):

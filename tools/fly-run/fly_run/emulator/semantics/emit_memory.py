@@ -329,11 +329,6 @@ def _call_resolver(h: Handler, form: str, size: int, flags: int) -> Value:
     space = {"flat": "global"}.get(form, form)
     if form == "flat":
         flags |= FLAT
-    return h.call(
-        f"fly_resolve_{space}",
-        "i1",
-        h.wave,
-        h.op,
-        h.constant("i64", size),
-        h.constant("i64", flags),
-    )
+    bounded = form in ("scratch", "lds")
+    last = h.constant("i1", flags & ALIGNED) if bounded else h.constant("i64", flags)
+    return h.call(f"fly_resolve_{space}", "i1", h.wave, h.op, h.constant("i64", size), last)

@@ -1,7 +1,8 @@
 """Checked translation of addresses: what the memory handlers call when their fast way fails.
 
 `fly_resolve_X(wave, op, size, flags)` replaces the guest addresses of the active lanes in the
-wave's ADDRESS list by host addresses. False: a fault is recorded in the wave.
+wave's ADDRESS list by host addresses. False: a fault is recorded in the wave. In LDS and in private
+memory the last argument is an i1, whether the access has to be aligned.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from fly_run.emulator.semantics.emit import LANES
 CHUNK = 16
 SCALAR_SIGNATURE = "ptr %wave, ptr %op, i64 %address, i64 %size, i64 %flags"
 SIGNATURE = "ptr %wave, ptr %op, i64 %size, i64 %flags"
+BOUNDED_SIGNATURE = "ptr %wave, ptr %op, i64 %size, i1 %aligned"
 
 
 def functions() -> list[Function]:
@@ -48,6 +50,10 @@ class Resolver(Function):
     def has(self, flag: int) -> Value:
         return (self.flags & flag).compare("ne", 0)
 
+    def aligned(self) -> Value:
+        """i1: whether the access has to be aligned."""
+        return self.has(ALIGNED)
+
     def fault_unless(self, good: Value, kind: str, lane: Value, address: Value) -> None:
         def record() -> None:
             self.call_void(
@@ -61,6 +67,14 @@ class Resolver(Function):
             self.ret(self.null if self.header.startswith("define ptr") else self.constant("i1", 0))
 
         self.when(~good, record)
+
+
+class BoundedResolver(Resolver):
+    def __init__(self, name: str):
+        super().__init__(name, BOUNDED_SIGNATURE)
+
+    def aligned(self) -> Value:
+        return self.named("i1", "%aligned")
 
 
 def _record_fault() -> Function:
@@ -100,7 +114,7 @@ def _find_region() -> Function:
 
 
 def check_alignment(f: Resolver, lane: Value, address: Value) -> None:
-    aligned = (address & (f.size - 1)).compare("eq", 0) | ~f.has(ALIGNED)
+    aligned = (address & (f.size - 1)).compare("eq", 0) | ~f.aligned()
     f.fault_unless(aligned, "misaligned", lane, address)
 
 
@@ -119,7 +133,7 @@ def _resolve_global() -> Function:
         def scan() -> None:
             room = (length - f.size).splat(CHUNK)
             # Address bits that must be clear where the access has to be aligned.
-            low_bits = f.has(ALIGNED).select(f.size - 1, f.constant("i64", 0)).splat(CHUNK)
+            low_bits = f.aligned().select(f.size - 1, f.constant("i64", 0)).splat(CHUNK)
 
             def turn(carried: list[Value]) -> tuple[list[Value], Value]:
                 lane, good = carried
@@ -209,7 +223,7 @@ def private_place(f: Resolver, lane: Value, offset: Value) -> Value:
 
 def _resolve_bounded(space: str) -> Function:
     """LDS and private memory: offsets into one block."""
-    f = Resolver(f"fly_resolve_{space}")
+    f = BoundedResolver(f"fly_resolve_{space}")
     mask = f.exec_mask()
     size_at, base_at = (
         (state.LDS_SIZE, state.LDS_BASE)
@@ -217,7 +231,7 @@ def _resolve_bounded(space: str) -> Function:
         else (state.SCRATCH_SIZE, state.SCRATCH_BASE)
     )
     limit, base = f.wave.at(size_at).load("i64"), f.wave.at(base_at).load("i64")
-    low_bits = f.has(ALIGNED).select(f.size - 1, f.constant("i64", 0)).splat(CHUNK)
+    low_bits = f.aligned().select(f.size - 1, f.constant("i64", 0)).splat(CHUNK)
     zero = f.constant("i64", 0)
 
     def all_at_once() -> None:

@@ -111,8 +111,8 @@ SHARED = (
     "declare void @fly_record_fault(ptr, i32, i64, i64, i64)",
     "declare ptr @fly_find_region(ptr, i64, i64)",
     *(
-        f"declare i1 @fly_resolve_{space}(ptr, ptr, i64, i64)"
-        for space in ("global", "scratch", "lds", "buffer")
+        f"declare i1 @fly_resolve_{space}(ptr, ptr, i64, {last})"
+        for space, last in (("global", "i64"), ("buffer", "i64"), ("scratch", "i1"), ("lds", "i1"))
     ),
     "declare ptr @fly_resolve_scalar(ptr, ptr, i64, i64, i64)",
 )
