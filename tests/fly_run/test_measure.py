@@ -237,20 +237,21 @@ def test_random_buffer_addresses_by_brute_force(target: str) -> None:
 
 
 def patterns(size: int) -> tuple[np.ndarray, np.ndarray]:
-    """40 × 64 byte offsets, and which lanes take part: some that repeat, some moved by a constant
-    that keeps their alignment or does not, some with other lanes active."""
+    """48 × 64 byte offsets, and which lanes take part: some that repeat, some moved by a constant
+    that keeps their alignment or does not, some with other lanes active, some of lane 0 alone."""
     rng = np.random.default_rng(size)
     places, active = [], []
     for _ in range(8):
         one, part = rng.integers(0, 256, 64) * size, rng.random(64) < 0.7
-        places += [one, one, one + 4 * size, one + 4, one + 64]
-        active += [part | True] * 4 + [part]
+        places += [one, one, one + 4 * size, one + 4, one + 64, one - one[0] + (128 - 4)]
+        active += [part | True] * 4 + [part, LANES == 0]
     return np.stack(places), np.stack(active)
 
 
 @pytest.mark.parametrize("size", [4, 16])
 def test_patterns_that_come_again_moved_or_masked(size: int) -> None:
-    """In LDS, by addresses of their own and by a common one with offsets, through a resource."""
+    """In LDS; and, every second time a byte on, by addresses of their own, by a common one with
+    offsets, through a resource."""
     kind = TYPES[size]
     source = f"""kernel void k(global int *a, global int *on, global char *data, global char *more,
                               global {kind} *out, int n) {{
@@ -262,6 +263,7 @@ def test_patterns_that_come_again_moved_or_masked(size: int) -> None:
             int at = a[64 * i + TID];
             if (on[64 * i + TID] & (at != -1)) {{
                 sum += *(local {kind} *)(s + at);
+                at += i & 1;
                 sum += *(global {kind} *)(data + at);
                 sum += *(global {kind} *)(more + (uint)at);
                 sum += __builtin_amdgcn_raw_buffer_load_b{8 * size}(r, at, 0, 0);
@@ -274,9 +276,10 @@ def test_patterns_that_come_again_moved_or_masked(size: int) -> None:
     seen = measured(source, "gfx942", [*arguments, np.int32(len(tried))])
     local = seen.of("ds_read")
     cycles = lines = ideal = 0
-    for places, active in zip(tried, on, strict=True):
+    for number, (places, active) in enumerate(zip(tried, on, strict=True)):
         cycles += busy("gfx942", "load", size, np.where(active, places, -1))
-        count = len({byte // 128 for at in places[active] for byte in range(at, at + size)})
+        moved = places[active] + number % 2
+        count = len({byte // 128 for at in moved for byte in range(at, at + size)})
         lines += count
         ideal += min(count, -(-int(active.sum()) * size // 128))
     assert (local.units, local.lanes) == (cycles, on.sum())
@@ -339,8 +342,8 @@ def test_flat_lanes_by_aperture_and_line() -> None:
         int *p = kind[TID] == 0 ? (int *)s : kind[TID] == 1 ? own : (int *)a;
         if (kind[TID] < 3) out[TID] = p[at[TID]]; }"""
     rng = np.random.default_rng(5)
-    for _ in range(3):
-        kind, at = rng.integers(0, 4, 64), rng.integers(0, 512, 64)
+    for kind in (*rng.integers(0, 4, (3, 64)), np.array([2, 0, 1, *[3] * 61])):
+        at = rng.integers(0, 512, 64)
         arguments = [kind.astype("i4"), at.astype("i4"), np.zeros(512, "i4"), np.zeros(64, "i4")]
         seen = measured(source, "gfx942", arguments, level="-O0")
         (found,) = [
