@@ -32,6 +32,7 @@ from .engine_support import compile_opencl, launch
 
 FORMATS = {"f16": (10, 15), "bf16": (7, 127)}  # fraction bits, bias
 TINY = 2.0**-149
+LARGEST = 65504.0
 NOWHERE = -9999
 TARGETS = ("gfx1100", "gfx1201")
 
@@ -185,8 +186,10 @@ def number(value: np.generic, result: str) -> float:
     return float(value)
 
 
-def matrix(a: np.ndarray, b: np.ndarray, c: np.ndarray, form: str, target: str) -> np.ndarray:
-    """D, of C's type."""
+def matrix(
+    a: np.ndarray, b: np.ndarray, c: np.ndarray, form: str, target: str, first: str = ""
+) -> np.ndarray:
+    """D, of C's type; `first` is executed before."""
     d = np.zeros_like(c)
     result = "f32" if c.dtype == np.float32 else form
     element = {"f32": "float", "f16": "half", "bf16": "short"}[result]
@@ -204,6 +207,7 @@ def matrix(a: np.ndarray, b: np.ndarray, c: np.ndarray, form: str, target: str) 
         # A lane has 8 of a row's 16: k 0 to 3 and 8 to 11, or the others; its C are 8 rows.
         source += f"""
           kernel void k(global v4 *A, global v4 *B, global cd *C, global cd *D) {{
+            __asm volatile("{first}");
             int side = TID / 16, line = TID % 16;
             v8 a = (v8)(A[4 * line + side], A[4 * line + side + 2]);
             v8 b = (v8)(B[4 * line + side], B[4 * line + side + 2]);
@@ -217,6 +221,7 @@ def matrix(a: np.ndarray, b: np.ndarray, c: np.ndarray, form: str, target: str) 
         sums, stride, last = ("c16", 2, ", 0") if short else ("c8", 1, "")
         source += f"""
           kernel void k(global v16 *A, global v16 *B, global cd *C, global cd *D) {{
+            __asm volatile("{first}");
             int side = TID / 16, line = TID % 16;
             {sums} c = 0;
             for (int r = 0; r < 8; r++) c[{stride} * r] = C[(2 * r + side) * 16 + line];
@@ -289,6 +294,19 @@ def test_special_matrix_products(form: str, target: str) -> None:
     sides = a[:, None, order], b[None, :, order]
     wanted = rdna_sums.matrix(*sides, c, form, target, form)
     np.testing.assert_array_equal(found.view(np.uint16), wanted)
+
+
+@pytest.mark.parametrize(("target", "wanted"), [("gfx1100", -(2.0**-9)), ("gfx1201", 0.0)])
+def test_overflow_within_a_matrix_product(target: str, wanted: float) -> None:
+    """The first step's sum is too large; FP16_OVFL holds it, and the next step takes it away."""
+    count = 2 if target == "gfx1100" else 4
+    a, b = np.zeros((2, 16, 16), np.float16)
+    a[:, :2], b[:, :2], a[:, count], b[:, count] = LARGEST, 2, -LARGEST, 1
+    c = np.zeros((16, 16), np.float16)
+    raw = [side.view(np.uint16) for side in (a, b)]
+    assert (matrix(*raw, c, "f16", target) == np.inf).all()
+    held = "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 23, 1), 1"
+    assert (matrix(*raw, c, "f16", target, held) == wanted).all()
 
 
 @pytest.mark.parametrize("target", TARGETS)

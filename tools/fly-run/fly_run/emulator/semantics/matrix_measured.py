@@ -14,7 +14,8 @@ measured. `PYTHONPATH=tests python -m captures FILE` holds this module against t
 The grid is 24 bits below the greatest exponent of a product (the sum of its factors', where a
 subnormal has its format's least) or 26 below C's, whichever is coarser. The sum is rounded to
 nearest even, once: to f32; to f32 and then towards zero to bf16; or to f16, where C's exponent
-counts as at least f16's least. An instruction with results of 16 bits does so after each step.
+counts as at least f16's least. An instruction with results of 16 bits does so after each step, and
+heeds MODE.FP16_OVFL then.
 
 A NaN among the factors gives one NaN, whatever it is; infinity times zero and infinities of both
 signs give another; then C's NaN passes, made quiet.
@@ -22,7 +23,11 @@ signs give another; then C's NaN passes, made quiet.
 
 from __future__ import annotations
 
+import math
+
+from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
+from fly_run.emulator.semantics.emit import Handler
 from fly_run.emulator.semantics.matrix_arithmetic import (
     LEAST_EXPONENT,
     PRODUCT_BITS,
@@ -38,6 +43,7 @@ from fly_run.emulator.semantics.matrix_arithmetic import (
     only_special,
     power,
 )
+from fly_run.emulator.semantics.small_float import FP16_OVFL
 
 RESULTS = ("f32", "f16", "bf16")
 C_BITS = 26  # of the grid: fraction bits of C
@@ -156,11 +162,15 @@ def _as_brain(number: Value, result: str) -> Value:
 
 
 def _as_half(number: Value) -> Value:
-    """A double rounded to nearest even in f16, as f32; what underflows to zero is +0."""
+    """A double rounded to nearest even in f16, as f32; what underflows to zero is +0, what is too
+    large the largest number if MODE.FP16_OVFL says so."""
     f = number.function
+    assert isinstance(f, Handler)
     field = (number.bits("i64").lshr(52) & 0x7FF).trunc("i32")
     unit = at_least(field - 1023, LEAST_HALF) - HALF_BITS
     whole = f.intrinsic("llvm.roundeven", number * power(-unit, "double"))
     rounded = (whole * power(unit, "double")).convert("fptrunc", "float") + 0.0
-    infinite = (rounded.bits("i32") & 0x8000_0000 | 0x7F80_0000).bits("float")
-    return f.intrinsic("llvm.fabs", rounded).compare("ogt", GREATEST_HALF).select(infinite, rounded)
+    held = (f.wave.at(state.MODE).load("i32") & FP16_OVFL).compare("ne", 0)
+    limit = held.splat(number.lanes).select(number.like(GREATEST_HALF), math.inf)
+    limit = f.intrinsic("llvm.copysign", limit.convert("fptrunc", "float"), rounded)
+    return f.intrinsic("llvm.fabs", rounded).compare("ogt", GREATEST_HALF).select(limit, rounded)
