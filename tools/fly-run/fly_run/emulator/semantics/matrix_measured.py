@@ -31,13 +31,11 @@ from fly_run.emulator.semantics.emit import Handler
 from fly_run.emulator.semantics.matrix_arithmetic import (
     LEAST_EXPONENT,
     PRODUCT_BITS,
-    SMALLEST,
     Term,
     at_least,
     at_most,
     exponent_of,
     floor,
-    flush,
     greatest_of,
     is_special,
     only_special,
@@ -47,7 +45,7 @@ from fly_run.emulator.semantics.small_float import FP16_OVFL
 
 RESULTS = ("f32", "f16", "bf16")
 C_BITS = 26  # of the grid: fraction bits of C
-FAR = 60  # so far below, nothing of a product is left
+FRACTION, FIELD, BIAS = 23, 0xFF, 127  # of f32
 NEVER = 600  # no exponent of a number is so large; nothing is left so far below another
 LEAST_HALF, HALF_BITS, GREATEST_HALF = -14, 10, 65504.0
 INVALID = 0xFFC0_0000  # infinity times zero, or less infinity
@@ -57,32 +55,35 @@ QUIET = 0x0040_0000
 
 
 def sum_complements(terms: list[Term], c: Value, result: str = "f32") -> Value:
-    """`complements`: two products and C, as f32 that `result` has room for."""
-    addend = flush(c)
-    block = _Block(terms, addend, result)
-    sign = addend.bits("i32").ashr(31)
-    total = _magnitude(block.wide * power(-block.grid, "double"))
+    """`complements`: two products and C, as f32 that `result` has room for. All in i32: magnitudes
+    are moved to the grid by shifts."""
+    bits = c.bits("i32")
+    field = bits.lshr(FRACTION) & FIELD
+    own = field - BIAS
+    block = _Block(terms, c, result, field.compare("eq", FIELD).select(NEVER, own))
+    digits = bits & ((1 << FRACTION) - 1) | 1 << FRACTION
+    digits = field.compare("eq", 0).select(0, digits) << C_BITS - FRACTION
+    sign = bits.ashr(31)
+    total = _shifted(digits, block.grid + C_BITS - own)
     for product, exponent in zip(block.products, block.exponents, strict=True):
-        shift = at_least(exponent - block.grid, -FAR)
-        digits = _magnitude(product * power(shift, "float"))
-        total = total + (digits ^ product.bits("i32").ashr(31) ^ sign)
+        size = product.function.intrinsic("llvm.fabs", product) * 2.0**PRODUCT_BITS
+        units = _shifted(size.convert("fptosi", "i32"), block.grid + PRODUCT_BITS - exponent)
+        total = total + (units ^ product.bits("i32").ashr(31) ^ sign)
     units = (total ^ sign) - sign
     if result == "f16":
-        sum_ = _as_half(units.convert("sitofp", "double") * power(block.grid, "double"))
+        sum_ = _as_half(_rounded_to_half(units, block.grid))
     else:
         # 24 digits are kept of whatever size, and only then it is seen that the sum is too small.
-        short = units.convert("sitofp", "float").convert("fpext", "double")
-        exact = short * power(block.grid, "double")
-        tiny = exact.function.intrinsic("llvm.fabs", exact).compare("olt", SMALLEST)
-        sum_ = _as_brain(tiny.select(0.0, exact).convert("fptrunc", "float"), result)
+        sum_ = _as_brain(_scaled(units, block.grid), result)
     return block.with_specials(sum_)
 
 
 def sum_pairs(terms: list[Term], c: Value, result: str = "f32") -> Value:
     """`pairs`: an even number of products and C. All but the last rounding is of whole numbers in
     doubles, in units of 2^grid."""
-    block = _Block(terms, c, result)
-    addend = block.wide * power(-block.grid, "double")
+    wide = c.convert("fpext", "double")
+    block = _Block(terms, c, result, (wide.bits("i64").lshr(52) & 0x7FF).trunc("i32") - 1023)
+    addend = wide * power(-block.grid, "double")
     # A coarse grid drops a small C; a fine one rounds it down, as it does products.
     small = c.function.intrinsic("llvm.fabs", addend).compare("olt", 1.0)
     dropped = small & block.grid.compare("sgt", block.least)
@@ -103,23 +104,22 @@ def sum_pairs(terms: list[Term], c: Value, result: str = "f32") -> Value:
         total = total + floor(digits * power(moved, "double"))
     exact = total * power(block.grid, "double")
     if result == "f16":
-        return block.with_specials(_as_half(exact))
+        return block.with_specials(_as_half(_to_half(exact)))
     # What underflows to zero is +0.
     return block.with_specials(_as_brain(exact.convert("fptrunc", "float") + 0.0, result))
 
 
 class _Block:
-    """Products, their exponents, C as a double and the grid: `i32`, the exponent of a unit."""
+    """Products, their exponents and the grid: `i32`, the exponent of a unit. `own` is the exponent
+    of C's first digit, NEVER or more where C is special."""
 
-    def __init__(self, terms: list[Term], c: Value, result: str) -> None:
+    def __init__(self, terms: list[Term], c: Value, result: str, own: Value) -> None:
         self.terms, self.c, self.result = terms, c, result
         self.least = LEAST_HALF if result == "f16" else LEAST_EXPONENT
         self.products = [term.a * term.b for term in terms]
         exponents = [exponent_of(term) for term in terms]
         # Of zeros and of what is special, exponents are far off.
         self.exponents = [at_most(at_least(exponent, -NEVER), NEVER) for exponent in exponents]
-        self.wide = c.convert("fpext", "double")
-        own = (self.wide.bits("i64").lshr(52) & 0x7FF).trunc("i32") - 1023
         self.greatest = greatest_of([own, *exponents])
         c_grid = at_least(own, self.least) - C_BITS
         self.grid = greatest_of([*(e - PRODUCT_BITS for e in self.exponents), c_grid])
@@ -151,9 +151,36 @@ class _Block:
         return strange.select(bits.like(FACTOR_NAN[self.result]), bits).bits("float")
 
 
-def _magnitude(number: Value) -> Value:
-    """The digits before the point, whatever the sign: i32."""
-    return number.function.intrinsic("llvm.fabs", number).convert("fptosi", "i32")
+def _shifted(magnitude: Value, count: Value) -> Value:
+    """An i32 that is not negative without its last `count` digits, at least 0."""
+    return magnitude.lshr(at_most(count, 31))
+
+
+def _scaled(units: Value, grid: Value) -> Value:
+    """units · 2^grid with f32's digits, nearest even; what is then too small is +0."""
+    bits = units.convert("sitofp", "float").bits("i32")
+    exponent = (bits.lshr(FRACTION) & FIELD) + grid
+    small = exponent.compare("slt", 1) | units.compare("eq", 0)
+    large = exponent.compare("sge", FIELD)
+    infinite = bits & 0x8000_0000 | 0x7F80_0000
+    moved = bits + (grid << FRACTION)
+    return small.select(0, large.select(infinite, moved)).bits("float")
+
+
+def _rounded_to_half(units: Value, grid: Value) -> Value:
+    """units · 2^grid with f16's digits, nearest even; as an f32, which has all exponents."""
+    f = units.function
+    size = f.intrinsic("llvm.abs", units, f.constant("i1", 0))
+    # A size that the conversion rounds up to a power of two is one in f16 too.
+    first = (size.convert("sitofp", "float").bits("i32").lshr(FRACTION) & FIELD) - BIAS + grid
+    unit = greatest_of([at_least(first, LEAST_HALF) - HALF_BITS, grid])
+    drop = at_most(unit - grid, 31)
+    even = size.lshr(drop) & 1
+    half = (drop.like(1) << drop).lshr(1)
+    odd = drop.compare("eq", 0).select(0, half - 1 + even)
+    digits = (size + odd).lshr(drop)
+    signed = units.compare("slt", 0).select(-digits, digits)
+    return _scaled(signed, unit)
 
 
 def _as_brain(number: Value, result: str) -> Value:
@@ -161,16 +188,20 @@ def _as_brain(number: Value, result: str) -> Value:
     return (number.bits("i32") & 0xFFFF_0000).bits("float") if result == "bf16" else number
 
 
-def _as_half(number: Value) -> Value:
-    """A double rounded to nearest even in f16, as f32; what underflows to zero is +0, what is too
-    large the largest number if MODE.FP16_OVFL says so."""
-    f = number.function
-    assert isinstance(f, Handler)
+def _to_half(number: Value) -> Value:
+    """A double rounded to nearest even in f16, as f32; what underflows to zero is +0."""
     field = (number.bits("i64").lshr(52) & 0x7FF).trunc("i32")
     unit = at_least(field - 1023, LEAST_HALF) - HALF_BITS
-    whole = f.intrinsic("llvm.roundeven", number * power(-unit, "double"))
-    rounded = (whole * power(unit, "double")).convert("fptrunc", "float") + 0.0
+    whole = number.function.intrinsic("llvm.roundeven", number * power(-unit, "double"))
+    return (whole * power(unit, "double")).convert("fptrunc", "float") + 0.0
+
+
+def _as_half(number: Value) -> Value:
+    """An f32 with f16's digits; what is too large is infinite, or the largest number if
+    MODE.FP16_OVFL says so."""
+    f = number.function
+    assert isinstance(f, Handler)
     held = (f.wave.at(state.MODE).load("i32") & FP16_OVFL).compare("ne", 0)
     limit = held.splat(number.lanes).select(number.like(GREATEST_HALF), math.inf)
-    limit = f.intrinsic("llvm.copysign", limit.convert("fptrunc", "float"), rounded)
-    return f.intrinsic("llvm.fabs", rounded).compare("ogt", GREATEST_HALF).select(limit, rounded)
+    limit = f.intrinsic("llvm.copysign", limit, number)
+    return f.intrinsic("llvm.fabs", number).compare("ogt", GREATEST_HALF).select(limit, number)
