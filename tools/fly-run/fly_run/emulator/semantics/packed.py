@@ -6,6 +6,7 @@ Operands arrive as whole registers: `op_sel` and `neg` have been applied by the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics import matrix_formats, valu_float
@@ -176,9 +177,11 @@ def _float_dots() -> Iterator[Operation]:
                 ("complements", complements, MEASURED["complements"]),
                 ("pairs", pairs, MEASURED["pairs"]),
             ):
-                # VOP2 and VOPD have a vector register for the second source; VOP3 there is on gfx9.
-                kinds = ("vv", "sv") if "+=" in types and meaning != "chain" else ()
-                options = {"chunk": CHUNK, "targets": targets, "kinds": kinds}
+                options: dict[str, Any] = {"chunk": CHUNK, "targets": targets}
+                if "+=" in types and meaning != "chain":
+                    # VOP2 and VOPD have a vector register for the second source; VOP3, which may
+                    # have another there, is on gfx9 alone.
+                    options["kinds"] = ("vv", "sv")
                 yield valu(f"{name}@{meaning}", types, body, **options)
 
 
