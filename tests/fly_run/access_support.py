@@ -7,7 +7,7 @@ import contextlib
 import functools
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 from fly_common.code_object import CodeObject
@@ -19,8 +19,8 @@ from fly_run.emulator.semantics.operation import Operation
 from oracle import build, rdna_probe
 from oracle.probe import known_to
 
-# The lane's offset is `stride` · lane + `start`; arguments: A, stride, start, EXEC, and the bits of
-# the lane that are added to a 64-bit address's high dword.
+# The lane's offset is `stride` · lane + `start`; arguments: A, stride, start, EXEC, the bits of the
+# lane that are added to a 64-bit address's high dword, and the bytes that a buffer resource has.
 BODY = """
   s_load_dwordx4 s[4:7], s[0:1], 0x0
   s_load_dwordx2 s[8:9], s[0:1], 0x10
@@ -35,7 +35,8 @@ BODY = """
   v_add_u32 v3, v3, v4
   s_mov_b32 s12, s4
   s_and_b32 s13, s5, 0xffff
-  s_mov_b32 s14, -1
+  s_load_dword s14, s[0:1], 0x1c
+  s_waitcnt lgkmcnt(0)
   s_mov_b32 s15, 0x27000
   s_mov_b32 m0, -1
   s_ashr_i32 s11, s7, 31
@@ -81,7 +82,8 @@ METADATA = """  - .name: {name}
       - {{.name: stride, .offset: 8, .size: 4, .value_kind: by_value}}
       - {{.name: start, .offset: 12, .size: 4, .value_kind: by_value}}
       - {{.name: exec, .offset: 16, .size: 8, .value_kind: by_value}}
-      - {{.name: apart, .offset: 24, .size: 8, .value_kind: by_value}}
+      - {{.name: apart, .offset: 24, .size: 4, .value_kind: by_value}}
+      - {{.name: records, .offset: 28, .size: 4, .value_kind: by_value}}
 """
 AT_ONCE = 40  # forms of a code object
 PRIVATE = 64  # bytes a lane
@@ -211,6 +213,7 @@ class Where:
     start: int = 0
     exec_mask: int = -1
     apart: int = 0
+    records: int = 0xFFFF_FFFF
 
 
 @dataclass
@@ -222,15 +225,17 @@ class Bench:
     code: CodeObject
     device: Emulator
 
-    def works(self, number: int, room: int, *places: Where, writable: bool = True) -> bool:
+    def works(
+        self, number: int, room: int, *places: Where, writable: bool = True, size: int = 0
+    ) -> bool:
         """Whether the last one of some launches ends, with `room` bytes of memory or LDS; those
-        before it, which show each site where its memory is, must end."""
+        before it, which show each site where its memory is, must end. `size`: see `ends`."""
         memory = np.zeros(room, np.uint8)
         address = self.device.bind("A", memory.ctypes.data, room, writable)
         shared = room if self.forms[number].space == "lds" else 0
         for before in places[:-1]:
-            assert self.ends(number, address, before, shared), self.forms[number].text
-        return self.ends(number, address, places[-1], shared)
+            assert self.ends(number, address, before, shared, size), self.forms[number].text
+        return self.ends(number, address, places[-1], shared, size)
 
     @contextlib.contextmanager
     def high(self) -> Iterator[int]:
@@ -244,8 +249,7 @@ class Bench:
 
     def fault(self, number: int, address: int, where: Where, shared: int) -> str:
         """What a launch is ended by, if anything."""
-        listed = (where.stride, where.start, where.exec_mask, where.apart)
-        kernarg = struct.pack("<QIIqQ", address, *listed)
+        kernarg = struct.pack("<QIIqII", address, *astuple(where))
         shape = (1, 1, 1), (lanes_of(self.target), 1, 1)
         try:
             self.device.launch(self.code, f"k{number}", *shape, kernarg, shared)
@@ -253,7 +257,8 @@ class Bench:
             return str(fault)
         return ""
 
-    def ends(self, number: int, address: int, where: Where, shared: int) -> bool:
-        """A fault that does not tell how many bytes were accessed is none."""
-        told = f" {self.forms[number].size} bytes at 0x"
+    def ends(self, number: int, address: int, where: Where, shared: int, size: int = 0) -> bool:
+        """A fault that does not tell how many bytes were accessed is none: `size`, or as many as
+        the form has."""
+        told = f" {size or self.forms[number].size} bytes at 0x"
         return told not in self.fault(number, address, where, shared)

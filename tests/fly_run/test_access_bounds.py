@@ -110,10 +110,11 @@ def high_mistakes(bench: Bench, number: int, form: Form, lanes: int) -> Iterator
     with bench.high() as low:
         if not bench.ends(number, low, Where(form.size, around), 0):
             yield "high offsets are refused"
-        # Of a buffer those after 4 GiB are other addresses, or out of its range.
-        if form.space in ("global", "flat") and bench.ends(
-            number, low, Where(form.size, across), 0
-        ):
+        if "buffer" in form.name:
+            # Those after 4 GiB are other addresses, or out of range; what is in it is looked for.
+            if bench.ends(number, low, Where(form.size, around - EDGE), 0):
+                yield "high offsets are out of range"
+        elif bench.ends(number, low, Where(form.size, across), 0):
             yield "addresses go on behind the last low dword"
 
 
@@ -139,10 +140,23 @@ def scalar_mistakes(bench: Bench, number: int, form: Form) -> Iterator[str]:
         # An offset is no signed number: this one is out of range.
         if not bench.works(number, 2 * size, Where(start=-1 & 0xFFFFFFFF)):
             yield "an offset of 4 GiB is in range"
+        if size > 4 and not form.atomic:
+            yield from partial_mistakes(bench, number)
     elif bench.works(number, 2 * size, Where(), Where(start=-max(4, size) & 0xFFFFFFFF)):
         yield "below the buffer"
     if form.atomic and size == 8 and bench.works(number, 4 * size, Where(start=4)):
         yield "a misaligned atomic operation"
+
+
+def partial_mistakes(bench: Bench, number: int) -> Iterator[str]:
+    """Of a scalar buffer access only the first dword is in range."""
+    here, far = (Where(start=start, records=start + 4) for start in (60, 256))
+    if not bench.works(number, 64, here, here):
+        yield "the last dword is refused"
+    if bench.works(number, 63, here, size=4):
+        yield "a byte past the end of a dword is not noticed"
+    if bench.works(number, 64, here, far, size=4):
+        yield "a dword far past the end is not noticed"
 
 
 def test_spaces_are_all_tried() -> None:

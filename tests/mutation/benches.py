@@ -60,7 +60,7 @@ class Bench:
         self._records = self._records.reshape(self.expected.shape)
         arrays = {"inputs": self.batch.inputs, "outputs": self._records, "masks": self.batch.masks}
         places = [
-            self._device.bind(name, array.ctypes.data, array.nbytes, True)
+            self._device.bind(name, array.ctypes.data, array.nbytes, name == "outputs")
             for name, array in arrays.items()
         ]
         self._kernarg = np.array(places, np.uint64).tobytes()

@@ -60,18 +60,16 @@ class Suite:
     def quickest(self, handler: str) -> list[Test]:
         """The quickest tests that use a handler, at least one if there is any; first those whose
         parameters name its form, which try all handlers of it."""
-        named = f"-{form(handler)}]"
-        using = sorted(
-            (t for t in self.tests if handler in t.uses),
-            key=lambda t: (not t.item.nodeid.endswith(named), t.seconds),
-        )
-        found: list[Test] = []
+        ending = f"-{form(handler)}]"
+        using = sorted((t for t in self.tests if handler in t.uses), key=lambda t: t.seconds)
+        found = [t for t in using if t.item.nodeid.endswith(ending)]
         total = 0.0
         for test in using:
             total += test.seconds
             if found and total > SECONDS:
                 break
-            found.append(test)
+            if test not in found:
+                found.append(test)
         return found
 
 

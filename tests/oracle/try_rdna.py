@@ -277,26 +277,36 @@ def _narrow(target: str) -> list[Probe]:
         if "buffer" in name:
             probes += _scalar_buffer(name, "s16")
             continue
-        for *before, place in (("s[4:5], 0x0",), ("s[4:5], 0x6",), (*far, "s[40:41], s11")):
+        # Of each datum another place.
+        some = ("s_and_b32 s11, s24, 0x1ffe",)
+        places = (("s[4:5], 0x0",), ("s[4:5], 0x6",), (*far, "s[40:41], s11"))
+        for *before, place in (*places, (*some, "s[4:5], s11")):
             lines = (*before, f"{name} s16, {place}", "s_waitcnt lgkmcnt(0)")
             probes.append(Probe("\n  ".join(lines), ("32", "32"), scalar=True, about=name))
+    name = "s_load_dwordx3"
     fold = ("s_mov_b32 s16, s48", "s_mov_b32 s17, s50", "s_xor_b32 s17, s17, s49")
-    return [*probes, *_scalar_buffer("s_buffer_load_dwordx3", "s[48:50]", *fold)]
+    # Of either part of an address the two lowest bits are ignored.
+    odd = (*far[:2], "s_or_b32 s40, s40, 3", "s_mov_b32 s11, 0x80000010")
+    for *before, place in (("s[4:5], 0x24",), (*far, "s[40:41], s11"), (*odd, "s[40:41], s11")):
+        lines = (*before, f"{name} s[48:50], {place}", "s_waitcnt lgkmcnt(0)", *fold)
+        probes.append(Probe("\n  ".join(lines), ("32", "32"), scalar=True, about=name))
+    name = "s_buffer_load_dwordx3"
+    return [*probes, *_scalar_buffer(name, "s[48:50]", *fold, register=6)]
 
 
-def _scalar_buffer(name: str, result: str, *after: str) -> list[Probe]:
-    """A scalar load at 0x24 of a resource that ends well after it, with one byte more or fewer
-    than each width needs, in strides or before it."""
+def _scalar_buffer(name: str, result: str, *after: str, register: int = 4) -> list[Probe]:
+    """A scalar load at 0x24, or at 0x20 and what a register holds, of a resource that ends well
+    after it, with one byte more or fewer than each width needs, in strides or before it."""
     probes = []
     for records, stride in (
         *((0x24 + n, 0) for n in (0, 1, 2, 4, 11, 12, 64)),
-        (9, 0x4005),
-        (10, 5),
+        *((7, 5), (9, 5), (9, 0x4005), (10, 5)),
         (1, 0x2000),
     ):
         lines = (
             *("s_mov_b32 s40, s4", "s_and_b32 s41, s5, 0xffff", f"s_mov_b32 s42, {records}"),
-            *(f"s_or_b32 s41, s41, {stride} << 16", "s_mov_b32 s43, 0x27000", "s_movk_i32 s11, 4"),
+            *(f"s_or_b32 s41, s41, {stride} << 16", "s_mov_b32 s43, 0x27000"),
+            *("s_or_b32 s40, s40, 3", f"s_movk_i32 s11, {register}"),
             f"{name} {result}, s[40:43], {'0x24' if records % 2 else 's11 offset:0x20'}",
             *("s_waitcnt lgkmcnt(0)", *after),
         )

@@ -24,7 +24,7 @@ def _run(size: int) -> tuple[str, ...]:
 
 
 def _one(size: int) -> tuple[str, ...]:
-    return ("v_mov_b32 v17, 16",)
+    return "v_mov_b32 v17, v14", SOME, "v_mov_b32 v17, 16", ALL
 
 
 def _one_of_sixteen(size: int) -> tuple[str, ...]:

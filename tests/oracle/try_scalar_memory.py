@@ -63,14 +63,15 @@ def _loads() -> list[Probe]:
     """From the operands, which end after a wave's first lanes where the bound says so."""
     probes = []
     offsets = ("0x0", "0x44", "0x20", "s11", "s11 offset:0x1c", "m0")
-    for turn, count in enumerate((1, 2, 4, 8, 16)):
-        for number, (records, stride) in enumerate(BOUNDS):
+    for count in (1, 2, 4, 8, 16):
+        old = [f"s_mov_b64 s[{k}:{k + 1}], s[26:27]" for k in range(48, 48 + count, 2)]
+        for records, stride in BOUNDS:
             resource = _resource(records, stride)
             resource[3:5] = "s_mov_b32 s40, s4", "s_and_b32 s41, s5, 0xffff"
-            for offset in offsets[(turn + number) % 3 :: 3]:
+            for offset in offsets:
                 name = f"s_buffer_load_{_named(count)}"
                 load = f"{name} {_span(48, count)}, s[40:43], {offset}"
-                head = (*resource, UNALIGNED, "s_movk_i32 s11, 0x10", "s_movk_i32 m0, 0x2f")
+                head = (*resource, *old, UNALIGNED, "s_movk_i32 s11, 0x10", "s_movk_i32 m0, 0x2f")
                 probes.append(_probe(name, *head, load, WAIT, *_folded(count)))
         name = f"s_load_{_named(count)}"
         base = ("s_add_u32 s40, s4, 64", "s_addc_u32 s41, s5, 0", "s_movk_i32 s11, 0x13")
