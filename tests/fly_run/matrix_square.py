@@ -31,6 +31,10 @@ class Case:
     def blocks(self) -> int:
         return 16 if "_4x4x" in self.mnemonic else 1
 
+    @property
+    def side(self) -> int:
+        return 4 if self.blocks > 1 else SIDE
+
     def __str__(self) -> str:
         return f"{self.target} {self.form} {self.mnemonic}"
 

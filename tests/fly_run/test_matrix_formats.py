@@ -72,14 +72,17 @@ def all_alike(case: Case, waves: int, code: np.uint64) -> np.ndarray:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_codes(case: Case, mode: str) -> None:
-    """A row of A has one code, in one place, and zeros."""
-    codes = np.resize(codes_of(case.form), -(-len(codes_of(case.form)) // SIDE) * SIDE)
-    rows = np.arange(len(codes))
+    """A row of A has one code, and zeros; each code is in each place of a register."""
+    listed = codes_of(case.form)
+    listed = np.resize(listed, -(-len(listed) // SIDE) * SIDE)
+    places = min(case.elements, 96 // bits_of(case.form))  # three registers hold all of fp6
+    codes, rows = np.tile(listed, places), np.arange(places * len(listed))
     waves = len(codes) // SIDE
     zero = code_of(0, case)
     a, b = all_alike(case, waves, zero), all_alike(case, waves, code_of(1, case))
     lane = rows % SIDE + SIDE * (rows // 3 % GROUPS)
-    a[rows // SIDE, lane, rows // 5 % case.elements] = codes
+    place = rows // len(listed) + rows // SIDE % (case.elements // places) * places
+    a[rows // SIDE, lane, place] = codes
     found = multiply(case, a, b, nothing(case, waves), mode).reshape(len(codes), SIDE)
     wanted = decoded(codes, case.form, case.target)
     if case.flushes and mode == "exact":

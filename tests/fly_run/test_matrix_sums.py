@@ -108,6 +108,42 @@ def test_sums(case: Case, pool: str) -> None:
     assert_sums(case, codes, cancelled(rng, c, a, b))
 
 
+BRAIN = [case for case in CASES if case.form == "bf16"]
+FLUSHING = [case for case in BRAIN if case.target == "gfx90a"]
+
+
+def filled(case: Case, first: tuple[int, ...], others: int = 0) -> np.ndarray:
+    """Codes of A or B of one wave: a row's first ones, and what follows them."""
+    codes = np.full((1, LANES, case.elements), others, np.uint64)
+    codes[:, : LANES if case.blocks > 1 else LANES // 4, : len(first)] = first
+    return codes
+
+
+def brain(exponent: int, sign: int = 0) -> int:
+    return exponent + 127 << 7 | sign << 15
+
+
+@pytest.mark.parametrize("case", FLUSHING, ids=str)
+def test_a_flushed_zero_keeps_its_sign(case: Case) -> None:
+    """C and the first product leave a negative subnormal; all other products are such ones too."""
+    a = filled(case, (brain(-63),), brain(-63))
+    b = filled(case, (brain(-63),), brain(-65, 1))
+    c = np.full((1, case.blocks, case.side, case.side), -1.5 * 2.0**-126, np.float32)
+    assert_sums(case, [a, b], c)
+    assert_sums(case, [a, b ^ np.uint64(0x8000)], -c)
+
+
+@pytest.mark.parametrize("case", [case for case in BRAIN if case not in FLUSHING], ids=str)
+@pytest.mark.parametrize("sign", [0, 1])
+def test_what_a_subnormal_sum_loses(case: Case, sign: int) -> None:
+    """Half of the least subnormal and 2^-158, which is below the last grid."""
+    a, b = (
+        filled(case, (brain(-75), brain(-79))),
+        filled(case, (brain(-75, sign), brain(-79, sign))),
+    )
+    assert_sums(case, [a, b], np.zeros((1, case.blocks, case.side, case.side), np.float32))
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_sums_beside_the_middle_of_two_numbers(case: Case) -> None:
     """C is an odd or even number of units; of the products one is half a unit, as far as the format

@@ -26,6 +26,11 @@ ACCEPTED: tuple[tuple[str, str, str], ...] = (
         "what is so far below the greatest exponent is nothing in any case",
     ),
     (
+        r"(fly_matrix_|v_dot2.*@)(pairs|complements).*",
+        r"splat \(i32 -?(60|600)\)\)? → .*splat \(i32 -?(59|60|61|599|600|601)\)\)?$",
+        "a bound between all exponents and those of zero and of what is no number, far from both",
+    ),
+    (
         r"s_barrier_signal",
         r"add i32 %v2, 2$",
         "waves' numbers of signals are compared with each other only: twice as many are the same",

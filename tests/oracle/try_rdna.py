@@ -191,6 +191,10 @@ def duals(target: str) -> list[Probe]:
             add(other, name, DUAL[other][0].format(8), y.format(9))
     add("mov_b32", "mov_b32", "v8, v9", "v9, v8")
     add("add_f32", "mul_f32", "v8, v9, v2", "v9, v8, v3")
+    for form, kind in (("f16", "odd16"), ("bf16", "oddbrain16")):
+        for factor in ("v2", "s24"):
+            text = f"v_dual_dot2acc_f32_{form} v8, {factor}, v4 :: v_dual_mov_b32 v9, v7"
+            probes.append(Probe(f"v_mov_b32 v8, v6\n  {text}", (kind, kind, "f32")))
     return probes
 
 

@@ -81,6 +81,36 @@ def _registers(name: str, target: str, rng: np.random.Generator, whole: bool) ->
     return words
 
 
+def strange(target: str, seed: int) -> np.ndarray:
+    """Inputs with floats of 16 and 32 bits of every exponent, near ones in some lanes; one in 200
+    is infinite or no number."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for name, _ in instructions(target):
+        words = _registers(name, target, rng, whole=False)
+        result, kind = name.split("_")[0], name.split("_")[2]
+        if result != "i32" and kind in ("f16", "bf16"):
+            words[:, :8] = _any_bits(result, words[:, :8], rng)
+            words[:, 8:] = _any_bits(kind, words[:, 8:], rng)
+            if target == "gfx1100":
+                words[16:, 8:] = words[:16, 8:]
+        rows.append(words)
+    return np.stack(rows)
+
+
+def _any_bits(kind: str, near: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """[lane, register]: in two of three lanes in place of what is near, any bits."""
+    dtype, fraction = (np.uint32, 23) if kind == "f32" else (np.uint16, 10 if kind == "f16" else 7)
+    numbers = np.ascontiguousarray(near).view(dtype)
+    top = (1 << 8 * numbers.itemsize - 1) - (1 << fraction)
+    bits = rng.integers(0, 1 << 8 * numbers.itemsize, numbers.shape).astype(dtype)
+    wild = (np.arange(len(numbers)) % 3 > 0)[:, None] & (bits & dtype(top) != top)
+    numbers = np.where(wild, bits, numbers)
+    odd = np.array([top, top | 1 << fraction - 1, top | 1], dtype)
+    odd = rng.choice(odd, numbers.shape) | (bits & ~dtype(top | (1 << fraction) - 1))
+    return np.where(rng.random(numbers.shape) < 0.005, odd, numbers).view(np.uint32)
+
+
 def _floats(kind: str, shape: tuple[int, int], rng: np.random.Generator, whole: bool):
     if kind in ("fp8", "bf8"):
         # 0 and 1, 2, 3 with either sign; or any pattern of moderate size.

@@ -130,10 +130,9 @@ def _lower_scaled(lowering: Lowering, shape: Shape) -> None:
             byte = low[number] + 2 * high[number]
             lowering.add(
                 f"fly_matrix_scale.{flavour}",
-                lowering.row_source(operand, 1),
+                lowering.row_source(operand, 1) + byte,
                 place,
                 lowering.word(_step(shape)).offset,
-                immediate=8 * byte,
             )
 
     _multiply(lowering, shape, target, a, b, addend, apply)

@@ -127,7 +127,7 @@ CTX = _Fields(
         "region_count",
         "load_base",  # what was added to the code object's own addresses
         "code_low",  # guest address of the first byte of code
-        "code_bytes",
+        "code_dwords",  # how many there are
         "code_map",  # pointer to one micro-op pointer for each dword of code, 0 = not decoded
         "tickets",  # pointer to the number of the next workgroup, which all threads take from
         "next_group",  # the workgroup after the last one that this thread started

@@ -197,7 +197,7 @@ class Workspace:
             "regions": self.arena.table,
             "load_base": loaded.base,
             "code_low": loaded.base + loaded.low,
-            "code_bytes": loaded.size,
+            "code_dwords": loaded.size // 4,
             "code_map": ctypes.addressof(prepared.code_map),
             "end_group": self.groups,
             "grid_x": grid[0],

@@ -131,8 +131,9 @@ def _jump_to(h: Handler, address: Value) -> None:
     """Goes to the micro-op of a guest address; stops for Python to decode it where it is new."""
     context = h.wave.at(state.CONTEXT).load("ptr")
     offset = address - context.at(state.CTX.code_low).load("i64")
-    inside = offset.compare("ult", context.at(state.CTX.code_bytes).load("i64"))
-    aligned = (offset & 3).compare("eq", 0)
+    # In dwords. The lowest bits become the highest: no address between dwords is inside.
+    index = h.intrinsic("llvm.fshr", offset, offset, offset.like(2))
+    inside = index.compare("ult", context.at(state.CTX.code_dwords).load("i64"))
     left = h.count()
 
     def decode() -> None:
@@ -141,8 +142,8 @@ def _jump_to(h: Handler, address: Value) -> None:
         h.wave.at(state.STATUS).store(h.constant("i32", state.STATUS_DECODE))
         h.ret()
 
-    h.when(~(inside & aligned), decode)
-    target = context.at(state.CTX.code_map).load("ptr").at(offset << 1).load("ptr")
+    h.when(~inside, decode)
+    target = context.at(state.CTX.code_map).load("ptr").at(index << 3).load("ptr")
     h.when(target.compare("eq", h.named("ptr", "null")), decode)
     _go(h, left, target)
 

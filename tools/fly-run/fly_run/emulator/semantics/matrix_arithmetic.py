@@ -192,7 +192,8 @@ def _infinite_from_2_to_128(product: Value, exponent: Value) -> Value:
 
 
 def is_special(value: Value) -> Value:
-    return (value.bits("i32") & 0x7FFF_FFFF).compare("sge", INFINITY)
+    """Where a float is infinite or no number."""
+    return (value - value).is_nan()
 
 
 def only_special(value: Value) -> Value:

@@ -135,7 +135,7 @@ def _decode(
     digits = fraction + normal.select(raw.like(1 << form.fraction), 0)
     if flushes:
         digits = normal.select(digits, 0)
-    sign = raw.lshr(form.exponent + form.fraction) << 31
+    sign = (raw << (31 - form.exponent - form.fraction)) & 0x8000_0000
     magnitude = digits.convert("uitofp", "float") * 2.0**-form.fraction
     significand = (magnitude.bits("i32") | sign).bits("float")
     exponent = normal.select(field, 1) - form.bias

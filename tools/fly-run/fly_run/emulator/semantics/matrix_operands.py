@@ -209,18 +209,17 @@ def _write_out(bits: int) -> Callable[[Handler], None]:
 
 def _scale(flavour: str) -> Callable[[Handler], None]:
     """Multiplies what was unpacked at the place that operand 1 tells by E8M0 scales. Operand 0 is
-    their register: a lane has the scale of a row and 32 consecutive k, lanes by rows first. The
-    immediate tells the scale's bit in a lane's dword, operand 2 how many bytes a k takes. A scale
-    of 255 is NaN (OCP Microscaling Formats, 5.4.1)."""
+    their register, from the byte of a lane's dword on that is meant: a lane has the scale of a row
+    and 32 consecutive k, lanes by rows first. Operand 2 tells how many bytes a k takes. A scale of
+    255 is NaN (OCP Microscaling Formats, 5.4.1)."""
 
     def run(h: Handler) -> None:
         scales, start = h.operand(0), workspace(h).at(raw_operand(h, 1))
-        shift = h.immediate().trunc("i32").splat(CHUNK)
         step = h.operand(2).load("i64")
 
         def chunk(carried: list[Value]) -> tuple[list[Value], Value]:
             row, column, block = carried
-            raw = vector(row, "i32").lshr(shift) & 0xFF
+            raw = row.load("i32", CHUNK, align=1) & 0xFF
             not_number = raw.compare("eq", 255)
             nan = raw.like(matrix_formats.NAN).bits("float")
             if flavour == "value":
