@@ -80,12 +80,12 @@ def _relative() -> list[Probe]:
     texts = {
         "s_movrels_b32": "s_movrels_b32 s16, s23",
         "s_movrels_b64": "s_movrels_b64 s[16:17], s[22:23]",
-        "s_movreld_b32": "s_movreld_b32 s14, s24",
-        "s_movreld_b64": "s_movreld_b64 s[14:15], s[24:25]",
+        "s_movreld_b32": "s_movreld_b32 s10, s24",
+        "s_movreld_b64": "s_movreld_b64 s[10:11], s[24:25]",
     }
     probes = []
     for name, text in texts.items():
-        for index in (2, 4) if "movrels" in name else (2,):
+        for index in (2, 4) if "movrels" in name else (6,):
             lines = (f"s_mov_b32 m0, {index}", text)
             probes.append(_probe(name, *lines, scalar=True))
     return probes

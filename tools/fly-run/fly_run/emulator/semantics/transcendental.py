@@ -113,7 +113,7 @@ def _turns(cosine: bool) -> Body:
         square = angle * angle
         sine = angle * _horner(square, [(-1) ** n / math.factorial(2 * n + 1) for n in range(8)])
         other = _horner(square, [(-1) ** n / math.factorial(2 * n) for n in range(8)])
-        number = quarter.convert("fptosi", "i32").sext("i64") + (1 if cosine else 0)
+        number = quarter.convert("fptosi", "i32") + (1 if cosine else 0)
         value = (number & 1).compare("ne", 0).select(other, sine)
         value = (number & 2).compare("ne", 0).select(-value, value)
         if not cosine:
