@@ -47,7 +47,7 @@ ABSENT = {
     | {f"s_{name}_f16" for name in (*rdna_salu.ARITHMETIC, "fmac") if name[-2:] not in LITERAL}
     | {f"s_cmp_{name}_{t}" for name in rdna_salu.CONDITIONS for t in ("f16", "f32")}
     | {*rdna_salu.CONVERSIONS, *rdna_salu.INTEGER, *rdna_salu.LOADS, *rdna_salu.TRANSCENDENTAL}
-    | {"s_buffer_load_b96"}
+    | {"s_buffer_load_b96", "s_load_b96"}
     | {f"v_{name}_{t}" for name in ("minimum", "maximum") for t in ("f16", "f32", "f64")}
     | {
         f"v_{name}_{t}"

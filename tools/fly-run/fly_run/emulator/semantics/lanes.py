@@ -43,10 +43,9 @@ def _write_lane(h: Handler) -> None:
 
 
 def _read_first_lane(h: Handler) -> None:
-    """Lane 0 where no lane is active."""
+    """Lane 0 where no lane is active, which counts 64 zeros."""
     mask = h.exec_mask()
-    first = h.intrinsic("llvm.cttz", mask | (1 << 63), h.constant("i1", 0), result=mask)
-    lane = mask.compare("eq", 0).select(0, first)
+    lane = h.intrinsic("llvm.cttz", mask, h.constant("i1", 0), result=mask) & 63
     h.operand(0).store(element(h.operand(1), lane).load("i32"))
 
 

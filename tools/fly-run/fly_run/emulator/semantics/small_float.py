@@ -137,9 +137,9 @@ def _normal(size: Value) -> tuple[Value, Value]:
     field = size.lshr(23)
     significand = field.compare("eq", 0).select(size, (size & 0x7F_FFFF) | 0x80_0000)
     zeros = f.intrinsic("llvm.ctlz", significand, f.constant("i1", 0), result=significand)
-    up = zeros - 8
+    up = zeros - 8  # at most 24
     exponent = f.intrinsic("llvm.umax", field, field.like(1)) - up
-    return exponent, significand << (up & 31)
+    return exponent, significand << up
 
 
 def _between(value: Value, low: int, high: int) -> Value:
