@@ -238,12 +238,12 @@ class Bench:
         return self.ends(number, address, places[-1], shared, size)
 
     @contextlib.contextmanager
-    def high(self) -> Iterator[int]:
+    def high(self, writable: bool) -> Iterator[int]:
         """A multiple of 4 GiB, A: memory is around the place HALF behind it, and nowhere else."""
         around = np.zeros(2 * EDGE, np.uint8)
         arena = self.device._arena
         low = arena.reserve(3 * HALF) + HALF & -HALF
-        arena.map("B", low + HALF - EDGE, around.ctypes.data, around.nbytes, True)
+        arena.map("B", low + HALF - EDGE, around.ctypes.data, around.nbytes, writable)
         yield low
         arena.drop("B")
 

@@ -107,7 +107,7 @@ def high_mistakes(bench: Bench, number: int, form: Form, lanes: int) -> Iterator
     """Offsets that are no signed numbers; then those of the last lanes, which are the first ones'
     less 4 GiB."""
     around, across = HALF - EDGE, HALF - form.size * (lanes // 2)
-    with bench.high() as low:
+    with bench.high(form.writes) as low:
         if not bench.ends(number, low, Where(form.size, around), 0):
             yield "high offsets are refused"
         if "buffer" in form.name:
@@ -122,6 +122,10 @@ def scalar_mistakes(bench: Bench, number: int, form: Form) -> Iterator[str]:
     """Where an access ends well it is made twice, since an instruction remembers where it found
     memory last."""
     size = form.size
+    if "buffer" in form.name and size > 4 and not form.atomic:
+        yield from partial_mistakes(bench, number, form)
+    elif not form.writes and not bench.works(number, size, Where(), writable=False):
+        yield "read-only memory is not read at first"
     for start in (0, 4 * size):
         room = start + size
         here, far = Where(start=start), Where(start=room + size)
@@ -140,18 +144,16 @@ def scalar_mistakes(bench: Bench, number: int, form: Form) -> Iterator[str]:
         # An offset is no signed number: this one is out of range.
         if not bench.works(number, 2 * size, Where(start=-1 & 0xFFFFFFFF)):
             yield "an offset of 4 GiB is in range"
-        if size > 4 and not form.atomic:
-            yield from partial_mistakes(bench, number)
     elif bench.works(number, 2 * size, Where(), Where(start=-max(4, size) & 0xFFFFFFFF)):
         yield "below the buffer"
     if form.atomic and size == 8 and bench.works(number, 4 * size, Where(start=4)):
         yield "a misaligned atomic operation"
 
 
-def partial_mistakes(bench: Bench, number: int) -> Iterator[str]:
+def partial_mistakes(bench: Bench, number: int, form: Form) -> Iterator[str]:
     """Of a scalar buffer access only the first dword is in range."""
     here, far = (Where(start=start, records=start + 4) for start in (60, 256))
-    if not bench.works(number, 64, here, here):
+    if not bench.works(number, 64, here, here, writable=form.writes):
         yield "the last dword is refused"
     if bench.works(number, 63, here, size=4):
         yield "a byte past the end of a dword is not noticed"

@@ -84,7 +84,7 @@ def slow(bench: Bench, number: int, form: Form, lanes: int, seen: ListOfAddresse
     if form.space == "lds":
         return
     # The low dword of an address is no signed number.
-    with bench.high() as low:
+    with bench.high(True) as low:
         where = Where(form.size, HALF - EDGE)
         if not (bench.ends(number, low, where, 0) and bench.ends(number, low, where, 0)):
             yield "high offsets: a fault"

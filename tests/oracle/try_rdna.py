@@ -299,19 +299,19 @@ def _narrow(target: str) -> list[Probe]:
 
 
 def _scalar_buffer(name: str, result: str, *after: str, register: int = 4) -> list[Probe]:
-    """A scalar load at 0x24, or at 0x20 and what a register holds, of a resource that ends well
+    """A scalar load at 0x34, or at 0x30 and what a register holds, of a resource that ends well
     after it, with one byte more or fewer than each width needs, in strides or before it."""
     probes = []
     for records, stride in (
-        *((0x24 + n, 0) for n in (0, 1, 2, 4, 11, 12, 64)),
-        *((7, 5), (9, 5), (9, 0x4005), (10, 5)),
+        *((0x34 + n, 0) for n in (0, 1, 2, 4, 11, 12, 64)),
+        *((10, 5), (11, 5), (11, 0x4005), (13, 5)),
         (1, 0x2000),
     ):
         lines = (
             *("s_mov_b32 s40, s4", "s_and_b32 s41, s5, 0xffff", f"s_mov_b32 s42, {records}"),
             *(f"s_or_b32 s41, s41, {stride} << 16", "s_mov_b32 s43, 0x27000"),
             *("s_or_b32 s40, s40, 3", f"s_movk_i32 s11, {register}"),
-            f"{name} {result}, s[40:43], {'0x24' if records % 2 else 's11 offset:0x20'}",
+            f"{name} {result}, s[40:43], {'0x34' if records % 2 else 's11 offset:0x30'}",
             *("s_waitcnt lgkmcnt(0)", *after),
         )
         probes.append(Probe("\n  ".join(lines), ("32", "32"), scalar=True, about=name))

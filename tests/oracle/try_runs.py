@@ -107,7 +107,7 @@ Place = Callable[[int], tuple[str, ...]]
 def _patterns(size: int) -> list[tuple[Place, str]]:
     """Places of a load, with the constant offset."""
     found: list[tuple[Place, str]] = [(_run, ""), (_backwards, "")]
-    if size <= 8:
+    if size <= 12:
         found.append((_run, " offset:4"))
     if size >= 4:
         found += [(_one, ""), (_one, " offset:8"), (_one_of_sixteen, "")]

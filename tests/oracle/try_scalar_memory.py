@@ -28,7 +28,7 @@ FAR = (
     "s_mov_b32 s11, 0x80000010",
 )
 # The records and strides of resources: in bytes, in strides, of which 14 bits count.
-BOUNDS = ((0x400, 0), (0x48, 0), (0x12, 0x4004), (2, 40), (1, 0x2000))
+BOUNDS = ((0x400, 0), (0x48, 0), (0x58, 0), (0x12, 0x4004), (2, 40), (1, 0x2000))
 
 
 def scalar_memory() -> list[Probe]:
@@ -62,7 +62,7 @@ def _folded(count: int) -> list[str]:
 def _loads() -> list[Probe]:
     """From the operands, which end after a wave's first lanes where the bound says so."""
     probes = []
-    offsets = ("0x0", "0x44", "0x20", "s11", "s11 offset:0x1c", "m0")
+    offsets = ("0x0", "0x44", "0x50", "0x20", "s11", "s11 offset:0x1c", "m0")
     for count in (1, 2, 4, 8, 16):
         old = [f"s_mov_b64 s[{k}:{k + 1}], s[26:27]" for k in range(48, 48 + count, 2)]
         for records, stride in BOUNDS:

@@ -140,7 +140,9 @@ def scratch() -> list[Probe]:
     probes = []
     places = ("off, s11", "v17, off")
     store = "scratch_store_dwordx4 off, v[2:5], s11"
-    fill = ("s_mov_b32 s11, 16", ALL, "v_mov_b32 v17, 16", store, SOME)
+    # v17: 0 or 16, of eight lanes in turn.
+    turns = ("v_lshrrev_b32 v17, 7, v14", "v_and_b32 v17, 1, v17", "v_lshlrev_b32 v17, 4, v17")
+    fill = ("s_mov_b32 s11, 16", ALL, *turns, store, store.replace("s11", "off"), SOME)
     for name, (size, _) in access.STORES.items():
         for place in places:
             vector, scalar = place.split(", ")
