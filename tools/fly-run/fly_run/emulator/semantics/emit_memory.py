@@ -88,7 +88,7 @@ def _base(h: Handler, form: str, variant: str) -> Value:
 @dataclass(frozen=True)
 class _Place:
     """Where a lane goes: its number (i64), the dwords of its vector address (`high`: if it has
-    one), and the whole address (i64)."""
+    one), and the whole address (i64; in LDS i32)."""
 
     lane: Value
     low: Value
@@ -101,7 +101,7 @@ def _place(h: Handler, form: str, variant: str, lane: Value) -> _Place:
     low = row.at(lane << 2).load("i32")
     if form == "lds":
         # An LDS address is 32 bits wide: the sum with the offset wraps around.
-        return _Place(lane, low, None, (low + h.immediate().trunc("i32")).zext("i64"))
+        return _Place(lane, low, None, low + h.immediate().trunc("i32"))
     address = _base(h, form, variant) + low.zext("i64")
     if high_row is None:
         return _Place(lane, low, None, address)
@@ -159,7 +159,8 @@ def _contiguous(
     h.branch_if(inside, move, slow)
     h.block(move)
     place = _place(h, form, variant, start())
-    run = host(place.address - place.lane * access.size)
+    before = (place.lane * access.size).trunc(place.address.element)
+    run = host(place.address - before)
     if access.kind == "load":
         load_run(h, access, run, mask, form == "lds")
     else:
@@ -195,7 +196,7 @@ def host_of(
     if form == "lds":
         size = h.wave.at(state.LDS_SIZE).load("i64")
         base = h.wave.at(state.LDS_BASE).load("ptr")
-        return base.at, address.compare("ult", starts(h, size, length))
+        return base.at, address.zext("i64").compare("ult", starts(h, size, length))
     region = h.op.at(state.OP_LINK).load_shared("ptr")
     offset = address - region.at(state.REGION_LOW).load("i64")
     size = region.at(state.REGION_LENGTH).load("i64")
@@ -281,7 +282,7 @@ def _within_lds(h: Handler, variant: str, access: Access, mask: Value) -> None:
     else:
 
         def put(lane: Value) -> None:
-            host = base.at((offsets.at(lane << 2).load("i32") + constant).zext("i64"))
+            host = base.at(offsets.at(lane << 2).load("i32") + constant)
             source = h.operand(0).at(lane << 2)
             for n in range(access.dwords):
                 host.at(4 * n).store(source.at(n * ROW).load("i32"), align=1)

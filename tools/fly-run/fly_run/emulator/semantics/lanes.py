@@ -296,7 +296,7 @@ def _append(subtract: bool) -> Callable[[Handler], None]:
             inside = address.zext("i64").compare("ult", starts(h, size, 4))
             h.when(~inside, lambda: refuse("lds"))
             h.when((address & 3).compare("ne", 0), lambda: refuse("misaligned"))
-            place = h.wave.at(state.LDS_BASE).load("ptr").at(address.zext("i64"))
+            place = h.wave.at(state.LDS_BASE).load("ptr").at(address)
             old = place.load("i32", align=1)
             count = h.intrinsic("llvm.ctpop", mask).trunc("i32")
             place.store(old - count if subtract else old + count, align=1)
