@@ -11,8 +11,8 @@ from oracle.probe import known_to
 
 from .engine_support import TARGETS, compile_opencl, launch
 
-WAVES, LANES = 32, 64
-SIGNS = ("", "neg_lo:[1,0,0]", "neg_lo:[0,1,0]", "neg_lo:[1,1,0]")
+WAVES, LANES = 24, 64
+SIGNS = ("", "neg_lo:[1,0,0]", "neg_lo:[1,1,0]")
 # Mnemonics with three sources, and their modifiers.
 PRODUCTS: dict[str, tuple[str, ...]] = {
     "v_dot2_f32_f16": ("",),
@@ -32,8 +32,25 @@ SUMS = (
     "v_dot4c_i32_i8",
     "v_dot8c_i32_i4",
 )
-# The sources: v, w and x are the lane's, s is one lane's of each wave, digits are constants.
-FORMS = ("swx", "vsx", "vws", "ssx", "sws", "vss", "sss", "00x", "v0s", "0ws", "00s")
+# The sources: v, w and x are the lane's, s and t the wave's, of which gfx9 has room for one; digits
+# are constants.
+FORMS = (
+    "swx",
+    "vsx",
+    "vws",
+    "ssx",
+    "sws",
+    "vss",
+    "sss",
+    "stx",
+    "swt",
+    "vst",
+    "00x",
+    "v0s",
+    "0ws",
+    "00s",
+)
+SCALARS = {"s": "s1", "t": "s2"}
 WHOLE = ("35s", "37x", "v3s", "3ws")  # with whole numbers as factors
 
 
@@ -43,7 +60,7 @@ def text(mnemonic: str, sources: str, modifiers: str) -> tuple[str, str]:
     # A scalar register that comes twice is one.
     names = [one for one in dict.fromkeys(sources) if not one.isdigit()]
     own = ", ".join(one if one.isdigit() else f"%{names.index(one) + 1}" for one in sources)
-    bound = ", ".join(f'"{"s" if one == "s" else "v"}"({one})' for one in names)
+    bound = ", ".join(f'"{"s" if one in SCALARS else "v"}"({one})' for one in names)
     plain = ", ".join(f"%{number + 1}" for number in range(len(sources)))
     vectors = ", ".join(f'"v"({one})' for one in sources)
     return (
@@ -63,7 +80,7 @@ def instructions(target: str) -> list[tuple[str, str, str]]:
     found += [(name, form, "") for name in SUMS for form in ("sw", "vs", "ss", "0w", "v0", "00")]
     samples = []
     for name, form, modifier in found:
-        operands = ", ".join(one if one.isdigit() else "s1" if one == "s" else "v1" for one in form)
+        operands = ", ".join(one if one.isdigit() else SCALARS.get(one, "v1") for one in form)
         samples.append(f"{name} v0, {operands} {modifier}")
     known = known_to(target, samples)
     return [one for one, good in zip(found, known, strict=True) if good]
@@ -101,6 +118,7 @@ def test_forms_agree(target: str) -> None:
                     global results *D) {{
         uint v = A[INDEX], w = B[INDEX], x = C[INDEX], r;
         uint s = __builtin_amdgcn_readfirstlane(S[GROUP]);
+        uint t = __builtin_amdgcn_readfirstlane(S[GROUP * 5 % {WAVES}]);
         {" ".join(body)} }}"""
     rng = np.random.default_rng(7)
     a, b, c = (words(rng, floats) for floats in (True, True, False))

@@ -52,7 +52,7 @@ class Format:
 FORMATS = {
     "f64": Format(64),
     "f32": Format(32),
-    "xf32": Format(32, 8, 10, 127, "ieee"),  # f32 without the last 13 bits
+    "xf32": Format(32, 8, 23, 127, "ieee"),  # f32 with the last 13 bits zero
     "bf16": Format(16, 8, 7, 127, "ieee"),
     "f16": Format(16, 5, 10, 15, "ieee"),
     "i8": Format(8),
@@ -111,7 +111,7 @@ def flushed(raw: Value, name: str) -> Value:
 def parts(raw: Value, name: str, flushes: bool = False) -> tuple[Value, Value]:
     """Significand (f32) and exponent (i32); subnormals are zeros if `flushes`."""
     if name == "xf32":
-        raw = raw.lshr(13)
+        raw = raw & 0xFFFF_E000
     significand, exponent, zero, special = _decode(raw, FORMATS[name], flushes)
     exponent = zero.select(ZERO_EXPONENT, exponent)
     if special is not None:
