@@ -164,6 +164,18 @@ def test_workgroups_and_work_items_know_their_place(target) -> None:
     np.testing.assert_array_equal(c, x + 10 * y + 100 * z + 1000 * i + 10000 * j + 100000 * k)
 
 
+# Only there: gfx1100's waves are not told.
+@pytest.mark.parametrize("target", ["gfx1201"])
+def test_a_wave_knows_its_place_in_the_workgroup(target) -> None:
+    """Bits 25 to 29 of ttmp8, where llvm.amdgcn.wave.id reads it."""
+    body = "s_bfe_u32 s10, ttmp8, 0x50019\\nv_mov_b32 %0, s10"
+    source = asm(body, "t").replace(
+        "void k", "__attribute__((reqd_work_group_size(1000, 1, 1))) void k"
+    )
+    found = lanes(source, target, block=1000)
+    np.testing.assert_array_equal(found, np.arange(1000) // 32)
+
+
 def test_thirty_two_waves_meet_at_a_barrier(target) -> None:
     source = """kernel __attribute__((reqd_work_group_size(1024, 1, 1))) void k(global int *C) {
         local int s[1024];

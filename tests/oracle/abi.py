@@ -100,6 +100,8 @@ def set_up(
         x, y, z = (np.repeat(groups[:, axis], waves).astype(np.uint32) for axis in range(3))
         w.put_s32(TTMP + 9, x)
         w.put_s32(TTMP + 7, y | z << np.uint32(16))
+        # "Architected": the wave's number in its workgroup, as llvm.amdgcn.wave.id reads it.
+        w.put_s32(TTMP + 8, wave.astype(np.uint32) << np.uint32(25))
     for axis in range(0 if by_trap_registers else 3):
         if kernel.rsrc2 >> (7 + axis) & 1:
             values.append(np.repeat(groups[:, axis], waves))

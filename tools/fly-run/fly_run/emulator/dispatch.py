@@ -18,8 +18,8 @@ from fly_run.emulator.targets import Target
 
 Triple = tuple[int, int, int]
 KERNARG_ALIGNMENT = 64  # bytes
-UNUSED = 0xFFFF_FFFF_FFFF_FFFF  # a workgroup number that no register gets
-TTMP_7, TTMP_9 = 115, 117  # their encoded numbers
+UNUSED = 0xFFFF_FFFF_FFFF_FFFF  # a number that no register gets
+TTMP_7, TTMP_8, TTMP_9 = 115, 116, 117  # their encoded numbers
 
 # kernel_code_properties: bit, how many SGPRs, name; in the order in which they are set up
 USER_SGPRS = (
@@ -118,10 +118,11 @@ def hidden_arguments(
 @dataclass(frozen=True)
 class Start:
     """The scalar registers that all waves start with, and the byte offsets in the wave state of
-    those that get the workgroup's numbers: x, y, z, and y and z together."""
+    those that get the workgroup's numbers (x, y, z, and y and z together) and the wave's."""
 
     sgprs: tuple[int, ...]
     groups: tuple[int, int, int, int]
+    wave: int = UNUSED
 
 
 def scalar_registers(
@@ -154,7 +155,7 @@ def scalar_registers(
     # Preloaded arguments may be cut off by the number of user registers.
     values = (values + [0] * user)[:user]
     if target.ids_in_ttmp:
-        return Start(tuple(values), (4 * TTMP_9, UNUSED, UNUSED, 4 * TTMP_7))
+        return Start(tuple(values), (4 * TTMP_9, UNUSED, UNUSED, 4 * TTMP_7), 4 * TTMP_8)
     groups = []
     for bit in (7, 8, 9):
         if rsrc2 >> bit & 1:

@@ -165,6 +165,7 @@ CTX = _Fields(
         "group_y_sgpr",
         "group_z_sgpr",
         "group_yz_sgpr",  # that of one register with y in its low half and z in its high half
+        "wave_sgpr",  # that of one whose bits 25 to 29 get the wave's number in its workgroup
         "split_barriers",  # 1: barriers are signalled and waited for separately (gfx12)
         "vgpr_bytes",  # size of the allocated vector registers
         "saved_mxcsr",  # the host's own control word

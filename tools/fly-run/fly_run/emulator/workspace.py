@@ -161,15 +161,14 @@ class Workspace:
         address = ctypes.addressof(memory)
         return self.arena.bind(name, address, len(memory), False, owner=id(self))
 
-    def _start(self, kernarg: bytes) -> tuple[int, int, int, int]:
-        """Sets the scalar registers that waves start with. The result is where the workgroup's
-        numbers go."""
+    def _start(self, kernarg: bytes) -> dispatch.Start:
+        """Sets the scalar registers that waves start with. The result tells where numbers go."""
         addresses = self._kernarg_address, self._packet_address, self._queue_address
         prepared = self.prepared
         start = dispatch.scalar_registers(prepared.kernel, prepared.target, kernarg, *addresses)
         data = struct.pack(f"<{len(start.sgprs)}I", *start.sgprs)
         ctypes.memmove(self._template_at, data, len(data))
-        return start.groups
+        return start
 
     def _make_template(self) -> None:
         """The wave state that every wave starts as a copy of."""
@@ -192,7 +191,8 @@ class Workspace:
         """The context of each thread at the start of any launch; Residents adds what differs."""
         prepared = self.prepared
         loaded, kernel = prepared.loaded, prepared.kernel
-        x, y, z, yz = self._start(self._kernarg.raw)
+        start = self._start(self._kernarg.raw)
+        x, y, z, yz = start.groups
         values = {
             "regions": self.arena.table,
             "load_base": loaded.base,
@@ -214,6 +214,7 @@ class Workspace:
             "group_y_sgpr": y,
             "group_z_sgpr": z,
             "group_yz_sgpr": yz,
+            "wave_sgpr": start.wave,
             "split_barriers": int(prepared.target.ids_in_ttmp),
             "vgpr_bytes": prepared.encoder.registers.allocation.rows * state.ROW,
         }

@@ -124,13 +124,16 @@ def _start_group() -> Function:
         (number,) = carried
         wave = first.at(number * stride)
         _copy(f, wave, template, f.constant("i64", 512))
-        for group, name in ((x, "group_x_sgpr"), (y, "group_y_sgpr"), (z, "group_z_sgpr")):
+        for value, name in (
+            (x, "group_x_sgpr"),
+            (y, "group_y_sgpr"),
+            (z, "group_z_sgpr"),
+            (y | (z << 16), "group_yz_sgpr"),
+            (number << 25, "wave_sgpr"),
+        ):
             place = context.at(getattr(CTX, name)).load("i64")
             used = place.compare("ne", -1)
-            f.when(used, lambda p=place, g=group: wave.at(p).store(g.trunc("i32")))
-        place = context.at(CTX.group_yz_sgpr).load("i64")
-        both = (y | (z << 16)).trunc("i32")
-        f.when(place.compare("ne", -1), lambda p=place, v=both: wave.at(p).store(v))
+            f.when(used, lambda p=place, v=value: wave.at(p).store(v.trunc("i32")))
         for n, group in enumerate((x, y, z)):
             wave.at(state.GROUP + 4 * n).store(group.trunc("i32"))
         vgprs = wave.at(state.VGPR)
