@@ -98,6 +98,71 @@ def test_two_lanes_at_one_byte() -> None:
     assert (a == 261).all()
 
 
+# Two waves at the first 64 dwords of LDS; `wave` is 0 or 1, `lane` 0 to 63.
+SAME = "s[lane] = lane * n;"
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (f"{SAME} BARRIER; A[TID] = s[63 - lane];", None),
+        (f"{SAME} A[TID] = s[lane];", None),  # each wave has stored what it loads
+        (f"{SAME} BARRIER; {SAME} A[TID] = s[lane];", None),
+        ("s[lane] = TID; BARRIER; A[TID] = s[lane];", "stored by wave 1 and stored by wave 0"),
+        (f"if (wave == 0) {SAME} A[TID] = s[lane];", "loaded by wave 1 and stored by wave 0"),
+        # A store of another value ends what the waves had in common.
+        (f"{SAME} BARRIER; if (wave) s[lane] = -1; BARRIER; A[TID] = s[lane];", None),
+        (f"{SAME} BARRIER; if (wave) s[lane] = -1; A[TID] = s[lane];", "and loaded by wave 0"),
+        (f"ADD; {SAME} A[TID] = s[lane];", "changed by wave 1 and stored by wave 0"),
+    ],
+)
+def test_waves_that_store_the_same_value(body: str, found: str | None) -> None:
+    body = body.replace("ADD", "__builtin_amdgcn_ds_faddf((local float *)s + lane, 1.0f, 0, 0, 0)")
+    source = f"""kernel void k(global int *A, int n) {{
+        volatile local int s[64]; int lane = TID % 64;
+        int wave = __builtin_amdgcn_readfirstlane(TID / 64);
+        if (wave == 0) s[lane] = 0; BARRIER; {body} }}"""
+    code = compile_opencl(source, "gfx942", "-O1")
+    arguments = [np.zeros(128, "i4"), np.int32(3)]
+    if found is None:
+        launch(code, arguments, 1, 128, strict=True)
+        return
+    with pytest.raises(Fault, match=found):
+        launch(code, arguments, 1, 128, strict=True)
+
+
+EARLY = r"byte 0x\w+ of LDS is used before its load has arrived: .* loads it"
+
+
+@pytest.mark.parametrize(
+    ("last", "between", "found"),
+    [
+        (63, "s_waitcnt vmcnt(0)", None),
+        (63, "s_nop 0", EARLY),
+        (63, "s_waitcnt lgkmcnt(0)", EARLY),
+        (127, "s_waitcnt vmcnt(0)\\ns_barrier", None),
+        (127, "s_barrier", "LDS race: byte 0x100 is loaded by wave 0 and stored by wave 1"),
+    ],
+)
+@pytest.mark.parametrize("target", ["gfx942", "gfx950"])
+def test_loads_straight_to_lds(target: str, last: int, between: str, found: str | None) -> None:
+    """Each wave brings 64 dwords there, and turns over its own (`last` 63) or all (127)."""
+    source = f"""kernel void k(global int *A, int n) {{
+        local int s[128]; int got, base = __builtin_amdgcn_readfirstlane(TID / 64) * 256;
+        __asm__ volatile("s_mov_b32 m0, %1\\nglobal_load_lds_dword %2, off\\n{between}\\n"
+            "ds_read_b32 %0, %3\\ns_waitcnt lgkmcnt(0)"
+            : "=&v"(got) : "s"(base), "v"(A + TID), "v"(4 * (TID ^ {last})), "v"(s) : "memory");
+        A[TID + 128] = got; }}"""
+    code = compile_opencl(source, target, "-O1")
+    a = np.arange(256, dtype="i4")
+    if found is None:
+        launch(code, [a, np.int32(3)], 1, 128, strict=True)
+        np.testing.assert_array_equal(a[128:], np.arange(128) ^ last)
+        return
+    with pytest.raises(Fault, match=found):
+        launch(code, [a, np.int32(3)], 1, 128, strict=True)
+
+
 @pytest.mark.parametrize(
     ("source", "message"),
     [

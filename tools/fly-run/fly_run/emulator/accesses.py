@@ -27,16 +27,23 @@ class Destination:
 
 class Values:
     """Registers of a wave before an instruction, for its steps: what earlier steps of it only
-    copied is known too, what they computed is not."""
+    copied is known too, and the addresses of lanes; what else they computed is not."""
 
     def __init__(self, view: WaveView, constants: bytes | bytearray, base: int):
         self._view, self._constants, self._base = view, constants, base
         self._copies: dict[int, int] = {}
         self._computed: set[int] = set()
+        self._addresses: dict[int, np.ndarray] = {}
 
     def wrote(self, effect: Effect) -> None:
         """Notes that a step has been executed."""
         copied = effect.operation.mnemonic in ("v_mov_b32", "v_mov_b64")
+        if effect.operation.mnemonic == "fly_lane_address":
+            base = self.word(state.M0)
+            assert base is not None
+            lanes = np.arange(state.LANES, dtype=np.uint32) * np.uint32(effect.step.extra)
+            base &= effect.step.immediate
+            self._addresses[effect.writes[0].offset] = lanes + np.uint32(base)
         for place in effect.writes:
             for number, word in enumerate(place.words()):
                 self._copies.pop(word, None)
@@ -53,6 +60,8 @@ class Values:
 
     def row(self, word: int) -> np.ndarray | None:
         """A row of u32 at this offset in the wave state."""
+        if word in self._addresses:
+            return self._addresses[word]
         known = word in self._copies or word not in self._computed
         number = (self._copies.get(word, word) - state.VGPR) // state.ROW
         if not known or not 0 <= number < len(self._view.vgprs):

@@ -86,6 +86,7 @@ _CUSTOM: dict[str, tuple[str, str]] = {
     "s_movrels_b64": ("D", "D"),
     "s_movreld_b32": ("S", "S"),
     "s_movreld_b64": ("D", "D"),
+    "fly_lane_address": ("V", ""),
     "ds_append": ("V", ""),
     "ds_consume": ("V", ""),
     "fly_transpose_b16": ("W", "W"),
@@ -129,7 +130,7 @@ _BESIDES: dict[str, tuple[tuple[Place, ...], tuple[Place, ...]]] = {
     "fly_indexed_move": ((M0,), ()),
     **dict.fromkeys(("s_set_gpr_idx_idx", "s_set_gpr_idx_mode"), ((M0,), (M0,))),
     **{f"s_movrel{end}_b{width}": ((M0,), ()) for end in "sd" for width in (32, 64)},
-    **dict.fromkeys(("ds_append", "ds_consume"), ((M0,), ())),
+    **dict.fromkeys(("fly_lane_address", "ds_append", "ds_consume"), ((M0,), ())),
 }
 _KINDS = {"S": (1, False), "D": (2, False), "V": (1, True), "W": (2, True)}
 _KINDS |= {"T": (3, True), "R": (1, True)}

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from fly_run.emulator import dpp, state
+from fly_run.emulator import dpp
 from fly_run.emulator.lower import Lowering, Source, modifiers
 from fly_run.emulator.lower_memory import (
     CACHE,
@@ -101,14 +101,8 @@ def _exchange_pair(single: str, scale: int) -> Callable[[Lowering, str, str], No
 
 def _lane_addresses(lowering: Lowering, size: int, mask: int) -> int:
     """A row of M0's bits of `mask` + lane · size."""
-    row, base = lowering.temporary(), lowering.temporary()
-    here = Source("v", row)
-    ones = lowering.word(0xFFFF_FFFF)
-    lowering.valu("v_mbcnt_lo_u32_b32", (row,), ones, lowering.word(0))
-    lowering.valu("v_mbcnt_hi_u32_b32", (row,), ones, here)
-    m0 = Source("s", state.M0)
-    lowering.valu("v_and_b32", (base,), m0, lowering.word(mask))
-    lowering.valu("v_mad_u32_u24", (row,), here, lowering.word(size), Source("v", base))
+    row = lowering.temporary()
+    lowering.add("fly_lane_address", row, immediate=mask, extra=size)
     return row
 
 

@@ -123,7 +123,7 @@ class Strict:
             self._check_lanes(wave, instruction, effect, values, places)
             reached.append((effect, places))
             values.wrote(effect)
-        self._issue(wave, track, instruction, reached)
+        self._issue(wave, track, instruction, reached, values)
 
     # -- what is known
 
@@ -192,6 +192,7 @@ class Strict:
         track: Track,
         instruction: Instruction,
         reached: list[tuple[Effect, list[Destination]]],
+        values: Values,
     ) -> None:
         """Counts a memory operation as outstanding, and notes what it does to LDS."""
         registers = range(state.VGPR, self._base)
@@ -208,12 +209,17 @@ class Strict:
         for effect, places in reached:
             for place in places:
                 space = "memory" if place.space == "scratch" else place.space
-                if space not in made:
+                # A load from memory straight to LDS: both are over when the load is.
+                straight = space == "lds" and effect.operation.form == "lds" and "memory" in made
+                if straight:
+                    made["lds"] = made["memory"]
+                elif space not in made:
                     counter = counters.counter_of(effect, space)
                     made[space] = counters.issue(instruction, counter, space, written)
                 if place.space == "lds":
-                    shared = shared or races.Access(instruction, track.number, _kind(effect))
-                    self._share(wave, track, shared, effect, place)
+                    kind = _kind(effect)
+                    shared = shared or races.Access(instruction, track.number, kind, straight)
+                    self._share(wave, track, shared, effect, place, _stored(effect, values))
         if shared is not None:
             track.shared[made["lds"]] = shared
         if not made and name.startswith("ds_"):  # moves between lanes
@@ -256,15 +262,24 @@ class Strict:
         made: races.Access,
         effect: Effect,
         place: Destination,
+        rows: list[np.ndarray] | None,
     ) -> None:
         detail = effect.operation.detail
         assert isinstance(detail, Access | Atomic)
         lanes = np.flatnonzero(place.lanes)
         offsets = place.offsets[lanes, None] + np.arange(detail.size)
-        found = track.group.shared.access(made, offsets, track.barriers)
+        data = races.moved(detail, lanes, rows) if rows and isinstance(detail, Access) else None
+        found = track.group.shared.access(made, offsets, track.barriers, data)
         if found is None:
             return
         other, byte = found
+        if other.wave == made.wave:
+            message = (
+                f"byte 0x{byte:x} of LDS is used before its load has arrived:"
+                f" {self._told(other.instruction)} loads it"
+            )
+            hint = "a wait for the load must come between"
+            raise self._fault(wave, made.instruction, message, hint)
         verbs = {"load": "loaded", "store": "stored", "atomic": "changed"}
         message = (
             f"LDS race: byte 0x{byte:x} is {verbs[made.kind]} by wave {made.wave} and"
@@ -283,13 +298,11 @@ class Strict:
         places: list[Destination],
     ) -> None:
         """Two lanes of one store that put different values at one byte."""
-        detail = effect.operation.detail
-        if not isinstance(detail, Access) or detail.kind != "store":
+        detail, rows = effect.operation.detail, _stored(effect, values)
+        if rows is None or not isinstance(detail, Access):
             return
         for where in (place for place in places if place.space == "lds"):
-            rows = [values.row(word) for word in effect.reads[-1].words()]
-            known = [row for row in rows if row is not None]
-            found = races.clash(detail, where, known) if len(known) == len(rows) else None
+            found = races.clash(detail, where, rows)
             if found is None:
                 continue
             first, second, byte = found
@@ -352,6 +365,15 @@ def _generation(target: str) -> int:
 def _kind(effect: Effect) -> str:
     detail = effect.operation.detail
     return detail.kind if isinstance(detail, Access) else "atomic"
+
+
+def _stored(effect: Effect, values: Values) -> list[np.ndarray] | None:
+    """The rows of registers that a store stores, if they are known; None of what is no store."""
+    if _kind(effect) != "store":
+        return None
+    rows = [values.row(word) for word in effect.reads[-1].words()]
+    known = [row for row in rows if row is not None]
+    return known if len(known) == len(rows) else None
 
 
 def _in_order(effect: Effect, load: Outstanding) -> bool:

@@ -308,6 +308,14 @@ def _append(subtract: bool) -> Callable[[Handler], None]:
     return run
 
 
+def _lane_address(h: Handler) -> None:
+    """The addresses of what names none: the bits of M0 that are in the immediate + lane · extra."""
+    base = h.wave.at(state.M0).load("i32") & h.immediate().trunc("i32")
+    lanes = h.vector("i32", range(LANES))
+    address = base.splat(LANES) + lanes * h.extra().splat(LANES)
+    store_row(h.operand(0), h.constant("i64", 0), address, None)
+
+
 # On gfx9 among all 64 lanes; since gfx10 among 32, in waves of either size.
 PERMUTATIONS: dict[str, Callable[[int], Body]] = {
     "ds_bpermute_b32": _backward_permute,
@@ -336,6 +344,7 @@ CUSTOM: dict[str, Callable[[Handler], None]] = {
     "fly_transpose_b8": _transpose(8, 8),
     "fly_transpose_b4": _transpose(4, 16),
     "fly_transpose_b6": _transpose(6, 16),
+    "fly_lane_address": _lane_address,
     "ds_append": _append(False),
     "ds_consume": _append(True),
 }
