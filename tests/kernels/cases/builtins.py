@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.case import Launch, Near, blocks, case
+from kernels.case import EXACT, INEXACT, Launch, Near, blocks, case
 
 Random = np.random.Generator
 N = 192
@@ -146,9 +146,19 @@ def _rounded_bf16(x: np.ndarray) -> np.ndarray:
     return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype("u2")
 
 
-@case("builtins", host=False)
+@case("builtins", host=False, targets=EXACT)
 def dot_half(rng: Random) -> Launch:
     """Small integers: sums are exact, in whatever order and precision."""
+    return _dot_half(rng, 0)
+
+
+@case("builtins", host=False, targets=INEXACT, kernel="dot_half")
+def dot_half_off(rng: Random) -> Launch:
+    """Three terms below 1,024, each up to a unit of 2^(9 - 24) and the ones' complement's off."""
+    return _dot_half(rng, 6 * 2.0**-15)
+
+
+def _dot_half(rng: Random, bound: float) -> Launch:
     a, b = (rng.integers(-20, 21, (N, 2)).astype("f2") for _ in range(2))
     wide = a.astype("f4"), b.astype("f4")
     straight = (wide[0] * wide[1]).sum(1) + np.arange(N, dtype="f4")
@@ -162,5 +172,5 @@ def dot_half(rng: Random) -> Launch:
     return Launch(
         [a, b, np.zeros((N, 3), "f4"), np.zeros((N, 2), "u2")],
         **blocks(N, 64),
-        expected={2: wanted, 3: np.stack(bf16, 1)},
+        expected={2: Near(wanted, bound) if bound else wanted, 3: np.stack(bf16, 1)},
     )
