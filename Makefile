@@ -2,6 +2,7 @@
 # make test   set up, run the tests
 # make check  format, lint, types, tests
 # make mutation  damage every function of the emulator; the tests must notice
+# make triton    kernels that Triton compiles (installed into .peers, 1 GB), on the emulator
 # make bench  print the figures that README and docs quote
 
 VENV := .venv
@@ -10,7 +11,7 @@ export PATH := $(BIN):$(PATH)
 JOBS ?= $(shell nproc)
 SOURCES := fly common tools examples benchmarks tests test lit.cfg.py
 
-.PHONY: help setup setup-test demo test unit lit check format lint types bench mutation clean
+.PHONY: help setup setup-test demo test unit lit check format lint types bench mutation triton clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -46,6 +47,11 @@ types:
 mutation: setup-test
 	PYTHONPATH=tests $(BIN)/python -m mutation
 
+triton: setup-test
+	test -x .peers/bin/python || python3 -m venv .peers
+	.peers/bin/python -m pip install -q --disable-pip-version-check triton==3.9.0
+	PYTHONPATH=tests $(BIN)/python -m triton_suite --triton .peers/bin/python
+
 bench: setup-test
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/compile_time.py
@@ -57,4 +63,4 @@ bench: setup-test
 	$(BIN)/python benchmarks/observers.py
 
 clean:
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis test/lit/Output
+	rm -rf $(VENV) .peers .pytest_cache .ruff_cache .hypothesis test/lit/Output

@@ -30,7 +30,7 @@ def _pack(kernel: Kernel, launch: Launch, address: Callable[[int, np.ndarray], i
     return bytes(kernarg)
 
 
-def _place(launch: Launch) -> None:
+def place(launch: Launch) -> None:
     """Moves the arrays to addresses that are multiples of 256, as a device's buffers are: vector
     types may rely on it."""
     for position, array in launch.arrays().items():
@@ -57,7 +57,7 @@ def on_emulator(case: Case, target: str, level: str) -> Arrays:
 def on_device(case: Case, device: Any, level: str, wide: bool = False) -> Arrays:
     """The same on an emulator of the caller's; `wide`: in waves of 64 lanes."""
     code, launch = build.device(device.target, level, wide), case.launch()
-    _place(launch)
+    place(launch)
     before = {i: a.copy() for i, a in launch.arrays().items()}
 
     def bind(position: int, array: np.ndarray) -> int:
@@ -81,7 +81,7 @@ def _host_library() -> ctypes.CDLL:
 def on_host(case: Case) -> Arrays:
     """The arrays after the same launch by the host's processor, workgroup after workgroup."""
     library, launch = _host_library(), case.launch()
-    _place(launch)
+    place(launch)
     kernarg = _pack(
         build.device(*build.LAYOUT).kernel(case.kernel), launch, lambda _, array: array.ctypes.data
     )

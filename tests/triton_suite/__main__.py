@@ -1,0 +1,132 @@
+"""Compiles kernels with Triton, runs them on the emulator, and holds the results against NumPy.
+
+    PYTHONPATH=tests python -m triton_suite --triton .peers/bin/python
+    PYTHONPATH=tests python -m triton_suite --triton … --targets gfx942 --only 'matmul|sort'
+
+`make triton` puts Triton there. Prints a line for each kernel that is wrong or that Triton does not
+compile, and a sum. Exit status 1 if any is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from fly_common.code_object import CodeObject
+from fly_common.errors import FlyError
+from fly_run.device import Options
+from fly_run.emulator.machine import Emulator
+from kernels.case import TARGETS, check
+from kernels.launching import place
+
+from triton_suite import cases
+from triton_suite.case import Case
+
+TRITON = {"PYTHONPATH": "", "TRITON_DEFAULT_FP_FUSION": "1"}
+MOST = 20_000_000  # instructions of a launch: no case needs a tenth of them
+KERNELS = Path(__file__).with_name("kernels.py")
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="triton_suite", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("--triton", required=True, metavar="PYTHON", help="one that has Triton")
+    parser.add_argument("--targets", default=",".join(TARGETS), metavar="LIST")
+    parser.add_argument("--only", default="", metavar="REGEX", help="cases so named")
+    parser.add_argument("--strict", action="store_true", help="as fly-run's")
+    parser.add_argument("--keep", metavar="FOLDER", help="leave the code objects there")
+    return parser.parse_args()
+
+
+def build(python: str, chosen: Sequence[tuple[Case, str]], folder: Path) -> dict[str, Any]:
+    requests = [
+        [key(case, target), case.kernel, target, case.types, case.constants, case.options]
+        for case, target in chosen
+    ]
+    done = subprocess.run(
+        [python, KERNELS, folder],
+        input=json.dumps(requests),
+        env={**os.environ, **TRITON, "TRITON_CACHE_DIR": str(folder / "cache")},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+def key(case: Case, target: str) -> str:
+    return f"{case.name}-{target}"
+
+
+def run(case: Case, target: str, path: Path, told: dict[str, Any], strict: bool) -> str:
+    """What is wrong, or nothing."""
+    launch = case.launch(told["block"], target)
+    place(launch)
+    before = {i: a.copy() for i, a in launch.arrays().items()}
+    device = Emulator(target, Options(max_instructions=MOST, strict=strict))
+    try:
+        code = CodeObject.parse(path.read_bytes(), path.name)
+        kernel = code.kernel(told["name"])
+        kernarg = bytearray(kernel.kernarg_size)
+        # What Triton adds at the end are its pointers to scratch memory, here null.
+        for position, value in enumerate(launch.arguments):
+            if isinstance(value, np.ndarray):
+                name = list(case.types)[position]
+                value = np.uint64(device.bind(name, value.ctypes.data, value.nbytes, True))
+            offset = kernel.explicit_args[position].offset
+            kernarg[offset : offset + value.nbytes] = value.tobytes()
+        grid, block = launch.grid, launch.block
+        device.launch(code, kernel.name, grid, block, bytes(kernarg), told["lds"])
+        check(launch, before, launch.arrays())
+    except FlyError as error:
+        return error.render("fly-run")
+    except AssertionError as error:
+        return str(error)
+    return ""
+
+
+def main() -> int:
+    asked = options()
+    only = re.compile(asked.only)
+    targets = asked.targets.split(",")
+    chosen = [
+        (case, target)
+        for case in cases.every()
+        for target in case.targets
+        if target in targets and only.search(case.name)
+    ]
+    sums: Counter[str] = Counter()
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(asked.keep or temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        built = build(asked.triton, chosen, folder)
+        print(f"compiled in {time.perf_counter() - start:.0f} s", flush=True)
+        for case, target in chosen:
+            told = built[key(case, target)]
+            if "error" in told:
+                sums["not compiled"] += 1
+                print(f"{case.name} {target}: Triton: {told['error']}", flush=True)
+                continue
+            wrong = run(case, target, folder / f"{key(case, target)}.hsaco", told, asked.strict)
+            sums["wrong" if wrong else "right"] += 1
+            if wrong:
+                print(f"{case.name} {target}: {wrong}", flush=True)
+    print(f"{len(chosen)} launches: " + ", ".join(f"{n} {what}" for what, n in sums.items()))
+    return 1 if sums["wrong"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
