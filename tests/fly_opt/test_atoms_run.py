@@ -100,7 +100,9 @@ def test_a_matrix_instruction_multiplies(target):
         result = np.zeros_like(start)
         code.launch(f"k{number}", 1, lanes, [*given, start, result])
         expected = (a @ b + c).T.ravel()[at]
-        np.testing.assert_array_equal(result, expected, err_msg=f"{target} {op}")
+        # gfx1100's sums of floats are up to four units of 2^(6 - 26) off in each of eight steps.
+        off = 32 * 2.0**-20 if target == "gfx1100" and op.acc == "f32" else 0
+        np.testing.assert_allclose(result, expected, rtol=0, atol=off, err_msg=f"{target} {op}")
         assert held(op)[2].count == at.shape[1]
 
 
