@@ -25,6 +25,9 @@ Outcome = tuple[str, str, np.ndarray]  # target, what was tried, where it is rig
 
 
 def main() -> int:
+    if not sys.argv[1:]:
+        print("captures: name the files: python -m captures FILE…", file=sys.stderr)
+        return 2
     wrong = 0
     for path in sys.argv[1:]:
         found = header.arrays(Path(path))

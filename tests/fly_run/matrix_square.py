@@ -100,9 +100,8 @@ def multiply(
     scales: np.ndarray | None = None,
 ) -> np.ndarray:
     """D of each wave: [wave, row, column] of f32, i32 or f64; of 4 × 4, [wave, block, row, column]
-    of f32. A and B are codes, [wave, lane,
-    element]; C is uint32[wave, register, lane], and so are the scales of A and B, a register each,
-    of an instruction that has some."""
+    of f32. A and B are codes, [wave, lane, element]; C is uint32[wave, register, lane], and so are
+    the scales of A and B, a register each, of an instruction that has some."""
     width = bits_of(case.form)
     factors = [packed(x, width) for x in (a, b)]
     count, results = factors[0].shape[1], c.shape[1]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fly_common.code_object import Kernel
+from fly_common.code_object import CodeObject, Kernel
 
 from kernels import build
 from kernels.case import Case, Launch, check
@@ -30,7 +30,7 @@ def _pack(kernel: Kernel, launch: Launch, address: Callable[[int, np.ndarray], i
     return bytes(kernarg)
 
 
-def place(launch: Launch) -> None:
+def _place(launch: Launch) -> None:
     """Moves the arrays to addresses that are multiples of 256, as a device's buffers are: vector
     types may rely on it."""
     for position, array in launch.arrays().items():
@@ -56,15 +56,20 @@ def on_emulator(case: Case, target: str, level: str) -> Arrays:
 
 def on_device(case: Case, device: Any, level: str, wide: bool = False) -> Arrays:
     """The same on an emulator of the caller's; `wide`: in waves of 64 lanes."""
-    code, launch = build.device(device.target, level, wide), case.launch()
-    place(launch)
+    return run(device, build.device(device.target, level, wide), case.kernel, case.launch())
+
+
+def run(device: Any, code: CodeObject, kernel: str, launch: Launch, lds: int = 0) -> Arrays:
+    """The arrays after the launch, held against what they must be; `lds`: bytes beside what the
+    kernel has of its own."""
+    _place(launch)
     before = {i: a.copy() for i, a in launch.arrays().items()}
 
     def bind(position: int, array: np.ndarray) -> int:
         return device.bind(f"argument {position}", array.ctypes.data, array.nbytes, True)
 
-    kernarg = _pack(code.kernel(case.kernel), launch, bind)
-    device.launch(code, case.kernel, launch.grid, launch.block, kernarg, 0)
+    kernarg = _pack(code.kernel(kernel), launch, bind)
+    device.launch(code, kernel, launch.grid, launch.block, kernarg, lds)
     after = launch.arrays()
     check(launch, before, after)
     return after
@@ -81,7 +86,7 @@ def _host_library() -> ctypes.CDLL:
 def on_host(case: Case) -> Arrays:
     """The arrays after the same launch by the host's processor, workgroup after workgroup."""
     library, launch = _host_library(), case.launch()
-    place(launch)
+    _place(launch)
     kernarg = _pack(
         build.device(*build.LAYOUT).kernel(case.kernel), launch, lambda _, array: array.ctypes.data
     )

@@ -53,7 +53,7 @@ def layernorm(x, gamma, beta, y, columns, eps, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def layernorm_gradient(x, dy, dgamma, lock, rows, columns, BLOCK: tl.constexpr):
+def layernorm_gradient(x, dy, dgamma, lock, columns, BLOCK: tl.constexpr):
     """Adds each row's dy · x̂ to dgamma, one workgroup after the other by a lock."""
     row = tl.program_id(0)
     j = tl.arange(0, BLOCK)

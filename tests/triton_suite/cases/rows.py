@@ -58,7 +58,7 @@ def rows() -> Iterator[Case]:
         v = x.astype("f8")
         centred = v - v.mean(1, keepdims=True)
         wanted = (dy * centred / np.sqrt((centred**2).mean(1, keepdims=True) + 1e-5)).sum(0)
-        arguments = [x, dy, np.zeros(200, "f4"), np.zeros(1, "i4"), np.int32(12), np.int32(200)]
+        arguments = [x, dy, np.zeros(200, "f4"), np.zeros(1, "i4"), np.int32(200)]
         return (
             arguments,
             (12, 1, 1),
@@ -66,5 +66,5 @@ def rows() -> Iterator[Case]:
         )
 
     yield Case("layernorm-gradient", "layernorm_gradient",
-               types_of("x:*fp32 dy:*fp32 dgamma:*fp32 lock:*i32 rows:i32 columns:i32"),
+               types_of("x:*fp32 dy:*fp32 dgamma:*fp32 lock:*i32 columns:i32"),
                {"BLOCK": 256}, gradient)  # fmt: skip
