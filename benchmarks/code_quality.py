@@ -25,7 +25,7 @@ import tempfile
 from pathlib import Path
 
 import compile_time
-from fly_llc import effect
+from fly_llc.insertion import comparison
 
 ROWS = (
     "instructions",
@@ -81,7 +81,7 @@ def our_object(kernel: str, scratch: Path) -> bytes:
 
 def counts(hsaco: bytes) -> dict[str, int]:
     """The counts of the one kernel of a code object."""
-    (measured,) = effect.measure(hsaco).values()
+    (measured,) = comparison.measure(hsaco).values()
     return {row: measured.get(row, 0) for row in ROWS}
 
 

@@ -165,7 +165,7 @@ def works() -> list[Work]:
 def measure(work: Work, target: str, repeats: int) -> Figure:
     """Raises AssertionError where the two devices disagree."""
     import numpy as np
-    from fly_common.code_object import CodeObject
+    from fly_image.amd.code_object import CodeObject
     from fly_run.emulator.machine import Emulator
     from oracle import build
     from oracle.launch import pack
@@ -235,7 +235,7 @@ def measure(work: Work, target: str, repeats: int) -> Figure:
 def threads(target: str, repeats: int) -> Threads:
     """Raises AssertionError where the number of threads shows in the result."""
     import numpy as np
-    from fly_common.code_object import CodeObject
+    from fly_image.amd.code_object import CodeObject
     from fly_run.device import Options
     from fly_run.emulator.machine import Emulator
     from oracle import build
@@ -278,7 +278,7 @@ def threads(target: str, repeats: int) -> Threads:
 def product(target: str, repeats: int, side: int) -> Product:
     """Raises AssertionError where a product is wrong."""
     import numpy as np
-    from fly_common.code_object import CodeObject
+    from fly_image.amd.code_object import CodeObject
     from fly_run.device import MFMA, Options
     from fly_run.emulator.machine import Emulator
     from oracle import build

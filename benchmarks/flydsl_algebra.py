@@ -25,12 +25,12 @@ from math import prod
 from pathlib import Path
 
 from fly_dialect import algebra
-from fly_dialect.computation import COMPUTATIONS
-from fly_dialect.infer import layout_of
-from fly_dialect.integers import Basis, Int
-from fly_dialect.layout import AnyLayout
+from fly_dialect.inference.computation import COMPUTATIONS
+from fly_dialect.inference.rules import layout_of
+from fly_dialect.layouts.integers import Basis, Int
+from fly_dialect.layouts.layout import AnyLayout
+from fly_dialect.layouts.scanner import parse_any_layout
 from fly_dialect.op_table import OPS
-from fly_dialect.scanner import parse_any_layout
 from fly_dialect.types import parse_type
 
 HERE = Path(__file__).parent

@@ -18,14 +18,15 @@ import sys
 from collections import Counter
 
 from fly_dialect import algebra, tiled
-from fly_dialect.atoms import CopyAtomSpec, MmaAtomSpec, TiledCopySpec, TiledMmaSpec, mfma, wmma
-from fly_dialect.atoms.lds_transpose import LdsReadTranspose
+from fly_dialect.atoms import CopyAtomSpec, MmaAtomSpec, TiledCopySpec, TiledMmaSpec
+from fly_dialect.atoms.amd import mfma, wmma
+from fly_dialect.atoms.amd.lds_transpose import LdsReadTranspose
 from fly_dialect.atoms.matrix import WaveMma
 from fly_dialect.atoms.universal import UniversalCopy
-from fly_dialect.integers import Int
-from fly_dialect.layout import Layout
+from fly_dialect.layouts.integers import Int
+from fly_dialect.layouts.layout import Layout
+from fly_dialect.layouts.tile import Tile
 from fly_dialect.op_table import OPS
-from fly_dialect.tile import Tile
 from fly_dialect.types import parse_type
 from flydsl_algebra import Case, Peer
 

@@ -31,7 +31,7 @@ sys.stdout.write(sys.stdin.read())
 def prepare(folder: Path, target: str) -> dict[str, list[str]]:
     """The commands to time, by name."""
     from fly_common import toolchain
-    from fly_trace.load import find_entry, load_file
+    from fly_trace.session.load import find_entry, load_file
 
     path = str(ROOT / "examples" / "vector_add.py")
     compiled = find_entry(load_file(path), path, "vector_add").compile(target=target)

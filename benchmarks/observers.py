@@ -31,14 +31,14 @@ UNOBSERVED, TRACE, STRICT = "unobserved", "--trace", "--strict"
 def measure(work: Work, target: str, repeats: int) -> tuple[dict[str, float], int]:
     """The least seconds of a launch by who watches, and how many wave instructions it has."""
     import numpy as np
-    from fly_common.code_object import CodeObject
+    from fly_image.amd.code_object import CodeObject
     from fly_run.device import Options
-    from fly_run.emulator.instruction import Instruction
+    from fly_run.emulator.isa.instruction import Instruction
     from fly_run.emulator.machine import Emulator
-    from fly_run.emulator.observe import Observer, Wants
-    from fly_run.emulator.strict import Strict
-    from fly_run.stats import Statistics
-    from fly_run.trace import Only, Tracer
+    from fly_run.emulator.strict.strict import Strict
+    from fly_run.emulator.watch.observe import Observer, Wants
+    from fly_run.emulator.watch.stats import Statistics
+    from fly_run.emulator.watch.trace import Only, Tracer
     from oracle import build
     from oracle.launch import pack
 

@@ -10,8 +10,8 @@ import statistics
 import time
 
 from fly_dialect.bindings import ir
-from fly_trace import builder
-from fly_trace.trace import trace_function
+from fly_trace.session import builder
+from fly_trace.session.trace import trace_function
 
 import fly
 import fly.expr as fx

@@ -15,31 +15,31 @@ from fly_common import __version__ as __version__
 
 if TYPE_CHECKING:
     from fly_common.errors import Fault, FlyError, InputError, MissingError, UsageError
-    from fly_trace.decorators import kernel
+    from fly_trace.session.decorators import kernel
 
-    from fly.chains import Chain, chain, run
-    from fly.compiled import Compiled, load
-    from fly.function import jit
-    from fly.marked import from_dlpack
-    from fly.stage import Stage
+    from fly.call.annotated_array import from_dlpack
+    from fly.call.compiled import Compiled, load
+    from fly.call.function import jit
+    from fly.chains.chain import Chain, chain, run
+    from fly.chains.stage import Stage
 
 
 # Name → the module that has it.
 _HOMES = {
-    "Chain": "fly.chains",
-    "Compiled": "fly.compiled",
+    "Chain": "fly.chains.chain",
+    "Compiled": "fly.call.compiled",
     "Fault": "fly_common.errors",
     "FlyError": "fly_common.errors",
     "InputError": "fly_common.errors",
     "MissingError": "fly_common.errors",
-    "Stage": "fly.stage",
+    "Stage": "fly.chains.stage",
     "UsageError": "fly_common.errors",
-    "chain": "fly.chains",
-    "from_dlpack": "fly.marked",
-    "jit": "fly.function",
-    "kernel": "fly_trace.decorators",
-    "load": "fly.compiled",
-    "run": "fly.chains",
+    "chain": "fly.chains.chain",
+    "from_dlpack": "fly.call.annotated_array",
+    "jit": "fly.call.function",
+    "kernel": "fly_trace.session.decorators",
+    "load": "fly.call.compiled",
+    "run": "fly.chains.chain",
 }
 _MODULES = frozenset({"cache", "expr"})
 

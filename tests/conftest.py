@@ -22,6 +22,6 @@ def pytest_configure() -> None:
 def handlers() -> Path:
     """The emulator's library, in the cache that this test session was started with. To build it
     takes 12 seconds of a processor: a test with a cache of its own links to it."""
-    from fly_run.emulator import library
+    from fly_run.emulator.engine import library
 
     return library.load().path

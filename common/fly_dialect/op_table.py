@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fly_dialect import (
-    infer,
-    infer_atoms,
-    infer_buffers,
-    infer_layout,
-    infer_memory,
-    infer_tiled,
-    infer_vectors,
-)
-from fly_dialect.computation import COMPUTATIONS, Computation
-from fly_dialect.infer import Check, Infer
+from fly_dialect.amd import buffers
+from fly_dialect.inference import atoms, layouts, memory, tiled, vectors
+from fly_dialect.inference import rules as infer
+from fly_dialect.inference.computation import COMPUTATIONS, Computation
+from fly_dialect.inference.rules import Check, Infer
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +22,7 @@ class OpInfo:
     infer: Infer | None = None
     check: Check | None = None
     pure: bool = True
-    form: str = "functional"  # how the text looks; see fly_dialect.forms
+    form: str = "functional"  # how the text looks; see fly_dialect.text.forms
     dialect: str = "fly"
 
     @property
@@ -46,24 +40,24 @@ _TABLE = [
     OpInfo("get_iter", 1, 1, infer.infer_get_iter),
     OpInfo("get_scalar", 1, 1, infer.infer_get_scalar),
     OpInfo("get_leaves", 1, None, infer.infer_get_leaves),
-    OpInfo("make_fragment_like", 1, 1, infer_layout.infer_make_fragment_like, form="fragment_like"),
-    OpInfo("slice", 2, 1, infer_layout.infer_slice),
-    OpInfo("elem_less", 2, 1, infer_layout.infer_elem_less),
-    OpInfo("equal", 2, 1, infer_layout.infer_equal),
-    OpInfo("decomposition", 1, 1, infer_layout.infer_decomposition),
-    OpInfo("apply_swizzle", 2, 1, infer_memory.infer_apply_swizzle),
-    OpInfo("add_offset", 2, 1, infer_memory.infer_add_offset),
-    OpInfo("recast_iter", 1, 1, check=infer_memory.check_recast_iter),
-    OpInfo("ptrtoint", 1, 1, infer_memory.infer_ptrtoint),
-    OpInfo("inttoptr", 1, 1, check=infer_memory.check_inttoptr),
-    OpInfo("to_llvm_ptr", 1, 1, infer_memory.infer_to_llvm_ptr),
-    OpInfo("make_ptr", None, 1, check=infer_memory.check_make_ptr, pure=False),
-    OpInfo("get_dyn_shared", 0, 1, infer_memory.infer_get_dyn_shared, form="nullary"),
-    OpInfo("ptr.load", 1, 1, check=infer_memory.check_ptr_load, pure=False),
-    OpInfo("ptr.store", 2, 0, check=infer_memory.check_ptr_store, pure=False),
-    OpInfo("memref.load", 2, 1, infer_memory.infer_memref_load, pure=False),
-    OpInfo("memref.store", 3, 0, check=infer_memory.check_memref_store, pure=False),
-    OpInfo("memref.alloca", 1, 1, check=infer_memory.check_memref_alloca, pure=False),
+    OpInfo("make_fragment_like", 1, 1, layouts.infer_make_fragment_like, form="fragment_like"),
+    OpInfo("slice", 2, 1, layouts.infer_slice),
+    OpInfo("elem_less", 2, 1, layouts.infer_elem_less),
+    OpInfo("equal", 2, 1, layouts.infer_equal),
+    OpInfo("decomposition", 1, 1, layouts.infer_decomposition),
+    OpInfo("apply_swizzle", 2, 1, memory.infer_apply_swizzle),
+    OpInfo("add_offset", 2, 1, memory.infer_add_offset),
+    OpInfo("recast_iter", 1, 1, check=memory.check_recast_iter),
+    OpInfo("ptrtoint", 1, 1, memory.infer_ptrtoint),
+    OpInfo("inttoptr", 1, 1, check=memory.check_inttoptr),
+    OpInfo("to_llvm_ptr", 1, 1, memory.infer_to_llvm_ptr),
+    OpInfo("make_ptr", None, 1, check=memory.check_make_ptr, pure=False),
+    OpInfo("get_dyn_shared", 0, 1, memory.infer_get_dyn_shared, form="nullary"),
+    OpInfo("ptr.load", 1, 1, check=memory.check_ptr_load, pure=False),
+    OpInfo("ptr.store", 2, 0, check=memory.check_ptr_store, pure=False),
+    OpInfo("memref.load", 2, 1, memory.infer_memref_load, pure=False),
+    OpInfo("memref.store", 3, 0, check=memory.check_memref_store, pure=False),
+    OpInfo("memref.alloca", 1, 1, check=memory.check_memref_alloca, pure=False),
 ]
 
 
@@ -73,47 +67,43 @@ def _computation(name: str, computation: Computation) -> OpInfo:
         count if not computation.optional else tuple(range(count - computation.optional, count + 1))
     )
     form = "padded" if name in ("append", "prepend") else "functional"
-    return OpInfo(name, counts, 1, infer_layout.infer_computation(computation), form=form)
+    return OpInfo(name, counts, 1, layouts.infer_computation(computation), form=form)
 
 
 _COMPUTATIONS = [_computation(*item) for item in COMPUTATIONS.items()]
 
 _ATOMS = [
-    OpInfo("make_copy_atom", 0, 1, check=infer_atoms.check_make_copy_atom, form="static"),
-    OpInfo("make_mma_atom", 0, 1, check=infer_atoms.check_make_mma_atom, form="static"),
-    OpInfo("atom.set_value", 2, 1, infer_atoms.infer_atom_set_value, form="set_value"),
-    OpInfo("get_copy_atom", 1, 1, infer_atoms.infer_get_copy_atom),
-    OpInfo("get_mma_atom", 1, 1, infer_atoms.infer_get_mma_atom),
-    OpInfo("copy_atom_call", (3, 4), 0, check=infer_atoms.check_copy_atom_call, pure=False),
-    OpInfo("mma_atom_call", 5, 0, check=infer_atoms.check_mma_atom_call, pure=False),
+    OpInfo("make_copy_atom", 0, 1, check=atoms.check_make_copy_atom, form="static"),
+    OpInfo("make_mma_atom", 0, 1, check=atoms.check_make_mma_atom, form="static"),
+    OpInfo("atom.set_value", 2, 1, atoms.infer_atom_set_value, form="set_value"),
+    OpInfo("get_copy_atom", 1, 1, atoms.infer_get_copy_atom),
+    OpInfo("get_mma_atom", 1, 1, atoms.infer_get_mma_atom),
+    OpInfo("copy_atom_call", (3, 4), 0, check=atoms.check_copy_atom_call, pure=False),
+    OpInfo("mma_atom_call", 5, 0, check=atoms.check_mma_atom_call, pure=False),
     OpInfo(
         "copy_atom_call_ssa",
         (2, 3, 4),
         None,
-        check=infer_atoms.check_copy_atom_call_ssa,
+        check=atoms.check_copy_atom_call_ssa,
         pure=False,
     ),
-    OpInfo(
-        "mma_atom_call_ssa", (4, 5), None, check=infer_atoms.check_mma_atom_call_ssa, pure=False
-    ),
-    OpInfo("copy", (3, 4), 0, check=infer_atoms.check_copy, pure=False),
-    OpInfo("gemm", (5, 6), 0, check=infer_atoms.check_gemm, pure=False, form="gemm"),
-    OpInfo("make_tiled_copy", 3, 1, infer_tiled.infer_make_tiled_copy),
-    OpInfo("make_tiled_mma", (2, 3), 1, infer_tiled.infer_make_tiled_mma),
-    OpInfo("tiled_copy.partition_src", 3, 1, infer_tiled.infer_partition_src),
-    OpInfo("tiled_copy.partition_dst", 3, 1, infer_tiled.infer_partition_dst),
-    OpInfo("tiled_copy.retile", 2, 1, infer_tiled.infer_retile),
-    OpInfo("tiled_mma.partition", 3, 1, infer_tiled.infer_partition, form="partition"),
-    OpInfo("tiled_mma.partition_shape", 2, 1, infer_tiled.infer_partition_shape),
-    OpInfo("mma.make_fragment", 2, 1, infer_tiled.infer_make_fragment, form="make_fragment"),
-    OpInfo("memref.load_vec", 1, 1, infer_vectors.infer_memref_load_vec, pure=False),
-    OpInfo("memref.store_vec", 2, 0, check=infer_vectors.check_memref_store_vec, pure=False),
-    OpInfo(
-        "extract_aligned_pointer_as_index", 1, 1, check=infer_memory.check_extract_ptr, form="bare"
-    ),
-    OpInfo("print", None, 0, check=infer_memory.check_print, pure=False),
+    OpInfo("mma_atom_call_ssa", (4, 5), None, check=atoms.check_mma_atom_call_ssa, pure=False),
+    OpInfo("copy", (3, 4), 0, check=atoms.check_copy, pure=False),
+    OpInfo("gemm", (5, 6), 0, check=atoms.check_gemm, pure=False, form="gemm"),
+    OpInfo("make_tiled_copy", 3, 1, tiled.infer_make_tiled_copy),
+    OpInfo("make_tiled_mma", (2, 3), 1, tiled.infer_make_tiled_mma),
+    OpInfo("tiled_copy.partition_src", 3, 1, tiled.infer_partition_src),
+    OpInfo("tiled_copy.partition_dst", 3, 1, tiled.infer_partition_dst),
+    OpInfo("tiled_copy.retile", 2, 1, tiled.infer_retile),
+    OpInfo("tiled_mma.partition", 3, 1, tiled.infer_partition, form="partition"),
+    OpInfo("tiled_mma.partition_shape", 2, 1, tiled.infer_partition_shape),
+    OpInfo("mma.make_fragment", 2, 1, tiled.infer_make_fragment, form="make_fragment"),
+    OpInfo("memref.load_vec", 1, 1, vectors.infer_memref_load_vec, pure=False),
+    OpInfo("memref.store_vec", 2, 0, check=vectors.check_memref_store_vec, pure=False),
+    OpInfo("extract_aligned_pointer_as_index", 1, 1, check=memory.check_extract_ptr, form="bare"),
+    OpInfo("print", None, 0, check=memory.check_print, pure=False),
     OpInfo("assume", 2, 1),
-    OpInfo("get_buffer_rsrc", 1, 1, infer_buffers.infer_get_buffer_rsrc, dialect="fly_rocdl"),
+    OpInfo("get_buffer_rsrc", 1, 1, buffers.infer_get_buffer_rsrc, dialect="fly_rocdl"),
 ]
 # By name; an op of another dialect than fly by its full name.
 OPS = {

@@ -18,10 +18,10 @@ from fly_dialect import algebra
 from fly_dialect.algebra.construction import compact
 from fly_dialect.algebra.structure import expand, modes
 from fly_dialect.atoms import CopyAtomSpec, TiledCopySpec, TiledMmaSpec
-from fly_dialect.int_tuple import Tree, rank, static_value, text
-from fly_dialect.integers import Int
-from fly_dialect.layout import ComposedLayout, Layout
-from fly_dialect.tile import Mode, Tile
+from fly_dialect.layouts.int_tuple import Tree, rank, static_value, text
+from fly_dialect.layouts.integers import Int
+from fly_dialect.layouts.layout import ComposedLayout, Layout
+from fly_dialect.layouts.tile import Mode, Tile
 
 Side = Literal["src", "dst"]
 Operand = Literal["a", "b", "c", "d"]

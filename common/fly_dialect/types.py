@@ -24,11 +24,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from fly_dialect.int_tuple import IntTuple, int_tuple, text
-from fly_dialect.layout import AnyLayout, ComposedLayout, Layout
-from fly_dialect.scanner import Scanner
-from fly_dialect.swizzle import CoordSwizzle, Swizzle
-from fly_dialect.tile import Tile
+from fly_dialect.layouts.int_tuple import IntTuple, int_tuple, text
+from fly_dialect.layouts.layout import AnyLayout, ComposedLayout, Layout
+from fly_dialect.layouts.scanner import Scanner
+from fly_dialect.layouts.swizzle import CoordSwizzle, Swizzle
+from fly_dialect.layouts.tile import Tile
 
 if TYPE_CHECKING:
     from fly_dialect.atoms import AtomOp

@@ -8,8 +8,8 @@ from math import prod
 from typing import Any
 
 from fly_dialect import algebra
-from fly_dialect.integers import Int
-from fly_dialect.layout import AnyLayout, ComposedLayout, Layout
+from fly_dialect.layouts.integers import Int
+from fly_dialect.layouts.layout import AnyLayout, ComposedLayout, Layout
 from fly_dialect.types import bits
 
 from fly_draw import tables

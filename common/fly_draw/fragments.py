@@ -7,7 +7,7 @@ from math import prod
 
 from fly_dialect import algebra, tiled
 from fly_dialect.atoms import MmaOp, TiledCopySpec, TiledMmaSpec
-from fly_dialect.layout import AnyLayout
+from fly_dialect.layouts.layout import AnyLayout
 
 
 @dataclass(frozen=True)

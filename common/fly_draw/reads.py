@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from fly_common import lds
+from fly_target import bank_conflicts
 
 WIDTHS = (16, 12, 8, 4, 2, 1)  # bytes a lane of the instructions that read LDS
 
@@ -19,30 +19,33 @@ class Reads:
     vector: int
 
     def __post_init__(self) -> None:
-        if self.target not in lds.TARGETS:
-            known = ", ".join(lds.TARGETS)
+        if self.target not in bank_conflicts.TARGETS:
+            known = ", ".join(bank_conflicts.TARGETS)
             raise ValueError(f"no LDS is known of {self.target}; the targets are {known}")
 
     @property
     def banks(self) -> int:
         """The banks that serve these reads."""
         _, size = next(self._parts())
-        return lds.banks(self.target, "load", size)
+        return bank_conflicts.banks(self.target, "load", size)
 
     def bank(self, offset: int) -> int:
         """The bank of the element at `offset`."""
-        return offset * self.width // lds.BANK_BYTES % self.banks
+        return offset * self.width // bank_conflicts.BANK_BYTES % self.banks
 
     def degree(self, offsets: Sequence[int]) -> int:
         """The worst conflict of waves whose lanes read from the elements at `offsets`."""
         return max(
-            lds.degree(
+            bank_conflicts.degree(
                 self.target,
                 "load",
                 size,
-                [offset * self.width + at for offset in offsets[first : first + lds.LANES]],
+                [
+                    offset * self.width + at
+                    for offset in offsets[first : first + bank_conflicts.LANES]
+                ],
             )
-            for first in range(0, len(offsets), lds.LANES)
+            for first in range(0, len(offsets), bank_conflicts.LANES)
             for at, size in self._parts()
         )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fly_dialect.atoms import MmaAtomSpec, MmaOp, TiledCopySpec, TiledMmaSpec
-from fly_dialect.layout import ComposedLayout, Layout
-from fly_dialect.scanner import parse_any_layout
+from fly_dialect.layouts.layout import ComposedLayout, Layout
+from fly_dialect.layouts.scanner import parse_any_layout
 from fly_dialect.types import ComposedLayoutSpec, LayoutSpec, MemRefSpec, parse_type
 
 

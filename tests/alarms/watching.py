@@ -16,10 +16,10 @@ from pathlib import Path
 
 from fly_common.errors import Fault
 from fly_run.device import Options
-from fly_run.emulator.instruction import Instruction
+from fly_run.emulator.isa.instruction import Instruction
 from fly_run.emulator.machine import Emulator
-from fly_run.emulator.observe import Count, Enough, Launch, WaveView
-from fly_run.emulator.strict import Strict
+from fly_run.emulator.strict.strict import Strict
+from fly_run.emulator.watch.observe import Count, Enough, Launch, WaveView
 from kernels.case import Case
 from kernels.launching import on_device
 
@@ -98,7 +98,7 @@ def example_names(target: str) -> Sequence[str]:
 def example(name: str, target: str, level: str, extent: Extent) -> Seen:
     """A repository example, at the chain's own level ("-O3") or without any effort ("-O0")."""
     from example_cases import check
-    from fly_trace.load import find_entry, load_file
+    from fly_trace.session.load import find_entry, load_file
 
     import fly
 

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import numpy as np
-from fly_trace.load import find_entry, load_file
+from fly_trace.session.load import find_entry, load_file
 
 PAGE = Path(__file__).parents[2] / "docs" / "language.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fly_common import toolchain
-from fly_trace.load import find_entry, load_file
+from fly_trace.session.load import find_entry, load_file
 
 import fly
 
@@ -39,19 +39,19 @@ def plain_environment():
         yield
 
 
-def function_of(case: Case) -> fly.function.JitFunction:
+def function_of(case: Case) -> fly.call.function.JitFunction:
     path = str(EXAMPLES / case.file)
     return find_entry(load_file(path), path, case.entry)
 
 
-def run_and_check(case: Case, compiled: fly.compiled.Compiled) -> None:
+def run_and_check(case: Case, compiled: fly.call.compiled.Compiled) -> None:
     arguments = case.make()
     expected = case.expect(arguments)
     compiled.run(arguments)
     check(case, arguments, expected)
 
 
-def variants(target: str, thorough: bool) -> dict[str, fly.chains.Chain]:
+def variants(target: str, thorough: bool) -> dict[str, fly.chains.chain.Chain]:
     """LLVM's optimiser as it comes; no optimisation at all; and if `thorough`, without it before
     code generation, weak, and both of LLVM's programs as commands of the user's."""
     default = fly.chain(target=target)

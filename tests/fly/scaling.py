@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fly
 import fly.expr as fx
-from fly.compiled import Compiled
+from fly.call.compiled import Compiled
 
 
 @fly.kernel

@@ -57,9 +57,9 @@ def test_what_the_store_has_starts_nothing(started):
 
 
 def test_the_code_is_that_of_the_pipe(started, monkeypatch):
-    from fly_common import ahead
+    from fly_common import prefetch
 
     made = one.compile(target="gfx942")
-    monkeypatch.setattr(ahead.Programs, "start", lambda self, commands: None)
+    monkeypatch.setattr(prefetch.Programs, "start", lambda self, commands: None)
     monkeypatch.setenv("FLY_CACHE", "off")
     assert fly.run(fly.chain("gfx942"), made.ir("mlir").encode()) == made.hsaco

@@ -12,8 +12,8 @@ import pytest
 from fly_common.errors import InputError, MissingError, UsageError
 from fly_common.store import Store
 
-from fly.chains import Chain, Coming, chain, results, run
-from fly.stage import Stage
+from fly.chains.chain import Chain, Coming, chain, results, run
+from fly.chains.stage import Stage
 
 
 @pytest.fixture(autouse=True)
@@ -233,16 +233,16 @@ def test_files_that_a_command_depends_on_are_in_the_fingerprint(tmp_path: Path):
 
 
 def test_a_large_programs_digest_is_remembered_in_the_store(tmp_path: Path, monkeypatch):
-    from fly_common import files
+    from fly_common import file_digests
 
     path = tmp_path / "large"
-    path.write_bytes(bytes(files.LARGE))
+    path.write_bytes(bytes(file_digests.LARGE))
     os.utime(path, (0, time.time() - 100))
     monkeypatch.setattr(files, "_known", {})
-    digest = files.digest_of(path)
+    digest = file_digests.digest_of(path)
     monkeypatch.setattr(files, "_known", {})
     monkeypatch.setattr(files, "_hash", lambda path: pytest.fail("hashed again"))
-    assert files.digest_of(path) == digest
+    assert file_digests.digest_of(path) == digest
 
 
 def test_the_library_s_digest_is_taken_beside_the_trace(monkeypatch):

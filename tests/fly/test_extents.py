@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from fly_common.errors import FlyError
-from fly_dialect.integers import Int
-from fly_trace.extents import Symbol, extent_text, parse_extent
+from fly_dialect.layouts.integers import Int
+from fly_trace.signatures.extents import Symbol, extent_text, parse_extent
 
 import fly
 import fly.expr as fx
-from fly.reach import reach
+from fly.dependencies.hashing import reach
 
 N = fx.sym_int32("N", divisibility=4)
 

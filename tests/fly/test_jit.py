@@ -18,10 +18,10 @@ import pytest
 from fly_common.errors import FlyError, InputError, UsageError
 from fly_common.store import default_store
 from fly_run.device import Options
-from fly_run.stats import Statistics
+from fly_run.emulator.watch.stats import Statistics
 
 import fly
-from fly.stage import Stage
+from fly.chains.stage import Stage
 
 HEAD = "import fly\nimport fly.expr as fx\n"
 AXPY = textwrap.dedent("""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
-from fly.arrays import view
+from fly.call.arrays import view
 
 
 def test_bf16_travels_as_its_bits():

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from fly_common import toolchain
-from fly_trace.load import load_file
+from fly_trace.session.load import load_file
 
-from fly.chains import Chain, chain, results
-from fly.stage import Stage
+from fly.chains.chain import Chain, chain, results
+from fly.chains.stage import Stage
 
 ROOT = Path(__file__).parents[2]
 MODULE = (ROOT / "tests/fly_opt/data/vector_add.mlir").read_bytes()

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fly_common.errors import FlyError
-from fly_trace.signature import parse
+from fly_trace.signatures.signature import parse
 
 SOURCE = """
 import fly

@@ -14,7 +14,7 @@ from types import ModuleType
 
 import pytest
 
-from fly.reach import reach
+from fly.dependencies.hashing import reach
 
 
 def load(path: Path, text: str, name: str = "subject") -> ModuleType:
@@ -107,7 +107,9 @@ def test_the_same_source_gives_the_same_digest(tmp_path: Path):
 
 def test_another_process_gives_the_same_digest(tmp_path: Path):
     load(tmp_path / "subject.py", SOURCE)
-    code = "import subject; from fly.reach import reach; print(reach(subject.f).digest)"
+    code = (
+        "import subject; from fly.dependencies.hashing import reach; print(reach(subject.f).digest)"
+    )
     digests = {
         subprocess.run(
             [sys.executable, "-c", code],

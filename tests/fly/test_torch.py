@@ -11,7 +11,7 @@ import pytest
 import torch
 from fly_common.errors import UsageError
 
-from fly.arrays import is_array, view
+from fly.call.arrays import is_array, view
 
 TYPES = {
     torch.float16: "f16",

@@ -9,8 +9,8 @@ import pytest
 from fly_common.errors import InputError, UsageError
 
 import fly
-from fly import tuning
-from fly.tuning import UNSAID, Tuning
+from fly.chains import tuning
+from fly.chains.tuning import UNSAID, Tuning
 
 from .scaling import made, scale
 

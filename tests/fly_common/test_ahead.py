@@ -5,7 +5,7 @@ import threading
 import time
 
 import pytest
-from fly_common import ahead, process
+from fly_common import prefetch, process
 
 CAT = "/bin/cat"
 
@@ -38,58 +38,58 @@ def parent(pid: str) -> int:
 
 def test_who_runs_it_finds_it_waiting(ran):
     data = os.urandom(1 << 20)
-    with ahead.Programs() as coming:
+    with prefetch.Programs() as coming:
         coming.start([(CAT, ["-"])])
-        assert ahead.run(CAT, ["-"], data).stdout == data
+        assert prefetch.run(CAT, ["-"], data).stdout == data
         assert ran == []
         # It was one: the next is started when it is run.
-        assert ahead.run(CAT, ["-"], b"again").stdout == b"again"
+        assert prefetch.run(CAT, ["-"], b"again").stdout == b"again"
         assert ran == [CAT]
 
 
 def test_other_arguments_are_another_program(ran):
-    with ahead.Programs() as coming:
+    with prefetch.Programs() as coming:
         coming.start([(CAT, ["-"])])
-        assert ahead.run(CAT, ["-n"], b"x").stdout.split() == [b"1", b"x"]
+        assert prefetch.run(CAT, ["-n"], b"x").stdout.split() == [b"1", b"x"]
     assert ran == [CAT]
 
 
 def test_what_nobody_used_is_gone_after_the_block():
     before = children()
-    with ahead.Programs() as coming:
+    with prefetch.Programs() as coming:
         coming.start([(CAT, ["-"]), (CAT, ["-"])])
         assert children() == before + 2
     assert children() == before
 
 
 def test_another_thread_takes_none(ran):
-    with ahead.Programs() as coming:
+    with prefetch.Programs() as coming:
         coming.start([(CAT, ["-"])])
-        thread = threading.Thread(target=lambda: ahead.run(CAT, ["-"], b"x"))
+        thread = threading.Thread(target=lambda: prefetch.run(CAT, ["-"], b"x"))
         thread.start()
         thread.join()
         assert ran == [CAT]
 
 
 def test_what_can_not_be_started_is_left_to_who_runs_it():
-    with ahead.Programs() as coming:
+    with prefetch.Programs() as coming:
         coming.start([("/nowhere/program", [])])
         with pytest.raises(FileNotFoundError):
-            ahead.run("/nowhere/program", [], b"")
+            prefetch.run("/nowhere/program", [], b"")
 
 
 def test_a_program_that_ends_before_it_has_read_tells_why():
-    with ahead.Programs() as coming:
+    with prefetch.Programs() as coming:
         coming.start([("/bin/sh", ["-c", "echo no >&2; exit 3"])])
         time.sleep(0.2)
-        done = ahead.run("/bin/sh", ["-c", "echo no >&2; exit 3"], b"x" * (1 << 20))
+        done = prefetch.run("/bin/sh", ["-c", "echo no >&2; exit 3"], b"x" * (1 << 20))
     assert (done.returncode, done.stderr) == (3, b"no\n")
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_holds_no_program_up():
     """The child lives on while its parent's program must see the end of its input."""
-    with ahead.Programs() as coming:
+    with prefetch.Programs() as coming:
         coming.start([(CAT, ["-"])])
         child = os.fork()
         if child == 0:
@@ -97,7 +97,7 @@ def test_a_forked_child_holds_no_program_up():
             os._exit(0)
         try:
             began = time.monotonic()
-            assert ahead.run(CAT, ["-"], b"x").stdout == b"x"
+            assert prefetch.run(CAT, ["-"], b"x").stdout == b"x"
             assert time.monotonic() - began < 30
         finally:
             os.kill(child, 9)

@@ -5,10 +5,11 @@ import subprocess
 
 import msgpack
 import pytest
-from fly_common import plan, toolchain
-from fly_common.code_object import CodeObject
-from fly_common.elf import Elf
+from fly_common import toolchain
 from fly_common.errors import InputError
+from fly_host import plan
+from fly_image.amd.code_object import CodeObject
+from fly_image.elf import Elf
 
 SOURCE = """
   .text

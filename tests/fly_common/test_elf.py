@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 from fly_common import toolchain
-from fly_common.elf import PROCESSORS, Elf
 from fly_common.errors import InputError
+from fly_image.elf import PROCESSORS, Elf
 
 SOURCE = """
   .text

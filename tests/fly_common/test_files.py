@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from fly_common import files
+from fly_common import file_digests
 from fly_common.errors import MissingError
 
 
@@ -21,7 +21,7 @@ def forgotten(monkeypatch):
 
 def large(folder: Path) -> Path:
     path = folder / "large"
-    path.write_bytes(os.urandom(files.LARGE))
+    path.write_bytes(os.urandom(file_digests.LARGE))
     os.utime(path, (0, time.time() - 100))
     return path
 
@@ -31,13 +31,13 @@ def test_pieces(size: int, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(files, "PIECE", 1000)
     data = os.urandom(size)
     (tmp_path / "file").write_bytes(data)
-    assert files.digest_of(tmp_path / "file") == hashlib.sha256(data).hexdigest()
+    assert file_digests.digest_of(tmp_path / "file") == hashlib.sha256(data).hexdigest()
 
 
 def test_ahead(tmp_path: Path, monkeypatch) -> None:
     """It is taken once, by another thread; who asks waits for it."""
     path, go, takers = large(tmp_path), threading.Event(), []
-    hash = files._hash
+    hash = file_digests._hash
 
     def slow(path: str) -> str:
         takers.append(threading.current_thread())
@@ -45,24 +45,24 @@ def test_ahead(tmp_path: Path, monkeypatch) -> None:
         return hash(path)
 
     monkeypatch.setattr(files, "_hash", slow)
-    files.digest_ahead(path)
-    files.digest_ahead(path)
+    file_digests.digest_ahead(path)
+    file_digests.digest_ahead(path)
     threading.Timer(0.05, go.set).start()
-    assert files.digest_of(path) == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert file_digests.digest_of(path) == hashlib.sha256(path.read_bytes()).hexdigest()
     assert len(takers) == 1
     assert takers[0] is not threading.current_thread()
 
 
 def test_ahead_of_what_is_kept_starts_nothing(tmp_path: Path, monkeypatch) -> None:
     path = large(tmp_path)
-    digest = files.digest_of(path)
+    digest = file_digests.digest_of(path)
     monkeypatch.setattr(files, "_known", {})
-    files.digest_ahead(path)
-    assert not files._coming
-    assert list(files._known.values()) == [digest]
+    file_digests.digest_ahead(path)
+    assert not file_digests._coming
+    assert list(file_digests._known.values()) == [digest]
 
 
 def test_ahead_of_a_missing_file_leaves_the_error_to_who_asks(tmp_path: Path) -> None:
-    files.digest_ahead(tmp_path / "none")
+    file_digests.digest_ahead(tmp_path / "none")
     with pytest.raises(MissingError, match="none: No such file"):
-        files.digest_of(tmp_path / "none")
+        file_digests.digest_of(tmp_path / "none")

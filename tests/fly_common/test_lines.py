@@ -7,8 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
-from fly_common import lines, toolchain
-from fly_common.elf import Elf
+from fly_common import toolchain
+from fly_image import dwarf
+from fly_image.elf import Elf
 
 SOURCE = """int helper(int x) { return x * 3; }
 kernel void k(global int *A, int n) {
@@ -38,7 +39,7 @@ def compiled(folder: Path, *options: str) -> bytes:
 @pytest.mark.parametrize("level", ["-O0", "-O3"])
 def test_every_row_is_llvms(folder: Path, version: int, level: str) -> None:
     data = compiled(folder, level, "-g", f"-gdwarf-{version}")
-    table = lines.table_of(data)
+    table = dwarf.table_of(data)
     (folder / "k.hsaco").write_bytes(data)
     path = str(folder / "k.hsaco")
     shown = toolchain.run_program("llvm-dwarfdump", ["--debug-line", path], b"").stdout.decode()
@@ -59,19 +60,19 @@ def test_every_row_is_llvms(folder: Path, version: int, level: str) -> None:
 
 def test_a_place_shows_the_source(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    line = lines.Line(str(folder / "k.cl"), 5, 10)
+    line = dwarf.Line(str(folder / "k.cl"), 5, 10)
     assert str(line) == "k.cl:5"
     assert line.place().excerpt() == "      A[i] = helper(i);\n           ^"
     # Without a column the caret stands at the line's first word.
-    assert lines.Line("k.cl", 4).place().column == 3
-    assert lines.Line("gone.cl", 4).place().excerpt() == ""
-    assert lines.Line("k.cl", 400).place().text is None
+    assert dwarf.Line("k.cl", 4).place().column == 3
+    assert dwarf.Line("gone.cl", 4).place().excerpt() == ""
+    assert dwarf.Line("k.cl", 400).place().text is None
 
 
 def test_no_debug_information(folder: Path) -> None:
-    assert not lines.table_of(compiled(folder, "-O3"))
-    assert not lines.table_of(b"")
-    assert lines.table_of(b"\x7fELF").find(0) is None
+    assert not dwarf.table_of(compiled(folder, "-O3"))
+    assert not dwarf.table_of(b"")
+    assert dwarf.table_of(b"\x7fELF").find(0) is None
 
 
 @pytest.mark.parametrize("version", [4, 5])
@@ -81,14 +82,14 @@ def test_damage_gives_fewer_lines_and_no_error(folder: Path, version: int) -> No
         section.data if (section := elf.section(name)) else b""
         for name in (".debug_line", ".debug_line_str", ".debug_str")
     )
-    whole = lines.read(program, texts, strings)
+    whole = dwarf.read(program, texts, strings)
     assert whole
     for size in range(len(program)):
-        lines.read(program[:size], texts, strings).find(0x1A00)
-    assert not lines.read(program, b"", b"") or version == 4
+        dwarf.read(program[:size], texts, strings).find(0x1A00)
+    assert not dwarf.read(program, b"", b"") or version == 4
     noise = random.Random(1)
     for _ in range(2000):
         damaged = bytearray(program)
         for _ in range(noise.randint(1, 4)):
             damaged[noise.randrange(len(damaged))] = noise.choice((0, 1, 0x7F, 0x80, 0xFF))
-        lines.read(bytes(damaged), texts, strings).find(0x1A00)
+        dwarf.read(bytes(damaged), texts, strings).find(0x1A00)

@@ -5,9 +5,9 @@ import json
 import random
 
 import pytest
-from fly_common import plan
 from fly_common.errors import InputError
-from fly_common.plan import Launch, Plan, Scalar, Tensor, Word
+from fly_host import plan
+from fly_host.plan import Launch, Plan, Scalar, Tensor, Word
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -5,8 +5,8 @@ from fractions import Fraction
 
 import pytest
 from fly_common.errors import InputError
-from fly_common.plan import Launch, Plan
-from fly_common.plan_eval import HIGHEST, LOWEST, Extents, evaluate, show
+from fly_host.evaluation import HIGHEST, LOWEST, Extents, evaluate, show
+from fly_host.plan import Launch, Plan
 from hypothesis import given
 from hypothesis import strategies as st
 

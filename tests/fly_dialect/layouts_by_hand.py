@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import product as pairs
 from math import gcd, prod
 
-from fly_dialect.integers import Basis, Int
-from fly_dialect.layout import Layout
+from fly_dialect.layouts.integers import Basis, Int
+from fly_dialect.layouts.layout import Layout
 from hypothesis import strategies as st
 from index_functions import flat, offsets, size
 

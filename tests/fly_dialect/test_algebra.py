@@ -5,10 +5,10 @@ from math import prod
 
 import pytest
 from fly_dialect import algebra
-from fly_dialect.integers import Basis, Int
-from fly_dialect.layout import ComposedLayout, Layout
-from fly_dialect.swizzle import Swizzle
-from fly_dialect.tile import Tile
+from fly_dialect.layouts.integers import Basis, Int
+from fly_dialect.layouts.layout import ComposedLayout, Layout
+from fly_dialect.layouts.swizzle import Swizzle
+from fly_dialect.layouts.tile import Tile
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from index_functions import flat, offset, offsets, size

@@ -1,9 +1,10 @@
 """The texts of ops that are not written as their generic form is: read, and printed again."""
 
 import pytest
-from fly_dialect import dialect, forms, text
+from fly_dialect import dialect, text
 from fly_dialect.bindings import ir
-from fly_dialect.lexical import Rewriter
+from fly_dialect.text import forms
+from fly_dialect.text.lexical import Rewriter
 
 from . import atom_examples
 

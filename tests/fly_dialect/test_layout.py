@@ -5,7 +5,7 @@ from math import prod
 
 import pytest
 from fly_dialect import algebra
-from fly_dialect.layout import (
+from fly_dialect.layouts.layout import (
     Basis,
     Int,
     Layout,
@@ -14,7 +14,7 @@ from fly_dialect.layout import (
     int_tuple,
     text,
 )
-from fly_dialect.scanner import parse_int_tuple, parse_layout
+from fly_dialect.layouts.scanner import parse_int_tuple, parse_layout
 from hypothesis import given
 from hypothesis import strategies as st
 from index_functions import flat, offset

@@ -1,10 +1,11 @@
 """The builders of ops that compute."""
 
 import pytest
-from fly_dialect import dialect, ops, ops_layout, text
+from fly_dialect import dialect, text
 from fly_dialect.bindings import ir
-from fly_dialect.computation import COMPUTATIONS
-from fly_dialect.scanner import parse_any_layout, parse_int_tuple, parse_tile
+from fly_dialect.builders import layout_ops, ops
+from fly_dialect.inference.computation import COMPUTATIONS
+from fly_dialect.layouts.scanner import parse_any_layout, parse_int_tuple, parse_tile
 from fly_dialect.types import IntTupleSpec, TileSpec, layout_spec
 
 
@@ -34,15 +35,15 @@ def test_every_op_that_computes_has_a_builder():
 def test_builders_infer_types_and_take_attributes_by_name(module):
     block = layout("(2,3):(1,2)")
     results = [
-        ops_layout.coalesce(block, None),
-        ops_layout.coalesce(block, tuple_("(1,1)")),
-        ops_layout.zipped_divide(layout("(8,6):(6,1)"), ops.static(TileSpec(parse_tile("[4|3]")))),
-        ops_layout.append(tuple_("(2,3)"), tuple_("1"), n=4),
-        ops_layout.take(block, begin=1, end=2),
-        ops_layout.select(block, indices=[1, 0]),
-        ops_layout.recast_layout(block, new_type_bits=8, old_type_bits=16),
-        ops_layout.make_fragment_like(block, dtype="f16"),
-        ops_layout.elem_less(tuple_("1"), tuple_("2")),
+        layout_ops.coalesce(block, None),
+        layout_ops.coalesce(block, tuple_("(1,1)")),
+        layout_ops.zipped_divide(layout("(8,6):(6,1)"), ops.static(TileSpec(parse_tile("[4|3]")))),
+        layout_ops.append(tuple_("(2,3)"), tuple_("1"), n=4),
+        layout_ops.take(block, begin=1, end=2),
+        layout_ops.select(block, indices=[1, 0]),
+        layout_ops.recast_layout(block, new_type_bits=8, old_type_bits=16),
+        layout_ops.make_fragment_like(block, dtype="f16"),
+        layout_ops.elem_less(tuple_("1"), tuple_("2")),
     ]
     assert [str(dialect.spec_of(result.type)) for result in results] == [
         "!fly.layout<6:1>",
@@ -66,6 +67,6 @@ def test_builders_infer_types_and_take_attributes_by_name(module):
 
 def test_a_wrong_operand_is_named(module):
     with pytest.raises(ValueError, match=r"fly\.complement: operand #0 must be a layout or comp"):
-        ops_layout.complement(tuple_("4"))
+        layout_ops.complement(tuple_("4"))
     with pytest.raises(ValueError, match=r"fly\.take: needs the attribute end"):
-        ops_layout.take(tuple_("(4,8)"), begin=0)
+        layout_ops.take(tuple_("(4,8)"), begin=0)

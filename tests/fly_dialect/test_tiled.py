@@ -10,14 +10,14 @@ from itertools import product
 import pytest
 from fly_dialect import algebra, tiled
 from fly_dialect.atoms import CopyAtomSpec, MmaAtomSpec, TiledCopySpec, TiledMmaSpec
-from fly_dialect.atoms.lds_transpose import LdsReadTranspose
-from fly_dialect.atoms.mfma import Mfma
-from fly_dialect.atoms.tdm import Tdm
+from fly_dialect.atoms.amd.lds_transpose import LdsReadTranspose
+from fly_dialect.atoms.amd.mfma import Mfma
+from fly_dialect.atoms.amd.tdm import Tdm
+from fly_dialect.atoms.amd.wmma import Gfx11Wmma, Gfx120xWmma
 from fly_dialect.atoms.universal import UniversalCopy
-from fly_dialect.atoms.wmma import Gfx11Wmma, Gfx120xWmma
-from fly_dialect.integers import Int
-from fly_dialect.layout import Layout
-from fly_dialect.tile import Tile
+from fly_dialect.layouts.integers import Int
+from fly_dialect.layouts.layout import Layout
+from fly_dialect.layouts.tile import Tile
 
 MFMA = MmaAtomSpec(Mfma(16, 16, 16, "f16", "f16", "f32"))
 WIDE = MmaAtomSpec(Mfma(32, 32, 8, "f16", "f16", "f32"))

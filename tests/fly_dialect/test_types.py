@@ -2,8 +2,8 @@
 
 import pytest
 from fly_dialect.atoms import MmaAtomSpec
-from fly_dialect.layout import Layout
-from fly_dialect.swizzle import Swizzle
+from fly_dialect.layouts.layout import Layout
+from fly_dialect.layouts.swizzle import Swizzle
 from fly_dialect.types import (
     ComposedLayoutSpec,
     CoordSwizzleSpec,

@@ -2,9 +2,10 @@
 
 import pytest
 from fly_common.errors import InputError
-from fly_dialect import dialect, ops, text
+from fly_dialect import dialect, text
 from fly_dialect.bindings import ir
-from fly_dialect.layout import Layout
+from fly_dialect.builders import ops
+from fly_dialect.layouts.layout import Layout
 from fly_dialect.op_table import OPS
 from fly_dialect.types import IntTupleSpec, LayoutSpec, MemRefSpec, PtrSpec, int_tuple_spec
 

@@ -4,8 +4,9 @@ import random
 import subprocess
 
 import pytest
-from fly_common import plan, toolchain
+from fly_common import toolchain
 from fly_common.errors import FlyError, InputError, MissingError
+from fly_host import plan
 from fly_link import fingerprint, link
 
 PLAN = plan.Plan(

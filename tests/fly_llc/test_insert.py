@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from fly_common.errors import InputError, MissingError, UsageError
-from fly_llc import Options, assembly, compile, effect
-from fly_llc.points import NAMED
+from fly_llc import Options, compile
+from fly_llc.insertion import assembly, comparison
+from fly_llc.insertion.points import NAMED
 
 from .woven import CASES, ir
 
@@ -255,12 +256,12 @@ def test_dumps(small, tmp_path):
 def test_the_effect_is_told(small):
     source = small().encode()
     options = Options(insert=("pre-emit=nop-sled --count 3",))
-    text = effect.report(source, compile(source, options), options, "k.ll")
+    text = comparison.report(source, compile(source, options), options, "k.ll")
     assert re.search(r"^diff: small$", text, re.MULTILINE)
     assert re.search(r"^  instructions +\d+ → +\d+  \+3 ", text, re.MULTILINE)
     assert re.search(r"^  s_nop +0 → +3  \+3$", text, re.MULTILINE)
     same = Options(insert=(f"pre-emit={IDENTITY}",))
-    assert effect.report(source, compile(source, same), same, "k.ll") == (
+    assert comparison.report(source, compile(source, same), same, "k.ll") == (
         "diff: nothing changed: the object has the same bytes"
     )
 
@@ -268,7 +269,7 @@ def test_the_effect_is_told(small):
 def test_the_counts_are_the_disassembler_s(large):
     """`--diff` counts what llc's own assembly has."""
     source = large("gfx942").encode()
-    row = effect.measure(compile(source, Options()))["large"]
+    row = comparison.measure(compile(source, Options()))["large"]
     text = compile(source, Options("asm")).decode()
     body = text.partition("large:")[2].partition(".section")[0]
     lines = [line.split()[0] for line in body.splitlines() if re.match(r"\t[a-z]\w+", line)]

@@ -7,12 +7,12 @@ import random
 import pytest
 from fly_common.errors import InputError
 from fly_llc import Options, compile, mir
+from fly_llc.insertion.points import NAMED
 from fly_llc.mir import kinds, registers
 from fly_llc.mir.dependences import dependences, regions
 from fly_llc.mir.instruction import Instruction
 from fly_llc.mir.liveness import live_outs, live_sets
 from fly_llc.mir.waits import GFX9, GFX11
-from fly_llc.points import NAMED
 
 from .woven import CASES, ir
 

@@ -9,8 +9,9 @@ from collections import Counter
 
 import pytest
 from fly_common.errors import InputError, UsageError
-from fly_llc import Options, assembly, compile, mir
-from fly_llc.filters import SHIPPED, shipped
+from fly_llc import Options, compile, mir
+from fly_llc.insertion import assembly
+from fly_llc.insertion.filters import SHIPPED, shipped
 
 from .woven import CASES, compiled, ir, run
 

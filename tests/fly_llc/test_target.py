@@ -2,7 +2,7 @@
 
 import pytest
 from fly_common.errors import InputError
-from fly_llc.target import Target, read_target
+from fly_llc.codegen.target import Target, read_target
 
 TRIPLE = 'target triple = "amdgcn-amd-amdhsa"\n'
 GFX942 = Target("amdgcn-amd-amdhsa", "gfx942")

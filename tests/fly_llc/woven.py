@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fly_run import device
-from fly_trace.load import find_entry, load_file
+from fly_trace.session.load import find_entry, load_file
 
 import fly
 
@@ -20,7 +20,7 @@ __all__ = ["CASES", "Case", "compiled", "ir", "run"]
 
 
 @functools.cache
-def compiled(case: Case, target: str, **llc: Any) -> fly.compiled.Compiled:
+def compiled(case: Case, target: str, **llc: Any) -> fly.call.compiled.Compiled:
     """An example compiled with these options of fly-llc, for its annotations' signature."""
     path = str(ROOT / "examples" / case.file)
     function = find_entry(load_file(path), path, case.entry)
@@ -34,7 +34,7 @@ def ir(case: Case, target: str) -> bytes:
     return text.encode() if isinstance(text, str) else text
 
 
-def run(case: Case, made: fly.compiled.Compiled, *, strict: bool = False) -> None:
+def run(case: Case, made: fly.call.compiled.Compiled, *, strict: bool = False) -> None:
     """Runs it on the emulator. Raises AssertionError where the results are not NumPy's, and Fault
     where `strict` finds a register that is used before its wait."""
     arguments = case.make()

@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fly_dialect import algebra, dialect, ops, text
+from fly_dialect import algebra, dialect, text
 from fly_dialect.atoms.universal import UniversalCopy
 from fly_dialect.bindings import ir
-from fly_dialect.integers import Int
-from fly_dialect.swizzle import Swizzle
-from fly_dialect.tile import Tile
+from fly_dialect.builders import ops
+from fly_dialect.layouts.integers import Int
+from fly_dialect.layouts.swizzle import Swizzle
+from fly_dialect.layouts.tile import Tile
 from fly_dialect.types import IntTupleSpec, LayoutSpec, SwizzleSpec, TileSpec
 from index_functions import (
     complement,
@@ -35,7 +36,7 @@ from index_functions import (
 )
 
 import fly
-from fly import chains
+from fly.chains import chain
 
 LANES = 64
 ROUNDS = 8  # cases of each operation
@@ -484,7 +485,7 @@ def test_the_kernel_computes_what_brute_force_does(target, seed):
     module, kernel = built(seed)
     dialect.verify(module)
     source = text.write(module).encode()
-    made = chains.run(chains.chain(target, opt=["-S", "-O1"]), source)
+    made = chain.run(chain.chain(target, opt=["-S", "-O1"]), source)
     out = np.full(len(kernel.expected) * LANES, -1, dtype=np.int32)
     leaves = np.array(kernel.leaves, dtype=np.int32)
     fly.load(made).launch(None, 1, LANES, [leaves, out], device="emulator")

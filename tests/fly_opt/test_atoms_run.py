@@ -4,8 +4,8 @@ import re
 
 import numpy as np
 import pytest
-from fly_dialect.atoms.mfma import MFMA_FORMS, SCALED_FORMS, Mfma, MfmaScale
-from fly_dialect.atoms.wmma import GFX120X_FORMS, Gfx11Wmma, Gfx120xWmma
+from fly_dialect.atoms.amd.mfma import MFMA_FORMS, SCALED_FORMS, Mfma, MfmaScale
+from fly_dialect.atoms.amd.wmma import GFX120X_FORMS, Gfx11Wmma, Gfx120xWmma
 
 import fly
 

@@ -6,7 +6,8 @@ import re
 
 import pytest
 from fly_common.errors import InputError, MissingError
-from fly_opt import Options, compile, devicelibs, targets
+from fly_opt import Options, compile, targets
+from fly_opt.backends.amd import device_libraries
 
 UNARY = [
     "sin",
@@ -73,9 +74,9 @@ def calling(kind: str, *operations: str) -> bytes:
 
 @pytest.fixture(autouse=True)
 def fresh_search():
-    devicelibs.folder.cache_clear()
+    device_libraries.folder.cache_clear()
     yield
-    devicelibs.folder.cache_clear()
+    device_libraries.folder.cache_clear()
 
 
 @pytest.mark.parametrize("kind", ["f16", "bf16", "f32", "f64", "vector<2xf32>"])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from fly_common import plan
 from fly_common.errors import InputError
+from fly_host import plan
 from fly_opt import Options, compile, targets
 
 

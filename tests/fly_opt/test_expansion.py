@@ -3,7 +3,7 @@
 from itertools import permutations
 
 import pytest
-from fly_opt.passes.fly_layout.expansion import by_order
+from fly_opt.passes.layout.expansion import by_order
 
 BOUNDS = {"m": 3, "n": 4, "k": 5}
 

@@ -10,13 +10,13 @@ import pytest
 from fly_common.errors import InputError
 from fly_dialect import algebra, dialect, text
 from fly_dialect.bindings import ir
-from fly_dialect.layout import Int
-from fly_dialect.layout import text as spell
-from fly_dialect.scanner import parse_int_tuple, parse_layout
-from fly_opt.passes.fly_canonicalize import Canonicalize
-from fly_opt.passes.fly_layout_lowering import LayoutLowering
-from fly_opt.passes.fly_signature import RewriteFuncSignature
-from fly_opt.passes.fly_to_rocdl import ConvertFlyToROCDL
+from fly_dialect.layouts.layout import Int
+from fly_dialect.layouts.layout import text as spell
+from fly_dialect.layouts.scanner import parse_int_tuple, parse_layout
+from fly_opt.passes.layout.canonicalize import Canonicalize
+from fly_opt.passes.layout.layout_lowering import LayoutLowering
+from fly_opt.passes.llvm.fly_to_llvm import ConvertFlyToROCDL
+from fly_opt.passes.signature.rewrite_signature import RewriteFuncSignature
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from index_functions import flat, offset

@@ -6,14 +6,15 @@ import subprocess
 import sys
 
 import pytest
-from fly_opt import Options, devicelibs, fingerprint
+from fly_opt import Options, fingerprint
+from fly_opt.backends.amd import device_libraries
 
 
 @pytest.fixture(autouse=True)
 def fresh_search():
-    devicelibs.folder.cache_clear()
+    device_libraries.folder.cache_clear()
     yield
-    devicelibs.folder.cache_clear()
+    device_libraries.folder.cache_clear()
 
 
 def test_equal_options_have_equal_fingerprints():
@@ -38,7 +39,7 @@ def test_the_device_libraries_count(monkeypatch, tmp_path):
     before = fingerprint(Options())
     (tmp_path / "ocml.bc").write_bytes(b"one")
     monkeypatch.setenv("FLY_DEVICE_LIBS", str(tmp_path))
-    devicelibs.folder.cache_clear()
+    device_libraries.folder.cache_clear()
     first = fingerprint(Options())
     (tmp_path / "ocml.bc").write_bytes(b"another")
     assert len({before, first, fingerprint(Options())}) == 3

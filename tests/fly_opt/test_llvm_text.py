@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 from fly_common.errors import InputError
-from fly_opt.llvm_text import bridge, nearest
+from fly_opt.emission.llvm_text import bridge, nearest
 
 # MLIR type, bytes, struct code of its bits, the patterns that are special.
 TYPES = {

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from fly_common.errors import InputError
-from fly_common.plan import Launch, Plan, Scalar, Tensor, Word, from_text
+from fly_host.plan import Launch, Plan, Scalar, Tensor, Word, from_text
 from fly_opt import Options, compile
 
 VECTOR = "!fly.memref<f32, global, ?{i64}:1>"

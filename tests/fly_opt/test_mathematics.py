@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fly_common.errors import MissingError
-from fly_opt import Options, compile, devicelibs
-from fly_opt.passes import math_f32, math_f64
+from fly_opt import Options, compile
+from fly_opt.backends.amd import device_libraries
+from fly_opt.passes.math import f32, f64
 from numpy.polynomial import Chebyshev, Polynomial
 
 import fly
@@ -338,10 +339,10 @@ def erfc_rest(t: float) -> float:
 @pytest.mark.parametrize(
     ("coefficients", "function", "low", "high"),
     [
-        (math_f32.TANH, tanh_rest, 0, 0.64**2),
-        (math_f32.ERF_NEAR, erf_rest, 0, 0.93**2),
-        (math_f32.ERF_FAR, lambda x: math.log(math.erfc(x)), 0.92, 4.0),
-        (math_f64.ERFC, erfc_rest, 2 / 12.5, 1),
+        (f32.TANH, tanh_rest, 0, 0.64**2),
+        (f32.ERF_NEAR, erf_rest, 0, 0.93**2),
+        (f32.ERF_FAR, lambda x: math.log(math.erfc(x)), 0.92, 4.0),
+        (f64.ERFC, erfc_rest, 2 / 12.5, 1),
     ],
     ids=["tanh", "erf", "erf far", "erfc"],
 )
@@ -366,20 +367,20 @@ def test_the_digits_of_pi():
     bits = 400
     pi = 4 * (4 * arctangent_of_inverse(5, bits) - arctangent_of_inverse(239, bits))
     exact = Fraction(pi, 1 << bits)
-    size = 28 * len(math_f32.TWO_OVER_PI)
+    size = 28 * len(f32.TWO_OVER_PI)
     digits = int(2 / exact * (1 << size))
     joined = 0
-    for part in math_f32.TWO_OVER_PI:
+    for part in f32.TWO_OVER_PI:
         joined = joined << 28 | part
     assert joined == digits
-    assert all(np.float32(part) == part for part in math_f32.HALF_PI)
-    assert abs(sum(map(Fraction, math_f32.HALF_PI)) - exact / 2) < Fraction(1, 2**70)
+    assert all(np.float32(part) == part for part in f32.HALF_PI)
+    assert abs(sum(map(Fraction, f32.HALF_PI)) - exact / 2) < Fraction(1, 2**70)
 
 
 def test_f64_is_the_librarys(monkeypatch, tmp_path):
     """No formula here has its 53 bits; without the library it is refused."""
     monkeypatch.setenv("FLY_DEVICE_LIBS", str(tmp_path))
-    devicelibs.folder.cache_clear()
+    device_libraries.folder.cache_clear()
     source = """gpu.module @m { gpu.func @k(%p: !llvm.ptr<1>) kernel {
       %0 = llvm.load %p : !llvm.ptr<1> -> f64
       %1 = math.sin %0 : f64
@@ -389,4 +390,4 @@ def test_f64_is_the_librarys(monkeypatch, tmp_path):
     with pytest.raises(MissingError, match="__ocml_sin_f64 is in ROCm's device libraries"):
         compile(source.encode(), Options(target="gfx942"))
     assert b"__ocml" not in compile(source.replace("f64", "f32").encode(), Options(target="gfx942"))
-    devicelibs.folder.cache_clear()
+    device_libraries.folder.cache_clear()

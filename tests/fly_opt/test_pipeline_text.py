@@ -6,7 +6,7 @@ import contextlib
 
 import pytest
 from fly_common.errors import UsageError
-from fly_opt.pipeline_text import ROOT, Nest, Step, parse
+from fly_opt.pipeline.text import ROOT, Nest, Step, parse
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -8,8 +8,9 @@ import sys
 
 import pytest
 from fly_common.errors import InputError, UsageError
-from fly_opt import Options, compile, pipelines, registry, targets
-from fly_opt.pipeline_text import Nest, Step
+from fly_opt import Options, compile, targets
+from fly_opt.pipeline import pipelines, registry
+from fly_opt.pipeline.text import Nest, Step
 
 EMPTY = b"module {\n}\n"
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import fly
-from fly.chains import results
+from fly.chains.chain import results
 
 from .atom_kernels import Held, fragment, module
 

@@ -1,7 +1,7 @@
 """The cut of registers into pieces: what it is for known programs, and what it always keeps."""
 
 import pytest
-from fly_opt.passes.register_pieces import Range, cut, reached, slices
+from fly_opt.passes.registers.pieces import Range, cut, reached, slices
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -5,8 +5,8 @@ Random sums with swizzles are executed before and after the pass, modulo 2³² a
 
 from fly_dialect import dialect
 from fly_dialect.bindings import ir
-from fly_opt.passes.fly_builder import operations
-from fly_opt.passes.fly_swizzle_simplify import IntSwizzleSimplify
+from fly_opt.ir.builder import operations
+from fly_opt.passes.layout.swizzle_simplify import IntSwizzleSimplify
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
 
 import numpy as np
-from fly_common.code_object import CodeObject
 from fly_common.errors import Fault
+from fly_image.amd.code_object import CodeObject
 from fly_run.emulator.machine import Emulator
 from fly_run.emulator.semantics import table
-from fly_run.emulator.semantics.access import Access, Atomic, ScalarAccess
-from fly_run.emulator.semantics.operation import Operation
+from fly_run.emulator.semantics.base.access import Access, Atomic, ScalarAccess
+from fly_run.emulator.semantics.base.operation import Operation
 from oracle import build, rdna_probe
 from oracle.probe import known_to
 

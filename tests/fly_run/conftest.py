@@ -6,8 +6,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from fly_common import plan, toolchain
-from fly_common.code_object import CodeObject
+from fly_common import toolchain
+from fly_host import plan
+from fly_image.amd.code_object import CodeObject
 
 KERNELS = Path(__file__).parent / "kernels"
 

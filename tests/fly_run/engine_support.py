@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from fly_common import toolchain
-from fly_common.code_object import CodeObject
+from fly_image.amd.code_object import CodeObject
 
 GFX9 = ("gfx90a", "gfx942", "gfx950")
 TARGETS = (*GFX9, "gfx1100", "gfx1201")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-from fly_common.code_object import CodeObject
+from fly_image.amd.code_object import CodeObject
 
 from .engine_support import assemble, launch
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from fly_common.errors import UsageError
-from fly_run.arguments import (
+from fly_run.shell.argument_text import (
     Argument,
     LocalMemory,
     Made,

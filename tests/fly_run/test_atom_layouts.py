@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 from fly_dialect import algebra
-from fly_dialect.atoms import mfma, wmma
+from fly_dialect.atoms.amd import mfma, wmma
 from fly_dialect.atoms.matrix import WaveMma
-from fly_dialect.layout import Layout
+from fly_dialect.layouts.layout import Layout
 from oracle import build, try_wmma
 from oracle.device import on_emulator
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fly_common import plan
-from fly_common.code_object import Argument, CodeObject, Kernel
 from fly_common.errors import FlyError, InputError, UsageError
-from fly_run.binding import bind
-from fly_run.parameters import describe
+from fly_host import plan
+from fly_image.amd.code_object import Argument, CodeObject, Kernel
+from fly_run.launch.binding import bind
+from fly_run.launch.parameters import describe
 
 KERNEL = Kernel(
     name="k", descriptor=0, entry=0, group_segment_fixed_size=1024, private_segment_fixed_size=0,

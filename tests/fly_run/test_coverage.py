@@ -7,13 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 from fly_common.errors import InputError
-from fly_run.emulator import coverage, targets, unsupported
+from fly_run.emulator import coverage
 from fly_run.emulator.coverage import STRIDE, TARGETS, universe
-from fly_run.emulator.disassemble import Disassembler
-from fly_run.emulator.encode import Encoder
-from fly_run.emulator.instruction import split_mnemonic
-from fly_run.emulator.parse import parse
-from fly_run.emulator.registers import Allocation, Constants, Registers, Unsupported
+from fly_run.emulator.isa import targets, unsupported
+from fly_run.emulator.isa.disassemble import Disassembler
+from fly_run.emulator.isa.instruction import split_mnemonic
+from fly_run.emulator.isa.parse import parse
+from fly_run.emulator.lowering.encode import Encoder
+from fly_run.emulator.lowering.registers import Allocation, Constants, Registers, Unsupported
 from fly_run.emulator.semantics import table
 
 # Mnemonics without encoding suffix that the emulator executes at least.

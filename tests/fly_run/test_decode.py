@@ -4,11 +4,11 @@ import subprocess
 import sys
 
 import pytest
-from fly_common.code_object import CodeObject
 from fly_common.errors import InputError
-from fly_run.emulator.decode import Code
-from fly_run.emulator.disassemble import TARGETS, Disassembler
-from fly_run.emulator.targets import CDNA, RDNA
+from fly_image.amd.code_object import CodeObject
+from fly_run.emulator.isa.decode import Code
+from fly_run.emulator.isa.disassemble import TARGETS, Disassembler
+from fly_run.emulator.isa.targets import CDNA, RDNA
 
 
 @pytest.fixture(scope="module", params=sorted(CDNA))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from fly_common.errors import MissingError, UsageError
-from fly_run.emulator import library
+from fly_run.emulator.engine import library
 from fly_run.emulator.semantics import table
 
 

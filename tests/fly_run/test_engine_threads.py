@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from fly_common.errors import Fault, UsageError
 from fly_run.device import Options
-from fly_run.emulator import launch as launching
+from fly_run.emulator.engine import launch as launching
 from fly_run.emulator.machine import Emulator
 
 from .engine_support import compile_opencl, launch

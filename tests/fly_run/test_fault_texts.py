@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 from fly_common import toolchain
-from fly_common.code_object import CodeObject
 from fly_common.errors import Fault
+from fly_image.amd.code_object import CodeObject
 
 from .engine_support import PRELUDE, launch
 

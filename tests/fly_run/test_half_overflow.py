@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fly_common.errors import Fault
-from fly_run.emulator.strict import Strict
+from fly_run.emulator.strict.strict import Strict
 
 from .engine_support import TARGETS, assemble, compile_opencl, launch
 from .test_engine_forms import KERNEL

@@ -5,11 +5,11 @@ import struct
 
 import numpy as np
 import pytest
-from fly_common.code_object import CodeObject
 from fly_common.errors import FlyError, InputError, MissingError, UsageError
-from fly_run.binding import bind
+from fly_image.amd.code_object import CodeObject
 from fly_run.device import open_device
-from fly_run.launch import Lds, bind_arguments, launch, run
+from fly_run.launch.binding import bind
+from fly_run.launch.launch import Lds, bind_arguments, launch, run
 
 
 class Adder:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fly_common.code_object import CodeObject
+from fly_image.amd.code_object import CodeObject
 from oracle import build, launch, try_wmma
 
 from .engine_support import launch as on_emulator

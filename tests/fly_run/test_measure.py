@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from fly_run.device import Options
-from fly_run.emulator.instruction import Instruction
+from fly_run.emulator.isa.instruction import Instruction
 from fly_run.emulator.machine import Emulator
-from fly_run.emulator.measure import Measured
-from fly_run.emulator.observe import Count, Launch, Wants, WaveView
+from fly_run.emulator.watch.measure import Measured
+from fly_run.emulator.watch.observe import Count, Launch, Wants, WaveView
 
 from .engine_support import compile_opencl, launch
 

@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 from fly_common.errors import FlyError, InputError, UsageError
-from fly_run import npy
+from fly_run.shell import npy
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from fly_common.errors import Fault
 from fly_run.device import Options
-from fly_run.emulator.instruction import Instruction
+from fly_run.emulator.isa.instruction import Instruction
 from fly_run.emulator.machine import Emulator
-from fly_run.emulator.observe import Count, Enough, Launch, Wants, WaveView
+from fly_run.emulator.watch.observe import Count, Enough, Launch, Wants, WaveView
 
 from .engine_support import TARGETS, compile_opencl, launch
 

@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 from fly_common import toolchain
-from fly_common.code_object import CodeObject, Kernel
-from fly_run.occupancy import Occupancy, occupancy
+from fly_image.amd.code_object import CodeObject, Kernel
+from fly_run.emulator.watch.occupancy import Occupancy, occupancy
 
 # REGISTERS values live at once, LDS floats of LDS, SIZE work items; `s[N]` for the last SGPR.
 SOURCE = """

@@ -11,9 +11,9 @@ import pytest
 from fly_common import toolchain
 from fly_common.errors import InputError
 from fly_run.emulator import coverage
-from fly_run.emulator.instruction import SPECIAL_SCALARS, Immediate, Name, Register
-from fly_run.emulator.parse import parse
-from fly_run.emulator.targets import CDNA
+from fly_run.emulator.isa.instruction import SPECIAL_SCALARS, Immediate, Name, Register
+from fly_run.emulator.isa.parse import parse
+from fly_run.emulator.isa.targets import CDNA
 
 # Distinct mnemonics, with suffix, that the enumeration below finds; fewer means that the
 # enumeration, not the ISA, has shrunk.

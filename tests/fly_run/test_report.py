@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from fly_run import report
+from fly_run.shell import report
 
 
 @pytest.mark.parametrize(

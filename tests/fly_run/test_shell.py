@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fly_common import plan
+from fly_host import plan
 from fly_run import cli
 
 FLY_RUN = Path(sys.executable).parent / "fly-run"

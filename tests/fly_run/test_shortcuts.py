@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import pytest
 from fly_run.device import Options
 from fly_run.emulator import state
-from fly_run.emulator.instruction import Instruction
+from fly_run.emulator.isa.instruction import Instruction
 from fly_run.emulator.machine import Emulator
-from fly_run.emulator.observe import Launch, Wants, WaveView
+from fly_run.emulator.watch.observe import Launch, Wants, WaveView
 
 from .access_support import (
     AT_ONCE,

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fly_common.code_object import CodeObject
+from fly_image.amd.code_object import CodeObject
 from fly_run.device import Options
-from fly_run.emulator import kinds
-from fly_run.emulator.instruction import Instruction
+from fly_run.emulator.isa import kinds
+from fly_run.emulator.isa.instruction import Instruction
 from fly_run.emulator.machine import Emulator
-from fly_run.emulator.observe import Count
-from fly_run.stats import Statistics, document
+from fly_run.emulator.watch.observe import Count
+from fly_run.emulator.watch.stats import Statistics, document
 
 from .engine_support import compile_opencl, launch
 

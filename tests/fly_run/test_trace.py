@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fly_common.code_object import CodeObject
-from fly_run import trace_values
+from fly_image.amd.code_object import CodeObject
 from fly_run.device import Options
+from fly_run.emulator.isa.parse import parse
 from fly_run.emulator.machine import Emulator
-from fly_run.emulator.parse import parse
-from fly_run.trace import Only, Tracer, result
+from fly_run.emulator.watch import trace_values
+from fly_run.emulator.watch.trace import Only, Tracer, result
 
 from .engine_support import compile_opencl, launch
 

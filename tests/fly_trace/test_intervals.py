@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fly_trace import intervals, loops
+from fly_trace.control import loops
+from fly_trace.values import value_ranges
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,12 +33,12 @@ def entry(A: fx.Tensor[fx.Float32, fx.sym_int32("m")], n: fx.Int32):
 THREADS = np.arange(96, dtype=np.int32)
 
 
-def of_bounds(start: str, stop: str, folder: Path, monkeypatch) -> list[intervals.Interval]:
+def of_bounds(start: str, stop: str, folder: Path, monkeypatch) -> list[value_ranges.Interval]:
     """What the tracer finds of a loop's bounds."""
     found = []
 
     def numbers(builder, bound, ssa, dtype):
-        found.append(intervals.interval(builder, ssa))
+        found.append(value_ranges.interval(builder, ssa))
         return dtype.range  # so that the start is asked for too
 
     with monkeypatch.context() as patched:
@@ -74,7 +75,7 @@ I32 = (-(2**31), 2**31 - 1)
         ("fx.Int32(fx.Uint8(t * 2))", I32),
     ],
 )
-def test_known(text: str, expected: intervals.Interval, tmp_path: Path, monkeypatch) -> None:
+def test_known(text: str, expected: value_ranges.Interval, tmp_path: Path, monkeypatch) -> None:
     assert of_bounds(text, "n", tmp_path, monkeypatch) == [expected, I32]
 
 
@@ -94,13 +95,13 @@ def test_what_is_assumed(tmp_path: Path, monkeypatch) -> None:
     assert found == [(3, 1000), (0, 2**31 - 1)]
 
 
-def starts(loops_text: str, folder: Path, monkeypatch) -> list[intervals.Interval]:
+def starts(loops_text: str, folder: Path, monkeypatch) -> list[value_ranges.Interval]:
     """The intervals of the starts of a kernel's loops."""
     found = []
     trips = loops._trips
 
     def watched(builder, start, stop, step, dtype):
-        found.append(intervals.interval(builder, builder.ssa(loops.convert(start, dtype))))
+        found.append(value_ranges.interval(builder, builder.ssa(loops.convert(start, dtype))))
         return trips(builder, start, stop, step, dtype)
 
     with monkeypatch.context() as patched:

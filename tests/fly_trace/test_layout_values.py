@@ -201,7 +201,7 @@ def test_misuse_is_refused_at_its_line(misuse, said: str):
 
 
 def test_structs_lie_as_in_c():
-    from fly_trace.structs import align_of, offsets_of, size_of
+    from fly_trace.memory.structs import align_of, offsets_of, size_of
 
     @fx.struct
     class Inner:

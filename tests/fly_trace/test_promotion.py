@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fly_trace.dtypes import (
+from fly_trace.values.dtypes import (
     BF16,
     BOOL,
     DTYPES,

@@ -8,8 +8,8 @@ import textwrap
 from pathlib import Path
 
 from fly_common.errors import FlyError
-from fly_trace.load import find_entry, load_file
-from fly_trace.trace import trace_function
+from fly_trace.session.load import find_entry, load_file
+from fly_trace.session.trace import trace_function
 
 HEAD = """\
 import fly

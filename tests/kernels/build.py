@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from fly_common import toolchain
-from fly_common.code_object import CodeObject
+from fly_image.amd.code_object import CodeObject
 
 from kernels.cases import CASES
 

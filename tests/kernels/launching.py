@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fly_common.code_object import CodeObject, Kernel
+from fly_image.amd.code_object import CodeObject, Kernel
 
 from kernels import build
 from kernels.case import Case, Launch, check

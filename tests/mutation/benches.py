@@ -8,7 +8,7 @@ import mmap
 from dataclasses import dataclass, field
 
 import numpy as np
-from fly_common.code_object import CodeObject
+from fly_image.amd.code_object import CodeObject
 from fly_run.emulator.machine import Emulator
 from oracle import build, launch, probe, runs
 

@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fly_common import toolchain
-from fly_run.emulator import library
+from fly_run.emulator.engine import library
 from fly_run.emulator.irgen import Function
-from fly_run.emulator.semantics import resolve, table
+from fly_run.emulator.semantics import table
+from fly_run.emulator.semantics.memory import resolve
 
 _DEFINE = re.compile(r'define (?:hidden |internal )?(\S+ @)"[^"]*"')
 _LABEL = re.compile(r"\.L\w+")

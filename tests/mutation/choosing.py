@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fly_run.emulator.irgen import Function
 from fly_run.emulator.semantics import table
-from fly_run.emulator.semantics.operation import Operation
+from fly_run.emulator.semantics.base.operation import Operation
 
 from mutation import building, damage
 from mutation.damage import Mutant

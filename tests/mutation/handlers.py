@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from fly_run.emulator import library
+from fly_run.emulator.engine import library
 
 
 class Handlers(dict):

@@ -14,7 +14,7 @@ def on_emulator(
     data: bytes, kernel: str, grid: Triple, block: Triple, arguments: Sequence, dynamic_lds=0
 ) -> Run:
     """On copies of the arguments."""
-    from fly_common.code_object import CodeObject
+    from fly_image.amd.code_object import CodeObject
     from fly_run.emulator.machine import Emulator
 
     code = CodeObject.parse(data)

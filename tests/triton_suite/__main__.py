@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fly_common.code_object import CodeObject
 from fly_common.errors import FlyError
+from fly_image.amd.code_object import CodeObject
 from fly_run.device import Options
 from fly_run.emulator.machine import Emulator
 from kernels import launching

@@ -7,8 +7,8 @@ from typing import Any
 
 from fly_dialect.algebra import leaf
 from fly_dialect.algebra.structure import integers, modes, transform
-from fly_dialect.int_tuple import Tree, congruent, rank, text
-from fly_dialect.integers import Basis, Int
+from fly_dialect.layouts.int_tuple import Tree, congruent, rank, text
+from fly_dialect.layouts.integers import Basis, Int
 
 
 def add(lhs: Tree, rhs: Tree) -> Tree:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fly_dialect.algebra import leaf
 from fly_dialect.algebra.structure import flatten, modes
-from fly_dialect.int_tuple import Tree, rank, static_value, text
-from fly_dialect.integers import Basis, Int
-from fly_dialect.layout import AnyLayout, Layout
+from fly_dialect.layouts.int_tuple import Tree, rank, static_value, text
+from fly_dialect.layouts.integers import Basis, Int
+from fly_dialect.layouts.layout import AnyLayout, Layout
 
 # A shape and a stride.
 Pair = tuple[Tree, Tree]

@@ -6,10 +6,10 @@ from fly_dialect.algebra import leaf
 from fly_dialect.algebra.arithmetic import total
 from fly_dialect.algebra.coalescing import Pair, coalesced, coalesced_by
 from fly_dialect.algebra.structure import flatten, modes, transform, unwrap
-from fly_dialect.int_tuple import Tree, rank, static_value, text
-from fly_dialect.integers import Basis, Int
-from fly_dialect.layout import AnyLayout, Layout
-from fly_dialect.tile import Mode, Tile
+from fly_dialect.layouts.int_tuple import Tree, rank, static_value, text
+from fly_dialect.layouts.integers import Basis, Int
+from fly_dialect.layouts.layout import AnyLayout, Layout
+from fly_dialect.layouts.tile import Mode, Tile
 
 
 def composition(outer: AnyLayout, inner: Layout | Tile) -> AnyLayout:

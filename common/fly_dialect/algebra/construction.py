@@ -8,9 +8,9 @@ from itertools import combinations
 from fly_dialect.algebra import leaf
 from fly_dialect.algebra.arithmetic import product
 from fly_dialect.algebra.structure import modes, transform
-from fly_dialect.int_tuple import Tree, rank, static_value, text
-from fly_dialect.integers import Basis, Int
-from fly_dialect.layout import Layout
+from fly_dialect.layouts.int_tuple import Tree, rank, static_value, text
+from fly_dialect.layouts.integers import Basis, Int
+from fly_dialect.layouts.layout import Layout
 
 
 def compact(shape: Tree, start: Tree = Int(1)) -> Tree:

@@ -19,10 +19,10 @@ from fly_dialect.algebra.structure import (
     transform,
     zeros_for_free,
 )
-from fly_dialect.int_tuple import Tree, rank, static_value, text
-from fly_dialect.integers import INT32_MAX, Basis, Int
-from fly_dialect.layout import AnyLayout, ComposedLayout, Inner, Layout
-from fly_dialect.swizzle import CoordSwizzle, Swizzle
+from fly_dialect.layouts.int_tuple import Tree, rank, static_value, text
+from fly_dialect.layouts.integers import INT32_MAX, Basis, Int
+from fly_dialect.layouts.layout import AnyLayout, ComposedLayout, Inner, Layout
+from fly_dialect.layouts.swizzle import CoordSwizzle, Swizzle
 
 
 def size(nested: AnyLayout | Tree) -> Any:

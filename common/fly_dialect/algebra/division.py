@@ -15,10 +15,10 @@ from fly_dialect.algebra.composition import as_layout, composition
 from fly_dialect.algebra.coordinates import size
 from fly_dialect.algebra.inverse import complement
 from fly_dialect.algebra.structure import expand, modes
-from fly_dialect.int_tuple import Tree, rank
-from fly_dialect.integers import Int
-from fly_dialect.layout import AnyLayout, Layout
-from fly_dialect.tile import Mode, Tile
+from fly_dialect.layouts.int_tuple import Tree, rank
+from fly_dialect.layouts.integers import Int
+from fly_dialect.layouts.layout import AnyLayout, Layout
+from fly_dialect.layouts.tile import Mode, Tile
 
 
 def logical_divide(layout: AnyLayout, divisor: Layout | Tile) -> AnyLayout:

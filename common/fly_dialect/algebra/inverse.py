@@ -10,9 +10,9 @@ from fly_dialect.algebra.coalescing import Pair, coalesced
 from fly_dialect.algebra.construction import filter_zeros
 from fly_dialect.algebra.coordinates import cosize
 from fly_dialect.algebra.structure import flatten, scalar
-from fly_dialect.int_tuple import Tree, static_value
-from fly_dialect.integers import Basis, Int
-from fly_dialect.layout import AnyLayout, Layout
+from fly_dialect.layouts.int_tuple import Tree, static_value
+from fly_dialect.layouts.integers import Basis, Int
+from fly_dialect.layouts.layout import AnyLayout, Layout
 
 
 def complement(layout: AnyLayout, cotarget: Tree = None) -> AnyLayout:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fly_dialect.int_tuple import static_value, text
-from fly_dialect.integers import Basis, Int
+from fly_dialect.layouts.int_tuple import static_value, text
+from fly_dialect.layouts.integers import Basis, Int
 
 Leaf = Any  # an Integer, a Basis or None
 

@@ -17,9 +17,9 @@ from fly_dialect.algebra.construction import make_ordered_layout
 from fly_dialect.algebra.coordinates import cosize, size
 from fly_dialect.algebra.inverse import complement
 from fly_dialect.algebra.structure import append, expand
-from fly_dialect.int_tuple import Tree, rank
-from fly_dialect.integers import Int
-from fly_dialect.layout import AnyLayout, Layout
+from fly_dialect.layouts.int_tuple import Tree, rank
+from fly_dialect.layouts.integers import Int
+from fly_dialect.layouts.layout import AnyLayout, Layout
 
 
 def logical_product(block: AnyLayout, tiler: Layout) -> AnyLayout:

@@ -10,10 +10,10 @@ from fly_dialect.algebra.division import zipped_divide
 from fly_dialect.algebra.inverse import right_inverse
 from fly_dialect.algebra.multiplication import raked_product, tiled_product
 from fly_dialect.algebra.structure import modes, take
-from fly_dialect.int_tuple import Tree, is_static, rank, text
-from fly_dialect.integers import Int
-from fly_dialect.layout import AnyLayout, Layout
-from fly_dialect.tile import Tile
+from fly_dialect.layouts.int_tuple import Tree, is_static, rank, text
+from fly_dialect.layouts.integers import Int
+from fly_dialect.layouts.layout import AnyLayout, Layout
+from fly_dialect.layouts.tile import Tile
 
 
 def local_tile(layout: AnyLayout, tile: Tile, coord: Tree) -> AnyLayout:

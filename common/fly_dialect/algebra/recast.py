@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from math import gcd
 
 from fly_dialect.algebra import leaf
-from fly_dialect.int_tuple import Tree, static_value
-from fly_dialect.integers import Basis, Int
-from fly_dialect.layout import AnyLayout, ComposedLayout, Layout
-from fly_dialect.swizzle import CoordSwizzle, Swizzle
+from fly_dialect.layouts.int_tuple import Tree, static_value
+from fly_dialect.layouts.integers import Basis, Int
+from fly_dialect.layouts.layout import AnyLayout, ComposedLayout, Layout
+from fly_dialect.layouts.swizzle import CoordSwizzle, Swizzle
 
 
 def recast_layout(layout: AnyLayout, old_bits: int, new_bits: int) -> AnyLayout:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from fly_dialect.int_tuple import Tree, leaves, rank, text
-from fly_dialect.integers import Basis, Int
-from fly_dialect.layout import ComposedLayout, Layout
+from fly_dialect.layouts.int_tuple import Tree, leaves, rank, text
+from fly_dialect.layouts.integers import Basis, Int
+from fly_dialect.layouts.layout import ComposedLayout, Layout
 
 # A tree, a Layout or a ComposedLayout; the result is of the same kind.
 Nested: TypeAlias = Any

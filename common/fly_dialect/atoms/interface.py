@@ -19,8 +19,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from fly_dialect.layout import Layout
-from fly_dialect.scanner import Scanner
+from fly_dialect.layouts.layout import Layout
+from fly_dialect.layouts.scanner import Scanner
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 from fly_dialect.atoms import reading
 from fly_dialect.atoms.interface import MmaOp
-from fly_dialect.scanner import Scanner
+from fly_dialect.layouts.scanner import Scanner
 
 
 def option(text: str, default: int | bool) -> Any:

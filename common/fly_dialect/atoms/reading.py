@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from fly_dialect.scanner import Scanner
+from fly_dialect.layouts.scanner import Scanner
 
 _NUMBER = re.compile(r"\s*(-?\d+)")
 _WORD = re.compile(r"\s*([A-Za-z_]\w*)")

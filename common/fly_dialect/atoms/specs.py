@@ -17,9 +17,9 @@ from typing import TypeAlias, TypeVar
 from fly_dialect import algebra
 from fly_dialect.atoms import reading, registry
 from fly_dialect.atoms.interface import AtomOp, CopyOp, MmaOp
-from fly_dialect.layout import Layout
-from fly_dialect.scanner import Scanner
-from fly_dialect.tile import Tile
+from fly_dialect.layouts.layout import Layout
+from fly_dialect.layouts.scanner import Scanner
+from fly_dialect.layouts.tile import Tile
 from fly_dialect.types import LayoutSpec, TileSpec, parse_type
 
 # A tiled multiplication takes M, N and K as they are unless it says otherwise.

@@ -8,8 +8,8 @@ from typing import ClassVar, Self
 from fly_dialect.atoms import reading
 from fly_dialect.atoms.interface import CopyOp, MmaOp
 from fly_dialect.atoms.registry import register
-from fly_dialect.layout import Layout
-from fly_dialect.scanner import Scanner
+from fly_dialect.layouts.layout import Layout
+from fly_dialect.layouts.scanner import Scanner
 from fly_dialect.types import bits
 
 # One thread by itself.

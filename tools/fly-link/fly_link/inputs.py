@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fly_common import artifact, plan
-from fly_common.elf import ET_REL, SHT_SYMTAB, Elf, Symbol
+from fly_common import artifact
 from fly_common.errors import InputError, Place
+from fly_host import plan
+from fly_image.elf import ET_REL, SHT_SYMTAB, Elf, Symbol
 
 KERNEL_DESCRIPTOR = ".kd"  # the suffix of the symbol that makes a function a kernel
 UNDEFINED = 0  # a symbol's section where it is defined elsewhere

@@ -35,8 +35,8 @@ def link(
     twice, two launch plans), where a symbol is defined by none, and where the launch plan is
     damaged or does not fit the code. MissingError where there is no LLVM.
     """
-    from fly_common import plan
-    from fly_common.elf import Elf
+    from fly_host import plan
+    from fly_image.elf import Elf
 
     from fly_link import inputs, undefined
 

@@ -119,14 +119,14 @@ def command(
 
     def work(data: bytes, name: str) -> bytes:
         if list_points:
-            from fly_llc import listing
+            from fly_llc.insertion import listing
 
             return listing.text(data, options, name).encode()
         result = compile(data, options, name, warn=warn)
         if diff:
-            from fly_llc import effect
+            from fly_llc.insertion import comparison
 
-            print(effect.report(data, result, options, name), file=sys.stderr)
+            print(comparison.report(data, result, options, name), file=sys.stderr)
         return result
 
     filter.stage(

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fly_opt.identity import fingerprint
-    from fly_opt.options import Options
-    from fly_opt.pipeline import compile
+    from fly_opt.pipeline.options import Options
+    from fly_opt.pipeline.stage import compile
 
 _HOMES = {"compile": "pipeline", "fingerprint": "identity", "Options": "options"}
 

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     import typer
 
-    from fly_opt.observer import Observer
-    from fly_opt.options import Options
+    from fly_opt.pipeline.observer import Observer
+    from fly_opt.pipeline.options import Options
 
 TOOL = "fly-opt-py"
 
@@ -84,7 +84,7 @@ def command(
     """Runs passes over MLIR and prints the result. With no option: parse, verify, print."""
     from fly_common.errors import UsageError
 
-    from fly_opt.options import Options
+    from fly_opt.pipeline.options import Options
 
     if list_passes:
         filter.write_output(_pass_list().encode(), output)
@@ -107,7 +107,7 @@ def command(
     if print_pipeline:
         filter.write_output(_pretty(options).encode(), output)
         return
-    from fly_opt.observer import Observer
+    from fly_opt.pipeline.observer import Observer
 
     observer = Observer(before_all=print_before, after_all=print_after, timing=timing)
     try:
@@ -126,8 +126,8 @@ def command(
 def _work(
     data: bytes, name: str, options: Options, observer: Observer, split: bool, verify: bool
 ) -> bytes:
-    from fly_opt import pipelines, split_input
-    from fly_opt.pipeline import run
+    from fly_opt.pipeline import pipelines, split_input
+    from fly_opt.pipeline.stage import run
 
     chosen = pipelines.select(options)
     if split or verify:
@@ -151,8 +151,8 @@ def _sort(arguments: list[str]) -> tuple[str | None, list[str]]:
 
 def _pipeline_of(flags: list[str]) -> str:
     """The pipeline text that flags `--name` and `--name=options` mean, in their order."""
-    from fly_opt.pipeline_text import Step
-    from fly_opt.runner import implicit_nest
+    from fly_opt.pipeline.runner import implicit_nest
+    from fly_opt.pipeline.text import Step
 
     steps = []
     for flag in flags:
@@ -163,7 +163,7 @@ def _pipeline_of(flags: list[str]) -> str:
 
 def _pretty(options: Options) -> str:
     """The chosen pipeline, one element a line."""
-    from fly_opt import pipelines
+    from fly_opt.pipeline import pipelines
 
     chosen = pipelines.select(options)
     elements = ",\n".join(f"  {element}" for element in chosen.elements)
@@ -171,7 +171,7 @@ def _pretty(options: Options) -> str:
 
 
 def _pass_list() -> str:
-    from fly_opt import registry
+    from fly_opt.pipeline import registry
 
     ours, theirs = registry.descriptions(), registry.UPSTREAM
     width = max(map(len, [*ours, *theirs]))

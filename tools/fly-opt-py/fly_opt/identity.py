@@ -8,8 +8,8 @@ import hashlib
 from fly_common import identity, toolchain
 from fly_common.errors import MissingError
 
-from fly_opt import devicelibs
-from fly_opt.options import Options
+from fly_opt.backends.amd import device_libraries
+from fly_opt.pipeline.options import Options
 
 
 def fingerprint(options: Options) -> str:
@@ -19,7 +19,7 @@ def fingerprint(options: Options) -> str:
         repr(dataclasses.astuple(options)),
         identity.sources("fly_opt", "fly_dialect", "fly_common"),
         identity.bindings(),
-        devicelibs.identity(),
+        device_libraries.identity(),
         _linker(),
     ]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()

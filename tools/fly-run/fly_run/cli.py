@@ -85,7 +85,7 @@ def command(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     """Runs a code object on a device, with arguments from .npy files."""
-    from fly_run import shell
+    from fly_run.shell import command as shell
 
     if version:
         return filter.write_output(shell.version().encode(), None)

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from fly_common.code_object import CodeObject
 from fly_common.errors import MissingError, UsageError
+from fly_image.amd.code_object import CodeObject
 
 if TYPE_CHECKING:
-    from fly_run.emulator.observe import Observer
+    from fly_run.emulator.watch.observe import Observer
 
 Triple = tuple[int, int, int]
 # Called now and then while a kernel runs: workgroups done, workgroups in all.

@@ -49,7 +49,7 @@ def command(
     Runs the host function ENTRY (the only one of FILE, if left out) and the kernels that it
     launches once, on symbolic values.
     """
-    from fly_trace.trace import trace_file
+    from fly_trace.session.trace import trace_file
 
     path, entry = _split(source)
     types = _signature(sig or [], like or [], static)
@@ -67,7 +67,7 @@ def _split(source: str) -> tuple[str, str | None]:
 def _signature(sigs: list[str], likes: list[str], static: bool):
     from fly_common.errors import UsageError
 
-    from fly_trace import signature
+    from fly_trace.signatures import signature
 
     found = {}
     for like in likes:

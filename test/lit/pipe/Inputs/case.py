@@ -22,7 +22,7 @@ if action == "make":
         elif isinstance(value, np.ndarray):
             np.save(f"{name}.npy", value)
 else:
-    from fly_trace.load import find_entry, load_file
+    from fly_trace.session.load import find_entry, load_file
 
     expected = case.expect(arguments)
     check(case, {name: np.load(f"{name}.out.npy") for name in expected}, expected)

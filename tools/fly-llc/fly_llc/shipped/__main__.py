@@ -6,7 +6,7 @@ import sys
 
 from fly_common.errors import FlyError, UsageError
 
-from fly_llc import filters
+from fly_llc.insertion import filters
 
 
 def main() -> int:

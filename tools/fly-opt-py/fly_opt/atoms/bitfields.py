@@ -8,8 +8,8 @@ from typing import Any
 
 from fly_dialect.bindings import ir
 
-from fly_opt import memory
-from fly_opt.passes.fly_builder import Builder
+from fly_opt.ir import pointers
+from fly_opt.ir.builder import Builder
 
 Value = Any  # an ir.Value
 
@@ -34,7 +34,7 @@ def words(builder: Builder, count: int, fields: Iterable[Field]) -> Value:
             else:
                 pieces[index].append(_piece(builder, field, field.value, index))
     values = [_word(builder, *both) for both in zip(known, pieces, strict=True)]
-    type_ = ir.VectorType.get([count], memory.integer(32))
+    type_ = ir.VectorType.get([count], pointers.integer(32))
     return builder.value("vector.from_elements", type_, values)
 
 
@@ -57,7 +57,7 @@ def _piece(builder: Builder, field: Field, value: Value, index: int) -> Value:
         amount = builder.constant(start, held)
         value = builder.value("arith.shrui", value.type, [value, amount])
     if held > 32:
-        value = builder.value("arith.trunci", memory.integer(32), [value])
+        value = builder.value("arith.trunci", pointers.integer(32), [value])
     # Bits above the field's that the shift would leave in the word.
     if count + shift < 32 and held - start > count:
         mask = builder.constant((1 << count) - 1, 32)

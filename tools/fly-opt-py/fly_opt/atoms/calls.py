@@ -18,10 +18,10 @@ from fly_dialect.atoms.interface import CopyOp, MmaOp
 from fly_dialect.bindings import ir
 from fly_dialect.types import bits
 
-from fly_opt import memory
 from fly_opt.atoms import emitters, registers
 from fly_opt.atoms.emitters import Copy, Memory, Multiply
-from fly_opt.passes.fly_builder import Builder
+from fly_opt.ir import pointers
+from fly_opt.ir.builder import Builder
 
 Value = Any  # an ir.Value
 Operand = Memory | Value
@@ -58,7 +58,7 @@ def copy(
     condition: Value = predicate
     if isinstance(predicate, Memory):
         condition = registers.load(builder, predicate.spec, predicate.pointer)
-    if condition.type != memory.integer(1):
+    if condition.type != pointers.integer(1):
         raise ValueError(f"one i1 decides over a copy, not {condition.type}")
     return _conditional(builder, condition, emit, destination, result)
 
@@ -70,14 +70,16 @@ def _emit(call: Copy) -> Value | None:
         call = replace(call, source=value)
     for type_ in (call.result, None if isinstance(call.source, Memory) else call.source.type):
         moved = getattr(call.op, "copied_bits", None)
-        if type_ is not None and moved is not None and memory.width(type_) != moved:
-            raise ValueError(f"{call.op} moves {moved} bits, and {type_} has {memory.width(type_)}")
+        if type_ is not None and moved is not None and pointers.width(type_) != moved:
+            raise ValueError(
+                f"{call.op} moves {moved} bits, and {type_} has {pointers.width(type_)}"
+            )
     value = emitters.of_copy(call.op)(call)
     if call.result is None:
         return None
     if value is None:
         raise ValueError(f"{call.op} gives no value: its destination is memory")
-    return memory.bitcast(builder, value, call.result)
+    return pointers.bitcast(builder, value, call.result)
 
 
 def _check_elements(source: Operand, destination: Operand | None) -> None:
@@ -135,7 +137,7 @@ def multiply(
     )
     value = emit(Multiply(builder, op, state, a, b, c))
     if result is not None:
-        return memory.bitcast(builder, value, result)
+        return pointers.bitcast(builder, value, result)
     assert d is not None, "the verifier has seen to it"
     registers.store(builder, value, d.spec, d.pointer)
     return None
@@ -144,6 +146,6 @@ def multiply(
 def _operand(builder: Builder, name: str, operand: Operand, type_: Any) -> Value:
     if isinstance(operand, Memory):
         return registers.load(builder, operand.spec, operand.pointer, type_)
-    if memory.width(operand.type) != memory.width(type_):
+    if pointers.width(operand.type) != pointers.width(type_):
         raise ValueError(f"the instruction takes {type_} for {name}, not {operand.type}")
-    return memory.bitcast(builder, operand, type_)
+    return pointers.bitcast(builder, operand, type_)

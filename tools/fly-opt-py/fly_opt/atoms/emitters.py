@@ -11,8 +11,8 @@ from fly_dialect.atoms.interface import AtomOp, CopyOp, MmaOp
 from fly_dialect.dialect import type_of
 from fly_dialect.types import MemRefSpec
 
-from fly_opt import memory
-from fly_opt.passes.fly_builder import Builder
+from fly_opt.ir import pointers
+from fly_opt.ir.builder import Builder
 
 Value = Any  # an ir.Value
 
@@ -119,4 +119,4 @@ def _found(table: dict[type[AtomOp], Any], op: AtomOp) -> Any:
 def state_field(builder: Builder, op: AtomOp, state: Value, name: str) -> Value:
     """A field of an atom's state."""
     slot = op.slot(name)
-    return memory.extract(builder, state, slot, type_of(op.state[slot].type))
+    return pointers.extract(builder, state, slot, type_of(op.state[slot].type))

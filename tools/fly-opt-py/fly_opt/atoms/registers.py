@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 from fly_dialect.bindings import ir
-from fly_dialect.int_tuple import IntTuple
-from fly_dialect.integers import Int
-from fly_dialect.layout import AnyLayout, Layout
+from fly_dialect.layouts.int_tuple import IntTuple
+from fly_dialect.layouts.integers import Int
+from fly_dialect.layouts.layout import AnyLayout, Layout
 from fly_dialect.types import MemRefSpec, element_bytes
 
-from fly_opt import memory, vectors
-from fly_opt.passes.fly_builder import Builder
-from fly_opt.passes.storage import storage_type
+from fly_opt.ir import pointers, vectors
+from fly_opt.ir.builder import Builder
+from fly_opt.ir.storage import storage_type
 
 Value = Any  # an ir.Value
 
@@ -35,44 +35,44 @@ def load(builder: Builder, spec: MemRefSpec, pointer: Value, type_: Any = None) 
     # Registers have a byte for each element, also where packed ones fill fewer; FlyDSL's programs
     # let an instruction take all of them.
     held = len(_offsets(spec.layout)) * element_bytes(spec.element) * 8
-    if memory.width(wanted) not in (memory.width(whole), held):
+    if pointers.width(wanted) not in (pointers.width(whole), held):
         raise ValueError(f"the instruction takes {wanted}, and {spec} is {whole}")
     runs = _runs(spec.layout)
     if len(runs) == 1:
-        return memory.load(builder, wanted, _at(builder, spec, pointer, *runs[0]))
+        return pointers.load(builder, wanted, _at(builder, spec, pointer, *runs[0]))
     value, done = vectors.poison(builder, whole), 0
     for offset, count in runs:
         run = ir.VectorType.get([count], whole.element_type)
-        part = memory.load(builder, run, _at(builder, spec, pointer, offset, count))
+        part = pointers.load(builder, run, _at(builder, spec, pointer, offset, count))
         value = vectors.insert(builder, part, value, done)
         done += count
-    return memory.bitcast(builder, value, wanted)
+    return pointers.bitcast(builder, value, wanted)
 
 
 def store(builder: Builder, value: Value, spec: MemRefSpec, pointer: Value) -> None:
     """Puts a value of as many bits into the elements of a memref."""
     whole = value_type(spec)
-    if memory.width(value.type) != memory.width(whole):
+    if pointers.width(value.type) != pointers.width(whole):
         raise ValueError(f"the instruction gives {value.type}, and {spec} takes {whole}")
     runs = _runs(spec.layout)
     if len(runs) == 1:
-        memory.store(builder, value, _at(builder, spec, pointer, *runs[0]))
+        pointers.store(builder, value, _at(builder, spec, pointer, *runs[0]))
         return
-    value, done = memory.bitcast(builder, value, whole), 0
+    value, done = pointers.bitcast(builder, value, whole), 0
     for offset, count in runs:
         part = vectors.extract(builder, value, done, count)
-        memory.store(builder, part, _at(builder, spec, pointer, offset, count))
+        pointers.store(builder, part, _at(builder, spec, pointer, offset, count))
         done += count
 
 
 def _at(builder: Builder, spec: MemRefSpec, pointer: Value, offset: int, count: int) -> Value:
     """The address of the `count` elements from `offset` on."""
     if offset:
-        memory.check_whole(spec.element, Int(offset))
+        pointers.check_whole(spec.element, Int(offset))
         index = builder.constant(offset, 32)
-        pointer = memory.element_pointer(builder, pointer, index, spec)
-    size = count * memory.width(storage_type(spec.element))
-    return memory.swizzled(builder, pointer, spec, size)
+        pointer = pointers.element_pointer(builder, pointer, index, spec)
+    size = count * pointers.width(storage_type(spec.element))
+    return pointers.swizzled(builder, pointer, spec, size)
 
 
 def _offsets(layout: AnyLayout) -> list[int]:

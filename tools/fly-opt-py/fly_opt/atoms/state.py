@@ -8,8 +8,8 @@ from fly_dialect.atoms.interface import AtomOp
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import type_of
 
-from fly_opt import memory
-from fly_opt.passes.fly_builder import Builder
+from fly_opt.ir import pointers
+from fly_opt.ir.builder import Builder
 
 Value = Any  # an ir.Value
 
@@ -22,10 +22,10 @@ def struct(op: AtomOp) -> Any:
 def default(builder: Builder, op: AtomOp) -> Value:
     """The atom with every field as it is until it is set."""
     type_ = struct(op)
-    state = memory.undefined(builder, type_)
+    state = pointers.undefined(builder, type_)
     for slot, field in enumerate(op.state):
         value = builder.constant(field.default, type_of(field.type).width)
-        state = memory.insert(builder, state, slot, value, type_)
+        state = pointers.insert(builder, state, slot, value, type_)
     return state
 
 
@@ -34,7 +34,7 @@ def with_field(builder: Builder, op: AtomOp, state: Value, name: str, value: Val
     as many bits: a scale may come as a vector of bytes."""
     slot = op.slot(name)
     type_ = type_of(op.state[slot].type)
-    if memory.width(value.type) != type_.width:
+    if pointers.width(value.type) != type_.width:
         raise ValueError(f"`{name}` of {op} is {type_}, not {value.type}")
-    value = memory.bitcast(builder, value, type_)
-    return memory.insert(builder, state, slot, value, struct(op))
+    value = pointers.bitcast(builder, value, type_)
+    return pointers.insert(builder, state, slot, value, struct(op))

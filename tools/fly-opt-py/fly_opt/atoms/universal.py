@@ -12,8 +12,9 @@ from fly_dialect.atoms.universal import UniversalAtomic, UniversalCopy, Universa
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import type_of
 
-from fly_opt import buffers, memory
 from fly_opt.atoms.emitters import Copy, Memory, Multiply, Operands, copies, multiplies
+from fly_opt.backends.amd import buffers
+from fly_opt.ir import pointers
 
 Value = Any  # an ir.Value
 
@@ -44,26 +45,26 @@ def copy(call: Copy) -> Value | None:
 
 def _moved(bits: int) -> Any:
     """The type in which bits pass through registers on their way between two memories."""
-    return memory.words(bits // 32) if bits % 32 == 0 else memory.integer(bits)
+    return pointers.words(bits // 32) if bits % 32 == 0 else pointers.integer(bits)
 
 
 def _read(call: Copy, source: Memory, type_: Any) -> Value:
-    builder, size = call.builder, memory.width(type_)
+    builder, size = call.builder, pointers.width(type_)
     if buffers.is_buffer(source.spec):
         at = buffers.place(builder, source.spec, source.pointer, size)
         return buffers.load(builder, type_, at)
-    address = memory.swizzled(builder, source.pointer, source.spec, size)
-    return memory.load(builder, type_, address, _alignment(size))
+    address = pointers.swizzled(builder, source.pointer, source.spec, size)
+    return pointers.load(builder, type_, address, _alignment(size))
 
 
 def _write(call: Copy, value: Value, destination: Memory) -> None:
-    builder, size = call.builder, memory.width(value.type)
+    builder, size = call.builder, pointers.width(value.type)
     if buffers.is_buffer(destination.spec):
         at = buffers.place(builder, destination.spec, destination.pointer, size)
         buffers.store(builder, value, at)
         return
-    address = memory.swizzled(builder, destination.pointer, destination.spec, size)
-    memory.store(builder, value, address, _alignment(size))
+    address = pointers.swizzled(builder, destination.pointer, destination.spec, size)
+    pointers.store(builder, value, address, _alignment(size))
 
 
 def _alignment(size: int) -> dict[str, Any] | None:
@@ -72,7 +73,7 @@ def _alignment(size: int) -> dict[str, Any] | None:
     known = (size // 8) & -(size // 8)
     if known * 8 == size:
         return None
-    return {"alignment": ir.IntegerAttr.get(memory.integer(64), known)}
+    return {"alignment": ir.IntegerAttr.get(pointers.integer(64), known)}
 
 
 @copies(UniversalAtomic)
@@ -86,14 +87,14 @@ def atomic(call: Copy) -> Value:
     if code is None:
         raise ValueError(f"there is no atomic {op.op} of {op.element}")
     size = op.copied_bits
-    address = memory.swizzled(builder, destination.pointer, destination.spec, size)
+    address = pointers.swizzled(builder, destination.pointer, destination.spec, size)
     attributes = {
-        "bin_op": ir.IntegerAttr.get(memory.integer(64), code),
-        "ordering": ir.IntegerAttr.get(memory.integer(64), _MONOTONIC),
+        "bin_op": ir.IntegerAttr.get(pointers.integer(64), code),
+        "ordering": ir.IntegerAttr.get(pointers.integer(64), _MONOTONIC),
     }
     if op.scope:
         attributes["syncscope"] = ir.StringAttr.get(op.scope)
-    value = memory.bitcast(builder, call.source, type_of(op.element))
+    value = pointers.bitcast(builder, call.source, type_of(op.element))
     builder.value("llvm.atomicrmw", value.type, [address, value], attributes)
     return value
 

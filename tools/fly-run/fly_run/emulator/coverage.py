@@ -19,14 +19,14 @@ from dataclasses import dataclass
 
 from fly_common.errors import InputError, UsageError
 
-from fly_run.emulator import unsupported
-from fly_run.emulator.disassemble import Disassembler
-from fly_run.emulator.encode import Encoder
-from fly_run.emulator.instruction import split_mnemonic
-from fly_run.emulator.parse import parse
-from fly_run.emulator.registers import Allocation, Constants, Registers
+from fly_run.emulator.isa import unsupported
+from fly_run.emulator.isa.disassemble import Disassembler
+from fly_run.emulator.isa.instruction import split_mnemonic
+from fly_run.emulator.isa.parse import parse
+from fly_run.emulator.isa.targets import TARGETS as EVERY
+from fly_run.emulator.lowering.encode import Encoder
+from fly_run.emulator.lowering.registers import Allocation, Constants, Registers
 from fly_run.emulator.semantics import table
-from fly_run.emulator.targets import TARGETS as EVERY
 
 STRIDE = 16  # bytes of each try: no encoding is longer
 TARGETS = tuple(EVERY)

@@ -14,16 +14,17 @@ import threading
 import time
 from dataclasses import dataclass, replace
 
-from fly_common.code_object import CodeObject, Kernel
 from fly_common.errors import InputError, MissingError, UsageError
+from fly_image.amd.code_object import CodeObject, Kernel
 
 from fly_run.device import MFMA, Options
-from fly_run.emulator import library, matrix
-from fly_run.emulator.arena import Arena
-from fly_run.emulator.kinds import kind
-from fly_run.emulator.launch import run
-from fly_run.emulator.loading import Loaded
-from fly_run.emulator.targets import TARGETS
+from fly_run.emulator.engine import library
+from fly_run.emulator.engine.arena import Arena
+from fly_run.emulator.engine.launch import run
+from fly_run.emulator.engine.loading import Loaded
+from fly_run.emulator.isa import matrix
+from fly_run.emulator.isa.kinds import kind
+from fly_run.emulator.isa.targets import TARGETS
 
 STRICT = "FLY_STRICT"  # in the environment: what --strict is on the command line
 MOST_WORK_ITEMS = 1024  # of a workgroup
@@ -63,7 +64,7 @@ class Emulator:
                 hint=f"there are {' and '.join(MFMA)}",
             )
         if options.strict or os.environ.get(STRICT, "0") not in ("", "0"):
-            from fly_run.emulator.strict import Strict
+            from fly_run.emulator.strict.strict import Strict
 
             options = replace(options, observers=(*options.observers, Strict()))
         self.target = target

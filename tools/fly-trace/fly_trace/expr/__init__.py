@@ -9,9 +9,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from fly_trace import operators as operators
-from fly_trace.annotations import Constexpr, Stream, Tensor
-from fly_trace.dtypes import (
+from fly_trace.signatures.annotations import Constexpr, Stream, Tensor
+from fly_trace.values import operators
+from fly_trace.values.dtypes import (
     BF16,
     BOOL,
     F16,
@@ -30,29 +30,29 @@ from fly_trace.dtypes import (
 )
 
 if TYPE_CHECKING:
-    from fly_trace.assumptions import *  # noqa: F403
-    from fly_trace.atoms import *  # noqa: F403
-    from fly_trace.coord_tensors import *  # noqa: F403
+    from fly_trace.atoms.atom import *  # noqa: F403
+    from fly_trace.atoms.movement import *  # noqa: F403
+    from fly_trace.atoms.tiled import *  # noqa: F403
+    from fly_trace.backends.amd import rocdl
+    from fly_trace.control.compile_time import *  # noqa: F403
     from fly_trace.expr import gpu as gpu
     from fly_trace.expr import math as math
-    from fly_trace.expr import rocdl as rocdl
     from fly_trace.expr.gpu import *  # noqa: F403
     from fly_trace.expr.math import *  # noqa: F403
-    from fly_trace.extents import *  # noqa: F403
-    from fly_trace.fast_math import *  # noqa: F403
-    from fly_trace.int_tuples import *  # noqa: F403
-    from fly_trace.layout_algebra import *  # noqa: F403
-    from fly_trace.layouts import *  # noqa: F403
-    from fly_trace.memory import *  # noqa: F403
-    from fly_trace.movement import *  # noqa: F403
-    from fly_trace.pointers import *  # noqa: F403
-    from fly_trace.shared import *  # noqa: F403
-    from fly_trace.statics import *  # noqa: F403
-    from fly_trace.structs import *  # noqa: F403
-    from fly_trace.tiled import *  # noqa: F403
-    from fly_trace.tiles import *  # noqa: F403
-    from fly_trace.tuple_math import *  # noqa: F403
-    from fly_trace.vectors import *  # noqa: F403
+    from fly_trace.gpu.assumptions import *  # noqa: F403
+    from fly_trace.layouts.coord_tensors import *  # noqa: F403
+    from fly_trace.layouts.int_tuples import *  # noqa: F403
+    from fly_trace.layouts.layout_algebra import *  # noqa: F403
+    from fly_trace.layouts.layouts import *  # noqa: F403
+    from fly_trace.layouts.tiles import *  # noqa: F403
+    from fly_trace.layouts.tuple_math import *  # noqa: F403
+    from fly_trace.memory.pointers import *  # noqa: F403
+    from fly_trace.memory.shared_memory import *  # noqa: F403
+    from fly_trace.memory.structs import *  # noqa: F403
+    from fly_trace.memory.view_construction import *  # noqa: F403
+    from fly_trace.signatures.extents import *  # noqa: F403
+    from fly_trace.values.fast_math import *  # noqa: F403
+    from fly_trace.values.vectors import *  # noqa: F403
 
 Boolean = BOOL
 Int8, Int16, Int32, Int64 = I8, I16, I32, I64
@@ -67,14 +67,14 @@ Int4, Uint4 = STORED["i4"], STORED["u4"]
 
 # Module → the names it gives to fx: what its `__all__` says.
 NAMES = {
-    "fly_trace.assumptions": "assume",
-    "fly_trace.atoms": """
+    "fly_trace.gpu.assumptions": "assume",
+    "fly_trace.atoms.atom": """
         AtomicOp CopyAtom MmaAtom SyncScope UniversalAtomic UniversalAtomicAdd UniversalAtomicAnd
         UniversalAtomicDec UniversalAtomicInc UniversalAtomicMax UniversalAtomicMin
         UniversalAtomicOr UniversalCopy UniversalCopy128b UniversalCopy16b UniversalCopy32b
         UniversalCopy64b UniversalCopy8b UniversalFMA atom_set_value make_copy_atom make_mma_atom
         """,
-    "fly_trace.coord_tensors": "CoordTensor",
+    "fly_trace.layouts.coord_tensors": "CoordTensor",
     "fly_trace.expr.gpu": """
         atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or atomic_xchg atomic_xor
         barrier block_dim block_idx dynamic_shared grid_dim known_block_size lane_id
@@ -87,50 +87,50 @@ NAMES = {
         minimum minimumf minnumf pow powf round roundeven rsqrt sin sincos sinh sqrt tan tanh trunc
         where
         """,
-    "fly_trace.extents": "sym_int32 sym_int64",
-    "fly_trace.fast_math": "FastMathFlags fastmath",
-    "fly_trace.int_tuples": """
+    "fly_trace.signatures.extents": "sym_int32 sym_int64",
+    "fly_trace.values.fast_math": "FastMathFlags fastmath",
+    "fly_trace.layouts.int_tuples": """
         Basis E IntTuple depth get_leaves get_scalar has_none make_coord make_int_tuple make_shape
         make_stride rank
         """,
-    "fly_trace.layout_algebra": """
+    "fly_trace.layouts.layout_algebra": """
         blocked_product coalesce complement composition coprofile coshape cosize crd2idx flat_divide
         flat_product get_1d_coord get_flat_coord idx2crd left_inverse local_partition local_tile
         logical_divide logical_product make_layout_tv raked_product recast_layout right_inverse
         size tile_to_shape tiled_divide tiled_product zipped_divide zipped_product
         """,
-    "fly_trace.layouts": """
+    "fly_trace.layouts.layouts": """
         ComposedLayout CoordSwizzle CoordSwizzleType Layout Swizzle SwizzleType composed_get_inner
         composed_get_offset composed_get_outer get_layout get_shape get_stride make_composed_layout
         make_identity_layout make_layout make_layout_like make_ordered_layout static
         """,
-    "fly_trace.memory": """
+    "fly_trace.memory.view_construction": """
         get_iter make_fragment_layout_like make_fragment_like make_rmem_tensor make_view
         memref_alloca memref_load memref_load_vec memref_store memref_store_vec
         """,
-    "fly_trace.movement": """
+    "fly_trace.atoms.movement": """
         GemmTraversalOrder copy copy_atom_call gather gemm mma_atom_call scatter
         """,
-    "fly_trace.pointers": """
+    "fly_trace.memory.pointers": """
         AddressSpace Pointer add_offset apply_swizzle get_dyn_shared inttoptr ptr_load ptr_store
         ptrtoint recast_iter
         """,
-    "fly_trace.shared": "Arena SharedAllocator Storage",
-    "fly_trace.statics": "const_expr draw printf range_constexpr",
-    "fly_trace.structs": "Align Array Struct Union struct union",
-    "fly_trace.tiled": """
+    "fly_trace.memory.shared_memory": "Arena SharedAllocator Storage",
+    "fly_trace.control.compile_time": "const_expr draw printf range_constexpr",
+    "fly_trace.memory.structs": "Align Array Struct Union struct union",
+    "fly_trace.atoms.tiled": """
         MmaOperand ThrCopy ThrMma TiledCopy TiledMma make_tiled_copy make_tiled_copy_A
         make_tiled_copy_B make_tiled_copy_C make_tiled_copy_tv make_tiled_mma mma_make_fragment
         tiled_copy_partition_dst tiled_copy_partition_src tiled_copy_retile tiled_mma_partition
         tiled_mma_partition_shape
         """,
-    "fly_trace.tiles": "Tile make_tile",
-    "fly_trace.tuple_math": """
+    "fly_trace.layouts.tiles": "Tile make_tile",
+    "fly_trace.layouts.tuple_math": """
         append ceil_div dice elem_less equal get get_ group int_tuple_add int_tuple_div
         int_tuple_mod int_tuple_mul int_tuple_product int_tuple_product_each int_tuple_product_like
         int_tuple_sub prepend select shape_div slice take
         """,
-    "fly_trace.vectors": """
+    "fly_trace.values.vectors": """
         ReductionOp Vector empty_like full full_like ones_like zeros_like
         """,
 }
@@ -192,7 +192,7 @@ def _vector_type(name: str) -> Any:
     dtype = globals().get(title)
     if not isinstance(dtype, DType) or not lanes.isdecimal() or int(lanes) < 1:
         return None
-    from fly_trace.vectors import VectorType
+    from fly_trace.values.vectors import VectorType
 
     return VectorType(dtype, int(lanes))
 

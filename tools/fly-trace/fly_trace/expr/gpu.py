@@ -1,6 +1,6 @@
 """`fx.gpu`: ids, LDS, barriers, lane shuffles, atomics."""
 
-from fly_trace.device import (
+from fly_trace.gpu.device import (
     atomic_add,
     atomic_and,
     atomic_cas,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fly_trace import bits, conversion, functions, vector_arithmetic
-from fly_trace.dtypes import DType
-from fly_trace.fast_math import Flags
-from fly_trace.vector_arithmetic import over_lanes
-from fly_trace.vectors import Vector
+from fly_trace.values import bits, conversion, math_functions, vector_arithmetic
+from fly_trace.values.dtypes import DType
+from fly_trace.values.fast_math import Flags
+from fly_trace.values.vector_arithmetic import over_lanes
+from fly_trace.values.vectors import Vector
 
 __all__ = [
     "abs",
@@ -75,7 +75,7 @@ __all__ = [
 
 
 def _of_floats(name: str) -> Callable[..., Any]:
-    return over_lanes(functions.BY_NAME[name])
+    return over_lanes(math_functions.BY_NAME[name])
 
 
 exp, exp2, expm1 = map(_of_floats, ("exp", "exp2", "expm1"))
@@ -89,12 +89,18 @@ erf, erfc = map(_of_floats, ("erf", "erfc"))
 floor, ceil, trunc = map(_of_floats, ("floor", "ceil", "trunc"))
 round, roundeven = map(_of_floats, ("round", "roundeven"))
 isnan, isinf, isfinite, isnormal = map(_of_floats, ("isnan", "isinf", "isfinite", "isnormal"))
-pow, fpowi, atan2 = map(over_lanes, (functions.pow_, functions.fpowi, functions.atan2))
+pow, fpowi, atan2 = map(
+    over_lanes, (math_functions.pow_, math_functions.fpowi, math_functions.atan2)
+)
 powf = pow
-absf, copysign, clampf = map(over_lanes, (functions.absf, functions.copysign, functions.clampf))
-abs, fma, ceildiv = map(over_lanes, (functions.abs_, functions.fma, functions.ceildiv))
-maximum, minimum = map(over_lanes, (functions.maximum, functions.minimum))
-maxnumf, minnumf = map(over_lanes, (functions.maxnumf, functions.minnumf))
+absf, copysign, clampf = map(
+    over_lanes, (math_functions.absf, math_functions.copysign, math_functions.clampf)
+)
+abs, fma, ceildiv = map(
+    over_lanes, (math_functions.abs_, math_functions.fma, math_functions.ceildiv)
+)
+maximum, minimum = map(over_lanes, (math_functions.maximum, math_functions.minimum))
+maxnumf, minnumf = map(over_lanes, (math_functions.maxnumf, math_functions.minnumf))
 max, min = maximumf, minimumf = maximum, minimum
 ctpop, ctlz, cttz = map(over_lanes, (bits.ctpop, bits.ctlz, bits.cttz))
 absi, ipowi = map(over_lanes, (bits.absi, bits.ipowi))
@@ -110,7 +116,7 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     conditional expression computes only one."""
     if any(isinstance(operand, Vector) for operand in (condition, a, b)):
         return vector_arithmetic.select(condition, a, b)
-    return functions.where(condition, a, b)
+    return math_functions.where(condition, a, b)
 
 
 def bitcast(x: Any, dtype: DType) -> Any:

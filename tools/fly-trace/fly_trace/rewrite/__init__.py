@@ -14,7 +14,7 @@ from typing import Any
 
 from fly_common.errors import InputError, Place
 
-from fly_trace import places
+from fly_trace.core import locations
 from fly_trace.rewrite import nodes
 from fly_trace.rewrite.nodes import CONTROL
 from fly_trace.rewrite.refused import check
@@ -40,9 +40,9 @@ def is_users(function: FunctionType) -> bool:
 
 def _judge(function: FunctionType) -> bool:
     file = function.__code__.co_filename
-    if id(function.__code__) in _new or places.is_ours(file):
+    if id(function.__code__) in _new or locations.is_ours(file):
         return False
-    if not places.is_library(file):
+    if not locations.is_library(file):
         return True
     # An installed package of kernels is the user's too: its module imports the language.
     return any(
@@ -129,7 +129,7 @@ def _inner(code: CodeType) -> CodeType:
 def _adopt(code: CodeType) -> None:
     """Marks code as the user's, and as rewritten."""
     _new[id(code)] = code
-    places.adopt(code)
+    locations.adopt(code)
     for item in code.co_consts:
         if isinstance(item, CodeType):
             _adopt(item)
@@ -154,7 +154,7 @@ def _node(function: FunctionType) -> ast.FunctionDef | ast.Lambda:
     # A module that was loaded again after an edit must not be traced from its old text.
     linecache.checkcache(file)
     source = "".join(linecache.getlines(file, function.__globals__))
-    where = Place(places.shown(file), line)
+    where = Place(locations.shown(file), line)
     if not source:
         raise InputError(
             f"the source of {function.__name__} can't be read", place=where, hint=_SOURCE_HINT
@@ -203,20 +203,20 @@ def _named(node: ast.AST, function: FunctionType) -> bool:
     return isinstance(node, ast.Lambda) or getattr(node, "name", None) == function.__code__.co_name
 
 
-def definition_of(function: Any) -> places.Position:
+def definition_of(function: Any) -> locations.Position:
     """Where a function is defined: its `def` line, below the decorators."""
     code = function.__code__
     try:
         node = _node(function)
     except InputError:
-        return places.Position(code.co_filename, code.co_firstlineno, 0, code.co_firstlineno, 1)
+        return locations.Position(code.co_filename, code.co_firstlineno, 0, code.co_firstlineno, 1)
     name = f"def {function.__name__}"
-    return places.Position(
+    return locations.Position(
         code.co_filename, node.lineno, node.col_offset, node.lineno, node.col_offset + len(name)
     )
 
 
-def return_of(function: Any) -> places.Position:
+def return_of(function: Any) -> locations.Position:
     """Where a function first returns a value."""
     found = [
         inner
@@ -226,7 +226,7 @@ def return_of(function: Any) -> places.Position:
     if not found:
         return definition_of(function)
     node = min(found, key=lambda inner: inner.lineno)
-    return places.Position(
+    return locations.Position(
         function.__code__.co_filename,
         node.lineno,
         node.col_offset,

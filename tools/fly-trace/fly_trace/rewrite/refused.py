@@ -6,7 +6,7 @@ import ast
 
 from fly_common.errors import InputError
 
-from fly_trace import places
+from fly_trace.core import locations
 
 # Node type → what the message says, and what to do instead.
 REFUSED: dict[type[ast.AST], tuple[str, str | None]] = {
@@ -45,11 +45,11 @@ def check(node: ast.AST, file: str) -> None:
 
 
 def refuse_syntax(node: ast.AST, file: str, message: str, hint: str | None) -> InputError:
-    at = places.Position(
+    at = locations.Position(
         file,
         node.lineno,  # type: ignore[attr-defined]
         node.col_offset,  # type: ignore[attr-defined]
         node.end_lineno,  # type: ignore[attr-defined]
         node.end_col_offset,  # type: ignore[attr-defined]
     )
-    return InputError(message, place=places.place(at), hint=hint)
+    return InputError(message, place=locations.place(at), hint=hint)

@@ -1,4 +1,4 @@
-"""From a function's syntax tree to one whose control flow calls `fly_trace.control`.
+"""From a function's syntax tree to one whose control flow calls `fly_trace.control.runtime`.
 
     if c: x = a                 def then(): nonlocal x; x = a
                         →       def orelse(): nonlocal x; pass

@@ -6,38 +6,37 @@ import functools
 from collections.abc import Callable
 
 from fly_run.emulator.irgen import Function
-from fly_run.emulator.semantics.operation import Operation
+from fly_run.emulator.semantics.base.operation import Operation
 
 
 @functools.cache
 def operations() -> dict[str, Operation]:
     """Every operation of every target by its name."""
-    from fly_run.emulator.semantics import (
+    from fly_run.emulator.semantics.grid import watching
+    from fly_run.emulator.semantics.matrix import instructions, operands
+    from fly_run.emulator.semantics.memory import accesses, measuring
+    from fly_run.emulator.semantics.memory import rdna as rdna_memory
+    from fly_run.emulator.semantics.rdna import lanes as rdna_lanes
+    from fly_run.emulator.semantics.rdna import operations as rdna
+    from fly_run.emulator.semantics.scalar import alu, flow
+    from fly_run.emulator.semantics.scalar import float as salu_float
+    from fly_run.emulator.semantics.vector import (
         adapters,
+        address,
         convert,
         convert_small,
         division,
-        extremes,
-        flow,
+        integer,
         lanes,
-        matrix,
-        matrix_operands,
-        measuring,
-        memory,
+        min_max,
         overflow,
         packed,
-        rdna,
-        rdna_lanes,
-        rdna_memory,
-        salu,
-        salu_float,
+        rare,
         transcendental,
-        valu_address,
-        valu_float,
-        valu_integer,
-        valu_rare,
         vopc,
-        watching,
+    )
+    from fly_run.emulator.semantics.vector import (
+        float as valu_float,
     )
 
     table: dict[str, Operation] = {}
@@ -89,7 +88,10 @@ def operations_of(target: str) -> dict[str, Operation]:
 
 
 def _emitters() -> dict[str, Callable[[Operation, str], Function]]:
-    from fly_run.emulator.semantics import emit, emit_memory, emit_scalar_memory, flow
+    from fly_run.emulator.semantics.base import emit
+    from fly_run.emulator.semantics.memory import emit as emit_memory
+    from fly_run.emulator.semantics.memory import emit_scalar
+    from fly_run.emulator.semantics.scalar import flow
 
     return {
         "valu": emit.emit_valu,
@@ -102,7 +104,7 @@ def _emitters() -> dict[str, Callable[[Operation, str], Function]]:
         "scratch": emit_memory.emit_memory,
         "buffer": emit_memory.emit_memory,
         "lds": emit_memory.emit_memory,
-        "smem": emit_scalar_memory.emit_scalar_memory,
+        "smem": emit_scalar.emit_scalar_memory,
     }
 
 
@@ -122,7 +124,8 @@ def modules(count: int) -> list[str]:
     """The library's IR in `count` modules of about the same size. Each has a table of handlers,
     `fly_handlers_N`, and their names in the same order, `fly_names_N`. The first has the shared
     functions too."""
-    from fly_run.emulator.semantics import driver, resolve
+    from fly_run.emulator.semantics.grid import driver
+    from fly_run.emulator.semantics.memory import resolve
 
     emitters = _emitters()
     handlers: list[tuple[str, Function]] = []

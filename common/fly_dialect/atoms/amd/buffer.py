@@ -1,0 +1,143 @@
+"""Copies of CDNA through buffer descriptors, and those that write straight to LDS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from fly_dialect.atoms import reading
+from fly_dialect.atoms.amd.mfma import ALL, CDNA4
+from fly_dialect.atoms.interface import StateField
+from fly_dialect.atoms.registry import register
+from fly_dialect.atoms.universal import SizedCopy, ThreadCopy, check_atomic
+from fly_dialect.layouts.scanner import Scanner
+from fly_dialect.types import bits
+
+# Elements that the wave adds to every thread's offset, and bytes that the instruction adds.
+SOFFSET = StateField("soffset", "i32")
+IMM_OFFSET = StateField("imm_offset", "i32")
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class BufferCopy(SizedCopy):
+    """`!fly_rocdl.cdna3.buffer_copy<64, cache = 2>`: buffer_load or buffer_store, between registers
+    and memory behind a descriptor. `cache` is the cache policy: 0 cached, 2 non-temporal."""
+
+    NAME: ClassVar[str] = "fly_rocdl.cdna3.buffer_copy"
+    SIZES: ClassVar[tuple[int, ...]] = (8, 16, 32, 64, 96, 128)
+    cache: int = 0
+
+    def __post_init__(self) -> None:
+        if self.bit_size not in self.SIZES:
+            raise ValueError(
+                f"unsupported bitSize = {self.bit_size} for BufferCopy; "
+                "expected 8, 16, 32, 64, 96 or 128"
+            )
+
+    @property
+    def parameters(self) -> str:
+        return f"{self.bit_size}, cache = {self.cache}" if self.cache else str(self.bit_size)
+
+    @classmethod
+    def read(cls, scanner: Scanner) -> Self:
+        size = reading.number(scanner)
+        if not scanner.take(","):
+            return cls(size)
+        reading.key(scanner, "cache")
+        return cls(size, reading.number(scanner))
+
+    @property
+    def state(self) -> tuple[StateField, ...]:
+        return (SOFFSET,)
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class BufferCopyLds(SizedCopy):
+    """`!fly_rocdl.cdna3.buffer_copy_lds<32>`: buffer_load … lds, from memory behind a descriptor
+    to LDS. The threads' words lie one after the other from the wave's first address."""
+
+    NAME: ClassVar[str] = "fly_rocdl.cdna3.buffer_copy_lds"
+    TARGETS: ClassVar[tuple[str, ...]] = ALL
+    SIZES: ClassVar[tuple[int, ...]] = (32, 128)
+
+    def __post_init__(self) -> None:
+        if self.bit_size not in self.SIZES:
+            raise ValueError(
+                f"unsupported bitSize = {self.bit_size} for BufferCopyLDS; expected 32 or 128 "
+                "(there is no 8-byte LDS DMA instruction, and 128 requires gfx950)"
+            )
+
+    @property
+    def state(self) -> tuple[StateField, ...]:
+        return SOFFSET, IMM_OFFSET
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class BufferAtomic(ThreadCopy):
+    """`!fly_rocdl.cdna3.buffer_atomic<add, f32>`: the source's value updates memory behind a
+    descriptor."""
+
+    NAME: ClassVar[str] = "fly_rocdl.cdna3.buffer_atomic"
+    op: str
+    element: str
+
+    def __post_init__(self) -> None:
+        check_atomic(self.op)
+        bits(self.element)
+
+    @property
+    def copied_bits(self) -> int:
+        return bits(self.element)
+
+    @property
+    def parameters(self) -> str:
+        return f"{self.op}, {self.element}"
+
+    @classmethod
+    def read(cls, scanner: Scanner) -> Self:
+        op = reading.word(scanner)
+        scanner.expect(",")
+        return cls(op, reading.element(scanner))
+
+    @property
+    def state(self) -> tuple[StateField, ...]:
+        return (SOFFSET,)
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncLds(SizedCopy):
+    """A load to LDS that nobody waits for until `rocdl.wait.asyncmark` says so."""
+
+    SIZES: ClassVar[tuple[int, ...]] = (32, 96, 128)
+
+    def __post_init__(self) -> None:
+        if self.bit_size not in self.SIZES:
+            raise ValueError(
+                f"unsupported bitSize = {self.bit_size} for {type(self).__name__}; "
+                "expected 32, 96 or 128 (there is no 8-byte LDS DMA instruction)"
+            )
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class BufferLoadAsyncLDS(AsyncLds):
+    """`!fly_rocdl.cdna4.buffer_load_async_lds<128>`: as buffer_copy_lds, unwaited for."""
+
+    NAME: ClassVar[str] = "fly_rocdl.cdna4.buffer_load_async_lds"
+    TARGETS: ClassVar[tuple[str, ...]] = (CDNA4,)
+
+    @property
+    def state(self) -> tuple[StateField, ...]:
+        return SOFFSET, IMM_OFFSET
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class GlobalLoadAsyncLDS(AsyncLds):
+    """`!fly_rocdl.cdna4.global_load_async_lds<128>`: from a global pointer to LDS, unwaited for."""
+
+    NAME: ClassVar[str] = "fly_rocdl.cdna4.global_load_async_lds"
+    TARGETS: ClassVar[tuple[str, ...]] = (CDNA4,)

@@ -1,0 +1,201 @@
+"""Matrix instructions of CDNA: MFMA (gfx90a, gfx942, gfx950) and MFMA with block scales (gfx950).
+
+A wave of 64 threads holds the tile. Source: the CDNA3 and CDNA4 ISA manuals, "Matrix Arithmetic
+Instructions", tables of the register layouts; `tests/fly_dialect/test_atom_layouts.py` compares
+them with what the instructions do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import ClassVar
+
+from fly_dialect.atoms.interface import StateField
+from fly_dialect.atoms.matrix import Form, WaveMma, option
+from fly_dialect.atoms.registry import register
+from fly_dialect.layouts.layout import Layout
+from fly_dialect.types import bits
+
+CDNA2, CDNA3, CDNA4 = "gfx90a", "gfx942", "gfx950"
+ALL = (CDNA2, CDNA3, CDNA4)
+# Eight-bit floats: CDNA3 has a format of its own (no negative zero), CDNA4 the OCP's.
+FNUZ = ("f8E4M3FNUZ", "f8E5M2FNUZ")
+OCP8 = ("f8E4M3FN", "f8E5M2")
+
+
+def _square(mn: int, k: int, a: str, b: str, acc: str, targets: tuple[str, ...]) -> Form:
+    return Form(mn, mn, k, a, b, acc, targets)
+
+
+# Instructions that compute one product. Those that compute 2, 4 or 16 small ones at once (such as
+# v_mfma_f32_4x4x4_16b_f16) are no atoms: an atom is one tile of M × N × K.
+MFMA_FORMS = (
+    _square(32, 2, "f32", "f32", "f32", ALL),
+    _square(16, 4, "f32", "f32", "f32", ALL),
+    _square(32, 8, "f16", "f16", "f32", ALL),
+    _square(16, 16, "f16", "f16", "f32", ALL),
+    _square(32, 4, "bf16", "bf16", "f32", (CDNA2,)),
+    _square(16, 8, "bf16", "bf16", "f32", (CDNA2,)),
+    _square(32, 8, "bf16", "bf16", "f32", ALL),
+    _square(16, 16, "bf16", "bf16", "f32", ALL),
+    *(
+        _square(mn, k, element, element, "f32", (CDNA4,))
+        for mn, k in ((16, 32), (32, 16))
+        for element in ("f16", "bf16")
+    ),
+    *(
+        _square(mn, k, a, b, "f32", targets)
+        for mn, k in ((16, 32), (32, 16))
+        for formats, targets in ((FNUZ, (CDNA3,)), (OCP8, (CDNA4,)))
+        for a, b in product(formats, formats)
+    ),
+    _square(32, 8, "i8", "i8", "i32", (CDNA2,)),
+    _square(16, 16, "i8", "i8", "i32", (CDNA2,)),
+    _square(16, 32, "i8", "i8", "i32", (CDNA3, CDNA4)),
+    _square(32, 16, "i8", "i8", "i32", (CDNA3, CDNA4)),
+    _square(16, 64, "i8", "i8", "i32", (CDNA4,)),
+    _square(32, 32, "i8", "i8", "i32", (CDNA4,)),
+    # XF32: operands of f32 that are rounded to 10 bits of fraction.
+    _square(16, 8, "f32", "f32", "f32", (CDNA3,)),
+    _square(32, 4, "f32", "f32", "f32", (CDNA3,)),
+    _square(16, 4, "f64", "f64", "f64", ALL),
+)
+
+
+def operand_layout(mn: int, k: int) -> Layout:
+    """A or B: thread t holds row t mod mn, and of it the k/(64/mn) values that follow each other
+    from column (t div mn)·(their number)."""
+    groups = 64 // mn
+    values = k // groups
+    return Layout(((mn, groups), values), ((1, mn * values), mn))
+
+
+def accumulator_layout(m: int, n: int) -> Layout:
+    """C or D: thread t holds column t mod n; its values are four rows from 4·(t div n), then four
+    more in each block of rows below."""
+    groups = 64 // n
+    return Layout(((n, groups), (4, m // 4 // groups)), ((m, 4), (1, 4 * groups)))
+
+
+def accumulator_layout_f64(m: int, n: int) -> Layout:
+    """C or D of f64: thread t holds column t mod n and every fourth row from t div n on."""
+    groups = 64 // n
+    return Layout(((n, groups), m // groups), ((m, 1), groups))
+
+
+@dataclass(frozen=True, slots=True)
+class Cdna(WaveMma):
+    """What MFMA and scaled MFMA share: a wave of 64, square tiles."""
+
+    @property
+    def thr_layout(self) -> Layout:
+        return Layout(64, 1)
+
+    @property
+    def thr_val_layout_a(self) -> Layout:
+        return operand_layout(self.m, self.k)
+
+    @property
+    def thr_val_layout_b(self) -> Layout:
+        return operand_layout(self.n, self.k)
+
+    @property
+    def thr_val_layout_c(self) -> Layout:
+        return accumulator_layout(self.m, self.n)
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class Mfma(Cdna):
+    """`!fly_rocdl.cdna3.mfma<16x16x16, (f16, f16) -> f32>`: v_mfma_f32_16x16x16_f16."""
+
+    NAME: ClassVar[str] = "fly_rocdl.cdna3.mfma"
+    TARGETS: ClassVar[tuple[str, ...]] = ALL
+    FORMS: ClassVar[tuple[Form, ...]] = MFMA_FORMS
+
+    def __post_init__(self) -> None:
+        if not self.is_known:
+            raise ValueError(
+                f"unsupported CDNA3 MFMA configuration: {self.shape} with {self.types}; "
+                f"{self.nearest()}"
+            )
+
+    @property
+    def thr_val_layout_c(self) -> Layout:
+        layout = accumulator_layout_f64 if self.acc == "f64" else accumulator_layout
+        return layout(self.m, self.n)
+
+
+# The formats of the scaled instructions: 8, 6 and 4 bits.
+SCALED_ELEMENTS = ("f8E4M3FN", "f8E5M2", "f6E2M3FN", "f6E3M2FN", "f4E2M1FN")
+SCALED_FORMS = tuple(
+    _square(mn, k, a, b, "f32", (CDNA4,))
+    for mn, k in ((16, 128), (32, 64))
+    for a, b in product(SCALED_ELEMENTS, SCALED_ELEMENTS)
+)
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class MfmaScale(Cdna):
+    """`!fly_rocdl.cdna4.mfma_scale<16x16x128, (f8E4M3FN, f4E2M1FN) -> f32, opselA = 0,
+    opselB = 0>`: v_mfma_scale_f32_16x16x128_f8f6f4.
+
+    Each 32 values along K share a scale, an E8M0 exponent: one byte of the state's `scale_a` and
+    `scale_b`, which `opsel_a` and `opsel_b` choose (0 to 3). Thread t's is that of row t mod M (of
+    B: column) and of the values from 32·(t div M).
+    """
+
+    NAME: ClassVar[str] = "fly_rocdl.cdna4.mfma_scale"
+    TARGETS: ClassVar[tuple[str, ...]] = (CDNA4,)
+    FORMS: ClassVar[tuple[Form, ...]] = SCALED_FORMS
+    opsel_a: int = option("opselA", 0)
+    opsel_b: int = option("opselB", 0)
+
+    def __post_init__(self) -> None:
+        if self.shape not in ("16x16x128", "32x32x64"):
+            raise ValueError(
+                f"unsupported MNK for CDNA4 MFMA_Scale: {self.shape} "
+                "(expected 16x16x128 or 32x32x64)"
+            )
+        check_scaled(self)
+        check_range("opselA", self.opsel_a, 3)
+        check_range("opselB", self.opsel_b, 3)
+
+    @property
+    def thr_val_layout_a(self) -> Layout:
+        return scaled_operand_layout(self.m, self.k, self.a)
+
+    @property
+    def thr_val_layout_b(self) -> Layout:
+        return scaled_operand_layout(self.n, self.k, self.b)
+
+    @property
+    def state(self) -> tuple[StateField, ...]:
+        return StateField("scale_a", "i32"), StateField("scale_b", "i32")
+
+
+def scaled_operand_layout(mn: int, k: int, element: str) -> Layout:
+    """A or B: a thread's 32 values follow each other along K; of 8 bits they are two runs of
+    sixteen, half of K apart (CDNA4 ISA manual, 7.1.5). FlyDSL's layout has one run of 8 bits too:
+    then scales, and an operand of fewer bits, meet other values than theirs."""
+    if bits(element) != 8:
+        return operand_layout(mn, k)
+    run = 16 * mn
+    return Layout(((mn, 64 // mn), (16, 2)), ((1, run), (mn, 64 // mn * run)))
+
+
+def check_scaled(op: WaveMma) -> None:
+    """ValueError unless the elements are those that block scales go with."""
+    if op.acc != "f32":
+        raise ValueError(f"elemTyAcc must be f32, got {op.acc}")
+    for name, element in (("elemTyA", op.a), ("elemTyB", op.b)):
+        if element not in SCALED_ELEMENTS:
+            raise ValueError(f"{name} must be one of {', '.join(SCALED_ELEMENTS)}, got {element}")
+
+
+def check_range(name: str, value: int, limit: int) -> None:
+    """ValueError unless 0 ≤ value ≤ limit."""
+    if not 0 <= value <= limit:
+        raise ValueError(f"{name} must be in [0, {limit}], got {value}")

@@ -1,0 +1,288 @@
+"""Builders of the ops of atoms, tiles and vectors of views. As `fly_dialect.builders.ops`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fly_dialect.amd.buffers import BUFFER_SPACE
+from fly_dialect.atoms import CopyAtomSpec, CopyOp, MmaAtomSpec, MmaOp
+from fly_dialect.bindings import ir
+from fly_dialect.builders.building import Value, build
+from fly_dialect.dialect import pointer_of
+from fly_dialect.types import PtrSpec, Spec
+
+__all__ = [
+    "apply_swizzle",
+    "atom_set_value",
+    "copy",
+    "copy_atom_call",
+    "copy_atom_call_ssa",
+    "decomposition",
+    "enumeration",
+    "gemm",
+    "get_buffer_rsrc",
+    "get_copy_atom",
+    "get_mma_atom",
+    "make_buffer_ptr",
+    "make_copy_atom",
+    "make_mma_atom",
+    "make_tiled_copy",
+    "make_tiled_mma",
+    "memref_load_vec",
+    "memref_store_vec",
+    "mma_atom_call",
+    "mma_atom_call_ssa",
+    "mma_make_fragment",
+    "tiled_copy_partition_dst",
+    "tiled_copy_partition_src",
+    "tiled_copy_retile",
+    "tiled_mma_partition",
+    "tiled_mma_partition_shape",
+]
+
+
+def enumeration(name: str, case: str) -> Any:
+    """The attribute of an enumeration's case: #fly<mma_operand a>."""
+    return ir.Attribute.parse(f"#fly<{name} {case}>")
+
+
+def _i32(value: int) -> Any:
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), value)
+
+
+def _present(*operands: Value | None) -> list[Value]:
+    return [operand for operand in operands if operand is not None]
+
+
+# -- atoms ----------------------------------------------------------------------------------------
+def make_copy_atom(op: CopyOp, bits: int, *, loc: Any = None, ip: Any = None) -> Value:
+    """An atom of the copy instruction `op` whose values have `bits` bits."""
+    attributes = {"valBits": _i32(bits)}
+    return build("make_copy_atom", [], [CopyAtomSpec(op, bits)], attributes, loc=loc, ip=ip)
+
+
+def make_mma_atom(op: MmaOp, *, loc: Any = None, ip: Any = None) -> Value:
+    """An atom of the matrix instruction `op`."""
+    return build("make_mma_atom", [], [MmaAtomSpec(op)], loc=loc, ip=ip)
+
+
+def atom_set_value(
+    atom: Value, field: str, value: Value, *, loc: Any = None, ip: Any = None
+) -> Value:
+    """The atom with another value in a field of its state."""
+    attributes = {"field": ir.StringAttr.get(field)}
+    return build("atom.set_value", [atom, value], None, attributes, loc=loc, ip=ip)
+
+
+def get_copy_atom(tiled_copy: Value, *, loc: Any = None, ip: Any = None) -> Value:
+    return build("get_copy_atom", [tiled_copy], loc=loc, ip=ip)
+
+
+def get_mma_atom(tiled_mma: Value, *, loc: Any = None, ip: Any = None) -> Value:
+    return build("get_mma_atom", [tiled_mma], loc=loc, ip=ip)
+
+
+# -- execution ------------------------------------------------------------------------------------
+def copy_atom_call(
+    atom: Value,
+    src: Value,
+    dst: Value,
+    pred: Value | None = None,
+    *,
+    loc: Any = None,
+    ip: Any = None,
+) -> None:
+    """One execution of a copy, from memref to memref, if `pred` (a memref of an i1) holds."""
+    build("copy_atom_call", _present(atom, src, dst, pred), loc=loc, ip=ip)
+
+
+def mma_atom_call(
+    atom: Value, d: Value, a: Value, b: Value, c: Value, *, loc: Any = None, ip: Any = None
+) -> None:
+    """One execution of D = A·B + C on memrefs in registers."""
+    build("mma_atom_call", [atom, d, a, b, c], loc=loc, ip=ip)
+
+
+def copy_atom_call_ssa(
+    atom: Value,
+    src: Value,
+    dst: Value | None = None,
+    pred: Value | None = None,
+    *,
+    result: Spec | None = None,
+    loc: Any = None,
+    ip: Any = None,
+) -> Value | None:
+    """A copy with vectors in the place of registers. With `result` it gives the vector that the
+    instruction loads; `dst` is then what the vector is if `pred` does not hold."""
+    segments = [1, 1, int(dst is not None), int(pred is not None)]
+    attributes = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get(segments)}
+    results = [result] if result is not None else []
+    operands = _present(atom, src, dst, pred)
+    return build("copy_atom_call_ssa", operands, results, attributes, loc=loc, ip=ip)
+
+
+def mma_atom_call_ssa(
+    atom: Value, a: Value, b: Value, c: Value, *, result: Spec, loc: Any = None, ip: Any = None
+) -> Value:
+    """D = A·B + C on vectors; `result` is the type of D."""
+    return build("mma_atom_call_ssa", [atom, a, b, c], [result], loc=loc, ip=ip)
+
+
+def copy(
+    atom: Value,
+    src: Value,
+    dst: Value,
+    pred: Value | None = None,
+    *,
+    loc: Any = None,
+    ip: Any = None,
+) -> None:
+    """Copies a whole view by an atom or tiled copy, where `pred`, a memref of i1, holds."""
+    build("copy", _present(atom, src, dst, pred), loc=loc, ip=ip)
+
+
+def gemm(
+    atom: Value,
+    d: Value,
+    a: Value,
+    b: Value,
+    c: Value,
+    *,
+    traversal_order: str | None = None,
+    traversal_layout: Value | None = None,
+    loc: Any = None,
+    ip: Any = None,
+) -> None:
+    """D = A·B + C on fragments by an atom or tiled mma. The order ("kmn", "mnk_serpentine") says
+    in which order the atom goes through them, or a layout does."""
+    attributes = None
+    if traversal_order is not None:
+        attributes = {"traversalOrder": enumeration("gemm_traversal_order", traversal_order)}
+    operands = _present(atom, d, a, b, c, traversal_layout)
+    build("gemm", operands, None, attributes, loc=loc, ip=ip)
+
+
+# -- tiled copies and multiplications ----------------------------------------------------------
+def make_tiled_copy(
+    atom: Value, layout_tv: Value, tile: Value, *, loc: Any = None, ip: Any = None
+) -> Value:
+    """A copy of a tile whose elements `layout_tv` gives to threads and their values."""
+    return build("make_tiled_copy", [atom, layout_tv, tile], loc=loc, ip=ip)
+
+
+def make_tiled_mma(
+    atom: Value,
+    atom_layout: Value,
+    permutation: Value | None = None,
+    *,
+    loc: Any = None,
+    ip: Any = None,
+) -> Value:
+    """A multiplication by waves that `atom_layout` places along M, N and K; `permutation`, a tile,
+    says what is divided among them."""
+    return build("make_tiled_mma", _present(atom, atom_layout, permutation), loc=loc, ip=ip)
+
+
+def tiled_copy_partition_src(
+    tiled_copy: Value, view: Value, coord: Value, *, loc: Any = None, ip: Any = None
+) -> Value:
+    """What thread `coord` reads of a view: (values, tiles of mode 0, …)."""
+    return build("tiled_copy.partition_src", [tiled_copy, view, coord], loc=loc, ip=ip)
+
+
+def tiled_copy_partition_dst(
+    tiled_copy: Value, view: Value, coord: Value, *, loc: Any = None, ip: Any = None
+) -> Value:
+    """What thread `coord` writes of a view: (values, tiles of mode 0, …)."""
+    return build("tiled_copy.partition_dst", [tiled_copy, view, coord], loc=loc, ip=ip)
+
+
+def tiled_copy_retile(
+    tiled_copy: Value, fragment: Value, *, loc: Any = None, ip: Any = None
+) -> Value:
+    """A fragment of another tiled op in the order in which this copy takes its values."""
+    return build("tiled_copy.retile", [tiled_copy, fragment], loc=loc, ip=ip)
+
+
+def tiled_mma_partition(
+    operand: str,
+    tiled_mma: Value,
+    view: Value,
+    coord: Value,
+    *,
+    loc: Any = None,
+    ip: Any = None,
+) -> Value:
+    """What thread `coord` holds of operand "a", "b", "c" or "d": (values, atoms, atoms)."""
+    attributes = {"operand_id": enumeration("mma_operand", operand)}
+    operands = [tiled_mma, view, coord]
+    return build("tiled_mma.partition", operands, None, attributes, loc=loc, ip=ip)
+
+
+def tiled_mma_partition_shape(
+    operand: str, tiled_mma: Value, shape: Value, *, loc: Any = None, ip: Any = None
+) -> Value:
+    """The shape of a thread's part of an operand of `shape`."""
+    attributes = {"operand_id": enumeration("mma_operand", operand)}
+    operands = [tiled_mma, shape]
+    return build("tiled_mma.partition_shape", operands, None, attributes, loc=loc, ip=ip)
+
+
+def mma_make_fragment(
+    operand: str,
+    tiled_mma: Value,
+    view: Value,
+    *,
+    stages: int | None = None,
+    loc: Any = None,
+    ip: Any = None,
+) -> Value:
+    """Registers for a thread's part of an operand, `stages` times."""
+    attributes = {"operand_id": enumeration("mma_operand", operand)}
+    if stages is not None:
+        attributes["stages"] = _i32(stages)
+    return build("mma.make_fragment", [tiled_mma, view], None, attributes, loc=loc, ip=ip)
+
+
+# -- views ----------------------------------------------------------------------------------------
+def memref_load_vec(view: Value, *, loc: Any = None, ip: Any = None) -> Value:
+    """All elements of a view of static shape as a vector, the first mode fastest."""
+    return build("memref.load_vec", [view], loc=loc, ip=ip)
+
+
+def memref_store_vec(vector: Value, view: Value, *, loc: Any = None, ip: Any = None) -> None:
+    build("memref.store_vec", [vector, view], loc=loc, ip=ip)
+
+
+def apply_swizzle(ptr: Value, swizzle: Value, *, loc: Any = None, ip: Any = None) -> Value:
+    """The pointer whose offsets are permuted."""
+    return build("apply_swizzle", [ptr, swizzle], loc=loc, ip=ip)
+
+
+def decomposition(view: Value, *, loc: Any = None, ip: Any = None) -> Value:
+    """The view without the inner parts of a composed layout: they are in its base."""
+    return build("decomposition", [view], loc=loc, ip=ip)
+
+
+# -- buffer descriptors ---------------------------------------------------------------------------
+def make_buffer_ptr(
+    base: Value,
+    stride: Value,
+    size: Value,
+    flags: Value | None = None,
+    *,
+    loc: Any = None,
+    ip: Any = None,
+) -> Value:
+    """A pointer behind a buffer descriptor from a global one: i16 stride, i64 bytes, i32 flags, or
+    those of the target."""
+    pointer = pointer_of(base)
+    result = PtrSpec(pointer.element, BUFFER_SPACE, pointer.align)
+    operands = [base, stride, size, *([] if flags is None else [flags])]
+    return build("make_ptr", operands, [result], loc=loc, ip=ip)
+
+
+def get_buffer_rsrc(ptr: Value, *, loc: Any = None, ip: Any = None) -> Value:
+    """The descriptor of a buffer pointer, an !llvm.ptr<8>."""
+    return build("fly_rocdl.get_buffer_rsrc", [ptr], loc=loc, ip=ip)

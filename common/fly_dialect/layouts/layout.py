@@ -1,0 +1,145 @@
+"""Layouts as data: functions from coordinates to offsets, and their text, which is FlyDSL's.
+
+    Layout((4, 8), (1, 4))                        (4,8):(1,4)
+    ComposedLayout(Swizzle(3, 3, 3), 0, outer)    S<3,3,3> o 0 o (8,64):(64,1)
+
+A layout is `shape:stride`, two congruent integer tuples: it maps a coordinate to the sum of
+coordinate times stride. A composed layout `inner o offset o outer` maps it to
+inner(offset + outer(coordinate)). Leaves are `Int`, or a pass's; `scanner` reads the text.
+
+What layouts are made of can be imported from here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from fly_dialect.layouts.int_tuple import (
+    IntTuple,
+    Tree,
+    are_layout,
+    congruent,
+    dynamic_leaves,
+    int_tuple,
+    is_static,
+    text,
+    type_of,
+)
+from fly_dialect.layouts.integers import INT32_MAX, Basis, Int
+from fly_dialect.layouts.swizzle import CoordSwizzle, Swizzle
+
+__all__ = [
+    "INT32_MAX",
+    "AnyLayout",
+    "Basis",
+    "ComposedLayout",
+    "CoordSwizzle",
+    "Inner",
+    "Int",
+    "IntTuple",
+    "Layout",
+    "Swizzle",
+    "Tree",
+    "congruent",
+    "dynamic_leaves",
+    "int_tuple",
+    "is_static",
+    "text",
+    "type_of",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """`shape:stride`. Python integers and lists are taken too. ValueError if they are not
+    congruent (the same tree)."""
+
+    shape: Tree
+    stride: Tree
+
+    def __post_init__(self) -> None:
+        if are_layout(self.shape, self.stride):
+            return
+        object.__setattr__(self, "shape", int_tuple(self.shape))
+        object.__setattr__(self, "stride", int_tuple(self.stride))
+        if not congruent(self.shape, self.stride):
+            raise ValueError(
+                f"shape {text(self.shape)} and stride {text(self.stride)} are not congruent"
+            )
+
+    @property
+    def linear(self) -> Layout:
+        """The layout that takes the coordinate: itself."""
+        return self
+
+    @property
+    def is_static(self) -> bool:
+        return is_static(self.shape) and is_static(self.stride)
+
+    @property
+    def type(self) -> Layout:
+        """What is known of it."""
+        return self.mapped(type_of)
+
+    def mapped(self, change: Callable[[Tree], Tree]) -> Layout:
+        """The layout with each of its integer tuples changed."""
+        return Layout(change(self.shape), change(self.stride))
+
+    def with_linear(self, layout: Layout) -> Layout:
+        return layout
+
+    def __str__(self) -> str:
+        return f"{text(self.shape)}:{text(self.stride)}"
+
+
+@dataclass(frozen=True, slots=True)
+class ComposedLayout:
+    """`inner o offset o outer`: the coordinate goes through `outer`, then `offset` is added, then
+    `inner` applied. Its shape is that of `outer`; it has no stride."""
+
+    inner: Inner
+    offset: Tree
+    outer: AnyLayout
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "offset", int_tuple(self.offset))
+
+    @property
+    def linear(self) -> Layout:
+        """The layout that takes the coordinate: the outermost of the composition."""
+        return self.outer.linear
+
+    @property
+    def shape(self) -> Tree:
+        return self.linear.shape
+
+    @property
+    def is_static(self) -> bool:
+        inner = isinstance(self.inner, (Swizzle, CoordSwizzle)) or self.inner.is_static
+        return inner and is_static(self.offset) and self.outer.is_static
+
+    @property
+    def type(self) -> ComposedLayout:
+        """What is known of it."""
+        return self.mapped(type_of)
+
+    def mapped(self, change: Callable[[Tree], Tree]) -> ComposedLayout:
+        """The layout with each of its integer tuples changed."""
+        inner = self.inner
+        if not isinstance(inner, (Swizzle, CoordSwizzle)):
+            inner = inner.mapped(change)
+        return ComposedLayout(inner, change(self.offset), self.outer.mapped(change))
+
+    def with_linear(self, layout: Layout) -> ComposedLayout:
+        """The composition with another layout that takes the coordinate."""
+        return ComposedLayout(self.inner, self.offset, self.outer.with_linear(layout))
+
+    def __str__(self) -> str:
+        outer = f"[{self.outer}]" if isinstance(self.outer, ComposedLayout) else str(self.outer)
+        return f"{self.inner} o {text(self.offset)} o {outer}"
+
+
+AnyLayout: TypeAlias = Layout | ComposedLayout
+Inner: TypeAlias = Layout | ComposedLayout | Swizzle | CoordSwizzle

@@ -1,0 +1,208 @@
+"""Reading and printing FlyDSL's text. Purely lexical: MLIR's own parser and printer do the rest.
+
+MLIR reads and prints ops it has no syntax for in generic form, so two things differ:
+
+    FlyDSL's                                        MLIR's generic form
+    fly.make_layout(%s, %d) : (T, T) -> T           "fly.make_layout"(%s, %d) : (T, T) -> T
+    fly.static {elems = [4 : i32]} : T              "fly.static"() {elems = [4 : i32]} : () -> T
+    fly.get_dyn_shared() : T                        "fly.get_dyn_shared"() : () -> T
+
+and more where an op has a form of its own (`fly_dialect.text.forms`). The reader also brings types into
+normal form (no white space, `(4, 8)` is `(4,8)`), because MLIR compares them as texts. It takes
+generic form as well. Lines stay lines, so a place in what MLIR parsed is found again in what the
+user wrote.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from fly_common.errors import InputError, Place
+
+from fly_dialect.op_table import find
+from fly_dialect.text import forms, lexical
+from fly_dialect.text.lexical import Rewriter
+from fly_dialect.types import parse_type
+
+# What matters to the reader: strings and comments (passed over whole), fly types, and names of fly
+# ops. A name after one of `!#@%."` or inside a word is something else.
+_READ = re.compile(
+    r"""
+      "fly(?:_rocdl)?\.[A-Za-z_][\w.]*"\s*\([^()"]*\)\s*(?P<properties><\{)
+    | "(?:[^"\\\n]|\\.)*"
+    | //[^\n]*
+    | (?P<type>!fly(?:_rocdl)?\.[A-Za-z_][\w.]*)
+    | (?<![\w.$\-#!@%"])(?P<op>fly(?:_rocdl)?\.[A-Za-z_][\w.]*)(?=\s*[(<{:%])
+    """,
+    re.VERBOSE,
+)
+_SHALLOW = re.compile(r"\s*<((?:[^<>\"-]|<[^<>\"-]*>)*)>")
+
+# `!mma = …` and `#buffer = …` at the start of a line, and the use of such a name.
+_ALIAS = re.compile(r"^[ \t]*([!#][A-Za-z_]\w*)[ \t]*=[ \t]*", re.MULTILINE)
+_ALIASED = re.compile(r"[!#][A-Za-z_]\w*(?![\w.$])")
+_DOTTED = re.compile(r"[!#][A-Za-z_][\w.]*")
+
+_WRITE = re.compile(
+    r'"(?P<op>fly(?:_rocdl)?\.[A-Za-z_][\w.]*)"(?=\()|"(?:[^"\\\n]|\\.)*"',
+)
+
+
+def read(text: str, context: Any, name: str = "<stdin>") -> Any:
+    """The module that `text` spells; MLIR's verifier has seen it, `dialect.verify` has not.
+
+    Raises InputError with file `name`, line, column and the line itself.
+    """
+    from fly_dialect.bindings import ir
+    from fly_dialect.dialect import load
+
+    rewriter = to_generic(text, name)
+    generic = rewriter.finish()
+    with load(context):
+        try:
+            return ir.Module.parse(generic, context)
+        except ir.MLIRError as error:
+            raise _parse_error(error, rewriter, generic, name) from None
+
+
+def write(module: Any, locations: bool = True) -> str:
+    """The module in FlyDSL's text, with a newline at the end. `locations` prints `loc(…)`."""
+    generic = module.operation.get_asm(
+        enable_debug_info=locations,
+        use_local_scope=locations,
+        use_name_loc_as_prefix=True,
+        assume_verified=True,
+    )
+    text = from_generic(generic)
+    return text if text.endswith("\n") else text + "\n"
+
+
+def to_generic(text: str, name: str = "<stdin>") -> Rewriter:
+    """FlyDSL's text → what MLIR parses. InputError for a fly type that can't be read."""
+    out = Rewriter(text)
+    normal: dict[str, str] = {}
+    aliases = _aliases(text)
+    position = 0
+    while match := _READ.search(text, position):
+        position = match.end()
+        if match["type"] is not None:
+            position = _read_type(out, match, normal, aliases, name)
+        elif match["op"] is not None:
+            forms.read(out, form_of(match["op"]), match["op"], match.start(), match.end())
+        elif match["properties"] is not None:
+            _read_properties(out, match)
+    return out
+
+
+def _aliases(text: str) -> dict[str, str]:
+    """What the names of types and attributes stand for. MLIR puts it in their place, but not in a
+    fly type, whose text is its own."""
+    found: dict[str, str] = {}
+    for match in _ALIAS.finditer(text):
+        end = text.find("\n", match.end())
+        if dotted := _DOTTED.match(text, match.end()):
+            end = lexical.closing_angle(text, dotted.end()) or end
+        found[match[1]] = _expanded(text[match.end() : end if end >= 0 else len(text)], found)
+    return found
+
+
+def _expanded(text: str, aliases: dict[str, str]) -> str:
+    return _ALIASED.sub(lambda use: aliases.get(use[0], use[0]), text)
+
+
+def _read_type(
+    out: Rewriter,
+    match: re.Match[str],
+    normal: dict[str, str],
+    aliases: dict[str, str],
+    name: str,
+) -> int:
+    """Replaces a type by its normal form; gives the position after it."""
+    start, source = match.start(), out.source
+    if shallow := _SHALLOW.match(source, match.end()):
+        end = shallow.end()
+    else:
+        end = lexical.closing_angle(source, match.end())
+        if end is None:
+            raise InputError(
+                f"`{match['type']}<` is never closed", place=_place(source, start, name)
+            )
+    written = source[start:end]
+    if written not in normal:
+        try:
+            text = str(parse_type(_expanded(written, aliases) if aliases else written))
+        except ValueError as error:
+            where = _place(source, start, name, len(written))
+            raise InputError(f"in {match['type']}: {error}", place=where) from None
+        # Lines must stay lines: a type that spans several keeps its line breaks after it.
+        normal[written] = text + "\n" * written.count("\n")
+    if normal[written] != written:
+        out.put(start, end, normal[written])
+    return end
+
+
+def _read_properties(out: Rewriter, match: re.Match[str]) -> None:
+    """Makes `<{…}>`, the properties of an op in generic form, its attributes: ops of an
+    unregistered dialect have no properties. Attributes that follow join them."""
+    start = match.start("properties")
+    end = lexical.closing_brace(out.source, start + 1)
+    if end is None or not out.source.startswith(">", end):
+        return
+    out.put(start, start + 1, "")
+    rest = lexical.after_space(out.source, end + 1)
+    if out.source.startswith("{", rest):
+        out.put(end - 1, rest + 1, "," + "\n" * out.source.count("\n", end, rest))
+    else:
+        out.put(end, end + 1, "")
+
+
+def from_generic(text: str) -> str:
+    """What MLIR prints → FlyDSL's text."""
+    out = Rewriter(text)
+    for match in _WRITE.finditer(text):
+        if name := match["op"]:
+            forms.write(out, form_of(name), name, match.start(), match.end())
+    return out.finish()
+
+
+def form_of(name: str) -> str:
+    """The form of an op's text; an op that is not known has the general one."""
+    info = find(name)
+    return info.form if info else "functional"
+
+
+# -- errors ---------------------------------------------------------------------------------------
+def _place(source: str, position: int, name: str, width: int = 1) -> Place:
+    line = source.count("\n", 0, position) + 1
+    start = source.rfind("\n", 0, position) + 1
+    end = source.find("\n", position)
+    text = source[start : end if end >= 0 else len(source)]
+    return Place(name, line, position - start + 1, text, width)
+
+
+def _parse_error(error: Any, rewriter: Rewriter, generic: str, name: str) -> InputError:
+    """MLIR's first diagnostic, at the place in the user's text."""
+    from fly_dialect.dialect import PARSED_TEXT, file_position
+
+    diagnostics = list(error.error_diagnostics)
+    if not diagnostics:
+        return InputError(str(error), place=Place(name))
+    first = diagnostics[0]
+    notes = [note.message for note in first.notes if not note.message.startswith("see current op")]
+    message = "; ".join([_readable(first.message), *notes[:2]])
+    place = Place(name)
+    position = file_position(first.location)
+    if position and position[0] == PARSED_TEXT:
+        start = 0
+        for _ in range(position[1] - 1):
+            start = generic.find("\n", start) + 1
+        origin = rewriter.origin(start + max(0, position[2] - 1))
+        place = _place(rewriter.source, origin, name)
+    elif position:
+        place = Place(*position)
+    return InputError(message, place=place)
+
+
+def _readable(message: str) -> str:
+    return from_generic(message).replace("\n", " ")

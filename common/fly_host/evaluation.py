@@ -1,0 +1,196 @@
+"""The interpreter of a launch plan's integer expressions.
+
+    values = evaluate(plan, {"A": Extents((1000,), (1,))}, {"n": 1000})
+
+`values[i]` is the value of `plan.expressions[i]`. Arithmetic is on 64-bit signed integers; what
+leaves them, divides by zero or shifts by a strange amount is an InputError that spells out the
+expression, never a wrap. A branch of `select` that is not chosen may be undefined: it is not looked
+at.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from fly_common.errors import InputError
+
+from fly_host.plan import Expression, Plan
+
+LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
+
+
+@dataclass(frozen=True)
+class Extents:
+    """What a plan may ask about a tensor: extents and strides in elements."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+def _floordiv(a: int, b: int) -> int:
+    return a // b
+
+
+def _ceildiv(a: int, b: int) -> int:
+    return -(-a // b)
+
+
+def _truncdiv(a: int, b: int) -> int:
+    quotient = abs(a) // abs(b)
+    return quotient if (a < 0) == (b < 0) else -quotient
+
+
+def _rem(a: int, b: int) -> int:
+    return a - b * _truncdiv(a, b)
+
+
+BINARY: dict[str, Callable[[int, int], int]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "floordiv": _floordiv,
+    "ceildiv": _ceildiv,
+    "truncdiv": _truncdiv,
+    "mod": operator.mod,
+    "rem": _rem,
+    "min": min,
+    "max": max,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+    "shl": operator.lshift,
+    "shr": operator.rshift,
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+}
+DIVISIONS = frozenset(("floordiv", "ceildiv", "truncdiv", "mod", "rem"))
+SHIFTS = frozenset(("shl", "shr"))
+_INFIX = {
+    "add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%", "and": "&", "or": "|",
+    "xor": "^", "shl": "<<", "shr": ">>", "eq": "==", "ne": "!=", "lt": "<", "le": "<=",
+}  # fmt: skip
+
+
+class _Undefined(Exception):
+    """An expression without a value; it matters only if somebody needs it."""
+
+
+def evaluate(
+    plan: Plan,
+    tensors: Mapping[str, Extents],
+    scalars: Mapping[str, int],
+    needed: tuple[int, ...] | None = None,
+) -> list[int | None]:
+    """The values of a plan's expressions; None for those without a value that nobody needs.
+
+    `needed` holds the indices that must have a value; by default what launches use. Operands come
+    before their users in a plan, so one pass does.
+    """
+    values: list[int | None] = []
+    reasons: dict[int, str] = {}
+    for index, expression in enumerate(plan.expressions):
+        try:
+            value = _value(expression, values, tensors, scalars)
+        except _Undefined as why:
+            values.append(None)
+            reasons[index] = str(why)
+            continue
+        values.append(value)
+    for index in uses(plan) if needed is None else needed:
+        if values[index] is None:
+            raise InputError(
+                f"the launch plan can't be evaluated: {_blame(plan, index, values, reasons)}",
+                hint=f"it is needed for {show(plan, index)}",
+            )
+    return values
+
+
+def uses(plan: Plan) -> tuple[int, ...]:
+    """The indices of the expressions that launches use themselves."""
+    used: list[int] = []
+    for launch in plan.launches:
+        used += [*launch.grid, *launch.block, launch.lds]
+        words = (word for argument in launch.arguments for word in argument)
+        used += [word.expression for word in words if word.expression is not None]
+    return tuple(used)
+
+
+def _value(
+    expression: Expression,
+    values: list[int | None],
+    tensors: Mapping[str, Extents],
+    scalars: Mapping[str, int],
+) -> int:
+    kind, *operands = expression
+    if kind == "const":
+        return _checked(operands[0])
+    if kind in ("extent", "stride"):
+        name, dimension = operands
+        found = tensors.get(name)
+        if found is None or not 0 <= dimension < len(found.shape):
+            raise _Undefined(f"there is no {kind} {dimension} of {name!r}")
+        return _checked((found.shape if kind == "extent" else found.strides)[dimension])
+    if kind == "scalar":
+        value = scalars.get(operands[0])
+        if value is None or not isinstance(value, int):
+            raise _Undefined(f"{operands[0]!r} is no integer scalar")
+        return _checked(int(value))
+    if kind == "select":
+        condition = _needed(values, operands[0])
+        return _needed(values, operands[1] if condition else operands[2])
+    a, b = (_needed(values, operand) for operand in operands)
+    if kind in DIVISIONS and b == 0:
+        raise _Undefined("division by zero")
+    if kind in SHIFTS and not 0 <= b < 64:
+        raise _Undefined(f"a shift by {b}")
+    return _checked(int(BINARY[kind](a, b)))
+
+
+def _needed(values: list[int | None], index: int) -> int:
+    value = values[index]
+    if value is None:
+        raise _Undefined("")
+    return value
+
+
+def _checked(value: int) -> int:
+    if not LOWEST <= value <= HIGHEST:
+        raise _Undefined("the value does not fit 64 bits")
+    return value
+
+
+def _blame(plan: Plan, index: int, values: list[int | None], reasons: dict[int, str]) -> str:
+    """The innermost expression without a value that `index` depends on, and why it has none."""
+    while not reasons[index]:
+        kind, *operands = plan.expressions[index]
+        if kind == "select" and values[operands[0]] is not None:
+            operands = operands[1:2] if values[operands[0]] else operands[2:3]
+        index = next(operand for operand in operands if values[operand] is None)
+    return f"{show(plan, index)}: {reasons[index]}"
+
+
+def show(plan: Plan, index: int) -> str:
+    """An expression as a person writes it: `ceildiv(A.shape[0], 256)`."""
+    text = _show(plan, index, [200])
+    return text[1:-1] if text.startswith("(") and text.endswith(")") else text
+
+
+def _show(plan: Plan, index: int, room: list[int]) -> str:
+    """`room` counts down the nodes that may still be written: a graph with shared parts is short,
+    and the tree that it stands for may be endless."""
+    room[0] -= 1
+    if room[0] < 0:
+        return "…"
+    kind, *operands = plan.expressions[index]
+    if kind in ("const", "scalar"):
+        return str(operands[0])
+    if kind in ("extent", "stride"):
+        return f"{operands[0]}.{'shape' if kind == 'extent' else 'strides'}[{operands[1]}]"
+    shown = [_show(plan, operand, room) for operand in operands]
+    if kind in _INFIX:
+        return f"({shown[0]} {_INFIX[kind]} {shown[1]})"
+    return f"{kind}({', '.join(shown)})"

@@ -1,0 +1,196 @@
+"""A code object with its launch plan: looked into, run, written to a file, read back."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fly_common.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from fly_host.plan import Plan
+    from fly_image.amd.code_object import CodeObject, Kernel
+    from fly_run.device import Options
+    from fly_run.launch.launch import Ran
+
+    from fly.chains.chain import Chain
+
+# What each kind of `Compiled.ir` is made from.
+KINDS = ("mlir", "ll", "opt.ll", "o", "asm", "hsaco")
+
+
+class Compiled:
+    """A HSACO, and where this process compiled it, what it was made of. Immutable.
+
+    `hsaco` is the code object's bytes: `fly-run` reads them, `fly.load` too.
+    """
+
+    def __init__(self, hsaco: bytes, *, module: bytes | None = None, chain: Chain | None = None):
+        self.hsaco = hsaco
+        self._module = module
+        self._chain = chain
+
+    @functools.cached_property
+    def code(self) -> CodeObject:
+        """The code object as read. InputError where it is damaged."""
+        from fly_image.amd.code_object import CodeObject
+
+        return CodeObject.parse(self.hsaco)
+
+    @property
+    def target(self) -> str:
+        return self.code.target
+
+    @property
+    def kernels(self) -> Mapping[str, Kernel]:
+        """The kernels by name, with their registers (`vgpr_count`, …), LDS and arguments."""
+        return self.code.kernels
+
+    @property
+    def plan(self) -> Plan | None:
+        """The launch plan; None in a code object that was made by something else."""
+        return self.code.plan
+
+    def ir(self, kind: str) -> str | bytes:
+        """What a stage of its chain made: "mlir" (what was traced), "ll", "opt.ll", "o", "hsaco",
+        or any stage's suffix; "asm" is the code object disassembled. Text where it is text."""
+        kind = kind.removeprefix(".")
+        if kind == "hsaco":
+            return self.hsaco
+        if kind == "asm":
+            return self._disassembly()
+        if self._module is None or self._chain is None:
+            raise UsageError(
+                f"a code object that was loaded has no {kind!r}", hint="it has 'asm' and 'hsaco'"
+            )
+        if kind == "mlir":
+            return self._module.decode()
+        from fly.chains.chain import results
+
+        for stage, data in results(self._chain, self._module):
+            if stage.suffix == f".{kind}":
+                return data if data[:4] == b"\x7fELF" else data.decode(errors="replace")
+        known = ["mlir", *(stage.suffix[1:] for stage in self._chain), "asm"]
+        raise UsageError(f"the chain makes no {kind!r}", hint=f"it makes {', '.join(known)}")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the HSACO, whole or not at all."""
+        from pathlib import Path
+
+        from fly_common.filter import write_atomically
+
+        write_atomically(Path(path), self.hsaco)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        """Runs the plan on these arguments, in the order of its parameters or by name. Arrays that
+        kernels write hold the results afterwards."""
+        self.run(self._named(args, kwargs))
+
+    def run(
+        self, values: Mapping[str, Any], *, device: str = "auto", options: Options | None = None
+    ) -> Sequence[Ran]:
+        """Runs the plan on arguments by name; returns what was launched, with instruction counts.
+        `options` are the device's: `Options(observers=(Statistics(),))` counts what happens.
+
+        Errors are those of `fly-run`: InputError for a value that doesn't fit its parameter,
+        UsageError for names, Fault for what a kernel does wrong.
+        """
+        from fly_run.device import open_device
+        from fly_run.launch.binding import bind
+        from fly_run.launch.launch import run
+
+        from fly.call.arrays import as_value
+        from fly.call.fault_lines import faults_located
+
+        plan = self._plan()
+        viewed = {name: as_value(value, name) for name, value in values.items()}
+        bound = bind(plan, self.code, viewed)
+        opened = open_device(device, self.target, options)
+        try:
+            with faults_located(self.code, self._module, self._chain):
+                return run(bound, self.code, opened)
+        finally:
+            opened.close()
+
+    def launch(
+        self,
+        kernel: str | None,
+        grid: int | tuple[int, ...],
+        block: int | tuple[int, ...],
+        args: Sequence[Any],
+        *,
+        dynamic_lds: int = 0,
+        device: str = "auto",
+        options: Options | None = None,
+    ) -> Sequence[Ran]:
+        """Launches one kernel by its own arguments, in order, without a plan: arrays for buffers,
+        `np.int32(5)` or bytes for values. `grid` counts workgroups, `block` work items; None is
+        the only kernel there is."""
+        from fly_run.device import open_device
+        from fly_run.launch.launch import launch
+
+        from fly.call.arrays import as_value, is_array
+        from fly.call.fault_lines import faults_located
+
+        viewed = [
+            as_value(value, f"argument {index}") if is_array(value) else value
+            for index, value in enumerate(args)
+        ]
+        opened = open_device(device, self.target, options)
+        try:
+            with faults_located(self.code, self._module, self._chain):
+                return launch(
+                    self.code, kernel, grid, block, viewed, dynamic_lds=dynamic_lds, device=opened
+                )
+        finally:
+            opened.close()
+
+    def __repr__(self) -> str:
+        plan = self.plan
+        name = plan.entry if plan else ", ".join(self.kernels)
+        return f"<compiled {name} for {self.target}, {len(self.hsaco)} bytes>"
+
+    def _plan(self) -> Plan:
+        if self.plan is None:
+            raise InputError(
+                "the code object has no launch plan",
+                hint="launch a kernel by its own arguments: .launch(kernel, grid, block, args)",
+            )
+        return self.plan
+
+    def _named(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        plan = self._plan()
+        names = [parameter.name for parameter in plan.parameters]
+        if len(args) > len(names):
+            raise UsageError(
+                f"{plan.entry} takes {len(names)} arguments, {len(args)} are given",
+                hint=f"parameters: {', '.join(names)}",
+            )
+        values = dict(zip(names, args, strict=False))
+        for name in kwargs:
+            if name in values:
+                raise UsageError(f"{plan.entry} got {name} twice, by position and by name")
+        return {**values, **kwargs}
+
+    def _disassembly(self) -> str:
+        from fly_common import toolchain
+
+        done = toolchain.run_program("llvm-objdump", ["-d", "-"], self.hsaco)
+        if done.returncode:
+            raise InputError(f"llvm-objdump: {done.stderr.decode(errors='replace').strip()}")
+        return done.stdout.decode(errors="replace")
+
+
+def load(source: bytes | str | os.PathLike[str]) -> Compiled:
+    """A HSACO, by its bytes or from a file: compiled ahead of time, here or by other tools.
+
+    InputError where it is no code object, UsageError where the file can't be read.
+    """
+    from fly_common.filter import read_input
+
+    data = source if isinstance(source, bytes) else read_input(os.fspath(source))
+    made = Compiled(data)
+    made.code  # noqa: B018  read now, so that a damaged file is refused here
+    return made

@@ -1,0 +1,249 @@
+"""@fly.jit: a host function that compiles itself when it is called, and runs.
+
+The way of a call: arguments → signature → code object (from this process, else from the store, else
+by tracing and the chain) → bound to the arguments → run on the device.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, overload
+
+from fly_common.errors import UsageError
+from fly_common.store import default_store, key_of
+from fly_trace.core import tracing
+from fly_trace.session.decorators import HostFunction
+
+from fly.call.compiled import Compiled
+from fly.chains import tuning
+from fly.chains.builtin import default_target
+from fly.chains.chain import Chain, Coming, chain, run
+from fly.chains.tuning import UNSAID, Tuning
+from fly.dependencies.hashing import Reach, reach
+
+if TYPE_CHECKING:
+    from fly_trace.signatures.signature import ParameterType
+
+# So many code objects are kept in memory for one function; then the oldest goes.
+MOST_KEPT = 256
+
+# How a module that was traced for one target begins.
+_TARGET_NAMED = re.compile(rb'module attributes \{[^\n]*\bfly\.target = "(\w+)"')
+
+
+@dataclass(eq=False)
+class JitFunction(HostFunction):
+    """What `@fly.jit` makes. Call it with arrays and numbers; kernels write into the arrays."""
+
+    _kept: dict[Any, Compiled] = field(default_factory=dict, repr=False)
+    _reach: Reach = field(default=Reach(None), repr=False)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        if tracing.active() is None:
+            return self.run(arguments, named)
+        return super().__call__(*arguments, **named)
+
+    def run(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:  # type: ignore[override]
+        from fly.call import arguments as reading
+
+        given, values = reading.read(self.function, arguments, named)
+        compiled = self._compiled(given, self._chain(None))
+        compiled.run(values, device=self.options["device"])
+
+    def compile(
+        self,
+        *arguments: Any,
+        signature: str | None = None,
+        target: str | None = None,
+        **named: Any,
+    ) -> Compiled:
+        """The code for these arguments, without running it. None are needed where the annotations
+        say it all; `signature` says the rest as `fly-trace --sig` does: "A: f32[?,?], n: i32"."""
+        given: Mapping[str, ParameterType] = {}
+        if signature is not None:
+            from fly_trace.signatures.signature import parse
+
+            if arguments or named:
+                raise UsageError(f"{self.name}.compile takes arguments or a signature, not both")
+            given = parse(signature)
+        elif arguments or named:
+            from fly.call import arguments as reading
+
+            given, _ = reading.read(self.function, arguments, named)
+        return self._compiled(given, self._chain(target))
+
+    def _chain(self, target: str | None) -> Chain:
+        own: Chain | None = self.options["chain"]
+        if own is not None:
+            if target not in (None, own.target):
+                raise UsageError(
+                    f"{self.name} has a chain of its own, for {own.target}: it can't compile for"
+                    f" {target}",
+                    hint=f"give it chain=fly.chain(target={target!r})",
+                )
+            return own
+        chosen = target or self.options["target"] or default_target()
+        return _tuned_chain(chosen, tuning.read(self.options["tuning"]))
+
+    def _compiled(self, given: Mapping[str, ParameterType], chosen: Chain) -> Compiled:
+        if not self._reach.holds():
+            self._reach = reach(self.function)
+        signature = _digest_of(given)
+        known = self._reach.digest is not None and signature is not None
+        module = None
+        if not known:
+            module = self._trace(given, chosen.target)
+            signature = sha256(module).hexdigest()
+        what = (self._reach.digest, signature, chosen.target)
+        # Where nothing is kept there is nothing to find: then LLVM is identified, which may take
+        # long, beside the tracing.
+        if self._kept and (kept := self._kept.get((*what, chosen.identity()))) is not None:
+            return kept
+        with Coming(chosen) as coming:
+            if module is None:
+                traced = f"{self._reach.digest} {signature}"
+                module = self._traced(given, chosen.target, traced, coming.start)
+            identity = chosen.identity()
+            hsaco = run(chosen, module, coming=coming)
+        compiled = Compiled(hsaco, module=module, chain=chosen)
+        if len(self._kept) >= MOST_KEPT:
+            self._kept.pop(next(iter(self._kept)), None)
+        self._kept[*what, identity] = compiled
+        return compiled
+
+    def _traced(
+        self,
+        given: Mapping[str, ParameterType],
+        target: str,
+        what: str,
+        working: Callable[[], None],
+    ) -> bytes:
+        """The module from the store, else traced, and `working` called before. Not kept if
+        something that the function reaches changed meanwhile, its file for example."""
+        from fly_trace import fingerprint
+
+        digest = self._reach.digest
+
+        def trace() -> bytes:
+            working()
+            return self._trace(given, target)
+
+        def obtain(what: str) -> bytes:
+            return default_store().obtain(
+                key_of(f"trace {fingerprint()}", what.encode()),
+                trace,
+                label="trace",
+                suffix=".mlir",
+                valid=lambda: reach(self.function).digest == digest,
+            )
+
+        # One trace is for all targets, unless the program asks for its own: then the module says
+        # which, and there is one more for each further target.
+        module = obtain(what)
+        named = _TARGET_NAMED.match(module)
+        if named and named[1].decode() != target:
+            module = obtain(f"{what} {target}")
+        return module
+
+    def _trace(self, given: Mapping[str, ParameterType], target: str) -> bytes:
+        from fly_trace.session.trace import trace_function
+
+        return trace_function(self, given, target=target).encode()
+
+
+@overload
+def jit(function: Callable[..., Any], /) -> JitFunction: ...
+@overload
+def jit(
+    *,
+    target: str | None = None,
+    chain: Chain | None = None,
+    device: str = "auto",
+    opt_level: int | None = ...,
+    opt_pipeline: str | None = ...,
+    opt_plugins: Sequence[str | os.PathLike[str]] = ...,
+    opt_options: Sequence[str] = ...,
+    llc_options: Sequence[str] = ...,
+    insert: Sequence[str] = ...,
+    replace: Sequence[str] = ...,
+    disable_passes: Sequence[str] = ...,
+) -> Callable[[Callable[..., Any]], JitFunction]: ...
+
+
+def jit(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    target: str | None = None,
+    chain: Chain | None = None,
+    device: str = "auto",
+    opt_level: Any = UNSAID,
+    opt_pipeline: Any = UNSAID,
+    opt_plugins: Any = UNSAID,
+    opt_options: Any = UNSAID,
+    llc_options: Any = UNSAID,
+    insert: Any = UNSAID,
+    replace: Any = UNSAID,
+    disable_passes: Any = UNSAID,
+) -> Any:
+    """Makes a function that launches kernels callable with arrays.
+
+    `target` is the GPU to compile for; else `FLY_TARGET`, else gfx942. `device` runs it: "auto" or
+    "emulator". The others are what LLVM does: see `fly.chains.tuning.Tuning`; each has an environment
+    variable that says it for functions whose decorator does not. `chain` replaces all of that.
+    """
+    tuned = tuning.check(
+        {
+            "opt_level": opt_level,
+            "opt_pipeline": opt_pipeline,
+            "opt_plugins": opt_plugins,
+            "opt_options": opt_options,
+            "llc_options": llc_options,
+            "insert": insert,
+            "replace": replace,
+            "disable_passes": disable_passes,
+        }
+    )
+    if chain is not None and tuned:
+        raise UsageError(
+            f"chain= and {', '.join(tuned)} contradict each other",
+            hint="a chain of one's own says it in its stages: fly.chain(opt=…, llc=…)",
+        )
+    if chain is not None and target not in (None, chain.target):
+        raise UsageError(f"target={target!r} contradicts the chain's target, {chain.target}")
+    options = {"target": target, "chain": chain, "tuning": tuned, "device": device}
+
+    def make(plain: Any) -> JitFunction:
+        from types import FunctionType
+
+        if not isinstance(plain, FunctionType):
+            raise UsageError(f"@fly.jit decorates a function, not a {type(plain).__name__}")
+        return JitFunction(plain, plain.__name__, dict(options))
+
+    return make if function is None else make(function)
+
+
+@functools.lru_cache(maxsize=64)
+def _tuned_chain(target: str, chosen: Tuning) -> Chain:
+    return chain(target, opt=chosen.opt_words(), llc=chosen.llc_fields())
+
+
+def _digest_of(given: Mapping[str, ParameterType]) -> str | None:
+    """What is given, as text; None where a constant can't be told from another one."""
+    if not given:
+        return ""
+    from fly_trace.signatures.signature import Constant
+
+    parts = []
+    for name, kind in sorted(given.items()):
+        # Two constants may print alike.
+        text = reach(kind.value).digest if isinstance(kind, Constant) else str(kind)
+        if text is None:
+            return None
+        parts.append(f"{name}: {text}")
+    return ", ".join(parts)

@@ -1,0 +1,129 @@
+"""The stages of this project's own, as the library runs them: in process, by the tools' functions.
+
+Nothing of a tool is imported to make a stage, and no more than its fingerprint's module to look its
+result up.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from fly_common import identity, toolchain
+from fly_common.errors import UsageError
+from fly_common.prefetch import Command
+
+from fly.chains.stage import Stage
+
+DEFAULT_TARGET = "gfx942"
+
+
+def default_target() -> str:
+    """The target where nobody says one: `FLY_TARGET`, else gfx942."""
+    return os.environ.get("FLY_TARGET") or DEFAULT_TARGET
+
+
+def opt_py(target: str, options: Mapping[str, Any] | None = None) -> Stage:
+    """MLIR → LLVM IR. `options` are fields of `fly_opt.pipeline.options.Options`."""
+    from fly_opt.pipeline.options import Options
+
+    chosen = _options(Options, {"target": target, **(options or {})}, "fly-opt-py")
+
+    def run(data: bytes) -> bytes:
+        from fly_opt.pipeline import stage
+
+        return stage.compile(data, chosen)
+
+    def fingerprint() -> str:
+        from fly_opt.identity import fingerprint
+
+        return fingerprint(chosen)
+
+    def with_lines() -> Stage:
+        return opt_py(target, {**(options or {}), "debug_info": True})
+
+    words = ("fly-opt-py", "--target", target, *_flags(options))
+    again = None if chosen.debug_info else with_lines
+    return Stage("opt-py", run, functools.cache(fingerprint), ".ll", words, again)
+
+
+def llc(options: Mapping[str, Any] | None = None, target: str | None = None) -> Stage:
+    """LLVM IR → object. `options` are fields of `fly_llc.codegen.stage.Options`. `target` is what the IR
+    is most likely for: it says what can be started ahead, and nothing else."""
+    from fly_llc.codegen.stage import Options
+
+    chosen = _options(Options, options or {}, "fly-llc")
+
+    def run(data: bytes) -> bytes:
+        from fly_llc.codegen import stage
+
+        return stage.compile(data, chosen)
+
+    def fingerprint() -> str:
+        from fly_llc.codegen import stage
+
+        return f"{stage.fingerprint(chosen)} {identity.sources('fly_llc', 'fly_common')}"
+
+    def ahead() -> Command | None:
+        from fly_llc.codegen import llc
+
+        words = llc.expected(target, chosen) if target else None
+        return None if words is None else (toolchain.find_program("llc"), words)
+
+    return Stage("llc", run, fingerprint, ".o", ("fly-llc", *_llc_flags(options)), ahead=ahead)
+
+
+def link() -> Stage:
+    """Object → HSACO."""
+
+    def run(data: bytes) -> bytes:
+        from fly_link import linker
+
+        return linker.link([data])
+
+    def fingerprint() -> str:
+        from fly_link import linker
+
+        return f"{linker.fingerprint()} {identity.sources('fly_link', 'fly_common')}"
+
+    def ahead() -> Command:
+        from fly_link import linker
+
+        return toolchain.find_program("ld.lld"), linker.ARGUMENTS
+
+    return Stage("link", run, fingerprint, ".hsaco", ("fly-link",), ahead=ahead)
+
+
+def _options(kind: type, values: Mapping[str, Any], tool: str) -> Any:
+    """`kind(**values)`; UsageError names the options there are."""
+    names = list(kind.__annotations__)
+    for name in values:
+        if name not in names:
+            raise UsageError(
+                f"{tool} has no option {name!r}", hint=f"its options are {', '.join(names)}"
+            )
+    return kind(**values)
+
+
+# fields of fly-llc's options that its command line names otherwise
+_LLC_NAMES = {"flags": "llvm", "disable": "disable_pass", "dump": "dump_mir", "level": "O"}
+
+
+def _llc_flags(options: Mapping[str, Any] | None) -> list[str]:
+    return _flags({_LLC_NAMES.get(name, name): value for name, value in (options or {}).items()})
+
+
+def _flags(options: Mapping[str, Any] | None) -> list[str]:
+    """The options as the tool's command line has them."""
+    flags = []
+    for name, value in (options or {}).items():
+        flag = f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
+        if value is True:
+            flags.append(flag)
+        elif isinstance(value, tuple):
+            flags += [word for one in value for word in (flag, str(one))]
+        elif value not in (None, False):
+            flags += [flag, str(value)]
+    return flags

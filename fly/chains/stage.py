@@ -1,0 +1,192 @@
+"""A stage of the chain: a function from bytes to bytes, and what identifies it.
+
+A stage is data. Two stages with equal fingerprints give equal results for equal inputs: that is the
+promise the store relies on.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fly_common import file_digests, identity, toolchain
+from fly_common import prefetch as ahead
+from fly_common.errors import InputError, MissingError, UsageError
+from fly_common.prefetch import Command
+
+# These come from the LLVM that every tool uses, not from whatever PATH has first.
+LLVM_PROGRAMS = frozenset({"opt", "llc", "ld.lld", "llvm-link", "llvm-mc", "llvm-objcopy"})
+# What our own programs are made of: their console scripts say nothing of it.
+OWN_PROGRAMS = {
+    "fly-opt-py": ("fly_opt", "fly_dialect", "fly_common"),
+    "fly-llc": ("fly_llc", "fly_common"),
+    "fly-link": ("fly_link", "fly_common"),
+}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """`run` turns the artifact before this stage into the one after it.
+
+    `fingerprint` says, in any words, everything the result depends on besides the input; a
+    function is asked each time (a program's file may change between two calls). `suffix` ends the
+    names of files that hold the result (".opt.ll"); `words` is the command that does the same in a
+    shell, for messages. `with_lines` is the same stage with source lines in what it makes, for a
+    stage that leaves them out and need not. `ahead` gives the program that `run` will most likely
+    run, if one: it may be started before the input is there.
+    """
+
+    name: str
+    run: Callable[[bytes], bytes]
+    fingerprint: str | Callable[[], str]
+    suffix: str
+    words: tuple[str, ...] = ()
+    with_lines: Callable[[], Stage] | None = None
+    ahead: Callable[[], Command | None] | None = None
+
+    def identity(self) -> str:
+        """The fingerprint as it is now."""
+        text = self.fingerprint if isinstance(self.fingerprint, str) else self.fingerprint()
+        return f"{self.name}\n{text}"
+
+    @staticmethod
+    def command(
+        words: Sequence[str],
+        *,
+        suffix: str,
+        name: str | None = None,
+        depends: Iterable[str | os.PathLike[str]] = (),
+    ) -> Stage:
+        """A stage that is an external command.
+
+        The command reads its standard input and writes its standard output; for a program that
+        wants files, `{input}` and `{output}` in `words` stand for their names. It runs in the
+        folder that is current now. LLVM's programs are those that `fly_common.toolchain` finds.
+
+        Its fingerprint is its words, the content of its program, of every existing file its words
+        name, and of the files in `depends`: name there what the command reads or imports besides.
+        The shared libraries that a program loads are not looked at, except LLVM's own.
+        """
+        if not words or not all(isinstance(word, str) for word in words):
+            raise UsageError("a stage's command is a list of at least one word")
+        command = _Command(
+            tuple(words), os.getcwd(), suffix, tuple(os.path.abspath(path) for path in depends)
+        )
+        label = name or os.path.basename(words[0])
+        return Stage(
+            label, command.run, command.fingerprint, suffix, command.words, ahead=command.ahead
+        )
+
+
+@dataclass(frozen=True)
+class _Command:
+    words: tuple[str, ...]
+    folder: str
+    suffix: str
+    depends: tuple[str, ...]
+
+    def program(self) -> str:
+        """The path of the program. MissingError where there is none."""
+        word = self.words[0]
+        if word in LLVM_PROGRAMS:
+            return toolchain.find_program(word)
+        beside = os.path.join(os.path.dirname(sys.executable), word)
+        if word in OWN_PROGRAMS and os.path.isfile(beside):
+            return beside
+        here = os.path.join(self.folder, word) if os.path.dirname(word) else word
+        import shutil
+
+        path = shutil.which(here)
+        if path is None:
+            raise MissingError(
+                f"the program {word} of a stage was not found",
+                hint="give its full path, or put its folder on PATH",
+            )
+        return path
+
+    def fingerprint(self) -> str:
+        word = self.words[0]
+        if word in LLVM_PROGRAMS:
+            parts = [toolchain.fingerprint(word)]
+        else:
+            path = self.program()
+            parts = [f"{os.path.realpath(path)} {file_digests.digest_of(path)}"]
+        if packages := OWN_PROGRAMS.get(word):
+            parts += [identity.sources(*packages), toolchain.fingerprint("llc")]
+        for argument in self.words[1:]:
+            parts += [
+                file_digests.digest_of(path)
+                for path in file_digests.named_in(argument, self.folder)
+            ]
+        parts += [file_digests.digest_of(path) for path in self.depends]
+        return "\n".join(["command", *map(repr, self.words), *parts])
+
+    @property
+    def _filters(self) -> bool:
+        """Whether it reads its standard input and writes its standard output, and no files."""
+        return not any("{input}" in word or "{output}" in word for word in self.words)
+
+    def ahead(self) -> Command | None:
+        # What a program of LLVM's does before it has read its input is known: it loads.
+        if self.words[0] not in LLVM_PROGRAMS or not self._filters or self.folder != os.getcwd():
+            return None
+        return self.program(), self.words[1:]
+
+    def run(self, data: bytes) -> bytes:
+        if self._filters:
+            return self._run(self.words[1:], data)
+        import tempfile
+
+        with tempfile.TemporaryDirectory(prefix="fly-stage-") as scratch:
+            names = {
+                "{input}": os.path.join(scratch, "input"),
+                "{output}": os.path.join(scratch, f"output{self.suffix}"),
+            }
+            words = [_fill(word, names) for word in self.words[1:]]
+            with open(names["{input}"], "wb") as file:
+                file.write(data)
+            printed = self._run(words, data)
+            if not any("{output}" in word for word in self.words):
+                return printed
+            try:
+                with open(names["{output}"], "rb") as file:
+                    return file.read()
+            except FileNotFoundError:
+                raise InputError(f"{self.words[0]} ended well and wrote no {{output}}") from None
+
+    def _run(self, arguments: Sequence[str], data: bytes) -> bytes:
+        program = self.program()
+        try:
+            done = self._done(program, arguments, data)
+        except OSError as error:
+            raise MissingError(f"{program} can't be run: {error.strerror}") from None
+        said = done.stderr.decode(errors="replace").strip()
+        if done.returncode:
+            code = done.returncode
+            how = f"was killed by signal {-code}" if code < 0 else f"failed (exit status {code})"
+            lines = said.splitlines() or ["it said nothing"]
+            # The first lines say what is wrong; LLVM's stack dumps follow.
+            raise InputError(
+                f"{self.words[0]} {how}: {lines[0]}", hint="\n  ".join(lines[1:12]) or None
+            )
+        if said:
+            print(said, file=sys.stderr)
+        return done.stdout
+
+    def _done(self, program: str, arguments: Sequence[str], data: bytes) -> Any:
+        if self.folder == os.getcwd():
+            return ahead.run(program, arguments, data)
+        import subprocess
+
+        return subprocess.run(
+            [program, *arguments], input=data, capture_output=True, cwd=self.folder
+        )
+
+
+def _fill(word: str, names: dict[str, str]) -> str:
+    for placeholder, path in names.items():
+        word = word.replace(placeholder, path)
+    return word

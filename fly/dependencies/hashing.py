@@ -1,0 +1,79 @@
+"""Everything a Python function can reach, as a digest: the key under which its trace is kept.
+
+Tracing runs Python, so its result depends on the function's source and on whatever that looks at:
+helpers in any file, globals, closures, defaults, classes, attributes of modules. `reach` follows
+all of it without running anything. What can't be followed (an open file, an object of a C
+extension, `globals()`, `random`) makes the digest None: such a function is traced each time. There
+are false misses, and no false hits, with these bounds: packages of this project count by their
+`fly_trace.fingerprint()`, the standard library by Python's version, NumPy's types by NumPy's.
+
+A `Reach` also knows cheaply whether it still holds, so that a call in a running process needs no
+digest: names are compared by identity, mutable values by content.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fly.dependencies.function_parts import MISSING, contents_of, parts_of
+from fly.dependencies.traversal import Unfollowed, Walk
+
+
+@dataclass(frozen=True)
+class Reach:
+    """`digest` is None where `reason` says what could not be followed."""
+
+    digest: str | None
+    reason: str = ""
+    names: tuple[tuple[Mapping[str, Any], str, Any], ...] = ()
+    cells: tuple[tuple[types.CellType, Any], ...] = ()
+    functions: tuple[tuple[types.FunctionType, tuple[Any, ...]], ...] = ()
+    classes: tuple[tuple[type, tuple[Any, ...]], ...] = ()
+    mutables: tuple[tuple[Any, str | None], ...] = ()
+
+    def holds(self) -> bool:
+        """Whether everything is still what it was."""
+        return (
+            self.digest is not None
+            and all(space.get(name, MISSING) is value for space, name, value in self.names)
+            and all(contents_of(cell) is value for cell, value in self.cells)
+            and all(_same(parts_of(function), parts) for function, parts in self.functions)
+            and all(_same(tuple(vars(made).values()), parts) for made, parts in self.classes)
+            and all(_digest(value) == digest for value, digest in self.mutables)
+        )
+
+
+def reach(function: Any) -> Reach:
+    """What `function` reaches now."""
+    walk = Walk()
+    try:
+        walk.value(function)
+        mutables = tuple((value, _digest(value)) for value in walk.mutables)
+    except Unfollowed as error:
+        return Reach(None, str(error))
+    except RecursionError:
+        return Reach(None, "what it reaches is nested too deeply")
+    return Reach(
+        walk.hash.hexdigest(),
+        names=tuple(walk.names.values()),
+        cells=tuple(walk.cells),
+        functions=tuple(walk.functions),
+        classes=tuple(walk.classes),
+        mutables=mutables,
+    )
+
+
+def _digest(value: Any) -> str | None:
+    walk = Walk()
+    try:
+        walk.value(value)
+    except Unfollowed:
+        return None
+    return walk.hash.hexdigest()
+
+
+def _same(now: tuple[Any, ...], then: tuple[Any, ...]) -> bool:
+    return len(now) == len(then) and all(a is b for a, b in zip(now, then, strict=True))

@@ -1,0 +1,393 @@
+"""Walks over the values that a function reaches, and digests them on the way.
+
+One method a kind of value, in the table `_KINDS`. What a later look at the same values needs in
+order to see whether they changed is written down as the walk goes.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import re
+import struct
+import sys
+import types
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+from fly.dependencies import stable_names
+from fly.dependencies.bytecode import check_source, names_of, source_of
+from fly.dependencies.function_parts import MISSING, builtins_of, contents_of, flat, parts_of
+
+MOST_VALUES = 20_000  # beyond this a function reaches half an application: trace it each time
+
+# A name in an annotation of a local variable: from its colon to the end of the line.
+_ANNOTATED = re.compile(r"^\s*[A-Za-z_]\w*\s*:(.+)$", re.MULTILINE)
+_DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+
+
+class Unfollowed(Exception):
+    """A value whose influence can't be told from outside."""
+
+
+@dataclass
+class Walk:
+    hash: Any = field(default_factory=lambda: sha256(sys.version.encode()))
+    seen: dict[int, int] = field(default_factory=dict)
+    alive: list[Any] = field(default_factory=list)  # an id stays good while its object lives
+    names: dict[tuple[int, str], tuple[Mapping[str, Any], str, Any]] = field(default_factory=dict)
+    cells: list[tuple[types.CellType, Any]] = field(default_factory=list)
+    functions: list[tuple[types.FunctionType, tuple[Any, ...]]] = field(default_factory=list)
+    classes: list[tuple[type, tuple[Any, ...]]] = field(default_factory=list)
+    mutables: list[Any] = field(default_factory=list)
+
+    def emit(self, *texts: str | bytes) -> None:
+        for text in texts:
+            data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+            self.hash.update(b"%d:%b" % (len(data), data))
+
+    def value(self, value: Any) -> None:
+        kind = type(value)
+        if kind in _SCALARS:
+            self.emit(kind.__name__, _SCALARS[kind](value))
+            return
+        # Sharing and cycles: the second time, a number says which one it is.
+        if (number := self.seen.get(id(value))) is not None:
+            self.emit("again", str(number))
+            return
+        self.seen[id(value)] = len(self.seen)
+        self.alive.append(value)
+        if len(self.seen) > MOST_VALUES:
+            raise Unfollowed(f"it reaches more than {MOST_VALUES} values")
+        for base, follow in _KINDS:
+            if isinstance(value, base):
+                follow(self, value)
+                return
+        self.instance(value)
+
+    def values(self, tag: str, values: Iterable[Any]) -> None:
+        items = tuple(values)
+        self.emit(tag, str(len(items)))
+        for item in items:
+            self.value(item)
+
+    def mutable(self, value: Any) -> None:
+        self.mutables.append(value)
+
+    def sequence(self, value: Any) -> None:
+        if isinstance(value, list):
+            self.mutable(value)
+        if type(value) not in (tuple, list):
+            self.value(type(value))  # a named tuple, or any subclass
+            self.state(value)
+        self.values("sequence", list.__iter__(value) if isinstance(value, list) else value)
+
+    def set(self, value: Any) -> None:
+        if isinstance(value, set):
+            self.mutable(value)
+        if not all(type(item) in _SCALARS for item in value):
+            raise Unfollowed("a set of other things than numbers and strings has no stable order")
+        self.values(type(value).__name__, sorted(value, key=lambda item: (str(type(item)), item)))
+
+    def mapping(self, value: Mapping[Any, Any]) -> None:
+        self.mutable(value)
+        if type(value) is not dict and type(value) is not types.MappingProxyType:
+            self.value(type(value))
+        self.values("mapping", (part for item in value.items() for part in item))
+
+    def function(self, value: types.FunctionType) -> None:
+        module = str(value.__globals__.get("__name__"))
+        if self.leaf(module, value.__qualname__):
+            return
+        self.functions.append((value, parts_of(value)))
+        self.emit("function", value.__qualname__)
+        check_source(value.__code__)
+        self.code(value.__code__)
+        self.value(value.__defaults__)
+        self.values("kwdefaults", flat(value.__kwdefaults__ or {}))
+        self.values("attributes", flat(value.__dict__))
+        for cell in value.__closure__ or ():
+            contents = contents_of(cell)
+            self.cells.append((cell, contents))
+            if contents is MISSING:
+                raise Unfollowed("a variable of a closure is not set yet")
+            self.value(contents)
+        self.annotations(value)
+        names = names_of(value.__code__)
+        if names.writes:
+            raise Unfollowed(f"it assigns the global {names.writes[0]}")
+        for name in names.imports:
+            if not stable_names.is_known(name):
+                raise Unfollowed(f"it imports {name} when it runs")
+        for path in names.paths:
+            self.path(value.__globals__, path)
+        # Annotations of local variables are in the source alone.
+        annotations = " ".join(_ANNOTATED.findall(source_of(value.__code__)))
+        for dotted in sorted(set(_DOTTED.findall(annotations))):
+            path = tuple(dotted.split("."))
+            first = value.__globals__.get(path[0], MISSING)
+            prose = first is MISSING or (isinstance(first, types.ModuleType) and len(path) == 1)
+            if path not in names.paths and not prose:
+                self.path(value.__globals__, path)
+
+    def annotations(self, value: types.FunctionType) -> None:
+        for name, annotation in value.__annotations__.items():
+            self.emit("annotation", name)
+            self.value(annotation)
+            if isinstance(annotation, str):
+                for dotted in _DOTTED.findall(annotation):
+                    self.path(value.__globals__, tuple(dotted.split(".")))
+
+    def path(self, space: dict[str, Any], path: tuple[str, ...]) -> None:
+        """A global and, as long as it is a module, the attributes looked up in it."""
+        name, *attributes = path
+        self.emit("path", *path)
+        value = self.name(space, name)
+        if value is MISSING:
+            value = self.name(builtins_of(space), name)
+            if name in stable_names.IMPURE and value is not MISSING:
+                raise Unfollowed(f"it calls {name}()")
+        while isinstance(value, types.ModuleType) and attributes:
+            module, attribute = value, attributes.pop(0)
+            value = self.name(vars(module), attribute)
+            if value is MISSING:  # a module with a __getattr__ of its own
+                value = getattr(module, attribute, MISSING)
+            ours = stable_names.is_own(module.__name__) and stable_names.is_own(
+                stable_names.home(value)
+            )
+            if ours and not isinstance(value, types.ModuleType):
+                self.emit("own", module.__name__, attribute)
+                return
+        self.emit("missing") if value is MISSING else self.value(value)
+
+    def name(self, space: Mapping[str, Any], name: str) -> Any:
+        value = space.get(name, MISSING)
+        self.names[id(space), name] = (space, name, value)
+        return value
+
+    def code(self, code: types.CodeType) -> None:
+        """Bytecode, constants and positions; and the source, because annotations of local
+        variables leave no trace in bytecode."""
+        self.emit("code", code.co_filename, code.co_qualname, code.co_code, code.co_linetable)
+        self.emit(code.co_exceptiontable, str(code.co_firstlineno), str(code.co_flags))
+        self.emit(f"{code.co_argcount} {code.co_posonlyargcount} {code.co_kwonlyargcount}")
+        self.emit(*code.co_names, "", *code.co_varnames, "", *code.co_freevars, *code.co_cellvars)
+        for constant in code.co_consts:
+            if isinstance(constant, types.CodeType):
+                self.code(constant)
+            else:
+                self.constant(constant)
+        self.emit(source_of(code))
+
+    def constant(self, value: Any) -> None:
+        """A constant of bytecode. Constants are shared by chance, so sharing says nothing here."""
+        if isinstance(value, tuple | frozenset):
+            items = sorted(value, key=repr) if isinstance(value, frozenset) else value
+            self.emit(type(value).__name__, str(len(items)))
+            for item in items:
+                self.constant(item)
+        else:
+            self.value(value)
+
+    def builtin(self, value: types.BuiltinFunctionType) -> None:
+        owner = value.__self__
+        if owner is None or isinstance(owner, types.ModuleType):
+            module = str(value.__module__)
+            impure = module == "builtins" and value.__name__ in stable_names.IMPURE
+            if module not in stable_names.PURE or impure:
+                raise Unfollowed(f"{module}.{value.__name__} is not known to be pure")
+            self.emit("builtin", module, value.__qualname__)
+        else:
+            self.emit("builtin method", value.__name__)
+            self.value(owner)
+
+    def method(self, value: types.MethodType) -> None:
+        self.values("method", (value.__func__, value.__self__))
+
+    def wrapper(self, value: staticmethod[Any, Any] | classmethod[Any, Any, Any]) -> None:
+        self.values(type(value).__name__, (value.__func__,))
+
+    def property(self, value: property) -> None:
+        self.values("property", (value.fget, value.fset, value.fdel))
+
+    def partial(self, value: functools.partial[Any]) -> None:
+        self.mutable(value)
+        self.values("partial", (value.func, value.args, *flat(value.keywords)))
+
+    def module(self, value: types.ModuleType) -> None:
+        if not self.leaf(value.__name__, ""):
+            raise Unfollowed(f"the module {value.__name__} is used other than by module.name")
+
+    def member(self, value: enum.Enum) -> None:
+        self.emit("member", str(value.name))
+        self.values("value", (value.value, type(value)))
+
+    def alias(self, value: Any) -> None:
+        self.values("alias", (value.__origin__, *value.__args__))
+
+    def union(self, value: types.UnionType) -> None:
+        self.values("union", value.__args__)
+
+    def type(self, value: type) -> None:
+        module = stable_names.module_of(value)
+        if self.leaf(module, value.__qualname__):
+            return
+        if stable_names.is_numpy(module):
+            self.emit("numpy", _numpy_version(), value.__qualname__)
+            return
+        if not stable_names.is_written_in_python(value):
+            raise Unfollowed(f"the type {value.__qualname__} comes from a C extension")
+        self.classes.append((value, tuple(vars(value).values())))
+        self.emit("class", module, value.__qualname__)
+        self.values("bases", (type(value), *value.__bases__))
+        generated = self.dataclass_fields(value)
+        for name, attribute in sorted(vars(value).items()):
+            code = getattr(attribute, "__code__", None)
+            if name in stable_names.CLASS_MACHINERY or (
+                generated and code and stable_names.is_generated(code)
+            ):
+                continue
+            self.emit(name)
+            self.value(attribute)
+
+    def dataclass_fields(self, value: type) -> bool:
+        """What a dataclass's generated methods are generated from; False for other classes."""
+        fields = vars(value).get("__dataclass_fields__")
+        if fields is None:
+            return False
+        self.emit(repr(vars(value)["__dataclass_params__"]))
+        for name, item in fields.items():
+            self.emit(name, f"{item.init} {item.compare} {item.kw_only} {item._field_type}")
+            self.values("defaults", (item.default, item.default_factory))
+        return True
+
+    def descriptor(self, value: Any) -> None:
+        """A slot of a class, or a method of a builtin type."""
+        self.emit("descriptor", value.__name__)
+        self.value(value.__objclass__)
+
+    def instance(self, value: Any) -> None:
+        """Any other object: its class and its attributes, where these are all there is to it."""
+        kind = type(value)
+        module = stable_names.module_of(kind)
+        if stable_names.is_own(module) and hasattr(value, "__wrapped__"):
+            self.decorated(value)
+        elif stable_names.is_numpy(module) and self.numpy(value):
+            pass
+        elif stable_names.is_own(module) and isinstance(value, int):
+            self.emit("number", str(int(value)))  # an extent of the language
+        elif (module, kind.__name__) == ("torch", "dtype"):
+            self.emit(repr(value))
+        elif module == "typing":
+            self.emit(repr(value))
+            self.values("arguments", getattr(value, "__args__", ()))
+        elif hasattr(value, "__wrapped__") and module == "functools":
+            self.values("cached", (value.__wrapped__,))
+        elif all(stable_names.is_written_in_python(base) for base in kind.__mro__[:-1]):
+            if not stable_names.is_frozen(kind):
+                self.mutable(value)
+            self.emit("instance")
+            self.value(kind)
+            self.state(value)
+        elif module in stable_names.PURE:
+            self.mutable(value)
+            self.emit("reduced", kind.__qualname__)
+            self.value(_reduced(value))
+        else:
+            raise Unfollowed(f"an object of type {module}.{kind.__qualname__}")
+
+    def decorated(self, value: Any) -> None:
+        """A kernel or a host function: what was decorated, and how. (What `fly.jit` is told says
+        how to compile, not what.)"""
+        self.emit("decorated", type(value).__qualname__)
+        for name in ("function", "name", "block"):
+            self.value(self.name(vars(value), name))
+
+    def state(self, value: Any) -> None:
+        """The attributes an object carries, in its dictionary and in slots."""
+        self.values("state", flat(getattr(value, "__dict__", {})))
+        for base in type(value).__mro__:
+            slots = vars(base).get("__slots__", ())
+            for slot in (slots,) if isinstance(slots, str) else slots:
+                if slot not in ("__dict__", "__weakref__"):
+                    self.emit("slot", slot)
+                    item = getattr(value, slot, MISSING)
+                    self.emit("missing") if item is MISSING else self.value(item)
+
+    def numpy(self, value: Any) -> bool:
+        """NumPy's scalars, arrays, dtypes and ufuncs. False for anything else of NumPy's."""
+        numpy = sys.modules["numpy"]
+        if isinstance(value, numpy.dtype):
+            self.emit("dtype", value.str, repr(value))
+        elif isinstance(value, numpy.ufunc):
+            self.emit("ufunc", _numpy_version(), value.__name__)
+        elif isinstance(value, numpy.generic | numpy.ndarray) and not value.dtype.hasobject:
+            if isinstance(value, numpy.ndarray):
+                self.mutable(value)
+            self.emit("array", value.dtype.str, repr(value.shape), value.tobytes())
+        else:
+            return False
+        return True
+
+    def leaf(self, module: str, name: str) -> bool:
+        """Whether (module, name) alone says what a thing is; if so, says it."""
+        if not stable_names.is_known(module):
+            return False
+        self.emit("known", module, name)
+        return True
+
+
+_SCALARS: dict[type, Callable[[Any], str | bytes]] = {
+    type(None): repr,
+    type(...): repr,
+    type(NotImplemented): repr,
+    bool: repr,
+    int: repr,
+    float: lambda value: struct.pack(">d", value),
+    complex: lambda value: struct.pack(">dd", value.real, value.imag),
+    str: lambda value: value,
+    bytes: lambda value: value,
+    range: repr,
+    slice: repr,
+}
+# In order: the first that fits. What fits none is an instance.
+_KINDS: tuple[tuple[Any, Callable[[Walk, Any], None]], ...] = (
+    (enum.Enum, Walk.member),
+    ((types.GenericAlias,), Walk.alias),
+    (types.UnionType, Walk.union),
+    (type, Walk.type),
+    (types.FunctionType, Walk.function),
+    (types.BuiltinFunctionType, Walk.builtin),
+    (types.MethodType, Walk.method),
+    ((staticmethod, classmethod), Walk.wrapper),
+    (property, Walk.property),
+    (
+        (
+            types.MemberDescriptorType,
+            types.GetSetDescriptorType,
+            types.WrapperDescriptorType,
+            types.MethodDescriptorType,
+            types.ClassMethodDescriptorType,
+        ),
+        Walk.descriptor,
+    ),
+    (functools.partial, Walk.partial),
+    (types.ModuleType, Walk.module),
+    ((tuple, list), Walk.sequence),
+    ((set, frozenset), Walk.set),
+    ((dict, types.MappingProxyType), Walk.mapping),
+)
+
+
+def _reduced(value: Any) -> Any:
+    """What pickle would keep of an object of the standard library's C types."""
+    try:
+        return value.__reduce_ex__(2)
+    except TypeError:
+        raise Unfollowed(f"an object of type {type(value).__qualname__}") from None
+
+
+def _numpy_version() -> str:
+    return str(sys.modules["numpy"].__version__)

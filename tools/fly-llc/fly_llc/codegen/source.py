@@ -1,0 +1,98 @@
+"""What code generation reads: LLVM IR, bitcode or MIR, with all that llc must be told of it."""
+
+from __future__ import annotations
+
+from fly_common.errors import InputError, Place, UsageError
+from fly_common.record import record, replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fly_llc.codegen.stage import Options
+    from fly_llc.codegen.target import Target
+    from fly_llc.insertion.points import Point
+
+LEVEL = 2  # llc's own default
+
+
+@record
+class Source:
+    """An input that llc can read. `name` stands for it in messages; `resume` is the point that MIR
+    was stopped at; `level` is the -O of code generation, `flags` are options of LLVM's."""
+
+    data: bytes
+    name: str
+    target: Target
+    level: int
+    resume: Point | None = None
+    flags: tuple[str, ...] = ()
+
+    def at(self, point: Point, mir: bytes) -> Source:
+        """The same module, as MIR at a point."""
+        from fly_llc.codegen.resume import readable
+
+        return replace(self, data=readable(mir), resume=point)
+
+
+def prepare(data: bytes, options: Options, name: str) -> Source:
+    """Checks what the input is, and finds its target, its level and where to begin."""
+    from fly_common import artifact
+
+    from fly_llc.codegen.target import read_target
+
+    kind = artifact.identify(data)
+    if kind == artifact.MIR:
+        from fly_llc.codegen.resume import readable
+
+        # The IR is the first of MIR's YAML documents.
+        target = read_target(data.partition(b"\n...")[0].decode(errors="replace"), name)
+        resume, level = _resumption(data, options, target, name)
+        return Source(readable(data), name, target, level, resume, options.flags)
+    if options.start_after or options.start_before:
+        side = "after" if options.start_after else "before"
+        raise UsageError(
+            f"--start-{side} goes on from MIR, and the input is {kind.noun}",
+            hint="fly-llc --stop-after PASS makes MIR",
+        )
+    level = LEVEL if options.level is None else options.level
+    if kind == artifact.BITCODE:
+        text = _disassemble(data, name)
+    elif kind in (artifact.LLVM_IR, artifact.TEXT):
+        text = data.decode(errors="replace")
+    else:
+        artifact.refuse(kind, artifact.LLVM_IR, name)
+    return Source(data, name, read_target(text, name), level, None, options.flags)
+
+
+def _resumption(data: bytes, options: Options, target: Target, name: str) -> tuple[Point, int]:
+    """At which point, and at which level, to go on from MIR."""
+    from fly_llc.insertion import points
+
+    noted, made_at = points.read_note(data) or (None, LEVEL)
+    level = made_at if options.level is None else options.level
+    if options.start_after:
+        return points.find("after", options.start_after, target.cpu, level), level
+    if options.start_before:
+        return points.find("before", options.start_before, target.cpu, level), level
+    if noted is None:
+        raise InputError(
+            "the MIR does not say where it was stopped",
+            place=Place(name),
+            hint="say after or before which pass with --start-after PASS or --start-before PASS",
+        )
+    return noted, level
+
+
+def _disassemble(bitcode: bytes, name: str) -> str:
+    """The text of `bitcode`, from llvm-dis."""
+    from fly_common import toolchain
+
+    from fly_llc.codegen import refusal
+
+    done = toolchain.run_program("llvm-dis", ["-o", "-", "-"], bitcode)
+    if done.returncode:
+        raise InputError(
+            f"the bitcode is damaged: {refusal.last_words(done.stderr.decode(errors='replace'))}",
+            place=Place(name),
+            hint="it was cut short on its way, or a newer LLVM wrote it",
+        )
+    return done.stdout.decode(errors="replace")

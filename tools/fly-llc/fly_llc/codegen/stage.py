@@ -1,0 +1,164 @@
+"""The stage: `compile` turns LLVM IR into an object, assembly or MIR by running LLVM's `llc`."""
+
+from __future__ import annotations
+
+from fly_common.errors import InputError, Place, UsageError
+from fly_common.record import record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fly_llc.codegen.llc import Warn
+    from fly_llc.codegen.source import Source
+    from fly_llc.insertion.points import Point
+
+LONGEST = 1e6  # seconds that a filter may be given
+EMITS = ("obj", "asm", "mir")
+
+
+@record
+class Options:
+    """`emit` is "obj", "asm" or "mir". `level` is code generation's -O; None is 2, or for MIR the
+    level it was made at. `stop_after` and `stop_before` name a machine pass or a point
+    (`points.NAMED`) at which to stop, giving MIR; `start_after` and `start_before` are for MIR that
+    does not say where it was stopped. `flags` are options of LLVM's own ("-amdgpu-…=…").
+
+    `insert` holds what runs on the MIR within the pipeline, in the words of `--insert` and
+    `--replace` (`insertions.parse`); `disable` names passes that are left out. `in_process` runs
+    native passes in llc's own process, and not as filters. `verify` runs LLVM's machine verifier on
+    what each filter made. `dump` is a folder that gets a MIR file for each point. `timeout` ends a
+    filter that runs longer, in seconds.
+    """
+
+    emit: str = "obj"
+    level: int | None = None
+    stop_after: str | None = None
+    stop_before: str | None = None
+    start_after: str | None = None
+    start_before: str | None = None
+    flags: tuple[str, ...] = ()
+    insert: tuple[str, ...] = ()
+    replace: tuple[str, ...] = ()
+    disable: tuple[str, ...] = ()
+    in_process: bool = False
+    verify: bool = True
+    dump: str | None = None
+    timeout: float = 600.0
+
+    def __post_init__(self) -> None:
+        if self.emit not in EMITS:
+            raise UsageError(f"--emit {self.emit}: must be one of {', '.join(EMITS)}")
+        if self.level not in (None, 0, 1, 2, 3):
+            raise UsageError(f"-O {self.level}: must be 0, 1, 2 or 3")
+        for pair in (("stop_after", "stop_before"), ("start_after", "start_before")):
+            if all(getattr(self, name) for name in pair):
+                first, second = (f"--{name.replace('_', '-')}" for name in pair)
+                raise UsageError(f"{first} and {second}: one of them")
+        if self.stop and self.emit != "mir":
+            raise UsageError(
+                f"--{self.stop[0]} makes MIR, and --emit {self.emit} asks for something else"
+            )
+        if not 0 < self.timeout <= LONGEST:
+            raise UsageError(
+                f"--timeout {self.timeout:g}: must be above 0 and at most {LONGEST:.0f} s"
+            )
+        for flag in self.flags:
+            if not flag.startswith("-"):
+                raise UsageError(f"{flag!r} is no option of LLVM's: they begin with a dash")
+
+    @property
+    def stop(self) -> tuple[str, str] | None:
+        """The option that says where to stop, and its value."""
+        if self.stop_after:
+            return "stop-after", self.stop_after
+        return ("stop-before", self.stop_before) if self.stop_before else None
+
+    @property
+    def weaves(self) -> bool:
+        """Whether anything is to be done within the pipeline."""
+        return bool(self.insert or self.replace or self.disable or self.dump)
+
+
+def compile(
+    source: bytes, options: Options, name: str = "<stdin>", *, warn: Warn | None = None
+) -> bytes:
+    """The code of `source`: LLVM IR text, bitcode, or MIR text.
+
+    `name` stands for the input in messages. `warn` is given llc's warnings, a line each.
+    Raises InputError for what llc or an inserted filter refuses, UsageError for options that
+    contradict the input, MissingError where there is no LLVM or no such filter.
+    """
+    from fly_llc.codegen import llc
+    from fly_llc.codegen.source import prepare
+
+    prepared = prepare(source, options, name)
+    stop = None
+    if options.emit == "mir":
+        from fly_llc.insertion import points
+
+        side, wanted = options.stop or ("stop-before", "pre-emit")
+        side = side.removeprefix("stop-")
+        stop = points.find(side, wanted, prepared.target.cpu, prepared.level)
+        _check_order(prepared, stop)
+    if options.weaves:
+        from fly_llc.insertion import interleaving
+
+        return interleaving.compile(prepared, options, stop, warn)
+    if stop is not None:
+        return _stop(prepared, stop, warn)
+    return llc.judge(llc.generate(prepared, options.emit), prepared, warn)
+
+
+def _check_order(source: Source, stop: Point) -> None:
+    from fly_llc.insertion import points
+
+    if source.resume is None:
+        return
+    here = (source.target.cpu, source.level)
+    if points.position(stop, *here) <= points.position(source.resume, *here):
+        raise UsageError(f"can't stop {stop}: the MIR was stopped {source.resume} already")
+
+
+def _stop(source: Source, stop: Point, warn: Warn | None) -> bytes:
+    """The MIR at the point `stop`, if going on from it gives the object that an undisturbed run
+    gives: this is tried each time, because no table could promise it for every module."""
+    from fly_llc.codegen import llc
+    from fly_llc.insertion import points
+
+    whole = llc.judge(llc.generate(source, "obj"), source, warn)
+
+    def stopped(point: Point) -> bytes | None:
+        mir = llc.generate(source, "mir", point).output
+        if mir is None:
+            return None
+        again = llc.generate(source.at(point, mir), "obj").output
+        return source.at(point, mir).data if again == whole else None
+
+    if (mir := stopped(stop)) is not None:
+        return points.note(stop, source.level) + mir
+    here = (source.target.cpu, source.level)
+    first = points.position(source.resume, *here) if source.resume else -1
+    exact = []
+    for named in points.NAMED.values():
+        point = named.point if source.level else named.unoptimised
+        if point and points.position(point, *here) > first and stopped(point) is not None:
+            exact.append(named.name)
+    raise InputError(
+        f"going on {stop} would give other code than an undisturbed run",
+        place=Place(source.name),
+        hint=f"for this module it is exact at {', '.join(exact)}"
+        if exact
+        else f"it is exact at no point for this module; llc {stop.stop} shows the MIR there",
+    )
+
+
+def fingerprint(options: Options) -> str:
+    """What this stage's result depends on besides its input: the options, llc's build, and the
+    content of every filter and plugin."""
+    from fly_common import toolchain
+
+    parts = [f"fly-llc 2 {options} {toolchain.fingerprint('llc')}"]
+    if options.weaves:
+        from fly_llc.insertion import insertions
+
+        parts += insertions.identities(options)
+    return "\n".join(parts)

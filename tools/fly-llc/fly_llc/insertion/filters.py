@@ -1,0 +1,171 @@
+"""Runs what a user inserts: a command on MIR, a filter of this project's own, or a native pass.
+
+Each gets MIR on its standard input and gives MIR on its standard output. What one says on standard
+error is passed on where it succeeds, and quoted where it fails.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from fly_common.errors import InputError, MissingError, UsageError
+
+from fly_llc.insertion import insertions
+from fly_llc.insertion.insertions import What
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fly_llc.codegen.source import Source
+    from fly_llc.insertion.insertions import Cut
+
+# Our own filters: each has a module of its name in `fly_llc.shipped`.
+SHIPPED = ("nop-sled", "schedule", "peephole", "tighten-waits", "pressure")
+_LOADED = "Error opening"  # what LLVM says of a library that it can't load
+WHOLE = "a filter prints the whole MIR, changed or not"
+SHOWN = 12  # lines of a failing filter's words
+
+
+def find(what: What) -> str:
+    """The path of a command. MissingError says what is wrong with it."""
+    word = what.words[0]
+    if os.path.dirname(word):
+        if not os.path.isfile(word):
+            raise MissingError(f"the filter {word} was not found")
+        if not os.access(word, os.X_OK):
+            raise MissingError(f"the filter {word} is not executable", hint=f"chmod +x {word}")
+        return os.path.abspath(word)
+    import shutil
+
+    path = shutil.which(word)
+    if path is None:
+        here = f", or write ./{word}" if os.path.isfile(word) else ""
+        raise MissingError(
+            f"there is no filter {word}",
+            hint=f"fly-llc's own are {', '.join(SHIPPED)}; give another one's path, put it on PATH"
+            + here,
+        )
+    return path
+
+
+def shipped(name: str) -> Callable[[str, Sequence[str]], str]:
+    """The filter of ours: a function of MIR and the words behind its name."""
+    from importlib import import_module
+
+    module = import_module(f"fly_llc.shipped.{name.replace('-', '_')}")
+    return module.main
+
+
+def load(what: What) -> None:
+    """Imports what applying it takes."""
+    if not what.plugin:
+        if what.words[0] in SHIPPED:
+            shipped(what.words[0])
+        else:
+            import subprocess  # noqa: F401
+
+
+def identity(what: What) -> str:
+    """Everything about it that a result may depend on: its words, and the content of its program
+    and of each file its words name."""
+    from fly_common import file_digests
+
+    if what.plugin:
+        return f"{what.text} {file_digests.digest_of(insertions.library(what))}"
+    if what.words[0] in SHIPPED:
+        # The filters' sources are among the package's, which the stage's fingerprint has.
+        return what.text
+    folder = os.getcwd()
+    named = [path for word in what.words[1:] for path in file_digests.named_in(word, folder)]
+    return " ".join([what.text, *(file_digests.digest_of(path) for path in (find(what), *named))])
+
+
+def apply(what: What, source: Source, cut: Cut, timeout: float) -> bytes:
+    """The MIR that `what` makes of `source`'s. InputError for whatever goes wrong with it."""
+    where = f"{what.text} ({cut})"
+    if what.plugin:
+        return _native(what, source, where)
+    if what.words[0] in SHIPPED:
+        try:
+            return shipped(what.words[0])(source.data.decode(), what.words[1:]).encode()
+        except InputError as error:
+            error.message = f"{where}: {error.message}"
+            raise
+    return _command(what, source, where, timeout)
+
+
+def _command(what: What, source: Source, where: str, timeout: float) -> bytes:
+    import subprocess
+
+    from fly_common import artifact
+
+    path = find(what)
+    try:
+        done = subprocess.run(
+            [path, *what.words[1:]], input=source.data, capture_output=True, timeout=timeout
+        )
+    except subprocess.TimeoutExpired as late:
+        said = _quoted(late.stderr or b"")
+        raise InputError(
+            f"the filter {where} did not end within {timeout:g} s", hint=said
+        ) from None
+    except OSError as error:
+        raise MissingError(
+            f"the filter {where} can't be run: {error.strerror}",
+            hint="a script's first line names its interpreter, as in #!/usr/bin/env python3",
+        ) from None
+    if done.returncode:
+        code = done.returncode
+        how = f"was killed by signal {-code}" if code < 0 else f"failed (exit status {code})"
+        raise InputError(f"the filter {where} {how}", hint=_quoted(done.stderr))
+    if done.stderr:
+        print(done.stderr.decode(errors="replace").rstrip(), file=sys.stderr)
+    if not done.stdout.strip():
+        raise InputError(
+            f"the filter {where} printed nothing",
+            hint=WHOLE,
+        )
+    if artifact.identify(done.stdout) != artifact.MIR:
+        first = done.stdout.strip().partition(b"\n")[0].decode(errors="replace")
+        raise InputError(f"the filter {where} printed what is not MIR: {first[:80]}", hint=WHOLE)
+    if b"target triple" not in done.stdout:
+        raise InputError(f"the filter {where} left out the module's IR", hint=WHOLE)
+    return done.stdout
+
+
+def _native(what: What, source: Source, where: str) -> bytes:
+    """A machine pass of a plugin, run on its own by llc."""
+    from fly_llc.codegen import llc, refusal
+
+    target = source.target
+    path, (name,) = insertions.library(what), what.words
+    words = [f"-load={path}", f"-mcpu={target.cpu}", f"-O{source.level}", "-x", "mir"]
+    done = llc.run([*words, f"-run-pass={name}"], source.data)
+    if done.output is None:
+        if f"run-pass {name} is not registered" in done.stderr and _LOADED not in done.stderr:
+            raise UsageError(
+                f"{what.plugin} has no pass {name}",
+                hint="INITIALIZE_PASS or RegisterPass gives a machine pass its name",
+            )
+        text = source.data.decode(errors="replace")
+        error = refusal.explain(done.stderr, text, where, target.cpu, done.signal)
+        if isinstance(error, MissingError):
+            raise error
+        raise InputError(f"the native pass {where} failed: {error.message}")
+    return done.output
+
+
+def _quoted(stderr: bytes) -> str | None:
+    lines = stderr.decode(errors="replace").rstrip().splitlines()
+    if len(lines) > SHOWN:
+        lines = [*lines[:2], f"… {len(lines) - SHOWN} lines more", *lines[2 - SHOWN :]]
+    return "\n  ".join(lines) or None
+
+
+def check(what: What) -> None:
+    """MissingError for a filter that can't be run: said before anything else is done."""
+    if what.plugin:
+        insertions.library(what)
+    elif what.words[0] not in SHIPPED:
+        find(what)

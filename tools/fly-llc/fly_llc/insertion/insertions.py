@@ -1,0 +1,128 @@
+"""What a user puts into the machine pipeline: where, and what runs there.
+
+    --insert before:PASS=WHAT    --insert after:PASS=WHAT    --insert POINT=WHAT
+    --replace PASS=WHAT          --disable-pass PASS
+
+WHAT is a command that reads MIR and writes MIR, in any language (`./pass.py --flag`), one of this
+project's own filters by its name (`nop-sled`), or `plugin.so:NAME`, a machine pass of a library
+that LLVM loads.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+
+from fly_common.errors import MissingError, UsageError
+from fly_common.record import record
+
+from fly_llc.codegen.source import Source
+from fly_llc.codegen.stage import Options
+from fly_llc.insertion import points
+from fly_llc.insertion.points import Point
+
+PLUGIN = ".so"
+
+
+@record
+class What:
+    """`text` is what the user wrote; `words` the command, its first word a path or the name of a
+    filter of ours. For a native pass `plugin` is the library's path, `words` the pass's name."""
+
+    text: str
+    words: tuple[str, ...]
+    plugin: str | None = None
+
+
+@record
+class Cut:
+    """A gap in the pipeline: llc ends at `stop`, `filters` work on the MIR, llc begins at `start`.
+    The two differ where passes are left out between them."""
+
+    stop: Point
+    start: Point
+    filters: tuple[What, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"in place of {self.stop.machine_pass}" if self.stop != self.start else f"{self.stop}"
+        )
+
+
+def parse(text: str, option: str) -> tuple[str, str, What]:
+    """`[before:|after:]PASS=WHAT` → the side ("" where none is said), the pass, and what."""
+    place, equals, what = text.partition("=")
+    side, colon, name = place.rpartition(":")
+    if not equals or not name or not what.strip() or (colon and side not in ("before", "after")):
+        form = "PASS=WHAT" if option == "--replace" else "before:PASS=WHAT or after:PASS=WHAT"
+        raise UsageError(f"{option} {text}: the form is {form}")
+    return side, name, parse_what(what)
+
+
+def parse_what(text: str) -> What:
+    """UsageError for text that is no command."""
+    path, colon, name = text.rpartition(":")
+    if colon and path.endswith(PLUGIN):
+        if not name:
+            raise UsageError(f"{text}: the pass's name is missing", hint="write plugin.so:my-pass")
+        return What(text, (name,), os.path.abspath(path))
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"{text!r} is no command: {error}") from None
+    if words[0].endswith(PLUGIN):
+        raise UsageError(f"{text}: the pass's name is missing", hint=f"write {words[0]}:my-pass")
+    return What(text, tuple(words))
+
+
+def cuts(options: Options, source: Source) -> list[Cut]:
+    """Where the pipeline is opened, in its own order. At one point, filters run in the order in
+    which the user gave them."""
+    here = (source.target.cpu, source.level)
+    found: list[tuple[Point, Point, What | None]] = []
+    for text in options.insert:
+        side, name, what = parse(text, "--insert")
+        if not (options.in_process and what.plugin):
+            point = points.find(side or None, name, *here)
+            found.append((point, point, what))
+    for text in options.replace:
+        side, name, what = parse(text, "--replace")
+        if side:
+            raise UsageError(f"--replace {text}: the form is PASS=WHAT")
+        found.append((*_around(name, here), what))
+    found += [(*_around(name, here), None) for name in options.disable]
+    merged: dict[tuple[Point, Point], list[What]] = {}
+    for stop, start, what in found:
+        merged.setdefault((stop, start), []).extend([what] if what else [])
+    made = [Cut(stop, start, tuple(whats)) for (stop, start), whats in merged.items()]
+
+    def place(cut: Cut) -> tuple[int, int]:
+        return points.position(cut.stop, *here), points.position(cut.start, *here)
+
+    if len(made) > 1:  # a place has to be looked up, and one cut needs none
+        made.sort(key=place)
+    for cut in made:
+        if source.resume and place(cut)[0] < points.position(source.resume, *here):
+            raise UsageError(f"{cut}: the MIR was stopped {source.resume} already")
+    return made
+
+
+def _around(name: str, here: tuple[str, int]) -> tuple[Point, Point]:
+    return points.find("before", name, *here), points.find("after", name, *here)
+
+
+def identities(options: Options) -> list[str]:
+    """The content of everything that runs within the pipeline."""
+    from fly_llc.insertion import filters
+
+    texts = [(text, "--insert") for text in options.insert]
+    texts += [(text, "--replace") for text in options.replace]
+    return [filters.identity(parse(*one)[2]) for one in texts]
+
+
+def library(what: What) -> str:
+    """The path of a native pass's library. MissingError where there is none."""
+    assert what.plugin
+    if not os.path.isfile(what.plugin):
+        raise MissingError(f"the plugin {what.plugin} was not found")
+    return what.plugin

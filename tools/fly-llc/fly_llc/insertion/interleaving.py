@@ -1,0 +1,240 @@
+"""Code generation with other programs within it: llc to a point, filters, llc to the next point.
+
+    llc -stop-before=A │ filter │ llc -start-before=A -stop-after=B │ filter │ llc -start-after=B
+
+Where llc can't go on, the same MIR without the filters tells whose fault it is: the filter's, or
+LLVM's at this point, which then is refused with the nearest points that work.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+
+from fly_common.errors import FlyError, InputError, MissingError, Place, UsageError
+from fly_common.record import replace
+
+from fly_llc.codegen import llc
+from fly_llc.insertion import filters, insertions, points
+from fly_llc.insertion.insertions import Cut, What
+from fly_llc.insertion.points import Point
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fly_common.process import Running
+
+    from fly_llc.codegen.llc import Run, Warn
+    from fly_llc.codegen.source import Source
+    from fly_llc.codegen.stage import Options
+
+REACH = 12  # how far to look for a point that works, in passes
+
+
+def compile(source: Source, options: Options, stop: Point | None, warn: Warn | None) -> bytes:
+    """The code of `source` with everything that `options` puts into the pipeline; to the point
+    `stop`, if there is one, where it is MIR."""
+    if options.in_process:
+        from fly_llc import native
+
+        source = replace(source, flags=(*source.flags, *native.flags(options, source)))
+    cuts = insertions.cuts(options, source)
+    for cut in cuts:
+        for what in cut.filters:
+            filters.check(what)
+    here = (source.target.cpu, source.level)
+    if stop and cuts and points.position(stop, *here) < points.position(cuts[-1].start, *here):
+        raise UsageError(f"can't stop {stop}: something is inserted {cuts[-1]}, which is later")
+    if options.dump and not cuts:
+        cuts = _named_cuts(source, stop)
+    work = _Weave(source, options, warn)
+    try:
+        for cut in cuts:
+            work.open(cut)
+        made = work.finish(stop)
+    finally:
+        work.end()
+    return points.note(stop, source.level) + made if stop else made
+
+
+class _Weave:
+    """The way through the pipeline. `source` is what llc reads next; `clean` is the same as LLVM
+    made it, before the filters of `cut`, the last one."""
+
+    def __init__(self, source: Source, options: Options, warn: Warn | None):
+        self.original = self.source = self.clean = source
+        self.options, self.warn = options, warn
+        self.cut: Cut | None = None
+        self.checks: list[_Check] = []
+        self.number = 0
+
+    def open(self, cut: Cut) -> None:
+        """Goes on to a cut, and runs its filters."""
+        mir = self._go_on("mir", cut.stop, cut.filters)
+        self.clean = self.source = self.source.at(cut.start, mir)
+        self.cut = cut
+        self._dump(cut)
+        for what in cut.filters:
+            for check in self.checks[-1:]:
+                check.start()  # of the filter before this one
+            made = filters.apply(what, self.source, cut, self.options.timeout)
+            self.source = self.source.at(cut.start, made)
+            self._dump(cut, what)
+            if self.options.verify:
+                self.checks.append(_Check(self.source, self.clean, what, cut))
+
+    def finish(self, stop: Point | None) -> bytes:
+        return self._go_on(self.options.emit, stop)
+
+    def end(self) -> None:
+        """Ends what still runs, after an error."""
+        for check in self.checks:
+            check.end()
+
+    def _go_on(self, emit: str, stop: Point | None, coming: Sequence[What] = ()) -> bytes:
+        """Code generation from where it is to the point `stop`, where the filters `coming` are.
+
+        The last filter's output is verified on the way. Where that fails, each filter's is by
+        itself; if none is to blame it is LLVM's own code that does not pass the verifier.
+        """
+
+        def load() -> None:  # while llc works: what comes then
+            from fly_image import elf  # noqa: F401
+
+            from fly_llc.codegen import resume  # noqa: F401
+
+            for what in coming:
+                filters.load(what)
+
+        verified = self.checks.pop() if self.checks else None
+        done = llc.generate(self.source, emit, stop, verify=verified is not None, meanwhile=load)
+        if verified is not None and done.output is None:
+            self.checks.append(verified)
+            self._await_checks()
+            done = llc.generate(self.source, emit, stop)
+        self._await_checks()
+        if done.output is None and self.cut is not None:
+            raise self._blame(done, emit, stop, self.cut)
+        return llc.judge(done, self.source, self.warn)
+
+    def _await_checks(self) -> None:
+        """Raises what the machine verifier found in a filter's output, the earliest first."""
+        while self.checks:
+            if error := self.checks.pop(0).wait():
+                raise error
+
+    def _blame(self, done: Run, emit: str, stop: Point | None, cut: Cut) -> FlyError:
+        """Why llc could not go on from a cut: the filters' output, or the place."""
+        from fly_llc.codegen import refusal
+
+        source = self.source
+        if (
+            source.data != self.clean.data
+            and llc.generate(self.clean, emit, stop).output is not None
+        ):
+            names = " and ".join(what.text for what in cut.filters)
+            text = source.data.decode(errors="replace")
+            error = refusal.explain(
+                done.stderr, text, f"<output of {names}>", source.target.cpu, done.signal
+            )
+            error.message = f"LLVM can't use what {names} made ({cut}): {error.message}"
+            return error
+        if cut.stop != cut.start:
+            what = refusal.explain(done.stderr, "", source.name, source.target.cpu, done.signal)
+            return InputError(
+                f"LLVM can't do without {cut.stop.machine_pass}: {what.message}",
+                place=Place(source.name),
+            )
+        near = _nearest(self.original, cut.stop)
+        return InputError(
+            f"LLVM can't go on {cut.stop} for this module",
+            place=Place(source.name),
+            hint=f"it can {' and '.join(map(str, near))}" if near else None,
+        )
+
+    def _dump(self, cut: Cut, what: What | None = None) -> None:
+        """A file with the MIR as it is now: `03.before-greedy.mir`, then what each filter made of
+        it, `04.before-greedy.my-pass.mir`."""
+        if self.options.dump is None:
+            return
+        self.number += 1
+        words = [f"{self.number:02}", f"{cut.stop.side}-{cut.stop.machine_pass.replace(',', '.')}"]
+        if what is not None:
+            program = os.path.basename(what.plugin or what.words[0])
+            words.append(re.sub(r"[^\w.-]+", "-", os.path.splitext(program)[0]))
+        path = os.path.join(self.options.dump, ".".join([*words, "mir"]))
+        try:
+            os.makedirs(self.options.dump, exist_ok=True)
+            with open(path, "wb") as file:
+                file.write(points.note(cut.start, self.source.level) + self.source.data)
+        except OSError as error:
+            raise MissingError(f"--dump-mir {path}: {error.strerror}") from None
+
+
+class _Check:
+    """LLVM's machine verifier on a filter's output, by itself: beside other work once started."""
+
+    def __init__(self, source: Source, clean: Source, what: What, cut: Cut):
+        self.source, self.clean, self.what, self.cut = source, clean, what, cut
+        self.running: Running | None = None
+
+    def start(self) -> None:
+        if self.running is None:
+            self.running = _verifier(self.source)
+
+    def end(self) -> None:
+        if self.running is not None:
+            self.running.end()
+
+    def wait(self) -> FlyError | None:
+        """What is wrong with the output."""
+        self.start()
+        assert self.running is not None
+        done = llc.finish(self.running)
+        # LLVM's own MIR may not pass the verifier at some points: then nobody can tell.
+        if done.output is not None or llc.finish(_verifier(self.clean)).output is None:
+            return None
+        from fly_llc.codegen import refusal
+
+        text = self.source.data.decode(errors="replace")
+        name = f"<output of {self.what.text}>"
+        error = refusal.explain(done.stderr, text, name, self.source.target.cpu, done.signal)
+        error.message = f"{self.what.text} ({self.cut}): {error.message}"
+        return error
+
+
+def _verifier(source: Source) -> Running:
+    words = [f"-mcpu={source.target.cpu}", "-x", "mir", "-run-pass=none", "-verify-machineinstrs"]
+    return llc.start(words, source.data)
+
+
+def _named_cuts(source: Source, stop: Point | None) -> list[Cut]:
+    """A cut without filters at each named point that is ahead: for looking at them."""
+    here = (source.target.cpu, source.level)
+    ahead = points.position(source.resume, *here) if source.resume else -1
+    end = points.position(stop, *here) if stop else None
+    rows = (named.point if source.level else named.unoptimised for named in points.NAMED.values())
+    found = [(points.position(point, *here), point) for point in rows if point]
+    return [
+        Cut(point, point, ())
+        for place, point in sorted(found, key=lambda pair: pair[0])
+        if place > ahead and (end is None or place <= end)
+    ]
+
+
+def _nearest(source: Source, point: Point) -> list[Point]:
+    """The nearest points before and behind `point` at which llc stops and goes on."""
+    passes = points.machine_passes(source.target.cpu, source.level)
+    place = points.position(point, source.target.cpu, source.level)
+    found = []
+    for step in (-1, 1):
+        for distance in range(1, 2 * REACH):
+            number = place + step * distance
+            if not 0 <= number < 2 * len(passes):
+                break
+            near = Point("after" if number % 2 else "before", passes[number // 2])
+            mir = llc.generate(source, "mir", near).output
+            if mir and llc.generate(source.at(near, mir), "obj").output is not None:
+                found.append(near)
+                break
+    return found

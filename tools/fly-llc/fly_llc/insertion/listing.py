@@ -1,0 +1,118 @@
+"""`--list-points`: the machine passes of a module's pipeline, and at which of them code generation
+can be stopped and go on, found by trying each on this very module."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fly_llc.codegen import llc
+from fly_llc.insertion import assembly, points
+from fly_llc.insertion.points import Point
+
+if TYPE_CHECKING:
+    from fly_llc.codegen.source import Source
+    from fly_llc.codegen.stage import Options
+
+# How one can go on, in words for the table.
+WORDS = {"exact": "exact", "registers": "registers", "other": "other", "none": "-"}
+LEGEND = (
+    "exact: going on gives the bytes of an undisturbed run\n"
+    "registers: the same instructions with other registers\n"
+    "other: other code, as right as the undisturbed\n"
+    "-: LLVM can't go on there\n"
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What trying a pass gave: `before` and `after` are keys of WORDS."""
+
+    machine_pass: str
+    before: str
+    after: str
+    holds: str
+
+
+def text(data: bytes, options: Options, name: str) -> str:
+    """The table for the module `data`."""
+    from fly_llc.codegen.source import prepare
+
+    source = prepare(data, options, name)
+    found = list(survey(source))
+    names = _names(source.level)
+    width = max(len(row.machine_pass) for row in found)
+    lines = [
+        f"{source.target.cpu} -O{source.level}: {len(found)} machine passes, tried on {name}",
+        "",
+        f"{'pass':{width}}  {'before':9}  {'after':9}  then",
+    ]
+    for row in found:
+        named = f"  ({', '.join(names[row.machine_pass])})" if row.machine_pass in names else ""
+        lines.append(
+            f"{row.machine_pass:{width}}  {WORDS[row.before]:9}  {WORDS[row.after]:9}"
+            f"  {row.holds}{named}".rstrip()
+        )
+    return "\n".join([*lines, "", LEGEND])
+
+
+def survey(source: Source) -> Iterator[Found]:
+    """Tries every pass that is ahead of `source`, in the pipeline's order."""
+    cpu, level = source.target.cpu, source.level
+    ahead = points.position(source.resume, cpu, level) if source.resume else -1
+    passes = [
+        name
+        for number, name in enumerate(points.machine_passes(cpu, level))
+        if 2 * number > ahead and not points.is_analysis(name)
+    ]
+    whole = llc.judge(llc.generate(source, "obj"), source, None)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        rows = pool.map(lambda name: _try(source, name, whole), passes)
+        yield from _with_progress(rows, len(passes))
+
+
+def _try(source: Source, name: str, whole: bytes) -> Found:
+    before, _ = _go_on(source, Point("before", name), whole)
+    after, mir = _go_on(source, Point("after", name), whole)
+    return Found(name, before, after, _holds(mir or b""))
+
+
+def _go_on(source: Source, point: Point, whole: bytes) -> tuple[str, bytes | None]:
+    mir = llc.generate(source, "mir", point).output
+    if mir is None:
+        return "none", None
+    made = llc.generate(source.at(point, mir), "obj").output
+    return ("none" if made is None else assembly.likeness(made, whole)), mir
+
+
+def _holds(mir: bytes) -> str:
+    """What MIR says of its functions: SSA or not, virtual or physical registers."""
+    if not mir:
+        return ""
+    form = "SSA, " if b"isSSA:           true" in mir else ""
+    return form + ("physical registers" if b"noVRegs:         true" in mir else "virtual registers")
+
+
+def _names(level: int) -> dict[str, list[str]]:
+    """The points with names of their own, by the pass they stand at."""
+    found: dict[str, list[str]] = {}
+    for named in points.NAMED.values():
+        point = named.point if level else named.unoptimised
+        if point:
+            found.setdefault(point.machine_pass, []).append(f"{named.name}: {point.side}")
+    return found
+
+
+def _with_progress(rows: Iterator[Found], count: int) -> Iterator[Found]:
+    if not sys.stderr.isatty():
+        yield from rows
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        yield from progress.track(rows, total=count, description="trying")

@@ -1,0 +1,138 @@
+"""Pointers through a buffer descriptor: `#fly_rocdl.buffer_desc` as LLVM has it.
+
+Such a pointer is a pair: the descriptor (`!llvm.ptr<8>`, four words that the hardware reads) and an
+offset in elements. An access gives the hardware the offset in bytes; beyond the descriptor's number
+of bytes a load gives 0 and a store does nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fly_dialect.amd.buffers import BUFFER_SPACE
+from fly_dialect.bindings import ir
+from fly_dialect.types import MemRefSpec, PtrSpec, Spec, element_bytes
+
+from fly_opt.ir import pointers
+from fly_opt.ir.builder import Builder
+
+Value = Any  # an ir.Value
+
+_DESCRIPTOR, _OFFSET = 0, 1  # fields of the pair
+
+# The descriptor's fourth word (CDNA3 ISA, "Buffer resource descriptor"; RDNA3 ISA, the same). Both:
+# data format "32", number format "float"; raw accesses need them to be there and ignore them.
+_FORMAT = 7 << 12 | 4 << 15
+# RDNA: bit 24 is always set; bits 28–29 choose the check, 3 tests offset + size against the number
+# of bytes. CDNA has no such choice and tests the same.
+_RDNA = 1 << 24 | 3 << 28
+
+
+def is_buffer(spec: Spec) -> bool:
+    """Whether a pointer or memref goes through a descriptor."""
+    return isinstance(spec, (PtrSpec, MemRefSpec)) and spec.space == BUFFER_SPACE
+
+
+def flags(chip: str) -> int:
+    """The fourth word of a descriptor for raw accesses that are checked."""
+    return _FORMAT | (0 if chip.startswith("gfx9") else _RDNA)
+
+
+def descriptor_type() -> Any:
+    return pointers.pointer(8)
+
+
+def pair_type() -> Any:
+    return ir.Type.parse("!llvm.struct<(ptr<8>, i32)>")
+
+
+def make(builder: Builder, descriptor: Value, offset: Value | None = None) -> Value:
+    """A pointer of its parts; `offset` in elements, 0 where it is not given."""
+    offset = builder.constant(0, 32) if offset is None else offset
+    type_ = pair_type()
+    pair = pointers.undefined(builder, type_)
+    pair = pointers.insert(builder, pair, _DESCRIPTOR, descriptor, type_)
+    return pointers.insert(builder, pair, _OFFSET, offset, type_)
+
+
+def descriptor(builder: Builder, pair: Value) -> Value:
+    return pointers.extract(builder, pair, _DESCRIPTOR, descriptor_type())
+
+
+def add(builder: Builder, pair: Value, elements: Value) -> Value:
+    """The pointer `elements` on; they count modulo 2^32, as the hardware's offset does."""
+    i32 = pointers.integer(32)
+    if elements.type != i32:
+        elements = builder.value("arith.trunci", i32, [elements])
+    offset = pointers.extract(builder, pair, _OFFSET, i32)
+    total = builder.value("arith.addi", i32, [offset, elements])
+    return make(builder, descriptor(builder, pair), total)
+
+
+def scaled(builder: Builder, elements: Value, element: str) -> Value:
+    """A count of elements in bytes, as i32; of packed ones it is a whole number."""
+    if pointers.is_packed(element):
+        return pointers.packed_bytes(builder, elements, element)
+    size = element_bytes(element)
+    if size == 1:
+        return elements
+    return builder.value("arith.muli", elements.type, [elements, builder.constant(size, 32)])
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an access goes: the descriptor and the offset in bytes."""
+
+    descriptor: Value
+    offset: Value
+
+
+def place(builder: Builder, spec: PtrSpec | MemRefSpec, pair: Value, size: int) -> Place:
+    """Where an access of `size` bits through a pointer of this type goes; its swizzle is applied.
+    ValueError where the swizzle would part the bits."""
+    pointers.check_swizzle(spec, size)
+    found = descriptor(builder, pair)
+    elements = pointers.extract(builder, pair, _OFFSET, pointers.integer(32))
+    offset = scaled(builder, elements, spec.element)
+    if spec.swizzle is not None:
+        offset = pointers.swizzled_number(builder, offset, spec.swizzle)
+    return Place(found, offset)
+
+
+def load(
+    builder: Builder, type_: Any, at: Place, soffset: Value | None = None, cache: int = 0
+) -> Value:
+    """buffer_load of a value of this type. `soffset` is in bytes, `cache` the cache policy."""
+    operands = [at.descriptor, at.offset, _soffset(builder, soffset)]
+    loaded = _loadable(type_)
+    value = builder.value("rocdl.raw.ptr.buffer.load", loaded, operands, policy(cache))
+    return pointers.bitcast(builder, value, type_)
+
+
+def store(
+    builder: Builder, value: Value, at: Place, soffset: Value | None = None, cache: int = 0
+) -> None:
+    """buffer_store; as `load`."""
+    value = pointers.bitcast(builder, value, _loadable(value.type))
+    operands = [value, at.descriptor, at.offset, _soffset(builder, soffset)]
+    builder.op("rocdl.raw.ptr.buffer.store", None, operands, policy(cache))
+
+
+def policy(cache: int) -> dict[str, Any]:
+    """The attribute of a buffer access that says how it is cached: 0 as usual, 2 streaming."""
+    return {"aux": ir.IntegerAttr.get(pointers.integer(32), cache)}
+
+
+def _soffset(builder: Builder, soffset: Value | None) -> Value:
+    return builder.constant(0, 32) if soffset is None else soffset
+
+
+def _loadable(type_: Any) -> Any:
+    """The type in which the instruction moves so many bits: a byte, a half word, whole words."""
+    size = pointers.width(type_)
+    if size in (8, 16):
+        return pointers.integer(size)
+    if size % 32 or size > 128:
+        raise ValueError(f"a buffer access moves 8, 16, 32, 64, 96 or 128 bits, not {size}")
+    return pointers.words(size // 32)

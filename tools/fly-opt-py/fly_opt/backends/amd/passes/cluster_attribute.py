@@ -1,0 +1,39 @@
+"""`fly-rocdl-cluster-attr`: the size of a cluster of workgroups reaches LLVM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fly_dialect.bindings import ir
+
+from fly_opt.ir.builder import operations
+from fly_opt.passes.base import Pass
+
+_SOURCE = "rocdl.cluster_dims"  # what gpu.func carries, and convert-gpu-to-rocdl hands on
+_TARGET = "amdgpu-cluster-dims"  # LLVM's attribute of a function (AMDGPUUsage)
+
+
+@dataclass(frozen=True)
+class ClusterAttribute(Pass):
+    """Turns `rocdl.cluster_dims = "x,y,z"` of an llvm.func into LLVM's amdgpu-cluster-dims.
+
+    The translation to LLVM IR knows no such attribute; `passthrough` hands it on as it is. Runs
+    after convert-gpu-to-rocdl. Other attributes in `passthrough` stay.
+    """
+
+    name: ClassVar[str] = "fly-rocdl-cluster-attr"
+    anchor: ClassVar[str] = "gpu.module"
+
+    def run(self, op: Any) -> None:
+        for inner in operations(op):
+            if inner.name == "llvm.func" and _SOURCE in inner.attributes:
+                _hand_on(inner)
+
+
+def _hand_on(function: Any) -> None:
+    attributes = function.attributes
+    pair = ir.ArrayAttr.get([ir.StringAttr.get(_TARGET), attributes[_SOURCE]])
+    kept = list(attributes["passthrough"]) if "passthrough" in attributes else []
+    attributes["passthrough"] = ir.ArrayAttr.get([*kept, pair])
+    del attributes[_SOURCE]

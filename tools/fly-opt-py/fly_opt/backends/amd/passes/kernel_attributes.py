@@ -1,0 +1,73 @@
+"""fly-kernel-attributes: what code generation must know, written on the functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fly_opt.passes.base import Pass, refuse
+from fly_opt.passes.target.set_target import target_of
+from fly_opt.targets import Target
+
+
+@dataclass(frozen=True)
+class KernelAttributes(Pass):
+    """Puts the target's attributes on functions and memory promises on atomics.
+
+    - `target-cpu` on every function with a body: LLVM inlines only between equal targets.
+    - `amdgpu-flat-work-group-size` on kernels: their block where it is static, else all sizes that
+      the hardware has. It bounds the registers a wave may use.
+    - `uniform-work-group-size`: a grid here is a number of whole blocks.
+    - `denormal-fp-math`: denormals are kept, as in NumPy. LLVM's default, said because a
+      front end may choose another.
+    - Atomics on global memory: no fine-grained and no remote memory. The buffers this chain binds
+      are ordinary device allocations, so `atomicrmw fadd` of f32 on gfx942 is one instruction
+      rather than a compare-and-swap loop. On gfx90a that instruction flushes denormals; LLVM
+      keeps the loop there, and so do we, since ignoring denormals would change results.
+    """
+
+    name: ClassVar[str] = "fly-kernel-attributes"
+
+    def run(self, op: Any) -> None:
+        target = target_of(op)
+        if target is None:
+            raise refuse(op, "the module has no target", "run fly-set-target{chip=…} before")
+        for module in op.regions[0].blocks[0]:
+            if module.operation.name == "gpu.module":
+                _mark(module.operation, target)
+
+
+def _mark(module: Any, target: Target) -> None:
+    from fly_dialect.bindings import ir
+
+    unit = ir.UnitAttr.get()
+
+    def promise(op: Any) -> Any:
+        if op.name == "llvm.atomicrmw" and _is_global(op.operands[0].type):
+            op.attributes["rocdl.no_fine_grained_memory"] = unit
+            op.attributes["rocdl.no_remote_memory"] = unit
+        return ir.WalkResult.ADVANCE
+
+    for child in module.regions[0].blocks[0]:
+        function = child.operation
+        if function.name != "llvm.func" or not len(function.regions[0].blocks):
+            continue
+        words = {"target-cpu": target.chip, "denormal-fp-math": "ieee,ieee"}
+        if "rocdl.kernel" in function.attributes:
+            if "rocdl.flat_work_group_size" not in function.attributes:
+                size = ir.StringAttr.get(f"1,{target.max_workgroup}")
+                function.attributes["rocdl.flat_work_group_size"] = size
+            words["uniform-work-group-size"] = "true"
+        pairs = [
+            ir.ArrayAttr.get([ir.StringAttr.get(key), ir.StringAttr.get(value)])
+            for key, value in words.items()
+        ]
+        kept = (
+            list(function.attributes["passthrough"]) if "passthrough" in function.attributes else []
+        )
+        function.attributes["passthrough"] = ir.ArrayAttr.get([*kept, *pairs])
+        function.walk(promise)
+
+
+def _is_global(kind: Any) -> bool:
+    return str(kind) == "!llvm.ptr<1>"

@@ -1,0 +1,109 @@
+"""fly-lower-launch-sizes: sizes of grids and blocks, out of the implicit kernel arguments.
+
+convert-gpu-to-rocdl calls `__ockl_get_local_size` and `__ockl_get_num_groups` for these, two
+functions of a device library for one load each. Where the loads are: LLVM's AMDGPU usage guide,
+"Code Object V5 Metadata", hidden_block_count_* and hidden_group_size_*.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fly_opt.ir.intrinsics import call
+from fly_opt.passes.base import Pass
+
+DIMENSIONS = ("x", "y", "z")
+# Operation → offset of x in bytes, and the width of each dimension in bits.
+HIDDEN = {"gpu.grid_dim": (0, 32), "gpu.block_dim": (12, 16)}
+
+
+@dataclass(frozen=True)
+class LowerLaunchSizes(Pass):
+    """Reads gpu.block_dim and gpu.grid_dim from the implicit arguments, static blocks as constants.
+
+    A grid counts whole blocks here (uniform-work-group-size), so a block's size is the same in
+    every block.
+    """
+
+    name: ClassVar[str] = "fly-lower-launch-sizes"
+    anchor: ClassVar[str] = "gpu.module"
+
+    def run(self, op: Any) -> None:
+        for child in op.regions[0].blocks[0]:
+            if child.operation.name == "gpu.func":
+                _lower(child.operation)
+
+
+def _lower(function: Any) -> None:
+    from fly_dialect.bindings import ir
+
+    found: dict[tuple[str, int], list[Any]] = {}
+
+    def collect(op: Any) -> Any:
+        if op.name in HIDDEN:
+            # `#gpu<dim x>`
+            dimension = DIMENSIONS.index(str(op.attributes["dimension"]).rstrip(">")[-1])
+            found.setdefault((op.name, dimension), []).append(op)
+        return ir.WalkResult.ADVANCE
+
+    function.walk(collect)
+    if not found:
+        return
+    attributes = function.attributes
+    block = list(attributes["known_block_size"]) if "known_block_size" in attributes else None
+    start = ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0])
+    with start, ir.Location.unknown():
+        pointer = None
+        for (name, dimension), ops in sorted(found.items(), key=lambda item: item[0]):
+            if name == "gpu.block_dim" and block is not None:
+                size = _constant(block[dimension])
+            else:
+                pointer = pointer or _implicit_arguments()
+                size = _load(pointer, *HIDDEN[name], dimension)
+            for op in ops:
+                op.results[0].replace_all_uses_with(size)
+    # Only now: the insertion point may stand before one of them.
+    for ops in found.values():
+        for op in ops:
+            op.erase()
+
+
+def _constant(value: int) -> Any:
+    from fly_dialect.bindings import ir
+
+    index = ir.IndexType.get()
+    return ir.Operation.create(
+        "arith.constant", [index], attributes={"value": ir.IntegerAttr.get(index, value)}
+    ).results[0]
+
+
+def _implicit_arguments() -> Any:
+    from fly_dialect.bindings import ir
+
+    return call("llvm.amdgcn.implicitarg.ptr", ir.Type.parse("!llvm.ptr<4>"), [])
+
+
+def _load(pointer: Any, first: int, bits: int, dimension: int) -> Any:
+    from fly_dialect.bindings import ir
+
+    byte, kind = ir.IntegerType.get_signless(8), ir.IntegerType.get_signless(bits)
+    address = ir.Operation.create(
+        "llvm.getelementptr",
+        [pointer.type],
+        [pointer],
+        {
+            "rawConstantIndices": ir.DenseI32ArrayAttr.get([first + dimension * bits // 8]),
+            "elem_type": ir.TypeAttr.get(byte),
+        },
+    ).results[0]
+    loaded = ir.Operation.create(
+        "llvm.load",
+        [kind],
+        [address],
+        {
+            "invariant": ir.UnitAttr.get(),
+            "alignment": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), bits // 8),
+        },
+    ).results[0]
+    return ir.Operation.create("arith.index_castui", [ir.IndexType.get()], [loaded]).results[0]

@@ -1,0 +1,293 @@
+"""Conversions between f32 and floats of 8 bits and less: each target's own instructions.
+
+    arith.extf    v_cvt_pk_f32_fp8, v_cvt_scalef32_pk_f32_fp4, v_cvt_scalef32_pk32_f32_fp6
+    arith.truncf  v_cvt_pk_fp8_f32, v_cvt_scalef32_pk_fp4_f32, v_cvt_scalef32_2xpk16_fp6_f32
+
+An instruction converts a group: as many elements as fill whole words. A vector is cut into groups,
+the last one filled up. E8M0 is the exponent of an f32, and needs no instruction of its own.
+
+Sources: the CDNA3, CDNA4 and RDNA4 ISA manuals, "Vector ALU" and the tables of opcodes; MLIR's
+rocdl dialect for what its ops take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fly_dialect.bindings import ir
+
+from fly_opt.ir import pointers, vectors
+from fly_opt.ir.builder import Builder
+from fly_opt.passes.base import refuse
+
+Value = Any  # an ir.Value
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How a format is converted: the name in the instructions, the chips that have them, and the
+    elements of a group. `widen` makes f32 of a group's words, as many vectors as it takes for
+    `count` elements; `narrow` makes words of a vector of f32 of which `count` matter."""
+
+    name: str
+    chips: tuple[str, ...]
+    group: int
+    widen: Callable[[Builder, Format, Value, int], list[Value]]
+    narrow: Callable[[Builder, Format, Value, int], list[Value]]
+
+
+def _floats(count: int) -> Any:
+    return ir.VectorType.get([count], ir.F32Type.get())
+
+
+def _one(builder: Builder) -> Value:
+    """The scale of an instruction that scales: it takes the exponent of an f32."""
+    return builder.constant_of(ir.FloatAttr.get(ir.F32Type.get(), 1.0))
+
+
+def _chosen(name: str, number: int) -> dict[str, Any]:
+    return {name: ir.IntegerAttr.get(pointers.integer(32), number)}
+
+
+def _widen_eight(builder: Builder, form: Format, word: Value, count: int) -> list[Value]:
+    """Two bytes at once: the lower ones of the word, then the upper ones."""
+    name = f"rocdl.cvt.pk.f32.{form.name}"
+    halves = [ir.BoolAttr.get(upper) for upper in (False, True)[: (count + 1) // 2]]
+    return [builder.value(name, _floats(2), [word], {"wordSel": half}) for half in halves]
+
+
+def _narrow_eight(builder: Builder, form: Format, values: Value, count: int) -> list[Value]:
+    i32 = pointers.integer(32)
+    word = vectors.poison(builder, i32)
+    for upper in (False, True)[: (count + 1) // 2]:
+        pair = [vectors.extract(builder, values, 2 * upper + i, None) for i in range(2)]
+        attributes = {"wordSel": ir.BoolAttr.get(upper)}
+        word = builder.value(f"rocdl.cvt.pk.{form.name}.f32", i32, [*pair, word], attributes)
+    return [word]
+
+
+def _widen_four(builder: Builder, form: Format, word: Value, count: int) -> list[Value]:
+    """Two elements at once: those of one byte of the word."""
+    name, operands = f"rocdl.cvt.scalef32.pk.f32.{form.name}", [word, _one(builder)]
+    return [
+        builder.value(name, _floats(2), operands, _chosen("srcSelIndex", byte))
+        for byte in range((count + 1) // 2)
+    ]
+
+
+def _narrow_four(builder: Builder, form: Format, values: Value, count: int) -> list[Value]:
+    i32, one = pointers.integer(32), _one(builder)
+    word = vectors.poison(builder, i32)
+    for byte in range((count + 1) // 2):
+        pair = [vectors.extract(builder, values, 2 * byte + i, None) for i in range(2)]
+        name, chosen = f"rocdl.cvt.scalef32.pk.{form.name}.f32", _chosen("dstSelIndex", byte)
+        word = builder.value(name, i32, [word, *pair, one], chosen)
+    return [word]
+
+
+def _widen_six(builder: Builder, form: Format, words: Value, _: int) -> list[Value]:
+    name = f"rocdl.cvt.scalef32.pk32.f32.{form.name}"
+    return [builder.value(name, _floats(32), [words, _one(builder)])]
+
+
+def _narrow_six(builder: Builder, form: Format, values: Value, _: int) -> list[Value]:
+    """The instruction takes its two operands by turns: the even elements and the odd ones."""
+    halves = [_shuffled(builder, values, range(first, 32, 2)) for first in (0, 1)]
+    name = f"rocdl.cvt.scalef32.2xpk16.{form.name}.f32"
+    return [builder.value(name, pointers.words(6), [*halves, _one(builder)])]
+
+
+_OCP_CHIPS = ("gfx950", "gfx1201")
+FORMATS = {
+    "f8E4M3FNUZ": Format("fp8", ("gfx942",), 4, _widen_eight, _narrow_eight),
+    "f8E5M2FNUZ": Format("bf8", ("gfx942",), 4, _widen_eight, _narrow_eight),
+    "f8E4M3FN": Format("fp8", _OCP_CHIPS, 4, _widen_eight, _narrow_eight),
+    "f8E5M2": Format("bf8", _OCP_CHIPS, 4, _widen_eight, _narrow_eight),
+    "f6E2M3FN": Format("fp6", ("gfx950",), 32, _widen_six, _narrow_six),
+    "f6E3M2FN": Format("bf6", ("gfx950",), 32, _widen_six, _narrow_six),
+    "f4E2M1FN": Format("fp4", ("gfx950",), 8, _widen_four, _narrow_four),
+}
+SCALE = "f8E8M0FNU"
+
+
+def element(type_: Any) -> str:
+    return str(type_.element_type if isinstance(type_, ir.VectorType) else type_)
+
+
+def is_conversion(op: Any) -> bool:
+    """Whether this arith.extf or arith.truncf is from or to one of these formats."""
+    return any(
+        element(value.type) in FORMATS or element(value.type) == SCALE
+        for value in (op.operands[0], op.results[0])
+    )
+
+
+def convert(op: Any, chip: str | None) -> None:
+    """Replaces a conversion by the instructions of `chip`. Refused where it has none."""
+    widens = op.name == "arith.extf"
+    value, wanted = op.operands[0], op.results[0].type
+    narrow, wide = (value.type, wanted) if widens else (wanted, value.type)
+    name = element(narrow)
+    builder = Builder()
+    builder.alone(op)
+    # By way of f32, which holds all that f16 and bf16 do: they are rounded once. An f64 is rounded
+    # to f32 first.
+    through = _like(wide, ir.F32Type.get())
+    if not widens and wide != through:
+        value = _between_floats(builder, value, through)
+    if name == SCALE:
+        made = _exponent_widened(builder, value) if widens else _exponent(builder, value)
+    else:
+        form = FORMATS[name]
+        if chip not in form.chips:
+            raise refuse(
+                op,
+                f"{chip or 'a module without a target'} has no conversion between {name} and f32",
+                f"what it converts: {_known(chip)}",
+            )
+        if widens:
+            made = _widened(builder, form, value, through)
+        else:
+            made = _narrowed(builder, form, value, narrow)
+    if widens and wide != through:
+        made = _between_floats(builder, made, wide)
+    op.results[0].replace_all_uses_with(made)
+    op.erase()
+
+
+def _known(chip: str | None) -> str:
+    return ", ".join(name for name, form in FORMATS.items() if chip in form.chips) or "none"
+
+
+def _widened(builder: Builder, form: Format, value: Value, wanted: Any) -> Value:
+    values = _as_vector(builder, value)
+    count = values.type.shape[0]
+    bits = values.type.element_type.width
+    whole = -(-count // form.group) * form.group
+    codes = builder.value("arith.bitcast", _integers(count, bits), [values])
+    codes = _resized(builder, codes, whole)
+    result = vectors.poison(builder, _floats(whole))
+    for start in range(0, whole, form.group):
+        words = _cast(builder, _part(builder, codes, start, form.group), form.group * bits // 32)
+        for piece in form.widen(builder, form, words, min(count - start, form.group)):
+            result = vectors.insert(builder, piece, result, start)
+            start += piece.type.shape[0]
+    return _as(builder, _resized(builder, result, count), wanted)
+
+
+def _narrowed(builder: Builder, form: Format, value: Value, wanted: Any) -> Value:
+    values = _as_vector(builder, value)
+    count = values.type.shape[0]
+    type_ = wanted.element_type if isinstance(wanted, ir.VectorType) else wanted
+    whole = -(-count // form.group) * form.group
+    values = _resized(builder, values, whole)
+    codes = vectors.poison(builder, _integers(whole, type_.width))
+    for start in range(0, whole, form.group):
+        part = _part(builder, values, start, form.group)
+        for words in form.narrow(builder, form, part, min(count - start, form.group)):
+            piece = _as_vector(builder, words)
+            piece = vectors.bitcast(builder, piece, _integers(form.group, type_.width))
+            codes = vectors.insert(builder, piece, codes, start)
+    codes = _resized(builder, codes, count)
+    narrow = builder.value("arith.bitcast", ir.VectorType.get([count], type_), [codes])
+    return _as(builder, narrow, wanted)
+
+
+def _exponent_widened(builder: Builder, value: Value) -> Value:
+    """E8M0 as an f32: its bits are the exponent; 0 is 2**-127, which is subnormal, 255 NaN."""
+    codes = _convert(builder, "arith.bitcast", value, pointers.integer(8))
+    codes = _convert(builder, "arith.extui", codes, pointers.integer(32))
+    made = _with(builder, "arith.shli", codes, 23)
+    for code, bits in ((0x00, 0x00400000), (0xFF, 0x7FC00000)):
+        hit = _equal(builder, codes, code)
+        operands = [hit, _splat(builder, codes.type, bits), made]
+        made = builder.value("arith.select", codes.type, operands)
+    return _convert(builder, "arith.bitcast", made, ir.F32Type.get())
+
+
+def _exponent(builder: Builder, value: Value) -> Value:
+    """The E8M0 of an f32: the power of two at or below its magnitude, NaN of infinity and NaN."""
+    bits = _convert(builder, "arith.bitcast", value, pointers.integer(32))
+    moved = _with(builder, "arith.shrui", bits, 23)
+    codes = _convert(builder, "arith.trunci", moved, pointers.integer(8))
+    return _convert(builder, "arith.bitcast", codes, ir.Type.parse(SCALE))
+
+
+# -- vectors of any length -------------------------------------------------------------------------
+
+
+def _integers(count: int, bits: int) -> Any:
+    return ir.VectorType.get([count], pointers.integer(bits))
+
+
+def _as_vector(builder: Builder, value: Value) -> Value:
+    if isinstance(value.type, ir.VectorType):
+        return value
+    return builder.value("vector.from_elements", ir.VectorType.get([1], value.type), [value])
+
+
+def _as(builder: Builder, vector: Value, wanted: Any) -> Value:
+    """A vector of one element as the scalar, where that is wanted."""
+    if isinstance(wanted, ir.VectorType):
+        return vector
+    return vectors.extract(builder, vector, 0, None)
+
+
+def _resized(builder: Builder, vector: Value, count: int) -> Value:
+    """The first `count` elements; where there are fewer, the last one again."""
+    held = vector.type.shape[0]
+    if held == count:
+        return vector
+    return _shuffled(builder, vector, [min(index, held - 1) for index in range(count)])
+
+
+def _shuffled(builder: Builder, vector: Value, places: Sequence[int]) -> Value:
+    type_ = ir.VectorType.get([len(places)], vector.type.element_type)
+    attributes = {"mask": ir.DenseI64ArrayAttr.get(list(places))}
+    return builder.value("vector.shuffle", type_, [vector, vector], attributes)
+
+
+def _part(builder: Builder, vector: Value, start: int, count: int) -> Value:
+    if vector.type.shape[0] == count:
+        return vector
+    return vectors.extract(builder, vector, start, count)
+
+
+def _cast(builder: Builder, codes: Value, words: int) -> Value:
+    """A group's encodings as its words: one i32, or a vector."""
+    value = vectors.bitcast(builder, codes, ir.VectorType.get([words], pointers.integer(32)))
+    return value if words > 1 else vectors.extract(builder, value, 0, None)
+
+
+def _like(type_: Any, element: Any) -> Any:
+    return ir.VectorType.get(type_.shape, element) if isinstance(type_, ir.VectorType) else element
+
+
+def _convert(builder: Builder, name: str, value: Value, element: Any) -> Value:
+    return builder.value(name, _like(value.type, element), [value])
+
+
+def _between_floats(builder: Builder, value: Value, wanted: Any) -> Value:
+    """A value of 16, 32 or 64 bits as another such type."""
+    sizes = [pointers.width(type_) for type_ in (value.type, wanted)]
+    name = "arith.extf" if sizes[0] < sizes[1] else "arith.truncf"
+    return builder.value(name, wanted, [value])
+
+
+def _splat(builder: Builder, type_: Any, number: int) -> Value:
+    if not isinstance(type_, ir.VectorType):
+        return builder.constant(number, type_.width)
+    element = ir.IntegerAttr.get(type_.element_type, number)
+    return builder.constant_of(ir.DenseElementsAttr.get_splat(type_, element))
+
+
+def _with(builder: Builder, name: str, value: Value, number: int) -> Value:
+    return builder.value(name, value.type, [value, _splat(builder, value.type, number)])
+
+
+def _equal(builder: Builder, value: Value, number: int) -> Value:
+    predicate = {"predicate": ir.IntegerAttr.get(pointers.integer(64), 0)}
+    operands = [value, _splat(builder, value.type, number)]
+    return builder.value("arith.cmpi", _like(value.type, pointers.integer(1)), operands, predicate)

@@ -1,0 +1,200 @@
+"""MLIR in the LLVM dialect → LLVM IR text: the element `fly-emit-llvm` of a pipeline.
+
+One LLVM module comes out: the gpu.module's functions and globals, the target's triple and data
+layout, the launch plan as module assembly, the code object's version as a module flag.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from fly_common.errors import InputError
+from fly_host import plan
+
+from fly_opt.backends.amd import device_libraries, older_llvm
+from fly_opt.emission import llvm_text
+from fly_opt.ir.intrinsics import BUFFER_ATOMICS, FLOAT_PARTS
+from fly_opt.passes.math.select_math import EVERY, INTRINSICS
+from fly_opt.passes.target.set_target import target_of
+from fly_opt.pipeline.diagnostics import Source
+from fly_opt.pipeline.observer import Observer
+from fly_opt.targets import CODE_OBJECT_VERSION, Target
+
+# What MLIR's translation knows inside a module that goes to LLVM.
+TRANSLATED = ("llvm.", "rocdl.")
+# What of it may stand outside of functions.
+TOP_LEVEL = (
+    *("llvm.func", "llvm.mlir.global", "llvm.mlir.alias", "llvm.mlir.ifunc", "llvm.comdat"),
+    *("llvm.mlir.global_ctors", "llvm.mlir.global_dtors", "llvm.module_flags"),
+    *("llvm.linker_options", "llvm.named_metadata"),
+)
+# Intrinsics that the passes here call. Others may not exist, and then the translation crashes.
+KNOWN_INTRINSICS = (
+    {"llvm.amdgcn.implicitarg.ptr", "llvm.amdgcn.s.wait.kmcnt"}
+    | {f"{name}.{kind}" for name, kinds in INTRINSICS.values() for kind in kinds}
+    | {f"llvm.is.fpclass.{kind}" for kind in EVERY}
+    | FLOAT_PARTS
+    | BUFFER_ATOMICS
+)
+
+
+def emit(module: Any, source: Source, observer: Observer) -> str:
+    """The LLVM IR of a lowered module. InputError names the first operation that has none."""
+    target = target_of(module.operation)
+    with observer.timed("translate"):
+        flat = _flatten(module, target, source)
+        doubtful = _prepare(flat, source)
+        if doubtful:
+            _try_in_child(flat, source)
+        text = _translate(flat)
+    with observer.timed("version bridge"):
+        text = llvm_text.bridge(text)
+    if target is not None and (needed := device_libraries.needed(text)):
+        with observer.timed("device libraries"):
+            text = device_libraries.link(text, needed, target)
+    return text
+
+
+def _flatten(module: Any, target: Target | None, source: Source) -> Any:
+    """A builtin module with the contents of the gpu.module (of the module itself, where there is
+    none) and what LLVM has to know of the whole."""
+    from fly_dialect.bindings import ir
+
+    top = module.operation
+    inner = [child.operation for child in module.body if child.operation.name == "gpu.module"]
+    if len(inner) > 1:
+        raise InputError(
+            f"the module has {len(inner)} gpu.modules; one becomes one code object",
+            place=source.place_of(inner[1].location),
+            hint="put the kernels of one program into one gpu.module",
+        )
+    for child in module.body if inner else ():
+        if child.operation.name != "gpu.module":
+            raise InputError(
+                f"{_called(child.operation)} stands beside the gpu.module, and nothing of it would"
+                " reach the code object",
+                place=source.place_of(child.operation.location),
+                hint="fly-extract-plan takes the host function into the launch plan",
+            )
+    flat = ir.Module.create(loc=top.location)
+    for child in inner[0].regions[0].blocks[0] if inner else module.body:
+        flat.body.append(child.operation.clone())
+    attributes = flat.operation.attributes
+    for name in ("llvm.module_asm",):
+        if name in top.attributes:
+            attributes[name] = top.attributes[name]
+    if target is None:
+        for name in ("llvm.target_triple", "llvm.data_layout"):
+            if name in top.attributes:
+                attributes[name] = top.attributes[name]
+        return flat
+    attributes["llvm.target_triple"] = ir.StringAttr.get(target.triple)
+    attributes["llvm.data_layout"] = ir.StringAttr.get(target.data_layout)
+    if "fly.plan" in top.attributes:
+        lines = _plan_assembly(top.attributes["fly.plan"].value)
+        attributes["llvm.module_asm"] = ir.ArrayAttr.get([ir.StringAttr.get(x) for x in lines])
+    flag = (
+        'llvm.module_flags [#llvm.mlir.module_flag<error, "amdhsa_code_object_version",'
+        f" {CODE_OBJECT_VERSION} : i32>]"
+    )
+    flat.body.append(ir.Operation.parse(flag))
+    return flat
+
+
+def _called(op: Any) -> str:
+    name = op.attributes.get("sym_name")
+    return f"{op.name} @{name.value}" if name is not None else op.name
+
+
+def _plan_assembly(text: str) -> list[str]:
+    """Assembly that puts the plan into its section, and leaves the current section as it was."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return [
+        f'.pushsection {plan.SECTION},"",@progbits',
+        f'.ascii "{escaped}"',
+        ".popsection",
+    ]
+
+
+def _prepare(flat: Any, source: Source) -> bool:
+    """Puts what LLVM 22 has in the place of intrinsics it lacks. InputError for an operation that
+    can't be translated: the bindings' translation crashes on one. True where only trying tells,
+    because an intrinsic is called by a name."""
+    from fly_dialect.bindings import ir
+
+    for child in flat.body:
+        name = child.operation.name
+        if name.startswith(TRANSLATED) and name not in TOP_LEVEL:
+            where = source.place_of(child.operation.location)
+            raise InputError(f"{name} stands outside of any function", place=where)
+    refused: list[InputError] = []
+    newer: list[Any] = []
+    doubtful = False
+
+    def visit(op: Any) -> Any:
+        nonlocal doubtful
+        name = op.name
+        if not name.startswith(TRANSLATED) and name != "builtin.module":
+            hint = "lower it before fly-emit-llvm; --target X --print-pipeline shows a pipeline"
+            where = source.place_of(op.location)
+            refused.append(InputError(f"{name} has no LLVM IR", place=where, hint=hint))
+            return ir.WalkResult.INTERRUPT
+        if name in older_llvm.MISSING:
+            where = source.place_of(op.location)
+            message = f"{name} is an intrinsic that LLVM 22 does not have"
+            refused.append(InputError(message, place=where))
+            return ir.WalkResult.INTERRUPT
+        if name in older_llvm.REPLACED:
+            newer.append(op.operation)
+        if name == "llvm.call_intrinsic":
+            doubtful = doubtful or op.attributes["intrin"].value not in KNOWN_INTRINSICS
+        return ir.WalkResult.ADVANCE
+
+    flat.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    if refused:
+        raise refused[0]
+    for op in newer:
+        older_llvm.replace(op)
+    return doubtful
+
+
+def _translate(flat: Any) -> str:
+    from fly_dialect.bindings import module
+
+    # Not through dialects.llvm: that module's 1,500 classes take 30 ms to import.
+    return module("_mlir_libs._mlirDialectsLLVM").translate_module_to_llvmir(flat.operation)
+
+
+def _try_in_child(flat: Any, source: Source) -> None:
+    """Translates in a child process first. InputError with MLIR's words where that dies."""
+    import faulthandler
+    import resource
+
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        # It may die of a signal, and that is nobody's business but ours.
+        faulthandler.disable()
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+        def tell(diagnostic: Any) -> bool:
+            place = source.place_of(diagnostic.location)
+            line = place.line if place and place.line is not None else 0
+            os.write(writer, f"{line} {diagnostic.message}\n".encode())
+            return True
+
+        try:
+            flat.context.attach_diagnostic_handler(tell)
+            _translate(flat)
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        said = pipe.read().decode(errors="replace").splitlines()
+    _, status = os.waitpid(child, 0)
+    if status or said:
+        line, _, message = (said or ["0 the translation to LLVM IR crashed"])[0].partition(" ")
+        where = source.place(int(line) - source.first_line + 1, None) if int(line) else None
+        raise InputError(message, place=where)

@@ -1,0 +1,55 @@
+"""Builders for the ops of MLIR's vector dialect that passes here make.
+
+By name rather than through the bindings' module of the dialect, whose import takes longer than the
+passes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fly_dialect.bindings import ir
+
+from fly_opt.ir.builder import Builder
+
+Value = Any  # an ir.Value
+
+
+def poison(builder: Builder, type_: Any) -> Value:
+    """A value of which nothing is known."""
+    return builder.value("ub.poison", type_, [], {"value": ir.Attribute.parse("#ub.poison")})
+
+
+def extract(builder: Builder, vector: Value, offset: int, count: int | None) -> Value:
+    """`count` elements from `offset` on as a vector; one as a scalar where count is None."""
+    element = vector.type.element_type
+    if count is None:
+        position = {"static_position": ir.DenseI64ArrayAttr.get([offset])}
+        return builder.value("vector.extract", element, [vector], position)
+    slice_ = {"offsets": _integers(offset), "sizes": _integers(count), "strides": _integers(1)}
+    type_ = ir.VectorType.get([count], element)
+    return builder.value("vector.extract_strided_slice", type_, [vector], slice_)
+
+
+def insert(builder: Builder, value: Value, vector: Value, offset: int) -> Value:
+    """`vector` with the elements from `offset` on replaced by `value`, a vector or a scalar."""
+    if not isinstance(value.type, ir.VectorType):
+        position = {"static_position": ir.DenseI64ArrayAttr.get([offset])}
+        return builder.value("vector.insert", vector.type, [value, vector], position)
+    slice_ = {"offsets": _integers(offset), "strides": _integers(1)}
+    return builder.value("vector.insert_strided_slice", vector.type, [value, vector], slice_)
+
+
+def bitcast(builder: Builder, value: Value, type_: Any) -> Value:
+    """The same bits as another type: both vectors, or both scalars."""
+    if value.type == type_:
+        return value
+    if isinstance(type_, ir.VectorType):
+        return builder.value("vector.bitcast", type_, [value])
+    single = builder.value("vector.from_elements", ir.VectorType.get([1], value.type), [value])
+    other = builder.value("vector.bitcast", ir.VectorType.get([1], type_), [single])
+    return extract(builder, other, 0, None)
+
+
+def _integers(number: int) -> Any:
+    return ir.ArrayAttr.get([ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)])

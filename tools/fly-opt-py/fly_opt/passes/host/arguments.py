@@ -1,0 +1,122 @@
+"""The arguments of a host function: what the plan says of them, and how they reach a kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fly_dialect.bindings import ir
+from fly_dialect.dialect import spec_of
+from fly_dialect.layouts.layout import ComposedLayout, Int
+from fly_dialect.types import MemRefSpec
+from fly_host.plan import Scalar, Tensor
+
+from fly_opt.passes.base import refuse
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """An argument of the host function: what the plan says of it, and its type."""
+
+    made: Tensor | Scalar
+    spec: Any
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The layout of a tensor parameter."""
+
+    of: Parameter
+
+
+def parameter(host: Any, argument: Any, attributes: Any, fallback: str | None = None) -> Parameter:
+    """What the attributes of an argument (`fly.name`, `fly.dtype`, `fly.shape`, …) and its type
+    say; `fallback` is the name of one that has none. InputError where they are not enough, or
+    contradict each other."""
+    said = {name: attributes[name] for name in _names(attributes)}
+    number = argument.arg_number
+    name = said["fly.name"].value if "fly.name" in said else fallback
+    if name is None:
+        raise refuse(
+            host,
+            f"argument {number} of the host function has no fly.name",
+            'each argument says its name: {fly.name = "A"}',
+        )
+    spec = spec_of(argument.type)
+    if isinstance(spec, MemRefSpec):
+        made: Tensor | Scalar = tensor(host, name, spec, said)
+    elif isinstance(spec, str):
+        default = said.get("fly.default")
+        dtype = said["fly.dtype"].value if "fly.dtype" in said else spec
+        made = Scalar(name, dtype, None if default is None else default.value)
+    else:
+        raise refuse(host, f"argument {name} is {argument.type}: not a tensor and not a scalar")
+    return Parameter(made, spec)
+
+
+def _names(attributes: Any) -> list[str]:
+    return [item if isinstance(item, str) else item.name for item in attributes]
+
+
+def modes(tree: Any) -> tuple[Int, ...]:
+    """The leaves of a flat integer tuple; of rank 1 it is a leaf itself."""
+    return tree if isinstance(tree, tuple) else (tree,)
+
+
+def tensor(host: Any, name: str, spec: MemRefSpec, said: dict[str, Any]) -> Tensor:
+    if isinstance(spec.layout, ComposedLayout):
+        raise refuse(
+            host,
+            f"the layout of {name} is composed: {spec.layout}",
+            "a host function's tensors have one extent and one stride a dimension",
+        )
+    shape: tuple[Int, ...] = modes(spec.layout.shape)
+    strides: tuple[Int, ...] = modes(spec.layout.stride)
+    if not all(isinstance(leaf, Int) for leaf in (*shape, *strides)):
+        raise refuse(
+            host,
+            f"the layout of {name} is nested: {spec.layout}",
+            "a host function's tensors have one extent and one stride a dimension",
+        )
+    extents: list[int | str | None] = [leaf.value for leaf in shape]
+    if "fly.shape" in said:
+        stated = list(said["fly.shape"])
+        if not stated and spec.layout.shape == Int(1):
+            shape, strides, extents = (), (), []  # a layout has no rank 0: it is 1:0 there
+        if len(stated) != len(extents):
+            raise refuse(
+                host, f"fly.shape of {name} has {len(stated)} extents, its layout {len(extents)}"
+            )
+        for dimension, extent in enumerate(stated):
+            if isinstance(extent, ir.StringAttr):
+                extents[dimension] = extent.value
+            elif isinstance(extent, ir.IntegerAttr) and extents[dimension] != extent.value:
+                raise refuse(
+                    host,
+                    f"extent {dimension} of {name} is {extent.value} in fly.shape, and"
+                    f" {shape[dimension]} in its layout",
+                )
+    return Tensor(
+        name,
+        said["fly.dtype"].value if "fly.dtype" in said else spec.element,
+        tuple(extents),
+        tuple(leaf.value for leaf in strides),
+        said["fly.access"].value if "fly.access" in said else "rw",
+        "fly.contiguous" in said,
+        _multiples((*shape, *strides)),
+    )
+
+
+def _multiples(leaves: tuple[Int, ...]) -> tuple[int, ...]:
+    """The divisors of dynamic leaves that code may rely on; none where all are 1."""
+    found = tuple(leaf.divisibility for leaf in leaves)
+    return found if any(divisor > 1 for divisor in found) else ()
+
+
+def scalar_size(op: Any, kind: str) -> int:
+    """Bytes of a scalar kernel argument; a bit is a byte, an index is 64 bits."""
+    sizes = {"index": 8, "i1": 1, "bf16": 2, "f16": 2, "f32": 4, "f64": 8}
+    sizes |= {f"i{8 * n}": n for n in (1, 2, 4, 8)}
+    if kind not in sizes:
+        raise refuse(op, f"a kernel's argument can't be of type {kind}")
+    return sizes[kind]

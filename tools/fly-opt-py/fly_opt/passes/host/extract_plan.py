@@ -1,0 +1,32 @@
+"""fly-extract-plan: the host function becomes the launch plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fly_opt.passes.base import Pass
+
+
+@dataclass(frozen=True)
+class ExtractPlan(Pass):
+    """Turns the host function into the launch plan, the module's attribute fly.plan.
+
+    The function is taken away: what it computes is in the plan, and two descriptions of one thing
+    drift apart. A module without a host function stays as it is.
+    """
+
+    name: ClassVar[str] = "fly-extract-plan"
+
+    def run(self, op: Any) -> None:
+        from fly_dialect.bindings import ir
+        from fly_host import plan
+
+        from fly_opt.passes.host import manifest
+
+        host = manifest.entry(op)
+        if host is None:
+            return
+        text = plan.to_text(manifest.extract(op, host))
+        op.attributes["fly.plan"] = ir.StringAttr.get(text)
+        host.erase()

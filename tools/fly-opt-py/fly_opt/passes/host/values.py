@@ -1,0 +1,287 @@
+"""What a launch plan holds of the values of a host function: integer expressions, tuples of them,
+tensors seen through layouts that the function makes.
+
+Integers are mathematical here: a width in the IR does not wrap, as it does not in the Python it
+came from, and the reader of the plan refuses what leaves 64 bits or does not fit a kernel's
+argument.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from fly_dialect.bindings import ir
+from fly_dialect.dialect import spec_of
+from fly_dialect.types import IntTupleSpec, LayoutSpec, MemRefSpec, plain_layout
+from fly_host.plan import Expression, Scalar, Tensor, Word
+
+from fly_opt.ir.boundary import carriers
+from fly_opt.passes.base import refuse
+from fly_opt.passes.host.arguments import Layout, Parameter, modes, parameter
+
+# An integer tuple of the plan: an expression's index, or a tuple of integer tuples.
+Tree: TypeAlias = "int | tuple[Tree, ...]"
+
+
+@dataclass(frozen=True)
+class MadeLayout:
+    """A layout that the host function makes."""
+
+    shape: Tree
+    stride: Tree
+
+    @property
+    def parts(self) -> tuple[Tree, Tree]:
+        """As `fly_carriers.parts` has them."""
+        return self.shape, self.stride
+
+
+@dataclass(frozen=True)
+class MadeComposed:
+    """A composed layout that the host function makes; `inner` is a swizzle where it is STATIC."""
+
+    inner: Any
+    offset: Tree
+    outer: Any
+
+    @property
+    def parts(self) -> tuple[Any, Tree, Any]:
+        """As `fly_carriers.parts` has them."""
+        return self.outer, self.offset, self.inner
+
+
+@dataclass(frozen=True)
+class View:
+    """A tensor parameter seen through a layout that the host function makes; without one, where
+    the tensor begins."""
+
+    of: Tensor
+    layout: MadeLayout | MadeComposed | None = None
+
+
+BINARY = {
+    "arith.addi": "add",
+    "arith.subi": "sub",
+    "arith.muli": "mul",
+    "arith.floordivsi": "floordiv",
+    "arith.ceildivsi": "ceildiv",
+    "arith.ceildivui": "ceildiv",
+    "arith.divsi": "truncdiv",
+    "arith.divui": "truncdiv",
+    "arith.remsi": "rem",
+    "arith.remui": "rem",
+    "arith.minsi": "min",
+    "arith.minui": "min",
+    "arith.maxsi": "max",
+    "arith.maxui": "max",
+    "arith.andi": "and",
+    "arith.ori": "or",
+    "arith.xori": "xor",
+    "arith.shli": "shl",
+    "arith.shrsi": "shr",
+    "arith.shrui": "shr",
+}
+# arith's predicates in the order of their numbers → operator, and whether operands are swapped.
+COMPARISONS = (
+    ("eq", False),
+    ("ne", False),
+    ("lt", False),
+    ("le", False),
+    ("lt", True),
+    ("le", True),
+    ("lt", False),
+    ("le", False),
+    ("lt", True),
+    ("le", True),
+)
+CASTS = ("arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui")
+TOKEN = "!gpu.async.token"
+STATIC = object()  # a value that its type says wholly: an atom, a tiled copy, a swizzle
+# dtypes of scalars that integer expressions may read
+INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool")
+
+
+@dataclass
+class Values:
+    """The parameters and expressions of a plan, and what stands for each SSA value. Each expression
+    exists once."""
+
+    parameters: list[Tensor | Scalar] = field(default_factory=list)
+    expressions: list[Expression] = field(default_factory=list)
+    known: dict[Expression, int] = field(default_factory=dict)
+    # What an SSA value is: a Tree, a Parameter, its Layout, a MadeLayout, a View, or the Word of a
+    # float constant.
+    held: dict[Any, Any] = field(default_factory=dict)
+
+    def make(self, *expression: Any) -> int:
+        """The index of an expression, which is made where it does not exist yet."""
+        if expression not in self.known:
+            self.known[expression] = len(self.expressions)
+            self.expressions.append(expression)
+        return self.known[expression]
+
+    # -- parameters ------------------------------------------------------------------------------
+
+    def argument(self, host: Any, argument: Any, attributes: Any, named: bool) -> None:
+        if str(argument.type) == TOKEN:
+            return
+        fallback = None if named else f"arg{len(self.parameters)}"
+        made = parameter(host, argument, attributes, fallback)
+        if any(other.name == made.made.name for other in self.parameters):
+            raise refuse(host, f"two arguments of the host function are called {made.made.name!r}")
+        self.parameters.append(made.made)
+        self.held[argument] = made
+
+    # -- operations ------------------------------------------------------------------------------
+
+    def compute(self, op: Any) -> None:
+        """Takes up the results of an operation. InputError where no plan holds them."""
+        self.held[op.results[0] if len(op.results) == 1 else op] = self.value(op)
+
+    def value(self, op: Any) -> Any:
+        name = op.name
+        if name in BINARY:
+            return self.make(BINARY[name], *map(self.integer, (op, op), op.operands))
+        if name == "arith.constant":
+            return self.constant(op)
+        if name == "arith.cmpi":
+            operator, swapped = COMPARISONS[op.attributes["predicate"].value]
+            a, b = (self.integer(op, operand) for operand in op.operands)
+            return self.make(operator, *((b, a) if swapped else (a, b)))
+        if name == "arith.select":
+            return self.make("select", *(self.integer(op, operand) for operand in op.operands))
+        if name in CASTS:
+            value = self.integer(op, op.operands[0])
+            # A sign-extended true is -1.
+            from_bit = name == "arith.extsi" and str(op.operands[0].type) == "i1"
+            return self.make("sub", self.make("const", 0), value) if from_bit else value
+        if name.startswith("fly."):
+            return self.tuple_value(op)
+        raise refuse(
+            op,
+            f"{name} can't stand in the host function",
+            "a launch plan holds integer arithmetic (arith.*), fly.get_shape, fly.get_stride,"
+            " fly.get, fly.get_scalar and gpu.launch_func",
+        )
+
+    def constant(self, op: Any) -> Any:
+        attribute = op.attributes["value"]
+        if isinstance(attribute, ir.FloatAttr):
+            return self.float_word(op, str(op.results[0].type), attribute.value)
+        return self.make("const", int(attribute.value))
+
+    def float_word(self, op: Any, kind: str, value: float) -> Word:
+        """A float constant as a kernel's argument: its bits."""
+        if kind == "bf16":
+            bits = struct.unpack("<I", struct.pack("<f", value))[0] >> 16  # exact: value is a bf16
+            return Word("integer", expression=self.make("const", bits), size=2)
+        codes = {"f16": ("<e", "<h"), "f32": ("<f", "<i"), "f64": ("<d", "<q")}
+        if kind not in codes:
+            raise refuse(op, f"a constant of type {kind} can't be a kernel's argument")
+        pack, unpack = codes[kind]
+        bits = struct.unpack(unpack, struct.pack(pack, value))[0]
+        return Word("integer", expression=self.make("const", bits), size=struct.calcsize(pack))
+
+    def tuple_value(self, op: Any) -> Any:
+        """fly's operations on shapes, strides and layouts."""
+        name, held = op.name, self.held.get(op.operands[0]) if len(op.operands) else None
+        if name in ("fly.get_layout", "fly.get_shape", "fly.get_stride"):
+            if isinstance(held, Parameter) and isinstance(held.made, Tensor):
+                held = Layout(held)
+            if isinstance(held, Layout):
+                if name == "fly.get_layout":
+                    return held
+                return self.leaves(held.of.made, held.of.spec, name == "fly.get_shape")
+        elif name == "fly.get" and is_tree(held):
+            for mode in op.attributes["mode"]:
+                held = held[mode] if isinstance(held, tuple) else held
+            return held
+        elif name == "fly.get_scalar" and isinstance(held, int):
+            return held
+        elif (made := self.made_value(op, held)) is not None:
+            return made
+        raise refuse(
+            op,
+            f"{name} can't stand in the host function",
+            "extents and strides come from fly.get_shape and fly.get_stride of an argument, one"
+            " of them with fly.get and fly.get_scalar; a tensor may be seen through another layout"
+            " by fly.get_iter and fly.make_view",
+        )
+
+    def made_value(self, op: Any, held: Any) -> Any:
+        """Tuples, layouts and views that the host function makes; None for any other op."""
+        name, spec = op.name, spec_of(op.results[0].type)
+        if name == "fly.make_int_tuple" and isinstance(spec, IntTupleSpec):
+            return self.tree(spec.value, [self.integer(op, operand) for operand in op.operands])
+        if carriers(spec) == []:
+            return self.static(spec)
+        operands = [self.held.get(operand) for operand in op.operands]
+        if name == "fly.make_layout" and all(map(is_tree, operands)):
+            shape, stride = operands
+            return MadeLayout(shape, stride)  # type: ignore[arg-type]
+        if name == "fly.make_composed_layout":
+            inner, offset, outer = map(self.made, operands)
+            if is_tree(offset):
+                return MadeComposed(inner, offset, outer)
+        if name == "fly.get_iter" and isinstance(held, Parameter) and isinstance(held.made, Tensor):
+            return View(held.made)
+        if name == "fly.make_view" and isinstance(held, View) and isinstance(spec, MemRefSpec):
+            return View(held.of, self.made(operands[1]))
+        return None
+
+    def made(self, held: Any) -> Any:
+        """A layout by its leaves: that of a tensor parameter too."""
+        if not isinstance(held, Layout):
+            return held
+        tensor, spec = held.of.made, held.of.spec
+        return MadeLayout(self.leaves(tensor, spec, True), self.leaves(tensor, spec, False))
+
+    def static(self, spec: Any) -> Any:
+        """A value that its type says wholly, whatever op makes it."""
+        if isinstance(spec, LayoutSpec):
+            return MadeLayout(self.tree(spec.layout.shape, []), self.tree(spec.layout.stride, []))
+        return self.tree(spec.value, []) if isinstance(spec, IntTupleSpec) else STATIC
+
+    def tree(self, value: Any, dynamic: list[int]) -> Tree:
+        """An int_tuple as expressions; `dynamic` are those of its dynamic leaves, used up."""
+        if isinstance(value, tuple):
+            return tuple(self.tree(part, dynamic) for part in value)
+        return dynamic.pop(0) if value.value is None else self.make("const", value.value)
+
+    def leaves(self, tensor: Any, spec: MemRefSpec, shape: bool) -> Tree:
+        """The extents or strides of a tensor parameter as expressions."""
+        layout = plain_layout(spec)
+        leaves = modes(layout.shape if shape else layout.stride)
+        made = tuple(
+            self.make("const", leaf.value)
+            if leaf.value is not None
+            else self.make("extent" if shape else "stride", tensor.name, dimension)
+            for dimension, leaf in enumerate(leaves)
+        )
+        return made if isinstance(spec.layout.shape, tuple) else made[0]
+
+    def integer(self, op: Any, value: Any) -> int:
+        """The expression of an integer operand of `op`."""
+        held = self.held.get(value)
+        if isinstance(held, int):
+            return held
+        if isinstance(held, Parameter) and isinstance(held.made, Scalar):
+            scalar = held.made
+            if scalar.dtype in INTEGERS:
+                return self.make("scalar", scalar.name)
+            raise refuse(
+                op,
+                f"{op.name} computes with {scalar.name}, which is {scalar.dtype}: a launch plan"
+                " computes with integers",
+                f"pass {scalar.name} on to the kernel and compute there",
+            )
+        raise refuse(op, f"{op.name} takes a value that is no integer of the launch plan")
+
+
+def is_tree(held: Any) -> bool:
+    """Whether a value is a Tree."""
+    if isinstance(held, tuple):
+        return all(map(is_tree, held))
+    return isinstance(held, int)

@@ -1,0 +1,217 @@
+"""`fly-layout-lowering` at work: the order of things, and what every op's lowering uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fly_dialect import algebra
+from fly_dialect.builders import ops
+from fly_dialect.builders.building import Inferred
+from fly_dialect.dialect import PREFIX, attributes_of, pointer_of, spec_of
+from fly_dialect.inference.computation import COMPUTATIONS, Computation, View
+from fly_dialect.layouts.layout import AnyLayout, ComposedLayout, Layout
+from fly_dialect.layouts.swizzle import CoordSwizzle, Swizzle
+from fly_dialect.layouts.tile import Tile
+from fly_dialect.op_table import OPS
+from fly_dialect.types import MemRefSpec, PtrSpec, Spec
+
+from fly_opt.ir.builder import Builder, operations, unused, used_twice
+from fly_opt.ir.scalars import values_of
+from fly_opt.passes.base import refuse
+from fly_opt.passes.layout.lowered_values import UNKNOWN, Meaning, of_static_type, spec_of_known
+
+Value = Any  # an ir.Value
+
+# What lowers an op that does more than compute; whether the op is done with.
+Lower = Callable[["Lowering", Any], bool]
+
+
+class Lowering:
+    """`table` has the ops that do more than compute a tuple or layout, by name."""
+
+    def __init__(self, table: Mapping[str, Lower]) -> None:
+        self.table = table
+        self.builder = Builder()
+        self.meanings: dict[Value, Meaning] = {}
+        self.added: dict[Value, tuple[Value, Any]] = {}  # pointer → what it was added to
+        self.inferred = Inferred()
+        # Layouts by identity, and their values, of the op that is being lowered: the hundreds of
+        # parts that one copy or gemm takes of a view have the same one.
+        self.layouts: dict[int, tuple[AnyLayout, Value]] = {}
+
+    def run(self, op: Any) -> None:
+        """Lowers all that `op` holds, definitions before uses."""
+        seen, lowered = [], set()
+        for inner in operations(op):
+            if inner.name.startswith(PREFIX):
+                self.builder.enter(inner)
+                seen.append(inner)
+                if self.fly_op(inner):
+                    lowered.add(inner)
+        # Last first: what only lowered ops used is then unused.
+        for inner in reversed(seen):
+            if inner in lowered:
+                self.retire(inner)
+            elif OPS[inner.name[len(PREFIX) :]].pure and all(map(unused, inner.results)):
+                inner.erase()
+        self.builder.sweep()
+
+    def fly_op(self, op: Any) -> bool:
+        """Lowers one op; whether it is to be retired."""
+        name = op.name[len(PREFIX) :]
+        self.builder.at(op)
+        self.layouts.clear()
+        try:
+            if name in self.table:
+                return self.table[name](self, op)
+            if name in COMPUTATIONS:
+                return self.keep(op, self.computed(op, COMPUTATIONS[name]))
+            if name == "static":
+                return self.static(op)
+        except ValueError as error:
+            raise refuse(op, f"{op.name}: {error}") from None
+        return False
+
+    def static(self, op: Any) -> bool:
+        """A swizzle, a tile or an atom stays as it is where something still asks for it."""
+        meaning = of_static_type(spec_of(op.results[0].type))
+        if meaning is UNKNOWN:
+            return False
+        self.keep(op, meaning)
+        return not isinstance(meaning, (Swizzle, CoordSwizzle, Tile))
+
+    def computed(self, op: Any, computation: Computation) -> Meaning:
+        """The meaning of the result: from its type, if that says it all."""
+        meaning = of_static_type(spec_of(op.results[0].type))
+        if meaning is not UNKNOWN:
+            return meaning
+        return computation(map(self.meaning, op.operands), attributes_of(op))
+
+    def retire(self, op: Any) -> None:
+        """Erases a lowered op; where its result is still used, its normal form takes its place."""
+        for result in op.results:
+            if unused(result):
+                continue
+            if op.name == "fly.make_int_tuple":
+                return  # it is its own normal form
+            self.builder.alone(op)
+            meaning = self.meanings[result]
+            result.replace_all_uses_with(self.normal_form(meaning, spec_of(result.type)))
+        op.erase()
+
+    # -- what values stand for
+
+    def keep(self, op: Any, meaning: Meaning) -> bool:
+        self.meanings[op.results[0]] = meaning
+        return True
+
+    def meaning(self, value: Value) -> Meaning:
+        """ValueError where a dynamic value comes from somewhere this pass does not see."""
+        if value in self.meanings:
+            return self.meanings[value]
+        spec = spec_of(value.type)
+        found = of_static_type(spec)
+        if isinstance(spec, MemRefSpec) and spec.layout.is_static:
+            # A block argument: its pointer is what convert-fly-to-rocdl makes of it.
+            found = View(self.once("get_iter", [value], spec.pointer), spec.layout)
+        if found is UNKNOWN:
+            raise ValueError(
+                f"what {spec} holds is not known here: run fly-rewrite-func-signature first"
+            )
+        return found
+
+    def view(self, value: Value) -> View:
+        meaning = self.meaning(value)
+        assert isinstance(meaning, View), "the verifier has seen to it"
+        return meaning
+
+    # -- what meanings are as values
+
+    def once(self, name: str, operands: list[Value], result: Spec) -> Value:
+        """The value of the pure op `fly.name`, built where it is not there yet."""
+        loc, ip = self.builder.loc, self.builder.ip
+
+        def make() -> Any:
+            return ops.build_op(name, operands, [result], loc=loc, ip=ip)
+
+        return self.builder.once((name, result, *operands), make)
+
+    def once_inferred(self, name: str, operands: list[Value]) -> Value:
+        """`once` for an op whose operands say its result's type."""
+        loc, ip = self.builder.loc, self.builder.ip
+        key = (name, *operands)
+        return self.builder.once(key, lambda: self.inferred.build(name, operands, loc, ip))
+
+    def normal_form(self, meaning: Meaning, spec: Spec) -> Value:
+        """The value of a meaning: of one make_int_tuple, make_layout, make_composed_layout or
+        make_view. `spec` is its type."""
+        if isinstance(meaning, View):
+            base = meaning.base
+            if isinstance(spec, MemRefSpec):
+                base = self.pointer_as(base, spec.pointer)
+            else:
+                base = self.value_of(base)
+            return self.once_inferred("make_view", [base, self.value_of(meaning.layout)])
+        if isinstance(meaning, Layout):
+            parts = [meaning.shape, meaning.stride]
+            return self.once_inferred("make_layout", [self.value_of(part) for part in parts])
+        if isinstance(meaning, ComposedLayout):
+            parts = [meaning.inner, meaning.offset, meaning.outer]
+            return self.once_inferred(
+                "make_composed_layout", [self.value_of(part) for part in parts]
+            )
+        if isinstance(meaning, (Swizzle, CoordSwizzle, Tile)):
+            return self.once("static", [], spec)
+        return self.once("make_int_tuple", values_of(meaning), spec)
+
+    def value_of(self, meaning: Meaning) -> Value:
+        return self.normal_form(meaning, spec_of_known(meaning))
+
+    def view_value(self, view: View) -> Value:
+        """The memref of a view, all that is known of its pointer in its type."""
+        layout = view.layout
+        known = self.layouts.get(id(layout))
+        if known is None:
+            known = self.layouts[id(layout)] = layout, self.value_of(layout)
+        return self.once_inferred("make_view", [view.base, known[1]])
+
+    # -- pointers
+
+    def replace_pointer(self, result: Value, pointer: Value) -> None:
+        """Puts a pointer in the place of an op's result. Of what is added in another order more
+        may be known than the result's type says; an op of another dialect, that may pass the
+        pointer on to where only that type fits, gets that type."""
+        spec = pointer_of(result)
+        if pointer_of(pointer) != spec:
+            for owner in {use.owner.operation for use in result.uses}:
+                if not owner.name.startswith(PREFIX):
+                    owner.replace_uses_of_with(result, self.pointer_as(pointer, spec))
+        result.replace_all_uses_with(pointer)
+
+    def pointer_as(self, pointer: Value, spec: PtrSpec) -> Value:
+        """The pointer with this type, which differs in its alignment at most."""
+        if pointer_of(pointer) == spec:
+            return pointer
+        return self.once("recast_iter", [pointer], spec)
+
+    def add_offset(self, pointer: Value, offset: Any) -> Value:
+        """pointer + offset, in the form (pointer + dynamic) + static: at most one of each."""
+        if pointer in self.added:
+            base, inner = self.added[pointer]
+            both_static = inner.type.is_static and offset.type.is_static
+            both_dynamic = not inner.type.is_static and not offset.type.is_static
+            if both_static or both_dynamic:
+                return self.add_offset(base, algebra.add(inner, offset))
+            if inner.type.is_static and not used_twice(pointer):
+                return self.plain_offset(self.add_offset(base, offset), inner)
+        return self.plain_offset(pointer, offset)
+
+    def plain_offset(self, pointer: Value, offset: Any) -> Value:
+        result = self.once_inferred("add_offset", [pointer, self.value_of(offset)])
+        self.added[result] = (pointer, offset)
+        return result
+
+    def element(self, view: View, coord: Any) -> Value:
+        """The pointer to an element of a memref."""
+        return self.add_offset(view.base, algebra.scalar(algebra.crd2idx(coord, view.layout)))

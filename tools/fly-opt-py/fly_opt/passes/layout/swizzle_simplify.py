@@ -1,0 +1,143 @@
+"""`fly-int-swizzle-simplify`: constants and strides come out of swizzled offsets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fly_dialect.bindings import ir
+
+from fly_opt.ir.builder import Builder, operations, unused
+from fly_opt.ir.divisibility import Divisibility, constant, factors_of_two, width_of
+from fly_opt.passes.base import Pass
+
+Value = Any  # an ir.Value
+
+
+@dataclass(frozen=True)
+class IntSwizzleSimplify(Pass):
+    """Takes what a swizzle can't change out of swizzled integers: swizzle(x + c) = swizzle(x) + c.
+
+    A swizzle is `x ^ ((x & mask) >> shift)` in arith, the mask a run of ones. It reads and writes
+    only bits below the mask's end, so what is a multiple of the period, the power of two there,
+    passes it unchanged. Summands of which that is known (fly_divisibility) become plain arith.addi
+    after the swizzle, where constants meet constants and equal swizzles are one; a swizzle of
+    nothing else is 0.
+    """
+
+    name: ClassVar[str] = "fly-int-swizzle-simplify"
+
+    def run(self, op: Any) -> None:
+        divisibility, builder = Divisibility(), Builder()
+        replaced: set[Any] = set()
+        # In the order of the text: the input of a swizzle of a swizzle is rewritten before it.
+        for inner in operations(op):
+            swizzle = _swizzle(inner)
+            if swizzle is None:
+                continue
+            kept, offsets = _peel(swizzle, divisibility)
+            if offsets:
+                builder.at(inner)
+                replaced.update(_rewrite(swizzle, kept, offsets, builder))
+        # Erased at the end, uses first: until then the lattice may hold their values.
+        for inner in reversed(operations(op)) if replaced else ():
+            if inner in replaced and all(map(unused, inner.results)):
+                inner.erase()
+
+
+@dataclass(frozen=True)
+class _Swizzle:
+    """`op` is the exclusive or; `mask` and `shift` are the values of its constants, 2 to the power
+    `period` is the first number beyond the mask."""
+
+    op: Any
+    input: Value
+    mask: Value
+    shift: Value
+    period: int
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """A term of the input: a value of the text, or a sum that is still to be built."""
+
+    parts: tuple[Value, Value]
+
+
+def _swizzle(op: Any) -> _Swizzle | None:
+    """The swizzle that ends in `op`, if one does."""
+    if op.name != "arith.xori":
+        return None
+    value, moved = op.operands
+    shift = moved.owner
+    if isinstance(shift, ir.Block) or shift.name != "arith.shrui":
+        return None
+    picked = shift.operands[0].owner
+    if isinstance(picked, ir.Block) or picked.name != "arith.andi" or picked.operands[0] != value:
+        return None
+    mask, amount = constant(picked.operands[1]), constant(shift.operands[1])
+    if mask is None or amount is None:
+        return None
+    width = width_of(value)
+    mask &= (1 << width) - 1
+    start = factors_of_two(mask, width)
+    run = (mask >> start) + 1
+    # A run of ones, and none of them is shifted out below bit 0.
+    if mask == 0 or run & (run - 1) or not 0 <= amount <= start:
+        return None
+    return _Swizzle(op, value, picked.operands[1], shift.operands[1], mask.bit_length())
+
+
+def _peel(swizzle: _Swizzle, divisibility: Divisibility) -> tuple[Any, list[Value]]:
+    """The input without its multiples of the period (None if nothing is left), and those."""
+
+    def peel(value: Value) -> tuple[Value | _Sum | None, list[Value]]:
+        if divisibility.zeros(value) >= swizzle.period:
+            return None, [value]
+        owner = value.owner
+        if isinstance(owner, ir.Block) or owner.name != "arith.addi":
+            return value, []
+        lhs, rhs = owner.operands
+        (left, left_offsets), (right, right_offsets) = peel(lhs), peel(rhs)
+        offsets = left_offsets + right_offsets
+        if not offsets:
+            return value, []
+        if left is None or right is None:
+            return (right if left is None else left), offsets
+        return _Sum((left, right)), offsets
+
+    if divisibility.zeros(swizzle.input) >= swizzle.period:
+        return None, [swizzle.input]
+    return peel(swizzle.input)
+
+
+def _rewrite(swizzle: _Swizzle, kept: Any, offsets: list[Value], builder: Builder) -> list[Any]:
+    """Builds the new sum and puts it in the old one's place; gives the ops that were the old."""
+    type_ = swizzle.op.results[0].type
+
+    def built(part: Any) -> Value:
+        if isinstance(part, _Sum):
+            return builder.value("arith.addi", type_, [built(inner) for inner in part.parts])
+        return part
+
+    if kept is None:
+        attributes = {"value": ir.IntegerAttr.get(type_, 0)}
+        total = builder.value("arith.constant", type_, [], attributes)
+    else:
+        base = built(kept)
+        picked = builder.value("arith.andi", type_, [base, swizzle.mask])
+        moved = builder.value("arith.shrui", type_, [picked, swizzle.shift])
+        total = builder.value("arith.xori", type_, [base, moved])
+    for offset in offsets:
+        total = builder.value("arith.addi", type_, [total, offset])
+    swizzle.op.results[0].replace_all_uses_with(total)
+    shift = swizzle.op.operands[1].owner.operation
+    return [swizzle.op, shift, shift.operands[0].owner.operation, *_sums(swizzle.input)]
+
+
+def _sums(value: Value) -> list[Any]:
+    """The additions that make a value, down to their first other terms."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.name != "arith.addi":
+        return []
+    return [owner.operation, *(inner for operand in owner.operands for inner in _sums(operand))]

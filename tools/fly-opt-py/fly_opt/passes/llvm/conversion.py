@@ -1,0 +1,215 @@
+"""`convert-fly-to-rocdl` at work: which value has become which, and what is to be erased."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fly_dialect.bindings import ir
+from fly_dialect.dialect import PREFIX, int_tuple_of, pointer_of, spec_of
+from fly_dialect.layouts.integers import Int
+from fly_dialect.op_table import find
+from fly_dialect.types import FlySpec, Spec
+
+from fly_opt.backends.amd import buffers
+from fly_opt.ir import pointers
+from fly_opt.ir.builder import Builder, operations, unused
+from fly_opt.passes.base import refuse
+from fly_opt.passes.target.set_target import target_of
+
+Value = Any  # an ir.Value
+
+FUNCTIONS = ("func.func", "gpu.func")
+_GLOBAL = "llvm.mlir.global"
+_DIALECTS = (PREFIX, "fly_rocdl.")
+
+
+class Conversion:
+    """The pass at work. `table` gives, for each op by its full name, the function that converts it:
+    it gives the value that takes the result's place, or None."""
+
+    def __init__(self, table: Mapping[str, Callable[[Conversion, Any], Value | None]]) -> None:
+        self.table = table
+        self.builder = Builder()
+        self.lowered: dict[Value, Value] = {}
+        self.integers: dict[Value, Value] = {}  # scalar int_tuple → the integer in it
+        self.done: list[Any] = []  # fly ops, in the order of the text
+        self.retyped: list[tuple[Value, Any]] = []
+        self.functions: list[Any] = []
+        self.stack: Any = None  # the last stack slot of the function that was entered last
+        self.gpu_module: Any = None  # the last that was entered
+        self.symbols: set[str] = set()  # the LDS variables in it
+        self.dynamic: str | None = None  # the one that stands for dynamic LDS
+        self.chip: str | None = None  # the target of the module, if it is known
+
+    def run(self, module: Any) -> None:
+        """Converts all that `module` holds, definitions before uses."""
+        target = target_of(module)
+        self.chip = target.chip if target else None
+        for op in operations(module):
+            name = op.name
+            if name.startswith(_DIALECTS):
+                self.builder.enter(op)
+                self.fly_op(op, name)
+            else:
+                self.foreign_op(op, name)
+        self.finish()
+
+    def foreign_op(self, op: Any, name: str) -> None:
+        for result in op.results:
+            self.retype(result)
+        for region in op.regions:
+            for block in region.blocks:
+                for argument in block.arguments:
+                    self.retype(argument)
+        if name in FUNCTIONS:
+            self.functions.append(op)
+            self.stack = None
+        elif name == "gpu.module":
+            self.gpu_module, self.symbols, self.dynamic = op, _variables(op), None
+
+    def retype(self, value: Value) -> None:
+        if isinstance(value.type, ir.OpaqueType) and (type_ := lowered_type(spec_of(value.type))):
+            self.retyped.append((value, type_))
+
+    def fly_op(self, op: Any, name: str) -> None:
+        convert = self.table.get(name)
+        if convert is not None:
+            self.builder.at(op)
+            try:
+                value = convert(self, op)
+            except ValueError as error:
+                raise refuse(op, f"{name}: {error}") from None
+            if value is not None:
+                self.lowered[op.results[0]] = value
+        self.done.append(op)
+
+    def finish(self) -> None:
+        """Erases the fly ops and gives what carried fly pointers LLVM's types."""
+        for op in reversed(self.done):
+            for result in op.results:
+                if result in self.lowered:
+                    result.replace_all_uses_with(self.lowered[result])
+            if not all(unused(result) for result in op.results) or (
+                op.name not in self.table and not _pure(op)
+            ):
+                raise refuse(
+                    op,
+                    f"{op.name} is not a memory operation",
+                    hint="run fly-rewrite-func-signature and fly-layout-lowering first",
+                )
+            op.erase()
+        for value, type_ in self.retyped:
+            value.set_type(type_)
+        for function in self.functions:
+            _retype_function(function)
+
+    # -- values
+
+    def value(self, value: Value) -> Value:
+        """What a value has become; itself if it is not of the fly dialect."""
+        return self.lowered.get(value, value)
+
+    def offset(self, value: Value) -> Value:
+        """The integer in a scalar int_tuple that make_int_tuple made."""
+        leaf = int_tuple_of(value).value
+        if isinstance(leaf, Int) and leaf.value is not None:
+            return self.builder.constant(leaf.value, leaf.width)
+        if value not in self.integers:
+            raise ValueError("the offset is not in normal form: run fly-layout-lowering first")
+        return self.integers[value]
+
+    def address(self, pointer: Value, type_: Any) -> Value:
+        """The LLVM pointer that an access of `type_` goes to: the swizzle is applied here."""
+        spec = pointer_of(pointer)
+        pointers.lowered_space(spec)
+        return pointers.swizzled(self.builder, self.value(pointer), spec, pointers.width(type_))
+
+    # -- allocations
+
+    def slot(self, build: Callable[[], Any]) -> Any:
+        """Builds an op at the start of the function, after the others built here: a stack slot
+        asked for in a loop must not be a new one each time round. Gives the op."""
+        if self.functions:
+            if self.stack is None:
+                entry = self.functions[-1].regions[0].blocks[0]
+                self.builder.ip = ir.InsertionPoint.at_block_begin(entry)
+            else:
+                self.builder.ip = ir.InsertionPoint.after(self.stack)
+        self.stack = build()
+        return self.stack
+
+    def lds(self, prefix: str, size: int, alignment: int, linkage: str) -> str:
+        """Declares `size` bytes of LDS in the gpu.module; gives the symbol."""
+        module = self.gpu_module
+        if module is None:
+            raise ValueError("shared memory is a kernel's: it must be inside a gpu.module")
+        block = module.regions[0].blocks[0]
+        number = 0
+        while (symbol := f"{prefix}_{number}") in self.symbols:
+            number += 1
+        self.symbols.add(symbol)
+        ir.Operation.create(
+            _GLOBAL,
+            attributes={
+                "sym_name": ir.StringAttr.get(symbol),
+                "global_type": ir.TypeAttr.get(ir.Type.parse(f"!llvm.array<{size} x i8>")),
+                "linkage": ir.Attribute.parse(f"#llvm.linkage<{linkage}>"),
+                "addr_space": ir.IntegerAttr.get(pointers.integer(32), 3),
+                "alignment": ir.IntegerAttr.get(pointers.integer(64), alignment),
+                "dso_local": ir.UnitAttr.get(),
+            },
+            regions=1,
+            loc=self.builder.loc,
+            ip=ir.InsertionPoint.at_block_begin(block),
+        )
+        return symbol
+
+    def address_of(self, symbol: str) -> Value:
+        attributes = {"global_name": ir.FlatSymbolRefAttr.get(symbol)}
+        return self.builder.value("llvm.mlir.addressof", pointers.pointer(3), [], attributes)
+
+
+def lowered_type(spec: Spec) -> Any:
+    """What a pointer, memref or atom becomes; None for a type that carries none of them."""
+    if isinstance(spec, str):
+        return None
+    if buffers.is_buffer(spec):
+        return buffers.pair_type()
+    number = pointers.space(spec)
+    return _atom_type(spec) if number is None else pointers.pointer(number)
+
+
+def _atom_type(spec: FlySpec) -> Any:
+    from fly_dialect.atoms import CopyAtomSpec, MmaAtomSpec, TiledCopySpec, TiledMmaSpec
+
+    if isinstance(spec, (TiledCopySpec, TiledMmaSpec)):
+        spec = spec.atom
+    if not isinstance(spec, (CopyAtomSpec, MmaAtomSpec)):
+        return None
+    from fly_opt.atoms import state
+
+    return state.struct(spec.op)
+
+
+def _variables(module: Any) -> set[str]:
+    """The names of the LLVM variables in a gpu.module."""
+    names = (op.attributes["sym_name"] for op in operations(module) if op.name == _GLOBAL)
+    return {ir.StringAttr(name).value for name in names}
+
+
+def _pure(op: Any) -> bool:
+    info = find(op.name)
+    return info is not None and info.pure
+
+
+def _retype_function(op: Any) -> None:
+    old = ir.TypeAttr(op.attributes["function_type"]).value
+
+    def converted(type_: Any) -> Any:
+        new = lowered_type(spec_of(type_)) if isinstance(type_, ir.OpaqueType) else None
+        return type_ if new is None else new
+
+    new = ir.FunctionType.get([*map(converted, old.inputs)], [*map(converted, old.results)])
+    if new != old:
+        op.attributes["function_type"] = ir.TypeAttr.get(new)

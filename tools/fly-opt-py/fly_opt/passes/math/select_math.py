@@ -1,0 +1,230 @@
+"""fly-select-math: which mathematical function is computed how, and which float is converted how.
+
+Four ways lead from math to AMD's machine code. LLVM's intrinsics where its AMDGPU code generation
+expands them accurately (AMDGPULegalizerInfo and SIISelLowering: exp, log, sqrt of f32; rounding of
+every type). Formulas of our own for the other functions of f32 (`math_f32`, `math_f64`). A wider
+type: no instruction knows bf16, and f16 in f32 needs no formulas of its own. And ROCm's device
+library for transcendental functions of f64: convert-math-to-rocdl calls it for what this pass
+leaves alone.
+
+LLVM has no floats narrower than 16 bits: their conversions are a target's instructions
+(`narrow_floats`).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fly_opt.ir.intrinsics import call
+from fly_opt.passes.base import Pass
+from fly_opt.passes.target.set_target import target_of
+
+# math → LLVM's intrinsic, for the types in which code generation expands it accurately.
+EVERY = ("f16", "f32", "f64")
+INTRINSICS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "math.absf": ("llvm.fabs", ("bf16", *EVERY)),
+    "math.copysign": ("llvm.copysign", ("bf16", *EVERY)),
+    "math.ceil": ("llvm.ceil", EVERY),
+    "math.floor": ("llvm.floor", EVERY),
+    "math.trunc": ("llvm.trunc", EVERY),
+    "math.round": ("llvm.round", EVERY),
+    "math.roundeven": ("llvm.roundeven", EVERY),
+    "math.fma": ("llvm.fma", EVERY),
+    "math.sqrt": ("llvm.sqrt", EVERY),
+    "math.exp": ("llvm.exp", ("f32",)),
+    "math.exp2": ("llvm.exp2", ("f32",)),
+    "math.log": ("llvm.log", ("f32",)),
+    "math.log2": ("llvm.log2", ("f32",)),
+    "math.log10": ("llvm.log10", ("f32",)),
+}
+# Computed in f32 where they aren't an intrinsic of their own type.
+NARROW = ("f16", "bf16")
+CONVERSIONS = ("arith.extf", "arith.truncf")
+# In the math dialect, and not a function of floats.
+NOT_FLOAT = ("math.absi", "math.ctlz", "math.cttz", "math.ctpop")
+# Predicates: the bits of llvm.is.fpclass (LLVM's language reference: 0–1 NaN, 2 and 9 infinities,
+# 3 and 8 normals, 4 to 7 subnormals and zeros).
+CLASSES = {
+    "math.isnan": 0b00_0000_0011,
+    "math.isinf": 0b10_0000_0100,
+    "math.isfinite": 0b01_1111_1000,
+    "math.isnormal": 0b01_0000_1000,
+}
+
+
+@dataclass(frozen=True)
+class SelectMath(Pass):
+    """Sends each math operation to LLVM's intrinsics, to f32, or on to the device library.
+
+    Conversions of floats of 8 bits and less become the target's instructions.
+    """
+
+    name: ClassVar[str] = "fly-select-math"
+
+    def run(self, op: Any) -> None:
+        from fly_dialect.bindings import ir
+
+        found: list[Any] = []
+        conversions: list[Any] = []
+
+        def collect(child: Any) -> Any:
+            name = child.name
+            if (name.startswith("math.") and name not in NOT_FLOAT) or name == "arith.remf":
+                found.append(child.operation)
+            elif name in CONVERSIONS:
+                conversions.append(child.operation)
+            return ir.WalkResult.ADVANCE
+
+        op.walk(collect)
+        for child in found:
+            _select(child)
+        if conversions:
+            _convert(op, conversions)
+
+
+def _convert(module: Any, conversions: list[Any]) -> None:
+    """Lowers those that LLVM does not know."""
+    from fly_opt.backends.amd.passes import narrow_floats
+
+    target = target_of(module)
+    for op in conversions:
+        if narrow_floats.is_conversion(op):
+            narrow_floats.convert(op, target.chip if target else None)
+
+
+def _select(op: Any) -> None:
+    """Replaces one operation, or leaves it where the device library has it as it is."""
+    from fly_dialect.bindings import ir
+
+    with ir.InsertionPoint(op), op.location:
+        made = _replacement(op)
+    if made is not None:
+        op.results[0].replace_all_uses_with(made)
+        op.erase()
+
+
+def _replacement(op: Any) -> Any:
+    from fly_dialect.bindings import ir
+
+    if op.name in CLASSES:
+        return _classified(op)
+    if op.name == "math.ipowi":
+        from fly_opt.passes.math import integers
+
+        return _by_elements(integers.power, op.results[0].type, list(op.operands))
+    kind = op.results[0].type
+    element = str(kind.element_type if isinstance(kind, ir.VectorType) else kind)
+    operands = list(op.operands)
+    fast = _fast(op)
+    if op.name in INTRINSICS and element in INTRINSICS[op.name][1]:
+        return _intrinsic(INTRINSICS[op.name][0], kind, operands, fast)
+    if op.name == "math.rsqrt" and element in EVERY:
+        # One over the root: v_rsq_f32 alone is off by one in the last place.
+        root = _intrinsic("llvm.sqrt", kind, operands, fast)
+        return _create("arith.divf", kind, [_one(kind), root], op)
+    if element == "f32" and (formula := _formula(op.name)):
+        return _by_elements(formula, kind, operands)
+    if element not in NARROW:
+        return None
+    wide = ir.F32Type.get()
+    if isinstance(kind, ir.VectorType):
+        wide = ir.VectorType.get(kind.shape, wide)
+    extended = [
+        _create("arith.extf", wide, [operand]) if operand.type == kind else operand
+        for operand in operands
+    ]
+    computed = _create(op.name, wide, extended, op)
+    made = _create("arith.truncf", kind, [computed])
+    _select(computed.owner)
+    return made
+
+
+def _formula(name: str) -> Callable[..., Any] | None:
+    """The formula of a function of f32, as a function of SSA values."""
+    from fly_opt.passes.math import f32, f64
+    from fly_opt.passes.math.number import Number
+
+    function = f32.FUNCTIONS.get(name) or f64.FUNCTIONS.get(name)
+    if function is None:
+        return None
+    return lambda *operands: function(*map(Number, operands)).value
+
+
+def _by_elements(function: Callable[..., Any], kind: Any, operands: list[Any]) -> Any:
+    """`function` of scalars; of vectors element by element."""
+    from fly_dialect.bindings import ir
+
+    if not isinstance(kind, ir.VectorType):
+        return function(*operands)
+    made = []
+    for index in itertools.product(*map(range, kind.shape)):
+        at = {"static_position": ir.DenseI64ArrayAttr.get(index)}
+        elements = [
+            ir.Operation.create(
+                "vector.extract", [operand.type.element_type], [operand], at
+            ).results[0]
+            for operand in operands
+        ]
+        made.append(function(*elements))
+    return _create("vector.from_elements", kind, made)
+
+
+def _classified(op: Any) -> Any:
+    """Whether floats are of a class. What bf16 is, it is as f32 too."""
+    from fly_dialect.bindings import ir
+
+    (operand,) = op.operands
+    kind, result = operand.type, op.results[0].type
+    if str(kind).endswith(("bf16", "bf16>")):
+        wide = ir.F32Type.get()
+        kind = ir.VectorType.get(kind.shape, wide) if isinstance(kind, ir.VectorType) else wide
+        operand = _create("arith.extf", kind, [operand])
+    i32 = ir.IntegerType.get_signless(32)
+    mask = ir.IntegerAttr.get(i32, CLASSES[op.name])
+    mask = ir.Operation.create("llvm.mlir.constant", [i32], attributes={"value": mask}).results[0]
+    return call(f"llvm.is.fpclass.{_mangled(kind)}", result, [operand, mask])
+
+
+def _fast(op: Any) -> Any:
+    """An operation's fast-math flags for the LLVM dialect; None where it has none."""
+    from fly_dialect.bindings import ir
+
+    if "fastmath" not in op.attributes:
+        return None
+    return ir.Attribute.parse(str(op.attributes["fastmath"]).replace("arith", "llvm", 1))
+
+
+def _intrinsic(name: str, kind: Any, operands: list[Any], fast: Any) -> Any:
+    return call(f"{name}.{_mangled(kind)}", kind, operands, fast)
+
+
+def _mangled(kind: Any) -> str:
+    """A type as the names of LLVM's intrinsics spell it: f32, v4f16."""
+    from fly_dialect.bindings import ir
+
+    if isinstance(kind, ir.VectorType):
+        return f"v{kind.shape[0]}{kind.element_type}"
+    return str(kind)
+
+
+def _create(name: str, kind: Any, operands: list[Any], like: Any = None) -> Any:
+    """An operation, with the fast-math flags of `like`."""
+    from fly_dialect.bindings import ir
+
+    attributes = {}
+    if like is not None and "fastmath" in like.attributes:
+        attributes["fastmath"] = like.attributes["fastmath"]
+    return ir.Operation.create(name, [kind], operands, attributes).results[0]
+
+
+def _one(kind: Any) -> Any:
+    from fly_dialect.bindings import ir
+
+    if isinstance(kind, ir.VectorType):
+        value = ir.DenseElementsAttr.get_splat(kind, ir.FloatAttr.get(kind.element_type, 1.0))
+    else:
+        value = ir.FloatAttr.get(kind, 1.0)
+    return ir.Operation.create("arith.constant", [kind], attributes={"value": value}).results[0]

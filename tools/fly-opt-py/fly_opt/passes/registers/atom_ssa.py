@@ -1,0 +1,146 @@
+"""`fly-convert-atom-call-to-ssa-form`: atoms take registers as values rather than as memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from fly_dialect.bindings import ir
+from fly_dialect.dialect import memref_of, spec_of, type_of
+from fly_dialect.layouts.int_tuple import leaves
+from fly_dialect.layouts.integers import Int
+from fly_dialect.layouts.layout import Layout
+from fly_dialect.types import MemRefSpec
+
+from fly_opt.ir.builder import operations
+from fly_opt.ir.storage import storage_type
+from fly_opt.passes.base import Pass
+
+Value = Any  # an ir.Value
+
+
+@dataclass(frozen=True)
+class ConvertAtomCalls(Pass):
+    """Gives copy_atom_call and mma_atom_call vectors for contiguous register memrefs.
+
+    A register memref that is read becomes ptr.load and a vector operand of copy_atom_call_ssa or
+    mma_atom_call_ssa; one that is written becomes a vector result and ptr.store. A copy under a
+    predicate reads its old destination too. Memrefs elsewhere and registers that are not
+    contiguous stay memrefs; a call of such only stays as it is.
+    """
+
+    name: ClassVar[str] = "fly-convert-atom-call-to-ssa-form"
+
+    def run(self, op: Any) -> None:
+        pointers: dict[Value, Value] = {}  # view → its pointer
+        # The hundreds of calls of a module have a handful of operand types.
+        known: dict[Any, Any] = {}
+        for inner in operations(op):
+            if inner.name == "fly.make_view":
+                pointers[inner.results[0]] = inner.operands[0]
+            elif inner.name in _CONVERT:
+                _Call(inner, pointers, known).convert()
+
+
+class _Call:
+    """One atom call, and the registers among its operands."""
+
+    def __init__(self, op: Any, pointers: dict[Value, Value], known: dict[Any, Any]) -> None:
+        self.op = op
+        self.pointers = pointers
+        self.operands = list(op.operands)
+        self.types = []
+        for operand in self.operands:
+            type_ = operand.type
+            if type_ not in known:
+                known[type_] = register_type(type_)
+            self.types.append(known[type_])
+
+    def convert(self) -> None:
+        if any(self.types):
+            _CONVERT[self.op.name](self)
+            self.op.erase()
+
+    def build(self, name: str, results: list[Any], operands: list[Value], attributes: Any) -> Any:
+        return ir.Operation.create(
+            f"fly.{name}",
+            results=results,
+            operands=operands,
+            attributes=attributes,
+            loc=self.op.location,
+            ip=ir.InsertionPoint(self.op),
+        )
+
+    def pointer(self, index: int) -> Value:
+        view = self.operands[index]
+        if view not in self.pointers:
+            type_ = type_of(memref_of(view).pointer)
+            self.pointers[view] = self.build("get_iter", [type_], [view], None).results[0]
+        return self.pointers[view]
+
+    def read(self, index: int) -> Value:
+        """An operand as a value: what is in its registers, or the memref itself."""
+        if self.types[index] is None:
+            return self.operands[index]
+        return self.build("ptr.load", [self.types[index]], [self.pointer(index)], None).results[0]
+
+    def write(self, call: Any, index: int) -> None:
+        self.build("ptr.store", [], [call.results[0], self.pointer(index)], None)
+
+    def copy(self) -> None:
+        atom, source = self.operands[0], self.read(1)
+        predicate = [self.read(3)] if len(self.operands) == 4 else []
+        result = self.types[2]
+        # The old destination is what a copy that doesn't happen leaves.
+        old = [self.read(2)] if predicate or result is None else []
+        segments = ir.DenseI32ArrayAttr.get([1, 1, len(old), len(predicate)])
+        call = self.build(
+            "copy_atom_call_ssa",
+            [] if result is None else [result],
+            [atom, source, *old, *predicate],
+            {"operandSegmentSizes": segments},
+        )
+        if result is not None:
+            self.write(call, 2)
+
+    def mma(self) -> None:
+        # Operands: the atom, d, a, b, c.
+        inputs = [self.read(index) for index in (2, 3, 4)]
+        result = self.types[1]
+        if result is None:
+            self.build("mma_atom_call_ssa", [], [self.operands[0], self.operands[1], *inputs], None)
+        else:
+            call = self.build("mma_atom_call_ssa", [result], [self.operands[0], *inputs], None)
+            self.write(call, 1)
+
+
+_CONVERT = {"fly.copy_atom_call": _Call.copy, "fly.mma_atom_call": _Call.mma}
+
+
+def register_type(type_: Any) -> Any:
+    """What contiguous registers hold, as one value: a vector, of one element a scalar. None for a
+    memref elsewhere, for registers with gaps or in another order, and for what is no memref."""
+    spec = spec_of(type_)
+    if not isinstance(spec, MemRefSpec) or spec.space != "register":
+        return None
+    count = contiguous(spec.layout)
+    if count is None:
+        return None
+    element = storage_type(spec.element)
+    return element if count == 1 else ir.VectorType.get([count], element)
+
+
+@lru_cache(maxsize=256)
+def contiguous(layout: Any) -> int | None:
+    """The size of a static layout that maps index i to offset i; None of any other."""
+    if not isinstance(layout, Layout) or not layout.is_static:
+        return None
+    count = 1
+    for extent, stride in zip(leaves(layout.shape), leaves(layout.stride), strict=True):
+        if not isinstance(extent, Int) or extent.value is None or extent.value == 1:
+            continue
+        if not isinstance(stride, Int) or stride.value != count:
+            return None
+        count *= extent.value
+    return count

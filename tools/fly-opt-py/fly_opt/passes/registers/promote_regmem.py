@@ -1,0 +1,211 @@
+"""`fly-promote-regmem-to-vectorssa`: memory in registers becomes vector values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fly_dialect.bindings import ir
+
+from fly_opt.ir import vectors
+from fly_opt.ir.builder import Builder, unused
+from fly_opt.passes.base import Pass, refuse
+from fly_opt.passes.registers.accesses import Access, Accesses, Piece, Root
+
+Value = Any  # an ir.Value
+
+
+@dataclass(frozen=True)
+class PromoteRegmem(Pass):
+    """Turns register make_ptrs into vector values threaded through scf.for, scf.if and scf.while.
+
+    Each `make_ptr` of n register elements that only ptr.load and ptr.store at static offsets touch
+    becomes one value of n elements: a store inserts into it, a load extracts from it, and a loop or
+    condition that touches it carries it. Before the first store its elements are poison. Elements
+    narrower than 16 bits that LLVM has no type for are held as integers. What is reached in another
+    way, by a recast, a dynamic offset, a call, a region that is none of the three, stays memory.
+
+    With the option `pieces`, a make_ptr becomes several values where fewer elements have to be
+    inserted and extracted then: a sum of 64 that multiplications write 4 by 4 becomes sixteen.
+    """
+
+    name: ClassVar[str] = "fly-promote-regmem-to-vectorssa"
+
+    pieces: bool = False
+
+    def run(self, op: Any) -> None:
+        accesses = Accesses(op)
+        if accesses.roots:
+            accesses.cut(self.pieces)
+            # Without pieces, FlyDSL's text: a slice that is all of its vector is one too.
+            _Promotion(accesses, whole_slices=not self.pieces).run()
+
+
+@dataclass(eq=False, slots=True)
+class _Threaded:
+    """An scf op that vectors are threaded through, and which."""
+
+    op: Any
+    pieces: set[Piece]
+
+
+class _Promotion:
+    """Rewrites the accesses, block by block, with the vectors as they are at each place."""
+
+    def __init__(self, accesses: Accesses, whole_slices: bool) -> None:
+        self.accesses = accesses
+        self.whole_slices = whole_slices
+        self.builder = Builder()
+        self.events: dict[Any, list[Access | _Threaded]] = {}  # block → what to do in it, in order
+        # An operation's hash is of its operands: as a key it is good until the rewriting begins.
+        self.threaded: dict[Any, _Threaded] = {}
+        for access in accesses.found:
+            if access.root not in accesses.kept:
+                self.note(access)
+
+    def note(self, access: Access) -> None:
+        """Puts an access into the events of its block, and the ops around it into theirs."""
+        chain = self.accesses.enclosing(access)
+        assert chain is not None, "its root would have been kept"
+        (_, block), *around = chain
+        self.events.setdefault(block, []).append(access)
+        for op, block in around:
+            if op not in self.threaded:
+                self.threaded[op] = _Threaded(op, set())
+                self.events.setdefault(block, []).append(self.threaded[op])
+            self.threaded[op].pieces.update(access.root.reached(access.range))
+
+    def run(self) -> None:
+        inner = {block for op in self.threaded for region in op.regions for block in region.blocks}
+        for block in list(self.events):
+            if block not in inner:
+                self.block(block, {})
+        for op in reversed(self.accesses.helpers):
+            if all(unused(result) for result in op.results):
+                op.erase()
+        for root in self.accesses.roots.values():
+            root.op.erase()
+
+    def block(self, block: Any, state: dict[Piece, Value]) -> None:
+        """Rewrites the events of a block; `state` is then as at its end."""
+        for event in self.events.get(block, ()):
+            if isinstance(event, _Threaded):
+                self.thread(event, state)
+            elif event.op.name == "fly.make_ptr":
+                self.begin(event.root, state)
+            elif event.op.name == "fly.ptr.load":
+                self.load(event, state)
+            else:
+                self.store(event, state)
+
+    def begin(self, root: Root, state: dict[Piece, Value]) -> None:
+        """The values before the first store."""
+        self.builder.at(root.op)
+        unknown: dict[Any, Value] = {}
+        for piece in root.pieces:
+            if piece.type not in unknown:
+                unknown[piece.type] = vectors.poison(self.builder, piece.type)
+            state[piece] = unknown[piece.type]
+
+    def load(self, access: Access, state: dict[Piece, Value]) -> None:
+        op, result, wanted = access.op, access.op.results[0], access.range
+        _check_inside(access)
+        builder, pieces = self.builder, access.root.reached(wanted)
+        builder.at(op)
+        count = wanted.count if isinstance(result.type, ir.VectorType) else None
+        if len(pieces) == 1:
+            offset = wanted.offset - pieces[0].range.offset
+            part = self.extract(state[pieces[0]], offset, count)
+        else:
+            type_ = ir.VectorType.get([wanted.count], access.root.element)
+            part = vectors.poison(builder, type_)
+            for piece in pieces:
+                both = wanted.common(piece.range)
+                found = self.extract(state[piece], both.offset - piece.range.offset, both.count)
+                part = self.insert(found, part, both.offset - wanted.offset)
+        result.replace_all_uses_with(vectors.bitcast(builder, part, result.type))
+        op.erase()
+
+    def store(self, access: Access, state: dict[Piece, Value]) -> None:
+        op, value, given = access.op, access.op.operands[0], access.range
+        _check_inside(access)
+        builder, element = self.builder, access.root.element
+        builder.at(op)
+        vector = isinstance(value.type, ir.VectorType)
+        type_ = ir.VectorType.get([given.count], element) if vector else element
+        value = vectors.bitcast(builder, value, type_)
+        for piece in access.root.reached(given):
+            both = given.common(piece.range)
+            part = value
+            if vector and both != given:
+                part = self.extract(value, both.offset - given.offset, both.count)
+            offset = both.offset - piece.range.offset
+            state[piece] = self.insert(part, state[piece], offset)
+        op.erase()
+
+    def extract(self, vector: Value, offset: int, count: int | None) -> Value:
+        if count == vector.type.shape[0] and not self.whole_slices:
+            return vector
+        return vectors.extract(self.builder, vector, offset, count)
+
+    def insert(self, value: Value, vector: Value, offset: int) -> Value:
+        if value.type == vector.type and not self.whole_slices:
+            return value
+        return vectors.insert(self.builder, value, vector, offset)
+
+    def thread(self, threaded: _Threaded, state: dict[Piece, Value]) -> None:
+        """Replaces an scf op by one that carries the vectors which are touched in it."""
+        op = threaded.op
+        pieces = sorted(threaded.pieces, key=lambda piece: piece.number)
+        carried = [piece.type for piece in pieces]
+        inputs = [] if op.name == "scf.if" else [state[piece] for piece in pieces]
+        new = ir.Operation.create(
+            op.name,
+            results=[*(result.type for result in op.results), *carried],
+            operands=[*op.operands, *inputs],
+            attributes={name: op.attributes[name] for name in op.attributes},
+            regions=len(op.regions),
+            loc=op.location,
+            ip=ir.InsertionPoint(op),
+        )
+        for old_region, region in zip(op.regions, new.regions, strict=True):
+            blocks = list(old_region.blocks)
+            if not blocks:  # an scf.if without else: the vectors stay as they are
+                with ir.InsertionPoint(region.blocks.append()), op.location:
+                    ir.Operation.create("scf.yield", operands=[state[piece] for piece in pieces])
+                continue
+            block = blocks[0]
+            block.append_to(region)
+            inside = dict(state)
+            if inputs:
+                for piece in pieces:
+                    inside[piece] = block.add_argument(piece.type, op.location)
+            self.block(block, inside)
+            self.end(block, [inside[piece] for piece in pieces])
+        count = len(op.results)
+        for old, result in zip(op.results, list(new.results)[:count], strict=True):
+            old.replace_all_uses_with(result)
+        state.update(zip(pieces, list(new.results)[count:], strict=True))
+        op.erase()
+
+    def end(self, block: Any, values: list[Value]) -> None:
+        """Lets a block give `values` as well."""
+        old = self.accesses.terminators[block]
+        ir.Operation.create(
+            old.name,
+            operands=[*old.operands, *values],
+            loc=old.location,
+            ip=ir.InsertionPoint(old),
+        )
+        old.erase()
+
+
+def _check_inside(access: Access) -> None:
+    """InputError for an access beyond the registers."""
+    wanted, root = access.range, access.root
+    if wanted.offset < 0 or wanted.end > root.size:
+        raise refuse(
+            access.op,
+            f"{access.op.name}: elements {wanted.offset} to {wanted.end - 1} are not among the"
+            f" {root.size} registers that were allocated",
+        )

@@ -1,0 +1,232 @@
+"""`fly-rewrite-func-signature`: no value of the fly dialect crosses a function boundary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fly_dialect.bindings import ir
+from fly_dialect.dialect import spec_of, type_of
+from fly_dialect.types import Spec
+
+from fly_opt.ir import boundary as fly_carriers
+from fly_opt.ir.builder import operations, unused
+from fly_opt.passes.base import Pass, refuse
+
+Value = Any  # an ir.Value
+
+FUNCTIONS = ("func.func", "gpu.func")
+# Ops whose operands, results and entry arguments are one and the same boundary.
+BOUNDARIES = frozenset(
+    (
+        "func.call",
+        "func.return",
+        "gpu.launch_func",
+        "scf.if",
+        "scf.for",
+        "scf.while",
+        "scf.execute_region",
+        "scf.index_switch",
+        "scf.yield",
+        "scf.condition",
+    )
+)
+
+
+@dataclass(frozen=True)
+class RewriteFuncSignature(Pass):
+    """Passes tuples, layouts and memrefs as pointers and packed structs of their dynamic leaves.
+
+    Arguments and results of functions, calls, launches and scf control flow are rewritten alike. A
+    value that is wholly static is passed by nothing and made again by fly.static; a memref becomes
+    a pointer and, where its layout is dynamic, a struct of the layout's dynamic leaves. An argument
+    nobody uses is not made again. Attributes of an argument stay with its first carrier.
+    """
+
+    name: ClassVar[str] = "fly-rewrite-func-signature"
+
+    def run(self, op: Any) -> None:
+        rewrite = _Rewrite()
+        # In the order of the text: a block's arguments have their carriers before an op passes them
+        # on, so they are not put together and taken apart again for it.
+        for inner in operations(op):
+            if inner.name in FUNCTIONS:
+                rewrite.function(inner)
+            elif inner.name in BOUNDARIES:
+                rewrite.boundary(inner)
+        rewrite.finish()
+
+
+@dataclass
+class _Old:
+    """A value on its way out: its spec, its carriers, and the op that has them as results (None
+    for a block's arguments)."""
+
+    value: Value
+    spec: Spec
+    carriers: list[Value]
+    op: Any
+    loc: Any
+
+
+class _Rewrite:
+    def __init__(self) -> None:
+        self.carriers: dict[Value, list[Value]] = {}
+        self.old: list[_Old] = []
+        self.blocks: list[tuple[Any, int]] = []  # (block, how many old arguments lead it)
+        self.ops: list[Any] = []  # replaced, to be erased when their results are unused
+
+    # -- functions
+
+    def function(self, op: Any) -> None:
+        signature = ir.TypeAttr(op.attributes["function_type"]).value
+        inputs = [spec_of(type_) for type_ in signature.inputs]
+        results = [spec_of(type_) for type_ in signature.results]
+        if all(fly_carriers.carriers(spec) is None for spec in [*inputs, *results]):
+            return
+        for attribute, specs in (("arg_attrs", inputs), ("res_attrs", results)):
+            if attribute in op.attributes:
+                op.attributes[attribute] = _spread_attributes(op.attributes[attribute], specs)
+        op.attributes["function_type"] = ir.TypeAttr.get(
+            ir.FunctionType.get(_types(inputs), _types(results))
+        )
+        if len(op.regions[0].blocks):
+            self.block(op.regions[0].blocks[0])
+            for block in list(op.regions[0].blocks)[1:]:
+                if any(_carried(argument) for argument in block.arguments):
+                    raise refuse(op, "a branch passes a fly value; use scf control flow instead")
+
+    def block(self, block: Any) -> None:
+        """Gives the block's arguments carriers. The old arguments stay, first, until `finish`."""
+        arguments = list(block.arguments)
+        if not any(_carried(argument) for argument in arguments):
+            return
+        for argument in arguments:
+            spec, loc = spec_of(argument.type), argument.location
+            kinds = fly_carriers.carriers(spec)
+            if kinds is None:
+                argument.replace_all_uses_with(block.add_argument(argument.type, loc))
+                continue
+            new = [block.add_argument(type_of(kind), loc) for kind in kinds]
+            self.retire(argument, spec, new, None, loc)
+        self.blocks.append((block, len(arguments)))
+
+    # -- ops that pass values
+
+    def boundary(self, op: Any) -> None:
+        entries = [region.blocks[0] for region in op.regions if len(region.blocks)]
+        touched = [*op.operands, *op.results, *(arg for b in entries for arg in b.arguments)]
+        if not any(_carried(value) for value in touched):
+            return
+        try:
+            groups = [self.pack(operand, op.location) for operand in op.operands]
+        except ValueError as error:
+            raise refuse(op, f"{op.name}: {error}") from None
+        attributes = {name: op.attributes[name] for name in op.attributes}
+        if "operandSegmentSizes" in attributes:
+            attributes["operandSegmentSizes"] = _segments(attributes["operandSegmentSizes"], groups)
+        specs = [spec_of(result.type) for result in op.results]
+        new = ir.Operation.create(
+            op.name,
+            results=_types(specs),
+            operands=[value for group in groups for value in group],
+            attributes=attributes,
+            regions=len(op.regions),
+            loc=op.location,
+            ip=ir.InsertionPoint(op),
+        )
+        for source, target in zip(op.regions, new.regions, strict=True):
+            for block in list(source.blocks):
+                block.append_to(target)
+        # Asked for anew: a block knows the op it was asked of, and that one will be erased.
+        for region in new.regions:
+            if len(region.blocks):
+                self.block(region.blocks[0])
+        index = 0
+        for result, spec in zip(op.results, specs, strict=True):
+            kinds = fly_carriers.carriers(spec)
+            count = 1 if kinds is None else len(kinds)
+            values = list(new.results)[index : index + count]
+            index += count
+            if kinds is None:
+                result.replace_all_uses_with(values[0])
+            else:
+                self.retire(result, spec, values, new, op.location)
+        self.ops.append(op)
+
+    def pack(self, value: Value, loc: Any) -> list[Value]:
+        """The carriers of a value, taken apart once, where the value is defined."""
+        if not _carried(value):
+            return [value]
+        if value not in self.carriers:
+            owner = value.owner
+            if isinstance(owner, ir.Block):
+                at = ir.InsertionPoint.at_block_begin(owner)
+            else:
+                at = ir.InsertionPoint.after(owner)
+            with at:
+                self.carriers[value] = fly_carriers.pack(value, spec_of(value.type), loc)
+        return self.carriers[value]
+
+    def retire(self, value: Value, spec: Spec, new: list[Value], op: Any, loc: Any) -> None:
+        self.carriers[value] = new
+        self.old.append(_Old(value, spec, new, op, loc))
+
+    def finish(self) -> None:
+        """Makes the old values again where they are still used, and drops them.
+
+        The last goes first: what only replaced ops used is then unused, and not made again. And of
+        two that are made in the same place, the first comes to stand before the second.
+        """
+        results = {old.value: old for old in self.old}
+        for op in reversed(self.ops):
+            for result in reversed(list(op.results)):
+                if old := results.get(result):
+                    _make_again(old, ir.InsertionPoint.after(old.op))
+            op.erase()
+        for old in reversed(self.old):
+            if old.op is None:
+                _make_again(old, ir.InsertionPoint.at_block_begin(old.value.owner))
+        for block, count in self.blocks:
+            for _ in range(count):
+                block.erase_argument(0)
+
+
+def _make_again(old: _Old, at: Any) -> None:
+    if unused(old.value):
+        return
+    with at:
+        made = fly_carriers.unpack(old.carriers, old.spec, old.loc)
+    old.value.replace_all_uses_with(made)
+
+
+def _carried(value: Value) -> bool:
+    type_ = value.type
+    return isinstance(type_, ir.OpaqueType) and fly_carriers.carriers(spec_of(type_)) is not None
+
+
+def _types(specs: list[Spec]) -> list[Any]:
+    types = []
+    for spec in specs:
+        kinds = fly_carriers.carriers(spec)
+        types.extend(type_of(kind) for kind in ([spec] if kinds is None else kinds))
+    return types
+
+
+def _spread_attributes(attributes: Any, specs: list[Spec]) -> Any:
+    """One dictionary an argument → one a carrier: the first keeps it, the others have none."""
+    spread = []
+    for attribute, spec in zip(ir.ArrayAttr(attributes), specs, strict=True):
+        kinds = fly_carriers.carriers(spec)
+        count = 1 if kinds is None else len(kinds)
+        spread.extend([attribute, *[ir.DictAttr.get({})] * (count - 1)][:count])
+    return ir.ArrayAttr.get(spread)
+
+
+def _segments(sizes: Any, groups: list[list[Value]]) -> Any:
+    """operandSegmentSizes after each operand has become a group."""
+    result, index = [], 0
+    for size in ir.DenseI32ArrayAttr(sizes):
+        result.append(sum(len(group) for group in groups[index : index + size]))
+        index += size
+    return ir.DenseI32ArrayAttr.get(result)

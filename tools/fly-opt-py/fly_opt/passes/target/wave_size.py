@@ -1,0 +1,87 @@
+"""The lanes of a wave: a constant once the target is known, 64 on CDNA and 32 on RDNA.
+
+A trace is one for all targets, so it names the size (gpu.subgroup_size) and does not know it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fly_opt.passes.base import Pass, refuse
+from fly_opt.passes.target.set_target import target_of
+from fly_opt.targets import Target
+
+
+@dataclass(frozen=True)
+class FoldWaveSize(Pass):
+    """Makes gpu.subgroup_size the target's constant, so that what depends on it folds."""
+
+    name: ClassVar[str] = "fly-fold-wave-size"
+
+    def run(self, op: Any) -> None:
+        from fly_dialect.bindings import ir
+
+        target = _target(op)
+        for size in _named(op, "gpu.subgroup_size"):
+            index = size.results[0].type
+            value = ir.IntegerAttr.get(index, target.wavefront)
+            constant = ir.Operation.create(
+                "arith.constant",
+                [index],
+                attributes={"value": value},
+                loc=size.location,
+                ip=ir.InsertionPoint(size),
+            )
+            size.results[0].replace_all_uses_with(constant.results[0])
+            size.erase()
+
+
+@dataclass(frozen=True)
+class CheckShuffles(Pass):
+    """Refuses lane shuffles among more lanes than the target's waves have.
+
+    Such a shuffle would read its own half of the group only, without a word. Run it after
+    canonicalize: what a test of the wave's size leaves out is gone by then.
+    """
+
+    name: ClassVar[str] = "fly-check-shuffles"
+
+    def run(self, op: Any) -> None:
+        from fly_dialect.bindings import ir
+
+        target = _target(op)
+        for shuffle in _named(op, "gpu.shuffle"):
+            width = shuffle.operands[2].owner
+            if getattr(width, "name", None) != "arith.constant":
+                continue
+            lanes = ir.IntegerAttr(width.attributes["value"]).value
+            if lanes > target.wavefront:
+                raise refuse(
+                    shuffle,
+                    f"a shuffle among {lanes} lanes, and a wave of {target.chip} has"
+                    f" {target.wavefront}",
+                    "leave the width out for the whole wave; fx.num_warp_threads() is its size",
+                )
+
+
+def _target(op: Any) -> Target:
+    target = target_of(op)
+    if target is None:
+        raise refuse(op, "the module has no target", "run fly-set-target{chip=…} before")
+    return target
+
+
+def _named(root: Any, name: str) -> list[Any]:
+    """The operations of this name inside `root`, in the text's order."""
+    from fly_dialect.bindings import ir
+
+    found: list[Any] = []
+
+    def collect(op: Any) -> Any:
+        if op.name == name:
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    root.walk(collect)
+    return found

@@ -1,0 +1,155 @@
+"""Every pass by name: ours, which are imported when they run, and MLIR's.
+
+MLIR registers its passes in its library and offers no list of them to Python. UPSTREAM names
+those that matter to this compiler, for `--list-passes` and for suggestions; any other registered
+name works as well.
+"""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from fly_common.errors import UsageError
+
+from fly_opt.passes.base import Pass, make
+from fly_opt.pipeline.suggestions import did_you_mean
+from fly_opt.pipeline.text import Step
+
+# The last element of a pipeline that ends in LLVM IR. It is written in the pipeline's text like a
+# pass, so that the text alone says what comes out; it has to be the last.
+EMIT_LLVM = "fly-emit-llvm"
+EMIT_LLVM_HELP = "Prints the module as LLVM IR that LLVM 22 and newer read; always the last."
+
+# name → module of fly_opt.passes that defines it.
+PASSES: dict[str, str] = {
+    "fly-rewrite-func-signature": "fly_signature",
+    "fly-canonicalize": "fly_canonicalize",
+    "fly-layout-lowering": "fly_layout_lowering",
+    "fly-int-swizzle-simplify": "fly_swizzle_simplify",
+    "fly-convert-atom-call-to-ssa-form": "fly_atom_ssa",
+    "fly-promote-regmem-to-vectorssa": "fly_promote_regmem",
+    "convert-fly-to-rocdl": "fly_to_rocdl",
+    "fly-set-target": "set_target",
+    "fly-extract-plan": "extract_plan",
+    "fly-fold-wave-size": "wave_size",
+    "fly-check-shuffles": "wave_size",
+    "fly-rocdl-cluster-attr": "cluster_attribute",
+    "fly-lower-launch-sizes": "launch_sizes",
+    "fly-select-math": "select_math",
+    "fly-kernel-attributes": "kernel_attributes",
+}
+
+UPSTREAM: dict[str, str] = {
+    "affine-expand-index-ops": "lowers affine operations on indices to arith",
+    "arith-expand": "expands ceildiv, floordiv, min and max into simpler arith operations",
+    "arith-int-range-narrowing": "narrows integer operations to the bits their values need",
+    "arith-unsigned-when-equivalent": "makes signed operations unsigned where they are the same",
+    "canonicalize": "folds and simplifies by every operation's own rules",
+    "composite-fixed-point-pass": "repeats a pipeline until nothing changes",
+    "control-flow-sink": "moves operations into the only region that uses them",
+    "convert-amdgpu-to-rocdl": "lowers amdgpu operations to rocdl intrinsics",
+    "convert-arith-to-amdgpu": "lowers arith conversions of small floats to amdgpu",
+    "convert-arith-to-llvm": "lowers arith to the LLVM dialect",
+    "convert-cf-to-llvm": "lowers branches to the LLVM dialect",
+    "convert-complex-to-llvm": "lowers complex numbers to the LLVM dialect",
+    "convert-func-to-llvm": "lowers functions to the LLVM dialect",
+    "convert-gpu-to-nvvm": "lowers a gpu.module to nvvm",
+    "convert-gpu-to-rocdl": "lowers a gpu.module to rocdl and the LLVM dialect",
+    "convert-index-to-llvm": "lowers index operations to the LLVM dialect",
+    "convert-math-to-llvm": "lowers math to LLVM's intrinsics",
+    "convert-math-to-rocdl": "lowers math to calls of AMD's device library",
+    "convert-scf-to-cf": "lowers structured control flow to branches",
+    "convert-ub-to-llvm": "lowers poison to the LLVM dialect",
+    "convert-vector-to-llvm": "lowers vectors to the LLVM dialect",
+    "convert-vector-to-scf": "lowers vector transfers to loops",
+    "cse": "removes common subexpressions",
+    "ensure-debug-info-scope-on-llvm-func": "gives functions a debug scope, so locations survive",
+    "expand-strided-metadata": "makes the arithmetic of memref views explicit",
+    "finalize-memref-to-llvm": "lowers memrefs to the LLVM dialect",
+    "gpu-async-region": "makes gpu operations asynchronous",
+    "gpu-decompose-memrefs": "flattens memrefs inside kernels",
+    "gpu-eliminate-barriers": "removes barriers that order nothing",
+    "gpu-kernel-outlining": "moves gpu.launch bodies into kernels",
+    "gpu-launch-sink-index-computations": "sinks index computations into gpu.launch",
+    "gpu-map-parallel-loops": "maps parallel loops to blocks and threads",
+    "gpu-module-to-binary": "compiles gpu.modules into gpu.binary",
+    "gpu-to-llvm": "lowers gpu launches on the host to runtime calls",
+    "inline": "inlines calls",
+    "int-range-optimizations": "folds what integer ranges decide",
+    "llvm-legalize-for-export": "rewrites what LLVM IR can't express",
+    "loop-invariant-code-motion": "hoists invariant operations out of loops",
+    "loop-invariant-subset-hoisting": "hoists invariant subsets out of loops",
+    "lower-affine": "lowers affine to scf and arith",
+    "math-expand-ops": "expands math operations into simpler ones",
+    "math-extend-to-supported-types": "computes math on small floats in a wider type",
+    "math-uplift-to-fma": "fuses multiply and add into fma",
+    "mem2reg": "promotes memory slots to values",
+    "print-ir": "prints the module to standard error",
+    "print-op-stats": "counts operations on standard error",
+    "reconcile-unrealized-casts": "removes conversion casts that cancel",
+    "remove-dead-values": "removes values and functions that nothing uses",
+    "rocdl-attach-target": "attaches an AMD target to gpu.modules",
+    "scf-for-loop-canonicalization": "simplifies scf.for bounds",
+    "scf-for-to-while": "turns scf.for into scf.while",
+    "sccp": "propagates constants along control flow",
+    "snapshot-op-locations": "takes new locations from the printed module",
+    "sroa": "splits aggregates in memory slots",
+    "strip-debuginfo": "removes locations",
+    "symbol-dce": "removes symbols that nothing uses",
+    "symbol-privatize": "makes symbols private",
+    "topological-sort": "orders operations by dominance",
+}
+
+
+def is_ours(name: str) -> bool:
+    return name in PASSES
+
+
+def load(step: Step) -> Pass:
+    """The pass of a pipeline's step, with its options. UsageError where they don't fit."""
+    module = importlib.import_module(f"fly_opt.passes.{PASSES[step.name]}")
+    for value in vars(module).values():
+        if isinstance(value, type) and getattr(value, "name", None) == step.name:
+            return make(value, step.options)
+    raise LookupError(f"{module.__name__} defines no pass {step.name}")
+
+
+def unknown(name: str) -> UsageError:
+    """The error for a name that is neither one of ours nor registered with MLIR."""
+    hint = did_you_mean(name, [*PASSES, EMIT_LLVM, *UPSTREAM], "")
+    if not hint.startswith("did you mean"):
+        hint = "fly-opt-py --list-passes prints the names"
+    return UsageError(f"unknown pass {name!r}", hint=hint)
+
+
+@cache
+def descriptions() -> dict[str, str]:
+    """name → the first line of a pass's docstring, for every pass of ours, sorted by name.
+
+    The sources are parsed, not imported: a list of names must not wait for MLIR.
+    """
+    import ast
+
+    found = {EMIT_LLVM: EMIT_LLVM_HELP}
+    folder = Path(__file__).with_name("passes")
+    for name, module in PASSES.items():
+        tree = ast.parse((folder / f"{module}.py").read_text(encoding="utf-8"))
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and _names(node, name):
+                found[name] = (ast.get_docstring(node) or "").partition("\n")[0]
+    return dict(sorted(found.items()))
+
+
+def _names(node: Any, name: str) -> bool:
+    """Whether a class body says `name = "<name>"`."""
+    import ast
+
+    return any(
+        isinstance(line, ast.Assign | ast.AnnAssign)
+        and isinstance(line.value, ast.Constant)
+        and line.value.value == name
+        for line in node.body
+    )

@@ -1,0 +1,133 @@
+"""Inputs of several parts, and errors that are wanted: what MLIR's tests are written with.
+
+    // RUN: fly-opt-py %s --split-input-file --verify-diagnostics
+    // expected-error@below {{operand #0 must be}}
+    …
+    // -----
+    …
+
+`expected-error` and `expected-note` stand on the line they are about, or say which: `@+2`, `@-1`,
+`@above`, `@below`; the text in double braces is part of the message.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from fly_common.errors import InputError, Place
+
+from fly_opt.pipeline.observer import Observer
+from fly_opt.pipeline.options import Options
+from fly_opt.pipeline.stage import run as run_one
+from fly_opt.pipeline.text import Nest
+
+MARKER = "// -----"
+_SPLIT = re.compile(r"^// -----[^\n]*(?:\n|\Z)", re.MULTILINE)
+_EXPECTED = re.compile(
+    r"expected-(?P<kind>error|note)\s*(?:@(?P<where>[+-]\d+|above|below))?\s*\{\{(?P<text>.*?)\}\}"
+)
+
+
+@dataclass(frozen=True)
+class Expected:
+    kind: str
+    line: int
+    text: str
+
+
+class PartErrors(InputError):
+    """The errors of several parts, each with its place."""
+
+    def __init__(self, errors: list[InputError]):
+        first = errors[0]
+        super().__init__(first.message, place=first.place, hint=first.hint)
+        self.errors = errors
+
+    def render(self, tool: str) -> str:
+        return "\n".join(error.render(tool) for error in self.errors)
+
+
+def run(
+    data: bytes,
+    pipeline: Nest,
+    options: Options,
+    name: str,
+    observer: Observer,
+    split: bool,
+    verify: bool,
+) -> bytes:
+    """Compiles each part. With `verify` the errors of each part must be those it expects, and
+    nothing is printed; else the errors of all parts are told together."""
+    outputs, errors = [], []
+    for part, first_line in parts(data) if split else [(data, 1)]:
+        try:
+            output = run_one(part, pipeline, options, name, observer, first_line)
+        except InputError as error:
+            if verify:
+                compare(part, name, first_line, diagnostics_of(error))
+            else:
+                errors.append(error)
+        else:
+            outputs.append(output)
+            if verify:
+                compare(part, name, first_line, [])
+    if errors:
+        raise errors[0] if len(errors) == 1 else PartErrors(errors)
+    return b"" if verify else f"{MARKER}\n".encode().join(outputs)
+
+
+def parts(data: bytes) -> list[tuple[bytes, int]]:
+    """The parts of an input with the line on which each starts."""
+    text = data.decode(errors="surrogateescape")
+    found, start, line = [], 0, 1
+    for match in [*_SPLIT.finditer(text), None]:
+        end = match.start() if match else len(text)
+        found.append((text[start:end].encode(errors="surrogateescape"), line))
+        if match:
+            line += text.count("\n", start, match.end())
+            start = match.end()
+    return found
+
+
+def expectations(text: str, first_line: int) -> list[Expected]:
+    """What the comments of a part expect."""
+    found = []
+    for number, line in enumerate(text.split("\n"), first_line):
+        for match in _EXPECTED.finditer(line):
+            where = match["where"]
+            offset = {"above": -1, "below": 1, None: 0}.get(where)
+            at = number + (int(where) if offset is None else offset)
+            found.append(Expected(match["kind"], at, match["text"]))
+    return found
+
+
+def diagnostics_of(error: InputError) -> list[Expected]:
+    """An error and its notes, as they are compared with what is expected."""
+    line = error.place.line if error.place and error.place.line else 0
+    notes = getattr(error, "notes", ())
+    return [Expected("error", line, error.message), *(Expected("note", *note) for note in notes)]
+
+
+def compare(part: bytes, name: str, first_line: int, found: list[Expected]) -> None:
+    """InputError for the first error that was not expected, or expected and did not come. Notes
+    may come unexpected, as in MLIR."""
+    text = part.decode(errors="replace")
+    open_ = list(found)
+    for wanted in expectations(text, first_line):
+        match = next(
+            (
+                one
+                for one in open_
+                if (one.kind, one.line) == (wanted.kind, wanted.line) and wanted.text in one.text
+            ),
+            None,
+        )
+        if match is None:
+            raise InputError(
+                f'expected {wanted.kind} "{wanted.text}" was not produced',
+                place=Place(name, wanted.line),
+            )
+        open_.remove(match)
+    if left := next((one for one in open_ if one.kind == "error"), None):
+        raise InputError(f"unexpected error: {left.text}", place=Place(name, left.line or None))

@@ -1,0 +1,109 @@
+"""The stage: MLIR text in, MLIR or LLVM IR text out."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+
+from fly_common.errors import InputError, Place
+
+from fly_opt.pipeline import pipelines
+from fly_opt.pipeline.diagnostics import Source, from_mlir
+from fly_opt.pipeline.observer import Observer
+from fly_opt.pipeline.options import Options
+from fly_opt.pipeline.registry import EMIT_LLVM
+from fly_opt.pipeline.text import Nest, Step
+
+
+def compile(source: bytes, options: Options | None = None, name: str = "<stdin>") -> bytes:
+    """Compiles one module of MLIR text as `options` say.
+
+    Equal arguments give equal bytes. InputError if the module is wrong or a pass refuses it,
+    UsageError if the options contradict each other, MissingError without bindings or libraries.
+    """
+    options = options or Options()
+    return run(source, pipelines.select(options), options, name, Observer())
+
+
+def run(
+    source: bytes,
+    pipeline: Nest,
+    options: Options,
+    name: str,
+    observer: Observer,
+    first_line: int = 1,
+) -> bytes:
+    """Runs a pipeline on a text and prints the result; `first_line` is where in the input the
+    text starts."""
+    try:
+        text = source.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name}: byte {error.start} is not UTF-8: this is no MLIR text") from None
+    with observer.timed("import MLIR"):
+        from fly_dialect import dialect
+        from fly_dialect import text as fly_text
+        from fly_dialect.bindings import ir
+
+        from fly_opt.pipeline import runner
+
+        context = dialect.new_context()
+    origin = Source(name, text, first_line)
+    observer.show = lambda module: fly_text.write(module, locations=options.locations)
+    with _plain_operations(), context, ir.Location.unknown():
+        runner.check(pipeline)
+        try:
+            with observer.timed("parse"):
+                module = fly_text.read(text, context, name)
+                dialect.verify(module, text, name)
+        except InputError as error:
+            raise _moved(error, origin) from None
+        except ir.MLIRError as error:
+            raise from_mlir(error, origin) from None
+        runner.run(pipeline, module, origin, observer)
+        if pipeline.elements[-1:] == (Step(EMIT_LLVM),):
+            from fly_opt.emission import emit
+
+            return emit.emit(module, origin, observer).encode()
+        with observer.timed("print"):
+            return fly_text.write(module, locations=options.locations).encode()
+
+
+@contextlib.contextmanager
+def _plain_operations() -> Iterator[None]:
+    """Keeps the bindings from importing a dialect's Python classes when one of its operations is
+    first seen: gpu, llvm and rocdl take 110 ms, and no pass here needs them. Operations are of
+    class `ir.OpView` then; classes that somebody imported are found as before.
+
+    The table is the process's: the first thread in empties it, the last one out restores it.
+    """
+    from fly_dialect.bindings import module
+
+    global _inside, _search_modules
+    table = module("_mlir_libs._mlir").globals
+    with _lock:
+        if not _inside:
+            _search_modules, table.dialect_search_modules = table.dialect_search_modules, []
+        _inside += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside -= 1
+            if not _inside:
+                table.dialect_search_modules = _search_modules
+
+
+_lock = threading.Lock()
+_inside = 0
+_search_modules: list[str] = []
+
+
+def _moved(error: InputError, origin: Source) -> InputError:
+    """An error of the reader, whose lines count from the start of the text, in the input."""
+    place = error.place
+    if place is None or place.line is None or origin.first_line == 1:
+        return error
+    line = place.line + origin.first_line - 1
+    moved = Place(place.file, line, place.column, place.text, place.width)
+    return type(error)(error.message, place=moved, hint=error.hint)

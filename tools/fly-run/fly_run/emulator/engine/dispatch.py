@@ -1,0 +1,206 @@
+"""How a kernel starts: registers, arguments and packets, as hardware and runtime set them up.
+
+Sources: LLVM's "User Guide for AMDGPU Backend", "Initial Kernel Execution State", "Kernel
+Descriptor", "Code Object Metadata"; HSA System Architecture, "AQL kernel dispatch packet".
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from fly_common.errors import InputError
+from fly_image.amd.code_object import Kernel
+
+from fly_run.emulator import state
+from fly_run.emulator.isa.targets import Target
+from fly_run.emulator.lowering.registers import Allocation
+
+Triple = tuple[int, int, int]
+KERNARG_ALIGNMENT = 64  # bytes
+UNUSED = 0xFFFF_FFFF_FFFF_FFFF  # a number that no register gets
+TTMP_7, TTMP_8, TTMP_9 = 115, 116, 117  # their encoded numbers
+
+# kernel_code_properties: bit, how many SGPRs, name; in the order in which they are set up
+USER_SGPRS = (
+    (0, 4, "private_segment_buffer"),
+    (1, 2, "dispatch_ptr"),
+    (2, 2, "queue_ptr"),
+    (3, 2, "kernarg_segment_ptr"),
+    (4, 2, "dispatch_id"),
+    (5, 2, "flat_scratch_init"),
+    (6, 1, "private_segment_size"),
+)
+# The swizzled resource of private memory: its base is recognised, the rest is for looking at.
+PRIVATE_RESOURCE = (0, (state.SCRATCH_BUFFER >> 32) | 1 << 31, 0xFFFF_FFFF, 0x00E8_0000)
+PACKET = struct.Struct("<HHHHHHIIIIIQQQQ")
+# amd_queue_t: where the high dwords of the apertures are.
+QUEUE_BYTES, QUEUE_SHARED, QUEUE_PRIVATE = 4096, 0x40, 0x44
+
+
+def allocation(kernel: Kernel, target: Target) -> Allocation:
+    """The vector registers of a kernel. gfx90a and later have a unified file, in which the
+    accumulation registers begin at `accum_offset`; gfx11 and gfx12 have none of those."""
+    granule = target.granule * target.wave_size // kernel.wavefront_size
+    rows = ((kernel.compute_pgm_rsrc1 & 0x3F) + 1) * granule
+    if target.is_rdna:
+        return Allocation(min(rows, 256), 0, rows, rows)
+    base = ((kernel.compute_pgm_rsrc3 & 0x3F) + 1) * 4
+    vector = min(rows, base, 256)
+    return Allocation(vector, max(0, min(rows - base, 256)), base, max(rows, base))
+
+
+def mode_register(kernel: Kernel, target: Target) -> int:
+    """MODE at the start: round and denormal modes, FP16_OVFL, DX10_CLAMP, IEEE, from
+    compute_pgm_rsrc1. gfx12 has neither of the last two, and other fields in their place."""
+    rsrc1 = kernel.compute_pgm_rsrc1
+    mode = (rsrc1 >> 12 & 0xFF) | (rsrc1 >> 26 & 1) << 23
+    if target.ids_in_ttmp:
+        return mode
+    return mode | (rsrc1 >> 21 & 1) << 8 | (rsrc1 >> 23 & 1) << 9
+
+
+def control_word(rounding: int, denormals: int) -> int:
+    """The host's MXCSR for one side of MODE, all exceptions masked. The same as what
+    `fly_set_mode` computes."""
+    host_rounding = (0, 2, 1, 3)[rounding & 3]
+    flush_inputs, flush_results = (denormals & 1) ^ 1, (denormals >> 1 & 1) ^ 1
+    return 0x1F80 | host_rounding << 13 | flush_inputs << 6 | flush_results << 15
+
+
+def control_words(mode: int) -> tuple[int, int]:
+    """The host's control words for f32, and for f16 and f64."""
+    return control_word(mode, mode >> 4), control_word(mode >> 2, mode >> 6)
+
+
+def packet(
+    grid: Triple, block: Triple, private: int, lds: int, descriptor: int, kernarg: int
+) -> bytes:
+    """The AQL packet of this launch; its grid counts work items."""
+    dimensions = 3 if grid[2] * block[2] > 1 else 2 if grid[1] * block[1] > 1 else 1
+    items = (groups * size for groups, size in zip(grid, block, strict=True))
+    sizes = [count & 0xFFFF_FFFF for count in items]
+    return PACKET.pack(2, dimensions, *block, 0, *sizes, private, lds, descriptor, kernarg, 0, 0)
+
+
+def queue() -> bytes:
+    data = bytearray(QUEUE_BYTES)
+    struct.pack_into("<I", data, QUEUE_SHARED, state.SHARED_APERTURE)
+    struct.pack_into("<I", data, QUEUE_PRIVATE, state.PRIVATE_APERTURE)
+    return bytes(data)
+
+
+def hidden_arguments(
+    kernel: Kernel, grid: Triple, block: Triple, lds: int, queue_address: int
+) -> list[tuple[int, bytes]]:
+    """The arguments that the device fills, as offset and bytes. What is not known here (printf,
+    hostcall, heap, remainders, global offsets) is zero: this device has no such service, and its
+    grids are whole workgroups."""
+    values = {"dynamic_lds_size": lds, "queue_ptr": queue_address}
+    values["shared_base"], values["private_base"] = state.SHARED_APERTURE, state.PRIVATE_APERTURE
+    values["grid_dims"] = 3 if grid[2] * block[2] > 1 else 2 if grid[1] * block[1] > 1 else 1
+    for axis, groups, items in zip("xyz", grid, block, strict=True):
+        values[f"block_count_{axis}"], values[f"group_size_{axis}"] = groups, items
+    found = []
+    for argument in kernel.args:
+        if not argument.hidden:
+            continue
+        if argument.offset + argument.size > kernel.kernarg_size:
+            raise InputError(
+                f"the hidden argument {argument.value_kind} lies outside the arguments"
+            )
+        value = values.get(argument.value_kind.removeprefix("hidden_"), 0)
+        mask = (1 << 8 * argument.size) - 1
+        found.append((argument.offset, (value & mask).to_bytes(argument.size, "little")))
+    return found
+
+
+@dataclass(frozen=True)
+class Start:
+    """The scalar registers that all waves start with, and the byte offsets in the wave state of
+    those that get the workgroup's numbers (x, y, z, and y and z together) and the wave's."""
+
+    sgprs: tuple[int, ...]
+    groups: tuple[int, int, int, int]
+    wave: int = UNUSED
+
+
+def scalar_registers(
+    kernel: Kernel,
+    target: Target,
+    kernarg: bytes,
+    kernarg_address: int,
+    packet_address: int,
+    queue_address: int,
+) -> Start:
+    pointers = {
+        "private_segment_buffer": PRIVATE_RESOURCE,
+        "dispatch_ptr": _pair(packet_address),
+        "queue_ptr": _pair(queue_address),
+        "kernarg_segment_ptr": _pair(kernarg_address),
+        "dispatch_id": (0, 0),
+        "flat_scratch_init": (0, 0),
+        "private_segment_size": (kernel.private_segment_fixed_size,),
+    }
+    values: list[int] = []
+    for bit, count, name in USER_SGPRS:
+        if kernel.kernel_code_properties >> bit & 1:
+            values += pointers[name]
+            assert len(pointers[name]) == count
+    length, offset = kernel.kernarg_preload & 0x7F, kernel.kernarg_preload >> 7
+    for word in range(offset, offset + length):
+        values.append(int.from_bytes(kernarg[4 * word : 4 * word + 4], "little"))
+    rsrc2 = kernel.compute_pgm_rsrc2
+    user = rsrc2 >> 1 & 0x1F
+    # Preloaded arguments may be cut off by the number of user registers.
+    values = (values + [0] * user)[:user]
+    if target.ids_in_ttmp:
+        return Start(tuple(values), (4 * TTMP_9, UNUSED, UNUSED, 4 * TTMP_7), 4 * TTMP_8)
+    groups = []
+    for bit in (7, 8, 9):
+        if rsrc2 >> bit & 1:
+            groups.append(4 * len(values))
+            values.append(0)
+        else:
+            groups.append(UNUSED)
+    if rsrc2 >> 10 & 1:  # workgroup info
+        values.append(0)
+    if rsrc2 & 1:  # the wave's offset in private memory: its resource holds it already
+        values.append(0)
+    if len(values) > 102:
+        raise InputError(f"{kernel.name} asks for {len(values)} scalar registers at its start")
+    x, y, z = groups
+    return Start(tuple(values), (x, y, z, UNUSED))
+
+
+def _pair(address: int) -> tuple[int, int]:
+    return address & 0xFFFF_FFFF, address >> 32
+
+
+def work_items(block: Triple, wave_size: int) -> tuple[bytes, bytes]:
+    """For each wave of a workgroup: its v0 (the work items' x, y, z in 10 bits each) and its EXEC
+    (the last wave may be partial). A row's lanes beyond the wave are never active."""
+    width, height, depth = block
+    total = width * height * depth
+    waves = -(-total // wave_size)
+    ids = [
+        item % width | item // width % height << 10 | item // (width * height) << 20
+        for item in range(total)
+    ]
+    ids += [0] * (waves * wave_size - total)
+    beyond = [0] * (state.LANES - wave_size)
+    rows = [
+        lane
+        for start in range(0, len(ids), wave_size)
+        for lane in ids[start : start + wave_size] + beyond
+    ]
+    masks = [(1 << wave_size) - 1] * waves
+    if total % wave_size:
+        masks[-1] = (1 << total % wave_size) - 1
+    return struct.pack(f"<{len(rows)}I", *rows), struct.pack(f"<{waves}Q", *masks)
+
+
+def entry_address(kernel: Kernel) -> int:
+    """Where waves start. With preloaded arguments the first 256 bytes load them for firmware that
+    can't preload; this device can."""
+    return kernel.entry + (256 if kernel.kernarg_preload & 0x7F else 0)

@@ -1,0 +1,133 @@
+"""The workgroups that one thread of a launch has resident, and the context it runs them by."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from dataclasses import dataclass
+
+from fly_run.emulator import state
+from fly_run.emulator.lowering.registers import Constants
+
+QUANTUM = 1 << 16  # instructions a wave runs before the next one's turn
+SLOT_MEMORY = 256 << 20  # bytes that a thread's resident workgroups may take together
+MOST_SLOTS = 256
+PAD = state.ROW  # around LDS: a run of lanes may move bytes beside it, unchanged
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a slot must hold: `waves` wave states of `wave_stride` bytes, `lds` bytes, and `scratch`
+    bytes for each lane."""
+
+    waves: int
+    wave_stride: int
+    lds: int
+    scratch: int
+
+    @property
+    def lds_offset(self) -> int:
+        return state.SLOT_HEADER + self.waves * self.wave_stride + PAD
+
+    @property
+    def scratch_offset(self) -> int:
+        return self.lds_offset + round_up(self.lds, PAD) + PAD
+
+    @property
+    def stride(self) -> int:
+        scratch = self.waves * state.LANES * self.scratch
+        return round_up(self.scratch_offset + scratch + PAD, mmap.PAGESIZE)
+
+
+class Residents:
+    """Slots for as many workgroups as are ever resident at once, at most `groups`. `fixed` is the
+    part of the context that all threads of all launches of a workspace share."""
+
+    def __init__(self, layout: Layout, groups: int, fixed: bytes):
+        self._layout, self._fixed = layout, fixed
+        most = max(1, SLOT_MEMORY // layout.stride)
+        self._slots = min(groups, most, MOST_SLOTS)
+        # Memory is reserved here, and only used where a workgroup gets there. Private, so that a
+        # process that forks and its child each have waves of their own.
+        private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        self._memory = mmap.mmap(-1, self._slots * layout.stride, private)
+        self._base = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
+        self._matrix = ctypes.create_string_buffer(state.MATRIX_SIZE + 64)
+        self._seen_slots = 0
+        self._copied = -1
+        self._context = ctypes.create_string_buffer(state.CTX.size)
+        self._fields = {
+            name: ctypes.c_uint64.from_buffer(self._context, offset)
+            for name, offset in state.CTX.offsets.items()
+        }
+
+    @property
+    def context(self) -> int:
+        return ctypes.addressof(self._context)
+
+    def set(self, name: str, value: int) -> None:
+        """Sets a field of the context."""
+        self._fields[name].value = value
+
+    def get(self, name: str) -> int:
+        return self._fields[name].value
+
+    def begin(self, regions: int, limit: int) -> None:
+        """Empties the slots for a launch that may execute `limit` instructions."""
+        # A launch that ended in a fault has left workgroups in their slots.
+        for slot in range(self.get("used_slots")):
+            self._slot_word(slot, state.SLOT_ACTIVE).value = 0
+            self._seen_slots = max(self._seen_slots, slot + 1)
+        layout = self._layout
+        ctypes.memmove(self._context, self._fixed, len(self._fixed))
+        for name, value in (
+            ("slots", self._slots),
+            ("slot_base", self._base),
+            ("slot_stride", layout.stride),
+            ("wave_stride", layout.wave_stride),
+            ("lds_offset", layout.lds_offset),
+            ("lds_size", layout.lds),
+            ("scratch_offset", layout.scratch_offset),
+            ("scratch_size", layout.scratch),
+            ("region_count", regions),
+            ("limit", limit),
+            ("matrix", ctypes.addressof(self._matrix) + -ctypes.addressof(self._matrix) % 64),
+            ("quantum", min(QUANTUM, limit)),
+        ):
+            self.set(name, value)
+
+    def wave_states(self) -> list[int]:
+        """The host addresses of the wave states in use in this launch."""
+        layout = self._layout
+        return [
+            self._base + slot * layout.stride + state.SLOT_HEADER + wave * layout.wave_stride
+            for slot in range(self.get("used_slots"))
+            for wave in range(layout.waves)
+        ]
+
+    def live_wave_states(self) -> list[int]:
+        """Those of the workgroups that have begun and not ended."""
+        count = self._layout.waves
+        active = [
+            self._slot_word(slot, state.SLOT_ACTIVE).value for slot in range(self.get("used_slots"))
+        ]
+        return [wave for number, wave in enumerate(self.wave_states()) if active[number // count]]
+
+    def bring_constants(self, constants: Constants) -> None:
+        """Brings constants that were added since into all wave states."""
+        self.set("template_constants_size", round_up(max(1, len(constants.data)), state.ROW))
+        if self._copied == len(constants.data):
+            return
+        data = bytes(constants.data)
+        for wave in self.wave_states():
+            ctypes.memmove(wave + constants.base, data, len(data))
+        for slot in range(self.get("used_slots"), self._seen_slots):
+            self._slot_word(slot, state.SLOT_PREPARED).value = 0
+        self._copied = len(data)
+
+    def _slot_word(self, slot: int, place: int) -> ctypes.c_uint64:
+        return ctypes.c_uint64.from_address(self._base + slot * self._layout.stride + place)
+
+
+def round_up(value: int, unit: int) -> int:
+    return -(-value // unit) * unit

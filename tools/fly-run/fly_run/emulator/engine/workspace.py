@@ -1,0 +1,231 @@
+"""What launches of one kernel in one shape share: registers at the start, resident workgroups.
+
+A kernel is often launched many times in the same shape, so this is made once: another launch
+only brings its arguments.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from typing import TYPE_CHECKING
+
+from fly_common.errors import InputError
+
+from fly_run.emulator import state
+from fly_run.emulator.engine import dispatch
+from fly_run.emulator.engine.arena import Arena
+from fly_run.emulator.engine.resident_workgroups import Layout, Residents, round_up
+from fly_run.emulator.watch.observe import Launch
+
+if TYPE_CHECKING:
+    from fly_run.emulator.engine.loading import Prepared
+
+DYNAMIC_STACK = 16 << 10  # bytes a lane more, where the compiler can't tell the stack's depth
+
+Triple = tuple[int, int, int]
+
+
+class Workspace:
+    """Memory of the launches of `prepared` with this grid, block and LDS size (bytes, static and
+    dynamic). One launch at a time uses it. `crew` has the resident workgroups of each thread that
+    has ever worked on such a launch, the launching one first; `working` of them do in this one."""
+
+    def __init__(self, prepared: Prepared, arena: Arena, grid: Triple, block: Triple, lds: int):
+        self.prepared, self.arena, self.lds = prepared, arena, lds
+        self.groups = grid[0] * grid[1] * grid[2]
+        kernel = prepared.kernel
+        self.scratch = round_up(kernel.private_segment_fixed_size, 16)
+        if kernel.uses_dynamic_stack:
+            self.scratch += DYNAMIC_STACK
+        self._regions: list[str] = []
+        self._queue = ctypes.create_string_buffer(dispatch.queue(), dispatch.QUEUE_BYTES)
+        self._queue_address = self._bind("the queue", self._queue)
+        # Compilers widen argument loads up to the segment's alignment: what lies there is readable.
+        readable = round_up(max(1, kernel.kernarg_size), dispatch.KERNARG_ALIGNMENT)
+        self._kernarg = ctypes.create_string_buffer(readable)
+        self._kernarg_address = self._bind("the kernel's arguments", self._kernarg)
+        hidden = dispatch.hidden_arguments(kernel, grid, block, lds, self._queue_address)
+        self._explicit = min((offset for offset, _ in hidden), default=kernel.kernarg_size)
+        for offset, value in hidden:
+            ctypes.memmove(ctypes.addressof(self._kernarg) + offset, value, len(value))
+        descriptor = prepared.loaded.base + kernel.descriptor
+        sizes = self.scratch, lds
+        packet = dispatch.packet(grid, block, *sizes, descriptor, self._kernarg_address)
+        self._packet = ctypes.create_string_buffer(packet, len(packet))
+        self._packet_address = self._bind("the dispatch packet", self._packet)
+        ids, masks = dispatch.work_items(block, prepared.kernel.wavefront_size)
+        self.waves = len(masks) // 8
+        self._ids, self._ids_at = aligned(len(ids))
+        ctypes.memmove(self._ids_at, ids, len(ids))
+        self._masks = ctypes.create_string_buffer(masks, len(masks))
+        self._make_template()
+        self._tickets, self._tickets_at = aligned(64)
+        self._layout = Layout(self.waves, self._wave_stride, lds, self.scratch)
+        self._fixed = self._fixed_context(grid)
+        self.crew: list[Residents] = []
+        self.working = 0
+
+    def described(self, grid: Triple, block: Triple) -> Launch:
+        """What observers are told of a launch."""
+        prepared = self.prepared
+        return Launch(
+            prepared.kernel,
+            prepared.loaded.target,
+            grid,
+            block,
+            self.lds,
+            self.scratch,
+            prepared.loaded.base,
+            prepared.encoder.registers.allocation,
+            prepared.loaded.lines,
+        )
+
+    def close(self) -> None:
+        """Takes this workspace's regions out of the arena."""
+        for name in self._regions:
+            self.arena.drop(name, owner=id(self))
+
+    def begin(self, kernarg: bytes, limit: int) -> None:
+        """Makes everything ready for a launch with these arguments, and this limit of
+        instructions."""
+        kernel = self.prepared.kernel
+        if len(kernarg) > kernel.kernarg_size:
+            raise InputError(
+                f"{kernel.name} takes {kernel.kernarg_size} bytes of arguments, not {len(kernarg)}"
+            )
+        # What the device fills lies behind what the caller fills, and stays.
+        ctypes.memmove(self._kernarg, kernarg, min(len(kernarg), self._explicit))
+        if kernel.kernarg_preload:
+            self._start(self._kernarg.raw)
+        ctypes.c_uint64.from_address(self._tickets_at).value = 0
+        self._limit = limit
+        self.working = 0
+        self.join()
+        prepared = self.prepared
+        if prepared.arena_version != self.arena.version:
+            for program in prepared.programs:
+                program.forget_regions()
+            prepared.arena_version = self.arena.version
+
+    def join(self) -> Residents:
+        """Resident workgroups for one thread more."""
+        if self.working == len(self.crew):
+            self.crew.append(Residents(self._layout, self.groups, self._fixed))
+        residents = self.crew[self.working]
+        self.working += 1
+        residents.begin(len(self.arena), self._limit)
+        self._bring_constants(residents)
+        return residents
+
+    @property
+    def members(self) -> list[Residents]:
+        """The resident workgroups of the threads that work on this launch."""
+        return self.crew[: self.working]
+
+    @property
+    def executed(self) -> int:
+        """Wave instructions that this launch has executed."""
+        return sum(residents.get("executed") for residents in self.members)
+
+    @property
+    def done_groups(self) -> int:
+        return sum(residents.get("done_groups") for residents in self.members)
+
+    @property
+    def pending_groups(self) -> int:
+        """How many workgroups have not started."""
+        return max(0, self.groups - ctypes.c_uint64.from_address(self._tickets_at).value)
+
+    def live_wave_states(self) -> list[int]:
+        """The host addresses of the wave states of workgroups that have begun and not ended."""
+        return [wave for residents in self.members for wave in residents.live_wave_states()]
+
+    def update_constants(self) -> None:
+        """Brings constants that were added to the code up to date in all wave states. No thread
+        may be running."""
+        for residents in self.members:
+            self._bring_constants(residents)
+
+    def _bring_constants(self, residents: Residents) -> None:
+        constants = self.prepared.constants
+        if self._copied != len(constants.data):
+            data = bytes(constants.data)
+            ctypes.memmove(self._template_at + constants.base, data, len(data))
+            self._copied = len(data)
+        residents.bring_constants(constants)
+
+    # -- set-up
+
+    def _bind(self, name: str, memory: ctypes.Array[ctypes.c_char]) -> int:
+        self._regions.append(name)
+        address = ctypes.addressof(memory)
+        return self.arena.bind(name, address, len(memory), False, owner=id(self))
+
+    def _start(self, kernarg: bytes) -> dispatch.Start:
+        """Sets the scalar registers that waves start with. The result tells where numbers go."""
+        addresses = self._kernarg_address, self._packet_address, self._queue_address
+        prepared = self.prepared
+        start = dispatch.scalar_registers(prepared.kernel, prepared.target, kernarg, *addresses)
+        data = struct.pack(f"<{len(start.sgprs)}I", *start.sgprs)
+        ctypes.memmove(self._template_at, data, len(data))
+        return start
+
+    def _make_template(self) -> None:
+        """The wave state that every wave starts as a copy of."""
+        constants = self.prepared.constants
+        self._wave_stride = constants.base + round_up(constants.capacity, state.ROW)
+        self._template, self._template_at = aligned(self._wave_stride)
+        mode = dispatch.mode_register(self.prepared.kernel, self.prepared.target)
+        single, double = dispatch.control_words(mode)
+        vector = self.prepared.encoder.registers.allocation.vector
+        for place, value in (
+            (state.MODE, mode),
+            (state.MXCSR_SINGLE, single),
+            (state.MXCSR_DOUBLE, double),
+            (state.VGPR_LIMIT, state.VGPR + vector * state.ROW),
+        ):
+            ctypes.c_uint32.from_address(self._template_at + place).value = value
+        self._copied = -1
+
+    def _fixed_context(self, grid: Triple) -> bytes:
+        """The context of each thread at the start of any launch; Residents adds what differs."""
+        prepared = self.prepared
+        loaded, kernel = prepared.loaded, prepared.kernel
+        start = self._start(self._kernarg.raw)
+        x, y, z, yz = start.groups
+        values = {
+            "regions": self.arena.table,
+            "load_base": loaded.base,
+            "code_low": loaded.base + loaded.low,
+            "code_dwords": loaded.size // 4,
+            "code_map": ctypes.addressof(prepared.code_map),
+            "end_group": self.groups,
+            "grid_x": grid[0],
+            "grid_y": grid[1],
+            "waves": self.waves,
+            "tickets": self._tickets_at,
+            "watch": prepared.watch.callback,
+            "entry": prepared.programs[0].address_of(dispatch.entry_address(kernel)),
+            "template": self._template_at,
+            "template_constants": prepared.constants.base,
+            "ids": self._ids_at,
+            "masks": ctypes.addressof(self._masks),
+            "group_x_sgpr": x,
+            "group_y_sgpr": y,
+            "group_z_sgpr": z,
+            "group_yz_sgpr": yz,
+            "wave_sgpr": start.wave,
+            "split_barriers": int(prepared.target.ids_in_ttmp),
+            "vgpr_bytes": prepared.encoder.registers.allocation.rows * state.ROW,
+        }
+        return struct.pack(
+            f"<{len(state.CTX.names)}Q", *(values.get(name, 0) for name in state.CTX.names)
+        )
+
+
+def aligned(size: int) -> tuple[ctypes.Array[ctypes.c_char], int]:
+    """Zeroed memory that starts on a cache line: the owner, and the address."""
+    memory = ctypes.create_string_buffer(size + 64)
+    address = ctypes.addressof(memory)
+    return memory, address + -address % 64

@@ -1,0 +1,144 @@
+"""Machine code → text, by LLVM's own disassembler in libLLVM, called through ctypes.
+
+A call costs 4-9 µs. The library is opened with RTLD_LOCAL: MLIR's bindings carry another LLVM, and
+both live in one process as long as neither sees the other's symbols.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+from typing import Any
+
+from fly_common import toolchain
+from fly_common.errors import MissingError
+
+from fly_run.emulator.isa.targets import TARGETS
+
+TRIPLE = b"amdgcn-amd-amdhsa"
+_PADDING = 16  # bytes, as many as the longest instruction has
+_TEXT_ROOM = 512  # the longest text LLVM prints for these targets has under 200 characters
+
+
+class Disassembler:
+    """The instructions in `code`, whose first byte has the address `base`, as waves of `wave_size`
+    lanes have them: masks are of that width. None: the target's usual size."""
+
+    def __init__(self, target: str, code: bytes, base: int, wave_size: int | None = None):
+        self.code = code
+        self.base = base
+        self._library = _library()
+        self._context = _context(target, wave_size or TARGETS[target].wave_size)
+        self._is_forbidden = _is_forbidden_rdna if TARGETS[target].is_rdna else _is_forbidden
+        # LLVM 22 reads a literal that the code is too short to hold, so there is room behind it.
+        self._padded = code + bytes(_PADDING)
+        self._start = ctypes.cast(ctypes.c_char_p(self._padded), ctypes.c_void_p).value or 0
+        self._text = ctypes.create_string_buffer(_TEXT_ROOM)
+
+    def at(self, pc: int) -> tuple[str, int] | None:
+        """The text and the size in bytes of the instruction at `pc`; None for what is none: bytes
+        that encode nothing, operands the encoding forbids, an address outside the code."""
+        offset = pc - self.base
+        left = len(self.code) - offset
+        if offset < 0 or left < 4 or offset % 4:
+            return None
+        if self._is_forbidden(self.code[offset : offset + 16]):
+            return None
+        size = self._library.LLVMDisasmInstruction(
+            self._context, self._start + offset, left + _PADDING, pc, self._text, _TEXT_ROOM
+        )
+        if not 0 < size <= left:
+            return None
+        text = self._text.value.decode().strip()
+        # LLVM marks what the encoding forbids by comments: `/*Invalid immediate*/` after an
+        # operand, `; Warning: SGPR_64: scalar reg isn't aligned 7` at the end.
+        return (text, size) if text and "/*" not in text and ";" not in text else None
+
+
+def _is_forbidden(code: bytes) -> bool:
+    """Whether `code` is one of the illegal encodings of gfx9 on which LLVM 22 crashes.
+
+    Three kinds. SDWA selectors 7 are reserved, and the printer's table has seven entries. A 64-bit
+    encoding has no room for a literal (source 255; only gfx10 and later allow it), and the printer
+    reads a subtarget feature table that is not there. Where the two matrices of gfx950's f8f6f4
+    MFMA are constants, the decoder takes them for registers. Field positions: CDNA3 ISA, chapter
+    "Microcode Formats"; found by disassembling a million random encodings a target.
+    """
+    low = int.from_bytes(code[:4], "little")
+    high = int.from_bytes(code[4:8], "little")
+    if low >> 31 == 0:
+        if low & 0x1FF != 0xF9:  # not SDWA
+            return False
+        kind = low >> 25
+        is_vop1, is_vopc = kind == 0x3F, kind == 0x3E
+        return (
+            (high >> 16) & 7 == 7
+            or (not is_vop1 and (high >> 24) & 7 == 7)
+            or (not is_vopc and (high >> 8) & 7 == 7)
+        )
+    encoding = low >> 26
+    if encoding == 0x34:  # VOP3 and VOP3P
+        if 255 in (high & 0x1FF, (high >> 9) & 0x1FF, (high >> 18) & 0x1FF):
+            return True
+        opcode = (low >> 16) & 0x3FF
+        if opcode == _LD_SCALE and len(code) > 8:  # the first half of a 128-bit encoding
+            return _is_forbidden(code[8:])
+        if opcode in _F8F6F4 and not (high & 0x100 and high & 0x20000):
+            return True
+        scalar_result = opcode < 0x100 or opcode in (_READLANE, _READFIRSTLANE)
+        return scalar_result and low & 0xFF == 255
+    return encoding in (0x38, 0x3A) and high >> 24 == 255  # MUBUF, MTBUF: soffset
+
+
+def _is_forbidden_rdna(code: bytes) -> bool:
+    """The same for gfx11 and gfx12: one kind. A literal (source 255) has no place in gfx12's
+    barrier instructions, and the printer looks for its bits."""
+    low = int.from_bytes(code[:4], "little")
+    return low >> 23 == _SOP1 and low & 0xFF == 255 and (low >> 8 & 0xFF) in _BARRIERS
+
+
+_SOP1, _BARRIERS = 0x17D, range(0x4E, 0x53)  # an encoding's top bits, gfx12's opcodes in it
+_READLANE, _READFIRSTLANE = 0x289, 0x142  # VOP3 opcodes whose destination is scalar
+_LD_SCALE, _F8F6F4 = 0x3AC, (0x3AD, 0x3AE)  # VOP3P opcodes of gfx950
+
+
+@functools.cache
+def _library() -> Any:
+    path = toolchain.find_library()
+    try:
+        # PyDLL keeps the GIL: a call is shorter than giving it back, and a context of LLVM's is not
+        # safe for two threads.
+        library = ctypes.PyDLL(path, mode=os.RTLD_LOCAL | os.RTLD_NOW)
+        for part in ("TargetInfo", "TargetMC", "Disassembler"):
+            getattr(library, f"LLVMInitializeAMDGPU{part}")()
+        create = library.LLVMCreateDisasmCPUFeatures
+        decode = library.LLVMDisasmInstruction
+    except (OSError, AttributeError) as error:
+        raise MissingError(
+            f"{path} can't disassemble AMD GPU code: {error}",
+            hint="install an LLVM built with the AMDGPU target (Debian: apt-get install llvm-22),"
+            " or set FLY_LLVM_DIR",
+        ) from None
+    pointer = ctypes.c_void_p
+    create.restype = pointer
+    create.argtypes = [ctypes.c_char_p] * 3 + [pointer, ctypes.c_int, pointer, pointer]
+    decode.restype = ctypes.c_size_t
+    decode.argtypes = [
+        pointer, pointer, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_char_p, ctypes.c_size_t
+    ]  # fmt: skip
+    return library
+
+
+@functools.cache
+def _context(target: str, wave_size: int) -> int:
+    """LLVM's disassembler for a processor. It is kept as long as the process lives."""
+    features = [TARGETS[target].features]
+    if TARGETS[target].is_rdna:
+        features.append(f"+wavefrontsize{wave_size}")
+    context = _library().LLVMCreateDisasmCPUFeatures(
+        TRIPLE, target.encode(), ",".join(filter(None, features)).encode(), None, 0, None, None
+    )
+    if not context:
+        raise MissingError(f"this LLVM has no disassembler for {target}")
+    return context

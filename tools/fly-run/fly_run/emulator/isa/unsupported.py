@@ -1,0 +1,84 @@
+"""Instructions that the emulator does not execute, and why. `coverage` finds them.
+
+A pattern matches a whole mnemonic, without its encoding suffix, or with it where only that encoding
+is missing. Tests hold that every missing instruction matches one, and that each matches a missing
+instruction and no other.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+
+from fly_run.emulator.isa.instruction import split_mnemonic
+
+REASONS: dict[str, tuple[str, ...]] = {
+    "half of an instruction: scales without their matrices": ("v_mfma_ld_scale_b32",),
+    "stores from LDS: no compiler makes them": ("buffer_store_lds_dword",),
+    "formatted buffers": ("t?buffer_(?:load|store)_(?:d16_)?(?:hi_)?format_.*",),
+    "scalar access to private memory: its layout is not documented": (
+        "s_scratch_(?:load|store)_.*",
+    ),
+    "images: the processor's texture units are not emulated": ("image_.*",),
+    "global wave sync: a resource of the driver's": ("ds_gws_.*",),
+    "messages that are answered or stop the wave": ("s_sendmsghalt", "s_sendmsg_rtn_b32"),
+    "debugging, trap handlers and graphics": (
+        "s_cbranch_cdbg.*",
+        "s_cbranch_[gi]_fork",
+        "s_cbranch_join",
+        "s_rfe(?:_restore)?_b64",
+        "s_sethalt",
+        "s_setkill",
+        "s_setvskip",
+        "s_endpgm_ordered_ps_done",
+        "v_screen_partition_4se_b32",
+    ),
+    # gfx11 and gfx12
+    "graphics: the processor's fixed functions are not emulated": (
+        "exp(?:ort)?",
+        "v_interp_.*",
+        "(?:lds|ds)_(?:direct|param)_load",
+        "ds_bvh_.*",
+        "v_mullit_f32",
+    ),
+    "global data share: a resource of the driver's": (
+        "ds_(?:add|sub)_gs_reg_rtn",
+        "ds_ordered_count",
+        "global_atomic_ordered_add_b64",
+    ),
+    "named barriers": ("s_barrier_(?:init|join|leave|signal_isfirst)", "s_get_barrier_state"),
+    "transposed loads": ("global_load_tr_b(?:64|128)",),
+    "registers given and taken while a wave runs": ("s_alloc_vgpr",),
+    "marks of what is no code": ("s_code_end", "v_illegal"),
+    "no handler so far on gfx11 and gfx12": (
+        "ds_(?:load|store)_addtid_b32",
+        "global_(?:load|store)_addtid_b32",
+        "ds_storexchg_2addr_.*",
+        "ds_bpermute_fi_b32",
+        "(?:global|scratch)_(?:load|store)_block",
+        "s_movrelsd_2_b32",
+        "s_subvector_loop_(?:begin|end)",
+        "v_dot2_f16_f16",
+        "v_dot2_bf16_bf16",
+        "v_movrel(?:s|d|sd)_b32_dpp",
+        "v_movrelsd_2_b32",
+        "v_swaprel_b32",
+    ),
+}
+
+
+@functools.cache
+def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
+    return tuple(
+        (re.compile(pattern), reason) for reason, many in REASONS.items() for pattern in many
+    )
+
+
+@functools.cache
+def reason(mnemonic: str) -> str | None:
+    """Why an instruction is not there; None for one that no pattern matches."""
+    return next((text for pattern, text in _patterns() if matches(pattern.pattern, mnemonic)), None)
+
+
+def matches(pattern: str, mnemonic: str) -> bool:
+    return any(re.fullmatch(pattern, name) for name in (mnemonic, split_mnemonic(mnemonic)[0]))

@@ -1,0 +1,270 @@
+"""Instructions → micro-ops: the array that handlers walk, and where each address is in it.
+
+Everything that comes from the code object is checked here or by a handler: registers lie within
+their allocation, branches go to a micro-op, what no handler does is refused before anything runs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from fly_common.errors import InputError
+
+from fly_run.emulator import state
+from fly_run.emulator.isa import unsupported
+from fly_run.emulator.isa.aliases import aliases_of
+from fly_run.emulator.isa.instruction import Instruction, split_mnemonic
+from fly_run.emulator.lowering import (
+    denormals,
+    dpp,
+    lds,
+    matrix,
+    memory,
+    overflow,
+    rdna,
+    scalar,
+    valu,
+    wmma,
+)
+from fly_run.emulator.lowering.registers import Registers, Unsupported
+from fly_run.emulator.lowering.steps import Lowering, Step
+from fly_run.emulator.semantics.base.operation import Operation
+from fly_run.emulator.semantics.base.small_float import FP16_OVFL
+
+LOWERINGS: dict[str, Callable[[Lowering, Operation, str], None]] = {
+    "valu": valu.lower_valu,
+    "scalar": scalar.lower_scalar,
+    "flow": scalar.lower_flow,
+    "nothing": scalar.lower_nothing,
+    "matrix": matrix.lower_matrix,
+    "wmma": wmma.lower_wmma,
+    **dict.fromkeys(memory.LOWERINGS, memory.lower_memory),
+}
+EXPANSIONS = scalar.EXPANSIONS
+# Operations that carry their own meaning on top of a mnemonic's: never an instruction's name.
+INTERNAL = "fly_"
+IDLE = "s_nop"
+LEAVES = ("s_setpc", "s_swappc", "s_endpgm")
+CHANGES_MODE = ("s_setreg", "s_round_mode", "s_denorm_mode")
+
+
+@dataclass
+class Program:
+    """`ops` is the micro-ops' memory; `addresses` maps a pc to the index of its first micro-op;
+    `instructions` are the decoded ones by running number."""
+
+    ops: ctypes.Array[ctypes.c_char]
+    addresses: dict[int, int]
+    instructions: list[Instruction]
+    pristine: bytes = b""
+
+    @property
+    def base(self) -> int:
+        return ctypes.addressof(self.ops)
+
+    def address_of(self, pc: int) -> int:
+        """The host address of the micro-op for `pc`."""
+        return self.base + self.addresses[pc] * state.OP_SIZE
+
+    def holds(self, op: int) -> bool:
+        return self.base <= op < self.base + len(self.ops)
+
+    def instruction_at(self, op: int) -> Instruction | None:
+        """The instruction that the micro-op at host address `op` belongs to."""
+        offset = op - self.base
+        number = ctypes.c_uint32.from_buffer(self.ops, offset + state.OP_INDEX).value
+        return self.instructions[number] if number < len(self.instructions) else None
+
+    def forget_regions(self) -> None:
+        """Makes every memory site look for its region again."""
+        ctypes.memmove(self.ops, self.pristine, len(self.pristine))
+
+
+@dataclass
+class Encoder:
+    """`handlers` are the library's addresses by name; `null_region` is the address of a region
+    that holds nothing, where every memory site starts; `split_modes` tells that f32 and f64
+    operations have different rounding or denormal modes, `flush_halves` that f16 denormals may be
+    flushed, `hold_halves` that f16 results may be kept finite; `weave` puts what observers want
+    around an instruction's steps; `mfma` and `modes_vary` are as in Lowering."""
+
+    registers: Registers
+    table: dict[str, Operation]
+    handlers: dict[str, int]
+    null_region: int
+    split_modes: bool = False
+    flush_halves: bool = False
+    hold_halves: bool = False
+    weave: Callable[[Instruction, list[Step]], list[Step]] | None = None
+    mfma: str = "exact"
+    modes_vary: bool = False
+    _index_mode: int | None = field(default=None)
+
+    def encode(self, instructions: dict[int, Instruction], what: str) -> Program:
+        """Encodes instructions by ascending address. `what` names the code in a refusal."""
+        ordered = list(instructions.values())
+        if any(i.mnemonic.startswith(CHANGES_MODE) for i in ordered):
+            self.split_modes = self.flush_halves = self.modes_vary = True
+        if any(scalar.sets_mode(i, FP16_OVFL) for i in ordered):
+            self.hold_halves = True
+        refused: list[tuple[Instruction, str]] = []
+        steps: list[tuple[int, Step]] = []  # number of the instruction, step
+        addresses: dict[int, int] = {}
+        landings = _landings(ordered)
+        after = None
+        for number, instruction in enumerate(ordered):
+            if after is not None and after != instruction.pc:
+                steps.append((number - 1, Step("fly_end_of_code")))
+            addresses[instruction.pc] = len(steps)
+            after = instruction.pc + instruction.size
+            try:
+                lowered = self.lower(instruction)
+                if not lowered and instruction.pc in landings:
+                    # Counting starts with the instruction whose micro-op control lands on.
+                    lowered = [Step(IDLE)]
+                if self.weave is not None:
+                    lowered = self.weave(instruction, lowered)
+                steps += ((number, step) for step in lowered)
+            except Unsupported as reason:
+                refused.append((instruction, str(reason)))
+        if refused:
+            raise _refusal(refused, what)
+        steps.append((len(ordered) - 1, Step("fly_end_of_code")))
+        return self._assemble(ordered, steps, addresses)
+
+    def lower(self, instruction: Instruction) -> list[Step]:
+        lowering = Lowering(self.registers, self.table, instruction, self.mfma, self.modes_vary)
+        if instruction.second is not None:
+            rdna.dual(lowering, self.lower)
+            return lowering.steps
+        own, encoding = split_mnemonic(instruction.mnemonic)
+        target = self.registers.target
+        name = aliases_of(target.name).get(own, own)
+        if name == "s_set_gpr_idx_on":
+            self._index_mode = scalar.index_mode(lowering)
+        elif name == "s_set_gpr_idx_mode":
+            self._index_mode = scalar.mode_alone(lowering)
+        elif name == "s_set_gpr_idx_off":
+            self._index_mode = None
+        elif self._index_mode is not None and name.startswith("v_"):
+            if name != "v_mov_b32" or encoding:
+                raise Unsupported("relative register numbers (s_set_gpr_idx_on)")
+            scalar.indexed_move(lowering, self._index_mode)
+            return lowering.steps
+        to_lds = bool(instruction.modifiers.get("lds"))
+        expand = EXPANSIONS.get(name) or valu.expansion(name) or lds.expansion(name, to_lds)
+        if target.is_rdna:
+            if not encoding and dpp.is_dpp(instruction.modifiers):
+                encoding = "dpp"
+            expand = rdna.expansion(own) or expand
+        operation = self.table.get(name)
+        if expand is not None:
+            expand(lowering, name, encoding)
+        elif operation is None or operation.form not in LOWERINGS or name.startswith(INTERNAL):
+            raise Unsupported("")
+        else:
+            operation = self._returning(operation, instruction)
+            LOWERINGS[operation.form](lowering, operation, encoding)
+        return self._with_modes(lowering)
+
+    def _returning(self, operation: Operation, instruction: Instruction) -> Operation:
+        """The form of a memory atomic that returns the old value: `glc`, since
+        gfx940 `sc0`, on gfx12 a policy that says so."""
+        returning = self.table.get(operation.mnemonic + ".rtn")
+        found = instruction.modifiers
+        policy = str(found.get("th", ""))
+        if returning is not None and (found.keys() & {"glc", "sc0"} or "RETURN" in policy):
+            return returning
+        return operation
+
+    def _with_modes(self, lowering: Lowering) -> list[Step]:
+        """Changes the host's control word around f16 and f64 arithmetic, where that differs;
+        flushes f16 denormals and keeps f16 results finite, where MODE may ask for it."""
+        if not (self.split_modes or self.flush_halves or self.hold_halves):
+            return lowering.steps
+        result = []
+        for step in lowering.steps:
+            name = step.handler if step.handler in self.table else step.handler.rpartition(".")[0]
+            operation = self.table.get(name)
+            if operation is None or operation.form != "valu":
+                result.append(step)
+                continue
+            before, behind, notes, holds = [], [], [], []
+            if self.hold_halves:
+                notes, holds = overflow.around(step, operation, lowering)
+            if self.flush_halves:
+                before, step, behind = denormals.around(step, operation, lowering.temporary)
+            double = "double" in {*operation.outputs, *operation.inputs}
+            if self.split_modes and (double or denormals.is_half(operation)):
+                step_and_mode = [Step("fly_mode_double"), step, Step("fly_mode_single")]
+            else:
+                step_and_mode = [step]
+            result += [*notes, *before, *step_and_mode, *behind, *holds]
+        return result
+
+    def _assemble(
+        self, ordered: list[Instruction], steps: list[tuple[int, Step]], addresses: dict[int, int]
+    ) -> Program:
+        ops = ctypes.create_string_buffer(len(steps) * state.OP_SIZE + 64)
+        # Micro-ops are one cache line each: start on one.
+        start = -ctypes.addressof(ops) % 64
+        window = (ctypes.c_char * (len(steps) * state.OP_SIZE)).from_buffer(ops, start)
+        base = ctypes.addressof(window)
+        for place, (number, step) in enumerate(steps):
+            link = self.null_region
+            if step.site is not None:
+                link = step.site
+            elif step.link is not None:
+                # A branch to where nothing was decoded goes to the end, which is a fault.
+                target = addresses.get(step.link, len(steps) - 1)
+                link = base + target * state.OP_SIZE
+            operands = (*step.operands, 0, 0, 0, 0, 0, 0)[:6]
+            state.MICRO_OP.pack_into(
+                window,
+                place * state.OP_SIZE,
+                self.handlers[step.handler],
+                *operands,
+                step.immediate & 0xFFFF_FFFF_FFFF_FFFF,
+                link,
+                ordered[number].pc,
+                number,
+                step.extra,
+            )
+        program = Program(window, addresses, ordered)
+        program.pristine = window.raw
+        return program
+
+
+def _landings(ordered: list[Instruction]) -> set[int | None]:
+    """Where control may come from elsewhere than from the instruction before: targets of branches,
+    what follows a branch or a call, and the first instructions of functions."""
+    found = {instruction.target for instruction in ordered}
+    after = None
+    for instruction in ordered:
+        if instruction.pc != after:
+            found.add(instruction.pc)
+        end = instruction.pc + instruction.size
+        if instruction.target is not None or instruction.mnemonic.startswith(LEAVES):
+            found.add(end)
+        after = end
+    return found
+
+
+def _refusal(refused: list[tuple[Instruction, str]], what: str) -> InputError:
+    """One line for each mnemonic and reason: how often, and where first."""
+    groups: dict[tuple[str, str], list[Instruction]] = {}
+    for instruction, reason in refused:
+        groups.setdefault((instruction.mnemonic, reason), []).append(instruction)
+    lines = []
+    for (mnemonic, reason), found in sorted(groups.items()):
+        times = f"{len(found)} times, first" if len(found) > 1 else "once,"
+        known = unsupported.reason(mnemonic)
+        why = f" with {reason}" if reason else f" ({known})" if known else ""
+        lines.append(f"{mnemonic}{why}: {times} at pc 0x{found[0].pc:x}: {found[0].text}")
+    noun = "instruction" if len(lines) == 1 else "instructions"
+    return InputError(
+        f"{what} uses {len(lines)} {noun} that the emulator does not have; nothing was run",
+        hint="\n  ".join(lines),
+    )

@@ -1,0 +1,234 @@
+"""Lowering of loads, stores, atomics and lane moves through LDS hardware."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from fly_run.emulator.isa.instruction import Immediate, Name, Operand, Register
+from fly_run.emulator.lowering.registers import Unsupported
+from fly_run.emulator.lowering.steps import Lowering, Source, modifiers
+from fly_run.emulator.semantics.base.access import (
+    BUFFER_INDEX,
+    BUFFER_OFFSET,
+    Access,
+    Atomic,
+    ScalarAccess,
+)
+from fly_run.emulator.semantics.base.operation import Operation
+from fly_run.emulator.state import ROW
+
+# They say which caches an access goes through; here there is one memory.
+CACHE = ("glc", "slc", "dlc", "nv", "scc", "sc0", "sc1", "nt", "th", "scope")
+
+
+def lower_memory(lowering: Lowering, operation: Operation, encoding: str) -> None:
+    LOWERINGS[operation.form](lowering, operation)
+
+
+def _is_off(operand: Operand) -> bool:
+    return isinstance(operand, Name) and operand.text == "off"
+
+
+def registers_of(operation: Operation) -> int:
+    """How many registers the data take."""
+    detail = operation.detail
+    if isinstance(detail, Access):
+        return detail.dwords
+    return detail.size // 4 * detail.values
+
+
+def _arrange(
+    lowering: Lowering, operation: Operation, operands: tuple[Operand, ...]
+) -> tuple[int, tuple[Operand, ...], int]:
+    """The data row, the operands that make the address, and the row of an atomic's result, from
+    the order in which GLOBAL, FLAT, SCRATCH and DS instructions are written."""
+    detail = operation.detail
+    if isinstance(detail, Access):
+        if detail.kind == "load":
+            data, *address = operands
+        else:
+            first, data, *rest = operands
+            address = [first, *rest]
+        row = lowering.row_source(data, detail.dwords)
+        return row, tuple(address), 0
+    result, rest = 0, list(operands)
+    if detail.returns:
+        result = lowering.row_source(rest.pop(0), detail.size // 4)
+    first, data, *more = rest
+    return lowering.row_source(data, registers_of(operation)), (first, *more), result
+
+
+def offset_of(found: Mapping[str, object]) -> int:
+    value = found.get("offset", 0)
+    assert isinstance(value, int)
+    return value
+
+
+def _add(
+    lowering: Lowering,
+    operation: Operation,
+    variant: str,
+    data: int,
+    address: int,
+    base: int,
+    result: int,
+    offset: int,
+) -> None:
+    """The step: an atomic's operand 0 is its result, operand 3 its data."""
+    places = (data, address, base)
+    if isinstance(operation.detail, Atomic):
+        places = (result, address, base, data)
+    lowering.add(f"{operation.name}.{variant}", *places, immediate=offset, memory=True)
+
+
+def _lower_global(lowering: Lowering, operation: Operation) -> None:
+    found = modifiers(lowering, "offset", *CACHE)
+    data, address, result = _arrange(lowering, operation, lowering.instruction.operands)
+    if operation.form == "flat":
+        address = (*address, Name("off"))
+    global_access(lowering, operation, data, address, result, offset_of(found))
+
+
+def global_access(
+    lowering: Lowering,
+    operation: Operation,
+    data: int,
+    address: tuple[Operand, ...],
+    result: int,
+    offset: int,
+) -> None:
+    if len(address) != 2:
+        raise Unsupported(f"an address of {len(address)} operands")
+    vector, scalar = address
+    if _is_off(scalar):
+        row = lowering.row_source(vector, 2)
+        _add(lowering, operation, "v", data, row, 0, result, offset)
+        return
+    base = lowering.scalar_source(scalar, "i64")
+    row = lowering.row_source(vector, 1)
+    _add(lowering, operation, "s", data, row, base, result, offset)
+
+
+def _lower_scratch(lowering: Lowering, operation: Operation) -> None:
+    found = modifiers(lowering, "offset", *CACHE)
+    data, address, result = _arrange(lowering, operation, lowering.instruction.operands)
+    scratch_access(lowering, operation, data, address, result, offset_of(found))
+
+
+def scratch_access(
+    lowering: Lowering,
+    operation: Operation,
+    data: int,
+    address: tuple[Operand, ...],
+    result: int,
+    offset: int,
+) -> None:
+    vector, scalar = address
+    zero = lowering.word(0).offset
+    base = zero if _is_off(scalar) else lowering.scalar_source(scalar, "i32")
+    if _is_off(vector):
+        _add(lowering, operation, "s", data, 0, base, result, offset)
+    else:
+        row = lowering.row_source(vector, 1)
+        _add(lowering, operation, "v", data, row, base, result, offset)
+
+
+def _lower_buffer(lowering: Lowering, operation: Operation) -> None:
+    """vdata, vaddr or off, the resource, the scalar offset. Atomics return in vdata."""
+    found = modifiers(lowering, "offset", "offen", "idxen", *CACHE)
+    data, *address = lowering.operands(4)
+    row = lowering.row_source(data, registers_of(operation))
+    buffer_access(lowering, operation, row, tuple(address), found)
+
+
+def buffer_access(
+    lowering: Lowering,
+    operation: Operation,
+    row: int,
+    address: tuple[Operand, ...],
+    found: Mapping[str, object],
+) -> None:
+    """The step of a buffer access whose data are in `row`. The extra word says which vector
+    addresses there are: the index first, then the offset."""
+    vector, resource, scalar = address
+    if not isinstance(resource, Register) or resource.bank != "s":
+        raise Unsupported("a resource that is not in scalar registers")
+    words = lowering.registers.scalar(resource, 4, lowering.instruction)
+    soffset = lowering.scalar_source(scalar, "i32")
+    kinds = (BUFFER_INDEX if found.get("idxen") else 0) | (
+        BUFFER_OFFSET if found.get("offen") else 0
+    )
+    place = 0
+    if kinds:
+        count = 2 if kinds == BUFFER_INDEX | BUFFER_OFFSET else 1
+        place = lowering.row_source(vector, count)
+    elif not _is_off(vector):
+        raise Unsupported("a vector address without offen or idxen")
+    lowering.add(
+        operation.name,
+        row,
+        place,
+        words,
+        soffset,
+        immediate=offset_of(found),
+        extra=kinds,
+        memory=True,
+    )
+
+
+def _lower_lds(lowering: Lowering, operation: Operation) -> None:
+    found = modifiers(lowering, "offset")
+    operands = lowering.instruction.operands
+    detail = operation.detail
+    if isinstance(detail, Atomic) and detail.values == 2:
+        # The two data may be anywhere: bring them together, the last first.
+        *first, address, former, last = operands
+        if lowering.instruction.mnemonic.startswith("ds_cmpstore"):
+            # gfx11 and later write the new value first.
+            former, last = last, former
+        size = detail.size // 4
+        pair = lowering.temporary(2 * size)
+        move = "v_mov_b64" if size == 2 else "v_mov_b32"
+        for place, operand in ((pair, last), (pair + size * ROW, former)):
+            row = lowering.row_source(operand, size)
+            lowering.valu(move, (place,), Source("v", row))
+        result = lowering.row_source(first[0], size) if detail.returns else 0
+        row = lowering.row_source(address, 1)
+        _add(lowering, operation, "v", pair, row, 0, result, offset_of(found))
+        return
+    data, (address, *more), result = _arrange(lowering, operation, operands)
+    if more:
+        raise Unsupported(f"{len(operands)} operands")
+    row = lowering.row_source(address, 1)
+    _add(lowering, operation, "v", data, row, 0, result, offset_of(found))
+
+
+def _lower_smem(lowering: Lowering, operation: Operation) -> None:
+    """sdata, the base (an address or a resource), the offset."""
+    found = modifiers(lowering, "offset", "glc", "dlc", "th", "scope")
+    data, base, offset = lowering.operands(3)
+    detail = operation.detail
+    assert isinstance(detail, ScalarAccess)
+    place = lowering.scalar_target(data, detail.dwords)
+    count = 4 if detail.buffer else 2
+    if not isinstance(base, Register) or base.bank != "s":
+        raise Unsupported("a base that is no scalar register")
+    pointer = lowering.registers.scalar(base, count, lowering.instruction)
+    immediate, register = offset_of(found), lowering.word(0).offset
+    if isinstance(offset, Immediate):
+        immediate += offset.value
+    else:
+        register = lowering.scalar_source(offset, "i32")
+    sign = 1 << lowering.registers.target.smem_bits - 1
+    immediate = (immediate & sign - 1) - (immediate & sign)
+    lowering.add(operation.name, place, pointer, register, immediate=immediate, memory=True)
+
+
+LOWERINGS: dict[str, Callable[[Lowering, Operation], None]] = {
+    "global": _lower_global,
+    "flat": _lower_global,
+    "scratch": _lower_scratch,
+    "buffer": _lower_buffer,
+    "lds": _lower_lds,
+    "smem": _lower_smem,
+}

@@ -1,0 +1,272 @@
+"""Lowering of what only gfx11 and gfx12 have: two instructions in one (VOPD), comparisons that
+write EXEC alone, clocks, fields of MODE, barriers in two parts.
+
+Sources: RDNA3 and RDNA4 ISA manuals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from fly_run.emulator import state
+from fly_run.emulator.isa.instruction import Immediate, Instruction, Name, Register
+from fly_run.emulator.lowering import matrix, scalar
+from fly_run.emulator.lowering.registers import Unsupported, short_constant_bits
+from fly_run.emulator.lowering.scalar import HARDWARE_REGISTER
+from fly_run.emulator.lowering.steps import EXEC, VCC, Lowering, Source, Step, modifiers, plain
+from fly_run.emulator.lowering.valu import lower_valu
+from fly_run.emulator.semantics.rdna.lanes import BOUND, INACTIVE
+
+Lower = Callable[[Instruction], list[Step]]
+
+# -- VOPD ------------------------------------------------------------------------------------------
+
+# Operands that the text leaves out or that VOPD names otherwise: v_dual_cndmask_b32 selects by VCC.
+_SELECTS_BY_VCC = "v_cndmask_b32"
+
+
+def dual(lowering: Lowering, lower: Lower) -> None:
+    """Both halves read their sources before either writes: the first one's result waits in a
+    temporary where the second one reads the register that it goes to."""
+    first, second = _half(lowering.instruction), lowering.instruction.second
+    assert second is not None
+    second = _half(second)
+    target = _result(first)
+    steps_first, steps_second = lower(first), lower(second)
+    if target.index not in _reads(second):
+        lowering.steps += [*steps_first, *steps_second]
+    elif _result(second).index not in _reads(first):
+        lowering.steps += [*steps_second, *steps_first]
+    else:
+        row = lowering.registers.row(target, 1, lowering.instruction)
+        # The last temporary row but one: single instructions take theirs from the first on.
+        aside = state.TEMP + (state.TEMP_ROWS - 2) * state.ROW
+        lowering.valu("v_mov_b32", (aside,), Source("v", row))
+        lowering.steps += [_writing(step, row, aside) for step in steps_first]
+        lowering.steps += steps_second
+        lowering.valu("v_mov_b32", (row,), Source("v", aside))
+
+
+def _half(instruction: Instruction) -> Instruction:
+    """The single instruction that a half of a VOPD instruction stands for."""
+    name = "v_" + instruction.mnemonic.removeprefix("v_dual_")
+    operands = instruction.operands
+    if name == _SELECTS_BY_VCC and len(operands) == 3:
+        operands = (*operands, Register("s", VCC, 1))
+    if name.startswith("v_dot2acc") and isinstance(operands[1], Immediate):
+        operands = (operands[0], _in_both_halves(operands[1], name), *operands[2:])
+    return replace(instruction, mnemonic=name, operands=operands, second=None)
+
+
+def _in_both_halves(constant: Immediate, name: str) -> Immediate:
+    """A constant as a factor: both halves have its 16 bits, as measured (`matrix_measured`)."""
+    if constant.literal:
+        return constant
+    return Immediate(short_constant_bits(constant, name.rpartition("_")[2]) * 0x10001, literal=True)
+
+
+def _result(instruction: Instruction) -> Register:
+    target = instruction.operands[0]
+    if not isinstance(target, Register) or target.bank != "v":
+        raise Unsupported("a result that is no vector register")
+    return target
+
+
+def _reads(instruction: Instruction) -> set[int]:
+    """The vector registers that an instruction reads; its result too where it accumulates."""
+    start = 0 if "fmac" in instruction.mnemonic or "dot2" in instruction.mnemonic else 1
+    return {
+        operand.index
+        for operand in instruction.operands[start:]
+        if isinstance(operand, Register) and operand.bank == "v"
+    }
+
+
+def _writing(step: Step, row: int, aside: int) -> Step:
+    """A step with another place for its result, and so for an accumulation's old value."""
+    if step.operands and step.operands[0] == row:
+        return replace(step, operands=(aside, *step.operands[1:]))
+    return step
+
+
+# -- comparisons -----------------------------------------------------------------------------------
+
+
+def _compare_into_exec(lowering: Lowering, name: str, encoding: str) -> None:
+    """v_cmpx writes EXEC and nothing else."""
+    single = name.replace("v_cmpx_", "v_cmp_").replace("_t_f", "_tru_f")
+    operation = lowering.table.get(single)
+    if operation is None:
+        raise Unsupported("this comparison")
+    instruction = lowering.instruction
+    operands = (Name(EXEC), *instruction.operands)
+    lowering.instruction = replace(instruction, operands=operands)
+    lower_valu(lowering, operation, encoding)
+    if encoding == "dpp":
+        # The last step brings EXEC back as it was before DPP narrowed it: the result comes after.
+        compare, restore = lowering.steps[-2:]
+        aside = lowering.scalar_temporary()
+        compare = replace(compare, operands=(aside, *compare.operands[1:]))
+        lowering.steps[-2:] = [compare, restore]
+        lowering.add("s_mov_b64", state.EXEC, aside)
+
+
+# -- scalar ----------------------------------------------------------------------------------------
+
+
+def _mode_field(offset: int) -> Callable[[Lowering, str, str], None]:
+    """s_round_mode, s_denorm_mode: four bits of MODE."""
+
+    def run(lowering: Lowering, name: str, encoding: str) -> None:
+        (value,) = lowering.operands(1)
+        source = lowering.scalar_source(value, "i32")
+        lowering.add("fly_set_mode", source, extra=offset + 32 * 4)
+
+    return run
+
+
+# Hardware registers that count time. Here time is the number of instructions executed.
+CLOCKS = {
+    "HW_REG_SHADER_CYCLES": 0,
+    "HW_REG_SHADER_CYCLES_LO": 0,
+    "HW_REG_SHADER_CYCLES_HI": 4,
+}
+
+
+def _get_register(lowering: Lowering, name: str, encoding: str) -> None:
+    """s_getreg_b32 of a clock, or of a field of MODE as on gfx9."""
+    target, field = lowering.operands(2)
+    match = HARDWARE_REGISTER.fullmatch(field.text) if isinstance(field, Name) else None
+    if match is None or match[1] not in CLOCKS:
+        scalar.EXPANSIONS["s_getreg_b32"](lowering, name, encoding)
+        return
+    place = lowering.scalar_target(target, 1)
+    now = lowering.scalar_temporary()
+    lowering.add("s_memtime", now)
+    offset, size = int(match[2] or 0), int(match[3] or 32)
+    moved, high = lowering.scalar_temporary(), lowering.word(32 - offset - size)
+    lowering.add("s_lshl_b32", moved, now + CLOCKS[match[1]], high.offset)
+    lowering.add("s_lshr_b32", place, moved, lowering.word(32 - size).offset)
+
+
+def _send_and_return(lowering: Lowering, name: str, encoding: str) -> None:
+    """s_sendmsg_rtn: of the messages, the one that asks for the time."""
+    target, message = lowering.operands(2)
+    if not isinstance(message, Name) or "MSG_RTN_GET_REALTIME" not in message.text:
+        raise Unsupported("a message other than MSG_RTN_GET_REALTIME")
+    lowering.add("s_memrealtime", lowering.scalar_target(target, 2))
+
+
+def _barrier_part(lowering: Lowering, name: str, encoding: str) -> None:
+    """s_barrier_signal, s_barrier_wait: of the barriers, the workgroup's own (-1)."""
+    (number,) = lowering.operands(1)
+    if not isinstance(number, Immediate) or number.value & 0xFFFF != 0xFFFF:
+        raise Unsupported("a named barrier")
+    lowering.add(name)
+
+
+# -- lanes and registers ---------------------------------------------------------------------------
+
+
+def _permute_rows(lowering: Lowering, name: str, encoding: str) -> None:
+    """v_permlane16, v_permlanex16: op_sel holds fi and bound_ctrl."""
+    chosen = modifiers(lowering, "op_sel").get("op_sel", (0, 0))
+    assert isinstance(chosen, tuple)
+    target, source, *places = lowering.instruction.operands
+    rows = lowering.vector_target(target, "i32"), lowering.row_source(source, 1)
+    if name.endswith("_var_b32"):
+        selects = [lowering.row_source(place, 1) for place in places]
+    else:
+        selects = [lowering.scalar_source(place, "i32") for place in places]
+    flags = (INACTIVE if chosen[0] else 0) | (BOUND if chosen[1] else 0)
+    lowering.add(name, *rows, *selects, extra=flags)
+
+
+def _swap_halves(lowering: Lowering, name: str, encoding: str) -> None:
+    """v_permlane64: the halves of a wave of 64 lanes change places; a wave of 32 stays as it is."""
+    if lowering.registers.wave_size != 32:
+        raise Unsupported("a wave of 64 lanes")
+
+
+def _relative_move(mode: int) -> Callable[[Lowering, str, str], None]:
+    """v_movrels, v_movreld, v_movrelsd: M0 is added to the number of a register."""
+
+    def run(lowering: Lowering, name: str, encoding: str) -> None:
+        scalar.indexed_move(lowering, mode)
+
+    return run
+
+
+def _dot_of_floats(lowering: Lowering, name: str, encoding: str) -> None:
+    """v_dot2_f32: like matrix instructions it does not heed MODE."""
+    matrix.with_own_control(lowering)
+    lower_valu(lowering, lowering.table[name], encoding)
+    matrix.with_own_control(lowering, ends=True)
+
+
+def _swap_short(lowering: Lowering, name: str, encoding: str) -> None:
+    """v_swap_b16: two halves of registers change places."""
+    modifiers(lowering)
+    both = lowering.operands(2)
+    rows = [lowering.vector_target(operand, "i16") for operand in both]
+    starts = [16 if isinstance(o, Register) and o.half == "h" else 0 for o in both]
+    values = [
+        lowering.field(Source("v", row), start, 16, False)
+        for row, start in zip(rows, starts, strict=True)
+    ]
+    for row, start, value in zip(rows, starts, reversed(values), strict=True):
+        mask = lowering.word(0xFFFF << start)
+        lowering.valu("fly_insert", (row,), value, lowering.word(start), mask)
+
+
+def _scalar_function(lowering: Lowering, name: str, encoding: str) -> None:
+    """v_s_rcp_f32 and its like: a function of one number in a scalar register, whatever EXEC is."""
+    modifiers(lowering)
+    target, source = lowering.operands(2)
+    place, short = lowering.scalar_target(target, 1), name.endswith("_f16")
+    value = lowering.source(plain(source), "half" if short else "float")
+    row, saved, lane = lowering.temporary(), lowering.scalar_temporary(), lowering.word(0)
+    lowering.add("s_mov_b64", saved, state.EXEC)
+    lowering.add("s_mov_b64", state.EXEC, lowering.word(1).offset)
+    if isinstance(source, Register):  # under the lane's own EXEC, as all that leads to the result
+        signs = source.negate, source.absolute
+        value = lowering.with_signs(value, "half" if short else "float", *signs)
+    lowering.valu("v_" + name.removeprefix("v_s_"), (row,), value)
+    lowering.add("v_readlane_b32", place, row, lane.offset)
+    lowering.add("s_mov_b64", state.EXEC, saved)
+
+
+EXPANSIONS: dict[str, Callable[[Lowering, str, str], None]] = {
+    "s_getreg_b32": _get_register,
+    **{
+        f"v_{name}_b32": _permute_rows
+        for name in ("permlane16", "permlanex16", "permlane16_var", "permlanex16_var")
+    },
+    "v_permlane64_b32": _swap_halves,
+    "v_movrels_b32": _relative_move(1),
+    "v_movreld_b32": _relative_move(8),
+    "v_movrelsd_b32": _relative_move(9),
+    "v_swap_b16": _swap_short,
+    **{
+        f"v_dot2{kind}_f32_{form}": _dot_of_floats
+        for kind in ("", "c", "acc")
+        for form in ("f16", "bf16")
+    },
+    **{
+        f"v_s_{function}_{size}": _scalar_function
+        for function in ("exp", "log", "rcp", "rsq", "sqrt")
+        for size in ("f16", "f32")
+    },
+    "s_round_mode": _mode_field(0),
+    "s_denorm_mode": _mode_field(4),
+    "s_sendmsg_rtn_b64": _send_and_return,
+    "s_barrier_signal": _barrier_part,
+    "s_barrier_wait": _barrier_part,
+}
+
+
+def expansion(name: str) -> Callable[[Lowering, str, str], None] | None:
+    if name.startswith("v_cmpx_"):
+        return _compare_into_exec
+    return EXPANSIONS.get(name)

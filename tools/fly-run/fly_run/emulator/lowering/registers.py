@@ -1,0 +1,132 @@
+"""Where operands lie in the wave state: registers within their allocation, and constants.
+
+Constants live behind the vector registers of every wave, so that an instruction's source is either
+a row or a scalar at an offset, and a handler needs no third kind.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+
+from fly_common.errors import InputError
+
+from fly_run.emulator import state
+from fly_run.emulator.isa.instruction import Immediate, Instruction, Register
+from fly_run.emulator.isa.targets import Target
+
+MASK_32 = 0xFFFF_FFFF
+MASK_64 = 0xFFFF_FFFF_FFFF_FFFF
+
+
+class Unsupported(Exception):
+    """An instruction, or a form of one, that no handler does. The text says which form."""
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """The vector registers that a kernel's descriptor allocates: `vector` of them are v0…, and
+    `accumulation` are a0…, which start at row `accumulation_base` of the unified file."""
+
+    vector: int
+    accumulation: int
+    accumulation_base: int
+    rows: int
+
+
+@dataclass
+class Constants:
+    """The constants behind the registers. `base` is their offset in the wave state."""
+
+    base: int
+    capacity: int  # bytes
+    data: bytearray = field(default_factory=bytearray)
+    _places: dict[bytes, int] = field(default_factory=dict)
+
+    def place(self, data: bytes) -> int:
+        """The offset in the wave state of these bytes, a multiple of 8 of them."""
+        known = self._places.get(data)
+        if known is None:
+            if len(self.data) + len(data) > self.capacity:
+                raise InputError(
+                    f"the code has more than {self.capacity} bytes of distinct constants"
+                )
+            known = self._places[data] = self.base + len(self.data)
+            self.data += data
+        return known
+
+    def word(self, value: int) -> int:
+        return self.place((value & MASK_64).to_bytes(8, "little"))
+
+    def row(self, numbers: list[int]) -> int:
+        """A row of 64 signed 32-bit numbers."""
+        return self.place(struct.pack(f"<{state.LANES}i", *numbers))
+
+
+@dataclass(frozen=True)
+class Registers:
+    """`wave_size` is 64, where a mask is a pair of scalar registers, or 32, where it is one."""
+
+    allocation: Allocation
+    constants: Constants
+    target: Target
+    wave_size: int = state.LANES
+
+    @property
+    def mask_count(self) -> int:
+        return self.wave_size // 32
+
+    def row(self, register: Register, count: int, instruction: Instruction) -> int:
+        """The offset of the first of `count` vector registers."""
+        if register.bank == "a":
+            limit, base = self.allocation.accumulation, self.allocation.accumulation_base
+        else:
+            limit, base = self.allocation.vector, 0
+        last = register.index + count - 1
+        if last >= limit:
+            bank = "accumulation" if register.bank == "a" else "vector"
+            raise InputError(
+                f"pc 0x{instruction.pc:x} {instruction.text!r}: {register.bank}{last} is beyond"
+                f" the {limit} {bank} registers that the kernel allocates"
+            )
+        if register.count != count:
+            raise Unsupported(f"an operand of {register.count} registers in place of {count}")
+        return state.VGPR + (base + register.index) * state.ROW
+
+    def scalar(self, register: Register, count: int, instruction: Instruction) -> int:
+        """The offset of the first of `count` scalar registers."""
+        if register.index + count > 128:
+            raise InputError(
+                f"pc 0x{instruction.pc:x} {instruction.text!r}: no such scalar registers"
+            )
+        if register.count != count:
+            raise Unsupported(f"an operand of {register.count} registers in place of {count}")
+        return state.SGPR + 4 * register.index
+
+    def constant(self, value: Immediate, element: str) -> int:
+        return self.constants.word(constant_bits(value, element))
+
+
+# A 16-bit integer operand sees the low half of a 32-bit float (LLVM: isInlinableLiteralI16).
+_REAL = {"half": "<e", "i16": "<f", "float": "<f", "i32": "<f", "double": "<d", "i64": "<d"}
+
+
+def constant_bits(value: Immediate, element: str) -> int:
+    """What an operand of type `element` reads from a constant (CDNA3 ISA manual, "Literal and
+    inline constants"): an inline float by the operand's width, a literal f64 in the high dword,
+    an inline integer sign-extended."""
+    if value.real is not None:
+        return int.from_bytes(struct.pack(_REAL[element], value.real), "little")
+    if element == "double" and value.literal:
+        return (value.value & MASK_32) << 32
+    if element in ("i64", "double"):
+        return value.value & (MASK_32 if value.literal else MASK_64)
+    return value.value & MASK_32
+
+
+def short_constant_bits(value: Immediate, form: str) -> int:
+    """The 16 bits of a constant of `form`, f16 or bf16: a float in bf16 is the upper half of its
+    f32, an integer the lower half of its 32 bits."""
+    if form == "bf16" and value.real is not None:
+        return constant_bits(value, "float") >> 16
+    return constant_bits(value, "half") & 0xFFFF

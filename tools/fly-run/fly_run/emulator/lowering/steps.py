@@ -1,0 +1,257 @@
+"""One instruction → steps. A step is a handler with its operands' places; it becomes a micro-op.
+
+Most instructions are one step. Modifiers that a handler does not know (negation, DPP, SDWA,
+`op_sel`, `clamp`, …) are steps of their own around it, on temporary rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from fly_run.emulator import state
+from fly_run.emulator.isa.instruction import Immediate, Instruction, Name, Operand, Register
+from fly_run.emulator.lowering.registers import Registers, Unsupported
+from fly_run.emulator.semantics.base.operation import Operation
+
+# Sources that are 64-bit constants of this device.
+APERTURES = {
+    "src_shared_base": state.SHARED_APERTURE << 32,
+    "src_shared_limit": (state.SHARED_APERTURE << 32) | 0xFFFF_FFFF,
+    "src_private_base": state.PRIVATE_APERTURE << 32,
+    "src_private_limit": (state.PRIVATE_APERTURE << 32) | 0xFFFF_FFFF,
+}
+FLAGS = {"src_scc": "fly_read_scc", "src_vccz": "fly_read_vccz", "src_execz": "fly_read_execz"}
+WIDE = frozenset(("i64", "double", "mask"))
+FLOATS = frozenset(("half", "float", "double"))
+VCC, EXEC_HIGH = 106, 127  # numbers of scalar registers
+EXEC = "exec"  # as a result: what v_cmpx of gfx10 and later writes
+NULL = "null"  # gfx10 and later: reads as zero, takes any result
+
+
+@dataclass(frozen=True)
+class Step:
+    """`link` is the address that a branch goes to; `memory` marks a site that remembers its last
+    region; `site` is the host address of what an observer counts there."""
+
+    handler: str
+    operands: tuple[int, ...] = ()
+    immediate: int = 0
+    extra: int = 0
+    link: int | None = None
+    memory: bool = False
+    site: int | None = None
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source's place: `kind` is "v" (a row), "s" (a scalar) or "m" (a mask)."""
+
+    kind: str
+    offset: int
+
+
+@dataclass
+class Lowering:
+    """The steps of one instruction, as they come together. `mfma` is the arithmetic of matrix
+    instructions, exact or fast; `modes_vary` tells that the host's control word may be another than
+    the one that they need."""
+
+    registers: Registers
+    table: dict[str, Operation]
+    instruction: Instruction
+    mfma: str = "exact"
+    modes_vary: bool = False
+    steps: list[Step] = field(default_factory=list)
+    _rows: int = 0
+    _scalars: int = 0
+
+    def add(self, handler: str, *operands: int, **fields: int | bool | None) -> None:
+        self.steps.append(Step(handler, operands, **fields))  # type: ignore[arg-type]
+
+    def valu(self, name: str, outputs: tuple[int, ...], *sources: Source, **fields: int) -> None:
+        """A VALU step; the handler's name says the kinds of its sources. Scalars that there is no
+        handler for are copied into rows first."""
+        operation = self.table[name]
+        wanted = handled(operation, "".join(source.kind for source in sources))
+        placed = [
+            self.in_row(source, element) if source.kind != kind else source
+            for source, element, kind in zip(sources, operation.inputs, wanted, strict=True)
+        ]
+        self.add(f"{name}.{wanted}", *outputs, *(source.offset for source in placed), **fields)
+
+    def aside(
+        self, name: str, outputs: tuple[int, ...], *sources: Source, **fields: int
+    ) -> list[Step]:
+        """The steps of a VALU step, for the caller to put where they belong."""
+        steps, self.steps = self.steps, []
+        self.valu(name, outputs, *sources, **fields)
+        steps, self.steps = self.steps, steps
+        return steps
+
+    def in_row(self, source: Source, element: str) -> Source:
+        """A copy in a temporary; of a scalar in all active lanes."""
+        wide = element in WIDE
+        target = self.temporary(2 if wide else 1)
+        self.valu("v_mov_b64" if wide else "v_mov_b32", (target,), source)
+        return Source("v", target)
+
+    def temporary(self, rows: int = 1) -> int:
+        """The offset of fresh temporary rows; the last one belongs to handlers."""
+        offset = state.TEMP + self._rows * state.ROW
+        self._rows += rows
+        if self._rows > state.TEMP_ROWS - 1:
+            raise Unsupported("so many modifiers at once")
+        return offset
+
+    def scalar_temporary(self) -> int:
+        offset = state.SCALAR_TEMP + 8 * self._scalars
+        self._scalars += 1
+        return offset
+
+    def word(self, value: int) -> Source:
+        return Source("s", self.registers.constants.word(value))
+
+    # -- operands
+
+    def source(self, operand: Operand, element: str) -> Source:
+        """The place of a source without its modifiers."""
+        count = 2 if element in WIDE else 1
+        if isinstance(operand, Register):
+            if operand.bank == "s":
+                if element == "mask":
+                    # A wave of 32 lanes reads one register more: no lane looks at its bits.
+                    count = self.registers.mask_count
+                offset = self.registers.scalar(operand, count, self.instruction)
+                return Source("m" if element == "mask" else "s", offset)
+            if element == "mask":
+                raise Unsupported("a vector register for a mask")
+            return Source("v", self.registers.row(operand, count, self.instruction))
+        if isinstance(operand, Immediate):
+            kind = "m" if element == "mask" else "s"
+            return Source(kind, self.registers.constant(operand, element))
+        if operand.text in FLAGS and element != "mask":
+            offset = self.scalar_temporary()
+            # The upper dword stays zero.
+            self.add("s_mov_b64", offset, self.registers.constants.word(0))
+            self.add(FLAGS[operand.text], offset)
+            return Source("s", offset)
+        if operand.text in APERTURES and element == "i64":
+            return self.word(APERTURES[operand.text])
+        if operand.text == NULL:
+            return Source("m" if element == "mask" else "s", self.word(0).offset)
+        raise Unsupported(f"the operand {operand.text} here")
+
+    def vector_target(self, operand: Operand, element: str) -> int:
+        if not isinstance(operand, Register) or operand.bank == "s":
+            raise Unsupported("a result that is no vector register")
+        count = 2 if element in WIDE else 1
+        return self.registers.row(operand, count, self.instruction)
+
+    def scalar_target(self, operand: Operand, count: int) -> int:
+        if isinstance(operand, Name) and operand.text == NULL:
+            return self.scalar_temporary()
+        if isinstance(operand, Register) and operand.bank == "s":
+            if self.registers.mask_count == 1 and operand.index + count > EXEC_HIGH:
+                raise Unsupported("exec_hi as a result in waves of 32 lanes")
+            return self.registers.scalar(operand, count, self.instruction)
+        raise Unsupported("a result that is no scalar register")
+
+    def mask_target(self, operand: Operand) -> tuple[int, Step | None]:
+        """Where a VALU step puts a mask, which has 64 bits, and the step behind it that moves the
+        lower 32 to their register in waves of 32 lanes."""
+        if isinstance(operand, Name) and operand.text == EXEC:
+            return state.EXEC, None
+        count = self.registers.mask_count
+        place = self.scalar_target(operand, count)
+        if count == 2 or isinstance(operand, Name):
+            return place, None
+        aside = self.scalar_temporary()
+        return aside, Step("s_mov_b32", (place, aside))
+
+    def scalar_source(self, operand: Operand, element: str) -> int:
+        source = self.source(operand, element)
+        if source.kind != "s":
+            raise Unsupported("a vector register as a scalar source")
+        return source.offset
+
+    def row_source(self, operand: Operand, count: int) -> int:
+        if not isinstance(operand, Register) or operand.bank == "s":
+            raise Unsupported("an operand that is no vector register")
+        return self.registers.row(operand, count, self.instruction)
+
+    def operands(self, count: int) -> tuple[Operand, ...]:
+        found = self.instruction.operands
+        if len(found) != count:
+            raise Unsupported(f"{len(found)} operands in place of {count}")
+        return found
+
+    # -- modifiers of sources
+
+    def with_signs(
+        self, source: Source, element: str, negate: bool, absolute: bool, packed: int = 0
+    ) -> Source:
+        """`source` with its sign changed, in a temporary; `packed` gives the sign bits to flip
+        directly."""
+        if not (negate or absolute or packed):
+            return source
+        bit = {"half": 1 << 15, "i16": 1 << 15, "double": 1 << 63, "i64": 1 << 63}.get(
+            element, 1 << 31
+        )
+        wide = element in WIDE
+        whole = (1 << 64 if wide else 1 << 32) - 1
+        keep = whole & ~bit if absolute else whole
+        flip = packed or (bit if negate else 0)
+        target = self.temporary(2 if wide else 1)
+        name = "fly_sign_64" if wide else "fly_sign_32"
+        self.valu(name, (target,), source, self.word(keep), self.word(flip))
+        return Source("v", target)
+
+    def field(self, source: Source, offset: int, width: int, signed: bool) -> Source:
+        """A bit field of a 32-bit source, in a temporary."""
+        if width == 32:
+            return source
+        target = self.temporary()
+        name = "v_bfe_i32" if signed else "v_bfe_u32"
+        self.valu(name, (target,), source, self.word(offset), self.word(width))
+        return Source("v", target)
+
+
+def handled(operation: Operation, kinds: str) -> str:
+    """The kinds of sources that an operation has a handler for, with a row in place of as few of
+    these scalars as possible."""
+    if kinds in operation.kinds:
+        return kinds
+    found = [
+        other
+        for other in operation.kinds
+        if all(b in (a, "v" if a == "s" else a) for a, b in zip(kinds, other, strict=True))
+    ]
+    if not found:
+        raise Unsupported("sources of these kinds")
+    return min(found, key=lambda other: other.count("v"))
+
+
+def modifiers(lowering: Lowering, *known: str) -> Mapping[str, object]:
+    """The instruction's modifiers; Unsupported for one that the caller does not know."""
+    found = lowering.instruction.modifiers
+    unknown = [name for name in found if name not in known]
+    if unknown:
+        raise Unsupported(f"the modifier {unknown[0]}")
+    return dict(found)
+
+
+def plain(operand: Operand) -> Operand:
+    """An operand without its modifiers."""
+    if isinstance(operand, Register):
+        return replace(operand, negate=False, absolute=False, sign_extend=False)
+    if isinstance(operand, Immediate):
+        return replace(operand, negate=False, absolute=False)
+    return operand
+
+
+def part(operand: Operand, number: int) -> Operand:
+    """One register of a pair; a constant is the same in both."""
+    if isinstance(operand, Register):
+        return replace(operand, index=operand.index + number, count=1)
+    return operand

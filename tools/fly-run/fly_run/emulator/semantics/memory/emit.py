@@ -1,0 +1,335 @@
+"""The emitters of loads, stores and atomics of every address space.
+
+Operands: 0 data (the result of a load, else what is stored), 1 vector address or offset,
+2 scalar base, 3 data of an atomic. The immediate is the offset.
+
+Where the active lanes' addresses follow each other, and the last region of this site holds them
+all, the access is a few vector moves. Everything else goes through the wave's ADDRESS list: the
+lanes' guest addresses go in, `fly_resolve_*` checks each byte range and puts host addresses there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fly_run.emulator import state
+from fly_run.emulator.irgen import Value
+from fly_run.emulator.semantics.base.access import ALIGNED, CHUNK, FLAT, WRITES, Access, Atomic
+from fly_run.emulator.semantics.base.emit import LANES, ROW, Handler, load_row, store_row
+from fly_run.emulator.semantics.base.operation import Operation
+from fly_run.emulator.semantics.memory.transfer import (
+    atomic_lane,
+    fetch_chunk,
+    gather,
+    load_lane,
+    load_run,
+    shortcut,
+    store_lane,
+    store_run,
+)
+
+
+def emit_memory(operation: Operation, name: str) -> Handler:
+    handler = Handler(name)
+    variant = name.rpartition(".")[2]
+    detail = operation.detail
+    mask = handler.exec_mask()
+    none, some, done = shortcut(handler), f"some{handler.fresh()}", f"done{handler.fresh()}"
+    handler.branch_if(mask.compare("eq", 0), none, some)
+    handler.block(none)
+    handler.branch(done)
+    handler.block(some)
+    if isinstance(detail, Access):
+        if operation.form in ("global", "flat", "lds"):
+            _contiguous(handler, operation.form, variant, detail, mask, done)
+        if operation.form == "lds" and detail.size >= 4:
+            _within_lds(handler, variant, detail, mask)
+        else:
+            _listed(handler, operation.form, variant, detail, mask)
+    else:
+        assert isinstance(detail, Atomic)
+        if operation.form != "buffer":
+            _collect(handler, operation.form, variant, detail.size)
+        _resolve(handler, operation.form, detail.size, WRITES | ALIGNED)
+        handler.for_lanes(mask, lambda lane: atomic_lane(handler, detail, lane, operation.form))
+    handler.branch(done)
+    handler.block(done)
+    handler.next()
+    return handler
+
+
+def _listed(h: Handler, form: str, variant: str, access: Access, mask: Value) -> None:
+    """Any addresses, by the ADDRESS list."""
+    if form != "buffer":
+        _collect(h, form, variant, access.size)
+    _resolve(h, form, access.size, WRITES if access.kind == "store" else 0)
+    if access.kind == "load" and access.size >= 4:
+        gather(h, access)
+    else:
+        move = load_lane if access.kind == "load" else store_lane
+        h.for_lanes(mask, lambda lane: move(h, access, lane))
+
+
+def _low_and_high(h: Handler, form: str, variant: str) -> tuple[Value, Value | None]:
+    """Pointers to the rows that make the address: its low dwords, and its high ones if any."""
+    row = h.operand(1)
+    return row, row.at(ROW) if form in ("global", "flat") and variant == "v" else None
+
+
+def _base(h: Handler, form: str, variant: str) -> Value:
+    """i64: what is added to every lane's part of the address."""
+    offset = h.immediate()
+    if variant == "s" and form == "global":
+        return h.operand(2).load("i64") + offset
+    return offset
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a lane goes: its number (i64), the dwords of its vector address (`high`: if it has
+    one), and the whole address (i64; in LDS i32)."""
+
+    lane: Value
+    low: Value
+    high: Value | None
+    address: Value
+
+
+def _place(h: Handler, form: str, variant: str, lane: Value) -> _Place:
+    row, high_row = _low_and_high(h, form, variant)
+    low = row.at(lane << 2).load("i32")
+    if form == "lds":
+        # An LDS address is 32 bits wide: the sum with the offset wraps around.
+        return _Place(lane, low, None, low + h.immediate().trunc("i32"))
+    address = _base(h, form, variant) + low.zext("i64")
+    if high_row is None:
+        return _Place(lane, low, None, address)
+    high = high_row.at(lane << 2).load("i32")
+    return _Place(lane, low, high, address + (high.zext("i64") << 32))
+
+
+def _first_lane(h: Handler, mask: Value) -> Value:
+    return h.intrinsic("llvm.cttz", mask, h.constant("i1", 0), result=mask)
+
+
+def _last_lane(h: Handler, mask: Value) -> Value:
+    return 63 - h.intrinsic("llvm.ctlz", mask, h.constant("i1", 0), result=mask)
+
+
+def _contiguous(
+    h: Handler, form: str, variant: str, access: Access, mask: Value, done: str
+) -> None:
+    """The fast ways; falls through where none applies. What a way moves is computed behind the
+    decision for it anew, which costs nothing: then a mistake in it is a wrong result, and does not
+    merely decide against the way."""
+    row, high_row = _low_and_high(h, form, variant)
+    origin = h.constant("i64", 0)
+    # A masked move of anything but dwords costs more than it saves: all lanes take part.
+    whole = access.size != 4
+
+    def start() -> Value:
+        return origin if whole else _first_lane(h, mask)
+
+    first = _place(h, form, variant, start())
+    steps = h.vector("i32", (access.size * lane for lane in range(LANES)))
+    lows = load_row(row, origin, LANES)
+
+    def all_active(lanes: Value, of: _Place) -> Value:
+        if high_row is not None:
+            assert of.high is not None
+            lanes = lanes & load_row(high_row, origin, LANES).compare("eq", of.high)
+        return (lanes.cast("i64", 0) & mask).compare("eq", mask)
+
+    lane_zero = first.low - (first.lane * access.size).trunc("i32")
+    follow = all_active(lows.compare("eq", steps + lane_zero), first)
+    if whole:
+        follow = follow & mask.compare("eq", -1)
+        length = h.constant("i64", access.size * LANES)
+    else:
+        length = (_last_lane(h, mask) - first.lane + 1) * access.size
+    if form != "lds":
+        # The low dwords must not wrap around: then equal high dwords mean what they say.
+        follow = follow & (first.low.zext("i64") + length).compare("ule", 1 << 32)
+    go, other = shortcut(h), f"other{h.fresh()}"
+    h.branch_if(follow, go, other)
+    h.block(go)
+    host, inside = host_of(h, form, first.address, length)
+    move, slow = shortcut(h), f"slow{h.fresh()}"
+    h.branch_if(inside, move, slow)
+    h.block(move)
+    place = _place(h, form, variant, start())
+    before = (place.lane * access.size).trunc(place.address.element)
+    run = host(place.address - before)
+    if access.kind == "load":
+        load_run(h, access, run, mask, form == "lds")
+    else:
+        store_run(h, access, run, mask, form == "lds")
+    h.branch(done)
+    h.block(other)
+    if access.kind == "load" and access.size >= 4:
+        first = _place(h, form, variant, _first_lane(h, mask))
+        same = all_active(lows.compare("eq", first.low.splat(LANES)), first)
+        one = shortcut(h)
+        h.branch_if(same, one, slow)
+        h.block(one)
+        host, inside = host_of(h, form, first.address, h.constant("i64", access.size))
+        spread = shortcut(h)
+        h.branch_if(inside, spread, slow)
+        h.block(spread)
+        source = host(_place(h, form, variant, _first_lane(h, mask)).address)
+        data = [source.at(4 * n).load("i32", align=1) for n in range(access.dwords)]
+        lanes = h.exec_mask().cast("i1", LANES)
+        for n, value in enumerate(data):
+            store_row(h.operand(0).at(n * ROW), origin, value.splat(LANES), lanes)
+        h.branch(done)
+    else:
+        h.branch(slow)
+    h.block(slow)
+
+
+def host_of(
+    h: Handler, form: str, address: Value, length: Value
+) -> tuple[Callable[[Value], Value], Value]:
+    """The host pointer of any guest address near `address`, and whether `length` bytes from there
+    on, one or more, lie in one place that this access may use."""
+    if form == "lds":
+        size = h.wave.at(state.LDS_SIZE).load("i64")
+        base = h.wave.at(state.LDS_BASE).load("ptr")
+        return base.at, address.zext("i64").compare("ult", starts(h, size, length))
+    region = h.op.at(state.OP_LINK).load_shared("ptr")
+    offset = address - region.at(state.REGION_LOW).load("i64")
+    size = region.at(state.REGION_LENGTH).load("i64")
+
+    def host(place: Value) -> Value:
+        moved = place + region.at(state.REGION_DELTA).load("i64")
+        return moved.convert("inttoptr", "ptr")
+
+    return host, offset.compare("ult", starts(h, size, length))
+
+
+def starts(h: Handler, size: Value, length: Value | int) -> Value:
+    """At how many places of `size` bytes, from their first on, `length` bytes may begin; those
+    are one or more."""
+    return h.intrinsic("llvm.usub.sat", size, size.like(length - 1))
+
+
+def read_pair(h: Handler) -> None:
+    """A short cut before the two reads of ds_read2_b32, which it skips: both runs of all lanes
+    in LDS at once. Operands: the two results, the address; the immediate and the extra word are
+    the offsets."""
+    mask = h.exec_mask()
+    skip, some, slow = shortcut(h), f"some{h.fresh()}", f"slow{h.fresh()}"
+    h.branch_if(mask.compare("eq", 0), skip, some)
+    h.block(skip)
+    h.jump(h.op.at(3 * state.OP_SIZE))
+    h.block(some)
+    origin, address = h.constant("i64", 0), h.operand(2)
+    size = h.wave.at(state.LDS_SIZE).load("i64")
+    offsets = h.immediate(), h.extra().zext("i64")
+
+    def lane_zero() -> Value:
+        """i32: lane 0's address, or what it would be: it may stand before the LDS."""
+        first = _first_lane(h, mask)
+        return address.at(first << 2).load("i32") - (first << 2).trunc("i32")
+
+    start = lane_zero()
+    steps = h.vector("i32", range(0, 4 * LANES, 4))
+    follow = load_row(address, origin, LANES).compare("eq", steps + start)
+    good = (follow.cast("i64", 0) & mask).compare("eq", mask)
+    first, last = _first_lane(h, mask) << 2, _last_lane(h, mask) << 2
+    for offset in offsets:
+        lowest = start.sext("i64") + offset
+        good = good & (lowest + first).compare("sge", 0)
+        good = good & (lowest + last + 4).compare("sle", size)
+    fast = shortcut(h)
+    h.branch_if(good, fast, slow)
+    h.block(fast)
+    base = h.wave.at(state.LDS_BASE).load("ptr").at(lane_zero().sext("i64"))
+    lanes = mask.cast("i1", LANES)
+    values = [base.at(offset).load("i32", LANES, align=1) for offset in offsets]
+    for number, value in enumerate(values):
+        store_row(h.operand(number), origin, value, lanes)
+    h.branch(skip)
+    h.block(slow)
+
+
+def _within_lds(h: Handler, variant: str, access: Access, mask: Value) -> None:
+    """Any addresses; a fault where one does not lie in LDS."""
+    offsets = h.operand(1)
+    size = h.wave.at(state.LDS_SIZE).load("i64")
+    room = size - access.size
+    origin = h.constant("i64", 0)
+    constant = h.immediate().trunc("i32")
+    inside = (load_row(offsets, origin, LANES) + constant).compare("ule", room.trunc("i32"))
+    all_inside = (inside.cast("i64", 0) & mask).compare("eq", mask) & room.compare("sge", 0)
+
+    def outside() -> None:
+        _collect(h, "lds", variant, access.size)
+        # It finds the lane, and records the fault.
+        _call_resolver(h, "lds", access.size, 0)
+        h.stop(state.STATUS_FAULT, h.op)
+
+    h.when(~all_inside, outside)
+    base = h.wave.at(state.LDS_BASE).load("ptr")
+    if access.kind == "load":
+
+        def fetch(first: Value, lanes: Value) -> None:
+            index = load_row(offsets, first, CHUNK) + constant
+            fetch_chunk(h, access, base, index, first, lanes)
+
+        h.over_chunks(CHUNK, fetch)
+    else:
+
+        def put(lane: Value) -> None:
+            host = base.at(offsets.at(lane << 2).load("i32") + constant)
+            source = h.operand(0).at(lane << 2)
+            for n in range(access.dwords):
+                host.at(4 * n).store(source.at(n * ROW).load("i32"), align=1)
+
+        h.for_lanes(mask, put)
+
+
+def _collect(h: Handler, form: str, variant: str, size: int) -> None:
+    """Writes every lane's address to the ADDRESS list. Those in LDS and in private memory are 32
+    bits wide: their sums wrap around there."""
+    low, high = _low_and_high(h, form, variant)
+    base = _base(h, form, variant)
+    narrow = form in ("scratch", "lds")
+    if narrow:
+        base = base.trunc("i32")
+    if form == "scratch":
+        base = h.operand(2).load("i32") + base
+    list_of = h.wave.at(state.ADDRESS)
+
+    def turn(carried: list[Value]) -> tuple[list[Value], Value]:
+        (first,) = carried
+        if form == "scratch" and variant == "s":
+            address = base.splat(CHUNK).zext("i64")
+        elif narrow:
+            address = (load_row(low, first, CHUNK) + base).zext("i64")
+        else:
+            address = load_row(low, first, CHUNK).zext("i64") + base
+            if high is not None:
+                address = address + (load_row(high, first, CHUNK).zext("i64") << 32)
+        list_of.at(first << 3).store(address, align=64)
+        after = first + CHUNK
+        return [after], after.compare("ult", LANES)
+
+    h.loop([h.constant("i64", 0)], turn)
+
+
+def _resolve(h: Handler, form: str, size: int, flags: int) -> None:
+    """Turns the ADDRESS list into host addresses, or leaves with a fault."""
+    good = _call_resolver(h, form, size, flags)
+    h.when(~good, lambda: h.stop(state.STATUS_FAULT, h.op))
+
+
+def _call_resolver(h: Handler, form: str, size: int, flags: int) -> Value:
+    """i1: whether the ADDRESS list now holds host addresses; else a fault is recorded."""
+    space = {"flat": "global"}.get(form, form)
+    if form == "flat":
+        flags |= FLAT
+    bounded = form in ("scratch", "lds")
+    last = h.constant("i1", flags & ALIGNED) if bounded else h.constant("i64", flags)
+    return h.call(f"fly_resolve_{space}", "i1", h.wave, h.op, h.constant("i64", size), last)

@@ -1,0 +1,187 @@
+"""Buffer resources: which address each lane of a buffer access goes to (CDNA3 ISA manual, "Buffer
+addressing"; LLVM's and Mesa's notes on NUM_RECORDS).
+
+    index  = the lane's index (idxen) + the lane's number (ADD_TID_ENABLE)
+    offset = the lane's offset (offen) + the constant offset
+    place  = index · stride + offset, or swizzled
+    address = base + place + the scalar offset
+
+In range is, where the instruction gives an index and the resource has a stride (structured), an
+index below NUM_RECORDS; everything, where the lane's number is added and no index given (private);
+otherwise (raw) every dword whose place is below NUM_RECORDS, in bytes. The scalar offset takes no
+part. A load out of range gives 0, a store is dropped; of a raw access it is each dword for itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fly_run.emulator import state
+from fly_run.emulator.irgen import Value
+from fly_run.emulator.semantics.base.access import ALIGNED, BUFFER_INDEX, BUFFER_OFFSET, WRITES
+from fly_run.emulator.semantics.base.emit import ROW
+from fly_run.emulator.semantics.memory.resolve import (
+    Resolver,
+    check_alignment,
+    mapped,
+    private_place,
+)
+
+ELEMENT = 4  # bytes of an element of a swizzled buffer
+
+
+@dataclass(frozen=True)
+class Resource:
+    """The fields of a resource, each an i64."""
+
+    base: Value
+    stride: Value
+    records: Value
+    swizzled: Value  # i1
+    index_stride: Value  # indices that lie side by side
+    adds_lane: Value  # i1
+
+    @staticmethod
+    def read(place: Value) -> Resource:
+        words = [place.at(4 * n).load("i32").zext("i64") for n in range(4)]
+        adds_lane = (words[3] & (1 << 23)).compare("ne", 0)
+        # With ADD_TID_ENABLE the data format holds bits 17:14 of the stride.
+        more = adds_lane.select((words[3].lshr(15) & 15) << 14, 0)
+        return Resource(
+            base=(words[0] | (words[1] << 32)) & 0xFFFF_FFFF_FFFF,
+            stride=(words[1].lshr(16) & 0x3FFF) | more,
+            records=words[2],
+            swizzled=words[1].lshr(31).compare("ne", 0),
+            index_stride=words[2].like(8) << (words[3].lshr(21) & 3),
+            adds_lane=adds_lane,
+        )
+
+    def place(self, index: Value, offset: Value) -> Value:
+        """Bytes from the base on."""
+        linear = index * self.stride + offset
+        rows = index.binary("udiv", self.index_stride)
+        column = index.binary("urem", self.index_stride)
+        element, inside = offset.lshr(2), offset & (ELEMENT - 1)
+        swizzled = (rows * self.stride + element * ELEMENT) * self.index_stride
+        return self.swizzled.select(swizzled + column * ELEMENT + inside, linear)
+
+
+@dataclass(frozen=True)
+class Lane:
+    """Where a lane of a buffer access goes. `room` is how many bytes are left of the range there,
+    where the first one is in it (`below`); `inside`: all are, or the index is."""
+
+    offset: Value
+    address: Value
+    room: Value
+    below: Value
+    inside: Value
+
+
+class BufferAccess:
+    """The operands of a buffer access of `size` bytes a lane: operand 1 holds the lanes' index and
+    offset, as the extra word says, operand 2 the resource, operand 3 the scalar offset."""
+
+    def __init__(self, wave: Value, op: Value, size: Value):
+        self._vector, resource, scalar = (
+            wave.at(op.at(state.OP_OPERANDS + 4 * n).load("i32").zext("i64")) for n in (1, 2, 3)
+        )
+        self.size = size
+        self.scalar = scalar.load("i32").zext("i64")
+        self.resource = Resource.read(resource)
+        # Private memory (gfx90a) has a resource of its own, known by its base.
+        high = self.resource.base.lshr(32)
+        self.private = high.compare("eq", state.SCRATCH_BUFFER >> 32)
+        kinds = op.at(state.OP_EXTRA).load("i32")
+        self._has_index = (kinds & BUFFER_INDEX).compare("ne", 0)
+        self._has_offset = (kinds & BUFFER_OFFSET).compare("ne", 0)
+        # The offset is behind the index where there are both.
+        self._second = self._vector.at(self._has_index.select(self.scalar.like(ROW), 0))
+        self._constant = op.at(state.OP_IMMEDIATE).load("i64")
+        self.structured = self._has_index & self.resource.stride.compare("ne", 0)
+        self.unchecked = self.resource.adds_lane & ~self._has_index
+
+    def lane(self, lane: Value) -> Lane:
+        resource = self.resource
+        own_index = self._vector.at(lane << 2).load("i32").zext("i64")
+        own_offset = self._second.at(lane << 2).load("i32").zext("i64")
+        index = self._has_index.select(own_index, 0) + resource.adds_lane.select(lane, 0)
+        offset = self._has_offset.select(own_offset, 0) + self._constant
+        place = resource.place(index, offset)
+        room = resource.records - place
+        below = place.compare("ult", resource.records)
+        raw = below & self.size.compare("ule", room)
+        inside = self.structured.select(index.compare("ult", resource.records), raw)
+        inside = self.unchecked | inside
+        return Lane(offset, resource.base + place + self.scalar, room, below, inside)
+
+
+def resolve_buffer() -> Resolver:
+    """`fly_resolve_buffer`. In private memory the offset is the lane's own, and the scalar offset
+    counts the bytes of the whole wave, 64 times the lane's."""
+    f = Resolver("fly_resolve_buffer")
+    access = BufferAccess(f.wave, f.op, f.size)
+    per_dword = ~access.structured & f.size.compare("ugt", 4) & ~f.has(ALIGNED)
+
+    def resolve(lane: Value) -> None:
+        place = f.address(lane)
+        own = access.lane(lane)
+        after = f"next{f.fresh()}"
+
+        def in_private() -> None:
+            start = (access.resource.base & 0xFFFFFFFF) + access.scalar
+            place.store(private_place(f, lane, own.offset + start.lshr(6)))
+            f.branch(after)
+
+        f.when(access.private, in_private)
+
+        def outside() -> None:
+            sink = _cleared_sink(f, lane)
+            partly = per_dword & own.below
+            f.when(partly, lambda: _some_dwords(f, lane, own, sink))
+            zeros = f.wave.at(state.ZEROS).convert("ptrtoint", "i64")
+            aside = sink.convert("ptrtoint", "i64")
+            place.store((f.has(WRITES) | partly).select(aside, zeros))
+            f.branch(after)
+
+        f.when(~own.inside, outside)
+        check_alignment(f, lane, own.address)
+        place.store(mapped(f, lane, own.address, f.size))
+        f.branch(after)
+        f.block(after)
+
+    f.for_lanes(f.exec_mask(), resolve)
+    f.ret(f.constant("i1", 1))
+    return f
+
+
+def _cleared_sink(f: Resolver, lane: Value) -> Value:
+    """16 bytes of the lane's own: what is stored out of range goes there."""
+    own = f.wave.at(state.SINK).at(lane << 4)
+    own.store(f.constant("i64", 0))
+    own.at(8).store(f.constant("i64", 0))
+    return own
+
+
+def _some_dwords(f: Resolver, lane: Value, own: Lane, sink: Value) -> None:
+    """Moves the dwords that are in range: a load's to the sink, where the handler finds them with
+    zeros behind, a store's to memory."""
+    count = own.room.lshr(2)
+
+    def move() -> None:
+        host = mapped(f, lane, own.address, count << 2).convert("inttoptr", "ptr")
+        data_at = f.op.at(state.OP_OPERANDS).load("i32").zext("i64")
+        data = f.wave.at(data_at).at(lane << 2)
+        stores = f.has(WRITES)
+
+        def turn(carried: list[Value]) -> tuple[list[Value], Value]:
+            (number,) = carried
+            source = stores.select(data.at(number * ROW), host.at(number << 2))
+            target = stores.select(host.at(number << 2), sink.at(number << 2))
+            target.store(source.load("i32", align=1), align=1)
+            following = number + 1
+            return [following], following.compare("ult", count)
+
+        f.loop([f.constant("i64", 0)], turn)
+
+    f.when(count.compare("ne", 0), move)

@@ -1,0 +1,324 @@
+"""Moving data between registers and host memory whose addresses have been checked.
+
+In runs: what all lanes' addresses make together. By chunks: 16 lanes at a time, from an address
+each. By lanes: one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fly_run.emulator import state
+from fly_run.emulator.irgen import Value
+from fly_run.emulator.semantics.base.access import CHUNK, Access, Atomic
+from fly_run.emulator.semantics.base.emit import LANES, ROW, Handler, load_row, store_row
+
+SHORTCUT = "shortcut"
+
+
+def shortcut(h: Handler) -> str:
+    """The label of a quicker way to what the way behind its condition's other branch does too."""
+    return f"{SHORTCUT}{h.fresh()}"
+
+
+def load_run(h: Handler, access: Access, host: Value, mask: Value, padded: bool) -> None:
+    """Loads consecutive data from the address that lane 0 has, or would have. Memory that is
+    `padded` may be read for inactive lanes too."""
+    origin = h.constant("i64", 0)
+    target = h.operand(0)
+    lanes = mask.cast("i1", LANES)
+    if access.size == 4 and padded:
+        store_row(target, origin, host.load("i32", LANES, align=1), lanes)
+        return
+    if access.size == 4:
+        store_row(target, origin, _masked_load(h, host, target, origin, lanes), None)
+        return
+    if access.size < 4:
+        raw = host.load(f"i{8 * access.size}", LANES, align=1)
+        old = load_row(target, origin, LANES) if access.half else None
+        store_row(target, origin, _widen(access, raw, old), None)
+        return
+
+    def turn(carried: list[Value]) -> tuple[list[Value], Value]:
+        (first,) = carried
+        count = access.dwords
+        block = host.at(first * access.size).load("i32", CHUNK * count, align=1)
+        for n in range(count):
+            order = ", ".join(f"i32 {lane * count + n}" for lane in range(CHUNK))
+            text = (
+                f"shufflevector {block.type} {block.name}, {block.type} poison,"
+                f" <{CHUNK} x i32> <{order}>"
+            )
+            store_row(target.at(n * ROW), first, h.value("i32", CHUNK, text), None)
+        after = first + CHUNK
+        return [after], after.compare("ult", LANES)
+
+    h.loop([origin], turn)
+
+
+def store_run(h: Handler, access: Access, host: Value, mask: Value, padded: bool) -> None:
+    """Stores consecutive data. In `padded` memory, which belongs to this workgroup, what inactive
+    lanes would write is written as it was: a masked store can't be forwarded to the next load."""
+    origin = h.constant("i64", 0)
+    source = h.operand(0)
+    if access.size == 4:
+        data, lanes = load_row(source, origin, LANES), mask.cast("i1", LANES)
+        if padded:
+            old = host.load("i32", LANES, align=1, volatile=True)
+            host.store(lanes.select(data, old), align=1)
+            return
+        name = f"llvm.masked.store.v{LANES}i32.p0"
+        h.declarations.add(f"declare void @{name}(<{LANES} x i32>, ptr, <{LANES} x i1>)")
+        # A whole store can be forwarded to a load that follows; a masked one can't.
+        whole, partial, stored = shortcut(h), f"some{h.fresh()}", f"stored{h.fresh()}"
+        h.branch_if(mask.compare("eq", -1), whole, partial)
+        h.block(whole)
+        host.store(data, align=1)
+        h.branch(stored)
+        h.block(partial)
+        h.line(
+            f"call void @{name}({data.type} {data.name}, ptr align 1 {host.name},"
+            f" {lanes.type} {lanes.name})"
+        )
+        h.branch(stored)
+        h.block(stored)
+        return
+    if access.size < 4:
+        data = load_row(source, origin, LANES)
+        if access.half == "high":
+            data = data.lshr(16)
+        host.store(data.trunc(f"i{8 * access.size}"), align=1)
+        return
+
+    def turn(carried: list[Value]) -> tuple[list[Value], Value]:
+        (first,) = carried
+        count = access.dwords
+        rows = [load_row(source.at(n * ROW), first, CHUNK) for n in range(count)]
+        # Interleaves by joining pairs: 16 + 16 lanes, then 32 + 32.
+        if count == 3:
+            rows.append(rows[0])
+        width = CHUNK
+        while len(rows) > 1:
+            order = ", ".join(f"i32 {n}" for n in range(2 * width))
+            rows = [
+                h.value(
+                    "i32",
+                    2 * width,
+                    f"shufflevector <{width} x i32> {a.name}, <{width} x i32> {b.name},"
+                    f" <{2 * width} x i32> <{order}>",
+                )
+                for a, b in zip(rows[::2], rows[1::2], strict=True)
+            ]
+            width *= 2
+        order = ", ".join(f"i32 {n * CHUNK + lane}" for lane in range(CHUNK) for n in range(count))
+        whole = rows[0]
+        text = (
+            f"shufflevector {whole.type} {whole.name}, {whole.type} poison,"
+            f" <{CHUNK * count} x i32> <{order}>"
+        )
+        host.at(first * access.size).store(h.value("i32", CHUNK * count, text), align=1)
+        after = first + CHUNK
+        return [after], after.compare("ult", LANES)
+
+    h.loop([origin], turn)
+
+
+def gather(h: Handler, access: Access) -> None:
+    """Loads dwords from the host addresses in the ADDRESS list."""
+    nowhere = h.named("ptr", "null")
+
+    def fetch(first: Value, lanes: Value) -> None:
+        address = h.wave.at(state.ADDRESS).at(first << 3).load("i64", CHUNK, align=64)
+        fetch_chunk(h, access, nowhere, address, first, lanes)
+
+    h.over_chunks(CHUNK, fetch)
+
+
+def fetch_chunk(
+    h: Handler, access: Access, base: Value, index: Value, first: Value, lanes: Value
+) -> None:
+    """Loads a chunk's dwords from `base` plus each lane's `index`, which have been checked.
+
+    Real kernels read runs and single elements in groups of 16 lanes (rows of tiles, a broadcast
+    element): those are one move. A processor's gather costs many times that.
+    """
+    head = index.function.value(
+        index.element, 0, f"extractelement {index.type} {index.name}, i32 0"
+    )
+    active = lanes.cast(f"i{CHUNK}", 0)
+    rows = [h.operand(0).at(n * ROW) for n in range(access.dwords)]
+    end = f"chunk{h.fresh()}"
+
+    def matches(steps: Value) -> Value:
+        same = index.compare("eq", head.splat(CHUNK) + steps)
+        return (same.cast(f"i{CHUNK}", 0) & active).compare("eq", active)
+
+    def case(condition: Value, work: Callable[[], list[Value]]) -> None:
+        quick, after = shortcut(h), f"after{h.fresh()}"
+        h.branch_if(condition, quick, after)
+        h.block(quick)
+        # The address register may be among the results: all is loaded before any is stored.
+        for row, value in zip(rows, work(), strict=True):
+            store_row(row, first, value, None)
+        h.branch(end)
+        h.block(after)
+
+    # Where lane 0 is not active its address means nothing: then it only counts if another has it.
+    start = base.at(head.zext("i64") if head.element == "i32" else head)
+
+    def broadcast() -> list[Value]:
+        return [
+            lanes.select(
+                start.at(4 * n).load("i32", align=1).splat(CHUNK), load_row(row, first, CHUNK)
+            )
+            for n, row in enumerate(rows)
+        ]
+
+    h.when(active.compare("eq", 0), lambda: h.branch(end))
+    case(matches(index.like(0)), broadcast)
+    if access.dwords == 1:
+        steps = h.vector(index.element, range(0, 4 * CHUNK, 4))
+        case(matches(steps), lambda: [_masked_load(h, start, rows[0], first, lanes)])
+    pointers = [
+        h.value(
+            "ptr",
+            CHUNK,
+            f"getelementptr i8, ptr {base.at(4 * n).name}, {index.type} {index.name}",
+        )
+        for n in range(access.dwords)
+    ]
+    values = [
+        _gather_dwords(h, places, row, first, lanes)
+        for places, row in zip(pointers, rows, strict=True)
+    ]
+    for row, value in zip(rows, values, strict=True):
+        store_row(row, first, value, None)
+    h.branch(end)
+    h.block(end)
+
+
+def _masked_load(h: Handler, start: Value, row: Value, first: Value, lanes: Value) -> Value:
+    old = load_row(row, first, lanes.lanes)
+    name = f"llvm.masked.load.v{lanes.lanes}i32.p0"
+    h.declarations.add(f"declare {old.type} @{name}(ptr, {lanes.type}, {old.type})")
+    text = (
+        f"call {old.type} @{name}(ptr align 1 {start.name}, {lanes.type} {lanes.name},"
+        f" {old.type} {old.name})"
+    )
+    return h.value("i32", lanes.lanes, text)
+
+
+def _gather_dwords(h: Handler, pointers: Value, row: Value, first: Value, lanes: Value) -> Value:
+    """i32 from each active lane's pointer; other lanes keep what the row has."""
+    old = load_row(row, first, CHUNK)
+    name = f"llvm.masked.gather.v{CHUNK}i32.v{CHUNK}p0"
+    h.declarations.add(f"declare {old.type} @{name}({pointers.type}, {lanes.type}, {old.type})")
+    text = (
+        f"call {old.type} @{name}({pointers.type} align 1 {pointers.name},"
+        f" {lanes.type} {lanes.name}, {old.type} {old.name})"
+    )
+    return h.value("i32", CHUNK, text)
+
+
+def _widen(access: Access, raw: Value, old: Value | None) -> Value:
+    """The register that a loaded byte or short makes."""
+    if access.half is None:
+        return raw.sext("i32") if access.signed else raw.zext("i32")
+    assert old is not None
+    short = raw.sext("i16") if access.signed else raw.zext("i16")
+    if access.half == "low":
+        return (old & 0xFFFF0000) | short.zext("i32")
+    return (old & 0xFFFF) | (short.zext("i32") << 16)
+
+
+def _host_of_lane(h: Handler, lane: Value) -> Value:
+    return h.wave.at(state.ADDRESS).at(lane << 3).load("ptr")
+
+
+def load_lane(h: Handler, access: Access, lane: Value) -> None:
+    host, target = _host_of_lane(h, lane), h.operand(0).at(lane << 2)
+    if access.size < 4:
+        raw = host.load(f"i{8 * access.size}", align=1)
+        old = target.load("i32") if access.half else None
+        target.store(_widen(access, raw, old))
+        return
+    for n in range(access.dwords):
+        target.at(n * ROW).store(host.at(4 * n).load("i32", align=1))
+
+
+def store_lane(h: Handler, access: Access, lane: Value) -> None:
+    host, source = _host_of_lane(h, lane), h.operand(0).at(lane << 2)
+    if access.size < 4:
+        value = source.load("i32")
+        if access.half == "high":
+            value = value.lshr(16)
+        host.store(value.trunc(f"i{8 * access.size}"), align=1)
+        return
+    for n in range(access.dwords):
+        host.at(4 * n).store(source.at(n * ROW).load("i32"), align=1)
+
+
+def _lane_value(place: Value, element: str) -> Value:
+    """One lane's register, or pair of registers."""
+    low = place.load("i32")
+    if element in ("i64", "double"):
+        wide = low.zext("i64") | (place.at(ROW).load("i32").zext("i64") << 32)
+        return wide.bits(element)
+    return low.bits(element)
+
+
+def exchange(h: Handler, host: Value, integer: str, new_value: Callable[[Value], Value]) -> Value:
+    """Changes memory that other host threads may see to what `new_value` makes of it. The result
+    is what was there."""
+
+    def turn(carried: list[Value]) -> tuple[list[Value], Value]:
+        (seen,) = carried
+        new = new_value(seen)
+        pair = f"%v{h.fresh()}"
+        h.line(
+            f"{pair} = cmpxchg ptr {host.name}, {integer} {seen.name},"
+            f" {integer} {new.name} monotonic monotonic"
+        )
+        found = h.value(integer, 0, f"extractvalue {{{integer}, i1}} {pair}, 0")
+        swapped = h.value("i1", 0, f"extractvalue {{{integer}, i1}} {pair}, 1")
+        return [found], ~swapped
+
+    (old,) = h.loop([host.load(integer, align=4)], turn)
+    return old
+
+
+def atomic_lane(h: Handler, atomic: Atomic, lane: Value, form: str) -> None:
+    """Lanes act one after the other, in ascending order. Memory that other host threads may see
+    is changed by compare-and-exchange; LDS belongs to one thread."""
+    host = _host_of_lane(h, lane)
+    element = atomic.element
+    # A buffer atomic returns into its data register; its operand 3 is the scalar offset.
+    data_place = h.operand(0 if form == "buffer" else 3).at(lane << 2)
+    data = _lane_value(data_place, element)
+    wide = element in ("i64", "double")
+    other = None
+    if atomic.values == 2:
+        other = _lane_value(data_place.at(2 * ROW if wide else ROW), element)
+    integer = "i64" if wide else "i32"
+
+    def new_value(old: Value) -> Value:
+        typed = old.bits(element)
+        if other is None:
+            return atomic.combine(h, typed, data).bits(integer)
+        if atomic.compares:
+            same = typed.compare("oeq" if typed.is_float else "eq", other)
+            return same.select(data, typed).bits(integer)
+        return atomic.combine(h, typed, data, other).bits(integer)
+
+    if form == "lds":
+        old = host.load(integer, align=1)
+        host.store(new_value(old), align=1)
+    else:
+        old = exchange(h, host, integer, new_value)
+    if atomic.returns:
+        target = h.operand(0).at(lane << 2)
+        if wide:
+            target.store(old.trunc("i32"))
+            target.at(ROW).store(old.lshr(32).trunc("i32"))
+        else:
+            target.store(old)

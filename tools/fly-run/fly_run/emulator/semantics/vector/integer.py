@@ -1,0 +1,379 @@
+"""Vector integer ALU: VOP1, VOP2 and VOP3 of 16, 32 and 64 bits (CDNA3 ISA manual, section 16.8).
+
+A body gets a `Lanes` and the operand lanes. `rev` forms swap the first two sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from fly_run.emulator.irgen import Value
+from fly_run.emulator.semantics.base.emit import Lanes
+from fly_run.emulator.semantics.base.operation import Operation, valu
+
+Body = Callable[..., object]
+Binary = Callable[[Value, Value], Value]
+
+
+def operations() -> Iterator[Operation]:
+    for name, body in BINARY.items():
+        yield valu(f"v_{name}", "i32 = i32, i32", lambda k, a, b, body=body: body(a, b))
+    for name, body in BINARY_16.items():
+        # gfx9's own 16-bit instructions keep the high half, those from before it clear it.
+        keeps = name in ("add_i16", "sub_i16")
+        run = lambda k, a, b, body=body: body(a, b)  # noqa: E731
+        yield valu(f"v_{name}", "i16 = i16, i16", run, keeps_high=keeps)
+    for name, (types, body) in OTHERS.items():
+        yield valu(name, types, body)
+    for name in ("v_accvgpr_read_b32", "v_accvgpr_mov_b32"):  # from accumulation registers only
+        yield valu(name, "i32 = i32", lambda k, a: a, kinds=("v",))
+    for name, (types, body) in KEEPS_HIGH.items():
+        yield valu(name, types, body, keeps_high=True)
+    for sign, name in (("s", "i"), ("u", "u")):
+        for width in (16, 32):
+            types = f"i{width} = i{width}, i{width}, i{width}"
+            for kind, body in (("min3", _three(f"{sign}min")), ("max3", _three(f"{sign}max"))):
+                yield valu(f"v_{kind}_{name}{width}", types, body, keeps_high=width == 16)
+            yield valu(f"v_med3_{name}{width}", types, _median(sign), keeps_high=width == 16)
+
+
+def minimum(sign: str) -> Binary:
+    return lambda a, b: a.function.intrinsic(f"llvm.{sign}min", a, b)
+
+
+def maximum(sign: str) -> Binary:
+    return lambda a, b: a.function.intrinsic(f"llvm.{sign}max", a, b)
+
+
+def _three(name: str) -> Body:
+    def run(k: Lanes, a: Value, b: Value, c: Value) -> Value:
+        f = a.function
+        return f.intrinsic(f"llvm.{name}", f.intrinsic(f"llvm.{name}", a, b), c)
+
+    return run
+
+
+def _median(sign: str) -> Body:
+    def run(k: Lanes, a: Value, b: Value, c: Value) -> Value:
+        low, high = minimum(sign)(a, b), maximum(sign)(a, b)
+        return maximum(sign)(low, minimum(sign)(high, c))
+
+    return run
+
+
+def _amount(value: Value) -> Value:
+    """A shift's amount: only as many low bits count as the width has."""
+    return value & {"i16": 15, "i32": 31, "i64": 63}[value.element]
+
+
+def _high(extension: str) -> Binary:
+    """The upper half of a product."""
+    return lambda a, b: (
+        (a.convert(extension, "i64") * b.convert(extension, "i64")).lshr(32).trunc("i32")
+    )
+
+
+def _signed24(value: Value) -> Value:
+    return (value << 8).ashr(8)
+
+
+def _unsigned24(value: Value) -> Value:
+    return value & 0xFFFFFF
+
+
+def _ones(size: Value) -> Value:
+    return (size.like(1) << (size & 31)) - 1
+
+
+BINARY: dict[str, Binary] = {
+    "add_u32": lambda a, b: a + b,
+    "sub_u32": lambda a, b: a - b,
+    "subrev_u32": lambda a, b: b - a,
+    "add_i32": lambda a, b: a + b,
+    "sub_i32": lambda a, b: a - b,
+    "and_b32": lambda a, b: a & b,
+    "or_b32": lambda a, b: a | b,
+    "xor_b32": lambda a, b: a ^ b,
+    "xnor_b32": lambda a, b: ~(a ^ b),
+    "lshlrev_b32": lambda a, b: b << _amount(a),
+    "lshrrev_b32": lambda a, b: b.lshr(_amount(a)),
+    "ashrrev_i32": lambda a, b: b.ashr(_amount(a)),
+    "mul_lo_u32": lambda a, b: a * b,
+    "mul_hi_u32": _high("zext"),
+    "mul_hi_i32": _high("sext"),
+    "mul_i32_i24": lambda a, b: _signed24(a) * _signed24(b),
+    "mul_u32_u24": lambda a, b: _unsigned24(a) * _unsigned24(b),
+    "mul_hi_i32_i24": lambda a, b: _high("sext")(_signed24(a), _signed24(b)),
+    "mul_hi_u32_u24": lambda a, b: _high("zext")(_unsigned24(a), _unsigned24(b)),
+    "min_i32": minimum("s"),
+    "min_u32": minimum("u"),
+    "max_i32": maximum("s"),
+    "max_u32": maximum("u"),
+    "bfm_b32": lambda a, b: _ones(a) << (b & 31),
+    "bcnt_u32_b32": lambda a, b: a.function.intrinsic("llvm.ctpop", a) + b,
+    "cvt_pk_u16_u32": lambda a, b: (
+        minimum("u")(a, a.like(0xFFFF)) | (minimum("u")(b, b.like(0xFFFF)) << 16)
+    ),
+    "cvt_pk_i16_i32": lambda a, b: (_saturate16(a) & 0xFFFF) | (_saturate16(b) << 16),
+}
+
+
+def _saturate16(value: Value) -> Value:
+    return maximum("s")(minimum("s")(value, value.like(0x7FFF)), value.like(-0x8000))
+
+
+BINARY_16: dict[str, Binary] = {
+    "add_u16": lambda a, b: a + b,
+    "sub_u16": lambda a, b: a - b,
+    "subrev_u16": lambda a, b: b - a,
+    "mul_lo_u16": lambda a, b: a * b,
+    "lshlrev_b16": lambda a, b: b << _amount(a),
+    "lshrrev_b16": lambda a, b: b.lshr(_amount(a)),
+    "ashrrev_i16": lambda a, b: b.ashr(_amount(a)),
+    "min_i16": minimum("s"),
+    "min_u16": minimum("u"),
+    "max_i16": maximum("s"),
+    "max_u16": maximum("u"),
+    "add_i16": lambda a, b: a + b,
+    "sub_i16": lambda a, b: a - b,
+}
+
+
+def _saturating(opcode: str) -> Body:
+    return lambda k, a, b: a.function.intrinsic(f"llvm.{opcode}.sat", a, b)
+
+
+def _add_carry(k: Lanes, a: Value, b: Value, carry: Value | None = None):
+    total = a + b
+    over = total.compare("ult", a)
+    if carry is None:
+        return total, over
+    more = total + carry.zext("i32")
+    return more, over | more.compare("ult", total)
+
+
+def _sub_borrow(k: Lanes, a: Value, b: Value, borrow: Value | None = None):
+    difference = a - b
+    under = a.compare("ult", b)
+    if borrow is None:
+        return difference, under
+    less = difference - borrow.zext("i32")
+    return less, under | less.compare("ugt", difference)
+
+
+def _swap(body: Body) -> Body:
+    return lambda k, a, b, *rest: body(k, b, a, *rest)
+
+
+def _extract(signed: bool) -> Body:
+    def run(k: Lanes, a: Value, offset: Value, size: Value) -> Value:
+        offset, size = offset & 31, size & 31
+        empty = size.compare("eq", 0)
+        # A field that reaches beyond bit 31 ends there.
+        if not signed:
+            return a.lshr(offset) & _ones(size)
+        room = empty.select(0, size.like(32) - size)
+        moved = a.ashr(offset)
+        return empty.select(0, (moved << room).ashr(room))
+
+    return run
+
+
+def _align(shift: int) -> Body:
+    """The low dword of the two sources, shifted right by the third (bits, or bytes)."""
+
+    def run(k: Lanes, a: Value, b: Value, amount: Value) -> Value:
+        amount = (amount & 31) if shift == 1 else (amount & 3) * 8
+        return k.handler.intrinsic("llvm.fshr", a, b, amount)
+
+    return run
+
+
+def _permute(k: Lanes, a: Value, b: Value, selector: Value) -> Value:
+    """v_perm_b32: each selector byte picks a byte of {a, b}, a sign, 0x00 or 0xff."""
+    result = None
+    for byte in range(4):
+        pick = selector.lshr(8 * byte) & 0xFF
+        source = (pick & 4).compare("ne", 0).select(a, b)
+        plain = source.lshr((pick & 3) * 8) & 0xFF
+        # 8 to 11: the sign of bytes 1, 3, 5, 7 of {a, b}
+        wide = (pick & 2).compare("ne", 0).select(a, b)
+        half = (pick & 1).compare("ne", 0).select(wide, wide << 16)
+        sign = half.ashr(31) & 0xFF
+        value = pick.compare("ult", 8).select(plain, sign)
+        value = pick.compare("eq", 12).select(0, value)
+        value = pick.compare("ugt", 12).select(0xFF, value)
+        part = value << (8 * byte)
+        result = part if result is None else result | part
+    assert result is not None
+    return result
+
+
+def _leading(k: Lanes, a: Value) -> Value:
+    count = k.handler.intrinsic("llvm.ctlz", a, k.handler.constant("i1", 0), result=a)
+    return a.compare("eq", 0).select(-1, count)
+
+
+def _trailing(k: Lanes, a: Value) -> Value:
+    count = k.handler.intrinsic("llvm.cttz", a, k.handler.constant("i1", 0), result=a)
+    return a.compare("eq", 0).select(-1, count)
+
+
+def _lanes_below(half: int) -> Body:
+    """v_mbcnt: how many bits of the mask stand for lanes below this one."""
+
+    def run(k: Lanes, a: Value, b: Value) -> Value:
+        lane = k.lane_numbers() - 32 * half
+        # Lanes of the other half see all or none of this half's bits.
+        inside = lane.compare("ult", 32)
+        some = (lane.like(1) << (lane & 31)) - 1
+        whole = lane.compare("slt", 0).select(lane.like(0), lane.like(-1))
+        mask = inside.select(some, whole)
+        return k.handler.intrinsic("llvm.ctpop", a & mask) + b
+
+    return run
+
+
+def _mad(extension: str) -> Body:
+    def run(k: Lanes, a: Value, b: Value, c: Value):
+        product = a.convert(extension, "i64") * b.convert(extension, "i64")
+        total = product + c
+        if extension == "zext":
+            return total, total.compare("ult", product)
+        return total, ((product ^ total) & (c ^ total)).compare("slt", 0)
+
+    return run
+
+
+def _sum_of_differences(width: int, shift: int = 0, masked: bool = False) -> Body:
+    def run(k: Lanes, a: Value, b: Value, c: Value) -> Value:
+        total = None
+        for start in range(0, 32, width):
+            keep = (1 << width) - 1
+            x, y = a.lshr(start) & keep, b.lshr(start) & keep
+            part = x.compare("ugt", y).select(x - y, y - x)
+            if masked:  # bytes whose reference is 0 do not count
+                part = y.compare("eq", 0).select(0, part)
+            total = part if total is None else total + part
+        assert total is not None
+        return c + (total << shift)
+
+    return run
+
+
+def _lerp(k: Lanes, a: Value, b: Value, c: Value) -> Value:
+    result = None
+    for start in range(0, 32, 8):
+        x, y = a.lshr(start) & 0xFF, b.lshr(start) & 0xFF
+        part = (x + y + (c.lshr(start) & 1)).lshr(1) << start
+        result = part if result is None else result | part
+    assert result is not None
+    return result
+
+
+def _truth_table(k: Lanes, a: Value, b: Value, c: Value) -> Value:
+    """v_bitop3: bit 7 to 0 of the immediate is the result for (a, b, c) = 111 to 000."""
+    table = k.immediate()
+    result = None
+    for row in range(8):
+        wanted = (table.lshr(row) & 1).compare("ne", 0)
+        term = (a if row & 4 else ~a) & (b if row & 2 else ~b) & (c if row & 1 else ~c)
+        term = term & wanted.select(term.like(-1), term.like(0))
+        result = term if result is None else result | term
+    assert result is not None
+    return result
+
+
+def _shifted(opcode: str) -> Body:
+    """64-bit shifts take a 32-bit amount."""
+    return lambda k, amount, value: value.binary(opcode, (amount & 63).zext("i64"))
+
+
+OTHERS: dict[str, tuple[str, Body]] = {
+    "v_mov_b32": ("i32 = i32", lambda k, a: a),
+    "v_accvgpr_write_b32": ("i32 = i32", lambda k, a: a),
+    "v_not_b32": ("i32 = i32", lambda k, a: ~a),
+    "v_bfrev_b32": ("i32 = i32", lambda k, a: k.handler.intrinsic("llvm.bitreverse", a)),
+    "v_ffbh_u32": ("i32 = i32", _leading),
+    "v_ffbl_b32": ("i32 = i32", _trailing),
+    "v_ffbh_i32": ("i32 = i32", lambda k, a: _leading(k, a.compare("slt", 0).select(~a, a))),
+    "v_sat_pk_u8_i16": (
+        "i16 = i32",
+        lambda k, a: (_saturate8(a.trunc("i16").sext("i32")) | (_saturate8(a.ashr(16)) << 8)).trunc(
+            "i16"
+        ),
+    ),
+    "v_add_co_u32": ("i32, mask = i32, i32", _add_carry),
+    "v_sub_co_u32": ("i32, mask = i32, i32", _sub_borrow),
+    "v_subrev_co_u32": ("i32, mask = i32, i32", _swap(_sub_borrow)),
+    "v_addc_co_u32": ("i32, mask = i32, i32, mask", _add_carry),
+    "v_subb_co_u32": ("i32, mask = i32, i32, mask", _sub_borrow),
+    "v_subbrev_co_u32": ("i32, mask = i32, i32, mask", _swap(_sub_borrow)),
+    # Integer clamp: the encoder takes these for `clamp`.
+    "v_add_u32.clamp": ("i32 = i32, i32", _saturating("uadd")),
+    "v_sub_u32.clamp": ("i32 = i32, i32", _saturating("usub")),
+    "v_subrev_u32.clamp": ("i32 = i32, i32", _swap(_saturating("usub"))),
+    "v_add_i32.clamp": ("i32 = i32, i32", _saturating("sadd")),
+    "v_sub_i32.clamp": ("i32 = i32, i32", _saturating("ssub")),
+    "v_add_u16.clamp": ("i16 = i16, i16", _saturating("uadd")),
+    "v_sub_u16.clamp": ("i16 = i16, i16", _saturating("usub")),
+    "v_subrev_u16.clamp": ("i16 = i16, i16", _swap(_saturating("usub"))),
+    "v_cndmask_b32": ("i32 = i32, i32, mask", lambda k, a, b, m: m.select(b, a)),
+    "v_bfe_u32": ("i32 = i32, i32, i32", _extract(False)),
+    "v_bfe_i32": ("i32 = i32, i32, i32", _extract(True)),
+    "v_bfi_b32": ("i32 = i32, i32, i32", lambda k, a, b, c: (a & b) | (~a & c)),
+    "v_alignbit_b32": ("i32 = i32, i32, i32", _align(1)),
+    "v_alignbyte_b32": ("i32 = i32, i32, i32", _align(8)),
+    "v_perm_b32": ("i32 = i32, i32, i32", _permute),
+    "v_add3_u32": ("i32 = i32, i32, i32", lambda k, a, b, c: a + b + c),
+    "v_lshl_add_u32": ("i32 = i32, i32, i32", lambda k, a, b, c: (a << _amount(b)) + c),
+    "v_add_lshl_u32": ("i32 = i32, i32, i32", lambda k, a, b, c: (a + b) << _amount(c)),
+    "v_lshl_or_b32": ("i32 = i32, i32, i32", lambda k, a, b, c: (a << _amount(b)) | c),
+    "v_and_or_b32": ("i32 = i32, i32, i32", lambda k, a, b, c: (a & b) | c),
+    "v_or3_b32": ("i32 = i32, i32, i32", lambda k, a, b, c: a | b | c),
+    "v_xad_u32": ("i32 = i32, i32, i32", lambda k, a, b, c: (a ^ b) + c),
+    "v_bitop3_b32": ("i32 = i32, i32, i32", _truth_table),
+    "v_mad_i32_i24": (
+        "i32 = i32, i32, i32",
+        lambda k, a, b, c: _signed24(a) * _signed24(b) + c,
+    ),
+    "v_mad_u32_u24": (
+        "i32 = i32, i32, i32",
+        lambda k, a, b, c: _unsigned24(a) * _unsigned24(b) + c,
+    ),
+    "v_mad_u32_u16": (
+        "i32 = i16, i16, i32",
+        lambda k, a, b, c: a.zext("i32") * b.zext("i32") + c,
+    ),
+    "v_mad_i32_i16": (
+        "i32 = i16, i16, i32",
+        lambda k, a, b, c: a.sext("i32") * b.sext("i32") + c,
+    ),
+    "v_sad_u8": ("i32 = i32, i32, i32", _sum_of_differences(8)),
+    "v_sad_hi_u8": ("i32 = i32, i32, i32", _sum_of_differences(8, shift=16)),
+    "v_sad_u16": ("i32 = i32, i32, i32", _sum_of_differences(16)),
+    "v_sad_u32": ("i32 = i32, i32, i32", _sum_of_differences(32)),
+    "v_msad_u8": ("i32 = i32, i32, i32", _sum_of_differences(8, masked=True)),
+    "v_lerp_u8": ("i32 = i32, i32, i32", _lerp),
+    "v_mbcnt_lo_u32_b32": ("i32 = i32, i32", _lanes_below(0)),
+    "v_mbcnt_hi_u32_b32": ("i32 = i32, i32", _lanes_below(1)),
+    "v_lshrrev_b64": ("i64 = i32, i64", _shifted("lshr")),
+    "v_ashrrev_i64": ("i64 = i32, i64", _shifted("ashr")),
+    "v_mad_u64_u32": ("i64, mask = i32, i32, i64", _mad("zext")),
+    "v_mad_i64_i32": ("i64, mask = i32, i32, i64", _mad("sext")),
+    # gfx9's older encodings clear the high half of the register.
+    "v_mad_legacy_u16": ("i16 = i16, i16, i16", lambda k, a, b, c: a * b + c),
+    "v_mad_legacy_i16": ("i16 = i16, i16, i16", lambda k, a, b, c: a * b + c),
+}
+
+KEEPS_HIGH: dict[str, tuple[str, Body]] = {
+    "v_add_i16.clamp": ("i16 = i16, i16", _saturating("sadd")),
+    "v_sub_i16.clamp": ("i16 = i16, i16", _saturating("ssub")),
+    "v_mad_u16": ("i16 = i16, i16, i16", lambda k, a, b, c: a * b + c),
+    "v_mad_i16": ("i16 = i16, i16, i16", lambda k, a, b, c: a * b + c),
+    "v_bitop3_b16": ("i16 = i16, i16, i16", _truth_table),
+}
+
+
+def _saturate8(value: Value) -> Value:
+    return maximum("s")(minimum("s")(value, value.like(255)), value.like(0))

@@ -1,0 +1,350 @@
+"""Moves between lanes, and relative register addressing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from fly_run.emulator import state
+from fly_run.emulator.irgen import Value
+from fly_run.emulator.isa.targets import CDNA, RDNA
+from fly_run.emulator.semantics.base.emit import LANES, ROW, Handler, load_row, store_row
+from fly_run.emulator.semantics.base.operation import Operation
+from fly_run.emulator.semantics.memory.emit import read_pair, starts
+
+Body = Callable[[Handler], None]
+
+GENERAL_SGPRS = 102  # the specials are behind them
+
+
+def operations() -> Iterator[Operation]:
+    for name, body in CUSTOM.items():
+        yield Operation(name, "custom", body=body)
+    for name, body in PERMUTATIONS.items():
+        yield Operation(f"{name}@wave", "custom", body=body(LANES), targets=CDNA)
+        yield Operation(f"{name}@half", "custom", body=body(LANES // 2), targets=RDNA)
+
+
+def element(row: Value, lane: Value) -> Value:
+    """A pointer to one lane of a row."""
+    return row.at(lane << 2)
+
+
+def _scalar_lane(h: Handler, number: int) -> Value:
+    return (h.operand(number).load("i32") & (LANES - 1)).zext("i64")
+
+
+def _read_lane(h: Handler) -> None:
+    h.operand(0).store(element(h.operand(1), _scalar_lane(h, 2)).load("i32"))
+
+
+def _write_lane(h: Handler) -> None:
+    value = h.operand(1).load("i32")
+    element(h.operand(0), _scalar_lane(h, 2)).store(value)
+
+
+def _read_first_lane(h: Handler) -> None:
+    """Lane 0 where no lane is active, which counts 64 zeros."""
+    mask = h.exec_mask()
+    lane = h.intrinsic("llvm.cttz", mask, h.constant("i1", 0), result=mask) & 63
+    h.operand(0).store(element(h.operand(1), lane).load("i32"))
+
+
+def write_result(h: Handler, source: Value) -> None:
+    """Copies a row to operand 0 under EXEC."""
+    zero = h.constant("i64", 0)
+    mask = h.exec_mask().cast("i1", LANES)
+    store_row(h.operand(0), zero, load_row(source, zero, LANES), mask)
+
+
+def _clear(h: Handler, row: Value) -> None:
+    row.store(h.constant("i32", 0, LANES), align=64)
+
+
+def scratch_row(h: Handler) -> Value:
+    """A row that only a single handler uses."""
+    return h.wave.at(state.TEMP + (state.TEMP_ROWS - 1) * ROW)
+
+
+def _target_lane(h: Handler, lane: Value, group: int) -> Value:
+    """The lane that `lane` names, among the `group` lanes that it belongs to."""
+    address = element(h.operand(1), lane).load("i32") + h.immediate().trunc("i32")
+    return (address.lshr(2) & (group - 1)).zext("i64") | (lane & -group)
+
+
+def _backward_permute(group: int) -> Body:
+    """ds_bpermute: each lane fetches from the lane that it names; 0 from an inactive one."""
+
+    def run(h: Handler) -> None:
+        mask, result = h.exec_mask(), scratch_row(h)
+
+        def fetch(lane: Value) -> None:
+            source = _target_lane(h, lane, group)
+            active = (mask.lshr(source) & 1).compare("ne", 0)
+            value = active.select(element(h.operand(2), source).load("i32"), 0)
+            element(result, lane).store(value)
+
+        h.for_lanes(mask, fetch)
+        write_result(h, result)
+
+    return run
+
+
+def _forward_permute(group: int) -> Body:
+    """ds_permute: each lane sends to the lane that it names; the highest sender wins, and a lane
+    that nobody names gets 0."""
+
+    def run(h: Handler) -> None:
+        result = scratch_row(h)
+        _clear(h, result)
+
+        def send(lane: Value) -> None:
+            value = element(h.operand(2), lane).load("i32")
+            element(result, _target_lane(h, lane, group)).store(value)
+
+        h.for_lanes(h.exec_mask(), send)
+        write_result(h, result)
+
+    return run
+
+
+def _fetch_by_table(h: Handler, source: Value, result: Value, mask: Value) -> Value:
+    """Fetches row `source` into row `result` by a row of lane numbers, operand 2, where -1 is no
+    lane; 0 where there is none or it is not in `mask`. The result is the mask of lanes that
+    fetched."""
+
+    def fetch(carried: list[Value]) -> tuple[list[Value], Value]:
+        lane, valid = carried
+        from_lane = element(h.operand(2), lane).load("i32").sext("i64")
+        safe = from_lane & (LANES - 1)
+        good = from_lane.compare("sge", 0) & (mask.lshr(safe) & 1).compare("ne", 0)
+        value = element(source, safe).load("i32")
+        element(result, lane).store(good.select(value, 0))
+        after = lane + 1
+        return [after, valid | (good.zext("i64") << lane)], after.compare("ult", LANES)
+
+    zero = h.constant("i64", 0)
+    return h.loop([zero, zero], fetch)[1]
+
+
+def _dpp(rows: int) -> Callable[[Handler], None]:
+    """Data parallel primitive: puts the moved source, of one or two rows, into operand 0 (a
+    temporary) and narrows EXEC to the lanes that the instruction writes. The immediate is the mask
+    of row_mask and bank_mask. The extra word has bit 0, bound_ctrl: lanes without a source read 0;
+    bit 1, fi: the source may be an inactive lane."""
+
+    def run(h: Handler) -> None:
+        old = h.exec_mask()
+        h.wave.at(state.SAVED_EXEC).store(old)
+        inactive = (h.extra() & 2).compare("ne", 0)
+        sources = inactive.select(old.like(-1), old)
+        valid = old
+        for row in range(rows):
+            places = h.operand(1).at(row * ROW), h.operand(0).at(row * ROW)
+            valid = _fetch_by_table(h, *places, sources)
+        bound = (h.extra() & 1).compare("ne", 0)
+        writes = bound.select(valid.like(-1), valid)
+        h.wave.at(state.EXEC).store(old & writes & h.immediate())
+
+    return run
+
+
+def _restore_exec(h: Handler) -> None:
+    h.wave.at(state.EXEC).store(h.wave.at(state.SAVED_EXEC).load("i64"))
+
+
+def _swizzle(h: Handler) -> None:
+    """ds_swizzle: the pattern has been worked out into a row of lane numbers."""
+    result = scratch_row(h)
+    _fetch_by_table(h, h.operand(1), result, h.exec_mask())
+    write_result(h, result)
+
+
+def _swap_halves(size: int) -> Callable[[Handler], None]:
+    """v_permlane16_swap, v_permlane32_swap: odd rows of `size` lanes of the first register
+    change places with the even rows of the second, under EXEC."""
+
+    def run(h: Handler) -> None:
+        def swap(lane: Value) -> None:
+            high = (lane & size).compare("ne", 0)
+
+            def exchange() -> None:
+                first = element(h.operand(0), lane)
+                second = element(h.operand(1), lane ^ size)
+                a, b = first.load("i32"), second.load("i32")
+                first.store(b)
+                second.store(a)
+
+            h.when(high, exchange)
+
+        h.for_lanes(h.exec_mask(), swap)
+
+    return run
+
+
+def _indexed_move(h: Handler) -> None:
+    """v_mov_b32 under s_set_gpr_idx_on: M0 7:0 is added to the source's register number (extra
+    bit 0), to the result's (bit 3), or to both."""
+    index = (h.wave.at(state.M0).load("i32") & 0xFF).zext("i64") * ROW
+    zero = h.constant("i64", 0)
+    which = h.extra()
+    places = []
+    for number, bit in ((0, 8), (1, 1)):
+        offset = h.op.at(state.OP_OPERANDS + 4 * number).load("i32").zext("i64")
+        moved = (which & bit).compare("ne", 0).select(offset + index, offset)
+        limit = h.wave.at(state.VGPR_LIMIT).load("i64")
+        relative = (which & bit).compare("ne", 0) & moved.compare("uge", limit)
+        h.when(relative, lambda: h.fault("register index"))
+        places.append(h.wave.at(moved))
+    mask = h.exec_mask().cast("i1", LANES)
+    store_row(places[0], zero, load_row(places[1], zero, LANES), mask)
+
+
+def _set_index_mode(h: Handler) -> None:
+    """s_set_gpr_idx_on, s_set_gpr_idx_idx: M0 7:0 is the index; the mode is known to the
+    encoder, and is kept in M0 15:12 as the hardware does."""
+    m0 = h.wave.at(state.M0)
+    index = h.operand(0).load("i32") & 0xFF
+    mode = h.extra()
+    m0.store((m0.load("i32") & ~0xF0FF) | index | (mode << 12))
+
+
+def _set_index_mode_only(h: Handler) -> None:
+    """s_set_gpr_idx_mode: M0 15:12, kept as the hardware does."""
+    m0 = h.wave.at(state.M0)
+    m0.store((m0.load("i32") & ~0xF000) | (h.extra() << 12))
+
+
+def _set_index(h: Handler) -> None:
+    """s_set_gpr_idx_idx: M0 7:0."""
+    m0 = h.wave.at(state.M0)
+    m0.store((m0.load("i32") & ~0xFF) | (h.operand(0).load("i32") & 0xFF))
+
+
+def _move_relative(relative: int, kind: str) -> Callable[[Handler], None]:
+    """s_movrels, s_movreld: M0 is added to the number of the source's register (operand 1), or of
+    the result's (operand 0)."""
+
+    def run(h: Handler) -> None:
+        offset = h.op.at(state.OP_OPERANDS + 4 * relative).load("i32").zext("i64")
+        moved = offset + (h.wave.at(state.M0).load("i32").zext("i64") << 2)
+        width = 8 if kind == "i64" else 4
+        beyond = moved.compare("ugt", 4 * GENERAL_SGPRS - width)
+        h.when(beyond, lambda: h.fault("register index"))
+        places = [h.operand(0), h.operand(1)]
+        places[relative] = h.wave.at(moved)
+        places[0].store(places[1].load(kind))
+
+    return run
+
+
+def _transpose(width: int, count: int) -> Callable[[Handler], None]:
+    """ds_read_tr: what 16 lanes have read is a matrix whose rows are 16 elements of `width` bits
+    long; a lane gets `count` elements of its own column, one of each row. Operand 1 is the rows
+    that were read, operand 0 the result."""
+
+    def run(h: Handler) -> None:
+        per_row = 16 // count  # lanes that hold one row of the matrix
+
+        def fetch(lane: Value) -> None:
+            block, column = lane & 48, lane & 15
+            holder = column.lshr(count.bit_length() - 1)
+            start = (column & (count - 1)) * width
+            dword, inside = start.lshr(5), (start & 31).trunc("i32")
+            result: list[Value | None] = [None] * (width * count // 32)
+            for row in range(count):
+                source = element(h.operand(1).at(dword * ROW), block + row * per_row + holder)
+                value = source.load("i32").lshr(inside)
+                if 32 % width:
+                    # A field may reach into the next register. The last one never does, but there
+                    # are rows behind it.
+                    after = source.at(ROW).load("i32")
+                    rest = (inside.like(32) - inside) & 31
+                    more = inside.compare("ugt", 32 - width).select(after << rest, 0)
+                    value = value | more
+                value = value & ((1 << width) - 1)
+                at, shift = divmod(row * width, 32)
+                for place, part in ((at, value << shift), (at + 1, value.lshr(32 - shift or 31))):
+                    if place == at or shift + width > 32:
+                        old = result[place]
+                        result[place] = part if old is None else old | part
+            for number, word in enumerate(result):
+                assert word is not None
+                element(h.operand(0).at(number * ROW), lane).store(word)
+
+        h.for_lanes(h.exec_mask(), fetch)
+
+    return run
+
+
+def _append(subtract: bool) -> Callable[[Handler], None]:
+    """ds_append, ds_consume: a counter in LDS, at M0 plus the offset, goes up or down by the number
+    of active lanes; each of them gets what it was. Like other atomic operations they are aligned,
+    and do nothing without a lane."""
+
+    def run(h: Handler) -> None:
+        mask = h.exec_mask()
+        address = h.wave.at(state.M0).load("i32") + h.immediate().trunc("i32")
+
+        def refuse(kind: str) -> None:
+            h.wave.at(state.FAULT_LANE).store(h.constant("i32", 0))
+            h.wave.at(state.FAULT_SIZE).store(h.constant("i32", 4))
+            h.wave.at(state.FAULT_ADDRESS).store(address.zext("i64"))
+            h.fault(kind)
+
+        def change() -> None:
+            size = h.wave.at(state.LDS_SIZE).load("i64")
+            inside = address.zext("i64").compare("ult", starts(h, size, 4))
+            h.when(~inside, lambda: refuse("lds"))
+            h.when((address & 3).compare("ne", 0), lambda: refuse("misaligned"))
+            place = h.wave.at(state.LDS_BASE).load("ptr").at(address)
+            old = place.load("i32", align=1)
+            count = h.intrinsic("llvm.ctpop", mask).trunc("i32")
+            place.store(old - count if subtract else old + count, align=1)
+            zero = h.constant("i64", 0)
+            store_row(h.operand(0), zero, old.splat(LANES), mask.cast("i1", LANES))
+
+        h.when(mask.compare("ne", 0), change)
+
+    return run
+
+
+def _lane_address(h: Handler) -> None:
+    """The addresses of what names none: the bits of M0 that are in the immediate + lane · extra."""
+    base = h.wave.at(state.M0).load("i32") & h.immediate().trunc("i32")
+    lanes = h.vector("i32", range(LANES))
+    address = base.splat(LANES) + lanes * h.extra().splat(LANES)
+    store_row(h.operand(0), h.constant("i64", 0), address, None)
+
+
+# On gfx9 among all 64 lanes; since gfx10 among 32, in waves of either size.
+PERMUTATIONS: dict[str, Callable[[int], Body]] = {
+    "ds_bpermute_b32": _backward_permute,
+    "ds_permute_b32": _forward_permute,
+}
+CUSTOM: dict[str, Callable[[Handler], None]] = {
+    "v_readlane_b32": _read_lane,
+    "v_writelane_b32": _write_lane,
+    "v_readfirstlane_b32": _read_first_lane,
+    "ds_swizzle_b32": _swizzle,
+    "v_permlane16_swap_b32": _swap_halves(16),
+    "v_permlane32_swap_b32": _swap_halves(32),
+    "s_set_gpr_idx_on": _set_index_mode,
+    "fly_dpp": _dpp(1),
+    "fly_dpp_64": _dpp(2),
+    "fly_restore_exec": _restore_exec,
+    "fly_indexed_move": _indexed_move,
+    "fly_read_pair": read_pair,
+    "s_set_gpr_idx_mode": _set_index_mode_only,
+    "s_set_gpr_idx_idx": _set_index,
+    "s_movrels_b32": _move_relative(1, "i32"),
+    "s_movrels_b64": _move_relative(1, "i64"),
+    "s_movreld_b32": _move_relative(0, "i32"),
+    "s_movreld_b64": _move_relative(0, "i64"),
+    "fly_transpose_b16": _transpose(16, 4),
+    "fly_transpose_b8": _transpose(8, 8),
+    "fly_transpose_b4": _transpose(4, 16),
+    "fly_transpose_b6": _transpose(6, 16),
+    "fly_lane_address": _lane_address,
+    "ds_append": _append(False),
+    "ds_consume": _append(True),
+}

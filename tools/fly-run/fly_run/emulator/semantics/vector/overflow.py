@@ -1,0 +1,72 @@
+"""What the encoder puts around operations with f16 results where MODE.FP16_OVFL may keep them
+finite: where are all sources finite, and the largest number in place of an infinity there.
+
+`emulator.overflow` says when. Neither computes: a result's bits are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from fly_run.emulator import state
+from fly_run.emulator.irgen import Value
+from fly_run.emulator.semantics.base.emit import Lanes
+from fly_run.emulator.semantics.base.operation import Operation, rows, valu
+from fly_run.emulator.semantics.base.small_float import FP16_OVFL
+from fly_run.emulator.semantics.vector.convert import pack
+from fly_run.emulator.semantics.vector.float import MANTISSA, exponent_field, integer
+from fly_run.emulator.semantics.vector.packed import halves
+
+Body = Callable[..., Value]
+
+
+def operations() -> Iterator[Operation]:
+    for element, short in (("half", "f16"), ("float", "f32")):
+        types = f"i32 = {_three(element)}"
+        yield valu(f"fly_finite_{short}", types, _finite, chunk=16, kinds=rows(3))
+        options = {"kinds": rows(1), "keeps_high": element == "half"}
+        yield valu(f"fly_hold_{short}", f"{element} += i32", _held, chunk=16, **options)
+    # Of each half; the mask that `_finite` makes has 16 bits there.
+    short = halves("half", lambda k, *values: _finite(k, *values).trunc("i16"))
+    yield valu("fly_finite_pk_f16", f"i32 = {_three('i32')}", short, chunk=16, kinds=rows(3))
+    yield valu("fly_hold_pk_f16", "i32 += i32", halves("half", _held), chunk=16, kinds=rows(1))
+    yield valu("fly_finite_pair", "i32 = float, float", _finite_pair, chunk=16, kinds=rows(2))
+
+
+def _three(element: str) -> str:
+    return ", ".join([element] * 3)
+
+
+def _finite(k: Lanes, *values: Value) -> Value:
+    """All ones where all sources are finite. With an immediate other than 0, a zero does not count
+    as finite either."""
+    both = None
+    infinite_zero = k.immediate().compare("ne", 0).splat(k.chunk)
+    for value in values:
+        bits = integer(value)
+        zero = (bits << 1).compare("eq", 0)
+        finite = exponent_field(value).compare("ne", _special(value)) & ~(infinite_zero & zero)
+        both = finite if both is None else both & finite
+    assert both is not None
+    return both.sext("i32")
+
+
+def _finite_pair(k: Lanes, low: Value, high: Value) -> Value:
+    """For each half of the result its own source."""
+    return pack(*(_finite(k, value).trunc("i16") for value in (low, high)))
+
+
+def _held(k: Lanes, finite: Value, result: Value) -> Value:
+    """An infinity's bits, less one, are those of the largest number of that sign."""
+    bits = integer(result)
+    infinite = (bits << 1).compare("eq", _special(result) << MANTISSA[result.element] + 1)
+    mode = k.handler.wave.at(state.MODE).load("i32")
+    holds = (mode & FP16_OVFL).compare("ne", 0).splat(k.chunk)
+    mask = finite if finite.element == "i32" else integer(finite)
+    chosen = mask.compare("ne", 0) & infinite & holds
+    return chosen.select(bits - 1, bits).bits(result.element)
+
+
+def _special(value: Value) -> int:
+    """The exponent field of infinities and NaNs."""
+    return {"half": 0x1F, "float": 0xFF}[value.element]

@@ -1,0 +1,134 @@
+"""Two waves, or two lanes, at the same byte of LDS, with nothing that orders them.
+
+An access is over when a wait has covered it. Two accesses of different waves to a byte, at least
+one of them a plain store, are a race unless the first one was over before its wave reached a
+barrier that the second one's wave has passed too. Atomics do not race with atomics, nor does a
+store with what was there before if it puts the same value there: compilers let all waves store
+what all of them have computed. A wave's own accesses are in order, but for loads from memory
+straight to LDS.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fly_run.emulator.isa.instruction import Instruction
+from fly_run.emulator.semantics.base.access import Access as Detail
+from fly_run.emulator.strict.accesses import Destination
+from fly_run.emulator.strict.waits import Outstanding
+
+NEVER = 1 << 62
+
+
+@dataclass(eq=False)
+class Access:
+    """What one instruction of a wave did to LDS. It is ordered before everything behind barrier
+    number `until` of the workgroup. `straight`: a load from memory, which the wave's own accesses
+    overtake until a wait has covered it."""
+
+    instruction: Instruction
+    wave: int
+    kind: str  # load, store, atomic
+    straight: bool = False
+    until: int = NEVER
+
+    def before(self, other: Access, barriers: int) -> bool:
+        """Whether this is over when the other's wave, behind so many barriers, begins that."""
+        if self.wave == other.wave:
+            return not self.straight or self.until != NEVER
+        return self.until <= barriers
+
+
+@dataclass
+class SharedBytes:
+    """The LDS of a workgroup: for each byte the last store or atomic, and the last loads by two
+    different waves (a third one's race with a store is that of one of them, too). `content` is what
+    the last store put there, and `alike` the waves, by bits, that did; none where nobody knows."""
+
+    size: int
+    accesses: list[Access] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.stored = np.full(self.size, -1, np.int64)
+        self.loaded = np.full((2, self.size), -1, np.int64)
+        self.loader = np.full(self.size, -1, np.int64)  # the wave of loaded[0]
+        self.content = np.zeros(self.size, np.uint8)
+        self.alike = np.zeros(self.size, np.uint64)
+
+    def access(
+        self, made: Access, places: np.ndarray, barriers: int, data: np.ndarray | None = None
+    ) -> tuple[Access, int] | None:
+        """Notes an access to the bytes `places` (in any shape) by a wave that has passed
+        `barriers` barriers; `data`: what a store puts there, if known. The result is another one
+        that it races with, and the byte."""
+        places, first = np.unique(places, return_index=True)
+        inside = (places >= 0) & (places < self.size)
+        places, first = places[inside], first[inside]
+        put = None if data is None else data.ravel()[first]
+        number, own = len(self.accesses), np.uint64(1 << made.wave)
+        self.accesses.append(made)
+        equal = self._equal(places, put)
+        excused = (self.alike[places] & own) > 0 if made.kind == "load" else equal
+        for table in [self.stored] if made.kind == "load" else [self.stored, *self.loaded]:
+            for index in (one for one in np.unique(table[places]) if one >= 0):
+                other = self.accesses[index]
+                if other.before(made, barriers) or made.kind == other.kind == "atomic":
+                    continue
+                racing = places[(table[places] == index) & ~excused]
+                if len(racing):
+                    return other, int(racing[0])
+        if made.kind == "load":
+            moved = places[self.loader[places] != made.wave]
+            self.loaded[1, moved] = self.loaded[0, moved]
+            self.loaded[0, places], self.loader[places] = number, made.wave
+            return None
+        self.stored[places], self.loaded[:, places] = number, -1
+        self.loader[places] = -1
+        if put is None:
+            self.alike[places] = 0
+        else:
+            self.content[places] = put
+            self.alike[places] = np.where(equal, self.alike[places] | own, own)
+        return None
+
+    def _equal(self, places: np.ndarray, put: np.ndarray | None) -> np.ndarray:
+        """Where a store puts what is there already."""
+        if put is None:
+            return np.zeros(len(places), bool)
+        return (self.alike[places] > 0) & (self.content[places] == put)
+
+
+def order(done: list[Outstanding], made: dict[Outstanding, Access], barriers: int) -> None:
+    """Tells accesses that a wait has covered: the wave's next barrier orders them."""
+    for one in done:
+        found = made.pop(one, None)
+        if found is not None:
+            found.until = barriers + 1
+
+
+def moved(detail: Detail, lanes: np.ndarray, rows: list[np.ndarray]) -> np.ndarray:
+    """The bytes that these lanes of a store of `rows` of registers move: uint8[lanes, size]."""
+    data = np.stack(rows, 1)[lanes]
+    if detail.half == "high":
+        data = data >> np.uint32(16)
+    return np.ascontiguousarray(data).view(np.uint8)[:, : detail.size]
+
+
+def clash(
+    detail: Detail, where: Destination, rows: list[np.ndarray]
+) -> tuple[int, int, int] | None:
+    """Two lanes of a store of `rows` of registers that put different values at a byte, and it."""
+    lanes = np.flatnonzero(where.lanes)
+    offsets = (where.offsets[lanes, None] + np.arange(detail.size)).ravel()
+    if len(np.unique(offsets)) == len(offsets):
+        return None
+    data = moved(detail, lanes, rows).ravel()
+    order = np.lexsort((data, offsets))
+    alike = offsets[order][1:] == offsets[order][:-1]
+    found = np.flatnonzero(alike & (data[order][1:] != data[order][:-1]))
+    if not len(found):
+        return None
+    first, second = sorted(order[found[0] : found[0] + 2] // detail.size)
+    return int(lanes[first]), int(lanes[second]), int(offsets[order][found[0]])

@@ -1,0 +1,108 @@
+"""Where the undefined values of a wave are: a bit for each bit of its registers.
+
+Registers and private memory start undefined, except for what the hardware sets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fly_run.emulator import state
+from fly_run.emulator.strict.dataflow import Place
+from fly_run.emulator.strict.definedness import ALL_32, U64, WIDTHS, ones
+
+SHARED, PRIVATE = -1, -2  # origins that are no register's offset in the wave state
+
+
+@dataclass(frozen=True)
+class Use:
+    """An undefined value that matters: what it decides, in which lane (None: in the whole wave),
+    and its origin (Shadow)."""
+
+    what: str
+    lane: int | None
+    origin: int
+
+
+class Shadow:
+    """The shadow of a wave: `bits` has a u32 for each dword of the wave state up to `end`, in which
+    1 is undefined; `origins` says where an undefined dword's value comes from, a register's offset
+    in the wave state, SHARED or PRIVATE; `private` has a row of bytes for each lane. `lanes` is the
+    width of the wave."""
+
+    def __init__(self, end: int, scratch: int, lanes: int):
+        self.bits = np.zeros(end // 4, np.uint32)
+        self.origins = np.zeros(end // 4, np.int32)
+        self.private = np.full((state.LANES, scratch), 0xFF, np.uint8)
+        self.lanes = lanes
+        self.end = end
+
+    def start(self, scalars: int) -> None:
+        """The state of a wave that begins: `scalars` registers, EXEC, v0 and the trap handler's
+        registers are set."""
+        self.bits[:] = 0
+        self.bits[scalars : state.M0 // 4 + 1] = ALL_32
+        self.bits[102:106] = self.bits[108:124] = 0
+        rows = self.bits[(state.VGPR + state.ROW) // 4 :].reshape(-1, state.LANES)
+        rows[:, : self.lanes] = ALL_32
+        self.bits[state.SCC // 4] = ALL_32
+        words = np.arange(len(self.bits), dtype=np.int32) * 4
+        firsts = state.VGPR + (words - state.VGPR) // state.ROW * state.ROW
+        self.origins[:] = np.where(words >= state.VGPR, firsts, words)
+
+    def row(self, word: int) -> slice:
+        """Where the row of lanes at this offset in the wave state is."""
+        return slice(word // 4, word // 4 + state.LANES)
+
+    def read(self, place: Place) -> np.ndarray:
+        """The shadow bits of a place, u64 for each lane, or for all together."""
+        if place.offset >= self.end:  # a constant
+            return np.zeros(1, U64)
+        if place.element == "mask":
+            words = np.zeros(2, np.uint32)
+            at = place.offset // 4
+            words[: place.count] = self.bits[at : at + place.count]
+            return np.unpackbits(words.view(np.uint8), bitorder="little").astype(U64)
+        total = np.zeros(state.LANES if place.lanes else 1, U64)
+        for number, word in enumerate(place.words()):
+            part = self.bits[self.row(word)] if place.lanes else self.bits[word // 4]
+            # What has more than two dwords, a resource or data, is only asked whether any bit is.
+            total = total | np.asarray(part, U64) << U64(32 * (number % 2))
+        return total & ones(WIDTHS[place.element] if place.count == 1 else 64)
+
+    def origin(self, places: tuple[Place, ...]) -> int:
+        """The origin of the first undefined value among places."""
+        for place in places:
+            for word in place.words() if place.offset < self.end else ():
+                where = self.row(word) if place.lanes else slice(word // 4, word // 4 + 1)
+                found = np.flatnonzero(self.bits[where])
+                if len(found):
+                    return int(self.origins[where][found[0]])
+        return 0
+
+    def write(
+        self, place: Place, bits: np.ndarray, active: np.ndarray, origin: int, keep: bool = False
+    ) -> None:
+        """Sets the shadow of a place; `keep` leaves the upper halves of registers alone."""
+        if place.element == "mask":
+            lanes = np.zeros(state.LANES, bool)
+            lanes[:] = (bits != 0) & active
+            words = np.packbits(lanes, bitorder="little").view(np.uint32)[: self.lanes // 32]
+            at = place.offset // 4
+            self.bits[at : at + len(words)] = words
+            self.origins[at : at + len(words)] = origin
+            return
+        for number, word in enumerate(place.words()):
+            part = (bits >> U64(32 * number) & U64(ALL_32)).astype(np.uint32)
+            if not place.lanes:
+                self.bits[word // 4], self.origins[word // 4] = part[0], origin
+                continue
+            row, origins = self.bits[self.row(word)], self.origins[self.row(word)]
+            part = np.broadcast_to(part, row.shape)
+            if keep:
+                part = (row & np.uint32(0xFFFF_0000)) | (part & np.uint32(0xFFFF))
+            changed = active & ((part & ~row) != 0)
+            row[active] = part[active]
+            origins[changed] = origin

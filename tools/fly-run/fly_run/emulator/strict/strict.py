@@ -1,0 +1,387 @@
+"""`--strict`: an observer that ends a launch where a kernel relies on luck.
+
+    waits          a register is read, or written again, before the wait for its load     waits
+    races          two waves, or two lanes, at one byte of LDS with nothing between        races
+    uninitialised  a value that was never written decides something that matters           undefined
+    undecided      no public source says what the instruction gives                        undecided
+
+It looks at every instruction before it is executed, in Python: benchmarks/observers.py says how
+fast. Races of workgroups on global memory are not looked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from fly_common.errors import Fault
+
+from fly_run.emulator import state
+from fly_run.emulator.engine import dispatch, faults
+from fly_run.emulator.isa.instruction import Instruction
+from fly_run.emulator.isa.targets import TARGETS
+from fly_run.emulator.lowering.encode import Encoder
+from fly_run.emulator.lowering.registers import Constants, Registers
+from fly_run.emulator.semantics import table
+from fly_run.emulator.semantics.base.access import Access, Atomic
+from fly_run.emulator.strict import races, undefined, unspecified
+from fly_run.emulator.strict.accesses import Destination, Values, destinations
+from fly_run.emulator.strict.dataflow import Effect, effects_of
+from fly_run.emulator.strict.races import SharedBytes
+from fly_run.emulator.strict.shadow import PRIVATE, SHARED, Shadow, Use
+from fly_run.emulator.strict.waits import Counters, Outstanding
+from fly_run.emulator.watch.observe import Count, Launch, Wants, WaveView
+
+ROOM = 1 << 24  # bytes of constants
+SIGNALS = ("s_barrier", "s_barrier_signal", "s_barrier_signal_isfirst")
+BARRIERS = ("s_barrier", "s_barrier_wait")
+CACHE = ("buffer_inv", "buffer_wb", "global_inv", "global_wb")
+SCALAR_TIMES = ("s_memtime", "s_memrealtime")
+WAIT_HINTS = {
+    "vmcnt": "s_waitcnt vmcnt({})",
+    "vscnt": "s_waitcnt_vscnt null, {}",
+    "lgkmcnt": "s_waitcnt lgkmcnt({})",
+}
+
+
+@dataclass
+class Group:
+    """A workgroup: its LDS, as races and as undefined bytes."""
+
+    number: tuple[int, int, int]
+    shared: SharedBytes
+    undefined: np.ndarray
+
+
+@dataclass
+class Track:
+    """A wave since its start: it has come to `signals` barriers and gone on behind `barriers` of
+    them, which gfx12 has instructions for."""
+
+    number: int
+    group: Group
+    counters: Counters
+    shadow: Shadow
+    signals: int = 0
+    barriers: int = 0
+    shared: dict[Outstanding, races.Access] = field(default_factory=dict)
+
+
+class Strict:
+    """An Observer that raises Fault."""
+
+    def __init__(self) -> None:
+        self._effects: dict[int, tuple[Effect, ...]] = {}  # by pc
+        self._tracks: dict[int, Track] = {}
+        self._groups: dict[int, Group] = {}
+
+    def wants(self, instruction: Instruction) -> Wants:
+        return Wants.BEFORE
+
+    def begin(self, launch: Launch) -> None:
+        self._launch = launch
+        self._tracks.clear()
+        self._groups.clear()
+        self._effects.clear()
+        allocation = launch.allocation
+        self._base = state.VGPR + allocation.rows * state.ROW
+        target, constants = TARGETS[launch.target], Constants(self._base, ROOM)
+        registers = Registers(allocation, constants, target, launch.lanes)
+        self._encoder = Encoder(registers, table.operations_of(launch.target), {}, 0)
+        kernel = launch.kernel
+        start = dispatch.scalar_registers(kernel, target, bytes(kernel.kernarg_size), 0, 0, 0)
+        self._scalars = len(start.sgprs)
+
+    def after(self, wave: WaveView, instruction: Instruction) -> None:
+        """Never asked for."""
+
+    def end(self, executed: int, counts: Sequence[Count]) -> None:
+        self._tracks.clear()
+        self._groups.clear()
+
+    def before(self, wave: WaveView, instruction: Instruction) -> None:
+        if wave.mode and (open_question := unspecified.question(instruction.mnemonic, wave.mode)):
+            message = f"no public source says {open_question}"
+            hint = "docs/emulator.md, 'What nobody decides', says what the emulator does"
+            raise self._fault(wave, instruction, message, hint)
+        track = self._track(wave)
+        done = track.counters.wait(instruction)
+        races.order(done, track.shared, track.signals)
+        self._pass_barrier(wave, track, instruction)
+        effects = self._effects_of(instruction)
+        active = wave.active()
+        constants = self._encoder.registers.constants
+        values = Values(wave, constants.data, self._base)
+        reached: list[tuple[Effect, list[Destination]]] = []
+        for effect in effects:
+            self._check_waits(wave, track, instruction, effect)
+            narrowed = self._narrowed(effect, effects, values, active)
+            places = destinations(effect, values, active)
+            shared = track.group.undefined
+            use = undefined.step(track.shadow, effect, values, narrowed, places, shared)
+            if use is not None:
+                raise self._uninitialised(wave, instruction, use)
+            self._check_lanes(wave, instruction, effect, values, places)
+            reached.append((effect, places))
+            values.wrote(effect)
+        self._issue(wave, track, instruction, reached, values)
+
+    # -- what is known
+
+    def _track(self, wave: WaveView) -> Track:
+        track = self._tracks.get(wave.address)
+        if track is not None and track.group.number == wave.group:
+            return track
+        slot = wave.lds.ctypes.data
+        group = self._groups.get(slot)
+        if group is None or group.number != wave.group:
+            size = len(wave.lds)
+            unknown = np.full(size, 0xFF, np.uint8)
+            group = self._groups[slot] = Group(wave.group, SharedBytes(size), unknown)
+        launch = self._launch
+        shadow = Shadow(self._base, launch.scratch, launch.lanes)
+        shadow.start(self._scalars)
+        counters = Counters(_generation(launch.target))
+        track = self._tracks[wave.address] = Track(wave.wave, group, counters, shadow)
+        return track
+
+    def _effects_of(self, instruction: Instruction) -> tuple[Effect, ...]:
+        known = self._effects.get(instruction.pc)
+        if known is None:
+            steps = self._encoder.lower(instruction)
+            encoder = self._encoder
+            known = effects_of(instruction, steps, encoder.table, encoder.registers)
+            self._effects[instruction.pc] = known
+        return known
+
+    def _narrowed(
+        self, effect: Effect, effects: tuple[Effect, ...], values: Values, active: np.ndarray
+    ) -> np.ndarray:
+        """The lanes that a step of a DPP instruction writes."""
+        moves = [one for one in effects if one.operation.mnemonic in ("fly_dpp", "fly_dpp_64")]
+        if not moves or effect in moves:
+            return active
+        step, lanes = moves[0].step, active
+        bits = np.array([step.immediate & (1 << 64) - 1], np.uint64).view(np.uint8)
+        lanes = lanes & np.unpackbits(bits, bitorder="little").astype(bool)
+        if not step.extra:
+            words = [values.word(step.operands[2] + 4 * lane) or 0 for lane in range(state.LANES)]
+            numbers = np.array(words, np.uint32).view(np.int32)
+            lanes = lanes & (numbers >= 0) & active[numbers % state.LANES]
+        return lanes
+
+    # -- waits
+
+    def _check_waits(
+        self, wave: WaveView, track: Track, instruction: Instruction, effect: Effect
+    ) -> None:
+        written = track.counters.written
+        if not written:
+            return
+        for place in effect.reads:
+            for word in place.words():
+                if word in written:
+                    raise self._early(wave, track, instruction, written[word], word, "read")
+        for place in effect.writes:
+            for word in place.words():
+                if word in written and not _in_order(effect, written[word]):
+                    raise self._early(wave, track, instruction, written[word], word, "overwritten")
+
+    def _issue(
+        self,
+        wave: WaveView,
+        track: Track,
+        instruction: Instruction,
+        reached: list[tuple[Effect, list[Destination]]],
+        values: Values,
+    ) -> None:
+        """Counts a memory operation as outstanding, and notes what it does to LDS."""
+        registers = range(state.VGPR, self._base)
+        written = frozenset(
+            word
+            for effect, _ in reached
+            for place in effect.writes
+            for word in place.words()
+            if word < state.SCC or word in registers
+        )
+        counters, name = track.counters, instruction.mnemonic
+        made: dict[str, Outstanding] = {}
+        shared: races.Access | None = None
+        for effect, places in reached:
+            for place in places:
+                space = "memory" if place.space == "scratch" else place.space
+                # A load from memory straight to LDS: both are over when the load is.
+                straight = space == "lds" and effect.operation.form == "lds" and "memory" in made
+                if straight:
+                    made["lds"] = made["memory"]
+                elif space not in made:
+                    counter = counters.counter_of(effect, space)
+                    made[space] = counters.issue(instruction, counter, space, written)
+                if place.space == "lds":
+                    kind = _kind(effect)
+                    shared = shared or races.Access(instruction, track.number, kind, straight)
+                    self._share(wave, track, shared, effect, place, _stored(effect, values))
+        if shared is not None:
+            track.shared[made["lds"]] = shared
+        if not made and name.startswith("ds_"):  # moves between lanes
+            counter = counters.counter_of(reached[0][0], "lds")
+            counters.issue(instruction, counter, "lds", written)
+        elif not made and name in SCALAR_TIMES:
+            counter = counters.counter_of(reached[0][0], "scalar")
+            counters.issue(instruction, counter, "scalar", written)
+        elif not made and name.startswith(CACHE):
+            late = counters.generation >= 12
+            counter = "storecnt" if "_wb" in name and late else "loadcnt" if late else "vmcnt"
+            counters.issue(instruction, counter, "memory", frozenset())
+
+    def _early(
+        self,
+        wave: WaveView,
+        track: Track,
+        instruction: Instruction,
+        load: Outstanding,
+        word: int,
+        what: str,
+    ) -> Fault:
+        queue = track.counters.queues[load.counter]
+        younger = len(queue) - 1 - queue.index(load)
+        ordered = len({one.kind for one in queue}) == 1 and load.kind != "scalar"
+        wait = WAIT_HINTS.get(load.counter, f"s_wait_{load.counter} {{}}")
+        message = (
+            f"`{self._register(word)}` is {what} before its load has arrived:"
+            f" {self._told(load.instruction)} loads it"
+        )
+        hint = f"{wait.format(younger if ordered else 0)} must come between"
+        return self._fault(wave, instruction, message, hint)
+
+    # -- races
+
+    def _share(
+        self,
+        wave: WaveView,
+        track: Track,
+        made: races.Access,
+        effect: Effect,
+        place: Destination,
+        rows: list[np.ndarray] | None,
+    ) -> None:
+        detail = effect.operation.detail
+        assert isinstance(detail, Access | Atomic)
+        lanes = np.flatnonzero(place.lanes)
+        offsets = place.offsets[lanes, None] + np.arange(detail.size)
+        data = races.moved(detail, lanes, rows) if rows and isinstance(detail, Access) else None
+        found = track.group.shared.access(made, offsets, track.barriers, data)
+        if found is None:
+            return
+        other, byte = found
+        if other.wave == made.wave:
+            message = (
+                f"byte 0x{byte:x} of LDS is used before its load has arrived:"
+                f" {self._told(other.instruction)} loads it"
+            )
+            hint = "a wait for the load must come between"
+            raise self._fault(wave, made.instruction, message, hint)
+        verbs = {"load": "loaded", "store": "stored", "atomic": "changed"}
+        message = (
+            f"LDS race: byte 0x{byte:x} is {verbs[made.kind]} by wave {made.wave} and"
+            f" {verbs[other.kind]} by wave {other.wave}, with nothing that orders them; the other"
+            f" is {self._told(other.instruction)}"
+        )
+        hint = "a barrier must come between; the earlier access must be waited for before it"
+        raise self._fault(wave, made.instruction, message, hint)
+
+    def _check_lanes(
+        self,
+        wave: WaveView,
+        instruction: Instruction,
+        effect: Effect,
+        values: Values,
+        places: list[Destination],
+    ) -> None:
+        """Two lanes of one store that put different values at one byte."""
+        detail, rows = effect.operation.detail, _stored(effect, values)
+        if rows is None or not isinstance(detail, Access):
+            return
+        for where in (place for place in places if place.space == "lds"):
+            found = races.clash(detail, where, rows)
+            if found is None:
+                continue
+            first, second, byte = found
+            message = (
+                f"LDS race: lanes {first} and {second} of one store put different values at byte"
+                f" 0x{byte:x}"
+            )
+            raise self._fault(wave, instruction, message, "each byte needs one lane that stores")
+
+    def _pass_barrier(self, wave: WaveView, track: Track, instruction: Instruction) -> None:
+        track.signals += instruction.mnemonic in SIGNALS
+        if instruction.mnemonic not in BARRIERS:
+            return
+        if track.barriers == track.signals:
+            message = "a wait for a barrier that the wave has not signalled: it would not end"
+            raise self._fault(wave, instruction, message, "s_barrier_signal must come before")
+        track.barriers += 1
+
+    # -- reports
+
+    def _uninitialised(self, wave: WaveView, instruction: Instruction, use: Use) -> Fault:
+        if use.origin in (SHARED, PRIVATE):
+            memory = "LDS" if use.origin == SHARED else "private memory"
+            what = f"a value from {memory} that was never stored"
+        else:
+            what = f"`{self._register(use.origin)}`, which was never written,"
+        lane = f" of lane {use.lane}" if use.lane is not None else ""
+        message = f"uninitialised value: {what} decides {use.what}{lane}"
+        return self._fault(wave, instruction, message, "a variable is read on a path that skips it")
+
+    def _register(self, word: int) -> str:
+        """The name of the register at this offset in the wave state."""
+        if word < state.SGPR + 512:
+            number = (word - state.SGPR) // 4
+            names = {106: "vcc_lo", 107: "vcc_hi", 124: "m0", 126: "exec_lo", 127: "exec_hi"}
+            return names.get(number, f"s{number}")
+        if word == state.SCC:
+            return "scc"
+        row = (word - state.VGPR) // state.ROW
+        base = self._launch.allocation.accumulation_base
+        return f"a{row - base}" if row >= base else f"v{row}"
+
+    def _told(self, instruction: Instruction) -> str:
+        line = self._launch.lines.find(instruction.pc)
+        where = f" ({line})" if line else ""
+        return f"pc 0x{instruction.pc:x} '{instruction.text}'{where}"
+
+    def _fault(self, wave: WaveView, instruction: Instruction, message: str, hint: str) -> Fault:
+        line = self._launch.lines.find(instruction.pc)
+        where = faults.place(self._launch.kernel.name, instruction, wave.group, wave.wave)
+        place = line.place() if line else None
+        return Fault(f"{message}; {where}", place=place, hint=hint, pc=instruction.pc)
+
+
+def _generation(target: str) -> int:
+    """9 for gfx90a and gfx942, 11 for gfx1100, 12 for gfx1201."""
+    return int(target.removeprefix("gfx")[:-2])
+
+
+def _kind(effect: Effect) -> str:
+    detail = effect.operation.detail
+    return detail.kind if isinstance(detail, Access) else "atomic"
+
+
+def _stored(effect: Effect, values: Values) -> list[np.ndarray] | None:
+    """The rows of registers that a store stores, if they are known; None of what is no store."""
+    if _kind(effect) != "store":
+        return None
+    rows = [values.row(word) for word in effect.reads[-1].words()]
+    known = [row for row in rows if row is not None]
+    return known if len(known) == len(rows) else None
+
+
+def _in_order(effect: Effect, load: Outstanding) -> bool:
+    """Whether a write of a register comes after that of a load anyway: vector memory and LDS
+    return in order among themselves."""
+    form = effect.operation.form
+    if load.kind == "memory":
+        return form in ("global", "buffer", "scratch")
+    return load.kind == "lds" and form == "lds"

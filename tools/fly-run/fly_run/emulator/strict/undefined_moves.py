@@ -1,0 +1,176 @@
+"""Undefined values in steps that move whole registers: between lanes, by an index, by a choice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from fly_run.emulator import state
+from fly_run.emulator.semantics.rdna.lanes import BOUND, INACTIVE
+from fly_run.emulator.strict.accesses import Values
+from fly_run.emulator.strict.dataflow import Effect, Place
+from fly_run.emulator.strict.definedness import ALL_32, U64, WIDTHS, ones
+from fly_run.emulator.strict.shadow import Shadow
+
+_Move = Callable[[Shadow, Effect, Values, np.ndarray], None]
+
+
+def _lane_number(effect: Effect, values: Values, number: int) -> int:
+    found = values.lanes(effect.reads[number])
+    return int(found[0]) % state.LANES if found is not None else 0
+
+
+def _read_lane(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
+    row = shadow.read(effect.reads[0])
+    first = np.flatnonzero(active)
+    lane = int(first[0]) if len(first) else 0
+    if effect.operation.mnemonic == "v_readlane_b32":
+        lane = _lane_number(effect, values, 1)
+    origin = int(shadow.origins[effect.reads[0].offset // 4 + lane])
+    shadow.write(effect.writes[0], row[lane : lane + 1], active, origin)
+
+
+def _write_lane(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
+    only = np.zeros(state.LANES, bool)
+    only[_lane_number(effect, values, 2)] = True
+    bits = shadow.read(effect.reads[1])
+    shadow.write(effect.writes[0], bits, only, shadow.origin((effect.reads[1],)))
+
+
+def _by_table(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
+    """Lanes that a row of constants names; the numbers are not looked at where no lane is
+    undefined."""
+    source, table = effect.reads[0], effect.reads[1]
+    bits = shadow.read(source)
+    chosen = np.zeros(state.LANES, U64)
+    if bits.any():
+        words = [values.word(table.offset + 4 * lane) or 0 for lane in range(state.LANES)]
+        numbers = np.array(words, np.uint32).view(np.int32)
+        good = (numbers >= 0) & active[numbers % state.LANES]
+        chosen = np.where(good, bits[numbers % state.LANES], U64(0))
+    # What a DPP move leaves alone is a temporary, whose lanes are not used.
+    everywhere = np.ones(state.LANES, bool)
+    lanes = active if effect.operation.mnemonic.startswith("ds_") else everywhere
+    shadow.write(effect.writes[0], chosen, lanes, shadow.origin((source,)))
+
+
+def _permute(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
+    """ds_permute, ds_bpermute: lanes that registers name."""
+    where, source = (shadow.read(place) for place in effect.reads)
+    addresses = values.lanes(effect.reads[0])
+    bits = np.where(where != 0, U64(ALL_32), U64(0))
+    if source.any() and addresses is not None:
+        number = (addresses.astype(np.int64) + effect.step.immediate >> 2) % state.LANES
+        if effect.operation.mnemonic == "ds_bpermute_b32":
+            bits = bits | np.where(active[number], source[number], U64(0))
+        else:
+            sent = np.zeros(state.LANES, U64)
+            for lane in np.flatnonzero(active):
+                sent[number[lane]] = source[lane]
+            bits = bits | sent
+    shadow.write(effect.writes[0], bits, active, shadow.origin(effect.reads))
+
+
+def _rows(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
+    """v_permlane16, v_permlanex16: a lane of the own row, or of the other one of two."""
+    old, source, *selects = (shadow.read(place) for place in effect.reads)
+    _, row, *chosen = effect.reads
+    lanes = np.arange(state.LANES)
+    if len(chosen) == 1:
+        number = values.lanes(chosen[0])
+    else:
+        low, high = (values.word(place.offset) or 0 for place in chosen)
+        number = np.uint64(high << 32 | low) >> (4 * (lanes & 15)).astype(U64)
+    undefined = np.any([bits != 0 for bits in np.broadcast_arrays(*selects)], 0)
+    bits = np.where(undefined, U64(ALL_32), U64(0))
+    if number is not None:
+        other = 16 if effect.operation.mnemonic.startswith("v_permlanex") else 0
+        place = ((lanes & ~15) ^ other) | (number & U64(15)).astype(np.int64)
+        there = active[place] | bool(effect.step.extra & INACTIVE)
+        bits = bits | np.where(there, source[place], U64(0))
+        if not effect.step.extra & BOUND:
+            bits = np.where(there | undefined, bits, old)
+    shadow.write(effect.writes[0], bits, active, shadow.origin((row, *chosen)))
+
+
+def _relative(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
+    """s_movrels, s_movreld: M0 is added to the number of the source or of the target."""
+    (source, *_), (target,) = effect.reads, effect.writes
+    by = 4 * (values.word(state.M0) or 0)
+    if effect.operation.mnemonic.startswith("s_movrels"):
+        source = replace(source, offset=source.offset + by)
+    else:
+        target = replace(target, offset=target.offset + by)
+    if max(source.offset, target.offset) < state.EXEC:
+        shadow.write(target, shadow.read(source), active, shadow.origin((source,)))
+
+
+def _swap(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
+    """v_permlane16_swap, v_permlane32_swap."""
+    size = 16 if "16" in effect.operation.mnemonic else 32
+    first, second = (shadow.bits[shadow.row(place.offset)] for place in effect.writes)
+    lanes = np.flatnonzero(active & (np.arange(state.LANES) & size != 0))
+    first[lanes], second[lanes ^ size] = second[lanes ^ size], first[lanes].copy()
+
+
+def _indexed(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
+    """v_mov_b32 with relative registers."""
+    index = (values.word(state.M0) or 0) & 0xFF
+    target, source = effect.step.operands[:2]
+    target += index * state.ROW if effect.step.extra & 8 else 0
+    source += index * state.ROW if effect.step.extra & 1 else 0
+    place = Place(source, 1, True)
+    if max(source, target) < shadow.end:
+        bits = shadow.read(place)
+        shadow.write(Place(target, 1, True), bits, active, shadow.origin((place,)))
+
+
+def _nothing(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
+    for place in effect.writes:
+        shadow.write(place, np.zeros(1, U64), active, 0)
+
+
+def _cselect(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
+    """s_cselect, s_cmov: one source, as SCC says."""
+    *sources, scc = effect.reads
+    place = effect.writes[0]
+    bits = [shadow.read(source) for source in sources]
+    if shadow.read(scc).any():
+        undefined = np.array([ones(WIDTHS[place.element])], U64)
+        shadow.write(place, undefined, active, shadow.origin((scc,)))
+        return
+    chosen = 0 if values.scc else 1
+    shadow.write(place, bits[chosen], active, shadow.origin((sources[chosen],)))
+
+
+_MOVES: dict[str, _Move] = {
+    "v_readlane_b32": _read_lane,
+    "v_readfirstlane_b32": _read_lane,
+    "v_writelane_b32": _write_lane,
+    "ds_swizzle_b32": _by_table,
+    "fly_dpp": _by_table,
+    "fly_dpp_64": _by_table,
+    "ds_bpermute_b32": _permute,
+    "ds_permute_b32": _permute,
+    "v_permlane16_swap_b32": _swap,
+    "v_permlane32_swap_b32": _swap,
+    **{f"v_permlane{kind}_b32": _rows for kind in ("16", "x16", "16_var", "x16_var")},
+    **{f"s_movrel{end}_b{width}": _relative for end in "sd" for width in (32, 64)},
+    "fly_indexed_move": _indexed,
+    **dict.fromkeys(("s_cselect_b32", "s_cselect_b64"), _cselect),
+    **dict.fromkeys(("s_cmov_b32", "s_cmov_b64", "s_cmovk_i32"), _cselect),
+    **dict.fromkeys(
+        """
+fly_use_control fly_restore_exec fly_read_pair fly_mode_single fly_mode_double
+fly_set_mode fly_get_mode
+""".split(),  # noqa: SIM905
+        _nothing,
+    ),
+}
+
+
+def move_of(mnemonic: str) -> _Move | None:
+    """What a step of this module does to a shadow; None for other steps."""
+    return _MOVES.get(mnemonic)

@@ -1,0 +1,43 @@
+"""What an instruction gives where no public source says it: `--strict` refuses it there.
+
+Without `--strict` the emulator does what stands in docs/emulator.md, "What nobody decides".
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from fly_run.emulator.semantics.base.small_float import FP16_OVFL
+
+
+@dataclass(frozen=True)
+class Question:
+    """It is open what instructions with such mnemonics give where one of these bits of MODE is
+    set."""
+
+    mnemonics: re.Pattern[str]
+    mode: int
+    text: str
+
+
+QUESTIONS = (
+    Question(
+        re.compile(r"v_ma[dc](?:[am]k)?(?:_legacy)?_f16(?:_\w+)?"),
+        FP16_OVFL,
+        "whether MODE.FP16_OVFL holds the product too, before the sum",
+    ),
+    Question(
+        re.compile(r"s_(?:add|sub|mul|fmac|cvt)_f16(?:_f32)?"),
+        FP16_OVFL,
+        "whether MODE.FP16_OVFL holds results in scalar registers",
+    ),
+)
+
+
+def question(mnemonic: str, mode: int) -> str | None:
+    """What is open about an instruction under this MODE, None for nothing."""
+    for one in QUESTIONS:
+        if mode & one.mode and one.mnemonics.fullmatch(mnemonic):
+            return one.text
+    return None

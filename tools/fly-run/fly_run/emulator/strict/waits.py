@@ -1,0 +1,124 @@
+"""Counters of outstanding memory operations, as the hardware keeps them for a wave.
+
+An operation that has been issued is outstanding until a wait says that its counter has come down
+far enough. Counters come down in the order of issue, except where the manuals and LLVM's model
+(SIInsertWaitcnts) say otherwise: scalar loads return in any order, and so does a counter that
+holds kinds of operations that overtake each other. There only a wait for 0 says anything.
+
+    gfx9     vmcnt: vector memory    lgkmcnt: LDS, scalar memory
+    gfx10+   vmcnt: loads, atomics that return    vscnt: stores    lgkmcnt
+    gfx12    loadcnt    storecnt    dscnt: LDS    kmcnt: scalar memory
+
+Flat accesses count where their lanes' addresses went. A store's data may be overwritten at once on
+all of these targets, so expcnt says nothing here.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from fly_run.emulator.isa.instruction import Immediate, Instruction, Name
+from fly_run.emulator.semantics.base.access import Access, Atomic
+from fly_run.emulator.strict.dataflow import Effect
+
+_COUNT = re.compile(r"(\w+)\((\d+)\)")
+# What the waits of gfx10 and gfx12 wait for; a combined one has the second counter in bits 5:0 and
+# the first one in bits 13:8.
+_WAITS = {
+    "s_waitcnt_vscnt": ("vscnt",),
+    "s_waitcnt_vmcnt": ("vmcnt",),
+    "s_waitcnt_lgkmcnt": ("lgkmcnt",),
+    "s_wait_loadcnt": ("loadcnt",),
+    "s_wait_storecnt": ("storecnt",),
+    "s_wait_dscnt": ("dscnt",),
+    "s_wait_kmcnt": ("kmcnt",),
+    "s_wait_loadcnt_dscnt": ("loadcnt", "dscnt"),
+    "s_wait_storecnt_dscnt": ("storecnt", "dscnt"),
+}
+
+
+@dataclass(eq=False)
+class Outstanding:
+    """An operation that has been issued. `kind` tells which others it keeps its order with;
+    `places` are the byte offsets in the wave state of the rows or dwords that it will write."""
+
+    instruction: Instruction
+    counter: str
+    kind: str
+    places: frozenset[int]
+
+
+@dataclass
+class Counters:
+    """The outstanding operations of a wave of `generation` 9, 10, 11 or 12."""
+
+    generation: int
+    queues: dict[str, list[Outstanding]] = field(default_factory=dict)
+    written: dict[int, Outstanding] = field(default_factory=dict)  # by place
+
+    def counter_of(self, effect: Effect, space: str) -> str:
+        """The counter of an access to `space`: "memory", "lds" or "scalar"."""
+        late = self.generation >= 12
+        if space == "scalar":
+            return "kmcnt" if late else "lgkmcnt"
+        if space == "lds":
+            return "dscnt" if late else "lgkmcnt"
+        detail = effect.operation.detail
+        stores = isinstance(detail, Access) and detail.kind == "store"
+        stores |= isinstance(detail, Atomic) and not detail.returns
+        if stores and self.generation >= 10:
+            return "storecnt" if late else "vscnt"
+        return "loadcnt" if late else "vmcnt"
+
+    def issue(
+        self, instruction: Instruction, counter: str, kind: str, places: frozenset[int]
+    ) -> Outstanding:
+        made = Outstanding(instruction, counter, kind, places)
+        self.queues.setdefault(counter, []).append(made)
+        for place in places:
+            self.written[place] = made
+        return made
+
+    def wait(self, instruction: Instruction) -> list[Outstanding]:
+        """What a wait has brought to an end; nothing for other instructions."""
+        done: list[Outstanding] = []
+        for counter, count in _waited(instruction).items():
+            queue = self.queues.get(counter, [])
+            if count >= len(queue):
+                continue
+            ordered = len({one.kind for one in queue}) == 1 and queue[0].kind != "scalar"
+            if count and not ordered:
+                continue
+            cut = len(queue) - count
+            done += queue[:cut]
+            del queue[:cut]
+        for one in done:
+            for place in one.places:
+                if self.written.get(place) is one:
+                    del self.written[place]
+        return done
+
+    def pending(self, one: Outstanding) -> bool:
+        return one in self.queues.get(one.counter, ())
+
+
+def _waited(instruction: Instruction) -> dict[str, int]:
+    """Counters and the numbers that a wait brings them down to."""
+    name = instruction.mnemonic
+    if name == "s_waitcnt":
+        found = (
+            _COUNT.fullmatch(operand.text)
+            for operand in instruction.operands
+            if isinstance(operand, Name)
+        )
+        return {match[1]: int(match[2]) for match in found if match}
+    if name not in _WAITS:
+        return {}
+    *_, number = instruction.operands
+    if not isinstance(number, Immediate):
+        return {}
+    first, *second = _WAITS[name]
+    if not second:
+        return {first: number.value}
+    return {first: number.value >> 8 & 0x3F, second[0]: number.value & 0x3F}

@@ -1,0 +1,55 @@
+"""What a launch may ask of the hardware.
+
+Sources: the AQL dispatch packet of the HSA Runtime specification (grid sizes are 32-bit counts of
+work items); LLVM's "User Guide for AMDGPU Backend", "Processors" (LDS of a workgroup).
+"""
+
+from __future__ import annotations
+
+from fly_common.errors import InputError
+from fly_image.amd.code_object import Kernel
+
+LDS_BYTES = {"gfx950": 160 << 10}
+LDS_BYTES_ELSEWHERE = 64 << 10
+MOST_WORK_ITEMS = (1 << 32) - 1  # a dimension of a grid
+
+Triple = tuple[int, int, int]
+
+
+def check_launch(target: str, kernel: Kernel, grid: Triple, block: Triple, lds: int) -> None:
+    """InputError for a launch that the kernel or the hardware does not allow. A grid of 0
+    workgroups is allowed: it runs nothing."""
+    name = kernel.name
+    if min(block) < 1:
+        raise InputError(f"{name}: a block of {show(block)} work items")
+    size = block[0] * block[1] * block[2]
+    if size > kernel.max_flat_workgroup_size:
+        raise InputError(
+            f"{name}: a block of {show(block)} is {size} work items, the kernel was compiled for"
+            f" {kernel.max_flat_workgroup_size} at most"
+        )
+    required = kernel.required_workgroup_size
+    if required is not None and required != block:
+        raise InputError(
+            f"{name}: a block of {show(block)}, the kernel was compiled for {show(required)}"
+        )
+    if min(grid) < 0:
+        raise InputError(f"{name}: a grid of {show(grid)} workgroups")
+    for count, items, axis in zip(grid, block, "xyz", strict=True):
+        if count * items > MOST_WORK_ITEMS:
+            raise InputError(
+                f"{name}: {count} workgroups of {items} in {axis} are more than"
+                f" {MOST_WORK_ITEMS} work items"
+            )
+    room = LDS_BYTES.get(target, LDS_BYTES_ELSEWHERE)
+    if lds < 0 or lds + kernel.group_segment_fixed_size > room:
+        raise InputError(
+            f"{name}: {kernel.group_segment_fixed_size} bytes of static and {lds} of dynamic LDS;"
+            f" {target} has {room}"
+        )
+
+
+def show(triple: Triple) -> str:
+    """(64, 1, 1) → "64", (8, 8, 1) → "8×8"."""
+    count = 3 if triple[2] != 1 else 2 if triple[1] != 1 else 1
+    return "×".join(str(n) for n in triple[:count])

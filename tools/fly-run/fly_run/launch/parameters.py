@@ -1,0 +1,95 @@
+"""What the parameters of a plan ask of the values given for them, by name and as text.
+
+Arrays are looked at by `tensors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fly_common.errors import InputError, UsageError
+from fly_host.plan import Plan, Scalar, Tensor
+
+from fly_run.launch import dtypes
+
+
+def check_names(plan: Plan, values: Mapping[str, object]) -> None:
+    """UsageError for the first name that is unknown or missing."""
+    known = {p.name for p in plan.parameters}
+    for name in values:
+        if name not in known:
+            raise UsageError(f"{plan.entry} has no parameter {name!r}", hint=_suggest(name, plan))
+    for parameter in plan.parameters:
+        optional = isinstance(parameter, Scalar) and parameter.default is not None
+        if parameter.name not in values and not optional:
+            raise UsageError(
+                f"{plan.entry} needs {parameter.name}, {describe(parameter)}",
+                hint=f"add {_example(parameter)}",
+            )
+
+
+def _suggest(name: str, plan: Plan) -> str:
+    import difflib
+
+    names = [p.name for p in plan.parameters]
+    # A single letter in the other case is too short for difflib to call close.
+    near = [known for known in names if known.lower() == name.lower()]
+    near += difflib.get_close_matches(name, names, n=1)
+    told = ", ".join(f"{p.name}: {describe(p)}" for p in plan.parameters)
+    return f"did you mean {near[0]}?  parameters: {told}" if near else f"parameters: {told}"
+
+
+def describe(parameter: Tensor | Scalar) -> str:
+    """`f32[n,4], read only`."""
+    if isinstance(parameter, Scalar):
+        default = parameter.default
+        if default is None:
+            return parameter.dtype
+        # As the f32 that it is: 1e-05, not its digits as a double.
+        shown = f"{default:.7g}" if isinstance(default, float) else str(default).lower()
+        return f"{parameter.dtype}, {shown} by default"
+    shape = ",".join("?" if extent is None else str(extent) for extent in parameter.shape)
+    access = {"r": "read", "w": "written", "rw": "read and written"}[parameter.access]
+    return f"{parameter.dtype}[{shape}], {access}"
+
+
+def _example(parameter: Tensor | Scalar) -> str:
+    if isinstance(parameter, Scalar):
+        return f"{parameter.name}={'1.5' if parameter.dtype in dtypes.FLOATS else '1'}"
+    path = f"{parameter.name.lower()}.npy"
+    return f"{parameter.name}={path}" + (f":{path}" if parameter.access == "rw" else "")
+
+
+def check_scalar(scalar: Scalar, value: object) -> int | float | bool:
+    """`value` as the plain Python number that the parameter's type asks for. InputError where it
+    is no number, or does not fit."""
+    import numpy as np
+
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
+        value = value.item()
+    dtype = scalar.dtype
+    if not isinstance(value, int | float):
+        raise InputError(f"{scalar.name} must be one {dtype} number, not {_kind(value)}")
+    if dtype in dtypes.FLOATS:
+        number: int | float | bool = float(value)
+    elif dtype == "bool":
+        if value not in (0, 1):
+            raise InputError(f"{scalar.name} is bool: true or false, not {value}")
+        number = bool(value)
+    elif isinstance(value, float):
+        raise InputError(
+            f"{scalar.name} is {dtype}, {value} is not an integer",
+            hint=f"write {scalar.name}={int(value)}" if value.is_integer() else None,
+        )
+    else:
+        number = int(value)
+    try:
+        dtypes.pack_scalar(number, dtype)
+    except OverflowError:
+        raise InputError(f"{scalar.name}={value} does not fit {dtype}") from None
+    return number
+
+
+def _kind(value: object) -> str:
+    shape = getattr(value, "shape", None)
+    return f"an array of shape {shape}" if shape is not None else repr(value)

@@ -1,0 +1,152 @@
+"""An array as a tensor argument: whether it fits, and what the plan sees of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from fly_common.errors import InputError
+from fly_host.evaluation import Extents
+from fly_host.plan import Tensor
+
+from fly_run.launch import dtypes
+from fly_run.launch.parameters import describe
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def check_array(tensor: Tensor, value: object) -> np.ndarray:
+    """`value`, if it is an array that fits the parameter. InputError otherwise."""
+    import numpy as np
+
+    name, wanted = tensor.name, tensor.dtype
+    if not isinstance(value, np.ndarray):
+        raise InputError(
+            f"{name} is {describe(tensor)}; {value!r} is no array",
+            hint=f"for an array of one value: {name}=full({_shape_text(tensor)},{wanted},{value})",
+        )
+    if not dtypes.holds(value.dtype, wanted):
+        raise InputError(
+            f"{name} must be {wanted}, the array is {dtypes.name_of(value.dtype)}",
+            hint=_conversion(value.dtype, wanted),
+        )
+    if value.ndim != len(tensor.shape):
+        raise InputError(
+            f"{name} must have {len(tensor.shape)} dimensions, the array has {value.ndim}:"
+            f" shape {value.shape}",
+            hint=f"{name} is {describe(tensor)}",
+        )
+    for dimension, (extent, there) in enumerate(zip(tensor.shape, value.shape, strict=True)):
+        if isinstance(extent, int) and extent != there:
+            raise InputError(
+                f"extent {dimension} of {name} must be {extent}, the array's shape is {value.shape}"
+            )
+    _check_strides(tensor, value)
+    _check_multiples(tensor, value)
+    if tensor.access != "r" and not value.flags.writeable:
+        raise InputError(
+            f"{name} is {describe(tensor)}, and the array is read-only",
+            hint="pass a copy: np.array(x)",
+        )
+    if value.size and not value.flags.aligned:
+        raise InputError(
+            f"the elements of {name} are not aligned in memory", hint="pass a copy: np.array(x)"
+        )
+    return value
+
+
+def _shape_text(tensor: Tensor) -> str:
+    extents = [str(extent) if isinstance(extent, int) else "100" for extent in tensor.shape]
+    return f"({','.join(extents)}{',' if len(extents) == 1 else ''})"
+
+
+def _conversion(dtype: np.dtype, wanted: str) -> str:
+    if not dtype.isnative and dtypes.holds(dtype.newbyteorder("="), wanted):
+        return "its bytes are in the other order; convert it: x.astype(x.dtype.newbyteorder('='))"
+    if wanted in dtypes.ML_DTYPES:
+        return dtypes.spelled(wanted)
+    return f"convert it: x.astype('{dtypes.numpy_dtype(wanted).name}')"
+
+
+def _check_strides(tensor: Tensor, array: np.ndarray) -> None:
+    """Strides matter only where a dimension has more than one element."""
+    for dimension, stride in enumerate(array.strides):
+        if array.shape[dimension] > 1 and stride % array.itemsize and array.size:
+            raise InputError(
+                f"stride {dimension} of {tensor.name} is {stride} bytes, no multiple of the"
+                f" element's {array.itemsize}",
+                hint="pass a copy: np.ascontiguousarray(x)",
+            )
+    wanted = _canonical(array.shape) if tensor.contiguous else tensor.strides
+    found = tuple(stride // array.itemsize for stride in array.strides)
+    for dimension, (want, have) in enumerate(zip(wanted, found, strict=True)):
+        if want is not None and want != have and array.shape[dimension] > 1 and array.size:
+            what = "must be contiguous in C order" if tensor.contiguous else "has fixed strides"
+            raise InputError(
+                f"{tensor.name} {what}: stride {dimension} must be {want} elements, the array's is"
+                f" {have}",
+                hint="pass a copy: np.ascontiguousarray(x)",
+            )
+
+
+def _check_multiples(tensor: Tensor, array: np.ndarray) -> None:
+    """What the kernel takes for multiples must be."""
+    strides = (
+        stride // array.itemsize if extent > 1 and array.size else 0
+        for extent, stride in zip(array.shape, array.strides, strict=True)
+    )
+    found = zip(tensor.multiples, (*array.shape, *strides), strict=False)
+    for number, (divisor, value) in enumerate(found):
+        if value % divisor:
+            what = "extent" if number < array.ndim else "stride"
+            raise InputError(
+                f"{tensor.name}: {what} {number % array.ndim} must be a multiple of {divisor}"
+                f" {'elements, ' if what == 'stride' else ''}and is {value}",
+                hint="the kernel was compiled for such arrays: pad the array, or compile without"
+                " div=",
+            )
+
+
+def _canonical(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of a C-contiguous array, in elements."""
+    strides: list[int] = []
+    step = 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= max(extent, 1)
+    return tuple(reversed(strides))
+
+
+def extents_of(tensor: Tensor, array: np.ndarray) -> Extents:
+    """What the plan sees of an array. NumPy leaves the stride of a dimension of one element open;
+    where the parameter says what it is, the kernel may rely on it."""
+    canonical = _canonical(array.shape)
+    strides = [stride // array.itemsize for stride in array.strides]
+    for dimension, stated in enumerate(tensor.strides):
+        if tensor.contiguous:
+            strides[dimension] = canonical[dimension]
+        elif stated is not None:
+            strides[dimension] = stated
+        elif array.shape[dimension] < 2 and tensor.multiples:
+            strides[dimension] = 0
+    return Extents(array.shape, tuple(strides))
+
+
+def check_symbols(
+    tensors: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, int]:
+    """The extents that symbols stand for. InputError where two arrays disagree. Tensors that
+    `shapes` lacks are passed over."""
+    known: dict[str, tuple[int, str]] = {}
+    for name, shape in shapes.items():
+        for symbol, extent in zip(tensors[name].shape, shape, strict=True):
+            if not isinstance(symbol, str):
+                continue
+            before, first = known.setdefault(symbol, (extent, name))
+            if before != extent:
+                raise InputError(
+                    f"extent {symbol} is {before} in {first}, {extent} in {name}",
+                    hint=f"{first} has shape {shapes[first]}, {name} {shape}",
+                )
+    return {symbol: extent for symbol, (extent, _) in known.items()}

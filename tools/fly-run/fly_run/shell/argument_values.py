@@ -1,0 +1,180 @@
+"""Arguments as written on the command line → arrays and numbers, and where results go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fly_common.errors import InputError, UsageError
+from fly_host.plan import Plan, Scalar, Tensor
+from fly_image.amd.code_object import Kernel
+
+from fly_run.launch import dtypes
+from fly_run.launch.launch import Lds
+from fly_run.launch.parameters import check_names, describe
+from fly_run.launch.tensors import check_array, check_symbols
+from fly_run.shell import npy
+from fly_run.shell.argument_text import Argument, LocalMemory, Made, Path, Source, Typed, make
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a call was given: `values` by name in the order of the parameters, our types of the
+    arrays among them, the names that kernels write, and the destinations of results."""
+
+    values: dict[str, Any]
+    dtypes: dict[str, str]
+    written: frozenset[str]
+    destinations: dict[str, str]
+
+
+def for_plan(plan: Plan, arguments: list[Argument]) -> Given:
+    """Arguments by name for a code object with a plan.
+
+    A tensor that the kernels only write may be given as the path it goes to: its extents follow
+    from the other arguments. UsageError for a call that makes no sense, InputError for files that
+    do not fit.
+    """
+    by_name: dict[str, Argument] = {}
+    for argument in arguments:
+        if argument.name is None:
+            raise UsageError(
+                f"{argument.text}: which argument of {plan.entry}?",
+                hint=f"arguments are given by name: {_usage(plan)}",
+            )
+        by_name[argument.name] = argument
+    check_names(plan, by_name)
+    values: dict[str, Any] = {}
+    destinations: dict[str, str] = {}
+    pending: list[Tensor] = []
+    tensors: dict[str, Tensor] = {}
+    for parameter in plan.parameters:
+        argument = by_name.get(parameter.name)
+        if argument is None:
+            continue  # a scalar with a default
+        if isinstance(parameter, Scalar):
+            values[parameter.name] = _scalar(parameter, argument)
+            continue
+        tensors[parameter.name] = parameter
+        destination = argument.destination
+        if parameter.access == "r" and destination is not None:
+            raise UsageError(
+                f"{argument.text}: {parameter.name} is only read, there is no result to write"
+            )
+        if parameter.access == "w" and destination is None and isinstance(argument.source, Path):
+            destination = argument.source.path
+            pending.append(parameter)
+        else:
+            array = _array(argument, argument.source, parameter)
+            values[parameter.name] = check_array(parameter, array)
+        if destination is not None:
+            destinations[parameter.name] = destination
+    shapes = {name: values[name].shape for name in tensors if name in values}
+    symbols = check_symbols(tensors, shapes)
+    for tensor in pending:
+        values[tensor.name] = _allocate(tensor, symbols, destinations[tensor.name])
+    return Given(
+        {p.name: values[p.name] for p in plan.parameters if p.name in values},
+        {name: tensor.dtype for name, tensor in tensors.items()},
+        frozenset(name for name, tensor in tensors.items() if tensor.access != "r"),
+        destinations,
+    )
+
+
+def _usage(plan: Plan) -> str:
+    words = []
+    for parameter in plan.parameters:
+        is_tensor = isinstance(parameter, Tensor)
+        words.append(f"{parameter.name}={parameter.name.lower()}.npy" if is_tensor
+                     else f"{parameter.name}=1")  # fmt: skip
+    return " ".join(words)
+
+
+def _scalar(scalar: Scalar, argument: Argument) -> int | float | bool:
+    if isinstance(argument.source, int | float) and argument.destination is None:
+        return argument.source
+    raise UsageError(
+        f"{argument.text}: {scalar.name} is {describe(scalar)}: one number",
+        hint=f"write {scalar.name}=1",
+    )
+
+
+def _array(argument: Argument, source: Source, tensor: Tensor) -> Any:
+    """The array of a source; a number is handed on, for check_array to refuse it."""
+    if isinstance(source, Path):
+        return npy.load(source.path)
+    if isinstance(source, Made):
+        return _make(argument, source, tensor.dtype)
+    if isinstance(source, Typed | LocalMemory):
+        raise UsageError(f"{argument.text}: {tensor.name} is {describe(tensor)}, an array")
+    return source
+
+
+def _make(argument: Argument, made: Made, dtype: str | None) -> np.ndarray:
+    try:
+        return make(made, dtype)
+    except OverflowError:
+        raise UsageError(
+            f"{argument.text}: {made.value} does not fit {made.dtype or dtype}"
+        ) from None
+
+
+def _allocate(tensor: Tensor, symbols: Mapping[str, int], path: str) -> np.ndarray:
+    """Memory for a result whose extents the plan gives."""
+    import numpy as np
+
+    shape: list[int] = []
+    for dimension, extent in enumerate(tensor.shape):
+        found = symbols.get(extent) if isinstance(extent, str) else extent
+        if found is None:
+            extents = ",".join(str(e) if isinstance(e, int) else "N" for e in tensor.shape)
+            comma = "," if len(tensor.shape) == 1 else ""
+            raise UsageError(
+                f"{tensor.name}={path}: extent {dimension} of {tensor.name} does not follow from"
+                " the other arguments",
+                hint=f"say it: {tensor.name}=zeros(({extents}{comma}),{tensor.dtype}):{path}",
+            )
+        shape.append(found)
+    return np.zeros(shape, dtypes.numpy_dtype(tensor.dtype))
+
+
+def for_kernel(kernel: Kernel, arguments: list[Argument]) -> Given:
+    """Arguments in order for a kernel without a plan; names are labels. What the kernel writes is
+    not known: what has a destination counts as written."""
+    explicit = kernel.explicit_args
+    values: dict[str, Any] = {}
+    types: dict[str, str] = {}
+    destinations: dict[str, str] = {}
+    for number, argument in enumerate(arguments):
+        taken = explicit[number].name if number < len(explicit) else ""
+        name = argument.name or taken or f"#{number}"
+        if name in values:
+            name = f"{name}#{number}"
+        source = argument.source
+        if isinstance(source, Path):
+            values[name] = npy.load(source.path)
+        elif isinstance(source, Made):
+            values[name] = _make(argument, source, None)
+        elif isinstance(source, Typed):
+            values[name] = source.content
+        elif isinstance(source, LocalMemory):
+            values[name] = Lds(source.nbytes)
+        else:
+            raise UsageError(
+                f"{argument.text}: the size of a number is not known to a kernel without a plan",
+                hint="give its type: i32:5, f32:2.5",
+            )
+        if isinstance(source, Path | Made):
+            stated = source.dtype if isinstance(source, Made) else None
+            types[name] = stated or dtypes.name_of(values[name].dtype)
+            if not values[name].dtype.isnative:
+                raise InputError(f"{argument.text}: the array's bytes are in the other order")
+        if argument.destination is not None:
+            if name not in types:
+                raise UsageError(f"{argument.text}: only an array can be written")
+            destinations[name] = argument.destination
+    return Given(values, types, frozenset(destinations), destinations)

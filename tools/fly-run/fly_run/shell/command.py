@@ -1,0 +1,219 @@
+"""One call of fly-run from the shell: words → code object and arguments → run → files and a table.
+
+Outputs are written after everything has run, so that a failure leaves none behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from fly_common import filter
+from fly_common.errors import InputError, MissingError, UsageError
+from fly_image.amd.code_object import CodeObject
+
+from fly_run import device
+from fly_run.launch import binding, launch
+from fly_run.shell import argument_text, argument_values, npy, observing, report
+
+TOOL = "fly-run"
+
+
+@dataclass(frozen=True)
+class Call:
+    """What the command line says. `words` holds the file, if one is named, and the arguments."""
+
+    words: tuple[str, ...]
+    device: str = "auto"
+    inspect: bool = False
+    json: bool = False
+    kernel: str | None = None
+    grid: str | None = None
+    block: str | None = None
+    lds: int | None = None
+    max_instructions: int | None = None
+    threads: int | None = None
+    strict: bool = False
+    stats: bool = False
+    mfma: str = "exact"
+    trace: str | None = None
+    trace_only: tuple[str, ...] = ()
+    trace_limit: int | None = None
+    quiet: bool = False
+
+
+def version() -> str:
+    from fly_common import __version__
+
+    from fly_run.emulator.isa.targets import TARGETS
+
+    return (
+        f"{TOOL} {__version__}\n"
+        f"device: emulator of {', '.join(TARGETS)}; its results have not been compared"
+        " with hardware\n"
+        "matrix instructions: gfx90a and gfx942 by a published model of CDNA2 and CDNA3, dense ones"
+        " of f16 and bf16 on gfx1100 and gfx1201 as measured; the others sum as CDNA3\n"
+    )
+
+
+def call(call: Call) -> None:
+    """Does what a command line says."""
+    path, words = split(call.words)
+    given = argument_text.parse_all(words)
+    _check_options(call)
+    data = filter.read_input(path)
+    name = filter.input_name(path)
+    with _kept(call, path, data):
+        code = CodeObject.parse(data, name)
+    if call.inspect:
+        from fly_run.shell import inspect
+
+        text = inspect.as_json(code) if call.json else inspect.text(code, name)
+        filter.write_output(text.encode(), None)
+        return
+    held, bound = _bind(call, code, given)
+    _check_destinations(held.destinations)
+    watch = observing.Watching.of(call)
+    with _kept(call, path, data), watch.tracing():
+        ran, name, remarks = _run(call, code, bound, watch)
+    for result, destination in held.destinations.items():
+        filter.write_atomically(Path(destination), npy.dump(held.values[result]))
+    if not call.quiet:
+        report.report(held, ran, name, remarks)
+    watch.report()
+
+
+@contextlib.contextmanager
+def _kept(call: Call, path: str | None, data: bytes) -> Iterator[None]:
+    """Keeps a code object that is refused, or fails as it runs, where it came through a pipe, and
+    tells the command that shows the failure again."""
+    try:
+        yield
+    except InputError as error:
+        if path in (None, filter.STDIN):
+            kept = filter.save_failed_input(TOOL, data, ".hsaco")
+            if kept is not None:
+                reproduce = f"reproduce: {shlex.join([TOOL, str(kept), *_again(call)])}"
+                error.hint = "\n  ".join(line for line in (error.hint, reproduce) if line)
+        raise
+
+
+def split(words: tuple[str, ...]) -> tuple[str | None, list[str]]:
+    """The code object's path and the arguments. UsageError where two words could be the path."""
+    paths = [word for word in words if word == filter.STDIN or not argument_text.is_argument(word)]
+    if len(paths) > 1:
+        raise UsageError(
+            f"two files are named, {paths[0]} and {paths[1]}",
+            hint="one code object is run; arguments have the form NAME=VALUE",
+        )
+    return (paths[0] if paths else None), [word for word in words if word not in paths]
+
+
+def _check_options(call: Call) -> None:
+    """UsageError for options that do not go together."""
+    if call.kernel is None:
+        for option in ("grid", "block", "lds"):
+            if getattr(call, option) is not None:
+                raise UsageError(
+                    f"--{option} goes with --kernel: a launch plan has sizes of its own"
+                )
+    elif call.block is None and not call.inspect:
+        raise UsageError("--kernel needs --block", hint="add --block 256 --grid 4, say")
+    if call.lds is not None and call.lds < 0:
+        raise UsageError("--lds counts bytes")
+    if call.max_instructions is not None and call.max_instructions < 1:
+        raise UsageError("--max-instructions counts from 1")
+    if call.threads is not None and call.threads < 1:
+        raise UsageError("--threads counts from 1")
+    if call.mfma not in device.MFMA:
+        raise UsageError(f"--mfma {call.mfma}: exact or fast is wanted")
+
+
+def _again(call: Call) -> list[str]:
+    """The options and arguments of a call, without its file."""
+    options = [
+        (f"--{name.replace('_', '-')}", getattr(call, name))
+        for name in ("kernel", "grid", "block", "lds", "max_instructions", "threads")
+    ]
+    told = [word for option, value in options if value is not None for word in (option, str(value))]
+    told += ["--device", call.device] if call.device != "auto" else []
+    told += ["--mfma", call.mfma] if call.mfma != "exact" else []
+    told += ["--strict"] if call.strict else []
+    told += ["--inspect"] if call.inspect else []
+    return [*told, *split(call.words)[1]]
+
+
+def _bind(
+    call: Call, code: CodeObject, given: list[argument_text.Argument]
+) -> tuple[argument_values.Given, binding.Bound]:
+    """The arguments' values, and what is to be launched with them."""
+    if call.kernel is not None:
+        kernel = code.kernel(call.kernel)
+        held = argument_values.for_kernel(kernel, given)
+        bound = launch.bind_arguments(
+            code,
+            kernel.name,
+            _sizes("--grid", call.grid or "1"),
+            _sizes("--block", call.block or "1"),
+            list(held.values.values()),
+            call.lds or 0,
+            list(held.values),
+        )
+        return held, bound
+    if code.plan is None:
+        raise UsageError(
+            "the code object has no launch plan: it was not made by fly-opt-py",
+            hint=f"say what to launch: --kernel {next(iter(code.kernels))} --grid 4 --block 256,"
+            " and the arguments in order",
+        )
+    held = argument_values.for_plan(code.plan, given)
+    return held, binding.bind(code.plan, code, held.values)
+
+
+def _run(
+    call: Call, code: CodeObject, bound: binding.Bound, watch: observing.Watching
+) -> tuple[list[launch.Ran], str, tuple[str, ...]]:
+    """Launches; what ran, the device's name and its remarks."""
+    bar = report.ProgressBar()
+    options = device.Options(
+        max_instructions=call.max_instructions,
+        threads=call.threads,
+        progress=bar,
+        observers=watch.observers,
+        mfma=call.mfma,
+        strict=call.strict,
+    )
+    opened = device.open_device(call.device, code.target, options)
+    try:
+        ran = launch.run(bound, code, opened)
+        return ran, opened.name, opened.remarks
+    finally:
+        bar.close()
+        opened.close()
+
+
+def _sizes(option: str, text: str) -> tuple[int, ...]:
+    try:
+        sizes = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        sizes = ()
+    if not 1 <= len(sizes) <= 3:
+        raise UsageError(f"{option} {text}: one to three integers are wanted, as in 4 or 16,16")
+    return sizes
+
+
+def _check_destinations(destinations: dict[str, str]) -> None:
+    """Refuses what can't be written before an hour of work, not after it."""
+    for name, destination in destinations.items():
+        path = Path(destination)
+        if path.is_dir():
+            raise UsageError(f"{name}=…:{destination}: is a directory, not a file")
+        folder = path.parent
+        if not folder.is_dir():
+            raise UsageError(f"{name}=…:{destination}: the folder {folder} does not exist")
+        if not path.exists() and not os.access(folder, os.W_OK):
+            raise MissingError(f"{name}=…:{destination}: nothing may be written to {folder}")

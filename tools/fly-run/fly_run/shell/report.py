@@ -1,0 +1,139 @@
+"""What a run did, as a table on standard error; and the progress of a long one."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from fly_run.launch import dtypes
+from fly_run.launch.launch import Ran
+from fly_run.launch.limits import show
+from fly_run.shell.argument_values import Given
+
+if TYPE_CHECKING:
+    import numpy as np
+
+SHOWN = 4  # first values of a result
+PATIENCE = 1.0  # seconds before a progress bar appears
+
+
+def report(given: Given, ran: list[Ran], device: str, remarks: tuple[str, ...]) -> None:
+    """Prints the arguments with what they hold now, the launches, and the device's remarks."""
+    rows = [
+        ("name", "dtype", "shape", "min", "max", "mean", "first", "result"),
+        *(_row(given, name, value) for name, value in given.values.items()),
+    ]
+    if sys.stderr.isatty():
+        print_rich(rows)
+    else:
+        print("\n".join(aligned(rows)), file=sys.stderr)
+    for one in ran:
+        print(_launched(one, device), file=sys.stderr)
+    for remark in remarks:
+        print(remark, file=sys.stderr)
+
+
+def _row(given: Given, name: str, value: Any) -> tuple[str, ...]:
+    if name not in given.dtypes:
+        held = f"bytes:{value.hex()}" if isinstance(value, bytes) else _number(value)
+        return (name, "", "", "", "", "", held, "")
+    shape = "×".join(map(str, value.shape)) or "()"
+    destination = given.destinations.get(name)
+    if name not in given.written:
+        return (name, given.dtypes[name], shape, "", "", "", "", "")
+    result = f"→ {destination}" if destination else f"not kept; {name}=…:out.npy writes it"
+    return (name, given.dtypes[name], shape, *summary(value, given.dtypes[name]), result)
+
+
+def summary(array: np.ndarray, dtype: str) -> tuple[str, str, str, str]:
+    """Least, greatest, mean and the first few values. NaNs are passed over, and told."""
+    import numpy as np
+
+    if array.size == 0:
+        return ("", "", "", "")
+    values = dtypes.as_numbers(array, dtype)
+    head = values.flat[:SHOWN]
+    first = " ".join(map(_number, head)) + (" …" if array.size > SHOWN else "")
+    if values.dtype.kind not in "fiub":
+        return ("", "", "", first)
+    if values.dtype.kind == "f":
+        nans = int(np.isnan(values).sum())
+        first += f" ({nans} NaN)" if nans else ""
+        values = values[~np.isnan(values)] if nans else values
+        if values.size == 0:
+            return ("nan", "nan", "nan", first)
+    with np.errstate(all="ignore"):
+        mean = values.mean(dtype=np.float64)
+    return (_number(values.min()), _number(values.max()), _number(mean), first)
+
+
+def _number(value: Any) -> str:
+    value = value.item() if hasattr(value, "item") else value
+    return f"{value:.5g}" if isinstance(value, float) else str(value).lower()
+
+
+def aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    """Columns that are empty everywhere below their heading are left out."""
+    kept = [column for column in zip(*rows, strict=True) if any(column[1:])]
+    widths = [max(map(len, column)) for column in kept]
+    return [
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in zip(*kept, strict=True)
+    ]
+
+
+def print_rich(rows: list[tuple[str, ...]]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    kept = [column for column in zip(*rows, strict=True) if any(column[1:])]
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for column in kept:
+        table.add_column(column[0], style="bold" if column[0] == "name" else None)
+    for row in zip(*(column[1:] for column in kept), strict=True):
+        table.add_row(*(Text(cell) for cell in row))
+    Console(stderr=True).print(table)
+
+
+def _launched(ran: Ran, device: str) -> str:
+    launch = ran.launch
+    sizes = f"grid {show(launch.grid)}, block {show(launch.block)}"
+    if launch.empty:
+        return f"{launch.kernel}: {sizes}: nothing to run"
+    lds = f", {launch.dynamic_lds} bytes of dynamic LDS" if launch.dynamic_lds else ""
+    count = "" if ran.instructions is None else f"{ran.instructions:,} wave instructions in "
+    return f"{launch.kernel}: {sizes}{lds}: {count}{_seconds(ran.seconds)} on {device}"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1000:.2f} ms"
+
+
+class ProgressBar:
+    """A bar on standard error for runs longer than a second; nothing where that is no terminal.
+    It is called by the device: workgroups done, workgroups in all."""
+
+    def __init__(self) -> None:
+        self._shows = sys.stderr.isatty()
+        self._start = time.monotonic()
+        self._bar: Any = None
+        self._task: Any = None
+
+    def __call__(self, done: int, total: int) -> None:
+        if not self._shows or time.monotonic() - self._start < PATIENCE:
+            return
+        if self._bar is None:
+            from rich.console import Console
+            from rich.progress import Progress
+
+            self._bar = Progress(console=Console(stderr=True), transient=True)
+            self._task = self._bar.add_task("workgroups", total=total)
+            self._bar.start()
+        self._bar.update(self._task, completed=done, total=total)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()

@@ -1,0 +1,271 @@
+"""Atoms: single copy and matrix instructions, and the values that some of them carry."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from fly_dialect.atoms import CopyAtomSpec, CopyOp, MmaAtomSpec, MmaOp
+from fly_dialect.atoms.universal import UniversalAtomic as UniversalAtomicOp
+from fly_dialect.atoms.universal import UniversalCopy as UniversalCopyOp
+from fly_dialect.atoms.universal import UniversalFma as UniversalFmaOp
+
+from fly_trace.core import tracing
+from fly_trace.core.dialect_value import DialectValue, apply, values_of
+from fly_trace.core.tracing import describe
+from fly_trace.layouts.int_tuples import IntTuple, int_tuple
+from fly_trace.layouts.layouts import Layout
+from fly_trace.memory.view_construction import static_layout
+from fly_trace.values.conversion import convert
+from fly_trace.values.dtypes import I32, I64, DType
+
+__all__ = [
+    "AtomicOp",
+    "CopyAtom",
+    "MmaAtom",
+    "SyncScope",
+    "UniversalAtomic",
+    "UniversalAtomicAdd",
+    "UniversalAtomicAnd",
+    "UniversalAtomicDec",
+    "UniversalAtomicInc",
+    "UniversalAtomicMax",
+    "UniversalAtomicMin",
+    "UniversalAtomicOr",
+    "UniversalCopy",
+    "UniversalCopy8b",
+    "UniversalCopy16b",
+    "UniversalCopy32b",
+    "UniversalCopy64b",
+    "UniversalCopy128b",
+    "UniversalFMA",
+    "atom_set_value",
+    "make_copy_atom",
+    "make_mma_atom",
+]
+
+
+class AtomicOp:
+    """What an atomic copy does with the destination."""
+
+    Add, Max, Min, And, Or, Inc, Dec = "add", "max", "min", "and", "or", "inc", "dec"
+
+
+class SyncScope:
+    """LLVM's synchronization scopes of every target; `fx.rocdl.SyncScope` has AMD's."""
+
+    System = ""
+    SingleThread = "singlethread"
+
+
+class Stateful(DialectValue):
+    """A value with the state of an instruction: what a type does not say of it."""
+
+    __slots__ = ()
+
+    @property
+    def has_state(self) -> bool:
+        """Whether the instruction has state, so that a new atom can become a dynamic one."""
+        return bool(instruction(self.spec).state)
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The state's fields and their types."""
+        return {field.name: field.type for field in instruction(self.spec).state}
+
+    def set_value(self, field: Any, value: Any = None) -> Self:
+        """The same atom with other values in its state: `set_value("soffset", n)`, or a dict."""
+        if isinstance(field, dict):
+            atom = self
+            for name, item in field.items():
+                atom = atom.set_value(name, item)
+            return atom
+        kind = self.fields.get(field)
+        if kind is None:
+            known = ", ".join(self.fields) or "none"
+            tracing.refuse(f"{self} has no state {field!r}", f"what it has: {known}")
+        builder = tracing.kernel("an atom's state")
+        number = builder.ssa(convert(value, I64 if kind == "i64" else I32))
+        ssa = builder.fly_op("atom.set_value", [self.value(builder), number], {"field": field})
+        return self.with_ssa(ssa)
+
+
+def instruction(spec: Any) -> Any:
+    """The instruction of an atom's or tiled op's type."""
+    return getattr(spec, "atom", spec).op
+
+
+@values_of(CopyAtomSpec)
+class CopyAtom(Stateful):
+    """A copy instruction. `layout_src_tv` and its kin: (thread, value) → place, in elements."""
+
+    __slots__ = ()
+    noun = "a copy atom"
+
+    def made(self, builder: Any) -> Any:
+        from fly_dialect.builders import ops
+
+        return builder.fly(ops.make_copy_atom, self.spec.op, self.spec.bits)
+
+    @property
+    def val_bits(self) -> int:
+        """The bits of an element."""
+        return self.spec.bits
+
+    @property
+    def thr_layout(self) -> Layout:
+        """The threads that execute it together."""
+        return static_layout(self.spec.op.thr_layout)
+
+    thr_id = thr_layout
+
+    @property
+    def layout_src_tv(self) -> Layout:
+        return static_layout(self.spec.thr_val_layout_src)
+
+    @property
+    def layout_dst_tv(self) -> Layout:
+        return static_layout(self.spec.thr_val_layout_dst)
+
+    @property
+    def layout_ref_tv(self) -> Layout:
+        return static_layout(self.spec.thr_val_layout_ref)
+
+
+@values_of(MmaAtomSpec)
+class MmaAtom(Stateful):
+    """A matrix instruction. `layout_A_tv` and its kin: (thread, value) → place in the operand."""
+
+    __slots__ = ()
+    noun = "an mma atom"
+
+    def made(self, builder: Any) -> Any:
+        from fly_dialect.builders import ops
+
+        return builder.fly(ops.make_mma_atom, self.spec.op)
+
+    @property
+    def shape_mnk(self) -> IntTuple:
+        """M, N and K."""
+        return int_tuple(self.spec.op.shape_mnk)
+
+    @property
+    def thr_layout(self) -> Layout:
+        """The threads that execute it together."""
+        return static_layout(self.spec.op.thr_layout)
+
+    thr_id = thr_layout
+
+    @property
+    def layout_A_tv(self) -> Layout:
+        return static_layout(self.spec.op.thr_val_layout_a)
+
+    @property
+    def layout_B_tv(self) -> Layout:
+        return static_layout(self.spec.op.thr_val_layout_b)
+
+    @property
+    def layout_C_tv(self) -> Layout:
+        return static_layout(self.spec.op.thr_val_layout_c)
+
+
+# -- instructions of every target ------------------------------------------------------------------
+
+
+def made(family: Any, what: str, *fields: Any, **named: Any) -> Any:
+    """An instruction; refused at the user's line where there is none such."""
+    try:
+        return family(*fields, **named)
+    except (ValueError, TypeError) as error:
+        tracing.refuse(f"{what}: {error}")
+
+
+def element(dtype: Any, what: str) -> str:
+    """The MLIR type of an element type."""
+    if isinstance(dtype, DType):
+        return dtype.ir
+    return tracing.refuse(f"{what} takes an element type, as fx.Float16, not {describe(dtype)}")
+
+
+def UniversalCopy(bit_size: int) -> CopyOp:
+    """A load and a store of so many bits, between any memories."""
+    return made(UniversalCopyOp, "fx.UniversalCopy", bit_size)
+
+
+def _copy(bits: int) -> Any:
+    def function() -> CopyOp:
+        return UniversalCopy(bits)
+
+    function.__name__ = function.__qualname__ = f"UniversalCopy{bits}b"
+    function.__doc__ = f"A load and a store of {bits} bits, between any memories."
+    return function
+
+
+UniversalCopy8b, UniversalCopy16b, UniversalCopy32b = _copy(8), _copy(16), _copy(32)
+UniversalCopy64b, UniversalCopy128b = _copy(64), _copy(128)
+
+
+def UniversalAtomic(atomic_op: str, val_type: DType, syncscope: str = SyncScope.System) -> CopyOp:
+    """A copy that updates its destination: `AtomicOp.Add` adds the source to it."""
+    what = "fx.UniversalAtomic"
+    return made(UniversalAtomicOp, what, atomic_op, element(val_type, what), syncscope)
+
+
+def _atomic(op: str) -> Any:
+    def function(val_type: DType, syncscope: str = SyncScope.System) -> CopyOp:
+        return UniversalAtomic(op, val_type, syncscope)
+
+    function.__name__ = function.__qualname__ = f"UniversalAtomic{op.title()}"
+    function.__doc__ = f"A copy that updates its destination by `{op}`."
+    return function
+
+
+UniversalAtomicAdd, UniversalAtomicMax = _atomic("add"), _atomic("max")
+UniversalAtomicMin, UniversalAtomicAnd = _atomic("min"), _atomic("and")
+UniversalAtomicOr, UniversalAtomicInc = _atomic("or"), _atomic("inc")
+UniversalAtomicDec = _atomic("dec")
+
+
+def UniversalFMA(ty: DType) -> MmaOp:
+    """One multiply-add of one thread."""
+    return made(UniversalFmaOp, "fx.UniversalFMA", element(ty, "fx.UniversalFMA"))
+
+
+# -- atoms -----------------------------------------------------------------------------------------
+
+
+def make_copy_atom(copy_op_type: CopyOp, elem_type: Any) -> CopyAtom:
+    """The atom of a copy instruction whose layouts count elements of a type (or of n bits)."""
+    if not isinstance(copy_op_type, CopyOp):
+        tracing.refuse(
+            f"fx.make_copy_atom takes a copy instruction first, not {describe(copy_op_type)}",
+            "as in fx.make_copy_atom(fx.UniversalCopy128b(), fx.Float32)",
+        )
+    bits = elem_type.bits if isinstance(elem_type, DType) else elem_type
+    if not isinstance(bits, int) or isinstance(bits, bool) or bits <= 0:
+        tracing.refuse(f"fx.make_copy_atom takes an element type, not {describe(elem_type)}")
+    return CopyAtom(CopyAtomSpec(copy_op_type, bits))
+
+
+def make_mma_atom(mma_op_type: MmaOp) -> MmaAtom:
+    """The atom of a matrix instruction."""
+    if not isinstance(mma_op_type, MmaOp):
+        tracing.refuse(
+            f"fx.make_mma_atom takes a matrix instruction, not {describe(mma_op_type)}",
+            "as in fx.make_mma_atom(fx.rocdl.MFMA(16, 16, 16, fx.Float16))",
+        )
+    return MmaAtom(MmaAtomSpec(mma_op_type))
+
+
+def atom_set_value(atom: Any, field: str, value: Any) -> Any:
+    """The atom with another value in its state."""
+    if not isinstance(atom, Stateful):
+        tracing.refuse(f"fx.atom_set_value takes an atom, not {describe(atom)}")
+    return atom.set_value(field, value)
+
+
+def get_atom(name: str, tiled: DialectValue) -> Any:
+    """The atom of a tiled op, with its state."""
+    if tiled.is_static:
+        spec = tiled.spec.atom
+        return CopyAtom(spec) if isinstance(spec, CopyAtomSpec) else MmaAtom(spec)
+    return apply(name, tiled)

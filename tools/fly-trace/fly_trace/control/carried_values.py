@@ -1,0 +1,251 @@
+"""The values that control flow carries: Python trees whose leaves may be dynamic.
+
+Tuples, lists and dictionaries of numbers pass through branches and loops leaf by leaf, and so do
+vectors and the dialect's dynamic values (tensors, layouts) of one type. Any other object (a
+function, None) must be the same on every way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from fly_trace.core import tracing
+from fly_trace.core.dialect_value import DialectValue
+from fly_trace.core.tracing import describe
+from fly_trace.values.conversion import convert
+from fly_trace.values.dtypes import BOOL, F32, I32, I64, DType, PromotionError, check_fits, default
+from fly_trace.values.scalars import Number, Scalar
+
+Leaf = Any  # a number, or a value with `ssa`, `carried` and `with_ssa`
+
+
+class Undefined:
+    """What a local variable holds where it has no value; `why` it has none."""
+
+    __slots__ = ("hint", "name", "why")
+
+    def __init__(self, name: str, why: str = "", hint: str | None = None):
+        self.name = name
+        self.why = why or f"`{name}` is used before it has a value"
+        self.hint = hint
+
+    def refuse(self) -> NoReturn:
+        tracing.refuse(self.why, self.hint)
+
+
+class Mismatch(Exception):
+    """Two values that can't be one: what differs. `path` leads to the leaf, as in `[0]`."""
+
+    def __init__(self, a: Any, b: Any, path: str = ""):
+        super().__init__(path)
+        self.a, self.b, self.path = a, b, path
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (Scalar, bool, int, float))
+
+
+def is_leaf(value: Any) -> bool:
+    """Whether a value is carried as one SSA value: of the dialect's what is dynamic or can become
+    so, as an atom's state can."""
+    if is_number(value):
+        return True
+    if fields_of(value):
+        return False
+    return getattr(value, "ssa", None) is not None or getattr(value, "has_state", False)
+
+
+def merge(a: Any, b: Any, join: Callable[[Leaf, Leaf], Any], path: str = "") -> Any:
+    """The tree that is `a` or `b`; `join` makes a leaf of two numbers that differ. Mismatch where
+    the trees do."""
+    if a is b:
+        return a
+    if is_leaf(a) and is_leaf(b):
+        if same(a, b):
+            return a
+        try:
+            return join(a, b)
+        except Mismatch:
+            raise Mismatch(a, b, path) from None
+    if type(a) is type(b):
+        if isinstance(a, (tuple, list)) and len(a) == len(b):
+            items = [
+                merge(x, y, join, f"{path}[{i}]") for i, (x, y) in enumerate(zip(a, b, strict=True))
+            ]
+            return _rebuilt(a, items)
+        if isinstance(a, dict) and list(a) == list(b):
+            return _joined({key: merge(a[key], b[key], join, f"{path}[{key!r}]") for key in a})
+        if fields := fields_of(a):
+            made = {
+                name: merge(getattr(a, name), getattr(b, name), join, f"{path}.{name}")
+                for name in fields
+            }
+            return a.with_fields(made)  # type: ignore[union-attr]
+        if not isinstance(a, (tuple, list, dict)) and _equal(a, b):
+            return a
+    raise Mismatch(a, b, path)
+
+
+def transform(value: Any, leaf: Callable[[Leaf], Any]) -> Any:
+    """The tree with `leaf` applied to its leaves."""
+    if is_leaf(value):
+        return leaf(value)
+    if isinstance(value, (tuple, list)):
+        return _rebuilt(value, [transform(item, leaf) for item in value])
+    if isinstance(value, dict):
+        return _joined({key: transform(item, leaf) for key, item in value.items()})
+    if fields := fields_of(value):
+        return value.with_fields({n: transform(getattr(value, n), leaf) for n in fields})
+    return value
+
+
+def leaves(value: Any) -> list[Leaf]:
+    """The leaves of a tree, in order."""
+    found: list[Leaf] = []
+
+    def note(leaf: Leaf) -> Leaf:
+        found.append(leaf)
+        return leaf
+
+    transform(value, note)
+    return found
+
+
+def fields_of(value: Any) -> Any:
+    """The fields of a struct's value."""
+    return getattr(type(value), "__fly_fields__", None)
+
+
+def _rebuilt(like: Any, items: list[Any]) -> Any:
+    if isinstance(like, list):
+        return _joined(items)
+    return type(like)(*items) if hasattr(like, "_fields") else tuple(items)
+
+
+# The region of a list or dictionary that came out of control flow. In Python it would be one of two
+# objects, which other variables may hold too: nothing may change it.
+JOINED = -1
+
+
+def _joined(container: Any) -> Any:
+    builder = tracing.active()
+    if builder is not None:
+        builder.made[id(container)] = container, JOINED
+    return container
+
+
+def same(a: Leaf, b: Leaf) -> bool:
+    """Whether two leaves are one Python number (0.0 and -0.0 are two) or one atom as it is made."""
+    if isinstance(a, DialectValue):
+        return a == b
+    if not (is_number(a) and is_number(b)) or isinstance(a, Scalar) or isinstance(b, Scalar):
+        return False
+    return type(a) is type(b) and repr(a) == repr(b)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    try:
+        return bool(a == b)
+    except Exception:
+        return False
+
+
+@dataclass(frozen=True)
+class Carried:
+    """How a leaf is carried: a scalar of `dtype`, or a value `like` that one."""
+
+    dtype: DType | None
+    like: Any = None
+
+    def ssa(self, builder: Any, leaf: Leaf) -> Any:
+        """The SSA value of a leaf; Mismatch unless it is of this kind or can adapt to it."""
+        if self.dtype is not None:
+            if not is_number(leaf) or (isinstance(leaf, Scalar) and leaf.dtype is not self.dtype):
+                raise Mismatch(self.like, leaf)
+            if not isinstance(leaf, Scalar):
+                adopt(leaf, self.dtype)
+            return builder.ssa(convert(leaf, self.dtype))
+        if is_number(leaf) or leaf.carried != self.like.carried:
+            raise Mismatch(self.like, leaf)
+        return leaf.value(builder) if isinstance(leaf, DialectValue) else leaf.ssa
+
+    def made(self, value: Any) -> Any:
+        """The leaf of an SSA value."""
+        return self.like.with_ssa(value) if self.dtype is None else Scalar(self.dtype, value)
+
+    def fill(self, leaf: Leaf, value: Any) -> None:
+        """Gives a leaf that was made of no value its own."""
+        if self.dtype is None:
+            leaf.ssa = value
+        else:
+            leaf.value = value
+
+
+def kind_of(leaf: Leaf) -> Carried:
+    """How a variable that holds `leaf` before a loop is carried."""
+    if isinstance(leaf, Scalar):
+        return Carried(leaf.dtype, leaf)
+    return Carried(default(leaf), leaf) if is_number(leaf) else Carried(None, leaf)
+
+
+def unify(a: Leaf, b: Leaf) -> Carried:
+    """How a variable is carried that is `a` on one way and `b` on the other. Mismatch where the two
+    are of different types: nothing is promoted behind the user's back."""
+    if is_number(a) and is_number(b):
+        return Carried(_unified(a, b))
+    if is_number(a) or is_number(b) or a.carried != b.carried:
+        raise Mismatch(a, b)
+    return Carried(None, a)
+
+
+def _unified(a: Leaf, b: Leaf) -> DType:
+    if isinstance(a, Scalar) and isinstance(b, Scalar):
+        if a.dtype is not b.dtype:
+            raise Mismatch(a, b)
+        return a.dtype
+    if isinstance(a, Scalar):
+        return adopt(b, a.dtype)  # type: ignore[arg-type]
+    if isinstance(b, Scalar):
+        return adopt(a, b.dtype)
+    if isinstance(a, bool) or isinstance(b, bool):
+        if not (isinstance(a, bool) and isinstance(b, bool)):
+            raise Mismatch(a, b)
+        return BOOL
+    if isinstance(a, float) or isinstance(b, float):
+        return F32
+    return I64 if I64 in (default(a), default(b)) else I32
+
+
+def adopt(number: Number, dtype: DType) -> DType:
+    """`dtype`, if a Python number can take it."""
+    if isinstance(number, bool) is not dtype.is_bool:
+        raise Mismatch(number, dtype)
+    try:
+        check_fits(number, dtype)
+    except PromotionError:
+        raise Mismatch(number, dtype) from None
+    return dtype
+
+
+def refuse_mismatch(name: str, mismatch: Mismatch, first: str, second: str) -> NoReturn:
+    """Names the variable and both types."""
+    a, b = mismatch.a, mismatch.b
+    hint = None
+    typed = next((x for x in (a, b) if isinstance(x, Scalar)), None)
+    if is_number(a) and is_number(b):
+        title = typed.dtype.title if typed is not None else "Float32"
+        hint = f"make it one type: fx.{title}(…)"
+    elif isinstance(a, Undefined) or isinstance(b, Undefined):
+        hint = f"give {name} a value before"
+    shown = f"`{name}{mismatch.path}`" if name.isidentifier() else name + mismatch.path
+    tracing.refuse(f"{shown} is {shape_of(a)} {first}, and {shape_of(b)} {second}", hint)
+
+
+def shape_of(value: Any) -> str:
+    if isinstance(value, Undefined):
+        return "undefined"
+    if isinstance(value, (tuple, list, dict)):
+        return f"a {type(value).__name__} of {len(value)}"
+    return describe(value)

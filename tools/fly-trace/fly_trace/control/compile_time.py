@@ -1,0 +1,49 @@
+"""What is known while tracing, said so: `fx.range_constexpr`, `fx.const_expr`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fly_trace.core import tracing
+from fly_trace.core.tracing import describe
+from fly_trace.values.scalars import Scalar
+
+__all__ = ["const_expr", "draw", "printf", "range_constexpr"]
+
+
+def range_constexpr(*bounds: Any) -> range:
+    """A range whose loop Python runs: the body is traced once for each number."""
+    given = [getattr(bound, "number", bound) for bound in bounds]
+    for bound, number in zip(bounds, given, strict=True):
+        if not hasattr(type(number), "__index__") or isinstance(number, Scalar):
+            tracing.refuse(
+                f"range_constexpr takes numbers known while tracing, not {describe(bound)}",
+                "use range(…), or make it an fx.Constexpr",
+            )
+    return range(*given)
+
+
+def const_expr(value: Any) -> Any:
+    """The value, which must be known while tracing."""
+    if isinstance(value, Scalar) and value.number is None:
+        tracing.refuse("const_expr takes a value that is known while tracing")
+    return value.number if isinstance(value, Scalar) else value
+
+
+def printf(*_: Any, **__: Any) -> None:
+    """Not there yet: a kernel's printf calls ROCm's device libraries."""
+    tracing.refuse(
+        "fx.printf needs ROCm's device libraries on the device, which no target here has yet",
+        "write the values to a tensor and print it on the host",
+    )
+
+
+def draw(what: Any, **options: Any) -> Any:
+    """The picture of a layout, a TV layout, a tiled copy or product that is known while tracing:
+    `fly_draw.draw`, whose options it takes. A notebook shows it; `.save(path)` writes SVG."""
+    from fly_draw import draw as picture
+
+    try:
+        return picture(what, **options)
+    except ValueError as error:
+        tracing.refuse(f"fx.draw: {error}")

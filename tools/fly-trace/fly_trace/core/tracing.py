@@ -1,0 +1,70 @@
+"""The trace that is running, and how it refuses. Light: MLIR is the builder's business."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from fly_common.errors import InputError
+
+from fly_trace.core import locations
+
+if TYPE_CHECKING:
+    from fly_trace.session.builder import Builder
+
+
+class _State(threading.local):
+    """Each thread traces by itself."""
+
+    builder: Builder | None = None
+
+
+_state = _State()
+
+
+def active() -> Builder | None:
+    """The builder of the function that is being traced, None outside."""
+    return _state.builder
+
+
+def current(what: str) -> Builder:
+    """The builder; InputError where nothing is being traced."""
+    builder = _state.builder
+    if builder is None:
+        raise InputError(
+            f"{what} has no value outside a kernel",
+            place=locations.place(locations.here(2)),
+            hint="use it in a function that @fly.kernel or @fly.jit decorates",
+        )
+    return builder
+
+
+def kernel(what: str) -> Builder:
+    """The builder of a kernel; InputError outside kernels."""
+    builder = current(what)
+    if builder.host:
+        refuse(f"{what} can only be used in a kernel, not in the host function")
+    return builder
+
+
+def enter(builder: Builder | None) -> Builder | None:
+    """Makes `builder` the current one; gives back the one before."""
+    before = _state.builder
+    _state.builder = builder
+    return before
+
+
+def describe(value: Any) -> str:
+    """How a message names a value. The language's own classes say it in `described`."""
+    if hasattr(type(value), "described"):
+        return value.described
+    if value is None:
+        return "None"
+    if isinstance(value, (bool, int, float, str)):
+        return f"the Python {type(value).__name__} {value!r}"
+    return f"a Python {type(value).__name__}"
+
+
+def refuse(message: str, hint: str | None = None, at: locations.Position | None = None) -> NoReturn:
+    """Raises InputError at `at`, or where the user's code is now."""
+    raise InputError(message, place=locations.place(at or locations.here(2)), hint=hint)

@@ -1,0 +1,375 @@
+"""What only a GPU has: ids, LDS, barriers, lane shuffles, atomics."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fly_trace.core import tracing
+from fly_trace.core.tracing import describe
+from fly_trace.memory.pointers import converted
+from fly_trace.memory.tensors import Tensor
+from fly_trace.signatures.strides import c_strides
+from fly_trace.values.conversion import convert, scalar
+from fly_trace.values.dtypes import BOOL, I8, I16, I32, I64, U32, DType
+from fly_trace.values.math_functions import where
+from fly_trace.values.scalars import Scalar
+
+if TYPE_CHECKING:
+    from fly_trace.session.builder import Builder
+
+WIDTHS = (1, 2, 4, 8, 16, 32, 64)  # of shuffles; no wave has more lanes
+LDS_ALIGN = 16  # bytes: the widest LDS access
+
+
+@dataclass(frozen=True)
+class Axes:
+    """`fx.thread_idx` and its like: three i32 values. `op` is the gpu dialect's."""
+
+    name: str
+    op: str
+
+    @property
+    def x(self) -> Scalar:
+        return self._axis("x")
+
+    @property
+    def y(self) -> Scalar:
+        return self._axis("y")
+
+    @property
+    def z(self) -> Scalar:
+        return self._axis("z")
+
+    def __iter__(self) -> Any:
+        return iter((self.x, self.y, self.z))
+
+    def _axis(self, axis: str) -> Scalar:
+        builder = tracing.kernel(f"fx.{self.name}.{axis}")
+        key = f"{self.op} {axis}"
+        if key not in builder.ids:
+            dimension = builder.attribute(f"#gpu<dim {axis}>")
+            builder.ids[key] = builder.at_start(
+                lambda: _as_i32(builder, builder.one(self.op, "index", dimension=dimension))
+            )
+        return builder.ids[key]
+
+
+def _as_i32(builder: Builder, index: Any) -> Scalar:
+    return Scalar(I32, builder.one("arith.index_cast", "i32", index))
+
+
+thread_idx = Axes("thread_idx", "gpu.thread_id")
+block_idx = Axes("block_idx", "gpu.block_id")
+block_dim = Axes("block_dim", "gpu.block_dim")
+grid_dim = Axes("grid_dim", "gpu.grid_dim")
+
+
+def lane_id() -> Scalar:
+    """The work item's number in its wave, i32."""
+    builder = tracing.kernel("fx.lane_id")
+    if "lane" not in builder.ids:
+        builder.ids["lane"] = builder.at_start(
+            lambda: _as_i32(builder, builder.one("gpu.lane_id", "index"))
+        )
+    return builder.ids["lane"]
+
+
+def known_block_size() -> tuple[int, int, int]:
+    """The block's size, where the launch gives it in Python ints."""
+    builder = tracing.kernel("fx.known_block_size")
+    block = builder.known_block
+    if block is None:
+        tracing.refuse("the launch's block is not known while tracing", "use fx.block_dim")
+    return block
+
+
+def num_warp_threads() -> Scalar:
+    """The lanes of a wave, i32: 64 on CDNA, 32 on RDNA. A constant of the compiled kernel, and not
+    known while tracing, because a trace is for every target."""
+    builder = tracing.kernel("fx.num_warp_threads")
+    if "wave" not in builder.ids:
+        builder.ids["wave"] = builder.at_start(
+            lambda: _as_i32(builder, builder.one("gpu.subgroup_size", "index"))
+        )
+    return builder.ids["wave"]
+
+
+def barrier() -> None:
+    """Waits for every work item of the block; LDS written before is seen after."""
+    tracing.kernel("fx.barrier").op("gpu.barrier", [], [])
+
+
+# -- LDS -------------------------------------------------------------------------------------------
+
+
+def shared_array(dtype: DType, shape: int | tuple[int, ...]) -> Tensor:
+    """An array in LDS, shared by the block, not initialised. Each call is another one; the shape
+    is known while tracing."""
+    from fly_dialect.builders import ops
+    from fly_dialect.layouts.layout import Layout
+    from fly_dialect.types import LayoutSpec, PtrSpec
+
+    builder = tracing.kernel("fx.shared_array")
+    _check_dtype("fx.shared_array", dtype)
+    extents = tuple(_extent(item) for item in _shape(shape))
+    count = 1
+    for extent in extents:
+        count *= extent
+    layout = _layout(extents, c_strides(extents))
+    align = max(LDS_ALIGN, dtype.bytes)
+
+    def make() -> Any:
+        pointer = builder.fly(
+            ops.make_ptr, PtrSpec(dtype.memory, "shared", align), dtype.bytes_of(count)
+        )
+        return builder.fly(
+            ops.make_view, pointer, builder.fly(ops.static, LayoutSpec(Layout(*layout)))
+        )
+
+    memref = builder.at_start(make)
+    return Tensor(builder.spec(memref), memref, dtype, "the LDS array", is_array=True)
+
+
+def dynamic_shared(dtype: DType, shape: Any, offset: int = 0) -> Tensor:
+    """An array in the LDS that the launch asks for with `smem=`, from byte `offset` on. Extents
+    may be dynamic."""
+    from fly_dialect.builders import ops
+    from fly_dialect.types import PtrSpec
+
+    builder = tracing.kernel("fx.dynamic_shared")
+    _check_dtype("fx.dynamic_shared", dtype)
+    extents = [
+        item.to(I32) if isinstance(item, Scalar) and item.number is None else _extent(item)
+        for item in _shape(shape)
+    ]
+    strides: list[Any] = [1]
+    for extent in reversed(extents[1:]):
+        strides.insert(0, extent * strides[0])
+    if not isinstance(offset, int) or offset % dtype.bytes or offset < 0:
+        tracing.refuse(
+            f"the offset of fx.dynamic_shared is in bytes and a multiple of {dtype.bytes},"
+            f" not {describe(offset)}"
+        )
+    pointer = builder.fly(ops.get_dyn_shared)
+    if offset:
+        pointer = builder.fly(ops.add_offset, pointer, builder.fly(ops.make_int_tuple, offset))
+    align = max(dtype.bytes, min(LDS_ALIGN, offset & -offset if offset else LDS_ALIGN))
+    pointer = builder.fly(ops.recast_iter, pointer, PtrSpec(dtype.memory, "shared", align))
+    sizes = [
+        builder.fly(ops.make_int_tuple, *(_leaf(builder, item) for item in items))
+        for items in (extents, strides)
+    ]
+    memref = builder.fly(ops.make_view, pointer, builder.fly(ops.make_layout, *sizes))
+    name = "the dynamic LDS array"
+    array = Tensor(builder.spec(memref), memref, dtype, name, is_array=True)
+    for what, items in (("shape", extents), ("stride", strides)):
+        for mode, item in enumerate(items):
+            if isinstance(item, Scalar):
+                array.parts[what, mode] = item
+    return array
+
+
+def _leaf(builder: Builder, item: Any) -> Any:
+    return builder.ssa(item) if isinstance(item, Scalar) else item
+
+
+def _check_dtype(what: str, dtype: Any) -> None:
+    if not isinstance(dtype, DType):
+        tracing.refuse(f"{what} takes an element type first, as in {what}(fx.Float32, (16, 16))")
+
+
+def _shape(shape: Any) -> tuple[Any, ...]:
+    items = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    if not items:
+        tracing.refuse("an LDS array has at least one dimension")
+    return items
+
+
+def _extent(item: Any) -> int:
+    if isinstance(item, Scalar):
+        item = item.number if item.number is not None else item
+    if isinstance(item, Scalar):
+        tracing.refuse(
+            f"the shape of fx.shared_array must be known while tracing, not {describe(item)}",
+            "use fx.dynamic_shared and launch(smem=…)",
+        )
+    if isinstance(item, bool) or not hasattr(item, "__index__") or operator.index(item) < 1:
+        tracing.refuse(f"an extent must be a positive integer, not {describe(item)}")
+    return operator.index(item)
+
+
+def _layout(extents: Any, strides: Any) -> tuple[Any, Any]:
+    """A layout of rank 1 has leaves, not tuples of one."""
+    return (extents[0], strides[0]) if len(extents) == 1 else (extents, strides)
+
+
+# -- lane shuffles ---------------------------------------------------------------------------------
+
+
+def _shuffle(mode: str, value: Any, by: Any, width: Any) -> Scalar:
+    builder = tracing.kernel(f"fx.shuffle_{mode}")
+    value = scalar(value, f"what fx.shuffle_{mode} moves")
+    given = width.number if isinstance(width, Scalar) else width
+    if given not in WIDTHS and width is not None:
+        tracing.refuse(
+            f"the width of a shuffle is a power of two up to {WIDTHS[-1]}, known while tracing,"
+            f" not {describe(width)}",
+            "leave it out for the whole wave",
+        )
+    lanes: Any = num_warp_threads() if width is None else given
+    amount = scalar(by, "a shuffle's offset")
+    if not amount.dtype.is_integer:
+        tracing.refuse(f"a shuffle's offset must be an integer, not {describe(by)}")
+    if mode == "idx" and width is not None:
+        # Lanes count within their group; the op's count within the wave.
+        lane = lane_id()
+        amount = (lane - lane % lanes) + (convert(amount, I32) & (lanes - 1))
+        lanes = num_warp_threads()
+    elif mode == "up":
+        # MLIR's lowering to ROCDL checks the group's upper end only, and reads below it.
+        lane = lane_id()
+        by = convert(amount, I32)
+        outside = convert(lane % lanes, U32) < convert(by, U32)
+        amount, lanes, mode = where(outside, lane, lane - by), num_warp_threads(), "idx"
+    offset = builder.ssa(convert(amount, I32))
+    size = builder.ssa(scalar(lanes, "a shuffle's width"))
+    attribute = builder.attribute(f"#gpu<shuffle_mode {mode}>")
+
+    def move(piece: Any, kind: str) -> Any:
+        types = [builder.type(kind), builder.type("i1")]
+        return builder.op("gpu.shuffle", types, [piece, offset, size], {"mode": attribute}).results[
+            0
+        ]
+
+    dtype, x = value.dtype, builder.ssa(value)
+    if dtype.bits == 32:
+        return Scalar(dtype, move(x, dtype.ir))
+    # The machine moves 32 bits: shorter values travel in a word, longer ones in two.
+    bits = f"i{dtype.bits}"
+    raw = builder.one("arith.bitcast", bits, x) if dtype.is_float else x
+    if dtype.bits < 32:
+        moved = move(builder.one("arith.extui", "i32", raw), "i32")
+        raw = builder.one("arith.trunci", bits, moved)
+    else:
+        half = builder.constant(32, I64)
+        high = builder.one("arith.shrui", "i64", raw, half)
+        pieces = [
+            builder.one("arith.extui", "i64", move(builder.one("arith.trunci", "i32", part), "i32"))
+            for part in (raw, high)
+        ]
+        shifted = builder.one("arith.shli", "i64", pieces[1], half)
+        raw = builder.one("arith.ori", "i64", pieces[0], shifted)
+    return Scalar(dtype, builder.one("arith.bitcast", dtype.ir, raw) if dtype.is_float else raw)
+
+
+def shuffle_xor(value: Any, offset: Any, width: int | None = None) -> Scalar:
+    """The value of lane `lane ^ offset`. `width` lanes form a group, all of the wave's without it;
+    a lane outside it is not read, and the value stays the lane's own."""
+    return _shuffle("xor", value, offset, width)
+
+
+def shuffle_up(value: Any, offset: Any, width: int | None = None) -> Scalar:
+    """The value of lane `lane - offset` of the group; its own where there is none."""
+    return _shuffle("up", value, offset, width)
+
+
+def shuffle_down(value: Any, offset: Any, width: int | None = None) -> Scalar:
+    """The value of lane `lane + offset` of the group; its own where there is none."""
+    return _shuffle("down", value, offset, width)
+
+
+def shuffle_idx(value: Any, lane: Any, width: int | None = None) -> Scalar:
+    """The value of lane `lane` of the group, the same for all."""
+    return _shuffle("idx", value, lane, width)
+
+
+# -- atomics ---------------------------------------------------------------------------------------
+
+# name → llvm.atomicrmw's bin_op for signed, unsigned, float (None: there is none).
+RMW = {
+    "add": (1, 1, 11),
+    "min": (8, 10, None),
+    "max": (7, 9, None),
+    "and": (3, 3, None),
+    "or": (5, 5, None),
+    "xor": (6, 6, None),
+    "xchg": (0, 0, 0),
+}
+_MONOTONIC = 2  # llvm's ordering: atomic, and no fence
+SCOPES = {"global": "agent", "shared": "workgroup"}
+
+
+def _atomic_target(name: str, target: Any, index: Any, floats: bool) -> tuple[Builder, Any]:
+    """The builder and the `!llvm.ptr` of an element."""
+    from fly_dialect.builders import ops
+
+    builder = tracing.kernel(f"fx.atomic_{name}")
+    if not isinstance(target, Tensor):
+        tracing.refuse(f"fx.atomic_{name} takes a tensor first, not {describe(target)}")
+    dtype = target.dtype
+    if dtype in (I8, I16, BOOL) or dtype.bits < 32 or (dtype.is_float and not floats):
+        allowed = "i32, i64, u32, u64" + (", f32, f64" if floats else "")
+        tracing.refuse(f"fx.atomic_{name} works on {allowed}, and {target.name} holds {dtype.name}")
+    coordinate = target.coordinate(builder, index)
+    layout = builder.fly(ops.get_layout, target.ssa)
+    offset = builder.fly(ops.crd2idx, coordinate, layout)
+    iterator = builder.fly(ops.get_iter, target.ssa)
+    pointer = builder.fly(ops.to_llvm_ptr, builder.fly(ops.add_offset, iterator, offset))
+    target.access.reads = target.access.writes = True
+    return builder, pointer
+
+
+def _scope(builder: Builder, target: Tensor) -> Any:
+    return builder.attribute(f'"{SCOPES[target.space]}"')
+
+
+def _atomic(name: str) -> Any:
+    signed, unsigned, floating = RMW[name]
+
+    def function(target: Any, index: Any, value: Any) -> Scalar:
+        builder, pointer = _atomic_target(name, target, index, floating is not None)
+        dtype = target.dtype
+        code = floating if dtype.is_float else signed if dtype.kind == "int" else unsigned
+        operand = builder.ssa(converted(value, target.dtype, target.name))
+        old = builder.one(
+            "llvm.atomicrmw",
+            dtype.ir,
+            pointer,
+            operand,
+            bin_op=builder.integer(code, "i64"),
+            ordering=builder.integer(_MONOTONIC, "i64"),
+            syncscope=_scope(builder, target),
+        )
+        return Scalar(dtype, old)
+
+    function.__name__ = function.__qualname__ = f"atomic_{name}"
+    function.__doc__ = f"`{name}` of one element as one indivisible step; gives the old value."
+    return function
+
+
+atomic_add, atomic_min, atomic_max = _atomic("add"), _atomic("min"), _atomic("max")
+atomic_and, atomic_or, atomic_xor = _atomic("and"), _atomic("or"), _atomic("xor")
+atomic_xchg = _atomic("xchg")
+
+
+def atomic_cas(target: Any, index: Any, expected: Any, value: Any) -> Scalar:
+    """Stores `value` if the element equals `expected`; gives the old value either way."""
+    builder, pointer = _atomic_target("cas", target, index, False)
+    dtype = target.dtype
+    operands = [
+        builder.ssa(converted(operand, target.dtype, target.name)) for operand in (expected, value)
+    ]
+    order = builder.integer(_MONOTONIC, "i64")
+    pair = builder.one(
+        "llvm.cmpxchg",
+        f"!llvm.struct<({dtype.ir}, i1)>",
+        pointer,
+        *operands,
+        success_ordering=order,
+        failure_ordering=order,
+        syncscope=_scope(builder, target),
+    )
+    first = builder.attribute("array<i64: 0>")
+    return Scalar(dtype, builder.one("llvm.extractvalue", dtype.ir, pair, position=first))

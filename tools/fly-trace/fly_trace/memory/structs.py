@@ -1,0 +1,273 @@
+"""Structures: how values lie side by side in memory, and the values themselves.
+
+    @fx.struct
+    class Tile:
+        a: fx.Array[fx.Float16, 1024, 16]     # 1024 elements, aligned to 16 bytes
+        count: fx.Align[fx.Int32, 64]
+
+A **layout type** is an element type, `fx.Array[…]`, `fx.Align[…]`, a struct or a union. Fields lie
+in their order, each at a multiple of its alignment, as in C; a union's lie over each other.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import sys
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fly_trace.core import tracing
+from fly_trace.core.dialect_value import apply
+from fly_trace.core.tracing import describe
+from fly_trace.memory.pointers import Pointer, recast_iter
+from fly_trace.values.conversion import convert
+from fly_trace.values.dtypes import DType
+
+__all__ = ["Align", "Array", "Struct", "Union", "struct", "union"]
+
+_RESERVED = frozenset(("replace", "peek", "poke"))
+
+
+@dataclass(frozen=True)
+class ArrayType:
+    """`size` elements that follow each other."""
+
+    dtype: DType
+    size: int
+    align: int
+
+
+class Array:
+    """`fx.Array[dtype, size]`, `fx.Array[dtype, size, align]` is a layout type; where it lies in
+    memory, `a[i]` and `a[i] = v` are its elements and `a.view(layout)` a tensor of them."""
+
+    def __init__(self, ptr: Pointer):
+        self.ptr = ptr
+
+    def __class_getitem__(cls, items: Any) -> ArrayType:
+        given: tuple[Any, ...] = items if isinstance(items, tuple) else (items,)
+        if len(given) not in (2, 3) or not isinstance(given[0], DType):
+            raise TypeError("fx.Array takes an element type, a size and maybe an alignment")
+        dtype, size = given[0], given[1]
+        found = given[2] if len(given) == 3 else dtype.bytes
+        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+            raise TypeError(f"the size of fx.Array is a positive number, not {size!r}")
+        _check_alignment(found, dtype.bytes)
+        return ArrayType(dtype, size, found)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.ptr[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.ptr[index] = value
+
+    def view(self, layout: Any) -> Any:
+        return apply("make_view", self.ptr, layout)
+
+
+@dataclass(frozen=True)
+class AlignType:
+    """A layout type at a coarser alignment than its own."""
+
+    inner: Any
+    align: int
+
+
+class Align:
+    """`fx.Align[type, n]`: the layout type at multiples of `n` bytes, a power of two."""
+
+    def __class_getitem__(cls, items: Any) -> AlignType:
+        if not isinstance(items, tuple) or len(items) != 2:
+            raise TypeError("fx.Align takes a layout type and an alignment in bytes")
+        inner, align = items
+        _check_alignment(align, align_of(inner))
+        return AlignType(inner, align)
+
+
+def _check_alignment(align: Any, natural: int) -> None:
+    power = isinstance(align, int) and not isinstance(align, bool) and align > 0
+    if not power or align & (align - 1):
+        raise ValueError(f"an alignment is a power of two, not {align!r}")
+    if align < natural:
+        raise ValueError(f"the alignment {align} is less than the type's own, {natural}")
+
+
+# -- structs and unions ----------------------------------------------------------------------------
+
+
+class Record:
+    """A struct's value: its fields are attributes. Carried through branches and loops field by
+    field."""
+
+    __fly_fields__: ClassVar[dict[str, Any]] = {}
+    __fly_overlap__: ClassVar[bool] = False
+
+    def __init__(self, *values: Any, **named: Any):
+        kind = type(self)
+        if kind.__fly_overlap__:
+            raise TypeError(f"the union {kind.__name__} has no value; it says how memory is used")
+        names = list(kind.__fly_fields__)
+        given = dict(zip(names, values, strict=False)) | named
+        wrong = set(given) ^ set(names)
+        if wrong or len(values) + len(named) != len(names):
+            raise TypeError(f"{kind.__name__} takes {', '.join(names)}")
+        for name, field in kind.__fly_fields__.items():
+            object.__setattr__(self, name, _as(field, given[name]))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise dataclasses.FrozenInstanceError(f"{name} of a struct can't be assigned; use replace")
+
+    def replace(self, **changes: Any) -> Any:
+        """The same value with other fields."""
+        kind = type(self)
+        for name in changes:
+            if name not in kind.__fly_fields__:
+                raise TypeError(f"{kind.__name__} has no field {name!r}")
+        return kind(**{name: getattr(self, name) for name in kind.__fly_fields__} | changes)
+
+    def with_fields(self, values: dict[str, Any]) -> Any:
+        """The same struct of other values, which are as its fields are."""
+        made = object.__new__(type(self))
+        for name, value in values.items():
+            object.__setattr__(made, name, value)
+        return made
+
+    def __repr__(self) -> str:
+        kind = type(self)
+        body = ", ".join(f"{name}={getattr(self, name)!r}" for name in kind.__fly_fields__)
+        return f"{kind.__name__}({body})"
+
+
+def _as(field: Any, value: Any) -> Any:
+    if isinstance(field, AlignType):
+        return _as(field.inner, value)
+    if isinstance(field, DType):
+        return convert(value, field)
+    return value
+
+
+def _make(name: str, fields: dict[str, Any], overlap: bool, module: str) -> type[Record]:
+    if not fields:
+        raise TypeError(f"{name} has no fields")
+    for field in fields:
+        if field.startswith("_") or field in _RESERVED:
+            raise TypeError(f"a field of {name} can't be called {field!r}")
+    for kind in fields.values():
+        size_of(kind)
+    body = {"__fly_fields__": fields, "__fly_overlap__": overlap, "__module__": module}
+    return type(name, (Record,), body)
+
+
+class _Maker(type):
+    """What makes `fx.struct` a decorator, and `fx.struct["a": fx.Int32, …]` a type."""
+
+    overlap = False
+
+    def __call__(cls, plain: type) -> Any:
+        # Types may be local to the function that the class stands in.
+        names = {**sys._getframe(1).f_locals, **vars(plain)}
+        fields = inspect.get_annotations(plain, eval_str=True, locals=names)
+        return _make(plain.__name__, fields, cls.overlap, plain.__module__)
+
+    def __getitem__(cls, items: Any) -> Any:
+        given = items if isinstance(items, tuple) else (items,)
+        fields = {}
+        for index, item in enumerate(given):
+            named = isinstance(item, slice)
+            fields[item.start if named else f"f{index}"] = item.stop if named else item
+        return _make(cls.__name__.title(), fields, cls.overlap, __name__)
+
+
+class struct(metaclass=_Maker):
+    """Makes a class of annotated fields a struct."""
+
+
+class union(metaclass=_Maker):
+    """Makes a class of annotated fields a union: the fields share their memory."""
+
+    overlap = True
+
+
+Struct, Union = struct, union
+
+
+# -- in memory -------------------------------------------------------------------------------------
+
+
+def is_record(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Record)
+
+
+def align_of(kind: Any) -> int:
+    """The alignment of a layout type, in bytes."""
+    if isinstance(kind, DType):
+        return kind.bytes
+    if isinstance(kind, (ArrayType, AlignType)):
+        return kind.align
+    if is_record(kind):
+        return max(map(align_of, kind.__fly_fields__.values()))
+    raise TypeError(f"{kind!r} is no type that lies in memory")
+
+
+def size_of(kind: Any) -> int:
+    """The size of a layout type, in bytes."""
+    if isinstance(kind, DType):
+        return kind.bytes
+    if isinstance(kind, ArrayType):
+        return kind.dtype.bytes_of(kind.size)
+    if isinstance(kind, AlignType):
+        return size_of(kind.inner)
+    if not is_record(kind):
+        raise TypeError(f"{kind!r} is no type that lies in memory")
+    fields = kind.__fly_fields__
+    if kind.__fly_overlap__:
+        end = max(map(size_of, fields.values()))
+    else:
+        last = list(fields)[-1]
+        end = offsets_of(kind)[last] + size_of(fields[last])
+    return up(end, align_of(kind))
+
+
+def offsets_of(kind: type[Record]) -> dict[str, int]:
+    """Where the fields begin, in bytes."""
+    found, at = {}, 0
+    for name, field in kind.__fly_fields__.items():
+        at = 0 if kind.__fly_overlap__ else up(at, align_of(field))
+        found[name] = at
+        at += size_of(field)
+    return found
+
+
+def up(number: int, align: int) -> int:
+    """The next multiple of `align`."""
+    return -(-number // align) * align
+
+
+def loaded(kind: Any, ptr: Pointer) -> Any:
+    """The value of a layout type at a pointer to bytes."""
+    if isinstance(kind, AlignType):
+        return loaded(kind.inner, ptr)
+    if isinstance(kind, DType):
+        return recast_iter(kind, ptr).load()
+    if isinstance(kind, ArrayType):
+        return Array(recast_iter(kind.dtype, ptr))
+    if kind.__fly_overlap__:
+        tracing.refuse("a union has no value", "read one of its fields")
+    fields = kind.__fly_fields__
+    return kind(**{name: loaded(fields[name], ptr + at) for name, at in offsets_of(kind).items()})
+
+
+def stored(kind: Any, ptr: Pointer, value: Any) -> None:
+    """Writes a value of a layout type at a pointer to bytes."""
+    if isinstance(kind, AlignType):
+        stored(kind.inner, ptr, value)
+    elif isinstance(kind, DType):
+        recast_iter(kind, ptr).store(value)
+    elif isinstance(kind, ArrayType):
+        tracing.refuse("an array is written element by element, or through a view")
+    elif kind.__fly_overlap__ or not isinstance(value, kind):
+        tracing.refuse(f"a {kind.__name__} is stored here, not {describe(value)}")
+    else:
+        for name, at in offsets_of(kind).items():
+            stored(kind.__fly_fields__[name], ptr + at, getattr(value, name))

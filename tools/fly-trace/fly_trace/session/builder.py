@@ -1,0 +1,275 @@
+"""What builds MLIR while a function is traced: one Builder a traced function.
+
+Every op gets the location of the user's expression that asked for it; locations are made once an
+instruction and kept. Types, constants and ids live here; what ops mean is the callers' business.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from fly_dialect import dialect as fly
+from fly_dialect.bindings import ir
+from fly_dialect.builders import building
+
+from fly_trace.core import locations as places
+from fly_trace.values import (
+    fast_math,
+    operators,  # gives scalars their operators
+)
+from fly_trace.values.dtypes import DType
+from fly_trace.values.scalars import Scalar
+from fly_trace.values.value_ranges import Interval
+
+if TYPE_CHECKING:
+    from fly_trace.core.target import Target
+
+IrValue = Any  # an ir.Value
+
+
+class Builder:
+    """`host` is the host function, else a kernel. `target` is the trace's. `ip` is where ops go.
+    `region` numbers the dynamic region (a branch or a loop's body) that is being traced, 0 the
+    function itself."""
+
+    def __init__(
+        self, context: Any, block: Any, *, host: bool, locations: Locations, target: Target
+    ):
+        self.context = context
+        self.target = target
+        self.block = block
+        self.ip = ir.InsertionPoint(block)
+        self.host = host
+        self.locations = locations
+        self.region = 0
+        self.regions = 0
+        self.made: dict[int, tuple[Any, int]] = {}  # a container's id → it, and its region
+        self.calls: list[Any] = []  # code objects of helpers that are being traced
+        self.ids: dict[str, Scalar] = {}
+        self.statics: dict[Any, IrValue] = {}  # static values of the fly dialect, by their types
+        self.last_static: IrValue = None
+        self.intervals: dict[IrValue, Interval] = {}  # of values whose ops don't say theirs
+        self.known_block: tuple[int, int, int] | None = None  # a kernel's, where it is static
+        self.call_kernel: Callable[..., Any] | None = None  # what calling one does in the host
+        self.fastmath: Any = None  # the flags of operations on floats, as an attribute
+        self._types: dict[Any, Any] = {}  # by their texts, the fly dialect's by their specs
+        self._attributes: dict[Any, Any] = {}
+
+    def type(self, text: str) -> Any:
+        found = self._types.get(text)
+        if found is None:
+            found = self._types[text] = fly.type_of(text, self.context)
+        return found
+
+    def op(
+        self,
+        name: str,
+        results: list[Any],
+        operands: list[IrValue],
+        attributes: dict[str, Any] | None = None,
+        regions: int = 0,
+    ) -> Any:
+        return ir.Operation.create(
+            name,
+            results,
+            operands,
+            attributes,
+            regions=regions,
+            loc=self.locations.here(),
+            ip=self.ip,
+        )
+
+    def one(
+        self,
+        name: str,
+        result: str,
+        *operands: IrValue,
+        **attributes: Any,
+    ) -> IrValue:
+        """An op of one result; `result` is the text of its type."""
+        if self.fastmath is not None and fast_math.is_flagged(name):
+            attributes.setdefault("fastmath", self.fastmath)
+        return self.op(name, [self.type(result)], list(operands), attributes).results[0]
+
+    def fly(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """An op of the fly dialect, by its builder in `fly_dialect.builders.ops`."""
+        with self.context:
+            return function(*arguments, loc=self.locations.here(), ip=self.ip)
+
+    def fly_op(
+        self,
+        name: str,
+        operands: list[IrValue],
+        attributes: dict[str, Any],
+        result: Any = None,
+    ) -> Any:
+        """`fly.name`, of the type `result` if that has been inferred. Attributes are integers,
+        tuples of them, strings."""
+        made = {key: self._plain(value) for key, value in attributes.items() if value is not None}
+        where = self.locations.here()
+        if result is not None:
+            types = [self.fly_type(result)]
+            return building.create(name, operands, types, made, where, self.ip).results[0]
+        with self.context:
+            return building.build(name, operands, None, made, loc=where, ip=self.ip)
+
+    def fly_type(self, spec: Any) -> Any:
+        """The type of the fly dialect that `spec` describes."""
+        found = self._types.get(spec)
+        if found is None:
+            found = self._types[spec] = fly.type_of(spec, self.context)
+        return found
+
+    def spec(self, value: IrValue) -> Any:
+        """The type of a value of the fly dialect, as data."""
+        return fly.spec_of(value.type)
+
+    def _plain(self, value: Any) -> Any:
+        if isinstance(value, tuple):
+            return self.attribute(f"array<i32: {', '.join(map(str, value))}>")
+        if isinstance(value, str):
+            # An attribute's text, or a string.
+            is_text = value.startswith("#")
+            return self.attribute(value) if is_text else ir.StringAttr.get(value, self.context)
+        if isinstance(value, ir.Type):
+            return ir.TypeAttr.get(value)
+        return self.integer(value, "i32")
+
+    def integer(self, value: int, type_: str) -> Any:
+        """An integer attribute."""
+        key = (value, type_)
+        found = self._attributes.get(key)
+        if found is None:
+            kind = ir.IndexType.get(self.context) if type_ == "index" else self.type(type_)
+            # The bindings take signed values; a u64's upper half has the same bits.
+            bits = 64 if type_ == "index" else kind.width
+            signed = value - (1 << bits) if bits > 1 and value >= 1 << (bits - 1) else value
+            found = self._attributes[key] = ir.IntegerAttr.get(kind, signed)
+        return found
+
+    def constant(self, number: bool | int | float, dtype: DType) -> IrValue:
+        if dtype.is_float:
+            kind = self.type(dtype.ir)
+            attribute = ir.FloatAttr.get(kind, float(number), loc=self.locations.unknown)
+        else:
+            attribute = self.integer(int(number), dtype.ir)
+        return self.one("arith.constant", dtype.ir, value=attribute)
+
+    def splat(self, number: bool | int | float, dtype: DType, kind: str) -> IrValue:
+        """A constant vector of type `kind` whose elements are all `number`."""
+        if dtype.is_float:
+            element = ir.FloatAttr.get(
+                self.type(dtype.ir), float(number), loc=self.locations.unknown
+            )
+        else:
+            element = self.integer(int(number), dtype.ir)
+        value = ir.DenseElementsAttr.get_splat(self.type(kind), element)
+        return self.one("arith.constant", kind, value=value)
+
+    def index(self, number: int) -> IrValue:
+        return self.one("arith.constant", "index", value=self.integer(number, "index"))
+
+    def ssa(self, scalar: Scalar) -> IrValue:
+        """The SSA value of a scalar; a typed constant becomes one here."""
+        if scalar.value is None:
+            assert scalar.number is not None
+            return self.constant(scalar.number, scalar.dtype)
+        return scalar.value
+
+    @contextmanager
+    def inside(self, block: Any) -> Iterator[None]:
+        """Ops go to the end of `block`, a new dynamic region."""
+        ip, region = self.ip, self.region
+        self.ip = ir.InsertionPoint(block)
+        self.regions += 1
+        self.region = self.regions
+        try:
+            yield
+        finally:
+            self.ip, self.region = ip, region
+
+    @contextmanager
+    def at_end(self, block: Any) -> Iterator[None]:
+        """Ops go to the end of `block`, in the region that is being traced."""
+        ip = self.ip
+        self.ip = ir.InsertionPoint(block)
+        try:
+            yield
+        finally:
+            self.ip = ip
+
+    def at_start(self, make: Callable[[], Any]) -> Any:
+        """What `make` builds goes to the start of the function, so it is there for all of it."""
+        ip = self.ip
+        self.ip = ir.InsertionPoint.at_block_begin(self.block)
+        try:
+            return make()
+        finally:
+            self.ip = ip
+
+    def static(self, spec: Any, make: Callable[[], IrValue]) -> IrValue:
+        """The static value of a type, made once, at the function's start and after those that it
+        may be made of."""
+        found = self.statics.get(spec)
+        if found is None:
+            before = self.ip
+            self.ip = self._after_statics()
+            try:
+                found = make()
+            finally:
+                self.ip = before
+            self.statics[spec] = self.last_static = found
+        return found
+
+    def _after_statics(self) -> Any:
+        if self.last_static is None:
+            return ir.InsertionPoint.at_block_begin(self.block)
+        return ir.InsertionPoint.after(self.last_static.owner)
+
+    def attribute(self, text: str) -> Any:
+        """An attribute by its text."""
+        found = self._attributes.get(text)
+        if found is None:
+            found = self._attributes[text] = ir.Attribute.parse(text, self.context)
+        return found
+
+
+class Locations:
+    """MLIR locations of the user's positions, made once each."""
+
+    def __init__(self, context: Any):
+        self.context = context
+        self.unknown = ir.Location.unknown(context)
+        self.known: dict[tuple[int, int], Any] = {}
+        self.held: list[Any] = []  # code objects whose ids are keys
+
+    def here(self) -> Any:
+        """The location of the innermost frame of the user's."""
+        frame = sys._getframe(2)
+        tables = places._tables
+        while frame is not None:
+            code = frame.f_code
+            table = tables.get(id(code))
+            if table is None or table.user:
+                key = id(code), frame.f_lasti
+                found = self.known.get(key)
+                return self._make(frame, key) if found is None else found
+            frame = frame.f_back
+        return self.unknown
+
+    def _make(self, frame: Any, key: tuple[int, int]) -> Any:
+        """The slow way: `frame` is the user's, or of a code object not seen before."""
+        at = places.position(frame)
+        found = self.at(at)
+        if places.user_code(frame.f_code):
+            self.held.append(frame.f_code)
+            self.known[key] = found
+        return found
+
+    def at(self, at: places.Position | None) -> Any:
+        if at is None:
+            return self.unknown
+        return ir.Location.file(places.shown(at.file), at.line, at.column + 1, self.context)

@@ -1,0 +1,265 @@
+"""A kernel called in the host function: its arguments, its launch, its specialisations."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from fly_common.errors import InputError
+
+from fly_trace.core import locations, tracing
+from fly_trace.core.dialect_value import DialectValue
+from fly_trace.core.tracing import describe
+from fly_trace.layouts.views import linear
+from fly_trace.memory.tensors import Tensor
+from fly_trace.session.decorators import KernelFunction
+from fly_trace.signatures import signature
+from fly_trace.signatures.annotations import Constexpr, Stream, TensorAnnotation
+from fly_trace.signatures.annotations import Tensor as TensorName
+from fly_trace.signatures.extents import admits
+from fly_trace.values.conversion import convert
+from fly_trace.values.dtypes import I32, I64, DType
+from fly_trace.values.scalars import Scalar
+
+if TYPE_CHECKING:
+    from fly_trace.session.builder import Builder
+    from fly_trace.session.trace import ModuleTrace
+
+MOST_WORK_ITEMS = 1024  # of a workgroup, on every target
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of a kernel call: a tensor or scalar that is passed, or a constant that the
+    kernel is specialised for."""
+
+    name: str
+    value: Any
+
+    @property
+    def passed(self) -> bool:
+        if isinstance(self.value, DialectValue):
+            return not self.value.is_static
+        return isinstance(self.value, Scalar)
+
+    @property
+    def key(self) -> Any:
+        """What of it makes another kernel."""
+        value = self.value
+        if isinstance(value, Tensor):
+            return ("tensor", value.dtype.name, value.spec, value.is_array, value.rank)
+        if isinstance(value, DialectValue):
+            return (type(value), value.spec)
+        if isinstance(value, Scalar):
+            return ("scalar", value.dtype.name)
+        return ("constant", type(value), repr(value) if _plain(value) else id(value))
+
+
+def _plain(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return all(map(_plain, value))
+    return isinstance(value, (bool, int, float, str, bytes, type(None), DType))
+
+
+@dataclass(eq=False)
+class KernelCall:
+    """`kernel(A, B, n)`: waits for `.launch(grid=…, block=…)`."""
+
+    builder: Builder
+    module: ModuleTrace
+    kernel: KernelFunction
+    arguments: tuple[Argument, ...]
+    at: locations.Position | None
+    launched: bool = False
+
+    def launch(
+        self, grid: Any, block: Any, smem: Any = 0, stream: Any = None, **unknown: Any
+    ) -> None:
+        """Launches `grid` workgroups (1 to 3 numbers) of `block` work items each, with `smem` bytes
+        of dynamic LDS. `stream` is accepted and ignored: launches run in order."""
+        if unknown:
+            tracing.refuse(
+                f"launch takes grid, block, smem and stream, not {', '.join(unknown)}",
+            )
+        self.launched = True
+        sizes = _sizes("grid", grid)
+        blocks = _sizes("block", block)
+        static = _static_block(self.kernel, blocks)
+        symbol, accesses = self.module.kernel(self.kernel, self.arguments, static)
+        for argument in self.arguments:
+            if isinstance(argument.value, Tensor):
+                access = accesses[argument.name]
+                argument.value.access.reads |= access.reads
+                argument.value.access.writes |= access.writes
+        _emit(self.builder, symbol, sizes, blocks, smem, self.arguments)
+
+
+def prepare(
+    builder: Builder,
+    module: ModuleTrace,
+    kernel: KernelFunction,
+    arguments: tuple[Any, ...],
+    named: dict[str, Any],
+) -> KernelCall:
+    """Binds a kernel's arguments and brings them to the types its parameters are annotated with."""
+    parameters = signature.parameters_of(kernel.function)
+    for parameter in parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise InputError(
+                f"the kernel {kernel.name} takes *{parameter.name}: its parameters must be named",
+                place=locations.place(signature.definition(kernel.function)),
+            )
+    try:
+        bound = inspect.Signature(list(parameters.values())).bind(*arguments, **named)
+    except TypeError as error:
+        tracing.refuse(
+            f"{kernel.name}: {error}", f"its parameters are {', '.join(parameters) or 'none'}"
+        )
+    bound.apply_defaults()
+    made = tuple(
+        Argument(name, _as_declared(builder, kernel, parameters[name], value))
+        for name, value in bound.arguments.items()
+    )
+    return KernelCall(builder, module, kernel, made, locations.here())
+
+
+def _as_declared(
+    builder: Builder, kernel: KernelFunction, parameter: inspect.Parameter, value: Any
+) -> Any:
+    annotation = parameter.annotation
+    if annotation is Stream or isinstance(value, Stream):
+        return None
+    if annotation is Constexpr or isinstance(annotation, Constexpr):
+        if isinstance(value, Scalar) and value.number is not None:
+            return value.number
+        if isinstance(value, (Scalar, Tensor)):
+            _mismatch(kernel, parameter, "a compile-time constant", value)
+        return value
+    if annotation is TensorName:
+        if not isinstance(value, Tensor):
+            _mismatch(kernel, parameter, "a tensor", value)
+        return value
+    if isinstance(annotation, TensorAnnotation):
+        if not isinstance(value, Tensor) or not _matches(annotation, value):
+            wanted = f"a tensor of {annotation.dtype.name}"
+            if annotation.shape is not None:
+                wanted = str(signature.TensorType(annotation.dtype, annotation.shape))
+            _mismatch(kernel, parameter, wanted, value)
+        return value
+    if isinstance(annotation, DType):
+        return _as_scalar(builder, kernel, parameter, annotation, value)
+    return value
+
+
+def _matches(annotation: TensorAnnotation, value: Tensor) -> bool:
+    if annotation.dtype is not value.dtype:
+        return False
+    if annotation.shape is None:
+        return True
+    shape = linear(value.spec).shape
+    modes = shape if isinstance(shape, tuple) else (shape,) * value.rank
+    return len(annotation.shape) == len(modes) and all(map(admits, annotation.shape, modes))
+
+
+def _as_scalar(
+    builder: Builder, kernel: KernelFunction, parameter: inspect.Parameter, dtype: DType, value: Any
+) -> Scalar:
+    """Integers become integers of any width: the launch checks that the value fits. Floats must be
+    of the very type, for the host function can't convert them."""
+    if isinstance(value, (bool, int, float)):
+        converted = convert(value, dtype)
+        return Scalar(dtype, builder.ssa(converted))
+    if isinstance(value, Scalar):
+        if value.number is not None:
+            return Scalar(dtype, builder.ssa(convert(value.number, dtype)))
+        if value.dtype is dtype or (value.dtype.is_integer and dtype.is_integer):
+            return convert(value, dtype)
+    _mismatch(kernel, parameter, dtype.name, value)
+
+
+def _mismatch(
+    kernel: KernelFunction, parameter: inspect.Parameter, wanted: str, value: Any
+) -> NoReturn:
+    tracing.refuse(f"{parameter.name} of {kernel.name} is {wanted}, and is given {describe(value)}")
+
+
+def _sizes(what: str, given: Any) -> tuple[Any, Any, Any]:
+    """One to three numbers as x, y, z."""
+    sizes = tuple(given) if isinstance(given, (tuple, list)) else (given,)
+    if not 1 <= len(sizes) <= 3:
+        tracing.refuse(f"{what} has 1 to 3 sizes, not {len(sizes)}")
+    made = []
+    for size in sizes:
+        if isinstance(size, Scalar):
+            if not size.dtype.is_integer:
+                tracing.refuse(f"a size of {what} must be an integer, not {describe(size)}")
+            made.append(size if size.number is None else int(size.number))
+            continue
+        if isinstance(size, bool) or not hasattr(size, "__index__"):
+            tracing.refuse(f"a size of {what} must be an integer, not {describe(size)}")
+        number = operator.index(size)
+        if number < (1 if what == "block" else 0) or number > 2**31 - 1:
+            tracing.refuse(f"a size of {what} is {number}, which no launch can have")
+        made.append(number)
+    x, y, z = (*made, 1, 1)[:3]
+    return x, y, z
+
+
+def _static_block(kernel: KernelFunction, block: tuple[Any, Any, Any]) -> Any:
+    """The block, if it is known while tracing; checked against the decorator and the hardware."""
+    if any(isinstance(size, Scalar) for size in block):
+        if kernel.block is not None:
+            tracing.refuse(
+                f"{kernel.name} has known_block_size={kernel.block}, and the block is dynamic"
+            )
+        return None
+    if kernel.block is not None and kernel.block != block:
+        tracing.refuse(f"{kernel.name} has known_block_size={kernel.block}, not {block}")
+    total = block[0] * block[1] * block[2]
+    if total > MOST_WORK_ITEMS:
+        tracing.refuse(
+            f"the block has {total} work items, and a workgroup at most {MOST_WORK_ITEMS}"
+        )
+    return block
+
+
+def _emit(
+    builder: Builder,
+    symbol: str,
+    grid: tuple[Any, Any, Any],
+    block: tuple[Any, Any, Any],
+    smem: Any,
+    arguments: tuple[Argument, ...],
+) -> None:
+    sizes = [_index(builder, size) for size in (*grid, *block)]
+    operands = [*sizes]
+    lds = 0
+    if smem is None:
+        smem = 0
+    if isinstance(smem, Scalar) and smem.dtype.is_integer:
+        operands.append(builder.ssa(convert(smem, I32)))
+        lds = 1
+    elif isinstance(smem, bool) or not hasattr(smem, "__index__"):
+        tracing.refuse(f"smem is a number of bytes, not {describe(smem)}")
+    elif operator.index(smem):
+        operands.append(builder.ssa(convert(operator.index(smem), I32)))
+        lds = 1
+    passed = [argument.value for argument in arguments if argument.passed]
+    operands += [
+        value.ssa if isinstance(value, DialectValue) else builder.ssa(value) for value in passed
+    ]
+    segments = [0, 1, 1, 1, 1, 1, 1, 0, 0, 0, lds, len(passed), 0]
+    attributes = {
+        "kernel": builder.attribute(f"@kernels::@{symbol}"),
+        "operandSegmentSizes": builder.attribute(f"array<i32: {', '.join(map(str, segments))}>"),
+    }
+    builder.op("gpu.launch_func", [], operands, attributes)
+
+
+def _index(builder: Builder, size: Any) -> Any:
+    if not isinstance(size, Scalar):
+        return builder.index(size)
+    wide = convert(size, I64) if size.dtype.bits < 64 else size
+    return builder.one("arith.index_cast", "index", builder.ssa(wide))

@@ -1,0 +1,351 @@
+"""Python → MLIR: runs a host function and its kernels once on symbolic values.
+
+`trace_function` is the library's door, `trace_file` the command's. Both give the module's text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any
+
+from fly_common.errors import FlyError, InputError
+from fly_dialect import dialect as fly
+from fly_dialect import text
+from fly_dialect.bindings import ir
+from fly_dialect.layouts.layout import Int, Layout
+from fly_dialect.types import MemRefSpec
+
+from fly_trace.control import runtime as control  # what rewritten functions call
+from fly_trace.core import locations as places
+from fly_trace.core import tracing
+from fly_trace.core.dialect_value import DialectValue
+from fly_trace.core.target import Target
+from fly_trace.memory.tensors import Access, Tensor
+from fly_trace.rewrite import return_of, rewritten
+from fly_trace.session.builder import Builder, Locations
+from fly_trace.session.decorators import HostFunction, KernelFunction
+from fly_trace.session.launch import Argument, KernelCall, prepare
+from fly_trace.signatures.extents import Extent, symbol_of
+from fly_trace.signatures.signature import (
+    Constant,
+    ParameterType,
+    ScalarType,
+    TensorType,
+    definition,
+    resolve,
+)
+from fly_trace.values.scalars import Scalar
+
+KERNELS = "kernels"  # the symbol of the gpu.module
+
+
+def trace_function(
+    function: Callable[..., Any] | HostFunction,
+    signature: Mapping[str, ParameterType],
+    *,
+    locations: bool = True,
+    name: str | None = None,
+    target: str | None = None,
+) -> str:
+    """The module of a host function: its kernels and itself.
+
+    `signature` gives types by parameter name; what it leaves out, annotations and defaults say.
+    `locations` prints `loc(…)`. `target` is the GPU for programs that ask; only their modules name
+    it. InputError shows the user's line; UsageError is about `signature` and `target`.
+    """
+    if isinstance(function, HostFunction):
+        name = name or function.name
+        function = function.function
+    assert isinstance(function, FunctionType)
+    types = resolve(function, signature)
+    chosen = Target(target)
+    context = fly.new_context()
+    with context, ir.Location.unknown(context):
+        module = ModuleTrace(context, name or function.__name__, chosen)
+        module.host(function, types)
+        if chosen.asked:
+            attributes = module.module.operation.attributes
+            attributes["fly.target"] = ir.StringAttr.get(chosen.chip)
+        try:
+            module.module.operation.verify()
+        except ir.MLIRError as error:
+            raise _invalid(error) from None
+        return text.write(module.module, locations)
+
+
+def _invalid(error: Any) -> InputError:
+    """What MLIR's verifier says of a module, in the words of the language where it is the user's
+    doing."""
+    first = error.error_diagnostics[0]
+    where = fly.place_of(first.location)
+    if "using value defined outside the region" in first.message:
+        return InputError(
+            "a value is used here that another kernel or the host function computed",
+            place=where,
+            hint="what the host function has is passed to a kernel as a parameter of its own,"
+            " neither within a list nor by the name it has outside",
+        )
+    return InputError(f"the module that was traced is not valid: {first.message}", place=where)
+
+
+@dataclass
+class ModuleTrace:
+    """The module in the making."""
+
+    context: Any
+    entry: str
+    target: Target
+    module: Any = None
+    kernels: Any = None  # the gpu.module's block
+    known: dict[Any, tuple[str, dict[str, Access]]] = field(default_factory=dict)
+    symbols: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.module = ir.Module.create()
+        attributes = self.module.operation.attributes
+        attributes["gpu.container_module"] = ir.UnitAttr.get()
+        attributes["fly.entry"] = ir.StringAttr.get(self.entry)
+        self.locations = Locations(self.context)
+        holder = ir.Operation.create(
+            "gpu.module",
+            attributes={"sym_name": ir.StringAttr.get(KERNELS)},
+            regions=1,
+            ip=ir.InsertionPoint(self.module.body),
+        )
+        self.kernels = holder.regions[0].blocks.append()
+
+    # -- the host function
+
+    def host(self, function: Any, types: Mapping[str, ParameterType]) -> None:
+        at = self.locations.at(definition(function))
+        passed = {name: kind for name, kind in types.items() if not isinstance(kind, Constant)}
+        kinds = [_ir_type(kind) for kind in passed.values()]
+        op, block = self._function(
+            "func.func", self.module.body, self.entry, list(passed), kinds, at, {}
+        )
+        builder = Builder(
+            self.context, block, host=True, locations=self.locations, target=self.target
+        )
+        calls: list[KernelCall] = []
+
+        def call_kernel(kernel: KernelFunction, given: Any, named: Any) -> KernelCall:
+            calls.append(prepare(builder, self, kernel, given, named))
+            return calls[-1]
+
+        builder.call_kernel = call_kernel
+        arguments: dict[str, Any] = {}
+        values = iter(block.arguments)
+        for name, kind in types.items():
+            arguments[name] = (
+                kind.value if isinstance(kind, Constant) else _symbolic(name, kind, next(values))
+            )
+        result = _run(builder, function, arguments)
+        if result is not None:
+            raise InputError(
+                f"the host function {function.__name__} returns a value; a launch plan can't",
+                place=places.place(return_of(function)),
+                hint="write results to tensors",
+            )
+        for call in calls:
+            if not call.launched:
+                raise InputError(
+                    f"{call.kernel.name}(…) is not launched",
+                    place=places.place(call.at),
+                    hint="add .launch(grid=…, block=…)",
+                )
+        if not calls:
+            raise InputError(
+                f"the host function {function.__name__} launches no kernel",
+                place=places.place(definition(function)),
+            )
+        ir.Operation.create("func.return", loc=at, ip=ir.InsertionPoint(block))
+        op.attributes["arg_attrs"] = ir.ArrayAttr.get(
+            [_describe(name, kind, arguments[name]) for name, kind in passed.items()]
+        )
+
+    # -- kernels
+
+    def kernel(
+        self, kernel: KernelFunction, arguments: tuple[Argument, ...], block: Any
+    ) -> tuple[str, dict[str, Access]]:
+        """The symbol of a kernel for these arguments, and what it does to each tensor. Each kernel
+        is traced once for each combination of types, constants and static block."""
+        key = (id(kernel), block, tuple(argument.key for argument in arguments))
+        if key not in self.known:
+            symbol = self._symbol(kernel.name)
+            self.known[key] = symbol, self._trace_kernel(symbol, kernel, arguments, block)
+        return self.known[key]
+
+    def _symbol(self, name: str) -> str:
+        count, symbol = 0, name
+        while symbol in self.symbols:
+            count += 1
+            symbol = f"{name}_{count}"
+        self.symbols.add(symbol)
+        return symbol
+
+    def _trace_kernel(
+        self, symbol: str, kernel: KernelFunction, arguments: tuple[Argument, ...], block: Any
+    ) -> dict[str, Access]:
+        at = self.locations.at(definition(kernel.function))
+        passed = [argument for argument in arguments if argument.passed]
+        kinds = [
+            argument.value.ssa.type
+            if isinstance(argument.value, DialectValue)
+            else fly.type_of(argument.value.dtype.ir)
+            for argument in passed
+        ]
+        attributes: dict[str, Any] = {"kernel": ir.UnitAttr.get()}
+        if block is not None:
+            attributes["known_block_size"] = ir.DenseI32ArrayAttr.get(list(block))
+        names = [argument.name for argument in passed]
+        _, body = self._function("gpu.func", self.kernels, symbol, names, kinds, at, attributes)
+        builder = Builder(
+            self.context, body, host=False, locations=self.locations, target=self.target
+        )
+        builder.known_block = block
+        values = iter(body.arguments)
+        given: dict[str, Any] = {}
+        accesses: dict[str, Access] = {}
+        for argument in arguments:
+            value = argument.value
+            if isinstance(value, Tensor):
+                tensor = _symbolic_tensor(argument.name, value, next(values))
+                given[argument.name], accesses[argument.name] = tensor, tensor.access
+            elif isinstance(value, Scalar):
+                given[argument.name] = Scalar(value.dtype, next(values))
+            elif argument.passed:
+                given[argument.name] = value.with_ssa(next(values))
+            else:
+                given[argument.name] = value
+        result = _run(builder, kernel.function, given)
+        if result is not None:
+            raise InputError(
+                f"the kernel {kernel.name} returns a value",
+                place=places.place(return_of(kernel.function)),
+                hint="a kernel writes its results to tensors",
+            )
+        ir.Operation.create("gpu.return", loc=at, ip=ir.InsertionPoint(body))
+        return accesses
+
+    def _function(
+        self,
+        op: str,
+        parent: Any,
+        symbol: str,
+        names: list[str],
+        types: list[Any],
+        at: Any,
+        attributes: dict[str, Any],
+    ) -> tuple[Any, Any]:
+        made = ir.Operation.create(
+            op,
+            attributes={
+                "sym_name": ir.StringAttr.get(symbol),
+                "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
+                **attributes,
+            },
+            regions=1,
+            loc=at,
+            ip=ir.InsertionPoint(parent),
+        )
+        named = [ir.Location.name(name, at) for name in names]
+        return made, made.regions[0].blocks.append(*types, arg_locs=named)
+
+
+def _run(builder: Builder, function: Any, arguments: dict[str, Any]) -> Any:
+    """Runs a function on symbolic values; what goes wrong is shown at the user's line."""
+    before = tracing.enter(builder)
+    try:
+        return rewritten(function)(**arguments)
+    except FlyError:
+        raise
+    except RecursionError as error:
+        raise InputError(
+            "the program is nested too deeply, or calls itself without end",
+            place=places.place(places.of_traceback(error.__traceback__)),
+        ) from error
+    except Exception as error:
+        at = places.of_traceback(error.__traceback__)
+        message = str(error) or "no message"
+        raise InputError(f"{type(error).__name__}: {message}", place=places.place(at)) from error
+    finally:
+        tracing.enter(before)
+
+
+def _ir_type(kind: ParameterType) -> Any:
+    if isinstance(kind, ScalarType):
+        return fly.type_of(kind.dtype.ir)
+    assert isinstance(kind, TensorType)
+    if not kind.shape:  # no tuples without leaves: one element, at offset 0 whatever the stride
+        one = Layout(Int(1), Int(0))
+        return fly.memref_type(MemRefSpec(kind.dtype.memory, "global", one))
+    shape, stride = ((leaf[0] if len(leaf) == 1 else leaf) for leaf in kind.leaves)
+    return fly.memref_type(MemRefSpec(kind.dtype.memory, "global", Layout(shape, stride)))
+
+
+def _symbolic(name: str, kind: ParameterType, value: Any) -> Tensor | Scalar:
+    if isinstance(kind, TensorType):
+        spec = fly.memref_of(value)
+        return Tensor(spec, value, kind.dtype, name, is_array=True, rank=len(kind.shape))
+    assert isinstance(kind, ScalarType)
+    return Scalar(kind.dtype, value)
+
+
+def _symbolic_tensor(name: str, like: Tensor, value: Any) -> Tensor:
+    """A kernel's tensor that is passed `like`."""
+    return Tensor(like.spec, value, like.dtype, name, is_array=like.is_array, rank=like.rank)
+
+
+def _describe(name: str, kind: ParameterType, value: Any) -> Any:
+    """A host argument's attributes: what the launch plan needs to know of it."""
+    found: dict[str, Any] = {"fly.name": ir.StringAttr.get(name)}
+    assert not isinstance(kind, Constant)
+    found["fly.dtype"] = ir.StringAttr.get(kind.dtype.name)
+    if isinstance(kind, TensorType):
+        found["fly.shape"] = ir.ArrayAttr.get([_extent(extent) for extent in kind.shape])
+        found["fly.access"] = ir.StringAttr.get(value.access.text)
+        if kind.contiguous:
+            found["fly.contiguous"] = ir.UnitAttr.get()
+    elif kind.default is not None:
+        attribute = fly.type_of(kind.dtype.ir)
+        if kind.dtype.is_float:
+            found["fly.default"] = ir.FloatAttr.get(attribute, float(kind.default))
+        elif kind.dtype.is_bool:
+            found["fly.default"] = ir.BoolAttr.get(bool(kind.default))
+        else:
+            number = int(kind.default)
+            low, high = kind.dtype.range
+            number = number - (1 << kind.dtype.bits) if low == 0 and number > high >> 1 else number
+            found["fly.default"] = ir.IntegerAttr.get(attribute, number)
+    return ir.DictAttr.get(found)
+
+
+def _extent(extent: Extent) -> Any:
+    symbol = symbol_of(extent)
+    if symbol is not None:
+        return ir.StringAttr.get(symbol)
+    if isinstance(extent, int):
+        return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), extent)
+    return ir.UnitAttr.get()
+
+
+def trace_file(
+    path: str,
+    entry: str | None = None,
+    signature: Mapping[str, ParameterType] | None = None,
+    *,
+    locations: bool = True,
+    target: str | None = None,
+) -> str:
+    """The module of the host function `entry` of a Python file (its only one, if None)."""
+    from fly_trace.session.load import find_entry, load_file
+
+    return trace_function(
+        find_entry(load_file(path), path, entry),
+        signature or {},
+        locations=locations,
+        target=target,
+    )

@@ -1,0 +1,96 @@
+"""Extents and strides of a tensor's type, and how they are written: 128, N, ?, N{i32 div=4}."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from fly_dialect.layouts.integers import Int
+
+__all__ = ["sym_int32", "sym_int64"]
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """An extent that several parameters share, and what is known of it where it stands."""
+
+    name: str
+    leaf: Int
+
+
+# A number, or what is known of any other (None: nothing; it is computed with in 64 bits).
+Step: TypeAlias = int | Int | None
+# Also a symbol, which is its name where nothing more is known.
+Extent: TypeAlias = Step | str | Symbol
+
+_UNKNOWN = Int(None, 64)
+_DYNAMIC = re.compile(r"(\?|[^\W\d]\w*)\s*(?:\{\s*(i32|i64)?\s*(?:div\s*=\s*([1-9]\d*))?\s*\})?")
+
+
+def sym_int32(name: str | None = None, divisibility: int = 1) -> Extent:
+    """An extent of a parameter that fits 32 bits and is a multiple of `divisibility`. Parameters
+    share it by its name; None is any. Launches check what it says."""
+    return _extent(name, Int(None, 32, divisibility))
+
+
+def sym_int64(name: str | None = None, divisibility: int = 1) -> Extent:
+    """The same in 64 bits: `sym_int64("N")` is "N"."""
+    return _extent(name, Int(None, 64, divisibility))
+
+
+def _extent(name: str | None, leaf: Int) -> Extent:
+    if name is None:
+        return None if leaf == _UNKNOWN else leaf
+    if not name.isidentifier():
+        raise ValueError(f"a symbol is a name, not {name!r}")
+    return name if leaf == _UNKNOWN else Symbol(name, leaf)
+
+
+def parse_extent(text: str) -> Extent:
+    """Reads an extent or a stride. ValueError for other text."""
+    text = text.strip()
+    if text.isdecimal():
+        return int(text)
+    found = _DYNAMIC.fullmatch(text)
+    if found is None:
+        raise ValueError(f"`{text}` is neither a number nor a symbol")
+    leaf = Int(None, 32 if found[2] == "i32" else 64, int(found[3] or 1))
+    return _extent(None if found[1] == "?" else found[1], leaf)
+
+
+def leaf_of(extent: Extent) -> Int:
+    """It as a leaf of a layout."""
+    if isinstance(extent, int):
+        return Int(extent)
+    if isinstance(extent, Symbol):
+        return extent.leaf
+    return extent if isinstance(extent, Int) else _UNKNOWN
+
+
+def symbol_of(extent: Extent) -> str | None:
+    """The symbol's name; None where it is none."""
+    if isinstance(extent, Symbol):
+        return extent.name
+    return extent if isinstance(extent, str) else None
+
+
+def extent_text(extent: Extent) -> str:
+    """The text that `parse_extent` reads."""
+    if isinstance(extent, int):
+        return str(extent)
+    known = leaf_of(extent)
+    notes = ["i32"] if known.width == 32 else []
+    if known.divisibility > 1:
+        notes.append(f"div={known.divisibility}")
+    return (symbol_of(extent) or "?") + (f"{{{' '.join(notes)}}}" if notes else "")
+
+
+def admits(wanted: Extent, found: Any) -> bool:
+    """Whether a mode of a layout's shape is known to be what is wanted."""
+    if isinstance(wanted, int):
+        return found == Int(wanted)
+    known = leaf_of(wanted)
+    if not isinstance(found, Int):  # a mode of several
+        return known == _UNKNOWN
+    return found.width <= known.width and found.factor % known.divisibility == 0

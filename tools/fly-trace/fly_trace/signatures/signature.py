@@ -1,0 +1,342 @@
+"""The types of a host function's parameters: from annotations, `--sig` text, or .npy headers.
+
+The grammar of `--sig`:
+
+    signature := parameter (',' parameter)*
+    parameter := NAME ':' DTYPE [ '[' extents [ ':' strides ] ']' ]     a tensor, or a scalar
+               | NAME '=' LITERAL                                       a compile-time constant
+    extents   := [ extent (',' extent)* ]     extent := NUMBER | (SYMBOL | '?') [notes]
+    strides   := stride (',' stride)*         stride := NUMBER | '?' [notes]
+    notes     := '{' ['i32' | 'i64'] ['div=' NUMBER] '}'
+
+A SYMBOL is an extent that several parameters share; `?` is any. Without strides the tensor is
+C-contiguous: `f32[M,N]`; `f32[M,N:?,1]` takes any row stride. `f32[]` is a tensor of one element.
+
+What is not known is computed with in 64 bits, unless it is said to fit 32: `N{i32}`. `N{div=16}` is
+a multiple of 16. Both make better code, and both are checked at every launch. A note is of the
+extent it stands at; another extent of the same symbol has its own.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from fly_common.errors import InputError, UsageError
+from fly_dialect.layouts.integers import Int
+
+from fly_trace.core import locations
+from fly_trace.signatures.annotations import Constexpr, Stream, Tensor, TensorAnnotation
+from fly_trace.signatures.extents import Extent, Step, Symbol, extent_text, leaf_of, parse_extent
+from fly_trace.signatures.strides import c_strides
+from fly_trace.values.dtypes import DTYPES, EVERY, DType
+
+
+@dataclass(frozen=True)
+class TensorType:
+    """`strides` are in elements; None instead of the tuple promises C-contiguous memory."""
+
+    dtype: DType
+    shape: tuple[Extent, ...]
+    strides: tuple[Step, ...] | None = None
+
+    @property
+    def contiguous(self) -> bool:
+        return self.strides is None
+
+    @property
+    def extents(self) -> tuple[int | None, ...]:
+        """The extents that are known."""
+        return tuple(extent if isinstance(extent, int) else None for extent in self.shape)
+
+    @property
+    def steps(self) -> tuple[int | None, ...]:
+        """The strides that are known."""
+        if self.strides is None:
+            return c_strides(self.extents)
+        return tuple(step if isinstance(step, int) else None for step in self.strides)
+
+    @property
+    def leaves(self) -> tuple[tuple[Int, ...], tuple[Int, ...]]:
+        """Extents and strides as leaves of a layout."""
+        steps = self.steps if self.strides is None else self.strides
+        return tuple(map(leaf_of, self.shape)), tuple(map(leaf_of, steps))
+
+    def __str__(self) -> str:
+        shape = ",".join(map(extent_text, self.shape))
+        if self.strides is None:
+            return f"{self.dtype.name}[{shape}]"
+        return f"{self.dtype.name}[{shape}:{','.join(map(extent_text, self.strides))}]"
+
+
+@dataclass(frozen=True)
+class ScalarType:
+    dtype: DType
+    default: Any = None
+
+    def __str__(self) -> str:
+        return self.dtype.name
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A compile-time constant."""
+
+    value: Any
+
+    def __str__(self) -> str:
+        return f"the constant {self.value!r}"
+
+
+ParameterType: TypeAlias = TensorType | ScalarType | Constant
+
+_NAME = re.compile(r"\s*([^\W\d]\w*)\s*")
+_DTYPE = re.compile(r"\s*(\w+)\s*")
+
+
+def parse(text: str) -> dict[str, ParameterType]:
+    """Reads a `--sig`. UsageError says what is wrong and where."""
+    found: dict[str, ParameterType] = {}
+    for part in _split(text):
+        name = _NAME.match(part)
+        if name is None:
+            raise _wrong(part, "a parameter begins with its name")
+        if name[1] in found:
+            raise UsageError(f"--sig: {name[1]} is given twice")
+        rest = part[name.end() :]
+        if rest[:1] == "=":
+            try:
+                found[name[1]] = Constant(ast.literal_eval(rest[1:].strip()))
+            except (ValueError, SyntaxError):
+                raise _wrong(part, "a constant is a Python literal") from None
+        elif rest[:1] == ":":
+            found[name[1]] = _parse_type(part, rest[1:])
+        else:
+            raise _wrong(part, "a name is followed by `: TYPE` or `= VALUE`")
+    return found
+
+
+def _split(text: str) -> list[str]:
+    """The parameters, at commas that no bracket or quotation mark holds."""
+    parts, depth, quote, start = [], 0, "", 0
+    for index, char in enumerate(text):
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"":
+            quote = char
+        elif char in "([{":
+            depth += 1
+        elif char in ")]}":
+            depth -= 1
+        elif char == "," and depth == 0:
+            parts.append(text[start:index])
+            start = index + 1
+    parts.append(text[start:])
+    return [part for part in parts if part.strip()]
+
+
+def _parse_type(part: str, text: str) -> TensorType | ScalarType:
+    name = _DTYPE.match(text)
+    dtype = EVERY.get(name[1]) if name else None
+    if name is None or dtype is None:
+        raise _wrong(part, f"the element type is one of {' '.join(EVERY)}")
+    rest = text[name.end() :].strip()
+    if not rest:
+        return ScalarType(dtype)
+    if not (rest[0] == "[" and rest[-1] == "]"):
+        raise _wrong(part, "extents stand in brackets, as in f32[M,N]")
+    extents, colon, strides = rest[1:-1].partition(":")
+    if not rest[1:-1].strip():
+        return TensorType(dtype, ())
+    shape = tuple(_extent(part, item) for item in extents.split(","))
+    if not colon:
+        return TensorType(dtype, shape)
+    steps = tuple(_stride(part, item) for item in strides.split(","))
+    if len(steps) != len(shape):
+        raise _wrong(part, f"{len(shape)} extents need as many strides")
+    return TensorType(dtype, shape, steps)
+
+
+def _extent(part: str, text: str) -> Extent:
+    try:
+        found = parse_extent(text)
+    except ValueError:
+        found = 0
+    if found == 0:
+        raise _wrong(part, f"`{text.strip()}` is no extent")
+    return found
+
+
+def _stride(part: str, text: str) -> Step:
+    try:
+        found = parse_extent(text)
+    except ValueError:
+        found = ""
+    if isinstance(found, str | Symbol):
+        raise _wrong(part, f"`{text.strip()}` is no stride")
+    return found
+
+
+def _wrong(part: str, what: str) -> UsageError:
+    return UsageError(
+        f"--sig: `{part.strip()}`: {what}",
+        hint="as in --sig 'A: f32[M,N], B: f32[?,128], n: i32, BLOCK = 256'",
+    )
+
+
+# -- .npy headers ----------------------------------------------------------------------------------
+
+_NUMPY = {"f2": "f16", "f4": "f32", "f8": "f64", "b1": "bool"}
+_NUMPY |= {f"{sign}{size}": f"{sign}{size * 8}" for sign in "iu" for size in (1, 2, 4, 8)}
+
+
+def of_npy(path: str, static: bool) -> TensorType:
+    """The type of the array in a .npy file, from its header alone. `static` takes its extents as
+    they are, else they are dynamic."""
+    try:
+        with open(path, "rb") as file:
+            start = file.read(8)
+            size = {1: 2, 2: 4, 3: 4}.get(start[6]) if start[:6] == b"\x93NUMPY" else None
+            if size is None:
+                raise UsageError(f"{path}: is not a .npy file")
+            length = int.from_bytes(file.read(size), "little")
+            header = ast.literal_eval(file.read(min(length, 65536)).decode("latin1"))
+            descr, fortran, shape = header["descr"], header["fortran_order"], header["shape"]
+            name = _NUMPY.get(descr[1:]) if descr[0] in "<|=" else None
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    except (ValueError, SyntaxError, KeyError, IndexError, TypeError, MemoryError):
+        raise UsageError(f"{path}: its .npy header is damaged") from None
+    if name is None:
+        raise UsageError(
+            f"{path}: holds {descr}, which is no element type of the language",
+            hint=f"these are: {' '.join(DTYPES)}; give the type with --sig",
+        )
+    if not static:
+        shape = tuple(None for _ in shape)
+    if not fortran or len(shape) < 2:
+        return TensorType(DTYPES[name], shape)
+    return TensorType(DTYPES[name], shape, tuple(reversed(c_strides(tuple(reversed(shape))))))
+
+
+# -- annotations -----------------------------------------------------------------------------------
+
+
+def parameters_of(function: Any) -> dict[str, inspect.Parameter]:
+    """A function's parameters, annotations evaluated."""
+    try:
+        return dict(inspect.signature(function, eval_str=True).parameters)
+    except Exception as error:
+        place = locations.place(definition(function))
+        raise InputError(
+            f"the annotations of {function.__name__} can't be read: {error}", place=place
+        ) from None
+
+
+def definition(function: Any) -> locations.Position:
+    """Where a function is defined: its `def` line, not its decorators'."""
+    from fly_trace.rewrite import definition_of
+
+    return definition_of(function)
+
+
+def resolve(function: Any, given: Mapping[str, ParameterType]) -> dict[str, ParameterType]:
+    """The type of every parameter, in order: what is given, checked against the annotation, else
+    the annotation's. UsageError names what is missing, unknown or contradictory."""
+    parameters = parameters_of(function)
+    for name in given:
+        if name not in parameters:
+            raise UsageError(
+                f"{function.__name__} has no parameter {name!r}",
+                hint=f"its parameters are {', '.join(parameters) or 'none'}",
+            )
+    return {
+        name: _passable(name, _resolve(function, parameter, given.get(name)))
+        for name, parameter in parameters.items()
+    }
+
+
+def _passable(name: str, kind: ParameterType) -> ParameterType:
+    """`kind`, unless a launch can't pass it: UsageError."""
+    if isinstance(kind, ScalarType) and kind.dtype.is_narrow:
+        raise UsageError(
+            f"{name} is a scalar of {kind.dtype.name}, which nothing is computed in",
+            hint="pass it as fx.Float32 or fx.Int32, and convert it in the kernel",
+        )
+    if isinstance(kind, TensorType) and kind.dtype.is_packed:
+        raise UsageError(
+            f"{name} is a tensor of {kind.dtype.name}, whose elements are no whole bytes",
+            hint="pass the bytes as fx.Uint8, and view them in the kernel:"
+            f" fx.recast_iter(fx.{kind.dtype.title}, fx.get_iter({name}))",
+        )
+    return kind
+
+
+def _resolve(
+    function: Any, parameter: inspect.Parameter, given: ParameterType | None
+) -> ParameterType:
+    name, annotation, default = parameter.name, parameter.annotation, parameter.default
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        raise InputError(
+            f"{function.__name__} takes *{name}: a host function's parameters are named",
+            place=locations.place(definition(function)),
+        )
+    has_default = default is not parameter.empty
+    if isinstance(annotation, TensorAnnotation) and annotation.shape is not None:
+        declared: ParameterType | None = TensorType(annotation.dtype, annotation.shape)
+    elif isinstance(annotation, DType):
+        number = getattr(default, "number", default)
+        declared = ScalarType(annotation, number if has_default else None)
+    elif annotation is Stream or isinstance(default, Stream):
+        return Constant(default if has_default else None)
+    else:
+        declared = None
+    if given is None:
+        if declared is not None:
+            return declared
+        if has_default:
+            return Constant(default)
+        wants = " = VALUE" if _is_constexpr(annotation) else ": f32[?]"
+        raise UsageError(
+            f"the type of {name} is not known",
+            hint=f"annotate it in the file, or give it by --sig '{name}{wants}', or --like"
+            f" {name}=FILE.npy",
+        )
+    if isinstance(declared, ScalarType) and isinstance(given, ScalarType):
+        given = replace(given, default=declared.default)
+    if _is_constexpr(annotation) and not isinstance(given, Constant):
+        raise _contradiction(name, "a compile-time constant", given)
+    if annotation is Tensor and not isinstance(given, TensorType):
+        raise _contradiction(name, "a tensor", given)
+    if (
+        isinstance(annotation, TensorAnnotation)
+        and annotation.shape is None
+        and not (isinstance(given, TensorType) and given.dtype is annotation.dtype)
+    ):
+        raise _contradiction(name, f"a tensor of {annotation.dtype.name}", given)
+    if declared is not None and not _agree(declared, given):
+        raise _contradiction(name, str(declared), given)
+    return given
+
+
+def _is_constexpr(annotation: Any) -> bool:
+    return annotation is Constexpr or isinstance(annotation, Constexpr)
+
+
+def _agree(declared: ParameterType, given: ParameterType) -> bool:
+    if type(declared) is not type(given) or declared.dtype is not given.dtype:  # type: ignore[union-attr]
+        return False
+    if not isinstance(declared, TensorType) or not isinstance(given, TensorType):
+        return True
+    return len(declared.shape) == len(given.shape) and all(
+        a == b or not (isinstance(a, int) and isinstance(b, int))
+        for a, b in zip(declared.shape, given.shape, strict=True)
+    )
+
+
+def _contradiction(name: str, declared: str, given: ParameterType) -> UsageError:
+    return UsageError(f"{name} is {declared} in the file, and given as {given}")

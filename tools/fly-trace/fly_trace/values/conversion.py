@@ -1,0 +1,111 @@
+"""Numbers from one element type to another: `fx.Float32(x)`, `x.to(…)`, `fx.bitcast`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fly_trace.core import tracing
+from fly_trace.core.tracing import describe
+from fly_trace.values.dtypes import F32, I32, DType, PromotionError, check_fits, default, rounded
+from fly_trace.values.scalars import Number, Scalar
+
+
+def checked(function: Any, *arguments: Any) -> Any:
+    try:
+        return function(*arguments)
+    except PromotionError as error:
+        tracing.refuse(str(error))
+
+
+def scalar(value: Any, what: str) -> Scalar:
+    """A Scalar of a value that must be a number; a Python number takes its default type."""
+    if isinstance(value, Scalar):
+        return value
+    if isinstance(value, (bool, int, float)):
+        return Scalar(checked(default, value), number=value)
+    return tracing.refuse(f"{what} must be a number, not {describe(value)}")
+
+
+def convert(value: Any, dtype: DType) -> Scalar:
+    """A number as a `dtype`: Python's and NumPy's casts. Integers wrap, floats round to nearest
+    even, a float becomes an integer by dropping its fraction (out of range: undefined), anything
+    becomes a bool by being compared with zero."""
+    if not isinstance(value, Scalar):
+        if not isinstance(value, (bool, int, float)):
+            tracing.refuse(f"fx.{dtype.title} takes a number, not {describe(value)}")
+        return Scalar(dtype, number=_number(value, dtype))
+    if value.dtype is dtype:
+        return value
+    if value.number is not None:
+        return Scalar(dtype, number=_number(value.number, dtype, wraps=True))
+    builder = tracing.current(f"fx.{dtype.title}(…)")
+    if dtype.is_bool and value.dtype.is_narrow:
+        value = convert(value, F32 if value.dtype.is_float else I32)
+    x, source = value.value, value.dtype
+    if dtype.is_bool:
+        zero = builder.constant(0, source)
+        name, predicate = ("arith.cmpf", 13) if source.is_float else ("arith.cmpi", 1)
+        number = builder.integer(predicate, "i64")
+        return Scalar(dtype, builder.one(name, "i1", x, zero, predicate=number))
+    for name, kind in steps(source, dtype):
+        x = builder.one(name, kind, x)
+    return Scalar(dtype, x)
+
+
+def steps(source: DType, dtype: DType) -> list[tuple[str, str]]:
+    """The ops that bring a value of `source` to `dtype`, no bool, each with its result's type.
+    Narrow floats are converted from and to f32 alone, as the instructions are."""
+    if source.is_narrow and source.is_float:
+        rest = [] if dtype is F32 else steps(F32, dtype)
+        return [("arith.extf", "f32"), *rest]
+    if dtype.is_narrow and dtype.is_float:
+        first = [] if source is F32 else steps(source, F32)
+        return [*first, ("arith.truncf", dtype.ir)]
+    if source.is_float and dtype.is_float:
+        if dtype.bits > source.bits:
+            return [("arith.extf", dtype.ir)]
+        if dtype.bits < source.bits:
+            return [("arith.truncf", dtype.ir)]
+        # f16 and bf16 hold different values: by way of f32, which holds both.
+        return [("arith.extf", "f32"), ("arith.truncf", dtype.ir)]
+    if source.is_float:
+        return [("arith.fptosi" if dtype.is_signed else "arith.fptoui", dtype.ir)]
+    if dtype.is_float:
+        return [("arith.sitofp" if source.kind == "int" else "arith.uitofp", dtype.ir)]
+    if dtype.bits == source.bits:
+        return []
+    if dtype.bits < source.bits:
+        return [("arith.trunci", dtype.ir)]
+    return [("arith.extsi" if source.kind == "int" else "arith.extui", dtype.ir)]
+
+
+def _number(number: Number, dtype: DType, wraps: bool = False) -> Number:
+    """A Python number as `dtype` holds it. It must fit, unless it is a typed constant's."""
+    if dtype.is_bool:
+        return bool(number)
+    if dtype.is_float:
+        if not wraps:
+            checked(check_fits, number, dtype)
+        return rounded(float(number), dtype)
+    if isinstance(number, float):
+        if number != number or abs(number) == float("inf"):
+            tracing.refuse(f"{number} has no integer value")
+        number = int(number)
+    if wraps:
+        low, high = dtype.range
+        return (number - low) % (high - low + 1) + low
+    checked(check_fits, int(number), dtype)
+    return int(number)
+
+
+def bitcast(value: Any, dtype: DType) -> Scalar:
+    """The same bits as a `dtype`."""
+    value = scalar(value, "what fx.bitcast takes")
+    if value.dtype.bits != dtype.bits:
+        tracing.refuse(
+            f"{value.dtype.name} and {dtype.name} differ in width; a bitcast keeps the bits"
+        )
+    builder = tracing.kernel("a bitcast")
+    if value.dtype.ir == dtype.ir:
+        return Scalar(dtype, builder.ssa(value))
+    return Scalar(dtype, builder.one("arith.bitcast", dtype.ir, builder.ssa(value)))

@@ -1,0 +1,52 @@
+"""Gives the language's values Python's operators and conversions. Importing it does so for scalars;
+`vectors` installs those of vectors.
+
+What the operators mean stands above the values in `arithmetic` and `functions`, so the classes
+cannot name it themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fly_trace.values import arithmetic, conversion, math_functions
+from fly_trace.values.dtypes import DType
+from fly_trace.values.scalars import Scalar
+
+# Python's method → our operation's name; the first group also as `__r…__`.
+BINARY = (
+    *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "divmod"),
+    *("lshift", "rshift", "and", "or", "xor"),
+)
+COMPARISON = ("eq", "ne", "lt", "le", "gt", "ge")
+UNARY = ("neg", "pos", "invert", "abs")
+
+
+def install(
+    kind: type, binary: Callable[[str, Any, Any], Any], unary: Callable[[str, Any], Any]
+) -> None:
+    """Gives a class the operators: `a + b` is `binary("add", a, b)`, `-a` is `unary("neg", a)`."""
+
+    def method(name: str, function: Any) -> None:
+        function.__name__ = function.__qualname__ = name
+        setattr(kind, name, function)
+
+    for word in (*BINARY, *COMPARISON):
+        method(f"__{word}__", lambda self, other, word=word: binary(word, self, other))
+    for word in BINARY:
+        method(f"__r{word}__", lambda self, other, word=word: binary(word, other, self))
+    for word in UNARY:
+        method(f"__{word}__", lambda self, word=word: unary(word, self))
+
+
+def _binary(operation: str, a: Any, b: Any) -> Any:
+    if operation == "pow":
+        return math_functions.power(a, b)
+    return arithmetic.binary(operation, a, b)
+
+
+install(Scalar, _binary, arithmetic.unary)
+setattr(Scalar, "to", conversion.convert)  # noqa: B010
+setattr(Scalar, "bitcast", conversion.bitcast)  # noqa: B010
+setattr(DType, "__call__", lambda self, value: conversion.convert(value, self))  # noqa: B010

@@ -1,0 +1,131 @@
+"""Scalars: the values a kernel computes with. `operators` gives them their operators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from fly_trace.core import tracing
+from fly_trace.values.dtypes import DType
+
+Number = bool | int | float
+
+
+class Scalar:
+    """A value of one element type, known when the kernel runs.
+
+    `value` is the SSA value; None for a typed constant such as `fx.Float32(0)`, whose `number`
+    becomes an SSA value where it is used. Python's own operators work on it; what would need its
+    value while tracing (`bool(x)`, `int(x)`, `len(x)`, a dictionary's key) is refused.
+    """
+
+    __slots__ = ("dtype", "leaf", "number", "value")
+
+    def __init__(
+        self, dtype: DType, value: Any = None, number: Number | None = None, leaf: Any = None
+    ):
+        self.dtype = dtype
+        self.value = value
+        self.number = number
+        self.leaf = leaf  # of an extent or coordinate, what its type says: a fly_dialect Int
+
+    if TYPE_CHECKING:
+        # Made in `operators`.
+        def __add__(self, other: Any) -> Any: ...
+        def __sub__(self, other: Any) -> Any: ...
+        def __mul__(self, other: Any) -> Any: ...
+        def __truediv__(self, other: Any) -> Any: ...
+        def __floordiv__(self, other: Any) -> Any: ...
+        def __mod__(self, other: Any) -> Any: ...
+        def __pow__(self, other: Any) -> Any: ...
+        def __and__(self, other: Any) -> Any: ...
+        def __or__(self, other: Any) -> Any: ...
+        def __xor__(self, other: Any) -> Any: ...
+        def __lshift__(self, other: Any) -> Any: ...
+        def __rshift__(self, other: Any) -> Any: ...
+        def __radd__(self, other: Any) -> Any: ...
+        def __rsub__(self, other: Any) -> Any: ...
+        def __rmul__(self, other: Any) -> Any: ...
+        def __rtruediv__(self, other: Any) -> Any: ...
+        def __lt__(self, other: Any) -> Any: ...
+        def __le__(self, other: Any) -> Any: ...
+        def __gt__(self, other: Any) -> Any: ...
+        def __ge__(self, other: Any) -> Any: ...
+        def __neg__(self) -> Any: ...
+        def __invert__(self) -> Any: ...
+        def __abs__(self) -> Any: ...
+        def to(self, dtype: DType) -> Scalar: ...
+        def bitcast(self, dtype: DType) -> Scalar: ...
+
+    def unpack(self) -> Scalar:
+        """An int tuple of one integer, in Python: itself."""
+        return self
+
+    @property
+    def described(self) -> str:
+        return f"a dynamic {self.dtype.name}"
+
+    def __repr__(self) -> str:
+        shown = "" if self.number is None else f" = {self.number}"
+        return f"<{self.dtype.name}{shown}>"
+
+    # -- what only a number that is known while tracing can do
+
+    def __bool__(self) -> NoReturn:
+        refuse_static(self, "has no truth value while the kernel is traced", _BOOL_HINT)
+
+    def __int__(self) -> NoReturn:
+        refuse_static(self, "is no Python int", "convert it with fx.Int32(x) or fx.Int64(x)")
+
+    def __float__(self) -> NoReturn:
+        refuse_static(self, "is no Python float", "convert it with fx.Float32(x)")
+
+    def __complex__(self) -> NoReturn:
+        refuse_static(self, "is no Python complex number", None)
+
+    def __index__(self) -> NoReturn:
+        refuse_static(
+            self,
+            "can't index or count in Python: it is known only when the kernel runs",
+            _INDEX_HINT,
+        )
+
+    def __iter__(self) -> NoReturn:
+        refuse_static(self, "is a scalar and can't be iterated or unpacked", None)
+
+    def __len__(self) -> NoReturn:
+        refuse_static(self, "is a scalar and has no length", None)
+
+    def __contains__(self, _: Any) -> NoReturn:
+        refuse_static(self, "is a scalar; nothing is in it", None)
+
+    def __getitem__(self, _: Any) -> NoReturn:
+        refuse_static(self, "is a scalar and can't be indexed", None)
+
+    def __hash__(self) -> NoReturn:
+        refuse_static(
+            self,
+            "can't be a key or in a set: it is known only when the kernel runs",
+            "use a tuple or a list, or keys that are known while tracing",
+        )
+
+    def __str__(self) -> NoReturn:
+        refuse_static(self, "can't become text: it is known only when the kernel runs", None)
+
+    def __format__(self, _: str) -> NoReturn:
+        refuse_static(self, "can't become text: it is known only when the kernel runs", None)
+
+    def __round__(self, _: Any = None) -> NoReturn:
+        refuse_static(self, "can't be rounded to a Python int", "use fx.floor, fx.ceil or fx.Int32")
+
+    __trunc__ = __floor__ = __ceil__ = __round__
+
+
+_BOOL_HINT = (
+    "Python asks for it in any(), all(), sorted(), min(), max(), bool() and code that is not"
+    " traced: use &, |, fx.minimum, fx.maximum, fx.where"
+)
+_INDEX_HINT = "loop with `for … in range(…)`, index a tensor, or make it an fx.Constexpr"
+
+
+def refuse_static(value: Scalar, what: str, hint: str | None) -> NoReturn:
+    tracing.refuse(f"{value.described} {what}", hint)

@@ -1,0 +1,77 @@
+"""Vectors: several numbers of one type in registers, computed with element by element.
+
+A vector has the shape of the tensor it was loaded from. Its elements are counted as a layout counts
+coordinates, with the first mode fastest: `v[i, j]` is the element that the tensor has at (i, j).
+
+What they are stands in `vector_values`, what their operators mean in `vector_arithmetic`; importing
+this module gives them their operators, as `operators` gives scalars theirs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fly_trace.values import operators, vector_arithmetic
+from fly_trace.values.dtypes import DType
+from fly_trace.values.vector_values import Vector
+
+__all__ = [
+    "ReductionOp",
+    "Vector",
+    "empty_like",
+    "full",
+    "full_like",
+    "ones_like",
+    "zeros_like",
+]
+
+operators.install(Vector, vector_arithmetic.binary, vector_arithmetic.unary)
+setattr(Vector, "to", vector_arithmetic.convert)  # noqa: B010
+setattr(Vector, "select", vector_arithmetic.select)  # noqa: B010
+
+
+class ReductionOp:
+    """What `Vector.reduce` can do."""
+
+    ADD, MUL, MAX, MIN = "add", "mul", "max", "min"
+
+
+@dataclass(frozen=True)
+class VectorType:
+    """`fx.Float32x4`: called, a vector of so many elements; `p.load(fx.Float32x4)` loads one."""
+
+    dtype: DType
+    lanes: int
+
+    def __call__(self, value: Any) -> Vector:
+        if isinstance(value, Vector):
+            return value.reshape((self.lanes,)).to(self.dtype)
+        if isinstance(value, (list, tuple)):
+            return Vector.from_elements(value, self.dtype).reshape((self.lanes,))
+        return Vector.filled((self.lanes,), value, self.dtype)
+
+
+def full(shape: Any, fill_value: Any, dtype: DType) -> Vector:
+    """A vector whose elements are all `fill_value`."""
+    return Vector.filled(shape, fill_value, dtype)
+
+
+def full_like(a: Vector, fill_value: Any, dtype: DType | None = None) -> Vector:
+    """A vector of a's shape whose elements are all `fill_value`."""
+    return Vector.filled(a.shape, fill_value, dtype or a.dtype)
+
+
+def zeros_like(a: Vector, dtype: DType | None = None) -> Vector:
+    """A vector of a's shape, all zero."""
+    return full_like(a, 0, dtype)
+
+
+def ones_like(a: Vector, dtype: DType | None = None) -> Vector:
+    """A vector of a's shape, all one."""
+    return full_like(a, 1, dtype)
+
+
+def empty_like(a: Vector, dtype: DType | None = None) -> Vector:
+    """A vector of a's shape; its elements are zero."""
+    return zeros_like(a, dtype)
