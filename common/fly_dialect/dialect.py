@@ -20,7 +20,9 @@ from typing import Any
 from fly_common.errors import InputError, Place
 
 from fly_dialect.bindings import ir
-from fly_dialect.op_table import OPS, OpInfo, find
+from fly_dialect.extension import extensions
+from fly_dialect.op_info import OpInfo
+from fly_dialect.op_table import OPS, find
 from fly_dialect.types import (
     IntTupleSpec,
     LayoutSpec,
@@ -30,14 +32,17 @@ from fly_dialect.types import (
     parse_type,
 )
 
-# The dialects whose types and ops are ours: fly and, for what only AMD's hardware has, fly_rocdl.
-NAMESPACES = ("fly", "fly_rocdl")
+# The dialects whose types and ops are ours: fly, and those of the backends.
+NAMESPACES = ("fly", *(extension.namespace for extension in extensions()))
 PREFIX = "fly."
 _PREFIXES = tuple(f"{namespace}." for namespace in NAMESPACES)
 
 # The upstream dialects whose ops are built here by name. What is in no loaded dialect is built as
 # an unregistered op; the reader and MLIR's passes load what they need themselves.
-_BUILT = ("arith", "cf", "func", "gpu", "llvm", "math", "memref", "rocdl", "scf", "ub", "vector")
+_BUILT = (
+    *("arith", "cf", "func", "gpu", "llvm", "math", "memref", "scf", "ub", "vector"),
+    *(name for extension in extensions() for name in extension.upstream),
+)
 
 # How MLIR names the text it parses from memory.
 PARSED_TEXT = "-"

@@ -2,33 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from fly_dialect.amd import buffers
+from fly_dialect.extension import extensions
 from fly_dialect.inference import atoms, layouts, memory, tiled, vectors
 from fly_dialect.inference import rules as infer
 from fly_dialect.inference.computation import COMPUTATIONS, Computation
-from fly_dialect.inference.rules import Check, Infer
-
-
-@dataclass(frozen=True, slots=True)
-class OpInfo:
-    """`operands` and `results` are counts, several where some may be left out; None is any number.
-    `pure` ops only compute."""
-
-    name: str
-    operands: int | tuple[int, ...] | None
-    results: int | None
-    infer: Infer | None = None
-    check: Check | None = None
-    pure: bool = True
-    form: str = "functional"  # how the text looks; see fly_dialect.text.forms
-    dialect: str = "fly"
-
-    @property
-    def full_name(self) -> str:
-        return f"{self.dialect}.{self.name}"
-
+from fly_dialect.op_info import OpInfo
 
 _TABLE = [
     OpInfo("static", 0, 1, check=infer.check_static, form="static"),
@@ -103,15 +81,14 @@ _ATOMS = [
     OpInfo("extract_aligned_pointer_as_index", 1, 1, check=memory.check_extract_ptr, form="bare"),
     OpInfo("print", None, 0, check=memory.check_print, pure=False),
     OpInfo("assume", 2, 1),
-    OpInfo("get_buffer_rsrc", 1, 1, buffers.infer_get_buffer_rsrc, dialect="fly_rocdl"),
 ]
 # By name; an op of another dialect than fly by its full name.
 OPS = {
     info.name if info.dialect == "fly" else info.full_name: info
-    for info in (*_TABLE, *_COMPUTATIONS, *_ATOMS)
+    for info in (*_TABLE, *_COMPUTATIONS, *_ATOMS, *(op for one in extensions() for op in one.ops))
 }
 
 
 def find(full_name: str) -> OpInfo | None:
-    """The op `fly.get` or `fly_rocdl.get_buffer_rsrc`; None if there is none of the name."""
+    """The op of this name, as `fly.get`; None if there is none."""
     return OPS.get(full_name.removeprefix("fly."))

@@ -248,14 +248,15 @@ def _suffix(spec: PtrSpec | MemRefSpec) -> str:
 
 
 # -- text -----------------------------------------------------------------------------------------
-_NAME = re.compile(r"\s*!(fly|fly_rocdl)\.([A-Za-z_][\w.]*)\s*(?:<(.*)>)?\s*", re.DOTALL)
+_NAME = re.compile(r"\s*!(fly(?:_[a-z0-9]+)?)\.([A-Za-z_][\w.]*)\s*(?:<(.*)>)?\s*", re.DOTALL)
 _SPACE_WORD = re.compile(r"\s*(#?[A-Za-z_][\w.]*)")
 _ALIGN = re.compile(r"\s*align\s*<\s*(-?\d+)\s*>")
 
 
 @lru_cache(maxsize=8192)
 def parse_type(source: str) -> Spec:
-    """The spec of `!fly.…<…>` or `!fly_rocdl.…<…>`; any other text as it is. Raises ValueError."""
+    """The spec of `!fly.…<…>` or of a backend's `!fly_NAME.…<…>`; any other text as it is. Raises
+    ValueError."""
     match = _NAME.fullmatch(source)
     if match is None:
         return source

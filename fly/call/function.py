@@ -194,8 +194,9 @@ def jit(
     """Makes a function that launches kernels callable with arrays.
 
     `target` is the GPU to compile for; else `FLY_TARGET`, else gfx942. `device` runs it: "auto" or
-    "emulator". The others are what LLVM does: see `fly.chains.tuning.Tuning`; each has an environment
-    variable that says it for functions whose decorator does not. `chain` replaces all of that.
+    "emulator". The others are what LLVM does: see `fly.chains.tuning.Tuning`; each has an
+    environment variable that says it for functions whose decorator does not. `chain` replaces all
+    of that.
     """
     tuned = tuning.check(
         {

@@ -50,8 +50,8 @@ def opt_py(target: str, options: Mapping[str, Any] | None = None) -> Stage:
 
 
 def llc(options: Mapping[str, Any] | None = None, target: str | None = None) -> Stage:
-    """LLVM IR → object. `options` are fields of `fly_llc.codegen.stage.Options`. `target` is what the IR
-    is most likely for: it says what can be started ahead, and nothing else."""
+    """LLVM IR → object. `options` are fields of `fly_llc.codegen.stage.Options`. `target` is what
+    the IR is most likely for: it says what can be started ahead, and nothing else."""
     from fly_llc.codegen.stage import Options
 
     chosen = _options(Options, options or {}, "fly-llc")

@@ -238,10 +238,10 @@ def test_a_large_programs_digest_is_remembered_in_the_store(tmp_path: Path, monk
     path = tmp_path / "large"
     path.write_bytes(bytes(file_digests.LARGE))
     os.utime(path, (0, time.time() - 100))
-    monkeypatch.setattr(files, "_known", {})
+    monkeypatch.setattr(file_digests, "_known", {})
     digest = file_digests.digest_of(path)
-    monkeypatch.setattr(files, "_known", {})
-    monkeypatch.setattr(files, "_hash", lambda path: pytest.fail("hashed again"))
+    monkeypatch.setattr(file_digests, "_known", {})
+    monkeypatch.setattr(file_digests, "_hash", lambda path: pytest.fail("hashed again"))
     assert file_digests.digest_of(path) == digest
 
 

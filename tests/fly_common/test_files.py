@@ -15,8 +15,8 @@ from fly_common.errors import MissingError
 
 @pytest.fixture(autouse=True)
 def forgotten(monkeypatch):
-    monkeypatch.setattr(files, "_known", {})
-    monkeypatch.setattr(files, "_coming", {})
+    monkeypatch.setattr(file_digests, "_known", {})
+    monkeypatch.setattr(file_digests, "_coming", {})
 
 
 def large(folder: Path) -> Path:
@@ -28,7 +28,7 @@ def large(folder: Path) -> Path:
 
 @pytest.mark.parametrize("size", [0, 1, 999, 1000, 1001, 4321])
 def test_pieces(size: int, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(files, "PIECE", 1000)
+    monkeypatch.setattr(file_digests, "PIECE", 1000)
     data = os.urandom(size)
     (tmp_path / "file").write_bytes(data)
     assert file_digests.digest_of(tmp_path / "file") == hashlib.sha256(data).hexdigest()
@@ -44,7 +44,7 @@ def test_ahead(tmp_path: Path, monkeypatch) -> None:
         assert go.wait(60)
         return hash(path)
 
-    monkeypatch.setattr(files, "_hash", slow)
+    monkeypatch.setattr(file_digests, "_hash", slow)
     file_digests.digest_ahead(path)
     file_digests.digest_ahead(path)
     threading.Timer(0.05, go.set).start()
@@ -56,7 +56,7 @@ def test_ahead(tmp_path: Path, monkeypatch) -> None:
 def test_ahead_of_what_is_kept_starts_nothing(tmp_path: Path, monkeypatch) -> None:
     path = large(tmp_path)
     digest = file_digests.digest_of(path)
-    monkeypatch.setattr(files, "_known", {})
+    monkeypatch.setattr(file_digests, "_known", {})
     file_digests.digest_ahead(path)
     assert not file_digests._coming
     assert list(file_digests._known.values()) == [digest]

@@ -125,11 +125,12 @@ def test_a_family_is_imported_when_its_type_is_met():
     """And each is in the module that the registry says."""
     script = (
         "import sys; from fly_dialect.atoms import registry\n"
-        "loaded = [m for m in registry._MODULES if f'fly_dialect.atoms.{m}' in sys.modules]\n"
-        "assert not loaded, loaded\n"
-        "found = {n: registry.family(n).__module__.split('.')[-1] for n in registry._HOMES}\n"
-        "assert found == registry._HOMES, found\n"
-        "assert {f.NAME for f in registry.families()} == set(registry._HOMES)\n"
+        "homes = registry._homes()\n"
+        "loaded = [m for m in homes.values() if m in sys.modules]\n"
+        "assert homes and not loaded, loaded\n"
+        "found = {n: registry.family(n).__module__ for n in homes}\n"
+        "assert found == homes, found\n"
+        "assert {f.NAME for f in registry.families()} == set(homes)\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
 

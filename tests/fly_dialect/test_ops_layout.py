@@ -28,7 +28,7 @@ def tuple_(source):
 
 def test_every_op_that_computes_has_a_builder():
     for name in COMPUTATIONS:
-        module = ops if hasattr(ops, name) else ops_layout
+        module = ops if hasattr(ops, name) else layout_ops
         assert callable(getattr(module, name))
 
 

@@ -1,4 +1,5 @@
-"""How result types follow from operand types: buffer descriptors. As `fly_dialect.inference.rules`."""
+"""How result types follow from operand types: buffer descriptors. As
+`fly_dialect.inference.rules`."""
 
 from __future__ import annotations
 

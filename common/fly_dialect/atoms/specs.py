@@ -194,6 +194,6 @@ def reader(name: str) -> Callable[[Scanner], AtomSpec | TiledSpec | AtomOp] | No
     ValueError for an instruction of the target's that there is not."""
     if name in _SPECS:
         return _SPECS[name]
-    if name.startswith("fly_rocdl.") or registry.is_family(name):
+    if name.startswith("fly_") or registry.is_family(name):
         return registry.family(name).read
     return None

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fly_dialect.amd.buffers import BUFFER_SPACE
 from fly_dialect.atoms import CopyAtomSpec, CopyOp, MmaAtomSpec, MmaOp
 from fly_dialect.bindings import ir
 from fly_dialect.builders.building import Value, build
-from fly_dialect.dialect import pointer_of
-from fly_dialect.types import PtrSpec, Spec
+from fly_dialect.types import Spec
 
 __all__ = [
     "apply_swizzle",
@@ -20,10 +18,8 @@ __all__ = [
     "decomposition",
     "enumeration",
     "gemm",
-    "get_buffer_rsrc",
     "get_copy_atom",
     "get_mma_atom",
-    "make_buffer_ptr",
     "make_copy_atom",
     "make_mma_atom",
     "make_tiled_copy",
@@ -263,26 +259,3 @@ def apply_swizzle(ptr: Value, swizzle: Value, *, loc: Any = None, ip: Any = None
 def decomposition(view: Value, *, loc: Any = None, ip: Any = None) -> Value:
     """The view without the inner parts of a composed layout: they are in its base."""
     return build("decomposition", [view], loc=loc, ip=ip)
-
-
-# -- buffer descriptors ---------------------------------------------------------------------------
-def make_buffer_ptr(
-    base: Value,
-    stride: Value,
-    size: Value,
-    flags: Value | None = None,
-    *,
-    loc: Any = None,
-    ip: Any = None,
-) -> Value:
-    """A pointer behind a buffer descriptor from a global one: i16 stride, i64 bytes, i32 flags, or
-    those of the target."""
-    pointer = pointer_of(base)
-    result = PtrSpec(pointer.element, BUFFER_SPACE, pointer.align)
-    operands = [base, stride, size, *([] if flags is None else [flags])]
-    return build("make_ptr", operands, [result], loc=loc, ip=ip)
-
-
-def get_buffer_rsrc(ptr: Value, *, loc: Any = None, ip: Any = None) -> Value:
-    """The descriptor of a buffer pointer, an !llvm.ptr<8>."""
-    return build("fly_rocdl.get_buffer_rsrc", [ptr], loc=loc, ip=ip)

@@ -1,4 +1,5 @@
-"""Builders of the ops that compute tuples and layouts: a function an op, as in `fly_dialect.builders.ops`.
+"""Builders of the ops that compute tuples and layouts: a function an op, as in
+`fly_dialect.builders.ops`.
 
 Each takes the op's operands, then its attributes by name, then `loc` and `ip`. An operand that may
 be left out may be None: `coalesce(layout, None)`.

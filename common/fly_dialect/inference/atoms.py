@@ -1,7 +1,7 @@
 """How result types follow from operand types: atoms, and the ops that execute them.
 
-As `fly_dialect.inference.rules`. A memory form takes memrefs and gives nothing; an SSA form takes vectors in
-the place of registers and gives what the instruction writes to them.
+As `fly_dialect.inference.rules`. A memory form takes memrefs and gives nothing; an SSA form takes
+vectors in the place of registers and gives what the instruction writes to them.
 """
 
 from __future__ import annotations

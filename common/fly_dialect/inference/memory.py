@@ -1,4 +1,5 @@
-"""How result types follow from operand types: pointers and memory. As `fly_dialect.inference.rules`."""
+"""How result types follow from operand types: pointers and memory. As
+`fly_dialect.inference.rules`."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from dataclasses import replace
 from math import gcd
 
 from fly_dialect import algebra
-from fly_dialect.amd.buffers import BUFFER_SPACE, check_buffer_ptr
+from fly_dialect.extension import check_made_pointer
 from fly_dialect.inference.rules import (
     Attributes,
     any_layout_operand,
@@ -69,9 +70,7 @@ def check_make_ptr(operands: list[Spec], results: list[Spec], attributes: Attrib
     spec = results[0]
     if not isinstance(spec, PtrSpec):
         raise ValueError(f"the result must be a ptr, but is {spec}")
-    if spec.space == BUFFER_SPACE:
-        check_buffer_ptr(operands, spec)
-    elif operands:
+    if not check_made_pointer(spec.space, operands, spec) and operands:
         raise ValueError(f"{spec} is memory of its own: it is made of nothing")
     if spec.space in ("register", "shared") and allocation_size(attributes) is None:
         raise ValueError(f"{spec} needs dictAttrs = {{allocSize = N : i64}}")

@@ -7,10 +7,10 @@ MLIR reads and prints ops it has no syntax for in generic form, so two things di
     fly.static {elems = [4 : i32]} : T              "fly.static"() {elems = [4 : i32]} : () -> T
     fly.get_dyn_shared() : T                        "fly.get_dyn_shared"() : () -> T
 
-and more where an op has a form of its own (`fly_dialect.text.forms`). The reader also brings types into
-normal form (no white space, `(4, 8)` is `(4,8)`), because MLIR compares them as texts. It takes
-generic form as well. Lines stay lines, so a place in what MLIR parsed is found again in what the
-user wrote.
+and more where an op has a form of its own (`fly_dialect.text.forms`). The reader also brings types
+into normal form (no white space, `(4, 8)` is `(4,8)`), because MLIR compares them as texts. It
+takes generic form as well. Lines stay lines, so a place in what MLIR parsed is found again in what
+the user wrote.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from fly_dialect.types import parse_type
 # ops. A name after one of `!#@%."` or inside a word is something else.
 _READ = re.compile(
     r"""
-      "fly(?:_rocdl)?\.[A-Za-z_][\w.]*"\s*\([^()"]*\)\s*(?P<properties><\{)
+      "fly(?:_[a-z0-9]+)?\.[A-Za-z_][\w.]*"\s*\([^()"]*\)\s*(?P<properties><\{)
     | "(?:[^"\\\n]|\\.)*"
     | //[^\n]*
-    | (?P<type>!fly(?:_rocdl)?\.[A-Za-z_][\w.]*)
-    | (?<![\w.$\-#!@%"])(?P<op>fly(?:_rocdl)?\.[A-Za-z_][\w.]*)(?=\s*[(<{:%])
+    | (?P<type>!fly(?:_[a-z0-9]+)?\.[A-Za-z_][\w.]*)
+    | (?<![\w.$\-#!@%"])(?P<op>fly(?:_[a-z0-9]+)?\.[A-Za-z_][\w.]*)(?=\s*[(<{:%])
     """,
     re.VERBOSE,
 )
@@ -45,7 +45,7 @@ _ALIASED = re.compile(r"[!#][A-Za-z_]\w*(?![\w.$])")
 _DOTTED = re.compile(r"[!#][A-Za-z_][\w.]*")
 
 _WRITE = re.compile(
-    r'"(?P<op>fly(?:_rocdl)?\.[A-Za-z_][\w.]*)"(?=\()|"(?:[^"\\\n]|\\.)*"',
+    r'"(?P<op>fly(?:_[a-z0-9]+)?\.[A-Za-z_][\w.]*)"(?=\()|"(?:[^"\\\n]|\\.)*"',
 )
 
 

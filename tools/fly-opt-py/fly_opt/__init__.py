@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from fly_opt.pipeline.options import Options
     from fly_opt.pipeline.stage import compile
 
-_HOMES = {"compile": "pipeline", "fingerprint": "identity", "Options": "options"}
+_HOMES = {
+    "compile": "pipeline.stage",
+    "fingerprint": "identity",
+    "Options": "pipeline.options",
+}
 
 __all__ = ["Options", "compile", "fingerprint"]
 

@@ -173,7 +173,7 @@ def _pretty(options: Options) -> str:
 def _pass_list() -> str:
     from fly_opt.pipeline import registry
 
-    ours, theirs = registry.descriptions(), registry.UPSTREAM
+    ours, theirs = registry.descriptions(), registry.upstream()
     width = max(map(len, [*ours, *theirs]))
     lines = ["Passes of this project:"]
     lines += [f"  {name:<{width}}  {text}" for name, text in ours.items()]

@@ -8,7 +8,7 @@ import hashlib
 from fly_common import identity, toolchain
 from fly_common.errors import MissingError
 
-from fly_opt.backends.amd import device_libraries
+from fly_opt.lowering import interface
 from fly_opt.pipeline.options import Options
 
 
@@ -17,9 +17,9 @@ def fingerprint(options: Options) -> str:
     libraries. Imports no MLIR: a warm cache hit must not pay for it."""
     parts = [
         repr(dataclasses.astuple(options)),
-        identity.sources("fly_opt", "fly_dialect", "fly_common"),
+        identity.sources("fly_opt", "fly_dialect", "fly_backend", "fly_host", "fly_common"),
         identity.bindings(),
-        device_libraries.identity(),
+        *(lowering.identity() for lowering in interface.built_in()),
         _linker(),
     ]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()

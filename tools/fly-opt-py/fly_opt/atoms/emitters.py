@@ -13,13 +13,14 @@ from fly_dialect.types import MemRefSpec
 
 from fly_opt.ir import pointers
 from fly_opt.ir.builder import Builder
+from fly_opt.lowering import interface
 
 Value = Any  # an ir.Value
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A memref: its type, and its LLVM pointer (of a buffer, the pair)."""
+    """A memref: its type, and its LLVM pointer (in a backend's space, what stands for it)."""
 
     spec: MemRefSpec
     pointer: Value
@@ -73,9 +74,6 @@ MmaEmitter = Callable[[Multiply], Value]
 _COPIES: dict[type[AtomOp], CopyEmitter] = {}
 _MULTIPLIES: dict[type[AtomOp], tuple[Callable[[Any], Operands], MmaEmitter]] = {}
 
-# The modules of this package that register emitters; read when the first atom is lowered.
-_MODULES = ("universal", "buffer", "lds", "mfma", "wmma", "tdm")
-
 
 def copies(*ops: type[CopyOp]) -> Callable[[CopyEmitter], CopyEmitter]:
     """Makes a function the emitter of these copies."""
@@ -109,8 +107,10 @@ def of_mma(op: MmaOp) -> tuple[Callable[[Any], Operands], MmaEmitter]:
 
 def _found(table: dict[type[AtomOp], Any], op: AtomOp) -> Any:
     if not table:
-        for name in _MODULES:
-            importlib.import_module(f"fly_opt.atoms.{name}")
+        # The modules that register emitters are imported when the first atom is lowered.
+        own = (name for lowering in interface.built_in() for name in lowering.emitters)
+        for name in ("fly_opt.atoms.universal", *own):
+            importlib.import_module(name)
     if type(op) not in table:
         raise ValueError(f"there is no lowering for {op}")
     return table[type(op)]

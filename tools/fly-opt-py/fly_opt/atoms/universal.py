@@ -13,8 +13,8 @@ from fly_dialect.bindings import ir
 from fly_dialect.dialect import type_of
 
 from fly_opt.atoms.emitters import Copy, Memory, Multiply, Operands, copies, multiplies
-from fly_opt.backends.amd import buffers
 from fly_opt.ir import pointers
+from fly_opt.lowering import spaces
 
 Value = Any  # an ir.Value
 
@@ -50,18 +50,16 @@ def _moved(bits: int) -> Any:
 
 def _read(call: Copy, source: Memory, type_: Any) -> Value:
     builder, size = call.builder, pointers.width(type_)
-    if buffers.is_buffer(source.spec):
-        at = buffers.place(builder, source.spec, source.pointer, size)
-        return buffers.load(builder, type_, at)
+    if (own := spaces.of(source.spec)) is not None:
+        return own.load_through(builder, source.spec, source.pointer, type_)
     address = pointers.swizzled(builder, source.pointer, source.spec, size)
     return pointers.load(builder, type_, address, _alignment(size))
 
 
 def _write(call: Copy, value: Value, destination: Memory) -> None:
     builder, size = call.builder, pointers.width(value.type)
-    if buffers.is_buffer(destination.spec):
-        at = buffers.place(builder, destination.spec, destination.pointer, size)
-        buffers.store(builder, value, at)
+    if (own := spaces.of(destination.spec)) is not None:
+        own.store_through(builder, destination.spec, destination.pointer, value)
         return
     address = pointers.swizzled(builder, destination.pointer, destination.spec, size)
     pointers.store(builder, value, address, _alignment(size))

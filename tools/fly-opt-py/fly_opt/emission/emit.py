@@ -1,7 +1,7 @@
 """MLIR in the LLVM dialect → LLVM IR text: the element `fly-emit-llvm` of a pipeline.
 
 One LLVM module comes out: the gpu.module's functions and globals, the target's triple and data
-layout, the launch plan as module assembly, the code object's version as a module flag.
+layout, the launch plan as module assembly, the backend's module flags.
 """
 
 from __future__ import annotations
@@ -12,18 +12,17 @@ from typing import Any
 from fly_common.errors import InputError
 from fly_host import plan
 
-from fly_opt.backends.amd import device_libraries, older_llvm
 from fly_opt.emission import llvm_text
-from fly_opt.ir.intrinsics import BUFFER_ATOMICS, FLOAT_PARTS
+from fly_opt.ir.intrinsics import FLOAT_PARTS
+from fly_opt.lowering import interface
+from fly_opt.lowering.interface import Lowering
 from fly_opt.passes.math.select_math import EVERY, INTRINSICS
 from fly_opt.passes.target.set_target import target_of
 from fly_opt.pipeline.diagnostics import Source
 from fly_opt.pipeline.observer import Observer
-from fly_opt.targets import CODE_OBJECT_VERSION, Target
+from fly_opt.targets import Target
 
-# What MLIR's translation knows inside a module that goes to LLVM.
-TRANSLATED = ("llvm.", "rocdl.")
-# What of it may stand outside of functions.
+# What MLIR's translation knows of the LLVM dialect that may stand outside of functions.
 TOP_LEVEL = (
     *("llvm.func", "llvm.mlir.global", "llvm.mlir.alias", "llvm.mlir.ifunc", "llvm.comdat"),
     *("llvm.mlir.global_ctors", "llvm.mlir.global_dtors", "llvm.module_flags"),
@@ -31,11 +30,9 @@ TOP_LEVEL = (
 )
 # Intrinsics that the passes here call. Others may not exist, and then the translation crashes.
 KNOWN_INTRINSICS = (
-    {"llvm.amdgcn.implicitarg.ptr", "llvm.amdgcn.s.wait.kmcnt"}
-    | {f"{name}.{kind}" for name, kinds in INTRINSICS.values() for kind in kinds}
+    {f"{name}.{kind}" for name, kinds in INTRINSICS.values() for kind in kinds}
     | {f"llvm.is.fpclass.{kind}" for kind in EVERY}
     | FLOAT_PARTS
-    | BUFFER_ATOMICS
 )
 
 
@@ -44,15 +41,18 @@ def emit(module: Any, source: Source, observer: Observer) -> str:
     target = target_of(module.operation)
     with observer.timed("translate"):
         flat = _flatten(module, target, source)
-        doubtful = _prepare(flat, source)
+        doubtful = _prepare(flat, source, interface.candidates(target))
         if doubtful:
             _try_in_child(flat, source)
         text = _translate(flat)
     with observer.timed("version bridge"):
         text = llvm_text.bridge(text)
-    if target is not None and (needed := device_libraries.needed(text)):
+    if target is None:
+        return text
+    lowering = interface.of_target(target)
+    if needed := lowering.needed_functions(text):
         with observer.timed("device libraries"):
-            text = device_libraries.link(text, needed, target)
+            text = lowering.link(text, needed, target)
     return text
 
 
@@ -94,11 +94,8 @@ def _flatten(module: Any, target: Target | None, source: Source) -> Any:
     if "fly.plan" in top.attributes:
         lines = _plan_assembly(top.attributes["fly.plan"].value)
         attributes["llvm.module_asm"] = ir.ArrayAttr.get([ir.StringAttr.get(x) for x in lines])
-    flag = (
-        'llvm.module_flags [#llvm.mlir.module_flag<error, "amdhsa_code_object_version",'
-        f" {CODE_OBJECT_VERSION} : i32>]"
-    )
-    flat.body.append(ir.Operation.parse(flag))
+    if flags := interface.of_target(target).module_flags():
+        flat.body.append(ir.Operation.parse(f"llvm.module_flags [{', '.join(flags)}]"))
     return flat
 
 
@@ -117,45 +114,46 @@ def _plan_assembly(text: str) -> list[str]:
     ]
 
 
-def _prepare(flat: Any, source: Source) -> bool:
+def _prepare(flat: Any, source: Source, lowerings: tuple[Lowering, ...]) -> bool:
     """Puts what LLVM 22 has in the place of intrinsics it lacks. InputError for an operation that
     can't be translated: the bindings' translation crashes on one. True where only trying tells,
     because an intrinsic is called by a name."""
     from fly_dialect.bindings import ir
 
+    translated = ("llvm.", *(prefix for lowering in lowerings for prefix in lowering.translated))
+    intrinsics = KNOWN_INTRINSICS.union(*(lowering.intrinsics for lowering in lowerings))
     for child in flat.body:
         name = child.operation.name
-        if name.startswith(TRANSLATED) and name not in TOP_LEVEL:
+        if name.startswith(translated) and name not in TOP_LEVEL:
             where = source.place_of(child.operation.location)
             raise InputError(f"{name} stands outside of any function", place=where)
     refused: list[InputError] = []
-    newer: list[Any] = []
+    newer: list[tuple[Lowering, Any]] = []
     doubtful = False
 
     def visit(op: Any) -> Any:
         nonlocal doubtful
         name = op.name
-        if not name.startswith(TRANSLATED) and name != "builtin.module":
+        if not name.startswith(translated) and name != "builtin.module":
             hint = "lower it before fly-emit-llvm; --target X --print-pipeline shows a pipeline"
             where = source.place_of(op.location)
             refused.append(InputError(f"{name} has no LLVM IR", place=where, hint=hint))
             return ir.WalkResult.INTERRUPT
-        if name in older_llvm.MISSING:
+        if any(lowering.lacks(name) for lowering in lowerings):
             where = source.place_of(op.location)
             message = f"{name} is an intrinsic that LLVM 22 does not have"
             refused.append(InputError(message, place=where))
             return ir.WalkResult.INTERRUPT
-        if name in older_llvm.REPLACED:
-            newer.append(op.operation)
+        newer.extend((one, op.operation) for one in lowerings if one.replaces(name))
         if name == "llvm.call_intrinsic":
-            doubtful = doubtful or op.attributes["intrin"].value not in KNOWN_INTRINSICS
+            doubtful = doubtful or op.attributes["intrin"].value not in intrinsics
         return ir.WalkResult.ADVANCE
 
     flat.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
     if refused:
         raise refused[0]
-    for op in newer:
-        older_llvm.replace(op)
+    for lowering, op in newer:
+        lowering.replace(op)
     return doubtful
 
 

@@ -1,7 +1,7 @@
 """Calls of LLVM's intrinsics by name.
 
-The LLVM dialect has an operation for each mathematical intrinsic too, but convert-math-to-rocdl and
-convert-gpu-to-rocdl refuse modules that hold them: to upstream they are a lowering gone wrong.
+The LLVM dialect has an operation for each mathematical intrinsic too, but MLIR's passes that lower
+to a vendor's dialect refuse modules that hold them: to upstream they are a lowering gone wrong.
 """
 
 from __future__ import annotations
@@ -10,16 +10,7 @@ from typing import Any
 
 PREFIX = "llvm."
 # What formulas call besides the functions of fly-select-math.
-FLOAT_PARTS = {
-    *("llvm.amdgcn.frexp.mant.f64", "llvm.amdgcn.frexp.exp.i32.f64"),
-    *("llvm.fptosi.sat.i32.f64", "llvm.ldexp.f64.i32"),
-}
-# Atomic updates through a buffer descriptor; rocdl has ops for some of them only.
-BUFFER_ATOMIC = "llvm.amdgcn.raw.ptr.buffer.atomic"
-BUFFER_ATOMICS = {
-    f"{BUFFER_ATOMIC}.{update}"
-    for update in ("add", "smax", "smin", "and", "or", "inc", "dec", "fadd", "fmax", "fmin")
-}
+FLOAT_PARTS = {"llvm.fptosi.sat.i32.f64", "llvm.ldexp.f64.i32"}
 
 
 def call(name: str, result: Any, operands: list[Any], fast: Any = None) -> Any:

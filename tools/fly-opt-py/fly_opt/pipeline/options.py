@@ -18,6 +18,6 @@ class Options:
     target: str | None = None  # gfx942: run that target's pipeline
     emit: str | None = None  # "mlir" or "llvm"; None: llvm where a target's pipeline runs
     passes: str | None = None  # a textual pipeline
-    pipeline: str | None = None  # a pipeline of `pipelines.PIPELINES` by name
+    pipeline: str | None = None  # a pipeline of `the backends` by name
     debug_info: bool = False  # line tables in the LLVM IR (-g)
     locations: bool = False  # `loc(…)` in printed MLIR

@@ -1,6 +1,6 @@
 """Every pass by name: ours, which are imported when they run, and MLIR's.
 
-MLIR registers its passes in its library and offers no list of them to Python. UPSTREAM names
+MLIR registers its passes in its library and offers no list of them to Python. `upstream` names
 those that matter to this compiler, for `--list-passes` and for suggestions; any other registered
 name works as well.
 """
@@ -8,41 +8,37 @@ name works as well.
 from __future__ import annotations
 
 import importlib
+import importlib.machinery
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from fly_common.errors import UsageError
 
+from fly_opt.lowering import interface
+from fly_opt.lowering.interface import EMIT_LLVM
 from fly_opt.passes.base import Pass, make
 from fly_opt.pipeline.suggestions import did_you_mean
 from fly_opt.pipeline.text import Step
 
-# The last element of a pipeline that ends in LLVM IR. It is written in the pipeline's text like a
-# pass, so that the text alone says what comes out; it has to be the last.
-EMIT_LLVM = "fly-emit-llvm"
 EMIT_LLVM_HELP = "Prints the module as LLVM IR that LLVM 22 and newer read; always the last."
 
-# name → module of fly_opt.passes that defines it.
-PASSES: dict[str, str] = {
-    "fly-rewrite-func-signature": "fly_signature",
-    "fly-canonicalize": "fly_canonicalize",
-    "fly-layout-lowering": "fly_layout_lowering",
-    "fly-int-swizzle-simplify": "fly_swizzle_simplify",
-    "fly-convert-atom-call-to-ssa-form": "fly_atom_ssa",
-    "fly-promote-regmem-to-vectorssa": "fly_promote_regmem",
-    "convert-fly-to-rocdl": "fly_to_rocdl",
-    "fly-set-target": "set_target",
-    "fly-extract-plan": "extract_plan",
-    "fly-fold-wave-size": "wave_size",
-    "fly-check-shuffles": "wave_size",
-    "fly-rocdl-cluster-attr": "cluster_attribute",
-    "fly-lower-launch-sizes": "launch_sizes",
-    "fly-select-math": "select_math",
-    "fly-kernel-attributes": "kernel_attributes",
+# name → the module that defines it. Backends add theirs.
+_OWN: dict[str, str] = {
+    "fly-rewrite-func-signature": "fly_opt.passes.signature.rewrite_signature",
+    "fly-canonicalize": "fly_opt.passes.layout.canonicalize",
+    "fly-layout-lowering": "fly_opt.passes.layout.layout_lowering",
+    "fly-int-swizzle-simplify": "fly_opt.passes.layout.swizzle_simplify",
+    "fly-convert-atom-call-to-ssa-form": "fly_opt.passes.registers.atom_ssa",
+    "fly-promote-regmem-to-vectorssa": "fly_opt.passes.registers.promote_regmem",
+    "fly-set-target": "fly_opt.passes.target.set_target",
+    "fly-extract-plan": "fly_opt.passes.host.extract_plan",
+    "fly-fold-wave-size": "fly_opt.passes.target.wave_size",
+    "fly-check-shuffles": "fly_opt.passes.target.wave_size",
+    "fly-select-math": "fly_opt.passes.math.select_math",
 }
 
-UPSTREAM: dict[str, str] = {
+_UPSTREAM: dict[str, str] = {
     "affine-expand-index-ops": "lowers affine operations on indices to arith",
     "arith-expand": "expands ceildiv, floordiv, min and max into simpler arith operations",
     "arith-int-range-narrowing": "narrows integer operations to the bits their values need",
@@ -50,17 +46,13 @@ UPSTREAM: dict[str, str] = {
     "canonicalize": "folds and simplifies by every operation's own rules",
     "composite-fixed-point-pass": "repeats a pipeline until nothing changes",
     "control-flow-sink": "moves operations into the only region that uses them",
-    "convert-amdgpu-to-rocdl": "lowers amdgpu operations to rocdl intrinsics",
-    "convert-arith-to-amdgpu": "lowers arith conversions of small floats to amdgpu",
     "convert-arith-to-llvm": "lowers arith to the LLVM dialect",
     "convert-cf-to-llvm": "lowers branches to the LLVM dialect",
     "convert-complex-to-llvm": "lowers complex numbers to the LLVM dialect",
     "convert-func-to-llvm": "lowers functions to the LLVM dialect",
     "convert-gpu-to-nvvm": "lowers a gpu.module to nvvm",
-    "convert-gpu-to-rocdl": "lowers a gpu.module to rocdl and the LLVM dialect",
     "convert-index-to-llvm": "lowers index operations to the LLVM dialect",
     "convert-math-to-llvm": "lowers math to LLVM's intrinsics",
-    "convert-math-to-rocdl": "lowers math to calls of AMD's device library",
     "convert-scf-to-cf": "lowers structured control flow to branches",
     "convert-ub-to-llvm": "lowers poison to the LLVM dialect",
     "convert-vector-to-llvm": "lowers vectors to the LLVM dialect",
@@ -91,7 +83,6 @@ UPSTREAM: dict[str, str] = {
     "print-op-stats": "counts operations on standard error",
     "reconcile-unrealized-casts": "removes conversion casts that cancel",
     "remove-dead-values": "removes values and functions that nothing uses",
-    "rocdl-attach-target": "attaches an AMD target to gpu.modules",
     "scf-for-loop-canonicalization": "simplifies scf.for bounds",
     "scf-for-to-while": "turns scf.for into scf.while",
     "sccp": "propagates constants along control flow",
@@ -104,13 +95,27 @@ UPSTREAM: dict[str, str] = {
 }
 
 
+@cache
+def passes() -> dict[str, str]:
+    """Name → the module that defines it, for every pass of this project's."""
+    tables = (_OWN, *(lowering.passes for lowering in interface.built_in()))
+    return {name: module for table in tables for name, module in table.items()}
+
+
+@cache
+def upstream() -> dict[str, str]:
+    """Name → what it does, for the passes of MLIR's that matter to this compiler."""
+    tables = (_UPSTREAM, *(lowering.upstream_passes for lowering in interface.built_in()))
+    return dict(sorted((name, text) for table in tables for name, text in table.items()))
+
+
 def is_ours(name: str) -> bool:
-    return name in PASSES
+    return name in passes()
 
 
 def load(step: Step) -> Pass:
     """The pass of a pipeline's step, with its options. UsageError where they don't fit."""
-    module = importlib.import_module(f"fly_opt.passes.{PASSES[step.name]}")
+    module = importlib.import_module(passes()[step.name])
     for value in vars(module).values():
         if isinstance(value, type) and getattr(value, "name", None) == step.name:
             return make(value, step.options)
@@ -119,7 +124,7 @@ def load(step: Step) -> Pass:
 
 def unknown(name: str) -> UsageError:
     """The error for a name that is neither one of ours nor registered with MLIR."""
-    hint = did_you_mean(name, [*PASSES, EMIT_LLVM, *UPSTREAM], "")
+    hint = did_you_mean(name, [*passes(), EMIT_LLVM, *upstream()], "")
     if not hint.startswith("did you mean"):
         hint = "fly-opt-py --list-passes prints the names"
     return UsageError(f"unknown pass {name!r}", hint=hint)
@@ -134,13 +139,20 @@ def descriptions() -> dict[str, str]:
     import ast
 
     found = {EMIT_LLVM: EMIT_LLVM_HELP}
-    folder = Path(__file__).with_name("passes")
-    for name, module in PASSES.items():
-        tree = ast.parse((folder / f"{module}.py").read_text(encoding="utf-8"))
+    for name, module in passes().items():
+        tree = ast.parse(_source(module))
         for node in tree.body:
             if isinstance(node, ast.ClassDef) and _names(node, name):
                 found[name] = (ast.get_docstring(node) or "").partition("\n")[0]
     return dict(sorted(found.items()))
+
+
+def _source(module: str) -> str:
+    """The text of a module that is not imported, nor are the packages around it."""
+    package, *inner = module.split(".")
+    spec = importlib.machinery.PathFinder.find_spec(package)
+    folder = next(iter(spec.submodule_search_locations or ())) if spec else ""
+    return Path(folder, *inner).with_suffix(".py").read_text(encoding="utf-8")
 
 
 def _names(node: Any, name: str) -> bool:

@@ -51,7 +51,7 @@ class AtomicOp:
 
 
 class SyncScope:
-    """LLVM's synchronization scopes of every target; `fx.rocdl.SyncScope` has AMD's."""
+    """LLVM's synchronization scopes of every target; backends have their own."""
 
     System = ""
     SingleThread = "singlethread"
@@ -251,7 +251,7 @@ def make_mma_atom(mma_op_type: MmaOp) -> MmaAtom:
     if not isinstance(mma_op_type, MmaOp):
         tracing.refuse(
             f"fx.make_mma_atom takes a matrix instruction, not {describe(mma_op_type)}",
-            "as in fx.make_mma_atom(fx.rocdl.MFMA(16, 16, 16, fx.Float16))",
+            "as in fx.make_mma_atom(fx.UniversalFMA(fx.Float32))",
         )
     return MmaAtom(MmaAtomSpec(mma_op_type))
 

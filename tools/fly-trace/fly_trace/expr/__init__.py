@@ -9,8 +9,10 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from fly_backend.registry import built_in
+
 from fly_trace.signatures.annotations import Constexpr, Stream, Tensor
-from fly_trace.values import operators
+from fly_trace.values import operators as operators
 from fly_trace.values.dtypes import (
     BF16,
     BOOL,
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from fly_trace.atoms.atom import *  # noqa: F403
     from fly_trace.atoms.movement import *  # noqa: F403
     from fly_trace.atoms.tiled import *  # noqa: F403
-    from fly_trace.backends.amd import rocdl
     from fly_trace.control.compile_time import *  # noqa: F403
     from fly_trace.expr import gpu as gpu
     from fly_trace.expr import math as math
@@ -135,7 +136,9 @@ NAMES = {
         """,
 }
 _HOMES = {name: module for module, names in NAMES.items() for name in names.split()}
-_MODULES = ("gpu", "math", "rocdl")
+_MODULES = ("gpu", "math")
+# What only some hardware has: `fx.NAME` → module, from the backends.
+_NAMESPACES = {name: home for one in built_in() for name, home in one.namespaces.items()}
 
 __all__ = [
     "BFloat16",
@@ -166,6 +169,7 @@ __all__ = [
     "Uint32",
     "Uint64",
     *_MODULES,
+    *_NAMESPACES,
     *_HOMES,
 ]
 
@@ -173,6 +177,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"fly_trace.expr.{name}")
+    if name in _NAMESPACES:
+        return importlib.import_module(_NAMESPACES[name])
     home = _HOMES.get(name)
     if home is None and (found := _vector_type(name)) is not None:
         globals()[name] = found

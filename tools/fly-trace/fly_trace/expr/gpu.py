@@ -1,4 +1,4 @@
-"""`fx.gpu`: ids, LDS, barriers, lane shuffles, atomics."""
+"""`fx.gpu`: ids, shared memory, barriers, lane shuffles, atomics."""
 
 from fly_trace.gpu.device import (
     atomic_add,

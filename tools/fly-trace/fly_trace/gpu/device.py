@@ -1,4 +1,4 @@
-"""What only a GPU has: ids, LDS, barriers, lane shuffles, atomics."""
+"""What only a GPU has: ids, shared memory, barriers, lane shuffles, atomics."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fly_trace.session.builder import Builder
 
 WIDTHS = (1, 2, 4, 8, 16, 32, 64)  # of shuffles; no wave has more lanes
-LDS_ALIGN = 16  # bytes: the widest LDS access
+SHARED_ALIGN = 16  # bytes: the widest access to it
 
 
 @dataclass(frozen=True)
@@ -97,15 +97,16 @@ def num_warp_threads() -> Scalar:
 
 
 def barrier() -> None:
-    """Waits for every work item of the block; LDS written before is seen after."""
+    """Waits for every work item of the block; shared memory written before is seen after."""
     tracing.kernel("fx.barrier").op("gpu.barrier", [], [])
 
 
-# -- LDS -------------------------------------------------------------------------------------------
+# -- shared memory
+# -------------------------------------------------------------------------------------------
 
 
 def shared_array(dtype: DType, shape: int | tuple[int, ...]) -> Tensor:
-    """An array in LDS, shared by the block, not initialised. Each call is another one; the shape
+    """An array in shared memory, the block's, not initialised. Each call is another one; the shape
     is known while tracing."""
     from fly_dialect.builders import ops
     from fly_dialect.layouts.layout import Layout
@@ -118,7 +119,7 @@ def shared_array(dtype: DType, shape: int | tuple[int, ...]) -> Tensor:
     for extent in extents:
         count *= extent
     layout = _layout(extents, c_strides(extents))
-    align = max(LDS_ALIGN, dtype.bytes)
+    align = max(SHARED_ALIGN, dtype.bytes)
 
     def make() -> Any:
         pointer = builder.fly(
@@ -129,12 +130,12 @@ def shared_array(dtype: DType, shape: int | tuple[int, ...]) -> Tensor:
         )
 
     memref = builder.at_start(make)
-    return Tensor(builder.spec(memref), memref, dtype, "the LDS array", is_array=True)
+    return Tensor(builder.spec(memref), memref, dtype, "the shared array", is_array=True)
 
 
 def dynamic_shared(dtype: DType, shape: Any, offset: int = 0) -> Tensor:
-    """An array in the LDS that the launch asks for with `smem=`, from byte `offset` on. Extents
-    may be dynamic."""
+    """An array in the shared memory that the launch asks for with `smem=`, from byte `offset` on.
+    Extents may be dynamic."""
     from fly_dialect.builders import ops
     from fly_dialect.types import PtrSpec
 
@@ -155,14 +156,14 @@ def dynamic_shared(dtype: DType, shape: Any, offset: int = 0) -> Tensor:
     pointer = builder.fly(ops.get_dyn_shared)
     if offset:
         pointer = builder.fly(ops.add_offset, pointer, builder.fly(ops.make_int_tuple, offset))
-    align = max(dtype.bytes, min(LDS_ALIGN, offset & -offset if offset else LDS_ALIGN))
+    align = max(dtype.bytes, min(SHARED_ALIGN, offset & -offset if offset else SHARED_ALIGN))
     pointer = builder.fly(ops.recast_iter, pointer, PtrSpec(dtype.memory, "shared", align))
     sizes = [
         builder.fly(ops.make_int_tuple, *(_leaf(builder, item) for item in items))
         for items in (extents, strides)
     ]
     memref = builder.fly(ops.make_view, pointer, builder.fly(ops.make_layout, *sizes))
-    name = "the dynamic LDS array"
+    name = "the dynamic shared array"
     array = Tensor(builder.spec(memref), memref, dtype, name, is_array=True)
     for what, items in (("shape", extents), ("stride", strides)):
         for mode, item in enumerate(items):
@@ -183,7 +184,7 @@ def _check_dtype(what: str, dtype: Any) -> None:
 def _shape(shape: Any) -> tuple[Any, ...]:
     items = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     if not items:
-        tracing.refuse("an LDS array has at least one dimension")
+        tracing.refuse("a shared array has at least one dimension")
     return items
 
 

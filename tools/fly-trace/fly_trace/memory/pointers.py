@@ -1,4 +1,4 @@
-"""Pointers to elements in memory, LDS or registers."""
+"""Pointers to elements in memory, shared memory or registers."""
 
 from __future__ import annotations
 
@@ -172,13 +172,14 @@ def apply_swizzle(ptr: Any, swizzle: Any) -> Any:
 
 
 def get_dyn_shared(dtype: DType | None = None) -> Pointer:
-    """The start of the LDS that the launch asks for with `smem=`; of bytes without a type."""
+    """The start of the shared memory that the launch asks for with `smem=`; of bytes without a
+    type."""
     from fly_dialect.builders import ops
 
     builder = tracing.kernel("fx.get_dyn_shared")
     ssa = builder.fly(ops.get_dyn_shared)
     spec = builder.spec(ssa)
-    raw = Pointer(spec, ssa, U8 if dtype is None else I8, Access(), "the dynamic LDS")
+    raw = Pointer(spec, ssa, U8 if dtype is None else I8, Access(), "the dynamic shared memory")
     return raw if dtype is None else recast_iter(dtype, raw)
 
 
@@ -207,7 +208,7 @@ def recast_iter(result_type: Any, src: Any) -> Pointer:
 
 
 def inttoptr(result_type: PtrSpec, src: Any) -> Pointer:
-    """An address as a pointer of type `result_type`: i64 of global memory, i32 of LDS."""
+    """An address as a pointer of type `result_type`: i64 of global memory, i32 of shared memory."""
     from fly_dialect.builders import ops
 
     builder = tracing.kernel("fx.inttoptr")
@@ -221,7 +222,7 @@ def inttoptr(result_type: PtrSpec, src: Any) -> Pointer:
 
 
 def ptrtoint(ptr: Any) -> Scalar:
-    """The address: i64 of global memory, i32 of LDS."""
+    """The address: i64 of global memory, i32 of shared memory."""
     from fly_dialect.builders import ops
 
     ptr = pointer(ptr, "fx.ptrtoint")

@@ -1,4 +1,4 @@
-"""LDS handed out by layout types: `SharedAllocator` and the places it gives."""
+"""shared memory handed out by layout types: `SharedAllocator` and the places it gives."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fly_trace.values.dtypes import U8
 
 __all__ = ["Arena", "SharedAllocator", "Storage"]
 
-ALIGN = 16  # bytes: the widest LDS access
+ALIGN = 16  # bytes: the widest access to it
 
 
 class Storage:
@@ -104,8 +104,9 @@ class Arena:
 
 
 class SharedAllocator(Arena):
-    """LDS of the workgroup. Static: each array is an allocation of its own. With `static=False`
-    they follow each other in the LDS that the launch asks for with `smem=`."""
+    """shared memory of the workgroup. Static: each array is an allocation of its own. With
+    `static=False` they follow each other in the shared memory that the launch asks for with
+    `smem=`."""
 
     def __init__(self, base_alignment: int = ALIGN, *, static: bool = True):
         tracing.kernel("fx.SharedAllocator")
@@ -131,4 +132,4 @@ def _allocated(kind: Any, align: int) -> Storage:
     builder = tracing.kernel("fx.SharedAllocator")
     spec = PtrSpec("i8", "shared", align)
     ssa = builder.at_start(lambda: builder.fly(ops.make_ptr, spec, size_of(kind)))
-    return _storage_of(kind)(Pointer(spec, ssa, U8, Access(), "the LDS"))
+    return _storage_of(kind)(Pointer(spec, ssa, U8, Access(), "the shared memory"))

@@ -1,4 +1,4 @@
-"""Tensors: views of memory that a kernel indexes, in global memory, LDS or registers."""
+"""Tensors: views of memory that a kernel indexes, in global memory, shared memory or registers."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ Known = tuple[int | None, ...]  # extents or strides, None where not known
 class Tensor(View, TensorName):
     """A tensor indexed by coordinates of its layout's shape.
 
-    An **array** (a function's argument, an array in LDS) has flat extents and takes as many
-    integers as it has dimensions; what layouts make of it (tiles, partitions, fragments) takes any
-    coordinate of its shape, one integer that counts with the first mode fastest too.
+    An **array** (a function's argument, an array in shared memory) has flat extents and takes as
+    many integers as it has dimensions; what layouts make of it (tiles, partitions, fragments) takes
+    any coordinate of its shape, one integer that counts with the first mode fastest too.
     """
 
     __slots__ = ("access", "dtype", "extents", "is_array", "name", "parts", "strides")
@@ -258,7 +258,9 @@ class Tensor(View, TensorName):
             leaves = builder.fly(ops.get, leaves, mode)
             tree = tree[mode]
         value = builder.fly(ops.get_scalar, leaves)
-        if what == "shape" and self.space == "global":  # an argument's; LDS has what it is given
+        if (
+            what == "shape" and self.space == "global"
+        ):  # an argument's; shared memory has what it is given
             builder.intervals[value] = (0, of_type(tree.width)[1])
         return scalar_of(tree, value)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-# The name under which rewritten code finds `fly_trace.control.runtime`: a free variable of the function.
+# The name under which rewritten code finds `fly_trace.control.runtime`: a free variable of the
+# function.
 CONTROL = "__fly_control__"
 
 

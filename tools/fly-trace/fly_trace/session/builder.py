@@ -17,8 +17,7 @@ from fly_dialect.builders import building
 
 from fly_trace.core import locations as places
 from fly_trace.values import (
-    fast_math,
-    operators,  # gives scalars their operators
+    fast_math,  # gives scalars their operators
 )
 from fly_trace.values.dtypes import DType
 from fly_trace.values.scalars import Scalar

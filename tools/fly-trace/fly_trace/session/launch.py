@@ -78,7 +78,7 @@ class KernelCall:
         self, grid: Any, block: Any, smem: Any = 0, stream: Any = None, **unknown: Any
     ) -> None:
         """Launches `grid` workgroups (1 to 3 numbers) of `block` work items each, with `smem` bytes
-        of dynamic LDS. `stream` is accepted and ignored: launches run in order."""
+        of dynamic shared memory. `stream` is accepted and ignored: launches run in order."""
         if unknown:
             tracing.refuse(
                 f"launch takes grid, block, smem and stream, not {', '.join(unknown)}",
@@ -235,22 +235,22 @@ def _emit(
 ) -> None:
     sizes = [_index(builder, size) for size in (*grid, *block)]
     operands = [*sizes]
-    lds = 0
+    has_shared = 0
     if smem is None:
         smem = 0
     if isinstance(smem, Scalar) and smem.dtype.is_integer:
         operands.append(builder.ssa(convert(smem, I32)))
-        lds = 1
+        has_shared = 1
     elif isinstance(smem, bool) or not hasattr(smem, "__index__"):
         tracing.refuse(f"smem is a number of bytes, not {describe(smem)}")
     elif operator.index(smem):
         operands.append(builder.ssa(convert(operator.index(smem), I32)))
-        lds = 1
+        has_shared = 1
     passed = [argument.value for argument in arguments if argument.passed]
     operands += [
         value.ssa if isinstance(value, DialectValue) else builder.ssa(value) for value in passed
     ]
-    segments = [0, 1, 1, 1, 1, 1, 1, 0, 0, 0, lds, len(passed), 0]
+    segments = [0, 1, 1, 1, 1, 1, 1, 0, 0, 0, has_shared, len(passed), 0]
     attributes = {
         "kernel": builder.attribute(f"@kernels::@{symbol}"),
         "operandSegmentSizes": builder.attribute(f"array<i32: {', '.join(map(str, segments))}>"),

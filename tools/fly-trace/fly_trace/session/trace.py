@@ -17,7 +17,7 @@ from fly_dialect.bindings import ir
 from fly_dialect.layouts.layout import Int, Layout
 from fly_dialect.types import MemRefSpec
 
-from fly_trace.control import runtime as control  # what rewritten functions call
+import fly_trace.control.runtime  # noqa: F401  rewritten functions call it
 from fly_trace.core import locations as places
 from fly_trace.core import tracing
 from fly_trace.core.dialect_value import DialectValue

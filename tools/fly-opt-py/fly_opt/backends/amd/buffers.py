@@ -3,6 +3,8 @@
 Such a pointer is a pair: the descriptor (`!llvm.ptr<8>`, four words that the hardware reads) and an
 offset in elements. An access gives the hardware the offset in bytes; beyond the descriptor's number
 of bytes a load gives 0 and a store does nothing.
+
+The module is the backend's `fly_opt.lowering.interface.PointerSpaces`.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ _FORMAT = 7 << 12 | 4 << 15
 _RDNA = 1 << 24 | 3 << 28
 
 
-def is_buffer(spec: Spec) -> bool:
+def holds(spec: Spec) -> bool:
     """Whether a pointer or memref goes through a descriptor."""
     return isinstance(spec, (PtrSpec, MemRefSpec)) and spec.space == BUFFER_SPACE
 
@@ -45,6 +47,26 @@ def descriptor_type() -> Any:
 
 def pair_type() -> Any:
     return ir.Type.parse("!llvm.struct<(ptr<8>, i32)>")
+
+
+def lowered_type(spec: Spec) -> Any:
+    return pair_type()
+
+
+def make_pointer(conversion: Any, op: Any) -> Value:
+    """A pointer of a base, a stride, a number of bytes and the flags, the descriptor's fourth word.
+    Without flags they are those of the module's target."""
+    builder, operands = conversion.builder, [conversion.value(value) for value in op.operands]
+    if len(operands) == 3:
+        if conversion.chip is None:
+            raise ValueError("a descriptor without flags needs a target: run fly-set-target first")
+        operands.append(builder.constant(flags(conversion.chip), 32))
+    return make(builder, builder.value("rocdl.make.buffer.rsrc", descriptor_type(), operands))
+
+
+def get_descriptor(conversion: Any, op: Any) -> Value:
+    """fly_rocdl.get_buffer_rsrc: the descriptor of a pointer."""
+    return descriptor(conversion.builder, conversion.value(op.operands[0]))
 
 
 def make(builder: Builder, descriptor: Value, offset: Value | None = None) -> Value:
@@ -117,6 +139,14 @@ def store(
     value = pointers.bitcast(builder, value, _loadable(value.type))
     operands = [value, at.descriptor, at.offset, _soffset(builder, soffset)]
     builder.op("rocdl.raw.ptr.buffer.store", None, operands, policy(cache))
+
+
+def load_through(builder: Builder, spec: PtrSpec | MemRefSpec, pair: Value, type_: Any) -> Value:
+    return load(builder, type_, place(builder, spec, pair, pointers.width(type_)))
+
+
+def store_through(builder: Builder, spec: PtrSpec | MemRefSpec, pair: Value, value: Value) -> None:
+    store(builder, value, place(builder, spec, pair, pointers.width(value.type)))
 
 
 def policy(cache: int) -> dict[str, Any]:

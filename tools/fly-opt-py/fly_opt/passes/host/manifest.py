@@ -107,16 +107,16 @@ def _launch(values: Values, op: Any) -> Launch:
     # Tokens say that one launch follows another: launches of a plan do, in their order.
     operands = list(op.operands)[segments[0] :]
     sizes = [values.integer(op, operand) for operand in operands[:6]]
-    has_lds = segments[10]
-    lds = values.integer(op, operands[6]) if has_lds else values.make("const", 0)
+    has_shared = segments[10]
+    shared = values.integer(op, operands[6]) if has_shared else values.make("const", 0)
     arguments: list[tuple[Word, ...]] = []
-    for operand in operands[6 + has_lds :]:
+    for operand in operands[6 + has_shared :]:
         arguments += _words(values, op, operand)
     return Launch(
         kernel=op.attributes["kernel"].value[-1],
         grid=(sizes[0], sizes[1], sizes[2]),
         block=(sizes[3], sizes[4], sizes[5]),
-        lds=lds,
+        lds=shared,
         arguments=tuple(arguments),
     )
 

@@ -7,5 +7,6 @@
     tiles        each thread's part of a view
     expansion    copy and gemm as calls of their atoms
 
-Ops that only compute have no lowering of their own: `fly_dialect.inference.computation` is their table.
+Ops that only compute have no lowering of their own: `fly_dialect.inference.computation` is their
+table.
 """

@@ -1,8 +1,8 @@
 """What values of the fly dialect stand for while `fly-layout-lowering` is at work.
 
-They are the data of `fly_dialect.inference.computation`: trees, layouts, swizzles, tiles and Views, whose
-integers are `Int` where the type says them and Scalars where it doesn't. A memref's View has the
-pointer's SSA value for its base.
+They are the data of `fly_dialect.inference.computation`: trees, layouts, swizzles, tiles and Views,
+whose integers are `Int` where the type says them and Scalars where it doesn't. A memref's View has
+the pointer's SSA value for its base.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`convert-fly-to-rocdl`: atoms and the calls of them. One function an op, as in `fly_to_rocdl`."""
+"""Atoms and the calls of them become instructions. One function an op, as in `fly_to_llvm`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`convert-fly-to-rocdl` at work: which value has become which, and what is to be erased."""
+"""The conversion of the dialect to LLVM's at work: which value has become which, and what is to be
+erased."""
 
 from __future__ import annotations
 
@@ -6,14 +7,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fly_dialect.bindings import ir
-from fly_dialect.dialect import PREFIX, int_tuple_of, pointer_of, spec_of
+from fly_dialect.dialect import NAMESPACES, int_tuple_of, pointer_of, spec_of
 from fly_dialect.layouts.integers import Int
 from fly_dialect.op_table import find
 from fly_dialect.types import FlySpec, Spec
 
-from fly_opt.backends.amd import buffers
 from fly_opt.ir import pointers
 from fly_opt.ir.builder import Builder, operations, unused
+from fly_opt.lowering import spaces
 from fly_opt.passes.base import refuse
 from fly_opt.passes.target.set_target import target_of
 
@@ -21,7 +22,7 @@ Value = Any  # an ir.Value
 
 FUNCTIONS = ("func.func", "gpu.func")
 _GLOBAL = "llvm.mlir.global"
-_DIALECTS = (PREFIX, "fly_rocdl.")
+_DIALECTS = tuple(f"{namespace}." for namespace in NAMESPACES)
 
 
 class Conversion:
@@ -38,8 +39,8 @@ class Conversion:
         self.functions: list[Any] = []
         self.stack: Any = None  # the last stack slot of the function that was entered last
         self.gpu_module: Any = None  # the last that was entered
-        self.symbols: set[str] = set()  # the LDS variables in it
-        self.dynamic: str | None = None  # the one that stands for dynamic LDS
+        self.symbols: set[str] = set()  # the shared variables in it
+        self.dynamic: str | None = None  # the one that stands for dynamic shared memory
         self.chip: str | None = None  # the target of the module, if it is known
 
     def run(self, module: Any) -> None:
@@ -139,8 +140,8 @@ class Conversion:
         self.stack = build()
         return self.stack
 
-    def lds(self, prefix: str, size: int, alignment: int, linkage: str) -> str:
-        """Declares `size` bytes of LDS in the gpu.module; gives the symbol."""
+    def shared_variable(self, prefix: str, size: int, alignment: int, linkage: str) -> str:
+        """Declares `size` bytes of shared memory in the gpu.module; gives the symbol."""
         module = self.gpu_module
         if module is None:
             raise ValueError("shared memory is a kernel's: it must be inside a gpu.module")
@@ -174,8 +175,8 @@ def lowered_type(spec: Spec) -> Any:
     """What a pointer, memref or atom becomes; None for a type that carries none of them."""
     if isinstance(spec, str):
         return None
-    if buffers.is_buffer(spec):
-        return buffers.pair_type()
+    if (own := spaces.of(spec)) is not None:
+        return own.lowered_type(spec)
     number = pointers.space(spec)
     return _atom_type(spec) if number is None else pointers.pointer(number)
 

@@ -1,10 +1,19 @@
-"""`convert-fly-to-rocdl`: pointers become LLVM's, accesses loads and stores, atoms instructions."""
+"""The fly dialect becomes LLVM's: pointers LLVM's, accesses loads and stores, atoms instructions.
+
+ptr and memref types become !llvm.ptr<1> (global), <3> (shared), <5> (register); those in a
+backend's own space what it says. add_offset becomes a getelementptr that counts in elements,
+without inbounds: a pointer may be computed for an access that a condition then keeps from
+happening. ptr.load and ptr.store carry the alignment of the pointer's type. A shared make_ptr
+becomes a variable of its own in the gpu.module, a register make_ptr an alloca in the function's
+first block, get_dyn_shared the zero-length variable that stands for the shared memory a launch asks
+for. An atom becomes a struct of its state, and a call of it the target's instruction, from the
+table of its family.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import PREFIX, attributes_of, int_tuple_of, pointer_of, spec_of
@@ -18,37 +27,25 @@ from fly_dialect.types import (
     PtrSpec,
 )
 
-from fly_opt.backends.amd import buffers
 from fly_opt.ir import pointers
 from fly_opt.ir.storage import storage_type, stored_type
-from fly_opt.passes.base import Pass
+from fly_opt.lowering import interface, spaces
 from fly_opt.passes.llvm.conversion import Conversion
 
 Value = Any  # an ir.Value
 
-# LDS is 64 KiB a compute unit; its largest natural alignment is that of ds_read_b128.
-LDS_ALIGNMENT = 16
-DYNAMIC_LDS_ALIGNMENT = 1024  # what fly.get_dyn_shared's type promises
+SHARED_ALIGNMENT = 16  # bytes: the widest access to shared memory
+DYNAMIC_SHARED_ALIGNMENT = 1024  # what fly.get_dyn_shared's type promises
 
 
-@dataclass(frozen=True)
-class ConvertFlyToROCDL(Pass):
-    """Turns fly pointers into LLVM pointers, fly memory ops into LLVM's, atoms into instructions.
-
-    ptr and memref types become !llvm.ptr<1> (global), <3> (shared), <5> (register); those behind
-    a buffer descriptor become a pair of the descriptor and an offset in elements. add_offset
-    becomes a getelementptr that counts in elements, without inbounds: a pointer may be computed for
-    an access that a condition then keeps from happening. ptr.load and ptr.store carry the alignment
-    of the pointer's type. A shared make_ptr becomes an LDS variable of its own in the gpu.module, a
-    register make_ptr an alloca in the function's first block, get_dyn_shared the zero-length
-    variable that stands for the LDS a launch asks for. An atom becomes a struct of its state, and a
-    call of it the target's instruction, from the table of its family.
-    """
-
-    name: ClassVar[str] = "convert-fly-to-rocdl"
-
-    def run(self, op: Any) -> None:
-        Conversion(_CONVERT).run(op)
+def convert(module: Any) -> None:
+    """Turns fly pointers into LLVM pointers, fly memory ops into LLVM's, atoms into
+    instructions."""
+    own = (lowering.conversions() for lowering in interface.built_in())
+    table = dict(_CONVERT)
+    for conversions in own:
+        table.update(conversions)
+    Conversion(table).run(module)
 
 
 # -- one function an op: the value that takes the result's place ----------------------------------
@@ -82,17 +79,16 @@ def _add_offset(conversion: Conversion, op: Any) -> Value | None:
     elements = conversion.offset(offset)
     if isinstance(leaf := int_tuple_of(offset).value, Int):
         pointers.check_whole(spec.element, leaf)
-    if buffers.is_buffer(spec):
-        return buffers.add(conversion.builder, base, elements)
+    if (own := spaces.of(spec)) is not None:
+        return own.add(conversion.builder, base, elements)
     return pointers.element_pointer(conversion.builder, base, elements, spec)
 
 
 def _ptr_load(conversion: Conversion, op: Any) -> Value:
     builder, pointer, wanted = conversion.builder, op.operands[0], op.results[0].type
     spec, type_ = pointer_of(pointer), stored_type(wanted)
-    if buffers.is_buffer(spec):
-        at = buffers.place(builder, spec, conversion.value(pointer), pointers.width(type_))
-        value = buffers.load(builder, type_, at)
+    if (own := spaces.of(spec)) is not None:
+        value = own.load_through(builder, spec, conversion.value(pointer), type_)
     else:
         address = conversion.address(pointer, type_)
         value = pointers.load(builder, type_, address, pointers.aligned(spec))
@@ -105,9 +101,8 @@ def _ptr_store(conversion: Conversion, op: Any) -> None:
     type_ = stored_type(value.type)
     if type_ != value.type:
         value = builder.value("arith.bitcast", type_, [value])
-    if buffers.is_buffer(spec):
-        at = buffers.place(builder, spec, conversion.value(pointer), pointers.width(type_))
-        buffers.store(builder, value, at)
+    if (own := spaces.of(spec)) is not None:
+        own.store_through(builder, spec, conversion.value(pointer), value)
     else:
         pointers.store(builder, value, conversion.address(pointer, type_), pointers.aligned(spec))
 
@@ -124,31 +119,17 @@ def _inttoptr(conversion: Conversion, op: Any) -> Value:
 
 def _make_ptr(conversion: Conversion, op: Any) -> Value:
     spec, given = pointer_of(op.results[0]), attributes_of(op)
-    if buffers.is_buffer(spec):
-        return _make_buffer(conversion, op)
+    if (own := spaces.of(spec)) is not None:
+        return own.make_pointer(conversion, op)
     size = allocation_size(given)
     if size is None or spec.space not in ("shared", "register"):
         raise ValueError(f"there is no lowering for {spec}")
     if spec.space == "register":
         return _alloca(conversion, spec, size)
-    asked = given["dictAttrs"].get("allocAlign", max(LDS_ALIGNMENT, spec.alignment))
-    return conversion.address_of(conversion.lds("__shared_alloc", size, asked, "internal"))
-
-
-def _make_buffer(conversion: Conversion, op: Any) -> Value:
-    """A descriptor of a base, a stride, a number of bytes and the flags, its fourth word. Without
-    flags they are those of the module's target."""
-    builder, operands = conversion.builder, [conversion.value(value) for value in op.operands]
-    if len(operands) == 3:
-        if conversion.chip is None:
-            raise ValueError("a descriptor without flags needs a target: run fly-set-target first")
-        operands.append(builder.constant(buffers.flags(conversion.chip), 32))
-    descriptor = builder.value("rocdl.make.buffer.rsrc", buffers.descriptor_type(), operands)
-    return buffers.make(builder, descriptor)
-
-
-def _get_buffer_rsrc(conversion: Conversion, op: Any) -> Value:
-    return buffers.descriptor(conversion.builder, conversion.value(op.operands[0]))
+    asked = given["dictAttrs"].get("allocAlign", max(SHARED_ALIGNMENT, spec.alignment))
+    return conversion.address_of(
+        conversion.shared_variable("__shared_alloc", size, asked, "internal")
+    )
 
 
 def _alloca(conversion: Conversion, spec: PtrSpec, count: int) -> Value:
@@ -165,7 +146,9 @@ def _alloca(conversion: Conversion, spec: PtrSpec, count: int) -> Value:
 
 def _get_dyn_shared(conversion: Conversion, op: Any) -> Value:
     if conversion.dynamic is None:
-        symbol = conversion.lds("__dynamic_shared", 0, DYNAMIC_LDS_ALIGNMENT, "external")
+        symbol = conversion.shared_variable(
+            "__dynamic_shared", 0, DYNAMIC_SHARED_ALIGNMENT, "external"
+        )
         conversion.dynamic = symbol
     base = conversion.address_of(conversion.dynamic)
     attributes = {
@@ -181,7 +164,7 @@ def _atoms(name: str) -> Callable[[Conversion, Any], Value | None]:
     def convert(conversion: Conversion, op: Any) -> Value | None:
         from fly_opt.passes.llvm import atoms
 
-        return getattr(fly_atoms, name)(conversion, op)
+        return getattr(atoms, name)(conversion, op)
 
     return convert
 
@@ -214,5 +197,4 @@ _FLY: dict[str, Callable[[Conversion, Any], Value | None]] = {
 }
 _CONVERT = {
     **{f"{PREFIX}{name}": convert for name, convert in _FLY.items()},
-    "fly_rocdl.get_buffer_rsrc": _get_buffer_rsrc,
 }

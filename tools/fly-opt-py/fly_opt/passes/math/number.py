@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fly_opt.ir.intrinsics import call
+from fly_opt.lowering import interface
 
 # Ordered comparisons: false where an operand is NaN (arith's CmpFPredicate).
 _PREDICATES = {"==": 1, ">": 2, ">=": 3, "<": 4}
@@ -103,15 +104,12 @@ class Number:
         return _made("arith.truncf", ir.F32Type.get(), self)
 
     def mantissa(self) -> Number:
-        """m of ±m·2^k, from 1/2 to 1 (V_FREXP_MANT_F64)."""
-        return Number(call("llvm.amdgcn.frexp.mant.f64", self.value.type, [self.value]))
+        """m of ±m·2^k, from 1/2 to 1."""
+        return Number(interface.current().significand(self.value))
 
     def exponent(self) -> Number:
-        """k of ±m·2^k, as a float (V_FREXP_EXP_I32_F64)."""
-        from fly_dialect.bindings import ir
-
-        i32 = ir.IntegerType.get_signless(32)
-        found = call("llvm.amdgcn.frexp.exp.i32.f64", i32, [self.value])
+        """k of ±m·2^k, as a float."""
+        found = interface.current().exponent(self.value)
         return _made("arith.sitofp", self.value.type, Number(found))
 
     def times_power_of_two(self, exponent: Number) -> Number:

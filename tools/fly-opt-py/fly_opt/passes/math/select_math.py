@@ -1,14 +1,12 @@
 """fly-select-math: which mathematical function is computed how, and which float is converted how.
 
-Four ways lead from math to AMD's machine code. LLVM's intrinsics where its AMDGPU code generation
-expands them accurately (AMDGPULegalizerInfo and SIISelLowering: exp, log, sqrt of f32; rounding of
-every type). Formulas of our own for the other functions of f32 (`math_f32`, `math_f64`). A wider
-type: no instruction knows bf16, and f16 in f32 needs no formulas of its own. And ROCm's device
-library for transcendental functions of f64: convert-math-to-rocdl calls it for what this pass
-leaves alone.
+Four ways lead from math to machine code. LLVM's intrinsics where code generation expands them
+accurately (exp, log, sqrt of f32; rounding of every type). Formulas of our own for the other
+functions of f32 (`f32`, `f64`). A wider type: f16 and bf16 are computed in f32. And the target's
+device library for transcendental functions of f64: a later pass of the backend's calls it for what
+this pass leaves alone.
 
-LLVM has no floats narrower than 16 bits: their conversions are a target's instructions
-(`narrow_floats`).
+LLVM has no floats narrower than 16 bits: their conversions are the target's instructions.
 """
 
 from __future__ import annotations
@@ -19,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fly_opt.ir.intrinsics import call
+from fly_opt.lowering import interface
 from fly_opt.passes.base import Pass
 from fly_opt.passes.target.set_target import target_of
 
@@ -79,20 +78,21 @@ class SelectMath(Pass):
             return ir.WalkResult.ADVANCE
 
         op.walk(collect)
-        for child in found:
-            _select(child)
+        chosen = interface.active.set(interface.candidates(target_of(op))[0])
+        try:
+            for child in found:
+                _select(child)
+        finally:
+            interface.active.reset(chosen)
         if conversions:
             _convert(op, conversions)
 
 
 def _convert(module: Any, conversions: list[Any]) -> None:
     """Lowers those that LLVM does not know."""
-    from fly_opt.backends.amd.passes import narrow_floats
-
     target = target_of(module)
     for op in conversions:
-        if narrow_floats.is_conversion(op):
-            narrow_floats.convert(op, target.chip if target else None)
+        any(lowering.convert_float(op, target) for lowering in interface.candidates(target))
 
 
 def _select(op: Any) -> None:

@@ -120,10 +120,10 @@ def _cpu_flags() -> frozenset[str]:
 @functools.cache
 def library_path(cpu: str) -> Path:
     digest = hashlib.sha256(toolchain.fingerprint("llc").encode())
-    here = Path(__file__).parent
-    for source in [here / "irgen.py", here / "state.py", here / "library.py"]:
+    here = Path(__file__).parent.parent
+    for source in [here / "irgen.py", here / "state.py", Path(__file__)]:
         digest.update(source.read_bytes())
-    for source in sorted((here / "semantics").glob("*.py")):
+    for source in sorted((here / "semantics").rglob("*.py")):
         digest.update(source.read_bytes())
     return Path(paths.cache_dir()) / f"handlers-{digest.hexdigest()[:32]}-{cpu}.so"
 

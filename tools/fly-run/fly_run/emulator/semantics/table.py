@@ -3,70 +3,30 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable
 
 from fly_run.emulator.irgen import Function
 from fly_run.emulator.semantics.base.operation import Operation
 
+# The modules of this package that have operations: each has a function `operations`.
+_TABLES = (
+    *("scalar.alu", "scalar.float", "scalar.flow"),
+    *("vector.integer", "vector.address", "vector.float", "vector.min_max", "vector.rare"),
+    *("vector.division", "vector.transcendental", "vector.convert", "vector.convert_small"),
+    *("vector.vopc", "vector.packed"),
+    *("rdna.operations", "rdna.lanes", "memory.rdna", "vector.lanes"),
+    *("matrix.instructions", "matrix.operands", "memory.accesses"),
+    *("vector.adapters", "vector.overflow", "grid.watching", "memory.measuring"),
+)
+
 
 @functools.cache
 def operations() -> dict[str, Operation]:
     """Every operation of every target by its name."""
-    from fly_run.emulator.semantics.grid import watching
-    from fly_run.emulator.semantics.matrix import instructions, operands
-    from fly_run.emulator.semantics.memory import accesses, measuring
-    from fly_run.emulator.semantics.memory import rdna as rdna_memory
-    from fly_run.emulator.semantics.rdna import lanes as rdna_lanes
-    from fly_run.emulator.semantics.rdna import operations as rdna
-    from fly_run.emulator.semantics.scalar import alu, flow
-    from fly_run.emulator.semantics.scalar import float as salu_float
-    from fly_run.emulator.semantics.vector import (
-        adapters,
-        address,
-        convert,
-        convert_small,
-        division,
-        integer,
-        lanes,
-        min_max,
-        overflow,
-        packed,
-        rare,
-        transcendental,
-        vopc,
-    )
-    from fly_run.emulator.semantics.vector import (
-        float as valu_float,
-    )
-
     table: dict[str, Operation] = {}
-    for module in (
-        salu,
-        salu_float,
-        flow,
-        valu_integer,
-        valu_address,
-        valu_float,
-        extremes,
-        valu_rare,
-        division,
-        transcendental,
-        convert,
-        convert_small,
-        vopc,
-        packed,
-        rdna,
-        rdna_lanes,
-        rdna_memory,
-        lanes,
-        matrix,
-        matrix_operands,
-        memory,
-        adapters,
-        overflow,
-        watching,
-        measuring,
-    ):
+    for name in _TABLES:
+        module = importlib.import_module(f"fly_run.emulator.semantics.{name}")
         for operation in module.operations():
             if operation.name in table:
                 raise ValueError(f"{operation.name} stands twice in the semantics tables")

@@ -1,7 +1,8 @@
 """What a launch did, as numbers: an observer that counts, and the document it makes.
 
 Everything is exact but `cycles` of LDS and lines of global accesses, which follow a model
-(fly_run.emulator.watch.measure), and occupancy, which is LLVM's figure (fly_run.emulator.watch.occupancy).
+(fly_run.emulator.watch.measure), and occupancy, which is LLVM's figure
+(fly_run.emulator.watch.occupancy).
 """
 
 from __future__ import annotations

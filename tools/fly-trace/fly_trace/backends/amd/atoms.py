@@ -9,7 +9,7 @@ from fly_dialect.atoms.amd import buffer, mfma
 from fly_dialect.atoms.amd.wmma import Gfx11Wmma, Gfx120xWmma, Gfx1250Wmma
 
 from fly_trace.atoms.atom import AtomicOp, element, made
-from fly_trace.core.target import chosen
+from fly_trace.backends.amd.arch import chosen
 from fly_trace.values.dtypes import F32, DType
 
 __all__ = [

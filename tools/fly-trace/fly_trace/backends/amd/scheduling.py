@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 from fly_trace.core import tracing
-from fly_trace.core.tracing import describe
-from fly_trace.values.scalars import Scalar
+from fly_trace.values.immediates import number
 
 __all__ = [
     "asyncmark",
@@ -37,18 +35,6 @@ MASKS = {
     0x200: "ds_write",
     0x400: "transcendental",
 }
-
-
-def number(value: Any, what: str, most: int) -> int:
-    """A number of an instruction's immediate field: known while tracing, from 0 to `most`."""
-    if isinstance(value, Scalar) and value.number is not None:
-        value = value.number
-    if isinstance(value, (bool, Scalar)) or not hasattr(type(value), "__index__"):
-        tracing.refuse(f"{what} is a number known while tracing, not {describe(value)}")
-    found = operator.index(value)
-    if not 0 <= found <= most:
-        tracing.refuse(f"{what} is from 0 to {most}, not {found}")
-    return found
 
 
 def emit(name: str, what: str, **attributes: str) -> None:

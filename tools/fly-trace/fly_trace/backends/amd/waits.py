@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fly_trace.backends.amd.scheduling import emit, number
+from fly_trace.backends.amd.arch import chosen
+from fly_trace.backends.amd.scheduling import emit
 from fly_trace.core import tracing
-from fly_trace.core.target import chosen
+from fly_trace.values.immediates import number
 
 __all__ = ["s_waitcnt"]
 

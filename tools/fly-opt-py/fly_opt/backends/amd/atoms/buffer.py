@@ -9,6 +9,7 @@ from fly_dialect.dialect import type_of
 
 from fly_opt.atoms.emitters import Copy, Memory, copies
 from fly_opt.backends.amd import buffers
+from fly_opt.backends.amd.intrinsics import BUFFER_ATOMIC
 from fly_opt.ir import intrinsics, pointers
 
 Value = Any  # an ir.Value
@@ -56,12 +57,12 @@ def atomic(call: Copy) -> Value:
     policy = builder.constant(0, 32)
     operands = [value, at.descriptor, at.offset, soffset, policy]
     with builder.ip, builder.loc:
-        intrinsics.call(f"{intrinsics.BUFFER_ATOMIC}.{update}", value.type, operands)
+        intrinsics.call(f"{BUFFER_ATOMIC}.{update}", value.type, operands)
     return value
 
 
 def _is_buffer(side: Memory | Value | None) -> TypeGuard[Memory]:
-    return isinstance(side, Memory) and buffers.is_buffer(side.spec)
+    return isinstance(side, Memory) and buffers.holds(side.spec)
 
 
 def _place(call: Copy, side: Memory) -> tuple[buffers.Place, Value]:

@@ -1,5 +1,5 @@
-"""Micro-ops of observers (fly_run.emulator.watch.observe): they stand around an instruction's own, and
-change nothing of a wave. No instruction has these names."""
+"""Micro-ops of observers (fly_run.emulator.watch.observe): they stand around an instruction's own,
+and change nothing of a wave. No instruction has these names."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def _unpack(name: str, flavour: str) -> Callable[[Handler], None]:
             return [after, places.at(8)], after.compare("ne", end)
 
         def _put(raw: Value, place: Value) -> None:
-            number = getattr(matrix_formats, flavour)(raw, name)
+            number = getattr(formats, flavour)(raw, name)
             if isinstance(number, tuple):
                 number, exponent = number
                 place.at(state.MATRIX_PLANE).store(exponent, align=4)

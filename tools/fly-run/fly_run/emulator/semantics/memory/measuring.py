@@ -2,7 +2,8 @@
 wave touches, how long LDS banks need. Their operands are those of the access itself, the link is
 the site with parameters and sums (state.ACCESS).
 
-The counts are exact; that the hardware does it so is a model: fly_run.emulator.watch.measure says whose.
+The counts are exact; that the hardware does it so is a model: fly_run.emulator.watch.measure says
+whose.
 """
 
 from __future__ import annotations

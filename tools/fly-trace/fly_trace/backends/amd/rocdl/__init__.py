@@ -1,5 +1,6 @@
 """`fx.rocdl`: what AMD's targets have. `cdna3`, `cdna4`, `rdna3`, `rdna4` is what one has."""
 
+from fly_trace.backends.amd.arch import get_rocm_arch
 from fly_trace.backends.amd.atoms import *  # noqa: F403
 from fly_trace.backends.amd.atoms import __all__ as _atoms
 from fly_trace.backends.amd.buffers import *  # noqa: F403
@@ -8,7 +9,6 @@ from fly_trace.backends.amd.rocdl import cdna3, cdna4, rdna3, rdna4
 from fly_trace.backends.amd.scheduling import *  # noqa: F403
 from fly_trace.backends.amd.scheduling import __all__ as _scheduling
 from fly_trace.backends.amd.waits import s_waitcnt
-from fly_trace.core.target import get_rocm_arch
 
 __all__ = [
     "cdna3",

@@ -1,0 +1,14 @@
+"""The backend `rocm`: AMD's GPUs through LLVM's AMDGPU code generation and ROCm's code objects."""
+
+from __future__ import annotations
+
+from fly_backend.backend import Backend
+
+ROCM = Backend(
+    name="rocm",
+    default_target="gfx942",
+    namespaces={"rocdl": "fly_trace.backends.amd.rocdl"},
+    dialect="fly_dialect.amd.extension:ROCDL",
+    lowering="fly_opt.backends.amd.lowering:ROCM",
+    codegen="fly_llc.backends.amd.codegen:AMDGPU",
+)

@@ -1,0 +1,34 @@
+"""Builders of the ops of `fly_rocdl`. As `fly_dialect.builders.ops`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fly_dialect.amd.buffers import BUFFER_SPACE
+from fly_dialect.builders.building import Value, build
+from fly_dialect.dialect import pointer_of
+from fly_dialect.types import PtrSpec
+
+__all__ = ["get_buffer_rsrc", "make_buffer_ptr"]
+
+
+def make_buffer_ptr(
+    base: Value,
+    stride: Value,
+    size: Value,
+    flags: Value | None = None,
+    *,
+    loc: Any = None,
+    ip: Any = None,
+) -> Value:
+    """A pointer behind a buffer descriptor from a global one: i16 stride, i64 bytes, i32 flags, or
+    those of the target."""
+    pointer = pointer_of(base)
+    result = PtrSpec(pointer.element, BUFFER_SPACE, pointer.align)
+    operands = [base, stride, size, *([] if flags is None else [flags])]
+    return build("make_ptr", operands, [result], loc=loc, ip=ip)
+
+
+def get_buffer_rsrc(ptr: Value, *, loc: Any = None, ip: Any = None) -> Value:
+    """The descriptor of a buffer pointer, an !llvm.ptr<8>."""
+    return build("fly_rocdl.get_buffer_rsrc", [ptr], loc=loc, ip=ip)

@@ -1,0 +1,26 @@
+"""What is known of an op of the dialect: a row of the table of ops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fly_dialect.inference.rules import Check, Infer
+
+
+@dataclass(frozen=True, slots=True)
+class OpInfo:
+    """`operands` and `results` are counts, several where some may be left out; None is any number.
+    `pure` ops only compute."""
+
+    name: str
+    operands: int | tuple[int, ...] | None
+    results: int | None
+    infer: Infer | None = None
+    check: Check | None = None
+    pure: bool = True
+    form: str = "functional"  # how the text looks; see fly_dialect.text.forms
+    dialect: str = "fly"
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.dialect}.{self.name}"

@@ -1,0 +1,17 @@
+"""Intrinsics of LLVM's AMDGPU code generation that passes call by name."""
+
+from __future__ import annotations
+
+SIGNIFICAND, EXPONENT = "llvm.amdgcn.frexp.mant.f64", "llvm.amdgcn.frexp.exp.i32.f64"
+# Atomic updates through a buffer descriptor; rocdl has ops for some of them only.
+BUFFER_ATOMIC = "llvm.amdgcn.raw.ptr.buffer.atomic"
+BUFFER_ATOMICS = {
+    f"{BUFFER_ATOMIC}.{update}"
+    for update in ("add", "smax", "smin", "and", "or", "inc", "dec", "fadd", "fmax", "fmin")
+}
+ALL = frozenset(
+    {
+        *(SIGNIFICAND, EXPONENT, "llvm.amdgcn.implicitarg.ptr", "llvm.amdgcn.s.wait.kmcnt"),
+        *BUFFER_ATOMICS,
+    }
+)

@@ -1,0 +1,90 @@
+"""The lowering of the backend `rocm`: `fly_opt.lowering.interface.Lowering` for AMD's GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fly_opt.backends.amd import device_libraries, intrinsics, older_llvm
+from fly_opt.backends.amd.pipeline import rocm
+from fly_opt.lowering.interface import Pipeline, PointerSpaces
+from fly_opt.targets import CODE_OBJECT_VERSION, Target
+
+
+class RocmLowering:
+    pipelines: Mapping[str, Pipeline] = {"rocm": rocm}
+    passes: Mapping[str, str] = {
+        "convert-fly-to-rocdl": "fly_opt.backends.amd.passes.fly_to_rocdl",
+        "fly-rocdl-cluster-attr": "fly_opt.backends.amd.passes.cluster_attribute",
+        "fly-lower-launch-sizes": "fly_opt.backends.amd.passes.launch_sizes",
+        "fly-kernel-attributes": "fly_opt.backends.amd.passes.kernel_attributes",
+    }
+    upstream_passes: Mapping[str, str] = {
+        "convert-amdgpu-to-rocdl": "lowers amdgpu operations to rocdl intrinsics",
+        "convert-arith-to-amdgpu": "lowers arith conversions of small floats to amdgpu",
+        "convert-gpu-to-rocdl": "lowers a gpu.module to rocdl and the LLVM dialect",
+        "convert-math-to-rocdl": "lowers math to calls of AMD's device library",
+        "rocdl-attach-target": "attaches an AMD target to gpu.modules",
+    }
+    emitters = tuple(
+        f"fly_opt.backends.amd.atoms.{name}" for name in ("buffer", "lds", "mfma", "wmma", "tdm")
+    )
+    translated = ("rocdl.",)
+    intrinsics = intrinsics.ALL
+
+    def spaces(self) -> PointerSpaces:
+        from fly_opt.backends.amd import buffers
+
+        return buffers
+
+    def conversions(self) -> Mapping[str, Callable[[Any, Any], Any]]:
+        from fly_opt.backends.amd import buffers
+
+        return {"fly_rocdl.get_buffer_rsrc": buffers.get_descriptor}
+
+    def convert_float(self, op: Any, target: Target | None) -> bool:
+        from fly_opt.backends.amd.passes import narrow_floats
+
+        if not narrow_floats.is_conversion(op):
+            return False
+        narrow_floats.convert(op, target.chip if target else None)
+        return True
+
+    def significand(self, value: Any) -> Any:
+        """V_FREXP_MANT_F64."""
+        from fly_opt.ir.intrinsics import call
+
+        return call(intrinsics.SIGNIFICAND, value.type, [value])
+
+    def exponent(self, value: Any) -> Any:
+        """V_FREXP_EXP_I32_F64."""
+        from fly_dialect.bindings import ir
+
+        from fly_opt.ir.intrinsics import call
+
+        return call(intrinsics.EXPONENT, ir.IntegerType.get_signless(32), [value])
+
+    def lacks(self, name: str) -> bool:
+        return name in older_llvm.MISSING
+
+    def replaces(self, name: str) -> bool:
+        return name in older_llvm.REPLACED
+
+    def replace(self, op: Any) -> None:
+        older_llvm.replace(op)
+
+    def module_flags(self) -> tuple[str, ...]:
+        version = f"{CODE_OBJECT_VERSION} : i32"
+        return (f'#llvm.mlir.module_flag<error, "amdhsa_code_object_version", {version}>',)
+
+    def needed_functions(self, text: str) -> tuple[str, ...]:
+        return device_libraries.needed(text)
+
+    def link(self, text: str, functions: tuple[str, ...], target: Target) -> str:
+        return device_libraries.link(text, functions, target)
+
+    def identity(self) -> str:
+        return device_libraries.identity()
+
+
+ROCM = RocmLowering()
