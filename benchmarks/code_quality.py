@@ -25,7 +25,7 @@ import tempfile
 from pathlib import Path
 
 import compile_time
-from fly_llc.insertion import comparison
+from fly_llc import comparison
 
 ROWS = (
     "instructions",

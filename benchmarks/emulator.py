@@ -46,7 +46,7 @@ TURN = 0.02  # seconds
 LOAD = """
 import time
 start = time.perf_counter()
-from fly_run.emulator import library
+from fly_run.emulator.engine import library
 imported = time.perf_counter()
 library.load()
 print(time.perf_counter() - imported)

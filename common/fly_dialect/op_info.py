@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from fly_dialect.inference.rules import Check, Infer
+if TYPE_CHECKING:
+    from fly_dialect.inference.rules import Check, Infer
 
 
 @dataclass(frozen=True, slots=True)

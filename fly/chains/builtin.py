@@ -50,21 +50,21 @@ def opt_py(target: str, options: Mapping[str, Any] | None = None) -> Stage:
 
 
 def llc(options: Mapping[str, Any] | None = None, target: str | None = None) -> Stage:
-    """LLVM IR → object. `options` are fields of `fly_llc.codegen.stage.Options`. `target` is what
+    """LLVM IR → object. `options` are fields of `fly_llc.codegen.options.Options`. `target` is what
     the IR is most likely for: it says what can be started ahead, and nothing else."""
-    from fly_llc.codegen.stage import Options
+    from fly_llc.codegen.options import Options
 
     chosen = _options(Options, options or {}, "fly-llc")
 
     def run(data: bytes) -> bytes:
-        from fly_llc.codegen import stage
+        from fly_llc import stage
 
         return stage.compile(data, chosen)
 
     def fingerprint() -> str:
-        from fly_llc.codegen import stage
+        from fly_llc import stage
 
-        return f"{stage.fingerprint(chosen)} {identity.sources('fly_llc', 'fly_common')}"
+        return f"{stage.fingerprint(chosen)} {identity.sources('fly_llc', *identity.SHARED)}"
 
     def ahead() -> Command | None:
         from fly_llc.codegen import llc
@@ -86,7 +86,7 @@ def link() -> Stage:
     def fingerprint() -> str:
         from fly_link import linker
 
-        return f"{linker.fingerprint()} {identity.sources('fly_link', 'fly_common')}"
+        return f"{linker.fingerprint()} {identity.sources('fly_link', *identity.SHARED)}"
 
     def ahead() -> Command:
         from fly_link import linker

@@ -83,7 +83,7 @@ def chain(
 
     `target` None is `FLY_TARGET`, else gfx942. `opt` holds opt's arguments, None leaves it out.
     `opt_py` and `llc` set options of these stages by name, as (name, value) pairs of the fields of
-    `fly_opt.pipeline.options.Options` and `fly_llc.codegen.stage.Options`.
+    `fly_opt.pipeline.options.Options` and `fly_llc.codegen.options.Options`.
     """
     from fly.chains import builtin as stages
 

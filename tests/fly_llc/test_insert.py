@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 from fly_common.errors import InputError, MissingError, UsageError
-from fly_llc import Options, compile
-from fly_llc.insertion import assembly, comparison
-from fly_llc.insertion.points import NAMED
+from fly_llc import Options, comparison, compile
+from fly_llc.codegen import assembly
+from fly_llc.codegen.points import NAMED
 
 from .woven import CASES, ir
 

@@ -7,7 +7,7 @@ import random
 import pytest
 from fly_common.errors import InputError
 from fly_llc import Options, compile, mir
-from fly_llc.insertion.points import NAMED
+from fly_llc.codegen.points import NAMED
 from fly_llc.mir import kinds, registers
 from fly_llc.mir.dependences import dependences, regions
 from fly_llc.mir.instruction import Instruction

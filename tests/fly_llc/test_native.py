@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from fly_common import toolchain
 from fly_common.errors import InputError, MissingError, UsageError
-from fly_llc import Options, compile, native
+from fly_llc import Options, compile
+from fly_llc.insertion import native
 
 import fly
 import fly.expr as fx

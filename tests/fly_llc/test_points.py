@@ -4,9 +4,8 @@ import re
 
 import pytest
 from fly_common.errors import InputError, UsageError
-from fly_llc import Options, compile
-from fly_llc.insertion import listing
-from fly_llc.insertion.points import NAMED, machine_passes
+from fly_llc import Options, compile, listing
+from fly_llc.codegen.points import NAMED, machine_passes
 
 CPUS = ["gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"]
 EXACT = [name for name in NAMED if name != "pre-ra"]

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 from fly_common.errors import InputError, UsageError
 from fly_llc import Options, compile, mir
-from fly_llc.insertion import assembly
+from fly_llc.codegen import assembly
 from fly_llc.insertion.filters import SHIPPED, shipped
 
 from .woven import CASES, compiled, ir, run

@@ -13,9 +13,9 @@ from fly_dialect.bindings import ir
 from fly_dialect.layouts.layout import Int
 from fly_dialect.layouts.layout import text as spell
 from fly_dialect.layouts.scanner import parse_int_tuple, parse_layout
+from fly_opt.backends.amd.passes.fly_to_rocdl import ConvertFlyToROCDL
 from fly_opt.passes.layout.canonicalize import Canonicalize
 from fly_opt.passes.layout.layout_lowering import LayoutLowering
-from fly_opt.backends.amd.passes.fly_to_rocdl import ConvertFlyToROCDL
 from fly_opt.passes.signature.rewrite_signature import RewriteFuncSignature
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 import pytest
-from fly_opt.pipeline.observer import Observer
+from fly_opt.reporting.observer import Observer
 
 
 class Terminal(io.StringIO):

@@ -56,7 +56,7 @@ def test_a_literal_for_a_barrier_is_nothing(target):
 
 RANDOM_BYTES = """
 import random, sys
-from fly_run.emulator.disassemble import Disassembler
+from fly_run.emulator.isa.disassemble import Disassembler
 generator = random.Random(int(sys.argv[2]))
 words = bytearray(generator.randbytes(8 * 60_000))
 for at in range(0, len(words), 8):

@@ -26,7 +26,7 @@ def test_ir_is_the_same_every_time() -> None:
 
 ONE_OF_TWO = """
 import shutil, sys, time
-from fly_run.emulator import library
+from fly_run.emulator.engine import library
 
 def build(path, cpu):
     with open(path.parent / "builds", "a") as log:

@@ -16,7 +16,7 @@ CHILD = """
 import io, pathlib, random, resource, sys, time
 import numpy as np
 from fly_common.errors import FlyError
-from fly_common.code_object import CodeObject
+from fly_image.amd.code_object import CodeObject
 from fly_run import binding, device, inspect, launch
 
 whole, cases = pathlib.Path(sys.argv[1]).read_bytes(), int(sys.argv[2])

@@ -4,10 +4,10 @@
 
 from typing import Any
 
+import fly_llc
 import numpy as np
 import pytest
 from fly_common.errors import InputError, UsageError
-from fly_llc.codegen import stage
 from fly_trace.session.trace import trace_function
 from fly_trace.signatures.signature import parse
 
@@ -102,7 +102,7 @@ INSTRUCTIONS = ["s_wait_expcnt 0x2", "s_wait_loadcnt 0x11", "s_wait_dscnt 0x5", 
 def assembly(function: Any, target: str, *arguments: Any) -> list[str]:
     """The instructions and comments of the only kernel."""
     optimised = str(function.compile(*arguments, target=target).ir("opt.ll"))
-    text = stage.compile(optimised.encode(), stage.Options(emit="asm"))
+    text = fly_llc.compile(optimised.encode(), fly_llc.Options(emit="asm"))
     body = text.decode().partition("; %bb.0:")[2].partition("s_endpgm")[0]
     return [line.strip() for line in body.splitlines() if line.strip()]
 

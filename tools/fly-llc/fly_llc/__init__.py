@@ -1,5 +1,7 @@
-"""LLVM IR → object, assembly or MIR: `llc`, with the target read from the IR and with doors."""
+"""LLVM IR → object, assembly or MIR: `llc`, with the target read from the IR and with insertion
+points."""
 
-from fly_llc.codegen.stage import Options, compile, fingerprint
+from fly_llc.codegen.options import Options
+from fly_llc.stage import compile, fingerprint
 
 __all__ = ["Options", "compile", "fingerprint"]

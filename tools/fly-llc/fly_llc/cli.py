@@ -119,12 +119,12 @@ def command(
 
     def work(data: bytes, name: str) -> bytes:
         if list_points:
-            from fly_llc.insertion import listing
+            from fly_llc import listing
 
             return listing.text(data, options, name).encode()
         result = compile(data, options, name, warn=warn)
         if diff:
-            from fly_llc.insertion import comparison
+            from fly_llc import comparison
 
             print(comparison.report(data, result, options, name), file=sys.stderr)
         return result

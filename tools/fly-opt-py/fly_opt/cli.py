@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     import typer
 
-    from fly_opt.pipeline.observer import Observer
     from fly_opt.pipeline.options import Options
+    from fly_opt.reporting.observer import Observer
 
 TOOL = "fly-opt-py"
 
@@ -107,7 +107,7 @@ def command(
     if print_pipeline:
         filter.write_output(_pretty(options).encode(), output)
         return
-    from fly_opt.pipeline.observer import Observer
+    from fly_opt.reporting.observer import Observer
 
     observer = Observer(before_all=print_before, after_all=print_after, timing=timing)
     try:

@@ -17,7 +17,7 @@ def fingerprint(options: Options) -> str:
     libraries. Imports no MLIR: a warm cache hit must not pay for it."""
     parts = [
         repr(dataclasses.astuple(options)),
-        identity.sources("fly_opt", "fly_dialect", "fly_backend", "fly_host", "fly_common"),
+        identity.sources("fly_opt", "fly_dialect", *identity.SHARED),
         identity.bindings(),
         *(lowering.identity() for lowering in interface.built_in()),
         _linker(),

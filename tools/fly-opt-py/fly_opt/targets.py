@@ -56,7 +56,7 @@ TARGETS: dict[str, Target] = {
 def find(chip: str) -> Target:
     """The row of `chip`. UsageError names the targets there are."""
     if chip not in TARGETS:
-        from fly_opt.pipeline.suggestions import did_you_mean
+        from fly_opt.reporting.suggestions import did_you_mean
 
         raise UsageError(
             f"unknown target {chip!r}", hint=did_you_mean(chip, TARGETS, "the targets are")

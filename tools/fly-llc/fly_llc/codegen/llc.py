@@ -14,9 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fly_common.process import Running
 
+    from fly_llc.codegen.options import Options
+    from fly_llc.codegen.points import Point
     from fly_llc.codegen.source import Source
-    from fly_llc.codegen.stage import Options
-    from fly_llc.insertion.points import Point
 
 Warn = Callable[[str], None]
 

@@ -7,9 +7,9 @@ from fly_common.record import record, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fly_llc.codegen.stage import Options
+    from fly_llc.codegen.options import Options
+    from fly_llc.codegen.points import Point
     from fly_llc.codegen.target import Target
-    from fly_llc.insertion.points import Point
 
 LEVEL = 2  # llc's own default
 
@@ -65,7 +65,7 @@ def prepare(data: bytes, options: Options, name: str) -> Source:
 
 def _resumption(data: bytes, options: Options, target: Target, name: str) -> tuple[Point, int]:
     """At which point, and at which level, to go on from MIR."""
-    from fly_llc.insertion import points
+    from fly_llc.codegen import points
 
     noted, made_at = points.read_note(data) or (None, LEVEL)
     level = made_at if options.level is None else options.level

@@ -17,6 +17,7 @@ from fly_llc.insertion.insertions import What
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fly_llc.codegen.options import Options
     from fly_llc.codegen.source import Source
     from fly_llc.insertion.insertions import Cut
 
@@ -79,6 +80,13 @@ def identity(what: What) -> str:
     folder = os.getcwd()
     named = [path for word in what.words[1:] for path in file_digests.named_in(word, folder)]
     return " ".join([what.text, *(file_digests.digest_of(path) for path in (find(what), *named))])
+
+
+def identities(options: Options) -> list[str]:
+    """The content of everything that runs within the pipeline."""
+    texts = [(text, "--insert") for text in options.insert]
+    texts += [(text, "--replace") for text in options.replace]
+    return [identity(insertions.parse(*one)[2]) for one in texts]
 
 
 def apply(what: What, source: Source, cut: Cut, timeout: float) -> bytes:

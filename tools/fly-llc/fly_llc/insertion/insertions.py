@@ -16,10 +16,10 @@ import shlex
 from fly_common.errors import MissingError, UsageError
 from fly_common.record import record
 
+from fly_llc.codegen import points
+from fly_llc.codegen.options import Options
+from fly_llc.codegen.points import Point
 from fly_llc.codegen.source import Source
-from fly_llc.codegen.stage import Options
-from fly_llc.insertion import points
-from fly_llc.insertion.points import Point
 
 PLUGIN = ".so"
 
@@ -109,15 +109,6 @@ def cuts(options: Options, source: Source) -> list[Cut]:
 
 def _around(name: str, here: tuple[str, int]) -> tuple[Point, Point]:
     return points.find("before", name, *here), points.find("after", name, *here)
-
-
-def identities(options: Options) -> list[str]:
-    """The content of everything that runs within the pipeline."""
-    from fly_llc.insertion import filters
-
-    texts = [(text, "--insert") for text in options.insert]
-    texts += [(text, "--replace") for text in options.replace]
-    return [filters.identity(parse(*one)[2]) for one in texts]
 
 
 def library(what: What) -> str:

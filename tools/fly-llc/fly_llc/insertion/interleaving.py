@@ -15,18 +15,18 @@ from collections.abc import Sequence
 from fly_common.errors import FlyError, InputError, MissingError, Place, UsageError
 from fly_common.record import replace
 
-from fly_llc.codegen import llc
-from fly_llc.insertion import filters, insertions, points
+from fly_llc.codegen import llc, points
+from fly_llc.codegen.points import Point
+from fly_llc.insertion import filters, insertions
 from fly_llc.insertion.insertions import Cut, What
-from fly_llc.insertion.points import Point
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fly_common.process import Running
 
     from fly_llc.codegen.llc import Run, Warn
+    from fly_llc.codegen.options import Options
     from fly_llc.codegen.source import Source
-    from fly_llc.codegen.stage import Options
 
 REACH = 12  # how far to look for a point that works, in passes
 
@@ -35,7 +35,7 @@ def compile(source: Source, options: Options, stop: Point | None, warn: Warn | N
     """The code of `source` with everything that `options` puts into the pipeline; to the point
     `stop`, if there is one, where it is MIR."""
     if options.in_process:
-        from fly_llc import native
+        from fly_llc.insertion import native
 
         source = replace(source, flags=(*source.flags, *native.flags(options, source)))
     cuts = insertions.cuts(options, source)

@@ -18,8 +18,8 @@ from fly_opt.lowering import interface
 from fly_opt.lowering.interface import Lowering
 from fly_opt.passes.math.select_math import EVERY, INTRINSICS
 from fly_opt.passes.target.set_target import target_of
-from fly_opt.pipeline.diagnostics import Source
-from fly_opt.pipeline.observer import Observer
+from fly_opt.reporting.diagnostics import Source
+from fly_opt.reporting.observer import Observer
 from fly_opt.targets import Target
 
 # What MLIR's translation knows of the LLVM dialect that may stand outside of functions.

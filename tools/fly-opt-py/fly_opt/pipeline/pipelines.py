@@ -12,8 +12,8 @@ from fly_opt import targets
 from fly_opt.lowering import interface
 from fly_opt.lowering.interface import EMIT_LLVM, Pipeline
 from fly_opt.pipeline.options import EMISSIONS, Options
-from fly_opt.pipeline.suggestions import did_you_mean
 from fly_opt.pipeline.text import ROOT, Nest, Step, parse
+from fly_opt.reporting.suggestions import did_you_mean
 
 
 def pipelines() -> dict[str, Pipeline]:

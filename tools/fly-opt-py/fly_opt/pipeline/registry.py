@@ -18,8 +18,8 @@ from fly_common.errors import UsageError
 from fly_opt.lowering import interface
 from fly_opt.lowering.interface import EMIT_LLVM
 from fly_opt.passes.base import Pass, make
-from fly_opt.pipeline.suggestions import did_you_mean
 from fly_opt.pipeline.text import Step
+from fly_opt.reporting.suggestions import did_you_mean
 
 EMIT_LLVM_HELP = "Prints the module as LLVM IR that LLVM 22 and newer read; always the last."
 

@@ -15,9 +15,9 @@ from typing import Any
 from fly_common.errors import InputError, UsageError
 
 from fly_opt.pipeline import registry
-from fly_opt.pipeline.diagnostics import Source, from_mlir, located
-from fly_opt.pipeline.observer import Observer
 from fly_opt.pipeline.text import ROOT, Nest, Step
+from fly_opt.reporting.diagnostics import Source, from_mlir, located
+from fly_opt.reporting.observer import Observer
 
 Placed = tuple[tuple[str, ...], Step]  # the anchors around a pass, outermost first
 

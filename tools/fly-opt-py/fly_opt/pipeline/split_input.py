@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 from fly_common.errors import InputError, Place
 
-from fly_opt.pipeline.observer import Observer
 from fly_opt.pipeline.options import Options
 from fly_opt.pipeline.stage import run as run_one
 from fly_opt.pipeline.text import Nest
+from fly_opt.reporting.observer import Observer
 
 MARKER = "// -----"
 _SPLIT = re.compile(r"^// -----[^\n]*(?:\n|\Z)", re.MULTILINE)

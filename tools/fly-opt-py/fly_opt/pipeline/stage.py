@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from fly_common.errors import InputError, Place
 
 from fly_opt.pipeline import pipelines
-from fly_opt.pipeline.diagnostics import Source, from_mlir
-from fly_opt.pipeline.observer import Observer
 from fly_opt.pipeline.options import Options
 from fly_opt.pipeline.registry import EMIT_LLVM
 from fly_opt.pipeline.text import Nest, Step
+from fly_opt.reporting.diagnostics import Source, from_mlir
+from fly_opt.reporting.observer import Observer
 
 
 def compile(source: bytes, options: Options | None = None, name: str = "<stdin>") -> bytes:

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 from fly_common import toolchain
 from fly_common.errors import MissingError, UsageError
 
+from fly_llc.codegen import points
+from fly_llc.codegen.points import Point
 from fly_llc.insertion import insertions as insertion
-from fly_llc.insertion import points
-from fly_llc.insertion.points import Point
 
 if TYPE_CHECKING:
+    from fly_llc.codegen.options import Options
     from fly_llc.codegen.source import Source
-    from fly_llc.codegen.stage import Options
 
 SOURCE = Path(__file__).with_name("shim.cpp")
 HEADER = "llvm/Target/RegisterTargetPassConfigCallback.h"

@@ -10,13 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fly_llc.codegen import llc
-from fly_llc.insertion import assembly, points
-from fly_llc.insertion.points import Point
+from fly_llc.codegen import assembly, llc, points
+from fly_llc.codegen.points import Point
 
 if TYPE_CHECKING:
+    from fly_llc.codegen.options import Options
     from fly_llc.codegen.source import Source
-    from fly_llc.codegen.stage import Options
 
 # How one can go on, in words for the table.
 WORDS = {"exact": "exact", "registers": "registers", "other": "other", "none": "-"}

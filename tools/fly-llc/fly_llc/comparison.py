@@ -8,11 +8,11 @@ from fly_common.record import replace
 from fly_image.amd.code_object import metadata
 from fly_image.elf import Elf
 
-from fly_llc.codegen import stage
-from fly_llc.insertion import assembly
+from fly_llc import stage
+from fly_llc.codegen import assembly
 
 if TYPE_CHECKING:
-    from fly_llc.codegen.stage import Options
+    from fly_llc.codegen.options import Options
 
 # Rows of the table: what an instruction's name begins with.
 CLASSES = (

@@ -1,0 +1,1 @@
+"""What fly-opt-py tells people: MLIR's diagnostics, dumps between passes, times, suggestions."""
