@@ -64,7 +64,8 @@ def llc(options: Mapping[str, Any] | None = None, target: str | None = None) -> 
     def fingerprint() -> str:
         from fly_llc.codegen import stage
 
-        return f"{stage.fingerprint(chosen)} {identity.sources('fly_llc', 'fly_common')}"
+        packages = identity.sources("fly_llc", "fly_target", "fly_common")
+        return f"{stage.fingerprint(chosen)} {packages}"
 
     def ahead() -> Command | None:
         from fly_llc.codegen import llc
@@ -86,7 +87,8 @@ def link() -> Stage:
     def fingerprint() -> str:
         from fly_link import linker
 
-        return f"{linker.fingerprint()} {identity.sources('fly_link', 'fly_common')}"
+        packages = identity.sources("fly_link", "fly_target", "fly_common")
+        return f"{linker.fingerprint()} {packages}"
 
     def ahead() -> Command:
         from fly_link import linker

@@ -8,14 +8,15 @@ import sys
 
 import pytest
 from fly_common.errors import InputError, UsageError
-from fly_opt import Options, compile, targets
+from fly_opt import Options, compile
 from fly_opt.pipeline import pipelines, registry
 from fly_opt.pipeline.text import Nest, Step
+from fly_target.registry import BUILT_IN
 
 EMPTY = b"module {\n}\n"
 
 
-@pytest.mark.parametrize("chip", targets.TARGETS)
+@pytest.mark.parametrize("chip", BUILT_IN)
 @pytest.mark.parametrize("emit", ["mlir", "llvm"])
 @pytest.mark.parametrize("debug", [False, True])
 def test_the_printed_pipeline_given_back_gives_the_same_bytes(vector_add, chip, emit, debug):
@@ -127,7 +128,7 @@ module {
     assert b"arith.constant 7 : i64" in text
 
 
-@pytest.mark.parametrize("chip", targets.TARGETS)
+@pytest.mark.parametrize("chip", BUILT_IN)
 def test_equal_input_gives_equal_bytes_in_other_processes(vector_add, chip, tmp_path):
     """Hash seeds, addresses and the process's history must not show."""
     program = (

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import re
 
 from fly_common import identity, toolchain
 from fly_common.errors import MissingError
+from fly_target import registry
 
 from fly_opt.backends.amd import device_libraries
 from fly_opt.pipeline.options import Options
@@ -17,12 +19,20 @@ def fingerprint(options: Options) -> str:
     libraries. Imports no MLIR: a warm cache hit must not pay for it."""
     parts = [
         repr(dataclasses.astuple(options)),
-        identity.sources("fly_opt", "fly_dialect", "fly_common"),
+        identity.sources("fly_opt", "fly_dialect", "fly_target", "fly_common"),
         identity.bindings(),
         device_libraries.identity(),
         _linker(),
+        *_rows(options),
     ]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _rows(options: Options) -> list[str]:
+    """The rows of the targets that other packages have; those that come with the compiler are among
+    its sources."""
+    named = {options.target, *re.findall(r"\bchip=([\w.-]+)", options.passes or "")} - {None}
+    return [repr(registry.get(name)) for name in sorted(named) if name not in registry.BUILT_IN]
 
 
 def _linker() -> str:

@@ -9,5 +9,5 @@ def fingerprint() -> str:
     module's text, and MLIR's bindings. Imports nothing heavy."""
     from fly_common import identity
 
-    packages = ("fly_trace", "fly_dialect", "fly_common")
+    packages = ("fly_trace", "fly_dialect", "fly_target", "fly_common")
     return f"{identity.sources(*packages)} {identity.bindings()}"

@@ -11,6 +11,8 @@ from typing import Any
 
 from fly_common.errors import InputError
 from fly_host import plan
+from fly_target.amd.triple import CODE_OBJECT_VERSION
+from fly_target.target import Target
 
 from fly_opt.backends.amd import device_libraries, older_llvm
 from fly_opt.emission import llvm_text
@@ -19,7 +21,6 @@ from fly_opt.passes.math.select_math import EVERY, INTRINSICS
 from fly_opt.passes.target.set_target import target_of
 from fly_opt.pipeline.diagnostics import Source
 from fly_opt.pipeline.observer import Observer
-from fly_opt.targets import CODE_OBJECT_VERSION, Target
 
 # What MLIR's translation knows inside a module that goes to LLVM.
 TRANSLATED = ("llvm.", "rocdl.")

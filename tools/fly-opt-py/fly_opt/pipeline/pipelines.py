@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fly_common.errors import UsageError
+from fly_target import registry
+from fly_target.target import Target
 
-from fly_opt import targets
 from fly_opt.pipeline.options import EMISSIONS, Options
 from fly_opt.pipeline.registry import EMIT_LLVM
 from fly_opt.pipeline.suggestions import did_you_mean
 from fly_opt.pipeline.text import ROOT, Nest, Step, parse
-from fly_opt.targets import Target
 
 
 def rocm(target: Target, debug_info: bool) -> tuple[str, ...]:
     """Kernels and host function in the fly dialect → one LLVM module for an AMD GPU."""
-    chip = target.chip
+    chip = target.cpu
     return (
         # Said once: the passes below, opt, llc and the linker read the target out of the module.
-        f"fly-set-target{{chip={chip}}}",
+        f"fly-set-target{{chip={target.name}}}",
         # The host function becomes data while its arguments are still tensors with names.
         "fly-extract-plan",
         # Tensors at the kernels' borders become a pointer and a struct of the dynamic leaves.
@@ -98,11 +98,11 @@ def select(options: Options) -> Nest:
             _named(options.pipeline)
             raise UsageError(
                 f"--pipeline {options.pipeline} needs a target",
-                hint=f"--target {'|'.join(targets.TARGETS)}",
+                hint=f"--target {'|'.join(registry.names())}",
             )
         return _emitting(Nest(ROOT, ()), options.emit)
-    target = targets.find(options.target)
-    fragments = _named(options.pipeline or target.pipeline)(target, options.debug_info)
+    target = registry.find(options.target)
+    fragments = _named(options.pipeline or target.backend)(target, options.debug_info)
     return _emitting(parse(",".join(fragments)), options.emit)
 
 

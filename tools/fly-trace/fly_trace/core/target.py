@@ -6,20 +6,16 @@ by it (`fx.rocdl.WMMA`, `fx.rocdl.s_waitcnt`). Then the module names its target.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from fly_common.errors import UsageError
-from fly_image.elf import PROCESSORS
+from fly_target import registry
 
 from fly_trace.core import tracing
 
 __all__ = ["get_rocm_arch"]
 
-# What processors are called before the numbers that do not matter here → their generation.
-GENERATIONS = {"gfx9": "cdna3", "gfx11": "rdna3", "gfx120": "rdna4", "gfx125": "gfx1250"}
 HINT = "say which: fly-trace --target gfx1201 (@fly.jit knows its own)"
 
 T = TypeVar("T")
@@ -34,11 +30,8 @@ class Target:
     asked: bool = False
 
     def __post_init__(self) -> None:
-        known = PROCESSORS.values()
-        if self.chip is not None and self.chip not in known:
-            near = difflib.get_close_matches(self.chip, known, n=3)
-            hint = f"did you mean {' or '.join(near)}?" if near else "as in gfx942 or gfx1201"
-            raise UsageError(f"unknown target {self.chip!r}", hint=hint)
+        if self.chip is not None:
+            registry.find(self.chip)
 
 
 def chip(what: str) -> str:
@@ -50,14 +43,15 @@ def chip(what: str) -> str:
     return target.chip
 
 
-def chosen(what: str, by_generation: Mapping[str, T]) -> T:
-    """What the target's generation has. InputError where it has none, or the trace no target."""
-    name = chip(what)
-    for prefix, generation in GENERATIONS.items():
-        if name.startswith(prefix) and generation in by_generation:
-            return by_generation[generation]
-    known = ", ".join(f"{prefix}…" for prefix, one in GENERATIONS.items() if one in by_generation)
-    tracing.refuse(f"{name} has no {what}", f"the targets that have it: {known}")
+def chosen(what: str, by_trait: Mapping[str, T]) -> T:
+    """What the target has, by a word of `Target.traits`. InputError where it has none, or the trace
+    no target."""
+    row = registry.find(chip(what))
+    for trait, found in by_trait.items():
+        if trait in row.traits:
+            return found
+    known = ", ".join(registry.with_trait(*by_trait))
+    tracing.refuse(f"{row.name} has no {what}", f"the targets that have it: {known}")
 
 
 def get_rocm_arch() -> str:

@@ -13,6 +13,8 @@ from typing import Any
 from fly_dialect.amd.buffers import BUFFER_SPACE
 from fly_dialect.bindings import ir
 from fly_dialect.types import MemRefSpec, PtrSpec, Spec, element_bytes
+from fly_target.amd.facts import facts_of
+from fly_target.target import Target
 
 from fly_opt.ir import pointers
 from fly_opt.ir.builder import Builder
@@ -21,12 +23,9 @@ Value = Any  # an ir.Value
 
 _DESCRIPTOR, _OFFSET = 0, 1  # fields of the pair
 
-# The descriptor's fourth word (CDNA3 ISA, "Buffer resource descriptor"; RDNA3 ISA, the same). Both:
-# data format "32", number format "float"; raw accesses need them to be there and ignore them.
+# The descriptor's fourth word (CDNA3 ISA, "Buffer resource descriptor"; RDNA3 ISA, the same): data
+# format "32", number format "float"; raw accesses need them to be there and ignore them.
 _FORMAT = 7 << 12 | 4 << 15
-# RDNA: bit 24 is always set; bits 28–29 choose the check, 3 tests offset + size against the number
-# of bytes. CDNA has no such choice and tests the same.
-_RDNA = 1 << 24 | 3 << 28
 
 
 def is_buffer(spec: Spec) -> bool:
@@ -34,9 +33,9 @@ def is_buffer(spec: Spec) -> bool:
     return isinstance(spec, (PtrSpec, MemRefSpec)) and spec.space == BUFFER_SPACE
 
 
-def flags(chip: str) -> int:
+def flags(target: Target) -> int:
     """The fourth word of a descriptor for raw accesses that are checked."""
-    return _FORMAT | (0 if chip.startswith("gfx9") else _RDNA)
+    return _FORMAT | facts_of(target).buffer_flags
 
 
 def descriptor_type() -> Any:

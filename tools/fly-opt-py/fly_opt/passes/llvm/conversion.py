@@ -10,6 +10,7 @@ from fly_dialect.dialect import PREFIX, int_tuple_of, pointer_of, spec_of
 from fly_dialect.layouts.integers import Int
 from fly_dialect.op_table import find
 from fly_dialect.types import FlySpec, Spec
+from fly_target.target import Target
 
 from fly_opt.backends.amd import buffers
 from fly_opt.ir import pointers
@@ -40,12 +41,11 @@ class Conversion:
         self.gpu_module: Any = None  # the last that was entered
         self.symbols: set[str] = set()  # the LDS variables in it
         self.dynamic: str | None = None  # the one that stands for dynamic LDS
-        self.chip: str | None = None  # the target of the module, if it is known
+        self.target: Target | None = None  # of the module, if it is known
 
     def run(self, module: Any) -> None:
         """Converts all that `module` holds, definitions before uses."""
-        target = target_of(module)
-        self.chip = target.chip if target else None
+        self.target = target_of(module)
         for op in operations(module):
             name = op.name
             if name.startswith(_DIALECTS):

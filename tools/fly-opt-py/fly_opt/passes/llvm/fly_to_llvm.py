@@ -140,9 +140,9 @@ def _make_buffer(conversion: Conversion, op: Any) -> Value:
     flags they are those of the module's target."""
     builder, operands = conversion.builder, [conversion.value(value) for value in op.operands]
     if len(operands) == 3:
-        if conversion.chip is None:
+        if conversion.target is None:
             raise ValueError("a descriptor without flags needs a target: run fly-set-target first")
-        operands.append(builder.constant(buffers.flags(conversion.chip), 32))
+        operands.append(builder.constant(buffers.flags(conversion.target), 32))
     descriptor = builder.value("rocdl.make.buffer.rsrc", buffers.descriptor_type(), operands)
     return buffers.make(builder, descriptor)
 

@@ -92,7 +92,7 @@ def _convert(module: Any, conversions: list[Any]) -> None:
     target = target_of(module)
     for op in conversions:
         if narrow_floats.is_conversion(op):
-            narrow_floats.convert(op, target.chip if target else None)
+            narrow_floats.convert(op, target)
 
 
 def _select(op: Any) -> None:

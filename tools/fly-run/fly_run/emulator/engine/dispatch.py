@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from fly_common.errors import InputError
 from fly_image.amd.code_object import Kernel
+from fly_target.amd.facts import SEPARATE, UNIFIED, facts_of
+from fly_target.target import Target
 
 from fly_run.emulator import state
-from fly_run.emulator.isa.targets import Target
 from fly_run.emulator.lowering.registers import Allocation
 
 Triple = tuple[int, int, int]
@@ -39,11 +40,14 @@ QUEUE_BYTES, QUEUE_SHARED, QUEUE_PRIVATE = 4096, 0x40, 0x44
 
 
 def allocation(kernel: Kernel, target: Target) -> Allocation:
-    """The vector registers of a kernel. gfx90a and later have a unified file, in which the
-    accumulation registers begin at `accum_offset`; gfx11 and gfx12 have none of those."""
-    granule = target.granule * target.wave_size // kernel.wavefront_size
+    """The vector registers of a kernel. In a unified file the accumulation registers begin at
+    `accum_offset`; where they have a file of their own, as many of both kinds are allocated."""
+    files = facts_of(target).registers
+    granule = files.encoded_granule * target.wave_size // kernel.wavefront_size
     rows = ((kernel.compute_pgm_rsrc1 & 0x3F) + 1) * granule
-    if target.is_rdna:
+    if files.accumulation == SEPARATE:
+        return Allocation(min(rows, 256), min(rows, 256), rows, 2 * rows)
+    if files.accumulation != UNIFIED:
         return Allocation(min(rows, 256), 0, rows, rows)
     base = ((kernel.compute_pgm_rsrc3 & 0x3F) + 1) * 4
     vector = min(rows, base, 256)
@@ -52,10 +56,11 @@ def allocation(kernel: Kernel, target: Target) -> Allocation:
 
 def mode_register(kernel: Kernel, target: Target) -> int:
     """MODE at the start: round and denormal modes, FP16_OVFL, DX10_CLAMP, IEEE, from
-    compute_pgm_rsrc1. gfx12 has neither of the last two, and other fields in their place."""
+    compute_pgm_rsrc1. Where MODE has neither of the last two, it has other fields in their
+    place."""
     rsrc1 = kernel.compute_pgm_rsrc1
     mode = (rsrc1 >> 12 & 0xFF) | (rsrc1 >> 26 & 1) << 23
-    if target.ids_in_ttmp:
+    if not facts_of(target).mode_has_ieee:
         return mode
     return mode | (rsrc1 >> 21 & 1) << 8 | (rsrc1 >> 23 & 1) << 9
 
@@ -154,7 +159,7 @@ def scalar_registers(
     user = rsrc2 >> 1 & 0x1F
     # Preloaded arguments may be cut off by the number of user registers.
     values = (values + [0] * user)[:user]
-    if target.ids_in_ttmp:
+    if facts_of(target).workgroup_ids_in_ttmp:
         return Start(tuple(values), (4 * TTMP_9, UNUSED, UNUSED, 4 * TTMP_7), 4 * TTMP_8)
     groups = []
     for bit in (7, 8, 9):

@@ -11,6 +11,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from fly_common.errors import InputError
+from fly_target.amd.facts import facts_of
 
 from fly_run.emulator import state
 from fly_run.emulator.engine import dispatch
@@ -216,7 +217,7 @@ class Workspace:
             "group_z_sgpr": z,
             "group_yz_sgpr": yz,
             "wave_sgpr": start.wave,
-            "split_barriers": int(prepared.target.ids_in_ttmp),
+            "split_barriers": int(facts_of(prepared.target).split_barriers),
             "vgpr_bytes": prepared.encoder.registers.allocation.rows * state.ROW,
         }
         return struct.pack(
