@@ -54,7 +54,8 @@ class AmdFacts:
     (__oclc_ISA_version); `features` are LLVM's subtarget features that the disassembler needs.
     `smem_offset_bits` is the width of a scalar load's constant offset, sign included.
     `buffer_flags` are bits of a buffer descriptor's fourth word that raw, checked accesses need.
-    `workgroup_ids_in_ttmp`: a wave finds its workgroup in ttmp9 and ttmp7, not in SGPRs.
+    `packed_work_item_ids`: a work item finds its x, y and z in 10 bits each of v0, not in v0, v1
+    and v2. `workgroup_ids_in_ttmp`: a wave finds its workgroup in ttmp9 and ttmp7, not in SGPRs.
     `split_barriers`: s_barrier_signal and s_barrier_wait. `mode_has_ieee`: MODE has IEEE and
     DX10_CLAMP. `clamps_poles`: FP16_OVFL also clamps what divisions by zero give.
     `sums` names the arithmetic by which the emulator sums products of f16 and bf16, of which
@@ -70,6 +71,7 @@ class AmdFacts:
     features: str = ""
     smem_offset_bits: int = 21
     buffer_flags: int = 0
+    packed_work_item_ids: bool = True
     workgroup_ids_in_ttmp: bool = False
     split_barriers: bool = False
     mode_has_ieee: bool = True

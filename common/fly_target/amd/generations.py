@@ -18,7 +18,7 @@ from __future__ import annotations
 from fly_common.record import replace
 
 from fly_target.amd import waits
-from fly_target.amd.facts import UNIFIED, AmdFacts, ComputeUnit, RegisterFiles
+from fly_target.amd.facts import SEPARATE, UNIFIED, AmdFacts, ComputeUnit, RegisterFiles
 from fly_target.amd.triple import DATA_LAYOUT, TRIPLE
 from fly_target.target import FNUZ, OCP, LdsBanks, Target
 
@@ -55,6 +55,20 @@ CDNA2 = Target(
     emulated=True,
     amd=_CDNA2,
 )
+# MI100: two files of 256 registers, of which only the second takes C and D of matrix instructions.
+CDNA1 = replace(
+    CDNA2,
+    family="CDNA1",
+    matrix="CDNA1",
+    amd=replace(
+        _CDNA2,
+        registers=RegisterFiles(256, 4, 4, SEPARATE, GFX9_SGPR_WAVES),
+        unit=ComputeUnit(simds=4, waves=10, barriers=16),
+        packed_work_item_ids=False,
+        sums="chained",
+        sums_note="chains of fused multiply-adds; no model of CDNA1 is published",
+    ),
+)
 _CDNA3 = replace(_CDNA2, sums="truncating", sums_note="exact, by the published model of CDNA3")
 CDNA3 = replace(
     CDNA2,
@@ -78,6 +92,7 @@ CDNA4 = replace(
 # The larger chips of a generation have half as many vector registers again as the others
 # (LLVM's feature allocate1_5xvgprs).
 RDNA_LARGE_FILE = RegisterFiles(1536, 24)
+RDNA_SMALL_FILE = RegisterFiles(1024, 16)
 _RDNA3 = AmdFacts(
     generation=11,
     waits=waits.GFX11,
@@ -96,23 +111,47 @@ RDNA3 = replace(
     matrix="RDNA3",
     amd=_RDNA3,
 )
+RDNA3_5 = replace(
+    RDNA3,
+    family="RDNA3.5",
+    amd=replace(_RDNA3, sums_note="floats as measured on gfx1100, of the generation before"),
+)
+_RDNA4 = replace(
+    _RDNA3,
+    generation=12,
+    waits=waits.GFX12,
+    # Encodings name halves of registers; without this the text of some says nothing.
+    features="+real-true16",
+    smem_offset_bits=24,
+    workgroup_ids_in_ttmp=True,
+    split_barriers=True,
+    mode_has_ieee=False,
+    clamps_poles=True,
+    sums="pairs",
+    sums_note="dense f16 and bf16 as measured on gfx1201; others by the model of CDNA3",
+)
 RDNA4 = replace(
     RDNA3,
     family="RDNA4",
     float8=OCP,
     matrix="RDNA4",
+    amd=_RDNA4,
+)
+
+# The emulator does not run it. Neither the banks of its LDS nor its cache lines are published:
+# those of RDNA4 are taken.
+GFX1250 = replace(
+    RDNA4,
+    family="gfx1250",
+    wave_sizes=(32,),
+    lds=320 << 10,
+    matrix="gfx1250",
+    emulated=False,
     amd=replace(
-        _RDNA3,
-        generation=12,
-        waits=waits.GFX12,
-        # Encodings name halves of registers; without this the text of some says nothing.
-        features="+real-true16",
-        smem_offset_bits=24,
-        workgroup_ids_in_ttmp=True,
-        split_barriers=True,
-        mode_has_ieee=False,
-        clamps_poles=True,
-        sums="pairs",
-        sums_note="dense f16 and bf16 as measured on gfx1201; others by the model of CDNA3",
+        _RDNA4,
+        registers=RegisterFiles(1024, 16, 16),
+        unit=ComputeUnit(simds=4, waves=16, barriers=32),
+        sums="",
+        sums_note="",
     ),
 )

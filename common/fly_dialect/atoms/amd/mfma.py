@@ -19,8 +19,9 @@ from fly_dialect.atoms.registry import register
 from fly_dialect.layouts.layout import Layout
 from fly_dialect.types import bits
 
-CDNA2, CDNA3, CDNA4 = "CDNA2", "CDNA3", "CDNA4"
-ALL = (CDNA2, CDNA3, CDNA4)
+CDNA1, CDNA2, CDNA3, CDNA4 = "CDNA1", "CDNA2", "CDNA3", "CDNA4"
+SINCE_CDNA2 = (CDNA2, CDNA3, CDNA4)
+ALL = (CDNA1, *SINCE_CDNA2)
 # Eight-bit floats: CDNA3 has a format of its own (no negative zero), CDNA4 the OCP's.
 FNUZ, OCP8 = FLOAT8["fnuz"], FLOAT8["ocp"]
 
@@ -36,10 +37,10 @@ MFMA_FORMS = (
     _square(16, 4, "f32", "f32", "f32", ALL),
     _square(32, 8, "f16", "f16", "f32", ALL),
     _square(16, 16, "f16", "f16", "f32", ALL),
-    _square(32, 4, "bf16", "bf16", "f32", (CDNA2,)),
-    _square(16, 8, "bf16", "bf16", "f32", (CDNA2,)),
-    _square(32, 8, "bf16", "bf16", "f32", ALL),
-    _square(16, 16, "bf16", "bf16", "f32", ALL),
+    _square(32, 4, "bf16", "bf16", "f32", (CDNA1, CDNA2)),
+    _square(16, 8, "bf16", "bf16", "f32", (CDNA1, CDNA2)),
+    _square(32, 8, "bf16", "bf16", "f32", SINCE_CDNA2),
+    _square(16, 16, "bf16", "bf16", "f32", SINCE_CDNA2),
     *(
         _square(mn, k, element, element, "f32", (CDNA4,))
         for mn, k in ((16, 32), (32, 16))
@@ -51,8 +52,8 @@ MFMA_FORMS = (
         for formats, families in ((FNUZ, (CDNA3,)), (OCP8, (CDNA4,)))
         for a, b in product(formats, formats)
     ),
-    _square(32, 8, "i8", "i8", "i32", (CDNA2,)),
-    _square(16, 16, "i8", "i8", "i32", (CDNA2,)),
+    _square(32, 8, "i8", "i8", "i32", (CDNA1, CDNA2)),
+    _square(16, 16, "i8", "i8", "i32", (CDNA1, CDNA2)),
     _square(16, 32, "i8", "i8", "i32", (CDNA3, CDNA4)),
     _square(32, 16, "i8", "i8", "i32", (CDNA3, CDNA4)),
     _square(16, 64, "i8", "i8", "i32", (CDNA4,)),
@@ -60,7 +61,7 @@ MFMA_FORMS = (
     # XF32: operands of f32 that are rounded to 10 bits of fraction.
     _square(16, 8, "f32", "f32", "f32", (CDNA3,)),
     _square(32, 4, "f32", "f32", "f32", (CDNA3,)),
-    _square(16, 4, "f64", "f64", "f64", ALL),
+    _square(16, 4, "f64", "f64", "f64", SINCE_CDNA2),
 )
 
 

@@ -182,27 +182,40 @@ def _pair(address: int) -> tuple[int, int]:
     return address & 0xFFFF_FFFF, address >> 32
 
 
-def work_items(block: Triple, wave_size: int) -> tuple[bytes, bytes]:
-    """For each wave of a workgroup: its v0 (the work items' x, y, z in 10 bits each) and its EXEC
-    (the last wave may be partial). A row's lanes beyond the wave are never active."""
+def id_rows(kernel: Kernel, target: Target) -> int:
+    """The vector registers that work items find their place in: v0, or as many of v0, v1 and v2 as
+    the descriptor asks for (ENABLE_VGPR_WORKITEM_ID)."""
+    if facts_of(target).packed_work_item_ids:
+        return 1
+    return 1 + min(kernel.compute_pgm_rsrc2 >> 11 & 3, 2)
+
+
+def work_items(
+    block: Triple, wave_size: int, rows: int = 1, packed: bool = True
+) -> tuple[bytes, bytes]:
+    """For each wave of a workgroup: its first `rows` vector registers and its EXEC (the last wave
+    may be partial). Packed, v0 has the work items' x, y, z in 10 bits each; else each has a
+    register of its own. A row's lanes beyond the wave are never active."""
     width, height, depth = block
     total = width * height * depth
     waves = -(-total // wave_size)
-    ids = [
-        item % width | item // width % height << 10 | item // (width * height) << 20
-        for item in range(total)
+    places = [
+        (item % width, item // width % height, item // (width * height)) for item in range(total)
     ]
-    ids += [0] * (waves * wave_size - total)
+    if packed:
+        places = [(x | y << 10 | z << 20,) for x, y, z in places]
+    places += [(0, 0, 0)] * (waves * wave_size - total)
     beyond = [0] * (state.LANES - wave_size)
-    rows = [
+    lanes = [
         lane
-        for start in range(0, len(ids), wave_size)
-        for lane in ids[start : start + wave_size] + beyond
+        for start in range(0, len(places), wave_size)
+        for row in range(rows)
+        for lane in [place[row] for place in places[start : start + wave_size]] + beyond
     ]
     masks = [(1 << wave_size) - 1] * waves
     if total % wave_size:
         masks[-1] = (1 << total % wave_size) - 1
-    return struct.pack(f"<{len(rows)}I", *rows), struct.pack(f"<{waves}Q", *masks)
+    return struct.pack(f"<{len(lanes)}I", *lanes), struct.pack(f"<{waves}Q", *masks)
 
 
 def entry_address(kernel: Kernel) -> int:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fly_target import registry
 from fly_target.amd.facts import facts_of
@@ -133,12 +133,15 @@ def _named(template: str, shapes: str) -> list[str]:
     return [template.format(shape) for shape in shapes.split()]
 
 
-_CDNA2 = [
+_CDNA1 = [
     *_named("v_mfma_f32_{}f32", "32x32x1 16x16x1 4x4x1 32x32x2 16x16x4"),
     *_named("v_mfma_f32_{}f16", "32x32x4 16x16x4 4x4x4 32x32x8 16x16x16"),
-    *_named("v_mfma_f32_{}bf16_1k", "32x32x4 16x16x4 4x4x4 32x32x8 16x16x16"),
     *_named("v_mfma_f32_{}bf16", "32x32x2 16x16x2 4x4x2 32x32x4 16x16x8"),
     *_named("v_mfma_i32_{}i8", "32x32x4 16x16x4 4x4x4 32x32x8 16x16x16"),
+]
+_CDNA2 = [
+    *_CDNA1,
+    *_named("v_mfma_f32_{}bf16_1k", "32x32x4 16x16x4 4x4x4 32x32x8 16x16x16"),
     *_named("v_mfma_f64_{}f64", "16x16x4 4x4x4"),
 ]
 _CDNA3 = [
@@ -176,8 +179,9 @@ _CDNA4_BYTES = [
     name for pair in _BYTES for name in _named(f"v_smfmac_f32_{{}}_{pair}", "16x16x128 32x32x64")
 ]
 # Which sets of matrix instructions (`Target.matrix`) have which mnemonics; what `fp8` and `bf8` are
-# there.
+# there. No model of CDNA1's sums is published: they are chains.
 TABLE = (
+    (("CDNA1",), _CDNA1, ""),
     (("CDNA2",), _CDNA2, ""),
     (("CDNA3", "CDNA4"), _CDNA3, ""),
     (("CDNA3",), _CDNA3_BYTES + _XF32, "_fnuz"),
@@ -191,7 +195,8 @@ def instructions() -> Iterator[tuple[str, Shape, tuple[str, ...]]]:
     """Each mnemonic with its shape and the sets of matrix instructions in which it has it."""
     for sets, mnemonics, variety in TABLE:
         for mnemonic in mnemonics:
-            yield mnemonic, shape_of(mnemonic, variety), sets
+            shape = shape_of(mnemonic, variety)
+            yield mnemonic, replace(shape, model="fma") if sets == ("CDNA1",) else shape, sets
     for name, wave, mnemonics in WAVE_TABLE:
         for mnemonic in mnemonics:
             yield mnemonic, wave_shape_of(mnemonic, wave), (name,)

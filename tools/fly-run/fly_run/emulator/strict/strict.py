@@ -93,6 +93,7 @@ class Strict:
         kernel = launch.kernel
         start = dispatch.scalar_registers(kernel, target, bytes(kernel.kernarg_size), 0, 0, 0)
         self._scalars = len(start.sgprs)
+        self._id_rows = dispatch.id_rows(kernel, target)
 
     def after(self, wave: WaveView, instruction: Instruction) -> None:
         """Never asked for."""
@@ -142,7 +143,7 @@ class Strict:
             group = self._groups[slot] = Group(wave.group, SharedBytes(size), unknown)
         launch = self._launch
         shadow = Shadow(self._base, launch.scratch, launch.lanes)
-        shadow.start(self._scalars)
+        shadow.start(self._scalars, self._id_rows)
         counters = Counters(facts_of(registry.find(launch.target)).generation)
         track = self._tracks[wave.address] = Track(wave.wave, group, counters, shadow)
         return track
