@@ -33,6 +33,7 @@ def chip(
 
 
 CHIPS = (
+    chip("gfx908", generations.CDNA1, "MI100"),
     chip("gfx90a", generations.CDNA2, "MI210, MI250, MI250X"),
     chip("gfx942", generations.CDNA3, "MI300A, MI300X, MI325X"),
     chip("gfx950", generations.CDNA4, "MI350X, MI355X"),
