@@ -39,5 +39,6 @@ CHIPS = (
     chip("gfx950", generations.CDNA4, "MI350X, MI355X"),
     chip("gfx1100", generations.RDNA3, "Radeon RX 7900"),
     chip("gfx1101", generations.RDNA3, "Radeon RX 7700, RX 7800"),
+    chip("gfx1102", generations.RDNA3, "Radeon RX 7600", generations.RDNA_SMALL_FILE),
     chip("gfx1201", generations.RDNA4, "Radeon RX 9070"),
 )
