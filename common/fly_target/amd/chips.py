@@ -41,5 +41,6 @@ CHIPS = (
     chip("gfx1101", generations.RDNA3, "Radeon RX 7700, RX 7800"),
     chip("gfx1102", generations.RDNA3, "Radeon RX 7600", generations.RDNA_SMALL_FILE),
     chip("gfx1151", generations.RDNA3_5, "Ryzen AI Max: Radeon 8050S, 8060S"),
+    chip("gfx1200", generations.RDNA4, "Radeon RX 9060"),
     chip("gfx1201", generations.RDNA4, "Radeon RX 9070"),
 )
