@@ -1,6 +1,7 @@
 # make demo   set up, run the pipe on the embedded emulator, check the result
 # make test   set up, run the tests
 # make check  format, lint, types, tests
+# make targets   every example and kernel on every chip that the emulator runs
 # make mutation  damage every function of the emulator; the tests must notice
 # make triton    kernels that Triton compiles (installed into .peers, 1 GB), on the emulator
 # make bench  print the figures that README and docs quote
@@ -11,7 +12,7 @@ export PATH := $(BIN):$(PATH)
 JOBS ?= $(shell nproc)
 SOURCES := fly common tools examples benchmarks tests test lit.cfg.py
 
-.PHONY: help setup setup-test demo test unit lit check format lint types bench mutation triton clean
+.PHONY: help setup setup-test demo test unit lit check format lint types bench mutation targets triton clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -43,6 +44,9 @@ lint:
 
 types:
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
+
+targets: setup-test
+	FLY_TEST_TARGETS=every $(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/examples tests/kernels
 
 mutation: setup-test
 	PYTHONPATH=tests $(BIN)/python -m mutation

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from fly_target import bank_conflicts
+from fly_target import bank_conflicts, registry
+from fly_target.target import Target
 
 WIDTHS = (16, 12, 8, 4, 2, 1)  # bytes a lane of the instructions that read LDS
 
@@ -19,15 +21,19 @@ class Reads:
     vector: int
 
     def __post_init__(self) -> None:
-        if self.target not in bank_conflicts.TARGETS:
-            known = ", ".join(bank_conflicts.TARGETS)
+        if registry.get(self.target) is None:
+            known = ", ".join(registry.names())
             raise ValueError(f"no LDS is known of {self.target}; the targets are {known}")
+
+    @cached_property
+    def _chip(self) -> Target:
+        return registry.find(self.target)
 
     @property
     def banks(self) -> int:
         """The banks that serve these reads."""
         _, size = next(self._parts())
-        return bank_conflicts.banks(self.target, "load", size)
+        return bank_conflicts.banks(self._chip, "load", size)
 
     def bank(self, offset: int) -> int:
         """The bank of the element at `offset`."""
@@ -37,7 +43,7 @@ class Reads:
         """The worst conflict of waves whose lanes read from the elements at `offsets`."""
         return max(
             bank_conflicts.degree(
-                self.target,
+                self._chip,
                 "load",
                 size,
                 [

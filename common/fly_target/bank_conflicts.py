@@ -8,7 +8,8 @@ GPU LDS and Bank Conflicts") and of the measurements published with HipKittens (
 The same measurements show 64 banks for 8- and 16-byte loads on gfx950, with twice the lanes in a
 phase; what was not measured there is taken as on gfx942. Atomics are taken as stores of their size.
 
-`fly-run --stats` counts a kernel's cycles by it, `fly_draw` a picture's conflicts.
+`Target.lds_banks` says which of this a target has. `fly-run --stats` counts a kernel's cycles by
+it, `fly_draw` a picture's conflicts.
 """
 
 from __future__ import annotations
@@ -16,39 +17,38 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from fly_target.target import Target
+
 LANES = 64  # of the longest waves; a wave of 32 has the first half of the phases
-BANKS = 32
 BANK_BYTES = 4
-WIDE_BANKS = {("gfx950", "load", 8): 64, ("gfx950", "load", 16): 64}
-CDNA = ("gfx90a", "gfx942", "gfx950")
-TARGETS = (*CDNA, "gfx1100", "gfx1201")
 # First lanes of the two runs of four that are one phase of a 16-byte load; the same behind lane 32.
 CROSSED = ((0, 20), (4, 16), (8, 28), (12, 24))
-# On gfx950 two of these groups go together.
+# Where there are twice the banks, two of these groups go together.
 DOUBLED = ((0, 3), (1, 2))
 
 
-def banks(target: str, kind: str, size: int) -> int:
+def banks(target: Target, kind: str, size: int) -> int:
     """How many banks serve a load or store (`kind`) of `size` bytes a lane."""
-    return WIDE_BANKS.get((target, kind, size), BANKS)
+    doubled = (kind, size) in target.lds_banks.doubled
+    return 2 * target.lds_banks.count if doubled else target.lds_banks.count
 
 
-def phases(target: str, kind: str, size: int) -> list[tuple[int, ...]]:
+def phases(target: Target, kind: str, size: int) -> list[tuple[int, ...]]:
     """The lanes that LDS serves together, for a load or store of `size` bytes a lane."""
-    if target in CDNA and kind == "load" and size in (12, 16):
+    if target.lds_banks.crossed and kind == "load" and size in (12, 16):
         groups = [
             tuple(lane + n for lane in (half + a, half + b) for n in range(4))
             for half in (0, 32)
             for a, b in CROSSED
         ]
-        if (target, kind, size) in WIDE_BANKS:
+        if (kind, size) in target.lds_banks.doubled:
             return [groups[at + a] + groups[at + b] for at in (0, 4) for a, b in DOUBLED]
         return groups
     together = banks(target, kind, size) * BANK_BYTES // max(BANK_BYTES, 16 if size == 12 else size)
     return [tuple(range(at, at + together)) for at in range(0, LANES, together)]
 
 
-def degree(target: str, kind: str, size: int, addresses: Sequence[int]) -> int:
+def degree(target: Target, kind: str, size: int, addresses: Sequence[int]) -> int:
     """The worst conflict of an access of `size` bytes at each of `addresses`, which are one wave's
     from lane 0 on: the most different dwords that lanes of one phase want of one bank. 1 where they
     don't conflict."""

@@ -21,9 +21,9 @@ from fly_common.prefetch import Command
 LLVM_PROGRAMS = frozenset({"opt", "llc", "ld.lld", "llvm-link", "llvm-mc", "llvm-objcopy"})
 # What our own programs are made of: their console scripts say nothing of it.
 OWN_PROGRAMS = {
-    "fly-opt-py": ("fly_opt", "fly_dialect", "fly_common"),
-    "fly-llc": ("fly_llc", "fly_common"),
-    "fly-link": ("fly_link", "fly_common"),
+    "fly-opt-py": ("fly_opt", "fly_dialect", "fly_target", "fly_common"),
+    "fly-llc": ("fly_llc", "fly_target", "fly_common"),
+    "fly-link": ("fly_link", "fly_target", "fly_common"),
 }
 
 

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import mmap
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+from fly_target.registry import EMULATED
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where lit runs this
+from chosen_targets import USUAL, chosen, having
 
 Values = dict[str, np.ndarray | float | int]
-TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
-CDNA = TARGETS[:3]
+CDNA = having(USUAL, "gfx9")
+# Those that also run on every target that is not among the usual ones: blocks of two dimensions,
+# LDS, and each kind of matrix instruction.
+EVERYWHERE = ("vector_add", "matmul", "gemm_f16", "gemm_wmma")
 
 
 @dataclass(frozen=True)
 class Case:
     """`make()` gives arguments by name; `expect(arguments)` what the named arrays hold afterwards.
-    `rtol` and `atol` bound the difference; both zero means equal bits. `targets` have what the
-    example asks for; on those of `thorough` the chain is gone through in many ways, else in two."""
+    `rtol` and `atol` bound the difference; both zero means equal bits. `traits`: what a target must
+    have one of for the example to run there, none where it runs everywhere. On the targets of
+    `thorough` the chain is gone through in many ways, else in two."""
 
     file: str
     entry: str
@@ -25,12 +34,20 @@ class Case:
     expect: Callable[[Mapping], dict[str, np.ndarray]]
     rtol: float = 0.0
     atol: float = 0.0
-    targets: tuple[str, ...] = TARGETS
+    traits: tuple[str, ...] = ()
     thorough: tuple[str, ...] = CDNA
 
     @property
     def name(self) -> str:
         return self.entry
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """What it is tested on."""
+        names = chosen()
+        if names == USUAL and self.entry in EVERYWHERE:
+            names = tuple(EMULATED)
+        return having(names, *self.traits)
 
 
 def normal(seed: int, *shape: int) -> np.ndarray:
@@ -75,7 +92,7 @@ def float64(values: np.ndarray) -> np.ndarray:
     return values.astype(np.float64)
 
 
-def gemm(entry: str, seed: int, kind: str, targets: tuple[str, ...]) -> Case:
+def gemm(entry: str, seed: int, kind: str, *traits: str) -> Case:
     """C = A·Bᵀ of 128×96 and 64×96 elements."""
 
     def make() -> Values:
@@ -93,7 +110,7 @@ def gemm(entry: str, seed: int, kind: str, targets: tuple[str, ...]) -> Case:
         lambda v: {"C": float64(v["A"]) @ float64(v["B"]).T},
         rtol=1e-5,
         atol=5e-5,
-        targets=targets,
+        traits=traits,
         thorough=(),
     )
 
@@ -238,10 +255,10 @@ CASES = (
         lambda v: {"B": v["A"].T},
         thorough=("gfx942",),
     ),
-    gemm("gemm_f16", 19, "f2", CDNA),
-    gemm("gemm_bf16", 21, "bf16", CDNA),
-    gemm("gemm_f32", 23, "f4", CDNA),
-    gemm("gemm_wmma", 19, "f2", ("gfx1100", "gfx1201")),
+    gemm("gemm_f16", 19, "f2", "gfx9"),
+    gemm("gemm_bf16", 21, "bf16", "CDNA2", "CDNA3", "CDNA4"),
+    gemm("gemm_f32", 23, "f4", "gfx9"),
+    gemm("gemm_wmma", 19, "f2", "RDNA3", "RDNA4"),
     Case(
         "preshuffle_gemm.py",
         "preshuffle_gemm",
@@ -249,7 +266,7 @@ CASES = (
         preshuffled_product,
         rtol=1e-3,  # half a unit in the last place of f16
         atol=1e-3,
-        targets=CDNA,
+        traits=("gfx9",),
         thorough=(),
     ),
     Case(

@@ -7,7 +7,8 @@ import subprocess
 import pytest
 from fly_common import toolchain
 from fly_common.errors import InputError
-from fly_image.elf import PROCESSORS, Elf
+from fly_image.elf import Elf
+from fly_target.amd.processors import PROCESSORS
 
 SOURCE = """
   .text

@@ -56,8 +56,8 @@ def state(op: AtomOp) -> str:
     return ", ".join(cells) or "–"
 
 
-def targets(names: tuple[str, ...]) -> str:
-    return ", ".join(names) or "all"
+def targets(families: tuple[str, ...]) -> str:
+    return ", ".join(families) or "all"
 
 
 def copies() -> list[str]:
@@ -67,7 +67,7 @@ def copies() -> list[str]:
         if issubclass(family, CopyOp):
             op = instance(family)
             sizes = ", ".join(map(str, family.SIZES)) or "any"
-            cells = f"`{family.NAME}`", threads(op), sizes, state(op), targets(family.TARGETS)
+            cells = f"`{family.NAME}`", threads(op), sizes, state(op), targets(family.FAMILIES)
             rows.append(f"| {' | '.join(cells)} |")
     return rows
 
@@ -94,7 +94,7 @@ def matrices() -> list[str]:
         for form in family.FORMS:
             # Floats of 8 bits and fewer go with each other.
             small = form.a.startswith(("f8", "f6", "f4"))
-            key = form.acc, targets(form.targets), small, form.shape
+            key = form.acc, targets(form.families), small, form.shape
             taken.setdefault(key, []).append((form.a, form.b))
         shapes: dict[tuple[str, str, tuple[tuple[str, str], ...]], list[str]] = {}
         for (acc, where, _, shape), pairs in taken.items():

@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from chosen_targets import chosen
 from fly_common.errors import InputError, MissingError, UsageError
 from fly_llc import Options, comparison, compile
 from fly_llc.codegen import assembly
@@ -33,7 +34,7 @@ NOPS = (
 )
 
 
-PAIRS = [(case, cpu) for case in CASES for cpu in case.targets]
+PAIRS = [(case, cpu) for case in CASES for cpu in case.targets if cpu in chosen()]
 PIPELINED = ("preshuffle_gemm", "gemm_f16", "gemm_bf16", "gemm_f32")
 EVERYWHERE = tuple(f"{name}={IDENTITY}" for name in NAMED if name != "pre-ra")
 

@@ -12,7 +12,7 @@ from fly_llc.mir import kinds, registers
 from fly_llc.mir.dependences import dependences, regions
 from fly_llc.mir.instruction import Instruction
 from fly_llc.mir.liveness import live_outs, live_sets
-from fly_llc.mir.waits import GFX9, GFX11
+from fly_target.amd.waits import GFX9, GFX11
 
 from .woven import CASES, ir
 
@@ -271,7 +271,7 @@ def test_wait_fields_against_llvm():
 
     from fly_common import toolchain
 
-    for layout, cpu, cases in (
+    for waits, cpu, cases in (
         (GFX9, "gfx942", [(5, 3), (0, 15), (63, 0), (17, 7)]),
         (GFX11, "gfx1100", [(5, 3), (0, 63), (63, 0), (17, 40)]),
     ):
@@ -284,6 +284,6 @@ def test_wait_fields_against_llvm():
             )  # fmt: skip
             code = done.stdout.decode().partition("encoding: [")[2].partition("]")[0].split(",")
             word = int(code[0], 16) | int(code[1], 16) << 8
-            assert (layout["vm"].read(word), layout["lgkm"].read(word)) == (vm, lgkm)
-            again = layout["lgkm"].write(layout["vm"].write(0, vm), lgkm)
-            assert (layout["vm"].read(again), layout["lgkm"].read(again)) == (vm, lgkm)
+            assert (waits.vm.read(word), waits.lgkm.read(word)) == (vm, lgkm)
+            again = waits.lgkm.write(waits.vm.write(0, vm), lgkm)
+            assert (waits.vm.read(again), waits.lgkm.read(again)) == (vm, lgkm)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from fly_dialect.atoms.amd.mfma import MFMA_FORMS, SCALED_FORMS, Mfma, MfmaScale
 from fly_dialect.atoms.amd.wmma import GFX120X_FORMS, Gfx11Wmma, Gfx120xWmma
+from fly_target.registry import find
 
 import fly
 
@@ -32,7 +33,7 @@ def mfma_of(target: str) -> list[Mfma]:
     return [
         Mfma(form.m, form.n, form.k, form.a, form.b, form.acc)
         for form in MFMA_FORMS
-        if target in form.targets
+        if find(target).matrix in form.families
     ]
 
 

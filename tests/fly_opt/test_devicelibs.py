@@ -6,8 +6,10 @@ import re
 
 import pytest
 from fly_common.errors import InputError, MissingError
-from fly_opt import Options, compile, targets
+from fly_opt import Options, compile
 from fly_opt.backends.amd import device_libraries
+from fly_target.amd.facts import facts_of
+from fly_target.registry import BUILT_IN
 
 UNARY = [
     "sin",
@@ -125,7 +127,7 @@ def test_fast_math_flags_stay():
     assert re.search(r"call (nnan afn|afn nnan) float @llvm.exp.f32", text)
 
 
-@pytest.mark.parametrize("chip", targets.TARGETS)
+@pytest.mark.parametrize("chip", BUILT_IN)
 def test_only_what_is_needed_is_linked_and_it_is_internal(chip, llvm):
     # A program may call the library itself; its f32 tanh looks at the instruction set's version.
     source = calling("f32", "math.tanh").decode()
@@ -138,10 +140,10 @@ def test_only_what_is_needed_is_linked_and_it_is_internal(chip, llvm):
     assert "__ocml_tanh_f32" in names
     assert "__ocml_sin_f32" not in names
     assert all(linkage.startswith("internal") for linkage, name in defined if name != "k")
-    target = targets.TARGETS[chip]
+    target = BUILT_IN[chip]
     control = re.search(r"@__oclc_ISA_version = internal .* constant i32 (\d+)", text)
     assert control is not None
-    assert int(control[1]) == target.isa_version
+    assert int(control[1]) == facts_of(target).isa_version
     assert set(re.findall(r'"target-cpu"="(\w+)"', text)) == {chip}
     # Inlined: after -O3 nothing of the library is left but what the kernel holds.
     optimised = llvm("opt", "-S", "-O3", text=text).decode()

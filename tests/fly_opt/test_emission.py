@@ -7,7 +7,8 @@ import re
 import pytest
 from fly_common.errors import InputError
 from fly_host import plan
-from fly_opt import Options, compile, targets
+from fly_opt import Options, compile
+from fly_target.registry import BUILT_IN
 
 
 def kernel(body: str, arguments: str = "%p: !llvm.ptr<1>", attributes: str = "") -> bytes:
@@ -28,7 +29,7 @@ def assembly(llvm, text: bytes, chip: str, level: str | None = None) -> str:
     return llvm("llc", f"-mcpu={chip}", "-o", "-", text=text).decode()
 
 
-@pytest.mark.parametrize("chip", targets.TARGETS)
+@pytest.mark.parametrize("chip", BUILT_IN)
 @pytest.mark.parametrize("level", [None, "-O1", "-O3"])
 def test_the_code_object_has_the_target_and_the_plan(vector_add, llvm, tmp_path, chip, level):
     text = compile(vector_add, Options(target=chip))
@@ -48,7 +49,7 @@ def test_the_code_object_has_the_target_and_the_plan(vector_add, llvm, tmp_path,
 
 def test_attributes(vector_add):
     text = compile(vector_add, Options(target="gfx950")).decode()
-    target = targets.TARGETS["gfx950"]
+    target = BUILT_IN["gfx950"]
     assert f'target datalayout = "{target.data_layout}"' in text
     assert 'target triple = "amdgcn-amd-amdhsa"' in text
     assert '"target-cpu"="gfx950"' in text
@@ -66,7 +67,7 @@ def test_a_dynamic_block_may_be_all_that_the_hardware_has():
 def test_the_data_layout_is_llvms_own(llvm):
     """A module without one gets the target machine's; the table must say the same."""
     source = 'target triple = "amdgcn-amd-amdhsa"\ndefine void @f() { ret void }\n'
-    for chip, target in targets.TARGETS.items():
+    for chip, target in BUILT_IN.items():
         text = llvm("opt", "-S", f"-mcpu={chip}", "-O1", text=source).decode()
         assert f'target datalayout = "{target.data_layout}"' in text
 

@@ -16,6 +16,7 @@ from fly_dialect import algebra
 from fly_dialect.atoms.amd import mfma, wmma
 from fly_dialect.atoms.matrix import WaveMma
 from fly_dialect.layouts.layout import Layout
+from fly_target.registry import with_trait
 from oracle import build, try_wmma
 from oracle.device import on_emulator
 
@@ -141,7 +142,8 @@ def mfma_cases(every: bool) -> list[tuple[mfma.Mfma, str]]:
     return [
         (mfma.Mfma(form.m, form.n, form.k, form.a, form.b, form.acc), target)
         for form in mfma.MFMA_FORMS
-        for target in (form.targets if every else form.targets[-1:])
+        for targets in (with_trait(*form.families),)
+        for target in (targets if every else targets[-1:])
     ]
 
 

@@ -11,13 +11,13 @@ from fly_run.device import Options
 from fly_run.emulator import coverage, state
 from fly_run.emulator.isa.instruction import Instruction
 from fly_run.emulator.isa.parse import parse
-from fly_run.emulator.isa.targets import TARGETS
 from fly_run.emulator.lowering.encode import Encoder
 from fly_run.emulator.lowering.registers import Allocation, Constants, Registers, Unsupported
 from fly_run.emulator.machine import Emulator
 from fly_run.emulator.semantics import table
 from fly_run.emulator.strict.dataflow import UnknownEffect, effects_of
 from fly_run.emulator.watch.observe import Count, Launch, Wants, WaveView
+from fly_target.registry import EMULATED as TARGETS
 
 from .engine_support import compile_opencl, launch
 from .strict_support import KERNELS

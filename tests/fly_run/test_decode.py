@@ -7,11 +7,11 @@ import pytest
 from fly_common.errors import InputError
 from fly_image.amd.code_object import CodeObject
 from fly_run.emulator.isa.decode import Code
-from fly_run.emulator.isa.disassemble import TARGETS, Disassembler
-from fly_run.emulator.isa.targets import CDNA, RDNA
+from fly_run.emulator.isa.disassemble import Disassembler
+from fly_target.registry import EMULATED, with_trait
 
 
-@pytest.fixture(scope="module", params=sorted(CDNA))
+@pytest.fixture(scope="module", params=with_trait("gfx9"))
 def calls(request, assemble) -> CodeObject:
     return CodeObject.parse(assemble("calls", request.param))
 
@@ -46,7 +46,7 @@ def test_forbidden_encodings_are_nothing(what, code):
     assert Disassembler("gfx942", bytes.fromhex(code), 0).at(0) is None
 
 
-@pytest.mark.parametrize("target", sorted(RDNA))
+@pytest.mark.parametrize("target", with_trait("RDNA3", "RDNA4"))
 def test_a_literal_for_a_barrier_is_nothing(target):
     """gfx11 has other instructions, or none, with these opcodes."""
     for opcode in range(0x4E, 0x53):
@@ -69,7 +69,7 @@ print(sum(found.at(at) is not None for at in range(0, len(words), 4)))
 """
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", EMULATED)
 def test_random_bytes_never_crash_llvm(target):
     """In a process of its own: a crash there is a failure here."""
     done = subprocess.run(

@@ -9,6 +9,7 @@ import pytest
 from fly_common import toolchain
 from fly_image.amd.code_object import CodeObject, Kernel
 from fly_run.emulator.watch.occupancy import Occupancy, occupancy
+from fly_target.registry import BUILT_IN
 
 # REGISTERS values live at once, LDS floats of LDS, SIZE work items; `s[N]` for the last SGPR.
 SOURCE = """
@@ -25,7 +26,6 @@ kernel __attribute__((reqd_work_group_size(SIZE, 1, 1))) void k(global float *a,
     __asm__ volatile("" ::: "SGPR");
 }
 """
-TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 # SIZE, LDS, REGISTERS, SGPR
 SHAPES = (
     (64, 1, 4, "s8"),
@@ -64,7 +64,7 @@ def llvms(target: str, shape: tuple[int, int, int, str], *options: str) -> int:
     return int(match[1])
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", BUILT_IN)
 def test_waves_are_those_of_llvms_remark(target: str) -> None:
     limits: set[str] = set()
     for shape in SHAPES:
@@ -95,6 +95,6 @@ def test_workgroups_that_are_held_at_once() -> None:
     assert (found.workgroups, found.unit_waves, found.limits) == (2, 32, ())
 
 
-def test_a_target_without_a_table_has_no_figure() -> None:
+def test_a_processor_that_is_no_target_has_no_figure() -> None:
     kernel, _ = ours("gfx942", SHAPES[0])
-    assert occupancy("gfx908", kernel, 64, 0) is None
+    assert occupancy("gfx906", kernel, 64, 0) is None

@@ -13,14 +13,14 @@ from fly_common.errors import InputError
 from fly_run.emulator import coverage
 from fly_run.emulator.isa.instruction import SPECIAL_SCALARS, Immediate, Name, Register
 from fly_run.emulator.isa.parse import parse
-from fly_run.emulator.isa.targets import CDNA
+from fly_target.registry import with_trait
 
 # Distinct mnemonics, with suffix, that the enumeration below finds; fewer means that the
 # enumeration, not the ISA, has shrunk.
 KNOWN = {"gfx90a": 1750, "gfx942": 1780, "gfx950": 1870}
 
 
-@pytest.fixture(scope="module", params=sorted(CDNA))
+@pytest.fixture(scope="module", params=with_trait("gfx9"))
 def universe(request) -> tuple[str, list[tuple[str, bytes]]]:
     """The target, and texts with their encodings: up to 8 of each mnemonic's shapes."""
     found = coverage.universe(request.param)

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from chosen_targets import chosen
 
 Triple = tuple[int, int, int]
-TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
+TARGETS = chosen()
 # Where sums of f16 and bf16 products are off by units of a grid, though nothing would be rounded
 # (docs/emulator.md), and where they are not.
-INEXACT = ("gfx1100",)
+INEXACT = chosen("complements")
 EXACT = tuple(target for target in TARGETS if target not in INEXACT)
 
 

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from fly_run.emulator.isa.targets import TARGETS
+from fly_target.registry import EMULATED as TARGETS
 
 from mutation import benches, building, choosing, handlers, judges, report, suite
 from mutation.damage import Mutant

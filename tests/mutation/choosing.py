@@ -10,6 +10,7 @@ from pathlib import Path
 from fly_run.emulator.irgen import Function
 from fly_run.emulator.semantics import table
 from fly_run.emulator.semantics.base.operation import Operation
+from fly_target import registry
 
 from mutation import building, damage
 from mutation.damage import Mutant
@@ -29,13 +30,14 @@ class Choice:
 
     def operations(self, generator: random.Random) -> list[Operation]:
         """Those that compute something on one of the targets."""
+        traits = frozenset[str]().union(*(registry.find(name).traits for name in self.targets))
         found = [
             operation
             for operation in table.operations().values()
             if operation.form != "nothing"
             and (not self.only or re.fullmatch(self.only, operation.name))
             and (not self.form or operation.form == self.form)
-            and (not operation.targets or operation.targets & self.targets)
+            and (not operation.traits or operation.traits & traits)
         ]
         if self.sample and self.sample < len(found):
             found = generator.sample(found, self.sample)

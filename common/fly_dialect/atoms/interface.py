@@ -39,8 +39,9 @@ class AtomOp(ABC):
     __slots__ = ()
     # The type's name with its dialect: "fly_rocdl.cdna3.mfma".
     NAME: ClassVar[str]
-    # Processors that have the instruction, or some form of it; none for one that is everywhere.
-    TARGETS: ClassVar[tuple[str, ...]] = ()
+    # The chips that have the instruction, or some form of it, by words of `Target.traits`: families
+    # and sets of matrix instructions. None for one that is everywhere.
+    FAMILIES: ClassVar[tuple[str, ...]] = ()
 
     @property
     @abstractmethod

@@ -23,7 +23,8 @@ def option(text: str, default: int | bool) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A shape with its element types and the processors that have it."""
+    """A shape with its element types and the sets of matrix instructions that have it
+    (`Target.matrix`)."""
 
     m: int
     n: int
@@ -31,7 +32,7 @@ class Form:
     a: str
     b: str
     acc: str
-    targets: tuple[str, ...]
+    families: tuple[str, ...]
 
     @property
     def shape(self) -> str:

@@ -13,6 +13,7 @@ from fly_common import artifact
 from fly_common.errors import InputError, Place
 from fly_host import plan
 from fly_host.plan import Plan
+from fly_target.registry import BUILT_IN
 
 from fly_image.elf import EM_AMDGPU, ET_DYN, SHT_NOTE, Elf, Relocation, Segment, Symbol
 
@@ -25,7 +26,7 @@ DESCRIPTOR = struct.Struct("<III4xq20xIIIHH4x")
 # device allocate gigabytes.
 MOST_LOADED = 1 << 30  # bytes of segments
 MOST_KERNARG = 1 << 16  # bytes
-MOST_LDS = 160 << 10  # bytes; gfx950's workgroups have 160 KiB, the others 64
+MOST_LDS = max(target.lds for target in BUILT_IN.values())
 MOST_SCRATCH = 1 << 17  # bytes a lane; hardware's limit is 2^13 dwords times 4
 MOST_WORKGROUP = 1024  # work items
 

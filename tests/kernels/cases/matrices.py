@@ -7,12 +7,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from chosen_targets import chosen
 
 from kernels.case import EXACT, INEXACT, Launch, Near, case
 
 Random = np.random.Generator
 Array = np.ndarray
-MFMA = ("gfx90a", "gfx942", "gfx950")
+MFMA = chosen("gfx9")
+F64 = chosen("CDNA2", "CDNA3", "CDNA4")
 M, N, K = 32, 64, 128
 
 
@@ -102,33 +104,33 @@ def gemm_f32_real(rng: Random) -> Launch:
     return _real(rng, "f4", "f4", 2.0**-23)
 
 
-@case("matrix", host=False, targets=MFMA)
+@case("matrix", host=False, targets=F64)
 def gemm_f64(rng: Random) -> Launch:
     return whole(rng, 10**6, "f8", "f8")
 
 
-@case("matrix", host=False, targets=MFMA, portable=False, kernel="gemm_f64")
+@case("matrix", host=False, targets=F64, portable=False, kernel="gemm_f64")
 def gemm_f64_real(rng: Random) -> Launch:
     return _real(rng, "f8", "f8", 2.0**-52)
 
 
-@case("matrix", host=False, targets=("gfx942",))
+@case("matrix", host=False, targets=chosen("CDNA3"))
 def gemm_xf32(rng: Random) -> Launch:
     """Integers of eleven bits: xf32 keeps no more."""
     return whole(rng, 300, "f4", "f4")
 
 
-@case("matrix", host=False, targets=("gfx950",))
+@case("matrix", host=False, targets=chosen("CDNA4"))
 def gemm_f16_wide(rng: Random) -> Launch:
     return whole(rng, 200, "f2", "f4")
 
 
-@case("matrix", host=False, targets=("gfx950",))
+@case("matrix", host=False, targets=chosen("CDNA4"))
 def gemm_bf16_wide(rng: Random) -> Launch:
     return _whole_bf16(rng)
 
 
-@case("matrix", host=False, targets=("gfx950",))
+@case("matrix", host=False, targets=chosen("CDNA4"))
 def gemm_i8_wide(rng: Random) -> Launch:
     return whole(rng, 127, "i1", "i4")
 
@@ -138,7 +140,7 @@ def gemm_f16_32(rng: Random) -> Launch:
     return whole(rng, 200, "f2", "f4", tile=32)
 
 
-@case("matrix", host=False, targets=("gfx1201",))
+@case("matrix", host=False, targets=chosen("RDNA4"))
 def gemm_half(rng: Random) -> Launch:
     """Sums up to 2048: exact in f16."""
     return whole(rng, 3, "f2", "f2")

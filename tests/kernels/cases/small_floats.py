@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from chosen_targets import chosen
 
 from kernels.case import Launch, blocks, case
 from kernels.cases.matrices import K, M, N, product, whole
 
 Random = np.random.Generator
-TARGETS = ("gfx942", "gfx950", "gfx1201")
+TARGETS = chosen("fnuz", "ocp")
 ITEMS = 192
 
 
@@ -61,7 +62,7 @@ def gemm_bf8(rng: Random) -> Launch:
     return product(a.astype("f4"), b.astype("f4"), out, (a @ b).astype("f4"))
 
 
-@case("matrix", host=False, targets=("gfx950",))
+@case("matrix", host=False, targets=chosen("CDNA4"))
 def gemm_scaled(rng: Random) -> Launch:
     a, b = rng.integers(-15, 16, (M, K)), rng.integers(-7, 8, (K, N))
     rows, columns = (rng.integers(-9, 10, n) for n in (M, N))

@@ -47,7 +47,11 @@ kernel void dpp(global const int *in, global int *to) {
     DPP(0x127, 0xf, 0xf, false); // row_ror:7
     DPP(0x140, 0xf, 0x3, false); // row_mirror
     DPP(0x141, 0xa, 0xf, true);  // row_half_mirror, odd rows
+#if defined(__gfx908__) // has no such pattern
+    out[i++] = __builtin_amdgcn_ds_bpermute(((LANE() & ~15) + 2) << 2, value);
+#else
     DPP(0x152, 0xf, 0xf, false); // row_newbcast:2, row_share:2
+#endif
 }
 
 // Votes: which lanes of the 32 agree, how many before this one, the first one's value; and the first

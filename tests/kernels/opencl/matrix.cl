@@ -11,6 +11,7 @@ typedef int v8i __attribute__((ext_vector_type(8)));
 typedef half v4h __attribute__((ext_vector_type(4)));
 typedef half v8h __attribute__((ext_vector_type(8)));
 typedef half v16h __attribute__((ext_vector_type(16)));
+typedef short v2s __attribute__((ext_vector_type(2)));
 typedef short v4s __attribute__((ext_vector_type(4)));
 typedef short v8s __attribute__((ext_vector_type(8)));
 typedef short v16s __attribute__((ext_vector_type(16)));
@@ -79,17 +80,22 @@ GEMM(gemm_i8, char, int, v2i, 8, 16, v8i, ROWS, ROW, BYTE, I8)
 GEMM(gemm_half, half, half, v8h, 8, 16, v8h, ROWS, ROW, ELEMENT, HALF)
 #else
 #define F16(a, b, c) __builtin_amdgcn_mfma_f32_16x16x16f16(a, b, c, 0, 0, 0)
-#define BF(a, b, c) __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(a, b, c, 0, 0, 0)
 #define F32(a, b, c) __builtin_amdgcn_mfma_f32_16x16x4f32(a, b, c, 0, 0, 0)
 #define F64(a, b, c) __builtin_amdgcn_mfma_f64_16x16x4f64(a, b, c, 0, 0, 0)
 #define FP8(a, b, c) __builtin_amdgcn_mfma_f32_16x16x32_fp8_fp8(a, b, c, 0, 0, 0)
 #define BF8(a, b, c) __builtin_amdgcn_mfma_f32_16x16x32_bf8_fp8(a, b, c, 0, 0, 0)
 #define ROW_F64(r) (4 * (r) + PART)
 GEMM(gemm_f16, half, float, v4h, 4, 16, v4f, ROWS, ROW, ELEMENT, F16)
-GEMM(gemm_bf16, ushort, float, v4s, 4, 16, v4f, ROWS, ROW, BF16_BITS, BF)
 GEMM(gemm_f32, float, float, float, 1, 4, v4f, ROWS, ROW, SCALAR, F32)
+#if defined(__gfx908__)
+#define BF(a, b, c) __builtin_amdgcn_mfma_f32_16x16x8bf16(a, b, c, 0, 0, 0)
+GEMM(gemm_bf16, ushort, float, v2s, 2, 8, v4f, ROWS, ROW, BF16_BITS, BF)
+#else
+#define BF(a, b, c) __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(a, b, c, 0, 0, 0)
+GEMM(gemm_bf16, ushort, float, v4s, 4, 16, v4f, ROWS, ROW, BF16_BITS, BF)
 GEMM(gemm_f64, double, double, double, 1, 4, v4d, ROWS, ROW_F64, SCALAR, F64)
-#if defined(__gfx90a__)
+#endif
+#if defined(__gfx908__) || defined(__gfx90a__)
 #define I8(a, b, c) __builtin_amdgcn_mfma_i32_16x16x16i8(a, b, c, 0, 0, 0)
 GEMM(gemm_i8, char, int, int, 4, 16, v4i, ROWS, ROW, BYTE, I8)
 #else
@@ -176,7 +182,7 @@ typedef v4f Sums;
         for (int r = 0; r < ROWS; ++r)                                                             \
             c[(WID(y) * 16 + ROW(r)) * n + WID(x) * 16 + line] = ((const float *)&sum)[r];         \
     }
-#if !defined(__gfx90a__)
+#if !defined(__gfx908__) && !defined(__gfx90a__)
 GEMM8(gemm_fp8, fp8, FP8)
 GEMM8(gemm_bf8, bf8, BF8)
 #endif

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fly_common import filter, version
 from fly_common.command import Command
+from fly_target import registry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def command(
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option(metavar="CHIP", help="Run its pipeline: gfx90a|942|950|1100|1201."),
+        typer.Option(metavar="CHIP", help=f"Run its pipeline: {registry.short()}."),
     ] = None,
     emit: Annotated[
         str | None, typer.Option(metavar="mlir|llvm", help="What to print. [llvm with --target]")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import re
 
 from fly_common import identity, toolchain
 from fly_common.errors import MissingError
+from fly_target import registry
 
 from fly_opt.lowering import interface
 from fly_opt.pipeline.options import Options
@@ -21,8 +23,16 @@ def fingerprint(options: Options) -> str:
         identity.bindings(),
         *(lowering.identity() for lowering in interface.built_in()),
         _linker(),
+        *_rows(options),
     ]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _rows(options: Options) -> list[str]:
+    """The rows of the targets that other packages have; those that come with the compiler are among
+    its sources."""
+    named = {options.target, *re.findall(r"\bchip=([\w.-]+)", options.passes or "")} - {None}
+    return [repr(registry.get(name)) for name in sorted(named) if name not in registry.BUILT_IN]
 
 
 def _linker() -> str:

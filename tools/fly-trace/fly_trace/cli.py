@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fly_common import filter, version
 from fly_common.command import Command
+from fly_target import registry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +36,9 @@ def command(
     target: Annotated[
         str | None,
         typer.Option(
-            "--target", metavar="CHIP", help="the GPU, for programs that ask: gfx942, gfx1201, …"
+            "--target",
+            metavar="CHIP",
+            help=f"the GPU, for programs that ask: {registry.short()}",
         ),
     ] = None,
     no_loc: Annotated[bool, typer.Option("--no-loc", help="print no source locations")] = False,

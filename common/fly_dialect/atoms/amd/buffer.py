@@ -59,7 +59,7 @@ class BufferCopyLds(SizedCopy):
     to LDS. The threads' words lie one after the other from the wave's first address."""
 
     NAME: ClassVar[str] = "fly_rocdl.cdna3.buffer_copy_lds"
-    TARGETS: ClassVar[tuple[str, ...]] = ALL
+    FAMILIES: ClassVar[tuple[str, ...]] = ALL
     SIZES: ClassVar[tuple[int, ...]] = (32, 128)
 
     def __post_init__(self) -> None:
@@ -127,7 +127,7 @@ class BufferLoadAsyncLDS(AsyncLds):
     """`!fly_rocdl.cdna4.buffer_load_async_lds<128>`: as buffer_copy_lds, unwaited for."""
 
     NAME: ClassVar[str] = "fly_rocdl.cdna4.buffer_load_async_lds"
-    TARGETS: ClassVar[tuple[str, ...]] = (CDNA4,)
+    FAMILIES: ClassVar[tuple[str, ...]] = (CDNA4,)
 
     @property
     def state(self) -> tuple[StateField, ...]:
@@ -140,4 +140,4 @@ class GlobalLoadAsyncLDS(AsyncLds):
     """`!fly_rocdl.cdna4.global_load_async_lds<128>`: from a global pointer to LDS, unwaited for."""
 
     NAME: ClassVar[str] = "fly_rocdl.cdna4.global_load_async_lds"
-    TARGETS: ClassVar[tuple[str, ...]] = (CDNA4,)
+    FAMILIES: ClassVar[tuple[str, ...]] = (CDNA4,)

@@ -27,7 +27,7 @@ class LdsReadTranspose(CopyOp):
     tile in LDS and gets column t, in elements of `granularity` bits."""
 
     NAME: ClassVar[str] = "fly_rocdl.cdna4.lds_read_trans"
-    TARGETS: ClassVar[tuple[str, ...]] = (CDNA4,)
+    FAMILIES: ClassVar[tuple[str, ...]] = (CDNA4,)
     SIZES: ClassVar[tuple[int, ...]] = (64, 96)
     granularity: int
     bit_size: int

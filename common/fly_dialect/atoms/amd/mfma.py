@@ -1,4 +1,4 @@
-"""Matrix instructions of CDNA: MFMA (gfx90a, gfx942, gfx950) and MFMA with block scales (gfx950).
+"""Matrix instructions of CDNA: MFMA, and MFMA with block scales (CDNA4).
 
 A wave of 64 threads holds the tile. Source: the CDNA3 and CDNA4 ISA manuals, "Matrix Arithmetic
 Instructions", tables of the register layouts; `tests/fly_dialect/test_atom_layouts.py` compares
@@ -11,21 +11,23 @@ from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar
 
+from fly_target.target import FLOAT8
+
 from fly_dialect.atoms.interface import StateField
 from fly_dialect.atoms.matrix import Form, WaveMma, option
 from fly_dialect.atoms.registry import register
 from fly_dialect.layouts.layout import Layout
 from fly_dialect.types import bits
 
-CDNA2, CDNA3, CDNA4 = "gfx90a", "gfx942", "gfx950"
-ALL = (CDNA2, CDNA3, CDNA4)
+CDNA1, CDNA2, CDNA3, CDNA4 = "CDNA1", "CDNA2", "CDNA3", "CDNA4"
+SINCE_CDNA2 = (CDNA2, CDNA3, CDNA4)
+ALL = (CDNA1, *SINCE_CDNA2)
 # Eight-bit floats: CDNA3 has a format of its own (no negative zero), CDNA4 the OCP's.
-FNUZ = ("f8E4M3FNUZ", "f8E5M2FNUZ")
-OCP8 = ("f8E4M3FN", "f8E5M2")
+FNUZ, OCP8 = FLOAT8["fnuz"], FLOAT8["ocp"]
 
 
-def _square(mn: int, k: int, a: str, b: str, acc: str, targets: tuple[str, ...]) -> Form:
-    return Form(mn, mn, k, a, b, acc, targets)
+def _square(mn: int, k: int, a: str, b: str, acc: str, families: tuple[str, ...]) -> Form:
+    return Form(mn, mn, k, a, b, acc, families)
 
 
 # Instructions that compute one product. Those that compute 2, 4 or 16 small ones at once (such as
@@ -35,23 +37,23 @@ MFMA_FORMS = (
     _square(16, 4, "f32", "f32", "f32", ALL),
     _square(32, 8, "f16", "f16", "f32", ALL),
     _square(16, 16, "f16", "f16", "f32", ALL),
-    _square(32, 4, "bf16", "bf16", "f32", (CDNA2,)),
-    _square(16, 8, "bf16", "bf16", "f32", (CDNA2,)),
-    _square(32, 8, "bf16", "bf16", "f32", ALL),
-    _square(16, 16, "bf16", "bf16", "f32", ALL),
+    _square(32, 4, "bf16", "bf16", "f32", (CDNA1, CDNA2)),
+    _square(16, 8, "bf16", "bf16", "f32", (CDNA1, CDNA2)),
+    _square(32, 8, "bf16", "bf16", "f32", SINCE_CDNA2),
+    _square(16, 16, "bf16", "bf16", "f32", SINCE_CDNA2),
     *(
         _square(mn, k, element, element, "f32", (CDNA4,))
         for mn, k in ((16, 32), (32, 16))
         for element in ("f16", "bf16")
     ),
     *(
-        _square(mn, k, a, b, "f32", targets)
+        _square(mn, k, a, b, "f32", families)
         for mn, k in ((16, 32), (32, 16))
-        for formats, targets in ((FNUZ, (CDNA3,)), (OCP8, (CDNA4,)))
+        for formats, families in ((FNUZ, (CDNA3,)), (OCP8, (CDNA4,)))
         for a, b in product(formats, formats)
     ),
-    _square(32, 8, "i8", "i8", "i32", (CDNA2,)),
-    _square(16, 16, "i8", "i8", "i32", (CDNA2,)),
+    _square(32, 8, "i8", "i8", "i32", (CDNA1, CDNA2)),
+    _square(16, 16, "i8", "i8", "i32", (CDNA1, CDNA2)),
     _square(16, 32, "i8", "i8", "i32", (CDNA3, CDNA4)),
     _square(32, 16, "i8", "i8", "i32", (CDNA3, CDNA4)),
     _square(16, 64, "i8", "i8", "i32", (CDNA4,)),
@@ -59,7 +61,7 @@ MFMA_FORMS = (
     # XF32: operands of f32 that are rounded to 10 bits of fraction.
     _square(16, 8, "f32", "f32", "f32", (CDNA3,)),
     _square(32, 4, "f32", "f32", "f32", (CDNA3,)),
-    _square(16, 4, "f64", "f64", "f64", ALL),
+    _square(16, 4, "f64", "f64", "f64", SINCE_CDNA2),
 )
 
 
@@ -111,7 +113,7 @@ class Mfma(Cdna):
     """`!fly_rocdl.cdna3.mfma<16x16x16, (f16, f16) -> f32>`: v_mfma_f32_16x16x16_f16."""
 
     NAME: ClassVar[str] = "fly_rocdl.cdna3.mfma"
-    TARGETS: ClassVar[tuple[str, ...]] = ALL
+    FAMILIES: ClassVar[tuple[str, ...]] = ALL
     FORMS: ClassVar[tuple[Form, ...]] = MFMA_FORMS
 
     def __post_init__(self) -> None:
@@ -148,7 +150,7 @@ class MfmaScale(Cdna):
     """
 
     NAME: ClassVar[str] = "fly_rocdl.cdna4.mfma_scale"
-    TARGETS: ClassVar[tuple[str, ...]] = (CDNA4,)
+    FAMILIES: ClassVar[tuple[str, ...]] = (CDNA4,)
     FORMS: ClassVar[tuple[Form, ...]] = SCALED_FORMS
     opsel_a: int = option("opselA", 0)
     opsel_b: int = option("opselB", 0)

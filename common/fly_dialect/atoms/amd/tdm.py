@@ -31,7 +31,7 @@ class Tdm(CopyOp):
     """
 
     NAME: ClassVar[str] = "fly_rocdl.gfx1250.tdm"
-    TARGETS: ClassVar[tuple[str, ...]] = ("gfx1250",)
+    FAMILIES: ClassVar[tuple[str, ...]] = ("gfx1250",)
     WHOLE_TILE: ClassVar[bool] = True
     rank: int
     warps: int

@@ -18,8 +18,8 @@ from fly_dialect.atoms.registry import register
 from fly_dialect.layouts.layout import Layout
 from fly_dialect.types import bits
 
-RDNA3 = ("gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152")
-RDNA4 = ("gfx1200", "gfx1201")
+RDNA3 = ("RDNA3",)
+RDNA4 = ("RDNA4",)
 GFX1250 = ("gfx1250",)
 
 
@@ -95,7 +95,7 @@ class Gfx11Wmma(Wave32):
     """
 
     NAME: ClassVar[str] = "fly_rocdl.gfx11.wmma"
-    TARGETS: ClassVar[tuple[str, ...]] = RDNA3
+    FAMILIES: ClassVar[tuple[str, ...]] = RDNA3
     FORMS: ClassVar[tuple[Form, ...]] = GFX11_FORMS
 
     def __post_init__(self) -> None:
@@ -153,7 +153,7 @@ class Gfx120xWmma(Gfx12):
     clamp = false>`: v_wmma_f32_16x16x16_bf16 of RDNA4."""
 
     NAME: ClassVar[str] = "fly_rocdl.gfx120x.wmma"
-    TARGETS: ClassVar[tuple[str, ...]] = RDNA4
+    FAMILIES: ClassVar[tuple[str, ...]] = RDNA4
     FORMS: ClassVar[tuple[Form, ...]] = GFX120X_FORMS
 
     def __post_init__(self) -> None:
@@ -193,7 +193,7 @@ class Gfx1250Wmma(Gfx12):
     clamp = false>`: v_wmma_f32_16x16x32_f16."""
 
     NAME: ClassVar[str] = "fly_rocdl.gfx1250.wmma"
-    TARGETS: ClassVar[tuple[str, ...]] = GFX1250
+    FAMILIES: ClassVar[tuple[str, ...]] = GFX1250
     FORMS: ClassVar[tuple[Form, ...]] = GFX1250_FORMS
 
     def __post_init__(self) -> None:
@@ -228,7 +228,7 @@ class Gfx1250WmmaScale(WaveMma):
     """
 
     NAME: ClassVar[str] = "fly_rocdl.gfx1250.wmma_scale"
-    TARGETS: ClassVar[tuple[str, ...]] = GFX1250
+    FAMILIES: ClassVar[tuple[str, ...]] = GFX1250
     FORMS: ClassVar[tuple[Form, ...]] = GFX1250_SCALED_FORMS
     opsel_a: int = option("opselA", 0)
     opsel_b: int = option("opselB", 0)

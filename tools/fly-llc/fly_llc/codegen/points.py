@@ -16,8 +16,9 @@ import re
 
 from fly_common.errors import MissingError, UsageError
 from fly_common.record import record
+from fly_target.amd.processors import version
+from fly_target.amd.triple import TRIPLE
 
-TRIPLE = "amdgcn-amd-amdhsa"
 FIRST = "amdgpu-isel"  # the machine pass that all others are behind
 
 
@@ -66,7 +67,8 @@ class Named:
 
     def promise(self, cpu: str, pipelined: bool = False) -> str:
         """What going on gives on this processor."""
-        if not cpu.startswith("gfx9"):
+        number = version(cpu)
+        if number is None or number[0] != 9:
             return self.rdna
         return self.pipelined if pipelined else self.gfx9
 

@@ -7,9 +7,11 @@ order, LDS operations too; scalar loads in any order. A wait lets at most so man
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+
+from fly_target.amd.processors import version
+from fly_target.amd.waits import BY_MAJOR, WaitField, Waits
 
 from fly_llc.mir import kinds, registers
 from fly_llc.mir.instruction import Instruction
@@ -18,60 +20,34 @@ MOST = 63  # no counter of gfx9 counts further
 
 
 @dataclass(frozen=True)
-class Field:
-    """Bits of S_WAITCNT's immediate: (shift, width) pieces, the low one first."""
-
-    pieces: tuple[tuple[int, int], ...]
-
-    @property
-    def most(self) -> int:
-        return (1 << sum(width for _, width in self.pieces)) - 1
-
-    def read(self, word: int) -> int:
-        value = at = 0
-        for shift, width in self.pieces:
-            value |= (word >> shift & (1 << width) - 1) << at
-            at += width
-        return value
-
-    def write(self, word: int, value: int) -> int:
-        for shift, width in self.pieces:
-            mask = (1 << width) - 1
-            word = word & ~(mask << shift) | (value & mask) << shift
-            value >>= width
-        return word
-
-
-@dataclass(frozen=True)
 class Layout:
-    """A target's S_WAITCNT: the fields of its immediate by counter. `stores_apart`: stores have a
-    counter of their own (VSCNT), and are none of `vm`'s."""
+    """A target's S_WAITCNT: the fields of its immediate by counter, "vm" and "lgkm". EXPCNT is left
+    out: nothing here changes it."""
 
-    fields: Mapping[str, Field]
-    exports: Field  # EXPCNT, which nothing here changes
-    stores_apart: bool
+    waits: Waits
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.fields)
+        return iter(("vm", "lgkm"))
 
-    def items(self) -> Iterable[tuple[str, Field]]:
-        return self.fields.items()
+    def items(self) -> Iterable[tuple[str, WaitField]]:
+        return (("vm", self.waits.vm), ("lgkm", self.waits.lgkm))
+
+    @property
+    def exports(self) -> WaitField:
+        return self.waits.exp
 
     @property
     def nothing(self) -> int:
         """The immediate of a wait that waits for nothing."""
-        word = self.exports.write(0, self.exports.most)
-        for field in self.fields.values():
-            word = field.write(word, field.most)
-        return word
+        return self.waits.word()
 
-    def __getitem__(self, name: str) -> Field:
-        return self.fields[name]
+    def __getitem__(self, name: str) -> WaitField:
+        return dict(self.items())[name]
 
     def counters(self, one: Instruction) -> tuple[str, ...]:
         """The counters that an instruction adds to, of those that S_WAITCNT waits for."""
         if kinds.is_vector_memory(one):
-            found = () if self.stores_apart and not one.results else ("vm",)
+            found = () if self.waits.stores_apart and not one.results else ("vm",)
             # A flat access may go to LDS, and counts there too.
             return (*found, "lgkm") if one.opcode.startswith("FLAT_") else found
         if kinds.is_lds(one) or kinds.is_scalar_memory(one) or one.opcode.startswith("S_SENDMSG"):
@@ -79,16 +55,12 @@ class Layout:
         return ()
 
 
-# S_WAITCNT of gfx9 (CDNA3 ISA, SOPP; llvm/lib/Target/AMDGPU/Utils: decodeWaitcnt).
-GFX9 = Layout({"vm": Field(((0, 4), (14, 2))), "lgkm": Field(((8, 4),))}, Field(((4, 3),)), False)
-GFX11 = Layout({"vm": Field(((10, 6),)), "lgkm": Field(((4, 6),))}, Field(((0, 3),)), True)
-
-
 def layout(cpu: str) -> Layout | None:
-    """How a processor's S_WAITCNT is encoded; None where it has none of this kind."""
-    if re.fullmatch(r"gfx9\w\w", cpu):
-        return GFX9
-    return GFX11 if cpu.startswith("gfx11") else None
+    """How a processor's S_WAITCNT is encoded; None where it has none of this kind. Any processor
+    that LLVM knows is taken, not only this compiler's targets."""
+    number = version(cpu)
+    found = BY_MAJOR.get(number[0]) if number else None
+    return None if found is None or found.split else Layout(found)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 from fly_common.errors import InputError
 from fly_host import plan
+from fly_target.target import Target
 
 from fly_opt.emission import llvm_text
 from fly_opt.ir.intrinsics import FLOAT_PARTS
@@ -20,7 +21,6 @@ from fly_opt.passes.math.select_math import EVERY, INTRINSICS
 from fly_opt.passes.target.set_target import target_of
 from fly_opt.reporting.diagnostics import Source
 from fly_opt.reporting.observer import Observer
-from fly_opt.targets import Target
 
 # What MLIR's translation knows of the LLVM dialect that may stand outside of functions.
 TOP_LEVEL = (

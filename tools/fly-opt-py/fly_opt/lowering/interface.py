@@ -14,8 +14,7 @@ from typing import Any, Protocol
 
 from fly_backend import registry
 from fly_backend.backend import resolve
-
-from fly_opt.targets import Target
+from fly_target.target import Target
 
 # The last element of a pipeline that ends in LLVM IR. It is written in the pipeline's text like a
 # pass, so that the text alone says what comes out; it has to be the last.
@@ -138,7 +137,7 @@ def of_backend(name: str) -> Lowering:
 
 
 def of_target(target: Target) -> Lowering:
-    return of_backend(target.pipeline)
+    return of_backend(target.backend)
 
 
 @functools.cache

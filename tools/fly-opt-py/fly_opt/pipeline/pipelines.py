@@ -7,8 +7,8 @@ elements of it. What `--print-pipeline` prints, given back with `--passes`, give
 from __future__ import annotations
 
 from fly_common.errors import UsageError
+from fly_target import registry
 
-from fly_opt import targets
 from fly_opt.lowering import interface
 from fly_opt.lowering.interface import EMIT_LLVM, Pipeline
 from fly_opt.pipeline.options import EMISSIONS, Options
@@ -43,11 +43,11 @@ def select(options: Options) -> Nest:
             _named(options.pipeline)
             raise UsageError(
                 f"--pipeline {options.pipeline} needs a target",
-                hint=f"--target {'|'.join(targets.TARGETS)}",
+                hint=f"--target {'|'.join(registry.names())}",
             )
         return _emitting(Nest(ROOT, ()), options.emit)
-    target = targets.find(options.target)
-    fragments = _named(options.pipeline or target.pipeline)(target, options.debug_info)
+    target = registry.find(options.target)
+    fragments = _named(options.pipeline or target.backend)(target, options.debug_info)
     return _emitting(parse(",".join(fragments)), options.emit)
 
 

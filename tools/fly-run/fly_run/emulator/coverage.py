@@ -18,18 +18,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from fly_common.errors import InputError, UsageError
+from fly_target import registry
+from fly_target.amd.facts import facts_of
 
 from fly_run.emulator.isa import unsupported
 from fly_run.emulator.isa.disassemble import Disassembler
 from fly_run.emulator.isa.instruction import split_mnemonic
 from fly_run.emulator.isa.parse import parse
-from fly_run.emulator.isa.targets import TARGETS as EVERY
 from fly_run.emulator.lowering.encode import Encoder
 from fly_run.emulator.lowering.registers import Allocation, Constants, Registers
 from fly_run.emulator.semantics import table
 
 STRIDE = 16  # bytes of each try: no encoding is longer
-TARGETS = tuple(EVERY)
+TARGETS = tuple(registry.EMULATED)
 SHAPES = 64  # how many forms of a mnemonic are kept
 V_READLANE = 0xD289  # both its sources are restricted, so it is rarely hit
 # Fields of memory instructions that may be used together, with register numbers fit for any width.
@@ -100,7 +101,7 @@ def encodings(target: str) -> bytes:
             tried += [(bits(16) & bits(16), fixed | bits(32) & mask) for fixed, mask in MEMORY]
         for low, second in tried:
             made += struct.pack("<4I", high << 16 | low, second, bits(32), 0)
-        if EVERY[target].is_rdna:
+        if not facts_of(registry.find(target)).is_gfx9:
             for low, second, third in _tries_of_rdna(high, bits):
                 made += struct.pack("<4I", high << 16 | low, second, third, 0)
     return bytes(made)
@@ -147,8 +148,8 @@ def coverage(target: str) -> Coverage:
     names = universe(target)
     handlers = {name: 1 for operation in table.operations().values() for name in operation.handlers}
     allocation = Allocation(256, 256, 256, 512)
-    size = EVERY[target].wave_size
-    registers = Registers(allocation, Constants(0, 1 << 26), EVERY[target], size)
+    row = registry.find(target)
+    registers = Registers(allocation, Constants(0, 1 << 26), row, row.wave_size)
     operations = table.operations_of(target)
 
     def accepted(text: str, code: bytes) -> bool:

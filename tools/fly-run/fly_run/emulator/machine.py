@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 from fly_common.errors import InputError, MissingError, UsageError
 from fly_image.amd.code_object import CodeObject, Kernel
+from fly_target import registry
 
 from fly_run.device import MFMA, Options
 from fly_run.emulator.engine import library
@@ -24,7 +25,6 @@ from fly_run.emulator.engine.launch import run
 from fly_run.emulator.engine.loading import Loaded
 from fly_run.emulator.isa import matrix
 from fly_run.emulator.isa.kinds import kind
-from fly_run.emulator.isa.targets import TARGETS
 
 STRICT = "FLY_STRICT"  # in the environment: what --strict is on the command line
 MOST_WORK_ITEMS = 1024  # of a workgroup
@@ -50,9 +50,11 @@ class Emulator:
 
     def __init__(self, target: str, options: Options | None = None):
         options = options or Options()
-        if target not in TARGETS:
+        row = registry.get(target)
+        if row is None or not row.emulated:
             raise MissingError(
-                f"the emulator does not run {target}", hint=f"it runs {', '.join(TARGETS)}"
+                f"the emulator does not run {target}",
+                hint=f"it runs {', '.join(registry.EMULATED)}",
             )
         if options.max_instructions is not None and options.max_instructions < 1:
             raise UsageError("the limit of instructions must be at least 1")
@@ -162,7 +164,7 @@ class Emulator:
                 f"{kernel.name} was compiled for at most {kernel.max_flat_workgroup_size} work"
                 f" items a workgroup, the block has {items}"
             )
-        most = TARGETS[self.target].lds
+        most = registry.find(self.target).lds
         if lds > most:
             raise InputError(
                 f"{kernel.name} wants {lds} bytes of LDS, {self.target} has {most} for a workgroup"

@@ -159,7 +159,8 @@ CTX = _Fields(
         "template",  # pointer to a wave state: header and constants that all waves start with
         "template_constants",  # byte offset of the constants in it
         "template_constants_size",
-        "ids",  # pointer to a row for each wave: v0 at the start
+        "ids",  # pointer to rows for each wave: v0, and perhaps v1 and v2, at the start
+        "id_bytes",  # their size for each wave
         "masks",  # pointer to a u64 for each wave: EXEC at the start
         "group_x_sgpr",  # byte offset of the SGPR that gets the workgroup's x, or 2^64-1
         "group_y_sgpr",

@@ -1,16 +1,15 @@
 """What a launch may ask of the hardware.
 
 Sources: the AQL dispatch packet of the HSA Runtime specification (grid sizes are 32-bit counts of
-work items); LLVM's "User Guide for AMDGPU Backend", "Processors" (LDS of a workgroup).
+work items).
 """
 
 from __future__ import annotations
 
 from fly_common.errors import InputError
-from fly_image.amd.code_object import Kernel
+from fly_image.amd.code_object import MOST_LDS, Kernel
+from fly_target import registry
 
-LDS_BYTES = {"gfx950": 160 << 10}
-LDS_BYTES_ELSEWHERE = 64 << 10
 MOST_WORK_ITEMS = (1 << 32) - 1  # a dimension of a grid
 
 Triple = tuple[int, int, int]
@@ -41,7 +40,8 @@ def check_launch(target: str, kernel: Kernel, grid: Triple, block: Triple, lds: 
                 f"{name}: {count} workgroups of {items} in {axis} are more than"
                 f" {MOST_WORK_ITEMS} work items"
             )
-    room = LDS_BYTES.get(target, LDS_BYTES_ELSEWHERE)
+    row = registry.get(target)
+    room = row.lds if row else MOST_LDS  # a device refuses what is none of the targets
     if lds < 0 or lds + kernel.group_segment_fixed_size > room:
         raise InputError(
             f"{name}: {kernel.group_segment_fixed_size} bytes of static and {lds} of dynamic LDS;"

@@ -48,16 +48,20 @@ class Call:
 
 def version() -> str:
     from fly_common import __version__
+    from fly_target import registry
 
-    from fly_run.emulator.isa.targets import TARGETS
-
-    return (
-        f"{TOOL} {__version__}\n"
-        f"device: emulator of {', '.join(TARGETS)}; its results have not been compared"
-        " with hardware\n"
-        "matrix instructions: gfx90a and gfx942 by a published model of CDNA2 and CDNA3, dense ones"
-        " of f16 and bf16 on gfx1100 and gfx1201 as measured; the others sum as CDNA3\n"
-    )
+    lines = [
+        f"{TOOL} {__version__}",
+        f"device: emulator of {', '.join(registry.EMULATED)}; its results have not been compared"
+        " with hardware",
+        "sums of matrix instructions:",
+    ]
+    notes: dict[str, list[str]] = {}
+    for name, row in registry.EMULATED.items():
+        if row.amd is not None and row.matrix:
+            notes.setdefault(row.amd.sums_note, []).append(name)
+    lines += [f"  {', '.join(names)}: {note}" for note, names in notes.items()]
+    return "\n".join(lines) + "\n"
 
 
 def call(call: Call) -> None:

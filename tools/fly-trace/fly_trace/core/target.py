@@ -6,12 +6,10 @@ module names its target.
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 
 from fly_backend.registry import default
-from fly_common.errors import UsageError
-from fly_image.elf import PROCESSORS
+from fly_target import registry
 
 from fly_trace.core import tracing
 
@@ -27,15 +25,8 @@ class Target:
     asked: bool = False
 
     def __post_init__(self) -> None:
-        known = PROCESSORS.values()
-        if self.chip is not None and self.chip not in known:
-            near = difflib.get_close_matches(self.chip, known, n=3)
-            hint = (
-                f"did you mean {' or '.join(near)}?"
-                if near
-                else f"as in {default().default_target}"
-            )
-            raise UsageError(f"unknown target {self.chip!r}", hint=hint)
+        if self.chip is not None:
+            registry.find(self.chip)
 
 
 def chip(what: str) -> str:

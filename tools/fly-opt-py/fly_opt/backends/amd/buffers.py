@@ -15,6 +15,8 @@ from typing import Any
 from fly_dialect.amd.buffers import BUFFER_SPACE
 from fly_dialect.bindings import ir
 from fly_dialect.types import MemRefSpec, PtrSpec, Spec, element_bytes
+from fly_target.amd.facts import facts_of
+from fly_target.target import Target
 
 from fly_opt.ir import pointers
 from fly_opt.ir.builder import Builder
@@ -23,12 +25,9 @@ Value = Any  # an ir.Value
 
 _DESCRIPTOR, _OFFSET = 0, 1  # fields of the pair
 
-# The descriptor's fourth word (CDNA3 ISA, "Buffer resource descriptor"; RDNA3 ISA, the same). Both:
-# data format "32", number format "float"; raw accesses need them to be there and ignore them.
+# The descriptor's fourth word (CDNA3 ISA, "Buffer resource descriptor"; RDNA3 ISA, the same): data
+# format "32", number format "float"; raw accesses need them to be there and ignore them.
 _FORMAT = 7 << 12 | 4 << 15
-# RDNA: bit 24 is always set; bits 28–29 choose the check, 3 tests offset + size against the number
-# of bytes. CDNA has no such choice and tests the same.
-_RDNA = 1 << 24 | 3 << 28
 
 
 def holds(spec: Spec) -> bool:
@@ -36,9 +35,9 @@ def holds(spec: Spec) -> bool:
     return isinstance(spec, (PtrSpec, MemRefSpec)) and spec.space == BUFFER_SPACE
 
 
-def flags(chip: str) -> int:
+def flags(target: Target) -> int:
     """The fourth word of a descriptor for raw accesses that are checked."""
-    return _FORMAT | (0 if chip.startswith("gfx9") else _RDNA)
+    return _FORMAT | facts_of(target).buffer_flags
 
 
 def descriptor_type() -> Any:
@@ -58,9 +57,9 @@ def make_pointer(conversion: Any, op: Any) -> Value:
     Without flags they are those of the module's target."""
     builder, operands = conversion.builder, [conversion.value(value) for value in op.operands]
     if len(operands) == 3:
-        if conversion.chip is None:
+        if conversion.target is None:
             raise ValueError("a descriptor without flags needs a target: run fly-set-target first")
-        operands.append(builder.constant(flags(conversion.chip), 32))
+        operands.append(builder.constant(flags(conversion.target), 32))
     return make(builder, builder.value("rocdl.make.buffer.rsrc", descriptor_type(), operands))
 
 

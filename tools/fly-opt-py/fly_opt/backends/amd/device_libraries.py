@@ -16,8 +16,9 @@ import re
 
 from fly_common import toolchain
 from fly_common.errors import InputError, MissingError
-
-from fly_opt.targets import CODE_OBJECT_VERSION, Target
+from fly_target.amd.facts import facts_of
+from fly_target.amd.triple import CODE_OBJECT_VERSION
+from fly_target.target import Target
 
 LIBRARIES = ("ocml.bc", "ockl.bc")
 HOW_TO_GET = (
@@ -78,8 +79,8 @@ def controls(target: Target) -> str:
         ("unsafe_math_opt", "i8", 0),  # no shortcuts
         ("daz_opt", "i8", 0),  # denormals are kept
         ("correctly_rounded_sqrt32", "i8", 1),
-        ("wavefrontsize64", "i8", int(target.wavefront == 64)),
-        ("ISA_version", "i32", target.isa_version),
+        ("wavefrontsize64", "i8", int(target.wave_size == 64)),
+        ("ISA_version", "i32", facts_of(target).isa_version),
         ("ABI_version", "i32", CODE_OBJECT_VERSION),
     )
     lines = [f'target triple = "{target.triple}"', f'target datalayout = "{target.data_layout}"']
@@ -129,9 +130,9 @@ def _for_target(text: str, target: Target) -> str:
 
     def rewrite(match: re.Match[str]) -> str:
         group, words = match[1], match[2]
-        if group not in groups or f'"target-cpu"="{target.chip}"' in words:
+        if group not in groups or f'"target-cpu"="{target.cpu}"' in words:
             return match[0]
         kept = _TARGET_WORD.sub("", words)
-        return f'attributes {group} = {{ {kept.strip()} "target-cpu"="{target.chip}" }}'
+        return f'attributes {group} = {{ {kept.strip()} "target-cpu"="{target.cpu}" }}'
 
     return _GROUP.sub(rewrite, text)

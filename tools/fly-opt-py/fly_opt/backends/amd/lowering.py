@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fly_target.amd.triple import CODE_OBJECT_VERSION
+from fly_target.target import Target
+
 from fly_opt.backends.amd import device_libraries, intrinsics, older_llvm
 from fly_opt.backends.amd.pipeline import rocm
 from fly_opt.lowering.interface import Pipeline, PointerSpaces
-from fly_opt.targets import CODE_OBJECT_VERSION, Target
 
 
 class RocmLowering:
@@ -47,7 +49,7 @@ class RocmLowering:
 
         if not narrow_floats.is_conversion(op):
             return False
-        narrow_floats.convert(op, target.chip if target else None)
+        narrow_floats.convert(op, target)
         return True
 
     def significand(self, value: Any) -> Any:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fly_target.amd.waits import GFX9
+
 ASYNCHRONOUS = {
     "rocdl.global.load.async.lds": "rocdl.global.load.lds",
     "rocdl.raw.ptr.buffer.load.async.lds": "rocdl.raw.ptr.buffer.load.lds",
@@ -18,9 +20,8 @@ _MARK, _WAIT = "rocdl.asyncmark", "rocdl.wait.asyncmark"
 REPLACED = {*ASYNCHRONOUS, _MARK, _WAIT}
 MISSING = {"rocdl.ptr.s.buffer.load"}
 
-# s_waitcnt vmcnt(0) of gfx9, the only chips with such copies (CDNA4 ISA, "S_WAITCNT": vmcnt is
-# bits 3:0 and 15:14, expcnt 6:4, lgkmcnt 11:8).
-_WAIT_FOR_MEMORY = 0x0F70
+# s_waitcnt vmcnt(0) of gfx9, the only chips with such copies.
+_WAIT_FOR_MEMORY = GFX9.word(vm=0)
 
 
 def replace(op: Any) -> None:

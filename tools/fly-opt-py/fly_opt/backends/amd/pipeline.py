@@ -6,16 +6,17 @@ it.
 
 from __future__ import annotations
 
+from fly_target.target import Target
+
 from fly_opt.lowering.interface import EMIT_LLVM
-from fly_opt.targets import Target
 
 
 def rocm(target: Target, debug_info: bool) -> tuple[str, ...]:
     """Kernels and host function in the fly dialect → one LLVM module for an AMD GPU."""
-    chip = target.chip
+    chip = target.cpu
     return (
         # Said once: the passes below, opt, llc and the linker read the target out of the module.
-        f"fly-set-target{{chip={chip}}}",
+        f"fly-set-target{{chip={target.name}}}",
         # The host function becomes data while its arguments are still tensors with names.
         "fly-extract-plan",
         # Tensors at the kernels' borders become a pointer and a struct of the dynamic leaves.

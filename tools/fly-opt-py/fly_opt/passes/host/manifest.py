@@ -80,7 +80,7 @@ def extract(module: Any, host: Any) -> Plan:
         _check_block(host, values.expressions, launch, target.max_workgroup)
     return Plan(
         entry=host.attributes["sym_name"].value,
-        target=target.chip,
+        target=target.name,
         parameters=tuple(values.parameters),
         expressions=tuple(values.expressions),
         launches=tuple(launches),

@@ -11,6 +11,7 @@ from fly_dialect.dialect import NAMESPACES, int_tuple_of, pointer_of, spec_of
 from fly_dialect.layouts.integers import Int
 from fly_dialect.op_table import find
 from fly_dialect.types import FlySpec, Spec
+from fly_target.target import Target
 
 from fly_opt.ir import pointers
 from fly_opt.ir.builder import Builder, operations, unused
@@ -41,12 +42,11 @@ class Conversion:
         self.gpu_module: Any = None  # the last that was entered
         self.symbols: set[str] = set()  # the shared variables in it
         self.dynamic: str | None = None  # the one that stands for dynamic shared memory
-        self.chip: str | None = None  # the target of the module, if it is known
+        self.target: Target | None = None  # of the module, if it is known
 
     def run(self, module: Any) -> None:
         """Converts all that `module` holds, definitions before uses."""
-        target = target_of(module)
-        self.chip = target.chip if target else None
+        self.target = target_of(module)
         for op in operations(module):
             name = op.name
             if name.startswith(_DIALECTS):

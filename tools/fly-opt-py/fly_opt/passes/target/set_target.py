@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fly_common.errors import InputError
+from fly_target import registry
+from fly_target.target import Target
 
-from fly_opt import targets
 from fly_opt.passes.base import Pass
 
 ATTRIBUTE = "fly.target"
@@ -24,7 +25,7 @@ class SetTarget(Pass):
     def run(self, op: Any) -> None:
         from fly_dialect.bindings import ir
 
-        chip = targets.find(self.chip).chip
+        chip = registry.find(self.chip).name
         if ATTRIBUTE in op.attributes and (traced := op.attributes[ATTRIBUTE].value) != chip:
             raise InputError(
                 f"the module is for {traced}, and can't be compiled for {chip}",
@@ -33,8 +34,8 @@ class SetTarget(Pass):
         op.attributes[ATTRIBUTE] = ir.StringAttr.get(chip)
 
 
-def target_of(op: Any) -> targets.Target | None:
+def target_of(op: Any) -> Target | None:
     """The target a module was given; None where it has none."""
     if ATTRIBUTE not in op.attributes:
         return None
-    return targets.find(op.attributes[ATTRIBUTE].value)
+    return registry.find(op.attributes[ATTRIBUTE].value)

@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from fly_target.target import Target
+
 from fly_opt.passes.base import Pass, refuse
 from fly_opt.passes.target.set_target import target_of
-from fly_opt.targets import Target
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class FoldWaveSize(Pass):
         target = _target(op)
         for size in _named(op, "gpu.subgroup_size"):
             index = size.results[0].type
-            value = ir.IntegerAttr.get(index, target.wavefront)
+            value = ir.IntegerAttr.get(index, target.wave_size)
             constant = ir.Operation.create(
                 "arith.constant",
                 [index],
@@ -56,11 +57,11 @@ class CheckShuffles(Pass):
             if getattr(width, "name", None) != "arith.constant":
                 continue
             lanes = ir.IntegerAttr(width.attributes["value"]).value
-            if lanes > target.wavefront:
+            if lanes > target.wave_size:
                 raise refuse(
                     shuffle,
-                    f"a shuffle among {lanes} lanes, and a wave of {target.chip} has"
-                    f" {target.wavefront}",
+                    f"a shuffle among {lanes} lanes, and a wave of {target.name} has"
+                    f" {target.wave_size}",
                     "leave the width out for the whole wave; fx.num_warp_threads() is its size",
                 )
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from fly_common.errors import InputError
 from fly_image.amd.code_object import Kernel
+from fly_target.amd.facts import SEPARATE, UNIFIED, facts_of
+from fly_target.target import Target
 
 from fly_run.emulator import state
-from fly_run.emulator.isa.targets import Target
 from fly_run.emulator.lowering.registers import Allocation
 
 Triple = tuple[int, int, int]
@@ -39,11 +40,14 @@ QUEUE_BYTES, QUEUE_SHARED, QUEUE_PRIVATE = 4096, 0x40, 0x44
 
 
 def allocation(kernel: Kernel, target: Target) -> Allocation:
-    """The vector registers of a kernel. gfx90a and later have a unified file, in which the
-    accumulation registers begin at `accum_offset`; gfx11 and gfx12 have none of those."""
-    granule = target.granule * target.wave_size // kernel.wavefront_size
+    """The vector registers of a kernel. In a unified file the accumulation registers begin at
+    `accum_offset`; where they have a file of their own, as many of both kinds are allocated."""
+    files = facts_of(target).registers
+    granule = files.encoded_granule * target.wave_size // kernel.wavefront_size
     rows = ((kernel.compute_pgm_rsrc1 & 0x3F) + 1) * granule
-    if target.is_rdna:
+    if files.accumulation == SEPARATE:
+        return Allocation(min(rows, 256), min(rows, 256), rows, 2 * rows)
+    if files.accumulation != UNIFIED:
         return Allocation(min(rows, 256), 0, rows, rows)
     base = ((kernel.compute_pgm_rsrc3 & 0x3F) + 1) * 4
     vector = min(rows, base, 256)
@@ -52,10 +56,11 @@ def allocation(kernel: Kernel, target: Target) -> Allocation:
 
 def mode_register(kernel: Kernel, target: Target) -> int:
     """MODE at the start: round and denormal modes, FP16_OVFL, DX10_CLAMP, IEEE, from
-    compute_pgm_rsrc1. gfx12 has neither of the last two, and other fields in their place."""
+    compute_pgm_rsrc1. Where MODE has neither of the last two, it has other fields in their
+    place."""
     rsrc1 = kernel.compute_pgm_rsrc1
     mode = (rsrc1 >> 12 & 0xFF) | (rsrc1 >> 26 & 1) << 23
-    if target.ids_in_ttmp:
+    if not facts_of(target).mode_has_ieee:
         return mode
     return mode | (rsrc1 >> 21 & 1) << 8 | (rsrc1 >> 23 & 1) << 9
 
@@ -154,7 +159,7 @@ def scalar_registers(
     user = rsrc2 >> 1 & 0x1F
     # Preloaded arguments may be cut off by the number of user registers.
     values = (values + [0] * user)[:user]
-    if target.ids_in_ttmp:
+    if facts_of(target).workgroup_ids_in_ttmp:
         return Start(tuple(values), (4 * TTMP_9, UNUSED, UNUSED, 4 * TTMP_7), 4 * TTMP_8)
     groups = []
     for bit in (7, 8, 9):
@@ -177,27 +182,40 @@ def _pair(address: int) -> tuple[int, int]:
     return address & 0xFFFF_FFFF, address >> 32
 
 
-def work_items(block: Triple, wave_size: int) -> tuple[bytes, bytes]:
-    """For each wave of a workgroup: its v0 (the work items' x, y, z in 10 bits each) and its EXEC
-    (the last wave may be partial). A row's lanes beyond the wave are never active."""
+def id_rows(kernel: Kernel, target: Target) -> int:
+    """The vector registers that work items find their place in: v0, or as many of v0, v1 and v2 as
+    the descriptor asks for (ENABLE_VGPR_WORKITEM_ID)."""
+    if facts_of(target).packed_work_item_ids:
+        return 1
+    return 1 + min(kernel.compute_pgm_rsrc2 >> 11 & 3, 2)
+
+
+def work_items(
+    block: Triple, wave_size: int, rows: int = 1, packed: bool = True
+) -> tuple[bytes, bytes]:
+    """For each wave of a workgroup: its first `rows` vector registers and its EXEC (the last wave
+    may be partial). Packed, v0 has the work items' x, y, z in 10 bits each; else each has a
+    register of its own. A row's lanes beyond the wave are never active."""
     width, height, depth = block
     total = width * height * depth
     waves = -(-total // wave_size)
-    ids = [
-        item % width | item // width % height << 10 | item // (width * height) << 20
-        for item in range(total)
+    places = [
+        (item % width, item // width % height, item // (width * height)) for item in range(total)
     ]
-    ids += [0] * (waves * wave_size - total)
+    if packed:
+        places = [(x | y << 10 | z << 20,) for x, y, z in places]
+    places += [(0, 0, 0)] * (waves * wave_size - total)
     beyond = [0] * (state.LANES - wave_size)
-    rows = [
+    lanes = [
         lane
-        for start in range(0, len(ids), wave_size)
-        for lane in ids[start : start + wave_size] + beyond
+        for start in range(0, len(places), wave_size)
+        for row in range(rows)
+        for lane in [place[row] for place in places[start : start + wave_size]] + beyond
     ]
     masks = [(1 << wave_size) - 1] * waves
     if total % wave_size:
         masks[-1] = (1 << total % wave_size) - 1
-    return struct.pack(f"<{len(rows)}I", *rows), struct.pack(f"<{waves}Q", *masks)
+    return struct.pack(f"<{len(lanes)}I", *lanes), struct.pack(f"<{waves}Q", *masks)
 
 
 def entry_address(kernel: Kernel) -> int:

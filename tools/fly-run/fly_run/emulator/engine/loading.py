@@ -11,6 +11,8 @@ from fly_common.errors import InputError
 from fly_image import dwarf as lines
 from fly_image.amd.code_object import CodeObject, Kernel
 from fly_image.dwarf import LineTable
+from fly_target import registry
+from fly_target.target import Target
 
 from fly_run.emulator import state
 from fly_run.emulator.engine import dispatch
@@ -18,7 +20,6 @@ from fly_run.emulator.engine.arena import Arena
 from fly_run.emulator.engine.workspace import Workspace
 from fly_run.emulator.isa.decode import Code
 from fly_run.emulator.isa.instruction import Instruction
-from fly_run.emulator.isa.targets import TARGETS, Target
 from fly_run.emulator.lowering import denormals, matrix
 from fly_run.emulator.lowering.encode import Encoder, Program
 from fly_run.emulator.lowering.registers import Constants, Registers
@@ -63,7 +64,7 @@ class Prepared:
 
     @property
     def target(self) -> Target:
-        return TARGETS[self.loaded.target]
+        return registry.find(self.loaded.target)
 
     @property
     def code(self) -> Code:
@@ -175,7 +176,7 @@ class Loaded:
         prepared = self._prepared.get(kernel.name)
         if prepared is not None:
             return prepared
-        target = TARGETS[self.target]
+        target = registry.find(self.target)
         if kernel.wavefront_size not in target.wave_sizes:
             raise InputError(
                 f"{kernel.name} is for waves of {kernel.wavefront_size}: {self.target} has none"

@@ -11,6 +11,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from fly_common.errors import InputError
+from fly_target.amd.facts import facts_of
 
 from fly_run.emulator import state
 from fly_run.emulator.engine import dispatch
@@ -54,7 +55,10 @@ class Workspace:
         packet = dispatch.packet(grid, block, *sizes, descriptor, self._kernarg_address)
         self._packet = ctypes.create_string_buffer(packet, len(packet))
         self._packet_address = self._bind("the dispatch packet", self._packet)
-        ids, masks = dispatch.work_items(block, prepared.kernel.wavefront_size)
+        packed = facts_of(prepared.target).packed_work_item_ids
+        self._id_rows = dispatch.id_rows(prepared.kernel, prepared.target)
+        lanes = prepared.kernel.wavefront_size
+        ids, masks = dispatch.work_items(block, lanes, self._id_rows, packed)
         self.waves = len(masks) // 8
         self._ids, self._ids_at = aligned(len(ids))
         ctypes.memmove(self._ids_at, ids, len(ids))
@@ -210,13 +214,14 @@ class Workspace:
             "template": self._template_at,
             "template_constants": prepared.constants.base,
             "ids": self._ids_at,
+            "id_bytes": self._id_rows * state.ROW,
             "masks": ctypes.addressof(self._masks),
             "group_x_sgpr": x,
             "group_y_sgpr": y,
             "group_z_sgpr": z,
             "group_yz_sgpr": yz,
             "wave_sgpr": start.wave,
-            "split_barriers": int(prepared.target.ids_in_ttmp),
+            "split_barriers": int(facts_of(prepared.target).split_barriers),
             "vgpr_bytes": prepared.encoder.registers.allocation.rows * state.ROW,
         }
         return struct.pack(

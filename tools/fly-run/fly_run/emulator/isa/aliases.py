@@ -10,7 +10,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 
-from fly_run.emulator.isa.targets import TARGETS
+from fly_target import registry
+from fly_target.amd.facts import facts_of
 
 WIDTHS = {"b32": "dword", "b64": "dwordx2", "b96": "dwordx3", "b128": "dwordx4"}
 LOADS = {
@@ -167,6 +168,6 @@ def _floats() -> Iterator[tuple[str, str]]:
 @functools.cache
 def aliases_of(target: str) -> dict[str, str]:
     """The gfx9 name by the target's own, without encoding suffixes. Empty for gfx9's targets."""
-    if not TARGETS[target].is_rdna:
+    if facts_of(registry.find(target)).is_gfx9:
         return {}
     return {**SCALAR, **VECTOR, **dict((*_logic(), *_memory(), *_lds(), *_floats()))}

@@ -13,10 +13,10 @@ from typing import Any
 
 from fly_common import toolchain
 from fly_common.errors import MissingError
+from fly_target import registry
+from fly_target.amd.facts import facts_of
+from fly_target.amd.triple import TRIPLE
 
-from fly_run.emulator.isa.targets import TARGETS
-
-TRIPLE = b"amdgcn-amd-amdhsa"
 _PADDING = 16  # bytes, as many as the longest instruction has
 _TEXT_ROOM = 512  # the longest text LLVM prints for these targets has under 200 characters
 
@@ -29,8 +29,9 @@ class Disassembler:
         self.code = code
         self.base = base
         self._library = _library()
-        self._context = _context(target, wave_size or TARGETS[target].wave_size)
-        self._is_forbidden = _is_forbidden_rdna if TARGETS[target].is_rdna else _is_forbidden
+        self._context = _context(target, wave_size or registry.find(target).wave_size)
+        is_gfx9 = facts_of(registry.find(target)).is_gfx9
+        self._is_forbidden = _is_forbidden if is_gfx9 else _is_forbidden_rdna
         # LLVM 22 reads a literal that the code is too short to hold, so there is room behind it.
         self._padded = code + bytes(_PADDING)
         self._start = ctypes.cast(ctypes.c_char_p(self._padded), ctypes.c_void_p).value or 0
@@ -133,11 +134,18 @@ def _library() -> Any:
 @functools.cache
 def _context(target: str, wave_size: int) -> int:
     """LLVM's disassembler for a processor. It is kept as long as the process lives."""
-    features = [TARGETS[target].features]
-    if TARGETS[target].is_rdna:
+    row = registry.find(target)
+    features = [facts_of(row).features]
+    if len(row.wave_sizes) > 1:
         features.append(f"+wavefrontsize{wave_size}")
     context = _library().LLVMCreateDisasmCPUFeatures(
-        TRIPLE, target.encode(), ",".join(filter(None, features)).encode(), None, 0, None, None
+        TRIPLE.encode(),
+        row.cpu.encode(),
+        ",".join(filter(None, features)).encode(),
+        None,
+        0,
+        None,
+        None,
     )
     if not context:
         raise MissingError(f"this LLVM has no disassembler for {target}")

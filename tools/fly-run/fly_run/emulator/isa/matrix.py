@@ -16,7 +16,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from fly_target import registry
+from fly_target.amd.facts import facts_of
 
 LANES, WAVE_32 = 64, 32
 
@@ -119,7 +122,7 @@ def index_sets(shape: Shape) -> tuple[int, int]:
 _NAME = re.compile(
     r"v_(mfma|smfmac|mfma_scale)_(f32|i32|f64)_(\d+)x(\d+)x(\d+)(_?)(?:(\d+)b_)?([a-z]\w*)"
 )
-# Elements in a lane by format: gfx90a's names don't tell the number of blocks.
+# Elements in a lane by format: CDNA2's names don't tell the number of blocks.
 _CDNA2_ELEMENTS = {"f32": 1, "f16": 4, "bf16": 2, "bf16_1k": 4, "i8": 4, "f64": 1}
 _CDNA2_MODELS = {"f16": "ftz4", "bf16": "ftz2", "bf16_1k": "ftz4"}
 _CDNA3_MODELS = {"f16": "tr8", "bf16": "tr8", "xf32": "tr4"}
@@ -130,12 +133,15 @@ def _named(template: str, shapes: str) -> list[str]:
     return [template.format(shape) for shape in shapes.split()]
 
 
-_CDNA2 = [
+_CDNA1 = [
     *_named("v_mfma_f32_{}f32", "32x32x1 16x16x1 4x4x1 32x32x2 16x16x4"),
     *_named("v_mfma_f32_{}f16", "32x32x4 16x16x4 4x4x4 32x32x8 16x16x16"),
-    *_named("v_mfma_f32_{}bf16_1k", "32x32x4 16x16x4 4x4x4 32x32x8 16x16x16"),
     *_named("v_mfma_f32_{}bf16", "32x32x2 16x16x2 4x4x2 32x32x4 16x16x8"),
     *_named("v_mfma_i32_{}i8", "32x32x4 16x16x4 4x4x4 32x32x8 16x16x16"),
+]
+_CDNA2 = [
+    *_CDNA1,
+    *_named("v_mfma_f32_{}bf16_1k", "32x32x4 16x16x4 4x4x4 32x32x8 16x16x16"),
     *_named("v_mfma_f64_{}f64", "16x16x4 4x4x4"),
 ]
 _CDNA3 = [
@@ -149,7 +155,7 @@ _CDNA3 = [
     *_named("v_smfmac_i32_{}_i8", "16x16x64 32x32x32"),
 ]
 _BYTES = ("fp8_fp8", "fp8_bf8", "bf8_fp8", "bf8_bf8")
-# These have FNUZ formats on gfx942 and OCP's on gfx950.
+# These have FNUZ formats on CDNA3 and OCP's on CDNA4.
 _CDNA3_BYTES = [
     name
     for pair in _BYTES
@@ -172,41 +178,35 @@ _CDNA4 = [
 _CDNA4_BYTES = [
     name for pair in _BYTES for name in _named(f"v_smfmac_f32_{{}}_{pair}", "16x16x128 32x32x64")
 ]
-# Which targets have which mnemonics; what `fp8` and `bf8` are there.
+# Which sets of matrix instructions (`Target.matrix`) have which mnemonics; what `fp8` and `bf8` are
+# there. No model of CDNA1's sums is published: they are chains.
 TABLE = (
-    (("gfx90a",), _CDNA2, ""),
-    (("gfx942", "gfx950"), _CDNA3, ""),
-    (("gfx942",), _CDNA3_BYTES + _XF32, "_fnuz"),
-    (("gfx950",), _CDNA3_BYTES + _CDNA4 + _CDNA4_BYTES, ""),
+    (("CDNA1",), _CDNA1, ""),
+    (("CDNA2",), _CDNA2, ""),
+    (("CDNA3", "CDNA4"), _CDNA3, ""),
+    (("CDNA3",), _CDNA3_BYTES + _XF32, "_fnuz"),
+    (("CDNA4",), _CDNA3_BYTES + _CDNA4 + _CDNA4_BYTES, ""),
 )
 # The formats of f8f6f4 operands by the number in cbsz (A) and blgp (B).
 NARROW = ("fp8", "bf8", "fp6", "bf6", "fp4")
 
 
 def instructions() -> Iterator[tuple[str, Shape, tuple[str, ...]]]:
-    """Each mnemonic with its shape and the targets where it has it."""
-    for targets, mnemonics, variety in TABLE:
+    """Each mnemonic with its shape and the sets of matrix instructions in which it has it."""
+    for sets, mnemonics, variety in TABLE:
         for mnemonic in mnemonics:
-            yield mnemonic, shape_of(mnemonic, variety), targets
-    for target, wave, mnemonics in WAVE_TABLE:
+            shape = shape_of(mnemonic, variety)
+            yield mnemonic, replace(shape, model="fma") if sets == ("CDNA1",) else shape, sets
+    for name, wave, mnemonics in WAVE_TABLE:
         for mnemonic in mnemonics:
-            yield mnemonic, wave_shape_of(mnemonic, wave), (target,)
-
-
-_MODELS = {"gfx90a": "CDNA2", "gfx942": "CDNA3"}
+            yield mnemonic, wave_shape_of(mnemonic, wave), (name,)
 
 
 def remark(target: str, mfma: str) -> str:
     """How matrix instructions of `target` are computed, for people."""
     if mfma == "fast":
         return "matrix instructions: fast, as chains of fused multiply-adds"
-    if target in _MODELS:
-        return f"matrix instructions: exact, by the published model of {_MODELS[target]}"
-    if target == "gfx1100":
-        return "matrix instructions: floats as measured"
-    if target == "gfx1201":
-        return "matrix instructions: dense f16 and bf16 as measured; others by the model of CDNA3"
-    return f"matrix instructions: by the model of CDNA3; none is published for {target}"
+    return f"matrix instructions: {facts_of(registry.find(target)).sums_note}"
 
 
 _WAVE_NAME = re.compile(r"v_(s?)w(?:mma|mmac)_(f32|f16|bf16|i32)_16x16x(\d+)_([a-z0-9]+)(?:_(.*))?")
@@ -227,7 +227,7 @@ _GFX12 = [
     "v_swmmac_i32_16x16x64_iu4",
     *(f"v_swmmac_f32_16x16x32_{pair}" for pair in _BYTES),
 ]
-WAVE_TABLE = (("gfx1100", "gfx11", _GFX11), ("gfx1201", "gfx12", _GFX12))
+WAVE_TABLE = (("RDNA3", "gfx11", _GFX11), ("RDNA4", "gfx12", _GFX12))
 
 
 def wave_shape_of(mnemonic: str, wave: str) -> Shape:

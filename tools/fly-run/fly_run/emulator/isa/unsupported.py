@@ -15,6 +15,7 @@ from fly_run.emulator.isa.instruction import split_mnemonic
 REASONS: dict[str, tuple[str, ...]] = {
     "half of an instruction: scales without their matrices": ("v_mfma_ld_scale_b32",),
     "stores from LDS: no compiler makes them": ("buffer_store_lds_dword",),
+    "both operands in LDS: no compiler makes them": ("ds_.*_src2_.*",),
     "formatted buffers": ("t?buffer_(?:load|store)_(?:d16_)?(?:hi_)?format_.*",),
     "scalar access to private memory: its layout is not documented": (
         "s_scratch_(?:load|store)_.*",

@@ -155,7 +155,7 @@ class Encoder:
             return lowering.steps
         to_lds = bool(instruction.modifiers.get("lds"))
         expand = EXPANSIONS.get(name) or valu.expansion(name) or lds.expansion(name, to_lds)
-        if target.is_rdna:
+        if not self.registers.facts.is_gfx9:
             if not encoding and dpp.is_dpp(instruction.modifiers):
                 encoding = "dpp"
             expand = rdna.expansion(own) or expand

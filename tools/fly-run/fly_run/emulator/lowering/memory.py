@@ -219,7 +219,7 @@ def _lower_smem(lowering: Lowering, operation: Operation) -> None:
         immediate += offset.value
     else:
         register = lowering.scalar_source(offset, "i32")
-    sign = 1 << lowering.registers.target.smem_bits - 1
+    sign = 1 << lowering.registers.facts.smem_offset_bits - 1
     immediate = (immediate & sign - 1) - (immediate & sign)
     lowering.add(operation.name, place, pointer, register, immediate=immediate, memory=True)
 

@@ -2,8 +2,9 @@
 
 The mode clamps an overflowed result to the largest number, in every rounding mode, and leaves true
 infinities (ISA manuals, MODE): those come from an infinite source or from a division by zero (LLVM,
-"Kernel Descriptor", FP16_OVFL), the poles of v_rcp, v_rsq and v_log. gfx1201 clamps at the poles
-too: AMD measured that processor for its emulator rocjitsu (shared/transcendental.h).
+"Kernel Descriptor", FP16_OVFL), the poles of v_rcp, v_rsq and v_log. RDNA4 clamps at the poles
+too (`AmdFacts.clamps_poles`): AMD measured gfx1201 for its emulator rocjitsu
+(shared/transcendental.h).
 
 Only kernels that start in that mode, or write its bit of MODE, have these steps.
 """
@@ -23,7 +24,6 @@ SUM = "v_fma_f32"
 MIXED = re.compile(r"v_(?:fma|mad)_mix(?:lo|hi)_f16")
 # A zero source makes these infinite.
 POLES = re.compile(r"v_(?:rcp|rsq|log)_f16")
-CLAMPS_POLES = "gfx1201"
 # Every infinity of these is a source's, or stands for a division by zero.
 NEVER = re.compile(r"v_div_fixup(?:_legacy)?_f16")
 TYPES = {"half": "f16", "float": "f32"}
@@ -44,7 +44,7 @@ def around(step: Step, operation: Operation, lowering: Lowering) -> tuple[list[S
             places += places[:1] * (MOST_SOURCES - len(places))
         finite = Source("v", lowering.temporary())
         name = operation.mnemonic
-        pole = POLES.fullmatch(name) and lowering.registers.target.name != CLAMPS_POLES
+        pole = POLES.fullmatch(name) and not lowering.registers.facts.clamps_poles
         name = f"fly_finite_{sources}"
         before = lowering.aside(name, (finite.offset,), *places, immediate=int(bool(pole)))
     return before, lowering.aside(f"fly_hold_{result}", (row,), finite)

@@ -10,10 +10,11 @@ import struct
 from dataclasses import dataclass, field
 
 from fly_common.errors import InputError
+from fly_target.amd.facts import AmdFacts, facts_of
+from fly_target.target import Target
 
 from fly_run.emulator import state
 from fly_run.emulator.isa.instruction import Immediate, Instruction, Register
-from fly_run.emulator.isa.targets import Target
 
 MASK_32 = 0xFFFF_FFFF
 MASK_64 = 0xFFFF_FFFF_FFFF_FFFF
@@ -71,6 +72,10 @@ class Registers:
     constants: Constants
     target: Target
     wave_size: int = state.LANES
+
+    @property
+    def facts(self) -> AmdFacts:
+        return facts_of(self.target)
 
     @property
     def mask_count(self) -> int:

@@ -94,11 +94,11 @@ def _source(lowering: Lowering, operation: Operation, operand: Operand, element:
     name = operation.mnemonic
     halves = name.startswith(PACKED_RESULT) and element == "i32"
     if halves and isinstance(operand, Immediate) and not operand.literal:
-        rdna = lowering.registers.target.is_rdna
-        if name.endswith("bf16") and (rdna or operand.real is not None):
+        both = not lowering.registers.facts.is_gfx9
+        if name.endswith("bf16") and (both or operand.real is not None):
             # gfx1100 and gfx1201 were measured to have it in both halves (`matrix_measured`).
             short = short_constant_bits(operand, "bf16")
-            return lowering.word(short * 0x10001 if rdna else short)
+            return lowering.word(short * 0x10001 if both else short)
         if operand.real is not None:
             # A float constant: of 16 bits in the low half where the halves are floats, else of 32
             # (LLVM: AMDGPUBaseInfo, getInlineEncodingV216 and getInlineEncodingV2BF16).
@@ -165,7 +165,7 @@ def _finish(
     high = _is_high(targets[0], high) if targets else False
     aside = outputs[0] != "mask" and (select != "DWORD" or high)
     # gfx11 and later leave the other half of a 16-bit result's register as it was.
-    keeps = lowering.registers.target.is_rdna and outputs[0] in SHORT_ELEMENTS
+    keeps = not lowering.registers.facts.is_gfx9 and outputs[0] in SHORT_ELEMENTS
     aside = aside or (keeps and not operation.keeps_high)
     if aside and ((operation.accumulate and not keeps) or outputs[0] in WIDE):
         raise Unsupported("a part of a register as the result of an accumulation")
@@ -209,7 +209,7 @@ def _finish(
 
 def _clamp(lowering: Lowering, name: str, row: int) -> None:
     # gfx12 has no DX10_CLAMP, and does what it asks for.
-    always = int(lowering.registers.target.ids_in_ttmp)
+    always = int(not lowering.registers.facts.mode_has_ieee)
     lowering.valu(name, (row,), Source("v", row), immediate=always)
 
 

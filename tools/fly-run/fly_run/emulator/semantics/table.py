@@ -6,6 +6,8 @@ import functools
 import importlib
 from collections.abc import Callable
 
+from fly_target import registry
+
 from fly_run.emulator.irgen import Function
 from fly_run.emulator.semantics.base.operation import Operation
 
@@ -38,8 +40,9 @@ def operations() -> dict[str, Operation]:
 def operations_of(target: str) -> dict[str, Operation]:
     """The operations of `target` by mnemonic, and those whose name says more by that too."""
     found: dict[str, Operation] = {}
+    traits = registry.find(target).traits
     for operation in operations().values():
-        if operation.targets and target not in operation.targets:
+        if operation.traits and operation.traits.isdisjoint(traits):
             continue
         if operation.mnemonic in found:
             raise ValueError(f"{operation.mnemonic} has two meanings on {target}")

@@ -39,13 +39,13 @@ class Shadow:
         self.lanes = lanes
         self.end = end
 
-    def start(self, scalars: int) -> None:
-        """The state of a wave that begins: `scalars` registers, EXEC, v0 and the trap handler's
-        registers are set."""
+    def start(self, scalars: int, vectors: int = 1) -> None:
+        """The state of a wave that begins: `scalars` scalar and `vectors` vector registers, EXEC
+        and the trap handler's registers are set."""
         self.bits[:] = 0
         self.bits[scalars : state.M0 // 4 + 1] = ALL_32
         self.bits[102:106] = self.bits[108:124] = 0
-        rows = self.bits[(state.VGPR + state.ROW) // 4 :].reshape(-1, state.LANES)
+        rows = self.bits[(state.VGPR + vectors * state.ROW) // 4 :].reshape(-1, state.LANES)
         rows[:, : self.lanes] = ALL_32
         self.bits[state.SCC // 4] = ALL_32
         words = np.arange(len(self.bits), dtype=np.int32) * 4

@@ -16,11 +16,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from fly_common.errors import Fault
+from fly_target import registry
+from fly_target.amd.facts import facts_of
 
 from fly_run.emulator import state
 from fly_run.emulator.engine import dispatch, faults
 from fly_run.emulator.isa.instruction import Instruction
-from fly_run.emulator.isa.targets import TARGETS
 from fly_run.emulator.lowering.encode import Encoder
 from fly_run.emulator.lowering.registers import Constants, Registers
 from fly_run.emulator.semantics import table
@@ -86,12 +87,13 @@ class Strict:
         self._effects.clear()
         allocation = launch.allocation
         self._base = state.VGPR + allocation.rows * state.ROW
-        target, constants = TARGETS[launch.target], Constants(self._base, ROOM)
+        target, constants = registry.find(launch.target), Constants(self._base, ROOM)
         registers = Registers(allocation, constants, target, launch.lanes)
         self._encoder = Encoder(registers, table.operations_of(launch.target), {}, 0)
         kernel = launch.kernel
         start = dispatch.scalar_registers(kernel, target, bytes(kernel.kernarg_size), 0, 0, 0)
         self._scalars = len(start.sgprs)
+        self._id_rows = dispatch.id_rows(kernel, target)
 
     def after(self, wave: WaveView, instruction: Instruction) -> None:
         """Never asked for."""
@@ -141,8 +143,8 @@ class Strict:
             group = self._groups[slot] = Group(wave.group, SharedBytes(size), unknown)
         launch = self._launch
         shadow = Shadow(self._base, launch.scratch, launch.lanes)
-        shadow.start(self._scalars)
-        counters = Counters(_generation(launch.target))
+        shadow.start(self._scalars, self._id_rows)
+        counters = Counters(facts_of(registry.find(launch.target)).generation)
         track = self._tracks[wave.address] = Track(wave.wave, group, counters, shadow)
         return track
 
@@ -357,11 +359,6 @@ class Strict:
         where = faults.place(self._launch.kernel.name, instruction, wave.group, wave.wave)
         place = line.place() if line else None
         return Fault(f"{message}; {where}", place=place, hint=hint, pc=instruction.pc)
-
-
-def _generation(target: str) -> int:
-    """9 for gfx90a and gfx942, 11 for gfx1100, 12 for gfx1201."""
-    return int(target.removeprefix("gfx")[:-2])
 
 
 def _kind(effect: Effect) -> str:

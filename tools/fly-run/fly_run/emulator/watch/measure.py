@@ -1,8 +1,7 @@
 """What a wave's accesses ask of caches and LDS banks, by the model of each target.
 
-Cache lines of the vector L1: 64 bytes on gfx90a, 128 since gfx942 (AMD CDNA 2 and CDNA 3 white
-papers, "vector L1 cache"); RDNA 3 and 4: 128 (RDNA white paper, "L0 vector cache"). LDS banks, and
-the lanes that it serves together: `fly_target.bank_conflicts`.
+Cache lines: `Target.cache_line`. LDS banks, and the lanes that it serves together:
+`fly_target.bank_conflicts`.
 """
 
 from __future__ import annotations
@@ -10,16 +9,13 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass, replace
 
-from fly_target import bank_conflicts
+from fly_target import bank_conflicts, registry
 
 from fly_run.emulator import state
 from fly_run.emulator.lowering.steps import Step
 from fly_run.emulator.semantics.base.access import Access, Atomic, ScalarAccess
 from fly_run.emulator.semantics.base.operation import Operation
 from fly_run.emulator.semantics.memory.measuring import CUSTOM
-
-LINE = {"gfx90a": 64}  # bytes
-LINE_ELSEWHERE = 128
 
 SUMS = ("lanes", "private", "shared", "units", "ideal")
 assert state.ACCESS.names[: len(SUMS)] == SUMS
@@ -122,14 +118,15 @@ def _shape(operation: Operation) -> tuple[str, int]:
 def _site(target: str, direction: str, size: int) -> ctypes.Array[ctypes.c_uint64]:
     site = (ctypes.c_uint64 * (state.ACCESS_BYTES // 8))()
     kind = "load" if direction == "load" else "store"
+    chip = registry.find(target)
     whole = size >= bank_conflicts.BANK_BYTES and size & (size - 1) == 0
     parameters = {
         "size": size,
-        "shift": LINE.get(target, LINE_ELSEWHERE).bit_length() - 1,
+        "shift": chip.cache_line.bit_length() - 1,
         "granule": (size if whole else bank_conflicts.BANK_BYTES).bit_length() - 1,
-        "banks": bank_conflicts.banks(target, kind, size),
+        "banks": bank_conflicts.banks(chip, kind, size),
     }
-    for number, lanes in enumerate(bank_conflicts.phases(target, kind, size)):
+    for number, lanes in enumerate(bank_conflicts.phases(chip, kind, size)):
         parameters[f"phase{number}"] = sum(1 << lane for lane in lanes)
     for name, value in parameters.items():
         site[state.ACCESS.offsets[name] // 8] = value

@@ -1,9 +1,9 @@
 """How many waves and workgroups a compute unit holds at once, and what keeps it from more.
 
-The numbers of registers, waves, barriers and bytes are LLVM's (AMDGPUBaseInfo.cpp:
-getTotalNumVGPRs, getVGPRAllocGranule, getMaxWavesPerEU, getMaxWorkGroupsPerCU, getLocalMemorySize;
-GCNSubtarget: getOccupancyWithNumSGPRs), so that `waves` is what its "; Occupancy:" remark says of
-a kernel with this workgroup size. As there, the granule in which LDS is allocated is left out.
+The numbers of registers, waves, barriers and bytes are the target's (`AmdFacts`), and LLVM's
+(AMDGPUBaseInfo.cpp; GCNSubtarget: getOccupancyWithNumSGPRs), so that `waves` is what its ";
+Occupancy:" remark says of a kernel with this workgroup size. As there, the granule in which LDS is
+allocated is left out.
 
 On gfx11 and gfx12 a "compute unit" is whatever shares LDS: a work-group processor of two units, or
 one of them in CU mode (compute_pgm_rsrc1 bit 29, WGP_MODE).
@@ -14,12 +14,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fly_image.amd.code_object import Kernel
+from fly_target import registry
+from fly_target.amd.facts import RegisterFiles, facts_of
+from fly_target.target import Target
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A compute unit of a target: SIMDs, waves of a SIMD, vector registers of a SIMD for each lane
-    and their granule, workgroups with a barrier, bytes of LDS."""
+    """A compute unit as a kernel finds it: SIMDs, waves of a SIMD, vector registers of a SIMD for
+    each lane and their granule, workgroups with a barrier, bytes of LDS."""
 
     simds: int
     waves: int
@@ -27,7 +30,7 @@ class Unit:
     granule: int
     barriers: int
     lds: int
-    encoded: int = 8  # the granule of the number in the kernel descriptor
+    encoded: int  # the granule of the number in the kernel descriptor
 
 
 @dataclass(frozen=True)
@@ -44,31 +47,24 @@ class Occupancy:
     limits: tuple[str, ...]
 
 
-CDNA = Unit(simds=4, waves=8, registers=512, granule=8, barriers=16, lds=64 << 10)
-CDNA4 = Unit(simds=4, waves=8, registers=512, granule=8, barriers=16, lds=160 << 10)
-UNITS = {"gfx90a": CDNA, "gfx942": CDNA, "gfx950": CDNA4}
-# gfx1100 and gfx1201 have half as many registers again as others of their generations.
-RDNA_WAVES, RDNA_REGISTERS, RDNA_GRANULE, RDNA_BARRIERS = 16, 1536, 24, 32
-RDNA = ("gfx1100", "gfx1201")
 WGP_MODE = 1 << 29
-# On gfx9, SGPRs of a wave (VCC and the like included) and the waves that they allow.
-SGPR_WAVES = ((80, 10), (88, 9), (100, 8))
-SGPR_WAVES_BEYOND = 7
 
 
 def occupancy(target: str, kernel: Kernel, items: int, lds: int) -> Occupancy | None:
-    """For workgroups of `items` work items with `lds` bytes, static and dynamic; None for a target
-    that is not in the tables."""
-    unit = _unit(target, kernel)
-    if unit is None:
+    """For workgroups of `items` work items with `lds` bytes, static and dynamic; None for a
+    processor that is none of the targets."""
+    row = registry.get(target)
+    if row is None:
         return None
+    files = facts_of(row).registers
+    unit = _unit(row, kernel)
     group = -(-items // kernel.wavefront_size)  # waves of a workgroup
     vgprs = ((kernel.compute_pgm_rsrc1 & 0x3F) + 1) * unit.encoded
     vgprs = -(-vgprs // unit.granule) * unit.granule
     slots = unit.simds * unit.waves
     room = {
         "VGPR": min(unit.waves, max(1, unit.registers // vgprs)),
-        "SGPR": min(unit.waves, _sgpr_waves(target, kernel.sgpr_count)),
+        "SGPR": min(unit.waves, _sgpr_waves(files, unit, kernel.sgpr_count)),
         "LDS": _per_simd(unit, group, min(slots // group, unit.lds // lds if lds else slots)),
         "workgroups": _per_simd(unit, group, _slots(unit, group)),
     }
@@ -90,19 +86,20 @@ def occupancy(target: str, kernel: Kernel, items: int, lds: int) -> Occupancy | 
     )
 
 
-def _unit(target: str, kernel: Kernel) -> Unit | None:
-    if target not in RDNA:
-        return UNITS.get(target)
-    wide = kernel.wavefront_size == 64
-    whole = bool(kernel.compute_pgm_rsrc1 & WGP_MODE)
+def _unit(target: Target, kernel: Kernel) -> Unit:
+    facts = facts_of(target)
+    files, unit = facts.registers, facts.unit
+    # Twice the lanes of a wave take twice the registers of the file.
+    longer = kernel.wavefront_size // target.wave_size
+    both = unit.work_group_processor and bool(kernel.compute_pgm_rsrc1 & WGP_MODE)
     return Unit(
-        simds=4 if whole else 2,
-        waves=RDNA_WAVES,
-        registers=RDNA_REGISTERS >> wide,
-        granule=RDNA_GRANULE >> wide,
-        barriers=RDNA_BARRIERS,
-        lds=(128 if whole else 64) << 10,
-        encoded=4 if wide else 8,
+        simds=unit.simds * (1 + both),
+        waves=unit.waves,
+        registers=files.vgprs // longer,
+        granule=files.granule // longer,
+        barriers=unit.barriers,
+        lds=target.lds * (1 + both),
+        encoded=files.encoded_granule // longer,
     )
 
 
@@ -117,8 +114,6 @@ def _per_simd(unit: Unit, group: int, workgroups: int) -> int:
     return max(1, min(unit.waves, -(-workgroups * group // unit.simds)))
 
 
-def _sgpr_waves(target: str, count: int) -> int:
-    """gfx10 and later give every wave all of them."""
-    if target in RDNA:
-        return RDNA_WAVES
-    return next((waves for most, waves in SGPR_WAVES if count <= most), SGPR_WAVES_BEYOND)
+def _sgpr_waves(files: RegisterFiles, unit: Unit, count: int) -> int:
+    """The waves that so many scalar registers of each allow."""
+    return next((waves for most, waves in files.sgpr_waves if count <= most), unit.waves)

@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from fly_target import registry
+
 from fly_run.emulator.isa import kinds
 from fly_run.emulator.isa.instruction import Instruction
-from fly_run.emulator.watch.measure import LINE, LINE_ELSEWHERE, Measured
+from fly_run.emulator.watch.measure import Measured
 from fly_run.emulator.watch.observe import Count, Launch, Wants
 from fly_run.emulator.watch.occupancy import occupancy
 
@@ -119,7 +121,7 @@ def _memory(launch: Launch, counts: Sequence[Count]) -> Document:
     unknown = sum(
         count.times for count in counts if not count.accesses and _moves(count.instruction.mnemonic)
     )
-    line = LINE.get(launch.target, LINE_ELSEWHERE)
+    line = registry.find(launch.target).cache_line
     return {
         "line_bytes": line,
         "global": _by_direction(accesses, "global", ("lines", "ideal_lines")),

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
+from fly_target import registry
+
 from fly_trace.core import tracing
 from fly_trace.core.target import chip
 
 __all__ = ["get_rocm_arch"]
 
-# What processors are called before the numbers that do not matter here → their generation.
-GENERATIONS = {"gfx9": "cdna3", "gfx11": "rdna3", "gfx120": "rdna4", "gfx125": "gfx1250"}
-
 T = TypeVar("T")
 
 
-def chosen(what: str, by_generation: Mapping[str, T]) -> T:
-    """What the target's generation has. InputError where it has none, or the trace no target."""
-    name = chip(what)
-    for prefix, generation in GENERATIONS.items():
-        if name.startswith(prefix) and generation in by_generation:
-            return by_generation[generation]
-    known = ", ".join(f"{prefix}…" for prefix, one in GENERATIONS.items() if one in by_generation)
-    tracing.refuse(f"{name} has no {what}", f"the targets that have it: {known}")
+def chosen(what: str, by_trait: Mapping[str, T]) -> T:
+    """What the target has, by a word of `Target.traits`. InputError where it has none, or the trace
+    no target."""
+    row = registry.find(chip(what))
+    for trait, found in by_trait.items():
+        if trait in row.traits:
+            return found
+    known = ", ".join(registry.with_trait(*by_trait))
+    tracing.refuse(f"{row.name} has no {what}", f"the targets that have it: {known}")
 
 
 def get_rocm_arch() -> str:

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 
-_WMMA = {"rdna3": Gfx11Wmma, "rdna4": Gfx120xWmma, "gfx1250": Gfx1250Wmma}
+_WMMA = {"RDNA3": Gfx11Wmma, "RDNA4": Gfx120xWmma, "gfx1250": Gfx1250Wmma}
 
 
 class SyncScope:

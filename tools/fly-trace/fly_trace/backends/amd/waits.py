@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from fly_target.amd.waits import GFX9, GFX11, GFX12, Waits
+
 from fly_trace.backends.amd.arch import chosen
 from fly_trace.backends.amd.scheduling import emit
 from fly_trace.core import tracing
@@ -16,26 +18,14 @@ from fly_trace.values.immediates import number
 
 __all__ = ["s_waitcnt"]
 
-# Counter → the (shift, width) pieces of its field in S_WAITCNT's immediate, the low piece first.
-Fields = dict[str, tuple[tuple[int, int], ...]]
-# CDNA3 ISA manual, S_WAITCNT; gfx90a and gfx950 have the same fields.
-CDNA3: Fields = {"vmcnt": ((0, 4), (14, 2)), "lgkmcnt": ((8, 4),), "expcnt": ((4, 3),)}
-# RDNA3 ISA manual, S_WAITCNT.
-RDNA3: Fields = {"vmcnt": ((10, 6),), "lgkmcnt": ((4, 6),), "expcnt": ((0, 3),)}
-# RDNA4 ISA manual, S_WAIT_*CNT: the greatest number of each, which waits for nothing.
-RDNA4 = {"vmcnt": 63, "lgkmcnt": 63, "expcnt": 7}
 
-
-def _in_fields(what: str, fields: Fields) -> Callable[..., None]:
+def _in_fields(what: str, waits: Waits) -> Callable[..., None]:
     def wait(vmcnt: Any = None, lgkmcnt: Any = None, expcnt: Any = None) -> None:
-        word = 0
-        given = {"vmcnt": vmcnt, "lgkmcnt": lgkmcnt, "expcnt": expcnt}
-        for name, pieces in fields.items():
-            most = (1 << sum(width for _, width in pieces)) - 1
-            value = _counter(given[name], name, most)
-            for shift, width in pieces:
-                word |= (value & (1 << width) - 1) << shift
-                value >>= width
+        word = waits.word(
+            _counter(vmcnt, "vmcnt", waits.vm.most),
+            _counter(lgkmcnt, "lgkmcnt", waits.lgkm.most),
+            _counter(expcnt, "expcnt", waits.exp.most),
+        )
         emit("s.waitcnt", f"{what}.s_waitcnt", bitfield=f"{word} : i32")
 
     wait.__name__ = wait.__qualname__ = "s_waitcnt"
@@ -48,8 +38,8 @@ def _counter(value: Any, name: str, most: int) -> int:
     return most if value is None else number(value, name, most)
 
 
-cdna3_s_waitcnt = _in_fields("fx.rocdl.cdna3", CDNA3)
-rdna3_s_waitcnt = _in_fields("fx.rocdl.rdna3", RDNA3)
+cdna3_s_waitcnt = _in_fields("fx.rocdl.cdna3", GFX9)
+rdna3_s_waitcnt = _in_fields("fx.rocdl.rdna3", GFX11)
 
 
 def rdna4_s_waitcnt(vmcnt: Any = None, lgkmcnt: Any = None, expcnt: Any = None) -> None:
@@ -60,15 +50,16 @@ def rdna4_s_waitcnt(vmcnt: Any = None, lgkmcnt: Any = None, expcnt: Any = None) 
     in any order, so that only 0 says something of them: that is what they are waited for.
     """
     what = "fx.rocdl.rdna4.s_waitcnt"
-    given = {"vmcnt": vmcnt, "lgkmcnt": lgkmcnt, "expcnt": expcnt}
-    counts = {name: _counter(value, name, RDNA4[name]) for name, value in given.items()}
-    if counts["vmcnt"] < RDNA4["vmcnt"]:
-        emit("s.wait.loadcnt", what, count=f"{counts['vmcnt']} : i16")
-    if counts["lgkmcnt"] < RDNA4["lgkmcnt"]:
-        emit("s.wait.dscnt", what, count=f"{counts['lgkmcnt']} : i16")
+    vm = _counter(vmcnt, "vmcnt", GFX12.vm.most)
+    lgkm = _counter(lgkmcnt, "lgkmcnt", GFX12.lgkm.most)
+    exp = _counter(expcnt, "expcnt", GFX12.exp.most)
+    if vm < GFX12.vm.most:
+        emit("s.wait.loadcnt", what, count=f"{vm} : i16")
+    if lgkm < GFX12.lgkm.most:
+        emit("s.wait.dscnt", what, count=f"{lgkm} : i16")
         _wait_for_scalars(what)
-    if counts["expcnt"] < RDNA4["expcnt"]:
-        emit("s.wait.expcnt", what, count=f"{counts['expcnt']} : i16")
+    if exp < GFX12.exp.most:
+        emit("s.wait.expcnt", what, count=f"{exp} : i16")
 
 
 def _wait_for_scalars(what: str) -> None:
@@ -83,7 +74,7 @@ def _wait_for_scalars(what: str) -> None:
     builder.op("llvm.call_intrinsic", [], [nothing], attributes)
 
 
-_BY_GENERATION = {"cdna3": cdna3_s_waitcnt, "rdna3": rdna3_s_waitcnt, "rdna4": rdna4_s_waitcnt}
+_BY_GENERATION = {"gfx9": cdna3_s_waitcnt, "gfx11": rdna3_s_waitcnt, "gfx12": rdna4_s_waitcnt}
 
 
 def s_waitcnt(

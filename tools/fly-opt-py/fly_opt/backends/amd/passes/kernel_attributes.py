@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from fly_target.target import Target
+
 from fly_opt.passes.base import Pass, refuse
 from fly_opt.passes.target.set_target import target_of
-from fly_opt.targets import Target
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def _mark(module: Any, target: Target) -> None:
         function = child.operation
         if function.name != "llvm.func" or not len(function.regions[0].blocks):
             continue
-        words = {"target-cpu": target.chip, "denormal-fp-math": "ieee,ieee"}
+        words = {"target-cpu": target.cpu, "denormal-fp-math": "ieee,ieee"}
         if "rocdl.kernel" in function.attributes:
             if "rocdl.flat_work_group_size" not in function.attributes:
                 size = ir.StringAttr.get(f"1,{target.max_workgroup}")

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fly_dialect.bindings import ir
+from fly_target.target import Target
 
 from fly_opt.ir import pointers, vectors
 from fly_opt.ir.builder import Builder
@@ -27,12 +28,11 @@ Value = Any  # an ir.Value
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How a format is converted: the name in the instructions, the chips that have them, and the
-    elements of a group. `widen` makes f32 of a group's words, as many vectors as it takes for
-    `count` elements; `narrow` makes words of a vector of f32 of which `count` matter."""
+    """How a format is converted: the name in the instructions and the elements of a group. `widen`
+    makes f32 of a group's words, as many vectors as it takes for `count` elements; `narrow` makes
+    words of a vector of f32 of which `count` matter."""
 
     name: str
-    chips: tuple[str, ...]
     group: int
     widen: Callable[[Builder, Format, Value, int], list[Value]]
     narrow: Callable[[Builder, Format, Value, int], list[Value]]
@@ -99,15 +99,15 @@ def _narrow_six(builder: Builder, form: Format, values: Value, _: int) -> list[V
     return [builder.value(name, pointers.words(6), [*halves, _one(builder)])]
 
 
-_OCP_CHIPS = ("gfx950", "gfx1201")
+# Which of them a target converts says `Target.narrow_floats`.
 FORMATS = {
-    "f8E4M3FNUZ": Format("fp8", ("gfx942",), 4, _widen_eight, _narrow_eight),
-    "f8E5M2FNUZ": Format("bf8", ("gfx942",), 4, _widen_eight, _narrow_eight),
-    "f8E4M3FN": Format("fp8", _OCP_CHIPS, 4, _widen_eight, _narrow_eight),
-    "f8E5M2": Format("bf8", _OCP_CHIPS, 4, _widen_eight, _narrow_eight),
-    "f6E2M3FN": Format("fp6", ("gfx950",), 32, _widen_six, _narrow_six),
-    "f6E3M2FN": Format("bf6", ("gfx950",), 32, _widen_six, _narrow_six),
-    "f4E2M1FN": Format("fp4", ("gfx950",), 8, _widen_four, _narrow_four),
+    "f8E4M3FNUZ": Format("fp8", 4, _widen_eight, _narrow_eight),
+    "f8E5M2FNUZ": Format("bf8", 4, _widen_eight, _narrow_eight),
+    "f8E4M3FN": Format("fp8", 4, _widen_eight, _narrow_eight),
+    "f8E5M2": Format("bf8", 4, _widen_eight, _narrow_eight),
+    "f6E2M3FN": Format("fp6", 32, _widen_six, _narrow_six),
+    "f6E3M2FN": Format("bf6", 32, _widen_six, _narrow_six),
+    "f4E2M1FN": Format("fp4", 8, _widen_four, _narrow_four),
 }
 SCALE = "f8E8M0FNU"
 
@@ -124,8 +124,8 @@ def is_conversion(op: Any) -> bool:
     )
 
 
-def convert(op: Any, chip: str | None) -> None:
-    """Replaces a conversion by the instructions of `chip`. Refused where it has none."""
+def convert(op: Any, target: Target | None) -> None:
+    """Replaces a conversion by the instructions of `target`. Refused where it has none."""
     widens = op.name == "arith.extf"
     value, wanted = op.operands[0], op.results[0].type
     narrow, wide = (value.type, wanted) if widens else (wanted, value.type)
@@ -141,11 +141,13 @@ def convert(op: Any, chip: str | None) -> None:
         made = _exponent_widened(builder, value) if widens else _exponent(builder, value)
     else:
         form = FORMATS[name]
-        if chip not in form.chips:
+        if target is None or name not in target.narrow_floats:
+            what = target.name if target else "a module without a target"
+            known = target.narrow_floats if target else ()
             raise refuse(
                 op,
-                f"{chip or 'a module without a target'} has no conversion between {name} and f32",
-                f"what it converts: {_known(chip)}",
+                f"{what} has no conversion between {name} and f32",
+                f"what it converts: {', '.join(known) or 'none'}",
             )
         if widens:
             made = _widened(builder, form, value, through)
@@ -155,10 +157,6 @@ def convert(op: Any, chip: str | None) -> None:
         made = _between_floats(builder, made, wide)
     op.results[0].replace_all_uses_with(made)
     op.erase()
-
-
-def _known(chip: str | None) -> str:
-    return ", ".join(name for name, form in FORMATS.items() if chip in form.chips) or "none"
 
 
 def _widened(builder: Builder, form: Format, value: Value, wanted: Any) -> Value:

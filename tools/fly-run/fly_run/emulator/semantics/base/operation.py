@@ -17,16 +17,20 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+# Traits of targets (`AmdFacts.traits`): the generations of instruction sets.
+GFX9 = frozenset({"gfx9"})
+SINCE_GFX11 = frozenset({"gfx11", "gfx12"})
+
 SIZES = {"i16": 1, "half": 1, "i32": 1, "float": 1, "i64": 2, "double": 2, "mask": 2}
 
 
 @dataclass(frozen=True)
 class Operation:
     """One mnemonic without its encoding suffix. A mnemonic that means one thing on some targets and
-    another on others has a row for each meaning: `mnemonic@meaning`, with the `targets` it is for
-    (`v_cvt_f32_fp8@fnuz`; no targets: all of them). `form` names the emitter in `emit`, which also
-    says what `body` is given; `chunk` is how many lanes a VALU body works on at once (64: no
-    loop; smaller for bodies that hold much)."""
+    another on others has a row for each meaning: `mnemonic@meaning`, with `traits` that its targets
+    have (`v_cvt_f32_fp8@fnuz`, one of `Target.traits`; none: all targets). `form` names the emitter
+    in `emit`, which also says what `body` is given; `chunk` is how many lanes a VALU body works on
+    at once (64: no loop; smaller for bodies that hold much)."""
 
     name: str
     form: str
@@ -38,7 +42,7 @@ class Operation:
     split: bool = False  # i64 operands and results are pairs of i32 lanes, low and high
     keeps_high: bool = False  # a 16-bit result leaves the register's high half as it was
     everywhere: bool = False  # the result is a temporary, and may be written whatever EXEC is
-    targets: frozenset[str] = frozenset()
+    traits: frozenset[str] = frozenset()
     # Of the inputs of a VALU operation, those that there are handlers for: v a row, s a scalar, m
     # a mask. Scalars in other combinations are copied into rows (`Lowering.valu`).
     kinds: tuple[str, ...] = ()

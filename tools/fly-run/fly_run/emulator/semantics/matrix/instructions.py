@@ -69,10 +69,10 @@ TILE_WORDS = 4  # for each tile then: its places in A, B, D and C
 def operations() -> Iterator[Operation]:
     """The instructions of all targets, a row for each shape that a mnemonic has somewhere; and the
     steps that multiply."""
-    for mnemonic, shape, targets in matrix.instructions():
-        meaning = f"@{'_'.join(targets)}"
+    for mnemonic, shape, sets in matrix.instructions():
+        meaning = f"@{'_'.join(sets)}"
         form = "wmma" if shape.wave else "matrix"
-        yield Operation(mnemonic + meaning, form, targets=frozenset(targets), detail=shape)
+        yield Operation(mnemonic + meaning, form, traits=frozenset(sets), detail=shape)
     for kind in TILE_ROWS:
         for model, element in CHAINS.items():
             body = _chain(kind, element)

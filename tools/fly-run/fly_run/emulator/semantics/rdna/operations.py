@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from fly_run.emulator.irgen import Value
-from fly_run.emulator.isa.targets import RDNA
 from fly_run.emulator.semantics.base.emit import Lanes
-from fly_run.emulator.semantics.base.operation import Operation, rows, scalar, valu
+from fly_run.emulator.semantics.base.operation import SINCE_GFX11, Operation, rows, scalar, valu
 from fly_run.emulator.semantics.scalar.alu import LOGIC, save_exec, write_exec
 from fly_run.emulator.semantics.vector import float as valu_float
 from fly_run.emulator.semantics.vector import packed
@@ -43,7 +42,9 @@ def operations() -> Iterator[Operation]:
         yield valu(f"v_fma{kind}_f16", types, body, chunk=16, kinds=kinds, keeps_high=True)
     for operator in ("andn1", "andn2"):
         body = write_exec(LOGIC[operator], "i32")
-        yield scalar(f"s_{operator}_wrexec_b32", "i32 = i32", body, detail="scc", targets=RDNA)
+        yield scalar(
+            f"s_{operator}_wrexec_b32", "i32 = i32", body, detail="scc", traits=SINCE_GFX11
+        )
     yield from _minima()
     yield from _propagating()
 

@@ -1,5 +1,6 @@
 """Scalar floating point (gfx11.5 and gfx12): arithmetic, comparisons and conversions of f32 and f16
-in scalar registers (RDNA4 ISA manual, SOP1, SOP2, SOPC).
+in scalar registers (RDNA3.5 and RDNA4 ISA manuals, SOP1, SOP2, SOPC). gfx11.5 has S_MIN_F32 and
+S_MAX_F32, which MODE.IEEE changes, where gfx12 has S_MIN_NUM_F32 and S_MAX_NUM_F32.
 
 They are the vector operations on one lane: bodies come from there.
 """
@@ -14,7 +15,13 @@ from fly_run.emulator.semantics.base.emit import Handler, Lanes
 from fly_run.emulator.semantics.base.operation import Operation, scalar
 from fly_run.emulator.semantics.vector import convert
 from fly_run.emulator.semantics.vector import float as valu_float
-from fly_run.emulator.semantics.vector.min_max import choosing, of_two, propagating, two_numbers
+from fly_run.emulator.semantics.vector.min_max import (
+    choosing,
+    of_two,
+    picking,
+    propagating,
+    two_numbers,
+)
 from fly_run.emulator.semantics.vector.vopc import FLOAT_CONDITIONS
 
 Body = Callable[..., Any]
@@ -33,6 +40,8 @@ def operations() -> Iterator[Operation]:
         for name in ("min", "max"):
             body = two_numbers(choosing(name))
             yield scalar(f"s_{name}_num_{short}", "i32 = i32, i32", on(element, body))
+            body = of_two(picking(name))
+            yield scalar(f"s_{name}_{short}", "i32 = i32, i32", on(element, body))
             body = of_two(propagating(name))
             yield scalar(f"s_{name}imum_{short}", "i32 = i32, i32", on(element, body))
         for name, predicate in FLOAT_CONDITIONS.items():

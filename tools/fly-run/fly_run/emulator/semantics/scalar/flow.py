@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator
 
 from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
-from fly_run.emulator.isa.targets import RDNA
 from fly_run.emulator.semantics.base.emit import Handler
-from fly_run.emulator.semantics.base.operation import Operation
+from fly_run.emulator.semantics.base.operation import SINCE_GFX11, Operation
 
 CONDITIONS: dict[str, Callable[[Handler], Value]] = {
     "s_cbranch_scc0": lambda h: ~h.scc(),
@@ -53,7 +52,7 @@ def operations() -> Iterator[Operation]:
     for name in NOTHING:
         yield Operation(name, "nothing")
     for name in NOTHING_RDNA:
-        yield Operation(name, "nothing", targets=RDNA)
+        yield Operation(name, "nothing", traits=SINCE_GFX11)
     for name, condition in CONDITIONS.items():
         yield Operation(name, "flow", body=_conditional(condition))
     for name, body in BODIES.items():

@@ -2,14 +2,16 @@
 stochastic ones to f16 and bf16 (CDNA3 and CDNA4 ISA manuals).
 
 The scaled and packed instructions are made of `fly_encode_X` (a value, its scale, and a random
-number) and of decoding with `fly_scale_e8m0` behind it; `lower_convert` puts them together. gfx942
-means the FNUZ formats by fp8 and bf8, later targets the OCP ones.
+number) and of decoding with `fly_scale_e8m0` behind it; `lower_convert` puts them together. What
+fp8 and bf8 are says the target (`Target.float8`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
+
+from fly_target.target import FNUZ, OCP
 
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base import small_float
@@ -22,11 +24,9 @@ Body = Callable[..., object]
 CHUNK = 16
 # Steps whose results are temporaries, which others put into registers.
 ASIDE: dict[str, Any] = {"chunk": CHUNK, "everywhere": True}
-FNUZ = {"gfx942"}
-OCP = {"gfx950", "gfx1201"}
 BYTES = {
-    "fp8": {"fnuz": small_float.E4M3_FNUZ, "ocp": small_float.E4M3},
-    "bf8": {"fnuz": small_float.E5M2_FNUZ, "ocp": small_float.E5M2},
+    "fp8": {FNUZ: small_float.E4M3_FNUZ, OCP: small_float.E4M3},
+    "bf8": {FNUZ: small_float.E5M2_FNUZ, OCP: small_float.E5M2},
 }
 NIBBLES = {"fp6": small_float.E2M3, "bf6": small_float.E3M2, "fp4": small_float.E2M1}
 
@@ -34,10 +34,10 @@ NIBBLES = {"fp6": small_float.E2M3, "bf6": small_float.E3M2, "fp4": small_float.
 def operations() -> Iterator[Operation]:
     for name, meanings in BYTES.items():
         for meaning, form in meanings.items():
-            targets = frozenset(FNUZ if meaning == "fnuz" else OCP)
-            for stem, types, body, options in _of_byte(form, scaled=meaning == "ocp"):
+            traits = frozenset({meaning})
+            for stem, types, body, options in _of_byte(form, scaled=meaning == OCP):
                 full = f"{stem.replace('X', name)}@{meaning}"
-                yield valu(full, types, body, chunk=CHUNK, targets=targets, **options)
+                yield valu(full, types, body, chunk=CHUNK, traits=traits, **options)
     for name, form in NIBBLES.items():
         yield valu(f"fly_decode_{name}", "float = i32", _decode(form), kinds=("v",), **ASIDE)
         types = "i32 = float, i32"

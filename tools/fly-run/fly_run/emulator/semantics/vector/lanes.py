@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 
 from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
-from fly_run.emulator.isa.targets import CDNA, RDNA
 from fly_run.emulator.semantics.base.emit import LANES, ROW, Handler, load_row, store_row
-from fly_run.emulator.semantics.base.operation import Operation
+from fly_run.emulator.semantics.base.operation import GFX9, SINCE_GFX11, Operation
 from fly_run.emulator.semantics.memory.emit import read_pair, starts
 
 Body = Callable[[Handler], None]
@@ -20,8 +19,8 @@ def operations() -> Iterator[Operation]:
     for name, body in CUSTOM.items():
         yield Operation(name, "custom", body=body)
     for name, body in PERMUTATIONS.items():
-        yield Operation(f"{name}@wave", "custom", body=body(LANES), targets=CDNA)
-        yield Operation(f"{name}@half", "custom", body=body(LANES // 2), targets=RDNA)
+        yield Operation(f"{name}@wave", "custom", body=body(LANES), traits=GFX9)
+        yield Operation(f"{name}@half", "custom", body=body(LANES // 2), traits=SINCE_GFX11)
 
 
 def element(row: Value, lane: Value) -> Value:

@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from fly_run.emulator.irgen import Value
-from fly_run.emulator.isa.targets import TARGETS
 from fly_run.emulator.semantics.base.emit import Lanes
-from fly_run.emulator.semantics.base.operation import Operation, valu
+from fly_run.emulator.semantics.base.operation import GFX9, Operation, valu
 from fly_run.emulator.semantics.matrix import formats
 from fly_run.emulator.semantics.matrix.arithmetic import Term, flush
 from fly_run.emulator.semantics.matrix.formats import FORMATS
@@ -162,7 +161,7 @@ def _dot_measured(form: str, add: Callable[[list[Term], Value], Value], flushes:
 
 
 # Where sums of two products have been measured; elsewhere they are a chain.
-MEASURED = {"complements": frozenset({"gfx1100"}), "pairs": frozenset({"gfx1201"})}
+MEASURED = ("complements", "pairs")
 
 
 def _float_dots() -> Iterator[Operation]:
@@ -173,12 +172,12 @@ def _float_dots() -> Iterator[Operation]:
             (f"v_dot2_f32_{form}", "float = i32, i32, float"),
             (f"v_dot2c_f32_{form}", "float += i32, i32"),
         ):
-            for meaning, body, targets in (
-                ("chain", _dot_chain(form), frozenset(TARGETS).difference(*MEASURED.values())),
-                ("complements", complements, MEASURED["complements"]),
-                ("pairs", pairs, MEASURED["pairs"]),
+            for meaning, body, traits in (
+                ("chain", _dot_chain(form), GFX9),
+                ("complements", complements, frozenset({"complements"})),
+                ("pairs", pairs, frozenset({"pairs"})),
             ):
-                options: dict[str, Any] = {"chunk": CHUNK, "targets": targets}
+                options: dict[str, Any] = {"chunk": CHUNK, "traits": traits}
                 if "+=" in types and meaning != "chain":
                     # VOP2 and VOPD have a vector register for the second source; VOP3, which may
                     # have another there, is on gfx9 alone.

@@ -1,0 +1,95 @@
+"""Finding a chip's row by its name.
+
+The rows that come with the compiler are found without looking further. Where a name is none of
+these, the packages that are installed are asked: an entry point of the group `fly.targets` is named
+as the chip and refers to its `Target`. No package is imported for another name, and none can
+replace a row that comes with the compiler.
+
+    [project.entry-points."fly.targets"]
+    mychip = "my_package.chips:MYCHIP"
+"""
+
+from __future__ import annotations
+
+from fly_common.errors import MissingError, UsageError
+
+from fly_target.amd.chips import CHIPS
+from fly_target.target import Target
+
+TYPE_CHECKING = False  # typing's own costs 5 ms
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from importlib.metadata import EntryPoint
+
+GROUP = "fly.targets"
+BUILT_IN: dict[str, Target] = {target.name: target for target in CHIPS}
+EMULATED: dict[str, Target] = {name: one for name, one in BUILT_IN.items() if one.emulated}
+_loaded: dict[str, Target] = {}  # rows of entry points
+
+
+def get(name: str) -> Target | None:
+    """The row of `name`; None where there is none. MissingError for an entry point that can't be
+    loaded."""
+    if name in BUILT_IN:
+        return BUILT_IN[name]
+    if name not in _loaded:
+        entry = _entry_points().get(name)
+        if entry is None:
+            return None
+        _loaded[name] = _load(entry)
+    return _loaded[name]
+
+
+def find(name: str) -> Target:
+    """The row of `name`. UsageError gives the nearest names, or all of them."""
+    found = get(name)
+    if found is None:
+        raise UsageError(f"unknown target {name!r}", hint=_did_you_mean(name))
+    return found
+
+
+def names() -> tuple[str, ...]:
+    """All names: those that come with the compiler, then those of installed packages."""
+    return (*BUILT_IN, *(name for name in _entry_points() if name not in BUILT_IN))
+
+
+def with_trait(*traits: str) -> tuple[str, ...]:
+    """The names of the chips that come with the compiler and have one of `traits`."""
+    return tuple(name for name, one in BUILT_IN.items() if not one.traits.isdisjoint(traits))
+
+
+def short(known: Iterable[str] | None = None) -> str:
+    """A list of names for a help text: "gfx90a|942|950"."""
+    first, *rest = BUILT_IN if known is None else known
+    return "|".join((first, *(name.removeprefix("gfx") for name in rest)))
+
+
+def _entry_points() -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points
+
+    return {entry.name: entry for entry in entry_points(group=GROUP)}
+
+
+def _load(entry: EntryPoint) -> Target:
+    where = f"target {entry.name}: the entry point {entry.value} of {GROUP}"
+    try:
+        found = entry.load()
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"[:200]
+        hint = "mend the package that has it, or uninstall it"
+        raise MissingError(f"{where} can't be loaded: {reason}", hint=hint) from error
+    if not isinstance(found, Target) or found.name != entry.name:
+        is_what = f"the target {found.name}" if isinstance(found, Target) else type(found).__name__
+        raise MissingError(
+            f"{where} is {is_what}, not the row of {entry.name}",
+            hint="it must refer to a fly_target.target.Target of that name",
+        )
+    return found
+
+
+def _did_you_mean(name: str) -> str:
+    import difflib
+
+    known = names()
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    return f"did you mean {', '.join(near)}?" if near else f"the targets are {', '.join(known)}"
