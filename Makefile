@@ -2,6 +2,7 @@
 # make test   set up, run the tests
 # make check  format, lint, types, tests
 # make mutation  damage every function of the emulator; the tests must notice
+# make store-crash  kill 1,000 writers of one store in the middle; it must stay whole
 # make triton    kernels that Triton compiles (installed into .peers, 1 GB), on the emulator
 # make bench  print the figures that README and docs quote
 
@@ -11,7 +12,7 @@ export PATH := $(BIN):$(PATH)
 JOBS ?= $(shell nproc)
 SOURCES := fly common tools examples benchmarks tests test lit.cfg.py
 
-.PHONY: help setup setup-test demo test unit lit check format lint types bench mutation triton clean
+.PHONY: help setup setup-test demo test unit lit check format lint types bench mutation store-crash triton clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -46,6 +47,9 @@ types:
 
 mutation: setup-test
 	PYTHONPATH=tests $(BIN)/python -m mutation
+
+store-crash: setup-test
+	PYTHONPATH=tests $(BIN)/python -m store_crash --kills 1000
 
 triton: setup-test
 	test -x .peers/bin/python || python3 -m venv .peers

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fly_common.errors import UsageError
+from fly_common.quoting import quoted
 
 TRIPLE = "amdgcn-amd-amdhsa"
 
@@ -59,6 +60,6 @@ def find(chip: str) -> Target:
         from fly_opt.pipeline.suggestions import did_you_mean
 
         raise UsageError(
-            f"unknown target {chip!r}", hint=did_you_mean(chip, TARGETS, "the targets are")
+            f"unknown target {quoted(chip)}", hint=did_you_mean(chip, TARGETS, "the targets are")
         )
     return TARGETS[chip]

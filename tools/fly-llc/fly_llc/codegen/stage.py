@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fly_common.errors import InputError, Place, UsageError
-from fly_common.record import record
+from fly_common.quoting import quoted
+from fly_common.record import record, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,7 +12,6 @@ if TYPE_CHECKING:
     from fly_llc.codegen.source import Source
     from fly_llc.insertion.points import Point
 
-LONGEST = 1e6  # seconds that a filter may be given
 EMITS = ("obj", "asm", "mir")
 
 
@@ -25,8 +25,9 @@ class Options:
     `insert` holds what runs on the MIR within the pipeline, in the words of `--insert` and
     `--replace` (`insertions.parse`); `disable` names passes that are left out. `in_process` runs
     native passes in llc's own process, and not as filters. `verify` runs LLVM's machine verifier on
-    what each filter made. `dump` is a folder that gets a MIR file for each point. `timeout` ends a
-    filter that runs longer, in seconds.
+    what each filter made. `dump` is a folder that gets a MIR file for each point. `timeout` ends
+    each run of llc, and of a filter, that takes longer, in seconds; None is `FLY_TIMEOUT`, else
+    300.
     """
 
     emit: str = "obj"
@@ -42,7 +43,7 @@ class Options:
     in_process: bool = False
     verify: bool = True
     dump: str | None = None
-    timeout: float = 600.0
+    timeout: float | None = None
 
     def __post_init__(self) -> None:
         if self.emit not in EMITS:
@@ -57,13 +58,13 @@ class Options:
             raise UsageError(
                 f"--{self.stop[0]} makes MIR, and --emit {self.emit} asks for something else"
             )
-        if not 0 < self.timeout <= LONGEST:
-            raise UsageError(
-                f"--timeout {self.timeout:g}: must be above 0 and at most {LONGEST:.0f} s"
-            )
+        if self.timeout is not None:
+            from fly_common import process
+
+            process.check_limit(self.timeout, f"--timeout {self.timeout:g}")
         for flag in self.flags:
             if not flag.startswith("-"):
-                raise UsageError(f"{flag!r} is no option of LLVM's: they begin with a dash")
+                raise UsageError(f"{quoted(flag)} is no option of LLVM's: they begin with a dash")
 
     @property
     def stop(self) -> tuple[str, str] | None:
@@ -87,6 +88,13 @@ def compile(
     Raises InputError for what llc or an inserted filter refuses, UsageError for options that
     contradict the input, MissingError where there is no LLVM or no such filter.
     """
+    from fly_common import process
+
+    with process.limited(options.timeout):
+        return _compile(source, options, name, warn)
+
+
+def _compile(source: bytes, options: Options, name: str, warn: Warn | None) -> bytes:
     from fly_llc.codegen import llc
     from fly_llc.codegen.source import prepare
 
@@ -153,10 +161,11 @@ def _stop(source: Source, stop: Point, warn: Warn | None) -> bytes:
 
 def fingerprint(options: Options) -> str:
     """What this stage's result depends on besides its input: the options, llc's build, and the
-    content of every filter and plugin."""
+    content of every filter and plugin. Not on how long it may take."""
     from fly_common import toolchain
 
-    parts = [f"fly-llc 2 {options} {toolchain.fingerprint('llc')}"]
+    untimed = replace(options, timeout=None)
+    parts = [f"fly-llc 3 {untimed} {toolchain.fingerprint('llc')}"]
     if options.weaves:
         from fly_llc.insertion import insertions
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fly_common.errors import UsageError
+from fly_common.quoting import quoted
 
 from fly_opt import targets
 from fly_opt.pipeline.options import EMISSIONS, Options
@@ -84,7 +85,7 @@ def select(options: Options) -> Nest:
     `emit` adds or takes away the pipeline's last element, `fly-emit-llvm`.
     """
     if options.emit not in (None, *EMISSIONS):
-        raise UsageError(f"unknown emission {options.emit!r}", hint="mlir or llvm")
+        raise UsageError(f"unknown emission {quoted(options.emit)}", hint="mlir or llvm")
     if options.passes is not None:
         for other in ("target", "pipeline"):
             if getattr(options, other) is not None:
@@ -109,7 +110,8 @@ def select(options: Options) -> Nest:
 def _named(name: str) -> Callable[[Target, bool], tuple[str, ...]]:
     if name not in PIPELINES:
         raise UsageError(
-            f"unknown pipeline {name!r}", hint=did_you_mean(name, PIPELINES, "the pipelines are")
+            f"unknown pipeline {quoted(name)}",
+            hint=did_you_mean(name, PIPELINES, "the pipelines are"),
         )
     return PIPELINES[name]
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fly_common.errors import UsageError
+from fly_common.quoting import quoted
 
 from fly_opt.passes.base import Pass, make
 from fly_opt.pipeline.suggestions import did_you_mean
@@ -122,7 +123,7 @@ def unknown(name: str) -> UsageError:
     hint = did_you_mean(name, [*PASSES, EMIT_LLVM, *UPSTREAM], "")
     if not hint.startswith("did you mean"):
         hint = "fly-opt-py --list-passes prints the names"
-    return UsageError(f"unknown pass {name!r}", hint=hint)
+    return UsageError(f"unknown pass {quoted(name)}", hint=hint)
 
 
 @cache
