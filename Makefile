@@ -3,6 +3,7 @@
 # make check  format, lint, types, tests
 # make targets   every example and kernel on every chip that the emulator runs
 # make mutation  damage every function of the emulator; the tests must notice
+# make store-crash  kill 1,000 writers of one store in the middle; it must stay whole
 # make triton    kernels that Triton compiles (installed into .peers, 1 GB), on the emulator
 # make bench  print the figures that README and docs quote
 
@@ -12,7 +13,7 @@ export PATH := $(BIN):$(PATH)
 JOBS ?= $(shell nproc)
 SOURCES := fly common tools examples benchmarks tests test lit.cfg.py
 
-.PHONY: help setup setup-test demo test unit lit check format lint types bench mutation targets triton clean
+.PHONY: help setup setup-test demo test unit lit check format lint types bench mutation store-crash targets triton clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -50,6 +51,9 @@ targets: setup-test
 
 mutation: setup-test
 	PYTHONPATH=tests $(BIN)/python -m mutation
+
+store-crash: setup-test
+	PYTHONPATH=tests $(BIN)/python -m store_crash --kills 1000
 
 triton: setup-test
 	test -x .peers/bin/python || python3 -m venv .peers

@@ -64,7 +64,7 @@ def new_folder() -> Path:
 def linked_handlers(cache: Path) -> Path:
     """The cache, with a link to the emulator's library in the user's own, where it is built if it
     is not there: that takes 12 seconds of a processor, and is what every run would do."""
-    cache.mkdir(parents=True, exist_ok=True)
+    cache.mkdir(mode=0o700, parents=True, exist_ok=True)  # one that others can write is not used
     try:
         handlers = library.load().path
     except FlyError as error:

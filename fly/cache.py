@@ -9,7 +9,7 @@ from fly_common.store import default_store
 
 
 def folder() -> str | None:
-    """Where results are kept; None under `FLY_CACHE=off`."""
+    """Where results are kept; None under `FLY_CACHE=off`, and where others could write there."""
     return default_store().folder
 
 

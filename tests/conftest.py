@@ -1,5 +1,6 @@
 """What all the tests share."""
 
+import os
 import signal
 from pathlib import Path
 
@@ -14,8 +15,10 @@ settings.load_profile("fly")
 
 def pytest_configure() -> None:
     """A background job of a script ignores interrupts, and a test that interrupts itself would wait
-    for ever: tests don't depend on how they are started."""
+    for ever; a cache folder that is made with a wide umask is not used. Tests don't depend on how
+    they are started."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.umask(0o022)
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 
 from fly_common.errors import MissingError, UsageError
+from fly_common.quoting import quoted
 
 from fly_backend.backend import Backend, resolve
 
@@ -31,7 +32,7 @@ def find(name: str) -> Backend:
     entries = {entry.name: entry for entry in entry_points(group=GROUP)}
     if name not in entries:
         known = ", ".join([*BUILT_IN, *sorted(entries)])
-        raise UsageError(f"unknown backend {name!r}", hint=f"the backends are {known}")
+        raise UsageError(f"unknown backend {quoted(name)}", hint=f"the backends are {known}")
     where = f"backend {name}: the entry point {entries[name].value} of {GROUP}"
     try:
         found = entries[name].load()

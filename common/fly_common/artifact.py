@@ -46,7 +46,12 @@ OBJECT = Artifact("an AMD GPU object file", "fly-link reads object files", "fly-
 HSACO = Artifact("a linked code object", "fly-run runs code objects", "fly-link makes HSACO files")
 FOREIGN_ELF = Artifact("an ELF file for another machine")
 ARCHIVE = Artifact("an archive", "llvm-ar x unpacks it")
-EMPTY = Artifact("empty", "the stage before it wrote nothing; its own message is above")
+EMPTY = Artifact("empty", "the stage before it gave nothing; its own message is above")
+# What opt makes of an empty input, which LLVM takes for a module.
+EMPTY_MODULE = Artifact(
+    "an empty LLVM module",
+    "the stage before opt gave nothing; its own message is above",
+)
 BINARY = Artifact("unknown binary data")
 TEXT = Artifact("unknown text")
 
@@ -68,6 +73,8 @@ _TEXT_SIGNS: tuple[tuple[Artifact, str], ...] = (
 )
 # What only LLVM IR begins with, and nearly all of it does: told without the signs.
 _LLVM_IR_WORDS = ("source_filename", "target ", "define ", "declare ", "attributes ")
+_NOTHING = re.compile(r'(?:\s|;.*\n?|source_filename = ".*"\n?)*')
+SHORT = 4096  # bytes; a longer module is not empty
 # Comment lines and blank ones say nothing: `;` LLVM's, `//` MLIR's, `#` MIR's and Python's.
 _BLANK = re.compile(rb"(?:[ \t\r\n]+|;[^\n]*|//[^\n]*|#(?:[ \t!][^\n]*)?(?=\n|\Z))*")
 
@@ -79,6 +86,8 @@ def identify(data: bytes) -> Artifact:
         return EMPTY
     if data[:4] in (b"BC\xc0\xde", b"\xde\xc0\x17\x0b"):
         return BITCODE
+    if len(data) <= SHORT and b"source_filename" in data and is_empty_module(data.decode("latin1")):
+        return EMPTY_MODULE
     if data[:4] == b"\x7fELF":
         return _identify_elf(data)
     if data[:8] in (b"!<arch>\n", b"!<thin>\n"):
@@ -95,6 +104,11 @@ def identify(data: bytes) -> Artifact:
     return TEXT if head.isascii() or "�" not in text[:-4] else BINARY
 
 
+def is_empty_module(text: str) -> bool:
+    """Whether LLVM IR defines and declares nothing and is for no target."""
+    return _NOTHING.fullmatch(text) is not None
+
+
 def _blank_until(data: bytes) -> int:
     match = _BLANK.match(data)
     return match.end() if match else 0
@@ -109,6 +123,7 @@ def _identify_elf(data: bytes) -> Artifact:
 
 def refuse(got: Artifact, wanted: Artifact, name: str) -> NoReturn:
     """Raises the InputError that says what `name` holds instead of what was wanted."""
-    what = "is empty" if got is EMPTY else f"is {got.noun}, not {wanted.noun}"
-    advice = "; ".join(text for text in (got.use, wanted.source) if text)
+    nothing = got in (EMPTY, EMPTY_MODULE)
+    what = f"is {got.noun}" if nothing else f"is {got.noun}, not {wanted.noun}"
+    advice = "; ".join(text for text in (got.use, "" if nothing else wanted.source) if text)
     raise InputError(f"the input {what}", place=Place(name), hint=advice or None)

@@ -5,7 +5,8 @@ The definition is the signature of a function, in typer's words:
     name: Annotated[TYPE, typer.Option("--name", help="…")] = DEFAULT
 
 Typer prints `--help`, and says what is wrong with a call. It takes 50 ms to import, five times in a
-pipe of five tools, so a call that is right is read here instead, from the same signature.
+pipe of five tools: that is what this code of our own saves. A call that is right is read here, from
+the same signature.
 Annotations are text until somebody gives their names a meaning (PEP 563): typer's own for typer,
 stand-ins that record what they are told for this reader. What it is not sure of it leaves to typer:
 whatever is wrong, `--`, flags joined as in `-ab`, and options that are more than a name and a type.

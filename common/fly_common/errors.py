@@ -15,6 +15,7 @@ from __future__ import annotations
 from fly_common.record import record
 
 LONGEST_EXCERPT = 160  # columns of a source line that are shown
+LONGEST_PATH = 1024  # characters of a path in a message
 
 
 @record
@@ -54,6 +55,18 @@ def _window(text: str, column: int) -> tuple[str, int]:
     return f"{before}{text[start:end]}{after}", column - start + len(before)
 
 
+def _bounded(message: str) -> str:
+    """A message without words of more than 200 characters, paths of more than LONGEST_PATH: names,
+    types and numbers of an input may be as long as it. Who quotes a value with spaces in it does so
+    by `quoting.quoted`."""
+    from fly_common.quoting import MOST, shortened
+
+    if len(message) <= MOST:
+        return message
+    words = message.split(" ")
+    return " ".join(shortened(word, LONGEST_PATH if "/" in word else MOST) for word in words)
+
+
 class FlyError(Exception):
     """Anything a user can cause or mend. `hint` says what to do; it is printed on its own line."""
 
@@ -67,7 +80,7 @@ class FlyError(Exception):
 
     def render(self, tool: str) -> str:
         where = f"{self.place}: " if self.place else ""
-        lines = [f"{tool}: error: {where}{self.message}"]
+        lines = [f"{tool}: error: {where}{_bounded(self.message)}"]
         if self.place and (excerpt := self.place.excerpt()):
             lines.append(excerpt)
         if self.hint:
@@ -78,7 +91,7 @@ class FlyError(Exception):
         where = f"{self.place}: " if self.place else ""
         excerpt = f"\n{self.place.excerpt()}" if self.place and self.place.excerpt() else ""
         hint = f"\n  {self.hint}" if self.hint else ""
-        return f"{where}{self.message}{excerpt}{hint}"
+        return f"{where}{_bounded(self.message)}{excerpt}{hint}"
 
 
 class InputError(FlyError):

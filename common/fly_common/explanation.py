@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 LOOKED_AT = 2000  # the latest entries
 SHOWN = 60  # characters of a changed part
+# What reading a key's file that is damaged may raise.
+DAMAGED = (ValueError, SyntaxError, KeyError, TypeError, MemoryError, RecursionError)
 _PART = re.compile(r"[^\s|,()]+")
 
 
@@ -67,9 +69,10 @@ def _entries(store: Store, label: str) -> list[_Entry]:
         with contextlib.suppress(OSError):
             files.append((os.stat(path).st_mtime, path))
     for time, path in sorted(files, reverse=True)[:LOOKED_AT]:
-        with contextlib.suppress(OSError, ValueError, SyntaxError), open(path) as file:
+        with contextlib.suppress(OSError, *DAMAGED), open(path) as file:
             lines = dict(line.split(" ", 1) for line in file.read().splitlines() if " " in line)
             if lines.get("label") == label and "fingerprint" in lines:
                 fingerprint = ast.literal_eval(lines["fingerprint"])
-                found.append(_Entry(time, lines["input"], fingerprint))
+                if isinstance(fingerprint, str):
+                    found.append(_Entry(time, lines["input"], fingerprint))
     return found

@@ -111,19 +111,45 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def save_failed_input(tool: str, data: bytes, suffix: str) -> str | None:
-    """Keeps the input of a failed stage and returns where; None where nothing can be written."""
+    """Keeps the input of a failed stage and returns where; None where nothing can be written, and
+    where others could read or exchange it.
+
+    No symbolic link is followed: neither the folder nor the file is taken for what it points to.
+    """
     import hashlib
 
-    from fly_common.paths import cache_dir
+    from fly_common import paths
 
     digest = hashlib.sha256(data).hexdigest()[:16]
-    path = os.path.join(cache_dir(), "failed", f"{tool}-{digest}{suffix}")
+    name = f"{tool}-{digest}{suffix}"
     try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        write_atomically(path, data)
+        folder = os.path.join(paths.private_cache_dir(), "failed")
+        paths.make_private(folder)
+        within = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            if os.fstat(within).st_mode & paths.OTHERS_WRITE:
+                return None
+            _replace_in(within, name, data)
+        finally:
+            os.close(within)
     except (OSError, FlyError):
         return None
-    return path
+    return os.path.join(folder, name)
+
+
+def _replace_in(folder: int, name: str, data: bytes) -> None:
+    """Puts `data` at `name` in an open folder, whole or not at all, in place of whatever is there,
+    for the user alone."""
+    temporary = f".{name}.{os.urandom(6).hex()}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    handle = os.open(temporary, flags, 0o600, dir_fd=folder)
+    try:
+        with open(handle, "wb") as file:
+            file.write(data)
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        os.unlink(temporary, dir_fd=folder)
+        raise
 
 
 def stage(
@@ -146,7 +172,9 @@ def stage(
         result = work(data, input_name(path))
     except InputError as error:
         kept = path
-        if path in (None, STDIN):
+        if path in (None, STDIN) and not data:
+            kept = None  # nothing to keep, and easily done again
+        elif path in (None, STDIN):
             ending = suffix if isinstance(suffix, str) else suffix(data)
             kept = save_failed_input(tool, data, ending)
         if kept:
@@ -185,8 +213,10 @@ def run(command: Callable[[str, list[str]], int], tool: str) -> NoReturn:
         if debugging():
             raise
         _abandon(sys.stdout)
-        where = error.filename or "standard output"
-        _say(f"{tool}: error: {where}: {error.strerror}")
+        # One without a number has its words elsewhere, as what ctypes says of a library.
+        where = error.filename or ("standard output" if error.errno else None)
+        said = [str(part) for part in (where, error.strerror or error) if part is not None]
+        _say(f"{tool}: error: {': '.join(said)}")
         code = 3
     except KeyboardInterrupt:
         code = 130

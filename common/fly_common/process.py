@@ -1,19 +1,78 @@
 """Programs run to their end, bytes in and bytes out: `subprocess` without its 10 ms.
 
 What a program prints goes to files in memory. So nothing has to be pumped through pipes while it
-runs: there is no deadlock to avoid, and no thread or poll needed. Its standard input is such a file
-too, or, for a program that is started before its input is there (`Waiting`), a pipe.
+runs: there is no deadlock to avoid, and no thread needed. Its standard input is such a file too,
+or, for a program that is started before its input is there (`Waiting`), a pipe. It is code of our
+own because each run of a tool starts a program: `subprocess` takes 10 ms to import.
+
+No program is waited for without end: `time_limit()` says how long, `FLY_TIMEOUT` or a tool's
+`--timeout` sets it.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextvars import ContextVar
 
+from fly_common.errors import InputError, UsageError
 from fly_common.record import record
 
 FIRST = 3  # the first descriptor that is no standard stream's
 KILL = 9  # SIGKILL; the module signal takes 1 ms
+TIME_LIMIT = 300.0  # seconds that a program may run, unless somebody says otherwise
+LONGEST = 1e6  # seconds that one can ask for
+_chosen: ContextVar[float | None] = ContextVar("time limit", default=None)
+
+
+class TimedOut(InputError):
+    """A program that did not end within `seconds`, and was killed."""
+
+    def __init__(self, program: str, seconds: float):
+        super().__init__(
+            f"{os.path.basename(program)} did not end within {seconds:g} s and was killed",
+            hint="either this input makes it run for ever, or it needs longer: FLY_TIMEOUT=SECONDS"
+            " (or --timeout, where the tool has it) gives it more",
+        )
+        self.seconds = seconds
+
+
+def time_limit() -> float:
+    """How many seconds a program may run: what `limited` says here, else `FLY_TIMEOUT`, else
+    300. UsageError where the variable is no such number."""
+    if (chosen := _chosen.get()) is not None:
+        return chosen
+    text = os.environ.get("FLY_TIMEOUT", "").strip()
+    if not text:
+        return TIME_LIMIT
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    return check_limit(seconds, f"FLY_TIMEOUT={text}")
+
+
+def check_limit(seconds: float, given: str) -> float:
+    """`seconds`, if that can be a limit; else UsageError names what was `given`."""
+    if not 0 < seconds <= LONGEST:
+        from fly_common.quoting import shortened
+
+        raise UsageError(f"{shortened(given)}: must be seconds, above 0 and at most {LONGEST:.0f}")
+    return seconds
+
+
+class limited:
+    """`with limited(seconds):` programs may run so long; None leaves what holds already."""
+
+    def __init__(self, seconds: float | None):
+        self.seconds = seconds
+
+    def __enter__(self) -> None:
+        chosen = _chosen.get() if self.seconds is None else self.seconds
+        self._before = _chosen.set(chosen)
+
+    def __exit__(self, *_: object) -> None:
+        _chosen.reset(self._before)
 
 
 @record
@@ -28,14 +87,19 @@ class Done:
 class Running:
     """A program that was started. It has to be waited for, or ended."""
 
-    def __init__(self, pid: int, output: int, errors: int):
+    def __init__(self, program: str, pid: int, output: int, errors: int):
+        self.program = program
         self._pid: int | None = pid
         self._streams = (output, errors)
 
     def wait(self) -> Done:
-        """What it did, once it has ended."""
+        """What it did, once it has ended. Raises TimedOut, an InputError, where it does not end
+        within `time_limit()`, counted from this call."""
         assert self._pid is not None
         try:
+            limit = time_limit()
+            if not _ends_within(self._pid, limit):
+                raise TimedOut(self.program, limit)
             try:
                 status = os.waitpid(self._pid, 0)[1]
             except ChildProcessError:  # SIGCHLD is ignored here, and how it ended is lost
@@ -87,7 +151,42 @@ def _spawn(
         for handle in handles[1:]:
             os.close(handle)
         raise
-    return Running(pid, handles[1], handles[2])
+    return Running(program, pid, handles[1], handles[2])
+
+
+def _ends_within(pid: int, seconds: float) -> bool:
+    """Waits for the end of a child, which stays there to be waited for."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:  # SIGCHLD is ignored here, and it has ended
+        return True
+    except OSError:  # a sandbox that does not know this call
+        return _polled(pid, seconds)
+    try:
+        from select import POLLIN, poll
+
+        waiting = poll()
+        waiting.register(handle, POLLIN)
+        return bool(waiting.poll(seconds * 1000))
+    finally:
+        os.close(handle)
+
+
+def _polled(pid: int, seconds: float) -> bool:
+    """The same, by looking again and again."""
+    import time
+
+    end = time.monotonic() + seconds
+    pause = 0.0005
+    try:
+        while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            if time.monotonic() >= end:
+                return False
+            time.sleep(pause)
+            pause = min(2 * pause, 0.05)
+    except ChildProcessError:
+        pass  # SIGCHLD is ignored here, and it has ended
+    return True
 
 
 def run(
@@ -114,11 +213,15 @@ class Waiting:
             os.close(reader)
 
     def feed(self, data: bytes) -> Running:
-        """Gives it its input: now it runs as any other."""
+        """Gives it its input: now it runs as any other. Raises TimedOut where it does not read."""
         view = memoryview(data)
         try:
+            os.set_blocking(self.writer, False)
             while view:
-                view = view[os.write(self.writer, view) :]
+                try:
+                    view = view[os.write(self.writer, view) :]
+                except BlockingIOError:
+                    self._await_room()
         except BrokenPipeError:
             pass  # it ended before it had read everything; its status says why
         except BaseException:
@@ -126,6 +229,14 @@ class Waiting:
             raise
         os.close(self.writer)
         return self._running
+
+    def _await_room(self) -> None:
+        from select import POLLOUT, poll
+
+        waiting = poll()
+        waiting.register(self.writer, POLLOUT)
+        if not waiting.poll((limit := time_limit()) * 1000):
+            raise TimedOut(self._running.program, limit)
 
     def end(self) -> None:
         """Ends it without input."""

@@ -2,7 +2,8 @@
 
 `dataclasses` imports `inspect`, which imports the tables of Python's parser and compiler: more than
 all the rest that a short run needs. This is the part of it that those modules use: `@record` stands
-for `@dataclass(frozen=True)`, without inheritance, `field` and `InitVar`.
+for `@dataclass(frozen=True)`, without inheritance, `field` and `InitVar`, and is code of our own
+for those 12 ms in each of a pipe's five tools.
 """
 
 from __future__ import annotations

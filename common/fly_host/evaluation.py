@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from fly_common.errors import InputError
+from fly_common.quoting import quoted
 
 from fly_host.plan import Expression, Plan
 
@@ -132,12 +133,12 @@ def _value(
         name, dimension = operands
         found = tensors.get(name)
         if found is None or not 0 <= dimension < len(found.shape):
-            raise _Undefined(f"there is no {kind} {dimension} of {name!r}")
+            raise _Undefined(f"there is no {kind} {dimension} of {quoted(name)}")
         return _checked((found.shape if kind == "extent" else found.strides)[dimension])
     if kind == "scalar":
         value = scalars.get(operands[0])
         if value is None or not isinstance(value, int):
-            raise _Undefined(f"{operands[0]!r} is no integer scalar")
+            raise _Undefined(f"{quoted(operands[0])} is no integer scalar")
         return _checked(int(value))
     if kind == "select":
         condition = _needed(values, operands[0])

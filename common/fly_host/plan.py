@@ -27,6 +27,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from fly_common.errors import InputError
+from fly_common.quoting import quoted
 
 SECTION = ".fly.manifest"
 VERSION = 2
@@ -187,7 +188,7 @@ def _is_number(value: object, low: int = -(2**63)) -> bool:
 def _check_parameter(parameter: Tensor | Scalar) -> None:
     allowed = DTYPES | TENSOR_DTYPES if isinstance(parameter, Tensor) else DTYPES
     if parameter.dtype not in allowed:
-        raise ValueError(f"parameter {parameter.name}: unknown dtype {parameter.dtype!r}")
+        raise ValueError(f"parameter {parameter.name}: unknown dtype {quoted(parameter.dtype)}")
     if isinstance(parameter, Scalar):
         if not isinstance(parameter.default, int | float | None):
             raise ValueError(f"parameter {parameter.name}: its default is no number")
@@ -200,7 +201,7 @@ def _check_parameter(parameter: Tensor | Scalar) -> None:
     if not counted or not all(_is_number(n, 1) for n in parameter.multiples):
         raise ValueError(f"parameter {parameter.name}: bad multiples")
     if parameter.access not in ("r", "w", "rw"):
-        raise ValueError(f"parameter {parameter.name}: unknown access {parameter.access!r}")
+        raise ValueError(f"parameter {parameter.name}: unknown access {quoted(parameter.access)}")
 
 
 def _check_expression(plan: Plan, index: int, expression: Expression) -> None:
@@ -225,7 +226,7 @@ def _check_expression(plan: Plan, index: int, expression: Expression) -> None:
         return
     arity = 3 if operator == "select" else 2 if operator in _BINARY else None
     if arity is None:
-        raise ValueError(f"expression {index}: unknown operator {operator!r}")
+        raise ValueError(f"expression {index}: unknown operator {quoted(operator)}")
     if len(operands) != arity or not all(_is_number(n, 0) and n < index for n in operands):
         raise bad
 
@@ -240,10 +241,10 @@ def _check_launch(plan: Plan, launch: Launch) -> None:
     wanted = {"pointer": Tensor, "scalar": Scalar}
     for word in words:
         if word.kind != "integer" and word.kind not in wanted:
-            raise ValueError(f"launch of {launch.kernel}: unknown word {word.kind!r}")
+            raise ValueError(f"launch of {launch.kernel}: unknown word {quoted(word.kind)}")
         if word.kind in wanted:
             named = plan.parameter(word.name) if isinstance(word.name, str) else None
             if not isinstance(named, wanted[word.kind]):
-                raise ValueError(f"launch of {launch.kernel}: no {word.kind} {word.name!r}")
+                raise ValueError(f"launch of {launch.kernel}: no {word.kind} {quoted(word.name)}")
         if type(word.size) is not int or word.size not in _WORD_SIZES:
-            raise ValueError(f"launch of {launch.kernel}: a word of {word.size!r} bytes")
+            raise ValueError(f"launch of {launch.kernel}: a word of {quoted(word.size)} bytes")

@@ -1,4 +1,4 @@
-"""Which source line a machine instruction was made from: a reader of DWARF's line tables.
+"""Which source line a machine instruction was made from: DWARF's line tables, read by pyelftools.
 
     table = lines.table_of(code.data)
     line = table.find(pc)               None where nothing is known
@@ -8,8 +8,6 @@
 that were inlined around it stand in other tables, which are not read. Debug information is a help
 and never a condition: what is damaged, cut off or of a kind that is not known gives no lines, and
 no error.
-
-Source: DWARF Debugging Information Format, versions 4 and 5, section 6.2 "Line Number Information".
 """
 
 from __future__ import annotations
@@ -17,21 +15,21 @@ from __future__ import annotations
 import bisect
 import functools
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import TYPE_CHECKING
 
-from fly_common.errors import InputError, Place
+from fly_common.errors import Place
 
-from fly_image.elf import Elf
+if TYPE_CHECKING:
+    from elftools.construct import Construct
+    from elftools.construct.lib.container import Container
+    from elftools.dwarf.dwarfinfo import DWARFInfo
+    from elftools.dwarf.lineprogram import LineProgram, LineState
 
-VERSIONS = (2, 3, 4, 5)
 LONGEST_SOURCE = 16 << 20  # bytes of a source file that an error's excerpt is looked for in
-
-# Standard opcodes, extended opcodes, content types and forms, by their numbers in the standard.
-COPY, ADVANCE_PC, ADVANCE_LINE, SET_FILE, SET_COLUMN = 1, 2, 3, 4, 5
-CONST_ADD_PC, FIXED_ADVANCE_PC = 8, 9
-END_SEQUENCE, SET_ADDRESS = 1, 2
-PATH, DIRECTORY = 1, 2
+MOST_NAMES = 1 << 16  # entries that a table of a line program's header may have
 
 
 @dataclass(frozen=True)
@@ -53,14 +51,6 @@ class Line:
         return Place(_from_here(self.file), self.line, column, text)
 
 
-@dataclass(frozen=True)
-class _Row:
-    address: int
-    file: int
-    line: int
-    column: int
-
-
 @dataclass
 class LineTable:
     """Lines by address. A sequence is a stretch of code whose rows ascend; each row holds up to
@@ -80,248 +70,90 @@ class LineTable:
 
 
 def table_of(data: bytes) -> LineTable:
-    """The line table of an ELF file; an empty one where it has none."""
-    try:
-        elf = Elf.parse(data)
-    except InputError:
-        return LineTable()
-    sections = {section.name: section.data for section in elf.sections}
-    return read(
-        sections.get(".debug_line", b""),
-        sections.get(".debug_line_str", b""),
-        sections.get(".debug_str", b""),
-    )
-
-
-def read(program: bytes, line_strings: bytes = b"", strings: bytes = b"") -> LineTable:
-    """The table of a `.debug_line` section; the others hold the names that it refers to. Units are
-    read up to the first one that is damaged."""
+    """The line table of an ELF file; an empty one where it has none. Units are read up to the first
+    one that is damaged."""
     found: dict[int, Line | None] = {}
-    cursor = _Cursor(program)
+    # pyelftools trusts what it reads: damage is any error at all, of its own kinds, of Python's, of
+    # `construct`'s.
     try:
-        while cursor.left:
-            for sequence, files in _unit(cursor, line_strings, strings):
-                *rows, end = sequence
-                # A linker writes 0 for the address of code that it has discarded.
-                if rows and rows[0].address:
-                    for row in rows:
-                        found[row.address] = _line(row, files)
-                    found.setdefault(end.address, None)
-    except _Damaged:
+        from elftools.elf.elffile import ELFFile
+
+        # An object's addresses are no addresses yet, and pyelftools knows no relocations of AMDGPU.
+        elf = ELFFile(BytesIO(data))
+        if elf.has_dwarf_info(strict=True):
+            _read(elf.get_dwarf_info(relocate_dwarf_sections=False, follow_links=False), found)
+    except Exception:
         pass
     starts = sorted(found)
     return LineTable(starts, [found[start] for start in starts])
 
 
-def _line(row: _Row, files: dict[int, str]) -> Line | None:
-    name = files.get(row.file)
-    return Line(name, row.line, row.column) if name and row.line > 0 else None
+def _read(dwarf: DWARFInfo, found: dict[int, Line | None]) -> None:
+    """Adds the lines of all units by their addresses, in their order."""
+    for unit in dwarf.iter_CUs():
+        _bound(unit.structs.Dwarf_lineprog_header)
+        program = dwarf.line_program_for_CU(unit)
+        if program is None:
+            continue
+        files = _files(program)
+        for *rows, end in _sequences(program):
+            # A linker writes 0 for the address of code that it has discarded.
+            if rows and rows[0].address:
+                for row in rows:
+                    name = files.get(row.file)
+                    line = Line(name, row.line, row.column) if name and row.line > 0 else None
+                    found[row.address] = line
+                found.setdefault(end.address, None)
 
 
-# -- reading ----------------------------------------------------------------------------------
+def _sequences(program: LineProgram) -> Iterator[list[LineState]]:
+    """The rows of each sequence, its end last."""
+    rows: list[LineState] = []
+    for entry in program.get_entries():
+        if entry.state is not None:
+            rows.append(entry.state)
+            if entry.state.end_sequence:
+                yield rows
+                rows = []
 
 
-class _Damaged(Exception):
-    """The bytes are no line table."""
-
-
-@dataclass
-class _Cursor:
-    """A place in bytes; `end` is behind the last one that may be read."""
-
-    data: bytes
-    at: int = 0
-    end: int = -1
-
-    def __post_init__(self) -> None:
-        self.end = len(self.data) if self.end < 0 else self.end
-
-    @property
-    def left(self) -> int:
-        return self.end - self.at
-
-    def take(self, size: int) -> bytes:
-        if not 0 <= size <= self.left:
-            raise _Damaged
-        self.at += size
-        return self.data[self.at - size : self.at]
-
-    def number(self, size: int) -> int:
-        return int.from_bytes(self.take(size), "little")
-
-    def uleb(self) -> int:
-        """A number in 7 bits a byte, low ones first."""
-        value = shift = 0
-        while True:
-            byte = self.number(1)
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-            if shift > 63:
-                raise _Damaged
-
-    def sleb(self) -> int:
-        start = self.at
-        value = self.uleb()
-        bits = 7 * (self.at - start)
-        return value - (1 << bits) if value >> bits - 1 & 1 else value
-
-    def string(self) -> str:
-        stop = self.data.find(b"\0", self.at, self.end)
-        if stop < 0:
-            raise _Damaged
-        text = self.take(stop - self.at).decode(errors="backslashreplace")
-        self.take(1)
-        return text
-
-    def part(self, size: int) -> _Cursor:
-        """A cursor on the next `size` bytes, which this one passes over."""
-        start = self.at
-        self.take(size)
-        return _Cursor(self.data, start, self.at)
-
-
-@dataclass(frozen=True)
-class _Header:
-    """What the opcodes of a unit mean."""
-
-    step: int  # bytes of the shortest instruction
-    line_base: int
-    line_range: int
-    lengths: tuple[int, ...]  # how many operands opcode n + 1 has
-    files: dict[int, str]
-
-
-def _unit(
-    cursor: _Cursor, line_strings: bytes, strings: bytes
-) -> Iterator[tuple[list[_Row], dict[int, str]]]:
-    """The sequences of the next unit, with its files by number."""
-    length, width = cursor.number(4), 4
-    if length == 0xFFFF_FFFF:
-        length, width = cursor.number(8), 8
-    unit = cursor.part(length)
-    version = unit.number(2)
-    if version not in VERSIONS:
-        return
-    if version >= 5:
-        unit.take(2)  # sizes of an address and of a segment selector
-    header = unit.part(unit.number(width))
-    step = header.number(1)
-    if version >= 4:
-        header.take(1)  # operations an instruction: this is no VLIW machine
-    header.take(1)  # is_stmt at the start
-    line_base = (header.number(1) ^ 0x80) - 0x80
-    line_range, base = header.number(1), header.number(1)
-    if not line_range or not base:
-        raise _Damaged
-    lengths = tuple(header.take(base - 1))
-    if version >= 5:
-        files = _files_5(header, width, line_strings, strings)
-    else:
-        files = _files_4(header)
-    yield from (
-        (rows, files)
-        for rows in _sequences(unit, _Header(step, line_base, line_range, lengths, files))
-    )
-
-
-def _files_4(header: _Cursor) -> dict[int, str]:
-    """Directories and files up to version 4: strings up to an empty one, counted from 1."""
-    folders = [""]
-    while folder := header.string():
-        folders.append(folder)
-    files: dict[int, str] = {}
-    while name := header.string():
-        index = header.uleb()
-        _ = header.uleb(), header.uleb()  # time and size
-        folder = folders[index] if index < len(folders) else ""
-        files[len(files) + 1] = os.path.join(folder, name)
-    return files
-
-
-def _files_5(header: _Cursor, width: int, line_strings: bytes, strings: bytes) -> dict[int, str]:
-    """Directories and files of version 5: tables that say their own columns, counted from 0. The
-    first directory is the one the compiler ran in."""
-
-    def offset_in(names: bytes) -> str:
-        start = header.number(width)
-        if start >= len(names):
-            raise _Damaged
-        return _Cursor(names, start).string()
-
-    forms: dict[int, Callable[[], str | int | bytes]] = {
-        0x08: header.string,
-        0x0E: lambda: offset_in(strings),
-        0x1F: lambda: offset_in(line_strings),
-        0x0B: lambda: header.number(1),
-        0x05: lambda: header.number(2),
-        0x06: lambda: header.number(4),
-        0x07: lambda: header.number(8),
-        0x0F: header.uleb,
-        0x1E: lambda: header.take(16),
-        0x09: lambda: header.take(header.uleb()),
-    }
-
-    def table() -> list[dict[int, str | int | bytes]]:
-        columns = [(header.uleb(), header.uleb()) for _ in range(header.number(1))]
-        count = header.uleb()
-        if count > header.left or any(form not in forms for _, form in columns):
-            raise _Damaged
-        return [{content: forms[form]() for content, form in columns} for _ in range(count)]
-
-    folders = [str(entry.get(PATH, "")) for entry in table()]
+def _files(program: LineProgram) -> dict[int, str]:
+    """The paths of a unit's files by number. Up to version 4 they count from 1, and folder 0 is the
+    compiler's own, which is not named; from version 5 on both count from 0, and the first folder is
+    the compiler's."""
+    header = program.header
+    modern = header["version"] >= 5
+    named = [name.decode(errors="backslashreplace") for name in header["include_directory"]]
+    folders = named if modern else ["", *named]
     base = folders[0] if folders else ""
     files: dict[int, str] = {}
-    for number, entry in enumerate(table()):
-        index = entry.get(DIRECTORY, 0)
-        folder = folders[index] if isinstance(index, int) and index < len(folders) else ""
-        files[number] = os.path.join(base, folder, str(entry.get(PATH, "")))
+    for number, entry in enumerate(header["file_entry"], 0 if modern else 1):
+        index = entry["dir_index"] or 0
+        folder = folders[index] if index < len(folders) else ""
+        name = entry["name"].decode(errors="backslashreplace")
+        files[number] = os.path.join(base, folder, name)
     return files
 
 
-def _sequences(unit: _Cursor, header: _Header) -> Iterator[list[_Row]]:
-    """Runs the line number program: the rows of each sequence, its end last."""
-    fresh = _Row(0, 1, 1, 0)
-    row, rows = fresh, list[_Row]()
+def _bound(part: Construct) -> None:
+    """Bounds the arrays in a description of pyelftools'. It believes any count: entries that take
+    no bytes, as damage makes them, it would read without end."""
+    from elftools.construct import ArrayError, Construct, MetaArray
 
-    def moved(row: _Row, advance: int, lines: int = 0) -> _Row:
-        address = row.address + advance * header.step & (1 << 64) - 1
-        return replace(row, address=address, line=row.line + lines)
+    if isinstance(part, MetaArray) and not isinstance(part.countfunc, functools.partial):
+        told = part.countfunc
 
-    while unit.left:
-        opcode = unit.number(1)
-        if opcode > len(header.lengths):
-            advance, lines = divmod(opcode - len(header.lengths) - 1, header.line_range)
-            row = moved(row, advance, header.line_base + lines)
-            rows.append(row)
-        elif opcode == 0:
-            extended = unit.part(unit.uleb())
-            kind = extended.number(1)
-            if kind == END_SEQUENCE:
-                yield [*rows, row]
-                row, rows = fresh, []
-            elif kind == SET_ADDRESS:
-                row = replace(row, address=extended.number(extended.left))
-        elif opcode == COPY:
-            rows.append(row)
-        elif opcode == ADVANCE_PC:
-            row = moved(row, unit.uleb())
-        elif opcode == ADVANCE_LINE:
-            row = replace(row, line=row.line + unit.sleb())
-        elif opcode == SET_FILE:
-            row = replace(row, file=unit.uleb())
-        elif opcode == SET_COLUMN:
-            row = replace(row, column=unit.uleb())
-        elif opcode == CONST_ADD_PC:
-            row = moved(row, (255 - len(header.lengths) - 1) // header.line_range)
-        elif opcode == FIXED_ADVANCE_PC:
-            address = row.address + unit.number(2) & (1 << 64) - 1
-            row = replace(row, address=address)
-        else:
-            # What only debuggers need, or what a later version has added: passed over.
-            for _ in range(header.lengths[opcode - 1]):
-                unit.uleb()
+        def count(context: Container, *, most: int) -> int:
+            if (number := told(context)) > most:
+                raise ArrayError(f"{number} entries")
+            return number
+
+        part.countfunc = functools.partial(count, most=MOST_NAMES)
+    inner = [getattr(part, name, None) for name in ("subcon", "default")]
+    cases = getattr(part, "cases", {})
+    for one in (*inner, *getattr(part, "subcons", ()), *cases.values()):
+        if isinstance(one, Construct):
+            _bound(one)
 
 
 # -- sources ----------------------------------------------------------------------------------

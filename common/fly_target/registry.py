@@ -12,6 +12,7 @@ replace a row that comes with the compiler.
 from __future__ import annotations
 
 from fly_common.errors import MissingError, UsageError
+from fly_common.quoting import quoted
 
 from fly_target.amd.chips import CHIPS
 from fly_target.target import Target
@@ -44,7 +45,7 @@ def find(name: str) -> Target:
     """The row of `name`. UsageError gives the nearest names, or all of them."""
     found = get(name)
     if found is None:
-        raise UsageError(f"unknown target {name!r}", hint=_did_you_mean(name))
+        raise UsageError(f"unknown target {quoted(name)}", hint=_did_you_mean(name))
     return found
 
 

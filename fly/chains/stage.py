@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fly_common import file_digests, identity, toolchain
+from fly_common import file_digests, identity, process, toolchain
 from fly_common import prefetch as ahead
 from fly_common.errors import InputError, MissingError, UsageError
 from fly_common.prefetch import Command
@@ -181,9 +181,17 @@ class _Command:
             return ahead.run(program, arguments, data)
         import subprocess
 
-        return subprocess.run(
-            [program, *arguments], input=data, capture_output=True, cwd=self.folder
-        )
+        limit = process.time_limit()
+        try:
+            return subprocess.run(
+                [program, *arguments],
+                input=data,
+                capture_output=True,
+                cwd=self.folder,
+                timeout=limit,
+            )
+        except subprocess.TimeoutExpired:
+            raise process.TimedOut(program, limit) from None
 
 
 def _fill(word: str, names: dict[str, str]) -> str:

@@ -292,6 +292,16 @@ def test_a_command_that_is_killed(tmp_path: Path):
         run(Chain("gfx942", (Stage.command([str(path)], suffix=".txt"),)), b"")
 
 
+def test_a_command_that_does_not_end(tmp_path: Path, monkeypatch):
+    """From the folder it was made in, and from another one."""
+    monkeypatch.setenv("FLY_TIMEOUT", "0.3")
+    stage = Stage.command(["sleep", "60"], suffix=".txt")
+    for folder in (os.getcwd(), tmp_path):
+        monkeypatch.chdir(folder)
+        with pytest.raises(InputError, match=r"sleep did not end within 0\.3 s and was killed"):
+            run(Chain("gfx942", (stage,)), b"input")
+
+
 def test_a_command_that_does_not_exist():
     stage = Stage.command(["no-such-program"], suffix=".txt")
     with pytest.raises(MissingError, match="the program no-such-program of a stage was not found"):

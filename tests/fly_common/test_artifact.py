@@ -1,7 +1,7 @@
 """Telling what came out of a pipe, by content."""
 
 import pytest
-from fly_common import artifact
+from fly_common import artifact, toolchain
 from fly_common.errors import InputError
 
 
@@ -14,7 +14,8 @@ def elf(machine: int, kind: int) -> bytes:
     [
         (b"", artifact.EMPTY),
         (b" \n\t\n", artifact.EMPTY),
-        (b"; ModuleID = 'x'\nsource_filename = \"x\"\n", artifact.LLVM_IR),
+        (b"; ModuleID = 'x'\nsource_filename = \"x\"\n", artifact.EMPTY_MODULE),
+        (b"; ModuleID = 'x'\nsource_filename = \"x\"\n@g = global i32 0", artifact.LLVM_IR),
         (b'target triple = "amdgcn"\n', artifact.LLVM_IR),
         (b'module asm "nop"\n', artifact.LLVM_IR),
         (b"@g = global i32 0\n", artifact.LLVM_IR),
@@ -72,3 +73,31 @@ def test_a_refusal_says_what_came_and_who_makes_what_was_wanted():
     )
     with pytest.raises(InputError, match="the input is empty"):
         artifact.refuse(artifact.EMPTY, artifact.MLIR, "k.mlir")
+
+
+@pytest.mark.parametrize(
+    "options", [["-S"], ["-S", "-O3"], [], ["-S", "-mtriple=amdgcn-amd-amdhsa"]]
+)
+def test_what_opt_makes_of_nothing(options):
+    """As text it is told here; bitcode by who disassembles it. One for a target was asked for."""
+    done = toolchain.run_program("opt", options, b"")
+    assert done.returncode == 0
+    if "-S" not in options:
+        assert artifact.identify(done.stdout) == artifact.BITCODE
+        done = toolchain.run_program("llvm-dis", ["-o", "-", "-"], done.stdout)
+    empty = not any("mtriple" in option for option in options)
+    assert artifact.is_empty_module(done.stdout.decode()) == empty
+    expected = artifact.EMPTY_MODULE if empty else artifact.LLVM_IR
+    assert artifact.identify(done.stdout) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'source_filename = "x"\n@g = global i32 0\n',
+        "; ModuleID = 'x'\nsource_filename = \"x\"\ndeclare void @f()\n",
+        'source_filename = "x"\n!llvm.ident = !{}\n',
+    ],
+)
+def test_a_short_module_is_not_empty(text):
+    assert artifact.identify(text.encode()) == artifact.LLVM_IR

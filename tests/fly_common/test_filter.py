@@ -177,3 +177,67 @@ def test_tracebacks_are_for_those_who_ask(monkeypatch):
 
     with pytest.raises(FlyError, match="wrong"):
         filter.run(command, "fly-x")
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("FLY_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "cache").mkdir(mode=0o700)
+    return tmp_path / "cache"
+
+
+def test_a_kept_input_is_the_users_alone(cache):
+    previous = os.umask(0)
+    try:
+        path = filter.save_failed_input("fly-llc", b"wrong", ".ll")
+    finally:
+        os.umask(previous)
+    assert path is not None
+    assert os.path.dirname(path) == str(cache / "failed")
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    assert stat.S_IMODE((cache / "failed").stat().st_mode) == 0o700
+    # The same input again: the same file, and nothing beside it.
+    assert filter.save_failed_input("fly-llc", b"wrong", ".ll") == path
+    assert [one.name for one in (cache / "failed").iterdir()] == [os.path.basename(path)]
+
+
+def test_keeping_an_input_follows_no_link(cache, tmp_path):
+    """A link in the place of the file is replaced; one in the place of the folder ends it."""
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    path = filter.save_failed_input("fly-llc", b"wrong", ".ll")
+    os.unlink(path)
+    os.symlink(victim, path)
+    assert filter.save_failed_input("fly-llc", b"wrong", ".ll") == path
+    assert not os.path.islink(path)
+    os.unlink(path)
+    (cache / "failed").rmdir()
+    (tmp_path / "elsewhere").mkdir()
+    (cache / "failed").symlink_to(tmp_path / "elsewhere")
+    assert filter.save_failed_input("fly-llc", b"wrong", ".ll") is None
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert victim.read_bytes() == b"precious"
+
+
+@pytest.mark.parametrize("which", ["", "failed"])
+def test_no_input_is_kept_where_others_can_write(cache, which):
+    (cache / "failed").mkdir(mode=0o700)
+    (cache / which).chmod(0o777)
+    assert filter.save_failed_input("fly-llc", b"wrong", ".ll") is None
+    assert list((cache / "failed").iterdir()) == []
+
+
+def test_an_error_of_the_system_without_a_number_says_what_it_says(capsys, monkeypatch):
+    """As ctypes raises for a library that can't be loaded; it was "standard output: None"."""
+    monkeypatch.delenv("FLY_DEBUG", raising=False)
+    monkeypatch.setattr(sys, "argv", ["fly-x"])
+
+    @Command.of()
+    def command() -> None:
+        raise OSError("x.so: file too short")
+
+    monkeypatch.setattr(filter, "_abandon", lambda stream: None)
+    with pytest.raises(SystemExit) as caught:
+        filter.run(command, "fly-x")
+    assert caught.value.code == 3
+    assert capsys.readouterr().err == "fly-x: error: x.so: file too short\n"

@@ -8,6 +8,7 @@ import threading
 
 import pytest
 from fly_common import process
+from fly_common.errors import UsageError
 
 SH = "/bin/sh"
 
@@ -84,3 +85,54 @@ def test_an_interrupt_ends_the_program(tmp_path):
     pid = int((tmp_path / "pid").read_text())
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_a_program_that_does_not_end_is_killed(monkeypatch, tmp_path):
+    monkeypatch.setenv("FLY_TIMEOUT", "0.2")
+    with pytest.raises(process.TimedOut) as caught:
+        sh(f"echo $$ > {tmp_path / 'pid'}; exec sleep 60")
+    assert str(caught.value) == (
+        "sh did not end within 0.2 s and was killed\n"
+        "  either this input makes it run for ever, or it needs longer: FLY_TIMEOUT=SECONDS"
+        " (or --timeout, where the tool has it) gives it more"
+    )
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def test_the_limit_without_pidfd(monkeypatch):
+    def unknown(pid: int) -> int:
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr(os, "pidfd_open", unknown)
+    assert sh("sleep 0.05; echo done").stdout == b"done\n"
+    with process.limited(0.2), pytest.raises(process.TimedOut, match="did not end within"):
+        sh("sleep 60")
+
+
+def test_where_the_limit_comes_from(monkeypatch):
+    monkeypatch.delenv("FLY_TIMEOUT", raising=False)
+    assert process.time_limit() == process.TIME_LIMIT == 300
+    monkeypatch.setenv("FLY_TIMEOUT", "20")
+    with process.limited(5):
+        assert process.time_limit() == 5
+        with process.limited(None):
+            assert process.time_limit() == 5
+    assert process.time_limit() == 20
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "soon", "nan", "inf", "1e7", "9" * 400])
+def test_what_is_no_limit(monkeypatch, text):
+    monkeypatch.setenv("FLY_TIMEOUT", text)
+    with pytest.raises(UsageError, match=r"FLY_TIMEOUT=.*: must be seconds, above 0") as caught:
+        sh("exit 0")
+    assert len(str(caught.value)) < 300
+
+
+def test_a_program_started_ahead_that_does_not_read_is_killed():
+    waiting = process.Waiting(SH, ["-c", "exec sleep 60"])
+    with process.limited(0.2), pytest.raises(process.TimedOut):
+        waiting.feed(bytes(1 << 20))
+    waiting = process.Waiting(SH, ["-c", "sleep 0.1; cat"])
+    data = os.urandom(1 << 20)
+    assert waiting.feed(data).wait().stdout == data

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import random
 import resource
 import signal
 import subprocess
@@ -89,14 +88,54 @@ def test_a_damaged_object_is_a_miss_and_is_made_again(store: Store, damage):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "nonsense", "fly-store 1\n", "fly-store 99\nobject 00\n", "\0"]
+    "text", ["", "nonsense", "fly-store 2\n", "fly-store 99\nkey {key}\nobject 00\n", "\0"]
 )
 def test_a_damaged_key_is_a_miss(store: Store, text: str):
     key = key_of("opt", b"in")
     store.put(key, DATA)
     (path,) = (path for path in Path(store.folder or "", "keys").rglob("*") if path.is_file())
-    path.write_text(text)
+    path.write_text(text.format(key=key))
     assert store.get(key) is None
+
+
+def test_an_exchanged_key_is_a_miss(store: Store):
+    """Two whole entries, one in the other's place: each names the key that it is of."""
+    one, other = key_of("opt", b"one"), key_of("opt", b"other")
+    store.put(one, DATA)
+    store.put(other, DATA + DATA)
+    first, second = (Path(store._path("keys", key)) for key in (one, other))
+    texts = first.read_bytes(), second.read_bytes()
+    first.write_bytes(texts[1])
+    second.write_bytes(texts[0])
+    assert store.get(one) is None
+    assert store.get(other) is None
+    assert store.obtain(one, lambda: DATA) == DATA == store.get(one)
+
+
+def test_what_others_can_write_is_a_miss(store: Store):
+    """A key's file or an object that others may have written stands for nothing."""
+    key = key_of("opt", b"in")
+    for kind in ("keys", "objects"):
+        store.put(key, DATA)
+        (path,) = (path for path in Path(store.folder or "", kind).rglob("*") if path.is_file())
+        for mode in (0o620, 0o602):
+            path.chmod(mode)
+            assert store.get(key) is None
+        assert store.obtain(key, lambda: DATA) == DATA == store.get(key)
+
+
+def test_entries_are_the_users_alone_whatever_the_umask(tmp_path: Path):
+    previous = os.umask(0)
+    try:
+        store = Store(tmp_path / "a" / "store")
+        store.put(key_of("opt", b"in"), DATA)
+        store.obtain(key_of("opt", b"other"), lambda: DATA)
+    finally:
+        os.umask(previous)
+    assert store.get(key_of("opt", b"in")) == DATA
+    made = [tmp_path / "a", *(tmp_path / "a").rglob("*")]
+    assert {path.stat().st_mode & 0o777 for path in made if path.is_dir()} == {0o700}
+    assert {path.stat().st_mode & 0o777 for path in made if path.is_file()} == {0o600}
 
 
 def test_a_key_cannot_lead_out_of_the_store(store: Store, tmp_path: Path):
@@ -105,7 +144,7 @@ def test_a_key_cannot_lead_out_of_the_store(store: Store, tmp_path: Path):
     key = key_of("opt", b"in")
     store.put(key, DATA)
     (path,) = (path for path in Path(store.folder or "", "keys").rglob("*") if path.is_file())
-    path.write_text(f"fly-store 1\nobject xx/../../../{secret.name}\n")
+    path.write_text(f"fly-store 2\nkey {key}\nobject xx/../../../{secret.name}\n")
     assert store.get(key) is None
 
 
@@ -220,22 +259,40 @@ while True:
 """
 
 
-def test_twenty_writers_killed_in_the_middle_leave_the_store_whole(store: Store):
-    numbers = random.Random(20)
-    found = 0
-    for kill in range(20):
-        words = python(WRITER, str(store.folder), str(kill))
-        with started(words) as process:
-            time.sleep(numbers.uniform(0.001, 0.05))
-            process.send_signal(signal.SIGKILL)
-        expected = {key_of("stage", str(name).encode()): str(name).encode() for name in range(40)}
-        for key, data in store.entries():
-            assert data is not None, "a key stands for an object that is missing or damaged"
-            assert data == sha256(expected[key]).digest() * (len(data) // 32)
-            found += 1
-    assert found > 100, "the writers were killed before they wrote anything"
-    for path in objects(store):
-        assert sha256(path.read_bytes()).hexdigest() == path.parent.name + path.name[:62]
+def crash(before: str, kills: int) -> subprocess.CompletedProcess[str]:
+    code = f"import sys\n{before}\nfrom store_crash.__main__ import main\nsys.exit(main())"
+    path = [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
+    words = python(code, "--kills", str(kills))
+    return subprocess.run(words, env=environment, capture_output=True, text=True)
+
+
+def test_writers_killed_in_the_middle_leave_the_store_whole():
+    """A sample of `make store-crash`."""
+    done = crash("", 15)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
+    assert done.stdout.startswith("15 kills of 4 writers in ")
+    assert done.stdout.endswith("; whole\n")
+
+
+# A store that writes its files where they belong, piece by piece.
+CARELESS = """
+from fly_common import store
+def write(self, path, data):
+    store._unlink(path)
+    with open(store._open_in_folder(path, 65), "wb") as file:
+        for byte in range(0, len(data), 100):
+            file.write(data[byte : byte + 100])
+            file.flush()
+store.Store._write = write
+"""
+
+
+def test_a_store_that_is_not_whole_is_told():
+    done = crash(CARELESS, 10)
+    assert done.returncode == 1, done.stdout
+    assert "does not hold what its name says" in done.stdout
+    assert " things are wrong\n" in done.stdout
 
 
 def test_old_leftovers_of_killed_writers_go(store: Store):
@@ -356,6 +413,29 @@ def test_a_full_disk_stops_nothing_and_leaves_nothing_half(tmp_path: Path):
     assert not [path for path in (tmp_path / "store").rglob("*") if path.is_file()]
 
 
+def test_a_cache_folder_that_others_can_write_is_not_used(tmp_path: Path):
+    """An entry that lies there is not believed, nothing is kept, and one line says why."""
+    obtain(tmp_path, FLY_CACHE_DIR=str(tmp_path / "open"))
+    before = sorted((tmp_path / "open").rglob("*"))
+    (key,) = (path for path in before if path.name == key_of("opt", b"a")[2:])
+    planted = b"made by somebody else"
+    digest = sha256(planted).hexdigest()
+    (tmp_path / "open" / "store" / "objects" / digest[:2]).mkdir(exist_ok=True)
+    (tmp_path / "open" / "store" / "objects" / digest[:2] / digest[2:]).write_bytes(planted)
+    key.write_text(f"fly-store 2\nkey {key_of('opt', b'a')}\nobject {digest}\n")
+    assert "made by somebody else" in obtain(tmp_path / "open").stdout  # while it is private
+    (tmp_path / "open").chmod(0o777)
+    before = sorted((tmp_path / "open").rglob("*"))
+    done = obtain(tmp_path / "open")
+    assert (done.returncode, done.stdout) == (0, "made a\nmade a\nmade b\n")
+    assert done.stderr == (
+        f"fly: warning: the cache folder {tmp_path}/open is not private: {tmp_path}/open can be"
+        " written by everyone; no results are kept\n"
+        f"  chmod -R go-w {tmp_path}/open, or set FLY_CACHE_DIR to a folder of your own\n"
+    )
+    assert sorted((tmp_path / "open").rglob("*")) == before
+
+
 def test_cache_off_neither_reads_nor_writes(tmp_path: Path):
     assert obtain(tmp_path, FLY_CACHE="off").stdout == "made a\nmade a\nmade b\n"
     assert not (tmp_path / "store").exists()
@@ -385,12 +465,13 @@ def test_a_wrong_setting_is_refused(monkeypatch, variable: str, value: str, mess
     assert str(raised.value) == message
 
 
-@pytest.mark.parametrize("base", [None, "", "/somewhere/else"])
-def test_the_usual_folder_is_the_platforms(monkeypatch, base: str | None):
+@pytest.mark.parametrize("base", [None, "", "elsewhere"])
+def test_the_usual_folder_is_the_platforms(monkeypatch, tmp_path: Path, base: str | None):
     monkeypatch.delenv("FLY_CACHE_DIR", raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
     if base is not None:
-        monkeypatch.setenv("XDG_CACHE_HOME", base)
+        monkeypatch.setenv("XDG_CACHE_HOME", base and str(tmp_path / base))
     expected = platformdirs.user_cache_path("fly", appauthor=False)
     assert default_store().folder == str(expected / "store")
 
@@ -401,3 +482,27 @@ def test_the_usual_folder_is_the_platforms(monkeypatch, base: str | None):
 def test_sizes(monkeypatch, text: str, size: int):
     monkeypatch.setenv("FLY_CACHE_LIMIT", text)
     assert default_store().limit == size
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "label opt\nfingerprint 'a'\n",
+        "label opt\ninput 00\nfingerprint 7\n",
+        "label opt\ninput 00\nfingerprint [}\n",
+        f"label opt\ninput 00\nfingerprint {'(' * 100_000}\n",
+        f"label opt\ninput 00\nfingerprint {'-' * 100_000}1\n",
+        f"label opt\ninput 00\nfingerprint {'9' * 5000}\n",
+        "label opt\ninput 00\nfingerprint 'a\0'\n",
+        "\xff\xfe",
+    ],
+)
+def test_a_damaged_key_explains_nothing(store: Store, text: str):
+    """`FLY_CACHE=explain` reads the keys of others' results."""
+    from fly_common import explanation
+
+    store.put(key_of("a", b"in"), DATA, label="opt", origin=("a", b"in"))
+    (path,) = (path for path in Path(store.folder or "", "keys").rglob("*") if path.is_file())
+    path.write_bytes(text.encode("latin1"))
+    said = explanation.of(store, "opt", ("b", b"in"))
+    assert said == "it never ran, or what it made was deleted"

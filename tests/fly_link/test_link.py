@@ -1,7 +1,10 @@
 """The stage as a function: objects that `llc` made, against what `ld.lld` makes and LLVM reads."""
 
+import os
 import random
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from fly_common import toolchain
@@ -270,3 +273,25 @@ def test_fingerprint_and_no_llvm(monkeypatch):
         link([data])
     with pytest.raises(MissingError):
         fingerprint()
+
+
+def test_a_linker_that_does_not_end_is_killed(tmp_path, monkeypatch):
+    """By the flag and by the variable; a stage that hangs would hang the whole pipe."""
+    linker = tmp_path / "bin" / "ld.lld"
+    linker.parent.mkdir()
+    linker.write_text("#!/bin/sh\nexec sleep 60\n")
+    linker.chmod(0o755)
+    (tmp_path / "k.o").write_bytes(kernel())
+    program = Path(sys.executable).with_name("fly-link")
+    for words, variable in ((["--timeout", "0.3"], "60"), ([], "0.3")):
+        done = subprocess.run(
+            [program, *words, str(tmp_path / "k.o")],
+            env={**os.environ, "FLY_LLVM_DIR": str(tmp_path), "FLY_TIMEOUT": variable},
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
+        assert (done.returncode, done.stdout) == (1, "")
+        first, _, again = done.stderr.splitlines()
+        assert first == "fly-link: error: ld.lld did not end within 0.3 s and was killed"
+        assert again == f"  reproduce: {' '.join(['fly-link', *words, str(tmp_path / 'k.o')])}"

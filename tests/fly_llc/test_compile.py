@@ -132,3 +132,23 @@ def test_damaged_input_is_an_error_or_compiles(small, llvm, form):
             words.append(error.render("fly-llc"))
     assert len(words) > 5
     assert not [text for text in words if "Stack dump" in text or "error: damaged: \n" in text]
+
+
+# LLVM 22's llc waits for ever where a section stack is popped behind a directive of no section.
+HANGS = b"""target triple = "amdgcn-amd-amdhsa"
+module asm ".ascii \\22x\\22"
+module asm ".popsection"
+define amdgpu_kernel void @k() #0 {
+  ret void
+}
+attributes #0 = { "target-cpu"="gfx942" }
+"""
+
+
+def test_llc_is_not_waited_for_without_end():
+    with pytest.raises(InputError, match=r"llc did not end within 0\.5 s and was killed"):
+        compile(HANGS, Options(timeout=0.5))
+
+
+def test_how_long_it_may_take_is_no_part_of_what_it_makes():
+    assert fingerprint(Options(timeout=5)) == fingerprint(Options())

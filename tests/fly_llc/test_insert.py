@@ -120,7 +120,9 @@ def test_llvm_options(large):
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_time_that_is_none(seconds):
-    with pytest.raises(UsageError, match=r"--timeout .*: must be above 0 and at most 1000000 s"):
+    with pytest.raises(
+        UsageError, match=r"--timeout .*: must be seconds, above 0 and at most 1000000"
+    ):
         Options(timeout=seconds)
 
 

@@ -119,7 +119,26 @@ def test_without_a_compiler_or_headers(built, small, tmp_path, monkeypatch):
     monkeypatch.setattr(native, "HEADER", "llvm/NoSuchHeader.h")
     with pytest.raises(MissingError, match=r"headers \(llvm/NoSuchHeader\.h\) were not found"):
         compile(small().encode(), options)
-    assert not [path for path in tmp_path.iterdir() if path.name.startswith("llc-shim")]
+    assert not list(tmp_path.glob("llc-shim-*.so"))
+
+
+def test_a_damaged_shim_is_built_again(built, small, tmp_path, monkeypatch):
+    """What llc loads is what was verified: a file that was cut or flipped never gets there."""
+    options = Options("asm", insert=(f"pre-waits={built('sled')}:{SLED}",), in_process=True)
+    with open(native.shim(), "rb") as file:  # of this session
+        shim = file.read()
+    monkeypatch.setenv("FLY_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(native, "_build", lambda llc: shim)
+    compile(small().encode(), options)
+    (path,) = tmp_path.glob("llc-shim-*.so")
+    whole = path.read_bytes()
+    flipped = bytearray(whole)
+    flipped[len(shim) // 2] ^= 1
+    for damaged in (b"", whole[: len(whole) // 2], bytes(flipped), shim):
+        path.write_bytes(damaged)
+        native._in_memory.cache_clear()
+        assert compile(small().encode(), options).count(b"s_nop 0") == 2
+        assert path.read_bytes() == whole
 
 
 @fly.kernel

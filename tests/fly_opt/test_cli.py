@@ -109,8 +109,21 @@ def test_what_is_no_text_is_refused(fly_opt, data):
     assert done.stderr.startswith(b"fly-opt-py: error: <stdin>")
 
 
-def test_an_empty_input_is_an_empty_module(fly_opt):
-    assert fly_opt(text=b"").stdout == SMALL
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        (b"", "empty"),
+        (b" \n", "empty"),
+        (b"; ModuleID = '<stdin>'\nsource_filename = \"<stdin>\"\n", "an empty LLVM module"),
+    ],
+)
+def test_an_empty_input_is_a_stage_that_failed(fly_opt, data, what):
+    for words in ([], ["--target", "gfx942"], ["--split-input-file"]):
+        done = fly_opt(*words, text=data)
+        assert (done.returncode, done.stdout) == (1, b"")
+        first, why = done.stderr.decode().splitlines()[:2]
+        assert first == f"fly-opt-py: error: <stdin>: the input is {what}"
+        assert why.endswith("gave nothing; its own message is above")
 
 
 def test_dumps_and_times_go_to_standard_error(fly_opt, vector_add):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from fly_common import built_library
 from fly_common.errors import MissingError, UsageError
 from fly_run.emulator.engine import library
 from fly_run.emulator.semantics import table
@@ -25,14 +27,15 @@ def test_ir_is_the_same_every_time() -> None:
 
 
 ONE_OF_TWO = """
-import shutil, sys, time
+import os, sys, time
+from fly_common import built_library
 from fly_run.emulator.engine import library
 
-def build(path, cpu):
-    with open(path.parent / "builds", "a") as log:
+def build(cpu):
+    with open(os.path.join(os.environ["FLY_CACHE_DIR"], "builds"), "a") as log:
         log.write(f"{cpu}\\n")
     time.sleep(0.5)  # long enough for the other process to come
-    shutil.copy(sys.argv[1], path)
+    return built_library.read(sys.argv[1])[0]
 
 library.build = build
 print(library.load().path)
@@ -46,13 +49,20 @@ def test_two_processes_build_one_library(
     monkeypatch.setenv("FLY_CACHE_DIR", str(tmp_path))
     both = [
         subprocess.Popen(
-            [sys.executable, "-c", ONE_OF_TWO, str(handlers)], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", ONE_OF_TWO, str(handlers)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         for _ in range(2)
     ]
-    printed = {process.communicate()[0] for process in both}
-    assert printed == {f"{tmp_path / handlers.name}\n"}
+    printed, said = zip(*(process.communicate() for process in both), strict=True)
+    assert set(printed) == {f"{tmp_path / handlers.name}\n"}
     assert (tmp_path / "builds").read_text() == f"{library.host_level()}\n"
+    assert sorted(said) == [
+        "",
+        "fly: waiting for another process that builds the emulator's instruction handlers\n",
+    ]
 
 
 def test_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,35 +102,111 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     library.library_path.cache_clear()
 
 
+@pytest.fixture
+def rebuilt(handlers: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Building gives the session's library; the list grows with each time."""
+    times: list[str] = []
+
+    def build(cpu: str) -> bytes:
+        times.append(cpu)
+        data, _ = built_library.read(str(handlers))
+        assert data is not None
+        return data
+
+    monkeypatch.setattr(library, "build", build)
+    return times
+
+
 def test_a_cache_that_can_not_be_written(
-    handlers: Path,
-    elsewhere: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture,
+    elsewhere: Path, rebuilt: list[str], capfd: pytest.CaptureFixture
 ) -> None:
     """The library is built for this process, with one warning."""
-    monkeypatch.setattr(library, "build", lambda path, cpu: shutil.copy(handlers, path))
     elsewhere.write_text("")  # a file where the folder should be
     loaded = library.load()
     assert loaded.handlers
+    assert len(rebuilt) == 1
     assert not loaded.path.exists()
-    warning, advice = capfd.readouterr().err.splitlines()
-    assert warning.startswith("fly: warning: the emulator's library can't be kept in ")
-    assert warning.endswith("; it is built anew each time")
-    assert advice == "  set FLY_CACHE_DIR to a folder that can be written and has 10 MB"
+    assert capfd.readouterr().err == (
+        "fly: warning: the emulator's instruction handlers can't be kept, and will be built each"
+        f" time: {elsewhere}: Not a directory\n"
+        "  set FLY_CACHE_DIR to a folder that can be written and has 10 MB\n"
+    )
 
 
-def test_a_disk_that_is_full(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """llc meets the full disk: what it says about it is not taken for a refusal of the handlers.
-    No temporary folder has room either: that is the end."""
+def damaged(whole: bytes) -> dict[str, bytes]:
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 0x10
+    return {
+        "empty": b"",
+        "cut": whole[: len(whole) // 2],
+        "cut by a byte": whole[:-1],
+        "flipped": bytes(flipped),
+        "zeros": bytes(len(whole)),
+        "not ours": whole[: -built_library.DIGEST - len(built_library.MARK)],
+    }
 
-    def full(*_: object, **__: object) -> None:
-        library._check_room(b"llc: error: IO failure on output stream: No space left on device")
+
+@pytest.mark.parametrize("how", damaged(b"  "))
+def test_a_damaged_library_is_built_again(
+    elsewhere: Path, rebuilt: list[str], handlers: Path, how: str
+) -> None:
+    """Each of these ended a process: by SIGBUS, by SIGSEGV, or with "standard output: None"."""
+    whole = handlers.read_bytes()
+    elsewhere.mkdir(mode=0o700)
+    path = elsewhere / handlers.name
+    path.write_bytes(damaged(whole)[how])
+    assert library.load().handlers
+    assert len(rebuilt) == 1
+    assert path.read_bytes() == whole
+    library.load.cache_clear()
+    assert library.load().handlers
+    assert len(rebuilt) == 1
+
+
+def test_what_is_loaded_is_no_file(elsewhere: Path, rebuilt: list[str]) -> None:
+    """Whoever changes the file afterwards changes nothing that was verified."""
+    path = library.load().path
+    path.write_bytes(b"")
+    assert str(path) not in Path("/proc/self/maps").read_text()
+
+
+@pytest.mark.parametrize("what", ["folder", "file"])
+def test_a_planted_library_is_not_loaded(
+    elsewhere: Path, rebuilt: list[str], capfd: pytest.CaptureFixture, what: str
+) -> None:
+    """A library with a seal of its own, in a folder or a file that others can write."""
+    path = Path(library.library_path(library.host_level()))
+    elsewhere.mkdir(mode=0o700)
+    path.write_bytes(built_library.sealed(path.name, b"planted"))
+    (elsewhere if what == "folder" else path).chmod(0o777)
+    assert library.load().handlers
+    assert len(rebuilt) == 1
+    said = capfd.readouterr().err
+    if what == "folder":
+        assert said == (
+            "fly: warning: the emulator's instruction handlers can't be kept, and will be built"
+            f" each time: the cache folder {elsewhere} is not private: {elsewhere} can be written"
+            f" by everyone\n  chmod -R go-w {elsewhere}, or set FLY_CACHE_DIR to a folder of your"
+            " own\n"
+        )
+        assert b"planted" in path.read_bytes()
+    else:
+        assert said == ""
+        assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_no_memory_to_build_in(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(cpu: str) -> bytes:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(library, "build", full)
     with pytest.raises(MissingError, match="can't be built: No space left on device"):
         library.load()
 
 
-def test_other_words_of_llc_are_not_a_full_disk() -> None:
-    library._check_room(b"llc: error: expected instruction opcode")
+def test_a_library_that_the_system_does_not_load(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(library, "build", lambda cpu: b"no library")
+    with pytest.raises(MissingError, match=r"handlers can't be loaded: .*/proc/self"):
+        library.load()

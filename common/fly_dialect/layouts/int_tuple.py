@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
+from fly_common.quoting import quoted
+
 from fly_dialect.layouts.integers import Basis, Int
 
 # The tree of a type: its leaves are Int, Basis and None.
@@ -30,7 +32,7 @@ def int_tuple(value: object) -> Tree:
         return tuple(int_tuple(element) for element in value)
     if isinstance(getattr(value, "type", None), Int):
         return value  # a pass's leaf
-    raise TypeError(f"{value!r} is not an integer tuple")
+    raise TypeError(f"{quoted(value)} is not an integer tuple")
 
 
 def is_tree(value: object) -> bool:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from fly_common.quoting import quoted
+
 from fly_dialect.layouts.integers import Int
 from fly_dialect.layouts.layout import Layout
 
@@ -53,7 +55,7 @@ def _mode(mode: object) -> Mode:
     if mode is None or isinstance(mode, Tile):
         return mode
     if not isinstance(mode, (Int, Layout)):
-        raise TypeError(f"{mode!r} is not a mode of a tile")
+        raise TypeError(f"{quoted(mode)} is not a mode of a tile")
     if not mode.is_static:
         raise ValueError(f"a mode of a tile is known when compiling, but {mode} is not")
     return mode

@@ -11,6 +11,7 @@ from typing import Any
 
 from fly_common import artifact
 from fly_common.errors import InputError, Place
+from fly_common.quoting import quoted
 from fly_host import plan
 from fly_host.plan import Plan
 from fly_target.registry import BUILT_IN
@@ -111,7 +112,7 @@ class CodeObject:
             return next(iter(self.kernels.values()))
         if name in self.kernels:
             return self.kernels[name]
-        what = f"no kernel {name!r}" if name else "several kernels"
+        what = f"no kernel {quoted(name)}" if name else "several kernels"
         listed = ", ".join(self.kernels) or "none at all"
         raise InputError(f"{what} in the code object", hint=f"its kernels: {listed}")
 
@@ -131,7 +132,7 @@ def _parse(data: bytes, name: str) -> CodeObject:
     for entry in _list(said.get("amdhsa.kernels", []), "amdhsa.kernels"):
         kernel = _kernel(elf, _map(entry, "a kernel"))
         if kernel.name in kernels:
-            raise InputError(f"the metadata describes kernel {kernel.name!r} twice")
+            raise InputError(f"the metadata describes kernel {quoted(kernel.name)} twice")
         kernels[kernel.name] = kernel
     if not kernels:
         raise InputError("the code object holds no kernel")
@@ -255,24 +256,30 @@ def _kernel(elf: Elf, said: dict[str, Any]) -> Kernel:
     label = _word(said, ".symbol", f"{name}.kd")
     symbol = elf.symbols.get(label)
     if symbol is None:
-        raise InputError(f"kernel {name!r} has no descriptor: symbol {label!r} is missing")
+        raise InputError(
+            f"kernel {quoted(name)} has no descriptor: symbol {quoted(label)} is missing"
+        )
     try:
         descriptor = elf.read(symbol.value, DESCRIPTOR.size)
     except InputError as error:
-        raise InputError(f"the descriptor of kernel {name!r}: {error.message}") from None
+        raise InputError(f"the descriptor of kernel {quoted(name)}: {error.message}") from None
     lds, scratch, kernarg, offset, rsrc3, rsrc1, rsrc2, properties, preload = DESCRIPTOR.unpack(
         descriptor
     )
     entry = symbol.value + offset
     if not any(s.executable and s.holds(entry, 4) for s in elf.segments) or entry % 4:
-        raise InputError(f"kernel {name!r} begins at 0x{entry & (1 << 64) - 1:x}, where no code is")
+        raise InputError(
+            f"kernel {quoted(name)} begins at 0x{entry & (1 << 64) - 1:x}, where no code is"
+        )
     for value, most, what in (
         (lds, MOST_LDS, "LDS"),
         (scratch, MOST_SCRATCH, "scratch a lane"),
         (kernarg, MOST_KERNARG, "arguments"),
     ):
         if value > most:
-            raise InputError(f"kernel {name!r} asks for {value} bytes of {what}; {most} is most")
+            raise InputError(
+                f"kernel {quoted(name)} asks for {value} bytes of {what}; {most} is most"
+            )
     arguments = tuple(
         _argument(name, _map(item, "an argument"), kernarg)
         for item in _list(said.get(".args", []), ".args")
@@ -332,7 +339,7 @@ def _argument(kernel: str, said: dict[str, Any], kernarg: int) -> Argument:
     )
     if made.offset + made.size > kernarg:
         raise InputError(
-            f"argument {made.name or made.value_kind!r} of kernel {kernel!r} ends at byte"
-            f" {made.offset + made.size} of an argument segment of {kernarg}"
+            f"argument {quoted(made.name or made.value_kind)} of kernel {quoted(kernel)} ends at"
+            f" byte {made.offset + made.size} of an argument segment of {kernarg}"
         )
     return made

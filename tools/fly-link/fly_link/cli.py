@@ -24,6 +24,9 @@ def command(
     output: Annotated[
         str | None, typer.Option("-o", metavar="FILE", help="Where the HSACO goes. [stdout]")
     ] = None,
+    timeout: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="End ld.lld if it runs longer. [300]")
+    ] = None,
     _: Annotated[bool, version.option(typer, TOOL, "ld.lld")] = False,
 ) -> None:
     """Links objects into a HSACO with LLVM's ld.lld."""
@@ -32,6 +35,10 @@ def command(
     def warn(text: str) -> None:
         print(f"{TOOL}: warning: {text}", file=sys.stderr)
 
+    if timeout is not None:
+        from fly_common import process
+
+        process.check_limit(timeout, f"--timeout {timeout:g}")
     paths = files or [filter.STDIN]
     first, *others = paths
     if paths.count(filter.STDIN) > 1:
@@ -41,12 +48,20 @@ def command(
     # The inputs after the first are read here: a refusal names all of them as they were given.
     rest = [filter.read_input(path) for path in others]
     names = [filter.input_name(path) for path in paths]
+
+    def work(data: bytes, name: str) -> bytes:
+        from fly_common import process
+
+        with process.limited(timeout):
+            return link([data, *rest], names, warn=warn)
+
     filter.stage(
         TOOL,
         first,
-        lambda data, name: link([data, *rest], names, warn=warn),
+        work,
         output=output,
         suffix=".o",
+        flags=[] if timeout is None else ["--timeout", f"{timeout:g}"],
         others=others,
         binary=True,
     )

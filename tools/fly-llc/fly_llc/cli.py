@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import typer
 
 TOOL = "fly-llc"
-TIMEOUT = 600.0  # seconds
 
 
 @Command.of(
@@ -64,7 +63,7 @@ def command(
     ] = False,
     timeout: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", help="End a WHAT that runs longer. [600]"),
+        typer.Option(metavar="SECONDS", help="End llc, or a WHAT, that runs longer. [300]"),
     ] = None,
     dump_mir: Annotated[
         str | None, typer.Option(metavar="DIR", help="Write a MIR file for each point there.")
@@ -111,23 +110,26 @@ def command(
         in_process=in_process,
         verify=not no_verify,
         dump=dump_mir,
-        timeout=TIMEOUT if timeout is None else timeout,
+        timeout=timeout,
     )
 
     def warn(text: str) -> None:
         print(f"{TOOL}: warning: {text}", file=sys.stderr)
 
     def work(data: bytes, name: str) -> bytes:
-        if list_points:
-            from fly_llc import listing
+        from fly_common import process
 
-            return listing.text(data, options, name).encode()
-        result = compile(data, options, name, warn=warn)
-        if diff:
-            from fly_llc import comparison
+        with process.limited(timeout):
+            if list_points:
+                from fly_llc import listing
 
-            print(comparison.report(data, result, options, name), file=sys.stderr)
-        return result
+                return listing.text(data, options, name).encode()
+            result = compile(data, options, name, warn=warn)
+            if diff:
+                from fly_llc import comparison
+
+                print(comparison.report(data, result, options, name), file=sys.stderr)
+            return result
 
     filter.stage(
         TOOL,

@@ -10,6 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fly_common import process
+
 from fly_llc.codegen import assembly, llc, points
 from fly_llc.codegen.points import Point
 
@@ -69,14 +71,16 @@ def survey(source: Source) -> Iterator[Found]:
         if 2 * number > ahead and not points.is_analysis(name)
     ]
     whole = llc.judge(llc.generate(source, "obj"), source, None)
+    limit = process.time_limit()  # other threads don't know what holds in this one
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        rows = pool.map(lambda name: _try(source, name, whole), passes)
+        rows = pool.map(lambda name: _try(source, name, whole, limit), passes)
         yield from _with_progress(rows, len(passes))
 
 
-def _try(source: Source, name: str, whole: bytes) -> Found:
-    before, _ = _go_on(source, Point("before", name), whole)
-    after, mir = _go_on(source, Point("after", name), whole)
+def _try(source: Source, name: str, whole: bytes, limit: float) -> Found:
+    with process.limited(limit):
+        before, _ = _go_on(source, Point("before", name), whole)
+        after, mir = _go_on(source, Point("after", name), whole)
     return Found(name, before, after, _holds(mir or b""))
 
 

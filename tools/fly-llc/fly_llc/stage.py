@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fly_common.errors import InputError, Place, UsageError
+from fly_common.record import replace
 
 from fly_llc.codegen.options import Options
 
@@ -22,6 +23,13 @@ def compile(
     Raises InputError for what llc or an inserted filter refuses, UsageError for options that
     contradict the input, MissingError where there is no LLVM or no such filter.
     """
+    from fly_common import process
+
+    with process.limited(options.timeout):
+        return _compile(source, options, name, warn)
+
+
+def _compile(source: bytes, options: Options, name: str, warn: Warn | None) -> bytes:
     from fly_llc.codegen import llc
     from fly_llc.codegen.source import prepare
 
@@ -87,10 +95,11 @@ def _stop(source: Source, stop: Point, warn: Warn | None) -> bytes:
 
 def fingerprint(options: Options) -> str:
     """What this stage's result depends on besides its input: the options, llc's build, and the
-    content of every filter and plugin."""
+    content of every filter and plugin. Not on how long it may take."""
     from fly_common import toolchain
 
-    parts = [f"fly-llc 2 {options} {toolchain.fingerprint('llc')}"]
+    untimed = replace(options, timeout=None)
+    parts = [f"fly-llc 3 {untimed} {toolchain.fingerprint('llc')}"]
     if options.weaves:
         from fly_llc.insertion import filters
 

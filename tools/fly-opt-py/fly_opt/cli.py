@@ -127,9 +127,14 @@ def command(
 def _work(
     data: bytes, name: str, options: Options, observer: Observer, split: bool, verify: bool
 ) -> bytes:
+    from fly_common import artifact
+
     from fly_opt.pipeline import pipelines, split_input
     from fly_opt.pipeline.stage import run
 
+    # MLIR reads an empty text as an empty module, and the tools behind would complain of that one.
+    if (kind := artifact.identify(data)) in (artifact.EMPTY, artifact.EMPTY_MODULE):
+        artifact.refuse(kind, artifact.MLIR, name)
     chosen = pipelines.select(options)
     if split or verify:
         return split_input.run(data, chosen, options, name, observer, split, verify)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Warn = Callable[[str], None]
 
 # A crash costs llc 0.15 s of looking up symbols that nobody sees.
+LOAD = "-load=/proc/self/fd/"  # of a library in memory (`native.shim`)
 STREAMS = ("-disable-symbolication", "-o", "-", "-")
 
 
@@ -88,10 +89,12 @@ def expected(cpu: str, options: Options) -> list[str] | None:
 
 
 def start(words: Sequence[str], data: bytes) -> Running:
-    """Starts llc with these words."""
+    """Starts llc with these words. It inherits the descriptors that they load libraries from."""
     from fly_common import toolchain
 
-    return toolchain.start_program("llc", [*words, *STREAMS], data)
+    named = [word.removeprefix(LOAD) for word in words if word.startswith(LOAD)]
+    inherited = [int(number) for number in named if number.isdecimal()]
+    return toolchain.start_program("llc", [*words, *STREAMS], data, pass_fds=inherited)
 
 
 def finish(running: Running) -> Run:

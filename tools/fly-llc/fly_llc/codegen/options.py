@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fly_common.errors import UsageError
+from fly_common.quoting import quoted
 from fly_common.record import record
 
-LONGEST = 1e6  # seconds that a filter may be given
 EMITS = ("obj", "asm", "mir")
 
 
@@ -19,8 +19,9 @@ class Options:
     `insert` holds what runs on the MIR within the pipeline, in the words of `--insert` and
     `--replace` (`insertions.parse`); `disable` names passes that are left out. `in_process` runs
     native passes in llc's own process, and not as filters. `verify` runs LLVM's machine verifier on
-    what each filter made. `dump` is a folder that gets a MIR file for each point. `timeout` ends a
-    filter that runs longer, in seconds.
+    what each filter made. `dump` is a folder that gets a MIR file for each point. `timeout` ends
+    each run of llc, and of a filter, that takes longer, in seconds; None is `FLY_TIMEOUT`, else
+    300.
     """
 
     emit: str = "obj"
@@ -36,7 +37,7 @@ class Options:
     in_process: bool = False
     verify: bool = True
     dump: str | None = None
-    timeout: float = 600.0
+    timeout: float | None = None
 
     def __post_init__(self) -> None:
         if self.emit not in EMITS:
@@ -51,13 +52,13 @@ class Options:
             raise UsageError(
                 f"--{self.stop[0]} makes MIR, and --emit {self.emit} asks for something else"
             )
-        if not 0 < self.timeout <= LONGEST:
-            raise UsageError(
-                f"--timeout {self.timeout:g}: must be above 0 and at most {LONGEST:.0f} s"
-            )
+        if self.timeout is not None:
+            from fly_common import process
+
+            process.check_limit(self.timeout, f"--timeout {self.timeout:g}")
         for flag in self.flags:
             if not flag.startswith("-"):
-                raise UsageError(f"{flag!r} is no option of LLVM's: they begin with a dash")
+                raise UsageError(f"{quoted(flag)} is no option of LLVM's: they begin with a dash")
 
     @property
     def stop(self) -> tuple[str, str] | None:

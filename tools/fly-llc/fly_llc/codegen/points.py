@@ -15,6 +15,7 @@ import functools
 import re
 
 from fly_common.errors import MissingError, UsageError
+from fly_common.quoting import quoted
 from fly_common.record import record
 from fly_target.amd.processors import version
 from fly_target.amd.triple import TRIPLE
@@ -195,7 +196,7 @@ def find(side: str | None, name: str, cpu: str, level: int) -> Point:
         return point
     if side is None:
         raise UsageError(
-            f"{name!r} names no point",
+            f"{quoted(name)} names no point",
             hint=f"say before:{name} or after:{name}; the points with a name of their own are"
             f" {', '.join(NAMED)}",
         )

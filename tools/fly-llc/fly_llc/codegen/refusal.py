@@ -22,6 +22,7 @@ import re
 import signal as signals
 
 from fly_common.errors import FlyError, InputError, MissingError, Place, UsageError
+from fly_common.quoting import quoted
 
 _AT_INPUT = re.compile(r"(?:<stdin>|YAML):(?P<line>\d+):(?P<column>\d+): (?:error: )?(?P<what>.+)")
 _AT_ASM = re.compile(r"<inline asm>:(?P<line>\d+):(?P<column>\d+): error: (?P<what>.+)")
@@ -73,12 +74,14 @@ def explain(stderr: str, text: str, name: str, cpu: str, signal: int | None = No
         return UsageError(f"llc's option {match['option']}: {match['what']}")
     if match := _UNKNOWN_CPU.search(stderr):
         return InputError(
-            f"LLVM knows no processor {match['cpu']!r}",
+            f"LLVM knows no processor {quoted(match['cpu'])}",
             place=Place(name),
             hint="llc -march=amdgcn -mcpu=help lists those it knows",
         )
     if match := _UNKNOWN_FEATURE.search(stderr):
-        return InputError(f"LLVM knows no feature {match['feature']!r} of {cpu}", place=Place(name))
+        return InputError(
+            f"LLVM knows no feature {quoted(match['feature'])} of {cpu}", place=Place(name)
+        )
     if _UNVERIFIED.search(stderr) or _BROKEN in stderr:
         return _unverified(stderr, text, name)
     if match := _BAD_MACHINE.search(stderr):
@@ -176,7 +179,7 @@ def _crashed(signal: int, stderr: str, name: str) -> InputError:
     except ValueError:
         cause = f"signal {signal}"
     running = _RUNNING.search(stderr)
-    during = f" in {running['stage']!r} on {running['name']}" if running else ""
+    during = f" in {quoted(running['stage'])} on {running['name']}" if running else ""
     return InputError(
         f"llc crashed ({cause}){during}",
         place=Place(name),

@@ -56,6 +56,8 @@ def prepare(data: bytes, options: Options, name: str) -> Source:
     level = LEVEL if options.level is None else options.level
     if kind == artifact.BITCODE:
         text = _disassemble(data, name)
+        if artifact.is_empty_module(text):
+            artifact.refuse(artifact.EMPTY_MODULE, artifact.LLVM_IR, name)
     elif kind in (artifact.LLVM_IR, artifact.TEXT):
         text = data.decode(errors="replace")
     else:

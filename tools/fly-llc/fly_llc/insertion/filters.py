@@ -89,7 +89,7 @@ def identities(options: Options) -> list[str]:
     return [identity(insertions.parse(*one)[2]) for one in texts]
 
 
-def apply(what: What, source: Source, cut: Cut, timeout: float) -> bytes:
+def apply(what: What, source: Source, cut: Cut) -> bytes:
     """The MIR that `what` makes of `source`'s. InputError for whatever goes wrong with it."""
     where = f"{what.text} ({cut})"
     if what.plugin:
@@ -100,24 +100,22 @@ def apply(what: What, source: Source, cut: Cut, timeout: float) -> bytes:
         except InputError as error:
             error.message = f"{where}: {error.message}"
             raise
-    return _command(what, source, where, timeout)
+    return _command(what, source, where)
 
 
-def _command(what: What, source: Source, where: str, timeout: float) -> bytes:
+def _command(what: What, source: Source, where: str) -> bytes:
     import subprocess
 
-    from fly_common import artifact
+    from fly_common import artifact, process
 
-    path = find(what)
+    path, limit = find(what), process.time_limit()
     try:
         done = subprocess.run(
-            [path, *what.words[1:]], input=source.data, capture_output=True, timeout=timeout
+            [path, *what.words[1:]], input=source.data, capture_output=True, timeout=limit
         )
     except subprocess.TimeoutExpired as late:
         said = _quoted(late.stderr or b"")
-        raise InputError(
-            f"the filter {where} did not end within {timeout:g} s", hint=said
-        ) from None
+        raise InputError(f"the filter {where} did not end within {limit:g} s", hint=said) from None
     except OSError as error:
         raise MissingError(
             f"the filter {where} can't be run: {error.strerror}",

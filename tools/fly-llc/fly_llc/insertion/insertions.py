@@ -14,6 +14,7 @@ import os
 import shlex
 
 from fly_common.errors import MissingError, UsageError
+from fly_common.quoting import quoted, shortened
 from fly_common.record import record
 
 from fly_llc.codegen import points
@@ -55,7 +56,7 @@ def parse(text: str, option: str) -> tuple[str, str, What]:
     side, colon, name = place.rpartition(":")
     if not equals or not name or not what.strip() or (colon and side not in ("before", "after")):
         form = "PASS=WHAT" if option == "--replace" else "before:PASS=WHAT or after:PASS=WHAT"
-        raise UsageError(f"{option} {text}: the form is {form}")
+        raise UsageError(f"{option} {shortened(text)}: the form is {form}")
     return side, name, parse_what(what)
 
 
@@ -64,14 +65,18 @@ def parse_what(text: str) -> What:
     path, colon, name = text.rpartition(":")
     if colon and path.endswith(PLUGIN):
         if not name:
-            raise UsageError(f"{text}: the pass's name is missing", hint="write plugin.so:my-pass")
+            raise UsageError(
+                f"{shortened(text)}: the pass's name is missing", hint="write plugin.so:my-pass"
+            )
         return What(text, (name,), os.path.abspath(path))
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise UsageError(f"{text!r} is no command: {error}") from None
+        raise UsageError(f"{quoted(text)} is no command: {error}") from None
     if words[0].endswith(PLUGIN):
-        raise UsageError(f"{text}: the pass's name is missing", hint=f"write {words[0]}:my-pass")
+        raise UsageError(
+            f"{shortened(text)}: the pass's name is missing", hint=f"write {words[0]}:my-pass"
+        )
     return What(text, tuple(words))
 
 
@@ -88,7 +93,7 @@ def cuts(options: Options, source: Source) -> list[Cut]:
     for text in options.replace:
         side, name, what = parse(text, "--replace")
         if side:
-            raise UsageError(f"--replace {text}: the form is PASS=WHAT")
+            raise UsageError(f"--replace {shortened(text)}: the form is PASS=WHAT")
         found.append((*_around(name, here), what))
     found += [(*_around(name, here), None) for name in options.disable]
     merged: dict[tuple[Point, Point], list[What]] = {}

@@ -77,7 +77,7 @@ class _Weave:
         for what in cut.filters:
             for check in self.checks[-1:]:
                 check.start()  # of the filter before this one
-            made = filters.apply(what, self.source, cut, self.options.timeout)
+            made = filters.apply(what, self.source, cut)
             self.source = self.source.at(cut.start, made)
             self._dump(cut, what)
             if self.options.verify:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from fly_common.quoting import quoted
+
 from fly_llc.mir.instruction import Instruction
 
 _LABEL = re.compile(r"^  bb\.(?P<number>\d+)(?:\.(?P<name>[^\s(:]+))?.*:\s*(;.*)?$")
@@ -84,7 +86,7 @@ class Block:
         for number, one in enumerate(self.instructions):
             if one is instruction:
                 return number
-        raise ValueError(f"{self.name} has no {instruction!r}")
+        raise ValueError(f"{self.name} has no {quoted(instruction)}")
 
     @property
     def lines(self) -> list[str]:

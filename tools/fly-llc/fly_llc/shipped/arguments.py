@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fly_common.errors import UsageError
+from fly_common.quoting import quoted
 
 
 def read(filter_name: str, words: Sequence[str], **defaults: Any) -> dict[str, Any]:
@@ -27,5 +28,7 @@ def read(filter_name: str, words: Sequence[str], **defaults: Any) -> dict[str, A
         try:
             values[name] = kind(text)
         except ValueError:
-            raise UsageError(f"{filter_name} {word}: {text!r} is no {kind.__name__}") from None
+            raise UsageError(
+                f"{filter_name} {word}: {quoted(text)} is no {kind.__name__}"
+            ) from None
     return values

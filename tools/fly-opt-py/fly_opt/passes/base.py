@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fly_common.errors import InputError, UsageError
+from fly_common.quoting import quoted
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def make(kind: type[Pass], options: str) -> Pass:
         key, equals, text = word.partition("=")
         if key not in fields:
             known = f"its options: {', '.join(fields)}" if fields else "it has no options"
-            raise UsageError(f"pass {kind.name}: unknown option {key!r}", hint=known)
+            raise UsageError(f"pass {kind.name}: unknown option {quoted(key)}", hint=known)
         field = fields[key]
         values[field.name] = _value(kind, key, text if equals else "true", field.default)
     try:
@@ -81,13 +82,13 @@ def make(kind: type[Pass], options: str) -> Pass:
 def _value(kind: type[Pass], key: str, text: str, default: Any) -> Any:
     if isinstance(default, bool):
         if text not in ("true", "false", "1", "0"):
-            raise UsageError(f"pass {kind.name}: option {key} is true or false, not {text!r}")
+            raise UsageError(f"pass {kind.name}: option {key} is true or false, not {quoted(text)}")
         return text in ("true", "1")
     if isinstance(default, int):
         try:
             return int(text)
         except ValueError:
             raise UsageError(
-                f"pass {kind.name}: option {key} is an integer, not {text!r}"
+                f"pass {kind.name}: option {key} is an integer, not {quoted(text)}"
             ) from None
     return text

@@ -7,6 +7,7 @@ elements of it. What `--print-pipeline` prints, given back with `--passes`, give
 from __future__ import annotations
 
 from fly_common.errors import UsageError
+from fly_common.quoting import quoted
 from fly_target import registry
 
 from fly_opt.lowering import interface
@@ -29,7 +30,7 @@ def select(options: Options) -> Nest:
     `emit` adds or takes away the pipeline's last element, `fly-emit-llvm`.
     """
     if options.emit not in (None, *EMISSIONS):
-        raise UsageError(f"unknown emission {options.emit!r}", hint="mlir or llvm")
+        raise UsageError(f"unknown emission {quoted(options.emit)}", hint="mlir or llvm")
     if options.passes is not None:
         for other in ("target", "pipeline"):
             if getattr(options, other) is not None:
@@ -55,7 +56,7 @@ def _named(name: str) -> Pipeline:
     known = pipelines()
     if name not in known:
         raise UsageError(
-            f"unknown pipeline {name!r}", hint=did_you_mean(name, known, "the pipelines are")
+            f"unknown pipeline {quoted(name)}", hint=did_you_mean(name, known, "the pipelines are")
         )
     return known[name]
 

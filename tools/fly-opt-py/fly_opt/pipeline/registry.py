@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fly_common.errors import UsageError
+from fly_common.quoting import quoted
 
 from fly_opt.lowering import interface
 from fly_opt.lowering.interface import EMIT_LLVM
@@ -127,7 +128,7 @@ def unknown(name: str) -> UsageError:
     hint = did_you_mean(name, [*passes(), EMIT_LLVM, *upstream()], "")
     if not hint.startswith("did you mean"):
         hint = "fly-opt-py --list-passes prints the names"
-    return UsageError(f"unknown pass {name!r}", hint=hint)
+    return UsageError(f"unknown pass {quoted(name)}", hint=hint)
 
 
 @cache

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from fly_common.errors import InputError
+from fly_common.quoting import quoted
 from fly_host.evaluation import evaluate
 from fly_host.plan import Launch, Plan, Scalar, Tensor, Word
 from fly_image.amd.code_object import CodeObject, Kernel
@@ -172,7 +173,7 @@ def _word(
     if word.kind == "scalar":
         parameter = plan.parameter(str(word.name))
         if not isinstance(parameter, Scalar) or parameter.dtype not in dtypes.SIZES:
-            raise InputError(f"the launch plan is damaged: {word.name!r} is no scalar")
+            raise InputError(f"the launch plan is damaged: {quoted(word.name)} is no scalar")
         return dtypes.pack_scalar(scalars[parameter.name], parameter.dtype)
     assert word.expression is not None  # plan.from_text has checked it
     value = _at(numbers, word.expression)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import InputError, UsageError
+from fly_common.quoting import quoted
 from fly_image.amd.code_object import Argument, CodeObject
 
 from fly_run.device import Device, open_device
@@ -163,7 +164,7 @@ def _by_value(what: str, argument: Argument, value: Any) -> bytes:
         value = value.tobytes()
     if not isinstance(value, bytes | bytearray):
         raise InputError(
-            f"{what}: its type is not known, so {value!r} has no size",
+            f"{what}: its type is not known, so {quoted(value)} has no size",
             hint="give a type: i32:5 or f32:2.5; np.int32(5) from Python; or bytes",
         )
     if len(value) != argument.size:
@@ -174,6 +175,6 @@ def _by_value(what: str, argument: Argument, value: Any) -> bytes:
 def _triple(size: int | tuple[int, ...], what: str) -> Triple:
     sizes = (size,) if isinstance(size, int) else tuple(size)
     if not 1 <= len(sizes) <= 3 or not all(isinstance(n, int) for n in sizes):
-        raise UsageError(f"{what} {size!r}: one to three integers are wanted")
+        raise UsageError(f"{what} {quoted(size)}: one to three integers are wanted")
     x, y, z = (*sizes, 1, 1)[:3]
     return x, y, z

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fly_common.errors import InputError, UsageError
+from fly_common.quoting import quoted
 from fly_host.plan import Plan, Scalar, Tensor
 
 from fly_run.launch import dtypes
@@ -18,7 +19,9 @@ def check_names(plan: Plan, values: Mapping[str, object]) -> None:
     known = {p.name for p in plan.parameters}
     for name in values:
         if name not in known:
-            raise UsageError(f"{plan.entry} has no parameter {name!r}", hint=_suggest(name, plan))
+            raise UsageError(
+                f"{plan.entry} has no parameter {quoted(name)}", hint=_suggest(name, plan)
+            )
     for parameter in plan.parameters:
         optional = isinstance(parameter, Scalar) and parameter.default is not None
         if parameter.name not in values and not optional:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from fly_common.errors import InputError
+from fly_common.quoting import quoted
 from fly_host.evaluation import Extents
 from fly_host.plan import Tensor
 
@@ -23,7 +24,7 @@ def check_array(tensor: Tensor, value: object) -> np.ndarray:
     name, wanted = tensor.name, tensor.dtype
     if not isinstance(value, np.ndarray):
         raise InputError(
-            f"{name} is {describe(tensor)}; {value!r} is no array",
+            f"{name} is {describe(tensor)}; {quoted(value)} is no array",
             hint=f"for an array of one value: {name}=full({_shape_text(tensor)},{wanted},{value})",
         )
     if not dtypes.holds(value.dtype, wanted):

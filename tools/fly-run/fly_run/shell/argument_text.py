@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fly_common.errors import UsageError
+from fly_common.quoting import quoted, shortened
 
 from fly_run.launch import dtypes
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 Number = int | float | bool
 MOST_BYTES = 1 << 40  # an array beyond this is a slip of the keyboard
+MOST_DIGITS = 4000  # of an integer: Python refuses to read more than 4,300
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ def parse(text: str) -> Argument:
     name, value = (match[1], text[match.end() :]) if match else (None, text)
     source, destination = _split(value.strip())
     if destination == "":
-        raise UsageError(f"{text}: no path behind the colon", hint=FORMS)
+        raise UsageError(f"{shortened(text)}: no path behind the colon", hint=FORMS)
     return Argument(text, name, _source(text, source), destination)
 
 
@@ -156,19 +158,19 @@ def _is_number(text: str) -> bool:
 def _number(text: str, word: str) -> Number:
     if word in _WORDS:
         return _WORDS[word]
-    if _INTEGER.fullmatch(word):
+    if _INTEGER.fullmatch(word) and len(word) <= MOST_DIGITS:
         # A leading zero is no octal here: 010 is ten.
         digits = word.replace("_", "")
         return int(digits, 0 if re.match(r"[+-]?0[xXbB]", digits) else 10)
     if _REAL.fullmatch(word):
         return float(word)
-    raise UsageError(f"{text}: {word!r} is not understood", hint=FORMS)
+    raise UsageError(f"{shortened(text)}: {quoted(word)} is not understood", hint=FORMS)
 
 
 def _integer(text: str, word: str, what: str) -> int:
     number = _number(text, word) if _INTEGER.fullmatch(word) else None
     if not isinstance(number, int) or number < 0:
-        raise UsageError(f"{text}: {what} is {word!r}, not an integer ≥ 0")
+        raise UsageError(f"{shortened(text)}: {what} is {quoted(word)}, not an integer ≥ 0")
     return number
 
 
@@ -194,24 +196,26 @@ _MADE = {
 
 def _made(text: str, function: str, parts: list[str]) -> Made:
     if function not in _MADE:
-        raise UsageError(f"{text}: there is no {function}()", hint=FORMS)
+        raise UsageError(f"{shortened(text)}: there is no {function}()", hint=FORMS)
     usage = f"write {_MADE[function]}"
     seed: Number = 0
     if function == "random" and parts[-1].startswith("seed="):
         seed = _integer(text, parts.pop().removeprefix("seed="), "the seed")
     least, most = (3, 3) if function == "full" else (1, 2)
     if not least <= len(parts) <= most or not parts[0]:
-        raise UsageError(f"{text}: {function} is not called so", hint=usage)
+        raise UsageError(f"{shortened(text)}: {function} is not called so", hint=usage)
     shape = _shape(text, parts[0], usage)
     if function == "arange" and len(shape) != 1:
-        raise UsageError(f"{text}: arange makes one dimension", hint=usage)
+        raise UsageError(f"{shortened(text)}: arange makes one dimension", hint=usage)
     dtype = parts[1] if len(parts) > 1 else None
     if dtype is not None and dtype not in dtypes.NUMPY:
-        raise UsageError(f"{text}: no type {dtype!r}", hint=f"types: {', '.join(dtypes.NUMPY)}")
+        raise UsageError(
+            f"{shortened(text)}: no type {quoted(dtype)}", hint=f"types: {', '.join(dtypes.NUMPY)}"
+        )
     value = _number(text, parts[2]) if function == "full" else seed
     made = Made(function, shape, dtype, value)
     if _nbytes(made) > MOST_BYTES:
-        raise UsageError(f"{text}: an array of more than {MOST_BYTES >> 40} TiB")
+        raise UsageError(f"{shortened(text)}: an array of more than {MOST_BYTES >> 40} TiB")
     return made
 
 
@@ -230,7 +234,7 @@ def _shape(text: str, word: str, usage: str) -> tuple[int, ...]:
     if parts[-1] == "":
         parts.pop()  # (3,) is a shape of one dimension
     if "" in parts or not 0 < len(parts) <= 32:
-        raise UsageError(f"{text}: {word} is no shape", hint=usage)
+        raise UsageError(f"{shortened(text)}: {shortened(word)} is no shape", hint=usage)
     return tuple(_integer(text, part, "an extent") for part in parts)
 
 
@@ -241,14 +245,16 @@ def _typed(text: str, kind: str, word: str) -> Typed | LocalMemory:
         try:
             return Typed(bytes.fromhex(word))
         except ValueError:
-            raise UsageError(f"{text}: {word!r} is no row of hex digits, two a byte") from None
+            raise UsageError(
+                f"{shortened(text)}: {quoted(word)} is no row of hex digits, two a byte"
+            ) from None
     number = _number(text, word)
     if isinstance(number, float) and kind not in dtypes.FLOATS:
-        raise UsageError(f"{text}: {word} is no {kind}")
+        raise UsageError(f"{shortened(text)}: {shortened(word)} is no {kind}")
     try:
         return Typed(dtypes.pack_scalar(number, kind), kind)
     except OverflowError:
-        raise UsageError(f"{text}: {word} does not fit {kind}") from None
+        raise UsageError(f"{shortened(text)}: {shortened(word)} does not fit {kind}") from None
 
 
 def make(made: Made, dtype: str | None) -> np.ndarray:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import InputError, UsageError
+from fly_common.quoting import shortened
 from fly_host.plan import Plan, Scalar, Tensor
 from fly_image.amd.code_object import Kernel
 
@@ -43,7 +44,7 @@ def for_plan(plan: Plan, arguments: list[Argument]) -> Given:
     for argument in arguments:
         if argument.name is None:
             raise UsageError(
-                f"{argument.text}: which argument of {plan.entry}?",
+                f"{shortened(argument.text)}: which argument of {plan.entry}?",
                 hint=f"arguments are given by name: {_usage(plan)}",
             )
         by_name[argument.name] = argument
@@ -63,7 +64,8 @@ def for_plan(plan: Plan, arguments: list[Argument]) -> Given:
         destination = argument.destination
         if parameter.access == "r" and destination is not None:
             raise UsageError(
-                f"{argument.text}: {parameter.name} is only read, there is no result to write"
+                f"{shortened(argument.text)}: {parameter.name} is only read, there is no"
+                " result to write"
             )
         if parameter.access == "w" and destination is None and isinstance(argument.source, Path):
             destination = argument.source.path
@@ -98,7 +100,7 @@ def _scalar(scalar: Scalar, argument: Argument) -> int | float | bool:
     if isinstance(argument.source, int | float) and argument.destination is None:
         return argument.source
     raise UsageError(
-        f"{argument.text}: {scalar.name} is {describe(scalar)}: one number",
+        f"{shortened(argument.text)}: {scalar.name} is {describe(scalar)}: one number",
         hint=f"write {scalar.name}=1",
     )
 
@@ -110,7 +112,9 @@ def _array(argument: Argument, source: Source, tensor: Tensor) -> Any:
     if isinstance(source, Made):
         return _make(argument, source, tensor.dtype)
     if isinstance(source, Typed | LocalMemory):
-        raise UsageError(f"{argument.text}: {tensor.name} is {describe(tensor)}, an array")
+        raise UsageError(
+            f"{shortened(argument.text)}: {tensor.name} is {describe(tensor)}, an array"
+        )
     return source
 
 
@@ -119,7 +123,7 @@ def _make(argument: Argument, made: Made, dtype: str | None) -> np.ndarray:
         return make(made, dtype)
     except OverflowError:
         raise UsageError(
-            f"{argument.text}: {made.value} does not fit {made.dtype or dtype}"
+            f"{shortened(argument.text)}: {made.value} does not fit {made.dtype or dtype}"
         ) from None
 
 
@@ -165,16 +169,19 @@ def for_kernel(kernel: Kernel, arguments: list[Argument]) -> Given:
             values[name] = Lds(source.nbytes)
         else:
             raise UsageError(
-                f"{argument.text}: the size of a number is not known to a kernel without a plan",
+                f"{shortened(argument.text)}: the size of a number is not known to a kernel without"
+                " a plan",
                 hint="give its type: i32:5, f32:2.5",
             )
         if isinstance(source, Path | Made):
             stated = source.dtype if isinstance(source, Made) else None
             types[name] = stated or dtypes.name_of(values[name].dtype)
             if not values[name].dtype.isnative:
-                raise InputError(f"{argument.text}: the array's bytes are in the other order")
+                raise InputError(
+                    f"{shortened(argument.text)}: the array's bytes are in the other order"
+                )
         if argument.destination is not None:
             if name not in types:
-                raise UsageError(f"{argument.text}: only an array can be written")
+                raise UsageError(f"{shortened(argument.text)}: only an array can be written")
             destinations[name] = argument.destination
     return Given(values, types, frozenset(destinations), destinations)

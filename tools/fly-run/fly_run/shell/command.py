@@ -98,7 +98,7 @@ def _kept(call: Call, path: str | None, data: bytes) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        if path in (None, filter.STDIN):
+        if path in (None, filter.STDIN) and data:
             kept = filter.save_failed_input(TOOL, data, ".hsaco")
             if kept is not None:
                 reproduce = f"reproduce: {shlex.join([TOOL, str(kept), *_again(call)])}"

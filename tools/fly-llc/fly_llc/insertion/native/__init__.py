@@ -8,13 +8,15 @@ against the headers of the very LLVM whose llc runs.
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
+import tempfile
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fly_common import toolchain
+from fly_common import built_library, paths, process, toolchain
 from fly_common.errors import MissingError, UsageError
 
 from fly_llc.codegen import points
@@ -71,38 +73,47 @@ def _anchor(point: Point, cpu: str, level: int) -> str:
     return anchor
 
 
-def shim() -> Path:
-    """The library that gives llc the option, built unless it is there. MissingError says what is
-    needed to build it."""
-    from fly_common.paths import cache_dir
+def shim() -> str:
+    """The path by which llc loads the library that gives it the option; the library is built unless
+    it is kept. MissingError says what is needed to build it.
 
+    llc inherits the descriptor that the path names (`llc.start`): it loads the very bytes that were
+    verified here, whatever happens to the file they came from.
+    """
     llc = toolchain.find_program("llc")
     identity = sha256(SOURCE.read_bytes() + toolchain.fingerprint("llc").encode()).hexdigest()
-    built = Path(cache_dir(), f"llc-shim-{identity[:16]}.so")
-    if built.is_file():
-        return built
-    include = _headers(llc)
-    compiler = _compiler(llc)
-    temporary = built.with_name(f"{built.name}.{os.getpid()}")
-    words = [compiler, "-std=c++17", "-fno-rtti", "-fPIC", "-shared", "-O1", f"-I{include}"]
-    try:
-        built.parent.mkdir(parents=True, exist_ok=True)
-        done = subprocess.run(
-            [*words, str(SOURCE), "-o", str(temporary)], capture_output=True, text=True
-        )
+    return _in_memory(f"llc-shim-{identity[:16]}.so", llc, paths.cache_dir())
+
+
+@functools.cache
+def _in_memory(name: str, llc: str, folder: str) -> str:
+    """The shim of an llc, from a cache folder: taken once by a process."""
+    recipe = built_library.Recipe(
+        name, lambda: _build(llc), "the library for passes in llc's process", "about 3 s"
+    )
+    return built_library.in_memory(built_library.obtain(recipe))[1]
+
+
+def _build(llc: str) -> bytes:
+    words = [_compiler(llc), "-std=c++17", "-fno-rtti", "-fPIC", "-shared", "-O1"]
+    words += [f"-I{_headers(llc)}", str(SOURCE)]
+    limit = process.time_limit()
+    with tempfile.TemporaryDirectory(prefix="fly-shim-") as folder:
+        made = Path(folder, "shim.so")
+        try:
+            done = subprocess.run(
+                [*words, "-o", str(made)], capture_output=True, text=True, timeout=limit
+            )
+        except subprocess.TimeoutExpired:
+            raise process.TimedOut(words[0], limit) from None
         if done.returncode:
             lines = done.stderr.strip().splitlines()
             raise MissingError(
                 "the library for passes in llc's process can't be built: "
                 + (lines[0] if lines else "the compiler said nothing"),
-                hint=f"{' '.join(words)} {SOURCE} shows it all",
+                hint=f"{' '.join(words)} shows it all",
             )
-        os.replace(temporary, built)
-    except OSError as error:
-        raise MissingError(f"{built}: {error.strerror}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
-    return built
+        return made.read_bytes()
 
 
 def _headers(llc: str) -> Path:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from fly_common.quoting import quoted
 from fly_dialect.dialect import spec_of
 from fly_dialect.layouts.int_tuple import leaves as leaves_of
 from fly_dialect.types import IntTupleSpec, MemRefSpec, layout_spec
@@ -42,7 +43,9 @@ def entry(module: Any) -> Any:
     if "fly.entry" in module.attributes:
         wanted = module.attributes["fly.entry"].value
         if wanted not in names:
-            raise refuse(module, f"fly.entry names {wanted!r}, and the module has no such function")
+            raise refuse(
+                module, f"fly.entry names {quoted(wanted)}, and the module has no such function"
+            )
         return functions[names.index(wanted)]
     if len(functions) > 1:
         raise refuse(

@@ -12,6 +12,7 @@ import struct
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from fly_common.quoting import quoted
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import spec_of
 from fly_dialect.types import IntTupleSpec, LayoutSpec, MemRefSpec, plain_layout
@@ -130,7 +131,9 @@ class Values:
         fallback = None if named else f"arg{len(self.parameters)}"
         made = parameter(host, argument, attributes, fallback)
         if any(other.name == made.made.name for other in self.parameters):
-            raise refuse(host, f"two arguments of the host function are called {made.made.name!r}")
+            raise refuse(
+                host, f"two arguments of the host function are called {quoted(made.made.name)}"
+            )
         self.parameters.append(made.made)
         self.held[argument] = made
 

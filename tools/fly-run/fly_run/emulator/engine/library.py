@@ -3,23 +3,20 @@
     semantics tables → LLVM IR (two modules) → llc, llc → ld.lld -shared → handlers-<key>-<cpu>.so
 
 The key is a digest of the generator's sources and of LLVM's identity: to know whether the library
-is there, nothing has to be generated.
+is there, nothing has to be generated. What is loaded is what was verified (`built_library`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
-import errno
 import functools
 import hashlib
 import os
-import subprocess
-import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from fly_common import paths, toolchain
+from fly_common import built_library, paths, process, toolchain
 from fly_common.errors import FlyError, MissingError, UsageError
 
 MODULES = 2  # as many llc processes as run side by side
@@ -35,7 +32,8 @@ NEEDS = {
 
 @dataclass(frozen=True)
 class Library:
-    """The loaded library: handler addresses by name, and the grid driver."""
+    """The loaded library: handler addresses by name, and the grid driver. `path` is where it is
+    kept, where it can be."""
 
     path: Path
     handlers: dict[str, int]
@@ -49,31 +47,10 @@ def load() -> Library:
     built for this process alone, with a warning: a full disk costs seconds, not the result."""
     cpu = host_level()
     path = library_path(cpu)
-    if not path.exists():
-        try:
-            _build_once(path, cpu)
-        except OSError as error:
-            return _unkept(path, cpu, error)
-    return _open(path, cpu)
-
-
-def _unkept(path: Path, cpu: str, error: OSError) -> Library:
-    print(
-        f"fly: warning: the emulator's library can't be kept in {path.parent}:"
-        f" {error.strerror or error}; it is built anew each time\n"
-        "  set FLY_CACHE_DIR to a folder that can be written and has 10 MB",
-        file=sys.stderr,
+    recipe = built_library.Recipe(
+        path.name, lambda: build(cpu), "the emulator's instruction handlers", "about 5 s"
     )
-    try:
-        with tempfile.TemporaryDirectory(prefix="fly-handlers-") as folder:
-            made = Path(folder, path.name)
-            build(made, cpu)
-            return _open(made, cpu)  # what is loaded stays, when its file goes
-    except OSError as failure:
-        raise MissingError(
-            f"the emulator's library can't be built: {failure.strerror or failure}",
-            hint="make room in the temporary folder, or set TMPDIR to another",
-        ) from None
+    return _open(built_library.obtain(recipe), path, cpu)
 
 
 def host_level() -> str:
@@ -128,60 +105,35 @@ def library_path(cpu: str) -> Path:
     return Path(paths.cache_dir()) / f"handlers-{digest.hexdigest()[:32]}-{cpu}.so"
 
 
-def _build_once(path: Path, cpu: str) -> None:
-    """Builds under a lock, so that processes that start together build one library. OSError where
-    it can't be kept."""
-    from filelock import FileLock
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(str(path.with_suffix(".lock"))):
-        if not path.exists():
-            build(path, cpu)
-
-
-def build(path: Path, cpu: str) -> None:
-    """Generates, compiles and links the library; it appears at `path` whole or not at all."""
+def build(cpu: str) -> bytes:
+    """Generates, compiles and links the library. Nothing is written to any folder."""
     from fly_run.emulator.semantics import table
 
-    texts = table.modules(MODULES)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".handlers-") as folder:
-        objects = [Path(folder, f"{number}.o") for number in range(len(texts))]
-        llc = toolchain.find_program("llc")
-        command = [llc, "-O2", "-filetype=obj", "-relocation-model=pic", f"-mcpu={cpu}"]
-        # Upper halves of vector registers stay in use from handler to handler.
-        command += ["-mtriple=x86_64-unknown-linux-gnu", "-mattr=-vzeroupper,+fast-gather"]
+    command = ["-O2", "-filetype=obj", "-relocation-model=pic", f"-mcpu={cpu}", "-o", "-", "-"]
+    # Upper halves of vector registers stay in use from handler to handler.
+    command += ["-mtriple=x86_64-unknown-linux-gnu", "-mattr=-vzeroupper,+fast-gather"]
+    with contextlib.ExitStack() as ending:
         running = []
-        for text, target in zip(texts, objects, strict=True):
-            source = target.with_suffix(".ll")
-            source.write_text(text)
-            running.append(
-                subprocess.Popen([*command, str(source), "-o", str(target)], stderr=subprocess.PIPE)
-            )
-        for process in running:
-            _, errors = process.communicate()
-            if process.returncode:
-                _check_room(errors)
+        for text in table.modules(MODULES):
+            running.append(toolchain.start_program("llc", command, text.encode()))
+            ending.callback(running[-1].end)
+        objects = []
+        for program in running:
+            done = program.wait()
+            if done.returncode:
                 raise FlyError(
-                    f"llc does not accept the emulator's handlers: {_first_line(errors)}",
+                    f"llc does not accept the emulator's handlers: {_first_line(done.stderr)}",
                     hint="this is a defect of the emulator or of this LLVM; LLVM 22 is known good",
                 )
-        made = Path(folder, "handlers.so")
-        linked = toolchain.run_program(
-            "ld.lld",
-            # Nothing from outside: a call of libm or the like would be found at load time only.
-            ["-shared", "-z", "defs", "-o", str(made), *map(str, objects)],
-            None,
-        )
-        if linked.returncode:
-            _check_room(linked.stderr)
-            raise FlyError(f"ld.lld can't link the handlers: {_first_line(linked.stderr)}")
-        os.replace(made, path)
-
-
-def _check_room(errors: bytes) -> None:
-    """A program of LLVM's that found the disk full: the same error as where Python does."""
-    if os.strerror(errno.ENOSPC).encode() in errors:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            objects.append(process.in_memory(done.stdout))
+            ending.callback(os.close, objects[-1])
+        # Nothing from outside: a call of libm or the like would be found at load time only.
+        words = ["-shared", "-z", "defs", "-o", "-"]
+        words += [f"/proc/self/fd/{handle}" for handle in objects]
+        linked = toolchain.run_program("ld.lld", words, None, pass_fds=objects)
+    if linked.returncode:
+        raise FlyError(f"ld.lld can't link the handlers: {_first_line(linked.stderr)}")
+    return linked.stdout
 
 
 def _first_line(text: bytes) -> str:
@@ -189,8 +141,15 @@ def _first_line(text: bytes) -> str:
     return lines[0] if lines else "no message"
 
 
-def _open(path: Path, cpu: str) -> Library:
-    library = ctypes.CDLL(str(path))
+def _open(data: bytes, path: Path, cpu: str) -> Library:
+    _, name = built_library.in_memory(data)
+    try:
+        library = ctypes.CDLL(name)
+    except OSError as error:
+        raise MissingError(
+            f"the emulator's handlers can't be loaded: {error}",
+            hint="the system may forbid programs to run code that is in no file (SELinux: execmem)",
+        ) from None
     handlers: dict[str, int] = {}
     for number in range(MODULES):
         text = ctypes.string_at(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from fly_common.errors import InputError
+from fly_common.quoting import quoted
 from fly_image.amd.code_object import CodeObject
 from fly_image.elf import Segment
 
@@ -151,7 +152,9 @@ class Code:
                 break
         else:
             what = "no code is there"
-        came = f", reached from 0x{origin:x} {found[origin].text!r}" if origin in found else ""
+        came = (
+            f", reached from 0x{origin:x} {quoted(found[origin].text)}" if origin in found else ""
+        )
         return InputError(f"pc 0x{pc:x}: {what}{came}")
 
 

@@ -25,6 +25,7 @@ import re
 from dataclasses import replace
 
 from fly_common.errors import InputError
+from fly_common.quoting import quoted
 
 from fly_run.emulator.isa.instruction import (
     SPECIAL_SCALARS,
@@ -129,7 +130,7 @@ def parse(text: str, pc: int, size: int) -> Instruction:
     separator = " "
     while at < len(text):
         if not text.startswith(separator, at):
-            raise _refuse(text, pc, text[at:], f"{separator!r}")
+            raise _refuse(text, pc, text[at:], f"{quoted(separator)}")
         at += len(separator)
         piece = _PIECES.match(text, at)
         if piece is None:
@@ -159,7 +160,7 @@ def parse(text: str, pc: int, size: int) -> Instruction:
 
 def _refuse(text: str, pc: int, rest: str, wanted: str) -> InputError:
     return InputError(
-        f"pc 0x{pc:x}: {text!r} is not understood at {rest!r}: {wanted} is expected",
+        f"pc 0x{pc:x}: {quoted(text)} is not understood at {quoted(rest)}: {wanted} is expected",
         hint="fly-run reads the text of LLVM 22's disassembler; another LLVM may print otherwise",
     )
 

@@ -10,6 +10,7 @@ import struct
 from dataclasses import dataclass, field
 
 from fly_common.errors import InputError
+from fly_common.quoting import quoted
 from fly_target.amd.facts import AmdFacts, facts_of
 from fly_target.target import Target
 
@@ -91,8 +92,8 @@ class Registers:
         if last >= limit:
             bank = "accumulation" if register.bank == "a" else "vector"
             raise InputError(
-                f"pc 0x{instruction.pc:x} {instruction.text!r}: {register.bank}{last} is beyond"
-                f" the {limit} {bank} registers that the kernel allocates"
+                f"pc 0x{instruction.pc:x} {quoted(instruction.text)}: {register.bank}{last} is"
+                f" beyond the {limit} {bank} registers that the kernel allocates"
             )
         if register.count != count:
             raise Unsupported(f"an operand of {register.count} registers in place of {count}")
@@ -102,7 +103,7 @@ class Registers:
         """The offset of the first of `count` scalar registers."""
         if register.index + count > 128:
             raise InputError(
-                f"pc 0x{instruction.pc:x} {instruction.text!r}: no such scalar registers"
+                f"pc 0x{instruction.pc:x} {quoted(instruction.text)}: no such scalar registers"
             )
         if register.count != count:
             raise Unsupported(f"an operand of {register.count} registers in place of {count}")

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fly_common.errors import UsageError
+from fly_common.quoting import quoted
 
 from fly_run.emulator.isa import kinds
 from fly_run.emulator.isa.instruction import Instruction, Register
@@ -65,7 +66,7 @@ class Only:
                 found[key] = _KEYS[key](value)
             except ValueError:
                 raise UsageError(
-                    f"--trace-only {word}: {value!r} is no {key}",
+                    f"--trace-only {word}: {quoted(value)} is no {key}",
                     hint="kernel=NAME group=X[,Y[,Z]] wave=N pc=0x1600-0x1680 lanes=0-7",
                 ) from None
         return Only(**found)  # type: ignore[arg-type]
