@@ -21,13 +21,13 @@ from fly_common.errors import InputError, Place
 
 from fly_dialect.bindings import ir
 from fly_dialect.op_table import OPS, OpInfo, find
+from fly_dialect.type_text import parse_type
 from fly_dialect.types import (
     IntTupleSpec,
     LayoutSpec,
     MemRefSpec,
     PtrSpec,
     Spec,
-    parse_type,
 )
 
 # The dialects whose types and ops are ours: fly and, for what only AMD's hardware has, fly_rocdl.

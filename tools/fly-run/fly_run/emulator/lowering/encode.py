@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from fly_common.errors import InputError
 
-from fly_run.emulator import state
+from fly_run.emulator import lower_vector, state
 from fly_run.emulator.isa import unsupported
 from fly_run.emulator.isa.aliases import aliases_of
 from fly_run.emulator.isa.instruction import Instruction, split_mnemonic
@@ -34,7 +34,7 @@ from fly_run.emulator.semantics.base.operation import Operation
 from fly_run.emulator.semantics.base.small_float import FP16_OVFL
 
 LOWERINGS: dict[str, Callable[[Lowering, Operation, str], None]] = {
-    "valu": valu.lower_valu,
+    "valu": lower_vector.lower_valu,
     "scalar": scalar.lower_scalar,
     "flow": scalar.lower_flow,
     "nothing": scalar.lower_nothing,

@@ -12,6 +12,7 @@ from fly_run.emulator.semantics.base.operation import Operation
 @functools.cache
 def operations() -> dict[str, Operation]:
     """Every operation of every target by its name."""
+    from fly_run.emulator.semantics import valu_clamped
     from fly_run.emulator.semantics.grid import watching
     from fly_run.emulator.semantics.matrix import instructions, operands
     from fly_run.emulator.semantics.memory import accesses, measuring
@@ -46,6 +47,7 @@ def operations() -> dict[str, Operation]:
         flow,
         valu_integer,
         valu_address,
+        valu_clamped,
         valu_float,
         extremes,
         valu_rare,
