@@ -31,7 +31,7 @@ from fly_dialect.layouts.integers import Basis, Int
 from fly_dialect.layouts.layout import AnyLayout
 from fly_dialect.layouts.scanner import parse_any_layout
 from fly_dialect.op_table import OPS
-from fly_dialect.types import parse_type
+from fly_dialect.type_text import parse_type
 
 HERE = Path(__file__).parent
 # Results that no case has: FlyDSL then says what it infers.

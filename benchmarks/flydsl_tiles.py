@@ -27,7 +27,7 @@ from fly_dialect.layouts.integers import Int
 from fly_dialect.layouts.layout import Layout
 from fly_dialect.layouts.tile import Tile
 from fly_dialect.op_table import OPS
-from fly_dialect.types import parse_type
+from fly_dialect.type_text import parse_type
 from flydsl_algebra import Case, Peer
 
 ELEMENTS = {8: "i8", 16: "f16", 32: "f32"}

@@ -23,13 +23,13 @@ from fly_dialect.bindings import ir
 from fly_dialect.extension import extensions
 from fly_dialect.op_info import OpInfo
 from fly_dialect.op_table import OPS, find
+from fly_dialect.type_text import parse_type
 from fly_dialect.types import (
     IntTupleSpec,
     LayoutSpec,
     MemRefSpec,
     PtrSpec,
     Spec,
-    parse_type,
 )
 
 # The dialects whose types and ops are ours: fly, and those of the backends.

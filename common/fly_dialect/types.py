@@ -20,6 +20,7 @@ Instructions, atoms and tiled copies and multiplications are in `fly_dialect.ato
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
@@ -247,28 +248,28 @@ def _suffix(spec: PtrSpec | MemRefSpec) -> str:
     return f"{align}, {spec.swizzle}" if spec.swizzle else align
 
 
+_T = TypeVar("_T")
+
+
 # -- text -----------------------------------------------------------------------------------------
 _NAME = re.compile(r"\s*!(fly(?:_[a-z0-9]+)?)\.([A-Za-z_][\w.]*)\s*(?:<(.*)>)?\s*", re.DOTALL)
 _SPACE_WORD = re.compile(r"\s*(#?[A-Za-z_][\w.]*)")
 _ALIGN = re.compile(r"\s*align\s*<\s*(-?\d+)\s*>")
 
 
-@lru_cache(maxsize=8192)
-def parse_type(source: str) -> Spec:
-    """The spec of `!fly.…<…>` or of a backend's `!fly_NAME.…<…>`; any other text as it is. Raises
-    ValueError."""
+def split_type(source: str) -> tuple[str, str, str] | None:
+    """Dialect, name and body of `!fly.name<body>` or of a backend's type; None of other text."""
     match = _NAME.fullmatch(source)
-    if match is None:
-        return source
-    name, body = match[2], match[3] or ""
-    read = _READERS.get(name) if match[1] == "fly" else None
-    if read is None:
-        # Atoms are known by a registry of their own, which few programs need.
-        from fly_dialect.atoms.specs import reader
+    return (match[1], match[2], match[3] or "") if match else None
 
-        read = reader(f"{match[1]}.{name}")
-    if read is None:
-        return OtherSpec(name, re.sub(r"\s+", " ", body.strip()))
+
+def reader(dialect: str, name: str) -> Callable[[Scanner], Spec] | None:
+    """What reads the text between the brackets of a type of this module; None if it is none."""
+    return _READERS.get(name) if dialect == "fly" else None
+
+
+def read_body(read: Callable[[Scanner], _T], body: str) -> _T:
+    """All of a type's text between its brackets. Raises ValueError."""
     scanner = Scanner(body)
     spec = read(scanner)
     scanner.end()
@@ -280,7 +281,9 @@ _S = TypeVar("_S", "PtrSpec", "MemRefSpec")
 
 def _parse_as(kind: type[_S], name: str, source: str) -> _S:
     whole = source if source.lstrip().startswith("!") else f"!fly.{name}<{source}>"
-    spec = parse_type(whole)
+    parts = split_type(whole)
+    read = reader(*parts[:2]) if parts else None
+    spec = read_body(read, parts[2]) if parts and read else None
     if not isinstance(spec, kind):
         raise ValueError(f"`{source}` is not a {name} type")
     return spec
@@ -372,7 +375,7 @@ def _read_suffix(scanner: Scanner) -> tuple[int | None, Swizzle | None]:
     return align, swizzle
 
 
-_READERS = {
+_READERS: dict[str, Callable[[Scanner], Spec]] = {
     "int_tuple": _read_int_tuple,
     "layout": _read_layout,
     "composed_layout": _read_composed_layout,

@@ -7,7 +7,8 @@ from typing import Any
 from fly_dialect.atoms import MmaAtomSpec, MmaOp, TiledCopySpec, TiledMmaSpec
 from fly_dialect.layouts.layout import ComposedLayout, Layout
 from fly_dialect.layouts.scanner import parse_any_layout
-from fly_dialect.types import ComposedLayoutSpec, LayoutSpec, MemRefSpec, parse_type
+from fly_dialect.type_text import parse_type
+from fly_dialect.types import ComposedLayoutSpec, LayoutSpec, MemRefSpec
 
 
 def subject(what: Any) -> Layout | ComposedLayout | MmaOp | TiledCopySpec | TiledMmaSpec:

@@ -257,6 +257,36 @@ def test_dividing_by_a_layout_composes_with_it_and_its_complement(given_layout, 
     assert sorted(offsets(shape, step)) == sorted(offsets(*given_layout))
 
 
+def test_a_last_mode_of_size_1_does_not_hinder_a_divide():
+    """It says where coordinates beyond the layout go, and what is there is no element."""
+    for given_layout in (layout(3, 1), layout((3, 1), (1, 0)), layout(((3, 1), 1), ((1, 7), 0))):
+        assert str(algebra.logical_divide(given_layout, layout(2, 1))) == "(2,2):(1,2)"
+    # Where it is no hindrance it still says so.
+    beyond = algebra.logical_divide(layout((4, 1), (1, 8)), layout(8, 1))
+    assert str(beyond) == "((4,2),1):((1,8),0)"
+
+
+@quick
+@given(permuted(gaps=True), st.integers(1, 9), st.integers(0, 9))
+def test_a_divide_with_a_last_mode_of_size_1(given_layout, divisor, step):
+    shape, stride = given_layout
+    plainly, refused = tried(algebra.logical_divide, layout(shape, stride), layout(divisor, 1))
+    if refused:
+        return
+    divided = algebra.logical_divide(layout((shape, 1), (stride, step)), layout(divisor, 1))
+    for found in (meant(plainly), meant(divided)):
+        # In its last tile a divide may go beyond the layout.
+        for index in range(size(shape)):
+            tile, place = divmod(index, divisor)
+            assert offset((place, tile), *found) == offset(index, shape, stride)
+
+
+def test_a_divisor_with_gaps_loses_elements():
+    """docs/layouts.md says so: nothing is there twice, not everything is there."""
+    divided = algebra.logical_divide(layout(6, 1), layout((2, 2), (1, 3)))
+    assert sorted(meant_offsets(divided)) == [0, 1, 3, 4]
+
+
 def test_what_is_not_divided_is_one_tile():
     divided = algebra.zipped_divide(layout((8, 16), (1, 8)), Tile((4, None)))
     assert str(divided) == "((4,16),(2,1)):((1,8),(4,0))"

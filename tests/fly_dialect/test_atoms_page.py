@@ -11,7 +11,7 @@ from fly_dialect.atoms.interface import AtomOp, CopyOp
 from fly_dialect.atoms.matrix import WaveMma
 from fly_dialect.atoms.registry import families
 from fly_dialect.atoms.universal import UniversalFma
-from fly_dialect.types import parse_type
+from fly_dialect.type_text import parse_type
 
 PAGE = Path(__file__).parents[2] / "docs/atoms.md"
 # An instance of each family that no table of forms gives.

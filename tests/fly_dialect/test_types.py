@@ -4,6 +4,7 @@ import pytest
 from fly_dialect.atoms import MmaAtomSpec
 from fly_dialect.layouts.layout import Layout
 from fly_dialect.layouts.swizzle import Swizzle
+from fly_dialect.type_text import parse_type
 from fly_dialect.types import (
     ComposedLayoutSpec,
     CoordSwizzleSpec,
@@ -15,7 +16,6 @@ from fly_dialect.types import (
     SwizzleSpec,
     TileSpec,
     bits,
-    parse_type,
 )
 
 

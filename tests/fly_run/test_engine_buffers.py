@@ -62,6 +62,17 @@ def test_the_lane_is_added_to_the_index_and_no_range_is_checked() -> None:
     np.testing.assert_array_equal(found, [*DATA[2:], 0x11111111, 0x11111111])
 
 
+def test_offsets_of_a_private_buffer_wrap_around() -> None:
+    """Swizzled, the lane added, no index: the sum of both offsets has 32 bits."""
+    body = resource(records=0, stride=8, word3=1 << 23, high=1)
+    body += "v_mov_b32 v5, -4\nv_and_b32 v6, 4, v0\nv_add_u32 v5, v5, v6\n"
+    body += "s_mov_b32 exec_lo, 0xff\ns_mov_b32 exec_hi, 0\n"
+    body += "buffer_load_dword v40, v5, s[4:7], 0 offen offset:4\n"
+    body += "s_mov_b64 exec, -1\ns_waitcnt vmcnt(0)"
+    (found,) = run("gfx942", body, DATA)
+    np.testing.assert_array_equal(found[:8], 1000 + 2 * (LANE[:8] & 4) + LANE[:8])
+
+
 def test_a_swizzled_buffer_interleaves_indices() -> None:
     # 8 indices side by side, 8 bytes each: element e of index i is at ((i/8·8 + 4e)·8 + i%8·4).
     body = resource(records=32, stride=8, high=1)

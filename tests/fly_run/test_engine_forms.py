@@ -134,6 +134,19 @@ def test_comparison_into_exec() -> None:
     np.testing.assert_array_equal(run(body + STORE), np.where(LANE < 10, 2, 1))
 
 
+@pytest.mark.parametrize("name", ["s_max_i32", "s_max_u32", "s_min_i32", "s_min_u32"])
+def test_of_equal_operands_the_second_is_picked(name: str) -> None:
+    body = f"""
+      s_movk_i32 s8, 7
+      s_cmp_eq_u32 s8, s8
+      {name} s9, s8, 7
+      s_cselect_b32 s10, 100, 0
+      s_add_u32 s9, s9, s10
+      v_mov_b32 v1, s9
+    """
+    assert (run(body + STORE) == 7).all()
+
+
 def test_flags_as_operands() -> None:
     body = """
       s_cmp_eq_u32 s0, s0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import os
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -32,6 +33,7 @@ def crews(monkeypatch):
         return run_round(members, *rest)
 
     monkeypatch.setattr(launching, "_round", watched)
+    monkeypatch.setattr(launching, "EARLY_SLICE", 1 << 11)
     monkeypatch.setattr(launching, "FIRST_SLICE", 1 << 12)
     monkeypatch.setattr(launching, "SLICE", 1 << 17)
     return seen
@@ -42,6 +44,60 @@ def run(threads: int | None, n: int = 700, groups: int = 300) -> tuple[np.ndarra
     code = compile_opencl(SOURCE, "gfx942", "-O3")
     device = launch(code, [a, np.int32(n)], groups, 128, threads=threads)
     return a, device
+
+
+def assert_threads(count: int) -> None:
+    """A thread that a round did not wait for ends as soon as it runs."""
+    end = time.monotonic() + 30
+    while _thread._count() > count and time.monotonic() < end:
+        time.sleep(0.001)
+    assert _thread._count() == count
+
+
+@pytest.mark.parametrize("idle", [0, 1])
+def test_idle_processors_help_early(idle: int, crews, monkeypatch) -> None:
+    monkeypatch.setattr(launching, "FIRST_SLICE", 1 << 40)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
+    monkeypatch.setattr(launching, "_idle_processors", lambda: idle)
+    run(None)
+    assert max(crews) == 1 + idle
+    run(3)  # asked for, threads help whatever runs
+    assert max(crews) == 3
+
+
+def test_the_last_half_of_a_grid_gets_no_thread_early(crews, monkeypatch) -> None:
+    monkeypatch.setattr(launching, "FIRST_SLICE", 1 << 40)
+    executed = run(1, groups=40)[1].instructions
+    crews.clear()
+    monkeypatch.setattr(launching, "EARLY_SLICE", executed * 3 // 5)
+    run(3, groups=40)
+    assert crews == [1, 1]
+
+
+def test_idle_processors_are_counted(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
+    listed = tmp_path / "loadavg"
+    monkeypatch.setattr(launching, "LOAD", listed)
+    for text, idle in (("0.5 0.4 0.3 1/187 99", 3), ("9 9 9 7/187 99", 0), ("?", 0)):
+        listed.write_text(text)
+        assert launching._idle_processors() == idle
+    listed.unlink()
+    assert launching._idle_processors() == 0
+
+
+def test_a_thread_that_does_not_run_is_not_waited_for(crews, monkeypatch) -> None:
+    """One that never gets its turn leaves all of the grid to the others."""
+    late: list = []
+    monkeypatch.setattr(_thread, "start_new_thread", lambda *call: late.append(call))
+    many, _ = run(2)
+    assert late
+    assert max(crews) == 2
+    before = many.copy()
+    for function, arguments in late:
+        function(*arguments)
+    np.testing.assert_array_equal(many, before)
+    monkeypatch.undo()
+    np.testing.assert_array_equal(many, run(1)[0])
 
 
 @pytest.mark.parametrize("threads", [2, 3, 8])
@@ -120,12 +176,12 @@ def test_a_fault_on_any_thread_ends_all(crews) -> None:
         A[INDEX + (GROUP == 250 ? 1 << 20 : 0)] = v; }"""
     a = np.arange(300 * 64, dtype="i4")
     code = compile_opencl(source, "gfx942", "-O3")
-    before = threading.active_count()
+    before = _thread._count()
     for _ in range(5):
         with pytest.raises(Fault, match=r"workgroup \(250, 0, 0\)"):
             launch(code, [a, np.int32(300)], 300, 64, threads=2)
     assert max(crews) == 2
-    assert threading.active_count() == before
+    assert_threads(before)
     # The next launch finds nothing of the broken one.
     launch(code, [a[: 200 * 64], np.int32(300)], 200, 64, threads=2)
 
@@ -177,14 +233,14 @@ def test_interruption_leaves_no_thread(crews) -> None:
         "gfx942",
         "-O3",
     )
-    before = threading.active_count()
+    before = _thread._count()
     timer = threading.Timer(0.3, _thread.interrupt_main)
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         launch(code, [np.zeros(1, "i4")], 600, 64, threads=2)
     timer.join()
     assert max(crews) == 2
-    assert threading.active_count() == before
+    assert_threads(before)
 
 
 def test_threads_are_counted_from_one() -> None:

@@ -74,6 +74,7 @@ ROWS = (
     Row("v_cvt_f16_u16 %0, %1", only, sources=(np.array([0, 7, 65503, 65535], "u4"),)),
     Row("v_cvt_pk_f16_f32 %0, %2, %1", lambda a, b: b, ("gfx950",), (WIDE_A, WIDE_B)),
     Row("v_fma_mixlo_f16 %0, %1, %2, %1", lambda a, b: a * b + a, sources=(WIDE_A, WIDE_B)),
+    Row("v_dot2_f16_f16 %0, %1, %2, %3", lambda a, b, c: a * b + c, RDNA),
     Row(NEVER_TOO_LARGE[0], lambda a, b, c: np.fmax(a, b)),
     Row("v_add_f16_sdwa %0, %1, %2 dst_sel:WORD_0", lambda a, b, c: a + b, GFX9),
     # Of 0: gfx1201 has no true infinity there.

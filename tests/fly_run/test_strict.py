@@ -181,6 +181,18 @@ def test_uninitialised_memory(source: str, message: str) -> None:
     assert hint == "  a variable is read on a path that skips it"
 
 
+def test_private_offsets_wrap_around() -> None:
+    """gfx90a adds -4 and 4 within the buffer access: that is the array's first element."""
+    source = """kernel void k(global int *A, int n) {
+        volatile int a[8]; a[0] = TID; A[TID] = a[n + 1]; }"""
+    code = compile_opencl(source, "gfx90a", "-O3")
+    a = np.zeros(256, "i4")
+    launch(code, [a, np.int32(-1)], 1, 256, strict=True)
+    np.testing.assert_array_equal(a, np.arange(256))
+    with pytest.raises(Fault, match="private memory that was never stored"):
+        launch(code, [a, np.int32(0)], 1, 256, strict=True)
+
+
 def test_the_environment_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = assembly("scale", "gfx942", "-O3")
     code = assemble("\n".join(line for line in lines if "vmcnt(0)" not in line), "gfx942")

@@ -94,3 +94,14 @@ kernel void scratch(global const uint *seed, global uint *out, int n) {
         sum += mix(state, i + j * (int)(seed[i] & 7));
     out[i] = sum ^ state[seed[i] & 7];
 }
+
+// An index that is -1 before the constant is added to it: gfx90a's buffer access adds both.
+kernel void scratch_below(global const int *index, global int *out, int n) {
+    int i = GID(x);
+    if (i >= n)
+        return;
+    volatile int a[8];
+    a[0] = i;
+    a[5] = -i;
+    out[i] = a[index[i] + 1];
+}

@@ -6,7 +6,7 @@ resource has no element size: it is four bytes.
 
 | a buffer is | where | is out of range where |
 |---|---|---|
-| private | ADD_TID, no idxen | never |
+| private | ADD_TID, no idxen | never; its offset wraps around at 2^32 |
 | raw | no ADD_TID, no swizzle, no idxen | instruction's + vector's offset >= NUM_RECORDS |
 | structured | no ADD_TID, a stride, idxen | index >= NUM_RECORDS |
 
@@ -80,6 +80,8 @@ class Buffer:
         index, offset = self._parts(w)
         offset = offset + u64(int(self.ins.modifiers.get("offset", 0)) + more)
         if add_tid and not indexed:
+            # Never out of range, so that a negative offset of the vector is one: modulo 2^32.
+            offset = offset & u64(0xFFFFFFFF)
             inside = np.ones((w.n, LANES), bool)
         elif not add_tid and not swizzled and not indexed:
             inside = offset + u64(size) <= words[2]

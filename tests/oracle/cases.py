@@ -344,6 +344,14 @@ CASES = [
         lambda r: [r.integers(0, 2**32, 200, u4), np.zeros(200, u4), i4(200)],
         expect_scratch,
     ),
+    Case(
+        "tiles.cl",
+        "scratch_below",
+        (2, 1, 1),
+        (128, 1, 1),
+        lambda r: [r.choice(np.array([-1, 4], i4), 200), np.zeros(200, i4), i4(200)],
+        lambda index, out, n: {1: np.where(index < 0, 1, -1).astype(i4) * np.arange(200)},
+    ),
 ]
 
 

@@ -119,6 +119,8 @@ def _halves(ins: Instruction, mode: int):
 
     function = rounding.rounded(scalar, op, mode)
     if ins.modifiers.get("clamp") and kind != "f16":
+        if not scalar.startswith(("v_add", "v_sub", "v_mad", "v_min", "v_max")):
+            raise NotImplementedError(f"{ins.text}: integer clamp")
         function = saturating(op.function, kind)
 
     def step(w: Waves) -> None:

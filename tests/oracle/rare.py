@@ -218,5 +218,7 @@ def _four_wide_sums(w: Waves, ins: Instruction) -> None:
         _difference(window, against, w.v32(first + k), masked=True)
         for k, window in enumerate(_windows(w.read(source, 64)))
     ]
+    if ins.modifiers.get("clamp"):  # what is less than the addend has gone beyond 32 bits
+        sums = [np.where(x < w.v32(first + k), ~u32(0), x) for k, x in enumerate(sums)]
     for k, value in enumerate(sums):
         w.put_v32(w.first(target) + k, value, w.active())

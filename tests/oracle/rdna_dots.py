@@ -4,6 +4,10 @@ V_DOT4_I32_IU8 and V_DOT8_I32_IU4 have sources that say their own signedness. V_
 V_DOT2_F32_BF16 are a step of `rdna_sums`. Constants as factors are measured too (rocjitsu's
 gfx11_dot2_test.cpp and gfx12_dot_test.cpp): one of f16 is in the lower half of its register alone,
 but in VOPD in both, as one of bf16 always is, of which a float is the upper half of its f32.
+
+V_DOT2_F16_F16 and V_DOT2_BF16_BF16 are VOP3: a sign is of both halves of a factor, op_sel is the
+addend's and the result's. The products' sum, then the addend, in f32, then one rounding to nearest
+even (the order is rocjitsu's, shared/fp_mode.h); bf16 has no denormals (RDNA4 ISA manual, MODE).
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from oracle import rdna_sums
+from oracle import crosslane, floating, floats, rdna_sums
 from oracle.text import Instruction, Operand
 from oracle.waves import Waves, modified
 
@@ -25,7 +29,58 @@ INLINE = range(-16, 65)
 def build(ins: Instruction, target: str) -> Callable[[Waves], None] | None:
     if match := FLOATS.fullmatch(ins.mnemonic):
         return _floats(ins, match[2], target, dual=bool(match[1]))
+    if ins.mnemonic in ("v_dot2_f16_f16", "v_dot2_bf16_bf16"):
+        return _halves(ins, ins.mnemonic.rpartition("_")[2])
     return _integers(ins) if ins.mnemonic in BITS else None
+
+
+def _number(raw: np.ndarray, form: str) -> np.ndarray:
+    """16 bits as f32."""
+    if form == "f16":
+        return raw.astype(np.uint16).view(np.float16).astype(np.float32)
+    return floats.flush((raw.astype(np.uint32) << np.uint32(16)).view(np.float32))
+
+
+def _halves(ins: Instruction, form: str) -> Callable[[Waves], None]:
+    target, *operands = ins.operands
+    select = [*ins.modifiers.get("op_sel", ()), 0, 0, 0, 0]
+    move = crosslane.dpp(ins) if ins.encoding.endswith("dpp") else None
+
+    def word(w: Waves, k: int) -> np.ndarray:
+        operand = operands[k]
+        if operand.kind in ("int", "float") and not operand.literal:
+            real = operand.kind == "float"
+            if form == "bf16" and real:
+                raw = w.read(operand, 32) >> np.uint32(16)
+            else:
+                raw = w.read(operand, 16 if real or k == 2 or form == "bf16" else 32)
+            raw = raw.astype(np.uint32) * np.uint32(0x10001 if form == "bf16" else 1)
+        else:
+            raw = w.read(operand, 32)
+        if k == 0 and move:
+            raw = move.fetch(w, np.broadcast_to(raw, (w.n, 64)))
+        if operand.absolute:
+            raw = raw & np.uint32(0x7FFF7FFF)
+        raw = raw ^ np.uint32(0x80008000 if operand.negate else 0)
+        high = operand.half if operand.half is not None else select[2] if k == 2 else 0
+        return np.broadcast_to(raw >> np.uint32(16 * high), (w.n, 64))
+
+    def step(w: Waves) -> None:
+        words = [word(w, k) for k in range(3)]
+        parts = [(x & np.uint32(0xFFFF), x >> np.uint32(16)) for x in words]
+        (a0, a1), (b0, b1), (c, _) = [[_number(x, form) for x in pair] for pair in parts]
+        total = (a0 * b0 + a1 * b1) + c
+        if form == "f16":
+            raw = total.astype(np.float16).view(np.uint16)
+        else:
+            raw = floating.to_brain(total)
+            raw = np.where(raw & np.uint16(0x7F80) == 0, raw & np.uint16(0x8000), raw)
+        high = target.half if target.half is not None else select[3]
+        shift, old = np.uint32(16 * high), w.v32(w.first(target))
+        made = old & ~(np.uint32(0xFFFF) << shift) | raw.astype(np.uint32) << shift
+        w.put_v32(w.first(target), made, w.active() if move is None else move.written(w))
+
+    return step
 
 
 def _integers(ins: Instruction) -> Callable[[Waves], None]:

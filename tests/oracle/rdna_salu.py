@@ -68,7 +68,14 @@ def half(x: np.ndarray) -> np.ndarray:
 def build(ins: Instruction) -> Callable[[Waves], None] | None:
     name, operands = ins.mnemonic, ins.operands
     if name in TRANSCENDENTAL:
-        function = VALU[name.replace("v_s_", "v_")].function
+        plain = VALU[name.replace("v_s_", "v_")].function
+
+        def function(x: np.ndarray) -> np.ndarray:
+            if not ins.modifiers.get("clamp"):
+                return plain(x)
+            result = plain(x)
+            return np.where(result > 0, np.minimum(result, 1), 0).astype(result.dtype)
+
         return lambda w: _put_float(w, ins, function(_modified(w, operands[1])))
     if not name.startswith("s_"):
         return None

@@ -14,11 +14,13 @@ from oracle import build, instructions, probe, rdna_probe, try_rdna
 # With f32 denormals off (FLOAT_DENORM_MODE_32 = 0) f32 operations flush them, f64 don't.
 SINGLE = re.compile(
     r"v_(add|sub|subrev|mul|fma|fmac|fmamk|min|max|cmpx?_\w+|pk_(add|mul|fma))_f(32|64)"
+    r"|v_(frexp_mant|frexp_exp_i(16|32)|ldexp)_f(16|32|64)"
 )
 # With FLOAT_DENORM_MODE_16_64 = 0, f16 and f64 are flushed, and f32 is not.
 SHORT = re.compile(
     r"v_((add|sub|subrev|mul|fma|mad|mac|madak|madmk|fmaak|fmamk|min3?|max3?|med3|floor|ceil|trunc)"
-    r"|rndne|fract|cmpx?_\w+)_f(16|64)|v_(pk_)?(add|mul|min)_f32|v_pk_(add|mul|fma|min|max)_f16"
+    r"|rndne|fract|cmpx?_\w+|frexp_mant|frexp_exp_i(16|32)|ldexp)_f(16|64)"
+    r"|v_(pk_)?(add|mul|min)_f32|v_pk_(add|mul|fma|min|max)_f16"
 )
 # gfx9 has none of these.
 LITERAL = re.compile(r"v_fma[am]k_f16")

@@ -72,7 +72,8 @@ def bfe_signed(a, control):
 
 
 def pick(better):
-    """Minimum or maximum: SCC says that the first one was chosen."""
+    """Minimum or maximum: SCC says that the first one was chosen. Of equal ones it is not, though
+    the manuals write >= for S_MAX: AMD's rocjitsu tests for that (tests/scalar_scc_test.cpp)."""
     return lambda a, b: (np.where(better(a, b), a, b), better(a, b))
 
 

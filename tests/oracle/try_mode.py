@@ -83,6 +83,13 @@ def _denormals() -> list[Probe]:
                 one = f"v_{name}_{kind} {d}, {a}, {b}{more}"
                 about = f"v_{name}_{kind}"
                 probes.append(_under(value, kind, one, result=kind, tininess=True, about=about))
+            # f16's keep denormals whatever MODE says.
+            exponent = "i16" if kind == "f16" else "i32"
+            for name, to in ((f"v_frexp_mant_{kind}", d), (f"v_frexp_exp_{exponent}_{kind}", "v8")):
+                result = kind if "mant" in name else "b64"
+                one = f"{name} {to}, {a}"
+                more = {"result": result, "signalling": "mant" in name, "about": name}
+                probes.append(_under(value, kind, one, **more))
     return probes
 
 

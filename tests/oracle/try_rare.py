@@ -96,8 +96,11 @@ def _vectors() -> list[Probe]:
     moved = [f"v_alignbit_b32 v{30 + k}, v6, v7, {7 * k + 1}" for k in range(4)]
     fold = ("v_xor_b32 v8, v40, v41", "v_add_u32 v9, v42, v43")
     one = "v_mqsad_u32_u8 v[40:43], v[2:3], v4, v[30:33]"
+    large = [f"v_or_b32 v{30 + k}, 0xfffffc00, v{30 + k}" for k in range(4)]
     for seen in (fold, ("v_mov_b32 v8, v41", "v_mov_b32 v9, v43")):
         probes.append(_probe("v_mqsad_u32_u8", *moved, one, *seen))
+        lines = (*moved, *large, f"{one} clamp", *seen)
+        probes.append(_probe("v_mqsad_u32_u8", *lines))
     for source in ("v2, v4", "s24, v4", "-0.5, v4", "0x40003555, v4", "v2, s26", "s24, s24"):
         one = f"v_pk_fmac_f16 v8, {source}"
         probes.append(_probe("v_pk_fmac_f16", one, kind="f16", result="2f16"))

@@ -226,7 +226,7 @@ def scalars(target: str) -> list[Probe]:
         sources = constant.get(operation, "s24" if one else "s24, s26")
         add(f"s_{operation}_f32 s16, {sources}", "f32", "f32", result="f32")
     for name in rdna_salu.TRANSCENDENTAL:
-        for source in ("s24", "-|s24|"):
+        for source in ("s24", "-|s24|", "s24 clamp"):
             probes.append(Probe(f"{name} s16, {source}", ("f32",), "f32", ulp=1, scalar=True))
     probes += short_floats()
     for condition in rdna_salu.CONDITIONS:
@@ -246,6 +246,19 @@ def _packed(target: str) -> list[Probe]:
             for mixed in (REGISTERS[32], *scalar_mixtures(list(REGISTERS[32]))):
                 text = f"{name} v8, {', '.join(mixed)}{form}"
                 probes.append(Probe(text, ("32", "32", "32")))
+    for form, whole in (("f16", "1.0"), ("bf16", "-4.0")):
+        name = f"v_dot2_{form}_{form}"
+        kind, result = ("f16", "f16") if form == "f16" else ("oddbrain16", "b64")
+        for text in (
+            *("v2, v4, v6", "-v2, |v4|, -|v6|", "-|v2|, -v4, v6", "v2, v4, v6 op_sel:[0,0,1,0]"),
+            *("v2, v4, v6 op_sel:[0,0,1,1]", "v2, v4, v6 op_sel:[0,0,0,1]", "s24, v4, v6"),
+            *(f"v2, {whole}, v6", f"v2, v4, {whole}", "v2, s26, s24", "0x12345678, v4, -v6"),
+        ):
+            probes.append(Probe(f"{name} v8, {text}", (kind,) * 3, result))
+        for move in ("quad_perm:[1,0,2,3]", "row_shr:3", "dpp8:[7,0,1,2,5,4,3,6]"):
+            masks = "" if "dpp8" in move else " row_mask:0xf bank_mask:0xe"
+            text = f"{name}_e64_dpp v8, -v2, v4, v6 op_sel:[0,0,1,1] {move}{masks}"
+            probes.append(Probe(text, (kind,) * 3, result))
     return probes
 
 

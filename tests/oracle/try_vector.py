@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from oracle import packed as packed_table
-from oracle import valu
+from oracle import saturated, valu
 from oracle.probe import Probe
 
 REGISTERS = {64: ("v[2:3]", "v[4:5]", "v[6:7]"), 32: ("v2", "v4", "v6")}
@@ -110,16 +110,16 @@ def vector(table: dict[str, valu.Op] = valu.VALU) -> list[Probe]:
             if len(sources) == 2:
                 modified = [f"-|{first}|", *modified[1:]]
                 probes.append(Probe(f"{before}{name}_e64 {target}, {', '.join(modified)}", **make))
-        if op.result[0] == "f" or base in ("add", "sub", "subrev"):
+        if op.result[0] == "f" or saturated.has(name):
             suffix = "_e64" if len(sources) < 3 else ""
             probes.append(
                 Probe(f"{before}{name}{suffix} {target}, {', '.join(regs)} clamp", **make)
             )
-        if op.result[0] != "f" and base in ("add", "sub", "subrev"):
+        if op.result[0] != "f" and saturated.has(name):
             # Saturating forms are handlers of their own.
             for mixed in ([first, *regs[1:]], *mixtures(sources, regs)):
                 probes.append(
-                    Probe(f"{before}{name}_e64 {target}, {', '.join(mixed)} clamp", **make)
+                    Probe(f"{before}{name}{suffix} {target}, {', '.join(mixed)} clamp", **make)
                 )
         if op.keeps_high and op.result.endswith("16"):
             for select in ("[1,0,0,0]", "[0,1,1,1]", "[1,1,1,1]"):
@@ -148,6 +148,8 @@ def compares() -> list[Probe]:
         probes.append(Probe(f"{name}_e32 vcc, {a}, {b}{tail}", op.sources))
         if op.sources[0][0] == "f" and "cmpx" not in name:
             probes.append(Probe(f"{name}_e64 s[16:17], -{a}, {b}", op.sources))
+            if "class" not in name:  # the modifier is about exceptions
+                probes.append(Probe(f"{name}_e64 s[16:17], {a}, {b} clamp", op.sources))
             first = SCALARS[width(op.sources[0])][0]
             for mixed in ([first, b], *mixtures(op.sources, [a, b])):
                 probes.append(Probe(f"{name}_e64 s[16:17], {', '.join(mixed)}", op.sources))
@@ -176,19 +178,21 @@ def masks() -> list[Probe]:
         kinds = ("u32", "u32", "u64")
         for mixed in (registers, ["s24", *registers[1:]], *mixtures(kinds, registers)):
             text = f"{name} v[8:9], s[16:17], {', '.join(mixed)}"
-            probes.append(Probe(text, ("32", "32", "64")))
+            probes += [Probe(text + form, ("32", "32", "64")) for form in ("", " clamp")]
     for name, (_, takes, _) in valu.CARRY.items():
         carry = ", vcc" if takes else ""
         probes.append(
             Probe(f"{name}_e32 v8, vcc, v2, v4{carry}\n  s_mov_b64 s[16:17], vcc", ("32", "32"))
         )
         carry = ", s[22:23]" if takes else ""
-        probes.append(Probe(f"{name}_e64 v8, s[16:17], v2, v4{carry}", ("32", "32")))
+        text = f"{name}_e64 v8, s[16:17], v2, v4{carry}"
+        probes += [Probe(text + form, ("32", "32")) for form in ("", " clamp")]
         # The mask is the one scalar register that there is room for.
         for mixed in (
             ("v2, -3", "5, v4", "5, 5") if takes else ("v2, s26", "s24, v4", "s24, -3", "s24, 0")
         ):
-            probes.append(Probe(f"{name}_e64 v8, s[16:17], {mixed}{carry}", ("32", "32")))
+            text = f"{name}_e64 v8, s[16:17], {mixed}{carry}"
+            probes += [Probe(text + form, ("32", "32")) for form in ("", " clamp")]
     for kind, registers in (("f32", ("v2", "v4", "v6")), ("f64", ("v[2:3]", "v[4:5]", "v[6:7]"))):
         target = "v8" if kind == "f32" else "v[8:9]"
         a, b, _ = registers
@@ -270,7 +274,7 @@ def packed() -> list[Probe]:
     for name in packed_table.DOTS:
         if "c_" in name:
             probes.append(Probe(f"{name}_e32 v8, v2, v4", ("32", "32")))
-            for mixed in ("s24, v4", "v2, s26", "s24, -3"):
+            for mixed in ("v2, v4 clamp", "s24, v4", "v2, s26", "v2, s26 clamp", "s24, -3"):
                 probes.append(Probe(f"{name}_e64 v8, {mixed}", ("32", "32")))
         else:
             for mixed in (REGISTERS[32], *scalar_mixtures(list(REGISTERS[32]))):
@@ -282,7 +286,8 @@ def packed() -> list[Probe]:
 
 # The packed instructions on integers that saturate.
 SATURATED = dict.fromkeys(
-    [f"v_pk_{name}_{kind}16" for name in ("add", "sub") for kind in "iu"], (" clamp",)
+    [f"v_pk_{name}_{kind}16" for name in ("add", "sub", "mad", "min", "max") for kind in "iu"],
+    (" clamp",),
 )
 
 

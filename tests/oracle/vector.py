@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from oracle import crosslane, floats, packed, rounding, valu
+from oracle import crosslane, floats, packed, rounding, saturated, valu
 from oracle.text import Instruction, Operand
 from oracle.waves import DTYPES, EXEC, UNSIGNED, VCC, Waves, modified
 
@@ -18,11 +18,13 @@ Step = Callable[[Waves], None]
 VCC_OPERAND = Operand("s", VCC, 2)
 # The denormal-flushing forms of multiply-add (the manual: "does not support denormals").
 ALWAYS_FLUSH = {"v_mac_f32", "v_mad_f32", "v_madmk_f32", "v_madak_f32", "v_mad_legacy_f32"}
-# What floats pass through without arithmetic: no denormal is flushed there.
+# What floats pass through without arithmetic: no denormal is flushed there. An f32's V_FREXP was
+# measured on gfx11 to give 0 of a denormal that MODE flushes (tinygrad, test/mockgpu/amd/emu.py).
 NEVER_FLUSH = (
     "v_cvt_",
-    "v_frexp",
-    "v_ldexp",
+    "v_frexp_mant_f16",
+    "v_frexp_exp_i16_f16",
+    "v_ldexp_f16",
     "v_rcp",
     "v_rsq",
     "v_sqrt",
@@ -53,10 +55,15 @@ def build(ins: Instruction, mode: int) -> Step | None:
     if name in ("v_div_scale_f32", "v_div_scale_f64"):
         kind = name[-3:]
         return _pair(ins, kind, (kind, kind, kind), floats.divide_scale)
+    clamps = bool(ins.modifiers.get("clamp"))
     if name == "v_mad_u64_u32":
-        return _pair(ins, "u64", ("u32", "u32", "u64"), valu.multiply_add)
+        function = saturated.multiply_add(0, (1 << 64) - 1) if clamps else valu.multiply_add
+        return _pair(ins, "u64", ("u32", "u32", "u64"), function)
     if name == "v_mad_i64_i32":
-        return _pair(ins, "i64", ("i32", "i32", "i64"), valu.multiply_add_signed)
+        least = -(1 << 63)
+        held = saturated.multiply_add(least, -1 - least)
+        function = held if clamps else valu.multiply_add_signed
+        return _pair(ins, "i64", ("i32", "i32", "i64"), function)
     if name == "v_swap_b32":
         return _swap(ins)
     if name in ("v_bitop3_b32", "v_bitop3_b16"):
@@ -205,7 +212,8 @@ def table(ins: Instruction, mode: int, op: valu.Op) -> Step:
     flush_result = flusher(ins.mnemonic, op.result, mode, allows=2)
     options = {"ieee": bool(mode >> 9 & 1)} if op.ieee else {}
     saturate = ins.modifiers.get("clamp") and op.result[0] != "f"
-    function = _saturating(ins, op) if saturate else rounding.rounded(ins.mnemonic, op, mode)
+    make = _saturating if saturate else lambda ins, *rest: rounding.rounded(ins.mnemonic, *rest)
+    function = make(ins, op, mode)
 
     def step(w: Waves) -> None:
         values = [read(w) for read in sources]
@@ -216,15 +224,12 @@ def table(ins: Instruction, mode: int, op: valu.Op) -> Step:
     return step
 
 
-def _saturating(ins: Instruction, op: valu.Op) -> Callable:
-    """Integer clamp: of the exact result, to the result type's range."""
-    if ins.mnemonic not in (
-        *(f"v_{a}_{t}" for a in ("add", "sub", "subrev") for t in ("u32", "i32", "u16", "i16")),
-        "v_mad_u16",
-        "v_mad_i16",
-    ):
+def _saturating(ins: Instruction, op: valu.Op, mode: int) -> Callable:
+    plain = rounding.rounded(ins.mnemonic, op, mode)
+    function = saturated.function(ins.mnemonic, plain, op.result)
+    if function is None:
         raise NotImplementedError(f"{ins.text}: integer clamp")
-    return packed.saturating(op.function, op.result)
+    return function
 
 
 def _compare(ins: Instruction, mode: int) -> Step:
@@ -267,6 +272,9 @@ def _carry(ins: Instruction) -> Step:
             a, b = b, a
         carry = w.read_mask(carry_in) if takes else np.zeros((1, 64), bool)
         result, out = function(a, b, carry)
+        if ins.modifiers.get("clamp"):  # the carry is as without it
+            beyond = np.uint32(0xFFFFFFFF if "add" in ins.mnemonic else 0)
+            result = np.where(out, beyond, result)
         _put_mask(w, carry_out, out)
         write(w, result)
 

@@ -5,7 +5,9 @@
     tiled_divide      ((tiles), rest of mode 0, rest of mode 1, …)
     flat_divide       (tile of mode 0, tile of mode 1, …, rest of mode 0, …)
 
-What the divisor does not divide is rounded up: the last tile then reaches beyond the layout.
+What the divisor does not divide is rounded up: the last tile then reaches beyond the layout. Where
+the divisor has a stride that is no multiple of what its smaller ones span, its complement leaves
+offsets out, and the tiles elements.
 """
 
 from __future__ import annotations
@@ -36,7 +38,15 @@ def _divided(layout: Layout, divisor: Mode) -> Layout:
     inner = as_layout(divisor)
     rest = complement(inner, size(coalesce(layout))).linear
     both = Layout((inner.shape, rest.shape), (inner.stride, rest.stride))
-    return composition(layout, both).linear
+    try:
+        return composition(layout, both).linear
+    except ValueError:
+        # A last mode of size 1 says where coordinates beyond the layout go (`coalesced`). What a
+        # tile has there is no element, so a layout that is one without that mode will do.
+        shorter = coalesce(layout)
+        if shorter == layout:
+            raise
+    return composition(shorter, both).linear
 
 
 def _divided_by_mode(layout: Layout, divisors: tuple[Mode, ...], tile: Tile) -> Layout:

@@ -17,7 +17,8 @@ from fly_dialect.layouts.layout import AnyLayout, Layout
 
 def complement(layout: AnyLayout, cotarget: Tree = None) -> AnyLayout:
     """The layout of the offsets that `layout` leaves out, up to `cotarget` (without it, up to the
-    layout's cosize): its offsets plus those of `layout` are all different.
+    layout's cosize): its offsets plus those of `layout` are all different. They are all there are
+    if each stride is a multiple of what the smaller ones span: (2,2):(1,3) leaves 2 and 5 out.
 
     ValueError if `layout` gives one offset to two coordinates (other than by a stride of 0), or if
     strides are bases, or dynamic in more than one mode.

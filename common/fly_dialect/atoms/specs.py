@@ -20,7 +20,7 @@ from fly_dialect.atoms.interface import AtomOp, CopyOp, MmaOp
 from fly_dialect.layouts.layout import Layout
 from fly_dialect.layouts.scanner import Scanner
 from fly_dialect.layouts.tile import Tile
-from fly_dialect.types import LayoutSpec, TileSpec, parse_type
+from fly_dialect.types import LayoutSpec, TileSpec, read_body, split_type
 
 # A tiled multiplication takes M, N and K as they are unless it says otherwise.
 NO_PERMUTATION = Tile((None, None, None))
@@ -131,9 +131,12 @@ _Part = TypeVar("_Part")
 
 
 # -- text -----------------------------------------------------------------------------------------
-def _atom(scanner: Scanner) -> object:
+def _atom(scanner: Scanner) -> AtomSpec | TiledSpec | AtomOp | str:
+    """An atom or an instruction; the text of what is neither."""
     text = reading.element(scanner)
-    return parse_type(text)
+    parts = split_type(text)
+    read = reader(f"{parts[0]}.{parts[1]}") if parts else None
+    return read_body(read, parts[2]) if parts and read else text
 
 
 def _read_copy_atom(scanner: Scanner) -> CopyAtomSpec:

@@ -23,7 +23,7 @@ from fly_common.errors import InputError, Place
 from fly_dialect.op_table import find
 from fly_dialect.text import forms, lexical
 from fly_dialect.text.lexical import Rewriter
-from fly_dialect.types import parse_type
+from fly_dialect.type_text import parse_type
 
 # What matters to the reader: strings and comments (passed over whole), fly types, and names of fly
 # ops. A name after one of `!#@%."` or inside a word is something else.

@@ -1,16 +1,20 @@
 """One launch: the loop that runs the grid in slices, and what it does when a wave stops.
 
 A launch begins on the calling thread. One that is not done after its first slice gets more threads,
-which take workgroups from the same counter; short launches never pay for them. In a round all
+which take workgroups from the same counter; short launches never pay for them. After an early slice
+it gets them where processors are idle: on a busy machine a thread that is to run for a millisecond
+waits longer than that for its turn (benchmarks/emulator.py measures what they gain). In a round all
 threads run a slice; what one of them stopped for is looked after while none runs.
 """
 
 from __future__ import annotations
 
+import _thread
 import ctypes
 import os
 import re
 import threading
+from pathlib import Path
 from typing import Any
 
 from fly_common.errors import Fault, InputError
@@ -21,7 +25,9 @@ from fly_run.emulator.engine import faults, wave_report
 from fly_run.emulator.engine.resident_workgroups import Residents
 from fly_run.emulator.engine.workspace import Workspace
 
-FIRST_SLICE, SLICE = 1 << 19, 1 << 25  # instructions of a thread between two looks by Python
+# Instructions of a thread between two looks by Python.
+EARLY_SLICE, FIRST_SLICE, SLICE = 1 << 16, 1 << 19, 1 << 25
+LOAD = Path("/proc/loadavg")
 FOREVER = (1 << 62) - 1
 MOST_THREADS = 64
 LONG = "raise --max-instructions if the kernel is only long; its waves were here:"
@@ -35,7 +41,7 @@ def run(space: Workspace, driver: Any, kernarg: bytes, options: Options) -> None
     when more wave instructions have run than the options allow."""
     limit = FOREVER if options.max_instructions is None else options.max_instructions
     space.begin(kernarg, limit)
-    unfinished, length = list(space.members), FIRST_SLICE
+    unfinished, length = list(space.members), EARLY_SLICE
     while unfinished:
         results = _round(unfinished, driver, length, limit - space.executed)
         over = space.executed > limit
@@ -48,10 +54,12 @@ def run(space: Workspace, driver: Any, kernarg: bytes, options: Options) -> None
             options.progress(space.done_groups, space.groups)
         pairs = zip(unfinished, results, strict=True)
         unfinished = [residents for residents, result in pairs if result != state.RUN_DONE]
-        if unfinished and length == FIRST_SLICE:
-            length = SLICE
-            more = min(_threads(space, options) - 1, space.pending_groups)
+        if unfinished and length < SLICE:
+            wanted = min(_threads(space, options) - 1, space.pending_groups)
+            early = length < FIRST_SLICE
+            more = _early(space, options, wanted) if early else wanted
             unfinished += [space.join() for _ in range(more)]
+            length = FIRST_SLICE if more < wanted and early else SLICE
 
 
 def _threads(space: Workspace, options: Options) -> int:
@@ -67,9 +75,27 @@ def _threads(space: Workspace, options: Options) -> int:
     return min(len(os.sched_getaffinity(0)), MOST_THREADS)
 
 
+def _early(space: Workspace, options: Options, wanted: int) -> int:
+    """How many of the wanted threads help from the early slice on: none where less than half of the
+    grid is left, and unless the user asks for threads no more than there are idle processors."""
+    if 2 * space.pending_groups < space.groups:
+        return 0
+    return wanted if options.threads is not None else min(wanted, _idle_processors())
+
+
+def _idle_processors() -> int:
+    """As Linux counts what runs now: this process is among it."""
+    try:
+        running = int(LOAD.read_text().split()[3].partition("/")[0])
+    except (OSError, ValueError, IndexError):
+        return 0
+    return max(0, len(os.sched_getaffinity(0)) - running)
+
+
 def _round(members: list[Residents], driver: Any, length: int, left: int) -> list[int]:
     """Runs a slice of each member's workgroups, each on a thread of its own, the first one's on
-    this. The round ends for all when it ends for one."""
+    this. The round ends for all when it ends for one: a thread that the system has not let run by
+    then is not waited for, and does nothing."""
     results = [state.RUN_SLICE] * len(members)
     for residents in members:
         executed = residents.get("executed")
@@ -85,16 +111,31 @@ def _round(members: list[Residents], driver: Any, length: int, left: int) -> lis
         results[number] = driver(members[number].context)
         end_round()
 
-    others = [threading.Thread(target=work, args=(n,)) for n in range(1, len(members))]
+    gate, over, begun = _thread.allocate_lock(), threading.Event(), []
+
+    def help_with(number: int) -> None:
+        with gate:
+            if over.is_set():
+                return
+            done = _thread.allocate_lock()
+            done.acquire()
+            begun.append(done)
+        try:
+            work(number)
+        finally:
+            done.release()
+
     try:
-        for thread in others:
-            thread.start()
+        for number in range(1, len(members)):
+            # threading.Thread's start would wait until the thread runs.
+            _thread.start_new_thread(help_with, (number,))
         work(0)
     finally:
+        with gate:
+            over.set()
         end_round()
-        for thread in others:
-            if thread.ident is not None:
-                thread.join()
+        for done in begun:
+            done.acquire()
     return results
 
 

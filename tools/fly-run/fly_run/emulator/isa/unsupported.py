@@ -59,8 +59,6 @@ REASONS: dict[str, tuple[str, ...]] = {
         "(?:global|scratch)_(?:load|store)_block",
         "s_movrelsd_2_b32",
         "s_subvector_loop_(?:begin|end)",
-        "v_dot2_f16_f16",
-        "v_dot2_bf16_bf16",
         "v_movrel(?:s|d|sd)_b32_dpp",
         "v_movrelsd_2_b32",
         "v_swaprel_b32",

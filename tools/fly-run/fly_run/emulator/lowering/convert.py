@@ -20,6 +20,7 @@ from fly_run.emulator.isa.instruction import Immediate, Operand, Register
 from fly_run.emulator.lowering import dpp
 from fly_run.emulator.lowering.registers import Unsupported
 from fly_run.emulator.lowering.steps import Lowering, Source, modifiers, plain
+from fly_run.emulator.lowering.vector import lower_valu
 from fly_run.emulator.state import ROW
 
 WIDTHS = {"fp8": 8, "bf8": 8, "fp6": 6, "bf6": 6, "fp4": 4}
@@ -227,11 +228,9 @@ def _decoded(
 
 def _widen_byte(lowering: Lowering, name: str, encoding: str) -> None:
     """V_CVT_F32_FP8 and _BF8: a handler of their own, on the byte that is meant."""
-    from fly_run.emulator.lowering import valu
-
     byte = lowering.instruction.modifiers.get("byte_sel")
     if not isinstance(byte, int):
-        valu.lower_valu(lowering, lowering.table[_name(lowering, name)], encoding)
+        lower_valu(lowering, lowering.table[_name(lowering, name)], encoding)
         return
     modifiers(lowering, "byte_sel", *(dpp.MODIFIERS if encoding == "dpp" else ()))
     target, operand = lowering.operands(2)

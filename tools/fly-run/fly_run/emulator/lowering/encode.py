@@ -26,6 +26,7 @@ from fly_run.emulator.lowering import (
     rdna,
     scalar,
     valu,
+    vector,
     wmma,
 )
 from fly_run.emulator.lowering.registers import Registers, Unsupported
@@ -34,7 +35,7 @@ from fly_run.emulator.semantics.base.operation import Operation
 from fly_run.emulator.semantics.base.small_float import FP16_OVFL
 
 LOWERINGS: dict[str, Callable[[Lowering, Operation, str], None]] = {
-    "valu": valu.lower_valu,
+    "valu": vector.lower_valu,
     "scalar": scalar.lower_scalar,
     "flow": scalar.lower_flow,
     "nothing": scalar.lower_nothing,

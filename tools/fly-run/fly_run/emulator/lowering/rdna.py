@@ -11,11 +11,11 @@ from dataclasses import replace
 
 from fly_run.emulator import state
 from fly_run.emulator.isa.instruction import Immediate, Instruction, Name, Register
-from fly_run.emulator.lowering import matrix, scalar
+from fly_run.emulator.lowering import dpp, matrix, scalar
 from fly_run.emulator.lowering.registers import Unsupported, short_constant_bits
 from fly_run.emulator.lowering.scalar import HARDWARE_REGISTER
 from fly_run.emulator.lowering.steps import EXEC, VCC, Lowering, Source, Step, modifiers, plain
-from fly_run.emulator.lowering.valu import lower_valu
+from fly_run.emulator.lowering.vector import clamp_float, is_high, lower_valu, op_sel, source_of
 from fly_run.emulator.semantics.rdna.lanes import BOUND, INACTIVE
 
 Lower = Callable[[Instruction], list[Step]]
@@ -205,6 +205,42 @@ def _dot_of_floats(lowering: Lowering, name: str, encoding: str) -> None:
     matrix.with_own_control(lowering, ends=True)
 
 
+def _dot_to_half(lowering: Lowering, name: str, encoding: str) -> None:
+    """v_dot2_f16_f16, v_dot2_bf16_bf16: VOP3's signs are of both halves of a factor, op_sel chooses
+    the halves of the addend and of the result. They round to nearest whatever MODE says (RDNA3 and
+    RDNA4 ISA manuals, MODE)."""
+    known = dpp.MODIFIERS if encoding == "dpp" else ()
+    selects = op_sel(modifiers(lowering, "op_sel", *known), 3, packed=False)
+    target, *operands = lowering.operands(4)
+    operation = lowering.table[name]
+    matrix.with_own_control(lowering)
+    sources = []
+    for number, (operand, element) in enumerate(zip(operands, operation.inputs, strict=True)):
+        if number == 2 and isinstance(operand, Immediate) and not operand.literal:
+            source = lowering.word(short_constant_bits(operand, name.rpartition("_")[2]))
+        else:
+            source = source_of(lowering, operation, operand, element)
+        if encoding == "dpp" and number == 0:
+            source = dpp.move(lowering, source, element)
+        if number == 2 and isinstance(operand, Register) and is_high(operand, selects[2]):
+            source = lowering.field(source, 16, 16, False)
+        if isinstance(operand, Register | Immediate) and (operand.negate or operand.absolute):
+            keep = lowering.word(0x7FFF_7FFF if operand.absolute else 0xFFFF_FFFF)
+            flip = lowering.word(0x8000_8000 if operand.negate else 0)
+            row = lowering.temporary()
+            lowering.valu("fly_sign_32", (row,), source, keep, flip)
+            source = Source("v", row)
+        sources.append(source)
+    result, row = lowering.temporary(), lowering.vector_target(target, "i16")
+    lowering.valu(operation.name, (result,), *sources)
+    start = 16 if is_high(target, selects[3]) else 0
+    mask = lowering.word(0xFFFF << start)
+    lowering.valu("fly_insert", (row,), Source("v", result), lowering.word(start), mask)
+    if encoding == "dpp":
+        lowering.add("fly_restore_exec")
+    matrix.with_own_control(lowering, ends=True)
+
+
 def _swap_short(lowering: Lowering, name: str, encoding: str) -> None:
     """v_swap_b16: two halves of registers change places."""
     modifiers(lowering)
@@ -222,7 +258,7 @@ def _swap_short(lowering: Lowering, name: str, encoding: str) -> None:
 
 def _scalar_function(lowering: Lowering, name: str, encoding: str) -> None:
     """v_s_rcp_f32 and its like: a function of one number in a scalar register, whatever EXEC is."""
-    modifiers(lowering)
+    clamps = modifiers(lowering, "clamp").get("clamp")
     target, source = lowering.operands(2)
     place, short = lowering.scalar_target(target, 1), name.endswith("_f16")
     value = lowering.source(plain(source), "half" if short else "float")
@@ -233,6 +269,8 @@ def _scalar_function(lowering: Lowering, name: str, encoding: str) -> None:
         signs = source.negate, source.absolute
         value = lowering.with_signs(value, "half" if short else "float", *signs)
     lowering.valu("v_" + name.removeprefix("v_s_"), (row,), value)
+    if clamps:
+        clamp_float(lowering, "fly_clamp_f16" if short else "fly_clamp_f32", row)
     lowering.add("v_readlane_b32", place, row, lane.offset)
     lowering.add("s_mov_b64", state.EXEC, saved)
 
@@ -253,6 +291,8 @@ EXPANSIONS: dict[str, Callable[[Lowering, str, str], None]] = {
         for kind in ("", "c", "acc")
         for form in ("f16", "bf16")
     },
+    "v_dot2_f16_f16": _dot_to_half,
+    "v_dot2_bf16_bf16": _dot_to_half,
     **{
         f"v_s_{function}_{size}": _scalar_function
         for function in ("exp", "log", "rcp", "rsq", "sqrt")

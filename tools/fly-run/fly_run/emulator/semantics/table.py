@@ -14,7 +14,8 @@ from fly_run.emulator.semantics.base.operation import Operation
 # The modules of this package that have operations: each has a function `operations`.
 _TABLES = (
     *("scalar.alu", "scalar.float", "scalar.flow"),
-    *("vector.integer", "vector.address", "vector.float", "vector.min_max", "vector.rare"),
+    *("vector.integer", "vector.address", "vector.clamped", "vector.float"),
+    *("vector.min_max", "vector.rare"),
     *("vector.division", "vector.transcendental", "vector.convert", "vector.convert_small"),
     *("vector.vopc", "vector.packed"),
     *("rdna.operations", "rdna.lanes", "memory.rdna", "vector.lanes"),

@@ -145,4 +145,5 @@ def _buffer(
         offsets = offsets + part.astype(np.int64)
     if high & 0xFFFF != state.SCRATCH_BUFFER >> 32:
         return [Destination("memory", active, offsets)]
-    return [Destination("scratch", active, offsets + (low + int(start[0]) >> 6))]
+    own = offsets & 0xFFFF_FFFF  # the sum has 32 bits and wraps around
+    return [Destination("scratch", active, own + (low + int(start[0]) >> 6))]

@@ -8,7 +8,6 @@ source is. Sources are arrays of u64, one for each lane, of the element's width.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 import numpy as np
@@ -32,84 +31,93 @@ def _or_else(value: Bits | None, default: np.uint64) -> Bits:
     return np.array([default], U64) if value is None else value
 
 
-def _and(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
+def and_(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
     a, b = _or_else(v[0], ALL), _or_else(v[1], ALL)
     return (t[0] & t[1]) | (t[0] & b) | (t[1] & a)
 
 
-def _and_not(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
-    return _and(t, [v[0], None if v[1] is None else ~v[1]], width)
+def and_not(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
+    return and_(t, [v[0], None if v[1] is None else ~v[1]], width)
 
 
-def _or(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
+def or_(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
     a, b = _or_else(v[0], ZERO), _or_else(v[1], ZERO)
     return (t[0] & t[1]) | (t[0] & ~b) | (t[1] & ~a)
 
 
-def _or_not(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
-    return _or(t, [v[0], None if v[1] is None else ~v[1]], width)
+def or_not(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
+    return or_(t, [v[0], None if v[1] is None else ~v[1]], width)
 
 
-def _union(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
+def union(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
     return np.bitwise_or.reduce(np.broadcast_arrays(*t))
 
 
-def _whole(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
-    return np.where(_union(t, v, width) != 0, ones(width), ZERO)
+def whole(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
+    return np.where(union(t, v, width) != 0, ones(width), ZERO)
 
 
-def _upwards(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
+def upwards(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
     """Carries and borrows go up: all bits from the lowest undefined one on."""
-    both = _union(t, v, width)
+    both = union(t, v, width)
     return (both | (~both + U64(1))) & ones(width)
 
 
-def _low_24(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
+def low_24(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
     """Products of 24-bit numbers; what stands above them in the sources is not looked at."""
     low = U64(0xFF_FFFF)
     factors = [part & low for part in t[:2]]
-    return _upwards([*factors, *t[2:]], v, width)
+    return upwards([*factors, *t[2:]], v, width)
 
 
-def _shift(reverse: bool, move: Callable[[Bits, Bits], Bits]) -> Rule:
+def shift(reverse: bool, move: Callable[[Bits, Bits], Bits], most: int | None = None) -> Rule:
+    """`most`: the greatest amount, if it is not one less than the width."""
+
     def rule(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
         data, amount = (1, 0) if reverse else (0, 1)
-        by = v[amount]
-        if by is None or (t[amount] & U64(width - 1)).any():
-            return _whole(t, v, width)
-        return move(t[data], by & U64(width - 1)) & ones(width)
+        by, used = v[amount], U64(width - 1 if most is None else most)
+        if by is None or (t[amount] & used).any():
+            return whole(t, v, width)
+        return move(t[data], by & used) & ones(width)
 
     return rule
 
 
-def _arithmetic(bits: Bits, by: Bits) -> Bits:
-    """The undefined sign is copied down. Elements are 32 bits wide."""
-    signed = (bits & U64(0xFFFF_FFFF)).astype(np.uint32).view(np.int32)
-    return (signed >> by.astype(np.int32)).view(np.uint32).astype(U64)
+def arithmetic(width: int) -> Callable[[Bits, Bits], Bits]:
+    """The undefined sign is copied down."""
+    spare = U64(64 - width)
+
+    def move(bits: Bits, by: Bits) -> Bits:
+        signed = (bits << spare).view(np.int64)
+        return (signed >> (by + spare).astype(np.int64).clip(0, 63)).view(U64)
+
+    return move
 
 
 LEFT = np.left_shift
 RIGHT = np.right_shift
 
 
-def _field(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
-    """v_bfe: a field whose sign, if it is copied, is the field's highest bit."""
-    if v[1] is None or v[2] is None or t[1].any() or t[2].any():
-        return _whole(t, v, width)
+def field(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
+    """v_bfe_u32."""
+    if v[1] is None or v[2] is None or ((t[1] | t[2]) & U64(31)).any():
+        return whole(t, v, width)
     start, size = v[1] & U64(31), v[2] & U64(31)
     return (t[0] >> start) & ((U64(1) << size) - U64(1))
 
 
-def _signed_field(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
-    bits = _field(t, v, width)
-    if v[2] is None:
+def signed_field(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
+    """v_bfe_i32: the field's highest bit, or the register's where the field reaches beyond it, is
+    copied upwards."""
+    bits = field(t, v, width)
+    if v[1] is None or v[2] is None or ((t[1] | t[2]) & U64(31)).any():
         return bits
-    size = v[2] & U64(31)
+    size = np.minimum(v[2] & U64(31), U64(32) - (v[1] & U64(31)))
     sign = (bits >> (np.maximum(size, U64(1)) - U64(1))) & U64(1)
     return np.where(sign != 0, bits | (ones(width) ^ ((U64(1) << size) - U64(1))), bits)
 
 
-def _then(first: Rule, second: Rule) -> Rule:
+def then(first: Rule, second: Rule) -> Rule:
     """(a first b) second c; the middle value is not known."""
 
     def rule(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
@@ -118,27 +126,27 @@ def _then(first: Rule, second: Rule) -> Rule:
     return rule
 
 
-def _select(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
+def select(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
     """v_cndmask: the second source where the mask's bit is set."""
     mask = v[2]
     if mask is None:
-        return _whole(t, v, width)
+        return whole(t, v, width)
     chosen = np.where(mask != 0, *np.broadcast_arrays(t[1], t[0]))
     return np.where(t[2] != 0, ones(width), chosen)
 
 
-def _bit_select(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
+def bit_select(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
     """v_bfi: the second source where the first one's bit is set, else the third."""
     if v[0] is None:
-        return _union(t, v, width)
+        return union(t, v, width)
     return (v[0] & t[1]) | (~v[0] & t[2]) | t[0]
 
 
-def _permute(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
+def permute(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
     """v_perm: bytes of the second source (0-3), the first (4-7), signs, 0 and 255."""
     selector = v[2]
     if selector is None or t[2].any():
-        return _whole(t, v, width)
+        return whole(t, v, width)
     both = (t[0] << U64(32)) | (t[1] & U64(0xFFFF_FFFF))
     result = np.zeros(np.broadcast(both, selector).shape, U64)
     for byte in range(4):
@@ -151,27 +159,32 @@ def _permute(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
     return result
 
 
-def _align(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
-    """v_alignbit: two registers shifted right."""
-    if v[2] is None or t[2].any():
-        return _whole(t, v, width)
-    return (((t[0] << U64(32)) | t[1]) >> (v[2] & U64(31))) & ones(width)
+def align(unit: int) -> Rule:
+    """v_alignbit, v_alignbyte: two registers shifted right by bits, or by bytes."""
+
+    def rule(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
+        if v[2] is None or t[2].any():
+            return whole(t, v, width)
+        by = (v[2] & U64(32 // unit - 1)) * U64(unit)
+        return (((t[0] << U64(32)) | t[1]) >> by) & ones(width)
+
+    return rule
 
 
-def _insert(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
+def insert(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
     """The encoder's fly_insert: (old & ~mask) | (value << by & mask), old being the last."""
     value, by, mask, old = t[0], v[1], v[2], t[-1]
     if by is None or mask is None:
-        return _whole(t, v, width)
+        return whole(t, v, width)
     return ((value << by) & mask) | (old & ~mask)
 
 
-def _signs(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
+def signs(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
     """The encoder's changes of signs: (value & keep) ^ flip."""
     return t[0] if v[1] is None else t[0] & v[1]
 
 
-def _pack(first: int, second: int) -> Rule:
+def pack(first: int, second: int) -> Rule:
     def rule(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
         low, high = (t[0] >> U64(first)) & U64(0xFFFF), (t[1] >> U64(second)) & U64(0xFFFF)
         return low | high << U64(16)
@@ -179,60 +192,147 @@ def _pack(first: int, second: int) -> Rule:
     return rule
 
 
-def _halves(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
+def halves(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
     """Packed 16-bit arithmetic: each half by itself."""
-    both = _union(t, v, width)
+    both = union(t, v, width)
     low = np.where(both & U64(0xFFFF) != 0, U64(0xFFFF), ZERO)
     return low | np.where(both & U64(0xFFFF_0000) != 0, U64(0xFFFF_0000), ZERO)
 
 
-def _byte(number: int) -> Rule:
-    """v_cvt_f32_ubyteN looks at one byte."""
-    return lambda t, v, width: _whole([(t[0] >> U64(8 * number)) & U64(0xFF)], v, width)
+def part(start: int, size: int) -> Rule:
+    """What looks at a part of its source only."""
+    return lambda t, v, width: whole([(t[0] >> U64(start)) & ones(size)], v, width)
 
 
-_PATTERNS: tuple[tuple[str, Rule], ...] = (
-    (r"[sv]_(and|nand)_b(16|32|64)|s_and_saveexec_b(32|64)", _and),
-    (r"s_andn2_b(32|64)|s_andn2_saveexec_b(32|64)|s_and_not1\w*", _and_not),
-    (r"[sv]_(or|nor)_b(16|32|64)|s_or_saveexec_b(32|64)", _or),
-    (r"s_orn2_\w+|s_or_not1\w*", _or_not),
-    (r"[sv]_(xor|xnor|not|mov|movk)_[bi](16|32|64)|s_xor_saveexec_b(32|64)", _union),
-    (r"v_accvgpr_(read|write|mov)_b32|v_xor3_b32", _union),
-    (r"v_(add|sub)(rev)?(_nc)?_[ui](16|32|64)|v_add3_u32|[sv]_mul_lo_u(16|32)", _upwards),
-    (r"v_(add|addc|sub|subb|subrev|subbrev|add_ci|sub_ci|subrev_ci)_co(_ci)?_u32", _upwards),
-    (r"s_(add|addc|sub|subb|mul)_[iu](32|64)|s_mulk_i32|s_addk_i32|s_(add|sub)_nc_u64", _upwards),
-    (r"v_mad_(co_)?[ui]64_[ui]32", _upwards),
-    (r"v_(mul|mad)_[ui]32_[ui]24", _low_24),
-    (r"v_lshlrev_b(16|32|64)", _shift(True, LEFT)),
-    (r"v_lshrrev_b(16|32|64)", _shift(True, RIGHT)),
-    (r"v_ashrrev_i32", _shift(True, _arithmetic)),
-    (r"s_lshl_b(32|64)", _shift(False, LEFT)),
-    (r"s_lshr_b(32|64)", _shift(False, RIGHT)),
-    (r"s_ashr_i32", _shift(False, _arithmetic)),
-    (r"[v]_bfe_u32", _field),
-    (r"[v]_bfe_i32", _signed_field),
-    (r"v_lshl_or_b32", _then(_shift(False, LEFT), _or)),
-    (r"v_lshl_add_u(32|64)", _then(_shift(False, LEFT), _upwards)),
-    (r"v_and_or_b32", _then(_and, _or)),
-    (r"v_or3_b32", _then(_or, _or)),
-    (r"v_add_lshl_u32", _then(_upwards, _shift(False, LEFT))),
-    (r"v_cndmask_b(16|32)", _select),
-    (r"v_bfi_b32", _bit_select),
-    (r"v_perm_b32", _permute),
-    (r"v_alignbit_b32", _align),
-    (r"fly_insert", _insert),
-    (r"fly_sign_(32|64)", _signs),
-    (r"s_pack_ll_b32_b16", _pack(0, 0)),
-    (r"s_pack_lh_b32_b16", _pack(0, 16)),
-    (r"s_pack_hh_b32_b16", _pack(16, 16)),
-    (r"s_pack_hl_b32_b16", _pack(16, 0)),
-    (r"(v|fly_flush_\w+)_pk_\w*16", _halves),
-    *((rf"v_cvt_f32_ubyte{number}", _byte(number)) for number in range(4)),
-)
-_COMPILED = [(re.compile(pattern), rule) for pattern, rule in _PATTERNS]
+def extend(size: int, signed: bool) -> Rule:
+    """The lowest bits, with zeros above or copies of their sign."""
+
+    def rule(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
+        bits = t[0] & ones(size)
+        upper = ones(width) & ~ones(size)
+        sign = (bits >> U64(size - 1)) & U64(1)
+        return np.where((sign != 0) & signed, bits | upper, bits)
+
+    return rule
 
 
-def rule_of(mnemonic: str) -> Rule:
-    """How undefined bits spread through an operation."""
-    found = (rule for pattern, rule in _COMPILED if pattern.fullmatch(mnemonic))
-    return next(found, _whole)
+def scalar_field(bits: int, signed: bool) -> Rule:
+    """s_bfe: the second source has the offset in bits 4:0 (5:0) and the size in 22:16."""
+
+    def rule(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
+        used = U64(0x7F0000 | (bits - 1))
+        if v[1] is None or (t[1] & used).any():
+            return whole(t, v, width)
+        start = int(v[1][0]) & (bits - 1)
+        size = min(int(v[1][0]) >> 16 & 0x7F, bits)
+        if size == 0:
+            return np.zeros(1, U64)
+        # Above the register's end there are zeros, or copies of its sign.
+        moved = extend(bits - start, signed)([t[0] >> U64(start)], [None], bits)
+        return extend(size, signed)([moved], [None], bits) if size < bits else moved
+
+    return rule
+
+
+def placed(start: int, rule: Rule) -> Rule:
+    """The result of a rule in 32 bits, moved up."""
+    return lambda t, v, width: (rule(t, v, 32) << U64(start)) & ones(width)
+
+
+def each_half(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
+    """Two values side by side, of a source each."""
+    low, high = (np.where(bits != 0, U64(0xFFFF), ZERO) for bits in t[:2])
+    return low | high << U64(16)
+
+
+def each_byte(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
+    """Two values side by side in the lowest bytes, of a source each."""
+    low, high = (np.where(bits != 0, U64(0xFF), ZERO) for bits in t[:2])
+    return low | high << U64(8)
+
+
+def saturated_bytes(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
+    """v_sat_pk_u8_i16: a byte of each half."""
+    low, high = t[0] & U64(0xFFFF), t[0] >> U64(16)
+    return each_byte([low, high], v, width)
+
+
+def byte_into(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
+    """v_cvt_pk_u8, v_cvt_pkaccum_u8: a value as a byte of the old one, which is the last source."""
+    if v[1] is None or (t[1] & U64(3)).any():
+        return whole(t, v, width)
+    shift = (v[1] & U64(3)) * U64(8)
+    new = np.where(t[0] != 0, U64(0xFF), ZERO) << shift
+    return new | (t[-1] & ~(U64(0xFF) << shift))
+
+
+def reverse(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
+    """The bits in reverse order."""
+    bytes_ = np.ascontiguousarray(t[0]).view(np.uint8)
+    flipped = np.packbits(np.unpackbits(bytes_, bitorder="little"), bitorder="big")
+    return flipped.view(U64).byteswap() >> U64(64 - width)
+
+
+def replicate(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
+    """s_bitreplicate: each bit twice."""
+    return np.array([sum(3 << 2 * n for n in range(32) if int(t[0][0]) >> n & 1)], U64)
+
+
+def set_bit(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
+    """s_bitset: the last source is the register as it was."""
+    if v[0] is None or (t[0] & U64(width - 1)).any():
+        return whole(t, v, width)
+    return t[-1] & ~(U64(1) << (v[0] & U64(width - 1)))
+
+
+def test_bit(bits: int) -> Rule:
+    """s_bitcmp: one bit of the first source."""
+
+    def rule(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
+        if v[1] is None or (t[1] & U64(bits - 1)).any():
+            return whole(t, v, width)
+        return whole([(t[0] >> (v[1] & U64(bits - 1))) & U64(1)], v, width)
+
+    return rule
+
+
+def quads(packed: bool) -> Rule:
+    """s_wqm, s_quadmask: whether any bit of four is set."""
+
+    def rule(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
+        source = int(t[0][0])
+        found = [n for n in range(width // 4) if source >> 4 * n & 15]
+        return np.array([sum(1 << n if packed else 15 << 4 * n for n in found)], U64)
+
+    return rule
+
+
+def shifted_sum(by: int) -> Rule:
+    """s_lshlN_add: the first source moved up, plus the second."""
+    return lambda t, v, width: upwards([t[0] << U64(by), t[1]], v, width)
+
+
+def swapped_and(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
+    """~a & b."""
+    return and_not([t[1], t[0]], [v[1], v[0]], width)
+
+
+def swapped_or(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
+    """~a | b."""
+    return or_not([t[1], t[0]], [v[1], v[0]], width)
+
+
+def truth_table(table: int) -> Rule:
+    """v_bitop3: a bit is undefined where undefined sources leave both results possible."""
+
+    def rule(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
+        possible = [np.zeros(1, U64), np.zeros(1, U64)]
+        for row in range(8):
+            fits = np.array([ALL], U64)
+            for bits, value, wanted in zip(t, v, (row >> 2, row >> 1, row), strict=True):
+                if value is not None:
+                    fits = fits & (bits | (value if wanted & 1 else ~value))
+            possible[table >> row & 1] = possible[table >> row & 1] | fits
+        return possible[0] & possible[1] & ones(width)
+
+    return rule

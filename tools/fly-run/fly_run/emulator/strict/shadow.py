@@ -26,16 +26,27 @@ class Use:
     origin: int
 
 
+class Memory:
+    """The shadow of LDS, or of the lanes' private memory in a row each: which bits of `bytes` are
+    undefined, and for each dword where its undefined value comes from, a register's offset in the
+    wave state or the memory itself (`origin`), where nobody stored anything."""
+
+    def __init__(self, shape: tuple[int, ...], origin: int):
+        *rows, size = shape
+        self.bytes = np.full(shape, 0xFF, np.uint8)
+        self.origins = np.full((*rows, -(-size // 4)), origin, np.int32)
+
+
 class Shadow:
     """The shadow of a wave: `bits` has a u32 for each dword of the wave state up to `end`, in which
     1 is undefined; `origins` says where an undefined dword's value comes from, a register's offset
-    in the wave state, SHARED or PRIVATE; `private` has a row of bytes for each lane. `lanes` is the
+    in the wave state, SHARED or PRIVATE; `private` is that of the lanes' memory. `lanes` is the
     width of the wave."""
 
     def __init__(self, end: int, scratch: int, lanes: int):
         self.bits = np.zeros(end // 4, np.uint32)
         self.origins = np.zeros(end // 4, np.int32)
-        self.private = np.full((state.LANES, scratch), 0xFF, np.uint8)
+        self.private = Memory((state.LANES, scratch), PRIVATE)
         self.lanes = lanes
         self.end = end
 
@@ -72,37 +83,66 @@ class Shadow:
             total = total | np.asarray(part, U64) << U64(32 * (number % 2))
         return total & ones(WIDTHS[place.element] if place.count == 1 else 64)
 
-    def origin(self, places: tuple[Place, ...]) -> int:
-        """The origin of the first undefined value among places."""
+    def origin(self, places: tuple[Place, ...], lane: int | None = None) -> int:
+        """The origin of the first undefined value among places, in a lane if that is given."""
         for place in places:
             for word in place.words() if place.offset < self.end else ():
                 where = self.row(word) if place.lanes else slice(word // 4, word // 4 + 1)
+                if place.lanes and lane is not None:
+                    where = slice(word // 4 + lane, word // 4 + lane + 1)
                 found = np.flatnonzero(self.bits[where])
                 if len(found):
                     return int(self.origins[where][found[0]])
         return 0
 
+    def origins_of(self, place: Place) -> np.ndarray:
+        """The origins of a place's undefined values, i32 for each lane, or for all together; of
+        several dwords, of the first one that is undefined."""
+        if place.element == "mask" or not place.lanes:
+            return np.array([self.origin((place,))], np.int32)
+        found = np.zeros(state.LANES, np.int32)
+        for word in reversed(place.words()):
+            row = self.row(word)
+            found = np.where(self.bits[row] != 0, self.origins[row], found)
+        return found
+
     def write(
-        self, place: Place, bits: np.ndarray, active: np.ndarray, origin: int, keep: bool = False
+        self,
+        place: Place,
+        bits: np.ndarray,
+        active: np.ndarray,
+        origin: np.ndarray | int,
+        keep: bool = False,
     ) -> None:
-        """Sets the shadow of a place; `keep` leaves the upper halves of registers alone."""
+        """Sets the shadow of a place, and where its undefined values come from: for each lane, or
+        one origin for all. `keep` leaves the upper halves of registers alone."""
+        origin = np.asarray(origin, np.int32).reshape(-1)
         if place.element == "mask":
             lanes = np.zeros(state.LANES, bool)
             lanes[:] = (bits != 0) & active
             words = np.packbits(lanes, bitorder="little").view(np.uint32)[: self.lanes // 32]
             at = place.offset // 4
             self.bits[at : at + len(words)] = words
-            self.origins[at : at + len(words)] = origin
+            first = np.flatnonzero(lanes)
+            origins = np.broadcast_to(origin, lanes.shape)
+            self.origins[at : at + len(words)] = origins[first[0]] if len(first) else 0
             return
         for number, word in enumerate(place.words()):
             part = (bits >> U64(32 * number) & U64(ALL_32)).astype(np.uint32)
             if not place.lanes:
-                self.bits[word // 4], self.origins[word // 4] = part[0], origin
+                self.bits[word // 4], self.origins[word // 4] = part[0], _first(origin)
                 continue
             row, origins = self.bits[self.row(word)], self.origins[self.row(word)]
             part = np.broadcast_to(part, row.shape)
+            changed = active & (part != 0)
             if keep:
+                changed = active & (part & np.uint32(0xFFFF) != 0)
                 part = (row & np.uint32(0xFFFF_0000)) | (part & np.uint32(0xFFFF))
-            changed = active & ((part & ~row) != 0)
             row[active] = part[active]
-            origins[changed] = origin
+            origins[changed] = np.broadcast_to(origin, row.shape)[changed]
+
+
+def _first(origins: np.ndarray) -> int:
+    """The first origin that is one."""
+    found = np.flatnonzero(origins)
+    return int(origins[found[0]]) if len(found) else 0

@@ -30,7 +30,7 @@ from fly_run.emulator.strict import races, undefined, unspecified
 from fly_run.emulator.strict.accesses import Destination, Values, destinations
 from fly_run.emulator.strict.dataflow import Effect, effects_of
 from fly_run.emulator.strict.races import SharedBytes
-from fly_run.emulator.strict.shadow import PRIVATE, SHARED, Shadow, Use
+from fly_run.emulator.strict.shadow import PRIVATE, SHARED, Memory, Shadow, Use
 from fly_run.emulator.strict.waits import Counters, Outstanding
 from fly_run.emulator.watch.observe import Count, Launch, Wants, WaveView
 
@@ -52,7 +52,7 @@ class Group:
 
     number: tuple[int, int, int]
     shared: SharedBytes
-    undefined: np.ndarray
+    undefined: Memory
 
 
 @dataclass
@@ -139,7 +139,7 @@ class Strict:
         group = self._groups.get(slot)
         if group is None or group.number != wave.group:
             size = len(wave.lds)
-            unknown = np.full(size, 0xFF, np.uint8)
+            unknown = Memory((size,), SHARED)
             group = self._groups[slot] = Group(wave.group, SharedBytes(size), unknown)
         launch = self._launch
         shadow = Shadow(self._base, launch.scratch, launch.lanes)

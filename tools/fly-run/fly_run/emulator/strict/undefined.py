@@ -7,6 +7,8 @@ matter in an address, a branch, EXEC, an atomic, and in what is stored to global
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from fly_run.emulator import state
@@ -14,8 +16,9 @@ from fly_run.emulator.semantics.base.access import Access, Atomic
 from fly_run.emulator.strict import undefined_memory
 from fly_run.emulator.strict.accesses import Destination, Values
 from fly_run.emulator.strict.dataflow import MATRIX_FORMS, Effect, Place
-from fly_run.emulator.strict.definedness import ALL_32, U64, WIDTHS, ones, rule_of
-from fly_run.emulator.strict.shadow import Shadow, Use
+from fly_run.emulator.strict.definedness import ALL_32, U64, WIDTHS, Bits, ones
+from fly_run.emulator.strict.definedness_rules import NONZERO, TABLES, rule_of
+from fly_run.emulator.strict.shadow import Memory, Shadow, Use
 from fly_run.emulator.strict.undefined_moves import move_of
 
 
@@ -25,10 +28,10 @@ def step(
     values: Values,
     active: np.ndarray,
     places: list[Destination],
-    shared: np.ndarray,
+    shared: Memory,
 ) -> Use | None:
     """What a step does to the shadow; a use that matters. `places` are where a memory access
-    goes, `shared` the shadow of the workgroup's LDS, a byte for each byte."""
+    goes, `shared` the shadow of the workgroup's LDS."""
     form = effect.operation.form
     if form == "flow":
         return _flow(shadow, effect)
@@ -75,22 +78,48 @@ def _compute(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray)
         for place in effect.writes:
             shadow.write(place, np.zeros(1, U64), active, 0, keep)
         return
-    origin = shadow.origin(effect.reads)
     any_bit = np.bitwise_or.reduce(np.broadcast_arrays(*(bits != 0 for bits in reads)))
-    rule = rule_of(operation.mnemonic)
+    table = effect.step.immediate if operation.mnemonic in TABLES else 0
+    rule = rule_of(operation.mnemonic, table)
+    known = [values.lanes(source) for source in effect.reads]
+    result = np.zeros(1, U64)
     for number, place in enumerate(effect.writes):
-        if number or place.element == "mask":
+        if number and NONZERO.fullmatch(operation.mnemonic):
+            bits = (result != 0).astype(U64)
+        elif number or place.element == "mask":
             bits = any_bit.astype(U64)
         else:
-            known = [values.lanes(source) for source in effect.reads]
-            bits = rule(reads, known, WIDTHS[place.element])
+            bits = result = rule(reads, known, WIDTHS[place.element])
         if "saveexec" in operation.mnemonic:
             # The first result is EXEC as it was; EXEC becomes the combination.
             bits = np.zeros(1, U64) if number == 0 else bits
             if place.offset == state.EXEC:
-                known = [values.lanes(source) for source in effect.reads]
                 bits = rule(reads, known, 64)
-        shadow.write(place, bits, active, origin, keep)
+        origins = _origins(shadow, effect, reads, lambda only: rule(only, known, 64))
+        shadow.write(place, bits, active, origins, keep)
+
+
+def _origins(
+    shadow: Shadow, effect: Effect, reads: list[np.ndarray], rule: Callable[[list[Bits]], Bits]
+) -> np.ndarray | int:
+    """Where a result's undefined bits come from, for each lane: of several undefined sources, the
+    first one that makes it undefined by itself."""
+    undefined = [number for number, bits in enumerate(reads) if bits.any()]
+    if len(undefined) == 1:
+        return shadow.origins_of(effect.reads[undefined[0]])
+    found = np.zeros(state.LANES, np.int32)
+    missing = np.ones(state.LANES, bool)
+    for alone in (True, False):
+        for number in undefined:
+            bits = reads[number]
+            if alone:
+                others = [one if n == number else np.zeros(1, U64) for n, one in enumerate(reads)]
+                bits = rule(others)
+            here = missing & np.broadcast_to((bits != 0) & (reads[number] != 0), missing.shape)
+            origins = np.broadcast_to(shadow.origins_of(effect.reads[number]), found.shape)
+            found[here] = origins[here]
+            missing &= ~here
+    return found
 
 
 def _mix(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:

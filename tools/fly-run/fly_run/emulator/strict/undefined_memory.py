@@ -8,7 +8,7 @@ from fly_run.emulator.semantics.base.access import Access, Atomic
 from fly_run.emulator.strict.accesses import Destination
 from fly_run.emulator.strict.dataflow import Effect, Place
 from fly_run.emulator.strict.definedness import U64
-from fly_run.emulator.strict.shadow import PRIVATE, SHARED, Shadow, Use
+from fly_run.emulator.strict.shadow import Memory, Shadow, Use
 
 WIDE_STORE = 16  # bytes: a vector of three is stored as one of four, whose last dword is padding
 
@@ -18,10 +18,10 @@ def access(
     effect: Effect,
     active: np.ndarray,
     places: list[Destination],
-    shared: np.ndarray,
+    shared: Memory,
 ) -> Use | None:
     """What a memory access does to the shadows; a use that matters. `places` are where it goes,
-    `shared` the shadow of the workgroup's LDS, a byte for each byte."""
+    `shared` the shadow of the workgroup's LDS."""
     detail = effect.operation.detail
     scalar = effect.operation.form == "smem"
     for place in effect.reads:
@@ -29,7 +29,7 @@ def access(
         wrong = np.broadcast_to(bits != 0, active.shape) & (active if not scalar else True)
         if place.role == "address" and wrong.any():
             lane = int(np.flatnonzero(wrong)[0]) if place.lanes else None
-            return Use("the address", lane, shadow.origin((place,)))
+            return Use("the address", lane, shadow.origin((place,), lane))
     data = [place for place in effect.reads if place.role == "value"]
     if scalar:
         return _scalar(shadow, effect, data)
@@ -63,25 +63,30 @@ def _bytes(where: Destination, size: int) -> tuple[np.ndarray, np.ndarray]:
     return lanes, where.offsets[lanes, None] + np.arange(size)
 
 
-def _index(memory: np.ndarray, lanes: np.ndarray, offsets: np.ndarray):
+def _index(memory: Memory, lanes: np.ndarray, offsets: np.ndarray):
     """An index of bytes of LDS or of lanes' private memory; None where some are outside, which
     is a fault that the access itself will tell."""
-    if len(lanes) and (offsets.min() < 0 or offsets.max() >= memory.shape[-1]):
+    if len(lanes) and (offsets.min() < 0 or offsets.max() >= memory.bytes.shape[-1]):
         return None
-    return offsets if memory.ndim == 1 else (lanes[:, None], offsets)
+    return offsets if memory.bytes.ndim == 1 else (lanes[:, None], offsets)
+
+
+def _dword(memory: Memory, lanes: np.ndarray, offsets: np.ndarray, number: int):
+    """An index of the dwords that hold the first byte of each lane's dword `number`."""
+    first = offsets[:, min(4 * number, offsets.shape[1] - 1)] // 4
+    return first if memory.bytes.ndim == 1 else (lanes, first)
 
 
 def _load(
-    shadow: Shadow, place: Place, detail: Access, where: Destination, memory: np.ndarray | None
+    shadow: Shadow, place: Place, detail: Access, where: Destination, memory: Memory | None
 ) -> None:
     half = detail.half
     size = detail.size
     lanes, offsets = _bytes(where, size)
     found = np.zeros((len(lanes), 4 * place.count), np.uint8)
-    origin = 0
-    if memory is not None and (index := _index(memory, lanes, offsets)) is not None:
-        found[:, :size] = memory[index]
-        origin = SHARED if where.space == "lds" else PRIVATE
+    known = memory is not None and (index := _index(memory, lanes, offsets)) is not None
+    if memory is not None and known:
+        found[:, :size] = memory.bytes[index]
         if detail.signed and size < 4:
             found[:, size:] = np.where(found[:, size - 1 : size] & 0x80, 0xFF, 0)
     dwords = found.view(np.uint32)
@@ -94,12 +99,15 @@ def _load(
             high = (old & np.uint32(0xFFFF)) | (new << np.uint32(16))
             new = low if half == "low" else high
         row[lanes] = new
-        if origin:
-            origins[lanes[new != 0]] = origin
+        if memory is not None and known:
+            undefined = new != 0
+            origins[lanes[undefined]] = memory.origins[_dword(memory, lanes, offsets, number)][
+                undefined
+            ]
 
 
 def _store(
-    shadow: Shadow, place: Place, detail: Access, where: Destination, memory: np.ndarray | None
+    shadow: Shadow, place: Place, detail: Access, where: Destination, memory: Memory | None
 ) -> Use | None:
     lanes, offsets = _bytes(where, detail.size)
     rows = [shadow.bits[shadow.row(word)][lanes] for word in place.words()]
@@ -110,27 +118,34 @@ def _store(
     if memory is not None:
         index = _index(memory, lanes, offsets)
         if index is not None:
-            memory[index] = data
+            memory.bytes[index] = data
+            for number, word in enumerate(place.words()):
+                undefined = data[:, 4 * number : 4 * number + 4].any(1)
+                own = shadow.origins[shadow.row(word)][lanes[undefined]]
+                at = _dword(memory, lanes[undefined], offsets[undefined], number)
+                memory.origins[at] = own
         return None
     matters = data[:, :12] if detail.size == WIDE_STORE else data
     wrong = np.flatnonzero(matters.any(1))
     if not len(wrong):
         return None
-    return Use("what is stored", int(lanes[wrong[0]]), shadow.origin((place,)))
+    lane = int(lanes[wrong[0]])
+    return Use("what is stored", lane, shadow.origin((place,), lane))
 
 
 def _atomic(
-    shadow: Shadow, effect: Effect, place: Place, where: Destination, memory: np.ndarray | None
+    shadow: Shadow, effect: Effect, place: Place, where: Destination, memory: Memory | None
 ) -> Use | None:
     wrong = np.flatnonzero((shadow.read(place) != 0) & where.lanes)
     if len(wrong):
-        return Use("an atomic's operand", int(wrong[0]), shadow.origin((place,)))
+        return Use("an atomic's operand", int(wrong[0]), shadow.origin((place,), int(wrong[0])))
     size = effect.operation.detail.size
     lanes, offsets = _bytes(where, size)
     index = _index(memory, lanes, offsets) if memory is not None else None
-    if memory is not None and index is not None and memory[index].any():
-        lane = int(lanes[np.flatnonzero(memory[index].any(1))[0]])
-        return Use("what an atomic changes", lane, SHARED if memory.ndim == 1 else PRIVATE)
+    if memory is not None and index is not None and memory.bytes[index].any():
+        which = int(np.flatnonzero(memory.bytes[index].any(1))[0])
+        origin = int(memory.origins[_dword(memory, lanes, offsets, 0)][which])
+        return Use("what an atomic changes", int(lanes[which]), origin)
     for written in effect.writes:
         shadow.write(written, np.zeros(1, U64), where.lanes, 0)
     return None

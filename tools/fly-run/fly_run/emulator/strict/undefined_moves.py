@@ -53,7 +53,10 @@ def _by_table(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray
     # What a DPP move leaves alone is a temporary, whose lanes are not used.
     everywhere = np.ones(state.LANES, bool)
     lanes = active if effect.operation.mnemonic.startswith("ds_") else everywhere
-    shadow.write(effect.writes[0], chosen, lanes, shadow.origin((source,)))
+    origins = shadow.origins_of(source)
+    if bits.any():
+        origins = origins[numbers % state.LANES]
+    shadow.write(effect.writes[0], chosen, lanes, origins)
 
 
 def _permute(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
@@ -124,7 +127,7 @@ def _indexed(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray)
     place = Place(source, 1, True)
     if max(source, target) < shadow.end:
         bits = shadow.read(place)
-        shadow.write(Place(target, 1, True), bits, active, shadow.origin((place,)))
+        shadow.write(Place(target, 1, True), bits, active, shadow.origins_of(place))
 
 
 def _nothing(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:

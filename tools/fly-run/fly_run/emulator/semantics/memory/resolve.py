@@ -1,26 +1,27 @@
-"""Checked translation of addresses: what the memory handlers call when their fast way fails.
-
-`fly_resolve_X(wave, op, size, flags)` replaces the guest addresses of the active lanes in the
-wave's ADDRESS list by host addresses. False: a fault is recorded in the wave. In LDS and in private
-memory the last argument is an i1, whether the access has to be aligned.
+"""Checked translation of addresses: what the memory handlers call when their fast way fails
+(`resolver` says how they are called).
 """
 
 from __future__ import annotations
 
 from fly_run.emulator import state
 from fly_run.emulator.irgen import Function, Value
-from fly_run.emulator.semantics.base.access import ALIGNED, FLAT, WRITES
+from fly_run.emulator.semantics.base.access import FLAT, WRITES
 from fly_run.emulator.semantics.base.emit import LANES
+from fly_run.emulator.semantics.memory.resolve_buffer import resolve_buffer
+from fly_run.emulator.semantics.memory.resolver import (
+    BoundedResolver,
+    Resolver,
+    check_alignment,
+    mapped,
+    private_place,
+)
 
 CHUNK = 16
 SCALAR_SIGNATURE = "ptr %wave, ptr %op, i64 %address, i64 %size, i64 %flags"
-SIGNATURE = "ptr %wave, ptr %op, i64 %size, i64 %flags"
-BOUNDED_SIGNATURE = "ptr %wave, ptr %op, i64 %size, i1 %aligned"
 
 
 def functions() -> list[Function]:
-    from fly_run.emulator.semantics.memory.resolve_buffer import resolve_buffer
-
     return [
         _find_region(),
         _record_fault(),
@@ -30,51 +31,6 @@ def functions() -> list[Function]:
         resolve_buffer(),
         _resolve_scalar(),
     ]
-
-
-class Resolver(Function):
-    def __init__(self, name: str, parameters: str = SIGNATURE, result: str = "i1"):
-        super().__init__(name, parameters, result)
-        self.wave = self.named("ptr", "%wave")
-        self.op = self.named("ptr", "%op")
-        self.size = self.named("i64", "%size")
-        self.flags = self.named("i64", "%flags")
-        self.null = self.named("ptr", "null")
-
-    def address(self, lane: Value) -> Value:
-        return self.wave.at(state.ADDRESS).at(lane << 3)
-
-    def exec_mask(self) -> Value:
-        return self.wave.at(state.EXEC).load("i64")
-
-    def has(self, flag: int) -> Value:
-        return (self.flags & flag).compare("ne", 0)
-
-    def aligned(self) -> Value:
-        """i1: whether the access has to be aligned."""
-        return self.has(ALIGNED)
-
-    def fault_unless(self, good: Value, kind: str, lane: Value, address: Value) -> None:
-        def record() -> None:
-            self.call_void(
-                "fly_record_fault",
-                self.wave,
-                self.constant("i32", state.FAULT[kind]),
-                lane,
-                address,
-                self.size,
-            )
-            self.ret(self.null if self.header.startswith("define ptr") else self.constant("i1", 0))
-
-        self.when(~good, record)
-
-
-class BoundedResolver(Resolver):
-    def __init__(self, name: str):
-        super().__init__(name, BOUNDED_SIGNATURE)
-
-    def aligned(self) -> Value:
-        return self.named("i1", "%aligned")
 
 
 def _record_fault() -> Function:
@@ -111,11 +67,6 @@ def _find_region() -> Function:
     f.loop([table], turn)
     f.ret(null)
     return f
-
-
-def check_alignment(f: Resolver, lane: Value, address: Value) -> None:
-    aligned = (address & (f.size - 1)).compare("eq", 0) | ~f.aligned()
-    f.fault_unless(aligned, "misaligned", lane, address)
 
 
 def _resolve_global() -> Function:
@@ -200,25 +151,6 @@ def _resolve_global() -> Function:
     f.for_lanes(mask, resolve)
     f.ret(f.constant("i1", 1))
     return f
-
-
-def mapped(f: Resolver, lane: Value, address: Value, size: Value) -> Value:
-    """The host address (i64) behind a lane's guest address, of which `size` bytes are checked
-    against the regions."""
-    region = f.call("fly_find_region", "ptr", f.wave, address, size)
-    f.fault_unless(region.compare("ne", f.null), "unmapped", lane, address)
-    flags = region.at(state.REGION_FLAGS).load("i64")
-    writable = (flags & state.WRITABLE).compare("ne", 0) | ~f.has(WRITES)
-    f.fault_unless(writable, "read-only", lane, address)
-    return address + region.at(state.REGION_DELTA).load("i64")
-
-
-def private_place(f: Resolver, lane: Value, offset: Value) -> Value:
-    """The host address (i64) of a lane's private offset, checked."""
-    limit = f.wave.at(state.SCRATCH_SIZE).load("i64")
-    good = offset.compare("ult", limit) & f.size.compare("ule", limit - offset)
-    f.fault_unless(good, "scratch", lane, offset)
-    return f.wave.at(state.SCRATCH_BASE).load("i64") + lane * limit + offset
 
 
 def _resolve_bounded(space: str) -> Function:

@@ -7,9 +7,10 @@ addressing"; LLVM's and Mesa's notes on NUM_RECORDS).
     address = base + place + the scalar offset
 
 In range is, where the instruction gives an index and the resource has a stride (structured), an
-index below NUM_RECORDS; everything, where the lane's number is added and no index given (private);
-otherwise (raw) every dword whose place is below NUM_RECORDS, in bytes. The scalar offset takes no
-part. A load out of range gives 0, a store is dropped; of a raw access it is each dword for itself.
+index below NUM_RECORDS; everything, where the lane's number is added and no index given (private:
+the offset then has 32 bits and wraps around); otherwise (raw) every dword whose place is below
+NUM_RECORDS, in bytes. The scalar offset takes no part. A load out of range gives 0, a store is
+dropped; of a raw access it is each dword for itself.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.access import ALIGNED, BUFFER_INDEX, BUFFER_OFFSET, WRITES
 from fly_run.emulator.semantics.base.emit import ROW
-from fly_run.emulator.semantics.memory.resolve import (
+from fly_run.emulator.semantics.memory.resolver import (
     Resolver,
     check_alignment,
     mapped,
@@ -107,6 +108,10 @@ class BufferAccess:
         own_offset = self._second.at(lane << 2).load("i32").zext("i64")
         index = self._has_index.select(own_index, 0) + resource.adds_lane.select(lane, 0)
         offset = self._has_offset.select(own_offset, 0) + self._constant
+        # Without a range check the sum has 32 bits and wraps around; LLVM adds a constant to a
+        # negative offset there (AMDGPUISelDAGToDAG, SelectMUBUFScratchOffen). With one a sum
+        # beyond 32 bits is out of range.
+        offset = self.unchecked.select(offset & 0xFFFF_FFFF, offset)
         place = resource.place(index, offset)
         room = resource.records - place
         below = place.compare("ult", resource.records)

@@ -140,7 +140,8 @@ def _held(total: Value) -> tuple[Value, Value]:
 
 
 def _pick(predicate: str) -> Body:
-    """Minimum or maximum: SCC tells whether the first source was taken."""
+    """Minimum or maximum: SCC tells whether it is the first source. Of equal ones the second is,
+    by `s_max` too, where the manuals say otherwise (docs/emulator.md, "What nobody decides")."""
 
     def run(h: Handler, a: Value, b: Value) -> tuple[Value, Value]:
         first = a.compare(predicate, b)

@@ -221,6 +221,11 @@ def exponent_field(value: Value) -> Value:
     return integer(value).lshr(MANTISSA[value.element]) & mask
 
 
+def exponent_of_infinity(element: str) -> int:
+    """The exponent field of infinities and NaNs."""
+    return (1 << (FLOATS[element] - 1 - MANTISSA[element])) - 1
+
+
 def _power_of_two(exponent: Value, element: str) -> Value:
     """2 to an exponent (an integer of the element's width) in the normal range."""
     return ((exponent + BIAS[element]) << MANTISSA[element]).bits(element)
@@ -254,7 +259,8 @@ def _ldexp(k: Lanes, a: Value, exponent: Value) -> Value:
 
 
 def _normalised(value: Value) -> tuple[Value, Value]:
-    """The value with denormals multiplied into the normal range, and the exponent to add."""
+    """The value with denormals multiplied into the normal range, and the exponent to add. A
+    denormal that MODE flushes becomes zero."""
     denormal = exponent_field(value).compare("eq", 0)
     shift = MANTISSA[value.element] + 1
     if value.element == "half":
@@ -266,25 +272,30 @@ def _normalised(value: Value) -> tuple[Value, Value]:
     return bits.bits(value.element), denormal.select(bits.like(-shift), zero)
 
 
-def _finite_nonzero(value: Value) -> Value:
-    width = FLOATS[value.element]
-    magnitude = integer(value) & ((1 << (width - 1)) - 1)
-    infinity = ((1 << (width - 1 - MANTISSA[value.element])) - 1) << MANTISSA[value.element]
-    return magnitude.compare("ne", 0) & magnitude.compare("ult", infinity)
+def _is_zero(value: Value) -> Value:
+    """Also of a denormal of f32 and f64 where MODE flushes sources: the host's comparison takes it
+    for zero then, and its multiplication would (`_normalised`)."""
+    return value.compare("oeq", 0.0)
+
+
+def _is_finite(value: Value) -> Value:
+    return exponent_field(value).compare("ne", exponent_of_infinity(value.element))
 
 
 def _frexp_mant(k: Lanes, a: Value) -> Value:
-    """The mantissa in [0.5, 1), with the sign; zero, infinity and NaN as they are."""
+    """The mantissa in [0.5, 1), with the sign; infinity and NaN as they are."""
     normal, _ = _normalised(a)
     width, mantissa = FLOATS[a.element], MANTISSA[a.element]
-    keep = (1 << (width - 1)) | ((1 << mantissa) - 1)
-    bits = (integer(normal) & keep) | ((BIAS[a.element] - 1) << mantissa)
-    return _finite_nonzero(a).select(bits.bits(a.element), a)
+    sign = integer(a) & (1 << (width - 1))
+    fraction = integer(normal) & ((1 << mantissa) - 1)
+    bits = sign | fraction | ((BIAS[a.element] - 1) << mantissa)
+    bits = _is_zero(a).select(sign, _is_finite(a).select(bits, integer(a)))
+    return bits.bits(a.element)
 
 
 def _frexp_exp(k: Lanes, a: Value) -> Value:
     """The exponent that goes with that mantissa; 0 for zero, infinity and NaN."""
     normal, adjust = _normalised(a)
     exponent = exponent_field(normal) - (BIAS[a.element] - 1) + adjust
-    result = _finite_nonzero(a).select(exponent, exponent.like(0))
+    result = (_is_finite(a) & ~_is_zero(a)).select(exponent, exponent.like(0))
     return result.trunc("i32") if a.element == "double" else result

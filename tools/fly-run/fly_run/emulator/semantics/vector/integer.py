@@ -73,11 +73,11 @@ def _high(extension: str) -> Binary:
     )
 
 
-def _signed24(value: Value) -> Value:
+def signed24(value: Value) -> Value:
     return (value << 8).ashr(8)
 
 
-def _unsigned24(value: Value) -> Value:
+def unsigned24(value: Value) -> Value:
     return value & 0xFFFFFF
 
 
@@ -101,10 +101,10 @@ BINARY: dict[str, Binary] = {
     "mul_lo_u32": lambda a, b: a * b,
     "mul_hi_u32": _high("zext"),
     "mul_hi_i32": _high("sext"),
-    "mul_i32_i24": lambda a, b: _signed24(a) * _signed24(b),
-    "mul_u32_u24": lambda a, b: _unsigned24(a) * _unsigned24(b),
-    "mul_hi_i32_i24": lambda a, b: _high("sext")(_signed24(a), _signed24(b)),
-    "mul_hi_u32_u24": lambda a, b: _high("zext")(_unsigned24(a), _unsigned24(b)),
+    "mul_i32_i24": lambda a, b: signed24(a) * signed24(b),
+    "mul_u32_u24": lambda a, b: unsigned24(a) * unsigned24(b),
+    "mul_hi_i32_i24": lambda a, b: _high("sext")(signed24(a), signed24(b)),
+    "mul_hi_u32_u24": lambda a, b: _high("zext")(unsigned24(a), unsigned24(b)),
     "min_i32": minimum("s"),
     "min_u32": minimum("u"),
     "max_i32": maximum("s"),
@@ -245,7 +245,7 @@ def _mad(extension: str) -> Body:
     return run
 
 
-def _sum_of_differences(width: int, shift: int = 0, masked: bool = False) -> Body:
+def sum_of_differences(width: int, shift: int = 0, masked: bool = False) -> Body:
     def run(k: Lanes, a: Value, b: Value, c: Value) -> Value:
         total = None
         for start in range(0, 32, width):
@@ -335,11 +335,11 @@ OTHERS: dict[str, tuple[str, Body]] = {
     "v_bitop3_b32": ("i32 = i32, i32, i32", _truth_table),
     "v_mad_i32_i24": (
         "i32 = i32, i32, i32",
-        lambda k, a, b, c: _signed24(a) * _signed24(b) + c,
+        lambda k, a, b, c: signed24(a) * signed24(b) + c,
     ),
     "v_mad_u32_u24": (
         "i32 = i32, i32, i32",
-        lambda k, a, b, c: _unsigned24(a) * _unsigned24(b) + c,
+        lambda k, a, b, c: unsigned24(a) * unsigned24(b) + c,
     ),
     "v_mad_u32_u16": (
         "i32 = i16, i16, i32",
@@ -349,11 +349,11 @@ OTHERS: dict[str, tuple[str, Body]] = {
         "i32 = i16, i16, i32",
         lambda k, a, b, c: a.sext("i32") * b.sext("i32") + c,
     ),
-    "v_sad_u8": ("i32 = i32, i32, i32", _sum_of_differences(8)),
-    "v_sad_hi_u8": ("i32 = i32, i32, i32", _sum_of_differences(8, shift=16)),
-    "v_sad_u16": ("i32 = i32, i32, i32", _sum_of_differences(16)),
-    "v_sad_u32": ("i32 = i32, i32, i32", _sum_of_differences(32)),
-    "v_msad_u8": ("i32 = i32, i32, i32", _sum_of_differences(8, masked=True)),
+    "v_sad_u8": ("i32 = i32, i32, i32", sum_of_differences(8)),
+    "v_sad_hi_u8": ("i32 = i32, i32, i32", sum_of_differences(8, shift=16)),
+    "v_sad_u16": ("i32 = i32, i32, i32", sum_of_differences(16)),
+    "v_sad_u32": ("i32 = i32, i32, i32", sum_of_differences(32)),
+    "v_msad_u8": ("i32 = i32, i32, i32", sum_of_differences(8, masked=True)),
     "v_lerp_u8": ("i32 = i32, i32, i32", _lerp),
     "v_mbcnt_lo_u32_b32": ("i32 = i32, i32", _lanes_below(0)),
     "v_mbcnt_hi_u32_b32": ("i32 = i32, i32", _lanes_below(1)),

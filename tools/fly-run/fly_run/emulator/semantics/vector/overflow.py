@@ -14,7 +14,12 @@ from fly_run.emulator.semantics.base.emit import Lanes
 from fly_run.emulator.semantics.base.operation import Operation, rows, valu
 from fly_run.emulator.semantics.base.small_float import FP16_OVFL
 from fly_run.emulator.semantics.vector.convert import pack
-from fly_run.emulator.semantics.vector.float import MANTISSA, exponent_field, integer
+from fly_run.emulator.semantics.vector.float import (
+    MANTISSA,
+    exponent_field,
+    exponent_of_infinity,
+    integer,
+)
 from fly_run.emulator.semantics.vector.packed import halves
 
 Body = Callable[..., Value]
@@ -45,7 +50,9 @@ def _finite(k: Lanes, *values: Value) -> Value:
     for value in values:
         bits = integer(value)
         zero = (bits << 1).compare("eq", 0)
-        finite = exponent_field(value).compare("ne", _special(value)) & ~(infinite_zero & zero)
+        finite = exponent_field(value).compare("ne", exponent_of_infinity(value.element)) & ~(
+            infinite_zero & zero
+        )
         both = finite if both is None else both & finite
     assert both is not None
     return both.sext("i32")
@@ -59,14 +66,11 @@ def _finite_pair(k: Lanes, low: Value, high: Value) -> Value:
 def _held(k: Lanes, finite: Value, result: Value) -> Value:
     """An infinity's bits, less one, are those of the largest number of that sign."""
     bits = integer(result)
-    infinite = (bits << 1).compare("eq", _special(result) << MANTISSA[result.element] + 1)
+    infinite = (bits << 1).compare(
+        "eq", exponent_of_infinity(result.element) << MANTISSA[result.element] + 1
+    )
     mode = k.handler.wave.at(state.MODE).load("i32")
     holds = (mode & FP16_OVFL).compare("ne", 0).splat(k.chunk)
     mask = finite if finite.element == "i32" else integer(finite)
     chosen = mask.compare("ne", 0) & infinite & holds
     return chosen.select(bits - 1, bits).bits(result.element)
-
-
-def _special(value: Value) -> int:
-    """The exponent field of infinities and NaNs."""
-    return {"half": 0x1F, "float": 0xFF}[value.element]

@@ -8,14 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.emit import Lanes
-from fly_run.emulator.semantics.base.operation import GFX9, Operation, valu
+from fly_run.emulator.semantics.base.operation import GFX9, SINCE_GFX11, Operation, rows, valu
+from fly_run.emulator.semantics.base.small_float import FP16_OVFL
 from fly_run.emulator.semantics.matrix import formats
 from fly_run.emulator.semantics.matrix.arithmetic import Term, flush
 from fly_run.emulator.semantics.matrix.formats import FORMATS
 from fly_run.emulator.semantics.matrix.measured import sum_complements, sum_pairs
 from fly_run.emulator.semantics.vector import float as valu_float
+from fly_run.emulator.semantics.vector.convert import to_bfloat
 from fly_run.emulator.semantics.vector.integer import maximum, minimum
 from fly_run.emulator.semantics.vector.min_max import of_three, of_two, picking, propagating
 
@@ -98,13 +101,20 @@ def _parts(value: Value, width: int, signed: bool) -> list[Value]:
     return fields
 
 
+def dot_terms(
+    a: Value, b: Value, width: int, signed_a: bool, signed_b: bool
+) -> Iterator[tuple[Value, Value]]:
+    """The factors of a dot product's terms, as i32."""
+    yield from zip(_parts(a, width, signed_a), _parts(b, width, signed_b), strict=True)
+
+
 def _dot(width: int, signed: bool, signed_b: bool | None = None) -> Body:
     """`signed`: the parts of `a`, and of `b` unless `signed_b` says otherwise."""
     signed_b = signed if signed_b is None else signed_b
 
     def run(k: Lanes, a: Value, b: Value, c: Value) -> Value:
         total = c
-        for x, y in zip(_parts(a, width, signed), _parts(b, width, signed_b), strict=True):
+        for x, y in dot_terms(a, b, width, signed, signed_b):
             total = total + x * y
         return total
 
@@ -116,7 +126,7 @@ def _dot_saturating(width: int, signed_a: bool, signed_b: bool, signed: bool) ->
 
     def run(k: Lanes, a: Value, b: Value, c: Value) -> Value:
         total = c.sext("i64") if signed else c.zext("i64")
-        for x, y in zip(_parts(a, width, signed_a), _parts(b, width, signed_b), strict=True):
+        for x, y in dot_terms(a, b, width, signed_a, signed_b):
             total = total + x.sext("i64") * y.sext("i64")
         low, high = (-(1 << 31), (1 << 31) - 1) if signed else (0, (1 << 32) - 1)
         held = k.handler.intrinsic("llvm.smax", total, total.like(low))
@@ -160,12 +170,46 @@ def _dot_measured(form: str, add: Callable[[list[Term], Value], Value], flushes:
     return run
 
 
+def _dot_to_half(form: str) -> Body:
+    """v_dot2_f16_f16 and v_dot2_bf16_bf16: the products and their sum in f32, then C, then the
+    result's format. bf16 denormals are zeros of their sign, in sources and in results (RDNA3 and
+    RDNA4 ISA manuals, MODE). The order of the sums is rocjitsu's (shared/fp_mode.h)."""
+
+    def number(raw: Value) -> Value:
+        if form == "f16":
+            return raw.trunc("i16").bits("half").convert("fpext", "float")
+        return _without_denormal(raw << 16).bits("float")
+
+    def run(k: Lanes, a: Value, b: Value, c: Value) -> Value:
+        low, high = (number(x) * number(y) for x, y in _factors(form, a, b))
+        total = low + high + number(c.zext("i32"))
+        if form == "bf16":
+            return _without_denormal(to_bfloat(total).zext("i32") << 16).lshr(16).trunc("i16")
+        bits = total.convert("fptrunc", "half").bits("i16")
+        # An infinity's bits, less one, are the largest number's of that sign.
+        mode = k.handler.wave.at(state.MODE).load("i32")
+        held = (mode & FP16_OVFL).compare("ne", 0).splat(k.chunk)
+        finite = (total.bits("i32") & 0x7FFF_FFFF).compare("ult", 0x7F80_0000)
+        infinite = (bits & 0x7FFF).compare("eq", 0x7C00)
+        return (held & finite & infinite).select(bits - 1, bits)
+
+    return run
+
+
+def _without_denormal(word: Value) -> Value:
+    """A bf16 in the upper half of an f32's bits."""
+    return (word & 0x7F80_0000).compare("eq", 0).select(word & 0x8000_0000, word)
+
+
 # Where sums of two products have been measured; elsewhere they are a chain.
 MEASURED = ("complements", "pairs")
 
 
 def _float_dots() -> Iterator[Operation]:
     for form in ("f16", "bf16"):
+        options: dict[str, Any] = {"chunk": CHUNK, "kinds": rows(3), "traits": SINCE_GFX11}
+        types = "i16 = i32, i32, i16"
+        yield valu(f"v_dot2_{form}_{form}", types, _dot_to_half(form), keeps_high=True, **options)
         complements = _dot_measured(form, sum_complements, flushes=form == "bf16")
         pairs = _dot_measured(form, sum_pairs, flushes=False)
         for name, types in (
@@ -177,7 +221,7 @@ def _float_dots() -> Iterator[Operation]:
                 ("complements", complements, frozenset({"complements"})),
                 ("pairs", pairs, frozenset({"pairs"})),
             ):
-                options: dict[str, Any] = {"chunk": CHUNK, "traits": traits}
+                options = {"chunk": CHUNK, "traits": traits}
                 if "+=" in types and meaning != "chain":
                     # VOP2 and VOPD have a vector register for the second source; VOP3, which may
                     # have another there, is on gfx9 alone.

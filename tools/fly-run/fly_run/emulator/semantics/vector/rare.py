@@ -95,14 +95,16 @@ def _differences(window: Value, reference: Value, masked: bool) -> Value:
     return total
 
 
-def _quad_differences(masked: bool) -> Body:
-    """Four windows of the first source, a byte apart, against the second; 16-bit sums."""
+def quad_differences(masked: bool, held: bool = False) -> Body:
+    """Four windows of the first source, a byte apart, against the second; 16-bit sums, which
+    saturate where they are `held`."""
 
     def run(k: Lanes, a: Value, b: Value, c: Value) -> Value:
         total = None
         for number in range(4):
             window = a.lshr(8 * number).trunc("i32")
-            part = _differences(window, b, masked) + c.lshr(16 * number).trunc("i32")
+            part = _differences(window, b, masked) + (c.lshr(16 * number).trunc("i32") & 0xFFFF)
+            part = k.handler.intrinsic("llvm.umin", part, part.like(0xFFFF)) if held else part
             part = (part & 0xFFFF).zext("i64") << (16 * number)
             total = part if total is None else total | part
         assert total is not None
@@ -177,7 +179,7 @@ TABLE: dict[str, tuple[str, Body]] = {
     "v_cvt_pknorm_i16_f16": ("i32 = half, half", _half_normalised(True)),
     "v_cvt_pknorm_u16_f16": ("i32 = half, half", _half_normalised(False)),
     "v_cvt_pkaccum_u8_f32": ("i32 += float, i32", _accumulate_byte),
-    "v_qsad_pk_u16_u8": ("i64 = i64, i32, i64", _quad_differences(False)),
-    "v_mqsad_pk_u16_u8": ("i64 = i64, i32, i64", _quad_differences(True)),
+    "v_qsad_pk_u16_u8": ("i64 = i64, i32, i64", quad_differences(False)),
+    "v_mqsad_pk_u16_u8": ("i64 = i64, i32, i64", quad_differences(True)),
     "v_trig_preop_f64": ("double = double, i32", _reduction_part),
 }

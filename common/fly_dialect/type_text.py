@@ -1,0 +1,25 @@
+"""Any type of the dialect from its text."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from fly_dialect.types import OtherSpec, Spec, read_body, reader, split_type
+
+
+@lru_cache(maxsize=8192)
+def parse_type(source: str) -> Spec:
+    """The spec of `!fly.…<…>` or `!fly_rocdl.…<…>`; any other text as it is. Raises ValueError."""
+    parts = split_type(source)
+    if parts is None:
+        return source
+    dialect, name, body = parts
+    if read := reader(dialect, name):
+        return read_body(read, body)
+    # Atoms are known by a registry of their own, which few programs need.
+    from fly_dialect.atoms import specs
+
+    if read_atom := specs.reader(f"{dialect}.{name}"):
+        return read_body(read_atom, body)
+    return OtherSpec(name, re.sub(r"\s+", " ", body.strip()))
