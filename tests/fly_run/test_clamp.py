@@ -11,10 +11,10 @@ from fly_run.emulator.coverage import TARGETS, coverage, universe
 from fly_run.emulator.isa.disassemble import Disassembler
 from fly_run.emulator.isa.instruction import Instruction, split_mnemonic
 from fly_run.emulator.isa.parse import parse
-from fly_run.emulator.isa.targets import TARGETS as ROWS
 from fly_run.emulator.lowering.encode import Encoder
 from fly_run.emulator.lowering.registers import Allocation, Constants, Registers, Unsupported
 from fly_run.emulator.semantics import table
+from fly_target.registry import BUILT_IN as ROWS
 from oracle.probe import known_to
 
 # One form of a mnemonic is enough, without other modifiers.
