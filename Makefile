@@ -47,7 +47,9 @@ types:
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
 targets: setup-test
-	FLY_TEST_TARGETS=every $(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/examples tests/kernels
+	FLY_TEST_TARGETS=every $(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/examples tests/kernels tests/fly_target \
+		tests/fly_opt/test_pipelines.py tests/fly_opt/test_devicelibs.py tests/fly_opt/test_emission.py \
+		tests/fly_run/test_coverage.py tests/fly_run/test_parse.py tests/fly_run/test_decode.py tests/fly_run/test_occupancy.py
 
 mutation: setup-test
 	PYTHONPATH=tests $(BIN)/python -m mutation

@@ -26,6 +26,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from fly_common.element_types import ELEMENT_TYPES
 from fly_common.errors import InputError
 from fly_common.quoting import quoted
 
@@ -158,11 +159,11 @@ _ARITHMETIC = ("add", "sub", "mul", "floordiv", "ceildiv", "truncdiv", "mod", "r
 _BITS = ("and", "or", "xor", "shl", "shr")
 _COMPARISONS = ("eq", "ne", "lt", "le")
 _BINARY = frozenset((*_ARITHMETIC, *_BITS, *_COMPARISONS))
-DTYPES = frozenset(
-    ("f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool")
-)
+DTYPES = frozenset(name for name, row in ELEMENT_TYPES.items() if row.computes)
 # Types of tensors only: nothing is computed in them.
-TENSOR_DTYPES = frozenset(("f8E4M3FN", "f8E4M3FNUZ", "f8E5M2", "f8E5M2FNUZ", "f8E8M0FNU"))
+TENSOR_DTYPES = frozenset(
+    name for name, row in ELEMENT_TYPES.items() if row.numpy and not row.computes
+)
 _WORD_SIZES = (1, 2, 4, 8)
 
 

@@ -19,7 +19,6 @@ from fly_target.target import Target
 
 TYPE_CHECKING = False  # typing's own costs 5 ms
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from importlib.metadata import EntryPoint
 
 GROUP = "fly.targets"
@@ -59,10 +58,9 @@ def with_trait(*traits: str) -> tuple[str, ...]:
     return tuple(name for name, one in BUILT_IN.items() if not one.traits.isdisjoint(traits))
 
 
-def short(known: Iterable[str] | None = None) -> str:
-    """A list of names for a help text: "gfx90a|942|950"."""
-    first, *rest = BUILT_IN if known is None else known
-    return "|".join((first, *(name.removeprefix("gfx") for name in rest)))
+def listed() -> str:
+    """The names that come with the compiler, for a help text."""
+    return ", ".join(BUILT_IN)
 
 
 def _entry_points() -> dict[str, EntryPoint]:

@@ -9,48 +9,16 @@ from __future__ import annotations
 import sys
 from typing import Any, NamedTuple
 
+from fly_common.element_types import ELEMENT_TYPES
 from fly_common.errors import UsageError
 
+_HELD = {name: row for name, row in ELEMENT_TYPES.items() if row.long_name}
 # torch's dtypes by name → ours. What NumPy lacks travels as its bits.
-_TORCH = {
-    "torch.float16": "f16",
-    "torch.bfloat16": "bf16",
-    "torch.float32": "f32",
-    "torch.float64": "f64",
-    "torch.int8": "i8",
-    "torch.int16": "i16",
-    "torch.int32": "i32",
-    "torch.int64": "i64",
-    "torch.uint8": "u8",
-    "torch.uint16": "u16",
-    "torch.uint32": "u32",
-    "torch.uint64": "u64",
-    "torch.bool": "bool",
-    "torch.float8_e4m3fn": "f8E4M3FN",
-    "torch.float8_e4m3fnuz": "f8E4M3FNUZ",
-    "torch.float8_e5m2": "f8E5M2",
-    "torch.float8_e5m2fnuz": "f8E5M2FNUZ",
-    "torch.float8_e8m0fnu": "f8E8M0FNU",
-}
+_TORCH = {f"torch.{row.long_name}": name for name, row in _HELD.items()}
 # The types of the package ml_dtypes, by the names that it registers with NumPy → ours.
-_ML_DTYPES = {
-    name.removeprefix("torch."): ours for name, ours in _TORCH.items() if "float8" in name
-} | {"bfloat16": "bf16"}
+_ML_DTYPES = {row.long_name: name for name, row in _HELD.items() if not row.is_numpys}
 # NumPy's (kind, bytes) → ours.
-_NUMPY = {
-    ("f", 2): "f16",
-    ("f", 4): "f32",
-    ("f", 8): "f64",
-    ("i", 1): "i8",
-    ("i", 2): "i16",
-    ("i", 4): "i32",
-    ("i", 8): "i64",
-    ("u", 1): "u8",
-    ("u", 2): "u16",
-    ("u", 4): "u32",
-    ("u", 8): "u64",
-    ("b", 1): "bool",
-}
+_NUMPY = {(row.numpy[1], row.bytes): name for name, row in _HELD.items() if row.is_numpys}
 
 
 class Array(NamedTuple):

@@ -8,7 +8,7 @@ import pytest
 from fly_common import toolchain
 from fly_common.errors import InputError
 from fly_host import plan
-from fly_image.amd.code_object import CodeObject
+from fly_image.amd.code_object import MOST_LDS, CodeObject
 from fly_image.elf import Elf
 
 SOURCE = """
@@ -307,7 +307,7 @@ def test_without_its_note_a_file_is_refused(data):
 @pytest.mark.parametrize(
     ("offset", "value", "message"),
     [
-        (0, 1 << 30, "kernel 'first' asks for 1073741824 bytes of LDS; 163840 is most"),
+        (0, 1 << 30, f"kernel 'first' asks for 1073741824 bytes of LDS; {MOST_LDS} is most"),
         (4, 1 << 30, "kernel 'first' asks for 1073741824 bytes of scratch a lane; 131072 is most"),
         (8, 1 << 30, "kernel 'first' asks for 1073741824 bytes of arguments; 65536 is most"),
         (16, 0, "kernel 'first' begins at 0x"),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chosen_targets import one_of_each
 from fly_draw import Picture, draw
 from fly_draw.reads import Reads
 from fly_target.registry import BUILT_IN
@@ -81,7 +82,7 @@ def test_elements_that_nobody_holds_are_empty():
 
 # A wave's 32 lanes read four bytes each, `stride` words apart: what every manual's table says.
 @pytest.mark.parametrize(("stride", "ways"), [(0, 1), (1, 1), (2, 2), (4, 4), (32, 32), (33, 1)])
-@pytest.mark.parametrize("target", BUILT_IN)
+@pytest.mark.parametrize("target", one_of_each(BUILT_IN, lambda row: row.lds_banks))
 def test_conflicts_of_strided_reads(target: str, stride: int, ways: int):
     assert Reads(target, 4, 1).degree([stride * lane for lane in range(32)]) == ways
 

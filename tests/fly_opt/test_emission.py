@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from chosen_targets import one_of_each
 from fly_common.errors import InputError
 from fly_host import plan
 from fly_opt import Options, compile
@@ -29,7 +30,7 @@ def assembly(llvm, text: bytes, chip: str, level: str | None = None) -> str:
     return llvm("llc", f"-mcpu={chip}", "-o", "-", text=text).decode()
 
 
-@pytest.mark.parametrize("chip", BUILT_IN)
+@pytest.mark.parametrize("chip", one_of_each(BUILT_IN))
 @pytest.mark.parametrize("level", [None, "-O1", "-O3"])
 def test_the_code_object_has_the_target_and_the_plan(vector_add, llvm, tmp_path, chip, level):
     text = compile(vector_add, Options(target=chip))

@@ -6,9 +6,10 @@ import random
 from collections.abc import Iterator
 
 import pytest
+from chosen_targets import one_of_each
 from fly_common.errors import InputError
 from fly_run.emulator import coverage
-from fly_run.emulator.coverage import STRIDE, TARGETS, universe
+from fly_run.emulator.coverage import STRIDE, universe
 from fly_run.emulator.isa import unsupported
 from fly_run.emulator.isa.disassemble import Disassembler
 from fly_run.emulator.isa.instruction import split_mnemonic
@@ -18,6 +19,7 @@ from fly_run.emulator.lowering.registers import Allocation, Constants, Registers
 from fly_run.emulator.semantics import table
 from fly_target.registry import EMULATED
 
+TARGETS = one_of_each(EMULATED)
 # Mnemonics without encoding suffix that the emulator executes at least, by family.
 IMPLEMENTED = {
     "CDNA1": 1015,

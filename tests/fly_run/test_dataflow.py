@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from chosen_targets import one_of_each
 from fly_common.errors import InputError
 from fly_run.device import Options
 from fly_run.emulator import coverage, state
@@ -17,19 +18,19 @@ from fly_run.emulator.machine import Emulator
 from fly_run.emulator.semantics import table
 from fly_run.emulator.strict.dataflow import UnknownEffect, effects_of
 from fly_run.emulator.watch.observe import Count, Launch, Wants, WaveView
-from fly_target.registry import EMULATED as TARGETS
+from fly_target.registry import EMULATED
 
 from .engine_support import compile_opencl, launch
 from .strict_support import KERNELS
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", one_of_each(EMULATED))
 def test_every_instruction_is_known(target: str) -> None:
     registers = Registers(
         Allocation(256, 256, 256, 512),
         Constants(state.VGPR, 1 << 26),
-        TARGETS[target],
-        TARGETS[target].wave_size,
+        EMULATED[target],
+        EMULATED[target].wave_size,
     )
     operations = table.operations_of(target)
     unknown: set[str] = set()
@@ -60,7 +61,7 @@ class Written:
     def begin(self, launch: Launch) -> None:
         self.launch = launch
         base = state.VGPR + launch.allocation.rows * state.ROW
-        target = TARGETS[launch.target]
+        target = EMULATED[launch.target]
         registers = Registers(launch.allocation, Constants(base, 1 << 24), target, launch.lanes)
         self.encoder = Encoder(registers, table.operations_of(launch.target), {}, 0)
 
@@ -87,7 +88,7 @@ class Written:
         pass
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", one_of_each(EMULATED))
 @pytest.mark.parametrize("level", ["-O0", "-O3"])
 def test_nothing_else_is_written(target: str, level: str) -> None:
     for source in KERNELS.values() if level == "-O3" else [KERNELS["count"]]:

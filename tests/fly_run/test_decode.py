@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from chosen_targets import one_of_each
 from fly_common.errors import InputError
 from fly_image.amd.code_object import CodeObject
 from fly_run.emulator.isa.decode import Code
@@ -11,7 +12,7 @@ from fly_run.emulator.isa.disassemble import Disassembler
 from fly_target.registry import EMULATED, with_trait
 
 
-@pytest.fixture(scope="module", params=with_trait("gfx9"))
+@pytest.fixture(scope="module", params=with_trait("CDNA2", "CDNA3", "CDNA4"))
 def calls(request, assemble) -> CodeObject:
     return CodeObject.parse(assemble("calls", request.param))
 
@@ -69,7 +70,7 @@ print(sum(found.at(at) is not None for at in range(0, len(words), 4)))
 """
 
 
-@pytest.mark.parametrize("target", EMULATED)
+@pytest.mark.parametrize("target", one_of_each(EMULATED))
 def test_random_bytes_never_crash_llvm(target):
     """In a process of its own: a crash there is a failure here."""
     done = subprocess.run(

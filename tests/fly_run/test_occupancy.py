@@ -6,9 +6,11 @@ import re
 import subprocess
 
 import pytest
+from chosen_targets import one_of_each
 from fly_common import toolchain
 from fly_image.amd.code_object import CodeObject, Kernel
 from fly_run.emulator.watch.occupancy import Occupancy, occupancy
+from fly_target.amd.facts import facts_of
 from fly_target.registry import BUILT_IN
 
 # REGISTERS values live at once, LDS floats of LDS, SIZE work items; `s[N]` for the last SGPR.
@@ -26,6 +28,8 @@ kernel __attribute__((reqd_work_group_size(SIZE, 1, 1))) void k(global float *a,
     __asm__ volatile("" ::: "SGPR");
 }
 """
+# All that differ in what it depends on.
+TARGETS = one_of_each(BUILT_IN, lambda row: (row.lds, facts_of(row).registers, facts_of(row).unit))
 # SIZE, LDS, REGISTERS, SGPR
 SHAPES = (
     (64, 1, 4, "s8"),
@@ -64,7 +68,7 @@ def llvms(target: str, shape: tuple[int, int, int, str], *options: str) -> int:
     return int(match[1])
 
 
-@pytest.mark.parametrize("target", BUILT_IN)
+@pytest.mark.parametrize("target", TARGETS)
 def test_waves_are_those_of_llvms_remark(target: str) -> None:
     limits: set[str] = set()
     for shape in SHAPES:

@@ -34,7 +34,7 @@ def command(
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option(metavar="CHIP", help=f"Run its pipeline: {registry.short()}."),
+        typer.Option(metavar="CHIP", help=f"Run its pipeline: {registry.listed()}."),
     ] = None,
     emit: Annotated[
         str | None, typer.Option(metavar="mlir|llvm", help="What to print. [llvm with --target]")

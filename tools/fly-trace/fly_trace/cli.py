@@ -38,7 +38,7 @@ def command(
         typer.Option(
             "--target",
             metavar="CHIP",
-            help=f"the GPU, for programs that ask: {registry.short()}",
+            help=f"the GPU, for programs that ask: {registry.listed()}",
         ),
     ] = None,
     no_loc: Annotated[bool, typer.Option("--no-loc", help="print no source locations")] = False,

@@ -4,48 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fly_common.element_types import ELEMENT_TYPES
 from fly_common.small_floats import FORMATS
 
 if TYPE_CHECKING:
     import numpy as np
 
+_HELD = {name: row for name, row in ELEMENT_TYPES.items() if row.numpy}
 # Types that NumPy lacks → those of the package ml_dtypes. Without it arrays hold the bits, as
 # uint16 and uint8.
-ML_DTYPES = {
-    "bf16": "bfloat16",
-    "f8E4M3FN": "float8_e4m3fn",
-    "f8E4M3FNUZ": "float8_e4m3fnuz",
-    "f8E5M2": "float8_e5m2",
-    "f8E5M2FNUZ": "float8_e5m2fnuz",
-    "f8E8M0FNU": "float8_e8m0fnu",
-}
-_EIGHT = [name for name in ML_DTYPES if name in FORMATS]
-NUMPY = {
-    "f16": "<f2",
-    "bf16": "<u2",
-    "f32": "<f4",
-    "f64": "<f8",
-    "i8": "|i1",
-    "i16": "<i2",
-    "i32": "<i4",
-    "i64": "<i8",
-    "u8": "|u1",
-    "u16": "<u2",
-    "u32": "<u4",
-    "u64": "<u8",
-    "bool": "|b1",
-    **dict.fromkeys(_EIGHT, "|u1"),
-}
-FLOATS = frozenset(("f16", "bf16", "f32", "f64", *_EIGHT))
-# struct's letters; bf16 is packed as the upper half of an f32.
-STRUCT = {
-    "f16": "e", "f32": "f", "f64": "d", "i8": "b", "i16": "h", "i32": "i", "i64": "q",
-    "u8": "B", "u16": "H", "u32": "I", "u64": "Q", "bool": "?",
-}  # fmt: skip
-SIZES = {
-    "f16": 2, "bf16": 2, "f32": 4, "f64": 8, "i8": 1, "i16": 2, "i32": 4, "i64": 8,
-    "u8": 1, "u16": 2, "u32": 4, "u64": 8, "bool": 1, **dict.fromkeys(_EIGHT, 1),
-}  # fmt: skip
+ML_DTYPES = {name: row.long_name for name, row in _HELD.items() if not row.is_numpys}
+NUMPY = {name: row.numpy for name, row in _HELD.items()}
+FLOATS = frozenset(name for name, row in _HELD.items() if row.kind == "float")
+# bf16 is packed as the upper half of an f32.
+STRUCT = {name: row.struct for name, row in _HELD.items() if row.struct}
+SIZES = {name: row.bytes for name, row in _HELD.items()}
 
 
 def numpy_dtype(name: str) -> np.dtype:

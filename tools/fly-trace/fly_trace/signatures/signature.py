@@ -26,6 +26,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from fly_common.element_types import ELEMENT_TYPES
 from fly_common.errors import InputError, UsageError
 from fly_dialect.layouts.integers import Int
 
@@ -190,8 +191,7 @@ def _wrong(part: str, what: str) -> UsageError:
 
 # -- .npy headers ----------------------------------------------------------------------------------
 
-_NUMPY = {"f2": "f16", "f4": "f32", "f8": "f64", "b1": "bool"}
-_NUMPY |= {f"{sign}{size}": f"{sign}{size * 8}" for sign in "iu" for size in (1, 2, 4, 8)}
+_NUMPY = {row.numpy[1:]: name for name, row in ELEMENT_TYPES.items() if row.is_numpys}
 
 
 def of_npy(path: str, static: bool) -> TensorType:

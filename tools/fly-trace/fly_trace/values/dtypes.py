@@ -21,6 +21,7 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fly_common.element_types import ELEMENT_TYPES, ElementType
 from fly_common.small_floats import FORMATS
 
 
@@ -106,39 +107,31 @@ class DType:
 # The least magnitude that rounds to infinity, by type.
 OVERFLOW = {"f16": 65520.0, "bf16": 3.3961775292304957e38, "f32": 3.4028235677973366e38}
 
-_TYPES = (
-    DType("bool", "Boolean", "bool", 1),
-    DType("i8", "Int8", "int", 8),
-    DType("i16", "Int16", "int", 16),
-    DType("i32", "Int32", "int", 32),
-    DType("i64", "Int64", "int", 64),
-    DType("u8", "Uint8", "uint", 8),
-    DType("u16", "Uint16", "uint", 16),
-    DType("u32", "Uint32", "uint", 32),
-    DType("u64", "Uint64", "uint", 64),
-    DType("f16", "Float16", "float", 16),
-    DType("bf16", "BFloat16", "float", 16),
-    DType("f32", "Float32", "float", 32),
-    DType("f64", "Float64", "float", 64),
-)
+_TITLES = {"int": "Int", "uint": "Uint", "float": "Float"}
+
+
+def _title(row: ElementType) -> str:
+    """The name in kernels, which is FlyDSL's: Float32, BFloat16, Uint8, Float8E4M3FN."""
+    if row.kind == "bool":
+        return "Boolean"
+    if row.name == "bf16":
+        return "BFloat16"
+    return _TITLES[row.kind] + row.name[1:]
+
+
+def _rows(computes: bool) -> tuple[DType, ...]:
+    return tuple(
+        DType(row.name, _title(row), row.kind, row.bits)
+        for row in ELEMENT_TYPES.values()
+        if row.computes == computes
+    )
+
+
+_TYPES = _rows(computes=True)
 # Those that are computed with.
 DTYPES = {dtype.name: dtype for dtype in _TYPES}
 BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64 = _TYPES
-
-# MLIR's names, as FlyDSL has them in its types; FlyDSL's in kernels.
-_STORED_TYPES = (
-    DType("f8E4M3FN", "Float8E4M3FN", "float", 8),
-    DType("f8E4M3FNUZ", "Float8E4M3FNUZ", "float", 8),
-    DType("f8E5M2", "Float8E5M2", "float", 8),
-    DType("f8E5M2FNUZ", "Float8E5M2FNUZ", "float", 8),
-    DType("f8E8M0FNU", "Float8E8M0FNU", "float", 8),
-    DType("f6E2M3FN", "Float6E2M3FN", "float", 6),
-    DType("f6E3M2FN", "Float6E3M2FN", "float", 6),
-    DType("f4E2M1FN", "Float4E2M1FN", "float", 4),
-    DType("i4", "Int4", "int", 4),
-    DType("u4", "Uint4", "uint", 4),
-)
-STORED = {dtype.name: dtype for dtype in _STORED_TYPES}
+STORED = {dtype.name: dtype for dtype in _rows(computes=False)}
 
 
 # All types by their short names.
