@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from fly_common.errors import UsageError
+from fly_common.quoting import quoted
 from fly_image.elf import PROCESSORS
 
 from fly_trace.core import tracing
@@ -38,7 +39,7 @@ class Target:
         if self.chip is not None and self.chip not in known:
             near = difflib.get_close_matches(self.chip, known, n=3)
             hint = f"did you mean {' or '.join(near)}?" if near else "as in gfx942 or gfx1201"
-            raise UsageError(f"unknown target {self.chip!r}", hint=hint)
+            raise UsageError(f"unknown target {quoted(self.chip)}", hint=hint)
 
 
 def chip(what: str) -> str:

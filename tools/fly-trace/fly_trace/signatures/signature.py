@@ -27,6 +27,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from fly_common.errors import InputError, UsageError
+from fly_common.quoting import quoted
 from fly_dialect.layouts.integers import Int
 
 from fly_trace.core import locations
@@ -89,7 +90,7 @@ class Constant:
     value: Any
 
     def __str__(self) -> str:
-        return f"the constant {self.value!r}"
+        return f"the constant {quoted(self.value)}"
 
 
 ParameterType: TypeAlias = TensorType | ScalarType | Constant
