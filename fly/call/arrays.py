@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from fly_common.element_types import ELEMENT_TYPES
 from fly_common.errors import UsageError
+from fly_common.quoting import shortened
 
 _HELD = {name: row for name, row in ELEMENT_TYPES.items() if row.long_name}
 # torch's dtypes by name → ours. What NumPy lacks travels as its bits.
@@ -36,28 +37,33 @@ def is_array(value: Any) -> bool:
         return False
     if kind.__module__ == "numpy" and kind.__name__ != "ndarray":
         return False  # NumPy's scalars have __array_interface__ too
-    return hasattr(value, "__array_interface__") or hasattr(kind, "__dlpack__")
+    try:
+        return hasattr(value, "__array_interface__") or hasattr(kind, "__dlpack__")
+    except Exception:  # computed by the object, and going wrong: `view` says so
+        return True
 
 
 def view(value: Any, name: str) -> Array:
     """The memory of `value`, an argument called `name`. UsageError for what can't be passed."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
-        return _of_torch(torch, value, name)
+        try:
+            return _of_torch(torch, value, name)
+        except UsageError:
+            raise
+        except Exception as error:  # vmap's and grad's tensors, those without storage
+            raise _unseen(value, name, error) from None
     import numpy
 
     if isinstance(value, numpy.ndarray):
         data = value
-    elif hasattr(value, "__array_interface__"):
-        data = numpy.asarray(value)
     else:
+        # The object's own code runs here, and may fail in any way.
         try:
-            data = numpy.from_dlpack(value)
-        except (BufferError, RuntimeError, TypeError, ValueError) as error:
-            raise UsageError(
-                f"argument {name}: {type(value).__name__} can't be seen as an array on the CPU:"
-                f" {error}"
-            ) from None
+            seen = hasattr(value, "__array_interface__")
+            data = numpy.asarray(value) if seen else numpy.from_dlpack(value)
+        except Exception as error:
+            raise _unseen(value, name, error) from None
     if type(data) is not numpy.ndarray:
         if isinstance(data, numpy.ma.MaskedArray):
             raise UsageError(
@@ -69,6 +75,14 @@ def view(value: Any, name: str) -> Array:
     if data.dtype.name in _ML_DTYPES:
         data = data.view(f"u{data.itemsize}")
     return Array(data, dtype)
+
+
+def _unseen(value: Any, name: str, error: Exception) -> UsageError:
+    reason = (str(error) or type(error).__name__).splitlines()[0]
+    return UsageError(
+        f"argument {name}: {shortened(type(value).__name__)} can't be seen as an array on the CPU:"
+        f" {shortened(reason)}"
+    )
 
 
 def dtype_of(data: Any, name: str) -> str:

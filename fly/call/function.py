@@ -14,12 +14,14 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, overload
 
-from fly_common.errors import UsageError
+from fly_common.errors import FlyError, UsageError
+from fly_common.quoting import quoted
 from fly_common.store import default_store, key_of
 from fly_trace.core import tracing
 from fly_trace.session.decorators import HostFunction
 
 from fly.call.compiled import Compiled
+from fly.call.tracebacks import hide_frames
 from fly.chains import tuning
 from fly.chains.builtin import default_target
 from fly.chains.chain import Chain, Coming, chain, run
@@ -44,9 +46,13 @@ class JitFunction(HostFunction):
     _reach: Reach = field(default=Reach(None), repr=False)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        if tracing.active() is None:
+        if tracing.active() is not None:
+            return super().__call__(*arguments, **named)
+        try:
             return self.run(arguments, named)
-        return super().__call__(*arguments, **named)
+        except FlyError as error:
+            hide_frames(error)
+            raise error
 
     def run(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:  # type: ignore[override]
         from fly.call import arguments as reading
@@ -64,6 +70,19 @@ class JitFunction(HostFunction):
     ) -> Compiled:
         """The code for these arguments, without running it. None are needed where the annotations
         say it all; `signature` says the rest as `fly-trace --sig` does: "A: f32[?,?], n: i32"."""
+        try:
+            return self._compile(arguments, named, signature, target)
+        except FlyError as error:
+            hide_frames(error)
+            raise error
+
+    def _compile(
+        self,
+        arguments: tuple[Any, ...],
+        named: dict[str, Any],
+        signature: str | None,
+        target: str | None,
+    ) -> Compiled:
         given: Mapping[str, ParameterType] = {}
         if signature is not None:
             from fly_trace.signatures.signature import parse
@@ -84,7 +103,7 @@ class JitFunction(HostFunction):
                 raise UsageError(
                     f"{self.name} has a chain of its own, for {own.target}: it can't compile for"
                     f" {target}",
-                    hint=f"give it chain=fly.chain(target={target!r})",
+                    hint=f"give it chain=fly.chain(target={quoted(target)})",
                 )
             return own
         chosen = target or self.options["target"] or default_target()
@@ -216,7 +235,7 @@ def jit(
             hint="a chain of one's own says it in its stages: fly.chain(opt=…, llc=…)",
         )
     if chain is not None and target not in (None, chain.target):
-        raise UsageError(f"target={target!r} contradicts the chain's target, {chain.target}")
+        raise UsageError(f"target={quoted(target)} contradicts the chain's target, {chain.target}")
     options = {"target": target, "chain": chain, "tuning": tuned, "device": device}
 
     def make(plain: Any) -> JitFunction:

@@ -14,6 +14,7 @@ from typing import Any
 from fly_common import identity, toolchain
 from fly_common.errors import UsageError
 from fly_common.prefetch import Command
+from fly_common.quoting import quoted
 
 from fly.chains.stage import Stage
 
@@ -102,7 +103,7 @@ def _options(kind: type, values: Mapping[str, Any], tool: str) -> Any:
     for name in values:
         if name not in names:
             raise UsageError(
-                f"{tool} has no option {name!r}", hint=f"its options are {', '.join(names)}"
+                f"{tool} has no option {quoted(name)}", hint=f"its options are {', '.join(names)}"
             )
     return kind(**values)
 

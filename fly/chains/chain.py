@@ -17,6 +17,7 @@ from functools import partial
 
 from fly_common import prefetch, toolchain
 from fly_common.errors import FlyError, InputError, UsageError
+from fly_common.quoting import quoted
 from fly_common.store import Store, default_store, key_of
 
 from fly.chains.stage import Stage
@@ -67,7 +68,7 @@ class Chain:
         names = [stage.name for stage in self.stages]
         if name not in names:
             raise UsageError(
-                f"the chain has no stage {name!r}", hint=f"its stages are {', '.join(names)}"
+                f"the chain has no stage {quoted(name)}", hint=f"its stages are {', '.join(names)}"
             )
         return names.index(name)
 

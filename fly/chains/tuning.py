@@ -15,6 +15,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from fly_common.errors import UsageError
+from fly_common.quoting import quoted
 
 LEVELS = (0, 1, 2, 3)
 
@@ -38,11 +39,13 @@ class Tuning:
 
     def __post_init__(self) -> None:
         if self.opt_level not in (None, *LEVELS) or isinstance(self.opt_level, bool):
-            raise UsageError(f"opt_level={self.opt_level!r}: must be 0, 1, 2, 3 or None")
+            raise UsageError(f"opt_level={quoted(self.opt_level)}: must be 0, 1, 2, 3 or None")
         for name in ("opt_options", "llc_options"):
             for option in getattr(self, name):
                 if not option.startswith("-"):
-                    raise UsageError(f"{name}: {option!r} is no option: they begin with a dash")
+                    raise UsageError(
+                        f"{name}: {quoted(option)} is no option: they begin with a dash"
+                    )
 
     def opt_words(self) -> list[str] | None:
         """opt's arguments; None where it has nothing to do."""
@@ -135,7 +138,7 @@ def check(said: dict[str, Any]) -> dict[str, Any]:
             made[name] = value
             continue
         if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
-            raise UsageError(f"{name}={value!r}: must be a list of words")
+            raise UsageError(f"{name}={quoted(value)}: must be a list of words")
         made[name] = tuple(os.fspath(word) for word in value)
     Tuning(**made)
     return made

@@ -35,11 +35,13 @@ _ATTRIBUTE_SHIFT = 1 if sys.version_info >= (3, 12) else 0
 @dataclass(frozen=True)
 class Names:
     """`paths`: each global with the attributes that follow it at once: `fx.math.exp` is
-    ("fx", "math", "exp"). `writes` and `imports`: globals assigned, modules imported."""
+    ("fx", "math", "exp"). `writes` and `imports`: globals assigned, modules imported. `all`: these
+    and the names of all attributes."""
 
     paths: tuple[tuple[str, ...], ...]
     writes: tuple[str, ...]
     imports: tuple[str, ...]
+    all: frozenset[str]
 
 
 @functools.cache
@@ -48,6 +50,7 @@ def names_of(code: CodeType) -> Names:
     paths: set[tuple[str, ...]] = set()
     writes: set[str] = set()
     imports: set[str] = set()
+    everything = set(code.co_names)
     path: list[str] = []
     for operation, argument in _operations(code):
         if operation == _LOAD_ATTR and path:
@@ -73,7 +76,13 @@ def names_of(code: CodeType) -> Names:
             paths.update(inner.paths)
             writes.update(inner.writes)
             imports.update(inner.imports)
-    return Names(tuple(sorted(paths)), tuple(sorted(writes)), tuple(sorted(imports)))
+            everything.update(inner.all)
+    return Names(
+        tuple(sorted(paths)),
+        tuple(sorted(writes)),
+        tuple(sorted(imports)),
+        frozenset(everything),
+    )
 
 
 def source_of(code: CodeType) -> str:

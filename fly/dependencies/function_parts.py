@@ -21,15 +21,22 @@ def parts_of(function: types.FunctionType) -> tuple[Any, ...]:
     """What makes a function what it is; compared by identity."""
     return (
         function.__code__,
+        function.__name__,
+        function.__qualname__,
         function.__defaults__,
-        *(function.__kwdefaults__ or {}).values(),
-        *function.__annotations__.values(),
-        *function.__dict__.values(),
+        *keys_and_values(function.__kwdefaults__),
+        *keys_and_values(function.__annotations__),
+        *keys_and_values(function.__dict__),
     )
 
 
+def keys_and_values(items: Mapping[str, Any] | None) -> tuple[Any, ...]:
+    return (*items, *items.values()) if items else ()
+
+
 def builtins_of(space: dict[str, Any]) -> dict[str, Any]:
-    made = space.get("_builtins_of__", sys.modules["builtins"])
+    """The builtins that code with these globals looks names up in."""
+    made = space.get("__builtins__", sys.modules["builtins"])
     return made if isinstance(made, dict) else vars(made)
 
 

@@ -13,12 +13,13 @@ digest: names are compared by identity, mutable values by content.
 
 from __future__ import annotations
 
+import abc
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fly.dependencies.function_parts import MISSING, contents_of, parts_of
+from fly.dependencies.function_parts import MISSING, contents_of, keys_and_values, parts_of
 from fly.dependencies.traversal import Unfollowed, Walk
 
 
@@ -33,6 +34,8 @@ class Reach:
     functions: tuple[tuple[types.FunctionType, tuple[Any, ...]], ...] = ()
     classes: tuple[tuple[type, tuple[Any, ...]], ...] = ()
     mutables: tuple[tuple[Any, str | None], ...] = ()
+    caches: tuple[Any, ...] = ()
+    registrations: object = None  # of classes with abstract ones, where these matter
 
     def holds(self) -> bool:
         """Whether everything is still what it was."""
@@ -41,8 +44,10 @@ class Reach:
             and all(space.get(name, MISSING) is value for space, name, value in self.names)
             and all(contents_of(cell) is value for cell, value in self.cells)
             and all(_same(parts_of(function), parts) for function, parts in self.functions)
-            and all(_same(tuple(vars(made).values()), parts) for made, parts in self.classes)
+            and all(_same(keys_and_values(vars(made)), parts) for made, parts in self.classes)
             and all(_digest(value) == digest for value, digest in self.mutables)
+            and not any(cache.cache_info().currsize for cache in self.caches)
+            and (self.registrations is None or self.registrations == abc.get_cache_token())
         )
 
 
@@ -63,6 +68,8 @@ def reach(function: Any) -> Reach:
         functions=tuple(walk.functions),
         classes=tuple(walk.classes),
         mutables=mutables,
+        caches=tuple(walk.caches),
+        registrations=walk.registrations,
     )
 
 

@@ -12,15 +12,15 @@ def _words(text: str) -> frozenset[str]:
 
 
 # This project's packages: their sources are in the key by `fly_trace.fingerprint()`.
-OWN = frozenset({"fly", "fly_common", "fly_dialect", "fly_target", "fly_trace"})
+OWN = frozenset({"fly", "fly_backend", "fly_common", "fly_dialect", "fly_target", "fly_trace"})
 
 # Modules of the standard library whose functions depend on their arguments alone. Python's version
-# is in the key.
+# is in the key. (Not `decimal`: its results depend on the thread's context.)
 PURE = _words(
     """
-    abc bisect builtins cmath collections collections.abc copy dataclasses decimal enum
+    abc bisect builtins cmath collections collections.abc copy dataclasses enum
     fractions functools heapq itertools keyword math numbers operator re string struct
-    textwrap types typing _operator _functools _collections _bisect _heapq _struct _decimal
+    textwrap types typing _operator _functools _collections _bisect _heapq _struct
     """
 )
 
@@ -33,17 +33,38 @@ IMPURE = _words(
     """
 )
 
+# Attributes by which code gets at more than it names: other functions' globals, all subclasses.
+INTROSPECTION = _words(
+    """
+    __globals__ __builtins__ __subclasses__ f_globals f_locals f_builtins f_back gi_frame cr_frame
+    ag_frame tb_frame
+    """
+)
+
 # Entries of a class's namespace that Python and its library make from what is followed anyway.
 CLASS_MACHINERY = _words(
     """
-    __dict__ __weakref__ __doc__ __module__ __abstractmethods__ _abc_impl
+    __dict__ __weakref__ __module__ __abstractmethods__ _abc_impl
     __dataclass_fields__ __dataclass_params__ __slotnames__ __static_attributes__
     __firstlineno__ _member_map_ _value2member_map_ _member_names_ _unhashable_values_
     _hashable_values_ _new_member_ _use_args_ _member_type_ _value_repr_
     """
 )
 
+# What `dataclass` writes, and what Enum keeps of a member.
+DATACLASS_METHODS = _words(
+    """
+    __init__ __repr__ __eq__ __lt__ __le__ __gt__ __ge__ __hash__ __setattr__ __delattr__
+    __replace__ __getstate__ __setstate__
+    """
+)
+MEMBER_MACHINERY = _words("_value_ _name_ __objclass__ _sort_order_ _inverted_")
+
+# What is known of a kernel or host function otherwise, or says how to compile it.
+DECORATED_MACHINERY = _words("function name block options _kept _reach __wrapped__")
+
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+_IMMUTABLE_TYPE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE: of C code's alone
 
 
 def is_known(module: str) -> bool:
@@ -77,7 +98,7 @@ def module_of(made: type) -> str:
 def is_written_in_python(made: type) -> bool:
     """Whether a class comes from a `class` statement, so that `__dict__` and `__slots__` hold all
     the state its objects have. Classes of the standard library, where `known`, do."""
-    if not made.__flags__ & _HEAP_TYPE:
+    if made.__flags__ & (_HEAP_TYPE | _IMMUTABLE_TYPE) != _HEAP_TYPE:
         return made is types.SimpleNamespace
     module = module_of(made)
     if module.partition(".")[0] in sys.stdlib_module_names:

@@ -6,6 +6,10 @@ order to see whether they changed is written down as the walk goes.
 
 from __future__ import annotations
 
+import _abc  # type: ignore[import-not-found]
+import abc
+import collections
+import copyreg
 import enum
 import functools
 import re
@@ -19,7 +23,14 @@ from typing import Any
 
 from fly.dependencies import stable_names
 from fly.dependencies.bytecode import check_source, names_of, source_of
-from fly.dependencies.function_parts import MISSING, builtins_of, contents_of, flat, parts_of
+from fly.dependencies.function_parts import (
+    MISSING,
+    builtins_of,
+    contents_of,
+    flat,
+    keys_and_values,
+    parts_of,
+)
 
 MOST_VALUES = 20_000  # beyond this a function reaches half an application: trace it each time
 
@@ -42,6 +53,8 @@ class Walk:
     functions: list[tuple[types.FunctionType, tuple[Any, ...]]] = field(default_factory=list)
     classes: list[tuple[type, tuple[Any, ...]]] = field(default_factory=list)
     mutables: list[Any] = field(default_factory=list)
+    caches: list[Any] = field(default_factory=list)  # of functools, all empty
+    registrations: object = None  # a token of the classes registered with abstract ones
 
     def emit(self, *texts: str | bytes) -> None:
         for text in texts:
@@ -51,6 +64,8 @@ class Walk:
     def value(self, value: Any) -> None:
         kind = type(value)
         if kind in _SCALARS:
+            if kind is str and value in stable_names.INTROSPECTION:
+                raise Unfollowed(f"it looks at {value}")
             self.emit(kind.__name__, _SCALARS[kind](value))
             return
         # Sharing and cycles: the second time, a number says which one it is.
@@ -76,46 +91,54 @@ class Walk:
     def mutable(self, value: Any) -> None:
         self.mutables.append(value)
 
+    def subclass(self, value: Any, *exact: type) -> None:
+        """What an object of a subclass has beyond what these types have."""
+        if type(value) not in exact:
+            self.value(type(value))
+            self.state(value)
+
     def sequence(self, value: Any) -> None:
         if isinstance(value, list):
             self.mutable(value)
-        if type(value) not in (tuple, list):
-            self.value(type(value))  # a named tuple, or any subclass
-            self.state(value)
+        self.subclass(value, tuple, list)
         self.values("sequence", list.__iter__(value) if isinstance(value, list) else value)
+
+    def slice(self, value: Any) -> None:
+        self.values("slice", (value.start, value.stop, value.step))
 
     def set(self, value: Any) -> None:
         if isinstance(value, set):
             self.mutable(value)
         if not all(type(item) in _SCALARS for item in value):
             raise Unfollowed("a set of other things than numbers and strings has no stable order")
+        self.subclass(value, set, frozenset)
         self.values(type(value).__name__, sorted(value, key=lambda item: (str(type(item)), item)))
 
     def mapping(self, value: Mapping[Any, Any]) -> None:
         self.mutable(value)
-        if type(value) is not dict and type(value) is not types.MappingProxyType:
-            self.value(type(value))
+        self.subclass(value, dict, types.MappingProxyType)
+        if isinstance(value, collections.defaultdict):
+            self.value(value.default_factory)
         self.values("mapping", (part for item in value.items() for part in item))
 
     def function(self, value: types.FunctionType) -> None:
         module = str(value.__globals__.get("__name__"))
         if self.leaf(module, value.__qualname__):
+            # Many functions may be made in one place: the name says all of the others.
+            self.closure(value)
             return
         self.functions.append((value, parts_of(value)))
-        self.emit("function", value.__qualname__)
+        self.emit("function", value.__name__, value.__qualname__, str(value.__doc__))
         check_source(value.__code__)
         self.code(value.__code__)
         self.value(value.__defaults__)
         self.values("kwdefaults", flat(value.__kwdefaults__ or {}))
         self.values("attributes", flat(value.__dict__))
-        for cell in value.__closure__ or ():
-            contents = contents_of(cell)
-            self.cells.append((cell, contents))
-            if contents is MISSING:
-                raise Unfollowed("a variable of a closure is not set yet")
-            self.value(contents)
+        self.closure(value)
         self.annotations(value)
         names = names_of(value.__code__)
+        for name in sorted(names.all & stable_names.INTROSPECTION):
+            raise Unfollowed(f"it looks at {name}")
         if names.writes:
             raise Unfollowed(f"it assigns the global {names.writes[0]}")
         for name in names.imports:
@@ -132,6 +155,14 @@ class Walk:
             if path not in names.paths and not prose:
                 self.path(value.__globals__, path)
 
+    def closure(self, value: types.FunctionType) -> None:
+        for cell in value.__closure__ or ():
+            contents = contents_of(cell)
+            self.cells.append((cell, contents))
+            if contents is MISSING:
+                raise Unfollowed("a variable of a closure is not set yet")
+            self.value(contents)
+
     def annotations(self, value: types.FunctionType) -> None:
         for name, annotation in value.__annotations__.items():
             self.emit("annotation", name)
@@ -146,6 +177,7 @@ class Walk:
         self.emit("path", *path)
         value = self.name(space, name)
         if value is MISSING:
+            self.name(space, "__builtins__")
             value = self.name(builtins_of(space), name)
             if name in stable_names.IMPURE and value is not MISSING:
                 raise Unfollowed(f"it calls {name}()")
@@ -154,6 +186,13 @@ class Walk:
             value = self.name(vars(module), attribute)
             if value is MISSING:  # a module with a __getattr__ of its own
                 value = getattr(module, attribute, MISSING)
+                self.name(vars(module), attribute)  # it may be kept there from now on
+                if not (
+                    value is MISSING
+                    or isinstance(value, types.ModuleType)  # imported when it is asked for
+                    or stable_names.is_own(module.__name__)
+                ):
+                    raise Unfollowed(f"the module {module.__name__} computes {attribute}")
             ours = stable_names.is_own(module.__name__) and stable_names.is_own(
                 stable_names.home(value)
             )
@@ -208,13 +247,17 @@ class Walk:
 
     def wrapper(self, value: staticmethod[Any, Any] | classmethod[Any, Any, Any]) -> None:
         self.values(type(value).__name__, (value.__func__,))
+        self.subclass(value, staticmethod, classmethod)
 
     def property(self, value: property) -> None:
         self.values("property", (value.fget, value.fset, value.fdel))
+        self.subclass(value, property)
 
     def partial(self, value: functools.partial[Any]) -> None:
         self.mutable(value)
         self.values("partial", (value.func, value.args, *flat(value.keywords)))
+        self.values("attributes", flat(value.__dict__))
+        self.subclass(value, functools.partial)
 
     def module(self, value: types.ModuleType) -> None:
         if not self.leaf(value.__name__, ""):
@@ -223,6 +266,10 @@ class Walk:
     def member(self, value: enum.Enum) -> None:
         self.emit("member", str(value.name))
         self.values("value", (value.value, type(value)))
+        extra = {n: x for n, x in vars(value).items() if n not in stable_names.MEMBER_MACHINERY}
+        if extra:
+            self.mutable(value)
+            self.values("attributes", flat(extra))
 
     def alias(self, value: Any) -> None:
         self.values("alias", (value.__origin__, *value.__args__))
@@ -239,18 +286,29 @@ class Walk:
             return
         if not stable_names.is_written_in_python(value):
             raise Unfollowed(f"the type {value.__qualname__} comes from a C extension")
-        self.classes.append((value, tuple(vars(value).values())))
+        self.classes.append((value, keys_and_values(vars(value))))
         self.emit("class", module, value.__qualname__)
         self.values("bases", (type(value), *value.__bases__))
         generated = self.dataclass_fields(value)
         for name, attribute in sorted(vars(value).items()):
-            code = getattr(attribute, "__code__", None)
-            if name in stable_names.CLASS_MACHINERY or (
-                generated and code and stable_names.is_generated(code)
-            ):
+            if name in stable_names.CLASS_MACHINERY:
                 continue
             self.emit(name)
-            self.value(attribute)
+            code = getattr(attribute, "__code__", None)
+            made = generated and name in stable_names.DATACLASS_METHODS
+            if made and code and stable_names.is_generated(code):
+                self.code(code)
+            else:
+                self.value(attribute)
+        if isinstance(value, abc.ABCMeta):
+            self.registered(value)
+
+    def registered(self, value: abc.ABCMeta) -> None:
+        """The classes that are said to be subclasses of an abstract one."""
+        self.registrations = abc.get_cache_token()
+        found = [made for reference in _abc._get_dump(value)[0] if (made := reference())]
+        found.sort(key=lambda made: (stable_names.module_of(made), made.__qualname__))
+        self.values("registered", found)
 
     def dataclass_fields(self, value: type) -> bool:
         """What a dataclass's generated methods are generated from; False for other classes."""
@@ -261,6 +319,8 @@ class Walk:
         for name, item in fields.items():
             self.emit(name, f"{item.init} {item.compare} {item.kw_only} {item._field_type}")
             self.values("defaults", (item.default, item.default_factory))
+            if item.metadata:
+                self.value(item.metadata)
         return True
 
     def descriptor(self, value: Any) -> None:
@@ -283,8 +343,9 @@ class Walk:
         elif module == "typing":
             self.emit(repr(value))
             self.values("arguments", getattr(value, "__args__", ()))
+            self.values("more", (getattr(value, name, None) for name in _TYPING))
         elif hasattr(value, "__wrapped__") and module == "functools":
-            self.values("cached", (value.__wrapped__,))
+            self.cached(value)
         elif all(stable_names.is_written_in_python(base) for base in kind.__mro__[:-1]):
             if not stable_names.is_frozen(kind):
                 self.mutable(value)
@@ -298,35 +359,56 @@ class Walk:
         else:
             raise Unfollowed(f"an object of type {module}.{kind.__qualname__}")
 
+    def cached(self, value: Any) -> None:
+        """What `functools.cache` makes. Results that it keeps may be of globals of earlier."""
+        if value.cache_info().currsize:
+            raise Unfollowed(f"the cache of {value.__qualname__} keeps results")
+        self.caches.append(value)
+        self.values("cached", (value.__wrapped__,))
+
     def decorated(self, value: Any) -> None:
         """A kernel or a host function: what was decorated, and how. (What `fly.jit` is told says
-        how to compile, not what.)"""
+        how to compile, not what.) And attributes that somebody gave it."""
         self.emit("decorated", type(value).__qualname__)
         for name in ("function", "name", "block"):
             self.value(self.name(vars(value), name))
+        for name in sorted(vars(value).keys() - stable_names.DECORATED_MACHINERY):
+            if getattr(value.function, name, MISSING) is not vars(value)[name]:
+                self.emit(name)
+                self.value(self.name(vars(value), name))
 
     def state(self, value: Any) -> None:
         """The attributes an object carries, in its dictionary and in slots."""
         self.values("state", flat(getattr(value, "__dict__", {})))
         for base in type(value).__mro__:
-            slots = vars(base).get("__slots__", ())
-            for slot in (slots,) if isinstance(slots, str) else slots:
-                if slot not in ("__dict__", "__weakref__"):
-                    self.emit("slot", slot)
-                    item = getattr(value, slot, MISSING)
-                    self.emit("missing") if item is MISSING else self.value(item)
+            if not stable_names.is_written_in_python(base):
+                continue
+            for name, slot in vars(base).items():
+                if isinstance(slot, types.MemberDescriptorType):
+                    self.emit("slot", name)
+                    try:
+                        item = slot.__get__(value)
+                    except AttributeError:  # not set
+                        self.emit("missing")
+                    else:
+                        self.value(item)
 
     def numpy(self, value: Any) -> bool:
         """NumPy's scalars, arrays, dtypes and ufuncs. False for anything else of NumPy's."""
         numpy = sys.modules["numpy"]
         if isinstance(value, numpy.dtype):
             self.emit("dtype", value.str, repr(value))
+            self.value(value.metadata)
         elif isinstance(value, numpy.ufunc):
             self.emit("ufunc", _numpy_version(), value.__name__)
         elif isinstance(value, numpy.generic | numpy.ndarray) and not value.dtype.hasobject:
+            self.emit("array", type(value).__qualname__, value.dtype.str, repr(value.shape))
+            self.emit(value.tobytes())
             if isinstance(value, numpy.ndarray):
                 self.mutable(value)
-            self.emit("array", value.dtype.str, repr(value.shape), value.tobytes())
+                self.emit(repr(value.strides), repr(value.flags.writeable))
+                if type(value) is not numpy.ndarray:
+                    self.state(value)
         else:
             return False
         return True
@@ -344,14 +426,15 @@ _SCALARS: dict[type, Callable[[Any], str | bytes]] = {
     type(...): repr,
     type(NotImplemented): repr,
     bool: repr,
-    int: repr,
+    int: hex,  # of any length; repr refuses more than 4,300 digits
     float: lambda value: struct.pack(">d", value),
     complex: lambda value: struct.pack(">dd", value.real, value.imag),
     str: lambda value: value,
     bytes: lambda value: value,
     range: repr,
-    slice: repr,
 }
+# What objects of `typing` hold that their repr may not show.
+_TYPING = ("__metadata__", "__bound__", "__constraints__", "__supertype__", "__forward_arg__")
 # In order: the first that fits. What fits none is an instance.
 _KINDS: tuple[tuple[Any, Callable[[Walk, Any], None]], ...] = (
     (enum.Enum, Walk.member),
@@ -376,6 +459,7 @@ _KINDS: tuple[tuple[Any, Callable[[Walk, Any], None]], ...] = (
     (functools.partial, Walk.partial),
     (types.ModuleType, Walk.module),
     ((tuple, list), Walk.sequence),
+    (slice, Walk.slice),
     ((set, frozenset), Walk.set),
     ((dict, types.MappingProxyType), Walk.mapping),
 )
@@ -383,8 +467,9 @@ _KINDS: tuple[tuple[Any, Callable[[Walk, Any], None]], ...] = (
 
 def _reduced(value: Any) -> Any:
     """What pickle would keep of an object of the standard library's C types."""
+    reduce = copyreg.dispatch_table.get(type(value))
     try:
-        return value.__reduce_ex__(2)
+        return value.__reduce_ex__(2) if reduce is None else reduce(value)
     except TypeError:
         raise Unfollowed(f"an object of type {type(value).__qualname__}") from None
 

@@ -96,3 +96,75 @@ def test_no_torch_is_imported():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "torch" not in done.stdout.split()
+
+
+FLOATS = np.ones(4, np.float32).__array_interface__
+DAMAGED = {
+    "empty": {},
+    "no dictionary": 3,
+    "no data": {"shape": (4,), "typestr": "<f4", "version": 3},
+    "unknown type": FLOATS | {"typestr": "xx"},
+    "no shape": FLOATS | {"shape": "a"},
+    "null": FLOATS | {"data": (0, False)},
+    "negative extent": FLOATS | {"shape": (-1,)},
+    "too large": FLOATS | {"shape": (2**62,)},
+    "strides of another rank": FLOATS | {"strides": (1, 2)},
+    "ValueError": ValueError("no"),
+    "KeyError": KeyError("no"),
+    "ZeroDivisionError": ZeroDivisionError(),
+}
+
+
+@pytest.mark.parametrize("described", DAMAGED.values(), ids=DAMAGED)
+@pytest.mark.parametrize("way", ["__array_interface__", "__dlpack__"])
+def test_an_object_that_describes_itself_wrongly(described, way: str):
+    class Damaged:
+        @property
+        def __array_interface__(self):
+            if way == "__dlpack__":
+                raise AttributeError
+            if isinstance(described, Exception):
+                raise described
+            return described
+
+        def __dlpack__(self, **keywords):
+            if isinstance(described, Exception):
+                raise described
+            return described
+
+        def __dlpack_device__(self):
+            return 1, 0
+
+    assert is_array(Damaged())
+    with pytest.raises(
+        UsageError, match=r"argument A: Damaged can't be seen as an array"
+    ) as raised:
+        view(Damaged(), "A")
+    assert len(raised.value.message) < 300
+
+
+def test_a_tensor_without_memory(monkeypatch):
+    """As those are that torch.vmap hands to a function: `numpy()` of them raises."""
+    from types import ModuleType, SimpleNamespace
+
+    class Tensor:
+        device = SimpleNamespace(type="cpu")
+        layout = "strided"
+        dtype = "torch.float32"
+
+        def is_conj(self):
+            return False
+
+        is_neg = is_conj
+
+        def detach(self):
+            return self
+
+        def numpy(self):
+            raise RuntimeError("Cannot access data pointer of Tensor\nand more lines")
+
+    torch = ModuleType("torch")
+    torch.Tensor, torch.strided = Tensor, "strided"  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    with pytest.raises(UsageError, match=r"on the CPU: Cannot access data pointer of Tensor$"):
+        view(Tensor(), "A")

@@ -146,6 +146,53 @@ def test_an_edited_file_is_compiled_anew(tmp_path: Path, old: str, new: str, rat
         np.testing.assert_array_equal(after, before * ratio)
 
 
+STATEFUL = """
+    import collections, operator
+    GL, GD = [1, 2, 3], {"a": 4, "b": 5}
+    GIT = iter(range(10))
+    DD = collections.defaultdict(int)
+    class Thing:
+        v = 1
+    GOBJ = Thing()
+
+    def held(items=[]):
+        items.append(1)
+        return len(items)
+
+    @fly.kernel
+    def kernel(Y: fx.Tensor):
+        CHANGE
+
+    @fly.jit
+    def f(Y: fx.Tensor[fx.Float32, "n"]):
+        kernel(Y).launch(grid=1, block=1)
+"""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "GL.append(4); Y[0] = len(GL)",
+        "operator.iadd(GL, [4]); Y[0] = len(GL)",
+        "Y[0] = GD.pop(list(GD)[0])",
+        "GOBJ.v = GOBJ.v + 1; Y[0] = GOBJ.v",
+        "Y[0] = next(GIT)",
+        "Y[0] = held()",
+        "Y[0] = DD[len(DD)]",
+    ],
+)
+def test_a_kernel_that_changes_what_outlives_its_trace_is_refused(tmp_path: Path, change: str):
+    """Each call gave another result, or the first one's for ever."""
+    module = load(tmp_path / "a.py", STATEFUL.replace("CHANGE", change))
+    for _ in range(2):
+        with pytest.raises(InputError, match="from outside the kernel"):
+            module.f(np.zeros(1, np.float32))
+    assert (module.GL, module.GD) == ([1, 2, 3], {"a": 4, "b": 5})
+    assert not vars(module.GOBJ)
+    assert not module.DD
+    assert module.held.__defaults__ == ([],)
+
+
 def test_a_global_changed_between_two_calls(tmp_path: Path):
     module = load(tmp_path / "a.py", AXPY)
     for factor in (2, 4, 2, 8):
@@ -482,3 +529,41 @@ def test_only_what_was_not_there_is_made(tmp_path: Path, capfd, monkeypatch):
     load(tmp_path / "a.py", "# a comment\n" + AXPY).f.compile()
     lines = [line.split()[2:4] for line in capfd.readouterr().err.splitlines()]
     assert lines[:3] == [["trace:", "miss"], ["opt-py:", "miss"], ["opt:", "hit"]]
+
+
+REFUSED = """
+    import numpy as np
+
+    @fly.kernel
+    def kernel(Y: fx.Tensor):
+        Y[0] = missing + 1
+
+    @fly.jit
+    def f(Y: fx.Tensor[fx.Float32, "n"]):
+        kernel(Y).launch(grid=1, block=1)
+
+    def application():
+        f(np.zeros(1, np.float32))
+
+    def compiling():
+        f.compile()
+"""
+
+
+@pytest.mark.parametrize("name", ["application", "compiling"])
+@pytest.mark.parametrize("debugging", [False, True])
+def test_a_refused_call_shows_the_callers_frames(tmp_path, name, debugging, monkeypatch):
+    """26 frames of the library stood before the message."""
+    import traceback
+
+    monkeypatch.setenv("FLY_DEBUG", "1" if debugging else "0")
+    module = load(tmp_path / "a.py", REFUSED)
+    with pytest.raises(InputError) as raised:
+        getattr(module, name)()
+    text = "".join(traceback.format_exception(raised.value))
+    frames = [line for line in text.splitlines() if line.startswith("  File ")]
+    assert f"in {name}" in text
+    assert "a.py:8:12: NameError: name 'missing' is not defined" in text
+    # The test's own, the application's, and the one of what it called.
+    assert len(frames) > 20 if debugging else len(frames) == 3
+    assert ("direct cause" in text) == debugging

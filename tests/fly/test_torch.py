@@ -111,3 +111,12 @@ def test_a_tensor_that_requires_its_gradient_is_seen_without():
     tensor = torch.zeros(3, requires_grad=True)
     view(tensor, "A").data[0] = 1
     assert tensor.detach().tolist() == [1, 0, 0]
+
+
+def test_what_vmap_passes_has_no_memory():
+    def call(tensor):
+        with pytest.raises(UsageError, match="can't be seen as an array on the CPU"):
+            view(tensor, "A")
+        return tensor
+
+    torch.vmap(call)(torch.ones(2, 4))

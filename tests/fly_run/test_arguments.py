@@ -179,3 +179,13 @@ def test_random_covers_its_range(dtype, low, high):
 def test_a_type_is_needed_where_no_parameter_has_one():
     with pytest.raises(UsageError, match="zeros needs a type here"):
         made("zeros(3)")
+
+
+def test_the_hint_for_a_result_of_unknown_extents_names_those_that_are_known():
+    from fly_host.plan import Tensor
+    from fly_run.shell.argument_values import _allocate
+
+    c = Tensor("C", "f32", ("M", "N", 4, None), (None,) * 4, "w")
+    with pytest.raises(UsageError) as raised:
+        _allocate(c, {"M": 100}, "c.npy")
+    assert raised.value.hint == "say it: C=zeros((100,N,4,N),f32):c.npy"

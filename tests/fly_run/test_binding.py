@@ -354,3 +354,48 @@ def test_defaults_are_shown_as_they_were_written():
     for default, shown in ((9.999999747378752e-06, "1e-05"), (3, "3"), (True, "true")):
         scalar = plan.Scalar("eps", "f32", default)
         assert describe(scalar) == f"f32, {shown} by default"
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400), 10**5000], ids=["large", "small", "huge"])
+def test_an_integer_beyond_all_floats(value: int):
+    with pytest.raises(InputError) as raised:
+        bind(PLAN, CODE, arrays() | {"a": value})
+    assert raised.value.message.startswith("a=")
+    assert raised.value.message.endswith(" does not fit f32")
+    assert len(raised.value.message) < 250
+
+
+BASE = np.zeros(64, np.float32)
+OVERLAPPING = {
+    "stride 0": ((3, 100), (0, 4)),
+    "both strides 0": ((3, 100), (0, 0)),
+    "rows that overlap": ((3, 8), (16, 4)),
+    "negative": ((3, 8), (-16, 4)),
+    "interleaved": ((4, 3), (8, 12)),
+}
+APART = {
+    "columns": ((3, 8), (4, 12)),
+    "every other": ((3, 8), (64, 8)),
+    "interleaved": ((3, 2), (8, 12)),
+    "reversed": ((3, 8), (-32, -4)),
+    "one row": ((1, 8), (0, 4)),
+}
+
+
+@pytest.mark.parametrize("name", [*OVERLAPPING, *(f"{name}, apart" for name in APART)])
+def test_an_output_whose_elements_share_memory_is_refused(name: str):
+    tensor = replace(PLAN.parameters[1], contiguous=False)
+    written = replace(PLAN, parameters=(PLAN.parameters[0], tensor, *PLAN.parameters[2:]))
+    apart = name.endswith(", apart")
+    shape, strides = APART[name.removesuffix(", apart")] if apart else OVERLAPPING[name]
+    made = np.lib.stride_tricks.as_strided(BASE[32:], shape, strides)
+    given = {"X": np.ones(shape, np.float32), "Y": made, "a": 2.5}
+    if apart:
+        bind(written, CODE, given)
+        return
+    with pytest.raises(InputError, match="elements of the array lie in the same memory") as raised:
+        bind(written, CODE, given)
+    assert "np.array(x)" in str(raised.value.hint)
+    # What is only read may be expanded.
+    row = np.broadcast_to(np.ones(shape[1], np.float32), shape)
+    bind(PLAN, CODE, {"X": row, "Y": np.ones(shape, np.float32), "a": 1})

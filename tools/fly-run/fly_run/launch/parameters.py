@@ -74,10 +74,13 @@ def check_scalar(scalar: Scalar, value: object) -> int | float | bool:
     if not isinstance(value, int | float):
         raise InputError(f"{scalar.name} must be one {dtype} number, not {_kind(value)}")
     if dtype in dtypes.FLOATS:
-        number: int | float | bool = float(value)
+        try:
+            number: int | float | bool = float(value)
+        except OverflowError:  # an integer beyond all floats
+            raise _does_not_fit(scalar, value) from None
     elif dtype == "bool":
         if value not in (0, 1):
-            raise InputError(f"{scalar.name} is bool: true or false, not {value}")
+            raise InputError(f"{scalar.name} is bool: true or false, not {quoted(value)}")
         number = bool(value)
     elif isinstance(value, float):
         raise InputError(
@@ -89,10 +92,14 @@ def check_scalar(scalar: Scalar, value: object) -> int | float | bool:
     try:
         dtypes.pack_scalar(number, dtype)
     except OverflowError:
-        raise InputError(f"{scalar.name}={value} does not fit {dtype}") from None
+        raise _does_not_fit(scalar, value) from None
     return number
+
+
+def _does_not_fit(scalar: Scalar, value: object) -> InputError:
+    return InputError(f"{scalar.name}={quoted(value)} does not fit {scalar.dtype}")
 
 
 def _kind(value: object) -> str:
     shape = getattr(value, "shape", None)
-    return f"an array of shape {shape}" if shape is not None else repr(value)
+    return f"an array of shape {shape}" if shape is not None else quoted(value)

@@ -50,11 +50,43 @@ def check_array(tensor: Tensor, value: object) -> np.ndarray:
             f"{name} is {describe(tensor)}, and the array is read-only",
             hint="pass a copy: np.array(x)",
         )
+    if tensor.access != "r" and _overlaps_itself(value):
+        raise InputError(
+            f"{name} is {describe(tensor)}, and elements of the array lie in the same memory:"
+            f" shape {value.shape}, strides {tuple(s // value.itemsize for s in value.strides)}",
+            hint="pass a copy, which has memory for each element: np.array(x), x.clone()",
+        )
     if value.size and not value.flags.aligned:
         raise InputError(
             f"the elements of {name} are not aligned in memory", hint="pass a copy: np.array(x)"
         )
     return value
+
+
+def _overlaps_itself(array: np.ndarray) -> bool:
+    """Whether two elements of an array are one place in memory, as those of an expanded or strided
+    view may be."""
+    modes = [(abs(step), n) for n, step in zip(array.shape, array.strides, strict=True) if n > 1]
+    if not array.size or not modes:
+        return False
+    reach = array.itemsize  # bytes from the first to past the last element of the modes so far
+    for step, extent in sorted(modes):
+        if step < reach:
+            break
+        reach += step * (extent - 1)
+    else:
+        return False
+    span = sum(step * (extent - 1) for step, extent in modes) + array.itemsize
+    if any(step == 0 for step, _ in modes) or array.size > span // array.itemsize:
+        return True  # more elements than places
+    import numpy as np
+
+    # Interleaved modes, which are rare: look at all places.
+    places = np.zeros(1, np.int64)
+    for step, extent in modes:
+        places = np.add.outer(places, np.arange(extent, dtype=np.int64) * step).ravel()
+    places.sort()
+    return bool((np.diff(places) < array.itemsize).any())
 
 
 def _shape_text(tensor: Tensor) -> str:

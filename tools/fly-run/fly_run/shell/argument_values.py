@@ -135,7 +135,9 @@ def _allocate(tensor: Tensor, symbols: Mapping[str, int], path: str) -> np.ndarr
     for dimension, extent in enumerate(tensor.shape):
         found = symbols.get(extent) if isinstance(extent, str) else extent
         if found is None:
-            extents = ",".join(str(e) if isinstance(e, int) else "N" for e in tensor.shape)
+            # What is known is filled in; what is not is named, as in the message.
+            known = [symbols.get(e, e) if isinstance(e, str) else e for e in tensor.shape]
+            extents = ",".join("N" if e is None else str(e) for e in known)
             comma = "," if len(tensor.shape) == 1 else ""
             raise UsageError(
                 f"{tensor.name}={path}: extent {dimension} of {tensor.name} does not follow from"

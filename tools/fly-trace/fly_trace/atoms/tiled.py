@@ -85,8 +85,11 @@ class OfThread(Stateful):
     def with_fields(self, fields: dict[str, Any]) -> Self:
         return type(self)(**fields)
 
+    def is_same(self, other: Any) -> bool:
+        return super().is_same(other) and self.thread.is_same(other.thread)
+
     def __eq__(self, other: Any) -> Any:
-        return super().__eq__(other) and self.thread == other.thread
+        return super().__eq__(other) and (self is other or self.thread == other.thread)
 
     __hash__ = DialectValue.__hash__
 

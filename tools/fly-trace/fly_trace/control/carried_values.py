@@ -7,9 +7,11 @@ function, None) must be the same on every way.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NoReturn
+
+from fly_common.quoting import quoted
 
 from fly_trace.core import tracing
 from fly_trace.core.dialect_value import DialectValue
@@ -76,7 +78,9 @@ def merge(a: Any, b: Any, join: Callable[[Leaf, Leaf], Any], path: str = "") -> 
             ]
             return _rebuilt(a, items)
         if isinstance(a, dict) and list(a) == list(b):
-            return _joined({key: merge(a[key], b[key], join, f"{path}[{key!r}]") for key in a})
+            return _joined(
+                {key: merge(a[key], b[key], join, f"{path}[{quoted(key, 40)}]") for key in a}
+            )
         if fields := fields_of(a):
             made = {
                 name: merge(getattr(a, name), getattr(b, name), join, f"{path}.{name}")
@@ -103,14 +107,15 @@ def transform(value: Any, leaf: Callable[[Leaf], Any]) -> Any:
 
 def leaves(value: Any) -> list[Leaf]:
     """The leaves of a tree, in order."""
-    found: list[Leaf] = []
-
-    def note(leaf: Leaf) -> Leaf:
-        found.append(leaf)
-        return leaf
-
-    transform(value, note)
-    return found
+    if is_leaf(value):
+        return [value]
+    if isinstance(value, (tuple, list)):
+        parts: Iterable[Any] = value
+    elif isinstance(value, dict):
+        parts = value.values()
+    else:
+        parts = [getattr(value, name) for name in fields_of(value) or ()]
+    return [leaf for part in parts for leaf in leaves(part)]
 
 
 def fields_of(value: Any) -> Any:
@@ -124,28 +129,26 @@ def _rebuilt(like: Any, items: list[Any]) -> Any:
     return type(like)(*items) if hasattr(like, "_fields") else tuple(items)
 
 
-# The region of a list or dictionary that came out of control flow. In Python it would be one of two
-# objects, which other variables may hold too: nothing may change it.
-JOINED = -1
-
-
 def _joined(container: Any) -> Any:
+    """A list or dictionary that comes out of control flow."""
     builder = tracing.active()
     if builder is not None:
-        builder.made[id(container)] = container, JOINED
+        builder.frozen.carry(container)
     return container
 
 
 def same(a: Leaf, b: Leaf) -> bool:
     """Whether two leaves are one Python number (0.0 and -0.0 are two) or one atom as it is made."""
     if isinstance(a, DialectValue):
-        return a == b
+        return a.is_same(b)
     if not (is_number(a) and is_number(b)) or isinstance(a, Scalar) or isinstance(b, Scalar):
         return False
     return type(a) is type(b) and repr(a) == repr(b)
 
 
 def _equal(a: Any, b: Any) -> bool:
+    if isinstance(a, DialectValue):
+        return a.is_same(b)
     try:
         return bool(a == b)
     except Exception:

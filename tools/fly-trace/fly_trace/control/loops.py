@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fly_common.quoting import quoted
+
 from fly_trace.control import carried_values
 from fly_trace.control.carried_values import Mismatch, Undefined
 from fly_trace.core import locations, tracing
@@ -158,7 +160,7 @@ def _pair(before: Any, after: Any, leaf: Callable[[Any, Any], Any], path: str = 
             _pair(x, y, leaf, f"{path}[{index}]")
     elif isinstance(before, dict) and list(before) == list(after):
         for key in before:
-            _pair(before[key], after[key], leaf, f"{path}[{key!r}]")
+            _pair(before[key], after[key], leaf, f"{path}[{quoted(key, 40)}]")
     elif (fields := carried_values.fields_of(before)) is not None:
         for name in fields:
             _pair(getattr(before, name), getattr(after, name), leaf, f"{path}.{name}")

@@ -1,54 +1,127 @@
-"""Python's own objects while tracing: containers that a branch must not change, calls.
+"""Python's own objects while tracing: what may change them, and calls.
 
-A list that a dynamic branch appends to would grow while tracing, whichever way the kernel goes. So
-each list, dictionary, set and iterator that the user's code makes is noted with the region it is
-made in, and only there it may be changed.
+A trace runs once, and both ways of a dynamic branch are traced. So nothing may change an object
+that was made outside: in a kernel one that lives longer than its trace, in a dynamic branch or loop
+one that was made before it. Assignments are refused before they happen; what calls and all
+other Python does is found by comparing objects with what they were (`snapshots`), and undone.
 """
 
 from __future__ import annotations
 
-import builtins
 import functools
 import operator
-from types import BuiltinMethodType, FunctionType, MethodType, MethodWrapperType
-from typing import Any
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from fly_common.errors import InputError
+from fly_common.quoting import quoted
 
 from fly_trace.control import carried_values
-from fly_trace.core import tracing
+from fly_trace.core import locations, tracing
 from fly_trace.core.tracing import describe
+from fly_trace.effects import snapshots
+from fly_trace.effects.snapshots import Entry, Origin, Snapshot
 from fly_trace.memory.tensors import Tensor
-from fly_trace.rewrite import is_users, rewritten
+from fly_trace.rewrite import definition_of, is_rewritten, is_users, rewritten
 from fly_trace.values.scalars import Scalar
 
-
-def made(container: Any) -> Any:
-    """A list, dictionary, set or iterator that the user's code makes here."""
-    builder = tracing.active()
-    if builder is not None:
-        builder.made[id(container)] = container, builder.region
-    return container
+if TYPE_CHECKING:
+    from fly_trace.session.builder import Builder
 
 
-def _check_change(container: Any, how: str) -> None:
-    """Refuses to change a Python object in a branch or loop that it was not made in: the change
-    would happen while tracing, whichever way the kernel goes."""
-    builder = tracing.active()
-    if builder is None:
-        return
-    known = builder.made.get(id(container))
-    kind = type(container).__name__
-    if known is not None and known[1] == carried_values.JOINED:
+class ChangedSomewhere(InputError):
+    """Something is not as it was. Whether the line that did it is known, and whether the change was
+    undone."""
+
+    is_located = False
+    is_undone = True
+
+
+def refuse_changed(frozen: Snapshot, at: locations.Position) -> NoReturn:
+    """Refuses a change at the line `at`."""
+    try:
+        for entry in frozen.changed_at_all():
+            _refuse_change(entry, "this", at)
+    except InputError as error:
+        found = ChangedSomewhere(error.message, place=error.place, hint=error.hint)
+        found.is_located = True
+        raise found from None
+    raise AssertionError("nothing has changed")
+
+
+def _refuse_somewhere(entry: Entry, how: str, at: locations.Position | None = None) -> NoReturn:
+    """Refuses a change that was found afterwards."""
+    try:
+        _refuse_change(entry, how, at)
+    except InputError as error:
+        found = ChangedSomewhere(error.message, place=error.place, hint=error.hint)
+        found.is_undone = not entry.changed
+        raise found from None
+
+
+def _refuse_change(entry: Entry, how: str, at: locations.Position | None = None) -> NoReturn:
+    """Refuses what changes, or has changed, an object that was made outside."""
+    name = entry.name
+    stays = entry.changed and not entry.restore()
+    kind = type(entry.value).__name__
+    if entry.origin is Origin.CARRIED:
         tracing.refuse(
             f"{how} changes a Python {kind} that a dynamic branch or loop carries",
             f"change a copy: x = {kind}(x); or assign a new one",
+            at=at,
         )
-    if builder.region == 0:
-        return
-    if known is None or known[1] != builder.region:
-        tracing.refuse(
-            f"{how} changes a Python {kind} made outside this dynamic branch or loop",
-            "assign a new one to the variable, or keep the values in fx.shared_array",
-        )
+    if entry.origin is Origin.BEFORE:
+        message = f"{how} changes a Python {kind} made outside this dynamic branch or loop"
+        hint = "assign a new one to the variable, or keep the values in fx.shared_array"
+    else:
+        message, hint = _outside(name, f"a Python {kind}", how)
+    tracing.refuse(message, f"{hint} (it stays changed)" if stays else hint, at=at)
+
+
+def _outside(name: str, what: str, how: str) -> tuple[str, str]:
+    builder = tracing.active()
+    where = "host function" if builder is None or builder.host else "kernel"
+    named = f"{name}, {what}" if name else what
+    return (
+        f"{how} changes {named} from outside the {where}",
+        "it would change once, while tracing, and not with each launch: change a copy, or pass the"
+        " value as an argument",
+    )
+
+
+def _check_change(container: Any, how: str) -> None:
+    """Refuses to change a Python object that was made outside what is being traced."""
+    builder = tracing.active()
+    if builder is not None and (entry := builder.frozen.find(container)) is not None:
+        _refuse_change(entry, how)
+
+
+def before_region(builder: Builder) -> Snapshot:
+    """What there is when a dynamic branch or loop is about to be traced."""
+    return snapshots.of_frames(sys._getframe(2), builder.entry, builder.frozen)
+
+
+def check_region(before: Snapshot) -> None:
+    """Refuses a dynamic branch or loop that changed something of what there was before."""
+    for entry in before.changed_in_region() if before.entries or before.count else ():
+        _refuse_somewhere(entry, "this dynamic branch or loop")
+
+
+@contextmanager
+def preserved(builder: Builder, function: Any) -> Iterator[None]:
+    """The trace of a function: what can be reached from it must be as it was afterwards. After an
+    error it is put back too, as far as that can be done."""
+    try:
+        yield
+        for entry in builder.frozen.changed_at_all():
+            _refuse_somewhere(entry, f"tracing {function.__name__}", definition_of(function))
+    except BaseException:
+        for entry in builder.frozen.changed_at_all():
+            entry.restore()
+        raise
 
 
 def target(container: Any) -> Any:
@@ -62,6 +135,13 @@ def target_attribute(thing: Any) -> Any:
     """The `x` of `x.a = …`."""
     if isinstance(thing, (Tensor, Scalar)):
         tracing.refuse(f"{describe(thing)} has no attribute that can be set")
+    if (
+        isinstance(thing, (ModuleType, type))
+        or hasattr(type(thing), "is_decorated")
+        or (type(thing) is FunctionType and not is_rewritten(thing.__code__))
+    ):
+        kind = "class" if isinstance(thing, type) else describe(thing).removeprefix("a Python ")
+        tracing.refuse(*_outside(getattr(thing, "__name__", ""), f"a {kind}", "the assignment"))
     _check_change(thing, "the assignment")
     return thing
 
@@ -74,21 +154,19 @@ def augmented(word: str, value: Any, other: Any) -> Any:
 
 
 def items(iterable: Any) -> Any:
-    """What a `for` that Python runs goes through."""
+    """What Python goes through: in a `for`, a comprehension, `a, b = …`, `f(*…)`."""
     if hasattr(type(iterable), "__next__"):
         _check_change(iterable, "the loop")
     return iterable
 
 
-_CHANGES = frozenset(
-    (
-        *("append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "update"),
-        *("setdefault", "popitem", "add", "discard", "difference_update", "intersection_update"),
-        *("symmetric_difference_update", "appendleft", "popleft", "extendleft", "rotate"),
-    )
-)
-_CHANGING = frozenset(("__setitem__", "__delitem__", "__iadd__", "__imul__", "__setattr__"))
-_MAKES = frozenset((list, dict, set, sorted, zip, map, filter, enumerate, reversed, iter))
+def item(container: Any, key: Any) -> Any:
+    """`container[key]`, which makes an item of what is not in a `defaultdict`."""
+    if isinstance(container, dict) and type(container) is not dict:
+        return _checked(operator.getitem, (container, key), {}, f"reading [{quoted(key, 40)}]")
+    return container[key]
+
+
 _REFUSED = {
     print: ("print() runs while the kernel is traced, not on the GPU", "write to a tensor"),
     input: ("input() has no meaning in a kernel", None),
@@ -99,43 +177,69 @@ _REFUSED = {
     eval: ("eval() has no meaning in a kernel", "write the expression out"),
     exec: ("exec() has no meaning in a kernel", "write the statements out"),
 }
+# What changes nothing itself, and is called often. (What a `__len__` of the user's does is found at
+# the end of the branch, or of the trace.)
+_HARMLESS = frozenset(
+    (len, isinstance, issubclass, callable, id, abs, round, divmod, getattr, hasattr)
+)
+_HARMLESS_TYPES = frozenset((range, int, float, bool, type, slice))
 _DEPTH = 64  # of calls: beyond it, a helper calls itself for ever
 
 
 def call(function: Any, /, *arguments: Any, **named: Any) -> Any:
     """`function(…)`: helpers of the user's are rewritten too."""
     kind = type(function)
-    if kind is FunctionType or kind is MethodType:
+    if kind is FunctionType or (kind is MethodType and type(function.__func__) is FunctionType):
         return _call_python(function, arguments, named)
     if kind is BuiltinMethodType:
+        if function in _HARMLESS:
+            return function(*arguments, **named)
         if function in _REFUSED:
             tracing.refuse(*_REFUSED[function])
-        owner = function.__self__
-        if owner is not builtins and function.__name__ in _CHANGES:
-            _check_change(owner, f"{function.__name__}()")
-        if function in (next, setattr, delattr) and arguments:
-            _check_change(arguments[0], f"{function.__name__}()")
-    if kind is MethodWrapperType and function.__name__ in _CHANGING:
-        _check_change(function.__self__, f"{function.__name__}()")
-    if kind is functools.partial:
+        if function in (setattr, delattr) and arguments:
+            target_attribute(arguments[0])
+    elif kind is type and function in _HARMLESS_TYPES:
+        return function(*arguments, **named)
+    elif kind is functools.partial:
         return call(function.func, *function.args, *arguments, **{**function.keywords, **named})
+    elif hasattr(kind, "as_helper"):
+        return _call_python(function.as_helper, arguments, named)
+    return _checked(function, arguments, named)
+
+
+def _checked(function: Any, arguments: Any, named: Any, name: str = "") -> Any:
+    """Calls what is not traced, and refuses it if it changed anything outside."""
+    builder = tracing.active()
+    if builder is None:
+        return function(*arguments, **named)
     for argument in arguments:
         if hasattr(type(argument), "__next__"):
-            _check_change(argument, "the call")
-    if hasattr(kind, "as_helper"):
-        return _call_python(function.as_helper, arguments, named)
+            _check_change(argument, _name(function))
+    watched = builder.frozen.reached_by((function, *arguments, *named.values()))
     result = function(*arguments, **named)
-    makes = (kind is type or kind is BuiltinMethodType) and function in _MAKES
-    return made(result) if makes else result
+    for entry in watched:
+        if entry.changed:
+            _refuse_change(entry, name or _name(function))
+    return result
+
+
+def _name(function: Any) -> str:
+    name = getattr(function, "__name__", None)
+    return f"{name}()" if isinstance(name, str) else "the call"
+
+
+_is_ours = functools.lru_cache(maxsize=1024)(locations.is_ours)
 
 
 def _call_python(function: Any, arguments: Any, named: Any) -> Any:
     plain = function.__func__ if isinstance(function, MethodType) else function
-    if not is_users(plain):
-        return function(*arguments, **named)
     builder = tracing.active()
-    if builder is None:
+    if builder is None or is_rewritten(plain.__code__):
         return function(*arguments, **named)
+    if not is_users(plain):
+        if _is_ours(plain.__code__.co_filename):
+            return function(*arguments, **named)
+        return _checked(function, arguments, named)
     if isinstance(function, MethodType):
         arguments = (function.__self__, *arguments)
     new = rewritten(plain)

@@ -15,7 +15,7 @@ from typing import Any
 from fly_trace.control import carried_values
 from fly_trace.control.carried_values import Mismatch, Undefined
 from fly_trace.control.loops import for_, python_range, while_
-from fly_trace.control.objects import augmented, call, items, made, target, target_attribute
+from fly_trace.control.objects import augmented, call, item, items, target, target_attribute
 from fly_trace.core import locations, tracing
 from fly_trace.core.locations import Position
 from fly_trace.core.tracing import describe
@@ -29,8 +29,8 @@ __all__ = [
     "augmented",
     "call",
     "for_",
+    "item",
     "items",
-    "made",
     "python_range",
     "target",
     "target_attribute",

@@ -63,18 +63,35 @@ class DialectValue:
         """The same kind of value, of which the type is unchanged."""
         return self.wrapped(self.spec, ssa, self)
 
-    def __eq__(self, other: Any) -> Any:
-        if not isinstance(other, DialectValue):
-            return NotImplemented
+    @property
+    def compared_as(self) -> type:
+        """Only values of one kind can be equal."""
+        return type(self)
+
+    def is_same(self, other: Any) -> bool:
+        """Whether two values are known to be one: what `==` can't ask of dynamic ones."""
         return self is other or (
-            self.is_static
+            isinstance(other, DialectValue)
+            and self.compared_as is other.compared_as
+            and self.is_static
             and other.is_static
-            and type(self) is type(other)
             and self.spec == other.spec
         )
 
+    def __eq__(self, other: Any) -> Any:
+        if not isinstance(other, DialectValue):
+            return NotImplemented
+        alike = self.compared_as is other.compared_as
+        if alike and self is not other and not (self.is_static and other.is_static):
+            tracing.refuse(
+                f"whether {self.described} and {other.described} are equal is known only when the"
+                " kernel runs",
+                "compare their integers, with == or fx.equal",
+            )
+        return self.is_same(other)
+
     def __hash__(self) -> int:
-        return hash((type(self), self.spec, id(self.ssa) if self.ssa is not None else 0))
+        return hash((self.compared_as, self.spec, id(self.ssa) if self.ssa is not None else 0))
 
     @property
     def described(self) -> str:

@@ -65,11 +65,11 @@ class _Table(NamedTuple):
     positions: list[Position]
 
 
-_tables: dict[int, _Table] = {}
+TABLES: dict[int, _Table] = {}
 
 
 def _read(code: CodeType, user: bool = False) -> _Table:
-    user = user or not is_library(code.co_filename)
+    user = user or not (is_library(code.co_filename) or _is_generated(code))
     positions = []
     if user:
         first = code.co_firstlineno
@@ -79,18 +79,25 @@ def _read(code: CodeType, user: bool = False) -> _Table:
             positions.append(
                 Position(code.co_filename, line, column, end or line, end_column or column + 1)
             )
-    table = _tables[id(code)] = _Table(code, user, positions)
+    table = TABLES[id(code)] = _Table(code, user, positions)
     return table
+
+
+def _is_generated(code: CodeType) -> bool:
+    """Whether `dataclass` or attrs wrote a method: it has no source that could be shown."""
+    file = code.co_filename
+    made = file == "<string>" and code.co_qualname.startswith("__create_fn__.")
+    return made or file.startswith("<attrs generated")
 
 
 def user_code(code: CodeType) -> bool:
     """Whether a code object is the user's."""
-    return (_tables.get(id(code)) or _read(code)).user
+    return (TABLES.get(id(code)) or _read(code)).user
 
 
 def position(frame: FrameType | None) -> Position | None:
     """Where the innermost frame of the user's, from `frame` outwards, is."""
-    tables = _tables
+    tables = TABLES
     while frame is not None:
         code = frame.f_code
         table = tables.get(id(code)) or _read(code)
@@ -114,7 +121,7 @@ def of_traceback(traceback: TracebackType | None) -> Position | None:
     found = None
     while traceback is not None:
         code = traceback.tb_frame.f_code
-        table = _tables.get(id(code)) or _read(code)
+        table = TABLES.get(id(code)) or _read(code)
         if table.user:
             index = traceback.tb_lasti >> 1
             if 0 <= index < len(table.positions):
@@ -153,6 +160,6 @@ def place(at: Position | None) -> Place | None:
 
 def adopt(code: CodeType) -> None:
     """Counts `code` as the user's wherever its file is."""
-    table = _tables.get(id(code)) or _read(code, True)
+    table = TABLES.get(id(code)) or _read(code, True)
     if not table.user:
         _read(code, True)

@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fly_common.errors import InputError
+from fly_common.quoting import quoted
 
 from fly_trace.core import locations
 
@@ -61,7 +62,7 @@ def describe(value: Any) -> str:
     if value is None:
         return "None"
     if isinstance(value, (bool, int, float, str)):
-        return f"the Python {type(value).__name__} {value!r}"
+        return f"the Python {type(value).__name__} {quoted(value)}"
     return f"a Python {type(value).__name__}"
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from fly_common.quoting import quoted
 from fly_dialect.layouts import layout as data
 from fly_dialect.types import IntTupleSpec
 
@@ -179,11 +180,15 @@ class IntTuple(DialectValue):
 
         return builder.fly(lambda **where: ops.make_int_tuple(spec=self.spec, **where))
 
+    @property
+    def compared_as(self) -> type:
+        return IntTuple
+
     def __eq__(self, other: Any) -> Any:
         if isinstance(other, (tuple, list, int)):
-            return self.is_static and self.unpack() == (
-                tuple(other) if isinstance(other, list) else other
-            )
+            if self.is_static:
+                return self.unpack() == (tuple(other) if isinstance(other, list) else other)
+            other = int_tuple(tuple(other) if isinstance(other, list) else other)
         return super().__eq__(other)
 
     __hash__ = DialectValue.__hash__
@@ -235,14 +240,20 @@ def _tree(value: Any, operands: list[Any], what: str) -> Any:
         if not value.dtype.is_integer:
             tracing.refuse(f"{what} holds integers, not {describe(value)}", "convert it: fx.Int32")
         if value.number is not None:
-            return data.Int(int(value.number))
+            return _static(int(value.number), what)
         # A u32's upper half needs the 64 bits; shorter integers take 32.
         wide = value.dtype.bits == 64 or value.dtype.name == "u32"
         operands.append(convert(value, I64 if wide else I32))
         return data.Int(None, 64 if wide else 32)
     if isinstance(value, bool) or not hasattr(type(value), "__index__"):
         tracing.refuse(f"{what} holds integers, not {describe(value)}")
-    return data.Int(int(operator.index(value)))
+    return _static(int(operator.index(value)), what)
+
+
+def _static(number: int, what: str) -> data.Int:
+    if not -(1 << 63) <= number < 1 << 63:
+        tracing.refuse(f"{what} holds integers of 64 bits, and {quoted(number)} does not fit them")
+    return data.Int(number)
 
 
 def make_int_tuple(elems: Any) -> Any:

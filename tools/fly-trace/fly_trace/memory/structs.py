@@ -17,6 +17,8 @@ import sys
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from fly_common.quoting import quoted
+
 from fly_trace.core import tracing
 from fly_trace.core.dialect_value import apply
 from fly_trace.core.tracing import describe
@@ -52,7 +54,7 @@ class Array:
         dtype, size = given[0], given[1]
         found = given[2] if len(given) == 3 else dtype.bytes
         if not isinstance(size, int) or isinstance(size, bool) or size < 1:
-            raise TypeError(f"the size of fx.Array is a positive number, not {size!r}")
+            raise TypeError(f"the size of fx.Array is a positive number, not {quoted(size)}")
         _check_alignment(found, dtype.bytes)
         return ArrayType(dtype, size, found)
 
@@ -88,7 +90,7 @@ class Align:
 def _check_alignment(align: Any, natural: int) -> None:
     power = isinstance(align, int) and not isinstance(align, bool) and align > 0
     if not power or align & (align - 1):
-        raise ValueError(f"an alignment is a power of two, not {align!r}")
+        raise ValueError(f"an alignment is a power of two, not {quoted(align)}")
     if align < natural:
         raise ValueError(f"the alignment {align} is less than the type's own, {natural}")
 
@@ -132,6 +134,13 @@ class Record:
         for name, value in values.items():
             object.__setattr__(made, name, value)
         return made
+
+    def __eq__(self, other: Any) -> Any:
+        if not isinstance(other, Record):
+            return NotImplemented
+        tracing.refuse("structs can't be compared as a whole", "compare their fields")
+
+    __hash__ = object.__hash__
 
     def __repr__(self) -> str:
         kind = type(self)

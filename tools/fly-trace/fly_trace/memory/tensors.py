@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any, NoReturn
 
+from fly_common.quoting import quoted
 from fly_dialect.types import IntTupleSpec, MemRefSpec
 
 from fly_trace.core import tracing
@@ -170,15 +171,18 @@ class Tensor(View, TensorName):
             if isinstance(item, bool):
                 tracing.refuse(f"an index of {self.name} must be an integer, not a bool")
             if number < 0:
-                last = f"{self.name}.shape[{mode}] - {-number}"
+                last = f"{self.name}.shape[{mode}] - {quoted(-number)}"
                 tracing.refuse(
-                    f"index {number} of {self.name} is negative", f"count from the end: {last}"
+                    f"index {quoted(number)} of {self.name} is negative",
+                    f"count from the end: {last}",
                 )
             if extent is not None and number >= extent:
                 tracing.refuse(
-                    f"index {number} is out of bounds: dimension {mode} of {self.name} has"
+                    f"index {quoted(number)} is out of bounds: dimension {mode} of {self.name} has"
                     f" {extent} element{'s' if extent != 1 else ''}"
                 )
+            if number >= 1 << 63:
+                tracing.refuse(f"index {quoted(number)} of {self.name} does not fit 64 bits")
             return number
         if not item.dtype.is_integer:
             tracing.refuse(
@@ -269,6 +273,17 @@ class Tensor(View, TensorName):
 
     def __iter__(self) -> NoReturn:
         tracing.refuse("a tensor can't be iterated or unpacked", f"loop over {self.name}.shape[0]")
+
+    def __eq__(self, other: Any) -> Any:
+        if other is None or isinstance(other, (str, type)):
+            return False
+        tracing.refuse(
+            f"{self.described} can't be compared with {describe(other)} as a whole",
+            "compare elements, as in A[i] == B[i], vectors, as in A.load() == B.load(), or ask"
+            " `A is B`",
+        )
+
+    __hash__ = View.__hash__
 
     def __bool__(self) -> NoReturn:
         tracing.refuse("a tensor has no truth value")

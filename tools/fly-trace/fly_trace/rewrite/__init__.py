@@ -44,11 +44,21 @@ def _judge(function: FunctionType) -> bool:
         return False
     if not locations.is_library(file):
         return True
-    # An installed package of kernels is the user's too: its module imports the language.
+    return uses_language(function.__globals__)
+
+
+def uses_language(space: dict[str, Any]) -> bool:
+    """Whether a module imports the language. An installed package of kernels, which does, is the
+    user's too."""
     return any(
         getattr(value, "__name__", "") in ("fly", "fly.expr", "fly_trace.expr")
-        for value in function.__globals__.values()
+        for value in list(space.values())
     )
+
+
+def is_rewritten(code: CodeType) -> bool:
+    """Whether code was made here."""
+    return id(code) in _new
 
 
 def rewritten(function: FunctionType) -> FunctionType:

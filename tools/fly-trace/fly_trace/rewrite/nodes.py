@@ -34,10 +34,6 @@ def call(name: str, *arguments: ast.expr, keywords: list[ast.keyword] | None = N
     return ast.Call(function, list(arguments), keywords or [])
 
 
-def made(node: ast.expr) -> ast.expr:
-    return at(call("made", node), node)
-
-
 def thunk(node: ast.expr) -> ast.Lambda:
     return ast.Lambda(arguments(), node)
 
@@ -82,6 +78,12 @@ def range_call(node: ast.expr) -> ast.Call | None:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range":
         return node
     return None
+
+
+def has_slice(node: ast.expr) -> bool:
+    """Whether an index is written with a colon or a star, which no expression alone can be."""
+    parts = node.elts if isinstance(node, ast.Tuple) else [node]
+    return any(isinstance(part, (ast.Slice, ast.Starred)) for part in parts)
 
 
 def is_fastmath(node: ast.expr) -> bool:

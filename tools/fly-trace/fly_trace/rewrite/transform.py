@@ -230,6 +230,14 @@ class Transformer(ast.NodeTransformer):
             return nodes.at(ast.Pass(), node)
         return nodes.at(ast.Assign([self.visit(node.target)], self.visit(node.value)), node)
 
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        node.targets = [self.visit(target) for target in node.targets]
+        value = self.visit(node.value)
+        if any(isinstance(target, (ast.Tuple, ast.List)) for target in node.targets):
+            value = nodes.at(nodes.call("items", value), node.value)
+        node.value = value
+        return node
+
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
         if not isinstance(node.target, ast.Name):
             node.target = self.visit(node.target)
@@ -298,6 +306,8 @@ class Transformer(ast.NodeTransformer):
         value = self.visit(node.value)
         if isinstance(node.ctx, ast.Store):
             value = nodes.at(nodes.call("target", value), node.value)
+        elif isinstance(node.ctx, ast.Load) and not nodes.has_slice(node.slice):
+            return nodes.at(nodes.call("item", value, self.visit(node.slice)), node)
         return nodes.at(ast.Subscript(value, self.visit(node.slice), node.ctx), node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
@@ -306,31 +316,20 @@ class Transformer(ast.NodeTransformer):
             value = nodes.at(nodes.call("target_attribute", value), node.value)
         return nodes.at(ast.Attribute(value, node.attr, node.ctx), node)
 
-    def visit_List(self, node: ast.List) -> ast.expr:
-        self.generic_visit(node)
-        return nodes.made(node) if isinstance(node.ctx, ast.Load) else node
-
-    def visit_Dict(self, node: ast.Dict) -> ast.expr:
-        self.generic_visit(node)
-        return nodes.made(node)
-
-    def visit_Set(self, node: ast.Set) -> ast.expr:
-        self.generic_visit(node)
-        return nodes.made(node)
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        lists = isinstance(node.left, ast.List) or isinstance(node.right, ast.List)
-        self.generic_visit(node)
-        return nodes.made(node) if lists else node
+    def visit_Starred(self, node: ast.Starred) -> ast.expr:
+        value = self.visit(node.value)
+        if isinstance(node.ctx, ast.Load):
+            value = nodes.at(nodes.call("items", value), node.value)
+        return nodes.at(ast.Starred(value, node.ctx), node)
 
     def visit_ListComp(self, node: ast.ListComp) -> ast.expr:
-        return nodes.made(self.comprehension(node))
+        return self.comprehension(node)
 
     def visit_SetComp(self, node: ast.SetComp) -> ast.expr:
-        return nodes.made(self.comprehension(node))
+        return self.comprehension(node)
 
     def visit_DictComp(self, node: ast.DictComp) -> ast.expr:
-        return nodes.made(self.comprehension(node))
+        return self.comprehension(node)
 
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.expr:
         raise refuse_syntax(
@@ -344,11 +343,11 @@ class Transformer(ast.NodeTransformer):
         bound = analysis.assigned([item.target for item in node.generators])  # type: ignore[attr-defined]
         # The first iterable is computed outside; the rest sees the targets.
         first = node.generators[0]  # type: ignore[attr-defined]
-        first.iter = self.visit(first.iter)
+        first.iter = nodes.at(nodes.call("items", self.visit(first.iter)), first.iter)
         self.scopes.append(_Scope(frozenset(bound)))
         for item in node.generators:  # type: ignore[attr-defined]
             if item is not first:
-                item.iter = self.visit(item.iter)
+                item.iter = nodes.at(nodes.call("items", self.visit(item.iter)), item.iter)
             item.target = self.visit(item.target)
             item.ifs = [self.visit(test) for test in item.ifs]
         for part in ("elt", "key", "value"):

@@ -15,6 +15,7 @@ from fly_dialect import dialect as fly
 from fly_dialect.bindings import ir
 from fly_dialect.builders import building
 
+from fly_trace.control import objects
 from fly_trace.core import locations as places
 from fly_trace.values import (
     fast_math,  # gives scalars their operators
@@ -25,6 +26,7 @@ from fly_trace.values.value_ranges import Interval
 
 if TYPE_CHECKING:
     from fly_trace.core.target import Target
+    from fly_trace.effects.snapshots import Snapshot
 
 IrValue = Any  # an ir.Value
 
@@ -35,7 +37,14 @@ class Builder:
     function itself."""
 
     def __init__(
-        self, context: Any, block: Any, *, host: bool, locations: Locations, target: Target
+        self,
+        context: Any,
+        block: Any,
+        *,
+        host: bool,
+        locations: Locations,
+        target: Target,
+        frozen: Snapshot,
     ):
         self.context = context
         self.target = target
@@ -45,7 +54,8 @@ class Builder:
         self.locations = locations
         self.region = 0
         self.regions = 0
-        self.made: dict[int, tuple[Any, int]] = {}  # a container's id → it, and its region
+        self.frozen = frozen  # Python objects that nothing may change here
+        self.entry: Any = None  # the code whose frame the frames of the traced function follow
         self.calls: list[Any] = []  # code objects of helpers that are being traced
         self.ids: dict[str, Scalar] = {}
         self.statics: dict[Any, IrValue] = {}  # static values of the fly dialect, by their types
@@ -181,14 +191,16 @@ class Builder:
     @contextmanager
     def inside(self, block: Any) -> Iterator[None]:
         """Ops go to the end of `block`, a new dynamic region."""
-        ip, region = self.ip, self.region
+        ip, region, frozen = self.ip, self.region, self.frozen
+        before = self.frozen = objects.before_region(self)
         self.ip = ir.InsertionPoint(block)
         self.regions += 1
         self.region = self.regions
         try:
             yield
+            objects.check_region(before)
         finally:
-            self.ip, self.region = ip, region
+            self.ip, self.region, self.frozen = ip, region, frozen
 
     @contextmanager
     def at_end(self, block: Any) -> Iterator[None]:
@@ -248,7 +260,7 @@ class Locations:
     def here(self) -> Any:
         """The location of the innermost frame of the user's."""
         frame = sys._getframe(2)
-        tables = places._tables
+        tables = places.TABLES
         while frame is not None:
             code = frame.f_code
             table = tables.get(id(code))

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import FunctionType
-from typing import Any, NoReturn, overload
+from typing import Any, ClassVar, NoReturn, overload
 
 from fly_common.errors import InputError
 
@@ -29,6 +29,7 @@ class KernelFunction:
     `block` is the block size that every launch must have, if the decorator says so.
     """
 
+    is_decorated: ClassVar[bool] = True
     function: FunctionType
     name: str
     block: tuple[int, int, int] | None = None
@@ -54,6 +55,7 @@ class HostFunction:
     """A function that launches kernels: an entry of a file. `fly.jit` makes one that also runs;
     `options` are its own."""
 
+    is_decorated: ClassVar[bool] = True
     function: FunctionType
     name: str
     options: dict[str, Any] = field(default_factory=dict)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fly_common.errors import InputError
+from fly_common.quoting import quoted
 
 from fly_trace.core import locations, tracing
 from fly_trace.core.dialect_value import DialectValue
@@ -201,7 +202,7 @@ def _sizes(what: str, given: Any) -> tuple[Any, Any, Any]:
             tracing.refuse(f"a size of {what} must be an integer, not {describe(size)}")
         number = operator.index(size)
         if number < (1 if what == "block" else 0) or number > 2**31 - 1:
-            tracing.refuse(f"a size of {what} is {number}, which no launch can have")
+            tracing.refuse(f"a size of {what} is {quoted(number)}, which no launch can have")
         made.append(number)
     x, y, z = (*made, 1, 1)[:3]
     return x, y, z

@@ -8,6 +8,7 @@ import sys
 from types import ModuleType
 
 from fly_common.errors import FlyError, InputError, Place, UsageError
+from fly_common.quoting import quoted
 
 from fly_trace.core import locations
 from fly_trace.session.decorators import HostFunction, KernelFunction
@@ -95,7 +96,7 @@ def find_entry(module: ModuleType, path: str, entry: str | None) -> HostFunction
             )
         near = difflib.get_close_matches(entry, own, n=1)
         hint = f"did you mean {near[0]}?  {_listed(own)}" if near else _listed(own)
-        raise UsageError(f"{path}: has no host function {entry!r}", hint=hint)
+        raise UsageError(f"{path}: has no host function {quoted(entry)}", hint=hint)
     if len(own) == 1:
         return found[own[0]]
     if not own:

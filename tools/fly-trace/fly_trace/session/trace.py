@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 from fly_common.errors import FlyError, InputError
 from fly_dialect import dialect as fly
@@ -18,10 +18,13 @@ from fly_dialect.layouts.layout import Int, Layout
 from fly_dialect.types import MemRefSpec
 
 import fly_trace.control.runtime  # noqa: F401  rewritten functions call it
+from fly_trace.control import objects
 from fly_trace.core import locations as places
 from fly_trace.core import tracing
 from fly_trace.core.dialect_value import DialectValue
 from fly_trace.core.target import Target
+from fly_trace.effects import snapshots
+from fly_trace.effects.snapshots import Snapshot
 from fly_trace.memory.tensors import Access, Tensor
 from fly_trace.rewrite import return_of, rewritten
 from fly_trace.session.builder import Builder, Locations
@@ -61,9 +64,27 @@ def trace_function(
     assert isinstance(function, FunctionType)
     types = resolve(function, signature)
     chosen = Target(target)
+    try:
+        return _traced(function, types, name or function.__name__, chosen, locations)
+    except objects.ChangedSomewhere as error:
+        if not error.is_undone:
+            raise
+        from fly_trace.control.effect_location import relocate
+
+        again = Target(target)
+        relocate(error, lambda: _traced(function, types, function.__name__, again, locations))
+
+
+def _traced(
+    function: FunctionType,
+    types: Mapping[str, ParameterType],
+    name: str,
+    chosen: Target,
+    locations: bool,
+) -> str:
     context = fly.new_context()
     with context, ir.Location.unknown(context):
-        module = ModuleTrace(context, name or function.__name__, chosen)
+        module = ModuleTrace(context, name, chosen)
         module.host(function, types)
         if chosen.asked:
             attributes = module.module.operation.attributes
@@ -90,6 +111,14 @@ def _invalid(error: Any) -> InputError:
     return InputError(f"the module that was traced is not valid: {first.message}", place=where)
 
 
+class TracedKernel(NamedTuple):
+    """A kernel's symbol, what it does to each tensor, and what it has seen of Python."""
+
+    symbol: str
+    accesses: dict[str, Access]
+    seen: Snapshot
+
+
 @dataclass
 class ModuleTrace:
     """The module in the making."""
@@ -99,7 +128,8 @@ class ModuleTrace:
     target: Target
     module: Any = None
     kernels: Any = None  # the gpu.module's block
-    known: dict[Any, tuple[str, dict[str, Access]]] = field(default_factory=dict)
+    known: dict[Any, TracedKernel] = field(default_factory=dict)
+    world: Snapshot | None = None  # what the host function can reach
     symbols: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -125,8 +155,15 @@ class ModuleTrace:
         op, block = self._function(
             "func.func", self.module.body, self.entry, list(passed), kinds, at, {}
         )
+        constants = [kind.value for kind in types.values() if isinstance(kind, Constant)]
+        self.world = snapshots.of_function(function, constants)
         builder = Builder(
-            self.context, block, host=True, locations=self.locations, target=self.target
+            self.context,
+            block,
+            host=True,
+            locations=self.locations,
+            target=self.target,
+            frozen=self.world,
         )
         calls: list[KernelCall] = []
 
@@ -173,10 +210,15 @@ class ModuleTrace:
         """The symbol of a kernel for these arguments, and what it does to each tensor. Each kernel
         is traced once for each combination of types, constants and static block."""
         key = (id(kernel), block, tuple(argument.key for argument in arguments))
-        if key not in self.known:
+        known = self.known.get(key)
+        # What it sees may have changed: the host function's variables, when it is defined there.
+        if known is None or any(known.seen.changed()):
+            constants = [argument.value for argument in arguments if not argument.passed]
+            seen = snapshots.of_function(kernel.function, constants, self.world)
             symbol = self._symbol(kernel.name)
-            self.known[key] = symbol, self._trace_kernel(symbol, kernel, arguments, block)
-        return self.known[key]
+            accesses = self._trace_kernel(symbol, kernel, arguments, block, seen)
+            known = self.known[key] = TracedKernel(symbol, accesses, seen)
+        return known.symbol, known.accesses
 
     def _symbol(self, name: str) -> str:
         count, symbol = 0, name
@@ -187,7 +229,12 @@ class ModuleTrace:
         return symbol
 
     def _trace_kernel(
-        self, symbol: str, kernel: KernelFunction, arguments: tuple[Argument, ...], block: Any
+        self,
+        symbol: str,
+        kernel: KernelFunction,
+        arguments: tuple[Argument, ...],
+        block: Any,
+        seen: Snapshot,
     ) -> dict[str, Access]:
         at = self.locations.at(definition(kernel.function))
         passed = [argument for argument in arguments if argument.passed]
@@ -203,7 +250,12 @@ class ModuleTrace:
         names = [argument.name for argument in passed]
         _, body = self._function("gpu.func", self.kernels, symbol, names, kinds, at, attributes)
         builder = Builder(
-            self.context, body, host=False, locations=self.locations, target=self.target
+            self.context,
+            body,
+            host=False,
+            locations=self.locations,
+            target=self.target,
+            frozen=seen,
         )
         builder.known_block = block
         values = iter(body.arguments)
@@ -258,8 +310,10 @@ class ModuleTrace:
 def _run(builder: Builder, function: Any, arguments: dict[str, Any]) -> Any:
     """Runs a function on symbolic values; what goes wrong is shown at the user's line."""
     before = tracing.enter(builder)
+    builder.entry = _run.__code__
     try:
-        return rewritten(function)(**arguments)
+        with objects.preserved(builder, function):
+            return rewritten(function)(**arguments)
     except FlyError:
         raise
     except RecursionError as error:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fly_common.quoting import quoted
+
 from fly_trace.values.dtypes import DType
 
 if TYPE_CHECKING:
@@ -51,13 +53,13 @@ class Tensor:
         if cls is not Tensor:
             return super().__new__(cls)
         if not isinstance(view, Tensor):
-            raise TypeError(f"fx.Tensor takes a tensor, not {view!r}")
+            raise TypeError(f"fx.Tensor takes a tensor, not {quoted(view)}")
         return view
 
     def __class_getitem__(cls, items: Any) -> TensorAnnotation:
         dtype, *shape = items if isinstance(items, tuple) else (items,)
         if not isinstance(dtype, DType):
-            raise TypeError(f"fx.Tensor[…] begins with an element type, not {dtype!r}")
+            raise TypeError(f"fx.Tensor[…] begins with an element type, not {quoted(dtype)}")
         if not shape:
             return TensorAnnotation(dtype, None)
         if shape == [()]:

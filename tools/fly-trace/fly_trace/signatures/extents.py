@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from fly_common.quoting import quoted
 from fly_dialect.layouts.integers import Int
 
 __all__ = ["sym_int32", "sym_int64"]
@@ -43,7 +44,7 @@ def _extent(name: str | None, leaf: Int) -> Extent:
     if name is None:
         return None if leaf == _UNKNOWN else leaf
     if not name.isidentifier():
-        raise ValueError(f"a symbol is a name, not {name!r}")
+        raise ValueError(f"a symbol is a name, not {quoted(name)}")
     return name if leaf == _UNKNOWN else Symbol(name, leaf)
 
 

@@ -28,6 +28,7 @@ from typing import Any, TypeAlias
 
 from fly_common.element_types import ELEMENT_TYPES
 from fly_common.errors import InputError, UsageError
+from fly_common.quoting import quoted
 from fly_dialect.layouts.integers import Int
 
 from fly_trace.core import locations
@@ -90,7 +91,7 @@ class Constant:
     value: Any
 
     def __str__(self) -> str:
-        return f"the constant {self.value!r}"
+        return f"the constant {quoted(self.value)}"
 
 
 ParameterType: TypeAlias = TensorType | ScalarType | Constant

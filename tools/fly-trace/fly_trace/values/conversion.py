@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fly_common.quoting import quoted
+
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
 from fly_trace.values.dtypes import F32, I32, DType, PromotionError, check_fits, default, rounded
@@ -89,7 +91,7 @@ def _number(number: Number, dtype: DType, wraps: bool = False) -> Number:
         return rounded(float(number), dtype)
     if isinstance(number, float):
         if number != number or abs(number) == float("inf"):
-            tracing.refuse(f"{number} has no integer value")
+            tracing.refuse(f"{quoted(number)} has no integer value")
         number = int(number)
     if wraps:
         low, high = dtype.range

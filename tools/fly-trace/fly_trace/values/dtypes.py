@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fly_common.element_types import ELEMENT_TYPES, ElementType
+from fly_common.quoting import quoted
 from fly_common.small_floats import FORMATS
 
 
@@ -226,7 +227,7 @@ def default(number: bool | int | float) -> DType:
             low, high = dtype.range
             if low <= number <= high:
                 return dtype
-        raise PromotionError(f"{number} doesn't fit 64 bits")
+        raise PromotionError(f"{quoted(number)} doesn't fit 64 bits")
     return F32
 
 
@@ -250,18 +251,18 @@ def check_fits(number: bool | int | float, dtype: DType) -> None:
     """PromotionError unless `dtype` can hold the number (a float may round, not overflow)."""
     if small := FORMATS.get(dtype.name):
         if small.encode(float(number)) is None:
-            raise PromotionError(f"{number} doesn't fit {dtype.name}")
+            raise PromotionError(f"{quoted(number)} doesn't fit {dtype.name}")
     elif dtype.is_float:
         limit = OVERFLOW.get(dtype.name, 2**1024)
         finite = isinstance(number, int) or abs(number) < float("inf")
         if finite and abs(number) >= limit:
-            raise PromotionError(f"{number} doesn't fit {dtype.name}: it would be infinite")
+            raise PromotionError(f"{quoted(number)} doesn't fit {dtype.name}: it would be infinite")
     elif isinstance(number, float):
-        raise PromotionError(f"{number} is a float, and {dtype.name} holds integers")
+        raise PromotionError(f"{quoted(number)} is a float, and {dtype.name} holds integers")
     elif dtype.is_bool:
         if number not in (0, 1):
-            raise PromotionError(f"{number} is not a bool")
+            raise PromotionError(f"{quoted(number)} is not a bool")
     else:
         low, high = dtype.range
         if not low <= number <= high:
-            raise PromotionError(f"{number} doesn't fit {dtype.name} ({low} to {high})")
+            raise PromotionError(f"{quoted(number)} doesn't fit {dtype.name} ({low} to {high})")

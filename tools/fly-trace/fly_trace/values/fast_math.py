@@ -10,6 +10,8 @@ import enum
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from fly_common.quoting import quoted
+
 from fly_trace.core import tracing
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ def attribute(builder: Builder, flags: Written) -> Any:
     words = _words(flags)
     for word in words:
         if word not in FLAGS:
-            tracing.refuse(f"fastmath has no flag {word!r}", f"its flags: {', '.join(FLAGS)}")
+            tracing.refuse(f"fastmath has no flag {quoted(word)}", f"its flags: {', '.join(FLAGS)}")
     return builder.attribute(f"#arith.fastmath<{','.join(words)}>")
 
 

@@ -8,6 +8,8 @@ import operator
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from fly_common.quoting import quoted
+
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
 from fly_trace.values import conversion
@@ -110,7 +112,7 @@ class Vector:
         given: Any = index.number if isinstance(index, Scalar) else index
         number = operator.index(given)
         if not -self.numel <= number < self.numel:
-            tracing.refuse(f"element {number} of {self.described} does not exist")
+            tracing.refuse(f"element {quoted(number)} of {self.described} does not exist")
         place = builder.attribute(f"array<i64: {number % self.numel}>")
         return Scalar(
             self.dtype,

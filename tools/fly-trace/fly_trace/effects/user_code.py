@@ -1,0 +1,66 @@
+"""Which functions and classes are the user's, as against Python's, installed packages' and ours."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from types import CodeType, FunctionType
+from typing import Any
+
+from fly_trace.core import locations
+from fly_trace.rewrite import is_rewritten, is_users, uses_language
+
+# Entries of a class's namespace that Python and `enum` keep for themselves.
+_KEPT = """
+    __dict__ __weakref__ __doc__ __module__ __annotations__ __abstractmethods__ _abc_impl
+    __dataclass_fields__ __dataclass_params__ __match_args__ __slots__ __slotnames__
+    __static_attributes__ __firstlineno__ __annotate__ __annotations_cache__ __parameters__
+    _member_map_ _value2member_map_ _member_names_ _unhashable_values_ _hashable_values_
+    _new_member_ _use_args_ _member_type_ _value_repr_ _generate_next_value_
+"""
+CLASS_MACHINERY = frozenset(_KEPT.split())
+
+_HEAP, _IMMUTABLE = 1 << 9, 1 << 8  # Py_TPFLAGS_HEAPTYPE, Py_TPFLAGS_IMMUTABLETYPE
+
+
+def is_own(module: Any) -> bool:
+    """Whether a module's name is one of this project's packages."""
+    return isinstance(module, str) and module.partition(".")[0] in locations.OURS
+
+
+def is_own_type(kind: type) -> bool:
+    """Whether a class is the language's, or made of one of its classes."""
+    return any(is_own(base.__module__) for base in kind.__mro__) or hasattr(kind, "__fly_fields__")
+
+
+def is_users_function(function: FunctionType) -> bool:
+    return is_users(function) or is_rewritten(function.__code__)
+
+
+@functools.lru_cache(maxsize=4096)
+def is_users_class(kind: type) -> bool:
+    """Whether a class comes from a `class` statement of the user's."""
+    name = kind.__module__
+    if not isinstance(name, str) or is_own(name):
+        return False
+    if name.partition(".")[0] in sys.stdlib_module_names:
+        return False
+    if kind.__flags__ & (_HEAP | _IMMUTABLE) != _HEAP:
+        return False
+    module = sys.modules.get(name)
+    if module is None:  # of a module that is not kept, or of C code without one
+        return any(type(item) is FunctionType for item in vars(kind).values())
+    file = getattr(module, "__file__", None) or ""
+    if file.endswith((".so", ".pyd")):
+        return False
+    return not locations.is_library(file) or uses_language(vars(module))
+
+
+@functools.cache
+def names_of(code: CodeType) -> tuple[str, ...]:
+    """The names of globals and attributes in `code` and in all code within it."""
+    found = dict.fromkeys(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            found.update(dict.fromkeys(names_of(constant)))
+    return tuple(found)
