@@ -15,7 +15,7 @@ from typing import Any
 
 from fly_common.errors import Fault, InputError
 
-from fly_run.device import Options
+from fly_run.devices.options import Options
 from fly_run.emulator import state
 from fly_run.emulator.engine import faults, wave_report
 from fly_run.emulator.engine.resident_workgroups import Residents
@@ -70,11 +70,13 @@ def _threads(space: Workspace, options: Options) -> int:
 def _round(members: list[Residents], driver: Any, length: int, left: int) -> list[int]:
     """Runs a slice of each member's workgroups, each on a thread of its own, the first one's on
     this. The round ends for all when it ends for one."""
-    results = [state.RUN_SLICE] * len(members)
     for residents in members:
         executed = residents.get("executed")
         residents.set("slice_end", executed + length)
         residents.set("limit", executed + left)
+    if len(members) == 1:  # no thread is started, nobody else's slice ends
+        return [driver(members[0].context)]
+    results = [state.RUN_SLICE] * len(members)
 
     def end_round() -> None:
         for residents in members:
