@@ -64,6 +64,7 @@ triton: setup-test
 
 bench: setup-test
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/launch.py
 	$(BIN)/python benchmarks/compile_time.py
 	$(BIN)/python benchmarks/emulator.py
 	$(BIN)/python benchmarks/trace_locations.py

@@ -183,15 +183,19 @@ def measure(work: Work, target: str, repeats: int) -> Figure:
         if machine is device:
 
             def bind(name: str, array: np.ndarray) -> int:
-                return device.bind(name, array.ctypes.data, array.nbytes, True)
+                return device.adopt(array.ctypes.data, array.nbytes, label=name)
 
-            launched = code
+            function = device.load(code).function(work.kernel)
+            kernarg = pack(data, work.kernel, own, bind)
+
+            def launch(function=function, kernarg=kernarg) -> None:
+                device.launch(function, work.grid, work.block, kernarg)
+
         else:
-            bind, launched = machine.bind, data
-        kernarg = pack(data, work.kernel, own, bind)
+            kernarg = pack(data, work.kernel, own, machine.bind)
 
-        def launch(machine=machine, launched=launched, kernarg=kernarg) -> None:
-            machine.launch(launched, work.kernel, work.grid, work.block, kernarg, 0)
+            def launch(machine=machine, kernarg=kernarg) -> None:
+                machine.launch(data, work.kernel, work.grid, work.block, kernarg, 0)
 
         launch()
         machine.synchronize()
@@ -236,7 +240,7 @@ def threads(target: str, repeats: int) -> Threads:
     """Raises AssertionError where the number of threads shows in the result."""
     import numpy as np
     from fly_image.amd.code_object import CodeObject
-    from fly_run.device import Options
+    from fly_run.devices.options import Options
     from fly_run.emulator.machine import Emulator
     from oracle import build
     from oracle.launch import pack
@@ -255,12 +259,14 @@ def threads(target: str, repeats: int) -> Threads:
         arguments = [a, b, results[count], *[np.int32(side)] * 3]
 
         def bind(name: str, array: np.ndarray, device=device) -> int:
-            return device.bind(name, array.ctypes.data, array.nbytes, True)
+            return device.adopt(array.ctypes.data, array.nbytes, label=name)
 
         kernarg = pack(data, "matmul", arguments, bind)
 
-        def launch(device=device, kernarg=kernarg) -> None:
-            device.launch(code, "matmul", grid, (16, 16, 1), kernarg, 0)
+        function = device.load(code).function("matmul")
+
+        def launch(device=device, kernarg=kernarg, function=function) -> None:
+            device.launch(function, grid, (16, 16, 1), kernarg)
 
         launch()
         launches[count] = launch
@@ -279,7 +285,7 @@ def product(target: str, repeats: int, side: int) -> Product:
     """Raises AssertionError where a product is wrong."""
     import numpy as np
     from fly_image.amd.code_object import CodeObject
-    from fly_run.device import MFMA, Options
+    from fly_run.devices.options import MFMA, Options
     from fly_run.emulator.machine import Emulator
     from oracle import build
     from oracle.launch import pack
@@ -297,12 +303,14 @@ def product(target: str, repeats: int, side: int) -> Product:
         c = results[arithmetic] = np.zeros((side, side), np.float32)
 
         def bind(name: str, array: np.ndarray, device=device) -> int:
-            return device.bind(name, array.ctypes.data, array.nbytes, True)
+            return device.adopt(array.ctypes.data, array.nbytes, label=name)
 
         kernarg = pack(data, "gemm_f16", [a, b, c, np.int32(side), np.int32(side)], bind)
 
-        def launch(device=device, kernarg=kernarg) -> None:
-            device.launch(code, "gemm_f16", (side // 64, side // 64, 1), (64, 1, 1), kernarg, 0)
+        function = device.load(code).function("gemm_f16")
+
+        def launch(device=device, kernarg=kernarg, function=function) -> None:
+            device.launch(function, (side // 64, side // 64, 1), (64, 1, 1), kernarg)
 
         launch()
         assert np.allclose(c, wanted, rtol=1e-5, atol=side * 1e-6), arithmetic

@@ -32,7 +32,8 @@ def measure(work: Work, target: str, repeats: int) -> tuple[dict[str, float], in
     """The least seconds of a launch by who watches, and how many wave instructions it has."""
     import numpy as np
     from fly_image.amd.code_object import CodeObject
-    from fly_run.device import Options
+    from fly_run.devices.options import Options
+    from fly_run.emulator.engine.loading import Prepared
     from fly_run.emulator.isa.instruction import Instruction
     from fly_run.emulator.machine import Emulator
     from fly_run.emulator.strict.strict import Strict
@@ -62,12 +63,19 @@ def measure(work: Work, target: str, repeats: int) -> tuple[dict[str, float], in
         own = [x.copy() if isinstance(x, np.ndarray) else x for x in work.arguments]
 
         def bind(name: str, array: np.ndarray, device: Emulator = device) -> int:
-            return device.bind(name, array.ctypes.data, array.nbytes, True)
+            return device.adopt(array.ctypes.data, array.nbytes, label=name)
 
         kernarg = pack(data, work.kernel, own, bind)
 
-        def launch(device: Emulator = device, kernarg: bytes = kernarg, own: list = own) -> None:
-            device.launch(code, work.kernel, work.grid, work.block, kernarg, 0)
+        function = device.load(code).function(work.kernel)
+
+        def launch(
+            device: Emulator = device,
+            function: Prepared = function,
+            kernarg: bytes = kernarg,
+            own: list = own,
+        ) -> None:
+            device.launch(function, work.grid, work.block, kernarg)
 
         launch()
         executed = device.instructions

@@ -10,10 +10,6 @@ from __future__ import annotations
 
 from fly_common.record import record
 
-TYPE_CHECKING = False  # typing's own costs 5 ms
-if TYPE_CHECKING:
-    from typing import Any
-
 
 @record
 class Backend:
@@ -35,11 +31,3 @@ class Backend:
     dialect: str
     lowering: str
     codegen: str
-
-
-def resolve(reference: str) -> Any:
-    """What `"package.module:NAME"` refers to."""
-    import importlib
-
-    module, _, name = reference.partition(":")
-    return getattr(importlib.import_module(module), name)

@@ -14,8 +14,9 @@ import functools
 
 from fly_common.errors import MissingError, UsageError
 from fly_common.quoting import quoted
+from fly_common.resolve import entry_points, resolve
 
-from fly_backend.backend import Backend, resolve
+from fly_backend.backend import Backend
 
 GROUP = "fly.backends"
 BUILT_IN = {"rocm": "fly_backend.amd:ROCM"}
@@ -27,9 +28,7 @@ def find(name: str) -> Backend:
     can't be loaded."""
     if name in BUILT_IN:
         return resolve(BUILT_IN[name])
-    from importlib.metadata import entry_points
-
-    entries = {entry.name: entry for entry in entry_points(group=GROUP)}
+    entries = {entry.name: entry for entry in entry_points(GROUP)}
     if name not in entries:
         known = ", ".join([*BUILT_IN, *sorted(entries)])
         raise UsageError(f"unknown backend {quoted(name)}", hint=f"the backends are {known}")

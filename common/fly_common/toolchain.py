@@ -40,9 +40,12 @@ def find_program(name: str) -> str:
     return _find_program(name, *_surroundings())
 
 
+# What a search depends on: an answer is remembered only as long as these stand.
+VARIABLES = ("FLY_LLVM_DIR", "ROCM_PATH", "PATH")
+
+
 def _surroundings() -> tuple[str | None, ...]:
-    """What a search depends on: an answer is remembered only as long as these stand."""
-    return tuple(os.environ.get(key) for key in ("FLY_LLVM_DIR", "ROCM_PATH", "PATH"))
+    return tuple(os.environ.get(key) for key in VARIABLES)
 
 
 @functools.cache

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from fly_backend import registry
-from fly_backend.backend import resolve
+from fly_common.resolve import resolve
 
 from fly_dialect.op_info import OpInfo
 from fly_dialect.types import PtrSpec, Spec

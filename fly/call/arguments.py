@@ -1,9 +1,13 @@
-"""The arguments of a call → the types that tracing needs, and the values that a launch needs."""
+"""The arguments of a call → the types that tracing needs, and the values that a launch needs.
+
+`read` says what both are. A `Reader` does the part of it that a call needs whose code exists
+already: it looks at the signature once, and gives a key that stands for the types.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from fly_common.errors import UsageError
 from fly_trace.signatures import signature
@@ -13,7 +17,7 @@ from fly_trace.signatures.signature import Constant, ParameterType, ScalarType, 
 from fly_trace.values.dtypes import DType, default, named
 
 from fly.call.annotated_array import Marked
-from fly.call.arrays import Array, as_value, is_array, view
+from fly.call.arrays import Array, as_array, as_value, dtype_of, is_array, view
 
 
 def read(
@@ -59,6 +63,115 @@ def read(
     return given, values
 
 
+class _Parameter(NamedTuple):
+    """What a function's parameter asks of its argument: "array" (annotated as a tensor), "number"
+    (annotated with its type), "constant", "stream", or "any". `dtype` and `rank` are what an
+    annotation says of an array; `default` tells that a value which is no array is a constant."""
+
+    name: str
+    role: str
+    dtype: DType | None = None
+    rank: int | None = None
+    default: bool = False
+
+
+class Reader:
+    """Reads calls of `function`, as its signature and annotations are now."""
+
+    def __init__(self, function: Any):
+        parameters = signature.parameters_of(function)
+        self._title, self._parameters = function.__name__, parameters
+        self._asked = {p.name: _asked(p) for p in parameters.values()}
+        positional = (p.name for p in parameters.values() if p.kind is not p.KEYWORD_ONLY)
+        self._positional = tuple(self._asked[name] for name in positional)
+
+    def read(
+        self, arguments: tuple[Any, ...], named: Mapping[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        """(key, values) for a call; None for one that `read` must judge. Calls with equal keys have
+        equal types; `values` are those of `read`."""
+        key: list[Any]
+        if named:
+            by_name = _by_name(self._title, self._parameters, arguments, named)
+            key = [tuple(by_name)]
+            pairs = [(self._asked[name], value) for name, value in by_name.items()]
+        elif len(arguments) <= len(self._positional):
+            key = [len(arguments)]
+            pairs = zip(self._positional, arguments, strict=False)
+        else:
+            return None
+        values: dict[str, Any] = {}
+        for asked, value in pairs:
+            # One entry of the key for each argument, so that none is taken for another's.
+            kind = self._entry(asked, value, values)
+            if kind is UNKNOWN:
+                return None
+            key.append(kind)
+        return tuple(key), values
+
+    def _entry(self, asked: _Parameter, value: Any, values: dict[str, Any]) -> Any:
+        """What the key says of an argument, whose value goes into `values`; UNKNOWN where that
+        can't be told here."""
+        role = asked.role
+        if role == "stream":
+            return None
+        if role == "constant":
+            return _constant(value)
+        if (array := as_array(value, asked.name)) is not None:
+            values[asked.name] = data = array.data
+            contiguous = data.flags.c_contiguous
+            if asked.rank is not None and (contiguous or asked.rank != data.ndim):
+                return None  # the annotation says it all
+            dtype = None if asked.dtype is not None else array.dtype
+            return dtype, data.ndim if contiguous else _strides(data)
+        kind = type(value)
+        if role == "array":
+            return UNKNOWN
+        if kind in _NUMBERS:
+            if role == "any" and asked.default:
+                return _constant(value)
+            values[asked.name] = value
+            return None if role == "number" else default(value).name
+        if kind.__module__ == "numpy" and hasattr(value, "dtype") and not asked.default:
+            values[asked.name] = value.item()
+            return None if role == "number" else dtype_of(value, asked.name)
+        return UNKNOWN
+
+
+UNKNOWN: Any = object()
+_NUMBERS = frozenset((int, float, bool))
+_CONSTANTS = frozenset((int, bool, str, type(None)))
+
+
+def _asked(parameter: Any) -> _Parameter:
+    name, annotation, default = parameter.name, parameter.annotation, parameter.default
+    if annotation is Stream or isinstance(annotation, Stream) or isinstance(default, Stream):
+        return _Parameter(name, "stream")
+    if _is_constexpr(annotation):
+        return _Parameter(name, "constant")
+    if isinstance(annotation, TensorAnnotation):
+        rank = None if annotation.shape is None else len(annotation.shape)
+        return _Parameter(name, "array", annotation.dtype, rank)
+    if annotation is Tensor:
+        return _Parameter(name, "array")
+    if isinstance(annotation, DType):
+        return _Parameter(name, "number")
+    return _Parameter(name, "any", default=default is not parameter.empty)
+
+
+def _constant(value: Any) -> Any:
+    """What tells a constant from others; UNKNOWN for one that only a digest tells."""
+    kind = type(value)
+    if kind in _CONSTANTS:
+        return kind, value
+    if kind is float:
+        return kind, value.hex()  # 0.0 and -0.0 are equal, and two
+    if kind is tuple:
+        parts = tuple(map(_constant, value))
+        return UNKNOWN if UNKNOWN in parts else (kind, parts)
+    return UNKNOWN
+
+
 def _by_name(
     title: str,
     parameters: Mapping[str, Any],
@@ -99,10 +212,14 @@ def _type_of(array: Array, annotation: Any) -> TensorType | None:
             shape = annotation.shape
     if contiguous:
         return TensorType(dtype, shape)
-    # One stride may be known to be 1, and is worth knowing: addresses then need no multiplication.
+    return TensorType(dtype, shape, _strides(data))
+
+
+def _strides(data: Any) -> tuple[int | None, ...]:
+    """The strides that a type has of an array which is not contiguous. One may be known to be 1,
+    and is worth knowing: addresses then need no multiplication."""
     ones = [i for i in range(data.ndim) if data.strides[i] == data.itemsize and data.shape[i] > 1]
-    strides = tuple(1 if i in ones[-1:] else None for i in range(data.ndim))
-    return TensorType(dtype, shape, strides)
+    return tuple(1 if i in ones[-1:] else None for i in range(data.ndim))
 
 
 def _is_constexpr(annotation: Any) -> bool:
@@ -113,8 +230,6 @@ def _scalar_type(title: str, name: str, value: Any) -> ScalarType:
     """The type of a number that has no annotation: NumPy's scalars have one, Python's take the
     language's default."""
     if type(value).__module__ == "numpy" and hasattr(value, "dtype"):
-        from fly.call.arrays import dtype_of
-
         return ScalarType(named(dtype_of(value, name)))
     if not isinstance(value, bool | int | float):
         raise UsageError(

@@ -43,6 +43,26 @@ def is_array(value: Any) -> bool:
         return True
 
 
+# NumPy's types whose arrays are passed as they are, by what was passed so far.
+_plain: dict[Any, str] = {}
+
+
+def as_array(value: Any, name: str) -> Array | None:
+    """`view` of an array; None for what is none. It costs a call little: an array of a type that
+    was passed before is only looked up."""
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and type(value) is numpy.ndarray:
+        dtype = value.dtype
+        ours = _plain.get(dtype)
+        if ours is not None:
+            return Array(value, ours)
+        array = view(value, name)
+        if array.data is value:
+            _plain[dtype] = array.dtype
+        return array
+    return view(value, name) if is_array(value) else None
+
+
 def view(value: Any, name: str) -> Array:
     """The memory of `value`, an argument called `name`. UsageError for what can't be passed."""
     torch = sys.modules.get("torch")
@@ -132,8 +152,8 @@ def _of_torch(torch: Any, tensor: Any, name: str) -> Array:
 def as_value(value: Any, name: str) -> Any:
     """An argument as `fly_run` takes it: arrays as NumPy arrays of the same memory, NumPy's scalars
     as Python's numbers, the rest as it is."""
-    if is_array(value):
-        return view(value, name).data
+    if (array := as_array(value, name)) is not None:
+        return array.data
     if type(value).__module__ == "numpy" and hasattr(value, "item"):
         return value.item()
     return value

@@ -5,15 +5,18 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Mapping, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from fly_common.errors import InputError, UsageError
+from fly_common.errors import Fault, InputError, UsageError
 
 if TYPE_CHECKING:
     from fly_host.plan import Plan
-    from fly_image.amd.code_object import CodeObject, Kernel
-    from fly_run.device import Options
-    from fly_run.launch.launch import Ran
+    from fly_image.image import Image, KernelInterface
+    from fly_run.devices.options import Options
+    from fly_run.launch.binder import Binder
+    from fly_run.launch.binding import Bound
+    from fly_run.launch.execution import Ran
 
     from fly.chains.chain import Chain
 
@@ -33,25 +36,25 @@ class Compiled:
         self._chain = chain
 
     @functools.cached_property
-    def code(self) -> CodeObject:
+    def image(self) -> Image:
         """The code object as read. InputError where it is damaged."""
-        from fly_image.amd.code_object import CodeObject
+        import fly_image
 
-        return CodeObject.parse(self.hsaco)
+        return fly_image.read(self.hsaco)
 
     @property
     def target(self) -> str:
-        return self.code.target
+        return self.image.target
 
     @property
-    def kernels(self) -> Mapping[str, Kernel]:
+    def kernels(self) -> Mapping[str, KernelInterface]:
         """The kernels by name, with their registers (`vgpr_count`, …), LDS and arguments."""
-        return self.code.kernels
+        return self.image.kernels
 
     @property
     def plan(self) -> Plan | None:
         """The launch plan; None in a code object that was made by something else."""
-        return self.code.plan
+        return self.image.plan
 
     def ir(self, kind: str) -> str | bytes:
         """What a stage of its chain made: "mlir" (what was traced), "ll", "opt.ll", "o", "hsaco",
@@ -97,22 +100,39 @@ class Compiled:
         Errors are those of `fly-run`: InputError for a value that doesn't fit its parameter,
         UsageError for names, Fault for what a kernel does wrong.
         """
-        from fly_run.device import open_device
-        from fly_run.launch.binding import bind
-        from fly_run.launch.launch import run
-
         from fly.call.arrays import as_value
-        from fly.call.fault_lines import faults_located
 
-        plan = self._plan()
         viewed = {name: as_value(value, name) for name, value in values.items()}
-        bound = bind(plan, self.code, viewed)
-        opened = open_device(device, self.target, options)
-        try:
-            with faults_located(self.code, self._module, self._chain):
-                return run(bound, self.code, opened)
-        finally:
-            opened.close()
+        return self.run_viewed(viewed, device, options)
+
+    def run_viewed(
+        self, values: Mapping[str, Any], device: str = "auto", options: Options | None = None
+    ) -> Sequence[Ran]:
+        """`run` for NumPy arrays and Python's numbers: what `fly.call.arrays.as_value` makes."""
+        return self._launch(self._binder.bind(values), device, options)
+
+    def _launch(self, bound: Bound, device: str, options: Options | None) -> Sequence[Ran]:
+        image = self.image
+        with self._runtime.device(device, image.target, options) as opened:
+            try:
+                return opened.run(bound, image)
+            except Fault as error:
+                from fly.call.fault_lines import locate
+
+                locate(error, image, self._module, self._chain)
+                raise
+
+    @functools.cached_property
+    def _runtime(self) -> ModuleType:
+        from fly_run.launch import runtime
+
+        return runtime
+
+    @functools.cached_property
+    def _binder(self) -> Binder:
+        from fly_run.launch.binder import Binder
+
+        return Binder(self._plan(), self.image)
 
     def launch(
         self,
@@ -128,24 +148,16 @@ class Compiled:
         """Launches one kernel by its own arguments, in order, without a plan: arrays for buffers,
         `np.int32(5)` or bytes for values. `grid` counts workgroups, `block` work items; None is
         the only kernel there is."""
-        from fly_run.device import open_device
-        from fly_run.launch.launch import launch
+        from fly_run.launch.launch import bind_arguments
 
         from fly.call.arrays import as_value, is_array
-        from fly.call.fault_lines import faults_located
 
         viewed = [
             as_value(value, f"argument {index}") if is_array(value) else value
             for index, value in enumerate(args)
         ]
-        opened = open_device(device, self.target, options)
-        try:
-            with faults_located(self.code, self._module, self._chain):
-                return launch(
-                    self.code, kernel, grid, block, viewed, dynamic_lds=dynamic_lds, device=opened
-                )
-        finally:
-            opened.close()
+        bound = bind_arguments(self.image, kernel, grid, block, viewed, dynamic_lds)
+        return self._launch(bound, device, options)
 
     def __repr__(self) -> str:
         plan = self.plan
@@ -192,5 +204,5 @@ def load(source: bytes | str | os.PathLike[str]) -> Compiled:
 
     data = source if isinstance(source, bytes) else read_input(os.fspath(source))
     made = Compiled(data)
-    made.code  # noqa: B018  read now, so that a damaged file is refused here
+    made.image  # noqa: B018  read now, so that a damaged file is refused here
     return made

@@ -9,11 +9,14 @@ from __future__ import annotations
 import functools
 import os
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, overload
 
+from fly_common import toolchain
+from fly_common.environment import Snapshot, watcher
 from fly_common.errors import FlyError, UsageError
 from fly_common.quoting import quoted
 from fly_common.store import default_store, key_of
@@ -31,11 +34,60 @@ from fly.dependencies.hashing import Reach, reach
 if TYPE_CHECKING:
     from fly_trace.signatures.signature import ParameterType
 
+    from fly.call.arguments import Reader
+
+# Seconds after which LLVM's programs and library are looked at again: to ask the file system at
+# each call takes longer than all the rest of it. Files that the user names are looked at each time.
+LOOK_AFTER = 1.0
+
 # So many code objects are kept in memory for one function; then the oldest goes.
 MOST_KEPT = 256
 
 # How a module that was traced for one target begins.
 _TARGET_NAMED = re.compile(rb'module attributes \{[^\n]*\bfly\.target = "(\w+)"')
+
+
+# What `_chain` and the search for programs read.
+_environment = watcher(
+    "FLY_TARGET",
+    *(variable for variable, _ in tuning.VARIABLES.values()),
+    *toolchain.VARIABLES,
+)
+
+
+@dataclass(eq=False)
+class _Calls:
+    """What calls of a function need as long as nothing changes that its code depends on: `reach`
+    and `environment` are compared at each call, the chain's identity after LOOK_AFTER seconds, or
+    at each call where it is not settled. `made` holds code by the keys of `reader`, all of it made
+    by a chain of this `identity`; None as long as there is none."""
+
+    reach: Reach
+    environment: Snapshot
+    chain: Chain
+    reader: Reader
+    looked: float = 0.0
+    identity: tuple[str, ...] | None = None
+    made: dict[tuple[Any, ...], Compiled] = field(default_factory=dict)
+
+    def hold(self) -> bool:
+        """Whether all is still as it was."""
+        if _environment() != self.environment or not self.reach.holds():
+            return False
+        now = time.monotonic()
+        if now - self.looked < LOOK_AFTER and self.chain.settled:
+            return True
+        self.looked = now
+        return self.identity is None or self.chain.identity() == self.identity
+
+    def keep(self, key: tuple[Any, ...], compiled: Compiled, identity: tuple[str, ...]) -> None:
+        """Remembers what was compiled for a key."""
+        if self.identity is None:
+            self.identity, self.looked = identity, time.monotonic()
+        if identity == self.identity:
+            if len(self.made) >= MOST_KEPT:
+                self.made.pop(next(iter(self.made)), None)
+            self.made[key] = compiled
 
 
 @dataclass(eq=False)
@@ -44,6 +96,7 @@ class JitFunction(HostFunction):
 
     _kept: dict[Any, Compiled] = field(default_factory=dict, repr=False)
     _reach: Reach = field(default=Reach(None), repr=False)
+    _calls: _Calls | None = field(default=None, repr=False)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         if tracing.active() is not None:
@@ -55,11 +108,42 @@ class JitFunction(HostFunction):
             raise error
 
     def run(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:  # type: ignore[override]
+        calls = self._calls
+        if calls is None or not calls.hold():
+            calls = self._calls = self._new_calls()
+        key = None
+        if calls is not None:
+            found = calls.reader.read(arguments, named)
+            if found is not None:
+                key, values = found
+                compiled = calls.made.get(key)
+                if compiled is not None:
+                    compiled.run_viewed(values, self.options["device"])
+                    return
         from fly.call import arguments as reading
 
         given, values = reading.read(self.function, arguments, named)
-        compiled = self._compiled(given, self._chain(None))
-        compiled.run(values, device=self.options["device"])
+        compiled, identity = self._compiled(given, calls.chain if calls else self._chain(None))
+        # What was compiled while the function changed is not what `calls` stands for.
+        if key is not None and calls is not None and calls.reach is self._reach:
+            calls.keep(key, compiled, identity)
+        compiled.run_viewed(values, self.options["device"])
+
+    def _new_calls(self) -> _Calls | None:
+        """None for a function that is traced each time."""
+        from fly.call.arguments import Reader
+
+        environment = _environment()
+        found = self._reached()
+        if found.digest is None:
+            return None
+        return _Calls(found, environment, self._chain(None), Reader(self.function))
+
+    def _reached(self) -> Reach:
+        """What the function reaches now."""
+        if not self._reach.holds():
+            self._reach = reach(self.function)
+        return self._reach
 
     def compile(
         self,
@@ -94,7 +178,7 @@ class JitFunction(HostFunction):
             from fly.call import arguments as reading
 
             given, _ = reading.read(self.function, arguments, named)
-        return self._compiled(given, self._chain(target))
+        return self._compiled(given, self._chain(target))[0]
 
     def _chain(self, target: str | None) -> Chain:
         own: Chain | None = self.options["chain"]
@@ -109,23 +193,27 @@ class JitFunction(HostFunction):
         chosen = target or self.options["target"] or default_target()
         return _tuned_chain(chosen, tuning.read(self.options["tuning"]))
 
-    def _compiled(self, given: Mapping[str, ParameterType], chosen: Chain) -> Compiled:
-        if not self._reach.holds():
-            self._reach = reach(self.function)
+    def _compiled(
+        self, given: Mapping[str, ParameterType], chosen: Chain
+    ) -> tuple[Compiled, tuple[str, ...]]:
+        """The code for these types, and the identity of the chain that made it."""
+        reached = self._reached()
         signature = _digest_of(given)
-        known = self._reach.digest is not None and signature is not None
+        known = reached.digest is not None and signature is not None
         module = None
         if not known:
             module = self._trace(given, chosen.target)
             signature = sha256(module).hexdigest()
-        what = (self._reach.digest, signature, chosen.target)
+        what = (reached.digest, signature, chosen.target)
         # Where nothing is kept there is nothing to find: then LLVM is identified, which may take
         # long, beside the tracing.
-        if self._kept and (kept := self._kept.get((*what, chosen.identity()))) is not None:
-            return kept
+        if self._kept:
+            identity = chosen.identity()
+            if (kept := self._kept.get((*what, identity))) is not None:
+                return kept, identity
         with Coming(chosen) as coming:
             if module is None:
-                traced = f"{self._reach.digest} {signature}"
+                traced = f"{reached.digest} {signature}"
                 module = self._traced(given, chosen.target, traced, coming.start)
             identity = chosen.identity()
             hsaco = run(chosen, module, coming=coming)
@@ -133,7 +221,7 @@ class JitFunction(HostFunction):
         if len(self._kept) >= MOST_KEPT:
             self._kept.pop(next(iter(self._kept)), None)
         self._kept[*what, identity] = compiled
-        return compiled
+        return compiled, identity
 
     def _traced(
         self,

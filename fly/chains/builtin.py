@@ -47,7 +47,7 @@ def opt_py(target: str, options: Mapping[str, Any] | None = None) -> Stage:
 
     words = ("fly-opt-py", "--target", target, *_flags(options))
     again = None if chosen.debug_info else with_lines
-    return Stage("opt-py", run, functools.cache(fingerprint), ".ll", words, again)
+    return Stage("opt-py", run, functools.cache(fingerprint), ".ll", words, again, settled=True)
 
 
 def llc(options: Mapping[str, Any] | None = None, target: str | None = None) -> Stage:
@@ -73,7 +73,10 @@ def llc(options: Mapping[str, Any] | None = None, target: str | None = None) -> 
         words = llc.expected(target, chosen) if target else None
         return None if words is None else (toolchain.find_program("llc"), words)
 
-    return Stage("llc", run, fingerprint, ".o", ("fly-llc", *_llc_flags(options)), ahead=ahead)
+    words = ("fly-llc", *_llc_flags(options))
+    # A filter's file, or a plugin's, is the user's to change.
+    settled = not (chosen.insert or chosen.replace or any(os.sep in one for one in chosen.flags))
+    return Stage("llc", run, fingerprint, ".o", words, ahead=ahead, settled=settled)
 
 
 def link() -> Stage:
@@ -94,7 +97,7 @@ def link() -> Stage:
 
         return toolchain.find_program("ld.lld"), linker.ARGUMENTS
 
-    return Stage("link", run, fingerprint, ".hsaco", ("fly-link",), ahead=ahead)
+    return Stage("link", run, fingerprint, ".hsaco", ("fly-link",), ahead=ahead, settled=True)
 
 
 def _options(kind: type, values: Mapping[str, Any], tool: str) -> Any:

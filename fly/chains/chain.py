@@ -11,9 +11,9 @@ changes makes itself and those behind it run again, and no other.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from fly_common import prefetch, toolchain
 from fly_common.errors import FlyError, InputError, UsageError
@@ -56,6 +56,11 @@ class Chain:
         """The same chain, with source lines in what it makes where its stages know how."""
         made = (stage.with_lines() if stage.with_lines else stage for stage in self.stages)
         return self._with(tuple(made))
+
+    @functools.cached_property
+    def settled(self) -> bool:
+        """Whether its identity changes with LLVM's own files and nothing else."""
+        return all(stage.settled or isinstance(stage.fingerprint, str) for stage in self.stages)
 
     def identity(self) -> tuple[str, ...]:
         """The stages' fingerprints as they are now."""
@@ -116,7 +121,9 @@ def results(
     suffix = SOURCE_SUFFIX
     with coming or Coming(chain) as programs:
         for number, stage in enumerate(chain):
-            data = _result(stage, data, suffix, store, partial(programs.start, number + 1))
+            data = _result(
+                stage, data, suffix, store, functools.partial(programs.start, number + 1)
+            )
             suffix = stage.suffix
             yield stage, data
 

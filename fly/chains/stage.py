@@ -21,9 +21,9 @@ from fly_common.prefetch import Command
 LLVM_PROGRAMS = frozenset({"opt", "llc", "ld.lld", "llvm-link", "llvm-mc", "llvm-objcopy"})
 # What our own programs are made of: their console scripts say nothing of it.
 OWN_PROGRAMS = {
-    "fly-opt-py": ("fly_opt", "fly_dialect", "fly_target", "fly_common"),
-    "fly-llc": ("fly_llc", "fly_target", "fly_common"),
-    "fly-link": ("fly_link", "fly_target", "fly_common"),
+    "fly-opt-py": ("fly_opt", "fly_dialect", *identity.SHARED),
+    "fly-llc": ("fly_llc", *identity.SHARED),
+    "fly-link": ("fly_link", *identity.SHARED),
 }
 
 
@@ -36,7 +36,9 @@ class Stage:
     names of files that hold the result (".opt.ll"); `words` is the command that does the same in a
     shell, for messages. `with_lines` is the same stage with source lines in what it makes, for a
     stage that leaves them out and need not. `ahead` gives the program that `run` will most likely
-    run, if one: it may be started before the input is there.
+    run, if one: it may be started before the input is there. `settled` tells that the fingerprint
+    changes with LLVM's own files and nothing else: `@fly.jit` then asks for it once a second, not
+    at each call.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Stage:
     words: tuple[str, ...] = ()
     with_lines: Callable[[], Stage] | None = None
     ahead: Callable[[], Command | None] | None = None
+    settled: bool = False
 
     def identity(self) -> str:
         """The fingerprint as it is now."""
@@ -77,7 +80,13 @@ class Stage:
         )
         label = name or os.path.basename(words[0])
         return Stage(
-            label, command.run, command.fingerprint, suffix, command.words, ahead=command.ahead
+            label,
+            command.run,
+            command.fingerprint,
+            suffix,
+            command.words,
+            ahead=command.ahead,
+            settled=command.settled,
         )
 
 
@@ -123,6 +132,12 @@ class _Command:
             ]
         parts += [file_digests.digest_of(path) for path in self.depends]
         return "\n".join(["command", *map(repr, self.words), *parts])
+
+    @property
+    def settled(self) -> bool:
+        """Whether it is LLVM's, and names no files: no plugin, for example."""
+        plain = (word.startswith("-") and os.sep not in word for word in self.words[1:])
+        return self.words[0] in LLVM_PROGRAMS and not self.depends and all(plain)
 
     @property
     def _filters(self) -> bool:

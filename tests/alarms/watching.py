@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fly_common.errors import Fault
-from fly_run.device import Options
+from fly_run.devices.options import Options
 from fly_run.emulator.isa.instruction import Instruction
 from fly_run.emulator.machine import Emulator
 from fly_run.emulator.strict.strict import Strict

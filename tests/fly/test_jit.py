@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from fly_common.errors import FlyError, InputError, UsageError
 from fly_common.store import default_store
-from fly_run.device import Options
+from fly_run.devices.options import Options
 from fly_run.emulator.watch.stats import Statistics
 
 import fly

@@ -12,10 +12,12 @@ from dataclasses import astuple, dataclass
 import numpy as np
 from fly_common.errors import Fault
 from fly_image.amd.code_object import CodeObject
+from fly_run.emulator.engine.arena import FIRST, Region
 from fly_run.emulator.machine import Emulator
 from fly_run.emulator.semantics import table
 from fly_run.emulator.semantics.base.access import Access, Atomic, ScalarAccess
 from fly_run.emulator.semantics.base.operation import Operation
+from launching_on_device import Buffers, launch
 from oracle import build, rdna_probe
 from oracle.probe import known_to
 
@@ -231,28 +233,30 @@ class Bench:
         """Whether the last one of some launches ends, with `room` bytes of memory or LDS; those
         before it, which show each site where its memory is, must end. `size`: see `ends`."""
         memory = np.zeros(room, np.uint8)
-        address = self.device.bind("A", memory.ctypes.data, room, writable)
         shared = room if self.forms[number].space == "lds" else 0
-        for before in places[:-1]:
-            assert self.ends(number, address, before, shared, size), self.forms[number].text
-        return self.ends(number, address, places[-1], shared, size)
+        with Buffers(self.device) as buffers:
+            address = buffers.add("A", memory, writable)
+            for before in places[:-1]:
+                assert self.ends(number, address, before, shared, size), self.forms[number].text
+            return self.ends(number, address, places[-1], shared, size)
 
     @contextlib.contextmanager
     def high(self, writable: bool) -> Iterator[int]:
         """A multiple of 4 GiB, A: memory is around the place HALF behind it, and nowhere else."""
         around = np.zeros(2 * EDGE, np.uint8)
-        arena = self.device._arena
-        low = arena.reserve(3 * HALF) + HALF & -HALF
-        arena.map("B", low + HALF - EDGE, around.ctypes.data, around.nbytes, writable)
+        buffers = self.device._buffers
+        low = FIRST + 3 * HALF & -HALF
+        at = low + HALF - EDGE
+        buffers.place(Region("B", at, around.nbytes, around.ctypes.data, writable))
         yield low
-        arena.drop("B")
+        buffers.remove(at)
 
     def fault(self, number: int, address: int, where: Where, shared: int) -> str:
         """What a launch is ended by, if anything."""
         kernarg = struct.pack("<QIIqII", address, *astuple(where))
         shape = (1, 1, 1), (lanes_of(self.target), 1, 1)
         try:
-            self.device.launch(self.code, f"k{number}", *shape, kernarg, shared)
+            launch(self.device, self.code, f"k{number}", *shape, kernarg, shared)
         except Fault as fault:
             return str(fault)
         return ""

@@ -6,6 +6,7 @@ import functools
 import subprocess
 from typing import Any
 
+import launching_on_device
 import numpy as np
 from fly_common import toolchain
 from fly_image.amd.code_object import CodeObject
@@ -85,23 +86,22 @@ def launch(
 ) -> Any:
     """Runs a kernel; arrays are bound in place, NumPy scalars are passed by value. Returns the
     device."""
-    from fly_run.device import Options
+    from fly_run.devices.options import Options
     from fly_run.emulator.machine import Emulator
 
     found = code.kernel(kernel)
     device = device or Emulator(code.target, Options(**options))
     kernarg = bytearray(found.kernarg_size)
-    for number, (argument, value) in enumerate(zip(found.explicit_args, arguments, strict=True)):
-        name = argument.name or f"argument {number}"
-        if isinstance(value, np.ndarray):
-            address = device.bind(name, value.ctypes.data, value.nbytes, name not in read_only)
-            data = address.to_bytes(8, "little")
-        else:
-            data = value.tobytes()
-        assert len(data) == argument.size
-        kernarg[argument.offset : argument.offset + len(data)] = data
     shape = grid if isinstance(grid, tuple) else (grid, 1, 1)
     items = block if isinstance(block, tuple) else (block, 1, 1)
-    device.launch(code, found.name, shape, items, bytes(kernarg), lds)
-    device.synchronize()
+    with launching_on_device.Buffers(device) as buffers:
+        for number, (argument, value) in enumerate(zip(found.arguments, arguments, strict=True)):
+            name = argument.name or f"argument {number}"
+            if isinstance(value, np.ndarray):
+                data = buffers.add(name, value, name not in read_only).to_bytes(8, "little")
+            else:
+                data = value.tobytes()
+            assert len(data) == argument.size
+            kernarg[argument.offset : argument.offset + len(data)] = data
+        launching_on_device.launch(device, code, found.name, shape, items, bytes(kernarg), lds)
     return device

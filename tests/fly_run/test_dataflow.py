@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from chosen_targets import one_of_each
 from fly_common.errors import InputError
-from fly_run.device import Options
+from fly_run.devices.options import Options
 from fly_run.emulator import coverage, state
 from fly_run.emulator.isa.instruction import Instruction
 from fly_run.emulator.isa.parse import parse

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 from fly_common.errors import Fault, UsageError
-from fly_run.device import Options
+from fly_run.devices.options import Options
 from fly_run.emulator.engine import launch as launching
 from fly_run.emulator.machine import Emulator
 
@@ -221,8 +221,7 @@ def test_code_found_while_several_threads_run(crews) -> None:
 
 
 def prepared(device: Emulator):
-    ((_, loaded),) = device._loaded.values()
-    (found,) = loaded._prepared.values()
+    ((found, *_),) = device._spaces
     return found
 
 

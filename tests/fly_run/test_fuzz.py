@@ -17,7 +17,11 @@ import io, pathlib, random, resource, sys, time
 import numpy as np
 from fly_common.errors import FlyError
 from fly_image.amd.code_object import CodeObject
-from fly_run import binding, device, inspect, launch
+from fly_run.launch import binding, launch
+from fly_run.shell import inspect
+from fly_run.launch import execution
+from fly_run.devices.options import Options
+from fly_run.devices.registry import open_device
 
 whole, cases = pathlib.Path(sys.argv[1]).read_bytes(), int(sys.argv[2])
 resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))  # gigabytes are a failure
@@ -28,10 +32,10 @@ def try_one(data):
     inspect.text(code, "x.hsaco"), inspect.as_json(code)
     n = 200
     given = {"A": np.ones(n, np.float32), "B": np.ones(n, np.float32), "C": np.zeros(n, np.float32)}
-    opened = device.open_device("emulator", code.target, device.Options(max_instructions=5000))
+    opened = open_device("emulator", code.target, Options(max_instructions=5000))
     try:
         if code.plan is not None:
-            launch.run(binding.bind(code.plan, code, given), code, opened)
+            execution.run(binding.bind(code.plan, code, given), opened.load(code), opened)
         else:
             launch.launch(code, None, 4, 64, [*given.values(), np.int64(n)], device=opened)
     finally:

@@ -7,40 +7,53 @@ import numpy as np
 import pytest
 from fly_common.errors import FlyError, InputError, MissingError, UsageError
 from fly_image.amd.code_object import CodeObject
-from fly_run.device import open_device
+from fly_run.devices.registry import open_device
 from fly_run.launch.binding import bind
-from fly_run.launch.launch import Lds, bind_arguments, launch, run
+from fly_run.launch.execution import run
+from fly_run.launch.launch import Lds, bind_arguments, launch
 
 
 class Adder:
-    """A device that knows one kernel, `add`, and computes it with NumPy on the bound memory."""
+    """A device that knows one kernel, `add`, and computes it with NumPy on the adopted memory. It
+    is its own module, and its functions are kernels' names."""
 
-    name = "adder"
-
+    name, target, concurrent = "adder", "gfx942", False
     remarks = ()
 
     def __init__(self):
         self.instructions = 0
-        self.bound = {}
+        self.adopted, self.released = {}, []
         self.launches = []
         self.closed = False
 
-    def bind(self, name, host, nbytes, writable):
-        address = 0x10000 * (len(self.bound) + 1)
-        self.bound[address] = (name, host, nbytes, writable)
+    def load(self, image):
+        return self
+
+    def unload(self):
+        pass
+
+    def function(self, name):
+        return name
+
+    def adopt(self, pointer, nbytes, *, writable=True, label=""):
+        address = 0x10000 * (len(self.adopted) + 1)
+        self.adopted[address] = (label, pointer, nbytes, writable)
         return address
 
+    def release(self, address):
+        self.released.append(address)
+
     def array(self, address):
-        _, host, nbytes, _ = self.bound[address]
+        _, host, nbytes, _ = self.adopted[address]
         return np.frombuffer((ctypes.c_char * nbytes).from_address(host), np.float32)
 
-    def launch(self, code, kernel, grid, block, kernarg, dynamic_lds):
-        self.launches.append((kernel, grid, block, dynamic_lds))
-        a, b, c, n = struct.unpack("<QQQq", kernarg)
+    def launch(self, function, grid, block, packed, shared=0, stream=None):
+        self.launches.append((function, grid, block, shared))
+        a, b, c, n = struct.unpack("<QQQq", packed)
         self.array(c)[:n] = self.array(a)[:n] + self.array(b)[:n]
         self.instructions += 7
 
-    def synchronize(self):
+    def synchronize(self, what=None):
         pass
 
     def close(self):
@@ -55,18 +68,19 @@ def arrays(n=100):
 
 def test_a_plan_runs(add):
     given, device = arrays(), Adder()
-    (ran,) = run(bind(add.plan, add, given), add, device)
+    (ran,) = run(bind(add.plan, add, given), device, device)
     assert (given["C"] == given["A"] + given["B"]).all()
     assert device.launches == [("add", (2, 1, 1), (64, 1, 1), 0)]
-    assert [entry[0] for entry in device.bound.values()] == ["A", "B", "C"]
-    assert [entry[3] for entry in device.bound.values()] == [False, False, True]
+    assert [entry[0] for entry in device.adopted.values()] == ["A", "B", "C"]
+    assert [entry[3] for entry in device.adopted.values()] == [False, False, True]
     assert ran.instructions == 7
+    assert sorted(device.released) == sorted(device.adopted)
 
 
 def test_nothing_runs_over_an_empty_grid(add):
     device = Adder()
-    (ran,) = run(bind(add.plan, add, arrays(0)), add, device)
-    assert (device.launches, device.bound) == ([], {})
+    (ran,) = run(bind(add.plan, add, arrays(0)), device, device)
+    assert (device.launches, device.adopted) == ([], {})
     assert ran.launch.empty
 
 

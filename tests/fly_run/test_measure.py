@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from fly_run.device import Options
+from fly_run.devices.options import Options
 from fly_run.emulator.isa.instruction import Instruction
 from fly_run.emulator.machine import Emulator
 from fly_run.emulator.watch.measure import Measured

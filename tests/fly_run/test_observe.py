@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from fly_common.errors import Fault
-from fly_run.device import Options
+from fly_run.devices.options import Options
 from fly_run.emulator.isa.instruction import Instruction
 from fly_run.emulator.machine import Emulator
 from fly_run.emulator.watch.observe import Count, Enough, Launch, Wants, WaveView

@@ -8,7 +8,7 @@ import ctypes
 from collections.abc import Iterator
 
 import pytest
-from fly_run.device import Options
+from fly_run.devices.options import Options
 from fly_run.emulator import state
 from fly_run.emulator.isa.instruction import Instruction
 from fly_run.emulator.machine import Emulator

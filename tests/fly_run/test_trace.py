@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fly_image.amd.code_object import CodeObject
-from fly_run.device import Options
+from fly_run.devices.options import Options
 from fly_run.emulator.isa.parse import parse
 from fly_run.emulator.machine import Emulator
 from fly_run.emulator.watch import trace_values

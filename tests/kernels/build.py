@@ -56,7 +56,7 @@ def device(target: str, level: str, wide: bool = False) -> CodeObject:
 def _entry(name: str, code: CodeObject) -> str:
     """A function that calls the kernel with arguments laid out as the device's."""
     passed = []
-    for argument in code.kernel(name).explicit_args:
+    for argument in code.kernel(name).arguments:
         kind = argument.type_name
         if argument.value_kind == "global_buffer":
             kind = f"{argument.address_space} void *"

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import launching_on_device
 import numpy as np
 from fly_image.amd.code_object import CodeObject, Kernel
 
@@ -20,7 +21,7 @@ Arrays = dict[int, np.ndarray]
 
 def _pack(kernel: Kernel, launch: Launch, address: Callable[[int, np.ndarray], int]) -> bytes:
     kernarg = bytearray(kernel.kernarg_size)
-    pairs = zip(kernel.explicit_args, launch.arguments, strict=True)
+    pairs = zip(kernel.arguments, launch.arguments, strict=True)
     for position, (argument, value) in enumerate(pairs):
         if isinstance(value, np.ndarray):
             value = np.uint64(address(position, value))
@@ -65,11 +66,11 @@ def run(device: Any, code: CodeObject, kernel: str, launch: Launch, lds: int = 0
     _place(launch)
     before = {i: a.copy() for i, a in launch.arrays().items()}
 
-    def bind(position: int, array: np.ndarray) -> int:
-        return device.bind(f"argument {position}", array.ctypes.data, array.nbytes, True)
-
-    kernarg = _pack(code.kernel(kernel), launch, bind)
-    device.launch(code, kernel, launch.grid, launch.block, kernarg, lds)
+    with launching_on_device.Buffers(device) as buffers:
+        kernarg = _pack(
+            code.kernel(kernel), launch, lambda at, array: buffers.add(f"argument {at}", array)
+        )
+        launching_on_device.launch(device, code, kernel, launch.grid, launch.block, kernarg, lds)
     after = launch.arrays()
     check(launch, before, after)
     return after

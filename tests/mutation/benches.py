@@ -60,18 +60,21 @@ class Bench:
         self._records = self._records.reshape(self.expected.shape)
         arrays = {"inputs": self.batch.inputs, "outputs": self._records, "masks": self.batch.masks}
         places = [
-            self._device.bind(name, array.ctypes.data, array.nbytes, name == "outputs")
+            self._device.adopt(
+                array.ctypes.data, array.nbytes, writable=name == "outputs", label=name
+            )
             for name, array in arrays.items()
         ]
         self._kernarg = np.array(places, np.uint64).tobytes()
         with handlers.recording() as used:
+            self._function = self._device.load(self._code).function("probe")
             self.launch()
         self.uses = used
 
     def launch(self) -> np.ndarray:
         """What the emulator, as it is now, writes."""
         self._records[:] = 0
-        self._device.launch(self._code, "probe", self.grid, self.block, self._kernarg, 0)
+        self._device.launch(self._function, self.grid, self.block, self._kernarg)
         return self._records
 
     def differs(self) -> bool:

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Sequence
 
 import numpy as np
+from launching_on_device import Buffers, launch
 
 from oracle.launch import Run, Triple, pack
 
@@ -20,14 +21,10 @@ def on_emulator(
     code = CodeObject.parse(data)
     device = Emulator(code.target)
     own = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
-
-    def bind(name: str, array: np.ndarray) -> int:
-        return device.bind(name, array.ctypes.data, array.nbytes, True)
-
     try:
-        kernarg = pack(data, kernel, own, bind)
-        device.launch(code, kernel, grid, block, kernarg, dynamic_lds)
-        device.synchronize()
+        with Buffers(device) as buffers:
+            kernarg = pack(data, kernel, own, buffers.add)
+            launch(device, code, kernel, grid, block, kernarg, dynamic_lds)
     finally:
         device.close()
     return Run(own, 0)

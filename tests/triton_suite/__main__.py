@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from fly_common.errors import FlyError
 from fly_image.amd.code_object import CodeObject
-from fly_run.device import Options
+from fly_run.devices.options import Options
 from fly_run.emulator.machine import Emulator
 from kernels import launching
 from kernels.case import TARGETS
@@ -76,7 +76,7 @@ def run(case: Case, target: str, path: Path, told: dict[str, Any], strict: bool)
     try:
         code = CodeObject.parse(path.read_bytes(), path.name)
         # What Triton adds at the end are its pointers to scratch memory, here null.
-        added = len(code.kernel(told["name"]).explicit_args) - len(launch.arguments)
+        added = len(code.kernel(told["name"]).arguments) - len(launch.arguments)
         launch.arguments.extend([np.uint64(0)] * added)
         device = Emulator(target, Options(max_instructions=MOST, strict=strict))
         launching.run(device, code, told["name"], launch, told["lds"])

@@ -1,13 +1,18 @@
 """A linked AMD GPU code object (HSACO): its kernels, their arguments, its launch plan.
 
+An implementation of `fly_image.image`. What the interface lacks (descriptors, hidden arguments,
+waves, registers) is here for the emulator and for statistics.
+
 Source: LLVM's "User Guide for AMDGPU Backend", "Code Object V5 Metadata" and "Kernel Descriptor".
 """
 
 from __future__ import annotations
 
+import functools
 import struct
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
 
 from fly_common import artifact
 from fly_common.errors import InputError, Place
@@ -16,9 +21,13 @@ from fly_host import plan
 from fly_host.plan import Plan
 from fly_target.registry import BUILT_IN
 
-from fly_image.elf import EM_AMDGPU, ET_DYN, SHT_NOTE, Elf, Relocation, Segment, Symbol
+from fly_image.amd.metadata import as_list, as_map, metadata, number, shown, word
+from fly_image.elf import EM_AMDGPU, ET_DYN, Elf, Relocation, Segment, Symbol
+from fly_image.image import POINTER, SHARED, VALUE, Image, find_kernel
 
-NOTE_METADATA = 32  # NT_AMDGPU_METADATA
+if TYPE_CHECKING:
+    from fly_image.dwarf import LineTable
+
 # The 64 bytes of "Kernel Descriptor": LDS, scratch and argument sizes, reserved, entry offset,
 # reserved, compute_pgm_rsrc 3, 1 and 2, properties, kernarg preload, reserved.
 DESCRIPTOR = struct.Struct("<III4xq20xIIIHH4x")
@@ -30,6 +39,13 @@ MOST_KERNARG = 1 << 16  # bytes
 MOST_LDS = max(target.lds for target in BUILT_IN.values())
 MOST_SCRATCH = 1 << 17  # bytes a lane; hardware's limit is 2^13 dwords times 4
 MOST_WORKGROUP = 1024  # work items
+
+# LLVM's words for arguments that callers give → the interface's.
+ARGUMENT_KINDS = {
+    "global_buffer": POINTER,
+    "by_value": VALUE,
+    "dynamic_shared_pointer": SHARED,
+}
 
 
 @dataclass(frozen=True)
@@ -48,6 +64,17 @@ class Argument:
     def hidden(self) -> bool:
         """Whether the device fills it, not the caller."""
         return self.value_kind.startswith("hidden_")
+
+    @property
+    def kind(self) -> str:
+        return ARGUMENT_KINDS.get(self.value_kind, self.value_kind)
+
+    @property
+    def description(self) -> str:
+        """`a global_buffer (float*)`, `8 bytes by value (struct S)`."""
+        by_value = self.value_kind == "by_value"
+        told = f"{self.size} bytes by value" if by_value else f"a {self.value_kind}"
+        return told + (f" ({self.type_name})" if self.type_name else "")
 
 
 @dataclass(frozen=True)
@@ -82,8 +109,53 @@ class Kernel:
     uses_dynamic_stack: bool
 
     @property
-    def explicit_args(self) -> tuple[Argument, ...]:
+    def arguments(self) -> tuple[Argument, ...]:
+        """Those that the caller gives."""
         return tuple(argument for argument in self.args if not argument.hidden)
+
+    @property
+    def argument_bytes(self) -> int:
+        return self.kernarg_size
+
+    @property
+    def shared_bytes(self) -> int:
+        return self.group_segment_fixed_size
+
+    @property
+    def max_threads(self) -> int:
+        return self.max_flat_workgroup_size
+
+    @property
+    def required_block(self) -> tuple[int, int, int] | None:
+        return self.required_workgroup_size
+
+    def details(self) -> list[tuple[str, str]]:
+        """See `KernelInterface`."""
+        block = f"at most {self.max_flat_workgroup_size} work items"
+        if self.required_workgroup_size:
+            block = "×".join(map(str, self.required_workgroup_size)) + " work items"
+        spilled = self.sgpr_spill_count + self.vgpr_spill_count
+        stack = ", and a dynamic stack" if self.uses_dynamic_stack else ""
+        return [
+            ("entry", f"0x{self.entry:x}"),
+            ("block", f"{block} in waves of {self.wavefront_size}"),
+            (
+                "registers",
+                f"{self.vgpr_count} VGPR ({self.agpr_count} of them AGPR),"
+                f" {self.sgpr_count} SGPR, {spilled} spilled",
+            ),
+            (
+                "memory",
+                f"{self.group_segment_fixed_size} bytes LDS,"
+                f" {self.private_segment_fixed_size} scratch a lane{stack},"
+                f" {self.kernarg_size} of arguments",
+            ),
+        ]
+
+    def argument_rows(self) -> list[tuple[int, int, str]]:
+        """See `KernelInterface`."""
+        told = ((a, (a.value_kind, a.name, a.type_name)) for a in self.args)
+        return [(a.offset, a.size, " ".join(filter(None, words))) for a, words in told]
 
 
 @dataclass(frozen=True)
@@ -108,16 +180,49 @@ class CodeObject:
 
     def kernel(self, name: str | None) -> Kernel:
         """The kernel `name`; for None the only one. InputError lists what there is."""
-        if name is None and len(self.kernels) == 1:
-            return next(iter(self.kernels.values()))
-        if name in self.kernels:
-            return self.kernels[name]
-        what = f"no kernel {quoted(name)}" if name else "several kernels"
-        listed = ", ".join(self.kernels) or "none at all"
-        raise InputError(f"{what} in the code object", hint=f"its kernels: {listed}")
+        return find_kernel(self.kernels, name)
+
+    @functools.cached_property
+    def digest(self) -> str:
+        return sha256(self.data).hexdigest()
+
+    @property
+    def variant(self) -> str:
+        """The target id: "gfx942:xnack+"."""
+        return ":".join([self.target, *self.features])
+
+    def document(self) -> dict[str, Any]:
+        """See `Image`."""
+        return {
+            "target": self.target,
+            "features": self.features,
+            "size": len(self.data),
+            "kernels": [asdict(kernel) for kernel in self.kernels.values()],
+        }
+
+    @functools.cached_property
+    def lines(self) -> LineTable:
+        """The source lines of the code, read when somebody asks."""
+        from fly_image import dwarf as lines
+
+        return lines.table_of(self.data)
+
+    def line(self, pc: int) -> Place | None:
+        """See `Image`."""
+        found = self.lines.find(pc)
+        return found.place() if found else None
+
+    def same_code(self, other: Image) -> bool:
+        """See `Image`."""
+        return isinstance(other, CodeObject) and other.executable() == self.executable()
 
     def executable(self) -> tuple[Segment, ...]:
         return tuple(segment for segment in self.segments if segment.executable)
+
+
+def read(data: bytes, name: str = "<stdin>") -> CodeObject:
+    """`CodeObject.parse`, for the registry."""
+    return CodeObject.parse(data, name)
 
 
 def _parse(data: bytes, name: str) -> CodeObject:
@@ -129,8 +234,8 @@ def _parse(data: bytes, name: str) -> CodeObject:
         raise InputError(f"the segments are larger than {MOST_LOADED >> 20} MiB together")
     said = metadata(elf)
     kernels: dict[str, Kernel] = {}
-    for entry in _list(said.get("amdhsa.kernels", []), "amdhsa.kernels"):
-        kernel = _kernel(elf, _map(entry, "a kernel"))
+    for entry in as_list(said.get("amdhsa.kernels", []), "amdhsa.kernels"):
+        kernel = _kernel(elf, as_map(entry, "a kernel"))
         if kernel.name in kernels:
             raise InputError(f"the metadata describes kernel {quoted(kernel.name)} twice")
         kernels[kernel.name] = kernel
@@ -171,89 +276,12 @@ def _plan(elf: Elf, target: str) -> Plan | None:
     return made
 
 
-# -- metadata ------------------------------------------------------------------------------------
-
-
-def metadata(elf: Elf) -> dict[str, Any]:
-    """The code object metadata of an object or a code object, as LLVM's guide for AMDGPU describes
-    it ("Code Object V6 Metadata"). InputError where there is none, or none that can be read."""
-    for section in elf.sections:
-        if section.type == SHT_NOTE:
-            found = _note(section.data)
-            if found is not None:
-                return _unpack(found)
-    raise InputError(
-        "the code object has no AMD GPU metadata (a note of type 32)",
-        hint="link with fly-link or ld.lld -shared, and do not strip notes",
-    )
-
-
-def _note(data: bytes) -> bytes | None:
-    """The content of the metadata note. A note is: sizes of name and content, type, name,
-    content, the last two padded to 4 bytes."""
-    at = 0
-    while at + 12 <= len(data):
-        name_size, size, type = struct.unpack_from("<III", data, at)
-        start = at + 12 + (name_size + 3 & ~3)
-        if start + size > len(data):
-            raise InputError("a note reaches past the end of its section")
-        name = data[at + 12 : at + 12 + name_size].rstrip(b"\0")
-        if type == NOTE_METADATA and name == b"AMDGPU":
-            return data[start : start + size]
-        at = start + (size + 3 & ~3)
-    return None
-
-
-def _unpack(data: bytes) -> dict[str, Any]:
-    import msgpack
-
-    try:
-        made = msgpack.unpackb(data, strict_map_key=True)
-    except (ValueError, msgpack.UnpackException, RecursionError) as error:
-        reason = str(error) or type(error).__name__
-        raise InputError(f"the metadata is damaged: {reason}") from None
-    return _map(made, "the metadata")
-
-
-def _map(value: Any, what: str) -> dict[str, Any]:
-    if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
-        raise InputError(f"the metadata is damaged: {what} is no map")
-    return value
-
-
-def _list(value: Any, what: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise InputError(f"the metadata is damaged: {what} is no list")
-    return value
-
-
-def _number(
-    source: dict[str, Any], key: str, most: int, default: int | None = None, least: int = 0
-) -> int:
-    value = source.get(key, default)
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise InputError(f"the metadata is damaged: {key} is {_shown(value)}")
-    return value
-
-
-def _word(source: dict[str, Any], key: str, default: str | None = None) -> str:
-    value = source.get(key, default)
-    if not isinstance(value, str):
-        raise InputError(f"the metadata is damaged: {key} is {_shown(value)}")
-    return value
-
-
-def _shown(value: Any) -> str:
-    text = "missing" if value is None else repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
 # -- kernels -------------------------------------------------------------------------------------
 
 
 def _kernel(elf: Elf, said: dict[str, Any]) -> Kernel:
-    name = _word(said, ".name")
-    label = _word(said, ".symbol", f"{name}.kd")
+    name = word(said, ".name")
+    label = word(said, ".symbol", f"{name}.kd")
     symbol = elf.symbols.get(label)
     if symbol is None:
         raise InputError(
@@ -281,8 +309,8 @@ def _kernel(elf: Elf, said: dict[str, Any]) -> Kernel:
                 f"kernel {quoted(name)} asks for {value} bytes of {what}; {most} is most"
             )
     arguments = tuple(
-        _argument(name, _map(item, "an argument"), kernarg)
-        for item in _list(said.get(".args", []), ".args")
+        _argument(name, as_map(item, "an argument"), kernarg)
+        for item in as_list(said.get(".args", []), ".args")
     )
     return Kernel(
         name=name,
@@ -298,12 +326,12 @@ def _kernel(elf: Elf, said: dict[str, Any]) -> Kernel:
         kernel_code_properties=properties,
         kernarg_preload=preload,
         args=arguments,
-        sgpr_count=_number(said, ".sgpr_count", 1 << 16, 0),
-        vgpr_count=_number(said, ".vgpr_count", 1 << 16, 0),
-        agpr_count=_number(said, ".agpr_count", 1 << 16, 0),
-        sgpr_spill_count=_number(said, ".sgpr_spill_count", 1 << 32, 0),
-        vgpr_spill_count=_number(said, ".vgpr_spill_count", 1 << 32, 0),
-        max_flat_workgroup_size=_number(
+        sgpr_count=number(said, ".sgpr_count", 1 << 16, 0),
+        vgpr_count=number(said, ".vgpr_count", 1 << 16, 0),
+        agpr_count=number(said, ".agpr_count", 1 << 16, 0),
+        sgpr_spill_count=number(said, ".sgpr_spill_count", 1 << 32, 0),
+        vgpr_spill_count=number(said, ".vgpr_spill_count", 1 << 32, 0),
+        max_flat_workgroup_size=number(
             said, ".max_flat_workgroup_size", MOST_WORKGROUP, MOST_WORKGROUP, least=1
         ),
         required_workgroup_size=_triple(said, ".reqd_workgroup_size"),
@@ -313,7 +341,7 @@ def _kernel(elf: Elf, said: dict[str, Any]) -> Kernel:
 
 
 def _wavefront(said: dict[str, Any]) -> int:
-    size = _number(said, ".wavefront_size", 64, 64)
+    size = number(said, ".wavefront_size", 64, 64)
     if size not in (32, 64):
         raise InputError(f"the metadata is damaged: .wavefront_size is {size}")
     return size
@@ -322,20 +350,20 @@ def _wavefront(said: dict[str, Any]) -> int:
 def _triple(said: dict[str, Any], key: str) -> tuple[int, int, int] | None:
     if key not in said:
         return None
-    value = _list(said[key], key)
+    value = as_list(said[key], key)
     if len(value) != 3 or not all(isinstance(n, int) and 0 < n <= MOST_WORKGROUP for n in value):
-        raise InputError(f"the metadata is damaged: {key} is {_shown(value)}")
+        raise InputError(f"the metadata is damaged: {key} is {shown(value)}")
     return value[0], value[1], value[2]
 
 
 def _argument(kernel: str, said: dict[str, Any], kernarg: int) -> Argument:
     made = Argument(
-        name=_word(said, ".name", ""),
-        offset=_number(said, ".offset", MOST_KERNARG),
-        size=_number(said, ".size", MOST_KERNARG),
-        value_kind=_word(said, ".value_kind"),
-        type_name=_word(said, ".type_name", ""),
-        address_space=_word(said, ".address_space", ""),
+        name=word(said, ".name", ""),
+        offset=number(said, ".offset", MOST_KERNARG),
+        size=number(said, ".size", MOST_KERNARG),
+        value_kind=word(said, ".value_kind"),
+        type_name=word(said, ".type_name", ""),
+        address_space=word(said, ".address_space", ""),
     )
     if made.offset + made.size > kernarg:
         raise InputError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fly_common.record import replace
-from fly_image.amd.code_object import metadata
+from fly_image.amd.metadata import metadata
 from fly_image.elf import Elf
 
 from fly_llc import stage

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from typing import Any, Protocol
 
 from fly_backend import registry
-from fly_backend.backend import resolve
+from fly_common.resolve import resolve
 from fly_target.target import Target
 
 # The last element of a pipeline that ends in LLVM IR. It is written in the pipeline's text like a

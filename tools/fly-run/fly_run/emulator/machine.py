@@ -1,55 +1,64 @@
 """The emulator as a device: code objects are loaded, kernels launched, faults raised.
 
-Emulator.launch
-    load the code object (once): its segments at guest addresses of their own      loading
-    encode the kernel (once): decode, lower, refuse what no handler does            encode
-    set up the launch: registers, arguments, slots for resident workgroups         dispatch, launch
-    run the grid in slices, so that progress, Ctrl-C and the instruction limit get a look
+Emulator.load        the code object's segments at guest addresses                    loading
+Loaded.function      encode the kernel (once): decode, lower, refuse what no handler does
+Emulator.launch      set up the launch: registers, arguments, slots for resident workgroups
+                     (once a shape)                                                   workspace
+                     run the grid in slices, so that progress, Ctrl-C and the instruction limit
+                     get a look                                                       launch
 """
 
 from __future__ import annotations
 
-import os
+import ctypes
+import mmap
 import threading
 import time
+from collections import OrderedDict
 from dataclasses import dataclass, replace
 
 from fly_common.errors import InputError, MissingError, UsageError
 from fly_image.amd.code_object import CodeObject, Kernel
+from fly_image.image import Image
 from fly_target import registry
 
-from fly_run.device import MFMA, Options
+from fly_run.devices.options import MFMA, Options, in_environment
+from fly_run.devices.protocol import FROM_DEVICE, TO_DEVICE, Function, Stream
 from fly_run.emulator.engine import library
-from fly_run.emulator.engine.arena import Arena
+from fly_run.emulator.engine.arena import Buffers
 from fly_run.emulator.engine.launch import run
-from fly_run.emulator.engine.loading import Loaded
+from fly_run.emulator.engine.loading import Loaded, Prepared
+from fly_run.emulator.engine.workspace import Workspace
 from fly_run.emulator.isa import matrix
-from fly_run.emulator.isa.kinds import kind
 
-STRICT = "FLY_STRICT"  # in the environment: what --strict is on the command line
 MOST_WORK_ITEMS = 1024  # of a workgroup
+# What launches leave for others in the same shape: so many shapes, and so many bytes in all.
+MOST_SPACES, MOST_SPACE_BYTES = 64, 256 << 20
 
 Triple = tuple[int, int, int]
+_Shape = tuple[Prepared, Triple, Triple, int]
 
 
 @dataclass(frozen=True)
-class Stats:
-    """One launch: what ran, and how long it took (wall-clock seconds)."""
+class Event:
+    """A moment, by the host's clock (`time.perf_counter`)."""
 
-    kernel: str
-    workgroups: int
-    instructions: int
     seconds: float
 
 
 class Emulator:
     """Runs AMD GPU machine code of `target` on the host processor. Its results have not been
-    compared with hardware."""
+    compared with hardware.
+
+    It is a `devices.protocol.Device`. Launches are complete when they return, so streams are in
+    order of themselves. One launch runs at a time, however many threads ask.
+    """
 
     name = "emulator"
+    concurrent = False
 
     def __init__(self, target: str, options: Options | None = None):
-        options = options or Options()
+        options = in_environment(options)
         row = registry.get(target)
         if row is None or not row.emulated:
             raise MissingError(
@@ -65,19 +74,22 @@ class Emulator:
                 f"{options.mfma} is no arithmetic of matrix instructions",
                 hint=f"there are {' and '.join(MFMA)}",
             )
-        if options.strict or os.environ.get(STRICT, "0") not in ("", "0"):
+        if options.strict:
             from fly_run.emulator.strict.strict import Strict
 
             options = replace(options, observers=(*options.observers, Strict()))
         self.target = target
         self.options = options
-        self.launches: list[Stats] = []
         self._library = library.load()
-        self._arena = Arena()
-        self._loaded: dict[int, tuple[CodeObject, Loaded]] = {}
+        self._buffers = Buffers()
+        self._own: dict[int, mmap.mmap] = {}  # the memory of `alloc`, by guest address
+        self._spaces: OrderedDict[_Shape, Workspace] = OrderedDict()
+        self._space_bytes = 0
         self._executed = 0
         self._multiplies = False
-        self._busy = threading.Lock()  # launches share registers' memory: one at a time
+        # Launches share the table of buffers and the waves' memory: one at a time. The launching
+        # thread comes in again where a progress bar or an observer uses the device.
+        self._busy = threading.RLock()
 
     @property
     def instructions(self) -> int:
@@ -89,71 +101,158 @@ class Emulator:
         """How matrix instructions were computed, where a kernel had some."""
         return (matrix.remark(self.target, self.options.mfma),) if self._multiplies else ()
 
-    def bind(self, name: str, host: int, nbytes: int, writable: bool) -> int:
-        """See Device. A buffer bound again under its name replaces the old one."""
-        return self._arena.bind(name, host, nbytes, writable)
+    # -- memory
 
-    def synchronize(self) -> None:
-        """Launches are complete when they return."""
+    def adopt(self, pointer: int, nbytes: int, *, writable: bool = True, label: str = "") -> int:
+        """See Device."""
+        with self._busy:
+            return self._buffers.add(label, pointer, nbytes, writable)
 
-    def close(self) -> None:
-        self._loaded.clear()
+    def release(self, address: int) -> None:
+        """See Device. UsageError where no buffer begins there."""
+        with self._busy:
+            try:
+                self._buffers.remove(address)
+            except KeyError:
+                raise UsageError(f"no buffer begins at 0x{address:x}") from None
+
+    def alloc(self, nbytes: int, label: str = "") -> int:
+        """See Device."""
+        try:
+            memory = mmap.mmap(-1, max(1, nbytes), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        except (OSError, OverflowError, ValueError):
+            raise MissingError(f"there is no memory for {nbytes} bytes more") from None
+        host = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        address = self.adopt(host, nbytes, label=label or "memory of the device")
+        self._own[address] = memory
+        return address
+
+    def free(self, address: int) -> None:
+        """See Device. UsageError for what `alloc` did not give."""
+        if address not in self._own:
+            raise UsageError(f"no memory was allocated at 0x{address:x}")
+        self.release(address)
+        self._own.pop(address).close()
+
+    def copy(
+        self,
+        destination: int,
+        source: int,
+        nbytes: int,
+        direction: str,
+        stream: Stream | None = None,
+    ) -> None:
+        """See Device. InputError where the device's bytes are in no buffer."""
+        with self._busy:
+            if direction != TO_DEVICE:
+                source = self._host(source, nbytes)
+            if direction != FROM_DEVICE:
+                destination = self._host(destination, nbytes)
+            ctypes.memmove(destination, source, nbytes)
+
+    def _host(self, address: int, nbytes: int) -> int:
+        region = self._buffers.find(address, nbytes)
+        if region is None:
+            raise InputError(f"no buffer holds {nbytes} bytes at 0x{address:x}")
+        return address - region.low + region.host
+
+    # -- code
+
+    def load(self, image: Image) -> Loaded:
+        """See Device."""
+        if not isinstance(image, CodeObject):
+            raise InputError("the emulator runs AMD GPU code objects only")
+        if image.target != self.target:
+            raise InputError(
+                f"the code object is for {image.target}, the emulator was made for {self.target}",
+                hint=f"compile with --target {self.target}",
+            )
+        handlers, options = self._library.handlers, self.options
+        return Loaded.load(image, self._buffers, handlers, options, self._busy, self._forget)
 
     def launch(
         self,
-        code: CodeObject,
-        kernel: str,
+        function: Function,
         grid: Triple,
         block: Triple,
-        kernarg: bytes,
-        dynamic_lds: int,
+        packed: bytes,
+        shared: int = 0,
+        stream: Stream | None = None,
     ) -> None:
-        """See Device. Raises Fault for what the kernel does wrong, InputError for code that the
-        emulator does not have all instructions for."""
-        found = code.kernel(kernel)
-        lds = found.group_segment_fixed_size + dynamic_lds
-        self._check(found, grid, block, lds)
-        groups = grid[0] * grid[1] * grid[2]
-        if groups == 0:
-            return
-        loaded = self._load(code)
-        prepared = loaded.prepare(
-            found,
-            self._library.handlers,
-            self._arena.null_region,
-            self.options.observers,
-            self.options.mfma,
-        )
-        self._multiplies |= any(kind(name) == "matrix" for name in prepared.mnemonics)
-        start = time.perf_counter()
+        """See Device. Raises Fault for what the kernel does wrong."""
+        assert isinstance(function, Prepared)
         with self._busy:
-            space = prepared.workspace(self._arena, grid, block, lds)
+            if 0 in grid:
+                self._check(function.kernel, grid, block, shared)
+                return
+            shape = function, grid, block, shared
+            space = self._space(shape)
+            watch = function.watch
             if self.options.observers:
-                prepared.watch.begin(space.described(grid, block))
+                watch.begin(space.described(grid, block))
             try:
-                run(space, self._library.run, kernarg, self.options)
+                run(space, self._library.run, packed, self.options)
             finally:
                 executed = space.executed
                 self._executed += executed
-                prepared.watch.end(executed)
-        seconds = time.perf_counter() - start
-        self.launches.append(Stats(found.name, groups, executed, seconds))
+                self._multiplies |= function.multiplies
+                watch.end(executed)
+                self._keep(shape, space)
 
-    def _load(self, code: CodeObject) -> Loaded:
-        known = self._loaded.get(id(code))
-        if known is not None:
-            return known[1]
-        if code.target != self.target:
-            raise InputError(
-                f"the code object is for {code.target}, the emulator was made for {self.target}",
-                hint=f"compile with --target {self.target}",
-            )
-        loaded = Loaded.load(code, self._arena, len(self._loaded))
-        # The code object is kept, so that its identity stays its own.
-        self._loaded[id(code)] = code, loaded
-        return loaded
+    def _space(self, shape: _Shape) -> Workspace:
+        """The memory of launches in this shape: made once, and kept for a while."""
+        space = self._spaces.get(shape)
+        if space is not None:
+            self._spaces.move_to_end(shape)
+            return space
+        function, grid, block, shared = shape
+        lds = self._check(function.kernel, grid, block, shared)
+        space = self._spaces[shape] = Workspace(function, grid, block, lds)
+        return space
 
-    def _check(self, kernel: Kernel, grid: Triple, block: Triple, lds: int) -> None:
+    def _keep(self, shape: _Shape, space: Workspace) -> None:
+        """Counts the memory that a launch's shape has taken, and drops what is too much."""
+        grown = space.grown()
+        if self._spaces.get(shape) is not space:
+            return  # what an observer or a progress bar did has dropped it meanwhile
+        self._space_bytes += grown
+        while len(self._spaces) > MOST_SPACES or self._space_bytes > MOST_SPACE_BYTES:
+            _, oldest = self._spaces.popitem(last=False)
+            self._space_bytes -= oldest.nbytes
+
+    def _forget(self, module: Loaded) -> None:
+        """Drops what launches of a module have left."""
+        for shape in [shape for shape in self._spaces if shape[0].loaded is module]:
+            self._space_bytes -= self._spaces.pop(shape).nbytes
+
+    # -- order
+
+    def stream(self) -> Stream:
+        """See Device."""
+        return object()
+
+    def event(self, stream: Stream | None = None) -> Event:
+        """See Device."""
+        return Event(time.perf_counter())
+
+    def elapsed(self, start: Event, end: Event) -> float:
+        """See Device."""
+        return end.seconds - start.seconds
+
+    def synchronize(self, what: Stream | Event | None = None) -> None:
+        """Launches are complete when they return."""
+
+    def close(self) -> None:
+        """See Device."""
+        with self._busy:
+            self._spaces.clear()
+            self._space_bytes = 0
+            for address in list(self._own):
+                self.free(address)
+
+    def _check(self, kernel: Kernel, grid: Triple, block: Triple, shared: int) -> int:
+        """The bytes of LDS that a workgroup of this launch has, if it can be launched."""
+        lds = kernel.group_segment_fixed_size + shared
         items = block[0] * block[1] * block[2]
         if min(block) < 1 or items > MOST_WORK_ITEMS or min(grid) < 0:
             raise UsageError(f"grid {grid} of blocks {block} can't be launched")
@@ -169,3 +268,4 @@ class Emulator:
             raise InputError(
                 f"{kernel.name} wants {lds} bytes of LDS, {self.target} has {most} for a workgroup"
             )
+        return lds

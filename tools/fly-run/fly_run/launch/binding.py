@@ -1,20 +1,21 @@
 """A plan and named values → buffers, launches and the bytes of their arguments.
 
 Nothing here touches a device: `bind` checks everything that can be checked before a kernel runs,
-and its result says what to do. The shell and the library both come through here.
+and its result says what to do. The shell comes through here, and the library by `binder`, which
+does the same for arrays of shapes that it has seen before in a fraction of the time.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from fly_common.errors import InputError
 from fly_common.quoting import quoted
 from fly_host.evaluation import evaluate
 from fly_host.plan import Launch, Plan, Scalar, Tensor, Word
-from fly_image.amd.code_object import CodeObject, Kernel
+from fly_image.image import Image, KernelInterface
 
 from fly_run.launch import dtypes
 from fly_run.launch.limits import check_launch
@@ -26,10 +27,10 @@ if TYPE_CHECKING:
 
 Value: TypeAlias = "np.ndarray | int | float | bool"
 Triple = tuple[int, int, int]
+_ADDRESS = struct.Struct("<Q")
 
 
-@dataclass(frozen=True)
-class Buffer:
+class Buffer(NamedTuple):
     """The memory of a tensor argument: `nbytes` bytes from host address `host` on; element zero is
     `origin` bytes in (it is not at the start where a stride is negative)."""
 
@@ -40,8 +41,7 @@ class Buffer:
     writable: bool
 
 
-@dataclass(frozen=True)
-class BoundLaunch:
+class BoundLaunch(NamedTuple):
     """A launch with all its numbers. `pointers` are the (offset, buffer name) whose addresses go
     into `kernarg` once a device has given them."""
 
@@ -61,20 +61,19 @@ class BoundLaunch:
         """The argument bytes with the buffers' device addresses in them."""
         made = bytearray(self.kernarg)
         for offset, name in self.pointers:
-            made[offset : offset + 8] = addresses[name].to_bytes(8, "little")
+            _ADDRESS.pack_into(made, offset, addresses[name])
         return bytes(made)
 
 
-@dataclass(frozen=True)
-class Bound:
-    """What a call of a code object's entry does. `arrays` keeps the buffers' memory alive."""
+class Bound(NamedTuple):
+    """What a call of an image's entry does. `arrays` keeps the buffers' memory alive."""
 
     buffers: tuple[Buffer, ...]
     launches: tuple[BoundLaunch, ...]
     arrays: Mapping[str, np.ndarray]
 
 
-def bind(plan: Plan, code: CodeObject, values: Mapping[str, Value]) -> Bound:
+def bind(plan: Plan, image: Image, values: Mapping[str, Value]) -> Bound:
     """Binds arguments by name: NumPy arrays to tensors, numbers to scalars. A scalar with a
     default may be left out.
 
@@ -93,7 +92,9 @@ def bind(plan: Plan, code: CodeObject, values: Mapping[str, Value]) -> Bound:
     extents = {name: extents_of(tensors[name], array) for name, array in arrays.items()}
     integers = {name: int(value) for name, value in scalars.items() if not isinstance(value, float)}
     numbers = evaluate(plan, extents, integers)
-    launches = tuple(_bind_launch(plan, code, launch, numbers, scalars) for launch in plan.launches)
+    launches = tuple(
+        _bind_launch(plan, image, launch, numbers, scalars) for launch in plan.launches
+    )
     buffers = tuple(
         make_buffer(name, array, tensors[name].access != "r") for name, array in arrays.items()
     )
@@ -114,25 +115,25 @@ def make_buffer(name: str, array: np.ndarray, writable: bool) -> Buffer:
 
 def _bind_launch(
     plan: Plan,
-    code: CodeObject,
+    image: Image,
     launch: Launch,
     numbers: list[int | None],
     scalars: Mapping[str, int | float | bool],
 ) -> BoundLaunch:
-    kernel = code.kernel(launch.kernel)
+    kernel = image.kernel(launch.kernel)
     grid, block, lds = (
         _triple(launch.grid, numbers),
         _triple(launch.block, numbers),
         _at(numbers, launch.lds),
     )
-    check_launch(code.target, kernel, grid, block, lds)
-    explicit = kernel.explicit_args
+    check_launch(image.target, kernel, grid, block, lds)
+    explicit = kernel.arguments
     if len(explicit) != len(launch.arguments):
         raise InputError(
             f"the launch plan gives {kernel.name} {len(launch.arguments)} arguments, the kernel"
             f" takes {len(explicit)}"
         )
-    kernarg = bytearray(kernel.kernarg_size)
+    kernarg = bytearray(kernel.argument_bytes)
     pointers: list[tuple[int, str]] = []
     for number, (argument, words) in enumerate(zip(explicit, launch.arguments, strict=True)):
         at = argument.offset
@@ -165,7 +166,7 @@ def _triple(indices: Triple, numbers: list[int | None]) -> Triple:
 
 def _word(
     plan: Plan,
-    kernel: Kernel,
+    kernel: KernelInterface,
     word: Word,
     numbers: list[int | None],
     scalars: Mapping[str, int | float | bool],

@@ -7,27 +7,30 @@ work items).
 from __future__ import annotations
 
 from fly_common.errors import InputError
-from fly_image.amd.code_object import MOST_LDS, Kernel
+from fly_image.image import KernelInterface
 from fly_target import registry
 
+MOST_SHARED = max(row.lds for row in registry.BUILT_IN.values())  # bytes of a workgroup
 MOST_WORK_ITEMS = (1 << 32) - 1  # a dimension of a grid
 
 Triple = tuple[int, int, int]
 
 
-def check_launch(target: str, kernel: Kernel, grid: Triple, block: Triple, lds: int) -> None:
+def check_launch(
+    target: str, kernel: KernelInterface, grid: Triple, block: Triple, lds: int
+) -> None:
     """InputError for a launch that the kernel or the hardware does not allow. A grid of 0
     workgroups is allowed: it runs nothing."""
     name = kernel.name
     if min(block) < 1:
         raise InputError(f"{name}: a block of {show(block)} work items")
     size = block[0] * block[1] * block[2]
-    if size > kernel.max_flat_workgroup_size:
+    if size > kernel.max_threads:
         raise InputError(
             f"{name}: a block of {show(block)} is {size} work items, the kernel was compiled for"
-            f" {kernel.max_flat_workgroup_size} at most"
+            f" {kernel.max_threads} at most"
         )
-    required = kernel.required_workgroup_size
+    required = kernel.required_block
     if required is not None and required != block:
         raise InputError(
             f"{name}: a block of {show(block)}, the kernel was compiled for {show(required)}"
@@ -41,10 +44,10 @@ def check_launch(target: str, kernel: Kernel, grid: Triple, block: Triple, lds: 
                 f" {MOST_WORK_ITEMS} work items"
             )
     row = registry.get(target)
-    room = row.lds if row else MOST_LDS  # a device refuses what is none of the targets
-    if lds < 0 or lds + kernel.group_segment_fixed_size > room:
+    room = row.lds if row else MOST_SHARED  # a device refuses what is none of the targets
+    if lds < 0 or lds + kernel.shared_bytes > room:
         raise InputError(
-            f"{name}: {kernel.group_segment_fixed_size} bytes of static and {lds} of dynamic LDS;"
+            f"{name}: {kernel.shared_bytes} bytes of static and {lds} of dynamic LDS;"
             f" {target} has {room}"
         )
 

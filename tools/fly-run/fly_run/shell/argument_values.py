@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fly_common.errors import InputError, UsageError
 from fly_common.quoting import shortened
 from fly_host.plan import Plan, Scalar, Tensor
-from fly_image.amd.code_object import Kernel
+from fly_image.image import KernelInterface
 
 from fly_run.launch import dtypes
 from fly_run.launch.launch import Lds
@@ -148,10 +148,10 @@ def _allocate(tensor: Tensor, symbols: Mapping[str, int], path: str) -> np.ndarr
     return np.zeros(shape, dtypes.numpy_dtype(tensor.dtype))
 
 
-def for_kernel(kernel: Kernel, arguments: list[Argument]) -> Given:
+def for_kernel(kernel: KernelInterface, arguments: list[Argument]) -> Given:
     """Arguments in order for a kernel without a plan; names are labels. What the kernel writes is
     not known: what has a destination counts as written."""
-    explicit = kernel.explicit_args
+    explicit = kernel.arguments
     values: dict[str, Any] = {}
     types: dict[str, str] = {}
     destinations: dict[str, str] = {}

@@ -12,12 +12,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import fly_image
 from fly_common import filter
 from fly_common.errors import InputError, MissingError, UsageError
-from fly_image.amd.code_object import CodeObject
+from fly_image.image import Image
 
-from fly_run import device
+from fly_run.devices.options import MFMA, Options
+from fly_run.devices.registry import open_device
 from fly_run.launch import binding, launch
+from fly_run.launch.execution import Ran, run
 from fly_run.shell import argument_text, argument_values, npy, observing, report
 
 TOOL = "fly-run"
@@ -72,18 +75,18 @@ def call(call: Call) -> None:
     data = filter.read_input(path)
     name = filter.input_name(path)
     with _kept(call, path, data):
-        code = CodeObject.parse(data, name)
+        image = fly_image.read(data, name)
     if call.inspect:
         from fly_run.shell import inspect
 
-        text = inspect.as_json(code) if call.json else inspect.text(code, name)
+        text = inspect.as_json(image) if call.json else inspect.text(image, name)
         filter.write_output(text.encode(), None)
         return
-    held, bound = _bind(call, code, given)
+    held, bound = _bind(call, image, given)
     _check_destinations(held.destinations)
     watch = observing.Watching.of(call)
     with _kept(call, path, data), watch.tracing():
-        ran, name, remarks = _run(call, code, bound, watch)
+        ran, name, remarks = _run(call, image, bound, watch)
     for result, destination in held.destinations.items():
         filter.write_atomically(Path(destination), npy.dump(held.values[result]))
     if not call.quiet:
@@ -133,7 +136,7 @@ def _check_options(call: Call) -> None:
         raise UsageError("--max-instructions counts from 1")
     if call.threads is not None and call.threads < 1:
         raise UsageError("--threads counts from 1")
-    if call.mfma not in device.MFMA:
+    if call.mfma not in MFMA:
         raise UsageError(f"--mfma {call.mfma}: exact or fast is wanted")
 
 
@@ -152,14 +155,14 @@ def _again(call: Call) -> list[str]:
 
 
 def _bind(
-    call: Call, code: CodeObject, given: list[argument_text.Argument]
+    call: Call, image: Image, given: list[argument_text.Argument]
 ) -> tuple[argument_values.Given, binding.Bound]:
     """The arguments' values, and what is to be launched with them."""
     if call.kernel is not None:
-        kernel = code.kernel(call.kernel)
+        kernel = image.kernel(call.kernel)
         held = argument_values.for_kernel(kernel, given)
         bound = launch.bind_arguments(
-            code,
+            image,
             kernel.name,
             _sizes("--grid", call.grid or "1"),
             _sizes("--block", call.block or "1"),
@@ -168,22 +171,22 @@ def _bind(
             list(held.values),
         )
         return held, bound
-    if code.plan is None:
+    if image.plan is None:
         raise UsageError(
             "the code object has no launch plan: it was not made by fly-opt-py",
-            hint=f"say what to launch: --kernel {next(iter(code.kernels))} --grid 4 --block 256,"
+            hint=f"say what to launch: --kernel {next(iter(image.kernels))} --grid 4 --block 256,"
             " and the arguments in order",
         )
-    held = argument_values.for_plan(code.plan, given)
-    return held, binding.bind(code.plan, code, held.values)
+    held = argument_values.for_plan(image.plan, given)
+    return held, binding.bind(image.plan, image, held.values)
 
 
 def _run(
-    call: Call, code: CodeObject, bound: binding.Bound, watch: observing.Watching
-) -> tuple[list[launch.Ran], str, tuple[str, ...]]:
+    call: Call, image: Image, bound: binding.Bound, watch: observing.Watching
+) -> tuple[list[Ran], str, tuple[str, ...]]:
     """Launches; what ran, the device's name and its remarks."""
     bar = report.ProgressBar()
-    options = device.Options(
+    options = Options(
         max_instructions=call.max_instructions,
         threads=call.threads,
         progress=bar,
@@ -191,9 +194,9 @@ def _run(
         mfma=call.mfma,
         strict=call.strict,
     )
-    opened = device.open_device(call.device, code.target, options)
+    opened = open_device(call.device, image.target, options)
     try:
-        ran = launch.run(bound, code, opened)
+        ran = run(bound, opened.load(image), opened)
         return ran, opened.name, opened.remarks
     finally:
         bar.close()

@@ -1,24 +1,24 @@
-"""What a code object holds, as text for people and as JSON for programs."""
+"""What an image holds, as text for people and as JSON for programs."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from fly_host.evaluation import show
 from fly_host.plan import Plan, Tensor
-from fly_image.amd.code_object import CodeObject, Kernel
+from fly_image.image import Image, KernelInterface
 
 from fly_run.launch.parameters import describe
 
 
-def text(code: CodeObject, name: str) -> str:
+def text(image: Image, name: str) -> str:
     """A page: the file, each kernel, the launch plan."""
-    target = ":".join([code.target, *code.features])
-    lines = [f"{name}: {target}, {len(code.data)} bytes, {_count(len(code.kernels), 'kernel')}"]
-    for kernel in code.kernels.values():
+    lines = [
+        f"{name}: {image.variant}, {len(image.data)} bytes, {_count(len(image.kernels), 'kernel')}"
+    ]
+    for kernel in image.kernels.values():
         lines += ["", *_kernel(kernel)]
-    lines += ["", *(_plan(code.plan) if code.plan else ["no launch plan: run it with --kernel"])]
+    lines += ["", *(_plan(image.plan) if image.plan else ["no launch plan: run it with --kernel"])]
     return "\n".join(lines) + "\n"
 
 
@@ -26,32 +26,12 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _kernel(kernel: Kernel) -> list[str]:
-    block = f"at most {kernel.max_flat_workgroup_size} work items"
-    if kernel.required_workgroup_size:
-        block = "×".join(map(str, kernel.required_workgroup_size)) + " work items"
-    spilled = kernel.sgpr_spill_count + kernel.vgpr_spill_count
-    stack = ", and a dynamic stack" if kernel.uses_dynamic_stack else ""
-    rows = [
-        ("entry", f"0x{kernel.entry:x}"),
-        ("block", f"{block} in waves of {kernel.wavefront_size}"),
-        (
-            "registers",
-            f"{kernel.vgpr_count} VGPR ({kernel.agpr_count} of them AGPR),"
-            f" {kernel.sgpr_count} SGPR, {spilled} spilled",
-        ),
-        (
-            "memory",
-            f"{kernel.group_segment_fixed_size} bytes LDS,"
-            f" {kernel.private_segment_fixed_size} scratch a lane{stack},"
-            f" {kernel.kernarg_size} of arguments",
-        ),
-    ]
-    lines = [f"kernel {kernel.name}", *(f"  {label:<10} {value}" for label, value in rows)]
-    lines += ["  offset  size  argument"] if kernel.args else []
-    for a in kernel.args:
-        told = " ".join(word for word in (a.value_kind, a.name, a.type_name) if word)
-        lines.append(f"  {a.offset:6}  {a.size:4}  {told}")
+def _kernel(kernel: KernelInterface) -> list[str]:
+    lines = [f"kernel {kernel.name}"]
+    lines += [f"  {label:<10} {value}" for label, value in kernel.details()]
+    rows = kernel.argument_rows()
+    lines += ["  offset  size  argument"] if rows else []
+    lines += [f"  {offset:6}  {size:4}  {told}" for offset, size, told in rows]
     return lines
 
 
@@ -77,18 +57,9 @@ def _triple(plan: Plan, sizes: tuple[int, int, int]) -> str:
     return shown[0] if len(shown) == 1 else f"({', '.join(shown)})"
 
 
-def as_json(code: CodeObject) -> str:
+def as_json(image: Image) -> str:
     """The same as JSON; the launch plan stands in it as it is in the file."""
-    from dataclasses import asdict
-
     from fly_host import plan
 
-    kernels: list[dict[str, Any]] = [asdict(kernel) for kernel in code.kernels.values()]
-    content = {
-        "target": code.target,
-        "features": code.features,
-        "size": len(code.data),
-        "kernels": kernels,
-        "plan": json.loads(plan.to_text(code.plan)) if code.plan else None,
-    }
-    return json.dumps(content, indent=2) + "\n"
+    launched = json.loads(plan.to_text(image.plan)) if image.plan else None
+    return json.dumps({**image.document(), "plan": launched}, indent=2) + "\n"

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from fly_run.launch import dtypes
-from fly_run.launch.launch import Ran
+from fly_run.launch.execution import Ran
 from fly_run.launch.limits import show
 from fly_run.shell.argument_values import Given
 

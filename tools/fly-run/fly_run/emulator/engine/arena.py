@@ -3,12 +3,20 @@
 Guest addresses are made here and are never host addresses. Between any two regions lie at least
 4 KiB that belong to nobody, so that an access past the end of one is a fault and not an access to
 the next.
+
+    Buffers   what a device has adopted or allocated: the memory that kernels are given
+    Arena     what the launches of one module see: its code and data, what a launch sets up,
+              and the device's buffers
+
+Each module has an arena of its own, so that a kernel can't reach another module's memory. Arenas
+use the same addresses for the same purposes; buffers have one address in all of them.
 """
 
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from fly_common.errors import InputError
 
@@ -16,112 +24,184 @@ from fly_run.emulator import state
 
 GAP = 4096
 ALIGNMENT = 4096  # of a region's first address; hardware allocations are page-aligned too
-FIRST = 0x7F10_8000_0000  # whoever takes the low dword for a signed number goes elsewhere
-LAST = 0x7FFF_FFFF_0000
-CAPACITY = 1024
+# Whoever takes the low dword of an address for a signed number goes elsewhere: its top bit is set.
+FIRST, LAST = 0x7F10_8000_0000, 0x7FE0_0000_0000  # buffers
+LAUNCH_AT = 0x7FE0_8000_0000  # queue, dispatch packet, arguments
+CODE_AT = 0x7FF0_8000_0000  # a module's segments
+CAPACITY = 1024  # buffers that are writable, and as many that are not
+LAUNCH_REGIONS = 3
 FAR = 1 << 32  # bytes: no index that is a little wrong leads there
 
 
-@dataclass(frozen=True)
-class Region:
+class Region(NamedTuple):
+    """`length` bytes of host memory at `host` that kernels see at `low`. `name` is what faults call
+    it."""
+
     name: str
     low: int
     length: int
     host: int
     writable: bool
-    owner: int = 0  # regions of one name are told apart by it
-
-
-class Arena:
-    """The regions, and the table of them that handlers search. The table never moves: a memory
-    site may keep a pointer into it from one launch to the next."""
-
-    def __init__(self) -> None:
-        self._table = ctypes.create_string_buffer((CAPACITY + 1) * state.REGION_SIZE)
-        self._regions: list[Region] = []
-        self._next = FIRST
-        self.version = 0  # changes with the table
 
     @property
-    def null_region(self) -> int:
-        """The address of a region that holds nothing: it comes before the table."""
-        return ctypes.addressof(self._table)
+    def end(self) -> int:
+        return self.low + self.length
+
+    def row(self) -> bytes:
+        """As the handlers' table has it."""
+        flags = state.WRITABLE if self.writable else 0
+        return state.REGION.pack(self.low, self.length, self.host - self.low, flags)
+
+
+class Buffers:
+    """The buffers of a device, and their rows of the table that handlers search.
+
+    A memory site keeps a pointer to the row that it found last, from one launch to the next. It
+    checks the row's bounds each time, and the permission only when it finds the row: so a row is
+    for writable buffers or for others for ever (even and odd ones), and one without a buffer holds
+    zeros.
+    """
+
+    def __init__(self) -> None:
+        self._table = ctypes.create_string_buffer(2 * CAPACITY * state.REGION_SIZE)
+        self._held: dict[int, tuple[Region, int]] = {}
+        self._next = FIRST
+        self._given = [0, 0]  # rows of each kind that have ever been given
+        self._free: tuple[list[int], list[int]] = ([], [])
+        self.rows = 0  # so many from the first on may hold a buffer
 
     @property
     def table(self) -> int:
-        return self.null_region + state.REGION_SIZE
+        return ctypes.addressof(self._table)
+
+    def __iter__(self) -> Iterator[Region]:
+        return (region for region, _ in self._held.values())
 
     def __len__(self) -> int:
-        return len(self._regions)
+        return len(self._held)
 
-    def __iter__(self):
-        return iter(self._regions)
-
-    def bind(self, name: str, host: int, length: int, writable: bool, owner: int = 0) -> int:
-        """Gives host memory a guest address. A region of this name and owner is replaced, unless
-        it is the same one."""
-        for region in self._regions:
-            if region.name == name and region.owner == owner:
-                if (region.host, region.length, region.writable) == (host, length, writable):
-                    return region.low
-                self._regions.remove(region)
-                break
-        low = self.reserve(length)
-        self._add(Region(name, low, length, host, writable, owner))
-        return low
-
-    def map(self, name: str, low: int, host: int, length: int, writable: bool) -> None:
-        """Puts host memory at a guest address that `reserve` gave."""
-        self._add(Region(name, low, length, host, writable))
-
-    def _add(self, region: Region) -> None:
-        if len(self._regions) >= CAPACITY:
-            raise InputError(f"more than {CAPACITY} buffers are bound at once")
-        self._regions.append(region)
-        self._write()
-
-    def reserve(self, length: int) -> int:
-        """A free range of guest addresses."""
+    def add(self, name: str, host: int, length: int, writable: bool) -> int:
+        """Gives host memory a guest address."""
         low = self._next
         following = low + length + GAP
         following += -following % ALIGNMENT
         if following > LAST:
-            raise InputError(f"no {length} bytes are left among the emulator's addresses")
-        self._next = following
+            low = self._gap(length)
+        else:
+            self._next = following
+        self.place(Region(name, low, length, host, writable))
         return low
 
-    def drop(self, name: str, owner: int = 0) -> None:
-        """Forgets a region."""
-        self._regions = [r for r in self._regions if (r.name, r.owner) != (name, owner)]
-        self._write()
+    def place(self, region: Region) -> None:
+        """Puts a buffer where its address says, which nothing else may use."""
+        kind = 0 if region.writable else 1
+        if self._free[kind]:
+            row = self._free[kind].pop()
+        elif self._given[kind] < CAPACITY:
+            row = 2 * self._given[kind] + kind
+            self._given[kind] += 1
+            self.rows = max(self.rows, row + 1)
+        else:
+            raise InputError(f"more than {CAPACITY} buffers are bound at once")
+        flags = state.WRITABLE if region.writable else 0
+        size = state.REGION_SIZE
+        delta = region.host - region.low
+        state.REGION.pack_into(self._table, row * size, region.low, region.length, delta, flags)
+        self._held[region.low] = region, row
 
-    def _write(self) -> None:
-        self.version += 1
-        for number, region in enumerate(self._regions):
-            state.REGION.pack_into(
-                self._table,
-                (number + 1) * state.REGION_SIZE,
-                region.low,
-                region.length,
-                region.host - region.low,
-                state.WRITABLE if region.writable else 0,
-            )
+    def remove(self, low: int) -> Region:
+        """Takes the buffer at this address away. KeyError where none begins there."""
+        region, row = self._held.pop(low)
+        state.REGION.pack_into(self._table, row * state.REGION_SIZE, 0, 0, 0, 0)
+        self._free[row & 1].append(row)
+        # Addresses are given again where that is cheap: a call that adopts its arguments and
+        # releases them in the opposite order has the same ones each time.
+        if not self._held:
+            self._next, self._given, self._free, self.rows = FIRST, [0, 0], ([], []), 0
+        elif region.end + GAP + -(region.end + GAP) % ALIGNMENT == self._next:
+            self._next = low
+        return region
+
+    def find(self, address: int, size: int) -> Region | None:
+        """The buffer that holds `size` bytes at an address."""
+        inside = (r for r in self if r.low <= address and address + size <= r.end)
+        return next(inside, None)
+
+    def _gap(self, length: int) -> int:
+        """Addresses between the buffers there are, when those behind the last one are used up."""
+        low = FIRST
+        for region in sorted(self, key=lambda one: one.low):
+            if low + length + GAP <= region.low:
+                return low
+            low = region.end + GAP + -(region.end + GAP) % ALIGNMENT
+        if low + length + GAP <= LAST:
+            return low
+        raise InputError(f"no {length} bytes are left among the emulator's addresses")
+
+
+class Arena:
+    """What the launches of a module see. `segments` are its own; the table holds, from its first
+    row on, LAUNCH_REGIONS rows of the launch, the segments, the device's buffers."""
+
+    def __init__(self, buffers: Buffers, segments: Iterable[Region]):
+        self._buffers, self._segments = buffers, tuple(segments)
+        self._launch: tuple[Region, ...] = ()
+        self._fixed = LAUNCH_REGIONS + len(self._segments)
+        rows = 1 + self._fixed + 2 * CAPACITY
+        # The first row, before the table, holds nothing: there every memory site starts.
+        self._memory = ctypes.create_string_buffer(rows * state.REGION_SIZE)
+        for number, region in enumerate(self._segments, 1 + LAUNCH_REGIONS):
+            ctypes.memmove(self._at(number), region.row(), state.REGION_SIZE)
+        self._shown = 0
+        self._buffers_at = self._at(1 + self._fixed)
+
+    def _at(self, row: int) -> int:
+        return ctypes.addressof(self._memory) + row * state.REGION_SIZE
+
+    @property
+    def null_region(self) -> int:
+        return self._at(0)
+
+    @property
+    def table(self) -> int:
+        return self._at(1)
+
+    def __iter__(self) -> Iterator[Region]:
+        yield from self._launch
+        yield from self._segments
+        yield from self._buffers
+
+    def enter(self, regions: tuple[Region, ...]) -> None:
+        """Makes these the regions of the launch, none of them writable."""
+        if regions is not self._launch:
+            assert len(regions) == LAUNCH_REGIONS
+            rows = b"".join(region.row() for region in regions)
+            ctypes.memmove(self.table, rows, len(rows))
+            self._launch = regions
+
+    def show_buffers(self) -> int:
+        """Brings the table up to the device's buffers as they are now. The result is its number of
+        rows, which are to be searched."""
+        rows = self._buffers.rows
+        # Rows of buffers that are gone are overwritten by zeros.
+        most = max(rows, self._shown)
+        ctypes.memmove(self._buffers_at, self._buffers.table, most * state.REGION_SIZE)
+        self._shown = rows
+        return self._fixed + rows
 
     def nearest(self, address: int, size: int) -> str:
         """Where an address is in terms of the regions: what a fault tells."""
-        if not self._regions:
-            return "no buffer is bound"
         if address < GAP:
             return "a null pointer, or an offset from one"
-        region = min(self._regions, key=lambda r: _distance(r, address))
+        region = min(self, key=lambda r: _distance(r, address))
         of = f"`{region.name}` ({region.length} bytes)"
         if _distance(region, address) > FAR:
             return f"no buffer is near it; the nearest is {of} at 0x{region.low:x}"
         if address < region.low:
             return f"{region.low - address} bytes before the start of {of}"
-        beyond = address - (region.low + region.length)
+        beyond = address - region.end
         if beyond < 0:
-            over = address + size - region.low - region.length
+            over = address + size - region.end
             return f"the last {over} of its bytes lie past the end of {of}"
         where = "at" if beyond == 0 else f"{beyond} bytes past"
         return f"{where} the end of {of}"
@@ -130,4 +210,4 @@ class Arena:
 def _distance(region: Region, address: int) -> int:
     if address < region.low:
         return region.low - address
-    return max(0, address - (region.low + region.length) + 1)
+    return max(0, address - region.end + 1)

@@ -118,7 +118,7 @@ def fault(
 
 
 def line_of(prepared: Prepared, instruction: Instruction | None) -> Line | None:
-    return prepared.loaded.lines.find(instruction.pc) if instruction else None
+    return prepared.loaded.code_object.lines.find(instruction.pc) if instruction else None
 
 
 def place(

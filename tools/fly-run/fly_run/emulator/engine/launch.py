@@ -19,7 +19,7 @@ from typing import Any
 
 from fly_common.errors import Fault, InputError
 
-from fly_run.device import Options
+from fly_run.devices.options import Options
 from fly_run.emulator import state
 from fly_run.emulator.engine import faults, wave_report
 from fly_run.emulator.engine.resident_workgroups import Residents
@@ -96,11 +96,13 @@ def _round(members: list[Residents], driver: Any, length: int, left: int) -> lis
     """Runs a slice of each member's workgroups, each on a thread of its own, the first one's on
     this. The round ends for all when it ends for one: a thread that the system has not let run by
     then is not waited for, and does nothing."""
-    results = [state.RUN_SLICE] * len(members)
     for residents in members:
         executed = residents.get("executed")
         residents.set("slice_end", executed + length)
         residents.set("limit", executed + left)
+    if len(members) == 1:  # no thread is started, nobody else's slice ends
+        return [driver(members[0].context)]
+    results = [state.RUN_SLICE] * len(members)
 
     def end_round() -> None:
         for residents in members:

@@ -3,40 +3,39 @@
 from __future__ import annotations
 
 import ctypes
-import functools
+import threading
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from fly_common.errors import InputError
-from fly_image import dwarf as lines
 from fly_image.amd.code_object import CodeObject, Kernel
-from fly_image.dwarf import LineTable
 from fly_target import registry
 from fly_target.target import Target
 
+from fly_run.devices.options import Options
 from fly_run.emulator import state
 from fly_run.emulator.engine import dispatch
-from fly_run.emulator.engine.arena import Arena
-from fly_run.emulator.engine.workspace import Workspace
+from fly_run.emulator.engine.arena import CODE_AT, Arena, Buffers, Region
 from fly_run.emulator.isa.decode import Code
 from fly_run.emulator.isa.instruction import Instruction
+from fly_run.emulator.isa.kinds import kind
 from fly_run.emulator.lowering import denormals, matrix
 from fly_run.emulator.lowering.encode import Encoder, Program
 from fly_run.emulator.lowering.registers import Constants, Registers
 from fly_run.emulator.semantics import table
 from fly_run.emulator.semantics.base.small_float import FP16_OVFL
-from fly_run.emulator.watch.observe import Observer, Watch
-
-Triple = tuple[int, int, int]
+from fly_run.emulator.watch.observe import Watch
 
 
-@dataclass
+@dataclass(eq=False)
 class Prepared:
-    """A kernel ready to run: its micro-ops, and what they need of a wave state.
+    """A kernel ready to run: its micro-ops, and what they need of a wave state. The emulator's
+    `devices.protocol.Function`.
 
     `programs` grows when control reaches code that nothing in the kernel points to. `code_map` has
     a micro-op's address for each dword of code, 0 where none is decoded. `watch` is what observers
-    have in the micro-ops.
+    have in the micro-ops. `multiplies`: there are matrix instructions among them.
     """
 
     kernel: Kernel
@@ -45,17 +44,11 @@ class Prepared:
     programs: list[Program]
     code_map: ctypes.Array[ctypes.c_uint64]
     watch: Watch
-    arena_version: int = -1
-    _workspace: tuple[object, Workspace] | None = None
+    multiplies: bool = False
 
-    def workspace(self, arena: Arena, grid: Triple, block: Triple, lds: int) -> Workspace:
-        """The memory of launches in this shape. The last shape's is kept."""
-        key = grid, block, lds
-        if self._workspace is None or self._workspace[0] != key:
-            if self._workspace is not None:
-                self._workspace[1].close()
-            self._workspace = key, Workspace(self, arena, grid, block, lds)
-        return self._workspace[1]
+    @property
+    def interface(self) -> Kernel:
+        return self.kernel
 
     @property
     def mnemonics(self) -> set[str]:
@@ -80,6 +73,7 @@ class Prepared:
         reachable = self.code.reachable(pc)
         program = self.encoder.encode(reachable, f"kernel {self.kernel.name}")
         self.programs.append(program)
+        self.multiplies |= any(kind(one.mnemonic) == "matrix" for one in program.instructions)
         for address in program.addresses:
             index = (address - self.loaded.low) // 4
             if self.code_map[index] == 0:
@@ -104,29 +98,42 @@ class Prepared:
         return None
 
 
-@dataclass
+@dataclass(eq=False)
 class Loaded:
-    """A code object in guest memory. `base` is what is added to its own addresses; its code takes
-    `size` bytes from `low` on."""
+    """A code object in guest memory: the emulator's `devices.protocol.Module`. `base` is what is
+    added to its own addresses; its code takes `size` bytes from `low` on. `handlers`, `options`
+    and the lock `busy` are the device's; `forget` is told when the module is unloaded."""
 
     code_object: CodeObject
     base: int
     low: int
     size: int
     memory: list[ctypes.Array[ctypes.c_char]]
+    arena: Arena
+    handlers: dict[str, int]
+    options: Options
+    busy: threading.RLock
+    forget: Callable[[Loaded], None]
     _prepared: dict[str, Prepared] = field(default_factory=dict)
     _code: dict[int, Code] = field(default_factory=dict)
 
     @staticmethod
-    def load(code: CodeObject, arena: Arena, number: int) -> Loaded:
+    def load(
+        code: CodeObject,
+        buffers: Buffers,
+        handlers: dict[str, int],
+        options: Options,
+        busy: threading.RLock,
+        forget: Callable[[Loaded], None],
+    ) -> Loaded:
         """Maps the segments, each in memory of its own, and relocates them. One guest range holds
         them all, at their own distances, which pc-relative code relies on."""
         segments = [segment for segment in code.segments if segment.size]
         executable = code.executable()
         if not executable:
             raise InputError("the code object has no code")
-        base = arena.reserve(max(segment.address + segment.size for segment in segments))
-        memory = []
+        base = CODE_AT
+        memory, regions = [], []
         for index, segment in enumerate(segments):
             host = ctypes.create_string_buffer(segment.size)
             host[: len(segment.data)] = segment.data
@@ -136,17 +143,25 @@ class Loaded:
                     word = ctypes.c_uint64.from_buffer(host, place)
                     word.value = (relocation.value + base) & 0xFFFF_FFFF_FFFF_FFFF
             memory.append(host)
-            kind = "code" if segment.executable else "data" if segment.writable else "constants"
-            arena.map(
-                f"{kind} of the code object {number}.{index}",
-                base + segment.address,
-                ctypes.addressof(host),
-                segment.size,
-                segment.writable and not segment.executable,
-            )
+            what = "code" if segment.executable else "data" if segment.writable else "constants"
+            name = f"{what} of the code object (segment {index})"
+            writable = segment.writable and not segment.executable
+            at, address = base + segment.address, ctypes.addressof(host)
+            regions.append(Region(name, at, segment.size, address, writable))
         low = min(segment.address for segment in executable)
         size = max(segment.address + segment.size for segment in executable) - low
-        return Loaded(code, base, low, size, memory)
+        arena = Arena(buffers, regions)
+        return Loaded(code, base, low, size, memory, arena, handlers, options, busy, forget)
+
+    @property
+    def image(self) -> CodeObject:
+        return self.code_object
+
+    def unload(self) -> None:
+        """See Module."""
+        with self.busy:
+            self.forget(self)
+            self._prepared.clear()
 
     @property
     def target(self) -> str:
@@ -158,24 +173,20 @@ class Loaded:
             self._code[wave_size] = Code(self.code_object, wave_size)
         return self._code[wave_size]
 
-    @functools.cached_property
-    def lines(self) -> LineTable:
-        """The source lines of the code, read when somebody asks."""
-        return lines.table_of(self.code_object.data)
-
-    def prepare(
-        self,
-        kernel: Kernel,
-        handlers: dict[str, int],
-        null_region: int,
-        observers: tuple[Observer, ...] = (),
-        mfma: str = "exact",
-    ) -> Prepared:
-        """The kernel's micro-ops, with what `observers` want among them, and matrix instructions in
-        this arithmetic: made once."""
-        prepared = self._prepared.get(kernel.name)
+    def function(self, name: str | None) -> Prepared:
+        """See Module. InputError for code that the emulator does not have all instructions for."""
+        prepared = self._prepared.get(name or "")
         if prepared is not None:
             return prepared
+        with self.busy:
+            kernel = self.code_object.kernel(name)
+            if kernel.name not in self._prepared:
+                self._prepared[kernel.name] = self._prepare(kernel)
+            return self._prepared[kernel.name]
+
+    def _prepare(self, kernel: Kernel) -> Prepared:
+        """The kernel's micro-ops, with what observers want among them, and matrix instructions in
+        the arithmetic of the options."""
         target = registry.find(self.target)
         if kernel.wavefront_size not in target.wave_sizes:
             raise InputError(
@@ -189,17 +200,17 @@ class Loaded:
         mode = dispatch.mode_register(kernel, target)
         single, double = dispatch.control_words(mode)
         operations = table.operations_of(self.target)
-        watch = Watch(observers, operations, self.target)
+        watch = Watch(self.options.observers, operations, self.target)
         encoder = Encoder(
             Registers(allocation, constants, target, kernel.wavefront_size),
             operations,
-            handlers,
-            null_region,
+            self.handlers,
+            self.arena.null_region,
             split_modes=single != double,
             flush_halves=denormals.flushes(double),
             hold_halves=bool(mode & FP16_OVFL),
-            weave=watch.weave if observers else None,
-            mfma=mfma,
+            weave=watch.weave if self.options.observers else None,
+            mfma=self.options.mfma,
             modes_vary=single != matrix.IEEE_CONTROL,
         )
         code_map = (ctypes.c_uint64 * (self.size // 4 + 1))()
@@ -207,5 +218,4 @@ class Loaded:
         prepared.add_code(dispatch.entry_address(kernel))
         if "s_swappc_b64" in prepared.mnemonics:
             prepared.add_pointers()
-        self._prepared[kernel.name] = prepared
         return prepared

@@ -56,14 +56,18 @@ class Residents:
         self._seen_slots = 0
         self._copied = -1
         self._context = ctypes.create_string_buffer(state.CTX.size)
+        self.context = ctypes.addressof(self._context)
         self._fields = {
             name: ctypes.c_uint64.from_buffer(self._context, offset)
             for name, offset in state.CTX.offsets.items()
         }
+        self._start = self._fixed  # the context as launches with this limit start
+        self._limit = -1
 
     @property
-    def context(self) -> int:
-        return ctypes.addressof(self._context)
+    def nbytes(self) -> int:
+        """Bytes of the slots that have ever been used."""
+        return max(self._seen_slots, self._fields["used_slots"].value) * self._layout.stride
 
     def set(self, name: str, value: int) -> None:
         """Sets a field of the context."""
@@ -74,12 +78,22 @@ class Residents:
 
     def begin(self, regions: int, limit: int) -> None:
         """Empties the slots for a launch that may execute `limit` instructions."""
-        # A launch that ended in a fault has left workgroups in their slots.
-        for slot in range(self.get("used_slots")):
-            self._slot_word(slot, state.SLOT_ACTIVE).value = 0
-            self._seen_slots = max(self._seen_slots, slot + 1)
+        fields = self._fields
+        used = fields["used_slots"].value
+        self._seen_slots = max(self._seen_slots, used)
+        if fields["live_groups"].value:
+            # A launch that ended in a fault has left workgroups in their slots.
+            for slot in range(used):
+                self._slot_word(slot, state.SLOT_ACTIVE).value = 0
+        if limit != self._limit:
+            self._limit, self._start = limit, self._starting(limit)
+        ctypes.memmove(self.context, self._start, len(self._start))
+        fields["region_count"].value = regions
+
+    def _starting(self, limit: int) -> bytes:
+        """The context at the start of a launch with this limit, but for the count of regions."""
         layout = self._layout
-        ctypes.memmove(self._context, self._fixed, len(self._fixed))
+        made = ctypes.create_string_buffer(self._fixed, state.CTX.size)
         for name, value in (
             ("slots", self._slots),
             ("slot_base", self._base),
@@ -89,12 +103,12 @@ class Residents:
             ("lds_size", layout.lds),
             ("scratch_offset", layout.scratch_offset),
             ("scratch_size", layout.scratch),
-            ("region_count", regions),
             ("limit", limit),
             ("matrix", ctypes.addressof(self._matrix) + -ctypes.addressof(self._matrix) % 64),
             ("quantum", min(QUANTUM, limit)),
         ):
-            self.set(name, value)
+            ctypes.c_uint64.from_buffer(made, state.CTX.offsets[name]).value = value
+        return made.raw
 
     def wave_states(self) -> list[int]:
         """The host addresses of the wave states in use in this launch."""

@@ -15,13 +15,15 @@ from fly_target.amd.facts import facts_of
 
 from fly_run.emulator import state
 from fly_run.emulator.engine import dispatch
-from fly_run.emulator.engine.arena import Arena
+from fly_run.emulator.engine.arena import LAUNCH_AT, Arena, Region
 from fly_run.emulator.engine.resident_workgroups import Layout, Residents, round_up
 from fly_run.emulator.watch.observe import Launch
 
 if TYPE_CHECKING:
     from fly_run.emulator.engine.loading import Prepared
 
+# Where a launch's regions lie: far enough apart for the largest.
+QUEUE_AT, PACKET_AT, KERNARG_AT = (LAUNCH_AT + (number << 20) for number in range(3))
 DYNAMIC_STACK = 16 << 10  # bytes a lane more, where the compiler can't tell the stack's depth
 
 Triple = tuple[int, int, int]
@@ -30,31 +32,35 @@ Triple = tuple[int, int, int]
 class Workspace:
     """Memory of the launches of `prepared` with this grid, block and LDS size (bytes, static and
     dynamic). One launch at a time uses it. `crew` has the resident workgroups of each thread that
-    has ever worked on such a launch, the launching one first; `working` of them do in this one."""
+    has ever worked on such a launch, the launching one first; `working` of them do in this one.
+    `nbytes` of memory are in use, as far as `grown` has counted."""
 
-    def __init__(self, prepared: Prepared, arena: Arena, grid: Triple, block: Triple, lds: int):
-        self.prepared, self.arena, self.lds = prepared, arena, lds
+    def __init__(self, prepared: Prepared, grid: Triple, block: Triple, lds: int):
+        self.prepared, self.lds = prepared, lds
+        self.arena: Arena = prepared.loaded.arena
         self.groups = grid[0] * grid[1] * grid[2]
         kernel = prepared.kernel
         self.scratch = round_up(kernel.private_segment_fixed_size, 16)
         if kernel.uses_dynamic_stack:
             self.scratch += DYNAMIC_STACK
-        self._regions: list[str] = []
         self._queue = ctypes.create_string_buffer(dispatch.queue(), dispatch.QUEUE_BYTES)
-        self._queue_address = self._bind("the queue", self._queue)
         # Compilers widen argument loads up to the segment's alignment: what lies there is readable.
         readable = round_up(max(1, kernel.kernarg_size), dispatch.KERNARG_ALIGNMENT)
         self._kernarg = ctypes.create_string_buffer(readable)
-        self._kernarg_address = self._bind("the kernel's arguments", self._kernarg)
-        hidden = dispatch.hidden_arguments(kernel, grid, block, lds, self._queue_address)
+        self._kernarg_at = ctypes.addressof(self._kernarg)
+        hidden = dispatch.hidden_arguments(kernel, grid, block, lds, QUEUE_AT)
         self._explicit = min((offset for offset, _ in hidden), default=kernel.kernarg_size)
         for offset, value in hidden:
-            ctypes.memmove(ctypes.addressof(self._kernarg) + offset, value, len(value))
+            ctypes.memmove(self._kernarg_at + offset, value, len(value))
         descriptor = prepared.loaded.base + kernel.descriptor
         sizes = self.scratch, lds
-        packet = dispatch.packet(grid, block, *sizes, descriptor, self._kernarg_address)
+        packet = dispatch.packet(grid, block, *sizes, descriptor, KERNARG_AT)
         self._packet = ctypes.create_string_buffer(packet, len(packet))
-        self._packet_address = self._bind("the dispatch packet", self._packet)
+        self._regions = (
+            _region("the queue", QUEUE_AT, self._queue),
+            _region("the dispatch packet", PACKET_AT, self._packet),
+            _region("the kernel's arguments", KERNARG_AT, self._kernarg),
+        )
         packed = facts_of(prepared.target).packed_work_item_ids
         self._id_rows = dispatch.id_rows(prepared.kernel, prepared.target)
         lanes = prepared.kernel.wavefront_size
@@ -65,10 +71,13 @@ class Workspace:
         self._masks = ctypes.create_string_buffer(masks, len(masks))
         self._make_template()
         self._tickets, self._tickets_at = aligned(64)
+        self._taken = ctypes.c_uint64.from_address(self._tickets_at)
         self._layout = Layout(self.waves, self._wave_stride, lds, self.scratch)
         self._fixed = self._fixed_context(grid)
         self.crew: list[Residents] = []
         self.working = 0
+        self._limit = self._rows = 0
+        self.nbytes = 0
 
     def described(self, grid: Triple, block: Triple) -> Launch:
         """What observers are told of a launch."""
@@ -82,35 +91,32 @@ class Workspace:
             self.scratch,
             prepared.loaded.base,
             prepared.encoder.registers.allocation,
-            prepared.loaded.lines,
+            prepared.loaded.code_object.lines,
         )
 
-    def close(self) -> None:
-        """Takes this workspace's regions out of the arena."""
-        for name in self._regions:
-            self.arena.drop(name, owner=id(self))
+    def grown(self) -> int:
+        """How many bytes more are in use than the last time this was asked."""
+        before, self.nbytes = self.nbytes, sum(residents.nbytes for residents in self.crew)
+        return self.nbytes - before
 
     def begin(self, kernarg: bytes, limit: int) -> None:
         """Makes everything ready for a launch with these arguments, and this limit of
         instructions."""
+        self.working = 0
         kernel = self.prepared.kernel
         if len(kernarg) > kernel.kernarg_size:
             raise InputError(
                 f"{kernel.name} takes {kernel.kernarg_size} bytes of arguments, not {len(kernarg)}"
             )
         # What the device fills lies behind what the caller fills, and stays.
-        ctypes.memmove(self._kernarg, kernarg, min(len(kernarg), self._explicit))
+        ctypes.memmove(self._kernarg_at, kernarg, min(len(kernarg), self._explicit))
         if kernel.kernarg_preload:
             self._start(self._kernarg.raw)
-        ctypes.c_uint64.from_address(self._tickets_at).value = 0
+        self._taken.value = 0
         self._limit = limit
-        self.working = 0
+        self.arena.enter(self._regions)
+        self._rows = self.arena.show_buffers()
         self.join()
-        prepared = self.prepared
-        if prepared.arena_version != self.arena.version:
-            for program in prepared.programs:
-                program.forget_regions()
-            prepared.arena_version = self.arena.version
 
     def join(self) -> Residents:
         """Resident workgroups for one thread more."""
@@ -118,7 +124,7 @@ class Workspace:
             self.crew.append(Residents(self._layout, self.groups, self._fixed))
         residents = self.crew[self.working]
         self.working += 1
-        residents.begin(len(self.arena), self._limit)
+        residents.begin(self._rows, self._limit)
         self._bring_constants(residents)
         return residents
 
@@ -139,7 +145,7 @@ class Workspace:
     @property
     def pending_groups(self) -> int:
         """How many workgroups have not started."""
-        return max(0, self.groups - ctypes.c_uint64.from_address(self._tickets_at).value)
+        return max(0, self.groups - self._taken.value)
 
     def live_wave_states(self) -> list[int]:
         """The host addresses of the wave states of workgroups that have begun and not ended."""
@@ -161,15 +167,9 @@ class Workspace:
 
     # -- set-up
 
-    def _bind(self, name: str, memory: ctypes.Array[ctypes.c_char]) -> int:
-        self._regions.append(name)
-        address = ctypes.addressof(memory)
-        return self.arena.bind(name, address, len(memory), False, owner=id(self))
-
     def _start(self, kernarg: bytes) -> dispatch.Start:
         """Sets the scalar registers that waves start with. The result tells where numbers go."""
-        addresses = self._kernarg_address, self._packet_address, self._queue_address
-        prepared = self.prepared
+        prepared, addresses = self.prepared, (KERNARG_AT, PACKET_AT, QUEUE_AT)
         start = dispatch.scalar_registers(prepared.kernel, prepared.target, kernarg, *addresses)
         data = struct.pack(f"<{len(start.sgprs)}I", *start.sgprs)
         ctypes.memmove(self._template_at, data, len(data))
@@ -227,6 +227,10 @@ class Workspace:
         return struct.pack(
             f"<{len(state.CTX.names)}Q", *(values.get(name, 0) for name in state.CTX.names)
         )
+
+
+def _region(name: str, low: int, memory: ctypes.Array[ctypes.c_char]) -> Region:
+    return Region(name, low, len(memory), ctypes.addressof(memory), False)
 
 
 def aligned(size: int) -> tuple[ctypes.Array[ctypes.c_char], int]:

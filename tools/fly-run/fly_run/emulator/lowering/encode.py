@@ -59,7 +59,6 @@ class Program:
     ops: ctypes.Array[ctypes.c_char]
     addresses: dict[int, int]
     instructions: list[Instruction]
-    pristine: bytes = b""
 
     @property
     def base(self) -> int:
@@ -77,10 +76,6 @@ class Program:
         offset = op - self.base
         number = ctypes.c_uint32.from_buffer(self.ops, offset + state.OP_INDEX).value
         return self.instructions[number] if number < len(self.instructions) else None
-
-    def forget_regions(self) -> None:
-        """Makes every memory site look for its region again."""
-        ctypes.memmove(self.ops, self.pristine, len(self.pristine))
 
 
 @dataclass
@@ -233,9 +228,7 @@ class Encoder:
                 number,
                 step.extra,
             )
-        program = Program(window, addresses, ordered)
-        program.pristine = window.raw
-        return program
+        return Program(window, addresses, ordered)
 
 
 def _landings(ordered: list[Instruction]) -> set[int | None]:

@@ -141,7 +141,7 @@ def test_arguments(data):
     assert (out.name, out.offset, out.size, out.value_kind) == ("out", 0, 8, "global_buffer")
     assert (s.name, s.offset, s.size, s.type_name) == ("s", 8, 12, "struct S")
     assert [out.hidden, s.hidden, hidden.hidden] == [False, False, True]
-    assert CodeObject.parse(data).kernels["first"].explicit_args == (out, s)
+    assert CodeObject.parse(data).kernels["first"].arguments == (out, s)
 
 
 def test_the_plan_is_read(data, build):

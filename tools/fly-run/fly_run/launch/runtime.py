@@ -1,0 +1,129 @@
+"""The devices of this process: each is opened once, and keeps what it has loaded.
+
+    opened = runtime.device("auto", "gfx942")       the same one each time
+    opened.run(bound, image)                        loads the image if it is not there
+
+A device that hears of launches for one caller (observers, `strict`, a progress bar) is the caller's
+own, and is closed when he is done:
+
+    with runtime.device("emulator", "gfx942", options) as opened: …
+
+Threads may share a device: where it can't work for two at a time (`Device.concurrent`) they take
+turns, whole calls at a time, so that a kernel never sees another call's buffers. What is kept is
+bounded; what was not used for longest goes. A process that forks leaves its devices to the parent:
+the child opens its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from fly_common.environment import Snapshot, watcher
+
+from fly_run.devices.options import DEFAULTS, STRICT, Options, in_environment
+from fly_run.devices.registry import open_device
+from fly_run.launch.execution import Ran, run
+
+if TYPE_CHECKING:
+    from fly_image.image import Image
+
+    from fly_run.devices.protocol import Device, Module
+    from fly_run.launch.binding import Bound
+
+MOST_DEVICES = 16
+MOST_MODULES = 64  # of a device
+
+_environment = watcher(STRICT)
+
+
+class Opened:
+    """A device, and the images that it has loaded. `shared`: it stays open for others."""
+
+    def __init__(self, device: Device, shared: bool):
+        self.device, self.shared = device, shared
+        self._modules: OrderedDict[str, Module] = OrderedDict()
+        self._loading = threading.RLock()
+        self._turn = contextlib.nullcontext() if device.concurrent else self._loading
+
+    def module(self, image: Image) -> Module:
+        """The image as the device has it loaded, by its content."""
+        with self._loading:
+            modules, digest = self._modules, image.digest
+            module = modules.get(digest)
+            if module is None:
+                module = modules[digest] = self.device.load(image)
+                while len(modules) > MOST_MODULES:
+                    modules.popitem(last=False)[1].unload()
+            else:
+                modules.move_to_end(digest)
+            return module
+
+    def run(self, bound: Bound, image: Image) -> list[Ran]:
+        """See `fly_run.launch.execution.run`."""
+        with self._turn:
+            return run(bound, self.module(image), self.device)
+
+    def close(self) -> None:
+        with self._loading:
+            while self._modules:
+                self._modules.popitem()[1].unload()
+            self.device.close()
+
+    def __enter__(self) -> Opened:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self.shared:
+            self.close()
+
+
+_opened: OrderedDict[tuple[str, str, Options | None, Snapshot], Opened] = OrderedDict()
+_opening = threading.Lock()
+
+
+def device(name: str, target: str, options: Options | None = None) -> Opened:
+    """The process's device `name` ("auto", "emulator", …) for code of `target`, with these options;
+    the caller's own where the options are private. Errors are those of
+    `devices.registry.open_device`."""
+    global _opening
+    if options is not None and options.private:
+        return Opened(open_device(name, target, options), shared=False)
+    # To hash options takes longer than the rest of this: the usual ones are None.
+    key = name, target, None if options == DEFAULTS else options, _environment()
+    found = _opened.get(key)
+    if found is not None:
+        return found
+    asked = in_environment(options)
+    if asked.private:  # FLY_STRICT
+        return Opened(open_device(name, target, asked), shared=False)
+    with _opening:
+        found = _opened.get(key)
+        if found is None:
+            found = _opened[key] = Opened(open_device(name, target, asked), shared=True)
+        oldest = _opened.popitem(last=False)[1] if len(_opened) > MOST_DEVICES else None
+    if oldest is not None:
+        oldest.close()
+    return found
+
+
+def close_all() -> None:
+    """Closes the devices that are shared. The next call opens new ones."""
+    with _opening:
+        closing = list(_opened.values())
+        _opened.clear()
+    for opened in closing:
+        opened.close()
+
+
+def _after_fork() -> None:
+    """A lock may be held by a thread that the child does not have."""
+    global _opening
+    _opening = threading.Lock()
+    _opened.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)
