@@ -42,6 +42,7 @@ format:
 
 lint:
 	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/lint-imports
 
 types:
 	$(BIN)/basedpyright --pythonpath $(BIN)/python

@@ -29,25 +29,25 @@ class PointerSpaces(Protocol):
     or memref's type as data, `pointer` the value that it has become. ValueError for what can't
     be."""
 
-    def holds(self, spec: Any) -> bool:
+    def holds(self, spec: Any, /) -> bool:
         """Whether a type is a pointer or memref in one of these spaces."""
         ...
 
-    def lowered_type(self, spec: Any) -> Any:
+    def lowered_type(self, spec: Any, /) -> Any:
         """The LLVM type that a pointer becomes."""
         ...
 
-    def make_pointer(self, conversion: Any, op: Any) -> Any:
+    def make_pointer(self, conversion: Any, op: Any, /) -> Any:
         """The pointer that a `fly.make_ptr` makes."""
         ...
 
-    def add(self, builder: Any, pointer: Any, elements: Any) -> Any:
+    def add(self, builder: Any, pointer: Any, elements: Any, /) -> Any:
         """The pointer `elements` on."""
         ...
 
-    def load_through(self, builder: Any, spec: Any, pointer: Any, type_: Any) -> Any: ...
+    def load_through(self, builder: Any, spec: Any, pointer: Any, type_: Any, /) -> Any: ...
 
-    def store_through(self, builder: Any, spec: Any, pointer: Any, value: Any) -> None: ...
+    def store_through(self, builder: Any, spec: Any, pointer: Any, value: Any, /) -> None: ...
 
 
 class Lowering(Protocol):
