@@ -2,6 +2,7 @@
 # make test   set up, run the tests
 # make check  format, lint, types, tests
 # make mutation  damage every function of the emulator; the tests must notice
+# make fuzz      damage the inputs of every tool; each must end with a result or an error line
 # make triton    kernels that Triton compiles (installed into .peers, 1 GB), on the emulator
 # make bench  print the figures that README and docs quote
 
@@ -11,7 +12,7 @@ export PATH := $(BIN):$(PATH)
 JOBS ?= $(shell nproc)
 SOURCES := fly common tools examples benchmarks tests test lit.cfg.py
 
-.PHONY: help setup setup-test demo test unit lit check format lint types bench mutation triton clean
+.PHONY: help setup setup-test demo test unit lit check format lint types bench mutation fuzz triton clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -47,6 +48,9 @@ types:
 mutation: setup-test
 	PYTHONPATH=tests $(BIN)/python -m mutation
 
+fuzz: setup-test
+	PYTHONPATH=tests $(BIN)/python -m fuzz
+
 triton: setup-test
 	test -x .peers/bin/python || python3 -m venv .peers
 	.peers/bin/python -m pip install -q --disable-pip-version-check triton==3.9.0
@@ -63,4 +67,4 @@ bench: setup-test
 	$(BIN)/python benchmarks/observers.py
 
 clean:
-	rm -rf $(VENV) .peers .pytest_cache .ruff_cache .hypothesis test/lit/Output
+	rm -rf $(VENV) .peers .pytest_cache .ruff_cache .hypothesis test/lit/Output fuzz-findings

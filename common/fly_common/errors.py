@@ -15,6 +15,7 @@ from __future__ import annotations
 from fly_common.record import record
 
 LONGEST_EXCERPT = 160  # columns of a source line that are shown
+LONGEST_MESSAGE = 1500  # characters; beyond that somebody quotes a damaged input whole
 
 
 @record
@@ -44,14 +45,21 @@ class Place:
 
 def _window(text: str, column: int) -> tuple[str, int]:
     """The part of a line that a person can read, and the column in it: generated IR has lines of
-    thousands of columns. Control characters, which a terminal would obey, become `?`."""
-    text = "".join(char if char.isprintable() or char == "\t" else "?" for char in text)
+    thousands of columns. Control characters become `?`."""
+    text = _harmless(text)
     if len(text) <= LONGEST_EXCERPT:
         return text, column
     start = max(0, min(column - 1, len(text)) - LONGEST_EXCERPT // 2)
     end = start + LONGEST_EXCERPT
     before, after = "… " if start else "", " …" if end < len(text) else ""
     return f"{before}{text[start:end]}{after}", column - start + len(before)
+
+
+def _harmless(text: str, kept: str = "\t") -> str:
+    """The text without what a terminal would obey, and no stream could encode."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char in kept else "?" for char in text)
 
 
 class FlyError(Exception):
@@ -67,7 +75,10 @@ class FlyError(Exception):
 
     def render(self, tool: str) -> str:
         where = f"{self.place}: " if self.place else ""
-        lines = [f"{tool}: error: {where}{self.message}"]
+        message = _harmless(self.message, "\t\n")
+        if len(message) > LONGEST_MESSAGE:
+            message = f"{message[: LONGEST_MESSAGE - 200]} … {message[-190:]}"
+        lines = [f"{tool}: error: {where}{message}"]
         if self.place and (excerpt := self.place.excerpt()):
             lines.append(excerpt)
         if self.hint:

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from fly_llc.mir.instruction import Instruction
 
-_LABEL = re.compile(r"^  bb\.(?P<number>\d+)(?:\.(?P<name>[^\s(:]+))?.*:\s*(;.*)?$")
-_SUCCESSOR = re.compile(r"%bb\.(\d+)")
+_LABEL = re.compile(r"^  bb\.(?P<number>\d{1,9})(?!\d)(?:\.(?P<name>[^\s(:]+))?.*:\s*(;.*)?$")
+_SUCCESSOR = re.compile(r"%bb\.(\d{1,9})(?!\d)")
 
 
 class Block:

@@ -6,6 +6,7 @@ layout, the launch plan as module assembly, the code object's version as a modul
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Any
 
@@ -147,6 +148,14 @@ def _prepare(flat: Any, source: Source) -> bool:
             return ir.WalkResult.INTERRUPT
         if name in older_llvm.REPLACED:
             newer.append(op.operation)
+        if "alignment" in op.attributes and (wrong := _wrong_alignment(op)):
+            refused.append(InputError(wrong, place=source.place_of(op.location)))
+            return ir.WalkResult.INTERRUPT
+        if name == "llvm.func":
+            if wrong := _wrong_workgroup(op):
+                refused.append(InputError(wrong, place=source.place_of(op.location)))
+                return ir.WalkResult.INTERRUPT
+            doubtful = doubtful or not _is_ordinary(op)
         if name == "llvm.call_intrinsic":
             doubtful = doubtful or op.attributes["intrin"].value not in KNOWN_INTRINSICS
         return ir.WalkResult.ADVANCE
@@ -157,6 +166,66 @@ def _prepare(flat: Any, source: Source) -> bool:
     for op in newer:
         older_llvm.replace(op)
     return doubtful
+
+
+def _wrong_alignment(op: Any) -> str | None:
+    """What is wrong with an operation's alignment, which the translation takes as it is."""
+    from fly_dialect.bindings import ir
+
+    attribute = op.attributes["alignment"]
+    if not isinstance(attribute, ir.IntegerAttr):
+        return None
+    value = attribute.value
+    if value == 0 or (0 < value <= MOST_ALIGNED and value & (value - 1) == 0):
+        return None
+    return f"{op.name}: the alignment {value} is no power of two up to 2^32"
+
+
+def _wrong_workgroup(function: Any) -> str | None:
+    """Whether a kernel's two statements of its workgroup's size contradict each other."""
+    from fly_dialect.bindings import ir
+
+    flat, wanted = (function.attributes.get(f"rocdl.{name}_work_group_size") for name in _SIZES)
+    if not isinstance(flat, ir.StringAttr) or not isinstance(wanted, ir.DenseI32ArrayAttr):
+        return None
+    size = math.prod(wanted)
+    if flat.value == f"{size},{size}":
+        return None
+    return (
+        f'rocdl.flat_work_group_size is "{flat.value}", and rocdl.reqd_work_group_size asks for'
+        f' "{size},{size}"'
+    )
+
+
+def _is_ordinary(function: Any) -> bool:
+    """Whether a function has no attributes but such as the pipeline here writes, or such as the
+    translation does not look at (`gpu.…`). It refuses others by a crash."""
+    from fly_dialect.bindings import ir
+
+    for name in function.attributes:
+        kind = _ATTRIBUTES.get(name)
+        if kind is None:
+            if "." in name and not name.startswith("gpu."):
+                return False
+        elif not isinstance(function.attributes[name], getattr(ir, kind)):
+            return False
+    for one in function.attributes.get("passthrough", ()):
+        if isinstance(one, ir.ArrayAttr):
+            if len(one) != 2 or not all(isinstance(word, ir.StringAttr) for word in one):
+                return False
+        elif not isinstance(one, ir.StringAttr):
+            return False
+    return True
+
+
+_SIZES = ("flat", "reqd")
+_ATTRIBUTES = {
+    "rocdl.kernel": "UnitAttr",
+    "rocdl.flat_work_group_size": "StringAttr",
+    "rocdl.reqd_work_group_size": "DenseI32ArrayAttr",
+    "passthrough": "ArrayAttr",
+}
+MOST_ALIGNED = 1 << 32  # bytes; LLVM's own bound
 
 
 def _translate(flat: Any) -> str:

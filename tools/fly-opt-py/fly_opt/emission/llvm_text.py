@@ -49,6 +49,7 @@ _LINE = re.compile(r'"[^"]*"')
 
 # Type → width in bits, and bits of its mantissa without the leading one.
 FORMATS = {"half": (16, 10), "bfloat": (16, 7), "float": (32, 23), "double": (64, 52)}
+MOST_DIGITS = 2000  # of a decimal; LLVM prints at most 17
 # Types whose special values and hexadecimal literals nothing in this chain can hold.
 UNSUPPORTED = ("fp128", "x86_fp80", "ppc_fp128")
 
@@ -148,6 +149,9 @@ def _from_decimal(literal: str, kind: str) -> str | None:
         return None
     from fractions import Fraction
 
+    exponent = literal.lower().partition("e")[2]
+    if len(literal) > MOST_DIGITS or len(exponent) > len("+99999"):
+        raise InputError(f"the constant {literal[:40]}… is too long to be read")
     bits = nearest(Fraction(literal), kind)
     if literal.startswith("-"):
         bits |= 1 << (FORMATS[kind][0] - 1)

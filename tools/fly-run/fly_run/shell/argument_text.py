@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 Number = int | float | bool
+MOST_DIGITS = 200  # of a number; 64 bits are 20, and Python refuses to read 4,300
 MOST_BYTES = 1 << 40  # an array beyond this is a slip of the keyboard
 
 
@@ -159,6 +160,10 @@ def _number(text: str, word: str) -> Number:
     if _INTEGER.fullmatch(word):
         # A leading zero is no octal here: 010 is ten.
         digits = word.replace("_", "")
+        if len(digits) > MOST_DIGITS:
+            raise UsageError(
+                f"{text[:MOST_DIGITS]}…: a number of {len(digits)} digits fits nothing"
+            )
         return int(digits, 0 if re.match(r"[+-]?0[xXbB]", digits) else 10)
     if _REAL.fullmatch(word):
         return float(word)

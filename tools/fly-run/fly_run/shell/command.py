@@ -14,6 +14,7 @@ from pathlib import Path
 
 from fly_common import filter
 from fly_common.errors import InputError, MissingError, UsageError
+from fly_common.isolation import isolate
 from fly_image.amd.code_object import CodeObject
 
 from fly_run import device
@@ -68,6 +69,8 @@ def call(call: Call) -> None:
     data = filter.read_input(path)
     name = filter.input_name(path)
     with _kept(call, path, data):
+        # LLVM's disassembler and the emulator's machine code work on whatever the file holds.
+        isolate(TOOL, name)
         code = CodeObject.parse(data, name)
     if call.inspect:
         from fly_run.shell import inspect
