@@ -4,6 +4,7 @@
 # make targets   every example and kernel on every chip that the emulator runs
 # make mutation  damage every function of the emulator; the tests must notice
 # make store-crash  kill 1,000 writers of one store in the middle; it must stay whole
+# make fuzz      damage the inputs of every tool; each must end with a result or an error line
 # make triton    kernels that Triton compiles (installed into .peers, 1 GB), on the emulator
 # make bench  print the figures that README and docs quote
 
@@ -13,7 +14,8 @@ export PATH := $(BIN):$(PATH)
 JOBS ?= $(shell nproc)
 SOURCES := fly common tools examples benchmarks tests test lit.cfg.py
 
-.PHONY: help setup setup-test demo test unit lit check format lint types bench mutation store-crash targets triton clean
+.PHONY: help setup setup-test demo test unit lit check format lint types bench mutation fuzz store-crash targets \
+	triton clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -58,6 +60,9 @@ mutation: setup-test
 store-crash: setup-test
 	PYTHONPATH=tests $(BIN)/python -m store_crash --kills 1000
 
+fuzz: setup-test
+	PYTHONPATH=tests $(BIN)/python -m fuzz
+
 triton: setup-test
 	test -x .peers/bin/python || python3 -m venv .peers
 	.peers/bin/python -m pip install -q --disable-pip-version-check triton==3.9.0
@@ -75,4 +80,4 @@ bench: setup-test
 	$(BIN)/python benchmarks/observers.py
 
 clean:
-	rm -rf $(VENV) .peers .pytest_cache .ruff_cache .hypothesis test/lit/Output
+	rm -rf $(VENV) .peers .pytest_cache .ruff_cache .hypothesis test/lit/Output fuzz-findings

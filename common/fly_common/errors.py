@@ -16,6 +16,7 @@ from fly_common.record import record
 
 LONGEST_EXCERPT = 160  # columns of a source line that are shown
 LONGEST_PATH = 1024  # characters of a path in a message
+LONGEST_MESSAGE = 1500  # characters; beyond that somebody quotes a damaged input whole
 
 
 @record
@@ -45,8 +46,8 @@ class Place:
 
 def _window(text: str, column: int) -> tuple[str, int]:
     """The part of a line that a person can read, and the column in it: generated IR has lines of
-    thousands of columns. Control characters, which a terminal would obey, become `?`."""
-    text = "".join(char if char.isprintable() or char == "\t" else "?" for char in text)
+    thousands of columns. Control characters become `?`."""
+    text = _harmless(text)
     if len(text) <= LONGEST_EXCERPT:
         return text, column
     start = max(0, min(column - 1, len(text)) - LONGEST_EXCERPT // 2)
@@ -67,6 +68,13 @@ def _bounded(message: str) -> str:
     return " ".join(shortened(word, LONGEST_PATH if "/" in word else MOST) for word in words)
 
 
+def _harmless(text: str, kept: str = "\t") -> str:
+    """The text without what a terminal would obey, and no stream could encode."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char in kept else "?" for char in text)
+
+
 class FlyError(Exception):
     """Anything a user can cause or mend. `hint` says what to do; it is printed on its own line."""
 
@@ -80,7 +88,10 @@ class FlyError(Exception):
 
     def render(self, tool: str) -> str:
         where = f"{self.place}: " if self.place else ""
-        lines = [f"{tool}: error: {where}{_bounded(self.message)}"]
+        message = _harmless(_bounded(self.message), "\t\n")
+        if len(message) > LONGEST_MESSAGE:
+            message = f"{message[: LONGEST_MESSAGE - 200]} … {message[-190:]}"
+        lines = [f"{tool}: error: {where}{message}"]
         if self.place and (excerpt := self.place.excerpt()):
             lines.append(excerpt)
         if self.hint:

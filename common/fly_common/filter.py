@@ -238,7 +238,20 @@ def run(command: Callable[[str, list[str]], int], tool: str) -> NoReturn:
             f"  this is a defect of {tool}; FLY_DEBUG=1 shows where"
         )
         code = 1
+    _leave(code)
     sys.exit(code)
+
+
+def _leave(code: object) -> None:
+    """Ends the process here if it is the isolated child of a tool (`fly_common.isolation`)."""
+    if isolation := sys.modules.get("fly_common.isolation"):
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                try:
+                    stream.flush()
+                except OSError:
+                    _abandon(stream)
+        isolation.leave(code if isinstance(code, int) else 1 if code else 0)
 
 
 def _say(text: str) -> None:

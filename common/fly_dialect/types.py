@@ -229,6 +229,8 @@ def layout_spec(layout: AnyLayout) -> LayoutSpec | ComposedLayoutSpec:
 
 def _check_pointer(spec: PtrSpec | MemRefSpec) -> None:
     natural = element_bytes(spec.element)
+    if not natural:
+        raise ValueError(f"an element of type {spec.element} takes no memory")
     if spec.align is not None:
         if spec.align <= 0 or spec.align % natural:
             raise ValueError(

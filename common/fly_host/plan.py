@@ -243,6 +243,8 @@ def _check_launch(plan: Plan, launch: Launch) -> None:
     for word in words:
         if word.kind != "integer" and word.kind not in wanted:
             raise ValueError(f"launch of {launch.kernel}: unknown word {quoted(word.kind)}")
+        if word.kind != "integer" and word.expression is not None:
+            raise ValueError(f"launch of {launch.kernel}: a {word.kind} has no expression")
         if word.kind in wanted:
             named = plan.parameter(word.name) if isinstance(word.name, str) else None
             if not isinstance(named, wanted[word.kind]):

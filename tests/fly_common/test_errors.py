@@ -65,3 +65,12 @@ def test_a_long_line_is_shown_around_the_caret(column):
 
 def test_control_characters_do_not_reach_the_terminal():
     assert Place("f", 1, 1, "a\x1b[31mb\x07").excerpt().startswith("  a?[31mb?\n")
+
+
+def test_a_message_that_quotes_a_damaged_input_does_no_harm():
+    rendered = InputError("no \x1b[31m\x00 \ud800 here\nnor there").render("tool")
+    assert rendered == "tool: error: no ?[31m? ? here\nnor there"
+    (line,) = InputError("begin " + "x" * 100_000 + " end").render("tool").splitlines()
+    assert line.startswith("tool: error: begin xxx")
+    assert line.endswith("xxx end")
+    assert len(line) < 1600

@@ -114,6 +114,14 @@ def changed(*path_and_value) -> str:
         (changed("launches", 0, "arguments", 0, 0, "name", ["A"]), "no pointer ['A']"),
         (changed("launches", 0, "arguments", 1, 0, "name", "A"), "no scalar 'A'"),
         (changed("launches", 0, "arguments", 0, 0, "kind", "float"), "unknown word 'float'"),
+        (
+            changed("launches", 0, "arguments", 0, 0, "expression", 10**6),
+            "launch of kernel: a pointer has no expression",
+        ),
+        (
+            changed("launches", 0, "arguments", 1, 0, "expression", "x"),
+            "launch of kernel: a scalar has no expression",
+        ),
         (changed("launches", 0, "arguments", 0, 1, "size", 3), "a word of 3 bytes"),
         (changed("launches", 0, "arguments", 0, 1, "size", 8.0), "a word of 8.0 bytes"),
         (changed("launches", 0, "arguments", 0, 1, "color", "red"), "color"),

@@ -224,3 +224,33 @@ def test_builders_print_what_they_build():
         with ir.InsertionPoint(module.body):
             ops.static(IntTupleSpec(Int(4)))
     assert text.write(module, False) == "module {\n  %0 = fly.static : !fly.int_tuple<4>\n}\n"
+
+
+@pytest.mark.parametrize(
+    "deep",
+    [
+        "module attributes {a.b = " + "[" * 50_000 + "]" * 50_000 + "} {}",
+        "func.func private @f(" + "tuple<" * 20_000 + "i32" + ">" * 20_000 + ")",
+        "func.func private @f(!fly.int_tuple<" + "(" * 900 + "1" + ")" * 900 + ">)",
+        "module {" * 300 + "}" * 300,
+        "module attributes {a.b = " + "[" * 300,
+    ],
+)
+def test_deep_nesting_is_refused_before_anybody_reads_it(deep):
+    with pytest.raises(InputError, match="brackets are nested more than 256 levels deep") as caught:
+        text.read(deep, CONTEXT)
+    assert caught.value.place.line == 1
+
+
+def test_brackets_side_by_side_and_in_strings_are_not_deep():
+    wide = "".join(f"func.func private @f{n}(tuple<i32>, () -> ())\n" for n in range(2000))
+    assert again(wide)
+    quoted = "[" * 3000
+    assert again(f'module attributes {{a.b = "{quoted}"}} {{}}  // {quoted}')
+    compared = "d0 - 1 >= 0, d0 <= 5, " * 200
+    assert again(f"module attributes {{a.b = affine_set<(d0) : ({compared}d0 >= 0)>}} {{}}")
+
+
+def test_an_element_takes_memory():
+    with pytest.raises(InputError, match="an element of type i0 takes no memory"):
+        text.read("func.func private @f(!fly.memref<i0, global, 4:1>)", CONTEXT)

@@ -7,11 +7,14 @@ import random
 import pytest
 from fly_common.errors import InputError
 from fly_llc import Options, compile, mir
+from fly_llc.codegen import resume
 from fly_llc.codegen.points import NAMED
+from fly_llc.insertion import filters
 from fly_llc.mir import kinds, registers
 from fly_llc.mir.dependences import dependences, regions
 from fly_llc.mir.instruction import Instruction
 from fly_llc.mir.liveness import live_outs, live_sets
+from fly_llc.shipped import peephole
 from fly_target.amd.waits import GFX9, GFX11
 
 from .woven import CASES, ir
@@ -287,3 +290,47 @@ def test_wait_fields_against_llvm():
             assert (waits.vm.read(word), waits.lgkm.read(word)) == (vm, lgkm)
             again = waits.lgkm.write(waits.vm.write(0, vm), lgkm)
             assert (waits.vm.read(again), waits.lgkm.read(again)) == (vm, lgkm)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (("bb.0:\n    successors: %bb.7", "bb.1:"), "k: bb.0 goes on to bb.7, which is no block"),
+        (("bb.0:", "bb.1:", "bb.1:"), "k has two blocks bb.1"),
+    ],
+)
+def test_control_flow_without_sense_is_refused(labels, message):
+    """The fixpoint of liveness would not end, or look for a block that is not there."""
+    body = "".join(f"  {label}\n    S_NOP 0\n" for label in labels)
+    with pytest.raises(InputError, match=message):
+        mir.parse(f"---\nname: k\nbody: |\n{body}...\n")
+
+
+def test_mir_without_functions_and_names_that_are_no_text_are_read():
+    assert resume.user_registers(b"--- |\n...\n") == {}
+    odd = b"name: k\xeb\n    workGroupIDX: { reg: '$sgpr6' }\n"
+    assert resume.user_registers(odd) == {"k\\xeb": 6}
+
+
+def test_numbers_that_nobody_can_read_are_no_numbers():
+    long = "9" * 5000
+    text = f"---\nname: k\nbody: |\n  bb.0:\n    $sgpr{long} = S_MOV_B32 {long}\n...\n"
+    (one,) = mir.parse(text).functions[0].blocks[0].instructions
+    assert one.operands[0].integer is None
+    assert mir.parse(text.replace("bb.0", f"bb.{long}")).functions[0].blocks == []
+    assert (
+        resume.user_registers(f"name: k\n    workGroupIDX: {{ reg: '$sgpr{long}' }}".encode()) == {}
+    )
+
+
+@pytest.mark.parametrize("line", ["$sgpr4 = S_MOV_B32", "7 = S_MOV_B32 7", "$sgpr4 = S_MOV_B32 7"])
+def test_the_peephole_takes_moves_of_nothing(line):
+    head = "---\nname: k\nnoVRegs: true\nbody: |\n"
+    text = f"{head}  bb.0:\n    {line}\n    S_NOP 0\n...\n"
+    assert peephole.main(text, []) == text
+
+
+def test_filters_take_functions_without_blocks():
+    text = "---\nname: k\nnoVRegs: true\nbody: |\n...\n"
+    for name in ("nop-sled", "schedule", "peephole", "pressure"):
+        assert filters.shipped(name)(text, []) == text

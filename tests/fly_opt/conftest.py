@@ -39,10 +39,10 @@ def fly_opt(tmp_path):
 
     program = Path(sys.executable).with_name("fly-opt-py")
 
-    def run(*arguments: str, text: str | bytes = b"", **environment: str):
+    def run(*arguments: str | bytes, text: str | bytes = b"", **environment: str):
         data = text.encode() if isinstance(text, str) else text
         return subprocess.run(
-            [str(program), *arguments],
+            [program, *arguments],
             input=data,
             capture_output=True,
             env={**os.environ, "FLY_CACHE_DIR": str(tmp_path / "cache"), **environment},

@@ -65,6 +65,8 @@ def test_flags_do_what_the_same_passes_do(fly_opt, vector_add):
         (["--target", "gfx942", "--cse"], 2, "fly-opt-py: error: --cse with --target"),
         (["--passes", "cse", "--cse"], 2, "fly-opt-py: error: --cse with --passes"),
         (["--passes", "cse,"], 2, "fly-opt-py: error: <pipeline>:1:5: expected the name"),
+        ([b"--\xff"], 2, "fly-opt-py: error: '--\\udcff': is not UTF-8"),
+        (["--passes", b"cse,\xff"], 2, "fly-opt-py: error: 'cse,\\udcff': is not UTF-8"),
         (["-x"], 2, "fly-opt-py: error: no such option: -x"),
         (["one.mlir", "two.mlir"], 2, "fly-opt-py: error: one input at a time"),
         (["no-such.mlir"], 2, "fly-opt-py: error: no-such.mlir: no such file"),
@@ -89,6 +91,25 @@ def test_bad_mlir_is_kept_and_the_command_that_reproduces_it_works(fly_opt, tmp_
     again = fly_opt(*command)
     assert again.returncode == 1
     assert again.stderr.decode().startswith(f"fly-opt-py: error: {kept}:2:3: Dialect `foo'")
+
+
+def test_a_crash_of_mlir_is_an_error_line(fly_opt, tmp_path):
+    """The verifier lets a pointer begin with an integer. Should MLIR refuse that one day, the test
+    needs another of its crashes."""
+    source = "module {\n  llvm.mlir.global internal @g(1 : i32) : !llvm.ptr\n}\n"
+    assert fly_opt("--emit", "llvm", text=source, FLY_DEBUG="1").returncode < 0
+    done = fly_opt("--emit", "llvm", "-o", str(tmp_path / "out"), text=source)
+    assert (done.returncode, done.stdout) == (1, b"")
+    first, hint, reproduce = done.stderr.decode().splitlines()
+    assert first == (
+        "fly-opt-py: error: <stdin>: MLIR crashed on this input (signal 11): Global variable"
+        " initializer type does not match global variable type!"
+    )
+    assert "FLY_DEBUG=1" in hint
+    assert reproduce.startswith("  reproduce: fly-opt-py --emit=llvm ")
+    assert not (tmp_path / "out").exists()
+    again = fly_opt(*reproduce.removeprefix("  reproduce: fly-opt-py ").split())
+    assert again.returncode == 1
 
 
 def test_a_failing_pass_leaves_no_output(fly_opt, tmp_path):

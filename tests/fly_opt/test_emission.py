@@ -193,6 +193,44 @@ def test_what_has_no_llvm_ir_is_refused(source, message, line):
     assert (caught.value.place.file, caught.value.place.line) == ("in.mlir", line)
 
 
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (
+            'llvm.func @k() attributes {rocdl.kernel, rocdl.flat_work_group_size = "1,64",'
+            " rocdl.reqd_work_group_size = array<i32: 256, 1, 1>} { llvm.return }",
+            'flat_work_group_size is "1,64", and rocdl.reqd_work_group_size asks for "256,256"',
+        ),
+        (
+            "llvm.func @k() attributes {rocdl.reqd_work_group_size = 7 : i32} { llvm.return }",
+            "rocdl.reqd_work_group_size",
+        ),
+        (
+            'llvm.func @k() attributes {passthrough = [["a", "b", "c"]]} { llvm.return }',
+            "expected 'passthrough' to contain string or array",
+        ),
+        (
+            "llvm.func @k(%p: !llvm.ptr) { %0 = llvm.load %p {alignment = -255 : i64}"
+            " : !llvm.ptr -> i32\n llvm.return }",
+            "llvm.load: the alignment -255 is no power of two",
+        ),
+        (
+            "llvm.func @k(%p: !llvm.ptr) { %0 = llvm.load %p {alignment = 3 : i64}"
+            " : !llvm.ptr -> i32\n llvm.return }",
+            "llvm.load: the alignment 3 is no power of two",
+        ),
+        (
+            'llvm.func @k() attributes {passthrough = ["\\ff"]} { llvm.return }',
+            r"a string holds bytes that are not UTF-8, near .*\\xff",
+        ),
+    ],
+)
+def test_attributes_on_which_the_translation_would_crash_are_refused(source, message):
+    """Within this process: there is no child that may crash."""
+    with pytest.raises(InputError, match=message):
+        compile(f"module {{\n  {source}\n}}".encode(), Options(emit="llvm"), "in.mlir")
+
+
 def test_an_intrinsic_that_exists_is_translated():
     source = b"""module {
   llvm.func @f(%x: f32) -> f32 {
@@ -211,3 +249,12 @@ def test_line_tables(vector_add, llvm, tmp_path):
     code = assembly(llvm, text, "gfx942")
     assert re.search(r"\.loc\s+\d+ 12 7", code)
     assert "add.py" in code
+
+
+@pytest.mark.parametrize("chip", BUILT_IN)
+def test_what_the_pipeline_makes_is_translated_without_a_child(vector_add, chip, monkeypatch):
+    def fork(*_):
+        raise AssertionError("a child was forked, which costs milliseconds and more in threads")
+
+    monkeypatch.setattr("fly_opt.emission.emit._try_in_child", fork)
+    assert compile(vector_add, Options(target=chip))

@@ -213,3 +213,9 @@ def test_halfway_is_rounded_to_even():
     assert nearest(Fraction(3, 2**25), "half") == 2  # 1.5 of the smallest subnormal
     assert nearest(Fraction(1, 2**25), "half") == 0
     assert nearest(Fraction(65520), "half") == 0x7C00  # half a step past the largest: infinity
+
+
+@pytest.mark.parametrize("literal", ["9" * 5000 + ".5", "1.0e+9999999999", "1.0e-999999"])
+def test_a_decimal_that_takes_for_ever_is_refused(literal):
+    with pytest.raises(InputError, match="is too long to be read"):
+        bridge(f"@g = global float {literal}\n")

@@ -100,6 +100,7 @@ def test_what_is_no_argument_is_a_file(text):
         ("A=random(3,f32,seed=x)", "A=random(3,f32,seed=x): the seed is 'x', not an integer ≥ 0"),
         ("A=full(3,f32,x)", "A=full(3,f32,x): 'x' is not understood"),
         ("A=zeros(2000000000000,f32)", "A=zeros(2000000000000,f32): an array of more than 1 TiB"),
+        ("A=" + "9" * 5000, "A=" + "9" * 198 + "…: a number of 5000 digits fits nothing"),
         ("x=i8:300", "x=i8:300: 300 does not fit i8"),
         ("x=u8:-1", "x=u8:-1: -1 does not fit u8"),
         ("x=i32:2.5", "x=i32:2.5: 2.5 is no i32"),

@@ -74,6 +74,12 @@ def test_a_pipe_is_read(tmp_path):
 HEADER = saved(np.arange(100, dtype=np.int32))
 
 
+def header(shape: str, dtype: str = "<i4") -> bytes:
+    """A file with this shape in its header."""
+    text = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}}}\n".encode()
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(64)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -87,6 +93,12 @@ HEADER = saved(np.arange(100, dtype=np.int32))
         (HEADER.replace(b"(100,)", b"(-10,)"), "the .npy header is damaged: shape (-10,)"),
         (HEADER.replace(b"<i4", b"<q9"), "the .npy header is damaged: "),
         (HEADER.replace(b"'descr'", b"'mystr'"), "the .npy header is damaged: "),
+        (HEADER.replace(b"}", b" "), "the .npy header is damaged: "),
+        (HEADER.replace(b"(100,)", b"(True,)"), "the .npy header is damaged: shape (True,)"),
+        (header(f"({'1,' * 65})"), "the .npy header is damaged: shape (1, 1, "),
+        (header("(0, 9223372036854775807)"), "the .npy header is damaged: shape (0, 9223372036"),
+        (header("(1,)", "(2,)<f4"), "holds ('<f4', (2,)), not numbers"),
+        (header(f"({'9' * 4000},)"), "the .npy header is damaged: shape (9999"),
         (HEADER[:6] + b"\x03" + HEADER[7:], ".npy version 3.0 can't be read"),
         (HEADER[:6] + b"\x63" + HEADER[7:], ".npy version 99.0 can't be read"),
         (saved(np.array([{}, 1]), allow_pickle=True), "holds Python objects, not numbers"),
@@ -100,6 +112,7 @@ def test_what_is_no_array_is_one_line(load, content, message):
         load(content)
     assert caught.value.message.split(": ", 1)[1].startswith(message)
     assert "\n" not in caught.value.message
+    assert len(caught.value.message) < 400
 
 
 def test_an_archive_is_named(load):

@@ -34,6 +34,7 @@ _LEAF = re.compile(
 )
 _NUMBER = re.compile(r"\s*(\d+)")
 _SPACE = re.compile(r"\s*")
+LONGEST = 200  # characters of a type that a message quotes
 
 
 class Scanner:
@@ -45,8 +46,8 @@ class Scanner:
 
     def fail(self, expected: str) -> ValueError:
         rest = self.source[self.at :].strip()
-        found = f"`{rest}`" if rest else "the end"
-        return ValueError(f"expected {expected}, found {found} in `{self.source.strip()}`")
+        found = f"`{_shown(rest)}`" if rest else "the end"
+        return ValueError(f"expected {expected}, found {found} in `{_shown(self.source.strip())}`")
 
     def skip(self) -> None:
         match = _SPACE.match(self.source, self.at)
@@ -185,6 +186,11 @@ class Scanner:
             self.at = start
             raise self.fail("an integer, a layout, `*` or `[`")
         return value
+
+
+def _shown(text: str) -> str:
+    """As much of a text as a message quotes."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 @lru_cache(maxsize=4096)

@@ -80,6 +80,11 @@ def write(module: Any, locations: bool = True) -> str:
 
 def to_generic(text: str, name: str = "<stdin>") -> Rewriter:
     """FlyDSL's text → what MLIR parses. InputError for a fly type that can't be read."""
+    if (deep := lexical.too_deep(text)) is not None:
+        raise InputError(
+            f"brackets are nested more than {lexical.MOST_NESTED} levels deep",
+            place=_place(text, deep, name),
+        )
     out = Rewriter(text)
     normal: dict[str, str] = {}
     aliases = _aliases(text)
@@ -135,6 +140,9 @@ def _read_type(
         except ValueError as error:
             where = _place(source, start, name, len(written))
             raise InputError(f"in {match['type']}: {error}", place=where) from None
+        except RecursionError:
+            where = _place(source, start, name)
+            raise InputError(f"{match['type']} is nested too deeply", place=where) from None
         # Lines must stay lines: a type that spans several keeps its line breaks after it.
         normal[written] = text + "\n" * written.count("\n")
     if normal[written] != written:

@@ -11,6 +11,12 @@ _BRACE = re.compile(r'[{}]|"(?:[^"\\\n]|\\.)*"')
 _LIST = re.compile(r'->|[<>(){}\[\],]|"(?:[^"\\\n]|\\.)*"')
 _SPACE = re.compile(r"\s*")
 
+MOST_NESTED = 256  # levels of brackets in a text; clang's bound, and MLIR's parser takes a thousand
+_BRACKETS = b"<>()[]{}"
+_NO_BRACKETS = bytes(byte for byte in range(256) if byte not in _BRACKETS)
+_OPENING = {")": "(", "]": "[", "}": "{", ">": "<"}
+_TOKEN = re.compile(r'//[^\n]*|->|[<>(){}\[\]]|"(?:[^"\\\n]|\\.)*"')
+
 
 class Rewriter:
     """A text and changes to it; once `finish` has made them, it knows how positions moved."""
@@ -51,6 +57,36 @@ class Rewriter:
         origin = self.moved_to[index] + position - self.moved_from[index]
         limit = self.moved_to[index + 1] if index + 1 < len(self.moved_to) else len(self.source)
         return min(origin, limit)
+
+
+def too_deep(source: str, most: int = MOST_NESTED) -> int | None:
+    """The position of the first bracket that is nested more than `most` levels deep; None if none
+    is. Who reads the text recursively would come to the end of the stack there."""
+    # Pairs that hold nothing go, again and again: each round takes one level away, or up to four.
+    # That is quick, and answers for nearly every text.
+    left = source.encode(errors="replace").replace(b"->", b"").translate(None, _NO_BRACKETS)
+    rounds = 0
+    while 4 * rounds + len(left) > most and 4 * rounds <= most:
+        before, rounds = len(left), rounds + 1
+        left = left.replace(b"()", b"").replace(b"[]", b"").replace(b"{}", b"").replace(b"<>", b"")
+        if len(left) == before:
+            break
+    if 4 * rounds + len(left) <= most:
+        return None
+    # The rest looks at each bracket. A `<` that no `>` closes is a comparison.
+    open_: list[str] = []
+    for token in _TOKEN.finditer(source):
+        char = token[0]
+        if char in ("(", "[", "{", "<"):
+            open_.append(char)
+            if len(open_) > most:
+                return token.start()
+        elif opening := _OPENING.get(char):
+            while opening != "<" and open_[-1:] == ["<"]:
+                open_.pop()
+            if open_[-1:] == [opening]:
+                open_.pop()
+    return None
 
 
 def after_space(source: str, position: int) -> int:

@@ -96,6 +96,11 @@ def command(
         filter.write_output(drawing.svg(draw_layout, draw_with), output)
         return
     file, flags = _sort(arguments or [])
+    for text in (*flags, passes or ""):
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise UsageError(f"{text!r:.200}: is not UTF-8") from None
     if flags:
         for name, value in (("target", target), ("passes", passes), ("pipeline", pipeline)):
             if value is not None:
@@ -128,7 +133,9 @@ def _work(
     data: bytes, name: str, options: Options, observer: Observer, split: bool, verify: bool
 ) -> bytes:
     from fly_common import artifact
+    from fly_common.isolation import isolate
 
+    isolate("MLIR", name)
     from fly_opt.pipeline import pipelines, split_input
     from fly_opt.pipeline.stage import run
 

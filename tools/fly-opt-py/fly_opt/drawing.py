@@ -34,11 +34,11 @@ def _read(options: str) -> dict[str, Any]:
         if name in ("element", "target"):
             found[name] = value
         elif name == "tile":
-            extents = re.fullmatch(r"([1-9]\d*)[x,]([1-9]\d*)", value)
+            extents = re.fullmatch(r"([1-9]\d{0,8})[x,]([1-9]\d{0,8})", value)
             if extents is None:
                 raise UsageError(f"--draw-with: a tile is ROWSxCOLUMNS, not {value}")
             found[name] = int(extents[1]), int(extents[2])
-        elif not value.isdecimal() or not int(value):
+        elif not re.fullmatch(r"0*[1-9][0-9]{0,8}", value):
             raise UsageError(f"--draw-with: {name} is a positive number, not {value}")
         else:
             found[name] = int(value)

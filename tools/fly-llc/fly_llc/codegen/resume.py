@@ -24,7 +24,7 @@ _USES_VCC = re.compile(
 )
 _HALF = re.compile(rb"(implicit(?:-def)? (?:killed |dead |undef )*\$vcc)_lo\b")
 _FUNCTION = re.compile(rb"^name: +(\S+)$", re.MULTILINE)
-_FIRST_GROUP = re.compile(rb"^ +workGroupID[XYZ]: +\{ reg: '\$sgpr(\d+)' \}$", re.MULTILINE)
+_FIRST_GROUP = re.compile(rb"^ +workGroupID[XYZ]: +\{ reg: '\$sgpr(\d{1,3})' \}$", re.MULTILINE)
 _ASM_COUNT = re.compile(rb"(\.amdhsa_user_sgpr_count )\d+")
 
 # The descriptor's compute_pgm_rsrc2: ENABLE_PRIVATE_SEGMENT is bit 0, USER_SGPR_COUNT bits 5:1
@@ -46,10 +46,11 @@ def user_registers(mir: bytes) -> dict[str, int]:
     starts = [*_FUNCTION.finditer(mir)]
     ends = [match.start() for match in starts[1:]] + [len(mir)]
     found = {}
-    for match, end in zip(starts, ends, strict=True):
+    for match, end in zip(starts, ends, strict=False):  # without functions there is one end
         groups = [int(row[1]) for row in _FIRST_GROUP.finditer(mir, match.end(), end)]
         if groups:
-            found[match[1].decode().strip("'\"")] = min(groups)
+            name = match[1].decode(errors="backslashreplace").strip("'\"")
+            found[name] = min(groups)
     return found
 
 
@@ -81,7 +82,7 @@ def _in_object(obj: bytes, counts: dict[str, int]) -> bytes:
 def _in_assembly(text: bytes, counts: dict[str, int]) -> bytes:
     pieces = re.split(rb"(^\t\.amdhsa_kernel \S+$)", text, flags=re.MULTILINE)
     for number in range(1, len(pieces), 2):
-        count = counts.get(pieces[number].split()[1].decode())
+        count = counts.get(pieces[number].split()[1].decode(errors="backslashreplace"))
         if count is not None:
             pieces[number + 1] = _ASM_COUNT.sub(rb"\g<1>%d" % count, pieces[number + 1], count=1)
     return b"".join(pieces)

@@ -9,8 +9,8 @@ from fly_common.quoting import quoted
 
 from fly_llc.mir.instruction import Instruction
 
-_LABEL = re.compile(r"^  bb\.(?P<number>\d+)(?:\.(?P<name>[^\s(:]+))?.*:\s*(;.*)?$")
-_SUCCESSOR = re.compile(r"%bb\.(\d+)")
+_LABEL = re.compile(r"^  bb\.(?P<number>\d{1,9})(?!\d)(?:\.(?P<name>[^\s(:]+))?.*:\s*(;.*)?$")
+_SUCCESSOR = re.compile(r"%bb\.(\d{1,9})(?!\d)")
 
 
 class Block:

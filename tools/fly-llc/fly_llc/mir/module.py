@@ -42,7 +42,8 @@ class Module:
 
 
 def parse(text: str) -> Module:
-    """Reads MIR as LLVM prints it. InputError for text that is none."""
+    """Reads MIR as LLVM prints it. InputError for text that is none, for two blocks of one
+    number, and for control flow to a block that is not there."""
     starts = [match.start() for match in _DOCUMENT.finditer(text)]
     if not starts:
         raise InputError(
@@ -59,6 +60,21 @@ def parse(text: str) -> Module:
         close = _END.search(document, body.end())
         stop = close.start() if close else len(document)
         line = text.count("\n", 0, start) + 1
-        pieces.append(Function(document[: body.end()], document[body.end() : stop], line))
+        pieces.append(_checked(Function(document[: body.end()], document[body.end() : stop], line)))
         pieces.append(document[stop:])
     return Module(pieces)
+
+
+def _checked(function: Function) -> Function:
+    numbers: set[int] = set()
+    for block in function.blocks:
+        if block.number in numbers:
+            raise InputError(f"{function.name} has two blocks {block.name}")
+        numbers.add(block.number)
+    for block in function.blocks:
+        for successor in block.successors:
+            if successor not in numbers:
+                raise InputError(
+                    f"{function.name}: {block.name} goes on to bb.{successor}, which is no block"
+                )
+    return function

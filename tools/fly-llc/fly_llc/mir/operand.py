@@ -15,7 +15,7 @@ _REGISTER = re.compile(
 )
 # What begins with % and is no register.
 _OTHER = re.compile(r"%(?:bb|stack|fixed-stack|const|jump-table|ir|ir-block|subreg)[.]")
-_INTEGER = re.compile(r"-?\d+")
+_INTEGER = re.compile(r"-?\d{1,20}")
 
 
 @dataclass

@@ -16,7 +16,7 @@ from fly_llc.mir.operand import Operand
 _BANKS = {"vgpr": "v", "sgpr": "s", "agpr": "a", "ttmp": "t"}
 _PART = re.compile(r"(vgpr|sgpr|agpr|ttmp)(\d+)")
 _PAIRS = {name: (f"{name}_lo", f"{name}_hi") for name in ("vcc", "exec", "flat_scr", "xnack_mask")}
-_CLASS = re.compile(r"(?P<bank>[a-z]+)_(?P<bits>\d+)")
+_CLASS = re.compile(r"(?P<bank>[a-z]+)_(?P<bits>\d{1,5})")
 # Which file the registers of a class come from. `av`: either vector file, counted as vector.
 _CLASS_BANKS = {"vgpr": "v", "vreg": "v", "av": "v", "agpr": "a", "areg": "a"}
 

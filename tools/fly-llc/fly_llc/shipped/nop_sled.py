@@ -26,6 +26,6 @@ def main(text: str, words: Sequence[str]) -> str:
         raise UsageError(f"nop-sled: --count from 0, --cycles from 1 to {LONGEST + 1}")
     module = mir.parse(text)
     for function in module.functions:
-        entry = function.blocks[0]
-        entry.insert(0, *[f"S_NOP {cycles - 1}"] * count)
+        for entry in function.blocks[:1]:
+            entry.insert(0, *[f"S_NOP {cycles - 1}"] * count)
     return str(module)

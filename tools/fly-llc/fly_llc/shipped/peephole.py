@@ -27,7 +27,7 @@ from fly_llc.mir.instruction import Instruction
 from fly_llc.shipped import arguments
 
 _CONSTANT_MOVE = re.compile(r"S_MOV_B32|S_MOV_B64|V_MOV_B32_e32")
-_SCALAR = re.compile(r"\$sgpr(\d+)")
+_SCALAR = re.compile(r"\$sgpr(\d{1,3})")
 _UNKNOWN = re.compile(r"S_SWAPPC|S_CALL|S_SETPC|INLINEASM|SI_|BUNDLE|S_MOVREL|V_MOVREL|S_SET_GPR")
 INLINE = range(-16, 65)  # integers that cost no literal
 LONGEST_NOP = 7  # S_NOP 7 waits for 8 cycles, on every target
@@ -56,7 +56,9 @@ def main(text: str, words: Sequence[str]) -> str:
 
 def _plain_move(one: Instruction) -> bool:
     """A move that does nothing but move: one result, one source, no other effect."""
-    if not _CONSTANT_MOVE.fullmatch(one.opcode) or len(one.results) != 1:
+    if not _CONSTANT_MOVE.fullmatch(one.opcode) or len(one.results) != 1 or not one.operands:
+        return False
+    if one.results[0].register is None:
         return False
     extra = [str(operand) for operand in one.operands[1:]]
     return extra in ([], ["implicit $exec"])
@@ -128,7 +130,11 @@ def _join_no_ops(block: Block, done: Counter[str]) -> None:
     at = 0
     while at + 1 < len(block.instructions):
         first, second = block.instructions[at : at + 2]
-        counts = [one.operands[0].integer for one in (first, second) if one.opcode == "S_NOP"]
+        counts = [
+            one.operands[0].integer
+            for one in (first, second)
+            if one.opcode == "S_NOP" and one.operands
+        ]
         if len(counts) == 2 and None not in counts:
             total = sum(count + 1 for count in counts if count is not None) - 1
             if total <= LONGEST_NOP:

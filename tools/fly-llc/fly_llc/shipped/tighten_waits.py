@@ -75,13 +75,17 @@ def tighten(function: Function, layout: Layout) -> tuple[int, int]:
     for block in function.blocks:
         state = dict(entries[block.number])
         for one in list(block.instructions):
-            if one.opcode == "S_WAITCNT":
+            if one.opcode == "S_WAITCNT" and one.operands:
                 total += 1
                 relaxed += _relax(block, one, state, layout, exports)
             _step(one, state, layout)
         # A wait for nothing is none.
         for one in list(block.instructions):
-            if one.opcode == "S_WAITCNT" and one.operands[0].integer == layout.nothing:
+            if (
+                one.opcode == "S_WAITCNT"
+                and one.operands
+                and one.operands[0].integer == layout.nothing
+            ):
                 block.remove(one)
     return total, relaxed
 
@@ -105,7 +109,7 @@ def _entries(function: Function, layout: Layout) -> dict[int, State]:
 
 
 def _step(one: Instruction, state: State, layout: Layout) -> None:
-    if one.opcode == "S_WAITCNT" and (word := one.operands[0].integer) is not None:
+    if one.opcode == "S_WAITCNT" and one.operands and (word := one.operands[0].integer) is not None:
         for name, field in layout.items():
             count = field.read(word)
             if count < field.most:
@@ -151,7 +155,7 @@ def _allowed(
     for one in block.instructions[block.index(wait) + 1 :]:
         if _ORDERING.match(one.opcode) or one.bundled:
             return said
-        if one.opcode == "S_WAITCNT":
+        if one.opcode == "S_WAITCNT" and one.operands:
             word = one.operands[0].integer
             field = layout[name]
             if word is not None and (later := field.read(word)) < field.most:

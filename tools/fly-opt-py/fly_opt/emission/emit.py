@@ -47,6 +47,8 @@ def emit(module: Any, source: Source, observer: Observer) -> str:
         text = _translate(flat)
     with observer.timed("version bridge"):
         text = llvm_text.bridge(text)
+        for lowering in interface.candidates(target):
+            text = lowering.bridge(text)
     if target is None:
         return text
     lowering = interface.of_target(target)
@@ -145,6 +147,14 @@ def _prepare(flat: Any, source: Source, lowerings: tuple[Lowering, ...]) -> bool
             refused.append(InputError(message, place=where))
             return ir.WalkResult.INTERRUPT
         newer.extend((one, op.operation) for one in lowerings if one.replaces(name))
+        if "alignment" in op.attributes and (wrong := _wrong_alignment(op)):
+            refused.append(InputError(wrong, place=source.place_of(op.location)))
+            return ir.WalkResult.INTERRUPT
+        if name == "llvm.func":
+            for wrong in filter(None, (one.wrong_function(op) for one in lowerings)):
+                refused.append(InputError(wrong, place=source.place_of(op.location)))
+                return ir.WalkResult.INTERRUPT
+            doubtful = doubtful or not _is_ordinary(op, lowerings)
         if name == "llvm.call_intrinsic":
             doubtful = doubtful or op.attributes["intrin"].value not in intrinsics
         return ir.WalkResult.ADVANCE
@@ -155,6 +165,82 @@ def _prepare(flat: Any, source: Source, lowerings: tuple[Lowering, ...]) -> bool
     for lowering, op in newer:
         lowering.replace(op)
     return doubtful
+
+
+def _wrong_alignment(op: Any) -> str | None:
+    """What is wrong with an operation's alignment, which the translation takes as it is."""
+    from fly_dialect.bindings import ir
+
+    attribute = op.attributes["alignment"]
+    if not isinstance(attribute, ir.IntegerAttr):
+        return None
+    value = attribute.value
+    if value == 0 or (0 < value <= MOST_ALIGNED and value & (value - 1) == 0):
+        return None
+    return f"{op.name}: the alignment {value} is no power of two up to 2^32"
+
+
+def _is_ordinary(function: Any, lowerings: tuple[Lowering, ...]) -> bool:
+    """Whether a function has no attributes but such as the pipeline here writes, or such as the
+    translation does not look at (`gpu.…`). It refuses others by a crash."""
+    from fly_dialect.bindings import ir
+
+    known = {"passthrough": "ArrayAttr"}
+    for lowering in lowerings:
+        known.update(lowering.function_attributes)
+    for name in function.attributes:
+        kind = known.get(name)
+        if kind is None:
+            if "." in name and not name.startswith("gpu."):
+                return False
+        elif not isinstance(function.attributes[name], getattr(ir, kind)):
+            return False
+    for one in function.attributes.get("passthrough", ()):
+        if isinstance(one, ir.ArrayAttr):
+            if len(one) != 2 or not all(isinstance(word, ir.StringAttr) for word in one):
+                return False
+        elif not isinstance(one, ir.StringAttr):
+            return False
+    return True
+
+
+MOST_ALIGNED and value & (value - 1) == 0):
+        return None
+    return f"{op.name}: the alignment {value} is no power of two up to 2^32"
+
+
+def _is_ordinary(function: Any, lowerings: tuple[Lowering, ...]) -> bool:
+    """Whether a function has no attributes but such as the pipeline here writes, or such as the
+    translation does not look at (`gpu.…`). It refuses others by a crash."""
+    from fly_dialect.bindings import ir
+
+    known = {"passthrough": "ArrayAttr"}
+    for lowering in lowerings:
+        known.update(lowering.function_attributes)
+    for name in function.attributes:
+        kind = known.get(name)
+        if kind is None:
+            if "." in name and not name.startswith("gpu."):
+                return False
+        elif not isinstance(function.attributes[name], getattr(ir, kind)):
+            return False
+    for one in function.attributes.get("passthrough", ()):
+        if isinstance(one, ir.ArrayAttr):
+            if len(one) != 2 or not all(isinstance(word, ir.StringAttr) for word in one):
+                return False
+        elif not isinstance(one, ir.StringAttr):
+            return False
+    return True
+
+
+_SIZES = ("flat", "reqd")
+_ATTRIBUTES = {
+    "rocdl.kernel": "UnitAttr",
+    "rocdl.flat_work_group_size": "StringAttr",
+    "rocdl.reqd_work_group_size": "DenseI32ArrayAttr",
+    "passthrough": "ArrayAttr",
+}
+MOST_ALIGNED = 1 << 32  # bytes; LLVM's own bound
 
 
 def _translate(flat: Any) -> str:

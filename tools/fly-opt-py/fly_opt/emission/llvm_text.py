@@ -8,8 +8,7 @@
         "line"                                module asm "other"
         "other"
 
-Matrix instructions of gfx1250 whose operands are f32, f16 and bf16 have lost their modifiers of A
-and B in LLVM 24; LLVM 22 has them, as booleans before the operands. What is printed here uses none.
+Intrinsics that differ are the backends' to rewrite (`fly_opt.lowering.interface`).
 
 A decimal of LLVM 24 means the nearest value of its type; LLVM 22 wants it exact in that type. The
 hexadecimal forms are read by every LLVM: `0x` and 16 digits are the bits of the double that equals
@@ -49,33 +48,16 @@ _BITS = re.compile(r"f0x([0-9A-Fa-f]+)")
 _DECIMAL = re.compile(r"[-+]?[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?")
 _ASSEMBLY = re.compile(r'module asm\n(?:[ \t]+"[^"]*"\n?)+')
 _LINE = re.compile(r'"[^"]*"')
-# A and B of v_wmma_f32_16x16x4_f32 and of those that are 16x16x32: two operands of one type, before
-# C's modifier.
-_UNMODIFIED = re.compile(
-    r"(@llvm\.amdgcn\.wmma\.\w+\.16x16x(?:4\.f32|32\.b?f16)\.[\w.]+\()(<\d+ x \w+>)([^\n]*?, )(\2)"
-    r"([^\n]*?, i16 )"
-)
-
 # Type → width in bits, and bits of its mantissa without the leading one.
 FORMATS = {"half": (16, 10), "bfloat": (16, 7), "float": (32, 23), "double": (64, 52)}
+MOST_DIGITS = 2000  # of a decimal; LLVM prints at most 17
 # Types whose special values and hexadecimal literals nothing in this chain can hold.
 UNSUPPORTED = ("fp128", "x86_fp80", "ppc_fp128")
 
 
 def bridge(text: str) -> str:
     """Rewrites what LLVM 22 refuses. InputError names a literal that has no form there."""
-    return _literals(_with_modifiers(text) if "@llvm.amdgcn.wmma." in text else text)
-
-
-def _with_modifiers(text: str) -> str:
-    """A call's modifiers are `i1 false`; a declaration's have no value."""
-
-    def rewrite(match: re.Match[str]) -> str:
-        name, a, first, b, rest = match.groups()
-        modifier = "i1, " if first == ", " else "i1 false, "
-        return f"{name}{modifier}{a}{first}{modifier}{b}{rest}"
-
-    return _UNMODIFIED.sub(rewrite, text)
+    return _literals(text)
 
 
 def _literals(text: str) -> str:
@@ -172,6 +154,9 @@ def _from_decimal(literal: str, kind: str) -> str | None:
         return None
     from fractions import Fraction
 
+    exponent = literal.lower().partition("e")[2]
+    if len(literal) > MOST_DIGITS or len(exponent) > len("+99999"):
+        raise InputError(f"the constant {literal[:40]}… is too long to be read")
     bits = nearest(Fraction(literal), kind)
     if literal.startswith("-"):
         bits |= 1 << (FORMATS[kind][0] - 1)

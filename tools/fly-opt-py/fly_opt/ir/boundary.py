@@ -74,8 +74,8 @@ def _struct(spec: Spec) -> str:
         fields = [f"i{leaf.width}" for leaf in dynamic_leaves(spec.value)]
     elif isinstance(spec, MemRefSpec):
         return _struct(layout_spec(spec.layout))
-    elif isinstance(spec, _ALWAYS_STATIC):
-        return ""
+    elif isinstance(spec, (*_ALWAYS_STATIC, *_ATOMS)):
+        return ""  # of atoms only static ones come here
     else:
         fields = [field for part in parts(spec) if (field := _struct(part))]
     return f"struct<packed ({', '.join(fields)})>" if fields else ""

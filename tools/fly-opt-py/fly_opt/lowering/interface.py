@@ -113,6 +113,20 @@ class Lowering(Protocol):
 
     def replace(self, op: Any) -> None: ...
 
+    @property
+    def function_attributes(self) -> Mapping[str, str]:
+        """Attributes that the backend's passes put on functions → the class of their value in the
+        bindings. Functions with other attributes of a dialect are translated in a child first."""
+        ...
+
+    def wrong_function(self, function: Any) -> str | None:
+        """What is wrong with a function on which MLIR's translation would crash."""
+        ...
+
+    def bridge(self, text: str) -> str:
+        """LLVM IR with intrinsics in the form that the oldest LLVM reads."""
+        ...
+
     def module_flags(self) -> tuple[str, ...]:
         """`#llvm.mlir.module_flag` attributes that a module for this backend has."""
         ...

@@ -60,13 +60,39 @@ def run(
             raise _moved(error, origin) from None
         except ir.MLIRError as error:
             raise from_mlir(error, origin) from None
-        runner.run(pipeline, module, origin, observer)
-        if pipeline.elements[-1:] == (Step(EMIT_LLVM),):
-            from fly_opt.emission import emit
+        except (UnicodeDecodeError, RuntimeError) as error:
+            raise _not_text(error, name) from None
+        try:
+            runner.run(pipeline, module, origin, observer)
+            if pipeline.elements[-1:] == (Step(EMIT_LLVM),):
+                from fly_opt.emission import emit
 
-            return emit.emit(module, origin, observer).encode()
-        with observer.timed("print"):
-            return fly_text.write(module, locations=options.locations).encode()
+                return emit.emit(module, origin, observer).encode()
+            with observer.timed("print"):
+                return fly_text.write(module, locations=options.locations).encode()
+        except (UnicodeDecodeError, RuntimeError) as error:
+            raise _not_text(error, name) from None
+
+
+_NO_STRING = "str_from_cstr_and_size"  # where the bindings make a string of MLIR's bytes
+
+
+def _not_text(error: UnicodeDecodeError | RuntimeError, name: str) -> InputError:
+    """MLIR's strings hold any bytes; what is read of one here has to be text. A RuntimeError that
+    has other reasons is raised again."""
+    if isinstance(error, UnicodeDecodeError):
+        start = max(0, error.start - 20)
+        near = bytes(error.object[start : error.start + 20]).decode("ascii", "backslashreplace")
+        shown = f", near {' '.join(near.split())}"
+    elif _NO_STRING in str(error):
+        shown = ""
+    else:
+        raise error
+    return InputError(
+        f"a string holds bytes that are not UTF-8{shown}",
+        place=Place(name),
+        hint="names and attributes are text; other bytes may stand in the values of globals",
+    )
 
 
 @contextlib.contextmanager

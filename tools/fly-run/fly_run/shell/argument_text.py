@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 Number = int | float | bool
+MOST_DIGITS = 200  # of a number; 64 bits are 20, and Python refuses to read 4,300
 MOST_BYTES = 1 << 40  # an array beyond this is a slip of the keyboard
 MOST_DIGITS = 4000  # of an integer: Python refuses to read more than 4,300
 
@@ -161,6 +162,10 @@ def _number(text: str, word: str) -> Number:
     if _INTEGER.fullmatch(word) and len(word) <= MOST_DIGITS:
         # A leading zero is no octal here: 010 is ten.
         digits = word.replace("_", "")
+        if len(digits) > MOST_DIGITS:
+            raise UsageError(
+                f"{text[:MOST_DIGITS]}…: a number of {len(digits)} digits fits nothing"
+            )
         return int(digits, 0 if re.match(r"[+-]?0[xXbB]", digits) else 10)
     if _REAL.fullmatch(word):
         return float(word)

@@ -15,6 +15,7 @@ from pathlib import Path
 import fly_image
 from fly_common import filter
 from fly_common.errors import InputError, MissingError, UsageError
+from fly_common.isolation import isolate
 from fly_image.image import Image
 
 from fly_run.devices.options import MFMA, Options
@@ -75,6 +76,8 @@ def call(call: Call) -> None:
     data = filter.read_input(path)
     name = filter.input_name(path)
     with _kept(call, path, data):
+        # LLVM's disassembler and the emulator's machine code work on whatever the file holds.
+        isolate(TOOL, name)
         image = fly_image.read(data, name)
     if call.inspect:
         from fly_run.shell import inspect

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # From here on a file is mapped, not read: an array of gigabytes costs what is touched of it.
 MAPPED = 64 << 20
+MOST_DIMENSIONS = 32
+LONGEST = 200  # characters of a header that a message quotes
 
 
 def load(path: str) -> np.ndarray:
@@ -69,17 +71,25 @@ def _header(
         if version not in readers:
             raise InputError(f"{path}: .npy version {version[0]}.{version[1]} can't be read")
         shape, fortran, dtype = readers[version](file)
-    except (ValueError, TypeError, SyntaxError, EOFError, MemoryError, RecursionError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{path}: the .npy header is damaged: {reason}") from None
+    except (InputError, OSError):
+        raise
+    except Exception as error:
+        # NumPy reads the header as Python, by tokenize and literal_eval: what a damaged one makes
+        # these raise is documented nowhere.
+        reason = next(iter(str(error).splitlines()), "") or type(error).__name__
+        raise InputError(f"{path}: the .npy header is damaged: {reason[:LONGEST]}") from None
     if dtype.hasobject:
         raise InputError(
             f"{path}: holds Python objects, not numbers", hint="convert it: x.astype('float32')"
         )
-    if dtype.fields is not None or dtype.kind not in "biufcV":
+    if dtype.fields is not None or dtype.subdtype is not None or dtype.kind not in "biufcV":
         raise InputError(f"{path}: holds {dtype}, not numbers")
-    if any(extent < 0 for extent in shape) or dtype.itemsize == 0:
-        raise InputError(f"{path}: the .npy header is damaged: shape {shape}")
+    # NumPy takes any tuple of integers for a shape, and Python's booleans for such. Its arrays have
+    # 64 dimensions at most, 32 before NumPy 2, and strides that fit 64 bits even where nothing is.
+    sound = all(type(extent) is int and extent >= 0 for extent in shape)
+    span = math.prod(max(extent, 1) for extent in shape) * dtype.itemsize if sound else 0
+    if not sound or len(shape) > MOST_DIMENSIONS or not 0 < span < 1 << 63:
+        raise InputError(f"{path}: the .npy header is damaged: shape {str(shape)[:LONGEST]}")
     needed, there = math.prod(shape) * dtype.itemsize, size - file.tell()
     if needed > there:
         raise InputError(

@@ -195,6 +195,13 @@ def _wrong(part: str, what: str) -> UsageError:
 _NUMPY = {row.numpy[1:]: name for name, row in ELEMENT_TYPES.items() if row.is_numpys}
 
 
+_SHOWN = 200  # characters of a header that a message quotes
+
+
+def _is_extent(value: object) -> bool:
+    return type(value) is int and 0 <= value < 1 << 63
+
+
 def of_npy(path: str, static: bool) -> TensorType:
     """The type of the array in a .npy file, from its header alone. `static` takes its extents as
     they are, else they are dynamic."""
@@ -207,14 +214,16 @@ def of_npy(path: str, static: bool) -> TensorType:
             length = int.from_bytes(file.read(size), "little")
             header = ast.literal_eval(file.read(min(length, 65536)).decode("latin1"))
             descr, fortran, shape = header["descr"], header["fortran_order"], header["shape"]
+            if not (isinstance(shape, tuple) and all(map(_is_extent, shape))):
+                raise ValueError
             name = _NUMPY.get(descr[1:]) if descr[0] in "<|=" else None
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
-    except (ValueError, SyntaxError, KeyError, IndexError, TypeError, MemoryError):
+    except (ValueError, SyntaxError, LookupError, TypeError, MemoryError, RecursionError):
         raise UsageError(f"{path}: its .npy header is damaged") from None
     if name is None:
         raise UsageError(
-            f"{path}: holds {descr}, which is no element type of the language",
+            f"{path}: holds {str(descr)[:_SHOWN]}, which is no element type of the language",
             hint=f"these are: {' '.join(DTYPES)}; give the type with --sig",
         )
     if not static:

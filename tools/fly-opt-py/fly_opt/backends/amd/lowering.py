@@ -8,7 +8,13 @@ from typing import Any
 from fly_target.amd.triple import CODE_OBJECT_VERSION
 from fly_target.target import Target
 
-from fly_opt.backends.amd import device_libraries, intrinsics, older_llvm
+from fly_opt.backends.amd import (
+    device_libraries,
+    intrinsics,
+    older_llvm,
+    older_text,
+    workgroup,
+)
 from fly_opt.backends.amd.pipeline import rocm
 from fly_opt.lowering.interface import Pipeline, PointerSpaces
 
@@ -33,6 +39,7 @@ class RocmLowering:
     )
     translated = ("rocdl.",)
     intrinsics = intrinsics.ALL
+    function_attributes: Mapping[str, str] = workgroup.FUNCTION_ATTRIBUTES
 
     def spaces(self) -> PointerSpaces:
         from fly_opt.backends.amd import buffers
@@ -74,6 +81,12 @@ class RocmLowering:
 
     def replace(self, op: Any) -> None:
         older_llvm.replace(op)
+
+    def wrong_function(self, function: Any) -> str | None:
+        return workgroup.wrong_workgroup(function)
+
+    def bridge(self, text: str) -> str:
+        return older_text.bridge(text)
 
     def module_flags(self) -> tuple[str, ...]:
         version = f"{CODE_OBJECT_VERSION} : i32"

@@ -215,6 +215,8 @@ class Values:
 
     def made_value(self, op: Any, held: Any) -> Any:
         """Tuples, layouts and views that the host function makes; None for any other op."""
+        if not len(op.results):
+            return None
         name, spec = op.name, spec_of(op.results[0].type)
         if name == "fly.make_int_tuple" and isinstance(spec, IntTupleSpec):
             return self.tree(spec.value, [self.integer(op, operand) for operand in op.operands])

@@ -1,0 +1,138 @@
+"""Sound inputs of every kind, to be damaged: what the chain makes of examples, tests' inputs."""
+
+from __future__ import annotations
+
+import functools
+import io
+import re
+from pathlib import Path
+
+import numpy as np
+from fly_common import toolchain
+from fly_host import plan
+from fly_image.amd.code_object import CodeObject
+
+ROOT = Path(__file__).resolve().parents[2]
+# Small examples (FILE or FILE:ENTRY), so that each generation of chips has its part.
+EXAMPLES = (
+    ("vector_add", "gfx942"),
+    ("saxpy", "gfx1100"),
+    ("histogram", "gfx90a"),
+    ("transpose", "gfx1201"),
+    ("tiled_copy", "gfx950"),
+    ("mfma_gemm:gemm_f16", "gfx942"),
+)
+LIT_SIZE = 6000  # bytes; larger inputs of lit tests only take longer
+
+
+@functools.cache
+def _chains() -> list[dict[str, bytes]]:
+    """What each stage made of each example, by the suffix of its file."""
+    from fly_trace.session.trace import trace_file
+
+    import fly
+    from fly.chains import chain as chains
+
+    made: list[dict[str, bytes]] = []
+    for name, target in EXAMPLES:
+        file, _, entry = name.partition(":")
+        source = str(ROOT / "examples" / f"{file}.py")
+        text = trace_file(source, entry or None, {}, locations=not made, target=target)
+        data = text.encode()
+        found = {".mlir": data}
+        for stage, result in chains.results(fly.chain(target=target), data):
+            found[stage.suffix] = result
+        made.append(found)
+    return made
+
+
+def _stages(suffix: str) -> list[bytes]:
+    return [chain[suffix] for chain in _chains()]
+
+
+def _lit(pattern: str) -> list[bytes]:
+    """The inputs of lit tests, without those that are wrong on purpose: as they stand."""
+    paths = sorted(ROOT.glob(f"test/lit/{pattern}"))
+    return [path.read_bytes() for path in paths if path.stat().st_size <= LIT_SIZE]
+
+
+def mlir() -> list[bytes]:
+    """What is traced, and each part of a lit test, with the RUN line that says its passes."""
+    parts = []
+    for text in _lit("*/*.mlir"):
+        run = b"".join(re.findall(rb"^// RUN: fly-opt-py.*\n", text, re.M)[:1])
+        for part in re.split(rb"^// -----.*\n", text, flags=re.M):
+            parts.append(part if part.startswith(run) else run + part)
+    return [*_stages(".mlir"), *parts]
+
+
+def llvm_ir() -> list[bytes]:
+    return [*_stages(".opt.ll"), *_stages(".ll")[:2], *_lit("fly-llc/*.ll")]
+
+
+def bitcode() -> list[bytes]:
+    return [
+        toolchain.run_program("llvm-as", ["-o", "-", "-"], text).stdout
+        for text in _stages(".opt.ll")
+    ]
+
+
+# Passes of llc's, before and after register allocation and the frame.
+STOPS = ("finalize-isel", "machine-scheduler", "virtregrewriter", "prologepilog")
+
+
+def mir() -> list[bytes]:
+    """MIR as llc stops at some passes, and as fly-llc does, which says where to go on."""
+    from fly_llc import Options, compile
+
+    texts = _stages(".opt.ll")
+    stopped = [
+        toolchain.run_program("llc", [f"-stop-after={stop}", *_cpu(text)], text).stdout
+        for stop, text in zip(STOPS, texts, strict=False)
+    ]
+    noted = [compile(text, Options(emit="mir", stop_after="post-ra")) for text in texts[:2]]
+    return [*stopped, *noted, *noted]
+
+
+def _cpu(text: bytes) -> list[str]:
+    match = re.search(rb'"target-cpu"="(\w+)"', text)
+    return [f"-mcpu={match[1].decode() if match else 'gfx942'}", "-o", "-", "-"]
+
+
+def objects() -> list[bytes]:
+    return _stages(".o")
+
+
+def hsacos() -> list[bytes]:
+    return _stages(".hsaco")
+
+
+def plans() -> list[bytes]:
+    """The texts of launch plans, as many as there are code objects, in their order."""
+    return [plan.to_text(plan_of(data)).encode() for data in hsacos()]
+
+
+@functools.cache
+def plan_of(hsaco: bytes) -> plan.Plan:
+    found = CodeObject.parse(hsaco).plan
+    assert found is not None
+    return found
+
+
+def arrays() -> list[bytes]:
+    """.npy files of the shapes and types that anybody has."""
+    made = (
+        np.zeros(64, np.float32),
+        np.arange(24, dtype=np.int64).reshape(2, 3, 4),
+        np.asfortranarray(np.ones((3, 5), np.float16)),
+        np.zeros((0, 4), np.uint8),
+        np.array(7, np.int32),
+        np.array([True, False]),
+    )
+    found = []
+    for array in made:
+        for version in ((1, 0), (2, 0)):
+            file = io.BytesIO()
+            np.lib.format.write_array(file, array, version=version)
+            found.append(file.getvalue())
+    return found

@@ -1,0 +1,30 @@
+"""What a kernel says of its workgroup's size, checked before MLIR translates it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+_SIZES = ("flat", "reqd")
+# Attributes of functions that the pipeline writes, and the class of their value.
+FUNCTION_ATTRIBUTES = {
+    "rocdl.kernel": "UnitAttr",
+    "rocdl.flat_work_group_size": "StringAttr",
+    "rocdl.reqd_work_group_size": "DenseI32ArrayAttr",
+}
+
+
+def wrong_workgroup(function: Any) -> str | None:
+    """Whether a kernel's two statements of its workgroup's size contradict each other."""
+    from fly_dialect.bindings import ir
+
+    flat, wanted = (function.attributes.get(f"rocdl.{name}_work_group_size") for name in _SIZES)
+    if not isinstance(flat, ir.StringAttr) or not isinstance(wanted, ir.DenseI32ArrayAttr):
+        return None
+    size = math.prod(wanted)
+    if flat.value == f"{size},{size}":
+        return None
+    return (
+        f'rocdl.flat_work_group_size is "{flat.value}", and rocdl.reqd_work_group_size asks for'
+        f' "{size},{size}"'
+    )
