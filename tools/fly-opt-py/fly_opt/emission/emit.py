@@ -204,42 +204,6 @@ def _is_ordinary(function: Any, lowerings: tuple[Lowering, ...]) -> bool:
     return True
 
 
-MOST_ALIGNED and value & (value - 1) == 0):
-        return None
-    return f"{op.name}: the alignment {value} is no power of two up to 2^32"
-
-
-def _is_ordinary(function: Any, lowerings: tuple[Lowering, ...]) -> bool:
-    """Whether a function has no attributes but such as the pipeline here writes, or such as the
-    translation does not look at (`gpu.…`). It refuses others by a crash."""
-    from fly_dialect.bindings import ir
-
-    known = {"passthrough": "ArrayAttr"}
-    for lowering in lowerings:
-        known.update(lowering.function_attributes)
-    for name in function.attributes:
-        kind = known.get(name)
-        if kind is None:
-            if "." in name and not name.startswith("gpu."):
-                return False
-        elif not isinstance(function.attributes[name], getattr(ir, kind)):
-            return False
-    for one in function.attributes.get("passthrough", ()):
-        if isinstance(one, ir.ArrayAttr):
-            if len(one) != 2 or not all(isinstance(word, ir.StringAttr) for word in one):
-                return False
-        elif not isinstance(one, ir.StringAttr):
-            return False
-    return True
-
-
-_SIZES = ("flat", "reqd")
-_ATTRIBUTES = {
-    "rocdl.kernel": "UnitAttr",
-    "rocdl.flat_work_group_size": "StringAttr",
-    "rocdl.reqd_work_group_size": "DenseI32ArrayAttr",
-    "passthrough": "ArrayAttr",
-}
 MOST_ALIGNED = 1 << 32  # bytes; LLVM's own bound
 
 
