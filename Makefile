@@ -1,7 +1,7 @@
 # make demo   set up, run the pipe on the embedded emulator, check the result
 # make test   set up, run the tests
 # make check  format, lint, types, tests
-# make mutation  damage every function of the emulator; the tests must notice
+# make mutation  damage every function of the emulator, and the library; the tests must notice
 # make triton    kernels that Triton compiles (installed into .peers, 1 GB), on the emulator
 # make bench  print the figures that README and docs quote
 
@@ -46,6 +46,7 @@ types:
 
 mutation: setup-test
 	PYTHONPATH=tests $(BIN)/python -m mutation
+	PYTHONPATH=tests $(BIN)/python -m mutation_python
 
 triton: setup-test
 	test -x .peers/bin/python || python3 -m venv .peers

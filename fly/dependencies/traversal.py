@@ -82,7 +82,9 @@ class Walk:
         if type(value) not in (tuple, list):
             self.value(type(value))  # a named tuple, or any subclass
             self.state(value)
-        self.values("sequence", list.__iter__(value) if isinstance(value, list) else value)
+        # A list is no tuple: a kernel may ask which it is, and adds them only to their like.
+        tag = "list" if isinstance(value, list) else "tuple"
+        self.values(tag, list.__iter__(value) if isinstance(value, list) else value)
 
     def set(self, value: Any) -> None:
         if isinstance(value, set):
