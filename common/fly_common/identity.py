@@ -10,7 +10,7 @@ from importlib.machinery import PathFinder
 from fly_common.errors import MissingError
 
 # The packages that tools share, but for the dialect: what those depend on who have no MLIR.
-SHARED = ("fly_backend", "fly_common", "fly_host", "fly_image", "fly_target")
+SHARED = ("fly_backend", "fly_common", "fly_host", "fly_image", "fly_numerics", "fly_target")
 BINDINGS = ("mlir", "torch_mlir")  # in the order in which fly_dialect.bindings tries them
 
 

@@ -26,9 +26,9 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from fly_common.element_types import ELEMENT_TYPES
 from fly_common.errors import InputError
 from fly_common.quoting import quoted
+from fly_numerics.element_types import ELEMENT_TYPES
 
 SECTION = ".fly.manifest"
 VERSION = 2

@@ -9,9 +9,9 @@ from __future__ import annotations
 import sys
 from typing import Any, NamedTuple
 
-from fly_common.element_types import ELEMENT_TYPES
 from fly_common.errors import UsageError
 from fly_common.quoting import shortened
+from fly_numerics.element_types import ELEMENT_TYPES
 
 _HELD = {name: row for name, row in ELEMENT_TYPES.items() if row.long_name}
 # torch's dtypes by name → ours. What NumPy lacks travels as its bits.

@@ -101,7 +101,9 @@ class Walk:
         if isinstance(value, list):
             self.mutable(value)
         self.subclass(value, tuple, list)
-        self.values("sequence", list.__iter__(value) if isinstance(value, list) else value)
+        # A list is no tuple: a kernel may ask which it is, and adds them only to their like.
+        tag = "list" if isinstance(value, list) else "tuple"
+        self.values(tag, list.__iter__(value) if isinstance(value, list) else value)
 
     def slice(self, value: Any) -> None:
         self.values("slice", (value.start, value.stop, value.step))

@@ -1,6 +1,7 @@
 """The launch plan as text: it comes back whole, and a damaged one is an error line."""
 
 import copy
+import dataclasses
 import json
 import random
 
@@ -16,7 +17,7 @@ PLAN = Plan(
     target="gfx942",
     parameters=(
         Tensor("A", "f32", ("n", 4), (None, 1), "r"),
-        Tensor("B", "bf16", (None,), (1,), "w", contiguous=True),
+        Tensor("B", "bf16", (None,), (1,), "w", contiguous=True, multiples=(16, 1)),
         Scalar("n", "i32"),
         Scalar("alpha", "f32", 0.5),
     ),
@@ -54,6 +55,81 @@ def test_the_text_is_canonical():
     assert text == plan.to_text(copy.deepcopy(PLAN))
     assert text == json.dumps(json.loads(text), sort_keys=True, separators=(",", ":"))
     assert text.isascii()
+
+
+def test_the_text_names_what_a_code_object_holds():
+    """What other programs read: the section's name, and the kinds of parameters."""
+    assert plan.SECTION == ".fly.manifest"
+    kinds = [item["kind"] for item in json.loads(plan.to_text(PLAN))["parameters"]]
+    assert kinds == ["tensor", "tensor", "scalar", "scalar"]
+    assert json.loads(plan.to_text(PLAN))["version"] == 2
+
+
+NUMBERS = [
+    "f16",
+    "bf16",
+    "f32",
+    "f64",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "bool",
+]
+STORED = ["f8E4M3FN", "f8E4M3FNUZ", "f8E5M2", "f8E5M2FNUZ", "f8E8M0FNU"]
+
+
+@pytest.mark.parametrize("dtype", NUMBERS + STORED)
+def test_dtypes(dtype):
+    """Tensors may hold all of them; the small ones are no scalars."""
+    tensor = dataclasses.replace(PLAN.parameters[0], dtype=dtype)
+    made = dataclasses.replace(PLAN, parameters=(tensor, *PLAN.parameters[1:]))
+    assert plan.from_text(plan.to_text(made)) == made
+    scalar = dataclasses.replace(PLAN, parameters=(*PLAN.parameters[:3], Scalar("alpha", dtype)))
+    if dtype in NUMBERS:
+        assert plan.from_text(plan.to_text(scalar)) == scalar
+    else:
+        with pytest.raises(InputError, match="parameter alpha: unknown dtype"):
+            plan.from_text(plan.to_text(scalar))
+
+
+OPERATORS = [
+    "add",
+    "sub",
+    "mul",
+    "floordiv",
+    "ceildiv",
+    "truncdiv",
+    "mod",
+    "rem",
+    "min",
+    "max",
+    "and",
+    "or",
+    "xor",
+    "shl",
+    "shr",
+    "eq",
+    "ne",
+    "lt",
+    "le",
+]
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_operators_are_known(operator):
+    made = dataclasses.replace(PLAN, expressions=(*PLAN.expressions, (operator, 0, 1)))
+    assert plan.from_text(plan.to_text(made)) == made
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
+def test_sizes_of_words(size):
+    made = plan.from_text(changed("launches", 0, "arguments", 0, 1, "size", size))
+    assert made.launches[0].arguments[0][1].size == size
 
 
 names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
@@ -144,6 +220,21 @@ def changed(*path_and_value) -> str:
         (changed("parameters", 0, "shape", ["n", 1.5]), "parameter A: bad shape or strides"),
         (changed("parameters", 0, "shape", ["n", -4]), "parameter A: bad shape or strides"),
         (changed("parameters", 0, "strides", [1, "n"]), "parameter A: bad shape or strides"),
+        (changed("parameters", 0, "multiples", [4]), "parameter A: bad multiples"),
+        (changed("parameters", 0, "multiples", [4, 1, 1]), "parameter A: bad multiples"),
+        (changed("parameters", 0, "multiples", [4, 1, 1, 0]), "parameter A: bad multiples"),
+        (changed("parameters", 0, "multiples", [4, 1, 1, 1.5]), "parameter A: bad multiples"),
+        (changed("launches", 0, "arguments", 0, 1, "expression", 7), "no such expression"),
+        (changed("launches", 0, "arguments", 0, 1, "expression", None), "no such expression"),
+        (changed("launches", 0, "arguments", 0, 1, "expression", -1), "no such expression"),
+        (changed("expressions", 0, ["extent", "A"]), "expression 0: bad operands of extent"),
+        (changed("expressions", 0, ["extent", "A", "0"]), "expression 0: bad operands of extent"),
+        (changed("expressions", 0, ["extent", 5, 0]), "expression 0: bad operands of extent"),
+        (changed("expressions", 0, ["extent", "A", 0, 0]), "expression 0: bad operands of extent"),
+        (changed("expressions", 1, ["const", 1, 1]), "expression 1: bad operands of const"),
+        (changed("expressions", 2, ["add", -1, 1]), "expression 2: bad operands of add"),
+        (changed("expressions", 2, ["add", True, 1]), "expression 2: bad operands of add"),
+        (changed("expressions", 4, ["scalar", ["n"]]), "expression 4: bad operands of scalar"),
         (changed("parameters", 1, "name", "A"), "two parameters have one name"),
         (changed("parameters", 2, "default", "many"), "parameter n: its default is no number"),
     ],

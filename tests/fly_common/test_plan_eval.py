@@ -5,8 +5,8 @@ from fractions import Fraction
 
 import pytest
 from fly_common.errors import InputError
-from fly_host.evaluation import HIGHEST, LOWEST, Extents, evaluate, show
-from fly_host.plan import Launch, Plan
+from fly_host.evaluation import HIGHEST, LOWEST, Extents, evaluate, show, uses
+from fly_host.plan import Launch, Plan, Word
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -90,6 +90,59 @@ def test_the_innermost_cause_is_told():
     )
 
 
+EDGES = {
+    "and": (12, 10, 8), "or": (12, 10, 14), "xor": (12, 10, 6), "shl": (3, 0, 3), "shr": (3, 0, 3),
+    "sub": (7, 9, -2), "mod": (-7, 4, 1), "rem": (-7, 4, -3), "floordiv": (-7, 4, -2),
+    "ceildiv": (-7, 4, -1), "truncdiv": (-7, 4, -1), "lt": (1, 2, 1), "le": (2, 2, 1),
+    "min": (1, 2, 1), "max": (1, 2, 2), "eq": (1, 2, 0), "ne": (1, 2, 1), "add": (1, 2, 3),
+    "mul": (2, 3, 6),
+}  # fmt: skip
+
+
+def test_each_operator_by_one_case():
+    assert set(EDGES) == set(MEANING)
+    for operator, (a, b, wanted) in EDGES.items():
+        plan = plan_of(("const", a), ("const", b), (operator, 0, 1))
+        assert evaluate(plan, {}, {})[2] == wanted, operator
+    for a, b, wanted in ((7, -4, -1), (-7, -4, 1), (7, 4, 1), (0, 4, 0)):
+        assert (
+            evaluate(plan_of(("const", a), ("const", b), ("truncdiv", 0, 1)), {}, {})[2] == wanted
+        )
+
+
+@pytest.mark.parametrize("operator", ["floordiv", "ceildiv", "truncdiv", "mod", "rem"])
+def test_divisions_by_zero(operator):
+    plan = plan_of(("const", 1), ("const", 0), (operator, 0, 1))
+    assert "division by zero" in refusal(plan)
+
+
+def test_what_the_words_of_an_argument_use_must_have_a_value():
+    words = ((Word("pointer", "A"), Word("integer", expression=2)),)
+    launch = Launch("k", (0, 0, 0), (0, 0, 0), 0, words)
+    division = ("floordiv", 0, 1)
+    plan = Plan("entry", "gfx942", (), (("const", 1), ("const", 0), division), (launch,))
+    assert uses(plan) == (0, 0, 0, 0, 0, 0, 0, 2)
+    assert "1 // 0: division by zero" in refusal(plan)
+    assert evaluate(plan, {}, {}, needed=(0, 1)) == [1, 0, None]
+
+
+@pytest.mark.parametrize("condition", [0, 1])
+def test_the_branch_that_was_chosen_is_to_blame(condition):
+    """Both branches have no value, and the condition has one."""
+    plan = plan_of(
+        ("const", condition),
+        ("extent", "A", 7),
+        ("extent", "B", 7),
+        ("select", 0, 1, 2),
+    )
+    assert f"there is no extent 7 of {'A' if condition else 'B'!r}" in refusal(plan)
+
+
+def test_a_condition_without_a_value_is_to_blame():
+    plan = plan_of(("scalar", "n"), ("const", 1), ("const", 2), ("select", 0, 1, 2))
+    assert "n: 'n' is no integer scalar" in refusal(plan)
+
+
 @pytest.mark.parametrize(
     ("expressions", "message"),
     [
@@ -100,11 +153,15 @@ def test_the_innermost_cause_is_told():
         ([("stride", "A", 2)], "there is no stride 2 of 'A'"),
         ([("extent", "A", -1)], "there is no extent -1 of 'A'"),
         ([("scalar", "x")], "'x' is no integer scalar"),
+        ([("scalar", "f")], "'f' is no integer scalar"),
+        ([("extent", "A", 1)], "there is no extent 1 of 'A'"),
         ([("const", 1 << 70)], "the value does not fit 64 bits"),
+        ([("const", HIGHEST + 1)], "the value does not fit 64 bits"),
+        ([("const", LOWEST - 1)], "the value does not fit 64 bits"),
     ],
 )
 def test_what_has_no_value(expressions, message):
-    assert message in refusal(plan_of(*expressions), {"A": Extents((1,), (1,))})
+    assert message in refusal(plan_of(*expressions), {"A": Extents((1,), (1,))}, {"f": 1.5})
 
 
 def test_what_nobody_needs_may_have_no_value():
@@ -118,6 +175,36 @@ def test_shown_as_a_person_writes_it():
     )
     assert show(plan, 2) == "ceildiv(A.shape[0], 256)"
     assert show(plan, 4) == "ceildiv(A.shape[0], 256) * A.strides[1]"
+
+
+SIGNS = {
+    "add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%", "and": "&", "or": "|",
+    "xor": "^", "shl": "<<", "shr": ">>", "eq": "==", "ne": "!=", "lt": "<", "le": "<=",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("operator", MEANING)
+def test_operators_as_a_person_writes_them(operator):
+    plan = plan_of(("scalar", "n"), ("const", 2), (operator, 0, 1), (operator, 2, 1))
+    if operator in SIGNS:
+        inner, outer = f"n {SIGNS[operator]} 2", f"(n {SIGNS[operator]} 2) {SIGNS[operator]} 2"
+    else:
+        inner, outer = f"{operator}(n, 2)", f"{operator}({operator}(n, 2), 2)"
+    assert (show(plan, 2), show(plan, 3)) == (inner, outer)
+
+
+def test_brackets_that_belong_to_two_parts_stay():
+    plan = plan_of(("scalar", "n"), ("min", 0, 0), ("add", 0, 0), ("select", 0, 1, 2))
+    assert show(plan, 3) == "select(n, min(n, n), (n + n))"
+    assert show(plan, 1) == "min(n, n)"
+
+
+def test_long_text_is_cut_after_200_parts():
+    sums = [("const", 1)] + [("add", n, n) for n in range(8)]
+    assert "…" not in show(plan_of(*sums), 6)  # 127 parts
+    text = show(plan_of(*sums), 8)  # 511
+    assert text.count("…") > 0
+    assert text.count("1") + text.count("+") == 200
 
 
 def test_shared_parts_do_not_make_endless_text():

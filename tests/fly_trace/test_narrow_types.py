@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from fly_common import small_floats
 from fly_common.errors import InputError, UsageError
+from fly_numerics import small_floats
 
 import fly
 import fly.expr as fx

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fly_common.element_types import ELEMENT_TYPES
-from fly_common.small_floats import FORMATS
+from fly_numerics.element_types import ELEMENT_TYPES
+from fly_numerics.small_floats import FORMATS
 
 if TYPE_CHECKING:
     import numpy as np

@@ -39,7 +39,10 @@ _STDLIB = tuple(
     os.path.join(path, "") for path in {sysconfig.get_path(n) for n in ("stdlib", "platstdlib")}
 )
 _SITE = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
-OURS = ("fly_trace", "fly_dialect", "fly_backend", "fly_target", "fly_common", "fly")
+OURS = (
+    *("fly_trace", "fly_dialect", "fly_backend", "fly_target", "fly_numerics", "fly_common"),
+    "fly",
+)
 
 
 def is_library(file: str) -> bool:

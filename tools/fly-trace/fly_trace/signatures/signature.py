@@ -26,10 +26,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from fly_common.element_types import ELEMENT_TYPES
 from fly_common.errors import InputError, UsageError
 from fly_common.quoting import quoted
 from fly_dialect.layouts.integers import Int
+from fly_numerics.element_types import ELEMENT_TYPES
 
 from fly_trace.core import locations
 from fly_trace.signatures.annotations import Constexpr, Stream, Tensor, TensorAnnotation

@@ -21,9 +21,9 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fly_common.element_types import ELEMENT_TYPES, ElementType
 from fly_common.quoting import quoted
-from fly_common.small_floats import FORMATS
+from fly_numerics.element_types import ELEMENT_TYPES, ElementType
+from fly_numerics.small_floats import FORMATS
 
 
 class PromotionError(TypeError):

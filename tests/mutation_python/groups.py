@@ -1,0 +1,73 @@
+"""What is damaged, and who judges it. Whoever moves a module changes a line here."""
+
+from __future__ import annotations
+
+import importlib.util
+import pkgutil
+from dataclasses import dataclass
+from pathlib import Path
+
+TESTS = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Group:
+    """`modules` are dotted names; a package stands for all modules in it. `tests` are patterns of
+    paths in `tests/`, which may lead to files or folders."""
+
+    name: str
+    modules: tuple[str, ...]
+    tests: tuple[str, ...]
+
+    def module_names(self) -> list[str]:
+        """The modules, in their order; a package's own `__init__` is left out."""
+        found: list[str] = []
+        for name in self.modules:
+            spec = importlib.util.find_spec(name)
+            if spec is None:
+                raise SystemExit(f"mutation: error: {name}: no such module: see {__file__}")
+            if spec.submodule_search_locations is None:
+                found.append(name)
+                continue
+            places = list(spec.submodule_search_locations)
+            found += [
+                one.name
+                for one in pkgutil.walk_packages(places, f"{name}.")
+                if not one.ispkg and one.name not in found
+            ]
+        return found
+
+    def test_paths(self) -> list[Path]:
+        found = []
+        for pattern in self.tests:
+            matching = sorted(TESTS.glob(pattern))
+            if not matching:
+                raise SystemExit(f"mutation: error: no tests/{pattern}: see {__file__}")
+            found += matching
+        return found
+
+
+GROUPS = (
+    Group(
+        "plan",
+        ("fly_host.plan", "fly_host.evaluation"),
+        ("fly_common/**/test_plan*.py",),
+    ),
+    Group(
+        "binding",
+        (
+            "fly_run.launch.binding",
+            "fly_run.launch.tensors",
+            "fly_run.launch.parameters",
+            "fly_run.launch.limits",
+            "fly_run.launch.binder",
+        ),
+        ("fly_run/**/test_binding*.py", "fly_run/**/test_launch.py"),
+    ),
+    Group(
+        "store",
+        ("fly_common.store",),
+        ("fly_common/**/test_store*.py", "fly/**/test_chain.py"),
+    ),
+    Group("library", ("fly",), ("fly",)),
+)

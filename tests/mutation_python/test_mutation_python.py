@@ -1,0 +1,110 @@
+"""The mutants of a small module, and what a process does with one."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mutation_python import applying, damage
+
+SOURCE = '''"""Text."""
+
+from functools import cache
+
+LIMIT = 10
+TWICE = LIMIT * 2
+
+
+@cache
+def inside(a: int, b: int = 0) -> bool:
+    """Whether it is."""
+    if a < 0:
+        raise ValueError(f"{a} is too small")
+    return a <= LIMIT and a < TWICE
+
+
+class Box:
+    def put(self, thing):
+        self.thing = thing
+'''
+
+
+@pytest.fixture
+def module(tmp_path: Path):
+    path = tmp_path / "fly_subject.py"
+    path.write_text(SOURCE)
+    spec = importlib.util.spec_from_file_location("fly_subject", path)
+    assert spec
+    assert spec.loader
+    made = importlib.util.module_from_spec(spec)
+    sys.modules["fly_subject"] = made
+    spec.loader.exec_module(made)
+    yield made
+    del sys.modules["fly_subject"]
+
+
+def mutants(module) -> list[damage.Mutant]:
+    return damage.mutants("fly_subject", Path(module.__file__))
+
+
+def test_which_there_are(module):
+    assert [f"{one.function}: {one.what}" for one in mutants(module)] == [
+        "LIMIT: 10 → 11",
+        "TWICE: LIMIT * 2 → LIMIT // 2",
+        "TWICE: 2 → 3",
+        "inside: a < 0 → a <= 0",
+        "inside: a < 0 → a >= 0",
+        "inside: 0 → 1",
+        "inside: raise ValueError(f'{a} is too small') → pass",
+        "inside: return a <= LIMIT and a < TWICE → return None",
+        "inside: a <= LIMIT and a < TWICE → a <= LIMIT or a < TWICE",
+        "inside: a <= LIMIT and a < TWICE → a < TWICE",
+        "inside: a <= LIMIT and a < TWICE → a <= LIMIT",
+        "inside: a <= LIMIT → a < LIMIT",
+        "inside: a <= LIMIT → a > LIMIT",
+        "inside: a < TWICE → a <= TWICE",
+        "inside: a < TWICE → a >= TWICE",
+        "Box.put: self.thing = thing → pass",
+    ]
+
+
+def applied(module, what: str, folder: Path) -> None:
+    """Damages the module in this process; NoMutant where that changes nothing."""
+    functions = applying.Functions.of({module.__file__})
+    (one,) = (mutant for mutant in mutants(module) if mutant.what == what)
+    applying.apply(one, functions, folder)
+
+
+@pytest.mark.parametrize(
+    ("what", "answers"),
+    [
+        ("a <= LIMIT → a < LIMIT", (True, False, False)),
+        ("a <= LIMIT and a < TWICE → a <= LIMIT or a < TWICE", (True, True, True)),
+        ("10 → 11", (True, True, True)),
+        ("return a <= LIMIT and a < TWICE → return None", (None, None, None)),
+    ],
+)
+def test_a_process_and_those_it_starts_are_damaged(module, what, answers, tmp_path, monkeypatch):
+    """Whoever imported the function has the damaged one, and nothing that was remembered."""
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("FLY_MUTANT", "")
+    held = module.inside
+    assert [held(n) for n in (9, 10, 11)] == [True, True, False]
+    applied(module, what, tmp_path)
+    assert tuple(held(n) for n in (9, 10, 11)) == answers
+    program = "import fly_subject as m; print([m.inside(n) for n in (9, 10, 11)])"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=dict(os.environ)
+    )
+    assert done.stdout.strip() == str(list(answers)), done.stderr
+
+
+def test_a_constant_is_judged_by_who_uses_it(module):
+    (limit,) = (one for one in mutants(module) if one.function == "LIMIT")
+    lines = SOURCE.splitlines()
+    assert [lines[n - 1].strip() for n in limit.lines][-1] == "return a <= LIMIT and a < TWICE"
+    (put,) = (one for one in mutants(module) if one.function == "Box.put")
+    assert [lines[n - 1].strip() for n in put.lines] == ["self.thing = thing"]
