@@ -3,8 +3,8 @@
 LLVM's programs take 15 ms each to load their library, on a processor that else would idle. Who
 knows what will be run says so, and whoever runs exactly that finds it waiting:
 
-    with ahead.Programs() as coming:
-        coming.start([("/usr/lib/llvm-22/bin/llc", ["-mcpu=gfx942", …]), …])
+    with prefetch.Programs() as programs:
+        programs.start([("/usr/lib/llvm-22/bin/llc", ["-mcpu=gfx942", …]), …])
         …
         toolchain.run_program("llc", ["-mcpu=gfx942", …], data)
 

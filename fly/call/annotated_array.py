@@ -24,7 +24,7 @@ from fly.call.arrays import view
 Dims = int | Sequence[int]
 
 
-class Marked:
+class AnnotatedArray:
     """An array, passed like the array itself; the marks change it and give it back."""
 
     def __init__(self, array: Any, stride_width: int = 64) -> None:
@@ -40,7 +40,9 @@ class Marked:
         """What tracing is told of it."""
         return TensorType(self._dtype, tuple(self._shape), tuple(self._strides))
 
-    def mark_layout_dynamic(self, leading_dim: int | None = None, divisibility: int = 1) -> Marked:
+    def mark_layout_dynamic(
+        self, leading_dim: int | None = None, divisibility: int = 1
+    ) -> AnnotatedArray:
         """Makes all extents dynamic, and all strides but that of `leading_dim`, which is 1 (None:
         the first dimension whose stride is). `divisibility` divides those strides."""
         _check(divisibility)
@@ -64,13 +66,13 @@ class Marked:
                 self._strides[at] = Int(None, self._width, divisibility)
         return self
 
-    def mark_shape_dynamic(self, dims: Dims, divisibility: Dims = 1) -> Marked:
+    def mark_shape_dynamic(self, dims: Dims, divisibility: Dims = 1) -> AnnotatedArray:
         """Makes the extents of `dims` dynamic; each is a multiple of its `divisibility`."""
         for at, divisor in self._divided(dims, divisibility):
             self._shape[at] = Int(None, 32, divisor)
         return self
 
-    def mark_stride_dynamic(self, dims: Dims, divisibility: Dims = 1) -> Marked:
+    def mark_stride_dynamic(self, dims: Dims, divisibility: Dims = 1) -> AnnotatedArray:
         """Makes the strides of `dims` dynamic; each is a multiple of its `divisibility`."""
         for at, divisor in self._divided(dims, divisibility):
             self._strides[at] = Int(None, self._width, divisor)
@@ -106,7 +108,7 @@ def _text(strides: Sequence[Step]) -> str:
 
 def from_dlpack(
     array: Any, *, assumed_align: int | None = None, use_32bit_stride: bool = False
-) -> Marked:
+) -> AnnotatedArray:
     """An array (NumPy's, torch's, anything with DLPack) whose layout is static until it is marked.
 
     `assumed_align`, in bytes, is checked. `use_32bit_stride` computes with strides in 32 bits.
@@ -114,4 +116,4 @@ def from_dlpack(
     """
     if assumed_align is not None and view(array, "of from_dlpack").data.ctypes.data % assumed_align:
         raise UsageError(f"the array does not begin at a multiple of {assumed_align} bytes")
-    return Marked(array, 32 if use_32bit_stride else 64)
+    return AnnotatedArray(array, 32 if use_32bit_stride else 64)

@@ -16,7 +16,7 @@ from fly_trace.signatures.extents import Extent
 from fly_trace.signatures.signature import Constant, ParameterType, ScalarType, TensorType
 from fly_trace.values.dtypes import DType, default, named
 
-from fly.call.annotated_array import Marked
+from fly.call.annotated_array import AnnotatedArray
 from fly.call.arrays import Array, as_array, as_value, dtype_of, is_array, view
 
 
@@ -35,7 +35,7 @@ def read(
     given: dict[str, ParameterType] = {}
     values: dict[str, Any] = {}
     for name, value in _by_name(function.__name__, parameters, arguments, named).items():
-        marked, value = (value, value.array) if isinstance(value, Marked) else (None, value)
+        marked, value = (value, value.array) if isinstance(value, AnnotatedArray) else (None, value)
         annotation, fallback = parameters[name].annotation, parameters[name].default
         if annotation is Stream or isinstance(annotation, Stream) or isinstance(fallback, Stream):
             continue

@@ -27,9 +27,9 @@ from fly.call.compiled import Compiled
 from fly.call.tracebacks import hide_frames
 from fly.chains import tuning
 from fly.chains.builtin import default_target
-from fly.chains.chain import Chain, Coming, chain, run
+from fly.chains.chain import Chain, Prefetch, chain, run
 from fly.chains.tuning import UNSAID, Tuning
-from fly.dependencies.hashing import Reach, reach
+from fly.dependencies.hashing import DependencyHash, dependency_hash
 
 if TYPE_CHECKING:
     from fly_trace.signatures.signature import ParameterType
@@ -62,7 +62,7 @@ class _Calls:
     at each call where it is not settled. `made` holds code by the keys of `reader`, all of it made
     by a chain of this `identity`; None as long as there is none."""
 
-    reach: Reach
+    dependencies: DependencyHash
     environment: Snapshot
     chain: Chain
     reader: Reader
@@ -72,7 +72,7 @@ class _Calls:
 
     def hold(self) -> bool:
         """Whether all is still as it was."""
-        if _environment() != self.environment or not self.reach.holds():
+        if _environment() != self.environment or not self.dependencies.holds():
             return False
         now = time.monotonic()
         if now - self.looked < LOOK_AFTER and self.chain.settled:
@@ -95,7 +95,7 @@ class JitFunction(HostFunction):
     """What `@fly.jit` makes. Call it with arrays and numbers; kernels write into the arrays."""
 
     _kept: dict[Any, Compiled] = field(default_factory=dict, repr=False)
-    _reach: Reach = field(default=Reach(None), repr=False)
+    _dependencies: DependencyHash = field(default=DependencyHash(None), repr=False)
     _calls: _Calls | None = field(default=None, repr=False)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -125,7 +125,7 @@ class JitFunction(HostFunction):
         given, values = reading.read(self.function, arguments, named)
         compiled, identity = self._compiled(given, calls.chain if calls else self._chain(None))
         # What was compiled while the function changed is not what `calls` stands for.
-        if key is not None and calls is not None and calls.reach is self._reach:
+        if key is not None and calls is not None and calls.dependencies is self._dependencies:
             calls.keep(key, compiled, identity)
         compiled.run_viewed(values, self.options["device"])
 
@@ -134,16 +134,16 @@ class JitFunction(HostFunction):
         from fly.call.arguments import Reader
 
         environment = _environment()
-        found = self._reached()
+        found = self._current_dependencies()
         if found.digest is None:
             return None
         return _Calls(found, environment, self._chain(None), Reader(self.function))
 
-    def _reached(self) -> Reach:
+    def _current_dependencies(self) -> DependencyHash:
         """What the function reaches now."""
-        if not self._reach.holds():
-            self._reach = reach(self.function)
-        return self._reach
+        if not self._dependencies.holds():
+            self._dependencies = dependency_hash(self.function)
+        return self._dependencies
 
     def compile(
         self,
@@ -197,7 +197,7 @@ class JitFunction(HostFunction):
         self, given: Mapping[str, ParameterType], chosen: Chain
     ) -> tuple[Compiled, tuple[str, ...]]:
         """The code for these types, and the identity of the chain that made it."""
-        reached = self._reached()
+        reached = self._current_dependencies()
         signature = _digest_of(given)
         known = reached.digest is not None and signature is not None
         module = None
@@ -211,12 +211,12 @@ class JitFunction(HostFunction):
             identity = chosen.identity()
             if (kept := self._kept.get((*what, identity))) is not None:
                 return kept, identity
-        with Coming(chosen) as coming:
+        with Prefetch(chosen) as prefetch:
             if module is None:
                 traced = f"{reached.digest} {signature}"
-                module = self._traced(given, chosen.target, traced, coming.start)
+                module = self._traced(given, chosen.target, traced, prefetch.start)
             identity = chosen.identity()
-            hsaco = run(chosen, module, coming=coming)
+            hsaco = run(chosen, module, prefetch=prefetch)
         compiled = Compiled(hsaco, module=module, chain=chosen)
         if len(self._kept) >= MOST_KEPT:
             self._kept.pop(next(iter(self._kept)), None)
@@ -234,7 +234,7 @@ class JitFunction(HostFunction):
         something that the function reaches changed meanwhile, its file for example."""
         from fly_trace import fingerprint
 
-        digest = self._reach.digest
+        digest = self._dependencies.digest
 
         def trace() -> bytes:
             working()
@@ -246,7 +246,7 @@ class JitFunction(HostFunction):
                 trace,
                 label="trace",
                 suffix=".mlir",
-                valid=lambda: reach(self.function).digest == digest,
+                valid=lambda: dependency_hash(self.function).digest == digest,
             )
 
         # One trace is for all targets, unless the program asks for its own: then the module says
@@ -350,7 +350,7 @@ def _digest_of(given: Mapping[str, ParameterType]) -> str | None:
     parts = []
     for name, kind in sorted(given.items()):
         # Two constants may print alike.
-        text = reach(kind.value).digest if isinstance(kind, Constant) else str(kind)
+        text = dependency_hash(kind.value).digest if isinstance(kind, Constant) else str(kind)
         if text is None:
             return None
         parts.append(f"{name}: {text}")

@@ -104,22 +104,22 @@ def chain(
 
 
 def run(
-    chain: Chain, data: bytes, store: Store | None = None, coming: Coming | None = None
+    chain: Chain, data: bytes, store: Store | None = None, prefetch: Prefetch | None = None
 ) -> bytes:
     """What the whole chain makes of `data`."""
-    for _, made in results(chain, data, store, coming):
+    for _, made in results(chain, data, store, prefetch):
         data = made
     return data
 
 
 def results(
-    chain: Chain, data: bytes, store: Store | None = None, coming: Coming | None = None
+    chain: Chain, data: bytes, store: Store | None = None, prefetch: Prefetch | None = None
 ) -> Iterator[tuple[Stage, bytes]]:
     """Runs stage after stage, or finds in the store (`default_store()` if None) what it makes;
-    yields each with its result. `coming` holds what was started ahead for this chain already."""
+    yields each with its result. `prefetch` holds what was started ahead for this chain already."""
     store = store or default_store()
     suffix = SOURCE_SUFFIX
-    with coming or Coming(chain) as programs:
+    with prefetch or Prefetch(chain) as programs:
         for number, stage in enumerate(chain):
             data = _result(
                 stage, data, suffix, store, functools.partial(programs.start, number + 1)
@@ -128,7 +128,7 @@ def results(
             yield stage, data
 
 
-class Coming:
+class Prefetch:
     """The programs of a chain's later stages, started when an earlier one has to work: then those
     most likely have to as well. So does what takes long of their fingerprints."""
 
@@ -137,7 +137,7 @@ class Coming:
         self._programs = prefetch.Programs()
         self._started = False
 
-    def __enter__(self) -> Coming:
+    def __enter__(self) -> Prefetch:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fly_common import file_digests, identity, process, toolchain
-from fly_common import prefetch as ahead
+from fly_common import file_digests, identity, prefetch, process, toolchain
 from fly_common.errors import InputError, MissingError, UsageError
 from fly_common.prefetch import Command
 
@@ -193,7 +192,7 @@ class _Command:
 
     def _done(self, program: str, arguments: Sequence[str], data: bytes) -> Any:
         if self.folder == os.getcwd():
-            return ahead.run(program, arguments, data)
+            return prefetch.run(program, arguments, data)
         import subprocess
 
         limit = process.time_limit()

@@ -7,8 +7,8 @@ extension, `globals()`, `random`) makes the digest None: such a function is trac
 are false misses, and no false hits, with these bounds: packages of this project count by their
 `fly_trace.fingerprint()`, the standard library by Python's version, NumPy's types by NumPy's.
 
-A `Reach` also knows cheaply whether it still holds, so that a call in a running process needs no
-digest: names are compared by identity, mutable values by content.
+A `DependencyHash` also knows cheaply whether it still holds, so that a call in a running process
+needs no digest: names are compared by identity, mutable values by content.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from fly.dependencies.function_parts import MISSING, contents_of, keys_and_values, parts_of
-from fly.dependencies.traversal import Unfollowed, Walk
+from fly.dependencies.traversal import Traversal, Unfollowed
 
 
 @dataclass(frozen=True)
-class Reach:
+class DependencyHash:
     """`digest` is None where `reason` says what could not be followed."""
 
     digest: str | None
@@ -51,17 +51,17 @@ class Reach:
         )
 
 
-def reach(function: Any) -> Reach:
+def dependency_hash(function: Any) -> DependencyHash:
     """What `function` reaches now."""
-    walk = Walk()
+    walk = Traversal()
     try:
         walk.value(function)
         mutables = tuple((value, _digest(value)) for value in walk.mutables)
     except Unfollowed as error:
-        return Reach(None, str(error))
+        return DependencyHash(None, str(error))
     except RecursionError:
-        return Reach(None, "what it reaches is nested too deeply")
-    return Reach(
+        return DependencyHash(None, "what it reaches is nested too deeply")
+    return DependencyHash(
         walk.hash.hexdigest(),
         names=tuple(walk.names.values()),
         cells=tuple(walk.cells),
@@ -74,7 +74,7 @@ def reach(function: Any) -> Reach:
 
 
 def _digest(value: Any) -> str | None:
-    walk = Walk()
+    walk = Traversal()
     try:
         walk.value(value)
     except Unfollowed:

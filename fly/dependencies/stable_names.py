@@ -61,7 +61,7 @@ DATACLASS_METHODS = _words(
 MEMBER_MACHINERY = _words("_value_ _name_ __objclass__ _sort_order_ _inverted_")
 
 # What is known of a kernel or host function otherwise, or says how to compile it.
-DECORATED_MACHINERY = _words("function name block options _kept _reach __wrapped__")
+DECORATED_MACHINERY = _words("function name block options _kept _dependencies __wrapped__")
 
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 _IMMUTABLE_TYPE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE: of C code's alone

@@ -44,7 +44,7 @@ class Unfollowed(Exception):
 
 
 @dataclass
-class Walk:
+class Traversal:
     hash: Any = field(default_factory=lambda: sha256(sys.version.encode()))
     seen: dict[int, int] = field(default_factory=dict)
     alive: list[Any] = field(default_factory=list)  # an id stays good while its object lives
@@ -438,16 +438,16 @@ _SCALARS: dict[type, Callable[[Any], str | bytes]] = {
 # What objects of `typing` hold that their repr may not show.
 _TYPING = ("__metadata__", "__bound__", "__constraints__", "__supertype__", "__forward_arg__")
 # In order: the first that fits. What fits none is an instance.
-_KINDS: tuple[tuple[Any, Callable[[Walk, Any], None]], ...] = (
-    (enum.Enum, Walk.member),
-    ((types.GenericAlias,), Walk.alias),
-    (types.UnionType, Walk.union),
-    (type, Walk.type),
-    (types.FunctionType, Walk.function),
-    (types.BuiltinFunctionType, Walk.builtin),
-    (types.MethodType, Walk.method),
-    ((staticmethod, classmethod), Walk.wrapper),
-    (property, Walk.property),
+_KINDS: tuple[tuple[Any, Callable[[Traversal, Any], None]], ...] = (
+    (enum.Enum, Traversal.member),
+    ((types.GenericAlias,), Traversal.alias),
+    (types.UnionType, Traversal.union),
+    (type, Traversal.type),
+    (types.FunctionType, Traversal.function),
+    (types.BuiltinFunctionType, Traversal.builtin),
+    (types.MethodType, Traversal.method),
+    ((staticmethod, classmethod), Traversal.wrapper),
+    (property, Traversal.property),
     (
         (
             types.MemberDescriptorType,
@@ -456,14 +456,14 @@ _KINDS: tuple[tuple[Any, Callable[[Walk, Any], None]], ...] = (
             types.MethodDescriptorType,
             types.ClassMethodDescriptorType,
         ),
-        Walk.descriptor,
+        Traversal.descriptor,
     ),
-    (functools.partial, Walk.partial),
-    (types.ModuleType, Walk.module),
-    ((tuple, list), Walk.sequence),
-    (slice, Walk.slice),
-    ((set, frozenset), Walk.set),
-    ((dict, types.MappingProxyType), Walk.mapping),
+    (functools.partial, Traversal.partial),
+    (types.ModuleType, Traversal.module),
+    ((tuple, list), Traversal.sequence),
+    (slice, Traversal.slice),
+    ((set, frozenset), Traversal.set),
+    ((dict, types.MappingProxyType), Traversal.mapping),
 )
 
 

@@ -12,7 +12,7 @@ import pytest
 from fly_common.errors import InputError, MissingError, UsageError
 from fly_common.store import Store
 
-from fly.chains.chain import Chain, Coming, chain, results, run
+from fly.chains.chain import Chain, Prefetch, chain, results, run
 from fly.chains.stage import Stage
 
 
@@ -251,14 +251,14 @@ def test_the_library_s_digest_is_taken_beside_the_trace(monkeypatch):
 
     happened = []
     monkeypatch.setattr(toolchain, "fingerprint_ahead", lambda: happened.append("digest"))
-    with Coming(chain("gfx942")) as coming:
+    with Prefetch(chain("gfx942")) as prefetch:
         assert not happened
-        coming.start()
-        coming.start()
+        prefetch.start()
+        prefetch.start()
     assert set(happened) == {"digest"}
     happened.clear()
-    with Coming(Chain("gfx942", (Stage.command(["cat"], suffix=".txt"),))) as coming:
-        coming.start()
+    with Prefetch(Chain("gfx942", (Stage.command(["cat"], suffix=".txt"),))) as prefetch:
+        prefetch.start()
     assert not happened
 
 

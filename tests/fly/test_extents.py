@@ -10,7 +10,7 @@ from fly_trace.signatures.extents import Symbol, extent_text, parse_extent
 
 import fly
 import fly.expr as fx
-from fly.dependencies.hashing import reach
+from fly.dependencies.hashing import dependency_hash
 
 N = fx.sym_int32("N", divisibility=4)
 
@@ -80,8 +80,8 @@ def test_a_kernel_that_asks_for_more_than_its_caller_knows() -> None:
 
 
 def test_they_are_part_of_what_is_cached(monkeypatch) -> None:
-    before = reach(double.function)
+    before = dependency_hash(double.function)
     assert before.digest is not None
     assert before.holds()
     monkeypatch.setitem(globals(), "N", fx.sym_int32("N"))
-    assert reach(double.function).digest not in (None, before.digest)
+    assert dependency_hash(double.function).digest not in (None, before.digest)

@@ -14,7 +14,7 @@ from types import ModuleType
 
 import pytest
 
-from fly.dependencies.hashing import reach
+from fly.dependencies.hashing import dependency_hash
 
 
 def load(path: Path, text: str, name: str = "subject") -> ModuleType:
@@ -32,7 +32,7 @@ def load(path: Path, text: str, name: str = "subject") -> ModuleType:
 
 
 def digest(path: Path, text: str) -> str:
-    found = reach(load(path, text).f)
+    found = dependency_hash(load(path, text).f)
     assert found.digest, found.reason
     assert found.holds()
     return found.digest
@@ -108,7 +108,8 @@ def test_the_same_source_gives_the_same_digest(tmp_path: Path):
 def test_another_process_gives_the_same_digest(tmp_path: Path):
     load(tmp_path / "subject.py", SOURCE)
     code = (
-        "import subject; from fly.dependencies.hashing import reach; print(reach(subject.f).digest)"
+        "import subject; from fly.dependencies.hashing import dependency_hash;"
+        " print(dependency_hash(subject.f).digest)"
     )
     digests = {
         subprocess.run(
@@ -187,12 +188,12 @@ def test_a_helper_in_another_folder(tmp_path: Path):
 def test_a_constant_of_another_module(tmp_path: Path):
     config = load(tmp_path / "config.py", "BLOCK = 1\nOTHER = 1\n", "config")
     subject = load(tmp_path / "a.py", "import config\ndef f():\n    return config.BLOCK\n")
-    found = reach(subject.f)
+    found = dependency_hash(subject.f)
     config.OTHER = 2
     assert found.holds()
     config.BLOCK = 2
     assert not found.holds()
-    assert reach(subject.f).digest != found.digest
+    assert dependency_hash(subject.f).digest != found.digest
 
 
 # Each case changes something in a running process.
@@ -220,20 +221,20 @@ CHANGES = {
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_change_in_a_running_process_is_seen(tmp_path: Path, change):
     module = load(tmp_path / "a.py", SOURCE)
-    found = reach(module.f)
+    found = dependency_hash(module.f)
     assert found.digest
     assert found.holds()
     change(module)
     assert not found.holds()
-    assert reach(module.f).digest not in (None, found.digest)
+    assert dependency_hash(module.f).digest not in (None, found.digest)
 
 
 def test_an_equal_value_put_back_gives_the_same_digest(tmp_path: Path):
     module = load(tmp_path / "a.py", SOURCE)
-    found = reach(module.f)
+    found = dependency_hash(module.f)
     module.BLOCK = int("256")
     module.TABLE = [1, 2, 3]
-    assert reach(module.f).digest == found.digest
+    assert dependency_hash(module.f).digest == found.digest
 
 
 @pytest.mark.parametrize(
@@ -259,7 +260,7 @@ def test_an_equal_value_put_back_gives_the_same_digest(tmp_path: Path):
 )
 def test_what_cannot_be_followed_is_traced_each_time(tmp_path: Path, source: str, reason):
     load(tmp_path / "config.py", "X = 1\n", "config")
-    found = reach(load(tmp_path / "a.py", source + "\n").f)
+    found = dependency_hash(load(tmp_path / "a.py", source + "\n").f)
     if reason is None:
         assert found.digest
     else:
@@ -302,7 +303,7 @@ def test_a_type_named_by_a_local_annotation_alone(tmp_path: Path):
 def test_holding_costs_little(tmp_path: Path):
     """A bound on work, not on time: names are compared, nothing is hashed."""
     source = "BLOCK = 256\ndef g(x):\n    return x + BLOCK\ndef f(x):\n    return g(x) * BLOCK\n"
-    found = reach(load(tmp_path / "a.py", source).f)
+    found = dependency_hash(load(tmp_path / "a.py", source).f)
     assert not found.mutables
     assert len(found.names) <= 3
 
@@ -506,8 +507,8 @@ DIFFERENT = {
 def test_no_two_functions_that_differ_have_one_digest(tmp_path: Path, source, old, new):
     load(tmp_path / "config.py", "X = 1\n", "config")
     assert source.count(old) == 1
-    first = reach(load(tmp_path / "a.py", source + "\n").f)
-    second = reach(load(tmp_path / "a.py", source.replace(old, new) + "\n").f)
+    first = dependency_hash(load(tmp_path / "a.py", source + "\n").f)
+    second = dependency_hash(load(tmp_path / "a.py", source.replace(old, new) + "\n").f)
     assert first.digest is None or first.digest != second.digest
 
 
@@ -519,7 +520,7 @@ def test_builtins_of_ones_own(tmp_path: Path):
         space = {"__name__": "a", "__builtins__": {"max": compile(f"{number}", "x", "eval")}}
         space["__builtins__"]["max"] = (lambda w: lambda x: w)(number)
         exec(compile(path.read_text(), str(path), "exec"), space)
-        found = reach(space["f"])
+        found = dependency_hash(space["f"])
         assert found.digest, found.reason
         assert found.holds()
         digests.append(found.digest)
@@ -540,13 +541,13 @@ def test_a_cache_that_holds_results_is_not_followed(tmp_path: Path):
             return g()
     """
     module = load(tmp_path / "a.py", source)
-    empty = reach(module.f)
+    empty = dependency_hash(module.f)
     assert empty.digest
     module.g()
     assert not empty.holds()
-    assert "keeps results" in reach(module.f).reason
+    assert "keeps results" in dependency_hash(module.f).reason
     module.g.cache_clear()
-    assert reach(module.f).digest == empty.digest
+    assert dependency_hash(module.f).digest == empty.digest
 
 
 SWAPPED = {
@@ -558,10 +559,10 @@ SWAPPED = {
 @pytest.mark.parametrize(("source", "name"), SWAPPED.values(), ids=SWAPPED)
 def test_a_value_under_another_name_is_seen(tmp_path: Path, source: str, name: str):
     module = load(tmp_path / "a.py", source + "\n")
-    found = reach(module.f)
+    found = dependency_hash(module.f)
     assert found.holds()
     thing = getattr(module, name)
     thing.b = thing.a
     del thing.a
     assert not found.holds()
-    assert reach(module.f).digest != found.digest
+    assert dependency_hash(module.f).digest != found.digest

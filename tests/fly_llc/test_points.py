@@ -5,7 +5,9 @@ import re
 import pytest
 from fly_common.errors import InputError, UsageError
 from fly_llc import Options, compile, listing
-from fly_llc.codegen.points import NAMED, machine_passes
+from fly_llc.codegen.points import machine_passes, named
+
+NAMED = named("gfx942")
 
 CPUS = ["gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"]
 EXACT = [name for name in NAMED if name != "pre-ra"]
@@ -113,12 +115,12 @@ def test_where_llvm_can_not_go_on(small):
 
 
 def test_the_pipeline_is_the_same_on_every_processor():
-    """What `points.NAMED` relies on; and each named point's pass is there, at each level."""
+    """What `points.named` relies on; and each named point's pass is there, at each level."""
     for level in (0, 1, 2, 3):
         (passes,) = {machine_passes(cpu, level) for cpu in CPUS}
         assert len(set(passes)) == len(passes)
-        for named in NAMED.values():
-            point = named.point if level else named.unoptimised
+        for one in NAMED.values():
+            point = one.point if level else one.unoptimised
             assert point is None or point.machine_pass in passes
             if point and "," in point.machine_pass:  # the last run of it
                 name, _, number = point.machine_pass.partition(",")

@@ -45,7 +45,7 @@ def text(data: bytes, options: Options, name: str) -> str:
 
     source = prepare(data, options, name)
     found = list(survey(source))
-    names = _names(source.level)
+    names = _names(source.target.cpu, source.level)
     width = max(len(row.machine_pass) for row in found)
     lines = [
         f"{source.target.cpu} -O{source.level}: {len(found)} machine passes, tried on {name}",
@@ -100,10 +100,10 @@ def _holds(mir: bytes) -> str:
     return form + ("physical registers" if b"noVRegs:         true" in mir else "virtual registers")
 
 
-def _names(level: int) -> dict[str, list[str]]:
+def _names(cpu: str, level: int) -> dict[str, list[str]]:
     """The points with names of their own, by the pass they stand at."""
     found: dict[str, list[str]] = {}
-    for named in points.NAMED.values():
+    for named in points.named(cpu).values():
         point = named.point if level else named.unoptimised
         if point:
             found.setdefault(point.machine_pass, []).append(f"{named.name}: {point.side}")

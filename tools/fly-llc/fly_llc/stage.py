@@ -80,7 +80,7 @@ def _stop(source: Source, stop: Point, warn: Warn | None) -> bytes:
     here = (source.target.cpu, source.level)
     first = points.position(source.resume, *here) if source.resume else -1
     exact = []
-    for named in points.NAMED.values():
+    for named in points.named(source.target.cpu).values():
         point = named.point if source.level else named.unoptimised
         if point and points.position(point, *here) > first and stopped(point) is not None:
             exact.append(named.name)

@@ -13,7 +13,7 @@ EMITS = ("obj", "asm", "mir")
 class Options:
     """`emit` is "obj", "asm" or "mir". `level` is code generation's -O; None is 2, or for MIR the
     level it was made at. `stop_after` and `stop_before` name a machine pass or a point
-    (`points.NAMED`) at which to stop, giving MIR; `start_after` and `start_before` are for MIR that
+    (`points.named`) at which to stop, giving MIR; `start_after` and `start_before` are for MIR that
     does not say where it was stopped. `flags` are options of LLVM's own ("-amdgpu-…=…").
 
     `insert` holds what runs on the MIR within the pipeline, in the words of `--insert` and

@@ -1,7 +1,7 @@
 """The points of the machine pipeline: where code generation stops, and goes on from MIR.
 
 A point is before or after a machine pass, by the name llc knows it by; `greedy,1` is the second run
-of a pass that runs several times. Seven more names say what people mean: `NAMED`.
+of a pass that runs several times. A backend names more of them by what people mean: `named`.
 
 Stopping, printing MIR, reading it and going on gives the very bytes of an undisturbed run at nearly
 every point for most modules. No point does so for every module: MIR does not carry the order in
@@ -17,10 +17,6 @@ import re
 from fly_common.errors import MissingError, UsageError
 from fly_common.quoting import quoted
 from fly_common.record import record
-from fly_target.amd.processors import version
-from fly_target.amd.triple import TRIPLE
-
-FIRST = "amdgpu-isel"  # the machine pass that all others are behind
 
 
 @record
@@ -49,85 +45,63 @@ class Named:
     """A point by what holds there. Without optimisation (-O0) the pipeline has other passes; None
     where it has none of the kind.
 
-    `gfx9` and `rdna` say what going on there gives for kernels without calls, found by trying all
-    examples on five processors: "exact", the bytes of an undisturbed run; "registers", the same
-    instructions, perhaps with other registers; "other", perhaps other code. `pipelined` is that for
-    gfx9's kernels that keep loads from memory and from LDS under way at once, as a double-buffered
-    product of matrices does. An llc that goes on from MIR lacks the alias analysis by address
-    space, which LLVM adds together with the passes of IR: up to the last scheduling it keeps in
-    order what it then can't tell apart.
+    `promises` say what going on there gives for kernels without calls, by words of the backend's
+    (`CodeGeneration`): "exact", the bytes of an undisturbed run, is what holds where nothing is
+    said; "registers", the same instructions, perhaps with other registers; "other", perhaps other
+    code. An llc that goes on from MIR lacks the alias analysis by address space, which LLVM adds
+    together with the passes of IR: up to the last scheduling it keeps in order what it then can't
+    tell apart.
     """
 
     name: str
     point: Point
     unoptimised: Point | None
     holds: str
-    gfx9: str = "exact"
-    rdna: str = "exact"
-    pipelined: str = "exact"
+    promises: dict[str, str] = {}
 
-    def promise(self, cpu: str, pipelined: bool = False) -> str:
-        """What going on gives on this processor."""
-        number = version(cpu)
-        if number is None or number[0] != 9:
-            return self.rdna
-        return self.pipelined if pipelined else self.gfx9
+    def promise(self, word: str) -> str:
+        """What going on gives for kernels that the word describes."""
+        return self.promises.get(word, "exact")
 
 
-NAMED: dict[str, Named] = {
-    row.name: row
-    for row in (
-        Named(
-            "post-isel",
-            Point("after", "finalize-isel"),
-            Point("after", "finalize-isel"),
-            "SSA form, virtual registers",
-            pipelined="other",
-        ),
-        Named(
-            "pre-ra",
-            Point("before", "greedy"),
-            Point("before", "regallocfast"),
-            "scheduled; no SSA; virtual registers, their live ranges known",
-            gfx9="registers",
-            rdna="other",
-            pipelined="other",
-        ),
-        Named(
-            "post-ra",
-            Point("after", "virtregrewriter,2"),
-            Point("after", "regallocfast,2"),
-            "physical registers; the stack is not laid out",
-            pipelined="other",
-        ),
-        Named(
-            "post-frame",
-            Point("after", "prologepilog"),
-            Point("after", "prologepilog"),
-            "physical registers; the stack is laid out",
-            pipelined="other",
-        ),
-        Named(
-            "pre-sched2",
-            Point("before", "postmisched"),
-            None,
-            "pseudo instructions are expanded; before the last scheduling",
-            pipelined="other",
-        ),
-        Named(
-            "pre-waits",
-            Point("before", "si-insert-waitcnts"),
-            Point("before", "si-insert-waitcnts"),
-            "in their last order; no waits yet",
-        ),
-        Named(
-            "pre-emit",
-            Point("before", "branch-relaxation"),
-            Point("before", "branch-relaxation"),
-            "final, but for branches that turn out too long",
-        ),
-    )
-}
+@record
+class CodeGeneration:
+    """A backend's machine pipeline. `triple` is what llc is asked about it by, `triples` the
+    regular expression of the triples that it makes code for, `first_pass` the machine pass that all
+    others are behind. `header_features` are the subtarget features that an object's header
+    records."""
+
+    triple: str
+    triples: str
+    first_pass: str
+    header_features: tuple[str, ...]
+    points: tuple[Named, ...]
+
+
+@functools.cache
+def code_generation(cpu: str) -> CodeGeneration:
+    """The backend's of a processor; for one that has no row, the default backend's."""
+    from fly_backend.registry import default, find
+    from fly_common.resolve import resolve
+    from fly_target import registry
+
+    row = registry.BUILT_IN.get(cpu)
+    return resolve((find(row.backend) if row else default()).codegen)
+
+
+@functools.cache
+def code_generations() -> tuple[CodeGeneration, ...]:
+    """Those of the backends that come with the compiler."""
+    from fly_backend.registry import built_in
+    from fly_common.resolve import resolve
+
+    return tuple(resolve(backend.codegen) for backend in built_in())
+
+
+def named(cpu: str) -> dict[str, Named]:
+    """The points of a processor's pipeline that have names, in the pipeline's order."""
+    return {one.name: one for one in code_generation(cpu).points}
+
 
 # The first line of the MIR that fly-llc prints, so that going on needs no flags. A YAML comment.
 _NOTE = rb"# fly-llc: stopped (?P<side>before|after) (?P<pass>[\w,-]+) at -O(?P<level>[0-3])\n"
@@ -156,10 +130,17 @@ def machine_passes(cpu: str, level: int) -> tuple[str, ...]:
     from fly_common import toolchain
     from fly_common.store import Store, default_store, key_of
 
-    words = [f"-mtriple={TRIPLE}", f"-mcpu={cpu}", f"-O{level}", "-debug-pass=Arguments"]
+    words = [
+        f"-mtriple={code_generation(cpu).triple}",
+        f"-mcpu={cpu}",
+        f"-O{level}",
+        "-debug-pass=Arguments",
+    ]
     key = key_of(f"machine passes\n{toolchain.fingerprint('llc')}", " ".join(words).encode())
     store = Store(default_store().folder)
-    listed = store.obtain(key, lambda: _listed(words), label="machine passes")
+    listed = store.obtain(
+        key, lambda: _listed(words, code_generation(cpu).first_pass), label="machine passes"
+    )
     runs: dict[str, int] = {}
     found = []
     for name in listed.decode().split():
@@ -169,36 +150,36 @@ def machine_passes(cpu: str, level: int) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _listed(words: list[str]) -> bytes:
+def _listed(words: list[str], first: str) -> bytes:
     """The names of the machine passes, as llc prints them for these options."""
     from fly_common import toolchain
 
     done = toolchain.run_program("llc", [*words, "-filetype=null", "-o", "-", "-"], b"")
     for line in done.stderr.decode(errors="replace").splitlines():
         names = [word.removeprefix("-") for word in line.split()]
-        if FIRST in names:
-            return " ".join(names[names.index(FIRST) :]).encode()
+        if first in names:
+            return " ".join(names[names.index(first) :]).encode()
     raise MissingError(
-        "llc does not list the machine passes of AMD GPUs",
+        f"llc does not list the machine passes behind {first}",
         hint=toolchain.HOW_TO_GET.format(name="llc"),
     )
 
 
 def find(side: str | None, name: str, cpu: str, level: int) -> Point:
     """The point that a user names. UsageError for a pass that the pipeline does not have."""
-    if name in NAMED:
-        named = NAMED[name]
-        point = named.point if level else named.unoptimised
+    known = named(cpu)
+    if name in known:
+        point = known[name].point if level else known[name].unoptimised
         if point is None:
             raise UsageError(
-                f"there is no {name} at -O0", hint=f"it is {named.point} at -O1 to -O3"
+                f"there is no {name} at -O0", hint=f"it is {known[name].point} at -O1 to -O3"
             )
         return point
     if side is None:
         raise UsageError(
             f"{quoted(name)} names no point",
             hint=f"say before:{name} or after:{name}; the points with a name of their own are"
-            f" {', '.join(NAMED)}",
+            f" {', '.join(known)}",
         )
     name = name.removesuffix(",0")
     passes = machine_passes(cpu, level)
@@ -210,7 +191,7 @@ def find(side: str | None, name: str, cpu: str, level: int) -> Point:
 def _unknown(name: str, passes: tuple[str, ...], cpu: str, level: int) -> UsageError:
     import difflib
 
-    near = difflib.get_close_matches(name, [*NAMED, *passes], 3, 0.5)
+    near = difflib.get_close_matches(name, [*named(cpu), *passes], 3, 0.5)
     runs = [known for known in passes if known.partition(",")[0] == name.partition(",")[0]]
     if runs:
         hint = f"it runs {len(runs)} times: {', '.join(runs)}"

@@ -15,8 +15,9 @@ import re
 from fly_common.errors import InputError, Place
 from fly_common.record import record
 
-TRIPLE = re.compile(r"amdgcn-[^-]*-amdhsa(?:-|$)")
-HOW = "fly-opt-py --target gfx942 writes the target into the IR"
+from fly_llc.codegen import points
+
+HOW = "fly-opt-py --target writes the target into the IR"
 
 _STRING = r'"[^"]*"'
 # What matters at the top level. Strings and comments come first: they hide what is in them.
@@ -26,8 +27,6 @@ _TOP = re.compile(
     rf"|\bdefine\b[^@;]*(?P<name>@(?:{_STRING}|[\w.$-]+))\s*\(|{_STRING}"
 )
 _PIECE = re.compile(rf";[^\n]*|(?P<key>{_STRING})(?:\s*=\s*(?P<value>{_STRING}))?|#\d+|[(){{}}]")
-# The features that the ELF header records beside the processor (AMDGPU guide, "Target ID").
-_HEADER_FEATURES = ("xnack", "sramecc")
 
 
 @record
@@ -57,9 +56,12 @@ def read_target(text: str, name: str) -> Target:
     triple, functions = _scan(text)
     if triple is None:
         raise InputError("the module has no target triple", place=Place(name), hint=HOW)
-    if not TRIPLE.match(triple):
+    known = points.code_generations()
+    generation = next((one for one in known if re.match(one.triples, triple)), None)
+    if generation is None:
         raise InputError(
-            f"the module is for {triple}; fly-llc makes code for amdgcn-amd-amdhsa",
+            f"the module is for {triple}; fly-llc makes code for"
+            f" {', '.join(one.triple for one in known)}",
             place=Place(name),
             hint=HOW,
         )
@@ -68,7 +70,7 @@ def read_target(text: str, name: str) -> Target:
         raise InputError('no function says "target-cpu"', place=Place(name), hint=HOW)
     settings = (
         _agreed(f"setting of {feature}", functions, name, lambda f, key=feature: _setting(f, key))
-        for feature in _HEADER_FEATURES
+        for feature in generation.header_features
     )
     return Target(triple, cpu, tuple(sorted(setting for setting in settings if setting)))
 

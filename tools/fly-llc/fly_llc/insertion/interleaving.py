@@ -91,8 +91,8 @@ class _Weave:
         for check in self.checks:
             check.end()
 
-    def _go_on(self, emit: str, stop: Point | None, coming: Sequence[What] = ()) -> bytes:
-        """Code generation from where it is to the point `stop`, where the filters `coming` are.
+    def _go_on(self, emit: str, stop: Point | None, upcoming: Sequence[What] = ()) -> bytes:
+        """Code generation from where it is to the point `stop`, where the filters `upcoming` are.
 
         The last filter's output is verified on the way. Where that fails, each filter's is by
         itself; if none is to blame it is LLVM's own code that does not pass the verifier.
@@ -103,7 +103,7 @@ class _Weave:
 
             from fly_llc.codegen import resume  # noqa: F401
 
-            for what in coming:
+            for what in upcoming:
                 filters.load(what)
 
         verified = self.checks.pop() if self.checks else None
@@ -213,7 +213,8 @@ def _named_cuts(source: Source, stop: Point | None) -> list[Cut]:
     here = (source.target.cpu, source.level)
     ahead = points.position(source.resume, *here) if source.resume else -1
     end = points.position(stop, *here) if stop else None
-    rows = (named.point if source.level else named.unoptimised for named in points.NAMED.values())
+    known = points.named(source.target.cpu).values()
+    rows = (named.point if source.level else named.unoptimised for named in known)
     found = [(points.position(point, *here), point) for point in rows if point]
     return [
         Cut(point, point, ())

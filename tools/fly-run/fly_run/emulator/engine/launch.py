@@ -22,7 +22,7 @@ from fly_common.errors import Fault, InputError
 from fly_run.devices.options import Options
 from fly_run.emulator import state
 from fly_run.emulator.engine import faults, wave_report
-from fly_run.emulator.engine.resident_workgroups import Residents
+from fly_run.emulator.engine.resident_workgroups import ResidentWorkgroups
 from fly_run.emulator.engine.workspace import Workspace
 
 # Instructions of a thread between two looks by Python.
@@ -92,7 +92,7 @@ def _idle_processors() -> int:
     return max(0, len(os.sched_getaffinity(0)) - running)
 
 
-def _round(members: list[Residents], driver: Any, length: int, left: int) -> list[int]:
+def _round(members: list[ResidentWorkgroups], driver: Any, length: int, left: int) -> list[int]:
     """Runs a slice of each member's workgroups, each on a thread of its own, the first one's on
     this. The round ends for all when it ends for one: a thread that the system has not let run by
     then is not waited for, and does nothing."""
@@ -141,7 +141,7 @@ def _round(members: list[Residents], driver: Any, length: int, left: int) -> lis
     return results
 
 
-def _attend(space: Workspace, residents: Residents) -> None:
+def _attend(space: Workspace, residents: ResidentWorkgroups) -> None:
     """Looks after the wave that stopped: new code to decode, or a fault."""
     prepared, wave = space.prepared, residents.get("stopped_wave")
     prepared.watch.check()

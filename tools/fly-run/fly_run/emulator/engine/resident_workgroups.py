@@ -39,7 +39,7 @@ class Layout:
         return round_up(self.scratch_offset + scratch + PAD, mmap.PAGESIZE)
 
 
-class Residents:
+class ResidentWorkgroups:
     """Slots for as many workgroups as are ever resident at once, at most `groups`. `fixed` is the
     part of the context that all threads of all launches of a workspace share."""
 

@@ -16,7 +16,7 @@ from fly_target.amd.facts import facts_of
 from fly_run.emulator import state
 from fly_run.emulator.engine import dispatch
 from fly_run.emulator.engine.arena import LAUNCH_AT, Arena, Region
-from fly_run.emulator.engine.resident_workgroups import Layout, Residents, round_up
+from fly_run.emulator.engine.resident_workgroups import Layout, ResidentWorkgroups, round_up
 from fly_run.emulator.watch.observe import Launch
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Workspace:
         self._taken = ctypes.c_uint64.from_address(self._tickets_at)
         self._layout = Layout(self.waves, self._wave_stride, lds, self.scratch)
         self._fixed = self._fixed_context(grid)
-        self.crew: list[Residents] = []
+        self.crew: list[ResidentWorkgroups] = []
         self.working = 0
         self._limit = self._rows = 0
         self.nbytes = 0
@@ -118,10 +118,10 @@ class Workspace:
         self._rows = self.arena.show_buffers()
         self.join()
 
-    def join(self) -> Residents:
+    def join(self) -> ResidentWorkgroups:
         """Resident workgroups for one thread more."""
         if self.working == len(self.crew):
-            self.crew.append(Residents(self._layout, self.groups, self._fixed))
+            self.crew.append(ResidentWorkgroups(self._layout, self.groups, self._fixed))
         residents = self.crew[self.working]
         self.working += 1
         residents.begin(self._rows, self._limit)
@@ -129,7 +129,7 @@ class Workspace:
         return residents
 
     @property
-    def members(self) -> list[Residents]:
+    def members(self) -> list[ResidentWorkgroups]:
         """The resident workgroups of the threads that work on this launch."""
         return self.crew[: self.working]
 
@@ -157,7 +157,7 @@ class Workspace:
         for residents in self.members:
             self._bring_constants(residents)
 
-    def _bring_constants(self, residents: Residents) -> None:
+    def _bring_constants(self, residents: ResidentWorkgroups) -> None:
         constants = self.prepared.constants
         if self._copied != len(constants.data):
             data = bytes(constants.data)
@@ -193,7 +193,8 @@ class Workspace:
         self._copied = -1
 
     def _fixed_context(self, grid: Triple) -> bytes:
-        """The context of each thread at the start of any launch; Residents adds what differs."""
+        """The context of each thread at the start of any launch; ResidentWorkgroups adds what
+        differs."""
         prepared = self.prepared
         loaded, kernel = prepared.loaded, prepared.kernel
         start = self._start(self._kernarg.raw)
