@@ -57,11 +57,11 @@ class Named:
     point: Point
     unoptimised: Point | None
     holds: str
-    promises: dict[str, str] = {}
+    promises: tuple[tuple[str, str], ...] = ()
 
     def promise(self, word: str) -> str:
         """What going on gives for kernels that the word describes."""
-        return self.promises.get(word, "exact")
+        return dict(self.promises).get(word, "exact")
 
 
 @record
