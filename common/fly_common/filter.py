@@ -192,9 +192,15 @@ def _quote(word: str) -> str:
     return shlex.quote(word)
 
 
+# Whether the process is a tool's, and no application that calls a function of one.
+is_process = False
+
+
 def run(command: Callable[[str, list[str]], int], tool: str) -> NoReturn:
     """Runs a command (`fly_common.command.Command`) as the process: one error line, the exit codes
     of `errors`."""
+    global is_process
+    is_process = True
     code: object = 0
     try:
         code = command(tool, sys.argv[1:])

@@ -51,9 +51,11 @@ class Crash(InputError):
 def isolate(what: str, name: str) -> None:
     """Goes on in a child process. Raises Crash in the parent where a signal ended the child, and
     MissingError where it was killed from outside. `what` is whose code may crash, `name` the input
-    in messages."""
+    in messages. Nothing happens in a process that is no tool's (`filter.run`)."""
+    from fly_common import filter
+
     global _status
-    if _status is not None or os.environ.get("FLY_DEBUG", "") not in ("", "0"):
+    if not filter.is_process or _status is not None or os.environ.get("FLY_DEBUG", "") not in ("", "0"):
         return
     from fly_common import process
 
