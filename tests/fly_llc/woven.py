@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from fly_run import device
+from fly_run.devices.options import Options
 from fly_trace.session.load import find_entry, load_file
 
 import fly
@@ -39,5 +39,5 @@ def run(case: Case, made: fly.call.compiled.Compiled, *, strict: bool = False) -
     where `strict` finds a register that is used before its wait."""
     arguments = case.make()
     expected = case.expect(arguments)
-    made.run(arguments, device="emulator", options=device.Options(strict=strict))
+    made.run(arguments, device="emulator", options=Options(strict=strict))
     check(case, arguments, expected)

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 Number = int | float | bool
 MOST_DIGITS = 200  # of a number; 64 bits are 20, and Python refuses to read 4,300
 MOST_BYTES = 1 << 40  # an array beyond this is a slip of the keyboard
-MOST_DIGITS = 4000  # of an integer: Python refuses to read more than 4,300
 
 
 @dataclass(frozen=True)
@@ -159,7 +158,7 @@ def _is_number(text: str) -> bool:
 def _number(text: str, word: str) -> Number:
     if word in _WORDS:
         return _WORDS[word]
-    if _INTEGER.fullmatch(word) and len(word) <= MOST_DIGITS:
+    if _INTEGER.fullmatch(word):
         # A leading zero is no octal here: 010 is ten.
         digits = word.replace("_", "")
         if len(digits) > MOST_DIGITS:
