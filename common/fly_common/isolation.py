@@ -54,8 +54,9 @@ def isolate(what: str, name: str) -> None:
     in messages. Nothing happens in a process that is no tool's (`filter.run`)."""
     from fly_common import filter
 
-    global _status if not filter.is_process or _status is not None or os.environ.get("FLY_DEBUG",
-    "") not in ("", "0"):
+    global _status
+    divided = _status is not None
+    if divided or not filter.is_process or os.environ.get("FLY_DEBUG", "") not in ("", "0"):
         return
     from fly_common import process
 

@@ -328,9 +328,11 @@ PARAMETERS = "A: f32[n], read, B: f32[n], read, C: f32[n], written"
     ],
 )
 def test_each_mistake_has_its_line(folder, words, code, lines, monkeypatch, capfd):
-    monkeypatch.chdir(folder) monkeypatch.setattr(sys, "argv", ["fly-run", *words])
-    monkeypatch.setattr("fly_run.shell.command.isolate", lambda *_: None)  # this is pytest's
-    process with pytest.raises(SystemExit) as ended:
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "argv", ["fly-run", *words])
+    # The process is pytest's.
+    monkeypatch.setattr("fly_run.shell.command.isolate", lambda *_: None)
+    with pytest.raises(SystemExit) as ended:
         cli.main()
     wanted = "\n  ".join([f"fly-run: error: {lines[0]}", *lines[1:]]) + "\n"
     assert capfd.readouterr() == ("", wanted)
