@@ -25,7 +25,7 @@ class Tuning:
     """`opt_level` is opt's -O, None leaves opt out. `opt_pipeline` is a pipeline in opt's own
     words ("default<O3>,my-pass") and takes the level's place; `opt_plugins` are libraries of
     passes that it loads. `opt_options` and `llc_options` are LLVM's own, for opt and for code
-    generation. `insert`, `replace` and `disable_passes` are fly-llc's doors, in the words of
+    generation. `insert`, `replace` and `disable_passes` change the machine pipeline, in the words of
     `fly-llc --insert`, `--replace` and `--disable-pass`."""
 
     opt_level: int | None = 3

@@ -1,4 +1,4 @@
-"""Rewrites a Python function so that its control flow can be traced. `rewritten` is the door.
+"""Rewrites a Python function so that its control flow can be traced. `rewritten` does it.
 
 The function's own source is parsed, transformed and compiled; defaults, closure cells and globals
 are the original's, and nothing is put into anybody's globals.

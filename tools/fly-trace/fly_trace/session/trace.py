@@ -1,6 +1,6 @@
 """Python → MLIR: runs a host function and its kernels once on symbolic values.
 
-`trace_function` is the library's door, `trace_file` the command's. Both give the module's text.
+The library calls `trace_function`, the command `trace_file`. Both give the module's text.
 """
 
 from __future__ import annotations
