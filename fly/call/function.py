@@ -7,17 +7,17 @@ by tracing and the chain) → bound to the arguments → run on the device.
 from __future__ import annotations
 
 import functools
-import os
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from fly_common import toolchain
 from fly_common.environment import Snapshot, watcher
 from fly_common.errors import FlyError, UsageError
+from fly_common.options import KEYWORDS
 from fly_common.quoting import quoted
 from fly_common.store import default_store, key_of
 from fly_trace.core import tracing
@@ -28,7 +28,7 @@ from fly.call.tracebacks import hide_frames
 from fly.chains import tuning
 from fly.chains.builtin import default_target
 from fly.chains.chain import Chain, Prefetch, chain, run
-from fly.chains.tuning import UNSAID, Tuning
+from fly.chains.tuning import Keywords, Tuning
 from fly.dependencies.hashing import DependencyHash, dependency_hash
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ _TARGET_NAMED = re.compile(rb'module attributes \{[^\n]*\bfly\.target = "(\w+)"'
 # What `_chain` and the search for programs read.
 _environment = watcher(
     "FLY_TARGET",
-    *(variable for variable, _ in tuning.VARIABLES.values()),
+    *(row.variable for row in KEYWORDS.values()),
     *toolchain.VARIABLES,
 )
 
@@ -271,14 +271,7 @@ def jit(
     target: str | None = None,
     chain: Chain | None = None,
     device: str = "auto",
-    opt_level: int | None = ...,
-    opt_pipeline: str | None = ...,
-    opt_plugins: Sequence[str | os.PathLike[str]] = ...,
-    opt_options: Sequence[str] = ...,
-    llc_options: Sequence[str] = ...,
-    insert: Sequence[str] = ...,
-    replace: Sequence[str] = ...,
-    disable_passes: Sequence[str] = ...,
+    **options: Unpack[Keywords],
 ) -> Callable[[Callable[..., Any]], JitFunction]: ...
 
 
@@ -289,34 +282,16 @@ def jit(
     target: str | None = None,
     chain: Chain | None = None,
     device: str = "auto",
-    opt_level: Any = UNSAID,
-    opt_pipeline: Any = UNSAID,
-    opt_plugins: Any = UNSAID,
-    opt_options: Any = UNSAID,
-    llc_options: Any = UNSAID,
-    insert: Any = UNSAID,
-    replace: Any = UNSAID,
-    disable_passes: Any = UNSAID,
+    **options: Unpack[Keywords],
 ) -> Any:
     """Makes a function that launches kernels callable with arrays.
 
     `target` is the GPU to compile for; else `FLY_TARGET`, else gfx942. `device` runs it: "auto" or
-    "emulator". The others are what LLVM does: see `fly.chains.tuning.Tuning`; each has an
+    "emulator". The other options are what LLVM does: see `fly.chains.tuning.Tuning`; each has an
     environment variable that says it for functions whose decorator does not. `chain` replaces all
     of that.
     """
-    tuned = tuning.check(
-        {
-            "opt_level": opt_level,
-            "opt_pipeline": opt_pipeline,
-            "opt_plugins": opt_plugins,
-            "opt_options": opt_options,
-            "llc_options": llc_options,
-            "insert": insert,
-            "replace": replace,
-            "disable_passes": disable_passes,
-        }
-    )
+    tuned = tuning.check(options)
     if chain is not None and tuned:
         raise UsageError(
             f"chain= and {', '.join(tuned)} contradict each other",
@@ -324,14 +299,14 @@ def jit(
         )
     if chain is not None and target not in (None, chain.target):
         raise UsageError(f"target={quoted(target)} contradicts the chain's target, {chain.target}")
-    options = {"target": target, "chain": chain, "tuning": tuned, "device": device}
+    settings = {"target": target, "chain": chain, "tuning": tuned, "device": device}
 
     def make(plain: Any) -> JitFunction:
         from types import FunctionType
 
         if not isinstance(plain, FunctionType):
             raise UsageError(f"@fly.jit decorates a function, not a {type(plain).__name__}")
-        return JitFunction(plain, plain.__name__, dict(options))
+        return JitFunction(plain, plain.__name__, dict(settings))
 
     return make if function is None else make(function)
 

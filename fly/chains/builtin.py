@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fly_common import identity, toolchain
+from fly_common import options as options_table
 from fly_common.errors import UsageError
 from fly_common.prefetch import Command
 from fly_common.quoting import quoted
@@ -45,7 +46,7 @@ def opt_py(target: str, options: Mapping[str, Any] | None = None) -> Stage:
     def with_lines() -> Stage:
         return opt_py(target, {**(options or {}), "debug_info": True})
 
-    words = ("fly-opt-py", "--target", target, *_flags(options))
+    words = ("fly-opt-py", "--target", target, *options_table.words("opt-py", options or {}))
     again = None if chosen.debug_info else with_lines
     return Stage("opt-py", run, functools.cache(fingerprint), ".ll", words, again, settled=True)
 
@@ -73,7 +74,7 @@ def llc(options: Mapping[str, Any] | None = None, target: str | None = None) -> 
         words = llc.expected(target, chosen) if target else None
         return None if words is None else (toolchain.find_program("llc"), words)
 
-    words = ("fly-llc", *_llc_flags(options))
+    words = ("fly-llc", *options_table.words("llc", options or {}))
     # A filter's file, or a plugin's, is the user's to change.
     settled = not (chosen.insert or chosen.replace or any(os.sep in one for one in chosen.flags))
     return Stage("llc", run, fingerprint, ".o", words, ahead=ahead, settled=settled)
@@ -109,25 +110,3 @@ def _options(kind: type, values: Mapping[str, Any], tool: str) -> Any:
                 f"{tool} has no option {quoted(name)}", hint=f"its options are {', '.join(names)}"
             )
     return kind(**values)
-
-
-# fields of fly-llc's options that its command line names otherwise
-_LLC_NAMES = {"flags": "llvm", "disable": "disable_pass", "dump": "dump_mir", "level": "O"}
-
-
-def _llc_flags(options: Mapping[str, Any] | None) -> list[str]:
-    return _flags({_LLC_NAMES.get(name, name): value for name, value in (options or {}).items()})
-
-
-def _flags(options: Mapping[str, Any] | None) -> list[str]:
-    """The options as the tool's command line has them."""
-    flags = []
-    for name, value in (options or {}).items():
-        flag = f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
-        if value is True:
-            flags.append(flag)
-        elif isinstance(value, tuple):
-            flags += [word for one in value for word in (flag, str(one))]
-        elif value not in (None, False):
-            flags += [flag, str(value)]
-    return flags

@@ -10,14 +10,28 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, TypedDict
 
 from fly_common.errors import UsageError
+from fly_common.options import KEYWORDS
 from fly_common.quoting import quoted
 
 LEVELS = (0, 1, 2, 3)
+
+
+class Keywords(TypedDict, total=False):
+    """What `@fly.jit` takes of `Tuning`, by the names of `fly_common.options`."""
+
+    opt_level: int | None
+    opt_pipeline: str | None
+    opt_plugins: Sequence[str | os.PathLike[str]]
+    opt_options: Sequence[str]
+    llc_options: Sequence[str]
+    insert: Sequence[str]
+    replace: Sequence[str]
+    disable_passes: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -25,8 +39,8 @@ class Tuning:
     """`opt_level` is opt's -O, None leaves opt out. `opt_pipeline` is a pipeline in opt's own
     words ("default<O3>,my-pass") and takes the level's place; `opt_plugins` are libraries of
     passes that it loads. `opt_options` and `llc_options` are LLVM's own, for opt and for code
-    generation. `insert`, `replace` and `disable_passes` change the machine pipeline, in the words of
-    `fly-llc --insert`, `--replace` and `--disable-pass`."""
+    generation. `insert`, `replace` and `disable_passes` change the machine pipeline, in the words
+    of `fly-llc --insert`, `--replace` and `--disable-pass`."""
 
     opt_level: int | None = 3
     opt_pipeline: str | None = None
@@ -64,13 +78,9 @@ class Tuning:
 
     def llc_fields(self) -> tuple[tuple[str, Any], ...]:
         """Fields of fly-llc's options that differ from their defaults."""
-        chosen = {
-            "flags": self.llc_options,
-            "insert": self.insert,
-            "replace": self.replace,
-            "disable": self.disable_passes,
-        }
-        return tuple((name, value) for name, value in chosen.items() if value)
+        rows = (row for row in KEYWORDS.values() if row.stage == "llc")
+        chosen = ((row.field, getattr(self, row.keyword)) for row in rows)
+        return tuple((field, value) for field, value in chosen if value)
 
 
 def _level(text: str) -> int | None:
@@ -93,48 +103,39 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(shlex.split(text))
 
 
-# option of the decorator → environment variable, how it is read
-VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
-    "opt_level": ("FLY_OPT_LEVEL", _level),
-    "opt_pipeline": ("FLY_OPT_PIPELINE", str),
-    "opt_plugins": ("FLY_OPT_PLUGINS", _paths),
-    "opt_options": ("FLY_OPT_OPTIONS", _words),
-    "llc_options": ("FLY_LLC_OPTIONS", _words),
-    "insert": ("FLY_LLC_INSERT", _lines),
-    "replace": ("FLY_LLC_REPLACE", _lines),
-    "disable_passes": ("FLY_LLC_DISABLE_PASSES", _lines),
+_READERS: dict[str, Callable[[str], Any]] = {
+    "level": _level,
+    "text": str,
+    "paths": _paths,
+    "lines": _lines,
+    "words": _words,
 }
-assert list(VARIABLES) == [field.name for field in fields(Tuning)]
-
-
-class Unsaid:
-    """What an option of the decorator is where nobody gave it: None means something."""
-
-    def __repr__(self) -> str:
-        return "(unsaid)"
-
-
-UNSAID = Unsaid()
+assert list(KEYWORDS) == [field.name for field in fields(Tuning)]
+assert set(KEYWORDS) == set(Keywords.__annotations__)
 
 
 def read(said: dict[str, Any]) -> Tuning:
     """The tuning of a function whose decorator said `said`, in the environment of now."""
     values: dict[str, Any] = {}
-    for name, (variable, parse) in VARIABLES.items():
-        if said.get(name, UNSAID) is not UNSAID:
+    for name, row in KEYWORDS.items():
+        if name in said:
             values[name] = said[name]
-        elif text := os.environ.get(variable):
-            values[name] = parse(text)
+        elif text := os.environ.get(row.variable):
+            values[name] = _READERS[row.kind](text)
     return Tuning(**values)
 
 
-def check(said: dict[str, Any]) -> dict[str, Any]:
-    """What the decorator said, lists as tuples. UsageError for what is no list of words."""
+def check(said: Mapping[str, Any]) -> dict[str, Any]:
+    """What the decorator said, lists as tuples. UsageError for an option that there is not, and for
+    what is no list of words."""
     made = {}
     for name, value in said.items():
-        if value is UNSAID:
-            continue
-        if name in ("opt_level", "opt_pipeline"):
+        if name not in KEYWORDS:
+            raise UsageError(
+                f"@fly.jit has no option {quoted(name)}",
+                hint=f"its options are target, chain, device, {', '.join(KEYWORDS)}",
+            )
+        if not KEYWORDS[name].many:
             made[name] = value
             continue
         if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):

@@ -7,10 +7,11 @@ import os
 import numpy as np
 import pytest
 from fly_common.errors import InputError, UsageError
+from fly_common.options import KEYWORDS
 
 import fly
 from fly.chains import tuning
-from fly.chains.tuning import UNSAID, Tuning
+from fly.chains.tuning import Tuning
 
 from .scaling import made, scale
 
@@ -50,7 +51,7 @@ def test_everything_reaches_llvm():
         made(insert=["before:gready=cat"])
 
 
-@pytest.mark.parametrize("name", list(tuning.VARIABLES))
+@pytest.mark.parametrize("name", list(KEYWORDS))
 def test_the_environment_says_it_where_the_decorator_does_not(name, monkeypatch):
     samples = {
         "opt_level": ("1", 1, 2),
@@ -63,10 +64,10 @@ def test_the_environment_says_it_where_the_decorator_does_not(name, monkeypatch)
         "disable_passes": ("greedy; postmisched", ("greedy", "postmisched"), ("machine-cse",)),
     }
     text, value, other = samples[name]
-    variable = tuning.VARIABLES[name][0]
+    variable = KEYWORDS[name].variable
     monkeypatch.setenv(variable, text)
     assert getattr(tuning.read({}), name) == value
-    assert getattr(tuning.read({name: UNSAID}), name) == value
+    assert getattr(tuning.read({}), name) == value
     assert getattr(tuning.read({name: other}), name) == other
     monkeypatch.setenv(variable, "")
     assert tuning.read({}) == Tuning()
@@ -103,3 +104,9 @@ def test_plugins_need_opt(monkeypatch):
     monkeypatch.setenv("FLY_OPT_LEVEL", "7")
     with pytest.raises(UsageError, match="FLY_OPT_LEVEL=7: must be"):
         made()
+
+
+def test_an_option_that_there_is_not():
+    with pytest.raises(UsageError, match="has no option 'opt_levle'") as refused:
+        fly.jit(opt_levle=2)
+    assert "opt_level, opt_pipeline" in (refused.value.hint or "")

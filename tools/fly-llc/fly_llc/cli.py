@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from fly_common import filter, version
+from fly_common import filter, options, version
 from fly_common.command import Command
 
 TYPE_CHECKING = False
@@ -30,59 +30,23 @@ def command(
     output: Annotated[
         str | None, typer.Option("-o", metavar="FILE", help="Where the result goes. [stdout]")
     ] = None,
-    emit: Annotated[
-        str | None, typer.Option(metavar="obj|asm|mir", help="What to make. [obj]")
-    ] = None,
-    level: Annotated[
-        int | None, typer.Option("-O", metavar="0|1|2|3", help="Effort of code generation. [2]")
-    ] = None,
-    insert: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="before|after:PASS=WHAT", help="Run WHAT on the MIR there. Repeatable."
-        ),
-    ] = None,
-    replace: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PASS=WHAT", help="Run WHAT in place of a machine pass."),
-    ] = None,
-    disable_pass: Annotated[
-        list[str] | None, typer.Option(metavar="PASS", help="Leave a machine pass out.")
-    ] = None,
-    in_process: Annotated[
-        bool,
-        typer.Option("--in-process", help="Run native passes in llc's process, not as filters."),
-    ] = False,
-    llvm: Annotated[
-        list[str] | None,
-        typer.Option("--llvm", metavar="-OPTION", help="An option of LLVM's own, for llc."),
-    ] = None,
-    no_verify: Annotated[
-        bool,
-        typer.Option("--no-verify", help="Don't run LLVM's machine verifier on what WHAT made."),
-    ] = False,
-    timeout: Annotated[
-        float | None,
-        typer.Option(metavar="SECONDS", help="End llc, or a WHAT, that runs longer. [300]"),
-    ] = None,
-    dump_mir: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Write a MIR file for each point there.")
-    ] = None,
+    emit: Annotated[str | None, options.flag(typer, "llc", "emit")] = None,
+    level: Annotated[int | None, options.flag(typer, "llc", "level")] = None,
+    insert: Annotated[list[str] | None, options.flag(typer, "llc", "insert")] = None,
+    replace: Annotated[list[str] | None, options.flag(typer, "llc", "replace")] = None,
+    disable_pass: Annotated[list[str] | None, options.flag(typer, "llc", "disable")] = None,
+    in_process: Annotated[bool, options.flag(typer, "llc", "in_process")] = False,
+    llvm: Annotated[list[str] | None, options.flag(typer, "llc", "flags")] = None,
+    no_verify: Annotated[bool, options.flag(typer, "llc", "verify")] = False,
+    timeout: Annotated[float | None, options.flag(typer, "llc", "timeout")] = None,
+    dump_mir: Annotated[str | None, options.flag(typer, "llc", "dump")] = None,
     diff: Annotated[
         bool, typer.Option("--diff", help="Tell on stderr what the insertions changed.")
     ] = False,
-    stop_after: Annotated[
-        str | None, typer.Option(metavar="PASS", help="Stop after this machine pass; print MIR.")
-    ] = None,
-    stop_before: Annotated[
-        str | None, typer.Option(metavar="PASS", help="Stop before it; print MIR.")
-    ] = None,
-    start_after: Annotated[
-        str | None, typer.Option(metavar="PASS", help="Where MIR from elsewhere was stopped.")
-    ] = None,
-    start_before: Annotated[
-        str | None, typer.Option(metavar="PASS", help="The same, before a pass.")
-    ] = None,
+    stop_after: Annotated[str | None, options.flag(typer, "llc", "stop_after")] = None,
+    stop_before: Annotated[str | None, options.flag(typer, "llc", "stop_before")] = None,
+    start_after: Annotated[str | None, options.flag(typer, "llc", "start_after")] = None,
+    start_before: Annotated[str | None, options.flag(typer, "llc", "start_before")] = None,
     list_points: Annotated[
         bool,
         typer.Option(
@@ -92,26 +56,12 @@ def command(
     _: Annotated[bool, version.option(typer, TOOL, "llc")] = False,
 ) -> None:
     """Turns LLVM IR into machine code with LLVM's llc, and lets others in between."""
+    said = options.fields("llc", locals())
     from fly_llc import Options, compile
 
-    stop = stop_after or stop_before
-    made = emit or ("mir" if stop else "obj")
-    options = Options(
-        emit=made,
-        level=level,
-        stop_after=stop_after,
-        stop_before=stop_before,
-        start_after=start_after,
-        start_before=start_before,
-        flags=tuple(llvm or ()),
-        insert=tuple(insert or ()),
-        replace=tuple(replace or ()),
-        disable=tuple(disable_pass or ()),
-        in_process=in_process,
-        verify=not no_verify,
-        dump=dump_mir,
-        timeout=timeout,
-    )
+    # Who says where to stop wants MIR.
+    made = said.setdefault("emit", "mir" if stop_after or stop_before else "obj")
+    chosen = Options(**said)
 
     def warn(text: str) -> None:
         print(f"{TOOL}: warning: {text}", file=sys.stderr)
@@ -123,12 +73,12 @@ def command(
             if list_points:
                 from fly_llc import listing
 
-                return listing.text(data, options, name).encode()
-            result = compile(data, options, name, warn=warn)
+                return listing.text(data, chosen, name).encode()
+            result = compile(data, chosen, name, warn=warn)
             if diff:
                 from fly_llc import comparison
 
-                print(comparison.report(data, result, options, name), file=sys.stderr)
+                print(comparison.report(data, result, chosen, name), file=sys.stderr)
             return result
 
     filter.stage(

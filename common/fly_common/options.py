@@ -1,0 +1,165 @@
+"""The options of the chain's stages: one table of where each of them can be said.
+
+A stage has typed options of its own (`fly_opt.pipeline.options.Options`,
+`fly_llc.codegen.options.Options`); opt has words. What is said of one on a command line, by a
+keyword of `@fly.jit` or by a variable of the environment is read through this table, so that a new
+option is a row here and a field there.
+"""
+
+from __future__ import annotations
+
+from fly_common.record import record
+
+TYPE_CHECKING = False  # typing's own costs 5 ms
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+
+@record
+class Option:
+    """`stage` is "opt-py", "opt" or "llc", `field` the name in its options. `flag` is the command
+    line's, `keyword` that of `@fly.jit`, `variable` that of the environment; "" where there is
+    none.
+
+    `kind` says how text is read: "text", "level" (0 to 3), "switch", "seconds"; of many values
+    "words" (as a shell separates them), "paths" (as in PATH), "lines" (by line breaks or
+    semicolons). `inverse`: the flag makes the field false.
+    """
+
+    stage: str
+    field: str
+    flag: str = ""
+    kind: str = "text"
+    keyword: str = ""
+    variable: str = ""
+    metavar: str = ""
+    help: str = ""
+    inverse: bool = False
+
+    @property
+    def many(self) -> bool:
+        return self.kind in ("words", "paths", "lines")
+
+    @property
+    def parameter(self) -> str:
+        """The name of the flag's value in the function that is the command."""
+        return self.field if len(self.flag) == 2 else self.flag.lstrip("-").replace("-", "_")
+
+
+OPTIONS = (
+    Option("opt-py", "target", "--target"),
+    Option("opt-py", "emit", "--emit"),
+    Option("opt-py", "passes", "--passes"),
+    Option("opt-py", "pipeline", "--pipeline"),
+    Option("opt-py", "debug_info", "-g", "switch"),
+    Option("opt-py", "locations", "--mlir-print-debuginfo", "switch"),
+    # opt is LLVM's own: its words are made of these by `fly.chains.tuning.Tuning.opt_words`.
+    Option("opt", "level", "-O", "level", "opt_level", "FLY_OPT_LEVEL"),
+    Option("opt", "pipeline", "-passes", "text", "opt_pipeline", "FLY_OPT_PIPELINE"),
+    Option("opt", "plugins", "-load-pass-plugin", "paths", "opt_plugins", "FLY_OPT_PLUGINS"),
+    Option("opt", "options", "", "words", "opt_options", "FLY_OPT_OPTIONS"),
+    Option("llc", "emit", "--emit", "text", metavar="obj|asm|mir", help="What to make. [obj]"),
+    Option("llc", "level", "-O", "level", metavar="0|1|2|3", help="Effort of code generation. [2]"),
+    Option(
+        *("llc", "flags", "--llvm", "words", "llc_options", "FLY_LLC_OPTIONS"),
+        metavar="-OPTION",
+        help="An option of LLVM's own, for llc.",
+    ),
+    Option(
+        *("llc", "insert", "--insert", "lines", "insert", "FLY_LLC_INSERT"),
+        metavar="before|after:PASS=WHAT",
+        help="Run WHAT on the MIR there. Repeatable.",
+    ),
+    Option(
+        *("llc", "replace", "--replace", "lines", "replace", "FLY_LLC_REPLACE"),
+        metavar="PASS=WHAT",
+        help="Run WHAT in place of a machine pass.",
+    ),
+    Option(
+        *("llc", "disable", "--disable-pass", "lines", "disable_passes", "FLY_LLC_DISABLE_PASSES"),
+        metavar="PASS",
+        help="Leave a machine pass out.",
+    ),
+    Option(
+        *("llc", "in_process", "--in-process", "switch"),
+        help="Run native passes in llc's process, not as filters.",
+    ),
+    Option(
+        *("llc", "verify", "--no-verify", "switch"),
+        help="Don't run LLVM's machine verifier on what WHAT made.",
+        inverse=True,
+    ),
+    Option(
+        *("llc", "timeout", "--timeout", "seconds"),
+        metavar="SECONDS",
+        help="End llc, or a WHAT, that runs longer. [300]",
+    ),
+    Option(
+        *("llc", "dump", "--dump-mir"),
+        metavar="DIR",
+        help="Write a MIR file for each point there.",
+    ),
+    Option(
+        *("llc", "stop_after", "--stop-after"),
+        metavar="PASS",
+        help="Stop after this machine pass; print MIR.",
+    ),
+    Option(
+        *("llc", "stop_before", "--stop-before"),
+        metavar="PASS",
+        help="Stop before it; print MIR.",
+    ),
+    Option(
+        *("llc", "start_after", "--start-after"),
+        metavar="PASS",
+        help="Where MIR from elsewhere was stopped.",
+    ),
+    Option(
+        *("llc", "start_before", "--start-before"),
+        metavar="PASS",
+        help="The same, before a pass.",
+    ),
+)
+# The options that `@fly.jit` takes, by keyword.
+KEYWORDS = {row.keyword: row for row in OPTIONS if row.keyword}
+
+
+def of_stage(stage: str) -> dict[str, Option]:
+    """A stage's options by field."""
+    return {row.field: row for row in OPTIONS if row.stage == stage}
+
+
+def flag(typer: Any, stage: str, field: str) -> Any:
+    """The option as a parameter of a tool's command, in typer's words."""
+    row = of_stage(stage)[field]
+    if row.kind == "switch":
+        return typer.Option(row.flag, help=row.help)
+    return typer.Option(row.flag, metavar=row.metavar, help=row.help)
+
+
+def fields(stage: str, said: Mapping[str, Any]) -> dict[str, Any]:
+    """What a command's parameters say of a stage's fields; what nobody said is left out."""
+    made: dict[str, Any] = {}
+    for field, row in of_stage(stage).items():
+        value = said.get(row.parameter)
+        if row.kind == "switch":
+            if value:
+                made[field] = not row.inverse
+        elif value is not None:
+            made[field] = tuple(value) if row.many else value
+    return made
+
+
+def words(stage: str, values: Mapping[str, Any]) -> list[str]:
+    """The fields as the stage's command line has them."""
+    rows, made = of_stage(stage), []
+    for field, value in values.items():
+        row = rows[field]
+        if row.kind == "switch":
+            made += [row.flag] * (bool(value) is not row.inverse)
+        elif row.many:
+            made += [word for one in value for word in (row.flag, str(one))]
+        elif value is not None:
+            made += [row.flag, str(value)]
+    return made
