@@ -68,7 +68,7 @@ def test_each_target_gets_its_own_trace(monkeypatch):
         numbers = np.zeros(64, np.int32)
         function = fly.jit(asking.function)
         function(numbers)
-        assert function._reach.digest is not None, "traces are not kept"
+        assert function._dependencies.digest is not None, "traces are not kept"
         assert (numbers == (9 if target == "gfx942" else 10)).all()
 
 

@@ -174,7 +174,7 @@ def read_hsaco(data: bytes, generator: random.Random) -> None:
             sizes = (2, 1, 1), (64, 1, 1)
             given = [np.zeros(max(1, one.size), np.uint8) for one in kernel.arguments]
             bound = launch.bind_arguments(code, kernel.name, *sizes, list(given), 0, None)
-        execution.run(bound, code, opened)
+        execution.run(bound, opened.load(code), opened)
     finally:
         opened.close()
 

@@ -142,6 +142,7 @@ def _command(step: list[str], data: bytes, commands: dict, folder: Path) -> byte
     sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
     sys.argv = list(step)
     try:
+        _stay_in_this_process()
         getattr(importlib.import_module(module), function)()
     except SystemExit as leaving:
         code = leaving.code
@@ -151,6 +152,15 @@ def _command(step: list[str], data: bytes, commands: dict, folder: Path) -> byte
     if code not in (0, None):
         return f"{step[0]}: {code}"
     return taken.read_bytes()
+
+
+def _stay_in_this_process() -> None:
+    """Tools that do their work in a child end the process with it. This is a child already."""
+    try:
+        isolation = importlib.import_module("fly_common.isolation")
+    except ImportError:  # of a revision before there was one
+        return
+    isolation.isolate = lambda *_: None
 
 
 if __name__ == "__main__":

@@ -100,7 +100,9 @@ def command(
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise UsageError(f"{text!r:.200}: is not UTF-8") from None
+            from fly_common.quoting import quoted
+
+            raise UsageError(f"{quoted(text)}: is not UTF-8") from None
     if flags:
         for name, value in (("target", target), ("passes", passes), ("pipeline", pipeline)):
             if value is not None:
