@@ -139,12 +139,13 @@ def _work(
 
     isolate("MLIR", name)
     from fly_opt.pipeline import pipelines, split_input
-    from fly_opt.pipeline.stage import run
+    from fly_opt.pipeline.stage import check, run
 
+    chosen = pipelines.select(options)
     # MLIR reads an empty text as an empty module, and the tools behind would complain of that one.
     if (kind := artifact.identify(data)) in (artifact.EMPTY, artifact.EMPTY_MODULE):
+        check(chosen)  # a call that is wrong is said first
         artifact.refuse(kind, artifact.MLIR, name)
-    chosen = pipelines.select(options)
     if split or verify:
         return split_input.run(data, chosen, options, name, observer, split, verify)
     return run(data, chosen, options, name, observer)

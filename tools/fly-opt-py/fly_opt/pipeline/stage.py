@@ -95,6 +95,17 @@ def _not_text(error: UnicodeDecodeError | RuntimeError, name: str) -> InputError
     )
 
 
+def check(pipeline: Nest) -> None:
+    """UsageError for a pipeline with an unknown pass, or with options that do not fit."""
+    from fly_dialect import dialect
+    from fly_dialect.bindings import ir
+
+    from fly_opt.pipeline import runner
+
+    with _plain_operations(), dialect.new_context(), ir.Location.unknown():
+        runner.check(pipeline)
+
+
 @contextlib.contextmanager
 def _plain_operations() -> Iterator[None]:
     """Keeps the bindings from importing a dialect's Python classes when one of its operations is
