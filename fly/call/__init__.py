@@ -1,0 +1,1 @@
+"""A call of `@fly.jit`: arguments, arrays, the compiled function."""

@@ -1,0 +1,1 @@
+"""The dialect `fly_rocdl`: what only AMD's hardware has."""

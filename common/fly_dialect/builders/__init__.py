@@ -1,0 +1,1 @@
+"""Builders of the dialect's ops: one function an op, result types inferred."""

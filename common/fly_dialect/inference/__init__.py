@@ -1,0 +1,1 @@
+"""How result types follow from operand types, an op's rule a function."""

@@ -1,0 +1,1 @@
+"""Integer tuples, layouts, swizzles and tiles as data, and their text."""

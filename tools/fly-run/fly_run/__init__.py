@@ -1,0 +1,1 @@
+"""fly-run: code objects → results, on a device."""

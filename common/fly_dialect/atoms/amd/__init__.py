@@ -1,0 +1,1 @@
+"""AMD's copy and matrix instructions as types."""

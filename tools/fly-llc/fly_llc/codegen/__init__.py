@@ -1,0 +1,1 @@
+"""Runs of llc: what it reads, its options, its points, what its words mean."""

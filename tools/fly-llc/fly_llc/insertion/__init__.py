@@ -1,0 +1,1 @@
+"""Other programs within code generation: filters of MIR and native passes."""

@@ -1,0 +1,1 @@
+"""MLIR in the LLVM dialect → LLVM IR text that LLVM 22 reads."""

@@ -1,0 +1,1 @@
+"""What passes build with: operations, pointers, vectors, integers."""

@@ -1,0 +1,1 @@
+"""The stage: which passes run, in which order, and their text."""

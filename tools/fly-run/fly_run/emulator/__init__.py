@@ -1,0 +1,1 @@
+"""AMD GPU machine code on the host processor."""

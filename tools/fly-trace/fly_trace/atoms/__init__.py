@@ -1,0 +1,1 @@
+"""Copy and matrix instructions, tiled copies and products, and their execution."""

@@ -1,0 +1,1 @@
+"""What backends add to the language."""

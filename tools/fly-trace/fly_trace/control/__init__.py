@@ -1,0 +1,1 @@
+"""What rewritten Python calls in place of its control flow."""

@@ -1,0 +1,1 @@
+"""What only a GPU has: ids, barriers, lane shuffles, atomics; what a program promises."""

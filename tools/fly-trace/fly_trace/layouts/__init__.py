@@ -1,0 +1,1 @@
+"""Integer tuples, layouts, tiles and views while tracing."""

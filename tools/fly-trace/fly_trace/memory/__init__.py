@@ -1,0 +1,1 @@
+"""Tensors, pointers, shared memory, structures."""

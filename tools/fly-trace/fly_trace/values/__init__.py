@@ -1,0 +1,1 @@
+"""Numbers and vectors that a kernel computes with, and their operations."""

@@ -1,0 +1,1 @@
+"""What LLVM's AMDGPU code generation has."""

@@ -1,0 +1,1 @@
+"""The backend `rocm`: its pipeline, passes, emitters and device libraries."""

@@ -1,0 +1,1 @@
+"""The host function becomes the launch plan."""

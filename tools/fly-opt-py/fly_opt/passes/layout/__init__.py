@@ -1,11 +1,11 @@
 """`fly-layout-lowering` in parts, each with a table of the ops it lowers:
 
-    meanings     what values stand for: the algebra's data
-    lowering     the pass at work, and what every op's lowering uses
-    memory       integers in and out, views, single elements, registers
-    vectors      whole views as vectors
-    tiles        each thread's part of a view
-    expansion    copy and gemm as calls of their atoms
+    lowered_values   what values stand for: the algebra's data
+    lowering         the pass at work, and what every op's lowering uses
+    memory           integers in and out, views, single elements, registers
+    vectors          whole views as vectors
+    tiles            each thread's part of a view
+    expansion        copy and gemm as calls of their atoms
 
 Ops that only compute have no lowering of their own: `fly_dialect.inference.computation` is their
 table.

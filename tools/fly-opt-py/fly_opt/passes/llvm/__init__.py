@@ -1,0 +1,1 @@
+"""The fly dialect becomes LLVM's."""

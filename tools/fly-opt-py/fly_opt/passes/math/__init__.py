@@ -1,0 +1,1 @@
+"""Which mathematical function is computed how."""

@@ -1,0 +1,1 @@
+"""Memory in registers becomes values."""

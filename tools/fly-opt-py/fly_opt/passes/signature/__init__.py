@@ -1,0 +1,1 @@
+"""No value of the fly dialect crosses a function boundary."""

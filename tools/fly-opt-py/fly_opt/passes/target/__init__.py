@@ -1,0 +1,1 @@
+"""Which chip a module is for, and what follows from its waves."""

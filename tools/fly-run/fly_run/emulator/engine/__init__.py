@@ -1,0 +1,1 @@
+"""Memory, code objects, workgroups, launches and faults."""

@@ -1,0 +1,1 @@
+"""Machine code as instructions: disassembled, parsed, decoded."""

@@ -1,0 +1,1 @@
+"""Instructions → steps → micro-ops."""

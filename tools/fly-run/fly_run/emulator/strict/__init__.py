@@ -1,0 +1,1 @@
+"""`--strict`: waits, races and uninitialised values."""

@@ -1,0 +1,1 @@
+"""What only AMD's targets have: `fx.rocdl`."""

@@ -1,0 +1,1 @@
+"""AMD's instructions in ops of the rocdl and LLVM dialects."""

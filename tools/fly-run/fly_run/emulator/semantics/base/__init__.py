@@ -1,0 +1,1 @@
+"""What tables of operations and their emitters have in common."""

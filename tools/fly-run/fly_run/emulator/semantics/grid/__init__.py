@@ -1,0 +1,1 @@
+"""The grid driver, and the micro-ops of observers."""

@@ -1,0 +1,1 @@
+"""Scalar operations and control flow."""
