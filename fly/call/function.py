@@ -57,10 +57,10 @@ _environment = watcher(
 
 @dataclass(eq=False)
 class _Calls:
-    """What calls of a function need as long as nothing changes that its code depends on: `reach`
-    and `environment` are compared at each call, the chain's identity after LOOK_AFTER seconds, or
-    at each call where it is not settled. `made` holds code by the keys of `reader`, all of it made
-    by a chain of this `identity`; None as long as there is none."""
+    """What calls of a function need as long as nothing changes that its code depends on: its
+    `dependencies` and `environment` are compared at each call, the chain's identity after
+    LOOK_AFTER seconds, or at each call where it is not settled. `made` holds code by the keys of
+    `reader`, all of it made by a chain of this `identity`; None as long as there is none."""
 
     dependencies: DependencyHash
     environment: Snapshot
