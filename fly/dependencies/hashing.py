@@ -1,8 +1,8 @@
 """Everything a Python function can reach, as a digest: the key under which its trace is kept.
 
 Tracing runs Python, so its result depends on the function's source and on whatever that looks at:
-helpers in any file, globals, closures, defaults, classes, attributes of modules.
-`dependency_hash` follows all of it without running anything. What can't be followed (an open file, an object of a C
+helpers in any file, globals, closures, defaults, classes, attributes of modules. `dependency_hash`
+follows all of it without running anything. What can't be followed (an open file, an object of a C
 extension, `globals()`, `random`) makes the digest None: such a function is traced each time. There
 are false misses, and no false hits, with these bounds: packages of this project count by their
 `fly_trace.fingerprint()`, the standard library by Python's version, NumPy's types by NumPy's.
