@@ -96,11 +96,14 @@ def wrong(store: Store, quiet: bool = False) -> Iterator[str]:
     assert store.folder is not None
     for path in list(store.files("keys")):
         under = os.path.basename(os.path.dirname(path)) + os.path.basename(path)
-        # A key that is deleted as it is read is none; one that stays unreadable is damaged.
-        for _ in range(1 if quiet else 5):
-            data = store.get(under)
+        # A key that others delete and write as it is read is none, and there may be no object for
+        # a moment; one that stays unreadable is damaged.
+        data = store.get(under)
+        for _ in range(0 if quiet else 50):
             if data is not None or not os.path.exists(path):
                 break
+            time.sleep(0.01)
+            data = store.get(under)
         if data is not None and not belongs(under, data):
             yield f"{path} stands for {data[:60]!r}…, {len(data)} bytes"
         if data is None and os.path.exists(path):
