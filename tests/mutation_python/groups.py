@@ -60,7 +60,6 @@ GROUPS = (
             "fly_run.launch.tensors",
             "fly_run.launch.parameters",
             "fly_run.launch.limits",
-            "fly_run.launch.binder",
         ),
         ("fly_run/**/test_binding*.py", "fly_run/**/test_launch.py"),
     ),
