@@ -64,9 +64,9 @@ def listed() -> str:
 
 
 def _entry_points() -> dict[str, EntryPoint]:
-    from importlib.metadata import entry_points
+    from fly_common.resolve import entry_points
 
-    return {entry.name: entry for entry in entry_points(group=GROUP)}
+    return {entry.name: entry for entry in entry_points(GROUP)}
 
 
 def _load(entry: EntryPoint) -> Target:
