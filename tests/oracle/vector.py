@@ -18,8 +18,8 @@ Step = Callable[[Waves], None]
 VCC_OPERAND = Operand("s", VCC, 2)
 # The denormal-flushing forms of multiply-add (the manual: "does not support denormals").
 ALWAYS_FLUSH = {"v_mac_f32", "v_mad_f32", "v_madmk_f32", "v_madak_f32", "v_mad_legacy_f32"}
-# What floats pass through without arithmetic: no denormal is flushed there. An f32's V_FREXP gives 0
-# of a denormal that MODE flushes, by a comment in tinygrad's emulator (test/mockgpu/amd/emu.py).
+# What floats pass through without arithmetic: no denormal is flushed there. An f32's V_FREXP gives
+# 0 of a denormal that MODE flushes, by a comment in tinygrad's emulator (test/mockgpu/amd/emu.py).
 NEVER_FLUSH = (
     "v_cvt_",
     "v_frexp_mant_f16",
