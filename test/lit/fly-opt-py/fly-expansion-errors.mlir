@@ -18,6 +18,15 @@ func.func @parts(%a: !fly.memref<f32, global, (4,2):(1,4)>, %b: !fly.memref<f32,
 
 // -----
 
+func.func @too_many_copies(%a: !fly.memref<f32, global, (4,4294967296):(1,4)>, %b: !fly.memref<f32, global, (4,4294967296):(1,4)>) {
+  %atom = fly.make_copy_atom {valBits = 32 : i32} : !fly.copy_atom<!fly.universal_copy<128>, 32>
+  // expected-error@below {{this copy expands to 4294967296 calls of its atom; at most 65536 are unrolled: use a larger atom, or a loop over smaller tiles}}
+  fly.copy(%atom, %a, %b) : (!fly.copy_atom<!fly.universal_copy<128>, 32>, !fly.memref<f32, global, (4,4294967296):(1,4)>, !fly.memref<f32, global, (4,4294967296):(1,4)>) -> ()
+  return
+}
+
+// -----
+
 func.func @predicate(%a: !fly.memref<f32, global, (4,2,3):(1,4,8)>, %b: !fly.memref<f32, register, (4,2,3):(1,4,8)>, %p: !fly.memref<i1, register, 2:1>) {
   %atom = fly.make_copy_atom {valBits = 32 : i32} : !fly.copy_atom<!fly.universal_copy<128>, 32>
   // expected-error@below {{the predicate 2:1 has not the modes of the source (4,2,3):(1,4,8)}}
@@ -44,6 +53,15 @@ func.func @m_differs(%d: !fly.memref<f32, register, (1,2,2):(0,1,2)>, %a: !fly.m
   %atom = fly.make_mma_atom : !fly.mma_atom<!fly.universal_fma<1x1x1, (f32, f32) -> f32>>
   // expected-error@below {{the operands disagree on M: D is (1,2,2):(0,1,2), A (1,3):(0,1), B (1,2):(0,1), C (1,2,2):(0,1,2)}}
   fly.gemm(%atom, %d, %a, %b, %d) : (!fly.mma_atom<!fly.universal_fma<1x1x1, (f32, f32) -> f32>>, !fly.memref<f32, register, (1,2,2):(0,1,2)>, !fly.memref<f32, register, (1,3):(0,1)>, !fly.memref<f32, register, (1,2):(0,1)>, !fly.memref<f32, register, (1,2,2):(0,1,2)>) -> ()
+  return
+}
+
+// -----
+
+func.func @too_many_products(%d: !fly.memref<f32, register, (1,4096,4096):(0,0,0)>, %a: !fly.memref<f32, register, (1,4096):(0,0)>) {
+  %atom = fly.make_mma_atom : !fly.mma_atom<!fly.universal_fma<1x1x1, (f32, f32) -> f32>>
+  // expected-error@below {{this gemm expands to 16777216 calls of its atom; at most 65536 are unrolled}}
+  fly.gemm(%atom, %d, %a, %a, %d) : (!fly.mma_atom<!fly.universal_fma<1x1x1, (f32, f32) -> f32>>, !fly.memref<f32, register, (1,4096,4096):(0,0,0)>, !fly.memref<f32, register, (1,4096):(0,0)>, !fly.memref<f32, register, (1,4096):(0,0)>, !fly.memref<f32, register, (1,4096,4096):(0,0,0)>) -> ()
   return
 }
 

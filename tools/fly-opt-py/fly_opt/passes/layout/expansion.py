@@ -8,7 +8,7 @@ An operand's first mode is what the atom takes in one call, the others are count
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import product
 from math import prod
 from typing import Any
@@ -31,6 +31,8 @@ from fly_opt.passes.layout.memory import Parts, decomposed
 Value = Any  # an ir.Value
 
 _MAKERS = frozenset(("fly.make_tiled_copy", "fly.make_tiled_mma"))
+# Calls are unrolled. So many already exceed every instruction cache by far.
+MOST_CALLS = 1 << 16
 
 
 # -- atoms ----------------------------------------------------------------------------------------
@@ -83,6 +85,16 @@ def _count(shape: Any, layout: AnyLayout) -> int:
     return size
 
 
+def _check_calls(op: str, counts: Iterable[int]) -> None:
+    """ValueError where an op expands to more calls than anybody can have meant."""
+    calls = prod(counts)
+    if calls > MOST_CALLS:
+        raise ValueError(
+            f"this {op} expands to {calls} calls of its atom; at most {MOST_CALLS} are unrolled: "
+            "use a larger atom, or a loop over smaller tiles"
+        )
+
+
 # -- copy -----------------------------------------------------------------------------------------
 def _copy(low: Lowering, op: Any) -> bool:
     tiled, *memrefs = op.operands
@@ -115,6 +127,7 @@ def _plain(low: Lowering, view: View) -> View:
 def _pieces(low: Lowering, views: list[View]) -> Iterator[list[View]]:
     """Source, destination and predicate of each call."""
     levels = list(_levels([view.layout for view in views]))
+    _check_calls("copy", (count for count, _ in levels))
     for place in product(*(range(count) for count, _ in levels)):
         pieces = views
         for index, (_, parts) in zip(place, levels, strict=True):
@@ -171,6 +184,7 @@ def _gemm(low: Lowering, op: Any) -> bool:
             f"{layouts[0]} and {layouts[3]}, {layouts[1]}, {layouts[2]}"
         )
     bounds = _bounds(d, a, b, c)
+    _check_calls("gemm", bounds)
     parts = {id(view): Parts(view.layout.linear) for view in (d, a, b, c)}
     made: dict[tuple[int, tuple[int, ...]], Value] = {}
 
