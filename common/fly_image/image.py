@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from fly_common.errors import InputError, Place
-from fly_host.plan import Plan
+from fly_host.program import Program
 
 Triple = tuple[int, int, int]
 
@@ -82,7 +82,7 @@ class Image(Protocol):
     @property
     def kernels(self) -> Mapping[str, KernelInterface]: ...
     @property
-    def plan(self) -> Plan | None: ...
+    def program(self) -> Program | None: ...
     @property
     def variant(self) -> str:
         """The target with the features that the code was compiled for: "gfx942:xnack+"."""
@@ -93,7 +93,7 @@ class Image(Protocol):
         ...
 
     def document(self) -> dict[str, Any]:
-        """What the image holds, but for its plan, as data for JSON."""
+        """What the image holds, but for its program, as data for JSON."""
         ...
 
     def same_code(self, other: Image) -> bool:

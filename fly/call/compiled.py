@@ -1,4 +1,4 @@
-"""A code object with its launch plan: looked into, run, written to a file, read back."""
+"""A code object with its host program: looked into, run, written to a file, read back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fly_common.errors import Fault, InputError, UsageError
 
 if TYPE_CHECKING:
-    from fly_host.plan import Plan
+    from fly_host.program import Program
     from fly_image.image import Image, KernelInterface
     from fly_run.devices.options import Options
     from fly_run.launch.binder import Binder
@@ -52,9 +52,9 @@ class Compiled:
         return self.image.kernels
 
     @property
-    def plan(self) -> Plan | None:
-        """The launch plan; None in a code object that was made by something else."""
-        return self.image.plan
+    def program(self) -> Program | None:
+        """The host program; None in a code object that was made by something else."""
+        return self.image.program
 
     def ir(self, kind: str) -> str | bytes:
         """What a stage of its chain made: "mlir" (what was traced), "ll", "opt.ll", "o", "hsaco",
@@ -87,14 +87,14 @@ class Compiled:
         write_atomically(Path(path), self.hsaco)
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
-        """Runs the plan on these arguments, in the order of its parameters or by name. Arrays that
+        """Runs the program on these arguments, in the order of its parameters or by name. Arrays that
         kernels write hold the results afterwards."""
         self.run(self._named(args, kwargs))
 
     def run(
         self, values: Mapping[str, Any], *, device: str = "auto", options: Options | None = None
     ) -> Sequence[Ran]:
-        """Runs the plan on arguments by name; returns what was launched, with instruction counts.
+        """Runs the program on arguments by name; returns what was launched, with instruction counts.
         `options` are the device's: `Options(observers=(Statistics(),))` counts what happens.
 
         Errors are those of `fly-run`: InputError for a value that doesn't fit its parameter,
@@ -132,7 +132,7 @@ class Compiled:
     def _binder(self) -> Binder:
         from fly_run.launch.binder import Binder
 
-        return Binder(self._plan(), self.image)
+        return Binder(self._program(), self.image)
 
     def launch(
         self,
@@ -145,7 +145,7 @@ class Compiled:
         device: str = "auto",
         options: Options | None = None,
     ) -> Sequence[Ran]:
-        """Launches one kernel by its own arguments, in order, without a plan: arrays for buffers,
+        """Launches one kernel by its own arguments, in order, without a program: arrays for buffers,
         `np.int32(5)` or bytes for values. `grid` counts workgroups, `block` work items; None is
         the only kernel there is."""
         from fly_run.launch.launch import bind_arguments
@@ -160,30 +160,30 @@ class Compiled:
         return self._launch(bound, device, options)
 
     def __repr__(self) -> str:
-        plan = self.plan
-        name = plan.entry if plan else ", ".join(self.kernels)
+        program = self.program
+        name = program.entry if program else ", ".join(self.kernels)
         return f"<compiled {name} for {self.target}, {len(self.hsaco)} bytes>"
 
-    def _plan(self) -> Plan:
-        if self.plan is None:
+    def _program(self) -> Program:
+        if self.program is None:
             raise InputError(
-                "the code object has no launch plan",
+                "the code object has no host program",
                 hint="launch a kernel by its own arguments: .launch(kernel, grid, block, args)",
             )
-        return self.plan
+        return self.program
 
     def _named(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        plan = self._plan()
-        names = [parameter.name for parameter in plan.parameters]
+        program = self._program()
+        names = [parameter.name for parameter in program.parameters]
         if len(args) > len(names):
             raise UsageError(
-                f"{plan.entry} takes {len(names)} arguments, {len(args)} are given",
+                f"{program.entry} takes {len(names)} arguments, {len(args)} are given",
                 hint=f"parameters: {', '.join(names)}",
             )
         values = dict(zip(names, args, strict=False))
         for name in kwargs:
             if name in values:
-                raise UsageError(f"{plan.entry} got {name} twice, by position and by name")
+                raise UsageError(f"{program.entry} got {name} twice, by position and by name")
         return {**values, **kwargs}
 
     def _disassembly(self) -> str:

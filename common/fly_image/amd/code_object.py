@@ -1,4 +1,4 @@
-"""A linked AMD GPU code object (HSACO): its kernels, their arguments, its launch plan.
+"""A linked AMD GPU code object (HSACO): its kernels, their arguments, its host program.
 
 An implementation of `fly_image.image`. What the interface lacks (descriptors, hidden arguments,
 waves, registers) is here for the emulator and for statistics.
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from fly_common import artifact
 from fly_common.errors import InputError, Place
 from fly_common.quoting import quoted
-from fly_host import plan
-from fly_host.plan import Plan
+from fly_host import text
+from fly_host.program import SECTION, Program
 from fly_target.registry import BUILT_IN
 
 from fly_image.amd.metadata import as_list, as_map, metadata, number, shown, word
@@ -167,7 +167,7 @@ class CodeObject:
     kernels: dict[str, Kernel]
     symbols: dict[str, Symbol]
     relocations: tuple[Relocation, ...]
-    plan: Plan | None
+    program: Program | None
 
     @staticmethod
     def parse(data: bytes, name: str = "<stdin>") -> CodeObject:
@@ -249,7 +249,7 @@ def _parse(data: bytes, name: str) -> CodeObject:
         kernels=kernels,
         symbols=elf.symbols,
         relocations=elf.relocations(),
-        plan=_plan(elf, target),
+        program=_program(elf, target),
     )
 
 
@@ -263,14 +263,14 @@ def _features(flags: int) -> tuple[str, ...]:
     return tuple(made)
 
 
-def _plan(elf: Elf, target: str) -> Plan | None:
-    section = elf.section(plan.SECTION)
+def _program(elf: Elf, target: str) -> Program | None:
+    section = elf.section(SECTION)
     if section is None or not section.data.strip(b"\0"):
         return None
-    made = plan.from_text(section.data.rstrip(b"\0"))
+    made = text.read(section.data.rstrip(b"\0"))
     if made.target != target:
         raise InputError(
-            f"the launch plan is for {made.target}, the code for {target}",
+            f"the host program is for {made.target}, the code for {target}",
             hint="compile the kernel again; --target is said once, to fly-opt-py",
         )
     return made

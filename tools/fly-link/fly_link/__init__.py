@@ -1,4 +1,4 @@
-"""Objects → HSACO: `ld.lld -shared`, with the symbols, targets and launch plan checked first."""
+"""Objects → HSACO: `ld.lld -shared`, with the symbols, targets and host program checked first."""
 
 from fly_link.linker import fingerprint, link
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from fly_common import artifact
 from fly_common.errors import InputError, Place
-from fly_host import plan
+from fly_host import text
+from fly_host.program import SECTION
 from fly_image.elf import ET_REL, SHT_SYMTAB, Elf, Symbol
 
 KERNEL_DESCRIPTOR = ".kd"  # the suffix of the symbol that makes a function a kernel
@@ -30,8 +31,8 @@ class Input:
 
     @property
     def manifest(self) -> bytes:
-        """The text of its launch plan, empty where it has none."""
-        return b"".join(part.data for part in self.elf.sections if part.name == plan.SECTION)
+        """The text of its host program, empty where it has none."""
+        return b"".join(part.data for part in self.elf.sections if part.name == SECTION)
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -96,26 +97,26 @@ def check_duplicates(inputs: Sequence[Input]) -> None:
 
 
 def the_manifest(inputs: Sequence[Input]) -> bytes:
-    """The text of the one launch plan, empty for none. InputError for two of them, for one that is
+    """The text of the one host program, empty for none. InputError for two of them, for one that is
     damaged, and for one that does not fit the code."""
     holders = [item for item in inputs if item.manifest]
     if not holders:
         return b""
     if len(holders) > 1:
         raise InputError(
-            f"{holders[0].name} and {holders[1].name} each hold a launch plan, and a HSACO has one",
-            hint="link them into a HSACO each, or take one plan out with"
-            f" llvm-objcopy --remove-section={plan.SECTION}",
+            f"{holders[0].name} and {holders[1].name} each hold a host program, and a HSACO has one",
+            hint="link them into a HSACO each, or take one program out with"
+            f" llvm-objcopy --remove-section={SECTION}",
         )
     (holder,) = holders
     try:
-        read = plan.from_text(holder.manifest)
+        read = text.read(holder.manifest)
     except InputError as error:
         raise InputError(error.message, place=Place(holder.name), hint=error.hint) from None
     target, _, _ = read.target.partition(":")
     if target != holder.elf.processor:
         raise InputError(
-            f"the launch plan is for {target}, the code for {holder.elf.processor}",
+            f"the host program is for {target}, the code for {holder.elf.processor}",
             place=Place(holder.name),
             hint="fly-opt-py --target says it once for both; no later stage may change it",
         )
@@ -123,7 +124,7 @@ def the_manifest(inputs: Sequence[Input]) -> bytes:
     for launch in read.launches:
         if launch.kernel not in kernels:
             raise InputError(
-                f"the launch plan starts the kernel {launch.kernel}, which no object holds",
+                f"the host program starts the kernel {launch.kernel}, which no object holds",
                 place=Place(holder.name),
                 hint="link the object that has it too, or keep passes from removing it",
             )

@@ -32,10 +32,10 @@ def link(
     doubtful but no error, a line each.
 
     InputError where an object is none, where two don't fit each other (target, symbol defined
-    twice, two launch plans), where a symbol is defined by none, and where the launch plan is
+    twice, two host programs), where a symbol is defined by none, and where the host program is
     damaged or does not fit the code. MissingError where there is no LLVM.
     """
-    from fly_host import plan
+    from fly_host.program import SECTION
     from fly_image.elf import Elf
 
     from fly_link import inputs, undefined
@@ -46,10 +46,10 @@ def link(
     undefined.check(read)
     manifest = inputs.the_manifest(read)
     result = _run(read)
-    section = Elf.parse(result).section(plan.SECTION)
+    section = Elf.parse(result).section(SECTION)
     if manifest != (section.data if section else b""):
         raise InputError(
-            "the linker lost the launch plan", hint=f"its section {plan.SECTION} must stay as it is"
+            "the linker lost the host program", hint=f"its section {SECTION} must stay as it is"
         )
     if warn and not any(item.kernels for item in read):
         warn("no kernel in it: nothing can be launched")

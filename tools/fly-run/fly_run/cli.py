@@ -31,13 +31,13 @@ def command(
         str, typer.Option(metavar="auto|hip|cuda|emulator", help="Where to run. [auto]")
     ] = "auto",
     inspect: Annotated[
-        bool, typer.Option("--inspect", help="Print kernels, arguments and plan; run nothing.")
+        bool, typer.Option("--inspect", help="Print kernels, arguments and program; run nothing.")
     ] = False,
     json: Annotated[
         bool, typer.Option("--json", help="--inspect, --stats or --trace as JSON.")
     ] = False,
     kernel: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Launch this kernel, without a plan.")
+        str | None, typer.Option(metavar="NAME", help="Launch this kernel, without a program.")
     ] = None,
     grid: Annotated[
         str | None, typer.Option(metavar="X[,Y[,Z]]", help="Workgroups, for --kernel. [1]")

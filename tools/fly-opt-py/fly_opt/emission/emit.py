@@ -1,7 +1,7 @@
 """MLIR in the LLVM dialect → LLVM IR text: the element `fly-emit-llvm` of a pipeline.
 
 One LLVM module comes out: the gpu.module's functions and globals, the target's triple and data
-layout, the launch plan as module assembly, the backend's module flags.
+layout, the host program as module assembly, the backend's module flags.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 from typing import Any
 
 from fly_common.errors import InputError
-from fly_host import plan
+from fly_host.program import SECTION
 from fly_target.target import Target
 
 from fly_opt.emission import llvm_text
@@ -77,7 +77,7 @@ def _flatten(module: Any, target: Target | None, source: Source) -> Any:
                 f"{_called(child.operation)} stands beside the gpu.module, and nothing of it would"
                 " reach the code object",
                 place=source.place_of(child.operation.location),
-                hint="fly-extract-plan takes the host function into the launch plan",
+                hint="fly-extract-host-program takes the host function into the host program",
             )
     flat = ir.Module.create(loc=top.location)
     for child in inner[0].regions[0].blocks[0] if inner else module.body:
@@ -93,8 +93,8 @@ def _flatten(module: Any, target: Target | None, source: Source) -> Any:
         return flat
     attributes["llvm.target_triple"] = ir.StringAttr.get(target.triple)
     attributes["llvm.data_layout"] = ir.StringAttr.get(target.data_layout)
-    if "fly.plan" in top.attributes:
-        lines = _plan_assembly(top.attributes["fly.plan"].value)
+    if "fly.host_program" in top.attributes:
+        lines = _program_assembly(top.attributes["fly.host_program"].value)
         attributes["llvm.module_asm"] = ir.ArrayAttr.get([ir.StringAttr.get(x) for x in lines])
     if flags := interface.of_target(target).module_flags():
         flat.body.append(ir.Operation.parse(f"llvm.module_flags [{', '.join(flags)}]"))
@@ -106,11 +106,11 @@ def _called(op: Any) -> str:
     return f"{op.name} @{name.value}" if name is not None else op.name
 
 
-def _plan_assembly(text: str) -> list[str]:
-    """Assembly that puts the plan into its section, and leaves the current section as it was."""
+def _program_assembly(text: str) -> list[str]:
+    """Assembly that puts the program into its section, and leaves the current section as it was."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return [
-        f'.pushsection {plan.SECTION},"",@progbits',
+        f'.pushsection {SECTION},"",@progbits',
         f'.ascii "{escaped}"',
         ".popsection",
     ]

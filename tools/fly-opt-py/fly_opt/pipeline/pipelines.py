@@ -1,6 +1,6 @@
 """Which pipeline a call runs. The pipelines are the backends', each one literal list of fragments.
 
-A pipeline's text is complete: target, launch plan, attributes and the emission of LLVM IR are
+A pipeline's text is complete: target, host program, attributes and the emission of LLVM IR are
 elements of it. What `--print-pipeline` prints, given back with `--passes`, gives the same bytes.
 """
 

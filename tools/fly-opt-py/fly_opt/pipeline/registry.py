@@ -33,7 +33,7 @@ _OWN: dict[str, str] = {
     "fly-convert-atom-call-to-ssa-form": "fly_opt.passes.registers.atom_ssa",
     "fly-promote-regmem-to-vectorssa": "fly_opt.passes.registers.promote_regmem",
     "fly-set-target": "fly_opt.passes.target.set_target",
-    "fly-extract-plan": "fly_opt.passes.host.extract_plan",
+    "fly-extract-host-program": "fly_opt.passes.host.extract_host_program",
     "fly-fold-wave-size": "fly_opt.passes.target.wave_size",
     "fly-check-shuffles": "fly_opt.passes.target.wave_size",
     "fly-select-math": "fly_opt.passes.math.select_math",

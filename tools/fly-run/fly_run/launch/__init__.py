@@ -1,1 +1,1 @@
-"""A plan and values → buffers, launches and the bytes of their arguments; and running them."""
+"""A program and values → buffers, launches and the bytes of their arguments; and running them."""

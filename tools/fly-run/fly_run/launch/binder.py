@@ -1,4 +1,4 @@
-"""Binding the arguments of one plan again and again.
+"""Binding the arguments of one program again and again.
 
 What `bind` checks and computes depends, but for addresses and the values of scalars, on shapes,
 strides and types alone. So it is done once for each such combination, and remembered: later calls
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fly_host.plan import Plan, Scalar, Tensor
+from fly_host.program import Program, Scalar, Tensor
 from fly_image.image import Image
 
 from fly_run.launch import dtypes
@@ -35,7 +35,7 @@ class _Tensor(NamedTuple):
 
 class _Scalar(NamedTuple):
     """A scalar parameter. `kinds` are Python's types whose values need no conversion; `counts`
-    tells that expressions of the plan use it."""
+    tells that expressions of the program use it."""
 
     name: str
     dtype: str
@@ -55,14 +55,14 @@ class _Known(NamedTuple):
 
 
 class Binder:
-    """Binds arguments for the plan of one image. Threads may share it."""
+    """Binds arguments for the program of one image. Threads may share it."""
 
-    def __init__(self, plan: Plan, image: Image):
+    def __init__(self, program: Program, image: Image):
         import numpy
 
         self._array = numpy.ndarray
-        self._plan, self._image = plan, image
-        used = {operands[0] for kind, *operands in plan.expressions if kind == "scalar"}
+        self._program, self._image = program, image
+        used = {operands[0] for kind, *operands in program.expressions if kind == "scalar"}
         self._tensors = tuple(
             _Tensor(
                 tensor.name,
@@ -70,12 +70,12 @@ class Binder:
                 ALIGNED if tensor.access == "r" else ALIGNED | WRITEABLE,
                 tensor.access != "r",
             )
-            for tensor in plan.parameters
+            for tensor in program.parameters
             if isinstance(tensor, Tensor)
         )
         self._scalars = tuple(
             _Scalar(s.name, s.dtype, s.default, _kinds(s.dtype), s.name in used)
-            for s in plan.parameters
+            for s in program.parameters
             if isinstance(s, Scalar)
         )
         self._known: dict[tuple[Any, ...], _Known] = {}
@@ -84,10 +84,10 @@ class Binder:
         """See `fly_run.launch.binding.bind`: the same result, and the same errors."""
         key = self._key(values)
         if key is None:
-            return bind(self._plan, self._image, values)
+            return bind(self._program, self._image, values)
         known = self._known.get(key)
         if known is None:
-            bound = bind(self._plan, self._image, values)
+            bound = bind(self._program, self._image, values)
             if len(self._known) >= MOST_KEPT:
                 self._known.pop(next(iter(self._known)), None)
             self._known[key] = self._remembered(bound)
@@ -107,7 +107,7 @@ class Binder:
                     for launch, scalars in zip(launches, known.scalars, strict=True)
                 )
             except OverflowError:
-                return bind(self._plan, self._image, values)
+                return bind(self._program, self._image, values)
         return Bound(tuple(buffers), launches, arrays)
 
     def _key(self, values: Mapping[str, Value]) -> tuple[Any, ...] | None:
@@ -139,7 +139,7 @@ class Binder:
         spans = tuple((buffer.origin, buffer.nbytes) for buffer in bound.buffers)
         varying = {scalar.name: scalar for scalar in self._scalars if not scalar.counts}
         places = []
-        for launch in self._plan.launches:
+        for launch in self._program.launches:
             arguments = self._image.kernel(launch.kernel).arguments
             found: list[tuple[int, _Scalar]] = []
             for argument, words in zip(arguments, launch.arguments, strict=True):

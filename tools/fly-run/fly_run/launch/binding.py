@@ -1,4 +1,4 @@
-"""A plan and named values → buffers, launches and the bytes of their arguments.
+"""A program and named values → buffers, launches and the bytes of their arguments.
 
 Nothing here touches a device: `bind` checks everything that can be checked before a kernel runs,
 and its result says what to do. The shell comes through here, and the library by `binder`, which
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from fly_common.errors import InputError
 from fly_common.quoting import quoted
 from fly_host.evaluation import evaluate
-from fly_host.plan import Launch, Plan, Scalar, Tensor, Word
+from fly_host.program import Launch, Program, Scalar, Tensor, Word
 from fly_image.image import Image, KernelInterface
 
 from fly_run.launch import dtypes
@@ -73,27 +73,27 @@ class Bound(NamedTuple):
     arrays: Mapping[str, np.ndarray]
 
 
-def bind(plan: Plan, image: Image, values: Mapping[str, Value]) -> Bound:
+def bind(program: Program, image: Image, values: Mapping[str, Value]) -> Bound:
     """Binds arguments by name: NumPy arrays to tensors, numbers to scalars. A scalar with a
     default may be left out.
 
     UsageError for names that are missing or unknown; InputError for a value that does not fit its
     parameter, and for a launch the device or the kernel does not allow. Both say which and why.
     """
-    check_names(plan, values)
-    tensors = {p.name: p for p in plan.parameters if isinstance(p, Tensor)}
+    check_names(program, values)
+    tensors = {p.name: p for p in program.parameters if isinstance(p, Tensor)}
     arrays = {name: check_array(tensor, values[name]) for name, tensor in tensors.items()}
     check_symbols(tensors, {name: array.shape for name, array in arrays.items()})
     scalars = {
         p.name: check_scalar(p, values.get(p.name, p.default))
-        for p in plan.parameters
+        for p in program.parameters
         if isinstance(p, Scalar)
     }
     extents = {name: extents_of(tensors[name], array) for name, array in arrays.items()}
     integers = {name: int(value) for name, value in scalars.items() if not isinstance(value, float)}
-    numbers = evaluate(plan, extents, integers)
+    numbers = evaluate(program, extents, integers)
     launches = tuple(
-        _bind_launch(plan, image, launch, numbers, scalars) for launch in plan.launches
+        _bind_launch(program, image, launch, numbers, scalars) for launch in program.launches
     )
     buffers = tuple(
         make_buffer(name, array, tensors[name].access != "r") for name, array in arrays.items()
@@ -114,7 +114,7 @@ def make_buffer(name: str, array: np.ndarray, writable: bool) -> Buffer:
 
 
 def _bind_launch(
-    plan: Plan,
+    program: Program,
     image: Image,
     launch: Launch,
     numbers: list[int | None],
@@ -130,7 +130,7 @@ def _bind_launch(
     explicit = kernel.arguments
     if len(explicit) != len(launch.arguments):
         raise InputError(
-            f"the launch plan gives {kernel.name} {len(launch.arguments)} arguments, the kernel"
+            f"the host program gives {kernel.name} {len(launch.arguments)} arguments, the kernel"
             f" takes {len(explicit)}"
         )
     kernarg = bytearray(kernel.argument_bytes)
@@ -142,12 +142,12 @@ def _bind_launch(
                 pointers.append((at, str(word.name)))
                 content = bytes(8)
             else:
-                content = _word(plan, kernel, word, numbers, scalars)
+                content = _word(program, kernel, word, numbers, scalars)
             kernarg[at : at + len(content)] = content
             at += len(content)
         if at - argument.offset != argument.size:
             raise InputError(
-                f"the launch plan gives argument {number} of {kernel.name}"
+                f"the host program gives argument {number} of {kernel.name}"
                 f" {at - argument.offset} bytes, the kernel takes {argument.size}"
             )
     return BoundLaunch(kernel.name, grid, block, lds, bytes(kernarg), tuple(pointers))
@@ -165,18 +165,18 @@ def _triple(indices: Triple, numbers: list[int | None]) -> Triple:
 
 
 def _word(
-    plan: Plan,
+    program: Program,
     kernel: KernelInterface,
     word: Word,
     numbers: list[int | None],
     scalars: Mapping[str, int | float | bool],
 ) -> bytes:
     if word.kind == "scalar":
-        parameter = plan.parameter(str(word.name))
+        parameter = program.parameter(str(word.name))
         if not isinstance(parameter, Scalar) or parameter.dtype not in dtypes.SIZES:
-            raise InputError(f"the launch plan is damaged: {quoted(word.name)} is no scalar")
+            raise InputError(f"the host program is damaged: {quoted(word.name)} is no scalar")
         return dtypes.pack_scalar(scalars[parameter.name], parameter.dtype)
-    assert word.expression is not None  # plan.from_text has checked it
+    assert word.expression is not None  # text.read has checked it
     value = _at(numbers, word.expression)
     try:
         return value.to_bytes(word.size, "little", signed=True)

@@ -1,4 +1,4 @@
-"""The launch of any kernel by its own arguments, in order, without a plan.
+"""The launch of any kernel by its own arguments, in order, without a program.
 
 launch(image, "vadd", 4, 256, [a, b, c, np.int32(1000)])
 """

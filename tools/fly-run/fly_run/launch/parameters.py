@@ -1,4 +1,4 @@
-"""What the parameters of a plan ask of the values given for them, by name and as text.
+"""What the parameters of a program ask of the values given for them, by name and as text.
 
 Arrays are looked at by `tensors`.
 """
@@ -9,36 +9,36 @@ from collections.abc import Mapping
 
 from fly_common.errors import InputError, UsageError
 from fly_common.quoting import quoted
-from fly_host.plan import Plan, Scalar, Tensor
+from fly_host.program import Program, Scalar, Tensor
 
 from fly_run.launch import dtypes
 
 
-def check_names(plan: Plan, values: Mapping[str, object]) -> None:
+def check_names(program: Program, values: Mapping[str, object]) -> None:
     """UsageError for the first name that is unknown or missing."""
-    known = {p.name for p in plan.parameters}
+    known = {p.name for p in program.parameters}
     for name in values:
         if name not in known:
             raise UsageError(
-                f"{plan.entry} has no parameter {quoted(name)}", hint=_suggest(name, plan)
+                f"{program.entry} has no parameter {quoted(name)}", hint=_suggest(name, program)
             )
-    for parameter in plan.parameters:
+    for parameter in program.parameters:
         optional = isinstance(parameter, Scalar) and parameter.default is not None
         if parameter.name not in values and not optional:
             raise UsageError(
-                f"{plan.entry} needs {parameter.name}, {describe(parameter)}",
+                f"{program.entry} needs {parameter.name}, {describe(parameter)}",
                 hint=f"add {_example(parameter)}",
             )
 
 
-def _suggest(name: str, plan: Plan) -> str:
+def _suggest(name: str, program: Program) -> str:
     import difflib
 
-    names = [p.name for p in plan.parameters]
+    names = [p.name for p in program.parameters]
     # A single letter in the other case is too short for difflib to call close.
     near = [known for known in names if known.lower() == name.lower()]
     near += difflib.get_close_matches(name, names, n=1)
-    told = ", ".join(f"{p.name}: {describe(p)}" for p in plan.parameters)
+    told = ", ".join(f"{p.name}: {describe(p)}" for p in program.parameters)
     return f"did you mean {near[0]}?  parameters: {told}" if near else f"parameters: {told}"
 
 

@@ -1,4 +1,4 @@
-"""An array as a tensor argument: whether it fits, and what the plan sees of it."""
+"""An array as a tensor argument: whether it fits, and what the program sees of it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from fly_common.errors import InputError
 from fly_common.quoting import quoted
-from fly_host.evaluation import Extents
-from fly_host.plan import Tensor
+from fly_host.program import Tensor
+from fly_host.values import Extents
 
 from fly_run.launch import dtypes
 from fly_run.launch.parameters import describe
@@ -152,7 +152,7 @@ def _canonical(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def extents_of(tensor: Tensor, array: np.ndarray) -> Extents:
-    """What the plan sees of an array. NumPy leaves the stride of a dimension of one element open;
+    """What the program sees of an array. NumPy leaves the stride of a dimension of one element open;
     where the parameter says what it is, the kernel may rely on it."""
     canonical = _canonical(array.shape)
     strides = [stride // array.itemsize for stride in array.strides]

@@ -14,7 +14,7 @@
     dtype    := "f16" | "bf16" | "f32" | "f64" | "i8" … "i64" | "u8" … "u64" | "bool"
               | "f8E4M3FN" | "f8E4M3FNUZ" | "f8E5M2" | "f8E5M2FNUZ" | "f8E8M0FNU"
 
-`typed` is for kernels without a launch plan, where nothing else tells a number's size. random is
+`typed` is for kernels without a host program, where nothing else tells a number's size. random is
 uniform from a generator of its own: 0 ≤ x < 1 for floats, 0 to 99 for integers, true or false for
 bool; the seed is 0 where none is given. A destination is a path to write the array to, as .npy,
 after the run. White space inside parentheses is free.

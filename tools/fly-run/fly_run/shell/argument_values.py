@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import InputError, UsageError
 from fly_common.quoting import shortened
-from fly_host.plan import Plan, Scalar, Tensor
+from fly_host.program import Program, Scalar, Tensor
 from fly_image.image import KernelInterface
 
 from fly_run.launch import dtypes
@@ -33,8 +33,8 @@ class Given:
     destinations: dict[str, str]
 
 
-def for_plan(plan: Plan, arguments: list[Argument]) -> Given:
-    """Arguments by name for a code object with a plan.
+def for_program(program: Program, arguments: list[Argument]) -> Given:
+    """Arguments by name for a code object with a program.
 
     A tensor that the kernels only write may be given as the path it goes to: its extents follow
     from the other arguments. UsageError for a call that makes no sense, InputError for files that
@@ -44,16 +44,16 @@ def for_plan(plan: Plan, arguments: list[Argument]) -> Given:
     for argument in arguments:
         if argument.name is None:
             raise UsageError(
-                f"{shortened(argument.text)}: which argument of {plan.entry}?",
-                hint=f"arguments are given by name: {_usage(plan)}",
+                f"{shortened(argument.text)}: which argument of {program.entry}?",
+                hint=f"arguments are given by name: {_usage(program)}",
             )
         by_name[argument.name] = argument
-    check_names(plan, by_name)
+    check_names(program, by_name)
     values: dict[str, Any] = {}
     destinations: dict[str, str] = {}
     pending: list[Tensor] = []
     tensors: dict[str, Tensor] = {}
-    for parameter in plan.parameters:
+    for parameter in program.parameters:
         argument = by_name.get(parameter.name)
         if argument is None:
             continue  # a scalar with a default
@@ -80,16 +80,16 @@ def for_plan(plan: Plan, arguments: list[Argument]) -> Given:
     for tensor in pending:
         values[tensor.name] = _allocate(tensor, symbols, destinations[tensor.name])
     return Given(
-        {p.name: values[p.name] for p in plan.parameters if p.name in values},
+        {p.name: values[p.name] for p in program.parameters if p.name in values},
         {name: tensor.dtype for name, tensor in tensors.items()},
         frozenset(name for name, tensor in tensors.items() if tensor.access != "r"),
         destinations,
     )
 
 
-def _usage(plan: Plan) -> str:
+def _usage(program: Program) -> str:
     words = []
-    for parameter in plan.parameters:
+    for parameter in program.parameters:
         is_tensor = isinstance(parameter, Tensor)
         words.append(f"{parameter.name}={parameter.name.lower()}.npy" if is_tensor
                      else f"{parameter.name}=1")  # fmt: skip
@@ -128,7 +128,7 @@ def _make(argument: Argument, made: Made, dtype: str | None) -> np.ndarray:
 
 
 def _allocate(tensor: Tensor, symbols: Mapping[str, int], path: str) -> np.ndarray:
-    """Memory for a result whose extents the plan gives."""
+    """Memory for a result whose extents the program gives."""
     import numpy as np
 
     shape: list[int] = []
@@ -149,7 +149,7 @@ def _allocate(tensor: Tensor, symbols: Mapping[str, int], path: str) -> np.ndarr
 
 
 def for_kernel(kernel: KernelInterface, arguments: list[Argument]) -> Given:
-    """Arguments in order for a kernel without a plan; names are labels. What the kernel writes is
+    """Arguments in order for a kernel without a program; names are labels. What the kernel writes is
     not known: what has a destination counts as written."""
     explicit = kernel.arguments
     values: dict[str, Any] = {}
@@ -172,7 +172,7 @@ def for_kernel(kernel: KernelInterface, arguments: list[Argument]) -> Given:
         else:
             raise UsageError(
                 f"{shortened(argument.text)}: the size of a number is not known to a kernel without"
-                " a plan",
+                " a program",
                 hint="give its type: i32:5, f32:2.5",
             )
         if isinstance(source, Path | Made):

@@ -129,7 +129,7 @@ def _check_options(call: Call) -> None:
         for option in ("grid", "block", "lds"):
             if getattr(call, option) is not None:
                 raise UsageError(
-                    f"--{option} goes with --kernel: a launch plan has sizes of its own"
+                    f"--{option} goes with --kernel: a host program has sizes of its own"
                 )
     elif call.block is None and not call.inspect:
         raise UsageError("--kernel needs --block", hint="add --block 256 --grid 4, say")
@@ -174,14 +174,14 @@ def _bind(
             list(held.values),
         )
         return held, bound
-    if image.plan is None:
+    if image.program is None:
         raise UsageError(
-            "the code object has no launch plan: it was not made by fly-opt-py",
+            "the code object has no host program: it was not made by fly-opt-py",
             hint=f"say what to launch: --kernel {next(iter(image.kernels))} --grid 4 --block 256,"
             " and the arguments in order",
         )
-    held = argument_values.for_plan(image.plan, given)
-    return held, binding.bind(image.plan, image, held.values)
+    held = argument_values.for_program(image.program, given)
+    return held, binding.bind(image.program, image, held.values)
 
 
 def _run(

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import json
 
-from fly_host.evaluation import show
-from fly_host.plan import Plan, Tensor
+from fly_host.integers import show
+from fly_host.program import Program, Tensor
 from fly_image.image import Image, KernelInterface
 
 from fly_run.launch.parameters import describe
 
 
 def text(image: Image, name: str) -> str:
-    """A page: the file, each kernel, the launch plan."""
+    """A page: the file, each kernel, the host program."""
     lines = [
         f"{name}: {image.variant}, {len(image.data)} bytes, {_count(len(image.kernels), 'kernel')}"
     ]
     for kernel in image.kernels.values():
         lines += ["", *_kernel(kernel)]
-    lines += ["", *(_plan(image.plan) if image.plan else ["no launch plan: run it with --kernel"])]
+    lines += [
+        "",
+        *(_program(image.program) if image.program else ["no host program: run it with --kernel"]),
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -35,31 +38,31 @@ def _kernel(kernel: KernelInterface) -> list[str]:
     return lines
 
 
-def _plan(plan: Plan) -> list[str]:
-    lines = [f"plan {plan.entry}"]
-    width = max((len(p.name) for p in plan.parameters), default=0)
-    for parameter in plan.parameters:
+def _program(program: Program) -> list[str]:
+    lines = [f"program {program.entry}"]
+    width = max((len(p.name) for p in program.parameters), default=0)
+    for parameter in program.parameters:
         contiguous = isinstance(parameter, Tensor) and parameter.contiguous
         told = describe(parameter) + (", contiguous" if contiguous else "")
         lines.append(f"  {parameter.name:<{width}}  {told}")
-    for launch in plan.launches:
-        grid, block = (_triple(plan, sizes) for sizes in (launch.grid, launch.block))
-        lds = show(plan, launch.lds)
+    for launch in program.launches:
+        grid, block = (_triple(program, sizes) for sizes in (launch.grid, launch.block))
+        shared = show(program.expressions, launch.shared)
         told = f"  launch {launch.kernel}  grid {grid}  block {block}"
-        lines.append(told + (f"  dynamic LDS {lds}" if lds != "0" else ""))
+        lines.append(told + (f"  dynamic LDS {shared}" if shared != "0" else ""))
     return lines
 
 
-def _triple(plan: Plan, sizes: tuple[int, int, int]) -> str:
-    shown = [show(plan, index) for index in sizes]
+def _triple(program: Program, sizes: tuple[int, int, int]) -> str:
+    shown = [show(program.expressions, index) for index in sizes]
     while len(shown) > 1 and shown[-1] == "1":
         shown.pop()
     return shown[0] if len(shown) == 1 else f"({', '.join(shown)})"
 
 
 def as_json(image: Image) -> str:
-    """The same as JSON; the launch plan stands in it as it is in the file."""
-    from fly_host import plan
+    """The same as JSON; the host program stands in it as it is in the file."""
+    from fly_host import text
 
-    launched = json.loads(plan.to_text(image.plan)) if image.plan else None
-    return json.dumps({**image.document(), "plan": launched}, indent=2) + "\n"
+    launched = json.loads(text.write(image.program)) if image.program else None
+    return json.dumps({**image.document(), "program": launched}, indent=2) + "\n"

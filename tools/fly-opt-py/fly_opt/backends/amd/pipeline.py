@@ -1,6 +1,6 @@
 """The pipeline `rocm`, one literal list of fragments.
 
-Its text is complete: target, launch plan, attributes and the emission of LLVM IR are elements of
+Its text is complete: target, host program, attributes and the emission of LLVM IR are elements of
 it.
 """
 
@@ -18,7 +18,7 @@ def rocm(target: Target, debug_info: bool) -> tuple[str, ...]:
         # Said once: the passes below, opt, llc and the linker read the target out of the module.
         f"fly-set-target{{chip={target.name}}}",
         # The host function becomes data while its arguments are still tensors with names.
-        "fly-extract-plan",
+        "fly-extract-host-program",
         # Tensors at the kernels' borders become a pointer and a struct of the dynamic leaves.
         "fly-rewrite-func-signature",
         # One normal form for what the types alone say, so that the lowering matches one form.

@@ -1,1 +1,1 @@
-"""The host function becomes the launch plan."""
+"""The host function becomes the host program."""

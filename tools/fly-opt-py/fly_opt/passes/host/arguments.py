@@ -1,4 +1,4 @@
-"""The arguments of a host function: what the plan says of them, and how they reach a kernel."""
+"""The arguments of a host function: what the program says of them, and how they reach a kernel."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from fly_dialect.bindings import ir
 from fly_dialect.dialect import spec_of
 from fly_dialect.layouts.layout import ComposedLayout, Int
 from fly_dialect.types import MemRefSpec
-from fly_host.plan import Scalar, Tensor
+from fly_host.program import Scalar, Tensor
 
 from fly_opt.passes.base import refuse
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """An argument of the host function: what the plan says of it, and its type."""
+    """An argument of the host function: what the program says of it, and its type."""
 
     made: Tensor | Scalar
     spec: Any

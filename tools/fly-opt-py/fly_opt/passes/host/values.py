@@ -1,8 +1,8 @@
-"""What a launch plan holds of the values of a host function: integer expressions, tuples of them,
+"""What a host program holds of the values of a host function: integer expressions, tuples of them,
 tensors seen through layouts that the function makes.
 
 Integers are mathematical here: a width in the IR does not wrap, as it does not in the Python it
-came from, and the reader of the plan refuses what leaves 64 bits or does not fit a kernel's
+came from, and the reader of the program refuses what leaves 64 bits or does not fit a kernel's
 argument.
 """
 
@@ -16,13 +16,13 @@ from fly_common.quoting import quoted
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import spec_of
 from fly_dialect.types import IntTupleSpec, LayoutSpec, MemRefSpec, plain_layout
-from fly_host.plan import Expression, Scalar, Tensor, Word
+from fly_host.program import Expression, Scalar, Tensor, Word
 
 from fly_opt.ir.boundary import carriers
 from fly_opt.passes.base import refuse
 from fly_opt.passes.host.arguments import Layout, Parameter, modes, parameter
 
-# An integer tuple of the plan: an expression's index, or a tuple of integer tuples.
+# An integer tuple of the program: an expression's index, or a tuple of integer tuples.
 Tree: TypeAlias = "int | tuple[Tree, ...]"
 
 
@@ -106,7 +106,7 @@ INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool")
 
 @dataclass
 class Values:
-    """The parameters and expressions of a plan, and what stands for each SSA value. Each expression
+    """The parameters and expressions of a program, and what stands for each SSA value. Each expression
     exists once."""
 
     parameters: list[Tensor | Scalar] = field(default_factory=list)
@@ -140,7 +140,7 @@ class Values:
     # -- operations ------------------------------------------------------------------------------
 
     def compute(self, op: Any) -> None:
-        """Takes up the results of an operation. InputError where no plan holds them."""
+        """Takes up the results of an operation. InputError where no program holds them."""
         self.held[op.results[0] if len(op.results) == 1 else op] = self.value(op)
 
     def value(self, op: Any) -> Any:
@@ -165,7 +165,7 @@ class Values:
         raise refuse(
             op,
             f"{name} can't stand in the host function",
-            "a launch plan holds integer arithmetic (arith.*), fly.get_shape, fly.get_stride,"
+            "a host program holds integer arithmetic (arith.*), fly.get_shape, fly.get_stride,"
             " fly.get, fly.get_scalar and gpu.launch_func",
         )
 
@@ -278,11 +278,11 @@ class Values:
                 return self.make("scalar", scalar.name)
             raise refuse(
                 op,
-                f"{op.name} computes with {scalar.name}, which is {scalar.dtype}: a launch plan"
+                f"{op.name} computes with {scalar.name}, which is {scalar.dtype}: a host program"
                 " computes with integers",
                 f"pass {scalar.name} on to the kernel and compute there",
             )
-        raise refuse(op, f"{op.name} takes a value that is no integer of the launch plan")
+        raise refuse(op, f"{op.name} takes a value that is no integer of the host program")
 
 
 def is_tree(held: Any) -> bool:

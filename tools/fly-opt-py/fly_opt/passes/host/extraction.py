@@ -1,10 +1,10 @@
-"""The host function as a launch plan.
+"""The host function as a host program.
 
 The host function is straight-line code: integers out of its arguments' extents, strides and
 scalars, arithmetic on them (`host_values`), kernel launches.
 
 FlyDSL's host functions are read too: their arguments have no names, and become arg0, arg1, …; the
-stream they launch on is nobody's choice here, where a plan's launches follow each other.
+stream they launch on is nobody's choice here, where a program's launches follow each other.
 
 What a kernel argument is made of follows fly-rewrite-func-signature: a tensor is a pointer and,
 where its layout has dynamic leaves, a packed struct of them, shape before stride; a tuple or a
@@ -20,7 +20,7 @@ from fly_common.quoting import quoted
 from fly_dialect.dialect import spec_of
 from fly_dialect.layouts.int_tuple import leaves as leaves_of
 from fly_dialect.types import IntTupleSpec, MemRefSpec, layout_spec
-from fly_host.plan import Expression, Launch, Plan, Scalar, Tensor, Word
+from fly_host.program import Expression, Launch, Program, Scalar, Tensor, Word
 
 from fly_opt.ir.boundary import carriers, parts
 from fly_opt.passes.base import refuse
@@ -38,7 +38,7 @@ def entry(module: Any) -> Any:
         if child.operation.name == "func.func"
     ]
     names = [function.attributes["sym_name"].value for function in functions]
-    if not functions and "fly.plan" in module.attributes:
+    if not functions and "fly.host_program" in module.attributes:
         return None  # it was extracted before
     if "fly.entry" in module.attributes:
         wanted = module.attributes["fly.entry"].value
@@ -56,8 +56,8 @@ def entry(module: Any) -> Any:
     return functions[0] if functions else None
 
 
-def extract(module: Any, host: Any) -> Plan:
-    """The plan of a host function. InputError names the operation that a plan can't hold."""
+def extract(module: Any, host: Any) -> Program:
+    """The program of a host function. InputError names the operation that a program can't hold."""
     target = target_of(module)
     if target is None:
         raise refuse(module, "the module has no target", "run fly-set-target{chip=…} before")
@@ -76,17 +76,17 @@ def extract(module: Any, host: Any) -> Plan:
         elif op.name != "func.return":
             values.compute(op)
         elif len(op.operands):
-            raise refuse(op, "the host function returns values; a launch plan can't")
+            raise refuse(op, "the host function returns values; a host program can't")
     if not launches:
         raise refuse(host, "the host function launches no kernel")
     for launch in launches:
         _check_block(host, values.expressions, launch, target.max_workgroup)
-    return Plan(
+    return Program(
         entry=host.attributes["sym_name"].value,
         target=target.name,
         parameters=tuple(values.parameters),
         expressions=tuple(values.expressions),
-        launches=tuple(launches),
+        steps=tuple(launches),
     )
 
 
@@ -106,8 +106,8 @@ def _launch(values: Values, op: Any) -> Launch:
     # Segments: async tokens, grid x y z, block x y z, cluster x y z, dynamic LDS, arguments.
     segments = list(op.attributes["operandSegmentSizes"])
     if any(segments[7:10]) or segments[12:] not in ([], [0]):
-        raise refuse(op, "a clustered launch, or one on a stream object, can't stand in a plan")
-    # Tokens say that one launch follows another: launches of a plan do, in their order.
+        raise refuse(op, "a clustered launch, or one on a stream object, can't stand in a program")
+    # Tokens say that one launch follows another: launches of a program do, in their order.
     operands = list(op.operands)[segments[0] :]
     sizes = [values.integer(op, operand) for operand in operands[:6]]
     has_shared = segments[10]
@@ -119,7 +119,7 @@ def _launch(values: Values, op: Any) -> Launch:
         kernel=op.attributes["kernel"].value[-1],
         grid=(sizes[0], sizes[1], sizes[2]),
         block=(sizes[3], sizes[4], sizes[5]),
-        lds=shared,
+        shared=shared,
         arguments=tuple(arguments),
     )
 
@@ -155,7 +155,7 @@ def _words(values: Values, op: Any, operand: Any) -> list[tuple[Word, ...]]:
         held = values.made(held)
     if isinstance(held, MadeLayout | MadeComposed) or is_tree(held):
         return [tuple(_dynamic(spec, held))]
-    raise refuse(op, f"an argument of type {operand.type} can't be in a launch plan")
+    raise refuse(op, f"an argument of type {operand.type} can't be in a host program")
 
 
 def _dynamic(spec: Any, held: Any) -> Iterator[Word]:
