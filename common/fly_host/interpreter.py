@@ -16,7 +16,7 @@ from fly_common.errors import InputError, UsageError
 from fly_host import program as steps
 from fly_host.machine import Machine
 from fly_host.program import Operand, Program, Scalar, Step, Tensor
-from fly_host.values import Values
+from fly_host.values import Values, dependencies
 
 MOST_ITERATIONS = 1 << 31  # of one loop
 
@@ -52,12 +52,29 @@ class Interpreter:
 
     def look_ahead(self) -> None:
         """Runs the checks, and computes what is needed, of the steps that run in any case and use
-        nothing that a step makes."""
-        for index, condition in needed_first(self.program):
-            if condition is None:
+        nothing that a step makes; has the machine look at such launches."""
+        for step, indices in needed_first(self.program):
+            if isinstance(step, steps.Check):
+                self.check(step)
+                continue
+            for index in indices:
                 self.values[index]
-            else:
-                self.check(condition)
+            if isinstance(step, steps.Launch) and len(indices) == len(steps.needs(step)):
+                self.look_at(step)
+
+    def look_at(self, launch: steps.Launch) -> None:
+        values = self.values
+        integers = [
+            [
+                values[word.expression]
+                if word.kind == "integer" and word.expression is not None
+                else None
+                for word in words
+            ]
+            for words in launch.arguments
+        ]
+        grid, block = values.triple(launch.grid), values.triple(launch.block)
+        self.machine.look_at(launch, grid, block, values[launch.shared], integers)
 
     def steps(self, block: tuple[Step, ...]) -> None:
         for step in block:
@@ -190,30 +207,26 @@ class Interpreter:
         return None if result is None else self.operand(result)
 
 
-def needed_first(program: Program) -> list[tuple[int, steps.Check | None]]:
-    """The expressions that are needed whatever happens, in the order in which they are looked at,
-    and the checks among them: those of the steps outside loops and branches that use no variable
-    and no tensor made by a step. A check that comes behind a step is looked at before it."""
-    from fly_host.values import dependencies
-
+def needed_first(program: Program) -> list[tuple[Step | None, tuple[int, ...]]]:
+    """The steps outside loops and branches, and of what each needs, the expressions that use no
+    variable and no tensor made by a step: these have to have a value whatever happens. Checks come
+    first, and only those that can be made before the first step; None stands for the results."""
     given = {p.name for p in program.parameters}
     depends = dependencies(program.expressions)
     buffers = {t.name: t for t in program.tensors if isinstance(t, steps.Buffer)}
-    found: list[tuple[int, steps.Check | None]] = []
+    checks: list[tuple[Step | None, tuple[int, ...]]] = []
+    others: list[tuple[Step | None, tuple[int, ...]]] = []
     for step in program.steps:
         used = steps.needs(step)
-        names = (step.buffer,) if isinstance(step, steps.Allocate) else ()
-        if isinstance(step, steps.Call):
-            names = step.results
-        for name in names:
+        for name in steps.made_by(step):
             buffer = buffers[name]
             used += (*buffer.shape, *buffer.strides, buffer.elements)
-        check = step if isinstance(step, steps.Check) else None
-        found += [(index, check) for index in used if depends[index] <= given]
-    found += [
-        (index, None)
-        for operand in steps.leaves(program.results)
-        for index in steps.of_operand(operand)
-        if depends[index] <= given
-    ]
-    return found
+        early = tuple(index for index in used if depends[index] <= given)
+        if isinstance(step, steps.Check):
+            checks += [(step, early)] if early else []
+        else:
+            others.append((step, early))
+    for operand in steps.leaves(program.results):
+        used = steps.of_operand(operand)
+        others.append((None, tuple(index for index in used if depends[index] <= given)))
+    return checks + others

@@ -37,6 +37,18 @@ class Machine(Protocol):
         """The shape and strides of a tensor."""
         ...
 
+    def look_at(
+        self,
+        launch: Launch,
+        grid: Triple,
+        block: Triple,
+        shared: int,
+        integers: list[list[int | None]],
+    ) -> None:
+        """Raises what `launch` would raise for these sizes and for these integers among the
+        arguments (None for other words). It is asked before anything runs."""
+        ...
+
     def launch(
         self,
         launch: Launch,

@@ -260,7 +260,9 @@ Step: TypeAlias = "Check | Allocate | Free | Launch | Call | Loop | Branch"
 
 @dataclass(frozen=True)
 class Program:
-    """A host program for one target. `tensors` are the Buffers and Assigned that steps name."""
+    """A host program for one target. `tensors` are the Buffers and Assigned that steps name.
+    `result_names` has a name for each operand of `results`, for callers who ask by name: that of
+    the Python variable that is returned, else "result" or "result0", "result1", …"""
 
     entry: str
     target: str
@@ -269,6 +271,7 @@ class Program:
     steps: tuple[Step, ...]
     tensors: tuple[Buffer | Assigned, ...] = ()
     results: Result = None
+    result_names: tuple[str, ...] = ()
     version: int = field(default=VERSION)
 
     def parameter(self, name: str) -> Parameter | None:
@@ -279,6 +282,13 @@ class Program:
     def launches(self) -> tuple[Launch, ...]:
         """All launches, those in loops and branches too, in the order of the text."""
         return tuple(step for step in every_step(self.steps) if isinstance(step, Launch))
+
+    @property
+    def named_results(self) -> dict[str, Operand]:
+        """The operands of the result by name, without those that are parameters themselves."""
+        given = {parameter.name for parameter in self.parameters}
+        pairs = zip(self.result_names, leaves(self.results), strict=True)
+        return {name: operand for name, operand in pairs if operand.value not in given}
 
     @property
     def is_straight(self) -> bool:
@@ -314,6 +324,13 @@ def needs(step: Step) -> tuple[int, ...]:
     if isinstance(step, Branch):
         return (step.condition,)
     return ()
+
+
+def made_by(step: Step) -> tuple[str, ...]:
+    """The Buffers that a step makes."""
+    if isinstance(step, Allocate):
+        return (step.buffer,)
+    return step.results if isinstance(step, Call) else ()
 
 
 def of_operand(operand: Operand) -> tuple[int, ...]:

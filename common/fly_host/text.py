@@ -75,7 +75,14 @@ def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
         {**launch, "kind": "launch", "shared": launch["lds"], "stream": None}
         for launch in data["launches"]
     ]
-    return {**data, "version": VERSION, "steps": launches, "tensors": [], "results": None}
+    return {
+        **data,
+        "version": VERSION,
+        "steps": launches,
+        "tensors": [],
+        "results": None,
+        "result_names": [],
+    }
 
 
 def _program(data: dict[str, Any]) -> Program:
@@ -87,6 +94,7 @@ def _program(data: dict[str, Any]) -> Program:
         steps=_each(_step, data["steps"]),
         tensors=_each(_tensor, data["tensors"]),
         results=_result(data["results"]),
+        result_names=_each(_text, data["result_names"]),
     )
 
 

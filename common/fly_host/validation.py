@@ -59,12 +59,22 @@ class _Validation:
         for index, expression in enumerate(self.program.expressions):
             self.expression(index, expression)
         self.steps(self.program.steps, 0)
-        for operand in made.leaves(self.program.results):
+        results = list(made.leaves(self.program.results))
+        for operand in results:
             self.operand("the result", operand)
+        self.result_names(self.program.result_names, results)
 
     def declare(self, name: str) -> None:
         if name in self.ranks or name in self.scalars or name in self.streams:
             raise ValueError(f"two parameters or tensors are called {quoted(name)}")
+
+    def result_names(self, names: tuple[str, ...], results: list[Operand]) -> None:
+        if len(names) != len(results) or len(set(names)) != len(names):
+            raise ValueError("the results' names are not one each")
+        given = {parameter.name for parameter in self.program.parameters}
+        for name, operand in zip(names, results, strict=True):
+            if name in given and operand.value != name:
+                raise ValueError(f"a result is called {quoted(name)}, as a parameter is")
 
     # -- parameters
 

@@ -36,8 +36,8 @@ def read(
     values: dict[str, Any] = {}
     for name, value in _by_name(function.__name__, parameters, arguments, named).items():
         marked, value = (value, value.array) if isinstance(value, AnnotatedArray) else (None, value)
-        annotation, fallback = parameters[name].annotation, parameters[name].default
-        if annotation is Stream or isinstance(annotation, Stream) or isinstance(fallback, Stream):
+        annotation = parameters[name].annotation
+        if _is_stream(parameters[name]):
             continue
         if _is_constexpr(annotation):
             given[name] = Constant(value)
@@ -61,6 +61,32 @@ def read(
             values[name] = as_value(value, name)
             given[name] = _scalar_type(function.__name__, name, value)
     return given, values
+
+
+def originals(
+    function: Any,
+    arguments: tuple[Any, ...],
+    named: Mapping[str, Any],
+    viewed: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The arguments that `viewed` has NumPy's views of, as the caller gave them; and streams."""
+    parameters = signature.parameters_of(function)
+    found = dict(viewed)
+    for name, value in _by_name(function.__name__, parameters, arguments, named).items():
+        if name in viewed:
+            found[name] = value.array if isinstance(value, AnnotatedArray) else value
+        elif _is_stream(parameters[name]) and not isinstance(value, Stream | None):
+            found[name] = value
+    return found
+
+
+def _is_stream(parameter: Any) -> bool:
+    annotation = parameter.annotation
+    return (
+        annotation is Stream
+        or isinstance(annotation, Stream)
+        or isinstance(parameter.default, Stream)
+    )
 
 
 class _Parameter(NamedTuple):
@@ -145,7 +171,7 @@ _CONSTANTS = frozenset((int, bool, str, type(None)))
 
 def _asked(parameter: Any) -> _Parameter:
     name, annotation, default = parameter.name, parameter.annotation, parameter.default
-    if annotation is Stream or isinstance(annotation, Stream) or isinstance(default, Stream):
+    if _is_stream(parameter):
         return _Parameter(name, "stream")
     if _is_constexpr(annotation):
         return _Parameter(name, "constant")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from fly_host.program import Program
     from fly_image.image import Image, KernelInterface
     from fly_run.devices.options import Options
-    from fly_run.launch.binder import Binder
-    from fly_run.launch.binding import Bound
-    from fly_run.launch.execution import Ran
+    from fly_run.launch.execution import Outcome
+    from fly_run.launch.ran import Ran
+    from fly_run.launch.runtime import Opened
 
     from fly.chains.chain import Chain
 
@@ -86,16 +86,17 @@ class Compiled:
 
         write_atomically(Path(path), self.hsaco)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> None:
-        """Runs the program on these arguments, in the order of its parameters or by name. Arrays that
-        kernels write hold the results afterwards."""
-        self.run(self._named(args, kwargs))
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the host program on these arguments, in the order of its parameters or by name, and
+        returns what it returns. Arrays that kernels write hold the results afterwards."""
+        return self.run(self._named(args, kwargs)).results
 
     def run(
         self, values: Mapping[str, Any], *, device: str = "auto", options: Options | None = None
-    ) -> Sequence[Ran]:
-        """Runs the program on arguments by name; returns what was launched, with instruction counts.
-        `options` are the device's: `Options(observers=(Statistics(),))` counts what happens.
+    ) -> Outcome:
+        """Runs the host program on arguments by name. The outcome holds what it returns
+        (`results`), and what was launched, with instruction counts (`ran`). `options` are the
+        device's: `Options(observers=(Statistics(),))` counts what happens.
 
         Errors are those of `fly-run`: InputError for a value that doesn't fit its parameter,
         UsageError for names, Fault for what a kernel does wrong.
@@ -103,19 +104,36 @@ class Compiled:
         from fly.call.arrays import as_value
 
         viewed = {name: as_value(value, name) for name, value in values.items()}
-        return self.run_viewed(viewed, device, options)
+        return self.run_viewed(values, viewed, device, options)
 
     def run_viewed(
-        self, values: Mapping[str, Any], device: str = "auto", options: Options | None = None
-    ) -> Sequence[Ran]:
-        """`run` for NumPy arrays and Python's numbers: what `fly.call.arrays.as_value` makes."""
-        return self._launch(self._binder.bind(values), device, options)
+        self,
+        values: Mapping[str, Any],
+        viewed: Mapping[str, Any],
+        device: str = "auto",
+        options: Options | None = None,
+    ) -> Outcome:
+        """`run` for values of which `fly.call.arrays.as_value` has made `viewed`: NumPy arrays and
+        Python's numbers."""
+        from fly.call.array_kinds import arrays_for
 
-    def _launch(self, bound: Bound, device: str, options: Options | None) -> Sequence[Ran]:
+        program, arrays = self._program(), arrays_for(values.values())
+
+        def work(opened: Opened, image: Image) -> Outcome:
+            return opened.run(program, image, values, viewed, arrays)
+
+        return self._execute(work, device, options)
+
+    def _execute(
+        self,
+        work: Callable[[Opened, Image], Any],
+        device: str,
+        options: Options | None,
+    ) -> Any:
         image = self.image
         with self._runtime.device(device, image.target, options) as opened:
             try:
-                return opened.run(bound, image)
+                return work(opened, image)
             except Fault as error:
                 from fly.call.fault_lines import locate
 
@@ -128,12 +146,6 @@ class Compiled:
 
         return runtime
 
-    @functools.cached_property
-    def _binder(self) -> Binder:
-        from fly_run.launch.binder import Binder
-
-        return Binder(self._program(), self.image)
-
     def launch(
         self,
         kernel: str | None,
@@ -145,9 +157,9 @@ class Compiled:
         device: str = "auto",
         options: Options | None = None,
     ) -> Sequence[Ran]:
-        """Launches one kernel by its own arguments, in order, without a program: arrays for buffers,
-        `np.int32(5)` or bytes for values. `grid` counts workgroups, `block` work items; None is
-        the only kernel there is."""
+        """Launches one kernel by its own arguments, in order, without a program: arrays for
+        buffers, `np.int32(5)` or bytes for values. `grid` counts workgroups, `block` work items;
+        None is the only kernel there is."""
         from fly_run.launch.launch import bind_arguments
 
         from fly.call.arrays import as_value, is_array
@@ -156,8 +168,8 @@ class Compiled:
             as_value(value, f"argument {index}") if is_array(value) else value
             for index, value in enumerate(args)
         ]
-        bound = bind_arguments(self.image, kernel, grid, block, viewed, dynamic_lds)
-        return self._launch(bound, device, options)
+        call = bind_arguments(self.image, kernel, grid, block, viewed, dynamic_lds)
+        return self._execute(lambda opened, image: opened.run_kernel(call, image), device, options)
 
     def __repr__(self) -> str:
         program = self.program

@@ -107,7 +107,7 @@ class JitFunction(HostFunction):
             hide_frames(error)
             raise error
 
-    def run(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:  # type: ignore[override]
+    def run(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         calls = self._calls
         if calls is None or not calls.hold():
             calls = self._calls = self._new_calls()
@@ -118,8 +118,7 @@ class JitFunction(HostFunction):
                 key, values = found
                 compiled = calls.made.get(key)
                 if compiled is not None:
-                    compiled.run_viewed(values, self.options["device"])
-                    return
+                    return self._launch(compiled, arguments, named, values)
         from fly.call import arguments as reading
 
         given, values = reading.read(self.function, arguments, named)
@@ -127,7 +126,19 @@ class JitFunction(HostFunction):
         # What was compiled while the function changed is not what `calls` stands for.
         if key is not None and calls is not None and calls.dependencies is self._dependencies:
             calls.keep(key, compiled, identity)
-        compiled.run_viewed(values, self.options["device"])
+        return self._launch(compiled, arguments, named, values)
+
+    def _launch(
+        self,
+        compiled: Compiled,
+        arguments: tuple[Any, ...],
+        named: dict[str, Any],
+        viewed: Mapping[str, Any],
+    ) -> Any:
+        from fly.call import arguments as reading
+
+        values = reading.originals(self.function, arguments, named, viewed)
+        return compiled.run_viewed(values, viewed, self.options["device"]).results
 
     def _new_calls(self) -> _Calls | None:
         """None for a function that is traced each time."""

@@ -104,7 +104,8 @@ def the_manifest(inputs: Sequence[Input]) -> bytes:
         return b""
     if len(holders) > 1:
         raise InputError(
-            f"{holders[0].name} and {holders[1].name} each hold a host program, and a HSACO has one",
+            f"{holders[0].name} and {holders[1].name} each hold a host program, and a HSACO has"
+            " one",
             hint="link them into a HSACO each, or take one program out with"
             f" llvm-objcopy --remove-section={SECTION}",
         )

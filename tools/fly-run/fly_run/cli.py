@@ -70,6 +70,9 @@ def command(
         str,
         typer.Option(metavar="exact|fast", help="Sums of matrix instructions (emulator)."),
     ] = "exact",
+    host: Annotated[
+        str, typer.Option(metavar="jit|py|interp", help="What runs the host program. [auto]")
+    ] = "auto",
     trace: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Write each instruction and its results (emulator)."),
@@ -104,6 +107,7 @@ def command(
             strict=strict,
             stats=stats,
             mfma=mfma,
+            host=host,
             trace=trace,
             trace_only=tuple(trace_only or ()),
             trace_limit=trace_limit,

@@ -1,50 +1,71 @@
-"""Running on a device what is bound."""
+"""Running a program, or one kernel, on a device."""
 
 from __future__ import annotations
 
-import time
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fly_host import interpreter
+from fly_host.program import Program, Stream, Tensor
+from fly_image.image import Image
 
 from fly_run.devices.protocol import Device, Module
-from fly_run.launch.binding import Bound, BoundLaunch
+from fly_run.launch.arrays import NUMPY, Arrays
+from fly_run.launch.checking import check
+from fly_run.launch.machine import DeviceMachine, Held
+from fly_run.launch.memory import Memory
+from fly_run.launch.ran import Ran
+from fly_run.launch.tensors import extents_of
+
+if TYPE_CHECKING:
+    from fly_host.machine import Machine
+
+Reader = Callable[["Program", "Machine", Mapping[str, Any]], Any]
 
 
-class Ran(NamedTuple):
-    """A launch that ended. `instructions` counts wave instructions, None where a device can't;
-    `seconds` is wall-clock time with `synchronize`."""
+class Outcome(NamedTuple):
+    """What a program returned, and its launches."""
 
-    launch: BoundLaunch
-    seconds: float
-    instructions: int | None
+    results: Any
+    ran: list[Ran]
 
 
-def run(bound: Bound, module: Module, device: Device) -> list[Ran]:
-    """Runs the launches in order; the host arrays hold the results when it returns. Launches over
-    an empty grid are passed over. The device sees the arrays as long as this takes."""
-    adopted: list[int] = []
-    addresses: dict[str, int] = {}
+def run(
+    program: Program,
+    image: Image,
+    module: Module,
+    device: Device,
+    values: Mapping[str, Any],
+    viewed: Mapping[str, Any] | None = None,
+    arrays: Arrays = NUMPY,
+    reader: Reader = interpreter.run,
+) -> Outcome:
+    """Runs a program on arguments by name: arrays of `arrays`, numbers, streams. `viewed` has the
+    arrays as NumPy's, which they are already where it is None. The arrays that kernels write hold
+    the results when it returns; the device sees them as long as this takes.
+
+    Errors are those of `checking.check`, of the reader, of the device.
+    """
+    checked, scalars = check(program, values if viewed is None else viewed)
+    memory = Memory(device)
+    machine = DeviceMachine(program, image, module, device, memory, arrays)
     try:
-        for name, host, nbytes, origin, writable in bound.buffers:
-            # A buffer without elements has no memory; a null address faults where a kernel uses it.
-            addresses[name] = 0
-            if nbytes:
-                address = device.adopt(host, nbytes, writable=writable, label=name)
-                adopted.append(address)
-                addresses[name] = address + origin
-        return [_launch(item, addresses, module, device) for item in bound.launches]
+        arguments: dict[str, Any] = dict(scalars)
+        for parameter in program.parameters:
+            name = parameter.name
+            if isinstance(parameter, Tensor):
+                array = checked[name]
+                extents, writable = extents_of(parameter, array), parameter.access != "r"
+                arguments[name] = machine.given(name, values[name], array, extents, writable)
+            elif isinstance(parameter, Stream) and name in values:
+                arguments[name] = values[name]
+        return Outcome(_outside(reader(program, machine, arguments)), machine.ran)
     finally:
-        # The last first: then a call finds the addresses that the one before it had.
-        for address in reversed(adopted):
-            device.release(address)
+        memory.close()
 
 
-def _launch(item: BoundLaunch, addresses: dict[str, int], module: Module, device: Device) -> Ran:
-    before, start = device.instructions, time.perf_counter()
-    if not item.empty:
-        function = module.function(item.kernel)
-        packed = item.kernarg_at(addresses)
-        device.launch(function, item.grid, item.block, packed, item.dynamic_lds)
-        device.synchronize()
-    after = device.instructions
-    count = None if before is None or after is None else after - before
-    return Ran(item, time.perf_counter() - start, count)
+def _outside(result: Any) -> Any:
+    """A result as the caller sees it."""
+    if isinstance(result, tuple):
+        return tuple(map(_outside, result))
+    return result.value if isinstance(result, Held) else result

@@ -5,19 +5,19 @@ launch(image, "vadd", 4, 256, [a, b, c, np.int32(1000)])
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fly_common.errors import InputError, UsageError
 from fly_common.quoting import quoted
 from fly_image.image import POINTER, SHARED, VALUE, Argument, Image
 
-from fly_run.devices.protocol import Device
+from fly_run.devices.protocol import Device, Module
 from fly_run.launch import runtime
-from fly_run.launch.binding import Bound, BoundLaunch, Buffer, make_buffer
-from fly_run.launch.execution import Ran, run
 from fly_run.launch.limits import check_launch
+from fly_run.launch.memory import Memory, span_of
+from fly_run.launch.ran import Ran, launch_packed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,6 +35,34 @@ class Lds:
 
     def __str__(self) -> str:
         return f"lds:{self.nbytes}"
+
+
+class KernelCall(NamedTuple):
+    """A launch of one kernel. The addresses of `arrays`, by name, go to the offsets `pointers` of
+    the packed arguments."""
+
+    kernel: str
+    grid: Triple
+    block: Triple
+    shared: int
+    packed: bytes
+    pointers: tuple[tuple[int, str], ...]
+    arrays: Mapping[str, np.ndarray]
+
+    def run(self, module: Module, device: Device) -> list[Ran]:
+        """Runs it; the arrays that are writable hold the results when it returns."""
+        memory = Memory(device)
+        try:
+            packed = bytearray(self.packed)
+            for offset, name in self.pointers:
+                array = self.arrays[name]
+                address = memory.adopt(span_of(array), bool(array.flags.writeable), name)
+                packed[offset : offset + 8] = address.to_bytes(8, "little")
+            function = module.function(self.kernel)
+            launched = (self.grid, self.block, self.shared)
+            return [launch_packed(device, function, self.kernel, *launched, bytes(packed))]
+        finally:
+            memory.close()
 
 
 def launch(
@@ -55,13 +83,13 @@ def launch(
     local pointer. `grid` counts workgroups, `block` work items. `names` are what errors call the
     arguments. Without a `device` it runs on the one of this process that `auto` stands for.
     """
-    bound = bind_arguments(image, kernel, grid, block, args, dynamic_lds, names)
+    call = bind_arguments(image, kernel, grid, block, args, dynamic_lds, names)
     if device is None:
         with runtime.device("auto", image.target) as opened:
-            return opened.run(bound, image)
+            return opened.run_kernel(call, image)
     module = device.load(image)
     try:
-        return run(bound, module, device)
+        return call.run(module, device)
     finally:
         module.unload()
 
@@ -74,7 +102,7 @@ def bind_arguments(
     args: Sequence[Any],
     dynamic_lds: int = 0,
     names: Sequence[str] | None = None,
-) -> Bound:
+) -> KernelCall:
     """What `launch` will do, checked against the kernel's arguments. UsageError for a wrong count,
     InputError for a value that does not fit."""
     import numpy as np
@@ -87,7 +115,6 @@ def bind_arguments(
             hint="they are: " + (", ".join(one.description for one in explicit) or "none"),
         )
     kernarg = bytearray(found.argument_bytes)
-    buffers: list[Buffer] = []
     pointers: list[tuple[int, str]] = []
     arrays: dict[str, np.ndarray] = {}
     for number, (argument, value) in enumerate(zip(explicit, args, strict=True)):
@@ -103,7 +130,6 @@ def bind_arguments(
         elif argument.kind == POINTER:
             if not isinstance(value, np.ndarray) or value.ndim == 0:
                 raise InputError(f"{what}: an array is wanted")
-            buffers.append(make_buffer(name, value, bool(value.flags.writeable)))
             pointers.append((argument.offset, name))
             arrays[name] = value
         elif argument.kind == VALUE:
@@ -113,8 +139,7 @@ def bind_arguments(
         kernarg[argument.offset : argument.offset + len(content)] = content
     x, y = _triple(grid, "grid"), _triple(block, "block")
     check_launch(image.target, found, x, y, dynamic_lds)
-    item = BoundLaunch(found.name, x, y, dynamic_lds, bytes(kernarg), tuple(pointers))
-    return Bound(tuple(buffers), (item,), arrays)
+    return KernelCall(found.name, x, y, dynamic_lds, bytes(kernarg), tuple(pointers), arrays)
 
 
 def _by_value(what: str, argument: Argument, value: Any) -> bytes:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from fly_common.errors import InputError, UsageError
 from fly_common.quoting import quoted
-from fly_host.program import Program, Scalar, Tensor
+from fly_host.program import Parameter, Program, Scalar, Stream
 
 from fly_run.launch import dtypes
 
@@ -23,7 +23,9 @@ def check_names(program: Program, values: Mapping[str, object]) -> None:
                 f"{program.entry} has no parameter {quoted(name)}", hint=_suggest(name, program)
             )
     for parameter in program.parameters:
-        optional = isinstance(parameter, Scalar) and parameter.default is not None
+        optional = isinstance(parameter, Stream) or (
+            isinstance(parameter, Scalar) and parameter.default is not None
+        )
         if parameter.name not in values and not optional:
             raise UsageError(
                 f"{program.entry} needs {parameter.name}, {describe(parameter)}",
@@ -42,8 +44,10 @@ def _suggest(name: str, program: Program) -> str:
     return f"did you mean {near[0]}?  parameters: {told}" if near else f"parameters: {told}"
 
 
-def describe(parameter: Tensor | Scalar) -> str:
+def describe(parameter: Parameter) -> str:
     """`f32[n,4], read only`."""
+    if isinstance(parameter, Stream):
+        return "a stream, the current one by default"
     if isinstance(parameter, Scalar):
         default = parameter.default
         if default is None:
@@ -56,7 +60,9 @@ def describe(parameter: Tensor | Scalar) -> str:
     return f"{parameter.dtype}[{shape}], {access}"
 
 
-def _example(parameter: Tensor | Scalar) -> str:
+def _example(parameter: Parameter) -> str:
+    if isinstance(parameter, Stream):
+        return ""
     if isinstance(parameter, Scalar):
         return f"{parameter.name}={'1.5' if parameter.dtype in dtypes.FLOATS else '1'}"
     path = f"{parameter.name.lower()}.npy"

@@ -20,19 +20,23 @@ import contextlib
 import os
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from fly_common.environment import Snapshot, watcher
 
 from fly_run.devices.options import DEFAULTS, STRICT, Options, in_environment
 from fly_run.devices.registry import open_device
-from fly_run.launch.execution import Ran, run
+from fly_run.launch.arrays import NUMPY, Arrays
+from fly_run.launch.execution import Outcome, run
 
 if TYPE_CHECKING:
+    from fly_host.program import Program
     from fly_image.image import Image
 
     from fly_run.devices.protocol import Device, Module
-    from fly_run.launch.binding import Bound
+    from fly_run.launch.launch import KernelCall
+    from fly_run.launch.ran import Ran
 
 MOST_DEVICES = 16
 MOST_MODULES = 64  # of a device
@@ -62,10 +66,23 @@ class Opened:
                 modules.move_to_end(digest)
             return module
 
-    def run(self, bound: Bound, image: Image) -> list[Ran]:
+    def run(
+        self,
+        program: Program,
+        image: Image,
+        values: Mapping[str, Any],
+        viewed: Mapping[str, Any] | None = None,
+        arrays: Arrays = NUMPY,
+    ) -> Outcome:
         """See `fly_run.launch.execution.run`."""
         with self._turn:
-            return run(bound, self.module(image), self.device)
+            module = self.module(image)
+            return run(program, image, module, self.device, values, viewed, arrays)
+
+    def run_kernel(self, call: KernelCall, image: Image) -> list[Ran]:
+        """See `fly_run.launch.launch.KernelCall.run`."""
+        with self._turn:
+            return call.run(self.module(image), self.device)
 
     def close(self) -> None:
         with self._loading:

@@ -152,8 +152,8 @@ def _canonical(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def extents_of(tensor: Tensor, array: np.ndarray) -> Extents:
-    """What the program sees of an array. NumPy leaves the stride of a dimension of one element open;
-    where the parameter says what it is, the kernel may rely on it."""
+    """What the program sees of an array. NumPy leaves the stride of a dimension of one element
+    open; where the parameter says what it is, the kernel may rely on it."""
     canonical = _canonical(array.shape)
     strides = [stride // array.itemsize for stride in array.strides]
     for dimension, stated in enumerate(tensor.strides):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import InputError, UsageError
 from fly_common.quoting import shortened
-from fly_host.program import Program, Scalar, Tensor
+from fly_host.program import Program, Scalar, Stream, Tensor
 from fly_image.image import KernelInterface
 
 from fly_run.launch import dtypes
@@ -32,6 +32,29 @@ class Given:
     written: frozenset[str]
     destinations: dict[str, str]
 
+    def with_results(self, program: Program, results: Any) -> Given:
+        """The same with what the program returned, by name."""
+        names, types = program.named_results, {t.name: t.dtype for t in program.tensors}
+        by_name = dict(zip(program.result_names, _leaves(results), strict=True))
+        made = {name: by_name[name] for name in names}
+        held = {
+            name: types[operand.value.tensor if operand.kind == "view" else operand.value]
+            for name, operand in names.items()
+            if operand.kind in ("tensor", "view")
+        }
+        return Given(
+            {**self.values, **made},
+            {**self.dtypes, **held},
+            self.written | held.keys(),
+            self.destinations,
+        )
+
+
+def _leaves(results: Any) -> list[Any]:
+    if isinstance(results, tuple):
+        return [leaf for part in results for leaf in _leaves(part)]
+    return [] if results is None else [results]
+
 
 def for_program(program: Program, arguments: list[Argument]) -> Given:
     """Arguments by name for a code object with a program.
@@ -48,15 +71,23 @@ def for_program(program: Program, arguments: list[Argument]) -> Given:
                 hint=f"arguments are given by name: {_usage(program)}",
             )
         by_name[argument.name] = argument
+    results = program.named_results
+    destinations = {
+        name: _destination(by_name.pop(name)) for name in list(by_name) if name in results
+    }
     check_names(program, by_name)
     values: dict[str, Any] = {}
-    destinations: dict[str, str] = {}
     pending: list[Tensor] = []
     tensors: dict[str, Tensor] = {}
     for parameter in program.parameters:
         argument = by_name.get(parameter.name)
         if argument is None:
-            continue  # a scalar with a default
+            continue  # a scalar with a default, or a stream
+        if isinstance(parameter, Stream):
+            raise UsageError(
+                f"{shortened(argument.text)}: a stream can't be given here",
+                hint="leave it out: kernels are launched in the device's current stream",
+            )
         if isinstance(parameter, Scalar):
             values[parameter.name] = _scalar(parameter, argument)
             continue
@@ -87,9 +118,21 @@ def for_program(program: Program, arguments: list[Argument]) -> Given:
     )
 
 
+def _destination(argument: Argument) -> str:
+    """Where a result goes that the program allocates."""
+    if isinstance(argument.source, Path) and argument.destination is None:
+        return argument.source.path
+    raise UsageError(
+        f"{shortened(argument.text)}: {argument.name} is a result, which the program allocates",
+        hint=f"name the file that it goes to: {argument.name}={argument.name}.npy",
+    )
+
+
 def _usage(program: Program) -> str:
     words = []
     for parameter in program.parameters:
+        if isinstance(parameter, Stream):
+            continue
         is_tensor = isinstance(parameter, Tensor)
         words.append(f"{parameter.name}={parameter.name.lower()}.npy" if is_tensor
                      else f"{parameter.name}=1")  # fmt: skip
@@ -149,8 +192,8 @@ def _allocate(tensor: Tensor, symbols: Mapping[str, int], path: str) -> np.ndarr
 
 
 def for_kernel(kernel: KernelInterface, arguments: list[Argument]) -> Given:
-    """Arguments in order for a kernel without a program; names are labels. What the kernel writes is
-    not known: what has a destination counts as written."""
+    """Arguments in order for a kernel without a program; names are labels. What the kernel
+    writes is not known: what has a destination counts as written."""
     explicit = kernel.arguments
     values: dict[str, Any] = {}
     types: dict[str, str] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,9 +19,10 @@ from fly_common.isolation import isolate
 from fly_image.image import Image
 
 from fly_run.devices.options import MFMA, Options
+from fly_run.devices.protocol import Device, Module
 from fly_run.devices.registry import open_device
-from fly_run.launch import binding, launch
-from fly_run.launch.execution import Ran, run
+from fly_run.launch import execution, launch, readers
+from fly_run.launch.execution import Outcome
 from fly_run.shell import argument_text, argument_values, npy, observing, report
 
 TOOL = "fly-run"
@@ -44,6 +45,7 @@ class Call:
     strict: bool = False
     stats: bool = False
     mfma: str = "exact"
+    host: str = "auto"
     trace: str | None = None
     trace_only: tuple[str, ...] = ()
     trace_limit: int | None = None
@@ -85,11 +87,14 @@ def call(call: Call) -> None:
         text = inspect.as_json(image) if call.json else inspect.text(image, name)
         filter.write_output(text.encode(), None)
         return
-    held, bound = _bind(call, image, given)
+    held, work = _work(call, image, given)
     _check_destinations(held.destinations)
     watch = observing.Watching.of(call)
     with _kept(call, path, data), watch.tracing():
-        ran, name, remarks = _run(call, image, bound, watch)
+        outcome, name, remarks = _run(call, image, work, watch)
+    ran = outcome.ran
+    if call.kernel is None and image.program is not None:
+        held = held.with_results(image.program, outcome.results)
     for result, destination in held.destinations.items():
         filter.write_atomically(Path(destination), npy.dump(held.values[result]))
     if not call.quiet:
@@ -141,6 +146,7 @@ def _check_options(call: Call) -> None:
         raise UsageError("--threads counts from 1")
     if call.mfma not in MFMA:
         raise UsageError(f"--mfma {call.mfma}: exact or fast is wanted")
+    readers.check("--host", call.host)
 
 
 def _again(call: Call) -> list[str]:
@@ -152,19 +158,20 @@ def _again(call: Call) -> list[str]:
     told = [word for option, value in options if value is not None for word in (option, str(value))]
     told += ["--device", call.device] if call.device != "auto" else []
     told += ["--mfma", call.mfma] if call.mfma != "exact" else []
+    told += ["--host", call.host] if call.host != "auto" else []
     told += ["--strict"] if call.strict else []
     told += ["--inspect"] if call.inspect else []
     return [*told, *split(call.words)[1]]
 
 
-def _bind(
+def _work(
     call: Call, image: Image, given: list[argument_text.Argument]
-) -> tuple[argument_values.Given, binding.Bound]:
-    """The arguments' values, and what is to be launched with them."""
+) -> tuple[argument_values.Given, Callable[[Module, Device], Outcome]]:
+    """The arguments' values, and what a device is to do with them."""
     if call.kernel is not None:
         kernel = image.kernel(call.kernel)
         held = argument_values.for_kernel(kernel, given)
-        bound = launch.bind_arguments(
+        launched = launch.bind_arguments(
             image,
             kernel.name,
             _sizes("--grid", call.grid or "1"),
@@ -173,21 +180,28 @@ def _bind(
             call.lds or 0,
             list(held.values),
         )
-        return held, bound
-    if image.program is None:
+        return held, lambda module, device: Outcome(None, launched.run(module, device))
+    program = image.program
+    if program is None:
         raise UsageError(
             "the code object has no host program: it was not made by fly-opt-py",
             hint=f"say what to launch: --kernel {next(iter(image.kernels))} --grid 4 --block 256,"
             " and the arguments in order",
         )
-    held = argument_values.for_program(image.program, given)
-    return held, binding.bind(image.program, image, held.values)
+    held = argument_values.for_program(program, given)
+    reader = readers.choose(call.host)
+    return held, lambda module, device: execution.run(
+        program, image, module, device, held.values, reader=reader
+    )
 
 
 def _run(
-    call: Call, image: Image, bound: binding.Bound, watch: observing.Watching
-) -> tuple[list[Ran], str, tuple[str, ...]]:
-    """Launches; what ran, the device's name and its remarks."""
+    call: Call,
+    image: Image,
+    work: Callable[[Module, Device], Outcome],
+    watch: observing.Watching,
+) -> tuple[Outcome, str, tuple[str, ...]]:
+    """Launches; the outcome, the device's name and its remarks."""
     bar = report.ProgressBar()
     options = Options(
         max_instructions=call.max_instructions,
@@ -199,8 +213,8 @@ def _run(
     )
     opened = open_device(call.device, image.target, options)
     try:
-        ran = run(bound, opened.load(image), opened)
-        return ran, opened.name, opened.remarks
+        outcome = work(opened.load(image), opened)
+        return outcome, opened.name, opened.remarks
     finally:
         bar.close()
         opened.close()

@@ -7,8 +7,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from fly_run.launch import dtypes
-from fly_run.launch.execution import Ran
 from fly_run.launch.limits import show
+from fly_run.launch.ran import Ran
 from fly_run.shell.argument_values import Given
 
 if TYPE_CHECKING:
@@ -99,13 +99,12 @@ def print_rich(rows: list[tuple[str, ...]]) -> None:
 
 
 def _launched(ran: Ran, device: str) -> str:
-    launch = ran.launch
-    sizes = f"grid {show(launch.grid)}, block {show(launch.block)}"
-    if launch.empty:
-        return f"{launch.kernel}: {sizes}: nothing to run"
-    lds = f", {launch.dynamic_lds} bytes of dynamic LDS" if launch.dynamic_lds else ""
+    sizes = f"grid {show(ran.grid)}, block {show(ran.block)}"
+    if ran.empty:
+        return f"{ran.kernel}: {sizes}: nothing to run"
+    lds = f", {ran.shared} bytes of dynamic LDS" if ran.shared else ""
     count = "" if ran.instructions is None else f"{ran.instructions:,} wave instructions in "
-    return f"{launch.kernel}: {sizes}{lds}: {count}{_seconds(ran.seconds)} on {device}"
+    return f"{ran.kernel}: {sizes}{lds}: {count}{_seconds(ran.seconds)} on {device}"
 
 
 def _seconds(seconds: float) -> str:

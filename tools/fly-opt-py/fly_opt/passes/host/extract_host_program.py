@@ -12,7 +12,7 @@ from fly_opt.passes.base import Pass
 class ExtractHostProgram(Pass):
     """Turns the host function into the host program, the module's attribute fly.host_program.
 
-    The function is taken away: what it computes is in the program, and two descriptions of one thing
+    The function is erased: the program says all that it does, and two descriptions of one thing
     drift apart. A module without a host function stays as it is.
     """
 

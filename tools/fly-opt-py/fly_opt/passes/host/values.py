@@ -106,8 +106,8 @@ INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool")
 
 @dataclass
 class Values:
-    """The parameters and expressions of a program, and what stands for each SSA value. Each expression
-    exists once."""
+    """The parameters and expressions of a program, and what stands for each SSA value. Each
+    expression exists once."""
 
     parameters: list[Tensor | Scalar] = field(default_factory=list)
     expressions: list[Expression] = field(default_factory=list)

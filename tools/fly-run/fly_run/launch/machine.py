@@ -1,0 +1,174 @@
+"""A device as a machine for host programs: tensors are arrays of host memory that it adopts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fly_common.errors import InputError
+from fly_host.program import Buffer, Call, Launch, Program, Triple
+from fly_host.values import Extents
+from fly_image.image import Image
+
+from fly_run.devices.protocol import Device, Module, Stream
+from fly_run.launch import packing
+from fly_run.launch.arrays import Arrays
+from fly_run.launch.limits import check_launch
+from fly_run.launch.memory import Memory, span_of
+from fly_run.launch.ran import Ran, launch_packed
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """A tensor: what the caller sees of it, its memory, and where the device sees element zero."""
+
+    value: Any
+    array: np.ndarray
+    extents: Extents
+    address: int
+    own: bool = False  # the program allocated it
+
+
+class DeviceMachine:
+    """A `fly_host.machine.Machine` on a device. `ran` lists the launches."""
+
+    def __init__(
+        self,
+        program: Program,
+        image: Image,
+        module: Module,
+        device: Device,
+        memory: Memory,
+        arrays: Arrays,
+    ):
+        self.program, self.image = program, image
+        self.module, self.device = module, device
+        self.memory, self.arrays = memory, arrays
+        self.ran: list[Ran] = []
+
+    def given(
+        self, name: str, value: Any, array: np.ndarray, extents: Extents, writable: bool
+    ) -> Held:
+        """A tensor that the caller gives, and its memory."""
+        return Held(value, array, extents, self.memory.adopt(span_of(array), writable, name))
+
+    # -- the protocol
+
+    def allocate(
+        self, buffer: Buffer, shape: tuple[int, ...], strides: tuple[int, ...], elements: int
+    ) -> Held:
+        check_room(buffer, shape, strides, elements)
+        value, whole = self.arrays.empty(buffer.dtype, shape, strides, elements)
+        address = self.memory.adopt(span_of(whole), True, buffer.name)
+        return Held(value, self.arrays.memory(value), Extents(shape, strides), address, own=True)
+
+    def free(self, tensor: Held) -> None:
+        if tensor.own:
+            self.memory.release(tensor.address)
+
+    def view(
+        self, tensor: Held, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
+    ) -> Held:
+        value = self.arrays.strided(tensor.value, shape, strides, offset)
+        address = tensor.address + offset * tensor.array.itemsize
+        return Held(value, self.arrays.memory(value), Extents(shape, strides), address)
+
+    def extents(self, tensor: Held) -> Extents:
+        return tensor.extents
+
+    def look_at(
+        self,
+        launch: Launch,
+        grid: Triple,
+        block: Triple,
+        shared: int,
+        integers: list[list[int | None]],
+    ) -> None:
+        kernel = self.image.kernel(launch.kernel)
+        check_launch(self.image.target, kernel, grid, block, shared)
+        packing.check_interface(launch, kernel, self.program)
+        for words, values in zip(launch.arguments, integers, strict=True):
+            for word, value in zip(words, values, strict=True):
+                if value is not None:
+                    packing.integer_bytes(kernel, word, value)
+
+    def launch(
+        self,
+        launch: Launch,
+        grid: Triple,
+        block: Triple,
+        shared: int,
+        arguments: list[list[Any]],
+        stream: Stream | None,
+    ) -> None:
+        kernel = self.image.kernel(launch.kernel)
+        check_launch(self.image.target, kernel, grid, block, shared)
+        packing.check_interface(launch, kernel, self.program)
+        addresses = [
+            [value[0].address + value[1] if word.kind == "pointer" else value
+             for word, value in zip(words, values, strict=True)]
+            for words, values in zip(launch.arguments, arguments, strict=True)
+        ]  # fmt: skip
+        packed = packing.pack(launch, kernel, self.program, addresses)
+        function = self.module.function(launch.kernel)
+        made = (launch.kernel, grid, block, shared, packed, stream)
+        self.ran.append(launch_packed(self.device, function, *made))
+
+    def call(self, call: Call, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Held, ...]:
+        from fly_host import library
+
+        def outside(value: Any) -> Any:
+            return value.value if isinstance(value, Held) else value
+
+        self.device.synchronize()
+        made = library.call(
+            call.function,
+            [outside(value) for value in arguments],
+            {name: outside(value) for name, value in keywords.items()},
+        )
+        made = made if isinstance(made, tuple) else () if made is None else (made,)
+        made = made[: len(call.results)] if call.results else ()
+        return tuple(
+            self._made(name, value) for name, value in zip(call.results, made, strict=False)
+        )
+
+    def check_made(
+        self, buffer: Buffer, tensor: Held, shape: tuple[int, ...], strides: tuple[int, ...]
+    ) -> None:
+        found = tensor.extents
+        same = all(
+            a == b or n < 2 for a, b, n in zip(found.strides, strides, found.shape, strict=False)
+        )
+        if found.shape != shape or not same:
+            raise InputError(
+                f"the library call that makes {buffer.name} gave shape {found.shape} and strides"
+                f" {found.strides}; its shape rule says {shape} and {strides}"
+            )
+
+    # -- parts
+
+    def _made(self, name: str, value: Any) -> Held:
+        array = self.arrays.memory(value)
+        size = array.itemsize
+        extents = Extents(array.shape, tuple(stride // size for stride in array.strides))
+        address = self.memory.adopt(span_of(array), True, name)
+        return Held(value, array, extents, address, own=True)
+
+
+def check_room(
+    buffer: Buffer, shape: tuple[int, ...], strides: tuple[int, ...], elements: int
+) -> None:
+    """InputError for a tensor that nobody can allocate, and for one whose elements would lie
+    outside its memory."""
+    if min(shape, default=0) < 0 or elements < 0:
+        raise InputError(f"{buffer.name} would have the shape {shape}, {elements} elements")
+    if 0 in shape:
+        return
+    steps = [(extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)]
+    if min(steps, default=0) < 0 or sum(steps) >= elements:
+        raise InputError(
+            f"{buffer.name}: shape {shape} with strides {strides} does not fit {elements} elements"
+        )

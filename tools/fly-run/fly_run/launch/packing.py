@@ -1,0 +1,79 @@
+"""The arguments of a kernel as bytes."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from fly_common.errors import InputError
+from fly_host.program import Launch, Program, Scalar, Word
+from fly_image.image import KernelInterface
+
+from fly_run.launch import dtypes
+
+_ADDRESS = struct.Struct("<Q")
+
+
+def check_interface(launch: Launch, kernel: KernelInterface, program: Program) -> None:
+    """InputError where a program's launch does not fit the kernel's arguments."""
+    explicit = kernel.arguments
+    if len(explicit) != len(launch.arguments):
+        raise InputError(
+            f"the host program gives {kernel.name} {len(launch.arguments)} arguments, the kernel"
+            f" takes {len(explicit)}"
+        )
+    for number, (argument, words) in enumerate(zip(explicit, launch.arguments, strict=True)):
+        size = sum(size_of(word, program) for word in words)
+        if size != argument.size:
+            raise InputError(
+                f"the host program gives argument {number} of {kernel.name} {size} bytes, the"
+                f" kernel takes {argument.size}"
+            )
+
+
+def size_of(word: Word, program: Program) -> int:
+    """The bytes of a word."""
+    if word.kind == "pointer":
+        return 8
+    return word.size if word.kind == "integer" else dtypes.SIZES[scalar_type(word, program)]
+
+
+def scalar_type(word: Word, program: Program) -> str:
+    """The dtype of the scalar that a word passes on."""
+    parameter = program.parameter(str(word.name))
+    assert isinstance(parameter, Scalar)  # fly_host.validation has seen to it
+    return parameter.dtype
+
+
+def pack(
+    launch: Launch, kernel: KernelInterface, program: Program, values: list[list[Any]]
+) -> bytes:
+    """The argument bytes. `values` holds a value for each word: addresses, integers, scalars.
+    InputError for an integer that does not fit its word."""
+    packed = bytearray(kernel.argument_bytes)
+    for argument, words, given in zip(kernel.arguments, launch.arguments, values, strict=True):
+        at = argument.offset
+        for word, value in zip(words, given, strict=True):
+            content = _word(kernel, program, word, value)
+            packed[at : at + len(content)] = content
+            at += len(content)
+    return bytes(packed)
+
+
+def _word(kernel: KernelInterface, program: Program, word: Word, value: Any) -> bytes:
+    if word.kind == "pointer":
+        return _ADDRESS.pack(value)
+    if word.kind == "scalar":
+        return dtypes.pack_scalar(value, scalar_type(word, program))
+    return integer_bytes(kernel, word, value)
+
+
+def integer_bytes(kernel: KernelInterface, word: Word, value: int) -> bytes:
+    """An integer in the bytes of its word. InputError where it does not fit."""
+    try:
+        return value.to_bytes(word.size, "little", signed=True)
+    except OverflowError:
+        raise InputError(
+            f"{value} does not fit a {8 * word.size}-bit argument of {kernel.name}",
+            hint="declare it in 64 bits: a kernel's number as fx.Int64, an extent as fx.sym_int64",
+        ) from None

@@ -1,0 +1,34 @@
+"""The readers of host programs, by the names that users choose them by.
+
+    interp     the interpreter: the slowest, and what the others are held against
+    py         Python that is generated for the program
+    jit        native code
+
+What can't be done by one is done by the one before it, and the reason is told once.
+"""
+
+from __future__ import annotations
+
+from fly_common.errors import UsageError
+from fly_common.quoting import quoted
+from fly_host import interpreter
+
+from fly_run.launch.execution import Reader
+
+AUTO, JIT, PYTHON, INTERPRETER = "auto", "jit", "py", "interp"
+NAMES = (JIT, PYTHON, INTERPRETER)
+
+
+def check(option: str, name: str) -> None:
+    """UsageError for a reader that there is not."""
+    if name not in (AUTO, *NAMES):
+        raise UsageError(f"{option} {quoted(name)}: one of {', '.join(NAMES)} is wanted")
+
+
+def choose(name: str) -> Reader:
+    """The reader called `name`; "auto" is the interpreter for a program that runs once."""
+    if name in (AUTO, INTERPRETER):
+        return interpreter.run
+    from fly_host import python_code
+
+    return python_code.run
