@@ -9,7 +9,7 @@ a call which can't succeed leaves no tensor half written.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from fly_common.errors import InputError, UsageError
 
@@ -81,13 +81,12 @@ class Interpreter:
             self.step(step)
 
     def step(self, step: Step) -> None:
+        self.values.several(steps.needs(step))  # in this order in every reader
         if isinstance(step, steps.Check):
             self.check(step)
         elif isinstance(step, steps.Allocate):
             buffer = self.buffer(step.buffer)
-            shape, strides = self.layout(buffer)
-            elements = self.values[buffer.elements]
-            self.name(step.buffer, self.machine.allocate(buffer, shape, strides, elements))
+            self.name(step.buffer, self.machine.allocate(buffer, *self.layout(buffer)))
         elif isinstance(step, steps.Free):
             self.machine.free(self.tensors.pop(step.buffer))
         elif isinstance(step, steps.Launch):
@@ -108,8 +107,10 @@ class Interpreter:
         assert isinstance(buffer, steps.Buffer)
         return buffer
 
-    def layout(self, buffer: steps.Buffer) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        return self.values.several(buffer.shape), self.values.several(buffer.strides)
+    def layout(self, buffer: steps.Buffer) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+        """Shape, strides, number of elements."""
+        several = self.values.several
+        return several(buffer.shape), several(buffer.strides), self.values[buffer.elements]
 
     def check(self, check: steps.Check) -> None:
         if not self.values[check.condition]:
@@ -145,15 +146,12 @@ class Interpreter:
     def call(self, call: steps.Call) -> None:
         arguments = [self.operand(operand) for operand in call.arguments]
         keywords = {name: self.operand(operand) for name, operand in call.keywords}
+        layouts = [self.layout(self.buffer(name)) for name in call.results]
         made = self.machine.call(call, arguments, keywords)
         if len(made) != len(call.results):
-            raise UsageError(
-                f"{call.function} returned {len(made)} tensors, and its shape rule says"
-                f" {len(call.results)}"
-            )
-        for name, tensor in zip(call.results, made, strict=True):
-            buffer = self.buffer(name)
-            self.machine.check_made(buffer, tensor, *self.layout(buffer))
+            wrong_count(call, made)
+        for name, tensor, layout in zip(call.results, made, layouts, strict=True):
+            self.machine.check_made(self.buffer(name), tensor, *layout[:2])
             self.name(name, tensor)
 
     def operand(self, operand: Operand) -> Any:
@@ -181,7 +179,7 @@ class Interpreter:
         while values[loop.condition]:
             count += 1
             if count > MOST_ITERATIONS:
-                raise InputError(f"a loop of {self.program.entry} does not end")
+                endless(self.program)
             self.steps(loop.body)
             following = {c.variable: values[c.next] for c in loop.carried}
             tensors = [(c.variable, self.tensors[c.next]) for c in loop.tensors]
@@ -205,6 +203,18 @@ class Interpreter:
         if isinstance(result, tuple):
             return tuple(self.result(part) for part in result)
         return None if result is None else self.operand(result)
+
+
+def endless(program: Program) -> NoReturn:
+    """Ends a program in a loop that has run too often to be meant."""
+    raise InputError(f"a loop of {program.entry} does not end")
+
+
+def wrong_count(call: steps.Call, made: tuple[Any, ...]) -> NoReturn:
+    """Ends a program whose library call returned too many tensors, or too few."""
+    raise UsageError(
+        f"{call.function} returned {len(made)} tensors, and its shape rule says {len(call.results)}"
+    )
 
 
 def needed_first(program: Program) -> list[tuple[Step | None, tuple[int, ...]]]:
