@@ -16,6 +16,7 @@ or by the `synchronize` after it. A built-in device implements this the way one 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from fly_image.image import Image, KernelInterface
@@ -109,6 +110,14 @@ class Device(Protocol):
 
     def release(self, address: int) -> None:
         """Ends what `adopt` began. The memory stays."""
+        ...
+
+    def adopt_all(self, spans: Sequence[tuple[str, int, int, bool]]) -> list[int]:
+        """`adopt` for each span, as (label, pointer, nbytes, writable); the addresses."""
+        ...
+
+    def release_all(self, addresses: Sequence[int]) -> None:
+        """`release` for each of these addresses."""
         ...
 
     def launch(

@@ -15,6 +15,7 @@ import mmap
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fly_common.errors import InputError, MissingError, UsageError
@@ -107,6 +108,19 @@ class Emulator:
         """See Device."""
         with self._busy:
             return self._buffers.add(label, pointer, nbytes, writable)
+
+    def adopt_all(self, spans: Sequence[tuple[str, int, int, bool]]) -> list[int]:
+        """See Device."""
+        with self._busy:
+            return self._buffers.add_all(spans)
+
+    def release_all(self, addresses: Sequence[int]) -> None:
+        """See Device. UsageError where no buffer begins at one of them."""
+        with self._busy:
+            try:
+                self._buffers.remove_all(addresses)
+            except KeyError as error:
+                raise UsageError(f"no buffer begins at 0x{error.args[0]:x}") from None
 
     def release(self, address: int) -> None:
         """See Device. UsageError where no buffer begins there."""

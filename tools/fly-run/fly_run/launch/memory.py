@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -49,6 +50,16 @@ class Memory:
         self._adopted.append(address)
         return address + span.origin
 
+    def adopt_all(self, spans: Sequence[tuple[str, Span, bool]]) -> list[int]:
+        """`adopt` for each span, as (label, span, writable), at the cost of one."""
+        asked = [
+            (name, span.host, span.nbytes, write) for name, span, write in spans if span.nbytes
+        ]
+        adopted = self.device.adopt_all(asked)
+        self._adopted += adopted
+        addresses = iter(adopted)
+        return [next(addresses) + span.origin if span.nbytes else 0 for _, span, _ in spans]
+
     def release(self, address: int) -> None:
         """Takes the memory that begins at a device address back, before the others."""
         if address:
@@ -56,5 +67,6 @@ class Memory:
             self.device.release(address)
 
     def close(self) -> None:
-        while self._adopted:
-            self.device.release(self._adopted.pop())
+        adopted, self._adopted = self._adopted, []
+        if adopted:
+            self.device.release_all(adopted)

@@ -15,7 +15,7 @@ use the same addresses for the same purposes; buffers have one address in all of
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from fly_common.errors import InputError
@@ -64,7 +64,7 @@ class Buffers:
 
     def __init__(self) -> None:
         self._table = ctypes.create_string_buffer(2 * CAPACITY * state.REGION_SIZE)
-        self._held: dict[int, tuple[Region, int]] = {}
+        self._held: dict[int, tuple[tuple[str, int, int, int, bool], int]] = {}  # Region, row
         self._next = FIRST
         self._given = [0, 0]  # rows of each kind that have ever been given
         self._free: tuple[list[int], list[int]] = ([], [])
@@ -75,7 +75,7 @@ class Buffers:
         return ctypes.addressof(self._table)
 
     def __iter__(self) -> Iterator[Region]:
-        return (region for region, _ in self._held.values())
+        return (Region(*region) for region, _ in self._held.values())
 
     def __len__(self) -> int:
         return len(self._held)
@@ -91,6 +91,46 @@ class Buffers:
             self._next = following
         self.place(Region(name, low, length, host, writable))
         return low
+
+    def add_all(self, spans: Sequence[tuple[str, int, int, bool]]) -> list[int]:
+        """`add` for each span, as (name, host, length, writable). Where there are no buffers yet,
+        as between calls, this costs a fraction."""
+        lows: list[int] = []
+        if self._held or len(spans) > CAPACITY:
+            try:
+                for span in spans:
+                    lows.append(self.add(*span))
+            except InputError:
+                self.remove_all(lows)
+                raise
+            return lows
+        low, given, held = FIRST, [0, 0], self._held
+        table, size, pack = self._table, state.REGION_SIZE, state.REGION.pack_into
+        for name, host, length, writable in spans:
+            kind = 0 if writable else 1
+            row = 2 * given[kind] + kind
+            given[kind] += 1
+            pack(table, row * size, low, length, host - low, state.WRITABLE if writable else 0)
+            held[low] = (name, low, length, host, writable), row
+            lows.append(low)
+            low += length + GAP
+            low += -low % ALIGNMENT
+        if low > LAST:
+            self.remove_all(lows)
+            raise InputError("the buffers are larger than the emulator's addresses")
+        self._next, self._given = low, given
+        self.rows = max(2 * given[0] - 1, 2 * given[1])
+        return lows
+
+    def remove_all(self, lows: Sequence[int]) -> None:
+        """`remove` for each, the last first. KeyError where none begins at one."""
+        if len(lows) == len(self._held) and all(map(self._held.__contains__, lows)):
+            ctypes.memset(self.table, 0, self.rows * state.REGION_SIZE)
+            self._held.clear()
+            self._next, self._given, self._free, self.rows = FIRST, [0, 0], ([], []), 0
+            return
+        for low in reversed(lows):
+            self.remove(low)
 
     def place(self, region: Region) -> None:
         """Puts a buffer where its address says, which nothing else may use."""
@@ -111,7 +151,8 @@ class Buffers:
 
     def remove(self, low: int) -> Region:
         """Takes the buffer at this address away. KeyError where none begins there."""
-        region, row = self._held.pop(low)
+        held, row = self._held.pop(low)
+        region = Region(*held)
         state.REGION.pack_into(self._table, row * state.REGION_SIZE, 0, 0, 0, 0)
         self._free[row & 1].append(row)
         # Addresses are given again where that is cheap: a call that adopts its arguments and
