@@ -13,7 +13,7 @@ from fly_run.devices.protocol import Device, Module
 from fly_run.launch.arrays import NUMPY, Arrays
 from fly_run.launch.checking import check
 from fly_run.launch.machine import DeviceMachine, Held
-from fly_run.launch.memory import Memory
+from fly_run.launch.memory import Memory, span_of
 from fly_run.launch.ran import Ran
 from fly_run.launch.tensors import extents_of
 
@@ -51,14 +51,15 @@ def run(
     machine = DeviceMachine(program, image, module, device, memory, arrays)
     try:
         arguments: dict[str, Any] = dict(scalars)
-        for parameter in program.parameters:
+        tensors = [p for p in program.parameters if isinstance(p, Tensor)]
+        spans = [(p.name, span_of(checked[p.name]), p.access != "r") for p in tensors]
+        for parameter, address in zip(tensors, memory.adopt_all(spans), strict=True):
             name = parameter.name
-            if isinstance(parameter, Tensor):
-                array = checked[name]
-                extents, writable = extents_of(parameter, array), parameter.access != "r"
-                arguments[name] = machine.given(name, values[name], array, extents, writable)
-            elif isinstance(parameter, Stream) and name in values:
-                arguments[name] = values[name]
+            extents = extents_of(parameter, checked[name])
+            arguments[name] = Held(values[name], checked[name], extents, address)
+        for parameter in program.parameters:
+            if isinstance(parameter, Stream) and parameter.name in values:
+                arguments[parameter.name] = values[parameter.name]
         return Outcome(_outside(reader(program, machine, arguments)), machine.ran)
     finally:
         memory.close()

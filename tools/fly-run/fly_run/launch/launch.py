@@ -54,9 +54,9 @@ class KernelCall(NamedTuple):
         memory = Memory(device)
         try:
             packed = bytearray(self.packed)
-            for offset, name in self.pointers:
-                array = self.arrays[name]
-                address = memory.adopt(span_of(array), bool(array.flags.writeable), name)
+            arrays = [(name, self.arrays[name]) for _, name in self.pointers]
+            spans = [(name, span_of(one), bool(one.flags.writeable)) for name, one in arrays]
+            for (offset, _), address in zip(self.pointers, memory.adopt_all(spans), strict=True):
                 packed[offset : offset + 8] = address.to_bytes(8, "little")
             function = module.function(self.kernel)
             launched = (self.grid, self.block, self.shared)

@@ -49,12 +49,6 @@ class DeviceMachine:
         self.memory, self.arrays = memory, arrays
         self.ran: list[Ran] = []
 
-    def given(
-        self, name: str, value: Any, array: np.ndarray, extents: Extents, writable: bool
-    ) -> Held:
-        """A tensor that the caller gives, and its memory."""
-        return Held(value, array, extents, self.memory.adopt(span_of(array), writable, name))
-
     # -- the protocol
 
     def allocate(
