@@ -1,7 +1,7 @@
 """All comparisons of single instructions that the suite makes: what is tried, on which target.
 
-tests/fly_run/test_oracle_instructions.py and test_oracle_rdna.py make them; so does the mutation
-run, which therefore sees what they would see.
+tests/fly_run/emulator/test_oracle_instructions.py and test_oracle_rdna.py make them; so does the
+mutation run, which therefore sees what they would see.
 """
 
 from __future__ import annotations
