@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oracle import build, launch
-from oracle.cases import CASES, check
+from oracle.launching import build, launch
+from oracle.launching.cases import CASES, check
 
 # The other combinations run beside the emulator, in fly_run/emulator/test_oracle_kernels.py. Here
 # is gfx90a -O0 for its scratch, which goes through buffer instructions.

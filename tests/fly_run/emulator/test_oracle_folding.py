@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from oracle import build, launch
-from oracle.device import on_emulator
-from oracle.hsaco import llvm_program
-from oracle.probe import EDGES
+from oracle.launching import build, launch
+from oracle.launching.device import on_emulator
+from oracle.probes.probe import EDGES
+from oracle.program.hsaco import llvm_program
 
 LANES = 64
 WIDTH = {"i1": 8, "i32": 32, "float": 32, "half": 16, "double": 64, "<2 x half>": 32}

@@ -1,7 +1,8 @@
 """Instruction by instruction: the emulator against the oracle, on edge values and EXEC patterns.
 
-All instructions of a family are in one kernel (oracle/probe.py). Left open are a NaN result's sign
-and payload, and one ULP of a transcendental result; everything else is compared bit for bit.
+All instructions of a family are in one kernel (oracle/probes/probe.py). Left open are a NaN
+result's sign and payload, and one ULP of a transcendental result; everything else is compared bit
+for bit.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from oracle import build, device, instructions, probe, runs
-from oracle.compare import differing
+from oracle.comparison import runs
+from oracle.comparison.compare import differing
+from oracle.launching import build, device
+from oracle.probes import instructions, probe
 
 # What is not tried here: pattern → the test that has a result of its own for it, or why there is
 # nothing to compare.

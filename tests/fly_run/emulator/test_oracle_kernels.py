@@ -6,9 +6,9 @@ import functools
 
 import numpy as np
 import pytest
-from oracle import build, launch
-from oracle.cases import CASES, Case, check
-from oracle.device import on_emulator
+from oracle.launching import build, launch
+from oracle.launching.cases import CASES, Case, check
+from oracle.launching.device import on_emulator
 
 
 @functools.cache

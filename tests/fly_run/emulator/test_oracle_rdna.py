@@ -6,8 +6,11 @@ As test_oracle_instructions.py does it for gfx9, with waves of 32 lanes.
 from __future__ import annotations
 
 import pytest
-from oracle import build, rdna_salu, runs, try_rdna
-from oracle.compare import differing
+from oracle.comparison import runs
+from oracle.comparison.compare import differing
+from oracle.launching import build
+from oracle.probes import try_rdna
+from oracle.scalar import rdna_salu
 
 TYPES = ("i16", "u16", "i32", "u32", "i64", "u64", "f16", "f32", "f64")
 # Mnemonics of the tables, in the target's spelling, that a target does not have: what llvm-mc

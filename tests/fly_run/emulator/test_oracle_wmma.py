@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from oracle import build, launch, try_wmma
-from oracle.device import on_emulator
+from oracle.launching import build, launch
+from oracle.launching.device import on_emulator
+from oracle.probes import try_wmma
 
 TOLERANCE = 1e-5  # how far apart two ways to round a sum of 16 products of 8-bit floats may be
 ONE = ((1, 1, 1), (try_wmma.LANES, 1, 1))

@@ -15,7 +15,7 @@ from fly_run.emulator.lowering.encode import Encoder
 from fly_run.emulator.lowering.registers import Allocation, Constants, Registers, Unsupported
 from fly_run.emulator.semantics import table
 from fly_target.registry import BUILT_IN as ROWS
-from oracle.probe import known_to
+from oracle.probes.probe import known_to
 
 # One form of a mnemonic is enough, without other modifiers.
 SPECIAL = re.compile(r"quad_perm|row_|wave_|dpp|sdwa|mul:|div:")

@@ -17,8 +17,9 @@ from fly_run.emulator.strict import definedness_rules
 from fly_run.emulator.strict.dataflow import MATRIX_FORMS
 from fly_run.emulator.strict.definedness import ones
 from fly_run.emulator.strict.undefined_moves import move_of
-from oracle import salu, valu
-from oracle.waves import DTYPES
+from oracle.scalar import salu
+from oracle.state.waves import DTYPES
+from oracle.vector import valu
 
 LANES, COMPLETIONS = 64, 24
 # Steps within a matrix instruction, which is one step here; measures; what lanes exchange.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from emulator_support.matrix import LANES, execute, registers
-from oracle import minifloat
+from oracle.arithmetic import minifloat
 
 SIDE = 16
 GROUPS = LANES // SIDE  # of lanes, which share the k of a row of 16 × 16

@@ -18,8 +18,9 @@ from fly_dialect.atoms.amd import mfma, wmma
 from fly_dialect.atoms.matrix import WaveMma
 from fly_dialect.layouts.layout import Layout
 from fly_target.registry import with_trait
-from oracle import build, try_wmma
-from oracle.device import on_emulator
+from oracle.launching import build
+from oracle.launching.device import on_emulator
+from oracle.probes import try_wmma
 
 from . import test_matrix_layout as tables
 from .test_matrix_narrow import CODES, bits_of

@@ -1,6 +1,6 @@
 """How matrix instructions sum at the ends of the exponents' range, where subnormals are flushed or
 products overflow, and where addends are far apart or cancel: against the oracle's reading of the
-published models (oracle/matrix_sums.py), bit for bit.
+published models (oracle/arithmetic/matrix_sums.py), bit for bit.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from emulator_support.matrix import LANES
-from oracle import matrix_sums
+from oracle.arithmetic import matrix_sums
 
 from .matrix_square import Case, addend, factor, multiply
 

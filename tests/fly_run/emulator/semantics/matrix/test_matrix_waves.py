@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from emulator_support.engine import launch as on_emulator
 from fly_image.amd.code_object import CodeObject
-from oracle import build, launch, try_wmma
+from oracle.launching import build, launch
+from oracle.probes import try_wmma
 
 RUNS = [(target, mode) for target in build.RDNA for mode in ("exact", "fast")]
 

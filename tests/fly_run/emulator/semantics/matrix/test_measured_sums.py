@@ -27,7 +27,7 @@ from itertools import product
 import numpy as np
 import pytest
 from emulator_support.engine import compile_opencl, launch
-from oracle import rdna_sums
+from oracle.arithmetic import rdna_sums
 
 FORMATS = {"f16": (10, 15), "bf16": (7, 127)}  # fraction bits, bias
 TINY = 2.0**-149

@@ -18,8 +18,9 @@ from fly_run.emulator.semantics import table
 from fly_run.emulator.semantics.base.access import Access, Atomic, ScalarAccess
 from fly_run.emulator.semantics.base.operation import Operation
 from launching_on_device import Buffers, launch
-from oracle import build, rdna_probe
-from oracle.probe import known_to
+from oracle.launching import build
+from oracle.probes import rdna_probe
+from oracle.probes.probe import known_to
 
 # The lane's offset is `stride` · lane + `start`; arguments: A, stride, start, EXEC, the bits of the
 # lane that are added to a 64-bit address's high dword, and the bytes that a buffer resource has.

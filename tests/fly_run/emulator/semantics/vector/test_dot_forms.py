@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from emulator_support.engine import TARGETS, compile_opencl, launch
-from oracle.probe import known_to
+from oracle.probes.probe import known_to
 
 WAVES, LANES = 24, 64
 SIGNS = ("", "neg_lo:[1,0,0]", "neg_lo:[1,1,0]")
