@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from atom_kernels import matrix_kernel, module
 from fly_common.errors import InputError
 from fly_dialect.atoms.amd.wmma import (
     GFX1250_FORMS,
@@ -14,8 +15,6 @@ from fly_dialect.atoms.amd.wmma import (
 )
 
 import fly
-
-from .atom_kernels import matrix_kernel, module
 
 OPS = [
     *(Gfx1250Wmma(f.m, f.n, f.k, f.a, f.b, f.acc) for f in GFX1250_FORMS if f.a != "i4"),

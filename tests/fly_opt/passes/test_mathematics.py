@@ -20,7 +20,7 @@ from numpy.polynomial import Chebyshev, Polynomial
 import fly
 import fly.expr as fx
 
-DOCS = Path(__file__).parents[2] / "docs" / "fly-opt-py.md"
+DOCS = Path(__file__).parents[3] / "docs" / "fly-opt-py.md"
 UNARY = {
     "asin": np.arcsin,
     "acos": np.arccos,

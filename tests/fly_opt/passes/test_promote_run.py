@@ -8,11 +8,10 @@ import random
 from collections.abc import Iterator
 
 import numpy as np
+from atom_kernels import Held, fragment, module
 
 import fly
 from fly.chains.chain import results
-
-from .atom_kernels import Held, fragment, module
 
 REGISTERS, LANES, PROGRAMS = 6, 64, 12
 OUT = Held("i32", REGISTERS)

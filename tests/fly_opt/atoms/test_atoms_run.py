@@ -4,13 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from fly_dialect.atoms.amd.mfma import MFMA_FORMS, SCALED_FORMS, Mfma, MfmaScale
-from fly_dialect.atoms.amd.wmma import GFX120X_FORMS, Gfx11Wmma, Gfx120xWmma
-from fly_target.registry import find
-
-import fly
-
-from .atom_kernels import (
+from atom_kernels import (
     Held,
     encoded,
     fragment,
@@ -22,6 +16,11 @@ from .atom_kernels import (
     places,
     threads_of,
 )
+from fly_dialect.atoms.amd.mfma import MFMA_FORMS, SCALED_FORMS, Mfma, MfmaScale
+from fly_dialect.atoms.amd.wmma import GFX120X_FORMS, Gfx11Wmma, Gfx120xWmma
+from fly_target.registry import find
+
+import fly
 
 
 def compiled(target: str, *kernels: str) -> fly.Compiled:
