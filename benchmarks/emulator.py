@@ -167,9 +167,9 @@ def measure(work: Work, target: str, repeats: int) -> Figure:
     import numpy as np
     from fly_image.amd.code_object import CodeObject
     from fly_run.emulator.machine import Emulator
-    from oracle import build
-    from oracle.launch import pack
-    from oracle.machine import Oracle
+    from oracle.interpreter.machine import Oracle
+    from oracle.launching import build
+    from oracle.launching.launch import pack
 
     data = build.opencl(work.source, target, 3)
     code = CodeObject.parse(data)
@@ -242,8 +242,8 @@ def threads(target: str, repeats: int) -> Threads:
     from fly_image.amd.code_object import CodeObject
     from fly_run.devices.options import Options
     from fly_run.emulator.machine import Emulator
-    from oracle import build
-    from oracle.launch import pack
+    from oracle.launching import build
+    from oracle.launching.launch import pack
 
     side = 512
     grid = side // 16, side // 16, 1
@@ -287,8 +287,8 @@ def product(target: str, repeats: int, side: int) -> Product:
     from fly_image.amd.code_object import CodeObject
     from fly_run.devices.options import MFMA, Options
     from fly_run.emulator.machine import Emulator
-    from oracle import build
-    from oracle.launch import pack
+    from oracle.launching import build
+    from oracle.launching.launch import pack
 
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal((side, side)).astype(np.float16) for _ in range(2))

@@ -40,8 +40,8 @@ def measure(work: Work, target: str, repeats: int) -> tuple[dict[str, float], in
     from fly_run.emulator.watch.observe import Observer, Wants
     from fly_run.emulator.watch.stats import Statistics
     from fly_run.emulator.watch.trace import Only, Tracer
-    from oracle import build
-    from oracle.launch import pack
+    from oracle.launching import build
+    from oracle.launching.launch import pack
 
     class Counts(Statistics):
         def wants(self, instruction: Instruction) -> Wants:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-import sys
-from pathlib import Path
 
 import numpy as np
+from emulator_support.engine import compile_opencl, launch
 from fly_common import toolchain
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "fly_run"))
-from engine_support import compile_opencl, launch  # pyright: ignore[reportMissingImports]
 
 LANES = 32
 LANE = np.arange(LANES)

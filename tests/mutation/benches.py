@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from fly_image.amd.code_object import CodeObject
 from fly_run.emulator.machine import Emulator
-from oracle import build, launch, probe, runs
+from oracle.comparison import runs
+from oracle.launching import build, launch
+from oracle.probes import probe
 
 from mutation.handlers import Handlers
 

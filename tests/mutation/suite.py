@@ -97,7 +97,7 @@ class _Within:
 
 def within(handlers: Handlers, then: Callable[[Suite], None]) -> None:
     """Calls `then` from within pytest, with the tests collected and recorded."""
-    names = sorted(str(path) for pattern in FILES for path in (TESTS / "fly_run").glob(pattern))
+    names = sorted(str(path) for pattern in FILES for path in (TESTS / "fly_run").rglob(pattern))
     options = ["-p", "no:cacheprovider", "-p", "no:faulthandler", f"--rootdir={TESTS.parent}"]
     # Nobody reads why a test fails, and to tell it can take half a minute where arrays differ.
     options += ["--assert=plain", "--tb=native"]

@@ -51,7 +51,7 @@ GROUPS = (
     Group(
         "plan",
         ("fly_host.plan", "fly_host.evaluation"),
-        ("fly_common/**/test_plan*.py",),
+        ("fly_host/**/test_plan*.py",),
     ),
     Group(
         "binding",

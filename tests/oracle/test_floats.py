@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from oracle import floats
-from oracle.probe import EDGES
+from oracle.arithmetic import floats
+from oracle.probes.probe import EDGES
 
 UNSIGNED = {"f16": np.uint16, "f32": np.uint32, "f64": np.uint64}
 

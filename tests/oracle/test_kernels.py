@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oracle import build, launch
-from oracle.cases import CASES, check
+from oracle.launching import build, launch
+from oracle.launching.cases import CASES, check
 
-# The other combinations run beside the emulator, in tests/fly_run/test_oracle_kernels.py. Here is
-# gfx90a -O0 for its scratch, which goes through buffer instructions.
+# The other combinations run beside the emulator, in fly_run/emulator/test_oracle_kernels.py. Here
+# is gfx90a -O0 for its scratch, which goes through buffer instructions.
 # RDNA's machine code has waves of 32.
 RUNS = [("gfx942", 0), ("gfx942", 3), ("gfx90a", 0), ("gfx1100", 0), ("gfx1201", 3)]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oracle import build, launch, try_wmma
+from oracle.launching import build, launch
+from oracle.probes import try_wmma
 
 
 def dealt(words: np.ndarray, gfx11: bool) -> np.ndarray:

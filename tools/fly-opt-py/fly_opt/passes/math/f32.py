@@ -1,8 +1,8 @@
 """Functions of f32 computed in f32: those that neural networks spend time in.
 
 Each formula keeps NaN, infinities and the sign of zero as IEEE 754 and C (Annex F) have them.
-Coefficients are Chebyshev interpolants; tests/fly_opt/test_mathematics.py derives them again and
-measures the errors that docs/fly-opt-py.md states.
+Coefficients are Chebyshev interpolants; tests/fly_opt/passes/test_mathematics.py derives them again
+and measures the errors that docs/fly-opt-py.md states.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ ARC = tuple((-1) ** n / (2 * n + 1) for n in range(12))
 TAN_EIGHTH = sqrt(2) - 1
 
 # log(erfc(x)/t) + x² by t = 2/(2 + x), from x = 0 to 10.5, where erfc is 0 in f32: a Chebyshev
-# interpolant, which tests/fly_opt/test_mathematics.py derives again.
+# interpolant, which tests/fly_opt/passes/test_mathematics.py derives again.
 ERFC = (
     -1.2655022968738665,
     0.9996605392650059,

@@ -1,0 +1,1 @@
+"""What the tests of the emulator share: kernels from text, launched on it."""

@@ -1,0 +1,115 @@
+"""A wave that loads registers, executes instructions and stores registers: what the tests of matrix
+instructions share."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+from fly_image.amd.code_object import CodeObject
+
+from emulator_support.engine import assemble, launch
+
+LANES = 64
+KERNEL = """
+.text
+.globl k
+.p2align 8
+.type k,@function
+k:
+  s_load_dwordx4 s[4:7], s[0:1], 0x0
+  s_mul_i32 s8, s2, {input_bytes}
+  s_mul_i32 s9, s2, {output_bytes}
+  v_lshlrev_b32_e32 v255, 2, v0
+  s_waitcnt lgkmcnt(0)
+  s_add_u32 s4, s4, s8
+  s_addc_u32 s5, s5, 0
+  s_add_u32 s6, s6, s9
+  s_addc_u32 s7, s7, 0
+{loads}
+  s_waitcnt vmcnt(0)
+{body}
+  s_nop 15
+{stores}
+  s_endpgm
+.rodata
+.p2align 6
+.amdhsa_kernel k
+  .amdhsa_user_sgpr_kernarg_segment_ptr 1
+  .amdhsa_next_free_vgpr 512
+  .amdhsa_next_free_sgpr 32
+  .amdhsa_accum_offset 256
+  .amdhsa_kernarg_size 16
+{mode}
+.end_amdhsa_kernel
+.amdgpu_metadata
+---
+amdhsa.version: [1, 2]
+amdhsa.target: amdgcn-amd-amdhsa--{target}
+amdhsa.kernels:
+  - .name: k
+    .symbol: k.kd
+    .kernarg_segment_size: 16
+    .kernarg_segment_align: 8
+    .group_segment_fixed_size: 0
+    .private_segment_fixed_size: 0
+    .wavefront_size: 64
+    .sgpr_count: 32
+    .vgpr_count: 512
+    .agpr_count: 256
+    .max_flat_workgroup_size: 64
+    .args:
+      - {{.name: input, .size: 8, .offset: 0, .value_kind: global_buffer, .address_space: global}}
+      - {{.name: output, .size: 8, .offset: 8, .value_kind: global_buffer, .address_space: global}}
+...
+.end_amdgpu_metadata
+"""
+
+
+@functools.cache
+def code(
+    body: str, target: str, loaded: tuple[str, ...], stored: tuple[str, ...], mode: str = ""
+) -> CodeObject:
+    """`loaded` and `stored` name registers ("v7", "a0"); one row of 64 dwords each. `mode` holds
+    more directives of the descriptor."""
+
+    def access(text: str, register: str, pair: int) -> str:
+        step = f"  s_add_u32 s{pair}, s{pair}, 256\n  s_addc_u32 s{pair + 1}, s{pair + 1}, 0"
+        return f"{text.format(register, f's[{pair}:{pair + 1}]')}\n{step}"
+
+    loads = [access("  global_load_dword {}, v255, {}", register, 4) for register in loaded]
+    stores = [access("  global_store_dword v255, {}, {}", register, 6) for register in stored]
+    text = KERNEL.format(
+        loads="\n".join(loads),
+        body=body,
+        stores="\n".join(stores),
+        target=target,
+        mode=mode,
+        input_bytes=len(loaded) * LANES * 4,
+        output_bytes=len(stored) * LANES * 4,
+    )
+    return assemble(text, target)
+
+
+def registers(bank: str, first: int, count: int) -> tuple[str, ...]:
+    return tuple(f"{bank}{first + number}" for number in range(count))
+
+
+def execute(
+    body: str,
+    target: str,
+    loaded: tuple[str, ...],
+    values: np.ndarray,
+    stored: tuple[str, ...],
+    mode: str = "",
+    **options,
+) -> np.ndarray:
+    """Runs `body` with the loaded registers holding `values` (uint32): [register, lane], or [wave,
+    register, lane] for several waves. The result is the stored registers, in the same way."""
+    values = np.ascontiguousarray(values, np.uint32)
+    assert values.shape[-2:] == (len(loaded), LANES)
+    waves = values.shape[:-2]
+    result = np.zeros((*waves, len(stored), LANES), np.uint32)
+    program = code(body, target, loaded, stored, mode)
+    launch(program, [values, result], grid=waves[0] if waves else 1, **options)
+    return result

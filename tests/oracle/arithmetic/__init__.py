@@ -1,0 +1,1 @@
+"""Floats, exact: what instructions are computed with."""

@@ -1,0 +1,1 @@
+"""Kernels built, and launched on the oracle or on a device."""

@@ -1,0 +1,242 @@
+"""Memory instructions: addresses, and what moves between registers and memory.
+
+FLAT, GLOBAL and SCRATCH; SMEM is in scalar_memory.py, MUBUF in buffers.py, DS in lds.py, what loads
+straight to LDS in lds_direct.py.
+`build(instruction)` gives a function of Waves, whose `chunk` (machine.Chunk) holds the memory, LDS
+and scratch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from oracle.memory import atomics
+from oracle.program.text import Instruction, Operand
+from oracle.state.memory import gather, scatter
+from oracle.state.waves import PRIVATE_APERTURE, SHARED_APERTURE, Waves
+
+u32, u64 = np.uint32, np.uint64
+OFF = Operand("name", name="off")
+
+# Name in memory instructions: bytes, sign-extended, half written (None: whole register)
+LOADS = {
+    "ubyte": (1, False, None),
+    "sbyte": (1, True, None),
+    "ushort": (2, False, None),
+    "sshort": (2, True, None),
+    "ubyte_d16": (1, False, 0),
+    "ubyte_d16_hi": (1, False, 1),
+    "sbyte_d16": (1, True, 0),
+    "sbyte_d16_hi": (1, True, 1),
+    "short_d16": (2, False, 0),
+    "short_d16_hi": (2, False, 1),
+    "dword": (4, False, None),
+    "dwordx2": (8, False, None),
+    "dwordx3": (12, False, None),
+    "dwordx4": (16, False, None),
+}
+# bytes, and the shift of the half that is stored
+STORES = {
+    "byte": (1, 0),
+    "byte_d16_hi": (1, 16),
+    "short": (2, 0),
+    "short_d16_hi": (2, 16),
+    "dword": (4, 0),
+    "dwordx2": (8, 0),
+    "dwordx3": (12, 0),
+    "dwordx4": (16, 0),
+}
+
+
+@dataclass(frozen=True)
+class Space:
+    """Where an access goes, "global", "lds" or "flat": its load, its store, an atomic's pieces."""
+
+    kind: str
+
+    def pieces(self, w: Waves, addresses: np.ndarray, lanes, size: int, write: bool):
+        """(region bytes, offsets, lanes) of an access to this space."""
+        chunk = w.chunk
+        if self.kind == "global":
+            for region, offsets, here in chunk.memory.split(addresses, lanes, size, write):
+                yield region.data, offsets, here
+        elif self.kind == "lds":
+            yield chunk.lds, chunk.lds_offsets(w, addresses, lanes, size), lanes
+        elif self.kind == "flat":
+            yield from self._flat(w, addresses, lanes, size, write)
+        else:
+            raise ValueError(self.kind)
+
+    def _flat(self, w, addresses, lanes, size, write):
+        aperture = addresses & ~u64(0xFFFFFFFF)
+        for kind, here in (
+            ("lds", aperture == u64(SHARED_APERTURE)),
+            ("scratch", aperture == u64(PRIVATE_APERTURE)),
+            ("global", (aperture != u64(SHARED_APERTURE)) & (aperture != u64(PRIVATE_APERTURE))),
+        ):
+            if not here.any():
+                continue
+            here = None if here.all() and lanes is None else here if lanes is None else here & lanes
+            if here is not None and not here.any():
+                continue
+            if kind == "scratch":
+                offsets = w.chunk.scratch_offsets(w, addresses.astype(u32))
+                yield w.chunk.scratch, offsets, here
+            else:
+                inner = addresses if kind == "global" else addresses.astype(u32).astype(u64)
+                yield from Space(kind).pieces(w, inner, here, size, write)
+
+    def load(self, w: Waves, addresses, lanes, size: int) -> list[np.ndarray]:
+        total = None
+        for data, offsets, here in self.pieces(w, addresses, lanes, size, False):
+            values = self._gather(w, data, offsets, here, size)
+            if total is None:
+                total = values
+            else:
+                for old, new in zip(total, values, strict=True):
+                    np.copyto(old, new, where=here)
+        if total is None:
+            total = [np.zeros(addresses.shape, u32) for _ in range(max(1, size // 4))]
+        return total
+
+    def _gather(self, w: Waves, data, offsets, here, size):
+        if data is not w.chunk.scratch or size <= 4:
+            return gather(data, offsets, here, size)
+        # Scratch is interleaved by dword: the next one of a lane is 256 bytes on.
+        return [gather(data, offsets + 256 * k, here, 4)[0] for k in range(size // 4)]
+
+    def store(self, w: Waves, addresses, lanes, size: int, values) -> None:
+        for data, offsets, here in self.pieces(w, addresses, lanes, size, True):
+            if data is not w.chunk.scratch or size <= 4:
+                scatter(data, offsets, here, size, values)
+                continue
+            for k, value in enumerate(values):
+                scatter(data, offsets + 256 * k, here, 4, [value])
+
+
+def build(ins: Instruction) -> Callable[[Waves], None] | None:
+    name = ins.mnemonic
+    family, _, rest = name.partition("_")
+    if family in ("global", "flat", "scratch"):
+        return _flat_family(ins, family, rest)
+    return None
+
+
+# FLAT, GLOBAL, SCRATCH
+
+
+def flat_address(w: Waves, ins: Instruction, vector: Operand, base: Operand) -> np.ndarray:
+    offset = u64(ins.modifiers.get("offset", 0) & (1 << 64) - 1)
+    if base.name == "off":
+        return w.read(vector, 64) + offset
+    return w.read(base, 64) + w.read(vector, 32).astype(u64) + offset
+
+
+def scratch_address(w: Waves, ins: Instruction, vector: Operand, base: Operand) -> np.ndarray:
+    address = np.full((w.n, 64), ins.modifiers.get("offset", 0) & 0xFFFFFFFF, u32)
+    for operand in (vector, base):
+        if operand.name != "off":
+            address = address + w.read(operand, 32)
+    return address.astype(u64) | u64(PRIVATE_APERTURE)
+
+
+def _flat_family(ins: Instruction, family: str, rest: str):
+    space = Space("global" if family == "global" else "flat")
+    address_of = scratch_address if family == "scratch" else flat_address
+    operands = list(ins.operands)
+    base = operands.pop() if family != "flat" else OFF
+    if rest.startswith("load_"):
+        kind = LOADS.get(rest[5:])
+        return kind and load_step(
+            ins, space, lambda w: address_of(w, ins, operands[1], base), *kind
+        )
+    if rest.startswith("store_"):
+        kind = STORES.get(rest[6:])
+        return kind and store_step(
+            ins, space, lambda w: address_of(w, ins, operands[0], base), operands[1], *kind
+        )
+    if rest.startswith("atomic_") and rest[7:] in atomics.GLOBAL:
+        wants_old = bool({"sc0", "glc"} & set(ins.modifiers))
+        target = operands.pop(0) if wants_old else None
+        vector, data = operands
+        return atomic_step(
+            atomics.GLOBAL[rest[7:]],
+            space,
+            lambda w: address_of(w, ins, vector, base),
+            [data],
+            target,
+        )
+    return None
+
+
+def load_step(ins, space: Space, address_of: Callable, size: int, extend: bool, half):
+    target = ins.operands[0]
+
+    def step(w: Waves) -> None:
+        lanes = w.active()
+        values = space.load(w, address_of(w), lanes, size)
+        if extend:
+            top = u32(1 << (8 * size - 1))
+            values = [(values[0] ^ top) - top]
+        index = w.first(target)
+        if half is not None:
+            old = w.v32(index)
+            low = values[0] & u32(0xFFFF)
+            values = [
+                (old & u32(0xFFFF)) | low << u32(16) if half else (old & u32(0xFFFF0000)) | low
+            ]
+        for k, value in enumerate(values):
+            w.put_v32(index + k, value, lanes)
+
+    return step
+
+
+def store_step(ins, space: Space, address_of: Callable, data: Operand, size: int, shift: int):
+    def step(w: Waves) -> None:
+        values = [w.v32(w.first(data) + k) for k in range(max(1, size // 4))]
+        if shift:
+            values = [values[0] >> u32(shift)]
+        space.store(w, address_of(w), w.active(), size, values)
+
+    return step
+
+
+def atomic_step(atomic, space: Space, address_of: Callable, data: list[Operand], target):
+    size = int(atomic.kind[1:]) // 8
+    registers = size // 4
+
+    def values_of(w: Waves, operand: Operand, skip: int) -> np.ndarray:
+        index = w.first(operand) + skip
+        low = w.v32(index)
+        return low if registers == 1 else low | w.v32(index + 1).astype(u64) << u64(32)
+
+    def step(w: Waves) -> None:
+        lanes = w.active()
+        if atomic.sources == 2 and len(data) == 1:
+            # Memory's compare and swap has both in one span: new value, then comparand.
+            sources = [values_of(w, data[0], 0), values_of(w, data[0], registers)]
+        else:
+            sources = [values_of(w, operand, 0) for operand in data]
+        old = np.zeros((w.n, 64), u64 if registers == 2 else u32)
+        addresses = np.broadcast_to(address_of(w), (w.n, 64))
+        for bytes_, offsets, here in space.pieces(w, addresses, lanes, size, True):
+            here = np.ones((w.n, 64), bool) if here is None else here
+            found = atomics.apply(
+                atomic,
+                bytes_,
+                np.broadcast_to(offsets, (w.n, 64))[here],
+                [np.broadcast_to(s, (w.n, 64))[here] for s in sources],
+                target is not None,
+            )
+            if found is not None:
+                old[here] = found.view(old.dtype)
+        if target is not None:
+            index = w.first(target)
+            w.put_v32(index, old.astype(u32), lanes)
+            if registers == 2:
+                w.put_v32(index + 1, (old >> u64(32)).astype(u32), lanes)
+
+    return step

@@ -1,0 +1,1 @@
+"""Kernels that try one instruction after the other."""

@@ -1,0 +1,126 @@
+"""The probe kernel for gfx11 and gfx12: gfx9's (probe.py), spelled as those targets have it.
+
+The work items are the same; waves have 32 lanes, so there are twice as many, and a lane mask is one
+register: s16 and vcc_lo begin with the wave's, s[20:21] hold EXEC's low word and nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+
+from oracle.probes import probe
+from oracle.program.rdna_names import of_rdna
+
+LANES = 32
+WAVES = probe.WAVES * probe.LANES // LANES
+PARTS = (1 << 21, 0x55555555, 0, 0xFF00F0C1, 0x80000001, 0xFFFF0000, 1)
+MASKS = tuple(mask for part in PARTS for mask in (0xFFFFFFFF, part))  # as probe.MASKS
+RETURNING = {"gfx1100": "glc", "gfx1201": "th:TH_ATOMIC_RETURN"}
+# The group's number: in a register after the user's, in a trap register on gfx12.
+GROUP = {"gfx1100": "s2", "gfx1201": "ttmp9"}
+WAITS = {
+    "gfx1100": ("s_waitcnt vmcnt(0) lgkmcnt(0)", "s_waitcnt_vscnt null, 0x0"),
+    "gfx1201": tuple(
+        f"s_wait_{counter} 0x0" for counter in ("loadcnt", "storecnt", "dscnt", "kmcnt")
+    ),
+}
+# A raw resource's last word: OOB_SELECT (bits 29:28) is 3, offsets are compared with NUM_RECORDS.
+RAW_RESOURCE = "0x31004000"
+
+_HALF = {"vcc": "vcc_lo", "exec": "exec_lo"}
+
+
+def spelled(text: str, target: str) -> str:
+    """Lines of gfx9 assembly in a target's names; lane masks in one register."""
+    return "\n".join(
+        "  " + line for given in text.split("\n") for line in _line(given.strip(), target)
+    )
+
+
+def _line(line: str, target: str) -> list[str]:
+    mnemonic, _, rest = line.partition(" ")
+    if mnemonic == "s_waitcnt":
+        return list(WAITS[target])
+    if match := re.fullmatch(r"s_mov_b64 (vcc|exec|s\[16:17\]), (.*)", line):
+        return [_move_mask(match[1], match[2])]
+    if "{rtn}" in rest:
+        rest = rest.replace("{rtn}", RETURNING[target])
+    suffix = re.search(r"(_e32|_e64|_dpp)?$", mnemonic)[0]
+    name = of_rdna(mnemonic.removesuffix(suffix), target)
+    if name in ("v_add_co_u32", "v_sub_co_u32", "v_subrev_co_u32"):
+        suffix = ""  # gfx11 has the long encoding only
+    if name.startswith("v_"):
+        rest = re.sub(r"\b(vcc|exec)\b", lambda match: _HALF[match[1]], rest)
+    if name.startswith("buffer_") and target.startswith("gfx12"):
+        rest = re.sub(r"\], 0\b", "], null", rest)
+    return [f"{name}{suffix} {rest}".rstrip().replace("0x27000", RAW_RESOURCE)]
+
+
+def _move_mask(left: str, right: str) -> str:
+    """A lane mask's move: of the low word of what gfx9 moves."""
+
+    def low(name: str) -> str:
+        return _HALF.get(name) or re.sub(r"s\[(\d+):\d+\]", r"s\1", name)
+
+    return f"s_mov_b32 {low(left)}, {low(right)}"
+
+
+# Whose operands scalar instructions see in turn. gfx12 has floats there.
+SEEN = {"gfx1100": (0, 9, 21, 30), "gfx1201": (0, 3, 9, 13, 19, 21, 28, 30)}
+_NEXT = """  s_mov_b32 exec_lo, -1
+  s_add_u32 s6, s6, s10
+  s_addc_u32 s7, s7, 0
+"""
+
+
+def _scalar(lanes: tuple[int, ...]) -> str:
+    """These lanes' operands in turn, in registers; each turn's record is that of another lane."""
+    turns = (
+        f"""  v_readlane_b32 s24, v2, {lane}
+  v_readlane_b32 s25, v3, {lane}
+  v_readlane_b32 s26, v4, {lane}
+  v_readlane_b32 s27, v5, {lane}
+  v_readlane_b32 s44, v6, {lane}
+  s_mov_b32 exec_lo, s20
+  s_mov_b64 vcc, s[22:23]
+  s_mov_b64 s[16:17], s[22:23]
+  s_mov_b32 s17, s23
+  s_bitcmp1_b32 s22, {lane}
+  {{text}}
+  s_cselect_b32 s28, 1, 0
+  s_mov_b32 s29, exec_lo
+  s_mov_b32 exec_lo, {1 << LANES // len(lanes) * number}
+  v_mov_b32_e32 v8, s28
+  v_mov_b32_e32 v9, s29
+  v_mov_b32_e32 v10, s16
+  v_mov_b32_e32 v11, s17
+  global_store_dwordx4 v12, v[8:11], s[6:7]
+"""
+        for number, lane in enumerate(lanes)
+    )
+    return "".join(turns) + _NEXT
+
+
+@functools.cache
+def frame(target: str) -> probe.Frame:
+    gfx9, group = probe.GFX9, GROUP[target]
+    prologue = gfx9.prologue.replace("v13, s2, 6, v0", f"v13, {group}, 5, v0")
+    prologue = prologue.replace("s_lshl_b32 s3, s2,", f"s_lshl_b32 s3, {group},")
+    vector = gfx9.vector.replace("  {text}", "  s_mov_b32 s17, s23\n  {text}")
+    epilogue = gfx9.epilogue
+    for old, new in (
+        ("  .amdhsa_accum_offset 80\n", ""),
+        (".wavefront_size: 64", f".wavefront_size: {LANES}"),
+        (".max_flat_workgroup_size: 64", f".max_flat_workgroup_size: {LANES}"),
+        ("    .agpr_count: 8\n", ""),
+    ):
+        assert old in epilogue
+        epilogue = epilogue.replace(old, new)
+    return probe.Frame(
+        *(spelled(text, target) for text in (prologue, gfx9.load, vector, _scalar(SEEN[target]))),
+        epilogue,
+        WAVES,
+        LANES,
+        MASKS,
+    )

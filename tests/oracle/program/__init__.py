@@ -1,0 +1,1 @@
+"""What is executed: code objects, and instructions as text."""

@@ -1,0 +1,1 @@
+"""What instructions read and write: registers, memory, modes; and how a wave starts."""
