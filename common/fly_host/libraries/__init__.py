@@ -1,0 +1,1 @@
+"""What `fly_host.library` is made of: functions, shape rules, arrays of several libraries."""
