@@ -10,7 +10,7 @@ from fly_host.program import Expression
 LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
 DIVISIONS = frozenset(("floordiv", "ceildiv", "truncdiv", "mod", "rem"))
 SHIFTS = frozenset(("shl", "shr"))
-_INFIX = {
+INFIX = {
     "add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%", "and": "&", "or": "|",
     "xor": "^", "shl": "<<", "shr": ">>", "eq": "==", "ne": "!=", "lt": "<", "le": "<=",
 }  # fmt: skip
@@ -93,6 +93,6 @@ def _show(expressions: Sequence[Expression], index: int, room: list[int]) -> str
     if kind in ("extent", "stride"):
         return f"{operands[0]}.{'shape' if kind == 'extent' else 'strides'}[{operands[1]}]"
     shown = [_show(expressions, operand, room) for operand in operands]
-    if kind in _INFIX:
-        return f"({shown[0]} {_INFIX[kind]} {shown[1]})"
+    if kind in INFIX:
+        return f"({shown[0]} {INFIX[kind]} {shown[1]})"
     return f"{kind}({', '.join(shown)})"

@@ -326,6 +326,19 @@ def needs(step: Step) -> tuple[int, ...]:
     return ()
 
 
+def used_by(step: Step) -> tuple[int, ...]:
+    """All the expressions that a step names itself, those of its variables and its message too."""
+    used = needs(step)
+    if isinstance(step, Check):
+        return (*used, *(part for part in step.message if not isinstance(part, str)))
+    if isinstance(step, Loop):
+        return (*used, step.condition, *(carried.next for carried in step.carried))
+    if isinstance(step, Branch):
+        sides = ((chosen.then, chosen.otherwise) for chosen in step.integers)
+        return (*used, *(side for pair in sides for side in pair))
+    return used
+
+
 def made_by(step: Step) -> tuple[str, ...]:
     """The Buffers that a step makes."""
     if isinstance(step, Allocate):
