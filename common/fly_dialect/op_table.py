@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fly_dialect.extension import extensions
-from fly_dialect.inference import atoms, layouts, memory, tiled, vectors
+from fly_dialect.inference import atoms, host, layouts, memory, tiled, vectors
 from fly_dialect.inference import rules as infer
 from fly_dialect.inference.computation import COMPUTATIONS, Computation
 from fly_dialect.op_info import OpInfo
@@ -82,10 +82,19 @@ _ATOMS = [
     OpInfo("print", None, 0, check=memory.check_print, pure=False),
     OpInfo("assume", 2, 1),
 ]
+# What a host function does beside arithmetic and launches.
+_HOST = [
+    OpInfo("empty", None, 1, check=host.check_empty, pure=False),
+    OpInfo("call", None, None, check=host.check_call, pure=False),
+    OpInfo("check", None, 0, check=host.check_check, pure=False),
+]
 # By name; an op of another dialect than fly by its full name.
 OPS = {
     info.name if info.dialect == "fly" else info.full_name: info
-    for info in (*_TABLE, *_COMPUTATIONS, *_ATOMS, *(op for one in extensions() for op in one.ops))
+    for info in (
+        *(*_TABLE, *_COMPUTATIONS, *_ATOMS, *_HOST),
+        *(op for one in extensions() for op in one.ops),
+    )
 }
 
 

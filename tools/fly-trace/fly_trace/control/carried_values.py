@@ -16,6 +16,7 @@ from fly_common.quoting import quoted
 from fly_trace.core import tracing
 from fly_trace.core.dialect_value import DialectValue
 from fly_trace.core.tracing import describe
+from fly_trace.memory.tensors import Tensor
 from fly_trace.values.conversion import convert
 from fly_trace.values.dtypes import BOOL, F32, I32, I64, DType, PromotionError, check_fits, default
 from fly_trace.values.scalars import Number, Scalar
@@ -165,14 +166,22 @@ class Carried:
     def ssa(self, builder: Any, leaf: Leaf) -> Any:
         """The SSA value of a leaf; Mismatch unless it is of this kind or can adapt to it."""
         if self.dtype is not None:
-            if not is_number(leaf) or (isinstance(leaf, Scalar) and leaf.dtype is not self.dtype):
+            if not is_number(leaf) or (isinstance(leaf, Scalar) and not self._takes(leaf, builder)):
                 raise Mismatch(self.like, leaf)
             if not isinstance(leaf, Scalar):
                 adopt(leaf, self.dtype)
             return builder.ssa(convert(leaf, self.dtype))
         if is_number(leaf) or leaf.carried != self.like.carried:
             raise Mismatch(self.like, leaf)
+        if isinstance(leaf, Tensor):
+            leaf.access.join(self.like.access)
         return leaf.value(builder) if isinstance(leaf, DialectValue) else leaf.ssa
+
+    def _takes(self, leaf: Scalar, builder: Any) -> bool:
+        """The integers of the host function are all of one type."""
+        assert self.dtype is not None
+        wide = builder.host and leaf.dtype.is_integer and self.dtype.is_integer
+        return wide or leaf.dtype is self.dtype
 
     def made(self, value: Any) -> Any:
         """The leaf of an SSA value."""
@@ -189,15 +198,24 @@ class Carried:
 def kind_of(leaf: Leaf) -> Carried:
     """How a variable that holds `leaf` before a loop is carried."""
     if isinstance(leaf, Scalar):
-        return Carried(leaf.dtype, leaf)
-    return Carried(default(leaf), leaf) if is_number(leaf) else Carried(None, leaf)
+        return Carried(_wide(leaf.dtype), leaf)
+    return Carried(_wide(default(leaf)), leaf) if is_number(leaf) else Carried(None, leaf)
+
+
+def _wide(dtype: DType) -> DType:
+    """The type that a number is carried in: the host function's integers have 64 bits."""
+    builder = tracing.active()
+    return I64 if dtype.is_integer and builder is not None and builder.host else dtype
 
 
 def unify(a: Leaf, b: Leaf) -> Carried:
     """How a variable is carried that is `a` on one way and `b` on the other. Mismatch where the two
     are of different types: nothing is promoted behind the user's back."""
     if is_number(a) and is_number(b):
-        return Carried(_unified(a, b))
+        found = [_wide(one.dtype) if isinstance(one, Scalar) else None for one in (a, b)]
+        if found[0] is not None and found[0] is found[1]:
+            return Carried(found[0], a)
+        return Carried(_wide(_unified(a, b)))
     if is_number(a) or is_number(b) or a.carried != b.carried:
         raise Mismatch(a, b)
     return Carried(None, a)

@@ -22,7 +22,7 @@ from fly_trace.core.tracing import describe
 from fly_trace.values import integer_ops
 from fly_trace.values.arithmetic import compare
 from fly_trace.values.conversion import convert
-from fly_trace.values.dtypes import BOOL, DType, default, promote
+from fly_trace.values.dtypes import BOOL, I64, DType, default, promote
 from fly_trace.values.math_functions import meet
 from fly_trace.values.scalars import Scalar
 from fly_trace.values.value_ranges import Interval, interval
@@ -191,15 +191,10 @@ def for_(
             body(item)
         return
     assert builder is not None
-    if builder.host:
-        tracing.refuse(
-            "the host function can't loop over a dynamic range: it is a plan of launches",
-            "loop in the kernel",
-        )
     if static and not len(range(*map(_static, arguments))):
         return
     start, stop, step = _bounds(arguments)
-    dtype = _loop_type(start, stop, step)
+    dtype = I64 if builder.host else _loop_type(start, stop, step)
     held = Carried(names, carried, get())
     initial = held.initial(builder)
     trips = _trips(builder, start, stop, step, dtype)
@@ -353,7 +348,7 @@ def while_(
             f"the `while` is still true after {PEELED} iterations, all of them static",
             "let its condition depend on a dynamic value",
         )
-    builder = tracing.kernel("a dynamic `while`")
+    builder = tracing.current("a dynamic `while`")
     held = Carried(names, carried, get())
     initial = held.initial(builder)
     types = [value.type for value in initial]

@@ -19,6 +19,7 @@ from fly_trace.control.objects import augmented, call, item, items, target, targ
 from fly_trace.core import locations, tracing
 from fly_trace.core.locations import Position
 from fly_trace.core.tracing import describe
+from fly_trace.host import checks
 from fly_trace.rewrite import RUNTIME
 from fly_trace.values.conversion import convert
 from fly_trace.values.dtypes import BOOL
@@ -129,11 +130,6 @@ def _branch(
 ) -> Any:
     """Builds scf.if. `join(a, b, merge)` puts together what the branches gave."""
     builder = tracing.current(what)
-    if builder.host:
-        tracing.refuse(
-            f"the host function can't have a dynamic {what}: it is a plan of launches",
-            "decide in the kernel, or use fx.where on the grid",
-        )
     condition = builder.ssa(convert(test, BOOL))
     draft = builder.op("scf.if", [], [condition], regions=2)
     blocks = [region.blocks.append() for region in draft.regions]
@@ -278,6 +274,10 @@ def is_(a: Any, b: Any) -> bool:
 
 def assert_(test: Any, message: Thunk) -> None:
     if dynamic(test):
+        builder = tracing.current("an assert")
+        if builder.host:
+            checks.check(builder, test, message)
+            return
         tracing.refuse(
             "an assert on a dynamic value can't stop a kernel",
             "check it on the host, or write the outcome to a tensor",
@@ -305,6 +305,16 @@ _INSTEAD = {
     "raise": "a kernel can't raise; check on the host",
     "else": "set a bool in the loop and test it afterwards",
 }
+
+
+def returned(value: Any, names: Any) -> Any:
+    """The value of `return value`, where a plain name stands in it. `names` has the names in the
+    form of the value, None for what is written otherwise. The last one that a host function's trace
+    comes to is the host function's own."""
+    builder = tracing.active()
+    if builder is not None and builder.host:
+        builder.returned = value, names
+    return value
 
 
 def static_subject(value: Any) -> Any:

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from fly_trace.expr.gpu import *  # noqa: F403
     from fly_trace.expr.math import *  # noqa: F403
     from fly_trace.gpu.assumptions import *  # noqa: F403
+    from fly_trace.host.allocation import *  # noqa: F403
+    from fly_trace.host.library_calls import *  # noqa: F403
     from fly_trace.layouts.coord_tensors import *  # noqa: F403
     from fly_trace.layouts.int_tuples import *  # noqa: F403
     from fly_trace.layouts.layout_algebra import *  # noqa: F403
@@ -109,6 +111,8 @@ NAMES = {
         get_iter make_fragment_layout_like make_fragment_like make_rmem_tensor make_view
         memref_alloca memref_load memref_load_vec memref_store memref_store_vec
         """,
+    "fly_trace.host.allocation": "Allocation empty empty_like",
+    "fly_trace.host.library_calls": "call",
     "fly_trace.atoms.movement": """
         GemmTraversalOrder copy copy_atom_call gather gemm mma_atom_call scatter
         """,
@@ -132,7 +136,7 @@ NAMES = {
         int_tuple_sub prepend select shape_div slice take
         """,
     "fly_trace.values.vectors": """
-        ReductionOp Vector empty_like full full_like ones_like zeros_like
+        ReductionOp Vector full full_like ones_like zeros_like
         """,
 }
 _HOMES = {name: module for module, names in NAMES.items() for name in names.split()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from fly_dialect.types import PtrSpec
@@ -48,12 +47,44 @@ class AddressSpace:
     Generic, Global, Shared, Register = "generic", "global", "shared", "register"
 
 
-@dataclass
 class Access:
     """What kernels do to a tensor: `text` is "r", "w", "rw"; nothing yet is "r"."""
 
-    reads: bool = False
-    writes: bool = False
+    __slots__ = ("_reads", "_same", "_writes")
+
+    def __init__(self, reads: bool = False, writes: bool = False):
+        self._reads, self._writes = reads, writes
+        self._same: Access | None = None
+
+    def join(self, other: Access) -> None:
+        """From now on both are one: a variable may hold either tensor."""
+        one, two = self._root(), other._root()
+        if one is not two:
+            one.reads |= two.reads
+            one.writes |= two.writes
+            two._same = one
+
+    def _root(self) -> Access:
+        root = self
+        while root._same is not None:
+            root = root._same
+        return root
+
+    @property
+    def reads(self) -> bool:
+        return self._root()._reads
+
+    @reads.setter
+    def reads(self, value: bool) -> None:
+        self._root()._reads = value
+
+    @property
+    def writes(self) -> bool:
+        return self._root()._writes
+
+    @writes.setter
+    def writes(self, value: bool) -> None:
+        self._root()._writes = value
 
     @property
     def text(self) -> str:

@@ -67,6 +67,14 @@ class Tensor(View, TensorName):
         name = getattr(origin, "name", "a tensor")
         return cls(spec, ssa, dtype, name, access=getattr(origin, "access", None))
 
+    def with_ssa(self, ssa: Any) -> Tensor:
+        builder = tracing.active()
+        if not self.is_array or builder is None or not builder.host:
+            return super().with_ssa(ssa)
+        made = Tensor(self.spec, ssa, self.dtype, self.name, is_array=True, rank=self.rank)
+        made.access = self.access
+        return made
+
     @property
     def rank(self) -> int:
         return len(self.extents)
@@ -248,8 +256,14 @@ class Tensor(View, TensorName):
             return known
         if (what, mode) not in self.parts:
             builder = tracing.current(f"{self.name}.{what}[{mode}]")
-            # At the function's start, so that it is there wherever the part is used again.
-            self.parts[what, mode] = builder.at_start(lambda: self._read(builder, what, mode))
+
+            def read() -> Scalar:
+                return self._read(builder, what, mode)
+
+            # Where the part is used again it has to be there: a kernel's tensors are its arguments,
+            # and the host function makes some on its way.
+            made = builder.after(self.ssa, read) if builder.host else builder.at_start(read)
+            self.parts[what, mode] = made
         return self.parts[what, mode]
 
     def _read(self, builder: Any, what: str, mode: int) -> Scalar:

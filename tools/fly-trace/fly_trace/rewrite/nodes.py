@@ -93,3 +93,15 @@ def is_fastmath(node: ast.expr) -> bool:
     function = node.func
     name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", None)
     return name == "fastmath"
+
+
+def names_in(node: ast.expr) -> ast.expr:
+    """The names that stand in a tuple, or as it is, in the same form; None for other things."""
+    if isinstance(node, ast.Name):
+        return ast.Constant(node.id)
+    if isinstance(node, ast.Tuple):
+        found = [names_in(item) for item in node.elts]
+        known = any(not (isinstance(one, ast.Constant) and one.value is None) for one in found)
+        if known and not any(isinstance(item, ast.Starred) for item in node.elts):
+            return ast.Tuple(found, ast.Load())
+    return ast.Constant(None)

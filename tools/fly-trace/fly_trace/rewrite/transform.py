@@ -224,6 +224,15 @@ class Transformer(ast.NodeTransformer):
         call = nodes.call("assert_", self.visit(node.test), message)
         return nodes.at(ast.Expr(nodes.at(call, node.test)), node)
 
+    def visit_Return(self, node: ast.Return) -> ast.stmt:
+        if node.value is None:
+            return node
+        names = nodes.names_in(node.value)
+        value = self.visit(node.value)
+        if not (isinstance(names, ast.Constant) and names.value is None):
+            value = nodes.at(nodes.call("returned", value, names), node.value)
+        return nodes.at(ast.Return(value), node)
+
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
         # An annotation of a local variable is never evaluated.
         if node.value is None:

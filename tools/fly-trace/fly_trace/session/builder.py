@@ -63,6 +63,7 @@ class Builder:
         self.intervals: dict[IrValue, Interval] = {}  # of values whose ops don't say theirs
         self.known_block: tuple[int, int, int] | None = None  # a kernel's, where it is static
         self.call_kernel: Callable[..., Any] | None = None  # what calling one does in the host
+        self.returned: Any = None  # what a host function returned last, and its names
         self.fastmath: Any = None  # the flags of operations on floats, as an attribute
         self._types: dict[Any, Any] = {}  # by their texts, the fly dialect's by their specs
         self._attributes: dict[Any, Any] = {}
@@ -221,6 +222,19 @@ class Builder:
         finally:
             self.ip = ip
 
+    def after(self, value: IrValue, make: Callable[[], Any]) -> Any:
+        """What `make` builds goes right behind what gives `value`, so it is there wherever `value`
+        is."""
+        ip = self.ip
+        if hasattr(value, "arg_number"):
+            self.ip = ir.InsertionPoint.at_block_begin(value.owner)
+        else:
+            self.ip = ir.InsertionPoint.after(value.owner)
+        try:
+            return make()
+        finally:
+            self.ip = ip
+
     def static(self, spec: Any, make: Callable[[], IrValue]) -> IrValue:
         """The static value of a type, made once, at the function's start and after those that it
         may be made of."""
@@ -239,6 +253,12 @@ class Builder:
         if self.last_static is None:
             return ir.InsertionPoint.at_block_begin(self.block)
         return ir.InsertionPoint.after(self.last_static.owner)
+
+    def string(self, text: str) -> Any:
+        return ir.StringAttr.get(text, self.context)
+
+    def array(self, entries: list[Any]) -> Any:
+        return ir.ArrayAttr.get(entries, self.context)
 
     def attribute(self, text: str) -> Any:
         """An attribute by its text."""

@@ -13,6 +13,7 @@ from fly_common.quoting import quoted
 from fly_trace.core import locations, tracing
 from fly_trace.core.dialect_value import DialectValue
 from fly_trace.core.tracing import describe
+from fly_trace.host.streams import ssa_of
 from fly_trace.layouts.views import linear
 from fly_trace.memory.tensors import Tensor
 from fly_trace.session.decorators import KernelFunction
@@ -79,7 +80,8 @@ class KernelCall:
         self, grid: Any, block: Any, smem: Any = 0, stream: Any = None, **unknown: Any
     ) -> None:
         """Launches `grid` workgroups (1 to 3 numbers) of `block` work items each, with `smem` bytes
-        of dynamic shared memory. `stream` is accepted and ignored: launches run in order."""
+        of dynamic shared memory. `stream` is a stream parameter of the host function; without one
+        launches are in the current stream."""
         if unknown:
             tracing.refuse(
                 f"launch takes grid, block, smem and stream, not {', '.join(unknown)}",
@@ -94,7 +96,7 @@ class KernelCall:
                 access = accesses[argument.name]
                 argument.value.access.reads |= access.reads
                 argument.value.access.writes |= access.writes
-        _emit(self.builder, symbol, sizes, blocks, smem, self.arguments)
+        _emit(self.builder, symbol, sizes, blocks, smem, self.arguments, ssa_of(stream))
 
 
 def prepare(
@@ -233,6 +235,7 @@ def _emit(
     block: tuple[Any, Any, Any],
     smem: Any,
     arguments: tuple[Argument, ...],
+    stream: Any,
 ) -> None:
     sizes = [_index(builder, size) for size in (*grid, *block)]
     operands = [*sizes]
@@ -251,7 +254,9 @@ def _emit(
     operands += [
         value.ssa if isinstance(value, DialectValue) else builder.ssa(value) for value in passed
     ]
-    segments = [0, 1, 1, 1, 1, 1, 1, 0, 0, 0, has_shared, len(passed), 0]
+    operands += [] if stream is None else [stream]
+    streams = int(stream is not None)
+    segments = [0, 1, 1, 1, 1, 1, 1, 0, 0, 0, has_shared, len(passed), streams]
     attributes = {
         "kernel": builder.attribute(f"@kernels::@{symbol}"),
         "operandSegmentSizes": builder.attribute(f"array<i32: {', '.join(map(str, segments))}>"),

@@ -25,6 +25,9 @@ from fly_trace.core.dialect_value import DialectValue
 from fly_trace.core.target import Target
 from fly_trace.effects import snapshots
 from fly_trace.effects.snapshots import Snapshot
+from fly_trace.host import streams
+from fly_trace.host.results import describe_results
+from fly_trace.host.streams import StreamValue
 from fly_trace.memory.tensors import Access, Tensor
 from fly_trace.rewrite import return_of, rewritten
 from fly_trace.session.builder import Builder, Locations
@@ -35,6 +38,7 @@ from fly_trace.signatures.signature import (
     Constant,
     ParameterType,
     ScalarType,
+    StreamType,
     TensorType,
     definition,
     resolve,
@@ -179,12 +183,10 @@ class ModuleTrace:
                 kind.value if isinstance(kind, Constant) else _symbolic(name, kind, next(values))
             )
         result = _run(builder, function, arguments)
+        results: list[Any] = []
         if result is not None:
-            raise InputError(
-                f"the host function {function.__name__} returns a value; a launch plan can't",
-                place=places.place(return_of(function)),
-                hint="write results to tensors",
-            )
+            form, results = describe_results(builder, result, return_of(function))
+            op.attributes["fly.results"] = form
         for call in calls:
             if not call.launched:
                 raise InputError(
@@ -197,7 +199,10 @@ class ModuleTrace:
                 f"the host function {function.__name__} launches no kernel",
                 place=places.place(definition(function)),
             )
-        ir.Operation.create("func.return", loc=at, ip=ir.InsertionPoint(block))
+        ends = builder.locations.at(return_of(function)) if results else at
+        ir.Operation.create("func.return", [], results, loc=ends, ip=ir.InsertionPoint(block))
+        given = [value.type for value in results]
+        op.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, given))
         op.attributes["arg_attrs"] = ir.ArrayAttr.get(
             [_describe(name, kind, arguments[name]) for name, kind in passed.items()]
         )
@@ -332,6 +337,8 @@ def _run(builder: Builder, function: Any, arguments: dict[str, Any]) -> Any:
 def _ir_type(kind: ParameterType) -> Any:
     if isinstance(kind, ScalarType):
         return fly.type_of(kind.dtype.ir)
+    if isinstance(kind, StreamType):
+        return fly.type_of(streams.TYPE)
     assert isinstance(kind, TensorType)
     if not kind.shape:  # no tuples without leaves: one element, at offset 0 whatever the stride
         one = Layout(Int(1), Int(0))
@@ -340,10 +347,12 @@ def _ir_type(kind: ParameterType) -> Any:
     return fly.memref_type(MemRefSpec(kind.dtype.memory, "global", Layout(shape, stride)))
 
 
-def _symbolic(name: str, kind: ParameterType, value: Any) -> Tensor | Scalar:
+def _symbolic(name: str, kind: ParameterType, value: Any) -> Tensor | Scalar | StreamValue:
     if isinstance(kind, TensorType):
         spec = fly.memref_of(value)
         return Tensor(spec, value, kind.dtype, name, is_array=True, rank=len(kind.shape))
+    if isinstance(kind, StreamType):
+        return StreamValue(name, value)
     assert isinstance(kind, ScalarType)
     return Scalar(kind.dtype, value)
 
@@ -354,9 +363,11 @@ def _symbolic_tensor(name: str, like: Tensor, value: Any) -> Tensor:
 
 
 def _describe(name: str, kind: ParameterType, value: Any) -> Any:
-    """A host argument's attributes: what the launch plan needs to know of it."""
+    """A host argument's attributes: what the host program needs to know of it."""
     found: dict[str, Any] = {"fly.name": ir.StringAttr.get(name)}
     assert not isinstance(kind, Constant)
+    if isinstance(kind, StreamType):
+        return ir.DictAttr.get(found)
     found["fly.dtype"] = ir.StringAttr.get(kind.dtype.name)
     if isinstance(kind, TensorType):
         found["fly.shape"] = ir.ArrayAttr.get([_extent(extent) for extent in kind.shape])

@@ -25,7 +25,8 @@ class Constexpr:
 
 @dataclass(frozen=True)
 class Stream:
-    """`fx.Stream`: accepted where FlyDSL has it. The order of launches is the program's."""
+    """`fx.Stream`: a stream that launches may be ordered by; `fx.Stream(None)` is the current one,
+    as a default value."""
 
     value: Any = None
 

@@ -94,7 +94,15 @@ class Constant:
         return f"the constant {quoted(self.value)}"
 
 
-ParameterType: TypeAlias = TensorType | ScalarType | Constant
+@dataclass(frozen=True)
+class StreamType:
+    """A stream, which a call may leave out."""
+
+    def __str__(self) -> str:
+        return "a stream"
+
+
+ParameterType: TypeAlias = TensorType | ScalarType | StreamType | Constant
 
 _NAME = re.compile(r"\s*([^\W\d]\w*)\s*")
 _DTYPE = re.compile(r"\s*(\w+)\s*")
@@ -302,7 +310,7 @@ def _resolve(
         number = getattr(default, "number", default)
         declared = ScalarType(annotation, number if has_default else None)
     elif annotation is Stream or isinstance(default, Stream):
-        return Constant(default if has_default else None)
+        return given if isinstance(given, Constant) else StreamType()
     else:
         declared = None
     if given is None:

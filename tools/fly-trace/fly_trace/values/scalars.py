@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fly_trace.core import tracing
@@ -108,10 +111,14 @@ class Scalar:
             "use a tuple or a list, or keys that are known while tracing",
         )
 
-    def __str__(self) -> NoReturn:
+    def __str__(self) -> str:
+        if _shown.by is not None:
+            return _shown.by(self)
         refuse_static(self, "can't become text: it is known only when the kernel runs", None)
 
-    def __format__(self, _: str) -> NoReturn:
+    def __format__(self, form: str) -> str:
+        if _shown.by is not None and not form:
+            return _shown.by(self)
         refuse_static(self, "can't become text: it is known only when the kernel runs", None)
 
     def __round__(self, _: Any = None) -> NoReturn:
@@ -125,6 +132,25 @@ _BOOL_HINT = (
     " traced: use &, |, fx.minimum, fx.maximum, fx.where"
 )
 _INDEX_HINT = "loop with `for … in range(…)`, index a tensor, or make it an fx.Constexpr"
+
+
+class _Shown(threading.local):
+    """How scalars become text: in the message of a check only."""
+
+    by: Callable[[Scalar], str] | None = None
+
+
+_shown = _Shown()
+
+
+@contextmanager
+def shown_as(show: Callable[[Scalar], str]) -> Iterator[None]:
+    """Scalars become the text that `show` gives for them."""
+    before, _shown.by = _shown.by, show
+    try:
+        yield
+    finally:
+        _shown.by = before
 
 
 def refuse_static(value: Scalar, what: str, hint: str | None) -> NoReturn:

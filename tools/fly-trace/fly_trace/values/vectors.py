@@ -19,7 +19,6 @@ from fly_trace.values.vector_values import Vector
 __all__ = [
     "ReductionOp",
     "Vector",
-    "empty_like",
     "full",
     "full_like",
     "ones_like",

@@ -1,0 +1,1 @@
+"""What host functions do beside launching kernels: allocate, check, call libraries, return."""
