@@ -37,7 +37,8 @@ def command(
         typer.Option(metavar="CHIP", help=f"Run its pipeline: {registry.listed()}."),
     ] = None,
     emit: Annotated[
-        str | None, typer.Option(metavar="mlir|llvm", help="What to print. [llvm with --target]")
+        str | None,
+        typer.Option(metavar="mlir|llvm|host", help="What to print. [llvm with --target]"),
     ] = None,
     passes: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Run 'builtin.module(…)'.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-EMISSIONS = ("mlir", "llvm")
+EMISSIONS = ("mlir", "llvm", "host")
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Options:
     """
 
     target: str | None = None  # gfx942: run that target's pipeline
-    emit: str | None = None  # "mlir" or "llvm"; None: llvm where a target's pipeline runs
+    emit: str | None = None  # one of EMISSIONS; None: llvm where a target's pipeline runs
     passes: str | None = None  # a textual pipeline
     pipeline: str | None = None  # a pipeline of `the backends` by name
     debug_info: bool = False  # line tables in the LLVM IR (-g)

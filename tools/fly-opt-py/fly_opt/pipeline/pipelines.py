@@ -11,10 +11,12 @@ from fly_common.quoting import quoted
 from fly_target import registry
 
 from fly_opt.lowering import interface
-from fly_opt.lowering.interface import EMIT_LLVM, Pipeline
+from fly_opt.lowering.interface import EMIT_HOST, EMIT_LLVM, Pipeline
 from fly_opt.pipeline.options import EMISSIONS, Options
 from fly_opt.pipeline.text import ROOT, Nest, Step, parse
 from fly_opt.reporting.suggestions import did_you_mean
+
+EXTRACTION = "fly-extract-host-program"
 
 
 def pipelines() -> dict[str, Pipeline]:
@@ -27,10 +29,11 @@ def select(options: Options) -> Nest:
     """What a call runs. UsageError where its options contradict each other.
 
     `passes` is the whole pipeline and says its own target; else `pipeline`, else the target's own.
-    `emit` adds or takes away the pipeline's last element, `fly-emit-llvm`.
+    `emit` adds or takes away the pipeline's last element, `fly-emit-llvm`; "host" ends it behind
+    the extraction of the host program.
     """
     if options.emit not in (None, *EMISSIONS):
-        raise UsageError(f"unknown emission {quoted(options.emit)}", hint="mlir or llvm")
+        raise UsageError(f"unknown emission {quoted(options.emit)}", hint="mlir, llvm or host")
     if options.passes is not None:
         for other in ("target", "pipeline"):
             if getattr(options, other) is not None:
@@ -63,10 +66,14 @@ def _named(name: str) -> Pipeline:
 
 def _emitting(pipeline: Nest, emit: str | None) -> Nest:
     """The pipeline with its end as `emit` wants it; None leaves it."""
-    marker = Step(EMIT_LLVM)
-    ends = pipeline.elements[-1:] == (marker,)
-    if emit == "llvm" and not ends:
-        return Nest(pipeline.anchor, (*pipeline.elements, marker))
-    if emit == "mlir" and ends:
-        return Nest(pipeline.anchor, pipeline.elements[:-1])
-    return pipeline
+    elements = pipeline.elements
+    if emit is None:
+        return pipeline
+    if elements[-1:] in ((Step(EMIT_LLVM),), (Step(EMIT_HOST),)):
+        elements = elements[:-1]
+    if emit == "llvm":
+        elements = (*elements, Step(EMIT_LLVM))
+    elif emit == "host":
+        extracts = [at for at, one in enumerate(elements) if one == Step(EXTRACTION)]
+        elements = (*(elements[: extracts[0] + 1] if extracts else elements), Step(EMIT_HOST))
+    return Nest(pipeline.anchor, elements)

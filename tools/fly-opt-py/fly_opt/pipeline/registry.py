@@ -17,12 +17,16 @@ from fly_common.errors import UsageError
 from fly_common.quoting import quoted
 
 from fly_opt.lowering import interface
-from fly_opt.lowering.interface import EMIT_LLVM
+from fly_opt.lowering.interface import EMIT_HOST, EMIT_LLVM
 from fly_opt.passes.base import Pass, make
 from fly_opt.pipeline.text import Step
 from fly_opt.reporting.suggestions import did_you_mean
 
-EMIT_LLVM_HELP = "Prints the module as LLVM IR that LLVM 22 and newer read; always the last."
+# What ends a pipeline, and prints something else than MLIR.
+EMISSIONS = {
+    EMIT_LLVM: "Prints the module as LLVM IR that LLVM 22 and newer read; always the last.",
+    EMIT_HOST: "Prints the host program as text for people; always the last.",
+}
 
 # name → the module that defines it. Backends add theirs.
 _OWN: dict[str, str] = {
@@ -125,7 +129,7 @@ def load(step: Step) -> Pass:
 
 def unknown(name: str) -> UsageError:
     """The error for a name that is neither one of ours nor registered with MLIR."""
-    hint = did_you_mean(name, [*passes(), EMIT_LLVM, *upstream()], "")
+    hint = did_you_mean(name, [*passes(), *EMISSIONS, *upstream()], "")
     if not hint.startswith("did you mean"):
         hint = "fly-opt-py --list-passes prints the names"
     return UsageError(f"unknown pass {quoted(name)}", hint=hint)
@@ -139,7 +143,7 @@ def descriptions() -> dict[str, str]:
     """
     import ast
 
-    found = {EMIT_LLVM: EMIT_LLVM_HELP}
+    found = dict(EMISSIONS)
     for name, module in passes().items():
         tree = ast.parse(_source(module))
         for node in tree.body:

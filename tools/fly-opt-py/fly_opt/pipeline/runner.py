@@ -41,9 +41,9 @@ def check(pipeline: Nest) -> None:
     for anchors, step in place_steps(pipeline):
         if anchors[0] != ROOT:
             raise UsageError(f"a pipeline's outermost operation is {ROOT}, not {anchors[0]}")
-        if step.name == registry.EMIT_LLVM:
+        if step.name in registry.EMISSIONS:
             if pipeline.elements[-1] is not step:
-                raise UsageError(f"{registry.EMIT_LLVM} has to be the last of the pipeline")
+                raise UsageError(f"{step.name} has to be the last of the pipeline")
         elif registry.is_ours(step.name):
             made = registry.load(step)
             if anchors[-1] not in (made.anchor, "any"):
@@ -58,7 +58,7 @@ def check(pipeline: Nest) -> None:
 def run(pipeline: Nest, module: Any, source: Source, observer: Observer) -> None:
     """Runs every pass but the emission. InputError where one of them refuses the module."""
     for anchors, step in place_steps(pipeline):
-        if step.name == registry.EMIT_LLVM:
+        if step.name in registry.EMISSIONS:
             continue
         with observer.watching(step.name, module):
             if registry.is_ours(step.name):
@@ -90,7 +90,7 @@ def manager(anchors: tuple[str, ...], step: Step) -> Any:
 def implicit_nest(step: Step) -> Step | Nest:
     """A pass named by a flag, inside the anchor it needs: `--convert-gpu-to-rocdl` means
     `gpu.module(convert-gpu-to-rocdl)`, as in mlir-opt."""
-    if step.name == registry.EMIT_LLVM:
+    if step.name in registry.EMISSIONS:
         return step
     if registry.is_ours(step.name):
         anchor = registry.load(step).anchor

@@ -9,24 +9,20 @@ from fly_dialect.bindings import ir
 from fly_dialect.dialect import spec_of
 from fly_dialect.layouts.layout import ComposedLayout, Int
 from fly_dialect.types import MemRefSpec
-from fly_host.program import Scalar, Tensor
+from fly_host.program import Scalar, Stream, Tensor
 
 from fly_opt.passes.base import refuse
+from fly_opt.passes.host.tensors import modes
+
+TOKEN = "!gpu.async.token"  # a stream, in FlyDSL's host functions too
 
 
 @dataclass(frozen=True)
 class Parameter:
     """An argument of the host function: what the program says of it, and its type."""
 
-    made: Tensor | Scalar
+    made: Tensor | Scalar | Stream
     spec: Any
-
-
-@dataclass(frozen=True)
-class Layout:
-    """The layout of a tensor parameter."""
-
-    of: Parameter
 
 
 def parameter(host: Any, argument: Any, attributes: Any, fallback: str | None = None) -> Parameter:
@@ -43,24 +39,24 @@ def parameter(host: Any, argument: Any, attributes: Any, fallback: str | None = 
             'each argument says its name: {fly.name = "A"}',
         )
     spec = spec_of(argument.type)
-    if isinstance(spec, MemRefSpec):
-        made: Tensor | Scalar = tensor(host, name, spec, said)
-    elif isinstance(spec, str):
+    made: Tensor | Scalar | Stream
+    if spec == TOKEN:
+        made = Stream(name)
+    elif isinstance(spec, MemRefSpec):
+        made = tensor(host, name, spec, said)
+    elif isinstance(spec, str) and not spec.startswith("!"):
         default = said.get("fly.default")
         dtype = said["fly.dtype"].value if "fly.dtype" in said else spec
         made = Scalar(name, dtype, None if default is None else default.value)
     else:
-        raise refuse(host, f"argument {name} is {argument.type}: not a tensor and not a scalar")
+        raise refuse(
+            host, f"argument {name} is {argument.type}: not a tensor, a scalar or a stream"
+        )
     return Parameter(made, spec)
 
 
 def _names(attributes: Any) -> list[str]:
     return [item if isinstance(item, str) else item.name for item in attributes]
-
-
-def modes(tree: Any) -> tuple[Int, ...]:
-    """The leaves of a flat integer tuple; of rank 1 it is a leaf itself."""
-    return tree if isinstance(tree, tuple) else (tree,)
 
 
 def tensor(host: Any, name: str, spec: MemRefSpec, said: dict[str, Any]) -> Tensor:

@@ -1,32 +1,42 @@
 """The host function as a host program.
 
-The host function is straight-line code: integers out of its arguments' extents, strides and
-scalars, arithmetic on them (`host_values`), kernel launches.
+Integers come out of its arguments' extents, strides and scalars and arithmetic on them (`values`);
+kernel launches, allocations, library calls, checks, loops and branches become steps.
 
 FlyDSL's host functions are read too: their arguments have no names, and become arg0, arg1, …; the
 stream they launch on is nobody's choice here, where a program's launches follow each other.
-
-What a kernel argument is made of follows fly-rewrite-func-signature: a tensor is a pointer and,
-where its layout has dynamic leaves, a packed struct of them, shape before stride; a tuple or a
-layout is such a struct alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from fly_common.quoting import quoted
-from fly_dialect.dialect import spec_of
-from fly_dialect.layouts.int_tuple import leaves as leaves_of
-from fly_dialect.types import IntTupleSpec, MemRefSpec, layout_spec
-from fly_host.program import Expression, Launch, Program, Scalar, Tensor, Word
+from fly_host.program import Buffer, Launch, Program, Tensor, every_step, made_by
+from fly_host.validation import validate
 
-from fly_opt.ir.boundary import carriers, parts
 from fly_opt.passes.base import refuse
-from fly_opt.passes.host.arguments import Layout, Parameter, modes, scalar_size
-from fly_opt.passes.host.values import MadeComposed, MadeLayout, Tree, Values, View, is_tree
+from fly_opt.passes.host import control_flow, lifetimes
+from fly_opt.passes.host.allocation import empty
+from fly_opt.passes.host.checks import check
+from fly_opt.passes.host.compaction import compacted
+from fly_opt.passes.host.launches import launch
+from fly_opt.passes.host.library_calls import call
+from fly_opt.passes.host.results import results
+from fly_opt.passes.host.values import Values
+from fly_opt.passes.host.walk import Handler, Walk
 from fly_opt.passes.target.set_target import target_of
+
+# What becomes of an operation that does more than compute.
+HANDLERS: dict[str, Handler] = {
+    "gpu.launch_func": launch,
+    "fly.empty": empty,
+    "fly.call": call,
+    "fly.check": check,
+    "scf.for": control_flow.for_,
+    "scf.while": control_flow.while_,
+    "scf.if": control_flow.if_,
+}
 
 
 def entry(module: Any) -> Any:
@@ -61,37 +71,42 @@ def extract(module: Any, host: Any) -> Program:
     target = target_of(module)
     if target is None:
         raise refuse(module, "the module has no target", "run fly-set-target{chip=…} before")
-    values = Values()
+    walk = Walk(Values(), HANDLERS)
     block = host.regions[0].blocks[0]
     attributes = host.attributes.get("arg_attrs")
     said = [attributes[index] if attributes else {} for index in range(len(block.arguments))]
     named = any("fly.name" in of for of in said)
     for argument, of in zip(block.arguments, said, strict=True):
-        values.argument(host, argument, of, named)
-    launches: list[Launch] = []
-    for child in block:
-        op = child.operation
-        if op.name == "gpu.launch_func":
-            launches.append(_launch(values, op))
-        elif op.name != "func.return":
-            values.compute(op)
-        elif len(op.operands):
-            raise refuse(op, "the host function returns values; a host program can't")
-    if not launches:
-        raise refuse(host, "the host function launches no kernel")
-    for launch in launches:
-        _check_block(host, values.expressions, launch, target.max_workgroup)
-    return Program(
+        walk.values.argument(host, argument, of, named)
+    parameters = tuple(walk.values.parameters)
+    walk.dtypes.update((p.name, p.dtype) for p in parameters if isinstance(p, Tensor))
+    steps, end = walk.block(block)
+    result, names = results(walk, host, end)
+    steps = lifetimes.placed(steps, result)
+    made = {name for step in every_step(steps) for name in made_by(step)}
+    program = Program(
         entry=host.attributes["sym_name"].value,
         target=target.name,
-        parameters=tuple(values.parameters),
-        expressions=tuple(values.expressions),
-        steps=tuple(launches),
+        parameters=parameters,
+        expressions=tuple(walk.values.graph.expressions),
+        steps=steps,
+        tensors=tuple(
+            one for one in walk.tensors if not isinstance(one, Buffer) or one.name in made
+        ),
+        results=result,
+        result_names=names,
     )
+    if not program.launches:
+        raise refuse(host, "the host function launches no kernel")
+    program = compacted(program)
+    for one in program.launches:
+        _check_block(host, program, one, target.max_workgroup)
+    validate(program)
+    return program
 
 
-def _check_block(host: Any, expressions: list[Expression], launch: Launch, most: int) -> None:
-    sizes = [expressions[index] for index in launch.block]
+def _check_block(host: Any, program: Program, launch: Launch, most: int) -> None:
+    sizes = [program.expressions[index] for index in launch.block]
     if all(size[0] == "const" for size in sizes):
         x, y, z = (size[1] for size in sizes)
         if not 0 < x * y * z <= most or min(x, y, z) < 1:
@@ -100,76 +115,3 @@ def _check_block(host: Any, expressions: list[Expression], launch: Launch, most:
                 f"{launch.kernel} is launched with a block of {x}×{y}×{z}, the target has"
                 f" room for 1 to {most} work items",
             )
-
-
-def _launch(values: Values, op: Any) -> Launch:
-    # Segments: async tokens, grid x y z, block x y z, cluster x y z, dynamic LDS, arguments.
-    segments = list(op.attributes["operandSegmentSizes"])
-    if any(segments[7:10]) or segments[12:] not in ([], [0]):
-        raise refuse(op, "a clustered launch, or one on a stream object, can't stand in a program")
-    # Tokens say that one launch follows another: launches of a program do, in their order.
-    operands = list(op.operands)[segments[0] :]
-    sizes = [values.integer(op, operand) for operand in operands[:6]]
-    has_shared = segments[10]
-    shared = values.integer(op, operands[6]) if has_shared else values.make("const", 0)
-    arguments: list[tuple[Word, ...]] = []
-    for operand in operands[6 + has_shared :]:
-        arguments += _words(values, op, operand)
-    return Launch(
-        kernel=op.attributes["kernel"].value[-1],
-        grid=(sizes[0], sizes[1], sizes[2]),
-        block=(sizes[3], sizes[4], sizes[5]),
-        shared=shared,
-        arguments=tuple(arguments),
-    )
-
-
-def _words(values: Values, op: Any, operand: Any) -> list[tuple[Word, ...]]:
-    """The kernel arguments that one operand of a launch becomes."""
-    held, spec = values.held.get(operand), spec_of(operand.type)
-    if carriers(spec) == []:
-        return []
-    if isinstance(held, Word):
-        return [(held,)]
-    if isinstance(held, Parameter) and isinstance(held.made, Scalar):
-        return [(Word("scalar", name=held.made.name, size=scalar_size(op, held.spec)),)]
-    if isinstance(held, int) and not isinstance(spec, IntTupleSpec):
-        size = scalar_size(op, str(operand.type))
-        return [(Word("integer", expression=held, size=size),)]
-    if isinstance(held, Parameter) and isinstance(held.made, Tensor):
-        tensor, spec = held.made, held.spec
-        pointer = (Word("pointer", name=tensor.name),)
-        dynamic = tuple(
-            Word("integer", expression=values.make(kind, tensor.name, dimension), size=size)
-            for kind, tree in (("extent", spec.layout.shape), ("stride", spec.layout.stride))
-            for dimension, leaf in enumerate(modes(tree))
-            if leaf.value is None
-            for size in (leaf.width // 8,)
-        )
-        return [pointer, dynamic] if dynamic else [pointer]
-    if isinstance(held, View) and held.layout is not None and isinstance(spec, MemRefSpec):
-        pointer = (Word("pointer", name=held.of.name),)
-        dynamic = tuple(_dynamic(layout_spec(spec.layout), held.layout))
-        return [pointer, dynamic] if dynamic else [pointer]
-    if isinstance(held, Layout):
-        held = values.made(held)
-    if isinstance(held, MadeLayout | MadeComposed) or is_tree(held):
-        return [tuple(_dynamic(spec, held))]
-    raise refuse(op, f"an argument of type {operand.type} can't be in a host program")
-
-
-def _dynamic(spec: Any, held: Any) -> Iterator[Word]:
-    """What the kernel is passed of a tuple or a layout that the host function makes: its dynamic
-    leaves, in the order of its parts."""
-    if isinstance(spec, IntTupleSpec):
-        for leaf, expression in zip(leaves_of(spec.value), _flat(held), strict=True):
-            if leaf.value is None:
-                yield Word("integer", expression=expression, size=leaf.width // 8)
-        return
-    for part, of in zip(parts(spec), held.parts, strict=True):
-        if carriers(part):
-            yield from _dynamic(part, of)
-
-
-def _flat(tree: Tree) -> list[int]:
-    return [leaf for part in tree for leaf in _flat(part)] if isinstance(tree, tuple) else [tree]

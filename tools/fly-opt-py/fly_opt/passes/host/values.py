@@ -15,12 +15,15 @@ from typing import Any, TypeAlias
 from fly_common.quoting import quoted
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import spec_of
-from fly_dialect.types import IntTupleSpec, LayoutSpec, MemRefSpec, plain_layout
-from fly_host.program import Expression, Scalar, Tensor, Word
+from fly_dialect.types import IntTupleSpec, LayoutSpec, MemRefSpec
+from fly_host.graph import Graph
+from fly_host.program import Parameter as ProgramParameter
+from fly_host.program import Scalar, Tensor, Word
 
 from fly_opt.ir.boundary import carriers
 from fly_opt.passes.base import refuse
-from fly_opt.passes.host.arguments import Layout, Parameter, modes, parameter
+from fly_opt.passes.host.arguments import TOKEN, Parameter, parameter
+from fly_opt.passes.host.tensors import Layout, TensorValue
 
 # An integer tuple of the program: an expression's index, or a tuple of integer tuples.
 Tree: TypeAlias = "int | tuple[Tree, ...]"
@@ -55,10 +58,10 @@ class MadeComposed:
 
 @dataclass(frozen=True)
 class View:
-    """A tensor parameter seen through a layout that the host function makes; without one, where
-    the tensor begins."""
+    """A tensor seen through a layout that the host function makes; without one, where the tensor
+    begins."""
 
-    of: Tensor
+    of: TensorValue
     layout: MadeLayout | MadeComposed | None = None
 
 
@@ -98,7 +101,6 @@ COMPARISONS = (
     ("le", True),
 )
 CASTS = ("arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui")
-TOKEN = "!gpu.async.token"
 STATIC = object()  # a value that its type says wholly: an atom, a tiled copy, a swizzle
 # dtypes of scalars that integer expressions may read
 INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool")
@@ -106,28 +108,23 @@ INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool")
 
 @dataclass
 class Values:
-    """The parameters and expressions of a program, and what stands for each SSA value. Each
-    expression exists once."""
+    """The parameters and expressions of a program, and what stands for each SSA value."""
 
-    parameters: list[Tensor | Scalar] = field(default_factory=list)
-    expressions: list[Expression] = field(default_factory=list)
-    known: dict[Expression, int] = field(default_factory=dict)
-    # What an SSA value is: a Tree, a Parameter, its Layout, a MadeLayout, a View, or the Word of a
-    # float constant.
+    parameters: list[ProgramParameter] = field(default_factory=list)
+    graph: Graph = field(default_factory=Graph)
+    # What an SSA value is: a Tree, a TensorValue, its Layout, a Parameter (a scalar or a stream), a
+    # MadeLayout, a View, or the Word of a float constant.
     held: dict[Any, Any] = field(default_factory=dict)
 
-    def make(self, *expression: Any) -> int:
-        """The index of an expression, which is made where it does not exist yet."""
-        if expression not in self.known:
-            self.known[expression] = len(self.expressions)
-            self.expressions.append(expression)
-        return self.known[expression]
+    def make(self, op: str, *operands: Any) -> int:
+        """The index of an expression."""
+        return self.graph.make(op, *operands)
 
     # -- parameters ------------------------------------------------------------------------------
 
     def argument(self, host: Any, argument: Any, attributes: Any, named: bool) -> None:
-        if str(argument.type) == TOKEN:
-            return
+        if str(argument.type) == TOKEN and not named:
+            return  # FlyDSL's: the stream is nobody's choice there
         fallback = None if named else f"arg{len(self.parameters)}"
         made = parameter(host, argument, attributes, fallback)
         if any(other.name == made.made.name for other in self.parameters):
@@ -136,6 +133,9 @@ class Values:
             )
         self.parameters.append(made.made)
         self.held[argument] = made
+        if isinstance(made.made, Tensor):
+            tensor = made.made
+            self.held[argument] = TensorValue(tensor.name, made.spec, len(tensor.shape))
 
     # -- operations ------------------------------------------------------------------------------
 
@@ -166,7 +166,8 @@ class Values:
             op,
             f"{name} can't stand in the host function",
             "a host program holds integer arithmetic (arith.*), fly.get_shape, fly.get_stride,"
-            " fly.get, fly.get_scalar and gpu.launch_func",
+            " fly.get, fly.get_scalar, fly.empty, fly.call, fly.check, scf.for, scf.while, scf.if"
+            " and gpu.launch_func",
         )
 
     def constant(self, op: Any) -> Any:
@@ -191,12 +192,12 @@ class Values:
         """fly's operations on shapes, strides and layouts."""
         name, held = op.name, self.held.get(op.operands[0]) if len(op.operands) else None
         if name in ("fly.get_layout", "fly.get_shape", "fly.get_stride"):
-            if isinstance(held, Parameter) and isinstance(held.made, Tensor):
+            if isinstance(held, TensorValue):
                 held = Layout(held)
             if isinstance(held, Layout):
                 if name == "fly.get_layout":
                     return held
-                return self.leaves(held.of.made, held.of.spec, name == "fly.get_shape")
+                return held.of.tree(self.graph, "extent" if name == "fly.get_shape" else "stride")
         elif name == "fly.get" and is_tree(held):
             for mode in op.attributes["mode"]:
                 held = held[mode] if isinstance(held, tuple) else held
@@ -230,18 +231,18 @@ class Values:
             inner, offset, outer = map(self.made, operands)
             if is_tree(offset):
                 return MadeComposed(inner, offset, outer)
-        if name == "fly.get_iter" and isinstance(held, Parameter) and isinstance(held.made, Tensor):
-            return View(held.made)
+        if name == "fly.get_iter" and isinstance(held, TensorValue):
+            return View(held)
         if name == "fly.make_view" and isinstance(held, View) and isinstance(spec, MemRefSpec):
             return View(held.of, self.made(operands[1]))
         return None
 
     def made(self, held: Any) -> Any:
-        """A layout by its leaves: that of a tensor parameter too."""
+        """A layout by its leaves: that of a tensor too."""
         if not isinstance(held, Layout):
             return held
-        tensor, spec = held.of.made, held.of.spec
-        return MadeLayout(self.leaves(tensor, spec, True), self.leaves(tensor, spec, False))
+        tensor = held.of
+        return MadeLayout(tensor.tree(self.graph, "extent"), tensor.tree(self.graph, "stride"))
 
     def static(self, spec: Any) -> Any:
         """A value that its type says wholly, whatever op makes it."""
@@ -254,18 +255,6 @@ class Values:
         if isinstance(value, tuple):
             return tuple(self.tree(part, dynamic) for part in value)
         return dynamic.pop(0) if value.value is None else self.make("const", value.value)
-
-    def leaves(self, tensor: Any, spec: MemRefSpec, shape: bool) -> Tree:
-        """The extents or strides of a tensor parameter as expressions."""
-        layout = plain_layout(spec)
-        leaves = modes(layout.shape if shape else layout.stride)
-        made = tuple(
-            self.make("const", leaf.value)
-            if leaf.value is not None
-            else self.make("extent" if shape else "stride", tensor.name, dimension)
-            for dimension, leaf in enumerate(leaves)
-        )
-        return made if isinstance(spec.layout.shape, tuple) else made[0]
 
     def integer(self, op: Any, value: Any) -> int:
         """The expression of an integer operand of `op`."""

@@ -1,0 +1,66 @@
+"""What a host function returns, and by which names callers ask for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fly_dialect.bindings import ir
+from fly_host.program import Operand, Result, leaves
+
+from fly_opt.passes.base import refuse
+from fly_opt.passes.host.library_calls import operand_of
+from fly_opt.passes.host.walk import Walk
+
+
+def results(walk: Walk, host: Any, end: Any) -> tuple[Result, tuple[str, ...]]:
+    """The result and its names. The form is the attribute `fly.results` of the host function: `{}`
+    is the next operand of the return, `unit` None, `{value = …}` a constant; `{name = "C"}` has the
+    name that Python has for it. Without the attribute, the operands are a tuple."""
+    operands = list(end.operands) if end is not None else []
+    if "fly.results" not in host.attributes:
+        made = [operand_of(walk, end, value) for value in operands]
+        result: Result = None if not made else made[0] if len(made) == 1 else tuple(made)
+        return result, _unique(walk, [(None, operand) for operand in made])
+    wanted: list[tuple[str | None, Operand]] = []
+    form = host.attributes["fly.results"]
+    result = _result(walk, end, form, operands, wanted)
+    if operands:
+        raise refuse(end, f"fly.results says nothing of {len(operands)} values that are returned")
+    assert len(wanted) == len(list(leaves(result)))
+    return result, _unique(walk, wanted)
+
+
+def _result(
+    walk: Walk, end: Any, form: Any, operands: list[Any], wanted: list[tuple[str | None, Operand]]
+) -> Result:
+    if isinstance(form, ir.ArrayAttr):
+        return tuple(_result(walk, end, part, operands, wanted) for part in form)
+    if isinstance(form, ir.UnitAttr):
+        return None
+    if not isinstance(form, ir.DictAttr):
+        raise refuse(end, f"fly.results holds {form}")
+    said = {item.name: item.attr.value for item in form}
+    if "value" in said:
+        operand = Operand("constant", said["value"])
+    elif operands:
+        operand = operand_of(walk, end, operands.pop(0))
+    else:
+        raise refuse(end, "fly.results asks for more values than are returned")
+    wanted.append((said.get("name"), operand))
+    return operand
+
+
+def _unique(walk: Walk, wanted: list[tuple[str | None, Operand]]) -> tuple[str, ...]:
+    """A name for each operand: a parameter's own, that in Python, or result0, result1, …"""
+    parameters = {p.name for p in walk.values.parameters}
+    names: list[str] = []
+    for number, (said, operand) in enumerate(wanted):
+        is_parameter = operand.kind in ("tensor", "scalar") and operand.value in parameters
+        name = operand.value if is_parameter else said
+        if name is None or name in names or (name in parameters and not is_parameter):
+            name = base = "result" if len(wanted) == 1 else f"result{number}"
+            while name in names or name in parameters:
+                name += "_"
+                assert base
+        names.append(name)
+    return tuple(names)
