@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fly.call.annotated_array import from_dlpack
     from fly.call.compiled import Compiled, load
     from fly.call.function import jit
+    from fly.call.library import register_call
     from fly.chains.chain import Chain, chain, run
     from fly.chains.stage import Stage
 
@@ -39,6 +40,7 @@ _HOMES = {
     "jit": "fly.call.function",
     "kernel": "fly_trace.session.decorators",
     "load": "fly.call.compiled",
+    "register_call": "fly.call.library",
     "run": "fly.chains.chain",
 }
 _MODULES = frozenset({"cache", "expr"})
@@ -57,6 +59,7 @@ __all__ = [
     "jit",
     "kernel",
     "load",
+    "register_call",
     "run",
 ]
 

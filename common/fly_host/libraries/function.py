@@ -30,11 +30,11 @@ class Like:
 class Made:
     """What a function makes, and which extents must be equal: (a, b, what they are)."""
 
-    results: tuple[Like, ...]
+    results: tuple[Like, ...] = ()
     equal: tuple[tuple[Extent, Extent, str], ...] = ()
 
 
-Rule: TypeAlias = Callable[..., Made]
+Rule: TypeAlias = "Callable[..., Like | Made]"
 
 
 @dataclass(frozen=True)
