@@ -65,12 +65,12 @@ def read(
 
 def originals(
     function: Any,
+    parameters: Mapping[str, Any],
     arguments: tuple[Any, ...],
     named: Mapping[str, Any],
     viewed: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The arguments that `viewed` has NumPy's views of, as the caller gave them; and streams."""
-    parameters = signature.parameters_of(function)
     found = dict(viewed)
     for name, value in _by_name(function.__name__, parameters, arguments, named).items():
         if name in viewed:
@@ -106,10 +106,16 @@ class Reader:
 
     def __init__(self, function: Any):
         parameters = signature.parameters_of(function)
-        self._title, self._parameters = function.__name__, parameters
+        self._function, self._title, self._parameters = function, function.__name__, parameters
         self._asked = {p.name: _asked(p) for p in parameters.values()}
         positional = (p.name for p in parameters.values() if p.kind is not p.KEYWORD_ONLY)
         self._positional = tuple(self._asked[name] for name in positional)
+
+    def originals(
+        self, arguments: tuple[Any, ...], named: Mapping[str, Any], viewed: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """See `originals`."""
+        return originals(self._function, self._parameters, arguments, named, viewed)
 
     def read(
         self, arguments: tuple[Any, ...], named: Mapping[str, Any]

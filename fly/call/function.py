@@ -115,30 +115,21 @@ class JitFunction(HostFunction):
         if calls is not None:
             found = calls.reader.read(arguments, named)
             if found is not None:
-                key, values = found
+                key, viewed = found
                 compiled = calls.made.get(key)
                 if compiled is not None:
-                    return self._launch(compiled, arguments, named, values)
+                    given = calls.reader.originals(arguments, named, viewed)
+                    return compiled.run_viewed(given, viewed, self.options["device"]).results
         from fly.call import arguments as reading
 
-        given, values = reading.read(self.function, arguments, named)
-        compiled, identity = self._compiled(given, calls.chain if calls else self._chain(None))
+        types, viewed = reading.read(self.function, arguments, named)
+        compiled, identity = self._compiled(types, calls.chain if calls else self._chain(None))
         # What was compiled while the function changed is not what `calls` stands for.
         if key is not None and calls is not None and calls.dependencies is self._dependencies:
             calls.keep(key, compiled, identity)
-        return self._launch(compiled, arguments, named, values)
-
-    def _launch(
-        self,
-        compiled: Compiled,
-        arguments: tuple[Any, ...],
-        named: dict[str, Any],
-        viewed: Mapping[str, Any],
-    ) -> Any:
-        from fly.call import arguments as reading
-
-        values = reading.originals(self.function, arguments, named, viewed)
-        return compiled.run_viewed(values, viewed, self.options["device"]).results
+        reader = calls.reader if calls is not None else reading.Reader(self.function)
+        given = reader.originals(arguments, named, viewed)
+        return compiled.run_viewed(given, viewed, self.options["device"]).results
 
     def _new_calls(self) -> _Calls | None:
         """None for a function that is traced each time."""
