@@ -21,6 +21,10 @@ TARGETS = {
     "x86_64": ("x86_64-unknown-linux-gnu", "x86-64"),
     "aarch64": ("aarch64-unknown-linux-gnu", "generic"),
 }
+# What a launcher gains by: values in registers, less of them, fewer blocks. The other passes of -O2
+# take five times as long and find nothing more; nor do the slower ways of instruction selection: on
+# x86-64 a call is then 5 ns faster, of 110, and compiling takes 10 ms more.
+SHORT = ("sroa", "instcombine", "simplifycfg")
 LINK = ["-shared", "-z", "now", "-z", "noexecstack", "--build-id=none", "-o", "-", "/dev/stdin"]
 
 _Given = ParamSpec("_Given")
@@ -103,7 +107,7 @@ def optimised(text: str, options: Options) -> str:
 def _machine_code(text: str, options: Options) -> bytes:
     if _binding(options) is None:
         bitcode = _program("opt", _passes(options), text.encode())
-        words = [f"-O{options.opt_level}", "-filetype=obj", "-relocation-model=pic"]
+        words = [f"-O{_selection(options)}", "-filetype=obj", "-relocation-model=pic"]
         return _program("llc", [*words, *_words(), "-o", "-", "-"], bitcode)
     module, machine = _optimise(text, options)
     return machine.emit_object(module)
@@ -115,7 +119,15 @@ def _words() -> list[str]:
 
 
 def _passes(options: Options) -> list[str]:
-    return [f"-passes=default<O{options.opt_level}>", *_words(), "-o", "-", "-"]
+    names = f"default<O{options.opt_level}>"
+    if options.opt_level == 1:
+        names = f"function({','.join(SHORT)})"
+    return [f"-passes={names}", *_words(), "-o", "-", "-"]
+
+
+def _selection(options: Options) -> int:
+    """The level of instruction selection and register allocation."""
+    return options.opt_level if options.opt_level > 1 else 0
 
 
 def _program(name: str, words: list[str], data: bytes) -> bytes:
@@ -158,10 +170,19 @@ def _optimise(text: str, options: Options) -> tuple[Any, Any]:
     module = binding.parse_assembly(text, binding.create_context())
     module.triple = triple
     machine = binding.Target.from_triple(triple).create_target_machine(
-        cpu=processor, opt=options.opt_level, reloc="pic", codemodel="default"
+        cpu=processor, opt=_selection(options), reloc="pic", codemodel="default"
     )
     module.data_layout = str(machine.target_data)
     tuning = binding.create_pipeline_tuning_options(speed_level=options.opt_level)
-    passes = binding.create_pass_builder(machine, tuning)
-    passes.getModulePassManager().run(module, passes)
+    builder = binding.create_pass_builder(machine, tuning)
+    if options.opt_level != 1:
+        builder.getModulePassManager().run(module, builder)
+        return module, machine
+    passes = binding.create_new_function_pass_manager()
+    passes.add_sroa_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_simplify_cfg_pass()
+    for function in module.functions:
+        if not function.is_declaration:
+            passes.run(function, builder)
     return module, machine

@@ -20,7 +20,7 @@ from fly_host.native.probing import Torch
 from fly_host.native.specialisation import Batch, Specialisation
 from fly_host.native.steps import Steps
 from fly_host.native.tensors import UNREADABLE, Reader
-from fly_host.program import Parameter, Scalar, Stream, Tensor
+from fly_host.program import Allocate, Parameter, Scalar, Stream, Tensor, every_step
 
 _DECLARATIONS = """\
 @_Py_NoneStruct = external global i8
@@ -102,7 +102,7 @@ def write(
     code.begin(MISS)
     code.do(f"ret ptr {frame.increased('@_Py_NotImplementedStruct')}")
     body = "\n".join(["entry:", *code.allocations, *code.lines])
-    helpers = [objects.INTEGERS, objects.FAIL, *outputs.helpers(frame)]
+    helpers = _helpers(frame, body)
     llvm = "".join(
         (
             _DECLARATIONS,
@@ -115,6 +115,18 @@ def write(
         )
     )
     return Text(llvm, frame.slots, tuple(frame.sites), tuple(steps.launches.batches))
+
+
+def _helpers(frame: Frame, body: str) -> list[str]:
+    """The functions that the launcher calls, and those that they call."""
+    found: list[str] = []
+    if any(isinstance(step, Allocate) for step in every_step(frame.program.steps)):
+        found = outputs.helpers(frame)
+    if "@fail(" in body:
+        found.insert(0, objects.FAIL)
+    if "@integers(" in body + "".join(found):
+        found.insert(0, objects.INTEGERS)
+    return found
 
 
 def _arguments(frame: Frame, steps: Steps) -> None:

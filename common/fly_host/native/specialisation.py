@@ -112,10 +112,11 @@ class Specialisation:
 
 @dataclass(frozen=True)
 class Options:
-    """`opt_level` is LLVM's; `num_threads` how many launchers may be compiled at once; `in_process`
+    """`opt_level` is LLVM's, but for 1, which stands for a few passes that take little time;
+    `num_threads` how many launchers may be compiled at once; `in_process`
     whether llvmlite is used where it can be imported."""
 
-    opt_level: int = 2
+    opt_level: int = 1
     num_threads: int = 2
     in_process: bool = True
 
