@@ -35,12 +35,13 @@ class Steps:
         """Looks at all that can be known before the first step."""
         frame, code = self.frame, self.code
         together: str | None = None
-        for index, check in needed_first(frame.program):
-            number = frame.number(index)
-            together = code.both(together, number.ok)
-            frame.assured.add(("value", index))
-            if check is not None:
-                together = code.both(together, code.value(f"icmp ne i64 {number.value}, 0"))
+        for step, indices in needed_first(frame.program):
+            for index in indices:
+                number = frame.number(index)
+                together = code.both(together, number.ok)
+                frame.assured.add(("value", index))
+                if isinstance(step, made.Check):
+                    together = code.both(together, code.value(f"icmp ne i64 {number.value}, 0"))
         if together is not None:
             code.require(together, MISS)
         together = None
