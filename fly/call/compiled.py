@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fly_common.errors import Fault, InputError, UsageError
 
 if TYPE_CHECKING:
+    from fly_host.native.calling import Native
     from fly_host.program import Program
     from fly_image.image import Image, KernelInterface
     from fly_run.devices.options import Options
@@ -123,6 +124,31 @@ class Compiled:
             return opened.run(program, image, values, viewed, arrays)
 
         return self._execute(work, device, options)
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """The parameters of the host program."""
+        return tuple(parameter.name for parameter in self._program().parameters)
+
+    def native(self, arguments: Sequence[object], device: str = "auto") -> Native:
+        """Native code for calls of the host program like the one with these arguments, in the order
+        of its parameters. fly_host.native.Unavailable where there can be none."""
+        from fly_run.launch import native
+
+        image, runtime = self.image, self._runtime
+
+        def located(error: Fault) -> None:
+            from fly.call.fault_lines import locate
+
+            locate(error, image, self._module, self._chain)
+
+        return native.compile(
+            self._program(),
+            image,
+            arguments,
+            lambda: runtime.device(device, image.target),
+            located,
+        )
 
     def _execute(
         self,

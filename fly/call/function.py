@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from fly_trace.signatures.signature import ParameterType
 
     from fly.call.arguments import Reader
+    from fly.call.native_calls import NativeCalls
 
 # Seconds after which LLVM's programs and library are looked at again: to ask the file system at
 # each call takes longer than all the rest of it. Files that the user names are looked at each time.
@@ -48,11 +49,8 @@ _TARGET_NAMED = re.compile(rb'module attributes \{[^\n]*\bfly\.target = "(\w+)"'
 
 
 # What `_chain` and the search for programs read.
-_environment = watcher(
-    "FLY_TARGET",
-    *(row.variable for row in KEYWORDS.values()),
-    *toolchain.VARIABLES,
-)
+VARIABLES = ("FLY_TARGET", *(row.variable for row in KEYWORDS.values()), *toolchain.VARIABLES)
+_environment = watcher(*VARIABLES)
 
 
 @dataclass(eq=False)
@@ -69,6 +67,7 @@ class _Calls:
     looked: float = 0.0
     identity: tuple[str, ...] | None = None
     made: dict[tuple[Any, ...], Compiled] = field(default_factory=dict)
+    native: NativeCalls | None = None
 
     def hold(self) -> bool:
         """Whether all is still as it was."""
@@ -79,6 +78,21 @@ class _Calls:
             return True
         self.looked = now
         return self.identity is None or self.chain.identity() == self.identity
+
+    def speed_up(
+        self, key: tuple[Any, ...], compiled: Compiled, arguments: tuple[Any, ...], device: str
+    ) -> Callable[..., Any] | None:
+        """Native code for calls of this key, which is not the first; None where there is none."""
+        if not self.chain.settled:
+            return None  # something has to be looked at in each call
+        if self.native is None:
+            from fly.call.native_calls import NativeCalls
+
+            self.native = NativeCalls(self.dependencies, self.reader, VARIABLES)
+        self.native.add(key, compiled, arguments, device)
+        self.native.renew(max(0.0, LOOK_AFTER - (time.monotonic() - self.looked)))
+        dispatcher = self.native.dispatcher
+        return None if dispatcher is None else dispatcher.call
 
     def keep(self, key: tuple[Any, ...], compiled: Compiled, identity: tuple[str, ...]) -> None:
         """Remembers what was compiled for a key."""
@@ -97,8 +111,18 @@ class JitFunction(HostFunction):
     _kept: dict[Any, Compiled] = field(default_factory=dict, repr=False)
     _dependencies: DependencyHash = field(default=DependencyHash(None), repr=False)
     _calls: _Calls | None = field(default=None, repr=False)
+    _native: Callable[..., Any] | None = field(default=None, repr=False)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
+        native = self._native
+        if native is not None and not named:
+            try:
+                result = native(*arguments)
+            except FlyError as error:
+                hide_frames(error)
+                raise error
+            if result is not NotImplemented:
+                return result
         if tracing.active() is not None:
             return super().__call__(*arguments, **named)
         try:
@@ -110,6 +134,7 @@ class JitFunction(HostFunction):
     def run(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         calls = self._calls
         if calls is None or not calls.hold():
+            self._native = None
             calls = self._calls = self._new_calls()
         key = None
         if calls is not None:
@@ -118,8 +143,11 @@ class JitFunction(HostFunction):
                 key, viewed = found
                 compiled = calls.made.get(key)
                 if compiled is not None:
-                    given = calls.reader.originals(arguments, named, viewed)
-                    return compiled.run_viewed(given, viewed, self.options["device"]).results
+                    given, device = calls.reader.originals(arguments, named, viewed), self.device
+                    results = compiled.run_viewed(given, viewed, device).results
+                    if not named:
+                        self._native = calls.speed_up(key, compiled, arguments, device)
+                    return results
         from fly.call import arguments as reading
 
         types, viewed = reading.read(self.function, arguments, named)
@@ -129,7 +157,12 @@ class JitFunction(HostFunction):
             calls.keep(key, compiled, identity)
         reader = calls.reader if calls is not None else reading.Reader(self.function)
         given = reader.originals(arguments, named, viewed)
-        return compiled.run_viewed(given, viewed, self.options["device"]).results
+        return compiled.run_viewed(given, viewed, self.device).results
+
+    @property
+    def device(self) -> str:
+        """What the function runs on, as the decorator says."""
+        return self.options["device"]
 
     def _new_calls(self) -> _Calls | None:
         """None for a function that is traced each time."""

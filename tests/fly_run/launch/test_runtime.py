@@ -202,7 +202,7 @@ def test_a_fork_opens_its_own(opened, add):
     held, done = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with opened._turn, runtime._opening:
+        with opened.turn, runtime._opening:
             held.set()
             done.wait()
 
