@@ -88,7 +88,9 @@ def made(tensors: int, integers: int, output: bool = False) -> Any:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--repeats", type=int, default=100)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
@@ -105,7 +107,6 @@ def main() -> None:
 def measure(repeats: int) -> dict[str, tuple[float, str]]:
     import numpy
     import torch
-
     from fly_host.native import calling as native
     from fly_host.native import library
     from fly_host.native.specialisation import DriverEntry, Options, specialise
@@ -155,7 +156,6 @@ def compiling(
 ) -> dict[str, tuple[float, str]]:
     """The time of `compile`, first where nothing is kept, then where the library is."""
     from fly_common import paths
-
     from fly_host.native import library
 
     folder, found = paths.cache_dir(), {"first compile": 9e9, "reload": 9e9}

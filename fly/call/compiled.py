@@ -125,6 +125,12 @@ class Compiled:
 
         return self._execute(work, device, options)
 
+    def check(self, values: Mapping[str, Any], viewed: Mapping[str, Any]) -> None:
+        """Raises what `run_viewed` would raise for the arguments by themselves."""
+        from fly_run.launch.checking import check
+
+        check(self._program(), {**values, **viewed})
+
     @property
     def parameter_names(self) -> tuple[str, ...]:
         """The parameters of the host program."""

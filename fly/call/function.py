@@ -159,6 +159,40 @@ class JitFunction(HostFunction):
         given = reader.originals(arguments, named, viewed)
         return compiled.run_viewed(given, viewed, self.device).results
 
+    def prepare(self, *arguments: Any, **named: Any) -> Callable[[], Any]:
+        """A callable that launches what this call would launch, with the same arguments each time:
+        it checks and computes nothing any more. It returns what the call would return; tensors that
+        the host function creates are created once, here.
+
+        For loops that repeat one step on the same memory, as CUDA graphs are used. What the arrays
+        hold may change between the calls, their shapes may not.
+        """
+        try:
+            return self._prepare(arguments, named)
+        except FlyError as error:
+            hide_frames(error)
+            raise error
+
+    def _prepare(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Callable[[], Any]:
+        from fly_host.native.specialisation import Unavailable
+
+        from fly.call import arguments as reading
+
+        types, viewed = reading.read(self.function, arguments, named)
+        compiled, _ = self._compiled(types, self._chain(None))
+        given = reading.Reader(self.function).originals(arguments, named, viewed)
+        compiled.check(given, viewed)
+        try:
+            names = [name for name in compiled.parameter_names if name in given]
+            handle = compiled.native([given[name] for name in names], self.device).prepare(
+                *(given[name] for name in names)
+            )
+        except Unavailable:
+            handle = NotImplemented
+        if handle is not NotImplemented:
+            return handle
+        return lambda: compiled.run_viewed(given, viewed, self.device).results
+
     @property
     def device(self) -> str:
         """What the function runs on, as the decorator says."""
