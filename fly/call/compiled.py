@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fly_run.launch.ran import Ran
     from fly_run.launch.runtime import Opened
 
+    from fly.call.host_options import CompileOptions
     from fly.chains.chain import Chain
 
 # What each kind of `Compiled.ir` is made from.
@@ -93,11 +94,17 @@ class Compiled:
         return self.run(self._named(args, kwargs)).results
 
     def run(
-        self, values: Mapping[str, Any], *, device: str = "auto", options: Options | None = None
+        self,
+        values: Mapping[str, Any],
+        *,
+        device: str = "auto",
+        options: Options | None = None,
+        host: CompileOptions | None = None,
     ) -> Outcome:
         """Runs the host program on arguments by name. The outcome holds what it returns
         (`results`), and what was launched, with instruction counts (`ran`). `options` are the
-        device's: `Options(observers=(Statistics(),))` counts what happens.
+        device's: `Options(observers=(Statistics(),))` counts what happens. `host` says how the
+        program is run; native code is for repeated calls of functions, and not used here.
 
         Errors are those of `fly-run`: InputError for a value that doesn't fit its parameter,
         UsageError for names, Fault for what a kernel does wrong.
@@ -105,7 +112,7 @@ class Compiled:
         from fly.call.arrays import as_value
 
         viewed = {name: as_value(value, name) for name, value in values.items()}
-        return self.run_viewed(values, viewed, device, options)
+        return self.run_viewed(values, viewed, device, options, host)
 
     def run_viewed(
         self,
@@ -113,15 +120,20 @@ class Compiled:
         viewed: Mapping[str, Any],
         device: str = "auto",
         options: Options | None = None,
+        host: CompileOptions | None = None,
     ) -> Outcome:
         """`run` for values of which `fly.call.arrays.as_value` has made `viewed`: NumPy arrays and
         Python's numbers."""
+        from fly_run.launch import readers
+
         from fly.call.array_kinds import arrays_for
+        from fly.call.host_options import DEFAULT
 
         program, arrays = self._program(), arrays_for(values.values())
+        reader = readers.choose((host or DEFAULT).reader)
 
         def work(opened: Opened, image: Image) -> Outcome:
-            return opened.run(program, image, values, viewed, arrays)
+            return opened.run(program, image, values, viewed, arrays, reader)
 
         return self._execute(work, device, options)
 
@@ -136,9 +148,17 @@ class Compiled:
         """The parameters of the host program."""
         return tuple(parameter.name for parameter in self._program().parameters)
 
-    def native(self, arguments: Sequence[object], device: str = "auto") -> Native:
+    def native(
+        self,
+        arguments: Sequence[object],
+        device: str = "auto",
+        host: CompileOptions | None = None,
+    ) -> Native:
         """Native code for calls of the host program like the one with these arguments, in the order
         of its parameters. fly_host.native.Unavailable where there can be none."""
+        from fly.call.host_options import DEFAULT
+
+        host = host or DEFAULT
         from fly_run.launch import native
 
         image, runtime = self.image, self._runtime
@@ -148,13 +168,19 @@ class Compiled:
 
             locate(error, image, self._module, self._chain)
 
-        return native.compile(
-            self._program(),
+        program = self._program()
+        made = native.compile(
+            program,
             image,
             arguments,
             lambda: runtime.device(device, image.target),
             located,
+            host.for_native(),
         )
+        if host.dump is not None:
+            host.write(program, ".ll", made.llvm())
+            host.write(program, ".opt.ll", made.llvm(optimised=True))
+        return made
 
     def _execute(
         self,

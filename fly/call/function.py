@@ -24,6 +24,7 @@ from fly_trace.core import tracing
 from fly_trace.session.decorators import HostFunction
 
 from fly.call.compiled import Compiled
+from fly.call.host_options import VARIABLE, CompileOptions, checked
 from fly.call.tracebacks import hide_frames
 from fly.chains import tuning
 from fly.chains.builtin import default_target
@@ -49,7 +50,12 @@ _TARGET_NAMED = re.compile(rb'module attributes \{[^\n]*\bfly\.target = "(\w+)"'
 
 
 # What `_chain` and the search for programs read.
-VARIABLES = ("FLY_TARGET", *(row.variable for row in KEYWORDS.values()), *toolchain.VARIABLES)
+VARIABLES = (
+    VARIABLE,
+    "FLY_TARGET",
+    *(row.variable for row in KEYWORDS.values()),
+    *toolchain.VARIABLES,
+)
 _environment = watcher(*VARIABLES)
 
 
@@ -80,7 +86,12 @@ class _Calls:
         return self.identity is None or self.chain.identity() == self.identity
 
     def speed_up(
-        self, key: tuple[Any, ...], compiled: Compiled, arguments: tuple[Any, ...], device: str
+        self,
+        key: tuple[Any, ...],
+        compiled: Compiled,
+        arguments: tuple[Any, ...],
+        device: str,
+        host: CompileOptions,
     ) -> Callable[..., Any] | None:
         """Native code for calls of this key, which is not the first; None where there is none."""
         if not self.chain.settled:
@@ -89,7 +100,7 @@ class _Calls:
             from fly.call.native_calls import NativeCalls
 
             self.native = NativeCalls(self.dependencies, self.reader, VARIABLES)
-        self.native.add(key, compiled, arguments, device)
+        self.native.add(key, compiled, arguments, device, host)
         self.native.renew(max(0.0, LOOK_AFTER - (time.monotonic() - self.looked)))
         dispatcher = self.native.dispatcher
         return None if dispatcher is None else dispatcher.call
@@ -144,9 +155,10 @@ class JitFunction(HostFunction):
                 compiled = calls.made.get(key)
                 if compiled is not None:
                     given, device = calls.reader.originals(arguments, named, viewed), self.device
-                    results = compiled.run_viewed(given, viewed, device).results
-                    if not named:
-                        self._native = calls.speed_up(key, compiled, arguments, device)
+                    results = compiled.run_viewed(given, viewed, device, None, self.host).results
+                    if not named and self.host.is_native:
+                        host = self.host
+                        self._native = calls.speed_up(key, compiled, arguments, device, host)
                     return results
         from fly.call import arguments as reading
 
@@ -157,7 +169,7 @@ class JitFunction(HostFunction):
             calls.keep(key, compiled, identity)
         reader = calls.reader if calls is not None else reading.Reader(self.function)
         given = reader.originals(arguments, named, viewed)
-        return compiled.run_viewed(given, viewed, self.device).results
+        return compiled.run_viewed(given, viewed, self.device, None, self.host).results
 
     def prepare(self, *arguments: Any, **named: Any) -> Callable[[], Any]:
         """A callable that launches what this call would launch, with the same arguments each time:
@@ -184,14 +196,18 @@ class JitFunction(HostFunction):
         compiled.check(given, viewed)
         try:
             names = [name for name in compiled.parameter_names if name in given]
-            handle = compiled.native([given[name] for name in names], self.device).prepare(
-                *(given[name] for name in names)
-            )
+            some = [given[name] for name in names]
+            handle = compiled.native(some, self.device, self.host).prepare(*some)
         except Unavailable:
             handle = NotImplemented
         if handle is not NotImplemented:
             return handle
-        return lambda: compiled.run_viewed(given, viewed, self.device).results
+        return lambda: compiled.run_viewed(given, viewed, self.device, None, self.host).results
+
+    @property
+    def host(self) -> CompileOptions:
+        """How the host program runs, as the decorator says."""
+        return self.options["host"]
 
     @property
     def device(self) -> str:
@@ -340,7 +356,8 @@ def jit(
     target: str | None = None,
     chain: Chain | None = None,
     device: str = "auto",
-    **options: Unpack[Keywords],
+    options: CompileOptions | None = None,
+    **keywords: Unpack[Keywords],
 ) -> Callable[[Callable[..., Any]], JitFunction]: ...
 
 
@@ -351,16 +368,17 @@ def jit(
     target: str | None = None,
     chain: Chain | None = None,
     device: str = "auto",
-    **options: Unpack[Keywords],
+    options: CompileOptions | None = None,
+    **keywords: Unpack[Keywords],
 ) -> Any:
     """Makes a function that launches kernels callable with arrays.
 
     `target` is the GPU to compile for; else `FLY_TARGET`, else gfx942. `device` runs it: "auto" or
-    "emulator". The other options are what LLVM does: see `fly.chains.tuning.Tuning`; each has an
-    environment variable that says it for functions whose decorator does not. `chain` replaces all
-    of that.
+    "emulator". `options` say how the host function runs. The other keywords are what LLVM does: see
+    `fly.chains.tuning.Tuning`; each has an environment variable that says it for functions whose
+    decorator does not. `chain` replaces all of that.
     """
-    tuned = tuning.check(options)
+    tuned = tuning.check(keywords)
     if chain is not None and tuned:
         raise UsageError(
             f"chain= and {', '.join(tuned)} contradict each other",
@@ -369,6 +387,7 @@ def jit(
     if chain is not None and target not in (None, chain.target):
         raise UsageError(f"target={quoted(target)} contradicts the chain's target, {chain.target}")
     settings = {"target": target, "chain": chain, "tuning": tuned, "device": device}
+    settings["host"] = checked(options)
 
     def make(plain: Any) -> JitFunction:
         from types import FunctionType

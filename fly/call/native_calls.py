@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from fly.dependencies.function_parts import MISSING
 if TYPE_CHECKING:
     from fly.call.arguments import Reader
     from fly.call.compiled import Compiled
+    from fly.call.host_options import CompileOptions
     from fly.dependencies.hashing import DependencyHash
 
 
@@ -45,7 +46,12 @@ class NativeCalls:
         _every.add(self)
 
     def add(
-        self, key: Any, compiled: Compiled, arguments: tuple[Any, ...], device: str
+        self,
+        key: Any,
+        compiled: Compiled,
+        arguments: tuple[Any, ...],
+        device: str,
+        host: CompileOptions,
     ) -> Callable[..., Any] | None:
         """Makes native code for calls of this key, if that was not tried before. The builtin to
         call, None where there is none."""
@@ -58,7 +64,7 @@ class NativeCalls:
                 dispatcher = Dispatcher(self._state(), tracing.busy_address())
             rules = self.reader.rules(arguments, compiled.parameter_names)
             passed = tuple(arguments[position] for position in rules.passed)
-            if not dispatcher.add(compiled.native(passed, device).call, rules):
+            if not dispatcher.add(compiled.native(passed, device, host).call, rules):
                 raise Unavailable("the function is called with too many kinds of arguments")
         except Unavailable as why:
             self.reasons.append(str(why))
@@ -109,7 +115,7 @@ runtime.when_closed(_forget)
 
 def _variables(names: tuple[str, ...]) -> list[tuple[dict[Any, Any], Any, Any]]:
     """The environment's variables as names in the dictionary behind `os.environ`."""
-    held: Mapping[Any, Any] | None = getattr(os.environ, "_data", None)
+    held: Any = getattr(os.environ, "_data", None)
     encode = getattr(os.environ, "encodekey", None)
     if type(held) is not dict or encode is None:
         raise Unavailable("this Python's environment is no plain dictionary")

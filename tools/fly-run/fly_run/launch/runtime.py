@@ -24,11 +24,12 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fly_common.environment import Snapshot, watcher
+from fly_host import interpreter
 
 from fly_run.devices.options import DEFAULTS, STRICT, Options, in_environment
 from fly_run.devices.registry import open_device
 from fly_run.launch.arrays import NUMPY, Arrays
-from fly_run.launch.execution import Outcome, run
+from fly_run.launch.execution import Outcome, Reader, run
 
 if TYPE_CHECKING:
     from fly_host.program import Program
@@ -81,11 +82,12 @@ class Opened:
         values: Mapping[str, Any],
         viewed: Mapping[str, Any] | None = None,
         arrays: Arrays = NUMPY,
+        reader: Reader = interpreter.run,
     ) -> Outcome:
         """See `fly_run.launch.execution.run`."""
         with self.turn:
             module = self.module(image)
-            return run(program, image, module, self.device, values, viewed, arrays)
+            return run(program, image, module, self.device, values, viewed, arrays, reader)
 
     def run_kernel(self, call: KernelCall, image: Image) -> list[Ran]:
         """See `fly_run.launch.launch.KernelCall.run`."""
