@@ -1,114 +1,371 @@
-"""What a call of a compiled function costs: µs of `vector_add(a, b, c)` on 64 elements.
+"""What a call of a compiled function costs, from Python's `f(*args)` on.
 
-    python benchmarks/launch.py [--samples N] [--calls N] [--target gfx942] [--json]
+    python benchmarks/launch.py [--peers-python PATH] [--json FILE]
 
-The call is timed whole, and its parts each by itself, as the call makes them:
+On the emulator: µs of `vector_add(a, b, c)` on 64 elements, one workgroup, and of its parts: the
+Python way (what a call costs that native code declines), the native way whole, the device alone.
 
-    chain      whether anything changed that the code depends on: names, environment, files
-    reading    arguments → key of the code, and values
-    binding    values → buffers, grid, argument bytes
-    device     the emulator: buffers adopted, one workgroup run, buffers released
+Beside the driver: ns of a call of functions with 1 to 14 tensors of rank 2 with dynamic extents and
+strides and 1 to 26 integers, all of which kernels get, where the device's entry is a C function
+that does nothing (`cuLaunchKernel` and `hipModuleLaunchKernel` have its signature). In the same
+run:
 
-A sample is the mean of a few calls in a row, so few that most are not interrupted on a busy
-machine; told are the median of the samples and their spread (the quartiles). `outside` is the whole
-call less the device. The marks: 60 µs for the whole call, 25 outside the device.
+    f(*args)           the decorated function
+    launcher           its native builtin, without what sees that nothing has changed
+    generated Python   the host program as Python code, on a machine that does nothing
+    ctypes             one foreign call with as many integers, which computes nothing
+    empty_strided      torch's, for the functions that allocate
+
+Peers are measured where the interpreter PATH has them (`pip install flydsl==0.4.2 torch==2.13.0`),
+with a HIP library that does nothing: FlyDSL's `f(*args)` and its compiled handle.
+
+A figure is the median of the repeats; each repeat is the mean of calls in a row. The marks: 25 µs
+for the whole call on the emulator; 2+1 at most 400 ns and 5+3 at most 700 ns, and no more than a
+20th of FlyDSL's `f(*args)`; a prepared call 200 ns.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
+import os
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-ELEMENTS = 64
-WHOLE, OUTSIDE = 60.0, 25.0  # µs
+SIZES = ((1, 1), (2, 1), (5, 3), (10, 5), (14, 26))  # tensors, integers
+WHOLE = 25.0  # µs
+CALLED = {(2, 1): 400.0, (5, 3): 700.0}  # ns
+PREPARED = 200.0  # ns
+FEWER = 20  # times less than FlyDSL's
+SECONDS = 0.02  # of a repeat
+
+HIP = (
+    *("DeviceSynchronize", "EventCreateWithFlags", "EventDestroy", "EventRecord"),
+    *("EventSynchronize", "Free", "GetDevice", "GetErrorName", "GetLastError"),
+    *("HostGetDevicePointer", "HostRegister", "HostUnregister", "Malloc", "Memcpy", "MemcpyAsync"),
+    *("Memset", "MemsetD16Async", "MemsetD32Async", "ModuleGetFunction", "ModuleLaunchKernel"),
+    *("ModuleLoadData", "ModuleOccupancyMaxActiveBlocksPerMultiprocessor", "ModuleUnload"),
+    *("SetDevice", "StreamCreate", "StreamDestroy", "StreamSynchronize", "StreamWaitEvent"),
+)
 
 
-def sample(work: Callable[[], object], calls: int) -> float:
-    """µs a call, the mean of some in a row."""
-    start = time.perf_counter()
-    for _ in range(calls):
-        work()
-    return 1e6 * (time.perf_counter() - start) / calls
+def source(tensors: int, integers: int, module: str, output: bool = False) -> str:
+    """A host function and a kernel with these arguments, in the language of `module`."""
+    names = [f"T{n}" for n in range(tensors)]
+    numbers = [f"i{n}" for n in range(integers)]
+    given = [f"{name}: fx.Tensor" for name in names] + [f"{name}: fx.Int32" for name in numbers]
+    flydsl = module == "flydsl"
+    imports = (
+        "import flydsl.compiler as fly\nimport flydsl.expr as fx\n"
+        if flydsl
+        else "import fly\nimport fly.expr as fx\n"
+    )
+    passed = [*names, *(["R"] if output else []), *numbers]
+    taken = [*given[:tensors], *(["R: fx.Tensor"] if output else []), *given[tensors:]]
+    store = "    if fx.thread_idx.x < i0:\n        T0[0, 0] = T0[0, 0]\n"
+    if flydsl:
+        store = (
+            "    if fx.thread_idx.x < i0:\n        fx.memref_store(fx.memref_load(T0, 0), T0, 0)\n"
+        )
+    empty = "    R = fx.empty_like(T0)\n" if output else ""
+    launch = "grid=(1, 1, 1), block=(64, 1, 1)" if flydsl else "grid=1, block=64"
+    return (
+        f"{imports}\n@fly.kernel\ndef kernel({', '.join(taken)}):\n{store}\n"
+        f"@fly.jit\ndef host({', '.join(given)}):\n{empty}"
+        f"    kernel({', '.join(passed)}).launch({launch})\n" + ("    return R\n" if output else "")
+    )
 
 
-def parts(target: str) -> dict[str, Callable[[], Any]]:
-    """The whole call and its parts, all ready to be repeated."""
-    import numpy as np
-    from fly_run.launch import runtime
+def per_call(call: Callable[[], Any], repeats: int) -> float:
+    """Nanoseconds of one of the calls that `call(n)` makes, the median of the repeats."""
+    count = 1
+    while True:
+        start = time.perf_counter()
+        call(count)  # type: ignore[call-arg]
+        if (took := time.perf_counter() - start) > SECONDS / 4:
+            break
+        count *= 2
+    count = max(1, int(count * SECONDS / took))
+    found = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call(count)  # type: ignore[call-arg]
+        found.append((time.perf_counter() - start) / count)
+    return 1e9 * statistics.median(found)
+
+
+def calling(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Callable[[int], None]:
+    """A loop of calls that costs little beside them."""
+    names = ", ".join(f"a{n}" for n in range(len(arguments)))
+    unpack = f"    {names}{',' if len(arguments) == 1 else ''} = arguments\n" if arguments else ""
+    text = f"def run(count):\n{unpack}    for _ in range(count):\n        function({names})\n"
+    space: dict[str, Any] = {"function": function, "arguments": arguments}
+    exec(text, space)
+    return space["run"]
+
+
+class Idle:
+    """A device whose driver's entry does nothing, and that sees tensors where they are."""
+
+    name, concurrent, instructions, remarks = "idle", True, None, ()
+
+    def __init__(self, target: str, options: Any):
+        from fly_host.native import library
+        from fly_host.native.specialisation import Options
+
+        self.target = target
+        self._library = library.load("define i32 @call() {\n  ret i32 0\n}\n", Options())
+        self.image: Any = None
+
+    def load(self, image: Any) -> Idle:
+        self.image = image
+        return self
+
+    def unload(self) -> None:
+        pass
+
+    def function(self, name: str) -> str:
+        return name
+
+    def adopt_all(self, spans: Any) -> list[int]:
+        return [pointer for _, pointer, _, _ in spans]
+
+    def release_all(self, addresses: Any) -> None:
+        pass
+
+    def release(self, address: int) -> None:
+        pass
+
+    def adopt(self, pointer: int, nbytes: int, **_: Any) -> int:
+        return pointer
+
+    def launch(self, *_: Any) -> None:
+        pass
+
+    def synchronize(self, what: Any = None) -> None:
+        pass
+
+    def driver_entry(self, functions: Any) -> Any:
+        from fly_host.native.specialisation import DriverEntry
+
+        address = ctypes.cast(self._library.call, ctypes.c_void_p).value
+        assert address
+        return DriverEntry(address, [1] * len(functions), lambda launch, status: None)
+
+    def close(self) -> None:
+        pass
+
+
+def driven(repeats: int, folder: Path) -> dict[str, dict[str, float]]:
+    """ns of calls beside a driver that does nothing, by size and way."""
+    import torch
+    from fly_host import python_code
+    from fly_run.devices import registry
 
     import fly
+
+    registry.DEVICES["idle"] = f"{__name__}:Idle"
+    found: dict[str, dict[str, float]] = {}
+    tensor = torch.zeros(12, 20)
+    for tensors, integers in SIZES:
+        for output in (False,):
+            space = _loaded(folder, tensors, integers, output)
+            function = fly.jit(device="idle")(space["host"].function)
+            arguments = (*[tensor] * tensors, *range(integers))
+            for _ in range(3):
+                function(*arguments)
+            calls = function._calls.native
+            assert function._native is not None, calls and calls.reasons
+            (launcher, _), *_ = calls.dispatcher._launchers
+            row = {"f(*args)": per_call(calling(function, arguments), repeats)}
+            row["launcher"] = per_call(calling(launcher, arguments), repeats)
+            (compiled,) = function._kept.values()
+            program = compiled.program
+            if not output:
+                by_name = dict(zip(compiled.parameter_names, arguments, strict=True))
+                machine = Nothing()
+                run = python_code.compiled(program)
+                row["generated Python"] = per_call(calling(run, (machine, by_name)), repeats)
+                count = tensors * 5 + integers
+                entry = Idle("gfx942", None).driver_entry([None])
+                foreign = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_int64] * count)(entry.function)
+                row["ctypes"] = per_call(calling(foreign, tuple(range(count))), repeats)
+                prepared = function.prepare(*arguments)
+                row["prepared"] = per_call(calling(prepared, ()), repeats)
+            else:
+                strided = torch.empty_strided
+                row["empty_strided"] = per_call(calling(strided, ((12, 20), (20, 1))), repeats)
+            found[f"{tensors}+{integers}" + (", one allocated" if output else "")] = row
+    return found
+
+
+class Nothing:
+    """A `fly_host.machine.Machine` that does nothing with torch's tensors."""
+
+    def extents(self, tensor: Any) -> Any:
+        from fly_host.values import Extents
+
+        return Extents(tensor.shape, tensor.stride())
+
+    def look_at(self, *_: Any) -> None:
+        pass
+
+    def launch(self, *_: Any) -> None:
+        pass
+
+
+def _loaded(folder: Path, tensors: int, integers: int, output: bool) -> dict[str, Any]:
+    """The module of a function, from a file: tracing reads its source."""
+    from fly_trace.session.load import load_file
+
+    path = folder / f"launch_{tensors}_{integers}_{int(output)}.py"
+    path.write_text(source(tensors, integers, "fly", output))
+    return vars(load_file(str(path)))
+
+
+def emulated(repeats: int) -> dict[str, float]:
+    """µs of vector_add on the emulator, and of the parts of the call."""
+    import numpy as np
 
     sys.path.insert(0, str(ROOT / "examples"))
     import vector_add  # type: ignore[import-not-found]
 
-    function = fly.jit(target=target)(vector_add.vector_add.function)
-    a, b = np.random.default_rng(0).standard_normal((2, ELEMENTS), np.float32)
+    import fly
+
+    function = fly.jit(target="gfx942")(vector_add.vector_add.function)
+    a, b = np.random.default_rng(0).standard_normal((2, 64), np.float32)
     c = np.empty_like(a)
     arguments = (a, b, c)
-    for _ in range(2):
+    for _ in range(3):
         function(*arguments)
     np.testing.assert_array_equal(c, a + b)
-    calls = function._calls
-    key, values = calls.reader.read(arguments, {})
-    compiled = calls.made[key]
-    bound = compiled._binder.bind(values)
-    opened = runtime.device("auto", target)
-    return {
-        "whole": lambda: function(*arguments),
-        "chain": calls.hold,
-        "reading": lambda: calls.reader.read(arguments, {}),
-        "binding": lambda: compiled._binder.bind(values),
-        "device": lambda: opened.run(bound, compiled.image),
+    assert function._native is not None
+    found = {"whole": per_call(calling(function, arguments), repeats)}
+    found["the Python way"] = per_call(calling(lambda: function.run(arguments, {}), ()), repeats)
+    (launcher, _), *_ = function._calls.native.dispatcher._launchers
+    runner = _runner_of(launcher)
+    given: list[Any] = []
+    run = runner.run
+    runner.run = lambda *some: given.append(some)
+    del runner.run
+    runner_run = run
+    entry = _entry_arguments(function, launcher, arguments)
+    found["device"] = per_call(calling(runner_run, entry), repeats)
+    return {name: value / 1e3 for name, value in found.items()}
+
+
+def flydsl(python: str, folder: Path, repeats: int) -> dict[str, dict[str, float]]:
+    """FlyDSL's ns, with a HIP library that does nothing; {} where it is not there."""
+    hip = folder / "hip"
+    (hip / "llvm/bin").mkdir(parents=True)
+    (hip / "lib").mkdir()
+    from fly_common import toolchain
+
+    lld = toolchain.find_program("ld.lld")
+    (hip / "llvm/bin/ld.lld").symlink_to(lld)
+    text = "\n".join(f"define i32 @hip{name}() {{\n  ret i32 0\n}}" for name in HIP)
+    made = toolchain.run_program("llc", ["-filetype=obj", "-relocation-model=pic"], text.encode())
+    (hip / "stub.o").write_bytes(made.stdout)
+    (hip / "versions").write_text("hip_4.2 { global: *; };\n")
+    library = hip / "lib/libamdhip64.so.7"
+    words = ["-shared", "-soname=libamdhip64.so.7", f"--version-script={hip / 'versions'}"]
+    subprocess.run([lld, *words, "-o", library, hip / "stub.o"], check=True)
+    environment = {
+        **os.environ,
+        "ROCM_PATH": str(hip),
+        "ARCH": "gfx942",
+        "LD_PRELOAD": str(library),
+        "LD_LIBRARY_PATH": str(hip / "lib"),
+        "FLYDSL_RUNTIME_ENABLE_CACHE": "0",
     }
+    found = {}
+    for tensors, integers in SIZES:
+        path = folder / f"flydsl_{tensors}_{integers}.py"
+        path.write_text(source(tensors, integers, "flydsl"))
+        command = [python, str(ROOT / "benchmarks/peers/flydsl_launch.py"), str(path)]
+        command += [str(tensors), str(integers), str(repeats)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        if done.returncode:
+            print(f"FlyDSL {tensors}+{integers}: {done.stderr.strip()[-300:]}", file=sys.stderr)
+            continue
+        found[f"{tensors}+{integers}"] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
-def measure(target: str, samples: int, calls: int) -> dict[str, dict[str, float]]:
-    """Median and quartiles of each part, in µs. The parts take turns, so that what else the machine
-    does meets all of them."""
-    work = parts(target)
-    times: dict[str, list[float]] = {name: [] for name in [*work, "outside"]}
-    for _ in range(samples):
-        took = {name: sample(one, calls) for name, one in work.items()}
-        for name, value in took.items():
-            times[name].append(value)
-        times["outside"].append(took["whole"] - took["device"])
-    return {name: summary(values) for name, values in times.items()}
+def _runner_of(launcher: Any) -> Any:
+    """The `Runner` behind a launcher of the emulator."""
+    import gc
+
+    from fly_run.launch.native import Runner
+
+    return next(one for one in gc.get_objects() if isinstance(one, Runner) and one.ready)
 
 
-def summary(values: list[float]) -> dict[str, float]:
-    low, median, high = statistics.quantiles(values, n=4)
-    return {"median": median, "low": low, "high": high, "least": min(values)}
+def _entry_arguments(function: Any, launcher: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What a launcher gives to the device for a call."""
+    from fly_host.native import calling as native
+    from fly_host.native.specialisation import PythonEntry, specialise
+    from fly_run.launch.native import limits_of
+
+    given: list[tuple[Any, ...]] = []
+    (compiled,) = function._kept.values()
+    program, image = compiled.program, compiled.image
+    made = specialise(program, arguments, limits_of(program, image))
+    native.compile(made, PythonEntry(lambda *some: given.append(some))).call(*arguments)
+    return given[0]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--samples", type=int, default=400)
-    parser.add_argument("--calls", type=int, default=10, help="calls of a sample")
-    parser.add_argument("--target", default="gfx942")
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--repeats", type=int, default=25)
+    parser.add_argument("--peers-python", default=sys.executable, metavar="PATH")
+    parser.add_argument("--json", metavar="FILE", help="write the figures there")
     asked = parser.parse_args()
-    found = measure(asked.target, asked.samples, asked.calls)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        found: dict[str, Any] = {"emulator, µs": emulated(asked.repeats)}
+        ours = driven(asked.repeats, folder)
+        for size, row in flydsl(asked.peers_python, folder, asked.repeats).items():
+            ours[size] |= row
+        found["driver, ns"] = ours
     if asked.json:
-        print(json.dumps({"target": asked.target, "elements": ELEMENTS, "us": found}, indent=2))
-        return
-    print(f"vector_add on {ELEMENTS} elements, {asked.target}, µs a call")
-    print(f"  {'':<10}{'median':>8}{'quartiles':>18}{'least':>8}")
-    for name, us in found.items():
-        spread = f"{us['low']:.1f} – {us['high']:.1f}"
-        # The least of a difference of two measurements says nothing.
-        least = "" if name == "outside" else f"{us['least']:.1f}"
-        print(f"  {name:<10}{us['median']:8.1f}{spread:>18}{least:>8}")
-    for name, mark in (("whole", WHOLE), ("outside", OUTSIDE)):
-        verdict = "met" if found[name]["median"] <= mark else "missed"
-        print(f"  {name}: the mark is {mark:.0f} µs: {verdict}")
+        Path(asked.json).write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+    show(found)
+
+
+def show(found: dict[str, Any]) -> None:
+    print("vector_add on 64 elements, gfx942, on the emulator: µs a call")
+    for name, value in found["emulator, µs"].items():
+        print(f"  {name:<16}{value:8.1f}")
+    rows = found["driver, ns"]
+    ways = list(dict.fromkeys(way for row in rows.values() for way in row))
+    print("tensors+integers, the device's entry does nothing: ns a call")
+    print(f"  {'':<20}" + "".join(f"{way:>18}" for way in ways))
+    for size, row in rows.items():
+        cells = "".join(f"{row[way]:18.0f}" if way in row else f"{'':18}" for way in ways)
+        print(f"  {size:<20}{cells}")
+    verdict("the whole call on the emulator", found["emulator, µs"]["whole"], WHOLE, "µs")
+    for size, mark in CALLED.items():
+        row = rows[f"{size[0]}+{size[1]}"]
+        peer = row.get("FlyDSL f(*args)")
+        limit = min(mark, peer / FEWER) if peer else mark
+        verdict(f"f(*args) of {size[0]}+{size[1]}", row["f(*args)"], limit, "ns")
+        verdict(f"a prepared call of {size[0]}+{size[1]}", row["prepared"], PREPARED, "ns")
+
+
+def verdict(what: str, value: float, mark: float, unit: str) -> None:
+    met = "met" if value <= mark else "missed"
+    print(f"  {what}: {value:.1f} {unit}, the mark is {mark:.0f}: {met}")
 
 
 if __name__ == "__main__":
+    sys.modules["launch"] = sys.modules["__main__"]
     main()

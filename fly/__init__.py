@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fly.call.annotated_array import from_dlpack
     from fly.call.compiled import Compiled, load
     from fly.call.function import jit
+    from fly.call.host_options import CompileOptions
     from fly.call.library import register_call
     from fly.chains.chain import Chain, chain, run
     from fly.chains.stage import Stage
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 # Name → the module that has it.
 _HOMES = {
     "Chain": "fly.chains.chain",
+    "CompileOptions": "fly.call.host_options",
     "Compiled": "fly.call.compiled",
     "Fault": "fly_common.errors",
     "FlyError": "fly_common.errors",
@@ -47,6 +49,7 @@ _MODULES = frozenset({"cache", "expr"})
 
 __all__ = [
     "Chain",
+    "CompileOptions",
     "Compiled",
     "Fault",
     "FlyError",

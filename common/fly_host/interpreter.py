@@ -18,7 +18,7 @@ from fly_host.machine import Machine
 from fly_host.program import Operand, Program, Scalar, Step, Tensor
 from fly_host.values import Values, dependencies
 
-MOST_ITERATIONS = 1 << 31  # of one loop
+MOST_ITERATIONS = 1 << 24  # of one loop; a program that does not end is stopped some time
 
 
 def run(program: Program, machine: Machine, arguments: Mapping[str, Any]) -> Any:

@@ -6,7 +6,7 @@ already: it looks at the signature once, and gives a key that stands for the typ
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fly_common.errors import UsageError
@@ -18,6 +18,7 @@ from fly_trace.values.dtypes import DType, default, named
 
 from fly.call.annotated_array import AnnotatedArray
 from fly.call.arrays import Array, as_array, as_value, dtype_of, is_array, view
+from fly.call.dispatcher import ANY, Rules
 
 
 def read(
@@ -65,12 +66,12 @@ def read(
 
 def originals(
     function: Any,
+    parameters: Mapping[str, Any],
     arguments: tuple[Any, ...],
     named: Mapping[str, Any],
     viewed: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The arguments that `viewed` has NumPy's views of, as the caller gave them; and streams."""
-    parameters = signature.parameters_of(function)
     found = dict(viewed)
     for name, value in _by_name(function.__name__, parameters, arguments, named).items():
         if name in viewed:
@@ -106,10 +107,16 @@ class Reader:
 
     def __init__(self, function: Any):
         parameters = signature.parameters_of(function)
-        self._title, self._parameters = function.__name__, parameters
+        self._function, self._title, self._parameters = function, function.__name__, parameters
         self._asked = {p.name: _asked(p) for p in parameters.values()}
         positional = (p.name for p in parameters.values() if p.kind is not p.KEYWORD_ONLY)
         self._positional = tuple(self._asked[name] for name in positional)
+
+    def originals(
+        self, arguments: tuple[Any, ...], named: Mapping[str, Any], viewed: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """See `originals`."""
+        return originals(self._function, self._parameters, arguments, named, viewed)
 
     def read(
         self, arguments: tuple[Any, ...], named: Mapping[str, Any]
@@ -134,6 +141,20 @@ class Reader:
                 return None
             key.append(kind)
         return tuple(key), values
+
+    def rules(self, arguments: tuple[Any, ...], passed: Sequence[str]) -> Rules:
+        """What native code for a call like this one has to see to, where it gets the arguments of
+        the names `passed`: constants must be the same, and numbers whose type nothing states of the
+        same type."""
+        positions, fixed = [], []
+        for position, (asked, value) in enumerate(zip(self._positional, arguments, strict=False)):
+            if asked.name in passed:
+                positions.append(position)
+                if asked.role == "any" and type(value) in _NUMBERS:
+                    fixed.append((position, type(value), ANY))
+            elif asked.role != "stream":
+                fixed.append((position, type(value), value))
+        return Rules(len(arguments), tuple(positions), tuple(fixed))
 
     def _entry(self, asked: _Parameter, value: Any, values: dict[str, Any]) -> Any:
         """What the key says of an argument, whose value goes into `values`; UNKNOWN where that

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fly_common.errors import Fault, InputError, UsageError
 
 if TYPE_CHECKING:
+    from fly_host.native.calling import Native
     from fly_host.program import Program
     from fly_image.image import Image, KernelInterface
     from fly_run.devices.options import Options
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from fly_run.launch.ran import Ran
     from fly_run.launch.runtime import Opened
 
+    from fly.call.host_options import CompileOptions
     from fly.chains.chain import Chain
 
 # What each kind of `Compiled.ir` is made from.
@@ -92,11 +94,17 @@ class Compiled:
         return self.run(self._named(args, kwargs)).results
 
     def run(
-        self, values: Mapping[str, Any], *, device: str = "auto", options: Options | None = None
+        self,
+        values: Mapping[str, Any],
+        *,
+        device: str = "auto",
+        options: Options | None = None,
+        host: CompileOptions | None = None,
     ) -> Outcome:
         """Runs the host program on arguments by name. The outcome holds what it returns
         (`results`), and what was launched, with instruction counts (`ran`). `options` are the
-        device's: `Options(observers=(Statistics(),))` counts what happens.
+        device's: `Options(observers=(Statistics(),))` counts what happens. `host` says how the
+        program is run; native code is for repeated calls of functions, and not used here.
 
         Errors are those of `fly-run`: InputError for a value that doesn't fit its parameter,
         UsageError for names, Fault for what a kernel does wrong.
@@ -104,7 +112,7 @@ class Compiled:
         from fly.call.arrays import as_value
 
         viewed = {name: as_value(value, name) for name, value in values.items()}
-        return self.run_viewed(values, viewed, device, options)
+        return self.run_viewed(values, viewed, device, options, host)
 
     def run_viewed(
         self,
@@ -112,17 +120,67 @@ class Compiled:
         viewed: Mapping[str, Any],
         device: str = "auto",
         options: Options | None = None,
+        host: CompileOptions | None = None,
     ) -> Outcome:
         """`run` for values of which `fly.call.arrays.as_value` has made `viewed`: NumPy arrays and
         Python's numbers."""
+        from fly_run.launch import readers
+
         from fly.call.array_kinds import arrays_for
+        from fly.call.host_options import DEFAULT
 
         program, arrays = self._program(), arrays_for(values.values())
+        reader = readers.choose((host or DEFAULT).reader)
 
         def work(opened: Opened, image: Image) -> Outcome:
-            return opened.run(program, image, values, viewed, arrays)
+            return opened.run(program, image, values, viewed, arrays, reader)
 
         return self._execute(work, device, options)
+
+    def check(self, values: Mapping[str, Any], viewed: Mapping[str, Any]) -> None:
+        """Raises what `run_viewed` would raise for the arguments by themselves."""
+        from fly_run.launch.checking import check
+
+        check(self._program(), {**values, **viewed})
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """The parameters of the host program."""
+        return tuple(parameter.name for parameter in self._program().parameters)
+
+    def native(
+        self,
+        arguments: Sequence[object],
+        device: str = "auto",
+        host: CompileOptions | None = None,
+    ) -> Native:
+        """Native code for calls of the host program like the one with these arguments, in the order
+        of its parameters. fly_host.native.Unavailable where there can be none."""
+        from fly.call.host_options import DEFAULT
+
+        host = host or DEFAULT
+        from fly_run.launch import native
+
+        image, runtime = self.image, self._runtime
+
+        def located(error: Fault) -> None:
+            from fly.call.fault_lines import locate
+
+            locate(error, image, self._module, self._chain)
+
+        program = self._program()
+        made = native.compile(
+            program,
+            image,
+            arguments,
+            lambda: runtime.device(device, image.target),
+            located,
+            host.for_native(),
+        )
+        if host.dump is not None:
+            host.write(program, ".ll", made.llvm())
+            host.write(program, ".opt.ll", made.llvm(optimised=True))
+        return made
 
     def _execute(
         self,

@@ -24,6 +24,7 @@ from fly_trace.core import tracing
 from fly_trace.session.decorators import HostFunction
 
 from fly.call.compiled import Compiled
+from fly.call.host_options import VARIABLE, CompileOptions, checked
 from fly.call.tracebacks import hide_frames
 from fly.chains import tuning
 from fly.chains.builtin import default_target
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from fly_trace.signatures.signature import ParameterType
 
     from fly.call.arguments import Reader
+    from fly.call.native_calls import NativeCalls
 
 # Seconds after which LLVM's programs and library are looked at again: to ask the file system at
 # each call takes longer than all the rest of it. Files that the user names are looked at each time.
@@ -48,11 +50,13 @@ _TARGET_NAMED = re.compile(rb'module attributes \{[^\n]*\bfly\.target = "(\w+)"'
 
 
 # What `_chain` and the search for programs read.
-_environment = watcher(
+VARIABLES = (
+    VARIABLE,
     "FLY_TARGET",
     *(row.variable for row in KEYWORDS.values()),
     *toolchain.VARIABLES,
 )
+_environment = watcher(*VARIABLES)
 
 
 @dataclass(eq=False)
@@ -69,6 +73,7 @@ class _Calls:
     looked: float = 0.0
     identity: tuple[str, ...] | None = None
     made: dict[tuple[Any, ...], Compiled] = field(default_factory=dict)
+    native: NativeCalls | None = None
 
     def hold(self) -> bool:
         """Whether all is still as it was."""
@@ -79,6 +84,26 @@ class _Calls:
             return True
         self.looked = now
         return self.identity is None or self.chain.identity() == self.identity
+
+    def speed_up(
+        self,
+        key: tuple[Any, ...],
+        compiled: Compiled,
+        arguments: tuple[Any, ...],
+        device: str,
+        host: CompileOptions,
+    ) -> Callable[..., Any] | None:
+        """Native code for calls of this key, which is not the first; None where there is none."""
+        if not self.chain.settled:
+            return None  # something has to be looked at in each call
+        if self.native is None:
+            from fly.call.native_calls import NativeCalls
+
+            self.native = NativeCalls(self.dependencies, self.reader, VARIABLES)
+        self.native.add(key, compiled, arguments, device, host)
+        self.native.renew(max(0.0, LOOK_AFTER - (time.monotonic() - self.looked)))
+        dispatcher = self.native.dispatcher
+        return None if dispatcher is None else dispatcher.call
 
     def keep(self, key: tuple[Any, ...], compiled: Compiled, identity: tuple[str, ...]) -> None:
         """Remembers what was compiled for a key."""
@@ -97,8 +122,18 @@ class JitFunction(HostFunction):
     _kept: dict[Any, Compiled] = field(default_factory=dict, repr=False)
     _dependencies: DependencyHash = field(default=DependencyHash(None), repr=False)
     _calls: _Calls | None = field(default=None, repr=False)
+    _native: Callable[..., Any] | None = field(default=None, repr=False)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
+        native = self._native
+        if native is not None and not named:
+            try:
+                result = native(*arguments)
+            except FlyError as error:
+                hide_frames(error)
+                raise error
+            if result is not NotImplemented:
+                return result
         if tracing.active() is not None:
             return super().__call__(*arguments, **named)
         try:
@@ -110,35 +145,74 @@ class JitFunction(HostFunction):
     def run(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         calls = self._calls
         if calls is None or not calls.hold():
+            self._native = None
             calls = self._calls = self._new_calls()
         key = None
         if calls is not None:
             found = calls.reader.read(arguments, named)
             if found is not None:
-                key, values = found
+                key, viewed = found
                 compiled = calls.made.get(key)
                 if compiled is not None:
-                    return self._launch(compiled, arguments, named, values)
+                    given, device = calls.reader.originals(arguments, named, viewed), self.device
+                    results = compiled.run_viewed(given, viewed, device, None, self.host).results
+                    if not named and self.host.is_native:
+                        host = self.host
+                        self._native = calls.speed_up(key, compiled, arguments, device, host)
+                    return results
         from fly.call import arguments as reading
 
-        given, values = reading.read(self.function, arguments, named)
-        compiled, identity = self._compiled(given, calls.chain if calls else self._chain(None))
+        types, viewed = reading.read(self.function, arguments, named)
+        compiled, identity = self._compiled(types, calls.chain if calls else self._chain(None))
         # What was compiled while the function changed is not what `calls` stands for.
         if key is not None and calls is not None and calls.dependencies is self._dependencies:
             calls.keep(key, compiled, identity)
-        return self._launch(compiled, arguments, named, values)
+        reader = calls.reader if calls is not None else reading.Reader(self.function)
+        given = reader.originals(arguments, named, viewed)
+        return compiled.run_viewed(given, viewed, self.device, None, self.host).results
 
-    def _launch(
-        self,
-        compiled: Compiled,
-        arguments: tuple[Any, ...],
-        named: dict[str, Any],
-        viewed: Mapping[str, Any],
-    ) -> Any:
+    def prepare(self, *arguments: Any, **named: Any) -> Callable[[], Any]:
+        """A callable that launches what this call would launch, with the same arguments each time:
+        it checks and computes nothing any more. It returns what the call would return; tensors that
+        the host function creates are created once, here.
+
+        For loops that repeat one step on the same memory, as CUDA graphs are used. What the arrays
+        hold may change between the calls, their shapes may not.
+        """
+        try:
+            return self._prepare(arguments, named)
+        except FlyError as error:
+            hide_frames(error)
+            raise error
+
+    def _prepare(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Callable[[], Any]:
+        from fly_host.native.specialisation import Unavailable
+
         from fly.call import arguments as reading
 
-        values = reading.originals(self.function, arguments, named, viewed)
-        return compiled.run_viewed(values, viewed, self.options["device"]).results
+        types, viewed = reading.read(self.function, arguments, named)
+        compiled, _ = self._compiled(types, self._chain(None))
+        given = reading.Reader(self.function).originals(arguments, named, viewed)
+        compiled.check(given, viewed)
+        try:
+            names = [name for name in compiled.parameter_names if name in given]
+            some = [given[name] for name in names]
+            handle = compiled.native(some, self.device, self.host).prepare(*some)
+        except Unavailable:
+            handle = NotImplemented
+        if handle is not NotImplemented:
+            return handle
+        return lambda: compiled.run_viewed(given, viewed, self.device, None, self.host).results
+
+    @property
+    def host(self) -> CompileOptions:
+        """How the host program runs, as the decorator says."""
+        return self.options["host"]
+
+    @property
+    def device(self) -> str:
+        """What the function runs on, as the decorator says."""
+        return self.options["device"]
 
     def _new_calls(self) -> _Calls | None:
         """None for a function that is traced each time."""
@@ -282,7 +356,8 @@ def jit(
     target: str | None = None,
     chain: Chain | None = None,
     device: str = "auto",
-    **options: Unpack[Keywords],
+    options: CompileOptions | None = None,
+    **keywords: Unpack[Keywords],
 ) -> Callable[[Callable[..., Any]], JitFunction]: ...
 
 
@@ -293,16 +368,17 @@ def jit(
     target: str | None = None,
     chain: Chain | None = None,
     device: str = "auto",
-    **options: Unpack[Keywords],
+    options: CompileOptions | None = None,
+    **keywords: Unpack[Keywords],
 ) -> Any:
     """Makes a function that launches kernels callable with arrays.
 
     `target` is the GPU to compile for; else `FLY_TARGET`, else gfx942. `device` runs it: "auto" or
-    "emulator". The other options are what LLVM does: see `fly.chains.tuning.Tuning`; each has an
-    environment variable that says it for functions whose decorator does not. `chain` replaces all
-    of that.
+    "emulator". `options` say how the host function runs. The other keywords are what LLVM does: see
+    `fly.chains.tuning.Tuning`; each has an environment variable that says it for functions whose
+    decorator does not. `chain` replaces all of that.
     """
-    tuned = tuning.check(options)
+    tuned = tuning.check(keywords)
     if chain is not None and tuned:
         raise UsageError(
             f"chain= and {', '.join(tuned)} contradict each other",
@@ -311,6 +387,7 @@ def jit(
     if chain is not None and target not in (None, chain.target):
         raise UsageError(f"target={quoted(target)} contradicts the chain's target, {chain.target}")
     settings = {"target": target, "chain": chain, "tuning": tuned, "device": device}
+    settings["host"] = checked(options)
 
     def make(plain: Any) -> JitFunction:
         from types import FunctionType

@@ -356,8 +356,8 @@ def test_wrong_options():
 
 def test_what_a_compilation_shows(tmp_path: Path):
     made = load(tmp_path / "a.py", AXPY).f.compile()
-    assert made.plan
-    assert [p.name for p in made.plan.parameters] == ["X", "Y", "a"]
+    assert made.program
+    assert [p.name for p in made.program.parameters] == ["X", "Y", "a"]
     assert list(made.kernels) == ["kernel"]
     assert made.kernels["kernel"].vgpr_count > 0
     assert "gpu.launch_func" in made.ir("mlir")
@@ -399,7 +399,7 @@ def test_what_a_run_did_is_counted(tmp_path: Path):
     seen = Statistics()
     x, y = NUMBERS.copy(), np.zeros_like(NUMBERS)
     options = Options(observers=(seen,))
-    (ran,) = made.run({"X": x, "Y": y, "a": 1.0}, options=options)
+    (ran,) = made.run({"X": x, "Y": y, "a": 1.0}, options=options).ran
     (document,) = seen.documents
     assert document["instructions"] == ran.instructions
     assert document["memory"]["global"]["load"]["bytes"] >= x.nbytes

@@ -7,7 +7,7 @@ import msgpack
 import pytest
 from fly_common import toolchain
 from fly_common.errors import InputError
-from fly_host import plan
+from fly_host import program, text
 from fly_image.amd.code_object import MOST_LDS, CodeObject
 from fly_image.elf import Elf
 
@@ -77,8 +77,8 @@ amdhsa.kernels:
 ...
   .end_amdgpu_metadata
 """
-PLAN = plan.Plan(
-    "entry", "gfx942", (), (("const", 1),), (plan.Launch("first", *[(0,) * 3] * 2, 0, ()),)
+PROGRAM = program.Program(
+    "entry", "gfx942", (), (("const", 1),), (program.Launch("first", *[(0,) * 3] * 2, 0, ()),)
 )
 
 
@@ -95,7 +95,7 @@ def build(tmp_path_factory):
         source = SOURCE
         if manifest is not None:
             escaped = manifest.replace('"', '\\"')
-            source += f'\n.section {plan.SECTION},"",@progbits\n.ascii "{escaped}"\n'
+            source += f'\n.section {program.SECTION},"",@progbits\n.ascii "{escaped}"\n'
         arguments = ["-triple=amdgcn-amd-amdhsa", f"-mcpu={cpu}", "-filetype=obj"]
         arguments += [f"-mattr={features}"] if features else []
         (folder / "k.o").write_bytes(llvm("llvm-mc", *arguments, data=source.encode()))
@@ -107,7 +107,7 @@ def build(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def data(build) -> bytes:
-    return build(manifest=plan.to_text(PLAN))
+    return build(manifest=text.write(PROGRAM))
 
 
 def test_a_kernel_is_its_descriptor_and_its_metadata(data):
@@ -144,9 +144,9 @@ def test_arguments(data):
     assert CodeObject.parse(data).kernels["first"].arguments == (out, s)
 
 
-def test_the_plan_is_read(data, build):
-    assert CodeObject.parse(data).plan == PLAN
-    assert CodeObject.parse(build()).plan is None
+def test_the_program_is_read(data, build):
+    assert CodeObject.parse(data).program == PROGRAM
+    assert CodeObject.parse(build()).program is None
 
 
 def test_segments_hold_the_code(data):
@@ -206,17 +206,17 @@ def test_an_object_is_not_linked():
 @pytest.mark.parametrize(
     ("manifest", "message"),
     [
-        ("{", "the launch plan is damaged: "),
-        ("[]", "the launch plan is damaged: "),
-        ('{"version":99}', "the launch plan is of version 99, this tool reads 2"),
-        (plan.to_text(PLAN) * 2, "the launch plan is damaged: "),
+        ("{", "the host program is damaged: "),
+        ("[]", "the host program is damaged: "),
+        ('{"version":99}', "the host program is of version 99, this tool reads 2 and 3"),
+        (text.write(PROGRAM) * 2, "the host program is damaged: "),
         (
-            plan.to_text(PLAN).replace("gfx942", "gfx950"),
-            "the launch plan is for gfx950, the code for gfx942",
+            text.write(PROGRAM).replace("gfx942", "gfx950"),
+            "the host program is for gfx950, the code for gfx942",
         ),
     ],
 )
-def test_plans_that_are_none(build, manifest, message):
+def test_programs_that_are_none(build, manifest, message):
     assert refusal(build(manifest=manifest)).startswith(message)
 
 

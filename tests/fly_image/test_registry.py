@@ -44,7 +44,7 @@ def test_a_code_object_is_read_and_no_guest_is_asked(local, monkeypatch):
     image = fly_image.read(local)
     assert isinstance(image, CodeObject)
     assert asked == []
-    assert (image.target, image.variant, image.plan) == ("gfx942", "gfx942", None)
+    assert (image.target, image.variant, image.program) == ("gfx942", "gfx942", None)
     kernel = image.kernel(None)
     assert [a.kind for a in kernel.arguments] == [SHARED, SHARED, POINTER]
     assert (kernel.shared_bytes, kernel.required_block) == (40, None)

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from fly_common import toolchain
 from fly_common.errors import FlyError, InputError, MissingError
-from fly_host import plan
+from fly_host import program, text
 from fly_link import fingerprint, link
 
-PLAN = plan.Plan(
+PROGRAM = program.Program(
     entry="k",
     target="gfx942",
     parameters=(),
     expressions=(("const", 1),),
-    launches=(plan.Launch("k", (0, 0, 0), (0, 0, 0), 0, ()),),
+    steps=(program.Launch("k", (0, 0, 0), (0, 0, 0), 0, ()),),
 )
 
 
@@ -31,7 +31,7 @@ def llvm(program: str, *arguments: str, data: bytes = b"") -> bytes:
 def kernel(name: str = "k", *, body: str = "", cpu: str = "gfx942", manifest: str = "") -> bytes:
     """An object with the kernel `name`; `manifest` goes into the plan's section."""
     escaped = "".join(f"\\{ord(c):02X}" if c in '"\\' else c for c in manifest.replace('"', '\\"'))
-    assembly = f"""module asm ".pushsection {plan.SECTION},\\22\\22,@progbits"
+    assembly = f"""module asm ".pushsection {program.SECTION},\\22\\22,@progbits"
 module asm ".ascii \\22{escaped}\\22"
 module asm ".popsection"
 """
@@ -63,24 +63,24 @@ def refusal(objects, names) -> str:
 
 
 def test_the_result_is_lds(tmp_path):
-    data = kernel(manifest=plan.to_text(PLAN))
+    data = kernel(manifest=text.write(PROGRAM))
     (tmp_path / "k.o").write_bytes(data)
     made = tmp_path / "made"
     llvm("ld.lld", "-shared", "--no-undefined", str(tmp_path / "k.o"), "-o", str(made))
     assert link([data]) == made.read_bytes()
 
 
-def test_the_plan_arrives_whole(tmp_path):
-    text = plan.to_text(PLAN)
-    linked = link([kernel("other"), kernel(manifest=text)])
+def test_the_program_arrives_whole(tmp_path):
+    written = text.write(PROGRAM)
+    linked = link([kernel("other"), kernel(manifest=written)])
     (tmp_path / "k.hsaco").write_bytes(linked)
-    section = f"--dump-section={plan.SECTION}={tmp_path / 'plan'}"
+    section = f"--dump-section={program.SECTION}={tmp_path / 'program'}"
     llvm("llvm-objcopy", section, str(tmp_path / "k.hsaco"), str(tmp_path / "copy"))
-    assert (tmp_path / "plan").read_text() == text
+    assert (tmp_path / "program").read_text() == written
 
 
 def test_neither_names_nor_surroundings_reach_the_bytes(monkeypatch, tmp_path):
-    objects = [kernel(manifest=plan.to_text(PLAN)), kernel("other")]
+    objects = [kernel(manifest=text.write(PROGRAM)), kernel("other")]
     first = link(objects, ["a.o", "b.o"])
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TMPDIR", "/nonexistent")
@@ -179,33 +179,33 @@ def test_a_kernel_defined_twice():
     )
 
 
-def test_two_plans():
-    other = kernel("other", manifest=plan.to_text(PLAN))
-    said = refusal([kernel(manifest=plan.to_text(PLAN)), other], ["a.o", "b.o"])
-    assert said.startswith("fly-link: error: a.o and b.o each hold a launch plan, and a HSACO has")
+def test_two_programs():
+    other = kernel("other", manifest=text.write(PROGRAM))
+    said = refusal([kernel(manifest=text.write(PROGRAM)), other], ["a.o", "b.o"])
+    assert said.startswith("fly-link: error: a.o and b.o each hold a host program, and a HSACO has")
 
 
 @pytest.mark.parametrize(
     ("manifest", "message"),
     [
-        ("{", "k.o: the launch plan is damaged"),
-        ("[]", "k.o: the launch plan is damaged"),
-        (plan.to_text(PLAN) + "x", "k.o: the launch plan is damaged"),
+        ("{", "k.o: the host program is damaged"),
+        ("[]", "k.o: the host program is damaged"),
+        (text.write(PROGRAM) + "x", "k.o: the host program is damaged"),
         (
-            plan.to_text(PLAN).replace('"k","lds"', '"gone","lds"'),
-            "k.o: the launch plan starts the kernel gone, which no object holds",
+            text.write(PROGRAM).replace('"kernel":"k"', '"kernel":"gone"'),
+            "k.o: the host program starts the kernel gone, which no object holds",
         ),
         (
-            plan.to_text(PLAN).replace("gfx942", "gfx90a"),
-            "k.o: the launch plan is for gfx90a, the code for gfx942",
+            text.write(PROGRAM).replace("gfx942", "gfx90a"),
+            "k.o: the host program is for gfx90a, the code for gfx942",
         ),
         (
-            plan.to_text(PLAN).replace('"version":2', '"version":9'),
-            "k.o: the launch plan is of version 9, this tool reads 2",
+            text.write(PROGRAM).replace('"version":3', '"version":9'),
+            "k.o: the host program is of version 9, this tool reads 2 and 3",
         ),
     ],
 )
-def test_a_plan_that_does_not_fit(manifest, message):
+def test_a_program_that_does_not_fit(manifest, message):
     assert message in refusal([kernel(manifest=manifest)], ["k.o"])
 
 
@@ -240,13 +240,13 @@ def test_what_is_no_object():
 
 
 def test_cut_objects_are_errors():
-    data = kernel(manifest=plan.to_text(PLAN))
+    data = kernel(manifest=text.write(PROGRAM))
     for sixteenth in range(16):
         assert "error: k.o: " in refusal([data[: len(data) * sixteenth // 16]], ["k.o"])
 
 
 def test_damaged_objects_are_errors_or_link():
-    data = kernel(manifest=plan.to_text(PLAN))
+    data = kernel(manifest=text.write(PROGRAM))
     chance = random.Random(2)
     words = []
     for _ in range(150):

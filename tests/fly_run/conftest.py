@@ -7,32 +7,32 @@ from pathlib import Path
 
 import pytest
 from fly_common import toolchain
-from fly_host import plan
+from fly_host import program, text
 from fly_image.amd.code_object import CodeObject
 
 KERNELS = Path(__file__).parent / "kernels"
 
 # C[i] = A[i] + B[i] over n elements, in blocks of 64.
-ADD = plan.Plan(
+ADD = program.Program(
     entry="add",
     target="gfx942",
     parameters=(
-        plan.Tensor("A", "f32", ("n",), (1,), "r", contiguous=True),
-        plan.Tensor("B", "f32", ("n",), (1,), "r", contiguous=True),
-        plan.Tensor("C", "f32", ("n",), (1,), "w", contiguous=True),
+        program.Tensor("A", "f32", ("n",), (1,), "r", contiguous=True),
+        program.Tensor("B", "f32", ("n",), (1,), "r", contiguous=True),
+        program.Tensor("C", "f32", ("n",), (1,), "w", contiguous=True),
     ),
     expressions=(("extent", "A", 0), ("const", 64), ("ceildiv", 0, 1), ("const", 1), ("const", 0)),
-    launches=(
-        plan.Launch(
+    steps=(
+        program.Launch(
             "add",
             (2, 3, 3),
             (1, 3, 3),
             4,
             (
-                (plan.Word("pointer", "A"),),
-                (plan.Word("pointer", "B"),),
-                (plan.Word("pointer", "C"),),
-                (plan.Word("integer", expression=0, size=8),),
+                (program.Word("pointer", "A"),),
+                (program.Word("pointer", "B"),),
+                (program.Word("pointer", "C"),),
+                (program.Word("integer", expression=0, size=8),),
             ),
         ),
     ),
@@ -60,21 +60,21 @@ def _assembled(name: str, target: str, manifest: str | None) -> bytes:
 
 @pytest.fixture(scope="session")
 def assemble():
-    """assemble(name, target="gfx942", plan=None) → the bytes of a code object."""
+    """assemble(name, target="gfx942", manifest=None) → the bytes of a code object."""
 
-    def made(name: str, target: str = "gfx942", manifest: plan.Plan | None = None) -> bytes:
-        text = None if manifest is None else plan.to_text(manifest)
-        return _assembled(name, target, text)
+    def made(name: str, target: str = "gfx942", manifest: program.Program | None = None) -> bytes:
+        written = None if manifest is None else text.write(manifest)
+        return _assembled(name, target, written)
 
     return made
 
 
 @pytest.fixture(scope="session")
 def add(assemble) -> CodeObject:
-    """The code object of `add`, with a launch plan."""
+    """The code object of `add`, with a host program."""
     return CodeObject.parse(assemble("add", manifest=ADD))
 
 
 @pytest.fixture(scope="session")
-def add_plan() -> plan.Plan:
+def add_program() -> program.Program:
     return ADD

@@ -1,7 +1,7 @@
 """Damages inputs of every kind, and looks for a tool that does not end as it should.
 
     PYTHONPATH=tests python -m fuzz                   200,000 in process, 2,000 as processes
-    PYTHONPATH=tests python -m fuzz --cases 20000 --processes 100 --kinds mlir,plan
+    PYTHONPATH=tests python -m fuzz --cases 20000 --processes 100 --kinds mlir,program
     PYTHONPATH=tests python -m fuzz --seed 7 --again mlir:1234      one case again, told in full
     PYTHONPATH=tests python -m fuzz --seed 7 --again mlir:12 --as-process
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 from fly_common import toolchain
-from fly_host import plan
+from fly_host import text as host_text
+from fly_host.program import Program
 from fly_image.amd.code_object import CodeObject
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -107,14 +108,14 @@ def hsacos() -> list[bytes]:
     return _stages(".hsaco")
 
 
-def plans() -> list[bytes]:
-    """The texts of launch plans, as many as there are code objects, in their order."""
-    return [plan.to_text(plan_of(data)).encode() for data in hsacos()]
+def programs() -> list[bytes]:
+    """The texts of host programs, as many as there are code objects, in their order."""
+    return [host_text.write(program_of(data)).encode() for data in hsacos()]
 
 
 @functools.cache
-def plan_of(hsaco: bytes) -> plan.Plan:
-    found = CodeObject.parse(hsaco).plan
+def program_of(hsaco: bytes) -> Program:
+    found = CodeObject.parse(hsaco).program
     assert found is not None
     return found
 

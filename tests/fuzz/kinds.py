@@ -14,8 +14,8 @@ from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
-from fly_host import plan
-from fly_host.plan import Plan, Scalar
+from fly_host import text as host_text
+from fly_host.program import Program, Scalar, Tensor
 from fly_image.amd.code_object import CodeObject
 from fly_opt.pipeline import registry
 
@@ -140,7 +140,7 @@ def read_mir(data: bytes, generator: random.Random) -> None:
     _sometimes_compile(data, generator)
 
 
-# -- objects, code objects, plans -----------------------------------------------------------------
+# -- objects, code objects, programs --------------------------------------------------------------
 def read_object(data: bytes, generator: random.Random) -> None:
     from fly_link import inputs, linker, undefined
 
@@ -157,7 +157,7 @@ def read_object(data: bytes, generator: random.Random) -> None:
 def read_hsaco(data: bytes, generator: random.Random) -> None:
     from fly_run.devices.options import Options
     from fly_run.devices.registry import open_device
-    from fly_run.launch import binding, execution, launch
+    from fly_run.launch import execution, launch
     from fly_run.shell import inspect
 
     code = CodeObject.parse(data, "x.hsaco")
@@ -167,45 +167,50 @@ def read_hsaco(data: bytes, generator: random.Random) -> None:
     options = Options(max_instructions=INSTRUCTIONS, strict=generator.random() < 0.2)
     opened = open_device("emulator", code.target, options)
     try:
-        if code.plan is not None:
-            bound = binding.bind(code.plan, code, values_for(code.plan))
+        module, program = opened.load(code), code.program
+        if program is not None:
+            execution.run(program, code, module, opened, values_for(program))
         else:
             kernel = next(iter(code.kernels.values()))
             sizes = (2, 1, 1), (64, 1, 1)
             given = [np.zeros(max(1, one.size), np.uint8) for one in kernel.arguments]
-            bound = launch.bind_arguments(code, kernel.name, *sizes, list(given), 0, None)
-        execution.run(bound, opened.load(code), opened)
+            call = launch.bind_arguments(code, kernel.name, *sizes, list(given), 0, None)
+            call.run(module, opened)
     finally:
         opened.close()
 
 
-def values_for(plan: Plan) -> dict[str, np.ndarray | int | float]:
-    """An argument for each parameter of a plan, of EXTENT elements a dimension."""
+def values_for(program: Program) -> dict[str, np.ndarray | int | float]:
+    """An argument for each parameter of a program, of EXTENT elements a dimension."""
     from fly_run.launch import dtypes
 
     made: dict[str, np.ndarray | int | float] = {}
-    for one in plan.parameters:
+    for one in program.parameters:
         if isinstance(one, Scalar):
             made[one.name] = 1
+        if not isinstance(one, Tensor):
             continue
         shape = [min(e, 4096) if isinstance(e, int) else EXTENT for e in one.shape[:4]]
         made[one.name] = np.zeros(shape, dtypes.numpy_dtype(one.dtype))
     return made
 
 
-def read_plan(data: bytes, generator: random.Random) -> None:
-    """A plan's text, and the binding of arguments by it to the code that it was made for."""
-    from fly_run.launch import binding
+def read_program(data: bytes, generator: random.Random) -> None:
+    """A program's text, and what it does for the code that it was made for, by either reader."""
+    from fly_host import interpreter, python_code
     from fly_run.shell import inspect
+    from launch_recording import record
 
-    read = plan.from_text(data)
+    interpreter.MOST_ITERATIONS = python_code.MOST_ITERATIONS = 1000
+    read = host_text.read(data)
     for hsaco in corpus.hsacos():
         code = CodeObject.parse(hsaco)
         if code.target == read.target and all(one.kernel in code.kernels for one in read.launches):
-            damaged = dataclasses.replace(code, plan=read)
+            damaged = dataclasses.replace(code, program=read)
             inspect.text(damaged, "x.hsaco"), inspect.as_json(damaged)
-            binding.bind(read, damaged, values_for(read))
-            plan.from_text(plan.to_text(read))
+            host_text.read(host_text.write(read))
+            reader = generator.choice((interpreter.run, python_code.run))
+            record(read, damaged, values_for(read), reader)
             return
 
 
@@ -299,7 +304,16 @@ KINDS = {
         Kind("mir", "fly-llc", ".mir", True, 12, corpus.mir, read_mir, damage.exchange),
         Kind("object", "fly-link", ".o", False, 13, corpus.objects, read_object),
         Kind("hsaco", "fly-run", ".hsaco", False, 13, corpus.hsacos, read_hsaco, damage.elf_code),
-        Kind("plan", "fly-run", ".json", True, 12, corpus.plans, read_plan, damage.json_value),
+        Kind(
+            "program",
+            "fly-run",
+            ".json",
+            True,
+            12,
+            corpus.programs,
+            read_program,
+            damage.json_value,
+        ),
         Kind("npy", "fly-run", ".npy", False, 9, corpus.arrays, read_array, damage.npy_header),
         Kind("cache", "fly-llc", ".entry", False, 5, entries, read_entry),
     )

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from fly_host.plan import Plan, Scalar
+from fly_host.program import SECTION, Program, Scalar, Tensor
 
 from fuzz import corpus
 from fuzz.case import Case, judge_line
@@ -114,8 +114,8 @@ def _of_object(data: bytes, generator: random.Random) -> Command:
 def _of_hsaco(data: bytes, generator: random.Random) -> Command:
     """All that a damaged code object may be asked. Its arguments are those of the sound one that
     has the same name of an entry: else they don't fit, and that is refused."""
-    plans = [corpus.plan_of(one) for one in corpus.hsacos()]
-    found = next((one for one in plans if one.entry.encode() in data), plans[0])
+    programs = [corpus.program_of(one) for one in corpus.hsacos()]
+    found = next((one for one in programs if one.entry.encode() in data), programs[0])
     limit = ("--max-instructions", str(INSTRUCTIONS))
     given = _arguments(found)
     kernel = ("--kernel", found.launches[0].kernel, "--block", "64", "zeros(64,f32)")
@@ -132,15 +132,16 @@ def _of_hsaco(data: bytes, generator: random.Random) -> Command:
     return Command(chosen, (("in.hsaco", data),))
 
 
-def _last(plan: Plan) -> str:
-    return [one.name for one in plan.parameters if not isinstance(one, Scalar)][-1]
+def _last(program: Program) -> str:
+    return [one.name for one in program.parameters if isinstance(one, Tensor)][-1]
 
 
-def _arguments(plan: Plan) -> list[str]:
+def _arguments(program: Program) -> list[str]:
     made = []
-    for one in plan.parameters:
+    for one in program.parameters:
         if isinstance(one, Scalar):
             made.append(f"{one.name}=1")
+        if not isinstance(one, Tensor):
             continue
         extents = [e if isinstance(e, int) else EXTENT for e in one.shape]
         shape = "".join(f"{extent}," for extent in extents)
@@ -148,14 +149,13 @@ def _arguments(plan: Plan) -> list[str]:
     return made
 
 
-def _of_plan(data: bytes, generator: random.Random) -> Command:
-    """A code object whose plan's text is exchanged within its room."""
-    hsacos = [one for one in corpus.hsacos() if corpus.plan_of(one).entry.encode() in data]
+def _of_program(data: bytes, generator: random.Random) -> Command:
+    """A code object whose program's text is exchanged within its room."""
+    hsacos = [one for one in corpus.hsacos() if corpus.program_of(one).entry.encode() in data]
     sound = generator.choice(hsacos or corpus.hsacos())
-    from fly_host import plan
     from fly_image.elf import Elf
 
-    section = Elf.parse(sound).section(plan.SECTION)
+    section = Elf.parse(sound).section(SECTION)
     assert section is not None
     text = data[: section.size].ljust(section.size, b"\0")
     made = sound[: section.offset] + text + sound[section.offset + section.size :]
@@ -232,7 +232,7 @@ COMMANDS: dict[str, Callable[[bytes, random.Random], Command]] = {
     "mir": _of_mir,
     "object": _of_object,
     "hsaco": _of_hsaco,
-    "plan": _of_plan,
+    "program": _of_program,
     "npy": _of_array,
     "cache": _of_cache,
 }

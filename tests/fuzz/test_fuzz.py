@@ -24,11 +24,11 @@ def folder(tmp_path):
 
 @pytest.fixture
 def planted(monkeypatch):
-    """Puts a reader in the place of that of plans."""
+    """Puts a reader in the place of that of programs."""
 
     def plant(read):
-        changed = replace(kinds.KINDS["plan"], read=read)
-        monkeypatch.setitem(kinds.KINDS, "plan", changed)
+        changed = replace(kinds.KINDS["program"], read=read)
+        monkeypatch.setitem(kinds.KINDS, "program", changed)
 
     return plant
 
@@ -36,7 +36,7 @@ def planted(monkeypatch):
 def found_by(read, planted, count: int = 4) -> tuple[workers.Tally, list[str]]:
     planted(read)
     found: list[str] = []
-    tally = workers.run(1, "plan", count, 2, lambda one: found.append(f"{one.case} {one.what}"))
+    tally = workers.run(1, "program", count, 2, lambda one: found.append(f"{one.case} {one.what}"))
     return tally, sorted(found)
 
 
@@ -88,7 +88,7 @@ def test_another_exception_is_a_finding(planted):
         raise KeyError("value")
 
     _, found = found_by(read, planted)
-    assert found == [f"plan:{number} KeyError: 'value'" for number in range(4)]
+    assert found == [f"program:{number} KeyError: 'value'" for number in range(4)]
 
 
 def test_a_signal_is_a_finding_and_the_other_cases_run(planted, monkeypatch):
@@ -96,9 +96,9 @@ def test_a_signal_is_a_finding_and_the_other_cases_run(planted, monkeypatch):
         if data == second:
             os.kill(os.getpid(), signal.SIGSEGV)
 
-    second = Case(1, "plan", 1).made(kinds.KINDS["plan"].seeds())[0]
+    second = Case(1, "program", 1).made(kinds.KINDS["program"].seeds())[0]
     _, found = found_by(read, planted)
-    assert found == ["plan:1 ended by signal 11"]
+    assert found == ["program:1 ended by signal 11"]
 
 
 def test_a_hang_is_a_finding_and_the_other_cases_run(planted, monkeypatch):
@@ -107,10 +107,10 @@ def test_a_hang_is_a_finding_and_the_other_cases_run(planted, monkeypatch):
             time.sleep(60)
         raise InputError("no")
 
-    first = Case(1, "plan", 0).made(kinds.KINDS["plan"].seeds())[0]
+    first = Case(1, "program", 0).made(kinds.KINDS["program"].seeds())[0]
     monkeypatch.setattr(workers, "SLOW", 0.5)
     tally, found = found_by(read, planted)
-    assert found == ["plan:0 took more than 0 s"]
+    assert found == ["program:0 took more than 0 s"]
     assert tally.refused == 3
 
 
@@ -162,16 +162,16 @@ def test_findings_are_saved_with_the_command_that_repeats_them(
         raise KeyError("value")
 
     planted(read)
-    words = ["fuzz", "--cases", "5", "--processes", "0", "--kinds", "plan", "--jobs", "1"]
+    words = ["fuzz", "--cases", "5", "--processes", "0", "--kinds", "program", "--jobs", "1"]
     monkeypatch.setattr("sys.argv", [*words, "--out", str(tmp_path / "found")])
     assert run.main() == 1
     told = capsys.readouterr().out
     assert told.count("KeyError") == run.REPEATED
     assert told.splitlines()[-1].endswith(": 5 findings")
     again = next(line for line in told.splitlines() if line.startswith("  again: "))
-    assert again == "  again: python -m fuzz --seed 1 --again plan:0"
-    saved = tmp_path / "found" / "plan-1-0.json"
-    assert saved.read_bytes() == Case(1, "plan", 0).made(case.KINDS["plan"].seeds())[0]
+    assert again == "  again: python -m fuzz --seed 1 --again program:0"
+    saved = tmp_path / "found" / "program-1-0.json"
+    assert saved.read_bytes() == Case(1, "program", 0).made(case.KINDS["program"].seeds())[0]
     monkeypatch.setattr("sys.argv", ["fuzz", *again.split()[4:]])
     assert run.main() == 1
     assert capsys.readouterr().out == "KeyError: 'value'\n"

@@ -7,7 +7,7 @@ import re
 import pytest
 from chosen_targets import one_of_each
 from fly_common.errors import InputError
-from fly_host import plan
+from fly_host import program
 from fly_opt import Options, compile
 from fly_target.registry import BUILT_IN
 
@@ -40,8 +40,8 @@ def test_the_code_object_has_the_target_and_the_plan(vector_add, llvm, tmp_path,
     object_file.write_bytes(llvm("llc", f"-mcpu={chip}", "-filetype=obj", "-o", "-", text=text))
     llvm("ld.lld", "-shared", str(object_file), "-o", str(library))
     section = tmp_path / "plan"
-    llvm("llvm-objcopy", f"--dump-section={plan.SECTION}={section}", str(library), "/dev/null")
-    found = plan.from_text(section.read_bytes())
+    llvm("llvm-objcopy", f"--dump-section={program.SECTION}={section}", str(library), "/dev/null")
+    found = text.read(section.read_bytes())
     assert (found.entry, found.target) == ("vector_add", chip)
     notes = llvm("llvm-readelf", "--notes", "--file-header", str(library)).decode()
     assert f"amdgcn-amd-amdhsa--{chip}" in notes

@@ -1,4 +1,4 @@
-"""Running bound launches on a device, and kernels by their own argument list."""
+"""Running programs on a device, and kernels by their own argument list."""
 
 import ctypes
 import struct
@@ -8,7 +8,6 @@ import pytest
 from fly_common.errors import FlyError, InputError, MissingError, UsageError
 from fly_image.amd.code_object import CodeObject
 from fly_run.devices.registry import open_device
-from fly_run.launch.binding import bind
 from fly_run.launch.execution import run
 from fly_run.launch.launch import Lds, bind_arguments, launch
 
@@ -40,8 +39,14 @@ class Adder:
         self.adopted[address] = (label, pointer, nbytes, writable)
         return address
 
+    def adopt_all(self, spans):
+        return [self.adopt(at, n, writable=writable, label=name) for name, at, n, writable in spans]
+
     def release(self, address):
         self.released.append(address)
+
+    def release_all(self, addresses):
+        self.released += addresses
 
     def array(self, address):
         _, host, nbytes, _ = self.adopted[address]
@@ -66,9 +71,9 @@ def arrays(n=100):
     return {"A": a, "B": b, "C": np.zeros(n, np.float32)}
 
 
-def test_a_plan_runs(add):
+def test_a_program_runs(add):
     given, device = arrays(), Adder()
-    (ran,) = run(bind(add.plan, add, given), device, device)
+    (ran,) = run(add.program, add, device, device, given).ran
     assert (given["C"] == given["A"] + given["B"]).all()
     assert device.launches == [("add", (2, 1, 1), (64, 1, 1), 0)]
     assert [entry[0] for entry in device.adopted.values()] == ["A", "B", "C"]
@@ -79,9 +84,9 @@ def test_a_plan_runs(add):
 
 def test_nothing_runs_over_an_empty_grid(add):
     device = Adder()
-    (ran,) = run(bind(add.plan, add, arrays(0)), device, device)
+    (ran,) = run(add.program, add, device, device, arrays(0)).ran
     assert (device.launches, device.adopted) == ([], {})
-    assert ran.launch.empty
+    assert ran.empty
 
 
 def test_a_kernel_runs_by_its_argument_list(add):
@@ -94,18 +99,21 @@ def test_a_kernel_runs_by_its_argument_list(add):
 
 
 def test_the_only_kernel_needs_no_name(add):
-    bound = bind_arguments(add, None, (2, 3), (4, 4, 4), [*arrays().values(), bytes(8)], 100)
-    (item,) = bound.launches
-    assert (item.kernel, item.dynamic_lds) == ("add", 100)
-    assert (item.grid, item.block) == ((2, 3, 1), (4, 4, 4))
+    call = bind_arguments(add, None, (2, 3), (4, 4, 4), [*arrays().values(), bytes(8)], 100)
+    assert (call.kernel, call.shared) == ("add", 100)
+    assert (call.grid, call.block) == ((2, 3, 1), (4, 4, 4))
 
 
 def test_read_only_arrays_are_read_only_buffers(add):
     given = arrays()
     given["A"].flags.writeable = False
-    buffers = bind_arguments(add, None, 1, 64, [*given.values(), bytes(8)]).buffers
-    assert [buffer.writable for buffer in buffers] == [False, True, True]
-    assert [buffer.name for buffer in buffers] == ["argument 0", "argument 1", "argument 2"]
+    device = Adder()
+    call = bind_arguments(add, None, 1, 64, [*given.values(), (64).to_bytes(8, "little")])
+    call.run(device, device)
+    names = ["argument 0", "argument 1", "argument 2"]
+    assert [(one[0], one[3]) for one in device.adopted.values()] == list(
+        zip(names, [False, True, True], strict=True)
+    )
 
 
 def refusal(add, *, kernel="add", grid=1, block=64, args=None, **options) -> FlyError:
@@ -164,11 +172,10 @@ def test_local_memory_follows_the_static(assemble):
     """An OpenCL kernel's local pointers are offsets into LDS, each where it may be used for any
     access."""
     code = CodeObject.parse(assemble("local"))
-    bound = bind_arguments(code, "local", 1, 64, [Lds(100), Lds(8), np.zeros(1)])
-    (item,) = bound.launches
-    first, second = struct.unpack_from("<II", item.kernarg, 0)
+    call = bind_arguments(code, "local", 1, 64, [Lds(100), Lds(8), np.zeros(1)])
+    first, second = struct.unpack_from("<II", call.packed, 0)
     assert (first, second) == (48, 160)  # 40 bytes are static
-    assert item.dynamic_lds == 160 + 8 - 40
+    assert call.shared == 160 + 8 - 40
     with pytest.raises(InputError, match="an amount of LDS is wanted"):
         bind_arguments(code, "local", 1, 64, [bytes(4), Lds(8), np.zeros(1)])
 

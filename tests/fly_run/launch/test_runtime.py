@@ -15,7 +15,6 @@ from fly_common.errors import Fault, FlyError, MissingError
 from fly_run.devices.options import DEFAULTS, Options
 from fly_run.emulator.watch.stats import Statistics
 from fly_run.launch import runtime
-from fly_run.launch.binding import bind
 from fly_run.launch.launch import bind_arguments
 
 
@@ -85,15 +84,15 @@ def test_what_cannot_be_opened_is_not_kept():
             runtime.device("auto", "gfx906")
 
 
-def test_images_are_loaded_once_by_content(opened, add, assemble, add_plan, monkeypatch):
+def test_images_are_loaded_once_by_content(opened, add, assemble, add_program, monkeypatch):
     loads = []
     load = opened.device.load
     monkeypatch.setattr(opened.device, "load", lambda image: loads.append(image) or load(image))
-    again = type(add).parse(assemble("add", manifest=add_plan))
+    again = type(add).parse(assemble("add", manifest=add_program))
     assert again is not add
     for image in (add, again, add):
         given = numbers()
-        opened.run(bind(image.plan, image, given), image)
+        opened.run(image.program, image, given)
         assert (given["C"] == given["A"] + given["B"]).all()
     assert loads == [add]
 
@@ -105,7 +104,7 @@ def test_modules_and_devices_are_bounded(opened, monkeypatch):
     codes = [compile_opencl(source.format(n), "gfx942", "-O3") for n in range(1, 5)]
     total = np.zeros(1, "i4")
     for code in [*codes, codes[0], codes[3]]:
-        opened.run(bind_arguments(code, None, 1, 1, [total]), code)
+        opened.run_kernel(bind_arguments(code, None, 1, 1, [total]), code)
     assert total[0] == 1 + 2 + 3 + 4 + 1 + 4
     assert [module.image for module in opened._modules.values()] == [codes[0], codes[3]]
     assert len(opened.device._spaces) == 2
@@ -113,7 +112,7 @@ def test_modules_and_devices_are_bounded(opened, monkeypatch):
         runtime.device("auto", "gfx942", Options(threads=threads))
     assert len(runtime._opened) == 2
     # Whoever holds the oldest may still use it.
-    opened.run(bind_arguments(codes[0], None, 1, 1, [total]), codes[0])
+    opened.run_kernel(bind_arguments(codes[0], None, 1, 1, [total]), codes[0])
     assert total[0] == 16
 
 
@@ -124,9 +123,9 @@ def test_a_fault_leaves_the_next_call_right(opened):
     for _ in range(3):
         a = np.zeros(128, "i4")
         with pytest.raises(Fault, match="`A`"):
-            opened.run(bind_arguments(code, None, 1, 128, [a, np.int32(2)]), code)
+            opened.run_kernel(bind_arguments(code, None, 1, 128, [a, np.int32(2)]), code)
         assert len(opened.device._buffers) == 0
-        opened.run(bind_arguments(code, None, 1, 128, [a, np.int32(1)]), code)
+        opened.run_kernel(bind_arguments(code, None, 1, 128, [a, np.int32(1)]), code)
         np.testing.assert_array_equal(a, np.arange(1, 129))
 
 
@@ -157,12 +156,14 @@ def test_threads_take_turns(opened, restless, monkeypatch):
             for _ in range(steps):
                 want = want * np.uint32(1664525) + np.uint32(number)
             try:
-                opened.run(bind_arguments(code, None, groups, 64, [a, b, np.int32(steps)]), code)
+                opened.run_kernel(
+                    bind_arguments(code, None, groups, 64, [a, b, np.int32(steps)]), code
+                )
                 if not (a.view("u4") == want).all():
                     errors.append(f"thread {number}, turn {turn}: wrong")
                 far = bind_arguments(code, None, groups + 1, 64, [a, b, np.int32(1)])
                 with pytest.raises(Fault) as fault:
-                    opened.run(far, code)
+                    opened.run_kernel(far, code)
                 if f"({a.nbytes} bytes)" not in str(fault.value):
                     errors.append(f"thread {number}, turn {turn}: {fault.value}")
             except (FlyError, AssertionError) as error:
@@ -197,11 +198,11 @@ def test_threads_open_one_device(restless):
 def test_a_fork_opens_its_own(opened, add):
     """Even while another thread of the parent has its turn, which never ends in the child."""
     given = numbers()
-    opened.run(bind(add.plan, add, given), add)
+    opened.run(add.program, add, given)
     held, done = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with opened._turn, runtime._opening:
+        with opened.turn, runtime._opening:
             held.set()
             done.wait()
 
@@ -214,7 +215,7 @@ def test_a_fork_opens_its_own(opened, add):
         try:
             mine = runtime.device("auto", "gfx942")
             again = numbers(50)
-            mine.run(bind(add.plan, add, again), add)
+            mine.run(add.program, add, again)
             status = int(mine is opened or not (again["C"] == again["A"] + again["B"]).all())
         finally:
             os._exit(status)
@@ -236,7 +237,7 @@ def test_calls_leave_no_memory(opened, add):
 
     def call(n: int) -> None:
         given = numbers(n)
-        opened.run(bind(add.plan, add, given), add)
+        opened.run(add.program, add, given)
         assert given["C"][-1] == given["A"][-1] + given["B"][-1]
 
     for n in range(1, 400):

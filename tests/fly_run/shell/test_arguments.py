@@ -183,7 +183,7 @@ def test_a_type_is_needed_where_no_parameter_has_one():
 
 
 def test_the_hint_for_a_result_of_unknown_extents_names_those_that_are_known():
-    from fly_host.plan import Tensor
+    from fly_host.program import Tensor
     from fly_run.shell.argument_values import _allocate
 
     c = Tensor("C", "f32", ("M", "N", 4, None), (None,) * 4, "w")

@@ -61,10 +61,10 @@ def test_long_runs_show_progress(monkeypatch):
     assert "workgroups" in shown(monkeypatch, terminal=True, seconds=90)
 
 
-def test_the_table_on_a_terminal(assemble, add_plan, tmp_path):
+def test_the_table_on_a_terminal(assemble, add_program, tmp_path):
     """On a pseudo-terminal: the same cells, laid out by rich."""
     path = tmp_path / "add.hsaco"
-    path.write_bytes(assemble("add", manifest=add_plan))
+    path.write_bytes(assemble("add", manifest=add_program))
     words = [str(path), "A=arange(9)", "B=arange(9)", f"C={tmp_path}/c.npy"]
     child, terminal = pty.fork()
     if child == 0:

@@ -10,20 +10,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fly_host import plan
+from fly_host import text
 from fly_run import cli
 
 FLY_RUN = Path(sys.executable).parent / "fly-run"
 
 
 @pytest.fixture
-def folder(tmp_path, assemble, add_plan):
+def folder(tmp_path, assemble, add_program):
     """A folder with the code objects and arrays that calls below name."""
-    writable = replace(add_plan.parameters[2], access="rw")
-    changed = replace(add_plan, parameters=(*add_plan.parameters[:2], writable))
-    anonymous = replace(add_plan.parameters[2], shape=(None,))
-    unknown = replace(add_plan, parameters=(*add_plan.parameters[:2], anonymous))
-    for name, made in (("add", add_plan), ("rw", changed), ("any", unknown), ("bare", None)):
+    writable = replace(add_program.parameters[2], access="rw")
+    changed = replace(add_program, parameters=(*add_program.parameters[:2], writable))
+    anonymous = replace(add_program.parameters[2], shape=(None,))
+    unknown = replace(add_program, parameters=(*add_program.parameters[:2], anonymous))
+    for name, made in (("add", add_program), ("rw", changed), ("any", unknown), ("bare", None)):
         (tmp_path / f"{name}.hsaco").write_bytes(assemble("add", manifest=made))
     generator = np.random.default_rng(5)
     for name in ("a", "b"):
@@ -110,7 +110,7 @@ def test_arguments_in_order(fly_run, folder):
     assert (load(folder, "c.npy") == load(folder, "a.npy") + load(folder, "b.npy")).all()
 
 
-def test_a_plan_does_not_stand_in_the_way_of_a_kernel(fly_run, folder):
+def test_a_program_does_not_stand_in_the_way_of_a_kernel(fly_run, folder):
     words = ("--kernel", "add", "--grid", "1", "--block", "64", "a.npy", "b.npy")
     fly_run("add.hsaco", *words, "sum=zeros(1000,f32):c.npy", "bytes:2800000000000000")
     assert np.count_nonzero(load(folder, "c.npy")) == 40
@@ -133,22 +133,23 @@ def test_inspect(fly_run):
         "      16     8  global_buffer\n"
         "      24     8  by_value\n"
         "\n"
-        "plan add\n"
+        "program add\n"
         "  A  f32[n], read, contiguous\n"
         "  B  f32[n], read, contiguous\n"
         "  C  f32[n], written, contiguous\n"
         "  launch add  grid ceildiv(A.shape[0], 64)  block 64\n"
     )
     assert (
-        "no launch plan: run it with --kernel" in fly_run("bare.hsaco", "--inspect").stdout.decode()
+        "no host program: run it with --kernel"
+        in fly_run("bare.hsaco", "--inspect").stdout.decode()
     )
 
 
-def test_inspect_as_json(fly_run, add_plan):
+def test_inspect_as_json(fly_run, add_program):
     content = json.loads(fly_run("add.hsaco", "--inspect", "--json").stdout)
     assert content["target"] == "gfx942"
     assert [kernel["name"] for kernel in content["kernels"]] == ["add"]
-    assert plan.from_text(json.dumps(content["plan"])) == add_plan
+    assert text.read(json.dumps(content["program"])) == add_program
 
 
 def test_version_says_what_has_not_been_checked(fly_run):
@@ -279,13 +280,13 @@ PARAMETERS = "A: f32[n], read, B: f32[n], read, C: f32[n], written"
         (
             ("add.hsaco", *GOOD, "C=c.npy", "--grid", "4"),
             2,
-            ["--grid goes with --kernel: a launch plan has sizes of its own"],
+            ["--grid goes with --kernel: a host program has sizes of its own"],
         ),
         (
             ("bare.hsaco", *GOOD),
             2,
             [
-                "the code object has no launch plan: it was not made by fly-opt-py",
+                "the code object has no host program: it was not made by fly-opt-py",
                 "say what to launch: --kernel add --grid 4 --block 256, and the arguments in order",
             ],
         ),
@@ -311,7 +312,7 @@ PARAMETERS = "A: f32[n], read, B: f32[n], read, C: f32[n], written"
             ("bare.hsaco", "--kernel", "add", "--block", "64", "a.npy", "b.npy", "a.npy", "5"),
             2,
             [
-                "5: the size of a number is not known to a kernel without a plan",
+                "5: the size of a number is not known to a kernel without a program",
                 "give its type: i32:5, f32:2.5",
             ],
         ),

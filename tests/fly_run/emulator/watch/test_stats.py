@@ -150,9 +150,9 @@ def test_kinds(mnemonic: str, kind: str) -> None:
 
 
 @pytest.fixture
-def called(tmp_path, assemble, add_plan):
-    twice = replace(add_plan, launches=add_plan.launches * 2)
-    (tmp_path / "add.hsaco").write_bytes(assemble("add", manifest=add_plan))
+def called(tmp_path, assemble, add_program):
+    twice = replace(add_program, steps=add_program.steps * 2)
+    (tmp_path / "add.hsaco").write_bytes(assemble("add", manifest=add_program))
     (tmp_path / "twice.hsaco").write_bytes(assemble("add", manifest=twice))
 
     def call(file: str, n: int, *words: str) -> subprocess.CompletedProcess:

@@ -46,9 +46,9 @@ add: grid 2, block 64
 
 
 @pytest.fixture
-def called(tmp_path, assemble, add_plan):
-    twice = replace(add_plan, launches=add_plan.launches * 2)
-    (tmp_path / "add.hsaco").write_bytes(assemble("add", manifest=add_plan))
+def called(tmp_path, assemble, add_program):
+    twice = replace(add_program, steps=add_program.steps * 2)
+    (tmp_path / "add.hsaco").write_bytes(assemble("add", manifest=add_program))
     (tmp_path / "twice.hsaco").write_bytes(assemble("add", manifest=twice))
 
     def call(*words: str, file: str = "add.hsaco", n: int = 100) -> subprocess.CompletedProcess:

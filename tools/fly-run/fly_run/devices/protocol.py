@@ -17,9 +17,12 @@ or by the `synchronize` after it. A built-in device implements this the way one 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from fly_image.image import Image, KernelInterface
+
+if TYPE_CHECKING:
+    from fly_host.native.specialisation import DriverEntry
 
 Triple = tuple[int, int, int]
 
@@ -132,6 +135,11 @@ class Device(Protocol):
         """Runs `grid` workgroups of `block` work items. `packed` holds the arguments at the offsets
         of the kernel's interface; what else the kernel finds there the device fills in. `shared` is
         the bytes of dynamic shared memory."""
+        ...
+
+    def driver_entry(self, functions: Sequence[Function]) -> DriverEntry | None:
+        """What native code launches these functions by, one for each launch of a program, with
+        tensors that the device sees where they are; None where launches go through `launch`."""
         ...
 
     def stream(self) -> Stream:

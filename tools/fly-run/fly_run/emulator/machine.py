@@ -241,6 +241,9 @@ class Emulator:
 
     # -- order
 
+    def driver_entry(self, functions: Sequence[Function]) -> None:
+        """See Device."""
+
     def stream(self) -> Stream:
         """See Device."""
         return object()

@@ -26,8 +26,9 @@ def check(option: str, name: str) -> None:
 
 
 def choose(name: str) -> Reader:
-    """The reader called `name`; "auto" is the interpreter for a program that runs once."""
-    if name in (AUTO, INTERPRETER):
+    """The reader called `name`. Native code is no reader on a machine but goes before one
+    (`fly_run.launch.native`); what it leaves, generated Python does."""
+    if name == INTERPRETER:
         return interpreter.run
     from fly_host import python_code
 

@@ -20,15 +20,16 @@ import contextlib
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fly_common.environment import Snapshot, watcher
+from fly_host import interpreter
 
 from fly_run.devices.options import DEFAULTS, STRICT, Options, in_environment
 from fly_run.devices.registry import open_device
 from fly_run.launch.arrays import NUMPY, Arrays
-from fly_run.launch.execution import Outcome, run
+from fly_run.launch.execution import Outcome, Reader, run
 
 if TYPE_CHECKING:
     from fly_host.program import Program
@@ -41,6 +42,14 @@ if TYPE_CHECKING:
 MOST_DEVICES = 16
 MOST_MODULES = 64  # of a device
 
+_listeners: list[Callable[[], None]] = []
+
+
+def when_closed(listener: Callable[[], None]) -> None:
+    """Calls `listener` whenever the shared devices are closed, or left to the parent by a fork."""
+    _listeners.append(listener)
+
+
 _environment = watcher(STRICT)
 
 
@@ -51,7 +60,7 @@ class Opened:
         self.device, self.shared = device, shared
         self._modules: OrderedDict[str, Module] = OrderedDict()
         self._loading = threading.RLock()
-        self._turn = contextlib.nullcontext() if device.concurrent else self._loading
+        self.turn = contextlib.nullcontext() if device.concurrent else self._loading
 
     def module(self, image: Image) -> Module:
         """The image as the device has it loaded, by its content."""
@@ -73,15 +82,16 @@ class Opened:
         values: Mapping[str, Any],
         viewed: Mapping[str, Any] | None = None,
         arrays: Arrays = NUMPY,
+        reader: Reader = interpreter.run,
     ) -> Outcome:
         """See `fly_run.launch.execution.run`."""
-        with self._turn:
+        with self.turn:
             module = self.module(image)
-            return run(program, image, module, self.device, values, viewed, arrays)
+            return run(program, image, module, self.device, values, viewed, arrays, reader)
 
     def run_kernel(self, call: KernelCall, image: Image) -> list[Ran]:
         """See `fly_run.launch.launch.KernelCall.run`."""
-        with self._turn:
+        with self.turn:
             return call.run(self.module(image), self.device)
 
     def close(self) -> None:
@@ -132,6 +142,8 @@ def close_all() -> None:
     with _opening:
         closing = list(_opened.values())
         _opened.clear()
+    for listener in _listeners:
+        listener()
     for opened in closing:
         opened.close()
 
@@ -141,6 +153,8 @@ def _after_fork() -> None:
     global _opening
     _opening = threading.Lock()
     _opened.clear()
+    for listener in _listeners:
+        listener()
 
 
 os.register_at_fork(after_in_child=_after_fork)

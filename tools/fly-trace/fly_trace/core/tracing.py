@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import threading
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -21,6 +22,14 @@ class _State(threading.local):
 
 
 _state = _State()
+# How many threads trace, in memory that native code looks at: see `busy_address`.
+_busy = array.array("q", [0])
+_counting = threading.Lock()
+
+
+def busy_address() -> int:
+    """The address of a 64-bit integer that is not 0 while a thread of this process traces."""
+    return _busy.buffer_info()[0]
 
 
 def active() -> Builder | None:
@@ -52,6 +61,8 @@ def enter(builder: Builder | None) -> Builder | None:
     """Makes `builder` the current one; gives back the one before."""
     before = _state.builder
     _state.builder = builder
+    with _counting:
+        _busy[0] += (builder is not None) - (before is not None)
     return before
 
 

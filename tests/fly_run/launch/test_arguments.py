@@ -1,4 +1,4 @@
-"""A plan and values → buffers, launches, bytes; and every way a value can be wrong."""
+"""A program and values → buffers, launches, bytes; and every way a value can be wrong."""
 
 import struct
 from dataclasses import replace
@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from fly_common.errors import FlyError, InputError, UsageError
-from fly_host import plan
+from fly_host import program
 from fly_image.amd.code_object import Argument, CodeObject, Kernel
-from fly_run.launch.binding import bind
 from fly_run.launch.parameters import describe
+from launch_recording import record
 
 KERNEL = Kernel(
     name="k", descriptor=0, entry=0, group_segment_fixed_size=1024, private_segment_fixed_size=0,
@@ -28,30 +28,30 @@ KERNEL = Kernel(
 )  # fmt: skip
 CODE = CodeObject(b"", "gfx942", (), (), {"k": KERNEL}, {}, (), None)
 # Y[m, n] = a · X[m, n] over rows of any stride.
-PLAN = plan.Plan(
+PROGRAM = program.Program(
     entry="scale",
     target="gfx942",
     parameters=(
-        plan.Tensor("X", "f32", ("m", "n"), (None, 1), "r"),
-        plan.Tensor("Y", "f32", ("m", "n"), (None, None), "rw", contiguous=True),
-        plan.Scalar("a", "f32"),
-        plan.Scalar("lds", "i32", 16),
+        program.Tensor("X", "f32", ("m", "n"), (None, 1), "r"),
+        program.Tensor("Y", "f32", ("m", "n"), (None, None), "rw", contiguous=True),
+        program.Scalar("a", "f32"),
+        program.Scalar("lds", "i32", 16),
     ),
     expressions=(
         ("extent", "X", 0), ("stride", "X", 0), ("const", 64), ("const", 1), ("scalar", "lds"),
         ("extent", "Y", 1), ("ceildiv", 5, 2), ("stride", "Y", 0),
     ),
-    launches=(
-        plan.Launch(
+    steps=(
+        program.Launch(
             "k",
             (6, 0, 3),
             (2, 3, 3),
             4,
             (
-                (plan.Word("pointer", "X"),),
-                (plan.Word("integer", expression=1), plan.Word("integer", expression=7)),
-                (plan.Word("scalar", "a", size=4),),
-                (plan.Word("pointer", "Y"),),
+                (program.Word("pointer", "X"),),
+                (program.Word("integer", expression=1), program.Word("integer", expression=7)),
+                (program.Word("scalar", "a", size=4),),
+                (program.Word("pointer", "Y"),),
             ),
         ),
     ),
@@ -63,56 +63,52 @@ def arrays(m: int = 3, n: int = 100) -> dict:
 
 
 def test_sizes_and_bytes():
-    (launch,) = bind(PLAN, CODE, arrays()).launches
+    (launch,) = record(PROGRAM, CODE, arrays(), X=0x1122334455667788, Y=0xA0).launches
     assert (launch.kernel, launch.grid, launch.block) == ("k", (2, 3, 1), (64, 1, 1))
-    assert launch.dynamic_lds == 16
-    assert launch.pointers == ((0, "X"), (32, "Y"))
-    made = launch.kernarg_at({"X": 0x1122334455667788, "Y": 0xA0})
-    assert made == struct.pack("<QqqfxxxxQ24x", 0x1122334455667788, 100, 100, 2.5, 0xA0)
+    assert launch.shared == 16
+    assert launch.packed == struct.pack("<QqqfxxxxQ24x", 0x1122334455667788, 100, 100, 2.5, 0xA0)
 
 
 def test_buffers_are_the_arrays_memory():
     given = arrays()
-    x, y = bind(PLAN, CODE, given).buffers
-    assert (x.name, x.host, x.nbytes, x.origin) == ("X", given["X"].ctypes.data, 1200, 0)
+    x, y = record(PROGRAM, CODE, given).buffers
+    assert (x.name, x.host, x.nbytes) == ("X", given["X"].ctypes.data, 1200)
     assert (x.writable, y.writable) == (False, True)
 
 
 def test_strides_are_passed_on():
     base = np.zeros((7, 300), np.float32)
     given = arrays() | {"X": base[::-2, 100:200][:3]}
-    bound = bind(PLAN, CODE, given)
-    assert struct.unpack_from("<qq", bound.launches[0].kernarg, 8) == (-600, 100)
-    x = bound.buffers[0]
+    made = record(PROGRAM, CODE, given, X=0x5000)
     # Rows 6, 4, 2: the last is lowest in memory.
-    assert x.host == base.ctypes.data + 2 * 1200 + 400
-    assert x.host + x.origin == base.ctypes.data + 6 * 1200 + 400
-    assert x.nbytes == 4 * 1200 + 400
+    assert made.buffers[0].host == base.ctypes.data + 2 * 1200 + 400
+    assert made.buffers[0].nbytes == 4 * 1200 + 400
+    assert struct.unpack_from("<Qqq", made.launches[0].packed) == (0x5000 + 4 * 1200, -600, 100)
 
 
 def test_a_dimension_of_one_has_any_stride():
     given = arrays(1, 1)
     given["X"] = np.lib.stride_tricks.as_strided(given["X"], (1, 1), (4096, 1236))
     given["Y"] = np.asfortranarray(given["Y"])
-    bind(PLAN, CODE, given)
+    record(PROGRAM, CODE, given)
 
 
 def test_read_only_arrays_are_fine_to_read():
     given = arrays()
     given["X"].flags.writeable = False
-    bind(PLAN, CODE, given)
+    record(PROGRAM, CODE, given)
 
 
 def test_an_empty_grid_runs_nothing():
-    (launch,) = bind(PLAN, CODE, arrays(0, 5)).launches
-    assert launch.grid == (1, 0, 1)
-    assert launch.empty
+    made = record(PROGRAM, CODE, arrays(0, 5))
+    assert [(ran.grid, ran.empty) for ran in made.ran] == [((1, 0, 1), True)]
+    assert made.launches == []
 
 
 def test_numpy_scalars_are_numbers():
     for value in (np.float32(2.5), np.float64(2.5), np.array(2.5)):
-        (launch,) = bind(PLAN, CODE, arrays() | {"a": value}).launches
-        assert struct.unpack_from("<f", launch.kernarg, 24) == (2.5,)
+        (launch,) = record(PROGRAM, CODE, arrays() | {"a": value}).launches
+        assert struct.unpack_from("<f", launch.packed, 24) == (2.5,)
 
 
 @pytest.mark.parametrize(
@@ -124,19 +120,21 @@ def test_numpy_scalars_are_numbers():
 )
 def test_what_numpy_lacks_comes_in_three_ways(name, right, wrong, hint):
     """As its bits, and as what NumPy reads of a file with ml_dtypes' type."""
-    tensor = replace(PLAN.parameters[0], dtype=name)
-    made = replace(PLAN, parameters=(tensor, *PLAN.parameters[1:]))
+    tensor = replace(PROGRAM.parameters[0], dtype=name)
+    made = replace(PROGRAM, parameters=(tensor, *PROGRAM.parameters[1:]))
     for dtype in right:
-        bind(made, CODE, arrays() | {"X": np.zeros((3, 100), dtype)})
+        record(made, CODE, arrays() | {"X": np.zeros((3, 100), dtype)})
     for dtype in wrong:
         with pytest.raises(InputError, match=f"(?s)X must be {name}.*{hint}"):
-            bind(made, CODE, arrays() | {"X": np.zeros((3, 100), dtype)})
+            record(made, CODE, arrays() | {"X": np.zeros((3, 100), dtype)})
 
 
-def refusal(changes: dict, *, code=CODE, launch_plan=PLAN, without: str | None = None) -> FlyError:
+def refusal(
+    changes: dict, *, code=CODE, host_program=PROGRAM, without: str | None = None
+) -> FlyError:
     values = {name: value for name, value in (arrays() | changes).items() if name != without}
     with pytest.raises(FlyError) as caught:
-        bind(launch_plan, code, values)
+        record(host_program, code, values)
     return caught.value
 
 
@@ -224,9 +222,9 @@ def test_misaligned_elements_are_refused():
 
 
 def test_static_extents():
-    tensor = replace(PLAN.parameters[0], shape=(4, "n"))
-    made = replace(PLAN, parameters=(tensor, *PLAN.parameters[1:]))
-    error = refusal({}, launch_plan=made)
+    tensor = replace(PROGRAM.parameters[0], shape=(4, "n"))
+    made = replace(PROGRAM, parameters=(tensor, *PROGRAM.parameters[1:]))
+    error = refusal({}, host_program=made)
     assert error.message == "extent 0 of X must be 4, the array's shape is (3, 100)"
 
 
@@ -242,15 +240,15 @@ def test_static_extents():
     ],
 )
 def test_what_a_kernel_takes_for_multiples_must_be(multiples, shape, message):
-    tensor = replace(PLAN.parameters[0], multiples=multiples)
-    made = replace(PLAN, parameters=(tensor, *PLAN.parameters[1:]))
+    tensor = replace(PROGRAM.parameters[0], multiples=multiples)
+    made = replace(PROGRAM, parameters=(tensor, *PROGRAM.parameters[1:]))
     if message is None:
-        (launch,) = bind(made, CODE, arrays(*shape)).launches
-        row = struct.unpack_from("<Q", launch.kernarg_at({"X": 0, "Y": 0}), 8)[0]
+        (launch,) = record(made, CODE, arrays(*shape)).launches
+        row = struct.unpack_from("<Q", launch.packed, 8)[0]
         assert row == (100 if shape[0] > 1 else 0)
     else:
         given = {name: value for name, value in arrays(*shape).items() if name in ("X", "Y")}
-        error = refusal(given, launch_plan=made)
+        error = refusal(given, host_program=made)
         assert (error.message, "compile without div=" in (error.hint or "")) == (message, True)
 
 
@@ -299,11 +297,11 @@ def code_with(**changes) -> CodeObject:
         ),
         (
             code_with(args=KERNEL.args[:2]),
-            "the launch plan gives k 4 arguments, the kernel takes 2",
+            "the host program gives k 4 arguments, the kernel takes 2",
         ),
         (
             code_with(args=(KERNEL.args[0], Argument("", 8, 8, "by_value"), *KERNEL.args[2:])),
-            "the launch plan gives argument 1 of k 16 bytes, the kernel takes 8",
+            "the host program gives argument 1 of k 16 bytes, the kernel takes 8",
         ),
         (replace(CODE, kernels={"other": KERNEL}), "no kernel 'k' in the code object"),
     ],
@@ -332,34 +330,34 @@ def test_launches_the_kernel_does_not_allow(code, message):
     ],
 )
 def test_grids_the_hardware_does_not_allow(expression, grid, block, message):
-    launch = replace(PLAN.launches[0], grid=grid, block=block)
-    made = replace(PLAN, expressions=(*PLAN.expressions, expression), launches=(launch,))
+    launch = replace(PROGRAM.launches[0], grid=grid, block=block)
+    made = replace(PROGRAM, expressions=(*PROGRAM.expressions, expression), steps=(launch,))
     if message:
-        assert refusal({}, launch_plan=made).message == message
+        assert refusal({}, host_program=made).message == message
     else:
-        bind(made, CODE, arrays())
+        record(made, CODE, arrays())
 
 
 def test_an_integer_that_does_not_fit_its_argument():
-    words = (*PLAN.launches[0].arguments[:2], (plan.Word("integer", expression=8, size=4),),
-             PLAN.launches[0].arguments[3])  # fmt: skip
-    launch = replace(PLAN.launches[0], arguments=words)
-    made = replace(PLAN, expressions=(*PLAN.expressions, ("const", 1 << 31)), launches=(launch,))
-    assert refusal({}, launch_plan=made).message == (
+    words = (*PROGRAM.launches[0].arguments[:2], (program.Word("integer", expression=8, size=4),),
+             PROGRAM.launches[0].arguments[3])  # fmt: skip
+    launch = replace(PROGRAM.launches[0], arguments=words)
+    made = replace(PROGRAM, expressions=(*PROGRAM.expressions, ("const", 1 << 31)), steps=(launch,))
+    assert refusal({}, host_program=made).message == (
         "2147483648 does not fit a 32-bit argument of k"
     )
 
 
 def test_defaults_are_shown_as_they_were_written():
     for default, shown in ((9.999999747378752e-06, "1e-05"), (3, "3"), (True, "true")):
-        scalar = plan.Scalar("eps", "f32", default)
+        scalar = program.Scalar("eps", "f32", default)
         assert describe(scalar) == f"f32, {shown} by default"
 
 
 @pytest.mark.parametrize("value", [10**400, -(10**400), 10**5000], ids=["large", "small", "huge"])
 def test_an_integer_beyond_all_floats(value: int):
     with pytest.raises(InputError) as raised:
-        bind(PLAN, CODE, arrays() | {"a": value})
+        record(PROGRAM, CODE, arrays() | {"a": value})
     assert raised.value.message.startswith("a=")
     assert raised.value.message.endswith(" does not fit f32")
     assert len(raised.value.message) < 250
@@ -384,18 +382,18 @@ APART = {
 
 @pytest.mark.parametrize("name", [*OVERLAPPING, *(f"{name}, apart" for name in APART)])
 def test_an_output_whose_elements_share_memory_is_refused(name: str):
-    tensor = replace(PLAN.parameters[1], contiguous=False)
-    written = replace(PLAN, parameters=(PLAN.parameters[0], tensor, *PLAN.parameters[2:]))
+    tensor = replace(PROGRAM.parameters[1], contiguous=False)
+    written = replace(PROGRAM, parameters=(PROGRAM.parameters[0], tensor, *PROGRAM.parameters[2:]))
     apart = name.endswith(", apart")
     shape, strides = APART[name.removesuffix(", apart")] if apart else OVERLAPPING[name]
     made = np.lib.stride_tricks.as_strided(BASE[32:], shape, strides)
     given = {"X": np.ones(shape, np.float32), "Y": made, "a": 2.5}
     if apart:
-        bind(written, CODE, given)
+        record(written, CODE, given)
         return
     with pytest.raises(InputError, match="elements of the array lie in the same memory") as raised:
-        bind(written, CODE, given)
+        record(written, CODE, given)
     assert "np.array(x)" in str(raised.value.hint)
     # What is only read may be expanded.
     row = np.broadcast_to(np.ones(shape[1], np.float32), shape)
-    bind(PLAN, CODE, {"X": row, "Y": np.ones(shape, np.float32), "a": 1})
+    record(PROGRAM, CODE, {"X": row, "Y": np.ones(shape, np.float32), "a": 1})

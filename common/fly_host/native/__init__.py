@@ -1,0 +1,2 @@
+"""Native code for host programs: one Python builtin for each specialisation, made with LLVM and
+without a C compiler."""

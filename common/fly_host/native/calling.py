@@ -1,0 +1,229 @@
+"""Making a launcher a Python callable.
+
+    native = compile(specialise(program, arguments, limits), entry)
+    native.call(a, b, 1000)             the result, or NotImplemented: not a call for this one
+    native.prepare(a, b, 1000)()        only launches
+    native.llvm(), native.llvm(optimised=True)
+
+The callable is a builtin of Python's own kind. Its `self` is a Launcher: a bytearray whose bytes
+are the table of slots, and whose attributes keep alive what the slots point at. The builtin holds
+its `self`, so that all lives as long as the builtin.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fly_host.native import arrays, engine, failures, launcher, library, probing
+from fly_host.native.failures import Failures, Services
+from fly_host.native.frame import Way
+from fly_host.native.launcher import Text
+from fly_host.native.prepared import Handle, Recording
+from fly_host.native.probing import Torch
+from fly_host.native.specialisation import (
+    Batch,
+    DriverEntry,
+    Entry,
+    Options,
+    PythonEntry,
+    Specialisation,
+    Unavailable,
+)
+from fly_host.program import Call, every_step
+
+METH_FASTCALL = 0x0080
+
+
+class Launcher(bytearray):
+    """The table of slots of a launcher, and what it needs."""
+
+    kept: tuple[Any, ...]
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = (
+        ("ml_name", ctypes.c_char_p),
+        ("ml_meth", ctypes.c_void_p),
+        ("ml_flags", ctypes.c_int),
+        ("ml_doc", ctypes.c_char_p),
+    )
+
+
+def builtin(name: str, function: int, table: list[object], kept: tuple[Any, ...]) -> Any:
+    """A builtin of a native function. The table holds addresses (int) and objects (_Object)."""
+    words = [id(item.value) if isinstance(item, Held) else item for item in table]
+    owner = Launcher((ctypes.c_uint64 * len(words))(*words))
+    definition = _MethodDef(name.encode(), function, METH_FASTCALL, None)
+    owner.kept = (definition, table, kept)
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype = ctypes.py_object
+    make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    return make(ctypes.addressof(definition), owner, None)
+
+
+@dataclass(frozen=True)
+class Held:
+    """An object in a slot."""
+
+    value: Any
+
+
+class Native:
+    """The native code of a specialisation. `batches` are what a PythonEntry gets."""
+
+    def __init__(
+        self, specialisation: Specialisation, entry: Entry, services: Services, options: Options
+    ):
+        self.specialisation, self.entry = specialisation, entry
+        self.services, self.options = services, options
+        self.torch = _torch_of(specialisation)
+        self.text = launcher.write(specialisation, way_of(entry), self.torch)
+        self.batches: tuple[Batch, ...] = self.text.batches
+        self.call: Callable[..., Any] = self._builtin(self.text, entry)
+        self._keeping: Text | None = None
+
+    def llvm(self, optimised: bool = False) -> str:
+        """The LLVM IR of the launcher, as it is written or behind LLVM's passes."""
+        if optimised:
+            return engine.optimised(self.text.llvm, self.options)
+        return self.text.llvm
+
+    def prepare(self, *args: Any) -> Any:
+        """A callable that only launches what this call would launch, with the same tensors, and
+        returns the same result each time. NotImplemented where the call is not for this launcher.
+        Unavailable for programs that call library functions."""
+        program = self.specialisation.program
+        called = next((s for s in every_step(program.steps) if isinstance(s, Call)), None)
+        if called is not None:
+            raise Unavailable(f"a program that calls {called.function} can't be prepared")
+        if self._keeping is None:
+            self._keeping = launcher.write(self.specialisation, Way(False), self.torch, keep=True)
+        recording = Recording(self._keeping.batches)
+        found = self._builtin(self._keeping, PythonEntry(recording))(*args)
+        if found is NotImplemented:
+            return NotImplemented
+        result, made = found
+        handle = Handle(recording, result, (args, made))
+        if isinstance(self.entry, PythonEntry):
+            return handle.for_python(self.entry, self.batches)
+        return handle.for_driver(self.specialisation, self.entry, self.options, builtin, Held)
+
+    # -- slots
+
+    def _builtin(self, text: Text, entry: Entry) -> Any:
+        functions = library.load(text.llvm, self.options)
+        table = self._table(text, entry)
+        function = ctypes.cast(functions.call, ctypes.c_void_p).value
+        assert function
+        return builtin(self.specialisation.program.entry, function, table, (self.specialisation,))
+
+    def _table(self, text: Text, entry: Entry) -> list[object]:
+        program = self.specialisation.program
+        resolver = _Slots(self, text, entry)
+        resolver.calls = failures.library_calls(program, self.services.machine, self._check_made)
+        return [resolver.content(*name) for name in text.slots.places]
+
+    def _check_made(self, tensor: Any, name: str) -> None:
+        """What a library call made must be what native code can read."""
+        made = self.specialisation.made
+        module: Any = sys.modules["torch" if made.kind == "torch" else "numpy"]
+        wanted = module.Tensor if made.kind == "torch" else module.ndarray
+        if not isinstance(tensor, wanted):
+            raise TypeError(f"{name} must be a {wanted.__name__}, not {type(tensor).__name__}")
+
+
+class _Slots:
+    """The contents of slots."""
+
+    def __init__(self, native: Native, text: Text, entry: Entry):
+        self.native, self.text, self.entry = native, text, entry
+        self.specialisation = native.specialisation
+        self.calls: list[failures.LibraryCall] = []
+        self.defaults = launcher.defaults(self.specialisation.program.parameters)
+
+    def content(self, kind: str, which: Any = None) -> object:
+        """An address or an object."""
+        if kind in ("dltensor", "is_neg", "THPVariable_Wrap") or kind.startswith("aoti_"):
+            return self._torch(kind)
+        if kind.startswith("PyArray"):
+            return probing.numpy_functions()[kind]
+        if kind in ("entry", "kernel", "error", "stream"):
+            return self._entry(kind, which)
+        return Held(self._object(kind, which))
+
+    def _torch(self, kind: str) -> int:
+        torch = self.native.torch
+        assert torch is not None
+        if kind in ("dltensor", "is_neg"):
+            return getattr(torch, kind)
+        return torch.functions[kind]
+
+    def _entry(self, kind: str, which: Any) -> object:
+        entry = self.entry
+        if isinstance(entry, PythonEntry):
+            return Held(entry.run)
+        if kind == "entry":
+            return entry.function
+        if kind == "kernel":
+            return entry.kernels[which]
+        return Held(failures.raising(entry.error) if kind == "error" else entry.stream)
+
+    def _object(self, kind: str, which: Any) -> object:
+        modules: Any = sys.modules
+        if kind.startswith(("torch.", "numpy.")):
+            found: Any = modules[kind.partition(".")[0]]
+            for name in kind.split(".")[1:]:
+                found = getattr(found, name)
+            return found
+        if kind == "dtype":
+            return self.specialisation.arrays[which].dtype
+        if kind == "descr":
+            return arrays.dtype_object(self.specialisation, which)
+        if kind == "allocate":
+            return arrays.allocator(self.specialisation, which)
+        if kind == "default":
+            return self.defaults[which]
+        if kind == "constant":
+            return self.text.slots.constants[which]
+        if kind == "batch":
+            return which
+        if kind == "call":
+            return self.calls[which][0]
+        if kind == "made":
+            return self.calls[which][1]
+        if kind == "view":
+            return arrays.view
+        if kind == "cuda_stream":
+            return sys.intern("cuda_stream")
+        assert kind == "fail", kind
+        program = self.specialisation.program
+        return Failures(program, self.text.sites, self.native.services).fail
+
+
+def way_of(entry: Entry) -> Way:
+    """What of an entry decides about the code."""
+    if isinstance(entry, PythonEntry):
+        return Way(False)
+    return Way(True, entry.end, entry.blocking, entry.stream is not None)
+
+
+def compile(
+    specialisation: Specialisation,
+    entry: Entry,
+    services: Services | None = None,
+    options: Options | None = None,
+) -> Native:
+    """Native code for a specialisation. Unavailable where there can be none."""
+    probing.check_python()
+    if isinstance(entry, DriverEntry) and len(entry.kernels) != len(specialisation.limits):
+        raise Unavailable("there is not one kernel for each launch")
+    return Native(specialisation, entry, services or Services(), options or Options())
+
+
+def _torch_of(specialisation: Specialisation) -> Torch | None:
+    kinds = {array.kind for array in (*specialisation.arrays.values(), specialisation.made)}
+    return probing.torch() if "torch" in kinds else None

@@ -1,0 +1,224 @@
+"""Prepared calls: handles that launch what one call would launch, and do nothing else.
+
+`prepare` runs a launcher that keeps what it allocates, with a Python entry that records. For a
+driver the records become packed arguments with addresses in them, and the handle is a builtin that
+passes them to the driver's function. One library serves the handles of all programs:
+
+    table       the driver's function, what raises, the result, the number of records, records
+    record      its size in bytes, kernel, stream, packed bytes; grid, block, shared (i32), the
+                launch's number (i32); packed arguments, to a multiple of 8
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from fly_host.native import failures, library
+from fly_host.native.launches import HEADER
+from fly_host.native.specialisation import (
+    Batch,
+    DriverEntry,
+    Options,
+    PythonEntry,
+    Specialisation,
+    streams,
+)
+
+_HEADER = struct.Struct("<8q")
+_RECORD = struct.Struct("<4q8i")
+
+_TEXT = """\
+@_Py_NotImplementedStruct = external global i8
+declare ptr @PyByteArray_AsString(ptr) #0
+declare void @Py_IncRef(ptr) #0
+declare void @Py_DecRef(ptr) #0
+declare ptr @PyLong_FromLongLong(i64) #0
+declare ptr @PyTuple_New(i64) #0
+declare i32 @PyTuple_SetItem(ptr, i64, ptr) #0
+declare ptr @PyObject_CallFunctionObjArgs(ptr, ...) #0
+declare ptr @PyEval_SaveThread() #0
+declare void @PyEval_RestoreThread(ptr) #0
+{helpers}
+define ptr @prepared(ptr %self, ptr %args, i64 %nargs) nounwind {{
+entry:
+  %extra = alloca [5 x i64]
+  %size = alloca i64
+  %code = alloca i64
+  %table = call ptr @PyByteArray_AsString(ptr %self)
+  %none = icmp eq i64 %nargs, 0
+  br i1 %none, label %start, label %miss
+miss:
+  call void @Py_IncRef(ptr @_Py_NotImplementedStruct)
+  ret ptr @_Py_NotImplementedStruct
+start:
+  %function = load ptr, ptr %table
+  %count.at = getelementptr i8, ptr %table, i64 24
+  %count = load i64, ptr %count.at
+  %first = getelementptr i8, ptr %table, i64 32
+  %size.word = ptrtoint ptr %size to i64
+  store i64 1, ptr %extra
+  %two.at = getelementptr i8, ptr %extra, i64 16
+  store i64 2, ptr %two.at
+  %size.at = getelementptr i8, ptr %extra, i64 24
+  store i64 %size.word, ptr %size.at
+  %end.at = getelementptr i8, ptr %extra, i64 32
+  store i64 {end}, ptr %end.at
+  %buffer.at = getelementptr i8, ptr %extra, i64 8
+  br label %head
+head:
+  %i = phi i64 [ 0, %start ], [ %following, %next ]
+  %record = phi ptr [ %first, %start ], [ %after, %next ]
+  %done = icmp eq i64 %i, %count
+  br i1 %done, label %end, label %body
+body:
+{loads}
+  %packed = getelementptr i8, ptr %record, i64 64
+  %packed.word = ptrtoint ptr %packed to i64
+  store i64 %packed.word, ptr %buffer.at
+  store i64 %nbytes, ptr %size
+  {save}
+  %status = call i32 %function(ptr %kernel, i32 %n0, i32 %n1, i32 %n2, i32 %n3, i32 %n4, i32 %n5,
+    i32 %n6, ptr %stream, ptr null, ptr %extra)
+  {restore}
+  %good = icmp eq i32 %status, 0
+  br i1 %good, label %next, label %bad
+next:
+  %after = getelementptr i8, ptr %record, i64 %length
+  %following = add i64 %i, 1
+  br label %head
+bad:
+  %wide = sext i32 %status to i64
+  store i64 %wide, ptr %code
+  %error.at = getelementptr i8, ptr %table, i64 8
+  %error = load ptr, ptr %error.at
+  %launch = zext i32 %n7 to i64
+  call void @fail(ptr %error, i64 %launch, ptr %code, i64 1)
+  ret ptr null
+end:
+  %result.at = getelementptr i8, ptr %table, i64 16
+  %result = load ptr, ptr %result.at
+  call void @Py_IncRef(ptr %result)
+  ret ptr %result
+}}
+
+attributes #0 = {{ nounwind nonlazybind }}
+"""
+
+
+def text(end: int, blocking: bool) -> str:
+    """The LLVM IR of handles."""
+    from fly_host.native.objects import FAIL, INTEGERS
+
+    loads: list[str] = []
+    words = (("i64", "length", 0), ("ptr", "kernel", 8), ("ptr", "stream", 16), ("i64", "nbytes", 24))
+    for kind, name, offset in (*words, *(("i32", f"n{n}", 32 + 4 * n) for n in range(8))):
+        loads.append(f"  %{name}.at = getelementptr i8, ptr %record, i64 {offset}")
+        loads.append(f"  %{name} = load {kind}, ptr %{name}.at")
+    return _TEXT.format(
+        helpers=INTEGERS + FAIL,
+        end=end,
+        loads="\n".join(loads),
+        save="%thread = call ptr @PyEval_SaveThread()" if blocking else "",
+        restore="call void @PyEval_RestoreThread(ptr %thread)" if blocking else "",
+    )
+
+
+@dataclass
+class Recording:
+    """A Python entry that remembers what it gets."""
+
+    batches: tuple[Batch, ...]
+    calls: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def __call__(self, *call: Any) -> None:
+        self.calls.append(call)
+
+
+@dataclass(frozen=True)
+class Handle:
+    """What a prepared call launches and returns. `kept` are the tensors it uses."""
+
+    recording: Recording
+    result: Any
+    kept: tuple[Any, ...]
+
+    def for_python(self, entry: PythonEntry, batches: tuple[Batch, ...]) -> Callable[[], Any]:
+        """A handle for a Python entry. Its batches are those of the launcher, with which they agree
+        but for what is freed between them."""
+        calls, result, run, kept = self.recording.calls, self.result, entry.run, self.kept
+        assert self.recording.batches == batches
+
+        def handle() -> Any:
+            for call in calls:
+                run(*call)
+            return result
+
+        handle.__dict__["kept"] = kept
+        return handle
+
+    def for_driver(
+        self,
+        specialisation: Specialisation,
+        entry: DriverEntry,
+        options: Options,
+        builtin: Callable[..., Any],
+        held: Callable[[Any], Any],
+    ) -> Any:
+        """A handle for a driver's function: a builtin."""
+        import ctypes
+
+        found = self._records(specialisation, entry)
+        records, count = b"".join(found), len(found)
+        functions = library.load(text(entry.end, entry.blocking), options)
+        function = ctypes.cast(functions.prepared, ctypes.c_void_p).value
+        words = struct.unpack(f"<{len(records) // 8}q", records)
+        error = failures.raising(entry.error)
+        table = [entry.function, held(error), held(self.result), count, *words]
+        return builtin(specialisation.program.entry, function, table, self.kept)
+
+    def _records(self, specialisation: Specialisation, entry: DriverEntry) -> list[bytes]:
+        program, made = specialisation.program, list[bytes]()
+        names = streams(program)
+        for number, buffers, launches, *given in self.recording.calls:
+            batch = self.recording.batches[number]
+            spans = list(struct.iter_unpack("<3q", buffers))
+            at = 0
+            for size, pointers in zip(batch.sizes, batch.pointers, strict=True):
+                record = bytearray(launches[at : at + size])
+                at += size
+                launch, *numbers = _HEADER.unpack_from(record)
+                for place, position in pointers:
+                    host, _, origin = spans[position]
+                    (offset,) = struct.unpack_from("<q", record, place)
+                    struct.pack_into("<q", record, place, host + origin + offset)
+                if 0 in numbers[:3]:
+                    continue
+                name = program.launches[launch].stream
+                stream = None if name is None else given[names.index(name)]
+                packed = bytes(record[HEADER:])
+                made.append(
+                    _RECORD.pack(
+                        _RECORD.size + len(packed),
+                        entry.kernels[launch],
+                        _stream_handle(stream, entry),
+                        specialisation.limits[launch].argument_bytes,
+                        *map(_signed, numbers),
+                        launch,
+                    )
+                    + packed
+                )
+        return made
+
+
+def _signed(number: int) -> int:
+    """The bits of an unsigned 32-bit integer as a signed one."""
+    return number - (1 << 32) if number >= 1 << 31 else number
+
+
+def _stream_handle(stream: Any, entry: DriverEntry) -> int:
+    if stream is None:
+        return entry.stream() if entry.stream is not None else 0
+    return stream if isinstance(stream, int) else stream.cuda_stream

@@ -1,0 +1,166 @@
+"""What native code is made for: a program, the kinds of its arguments, and its way to the device.
+
+A specialisation takes arguments of the kinds that it was made for; any other call is a miss. The
+fields here decide about the code. What differs between processes (addresses, objects) does not:
+it comes in slots (`fly_host.native.slots`).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fly_host.program import Program, Stream, Tensor, Triple
+
+MOST_WORK_ITEMS = (1 << 32) - 1  # a dimension of a grid
+KINDS = ("torch", "numpy")
+CPU = (1, 0)  # DLPack's device type and number
+
+
+class Unavailable(Exception):
+    """There is no native code for this program here; the text says why. Callers run it another
+    way."""
+
+
+@dataclass(frozen=True)
+class Array:
+    """A kind of tensor: torch.Tensor ("torch") on a device, or numpy.ndarray ("numpy") with a dtype
+    object. `device` is DLPack's pair of device type and number."""
+
+    kind: str
+    device: tuple[int, int] = CPU
+    dtype: Any = None
+
+
+@dataclass(frozen=True)
+class KernelLimits:
+    """The interface of the kernel of one launch. `arguments` holds the offset and size of each
+    argument in the packed ones, which are `argument_bytes` long. A workgroup has at most
+    `max_threads` work items and is `required_block`, if that is not None; `shared` is the most
+    dynamic shared memory, in bytes; `grid` the most workgroups in each dimension."""
+
+    argument_bytes: int
+    arguments: tuple[tuple[int, int], ...]
+    max_threads: int
+    shared: int
+    required_block: Triple | None = None
+    grid: Triple | None = None
+
+
+@dataclass(frozen=True)
+class DriverEntry:
+    """Launches by a C function with the signature that cuLaunchKernel and hipModuleLaunchKernel
+    share. `function` is its address, `kernels` the handle of the kernel of each launch.
+
+    `error(launch, code)` raises for a status that is not 0. `stream()` gives the handle of the
+    device's current stream; without it that is 0. `end` is the last word of `extra`: 0 for CUDA, 3
+    for HIP. `blocking` releases the GIL around the function.
+    """
+
+    function: int
+    kernels: Sequence[int]
+    error: Callable[[int, int], object]
+    stream: Callable[[], int] | None = None
+    end: int = 0
+    blocking: bool = False
+
+
+@dataclass(frozen=True)
+class PythonEntry:
+    """Launches by a Python callable: `run(batch, buffers, launches, *streams)`. See `Batch`."""
+
+    run: Callable[..., object]
+
+
+Entry = DriverEntry | PythonEntry
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Launches that a PythonEntry gets in one call: numbers into `Program.launches`.
+
+    `buffers` holds for each of `tensors` three 64-bit integers: the host address of the first byte
+    that its elements cover, how many bytes they cover (0 for a tensor without elements), and how
+    far into them element zero is. `launches` holds for each launch `sizes[i]` bytes: eight 64-bit
+    integers (its number; grid; block; dynamic shared memory), the packed arguments, and what fills up the
+    last eight bytes. In each place of `pointers[i]`, (offset into these bytes, position in
+    `tensors`), there is an offset in bytes, to which the address of element zero has to be added.
+    A launch whose grid has a 0 is to be passed over. `streams` are the arguments of the program's
+    stream parameters, in their order.
+    """
+
+    launches: tuple[int, ...]
+    tensors: tuple[str, ...]
+    sizes: tuple[int, ...]
+    pointers: tuple[tuple[tuple[int, int], ...], ...]
+
+
+@dataclass(frozen=True)
+class Specialisation:
+    """`arrays` tells the kind of each tensor parameter by name, `made` that of the tensors that the
+    program allocates, `dtypes` the NumPy dtype objects of these by element type. `limits` belong
+    to `program.launches`."""
+
+    program: Program
+    arrays: Mapping[str, Array]
+    limits: Sequence[KernelLimits]
+    made: Array = field(default_factory=lambda: Array("numpy"))
+    dtypes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Options:
+    """`opt_level` is LLVM's, but for 1, which stands for a few passes that take little time;
+    `num_threads` how many launchers may be compiled at once; `in_process`
+    whether llvmlite is used where it can be imported."""
+
+    opt_level: int = 1
+    num_threads: int = 2
+    in_process: bool = True
+
+
+def specialise(
+    program: Program, arguments: Sequence[object], limits: Sequence[KernelLimits]
+) -> Specialisation:
+    """The specialisation for calls like this one. Unavailable where arguments are neither torch
+    tensors nor NumPy arrays, or lie on several devices."""
+    arrays = {
+        parameter.name: array_kind(parameter.name, value)
+        for parameter, value in zip(program.parameters, arguments, strict=False)
+        if isinstance(parameter, Tensor)
+    }
+    kinds = list(arrays.values())
+    if len({(array.kind, array.device) for array in kinds if array.kind == "torch"}) > 1:
+        raise Unavailable("the tensors lie on several devices")
+    made = next((array for array in kinds if array.kind == "torch"), Array("numpy"))
+    dtypes = {
+        parameter.dtype: arrays[parameter.name].dtype
+        for parameter in program.parameters
+        if isinstance(parameter, Tensor)
+        if parameter.name in arrays and arrays[parameter.name].kind == "numpy"
+    }
+    return Specialisation(program, arrays, limits, made, dtypes)
+
+
+def array_kind(name: str, value: object) -> Array:
+    """The kind of one argument."""
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and type(value) in (torch.Tensor, torch.nn.Parameter):
+        tensor: Any = value
+        try:
+            device = tensor.__dlpack_device__()
+        except Exception as error:  # meta tensors, and whatever is on no device that DLPack has
+            raise Unavailable(f"{name} has no device: {error}".splitlines()[0]) from None
+        return Array("torch", (int(device[0]), int(device[1])))
+    numpy: Any = sys.modules.get("numpy")
+    if numpy is not None and type(value) is numpy.ndarray:
+        array: Any = value
+        return Array("numpy", CPU, array.dtype)
+    raise Unavailable(f"{name} is neither a torch.Tensor nor a numpy.ndarray")
+
+
+def streams(program: Program) -> tuple[str, ...]:
+    """The names of the stream parameters."""
+    return tuple(p.name for p in program.parameters if isinstance(p, Stream))

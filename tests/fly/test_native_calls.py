@@ -1,0 +1,320 @@
+"""Calls by native code: they take over from the second call of a kind on, and give way at once when
+anything changes that the code depends on."""
+
+import gc
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fly_common.errors import Fault, FlyError, InputError
+from fly_trace.session.load import load_file as load
+
+from fly.call import function as calling
+
+PROGRAM = """
+import fly
+import fly.expr as fx
+
+FACTOR = 2
+SHIFT = {"value": 1}
+
+
+def twice(x, factor=FACTOR):
+    return x * factor
+
+
+@fly.kernel
+def scale_kernel(X: fx.Tensor, Y: fx.Tensor, n: fx.Int64, a: fx.Float32):
+    i = fx.block_idx.x * 64 + fx.thread_idx.x
+    if i < n:
+        Y[i] = twice(X[i]) * FACTOR + a
+
+
+@fly.jit
+def scale(X: fx.Tensor[fx.Float32, "n"], Y: fx.Tensor[fx.Float32, "n"], a: fx.Float32 = 0.0):
+    n = X.shape[0]
+    scale_kernel(X, Y, n, a).launch(grid=fx.ceildiv(n, 64), block=64)
+
+
+@fly.kernel
+def add_kernel(X: fx.Tensor, Y: fx.Tensor, k: fx.Constexpr, n: fx.Int64):
+    i = fx.block_idx.x * 64 + fx.thread_idx.x
+    if i < n:
+        Y[i] = X[i] + k
+
+
+@fly.jit
+def add(X: fx.Tensor, k: fx.Constexpr, Y: fx.Tensor):
+    add_kernel(X, Y, k, X.shape[0]).launch(grid=fx.ceildiv(X.shape[0], 64), block=64)
+
+
+@fly.kernel
+def wild_kernel(X: fx.Tensor, Y: fx.Tensor):
+    Y[fx.thread_idx.x] = X[fx.thread_idx.x]
+
+
+@fly.jit
+def wild(X: fx.Tensor, Y: fx.Tensor):
+    wild_kernel(X, Y).launch(grid=1, block=64)
+"""
+
+
+@pytest.fixture
+def made(tmp_path: Path):
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    return load(str(path))
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """Counts the calls that go the Python way."""
+    seen = []
+    run = calling.JitFunction.run
+
+    def counted(self, arguments, named):
+        seen.append(self.name)
+        return run(self, arguments, named)
+
+    monkeypatch.setattr(calling.JitFunction, "run", counted)
+    monkeypatch.setattr(calling, "LOOK_AFTER", 1000.0)
+    return seen
+
+
+def numbers(n: int = 100) -> tuple[np.ndarray, np.ndarray]:
+    return np.arange(n, dtype=np.float32), np.zeros(n, np.float32)
+
+
+def test_the_third_call_is_native(made, slow):
+    x, y = numbers()
+    for count in range(1, 6):
+        y[:] = 0
+        made.scale(x, y)
+        np.testing.assert_array_equal(y, 4 * x)
+        assert len(slow) == min(count, 2)
+    for n in (1, 63, 1000, 0):
+        x, y = numbers(n)
+        made.scale(x, y)
+        np.testing.assert_array_equal(y, 4 * x)
+    assert len(slow) == 2
+
+
+def warm(made, *more) -> tuple[np.ndarray, np.ndarray]:
+    x, y = numbers()
+    for _ in range(3):
+        made.scale(x, y, *more)
+    return x, y
+
+
+def test_a_global_that_changes(made, slow):
+    x, y = warm(made)
+    before = len(slow)
+    made.FACTOR = 3
+    made.scale(x, y)
+    np.testing.assert_array_equal(y, 6 * x)  # the default of `twice` is what it was
+    assert len(slow) == before + 1
+    made.scale(x, y)
+    made.scale(x, y)
+    assert len(slow) == before + 2
+    made.unrelated = 1  # the dictionary changes, and no name that matters
+    made.scale(x, y)
+    assert len(slow) == before + 2
+
+
+def test_a_default_and_a_function_that_change(made, slow):
+    x, y = warm(made)
+    made.twice.__defaults__ = (5,)
+    made.scale(x, y)
+    np.testing.assert_array_equal(y, 10 * x)
+    x, y = warm(made)
+
+    def other(value):
+        return value
+
+    made.twice.__code__, made.twice.__defaults__ = other.__code__, None
+    made.scale(x, y)
+    np.testing.assert_array_equal(y, 2 * x)
+
+
+def test_the_environment(made, slow, monkeypatch):
+    x, y = warm(made)
+    before = len(slow)
+    monkeypatch.setenv("UNRELATED", "1")
+    made.scale(x, y)
+    assert len(slow) == before
+    monkeypatch.setenv("FLY_TARGET", "gfx90a")
+    made.scale(x, y)
+    assert len(slow) == before + 1
+    assert {one.target for one in made.scale._kept.values()} == {"gfx942", "gfx90a"}
+
+
+def test_what_is_looked_at_after_a_while(made, slow, monkeypatch):
+    monkeypatch.setattr(calling, "LOOK_AFTER", 0.2)
+    x, y = warm(made)
+    before = len(slow)
+    made.scale(x, y)
+    assert len(slow) == before
+    time.sleep(0.3)
+    made.scale(x, y)
+    made.scale(x, y)
+    assert len(slow) == before + 1
+
+
+def test_constants_and_their_types(made, slow):
+    x, y = numbers()
+    for k in (1, 2.5, 2):
+        for _ in range(3):
+            made.add(x, k, y)
+            np.testing.assert_array_equal(y, x + np.float32(k))
+    count = len(slow)
+    for k in (2, 1, 2.5):
+        made.add(x, k, y)
+        np.testing.assert_array_equal(y, x + np.float32(k))
+    assert len(slow) == count
+    made.add(x, 1.0, y)  # equal to 1, and of another type
+    assert len(slow) == count + 1
+
+
+def test_defaults_and_names(made, slow):
+    x, y = warm(made)
+    made.scale(x, y, 1.5)
+    np.testing.assert_array_equal(y, 4 * x + 1.5)
+    made.scale(X=x, Y=y)
+    np.testing.assert_array_equal(y, 4 * x)
+    made.scale(x, Y=y, a=2.0)
+    np.testing.assert_array_equal(y, 4 * x + 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda x, y: (x, y[:50]), "extent n is 100 in X, 50 in Y"),
+        (lambda x, y: (x.astype("f8"), y), "X must be f32, the array is f64"),
+        (lambda x, y: (x, None), "argument Y of scale must be an array, not NoneType"),
+        (lambda x, y: (x, y, "a"), "a must be one f32 number"),
+        (lambda x, y: (x, y, 1e40), "a=1e+40 does not fit f32"),
+        (lambda x, y: (x,), "scale needs Y"),
+    ],
+)
+def test_misuse_has_the_same_words(made, slow, change, message):
+    x, y = numbers()
+    with pytest.raises(FlyError) as first:
+        made.scale(*change(x, y))
+    warm(made)
+    with pytest.raises(FlyError) as second:
+        made.scale(*change(x, y))
+    assert message in str(first.value)
+    assert str(second.value) == str(first.value)
+
+
+def test_other_strides(made, slow):
+    x, y = warm(made)
+    for _ in range(3):
+        made.scale(x[::-2], y[::2])
+        np.testing.assert_array_equal(y[::2], 4 * x[::-2])
+    made.scale(x, y)
+    np.testing.assert_array_equal(y, 4 * x)
+
+
+def test_devices_that_are_closed(made, slow):
+    from fly_run.launch import runtime
+
+    x, y = warm(made)
+    before = len(slow)
+    runtime.close_all()
+    y[:] = 0
+    for _ in range(3):
+        made.scale(x, y)
+        np.testing.assert_array_equal(y, 4 * x)
+    assert len(slow) == before + 1
+
+
+def test_read_only_results_are_refused(made):
+    x, y = warm(made)
+    y.flags.writeable = False
+    with pytest.raises(InputError, match="the array is read-only"):
+        made.scale(x, y)
+
+
+def test_faults_name_the_line(made, slow):
+    x, y = numbers(64)
+    for _ in range(3):
+        made.wild(x, y)
+    count = len(slow)
+    with pytest.raises(Fault, match=r"program\.py:\d+") as fault:
+        made.wild(x, y[:32])
+    assert len(slow) == count
+    assert "Y[fx.thread_idx.x]" in fault.value.render("fly")
+    made.wild(x, y)
+    np.testing.assert_array_equal(x, y)
+
+
+def test_torch(made, slow):
+    torch = pytest.importorskip("torch")
+    x, y = torch.arange(100, dtype=torch.float32), torch.zeros(100)
+    for _ in range(4):
+        made.scale(x, y)
+    assert len(slow) == 2
+    assert torch.equal(y, 4 * x)
+    # An array of another kind is another launcher's.
+    a, b = numbers()
+    for _ in range(3):
+        made.scale(a, b)
+    made.scale(x, y)
+    np.testing.assert_array_equal(b, 4 * a)
+
+
+def test_threads(made, slow):
+    warm(made)
+    count, errors = len(slow), []
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+
+    def work(seed: int) -> None:
+        for turn in range(200):
+            x, y = numbers(64 + (seed * 37 + turn) % 500)
+            x += seed
+            made.scale(x, y)
+            if not (y == 4 * x).all():
+                errors.append((seed, turn))
+
+    try:
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert errors == []
+    assert len(slow) == count
+
+
+def test_a_fork(made, slow):
+    x, y = warm(made)
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            y[:] = 0
+            made.scale(x, y)
+            status = int(not (y == 4 * x).all())
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_nothing_is_kept_of_a_call(made):
+    x, y = warm(made)
+    made.scale(x, y)
+    gc.collect()
+    before = sys.getrefcount(x), sys.getrefcount(y), sys.getrefcount(None)
+    for _ in range(1000):
+        made.scale(x, y)
+    after = sys.getrefcount(x), sys.getrefcount(y), sys.getrefcount(None)
+    assert before[:2] == after[:2]
+    assert abs(before[2] - after[2]) < 50

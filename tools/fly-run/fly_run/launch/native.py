@@ -1,0 +1,167 @@
+"""Native code for the host program of an image: what it is made from, and how a device that sees
+host memory runs what it asks for.
+
+    native = compile(program, image, example, opened)
+    native.call(a, b, 1000)             the results, or NotImplemented: the Python way decides
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fly_common.errors import Fault
+from fly_host.native import calling, specialisation
+from fly_host.native.failures import Services
+from fly_host.native.specialisation import Batch, KernelLimits, PythonEntry
+from fly_host.program import Launch, Program, Tensor
+from fly_image.image import Image
+from fly_target import registry
+
+from fly_run.launch.limits import MOST_SHARED, check_launch
+
+if TYPE_CHECKING:
+    from fly_host.native.calling import Native
+    from fly_host.native.specialisation import Options
+
+    from fly_run.devices.protocol import Function
+    from fly_run.launch.runtime import Opened
+
+_HEADER = struct.Struct("<8q")
+
+
+def limits_of(program: Program, image: Image) -> list[KernelLimits]:
+    """The interfaces of the kernels that a program launches. InputError for one that is missing."""
+    return [_limits(launch, image) for launch in program.launches]
+
+
+def _limits(launch: Launch, image: Image) -> KernelLimits:
+    kernel, row = image.kernel(launch.kernel), registry.get(image.target)
+    return KernelLimits(
+        kernel.argument_bytes,
+        tuple((argument.offset, argument.size) for argument in kernel.arguments),
+        kernel.max_threads,
+        (row.lds if row else MOST_SHARED) - kernel.shared_bytes,
+        kernel.required_block,
+    )
+
+
+def compile(
+    program: Program,
+    image: Image,
+    arguments: Sequence[object],
+    current: Callable[[], Opened],
+    located: Callable[[Fault], None] | None = None,
+    options: Options | None = None,
+) -> Native:
+    """Native code for calls like the one with these arguments, in the order of the parameters.
+    `current()` is the device that launches run on; `located` adds to a kernel's fault what the
+    caller knows of it. fly_host.native.Unavailable where there can be no native code."""
+    made = specialisation.specialise(program, arguments, limits_of(program, image))
+
+    def refuse(launch: Launch, *sizes: Any) -> None:
+        grid, block, shared = sizes[:3]
+        check_launch(image.target, image.kernel(launch.kernel), grid, block, shared)
+
+    services, opened = Services(refuse=refuse), current()
+    module = opened.module(image)
+    functions = [module.function(launch.kernel) for launch in program.launches]
+    entry = opened.device.driver_entry(functions)
+    if entry is not None:
+        return calling.compile(made, entry, services, options)
+    runner = Runner(program, image, current, located)
+    native = calling.compile(made, PythonEntry(runner.run), services, options)
+    runner.ready = [runner.prepare(batch) for batch in native.batches]
+    return native
+
+
+class _Ready(NamedTuple):
+    """What a batch's launches need that is the same for each call. `spans` holds name and access of
+    each tensor; `launches` for each launch where it is, its arguments' size, its function, the
+    position of its stream among the program's, and the places and tensors of addresses."""
+
+    words: struct.Struct
+    spans: tuple[tuple[str, bool], ...]
+    launches: tuple[tuple[int, int, str, int | None, tuple[tuple[int, int], ...]], ...]
+
+
+class Runner:
+    """Runs batches of launches: the `run` of a PythonEntry."""
+
+    def __init__(
+        self,
+        program: Program,
+        image: Image,
+        current: Callable[[], Opened],
+        located: Callable[[Fault], None] | None = None,
+    ):
+        self.program, self.image = program, image
+        self.current, self.located = current, located
+        read = {p.name for p in program.parameters if isinstance(p, Tensor) and p.access == "r"}
+        self._read = read
+        self.ready: list[_Ready] = []
+
+    def run(self, batch: int, buffers: bytes, launches: bytes, *streams: Any) -> None:
+        """Runs the launches of a batch, by its number; see
+        `fly_host.native.specialisation.Batch`."""
+        words, names, every = self.ready[batch]
+        memory = words.unpack(buffers)
+        spans, origins = [], []
+        for number, (name, writable) in enumerate(names):
+            host, nbytes, origin = memory[3 * number : 3 * number + 3]
+            origins.append(origin)
+            if nbytes:
+                spans.append((name, host, nbytes, writable))
+        opened = self.current()
+        device = opened.device
+        with opened.turn:
+            module = opened.module(self.image)
+            adopted = device.adopt_all(spans)
+            try:
+                addresses = self._addresses(memory, origins, adopted)
+                for at, size, kernel, stream, pointers in every:
+                    _, x, y, z, bx, by, bz, shared = _HEADER.unpack_from(launches, at)
+                    if not (x and y and z):
+                        continue
+                    packed = bytearray(launches[at + 64 : at + 64 + size])
+                    for offset, position in pointers:
+                        value = int.from_bytes(packed[offset : offset + 8], "little", signed=True)
+                        value += addresses[position]
+                        packed[offset : offset + 8] = value.to_bytes(8, "little", signed=True)
+                    function: Function = module.function(kernel)
+                    grid, block = (x, y, z), (bx, by, bz)
+                    given = None if stream is None else streams[stream]
+                    device.launch(function, grid, block, bytes(packed), shared, given)
+                device.synchronize()
+            except Fault as error:
+                if self.located is not None:
+                    self.located(error)
+                raise
+            finally:
+                device.release_all(adopted)
+
+    def _addresses(
+        self, memory: tuple[int, ...], origins: list[int], adopted: list[int]
+    ) -> list[int]:
+        """Where the device sees element zero of each tensor; null for one without elements."""
+        if len(adopted) == len(origins) and not any(origins):
+            return adopted
+        given = iter(adopted)
+        return [
+            next(given) + origin if memory[3 * number + 1] else 0
+            for number, origin in enumerate(origins)
+        ]
+
+    def prepare(self, batch: Batch) -> _Ready:
+        """What the batch's launches need in each call."""
+        names = tuple((name, name not in self._read) for name in batch.tensors)
+        every, at, every_stream = [], 0, specialisation.streams(self.program)
+        for number, size, pointers in zip(batch.launches, batch.sizes, batch.pointers, strict=True):
+            launch = self.program.launches[number]
+            kernel = self.image.kernel(launch.kernel)
+            stream = None if launch.stream is None else every_stream.index(launch.stream)
+            places = tuple((offset - 64, position) for offset, position in pointers)
+            every.append((at, kernel.argument_bytes, kernel.name, stream, places))
+            at += size
+        return _Ready(struct.Struct(f"<{3 * len(names)}q"), names, tuple(every))
