@@ -65,8 +65,11 @@ class Recorder:
 
     def __init__(self, specialisation: Specialisation, arguments: dict[str, Any]):
         self.specialisation, self.program = specialisation, specialisation.program
+        tensors = {name: value for name, value in arguments.items() if is_tensor(value)}
+        self.parameters = {id(value): name for name, value in tensors.items()}
+        # Tensors without elements may be at one address.
         self.names = {
-            address(value): name for name, value in arguments.items() if is_tensor(value)
+            address(value): name for name, value in tensors.items() if 0 not in value.shape
         }
         self.readable = {
             p.name for p in self.program.parameters if isinstance(p, Tensor) and p.access == "r"
@@ -145,7 +148,7 @@ class RecordingMachine:
     def extents(self, tensor: Any) -> Extents:
         if id(tensor) in self.made:
             return self.made[id(tensor)][1]
-        name = self.recorder.names.get(address(tensor))
+        name = self.recorder.parameters.get(id(tensor))
         parameter = self.program.parameter(name) if name else None
         if not isinstance(parameter, Tensor):
             return Extents(tuple(tensor.shape), strides_of(tensor))
@@ -201,6 +204,7 @@ class RecordingMachine:
         same = strides_of(tensor) == tuple(strides) or 0 in shape
         if tuple(tensor.shape) != tuple(shape) or not same:
             raise InputError(f"{buffer.name} is {tuple(tensor.shape)}, not {tuple(shape)}")
+        self.made[id(tensor)] = tensor, Extents(shape, strides)
 
 
 class Shown:
