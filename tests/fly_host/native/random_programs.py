@@ -275,6 +275,8 @@ class Maker:
         if len(words) > 1 and self.number(0, 3) == 0:
             words[0] = (*words[0], *words.pop())
         one = self.add("const", 1)
+        if every:  # its launch is never empty: it writes what is compared
+            return [host.Launch("all", (one,) * 3, (one,) * 3, self.add("const", 0), tuple(words))]
         stream = "stream" if any(isinstance(p, host.Stream) for p in self.parameters) else None
         return [
             host.Launch(
