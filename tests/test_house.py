@@ -37,8 +37,6 @@ ALLOWED = {
     # Examples in help texts name a chip that exists.
     ("fly_opt/cli.py", "--fly-set-target=chip=gfx942"),
     ("fly_opt/cli.py", "target=gfx950"),
-    # The launch plan's field: plans of version 2 are read by it.
-    ("fly_opt/passes/host/manifest.py", "lds"),
 }
 
 

@@ -29,7 +29,7 @@ __all__ = ["GROUP", "Like", "Made", "Registered", "call", "find", "name_of", "re
 
 GROUP = "fly.calls"
 
-_registered: dict[str, Registered] = {}
+registered: dict[str, Registered] = {}  # by this process
 
 
 def register(
@@ -41,13 +41,13 @@ def register(
 ) -> Registered:
     """Makes a function callable by programs of this process, under `name`; without `function`, the
     one that the name imports. It takes the place of one that was registered under it before."""
-    made = _registered[name] = Registered(name, shape, function, takes_out)
+    made = registered[name] = Registered(name, shape, function, takes_out)
     return made
 
 
 def find(name: str) -> Registered | None:
     """What is registered under a name."""
-    found = _registered.get(name) or BUILT_IN.get(name)
+    found = registered.get(name) or BUILT_IN.get(name)
     if found is None:
         entry = next((one for one in entry_points(GROUP) if one.name == name), None)
         if entry is not None:
@@ -60,7 +60,7 @@ def find(name: str) -> Registered | None:
 def name_of(function: Any) -> str | None:
     """The name that a function is registered under. What its module has not imported yet can't be
     the function, so nothing is imported."""
-    for name, one in {**BUILT_IN, **_registered}.items():
+    for name, one in {**BUILT_IN, **registered}.items():
         if one.function is function:
             return name
         if one.function is None and one.package in sys.modules and _is(one, function):

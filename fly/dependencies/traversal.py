@@ -21,6 +21,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
+from fly_host import library
+
 from fly.dependencies import stable_names
 from fly.dependencies.bytecode import check_source, names_of, source_of
 from fly.dependencies.function_parts import (
@@ -67,6 +69,8 @@ class Traversal:
             if kind is str and value in stable_names.INTROSPECTION:
                 raise Unfollowed(f"it looks at {value}")
             self.emit(kind.__name__, _SCALARS[kind](value))
+            if kind is str and value in library.registered:
+                self.library_function(value)
             return
         # Sharing and cycles: the second time, a number says which one it is.
         if (number := self.seen.get(id(value))) is not None:
@@ -201,7 +205,19 @@ class Traversal:
             if ours and not isinstance(value, types.ModuleType):
                 self.emit("own", module.__name__, attribute)
                 return
-        self.emit("missing") if value is MISSING else self.value(value)
+        if value is MISSING:
+            self.emit("missing")
+        elif callable(value) and (called := library.name_of(value)) is not None:
+            self.library_function(called)
+        else:
+            self.value(value)
+
+    def library_function(self, name: str) -> None:
+        """A function that programs call by its name (`fly.register_call`). It does not run while
+        a host function is traced; its shape rule does."""
+        self.emit("library function", name)
+        if (found := self.name(library.registered, name)) is not MISSING:
+            self.value(found.shape)
 
     def name(self, space: Mapping[str, Any], name: str) -> Any:
         value = space.get(name, MISSING)

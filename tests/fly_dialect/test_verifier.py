@@ -42,6 +42,12 @@ ARGUMENTS = atom_examples.ARGUMENTS | {
     "z": "!fly.memref<i8, global, (8,(2,?)):(?{div=4},(1,2)), align<8>>",
 }
 
+EMPTY = '{dtype = "f32", shape = [unit, unit], allocation = "", view = "logical"}'
+CALL = (
+    '{function = "torch.matmul", arguments = [unit, unit], keywords = {},'
+    ' results = [{dtype = "f32", shape = [4, 4]}]}'
+)
+
 # op(operands) attributes → result type
 RIGHT = [
     ("static", "", "", "!fly.int_tuple<(4,8)>"),
@@ -177,6 +183,10 @@ RIGHT = [
     ("memref.store", "x, m, t", "", ""),
     ("memref.alloca", "l", "", "!fly.memref<f32, register, (4,8):(1,4)>"),
     *atom_examples.RIGHT,
+    # Host functions.
+    ("empty", "j, i", EMPTY, "!fly.memref<f32, global, (?{i64},?):(?,1)>"),
+    ("call", "m, m", CALL, "!fly.memref<f32, global, (4,4):(4,1)>"),
+    ("check", "i, j", '{message = ["n is ", unit]}', ""),
 ]
 
 
@@ -246,7 +256,21 @@ def test_a_wrong_number_of_operands_is_refused(info):
         check(f'{target}"{info.full_name}"({values}) : ({types}) -> ({result})')
 
 
+MADE = "!fly.memref<f32, global, 4:1>"
 WRONG = [
+    ("empty", "x", EMPTY, MADE, "operand #0 must be an integer, but is f32"),
+    ("empty", "j", EMPTY, "!fly.memref<f32, shared, 4:1>", "#0 must be a memref in global memory"),
+    ("empty", "j", EMPTY.replace("logical", "flat"), MADE, "view is one of logical, allocation"),
+    ("empty", "j", EMPTY.replace("allocation =", "layout ="), MADE, "needs allocation, a string"),
+    ("empty", "j", EMPTY.replace("[unit, unit]", "3 : i32"), MADE, "needs shape, a list"),
+    ("call", "m", CALL.replace("function", "name"), MADE, "needs function, a str"),
+    ("call", "m", CALL.replace("arguments", "given"), MADE, "needs arguments, a list"),
+    ("call", "m", CALL.replace("keywords", "named"), MADE, "needs keywords, a dict"),
+    ("call", "m", CALL.replace("results", "made"), MADE, "needs results, a list of 1"),
+    ("call", "m", CALL, "i32", "result #0 must be a memref in global memory, but is i32"),
+    ("check", "", "{message = []}", "", "needs a condition"),
+    ("check", "m", "{message = []}", "", "operand #0 must be an integer"),
+    ("check", "i", "", "", "needs message, a list"),
     ("make_int_tuple", "i", "", "!fly.int_tuple<(?,?)>", "has the dynamic leaves (i32, i32), but"),
     ("make_int_tuple", "x", "", "!fly.int_tuple<?>", "has the dynamic leaves (i32), but the op"),
     ("make_layout", "s, k", "", "!fly.layout<4:1>", "shape (4,8) and stride ? are not congruent"),

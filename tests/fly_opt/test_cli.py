@@ -51,8 +51,9 @@ def test_flags_run_in_their_order_and_find_their_anchor(fly_opt):
 
 
 def test_flags_do_what_the_same_passes_do(fly_opt, vector_add):
-    flags = fly_opt("--fly-set-target=chip=gfx90a", "--fly-extract-plan", "--cse", text=vector_add)
-    text = "fly-set-target{chip=gfx90a},fly-extract-plan,cse"
+    passes = ("--fly-set-target=chip=gfx90a", "--fly-extract-host-program", "--cse")
+    flags = fly_opt(*passes, text=vector_add)
+    text = "fly-set-target{chip=gfx90a},fly-extract-host-program,cse"
     assert flags.stdout == compile(vector_add, Options(passes=text))
 
 
@@ -118,7 +119,7 @@ def test_a_failing_pass_leaves_no_output(fly_opt, tmp_path):
     done = fly_opt("--target", "gfx942", "-o", str(result), text=source)
     assert done.returncode == 1
     assert done.stderr.decode().startswith(
-        "fly-opt-py: error: <stdin>:2:3: pass fly-extract-plan: the host function launches no"
+        "fly-opt-py: error: <stdin>:2:3: pass fly-extract-host-program: the host function launches"
     )
     assert not result.exists()
 
@@ -175,14 +176,14 @@ def test_a_failing_pass_is_dumped_and_timed(fly_opt):
     source = "module {\n  func.func @f() {\n    return\n  }\n}\n"
     done = fly_opt(
         "--fly-set-target=chip=gfx942",
-        "--fly-extract-plan",
+        "--fly-extract-host-program",
         "--timing",
         "--mlir-print-ir-after-all",
         text=source,
     )
     said = done.stderr.decode()
-    assert "// -----// IR Dump After fly-extract-plan Failed //----- //" in said
-    assert "\nfly-extract-plan " in said
+    assert "// -----// IR Dump After fly-extract-host-program Failed //----- //" in said
+    assert "\nfly-extract-host-program " in said
 
 
 def test_a_closed_pipe_ends_it_quietly(vector_add):

@@ -161,5 +161,6 @@ def _vectorcall(frame: Frame, slot: tuple[object, ...], objects: list[str]) -> s
     for position, object in enumerate(objects):
         frame.code.store("ptr", object, room, 8 * position)
     callable = frame.slot(*slot)
-    return f"call ptr @PyObject_Vectorcall(ptr {callable}, ptr {room}, i64 {len(objects)}, ptr null)"
-
+    return (
+        f"call ptr @PyObject_Vectorcall(ptr {callable}, ptr {room}, i64 {len(objects)}, ptr null)"
+    )

@@ -233,9 +233,7 @@ class Outputs:
         shape = code.integers([frame.need(index) for index in buffer.shape])
         strides = code.integers([frame.need(index) for index in buffer.strides])
         rank = len(buffer.shape)
-        return shape, strides, code.value(
-            f"call i64 @span(i64 {rank}, ptr {shape}, ptr {strides})"
-        )
+        return shape, strides, code.value(f"call i64 @span(i64 {rank}, ptr {shape}, ptr {strides})")
 
     def _sound(self, buffer: Buffer, span: str) -> str:
         elements = self.frame.need(buffer.elements)

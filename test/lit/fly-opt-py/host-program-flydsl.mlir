@@ -4,7 +4,7 @@
 // RUN: fly-run %t.hsaco "arg0=arange(32,f32)" "arg1=zeros(32,f32):%t.npy" -q
 // RUN: %PYTHON -c "import numpy, sys; assert numpy.array_equal(numpy.load(sys.argv[1]), numpy.arange(32))" %t.npy
 
-// CHECK: plan copy
+// CHECK: program copy
 // CHECK-NEXT: arg0  f32[?], read and written
 // CHECK-NEXT: arg1  f32[?], read and written
 // CHECK-NEXT: launch copy_kernel  grid 8  block 1

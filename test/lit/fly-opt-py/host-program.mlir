@@ -1,4 +1,4 @@
-// The host function becomes the launch plan, module assembly that reaches the code object.
+// The host function becomes the host program, module assembly that reaches the code object.
 // RUN: fly-opt-py --target gfx942 %s -o %t.ll
 // RUN: %filecheck %s --input-file=%t.ll
 // RUN: %opt -S -O3 %t.ll -o %t.o3.ll
@@ -12,8 +12,9 @@
 // CHECK-NOT: @scale(
 
 // SECTION: {"entry":"scale","expressions":{{\[}}["const",1],["extent","A",0],["const",64],["ceildiv",1,2],["const",0],["stride","A",0]],
-// SECTION-SAME: "launches":[{"arguments":{{\[\[}}{"expression":null,"kind":"pointer","name":"A","size":8}],[{"expression":1,"kind":"integer","name":null,"size":8},{"expression":5,"kind":"integer","name":null,"size":8}],[{"expression":null,"kind":"scalar","name":"x","size":4}]],"block":[2,0,0],"grid":[3,0,0],"kernel":"k","lds":4}],
-// SECTION-SAME: "target":"gfx942","version":2}
+// SECTION-SAME: "result_names":[],"results":null,
+// SECTION-SAME: "steps":[{"arguments":{{\[\[}}{"expression":null,"kind":"pointer","name":"A","size":8}],[{"expression":1,"kind":"integer","name":null,"size":8},{"expression":5,"kind":"integer","name":null,"size":8}],[{"expression":null,"kind":"scalar","name":"x","size":4}]],"block":[2,0,0],"grid":[3,0,0],"kernel":"k","kind":"launch","shared":4,"stream":null}],
+// SECTION-SAME: "target":"gfx942","tensors":[],"version":3}
 module attributes {gpu.container_module} {
   gpu.module @kernels {
     gpu.func @k(%A: !fly.memref<f32, global, ?{i64}:?{i64}>, %x: f32) kernel {

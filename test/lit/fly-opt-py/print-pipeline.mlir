@@ -9,7 +9,7 @@
 
 // CHECK: builtin.module(
 // CHECK-NEXT: fly-set-target{chip=gfx942},
-// CHECK-NEXT: fly-extract-plan,
+// CHECK-NEXT: fly-extract-host-program,
 // CHECK-NEXT: fly-rewrite-func-signature,
 // CHECK: gpu.module(fly-lower-launch-sizes),
 // CHECK: gpu.module(convert-gpu-to-rocdl{chipset=gfx942 index-bitwidth=64

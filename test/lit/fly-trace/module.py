@@ -1,4 +1,4 @@
-# One module: the kernels, the host function with what the launch plan needs, the launch.
+# One module: the kernels, the host function with what the host program needs, the launch.
 # RUN: fly-trace %s:once --no-loc | %filecheck %s
 # RUN: fly-trace %s:once --no-loc -o %t.mlir
 # RUN: fly-opt-py %t.mlir -o %t.again

@@ -1,4 +1,4 @@
-"""The launch plan of a host function."""
+"""The host program of a host function."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import re
 
 import pytest
 from fly_common.errors import InputError
-from fly_host.plan import Launch, Plan, Scalar, Tensor, Word, from_text
+from fly_host import text
+from fly_host.integers import show
+from fly_host.program import Launch, Program, Scalar, Tensor, Word
 from fly_opt import Options, compile
 
 VECTOR = "!fly.memref<f32, global, ?{i64}:1>"
@@ -38,21 +40,28 @@ def launch(grid: str = "%one", block: str = "%one", arguments: str = "") -> str:
     )
 
 
-def plan_of(source: bytes) -> Plan:
-    text = compile(source, Options(passes="fly-extract-plan")).decode()
-    assert "func.func" not in text  # the plan takes its place
-    quoted = re.search(r'fly\.plan = "((?:[^"\\]|\\.)*)"', text)
+def program_of(source: bytes, passes: str = "fly-extract-host-program") -> Program:
+    module = compile(source, Options(passes=passes)).decode()
+    assert "func.func" not in module  # the program takes its place
+    quoted = re.search(r'fly\.host_program = "((?:[^"\\]|\\.)*)"', module)
     assert quoted is not None
-    return from_text(quoted[1].replace("\\22", '"').replace('\\"', '"').replace("\\\\", "\\"))
+    return text.read(quoted[1].replace("\\22", '"').replace('\\"', '"').replace("\\\\", "\\"))
+
+
+def shown(program: Program) -> list[tuple[str, int]]:
+    """The integers among the arguments of the first launch, and their sizes."""
+    words = (word for argument in program.launches[0].arguments for word in argument)
+    return [
+        (show(program.expressions, word.expression), word.size)
+        for word in words
+        if word.kind == "integer"
+    ]
 
 
 def test_vector_add(vector_add):
-    text = compile(vector_add, Options(passes="fly-set-target{chip=gfx90a},fly-extract-plan"))
-    quoted = re.search(r'fly\.plan = "((?:[^"\\]|\\.)*)"', text.decode())
-    assert quoted is not None
-    plan = from_text(quoted[1].replace("\\22", '"').replace('\\"', '"'))
+    program = program_of(vector_add, "fly-set-target{chip=gfx90a},fly-extract-host-program")
     pointer = {name: (Word("pointer", name=name),) for name in "ABC"}
-    assert plan == Plan(
+    assert program == Program(
         entry="vector_add",
         target="gfx90a",
         parameters=(
@@ -71,12 +80,12 @@ def test_vector_add(vector_add):
             ("extent", "C", 0),
             ("stride", "C", 0),
         ),
-        launches=(
+        steps=(
             Launch(
                 kernel="vector_add_kernel",
                 grid=(2, 3, 3),
                 block=(1, 3, 3),
-                lds=4,
+                shared=4,
                 arguments=(
                     pointer["A"],
                     (Word("integer", expression=0),),
@@ -92,33 +101,33 @@ def test_vector_add(vector_add):
 
 
 @pytest.mark.parametrize(
-    ("operation", "expression"),
+    ("operation", "formula"),
     [
-        ("arith.addi %a, %b : i64", ("add", 0, 1)),
-        ("arith.subi %a, %b : i64", ("sub", 0, 1)),
-        ("arith.muli %a, %b : i64", ("mul", 0, 1)),
-        ("arith.floordivsi %a, %b : i64", ("floordiv", 0, 1)),
-        ("arith.ceildivsi %a, %b : i64", ("ceildiv", 0, 1)),
-        ("arith.divsi %a, %b : i64", ("truncdiv", 0, 1)),
-        ("arith.remsi %a, %b : i64", ("rem", 0, 1)),
-        ("arith.minsi %a, %b : i64", ("min", 0, 1)),
-        ("arith.maxsi %a, %b : i64", ("max", 0, 1)),
-        ("arith.andi %a, %b : i64", ("and", 0, 1)),
-        ("arith.ori %a, %b : i64", ("or", 0, 1)),
-        ("arith.xori %a, %b : i64", ("xor", 0, 1)),
-        ("arith.shli %a, %b : i64", ("shl", 0, 1)),
-        ("arith.shrsi %a, %b : i64", ("shr", 0, 1)),
-        ("arith.cmpi eq, %a, %b : i64", ("eq", 0, 1)),
-        ("arith.cmpi ne, %a, %b : i64", ("ne", 0, 1)),
-        ("arith.cmpi slt, %a, %b : i64", ("lt", 0, 1)),
-        ("arith.cmpi sle, %a, %b : i64", ("le", 0, 1)),
-        ("arith.cmpi sgt, %a, %b : i64", ("lt", 1, 0)),
-        ("arith.cmpi sge, %a, %b : i64", ("le", 1, 0)),
-        ("arith.cmpi ult, %a, %b : i64", ("lt", 0, 1)),
-        ("arith.cmpi uge, %a, %b : i64", ("le", 1, 0)),
+        ("arith.addi %a, %b : i64", "a + b"),
+        ("arith.subi %a, %b : i64", "a - b"),
+        ("arith.muli %a, %b : i64", "a * b"),
+        ("arith.floordivsi %a, %b : i64", "a // b"),
+        ("arith.ceildivsi %a, %b : i64", "ceildiv(a, b)"),
+        ("arith.divsi %a, %b : i64", "truncdiv(a, b)"),
+        ("arith.remsi %a, %b : i64", "rem(a, b)"),
+        ("arith.minsi %a, %b : i64", "min(a, b)"),
+        ("arith.maxsi %a, %b : i64", "max(a, b)"),
+        ("arith.andi %a, %b : i64", "a & b"),
+        ("arith.ori %a, %b : i64", "a | b"),
+        ("arith.xori %a, %b : i64", "a ^ b"),
+        ("arith.shli %a, %b : i64", "a << b"),
+        ("arith.shrsi %a, %b : i64", "a >> b"),
+        ("arith.cmpi eq, %a, %b : i64", "a == b"),
+        ("arith.cmpi ne, %a, %b : i64", "a != b"),
+        ("arith.cmpi slt, %a, %b : i64", "a < b"),
+        ("arith.cmpi sle, %a, %b : i64", "a <= b"),
+        ("arith.cmpi sgt, %a, %b : i64", "b < a"),
+        ("arith.cmpi sge, %a, %b : i64", "b <= a"),
+        ("arith.cmpi ult, %a, %b : i64", "a < b"),
+        ("arith.cmpi uge, %a, %b : i64", "b <= a"),
     ],
 )
-def test_arithmetic(operation, expression):
+def test_arithmetic(operation, formula):
     kind = "i1" if "cmpi" in operation else "i64"
     source = host(
         '%a: i64 {fly.name = "a", fly.dtype = "i64"}, %b: i64 {fly.name = "b", fly.dtype = "i64"}',
@@ -126,15 +135,23 @@ def test_arithmetic(operation, expression):
         kernel=f"%x: {kind}",
         launches=launch(arguments=f"%x : {kind}"),
     )
-    plan = plan_of(source)
-    # %one is expression 0, made before the scalars are first read.
-    a, b = plan.expressions.index(("scalar", "a")), plan.expressions.index(("scalar", "b"))
-    name, left, right = expression
-    wanted = (name, (a, b)[left], (a, b)[right])
-    assert wanted in plan.expressions
-    size = 1 if kind == "i1" else 8
-    made = plan.expressions.index(wanted)
-    assert plan.launches[0].arguments == ((Word("integer", expression=made, size=size),),)
+    assert shown(program_of(source)) == [(formula, 1 if kind == "i1" else 8)]
+
+
+def test_a_program_has_what_it_needs_once():
+    source = host(
+        '%a: i64 {fly.name = "a", fly.dtype = "i64"}',
+        """    %x = arith.addi %a, %a : i64
+    %y = arith.addi %a, %a : i64
+    %unused = arith.muli %x, %y : i64
+    %zero = arith.constant 0 : i64
+    %same = arith.addi %x, %zero : i64""",
+        kernel="%x: i64, %y: i64, %z: i64",
+        launches=launch(arguments="%x : i64, %y : i64, %same : i64"),
+    )
+    program = program_of(source)
+    assert program.expressions == (("const", 1), ("scalar", "a"), ("add", 1, 1), ("const", 0))
+    assert [text for text, _ in shown(program)] == ["a + a"] * 3
 
 
 def test_casts_keep_the_integer_and_a_sign_extended_bit_is_minus_one():
@@ -149,27 +166,12 @@ def test_casts_keep_the_integer_and_a_sign_extended_bit_is_minus_one():
         kernel="%a: index, %b: i32, %c: i32, %d: i32",
         launches=launch(arguments="%i : index, %plus : i32, %minus : i32, %s : i32"),
     )
-    plan = plan_of(source)
-    assert plan.expressions == (
-        ("const", 1),
-        ("scalar", "a"),
-        ("lt", 1, 1),
-        ("const", 0),
-        ("sub", 3, 2),
-        ("select", 2, 1, 2),
-    )
-    sizes = [(word.expression, word.size) for (word,) in plan.launches[0].arguments]
-    assert sizes == [(1, 8), (2, 4), (4, 4), (5, 4)]
-
-
-def test_equal_expressions_exist_once():
-    source = host(
-        '%a: i64 {fly.name = "a", fly.dtype = "i64"}',
-        "    %x = arith.addi %a, %a : i64\n    %y = arith.addi %a, %a : i64",
-        kernel="%x: i64, %y: i64",
-        launches=launch(arguments="%x : i64, %y : i64"),
-    )
-    assert plan_of(source).expressions.count(("add", 1, 1)) == 1
+    assert shown(program_of(source)) == [
+        ("a", 8),
+        ("a < a", 4),
+        ("0 - (a < a)", 4),
+        ("select((a < a), a, (a < a))", 4),
+    ]
 
 
 def test_scalars_go_on_with_their_dtype_and_float_constants_as_bits():
@@ -185,15 +187,15 @@ def test_scalars_go_on_with_their_dtype_and_float_constants_as_bits():
             " %double : f64, %single : f32"
         ),
     )
-    plan = plan_of(source)
-    assert plan.parameters == (
+    program = program_of(source)
+    assert program.parameters == (
         Scalar("f", "f32", 1.5),
         Scalar("b", "bool"),
         Scalar("u", "u16"),
     )
-    words = [word for (word,) in plan.launches[0].arguments]
+    words = [word for (word,) in program.launches[0].arguments]
     assert [(word.name, word.size) for word in words[:3]] == [("f", 4), ("b", 1), ("u", 2)]
-    bits = [(plan.expressions[word.expression][1], word.size) for word in words[3:]]
+    bits = [(program.expressions[word.expression][1], word.size) for word in words[3:]]
     assert bits == [
         (0xC000 - 0x10000, 2),
         (0x3F80, 2),
@@ -213,14 +215,14 @@ def test_static_layouts_need_no_words_and_shape_comes_before_stride():
         kernel=f"%A: {static}, %B: {mixed}",
         launches=launch(arguments=f"%A : {static}, %B : {mixed}"),
     )
-    plan = plan_of(source)
-    assert plan.parameters == (
+    program = program_of(source)
+    assert program.parameters == (
         Tensor("A", "f32", (4, 8), (8, 1), "rw"),
         Tensor("B", "f16", (None, "n"), (None, None), "rw", contiguous=True),
     )
-    a, b, leaves = plan.launches[0].arguments
+    a, b, leaves = program.launches[0].arguments
     assert (a, b) == ((Word("pointer", name="A"),), (Word("pointer", name="B"),))
-    assert [(plan.expressions[word.expression], word.size) for word in leaves] == [
+    assert [(program.expressions[word.expression], word.size) for word in leaves] == [
         (("extent", "B", 0), 4),
         (("extent", "B", 1), 8),
         (("stride", "B", 0), 8),
@@ -236,9 +238,9 @@ def test_a_tensor_of_rank_0_is_a_pointer():
         kernel=f"%A: {kind}",
         launches=launch(arguments=f"%A : {kind}"),
     )
-    plan = plan_of(source)
-    assert plan.parameters == (Tensor("A", "f32", (), ()),)
-    assert plan.launches[0].arguments == ((Word("pointer", name="A"),),)
+    program = program_of(source)
+    assert program.parameters == (Tensor("A", "f32", (), ()),)
+    assert program.launches[0].arguments == ((Word("pointer", name="A"),),)
 
 
 def test_extents_through_modes():
@@ -261,8 +263,8 @@ def test_extents_through_modes():
         kernel="%r: i64, %c: i32, %s: i64",
         launches=launch(arguments="%rows : i64, %cols : i32, %step : i64"),
     )
-    plan = plan_of(source)
-    values = [plan.expressions[word.expression] for (word,) in plan.launches[0].arguments]
+    program = program_of(source)
+    values = [program.expressions[word.expression] for (word,) in program.launches[0].arguments]
     assert values == [("extent", "A", 0), ("const", 16), ("stride", "A", 0)]
 
 
@@ -272,12 +274,12 @@ def test_several_launches_and_dynamic_lds():
         "gpu.launch_func @kernels::@k blocks in (%two, %one, %one) threads in (%one, %two, %one)"
         " dynamic_shared_memory_size %bytes"
     )
-    plan = plan_of(
+    program = program_of(
         host("", body, kernel="", launches=f"{first}\n    {launch()[: -len(' args()')]}")
     )
     values = [
-        [plan.expressions[index][1] for index in (*one.grid, *one.block, one.lds)]
-        for one in plan.launches
+        [program.expressions[index][1] for index in (*one.grid, *one.block, one.shared)]
+        for one in program.launches
     ]
     assert values == [[2, 1, 1, 1, 2, 1, 4096], [1, 1, 1, 1, 1, 1, 0]]
 
@@ -305,13 +307,15 @@ NESTED = "!fly.memref<f32, global, ((2,?),4):((1,2),8)>"
         ),
         (
             host(
-                NAMED,
-                "    %x = scf.if %t -> i64 { scf.yield %a : i64 } else "
-                "{ scf.yield %a : i64 }".replace("%t", "%bit").join(
-                    ["    %bit = arith.constant true\n", ""]
-                ),
+                f"{NAMED}, {FLOAT}",
+                """    %bit = arith.constant true
+    %x = scf.if %bit -> f32 {
+      scf.yield %f : f32
+    } else {
+      scf.yield %f : f32
+    }""",
             ),
-            "scf.if can't stand",
+            "computes with f, which is f32",
         ),
         (host("", "", kernel="", launches=""), "launches no kernel"),
         (
@@ -338,9 +342,9 @@ NESTED = "!fly.memref<f32, global, ((2,?),4):((1,2),8)>"
         ),
     ],
 )
-def test_what_a_plan_cannot_hold_is_refused_with_its_place(source, message):
+def test_what_a_program_cannot_hold_is_refused_with_its_place(source, message):
     with pytest.raises(InputError, match=message) as caught:
-        compile(source, Options(passes="fly-extract-plan"), "host.mlir")
+        compile(source, Options(passes="fly-extract-host-program"), "host.mlir")
     assert caught.value.place is not None
     assert caught.value.place.file == "host.mlir"
     assert caught.value.place.line is not None
@@ -350,16 +354,20 @@ def test_several_host_functions_need_an_entry():
     source = host("", "", kernel="", launches=launch()).decode()
     twice = source.replace("  func.func @h", "  func.func @g() {\n    return\n  }\n  func.func @h")
     with pytest.raises(InputError, match="2 host functions: g, h"):
-        compile(twice.encode(), Options(passes="fly-extract-plan"))
+        compile(twice.encode(), Options(passes="fly-extract-host-program"))
     named = twice.replace('fly.target = "gfx942"', 'fly.target = "gfx942", fly.entry = "h"')
-    assert plan_of(named.replace("  func.func @g() {\n    return\n  }\n", "").encode()).entry == "h"
+    assert (
+        program_of(named.replace("  func.func @g() {\n    return\n  }\n", "").encode()).entry == "h"
+    )
     with pytest.raises(InputError, match=r"fly\.entry names 'x'"):
         compile(
             named.replace('fly.entry = "h"', 'fly.entry = "x"').encode(),
-            Options(passes="fly-extract-plan"),
+            Options(passes="fly-extract-host-program"),
         )
 
 
 def test_extracting_twice_changes_nothing(vector_add):
-    once = compile(vector_add, Options(passes="fly-set-target{chip=gfx942},fly-extract-plan"))
-    assert compile(once, Options(passes="fly-extract-plan")) == once
+    once = compile(
+        vector_add, Options(passes="fly-set-target{chip=gfx942},fly-extract-host-program")
+    )
+    assert compile(once, Options(passes="fly-extract-host-program")) == once

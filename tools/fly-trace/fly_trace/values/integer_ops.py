@@ -30,7 +30,7 @@ def division(
     if dtype.kind == "uint":
         return make("divui" if operation == "floordiv" else "remui", x, y)
     if builder.host:
-        # The launch plan reads floordivsi; kernels spell it out, for LLVM has no such instruction.
+        # The host program has floordivsi; kernels spell it out, for LLVM has no such instruction.
         quotient = make("floordivsi", x, y)
         if operation == "floordiv":
             return quotient

@@ -13,7 +13,7 @@ from fly_dialect.types import MemRefSpec
 from fly_host.domain import parse
 from fly_host.dynamic_sizes import placed
 from fly_host.inference import Inferred, infer
-from fly_host.program import Allocate, Buffer, Check
+from fly_host.program import Allocate, Buffer
 
 from fly_opt.passes.base import refuse
 from fly_opt.passes.host.walk import Walk
@@ -27,7 +27,7 @@ def empty(walk: Walk, op: Any) -> None:
     shape = integers(walk, op, op.attributes["shape"], operands)
     inferred = _inferred(walk, op, said["allocation"], shape, operands)
     for condition, message in inferred.checks:
-        walk.steps.append(Check(condition, (f"{name}: ", *message)))
+        walk.check(condition, (f"{name}: ", *message))
     if said["view"] == "allocation":
         axes, strides = inferred.axes, inferred.axis_strides
     else:

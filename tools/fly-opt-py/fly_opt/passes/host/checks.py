@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from fly_dialect.bindings import ir
-from fly_host.program import Check
 
 from fly_opt.passes.base import refuse
 from fly_opt.passes.host.walk import Walk
@@ -23,5 +22,4 @@ def check(walk: Walk, op: Any) -> None:
             message.append(values.pop(0))
         else:
             raise refuse(op, "the message of fly.check holds texts, and `unit` for its operands")
-    if walk.values.graph.constant(condition) != 1:
-        walk.steps.append(Check(condition, tuple(message)))
+    walk.check(condition, message)

@@ -12,7 +12,6 @@ from fly_host.program import (
     Branch,
     Carried,
     CarriedTensor,
-    Check,
     Chosen,
     ChosenTensor,
     Loop,
@@ -76,8 +75,7 @@ def for_(walk: Walk, op: Any) -> None:
     positive = graph.lt(graph.const(0), step)
     if graph.constant(positive) == 0:
         raise refuse(op, f"the step of a loop is {graph.text(step)}, and has to be greater than 0")
-    if graph.constant(positive) is None:
-        walk.steps.append(Check(positive, ("the step of a loop is ", step)))
+    walk.check(positive, ("the step of a loop is ", step, ", and has to be greater than 0"))
     block = op.regions[0].blocks[0]
     counter_value, *arguments = block.arguments
     counter, result = walk.variable(), walk.variable()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from fly_dialect.types import MemRefSpec
-from fly_host.program import Assigned, Buffer, Step
+from fly_host.program import Assigned, Buffer, Check, Step
 
 from fly_opt.passes.base import refuse
 from fly_opt.passes.host.tensors import TensorValue
@@ -72,6 +72,22 @@ class Walk:
         self.tensors.append(Assigned(name, dtype, like.rank))
         self.dtypes[name] = dtype
         return TensorValue(name, like.spec, like.rank)
+
+    def check(self, condition: int, message: Iterable[str | int]) -> None:
+        """A check, unless it always holds. Integers of the message that are known become text."""
+        graph = self.values.graph
+        if graph.constant(condition) == 1:
+            return
+        parts: list[str | int] = []
+        for part in message:
+            known = part if isinstance(part, str) else graph.constant(part)
+            if known is None:
+                parts.append(part)
+            elif parts and isinstance(parts[-1], str):
+                parts[-1] += str(known)
+            else:
+                parts.append(str(known))
+        self.steps.append(Check(condition, tuple(parts)))
 
     # -- operands
 
