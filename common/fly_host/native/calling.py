@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,15 +25,17 @@ from fly_host.native.launcher import Text
 from fly_host.native.prepared import Handle, Recording
 from fly_host.native.probing import Torch
 from fly_host.native.specialisation import (
+    Array,
     Batch,
     DriverEntry,
     Entry,
+    KernelLimits,
     Options,
     PythonEntry,
     Specialisation,
     Unavailable,
 )
-from fly_host.program import Call, every_step
+from fly_host.program import Call, Program, Tensor, every_step
 
 METH_FASTCALL = 0x0080
 
@@ -222,6 +224,24 @@ def compile(
     if isinstance(entry, DriverEntry) and len(entry.kernels) != len(specialisation.limits):
         raise Unavailable("there is not one kernel for each launch")
     return Native(specialisation, entry, services or Services(), options or Options())
+
+
+def llvm_text(
+    program: Program,
+    limits: Sequence[KernelLimits],
+    *,
+    kind: str = "numpy",
+    driver: bool = True,
+    optimised: bool = False,
+    options: Options | None = None,
+) -> str:
+    """The LLVM IR of a launcher for arrays of one kind on the CPU, without any that could be
+    called: for people and tests. "torch" needs a process that has imported it."""
+    array = Array(kind)
+    arrays = {p.name: array for p in program.parameters if isinstance(p, Tensor)}
+    specialisation = Specialisation(program, arrays, limits, array)
+    text = launcher.write(specialisation, Way(driver), _torch_of(specialisation)).llvm
+    return engine.optimised(text, options or Options()) if optimised else text
 
 
 def _torch_of(specialisation: Specialisation) -> Torch | None:

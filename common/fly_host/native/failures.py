@@ -42,7 +42,9 @@ class Failures:
         kind, what = site.what
         if kind == "check":
             if not values[what.condition]:
-                shown = (part if isinstance(part, str) else str(values[part]) for part in what.message)
+                shown = (
+                    part if isinstance(part, str) else str(values[part]) for part in what.message
+                )
                 raise InputError("".join(shown))
         elif kind == "value":
             values[what]

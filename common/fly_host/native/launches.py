@@ -76,9 +76,7 @@ def fits(frame: Frame, launch: Launch, limits: KernelLimits) -> list[str]:
         size = items if size == "1" else code.value(f"mul i64 {size}, {items}")
     conditions.append(holds("sle", size, limits.max_threads))
     if limits.required_block is not None:
-        conditions += [
-            holds("eq", a, b) for a, b in zip(block, limits.required_block, strict=True)
-        ]
+        conditions += [holds("eq", a, b) for a, b in zip(block, limits.required_block, strict=True)]
     for axis, (count, items) in enumerate(zip(grid, block, strict=True)):
         conditions.append(holds("ule", count, MOST_WORK_ITEMS))
         conditions.append(holds("ule", code.value(f"mul i64 {count}, {items}"), MOST_WORK_ITEMS))
@@ -245,7 +243,9 @@ class Launches:
             end = HEADER + packed.nbytes
             if end < size:
                 rest = code.at(start, end)
-                code.do(f"call void @llvm.memset.p0.i64(ptr {rest}, i8 0, i64 {size - end}, i1 false)")
+                code.do(
+                    f"call void @llvm.memset.p0.i64(ptr {rest}, i8 0, i64 {size - end}, i1 false)"
+                )
             some = packed.some if some == "false" else code.value(f"or i1 {some}, {packed.some}")
             at += size
         run, done = code.name("run"), code.name("done")

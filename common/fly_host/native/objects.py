@@ -42,7 +42,8 @@ failed:
 
 # Calls what raises for a site.
 FAIL = """
-define internal void @fail(ptr %callable, i64 %site, ptr %values, i64 %count) nounwind noinline cold {
+define internal void @fail(ptr %callable, i64 %site, ptr %values,
+    i64 %count) nounwind noinline cold {
 entry:
   %number = call ptr @PyLong_FromLongLong(i64 %site)
   %numbers = call ptr @integers(ptr %values, i64 %count)
@@ -161,5 +162,6 @@ def _vectorcall(frame: Frame, slot: tuple[object, ...], objects: list[str]) -> s
     for position, object in enumerate(objects):
         frame.code.store("ptr", object, room, 8 * position)
     callable = frame.slot(*slot)
-    return f"call ptr @PyObject_Vectorcall(ptr {callable}, ptr {room}, i64 {len(objects)}, ptr null)"
-
+    return (
+        f"call ptr @PyObject_Vectorcall(ptr {callable}, ptr {room}, i64 {len(objects)}, ptr null)"
+    )

@@ -113,7 +113,12 @@ def text(end: int, blocking: bool) -> str:
     from fly_host.native.objects import FAIL, INTEGERS
 
     loads: list[str] = []
-    words = (("i64", "length", 0), ("ptr", "kernel", 8), ("ptr", "stream", 16), ("i64", "nbytes", 24))
+    words = (
+        ("i64", "length", 0),
+        ("ptr", "kernel", 8),
+        ("ptr", "stream", 16),
+        ("i64", "nbytes", 24),
+    )
     for kind, name, offset in (*words, *(("i32", f"n{n}", 32 + 4 * n) for n in range(8))):
         loads.append(f"  %{name}.at = getelementptr i8, ptr %record, i64 {offset}")
         loads.append(f"  %{name} = load {kind}, ptr %{name}.at")

@@ -71,7 +71,9 @@ def torch() -> Torch:
     # version (two 32-bit integers), the table before it, then functions.
     words = (ctypes.c_uint64 * 6).from_address(table)
     if words[0] & 0xFFFFFFFF != TABLE_VERSION:
-        raise Unavailable(f"torch's table of DLPack functions is of version {words[0] & 0xFFFFFFFF}")
+        raise Unavailable(
+            f"torch's table of DLPack functions is of version {words[0] & 0xFFFFFFFF}"
+        )
     folder = os.path.join(os.path.dirname(module.__file__), "lib")
     main, binding = (_library(folder, name) for name in ("libtorch_cpu.so", "libtorch_python.so"))
     is_neg, place = _address(main, _IS_NEG), _tensor_at(module)
@@ -132,7 +134,7 @@ def numpy_functions() -> dict[str, int]:
     """The addresses of PyArray_NewFromDescr and PyArray_SetBaseObject."""
     import numpy
 
-    core = getattr(numpy, "_core", None) or numpy.core  # NumPy 2 or 1
+    core: Any = getattr(numpy, "_core", None) or numpy.core  # NumPy 2 or 1
     table = _capsule(core._multiarray_umath._ARRAY_API, None)
     words = (ctypes.c_uint64 * (_SET_BASE_OBJECT + 1)).from_address(table)
     return {

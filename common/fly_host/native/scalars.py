@@ -45,7 +45,9 @@ def _integer(frame: Frame, dtype: str, object: str) -> ScalarValue:
         value = code.value(f"call i64 @PyLong_AsUnsignedLongLong(ptr {object})")
         _unless_failed(frame, code.value(f"icmp ne i64 {value}, -1"))
         # An expression can't use what is 2^63 or more.
-        return ScalarValue(object, Number(value, code.value(f"icmp sge i64 {value}, 0")), "i64", value)
+        return ScalarValue(
+            object, Number(value, code.value(f"icmp sge i64 {value}, 0")), "i64", value
+        )
     room = code.room("i32")
     value = code.value(f"call i64 @PyLong_AsLongLongAndOverflow(ptr {object}, ptr {room})")
     fits = code.value(f"icmp eq i32 {code.load('i32', room)}, 0")
@@ -129,9 +131,7 @@ def stream_handle(frame: Frame, object: str) -> str:
     code.store("ptr", _address(frame, object), room)
     code.jump(ready)
     code.begin(other)
-    found = code.value(
-        f"call ptr @PyObject_GetAttr(ptr {object}, ptr {frame.slot('cuda_stream')})"
-    )
+    found = code.value(f"call ptr @PyObject_GetAttr(ptr {object}, ptr {frame.slot('cuda_stream')})")
     code.require(code.value(f"icmp ne ptr {found}, null"), UNREADABLE)
     code.store("ptr", _address(frame, found, dropped=True), room)
     code.jump(ready)

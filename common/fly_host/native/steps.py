@@ -165,9 +165,7 @@ class Steps:
         shelves: list[_Shelf] = []
         labels = {side: code.name(side) for side in ("then", "otherwise")}
         join = code.name("join")
-        code.branch(
-            code.value(f"icmp ne i64 {condition}, 0"), labels["then"], labels["otherwise"]
-        )
+        code.branch(code.value(f"icmp ne i64 {condition}, 0"), labels["then"], labels["otherwise"])
         for side, block in (("then", branch.then), ("otherwise", branch.otherwise)):
             code.begin(labels[side])
             with self._inside():
