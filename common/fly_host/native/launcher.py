@@ -44,6 +44,7 @@ declare ptr @PyFloat_FromDouble(double) #0
 declare i32 @PyFloat_Pack2(double, ptr, i32) #0
 declare ptr @PyTuple_New(i64) #0
 declare i32 @PyTuple_SetItem(ptr, i64, ptr) #0
+declare ptr @PyTuple_GetItem(ptr, i64) #0
 declare ptr @PyBytes_FromStringAndSize(ptr, i64) #0
 declare ptr @PyObject_GetAttr(ptr, ptr) #0
 declare ptr @PyObject_CallNoArgs(ptr) #0

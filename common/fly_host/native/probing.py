@@ -16,7 +16,7 @@ from typing import Any
 
 from fly_numerics.element_types import ELEMENT_TYPES
 
-from fly_host.native.specialisation import Unavailable
+from fly_host.native.unavailable import Unavailable
 
 TABLE_VERSION = 1  # the major version of DLPack's table of functions
 _WRAP = "_Z16THPVariable_WrapRKN2at10TensorBaseE"
@@ -85,6 +85,15 @@ def torch() -> Torch:
     if not all(functions.values()):
         functions = {}
     return Torch(words[5], place, is_neg, functions, dtypes)
+
+
+def device_of(tensor: Any) -> tuple[int, int]:
+    """DLPack's device of a tensor, by the function that launchers call: `__dlpack_device__` tells
+    pinned memory from other memory of the CPU. RuntimeError for a tensor without one."""
+    read = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(torch().dltensor)
+    found = (ctypes.c_int32 * 12)()
+    read(tensor, ctypes.addressof(found))
+    return found[2], found[3]
 
 
 def _capsule(capsule: object, name: bytes | None) -> int:

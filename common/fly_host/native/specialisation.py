@@ -12,16 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fly_host.native import probing
+from fly_host.native.unavailable import Unavailable
 from fly_host.program import Program, Stream, Tensor, Triple
 
 MOST_WORK_ITEMS = (1 << 32) - 1  # a dimension of a grid
 KINDS = ("torch", "numpy")
 CPU = (1, 0)  # DLPack's device type and number
-
-
-class Unavailable(Exception):
-    """There is no native code for this program here; the text says why. Callers run it another
-    way."""
 
 
 @dataclass(frozen=True)
@@ -155,11 +152,11 @@ def array_kind(parameter: Tensor, value: object) -> Array:
     if torch is not None and type(value) in (torch.Tensor, torch.nn.Parameter):
         tensor: Any = value
         try:
-            device = tensor.__dlpack_device__()
-        except Exception as error:  # meta tensors, and whatever is on no device that DLPack has
-            raise Unavailable(f"{name} has no device: {error}".splitlines()[0]) from None
-        order = _order(parameter, tensor.stride())
-        return Array("torch", (int(device[0]), int(device[1])), None, order)
+            device = probing.device_of(tensor)
+            strides = tensor.stride()
+        except RuntimeError as error:  # meta tensors, sparse ones, those on unknown devices
+            raise Unavailable(f"{name} can't be read: {error}".splitlines()[0]) from None
+        return Array("torch", device, None, _order(parameter, strides))
     numpy: Any = sys.modules.get("numpy")
     if numpy is not None and type(value) is numpy.ndarray:
         array: Any = value

@@ -424,9 +424,10 @@ def case(seed: int) -> Case:
     maker.outside = set(maker.tensors)
     steps = (*maker.steps(0), *maker.launch(0, every=True))
     results = maker.result()
+    names = tuple(f"r{number}" for number, _ in enumerate(host.leaves(results)))
     program = Program(
         *("f", "gfx942", tuple(maker.parameters), tuple(maker.expressions), steps),
-        *(tuple(maker.declared), results),
+        *(tuple(maker.declared), results, names),
     )
     validate(program)
     return Case(program, tuple(maker.arguments), maker.kind)

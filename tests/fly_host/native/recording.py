@@ -185,8 +185,7 @@ class RecordingMachine:
                 at += size
         self.recorder.launched(number, [*grid, *block, shared], bytes(packed), pointers, stream)
 
-    def refuse(self, launch: Any, grid: Any, block: Any, shared: int, words: Any) -> None:
-        """What native code asks for the words of a refused launch."""
+    def look_at(self, launch: Any, grid: Any, block: Any, shared: int, words: Any) -> None:
         number = next(n for n, known in enumerate(self.program.launches) if known is launch)
         refuse(launch, self.specialisation.limits[number], grid, block, shared)
         for values, given in zip(words, launch.arguments, strict=True):

@@ -15,16 +15,15 @@ from fly_common import built_library
 from fly_common.errors import InputError
 from fly_host import program as host
 from fly_host.native import arrays, calling, engine, library, probing
-from fly_host.native.failures import Services
 from fly_host.native.specialisation import (
     Array,
     DriverEntry,
     Options,
     PythonEntry,
     Specialisation,
-    Unavailable,
     specialise,
 )
+from fly_host.native.unavailable import Unavailable
 from fly_host.program import Operand, Word
 from host_hammer import __main__ as hammer
 
@@ -233,8 +232,8 @@ def test_library_calls_can_t_be_prepared() -> None:
         def call(self, *_: Any) -> tuple[Any, ...]:
             return ()
 
-    services = Services(Machine())  # type: ignore[arg-type]
-    found = calling.compile(specialise(made, (), []), PythonEntry(print), services)
+    machine: Any = Machine()
+    found = calling.compile(specialise(made, (), []), PythonEntry(print), machine)
     assert found.call() is None
     with pytest.raises(Unavailable, match=r"calls torch\.relu"):
         found.prepare()

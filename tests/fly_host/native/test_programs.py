@@ -11,7 +11,6 @@ import pytest
 from fly_common.errors import FlyError
 from fly_host.interpreter import run
 from fly_host.native import calling
-from fly_host.native.failures import Services
 from fly_host.native.specialisation import Array, Specialisation, specialise
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -104,7 +103,7 @@ def compiled(case: Case) -> tuple[Any, Any, list[Any]]:
     specialisation = specialised(case, arguments)
     machine = machine_of(case, specialisation, named)
     entry = RecordingEntry(machine.recorder, lambda: native.batches)
-    native = calling.compile(specialisation, entry.entry(), Services(machine, machine.refuse))
+    native = calling.compile(specialisation, entry.entry(), machine)
     return native, machine, arguments
 
 
@@ -142,7 +141,7 @@ def against_driver(case: Case, log: list[Any]) -> None:
     specialisation = specialised(case, arguments)
     machine = machine_of(case, specialisation, named)
     driver = RecordingDriver(len(case.program.launches))
-    native = calling.compile(specialisation, driver.entry(), Services(machine, machine.refuse))
+    native = calling.compile(specialisation, driver.entry(), machine)
     with contextlib.suppress(FlyError):
         assert native.call(*arguments) is not NotImplemented
     assert len(driver.log) == len(log)
