@@ -2,8 +2,8 @@
 
 torch's by its C interface, where there is one, NumPy's by NumPy's; whatever fails is done once more
 by a Python callable, which also has the words for the error. Memory is never less than what the
-strides can reach; where a program allocates more than that, the tensor is a view of the whole. NumPy gives an array without elements
-strides of 0, unless they are given.
+strides can reach; where a program allocates more than that, the tensor is a view of the whole.
+NumPy gives an array without elements strides of 0, unless they are given: then it is a view too.
 """
 
 from __future__ import annotations

@@ -14,7 +14,24 @@ from fly_numerics.element_types import ELEMENT_TYPES
 
 DTYPES = ("f32", "i8", "f64", "i32", "bf16", "u8")
 SCALARS = ("i32", "i64", "u64", "u8", "bool", "f32", "f16", "bf16", "f64")
-EDGES = (0, 1, 2, 3, 4, 7, -1, -2, 63, 64, 256, 1 << 31, 1 << 32, 1 << 62, -(1 << 63), (1 << 63) - 1)
+EDGES = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    7,
+    -1,
+    -2,
+    63,
+    64,
+    256,
+    1 << 31,
+    1 << 32,
+    1 << 62,
+    -(1 << 63),
+    (1 << 63) - 1,
+)
 
 
 @dataclass(frozen=True)
@@ -76,7 +93,7 @@ class Maker:
         self.tensors: dict[str, tuple[str, int]] = {}  # visible: dtype, rank
         self.variables: list[int] = []
         self.count = 0
-        self.freed: set[str] = set()
+        self.outside: set[str] = set()  # what the block that is being made must not free
 
     def one_of(self, *choices: Any) -> Any:
         return self.random.choice(choices)
@@ -126,7 +143,7 @@ class Maker:
         if not contiguous:
             turned = tuple(reversed(order))
             order = self.one_of(order, turned)
-            if access == "r" and rank == 3:
+            if rank == 3:
                 order = self.one_of(order, (1, 0, 2), (0, 2, 1))
             gap = self.one_of(0, 0, 1)
             flipped = self.kind == "numpy" and self.number(0, 3) == 0
@@ -137,7 +154,9 @@ class Maker:
         known = [stride if self.one_of(False, False, True) else None for stride in strides]
         multiples: tuple[int, ...] = ()
         if self.number(0, 2) == 0:
-            seen = [s if n > 1 and 0 not in shape else 0 for n, s in zip(shape, strides, strict=True)]
+            seen = [
+                s if n > 1 and 0 not in shape else 0 for n, s in zip(shape, strides, strict=True)
+            ]
             multiples = tuple(
                 self.one_of(*(d for d in (1, 2, 3) if value % d == 0)) for value in (*shape, *seen)
             )
@@ -186,7 +205,9 @@ class Maker:
         kinds += ["variable"] * 2 * bool(self.variables)
         kind = self.one_of(*kinds)
         if kind == "const":
-            return self.add("const", self.one_of(*EDGES) if not self.often(3) else self.number(0, 9))
+            return self.add(
+                "const", self.one_of(*EDGES) if not self.often(3) else self.number(0, 9)
+            )
         if kind == "scalar":
             return self.add("scalar", self.one_of(*scalars))
         if kind == "variable":
@@ -260,7 +281,9 @@ class Maker:
     def launch(self, depth: int, every: bool = False) -> list[Any]:
         words: list[Any] = []
         names = list(self.tensors)
-        chosen = names if every else [self.one_of(*names) for _ in range(self.number(0, 2)) if names]
+        chosen = (
+            names if every else [self.one_of(*names) for _ in range(self.number(0, 2)) if names]
+        )
         for name in chosen:
             offset = self.small(64) if self.number(0, 2) == 0 else None
             words.append((Word("pointer", name, offset),))
@@ -358,8 +381,6 @@ class Maker:
             self.tensors[name] = self.tensors[like]
         return [host.Branch(condition, *sides, (host.Chosen(variable, *integers),), chosen)]
 
-    outside: set[str] = set()
-
     def fresh(self) -> int:
         self.count += 1
         return self.count
@@ -403,9 +424,10 @@ def case(seed: int) -> Case:
     maker.outside = set(maker.tensors)
     steps = (*maker.steps(0), *maker.launch(0, every=True))
     results = maker.result()
+    names = tuple(f"r{number}" for number, _ in enumerate(host.leaves(results)))
     program = Program(
         *("f", "gfx942", tuple(maker.parameters), tuple(maker.expressions), steps),
-        *(tuple(maker.declared), results),
+        *(tuple(maker.declared), results, names),
     )
     validate(program)
     return Case(program, tuple(maker.arguments), maker.kind)

@@ -53,7 +53,8 @@ def refuse(launch: Launch, limits: KernelLimits, grid: Any, block: Any, shared: 
     bad = min(block) < 1 or min(grid) < 0 or size > limits.max_threads
     bad = bad or (limits.required_block is not None and limits.required_block != tuple(block))
     bad = bad or any(n * m > MOST_ITEMS for n, m in zip(grid, block, strict=True))
-    bad = bad or (limits.grid is not None and any(n > m for n, m in zip(grid, limits.grid)))
+    most = limits.grid or (MOST_ITEMS,) * 3
+    bad = bad or any(n > m for n, m in zip(grid, most, strict=True))
     if bad or not 0 <= shared <= limits.shared:
         raise InputError(f"{launch.kernel}: {grid} {block} {shared}")
 
@@ -182,12 +183,9 @@ class RecordingMachine:
                     content = value.to_bytes(size, "little", signed=True)
                 packed[at : at + size] = content
                 at += size
-        self.recorder.launched(
-            number, [*grid, *block, shared], bytes(packed), pointers, stream
-        )
+        self.recorder.launched(number, [*grid, *block, shared], bytes(packed), pointers, stream)
 
-    def refuse(self, launch: Any, grid: Any, block: Any, shared: int, words: Any) -> None:
-        """What native code asks for the words of a refused launch."""
+    def look_at(self, launch: Any, grid: Any, block: Any, shared: int, words: Any) -> None:
         number = next(n for n, known in enumerate(self.program.launches) if known is launch)
         refuse(launch, self.specialisation.limits[number], grid, block, shared)
         for values, given in zip(words, launch.arguments, strict=True):
@@ -241,7 +239,9 @@ class RecordingEntry:
                 record[place : place + 8] = bytes(8)
             name = program.launches[launch].stream
             stream = None if name is None else streams[names(program).index(name)]
-            packed = bytes(record[64 : 64 + self.recorder.specialisation.limits[launch].argument_bytes])
+            packed = bytes(
+                record[64 : 64 + self.recorder.specialisation.limits[launch].argument_bytes]
+            )
             self.recorder.launched(launch, list(header[1:]), packed, pointers, stream)
         assert at == len(launches)
 

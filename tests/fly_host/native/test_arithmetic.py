@@ -12,13 +12,14 @@ from fly_host.program import BINARY
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+AROUND = (0, 1 << 31, 1 << 32, 1 << 62)
 EDGES = sorted(
     {
-        *(sign * n + d for n in (0, 1 << 31, 1 << 32, 1 << 62) for d in (-1, 0, 1) for sign in (1, -1)),
+        *(sign * n + d for n in AROUND for d in (-1, 0, 1) for sign in (1, -1)),
         *(LOWEST, LOWEST + 1, LOWEST + 2, HIGHEST, HIGHEST - 1),
         *(-64, -7, -3, -2, 2, 3, 7, 10, 62, 63, 64, 65),
     }
-)  # fmt: skip
+)
 NUMBERS = st.one_of(st.sampled_from(EDGES), st.integers(LOWEST, HIGHEST), st.integers(-100, 100))
 OPERATORS = sorted(BINARY)
 

@@ -183,6 +183,21 @@ def test_written_tensors_must_not_overlap_themselves(kind: str) -> None:
         assert found.call(spread(shape, strides)) is None
 
 
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+def test_written_tensors_in_the_order_that_a_launcher_was_made_for(kind: str) -> None:
+    """As torch's channels_last."""
+    made = program(host.Tensor("A", "f32", (None,) * 4, (None,) * 4, "w"))
+    last, first = full(2, 3, 4, 5).to(memory_format=torch.channels_last), full(2, 3, 4, 5)
+    other = full(2, 5, 3, 4).permute(0, 2, 1, 3)
+    if kind == "numpy":
+        last, first, other = last.numpy(), first.numpy(), other.numpy()
+    found, _ = native(made, last)
+    assert found.call(last) is None
+    assert found.call(first) is None
+    assert found.call(other) is NotImplemented
+    assert native(made, first)[0].call(last) is NotImplemented
+
+
 def test_alignment() -> None:
     made = program(host.Tensor("A", "f32", (None,), (None,), "r"))
     memory = numpy.zeros(17, numpy.uint8)

@@ -3,6 +3,7 @@ bytes, the same results, the same errors."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import Any, NamedTuple
 
@@ -10,7 +11,6 @@ import pytest
 from fly_common.errors import FlyError
 from fly_host.interpreter import run
 from fly_host.native import calling
-from fly_host.native.failures import Services
 from fly_host.native.specialisation import Array, Specialisation, specialise
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -97,15 +97,14 @@ def interpreted(case: Case) -> Any:
     return result, machine.recorder.log, [shown(value) for value in arguments if is_tensor(value)]
 
 
-def compiled(case: Case) -> tuple[Any, Any, list[Any], Any]:
+def compiled(case: Case) -> tuple[Any, Any, list[Any]]:
     arguments = [made(case, value) for value in case.arguments]
     named = dict(zip((p.name for p in case.program.parameters), arguments, strict=True))
     specialisation = specialised(case, arguments)
     machine = machine_of(case, specialisation, named)
     entry = RecordingEntry(machine.recorder, lambda: native.batches)
-    services = Services(machine, machine.refuse)
-    native = calling.compile(specialisation, entry.entry(), services)
-    return native, machine, arguments, services
+    native = calling.compile(specialisation, entry.entry(), machine)
+    return native, machine, arguments
 
 
 @given(st.integers(0, 2**32))
@@ -117,7 +116,7 @@ def test_the_interpreter_agrees(seed: int) -> None:
 def agree(case: Case) -> str:
     """Runs a case every way; tells what became of it."""
     expected, log, tensors = interpreted(case)
-    native, machine, arguments, services = compiled(case)
+    native, machine, arguments = compiled(case)
     try:
         found = native.call(*arguments)
         result = found if found is NotImplemented else shown(found)
@@ -142,11 +141,9 @@ def against_driver(case: Case, log: list[Any]) -> None:
     specialisation = specialised(case, arguments)
     machine = machine_of(case, specialisation, named)
     driver = RecordingDriver(len(case.program.launches))
-    native = calling.compile(specialisation, driver.entry(), Services(machine, machine.refuse))
-    try:
+    native = calling.compile(specialisation, driver.entry(), machine)
+    with contextlib.suppress(FlyError):
         assert native.call(*arguments) is not NotImplemented
-    except FlyError:
-        pass
     assert len(driver.log) == len(log)
     addresses = {name: at for at, name in machine.recorder.names.items()}
     for (number, numbers, stream, packed), wanted in zip(driver.log, log, strict=True):
