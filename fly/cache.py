@@ -5,7 +5,7 @@ python -c "import fly; print(fly.cache.size())"
 
 from __future__ import annotations
 
-from fly_common.store import default_store
+from fly_store.store import default_store
 
 
 def folder() -> str | None:

@@ -129,30 +129,6 @@ def _find_library(chosen: str | None, *_: str | None) -> str:
     )
 
 
-def fingerprint(name: str) -> str:
-    """What identifies a program's build for a cache key: the content of the program and of its
-    LLVM's library. The library's digest (0.1 s for 150 MB) is remembered by path, size and time."""
-    from fly_common import file_digests
-
-    paths = (find_program(name), _library_or_none())
-    return "|".join(f"{path}:{file_digests.digest_of(path)}" for path in paths if path is not None)
-
-
-def fingerprint_ahead() -> None:
-    """Begins, in a thread, what takes long of the fingerprints that will be asked for."""
-    from fly_common import file_digests
-
-    if (library := _library_or_none()) is not None:
-        file_digests.digest_ahead(library)
-
-
-def _library_or_none() -> str | None:
-    try:
-        return find_library()
-    except MissingError:
-        return None
-
-
 def start_program(
     name: str, arguments: Sequence[str], data: bytes | None, *, pass_fds: Sequence[int] = ()
 ) -> Running:

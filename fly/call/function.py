@@ -19,7 +19,7 @@ from fly_common.environment import Snapshot, watcher
 from fly_common.errors import FlyError, UsageError
 from fly_common.options import KEYWORDS
 from fly_common.quoting import quoted
-from fly_common.store import default_store, key_of
+from fly_store.store import default_store, key_of
 from fly_trace.core import tracing
 from fly_trace.session.decorators import HostFunction
 

@@ -11,11 +11,12 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from fly_common import identity, toolchain
 from fly_common import options as options_table
+from fly_common import toolchain
 from fly_common.errors import UsageError
 from fly_common.prefetch import Command
 from fly_common.quoting import quoted
+from fly_store import identity
 
 from fly.chains.stage import Stage
 

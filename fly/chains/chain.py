@@ -15,10 +15,11 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from fly_common import prefetch, toolchain
+from fly_common import prefetch
 from fly_common.errors import FlyError, InputError, UsageError
 from fly_common.quoting import quoted
-from fly_common.store import Store, default_store, key_of
+from fly_store import identity
+from fly_store.store import Store, default_store, key_of
 
 from fly.chains.stage import Stage
 
@@ -154,7 +155,7 @@ class Prefetch:
             except FlyError:
                 continue  # the stage itself will say what is missing
             if command is not None:
-                toolchain.fingerprint_ahead()
+                identity.program_ahead()
                 self._programs.start([command])
 
 

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fly_common import file_digests, identity, prefetch, process, toolchain
+from fly_common import prefetch, process, toolchain
 from fly_common.errors import InputError, MissingError, UsageError
 from fly_common.prefetch import Command
+from fly_store import file_digests, identity
 
 # These come from the LLVM that every tool uses, not from whatever PATH has first.
 LLVM_PROGRAMS = frozenset({"opt", "llc", "ld.lld", "llvm-link", "llvm-mc", "llvm-objcopy"})
@@ -118,12 +119,12 @@ class _Command:
     def fingerprint(self) -> str:
         word = self.words[0]
         if word in LLVM_PROGRAMS:
-            parts = [toolchain.fingerprint(word)]
+            parts = [identity.program(word)]
         else:
             path = self.program()
             parts = [f"{os.path.realpath(path)} {file_digests.digest_of(path)}"]
         if packages := OWN_PROGRAMS.get(word):
-            parts += [identity.sources(*packages), toolchain.fingerprint("llc")]
+            parts += [identity.sources(*packages), identity.program("llc")]
         for argument in self.words[1:]:
             parts += [
                 file_digests.digest_of(path)

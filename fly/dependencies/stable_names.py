@@ -12,7 +12,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 # This project's packages: their sources are in the key by `fly_trace.fingerprint()`.
-OWN = frozenset({"fly", "fly_backend", "fly_common", "fly_dialect", "fly_target", "fly_trace"})
+OWN = _words("fly fly_backend fly_common fly_dialect fly_store fly_target fly_trace")
 
 # Modules of the standard library whose functions depend on their arguments alone. Python's version
 # is in the key. (Not `decimal`: its results depend on the thread's context.)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from fly_common.errors import InputError, MissingError, UsageError
-from fly_common.store import Store
+from fly_store.store import Store
 
 from fly.chains.chain import Chain, Prefetch, chain, results, run
 from fly.chains.stage import Stage
@@ -233,7 +233,7 @@ def test_files_that_a_command_depends_on_are_in_the_fingerprint(tmp_path: Path):
 
 
 def test_a_large_programs_digest_is_remembered_in_the_store(tmp_path: Path, monkeypatch):
-    from fly_common import file_digests
+    from fly_store import file_digests
 
     path = tmp_path / "large"
     path.write_bytes(bytes(file_digests.LARGE))
@@ -247,10 +247,10 @@ def test_a_large_programs_digest_is_remembered_in_the_store(tmp_path: Path, monk
 
 def test_the_library_s_digest_is_taken_beside_the_trace(monkeypatch):
     """Where there is something to trace, and before it is traced."""
-    from fly_common import toolchain
+    from fly_store import identity
 
     happened = []
-    monkeypatch.setattr(toolchain, "fingerprint_ahead", lambda: happened.append("digest"))
+    monkeypatch.setattr(identity, "program_ahead", lambda: happened.append("digest"))
     with Prefetch(chain("gfx942")) as prefetch:
         assert not happened
         prefetch.start()

@@ -16,9 +16,9 @@ from types import ModuleType
 import numpy as np
 import pytest
 from fly_common.errors import FlyError, InputError, UsageError
-from fly_common.store import default_store
 from fly_run.devices.options import Options
 from fly_run.emulator.watch.stats import Statistics
+from fly_store.store import default_store
 
 import fly
 from fly.chains.stage import Stage

@@ -232,7 +232,7 @@ def entries() -> list[bytes]:
 
 
 def _fresh() -> str:
-    from fly_common.store import Store
+    from fly_store.store import Store
 
     folder = str(_folder() / "store")
     Store(folder).put(KEY, CONTENT, label="test", suffix=".ll", origin=("fingerprint", b"input"))
@@ -255,7 +255,7 @@ class WrongContent(Exception):
 
 def read_entry(data: bytes, generator: random.Random) -> None:
     """What a damaged store holds is the content or nothing, and it can be made again."""
-    from fly_common.store import Store
+    from fly_store.store import Store
 
     folder = Path(_fresh())
     key, held = _paths(folder)

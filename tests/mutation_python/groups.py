@@ -65,8 +65,8 @@ GROUPS = (
     ),
     Group(
         "store",
-        ("fly_common.store",),
-        ("fly_common/**/test_store*.py", "fly/**/test_chain.py"),
+        ("fly_store.store",),
+        ("fly_store/**/test_store*.py", "fly/**/test_chain.py"),
     ),
     Group("library", ("fly",), ("fly",)),
 )

@@ -26,9 +26,9 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
-from fly_common import built_library
-from fly_common import store as store_module
-from fly_common.store import Store, key_of
+from fly_store import built_library
+from fly_store import store as store_module
+from fly_store.store import Store, key_of
 
 NAMES = 60  # keys that the writers share
 SIZES = (0, 100, 20_000, 150_000)

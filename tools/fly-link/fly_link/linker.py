@@ -58,9 +58,9 @@ def link(
 
 def fingerprint() -> str:
     """What this stage's result depends on besides its input."""
-    from fly_common import toolchain
+    from fly_store import identity
 
-    return f"fly-link 1 {' '.join(FLAGS)} {toolchain.fingerprint('ld.lld')}"
+    return f"fly-link 1 {' '.join(FLAGS)} {identity.program('ld.lld')}"
 
 
 # Of one object: it is read from the standard input, and the result written to the output.

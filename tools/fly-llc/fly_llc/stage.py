@@ -96,10 +96,10 @@ def _stop(source: Source, stop: Point, warn: Warn | None) -> bytes:
 def fingerprint(options: Options) -> str:
     """What this stage's result depends on besides its input: the options, llc's build, and the
     content of every filter and plugin. Not on how long it may take."""
-    from fly_common import toolchain
+    from fly_store import identity
 
     untimed = replace(options, timeout=None)
-    parts = [f"fly-llc 3 {untimed} {toolchain.fingerprint('llc')}"]
+    parts = [f"fly-llc 3 {untimed} {identity.program('llc')}"]
     if options.weaves:
         from fly_llc.insertion import filters
 

@@ -6,8 +6,8 @@ import dataclasses
 import hashlib
 import re
 
-from fly_common import identity, toolchain
 from fly_common.errors import MissingError
+from fly_store import identity
 from fly_target import registry
 
 from fly_opt.lowering import interface
@@ -37,6 +37,6 @@ def _rows(options: Options) -> list[str]:
 
 def _linker() -> str:
     try:
-        return toolchain.fingerprint("llvm-link")
+        return identity.program("llvm-link")
     except MissingError:
         return "none"

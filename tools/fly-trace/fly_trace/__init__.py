@@ -7,7 +7,7 @@
 def fingerprint() -> str:
     """What identifies this version of the tracer for a cache key: the sources that shape the
     module's text, and MLIR's bindings. Imports nothing heavy."""
-    from fly_common import identity
+    from fly_store import identity
 
     packages = ("fly_trace", "fly_dialect", *identity.SHARED)
     return f"{identity.sources(*packages)} {identity.bindings()}"

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from fly_common import built_library
 from fly_common.errors import MissingError, UsageError
 from fly_run.emulator.engine import library
 from fly_run.emulator.semantics import table
+from fly_store import built_library
 
 
 def test_the_library_holds_every_handler_of_the_tables() -> None:
@@ -28,7 +28,7 @@ def test_ir_is_the_same_every_time() -> None:
 
 ONE_OF_TWO = """
 import os, sys, time
-from fly_common import built_library
+from fly_store import built_library
 from fly_run.emulator.engine import library
 
 def build(cpu):

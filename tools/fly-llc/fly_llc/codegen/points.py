@@ -127,8 +127,8 @@ def machine_passes(cpu: str, level: int) -> tuple[str, ...]:
 
     The list is kept in the content store, by llc's content: asking llc takes as long as compiling.
     """
-    from fly_common import toolchain
-    from fly_common.store import Store, default_store, key_of
+    from fly_store import identity
+    from fly_store.store import Store, default_store, key_of
 
     words = [
         f"-mtriple={code_generation(cpu).triple}",
@@ -136,7 +136,7 @@ def machine_passes(cpu: str, level: int) -> tuple[str, ...]:
         f"-O{level}",
         "-debug-pass=Arguments",
     ]
-    key = key_of(f"machine passes\n{toolchain.fingerprint('llc')}", " ".join(words).encode())
+    key = key_of(f"machine passes\n{identity.program('llc')}", " ".join(words).encode())
     store = Store(default_store().folder)
     listed = store.obtain(
         key, lambda: _listed(words, code_generation(cpu).first_pass), label="machine passes"

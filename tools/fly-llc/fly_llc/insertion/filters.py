@@ -70,7 +70,7 @@ def load(what: What) -> None:
 def identity(what: What) -> str:
     """Everything about it that a result may depend on: its words, and the content of its program
     and of each file its words name."""
-    from fly_common import file_digests
+    from fly_store import file_digests
 
     if what.plugin:
         return f"{what.text} {file_digests.digest_of(insertions.library(what))}"

@@ -40,8 +40,8 @@ _STDLIB = tuple(
 )
 _SITE = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
 OURS = (
-    *("fly_trace", "fly_dialect", "fly_backend", "fly_target", "fly_numerics", "fly_common"),
-    "fly",
+    *("fly_trace", "fly_dialect", "fly_backend", "fly_target", "fly_numerics", "fly_store"),
+    *("fly_common", "fly"),
 )
 
 

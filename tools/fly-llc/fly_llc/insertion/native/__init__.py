@@ -16,8 +16,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fly_common import built_library, paths, process, toolchain
+from fly_common import paths, process, toolchain
 from fly_common.errors import MissingError, UsageError
+from fly_store import built_library, identity
 
 from fly_llc.codegen import points
 from fly_llc.codegen.points import Point
@@ -81,8 +82,8 @@ def shim() -> str:
     verified here, whatever happens to the file they came from.
     """
     llc = toolchain.find_program("llc")
-    identity = sha256(SOURCE.read_bytes() + toolchain.fingerprint("llc").encode()).hexdigest()
-    return _in_memory(f"llc-shim-{identity[:16]}.so", llc, paths.cache_dir())
+    digest = sha256(SOURCE.read_bytes() + identity.program("llc").encode()).hexdigest()
+    return _in_memory(f"llc-shim-{digest[:16]}.so", llc, paths.cache_dir())
 
 
 @functools.cache

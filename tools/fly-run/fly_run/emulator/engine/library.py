@@ -16,8 +16,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from fly_common import built_library, paths, process, toolchain
+from fly_common import paths, process, toolchain
 from fly_common.errors import FlyError, MissingError, UsageError
+from fly_store import built_library, identity
 
 MODULES = 2  # as many llc processes as run side by side
 LEVELS = ("x86-64-v3", "x86-64-v4")
@@ -96,7 +97,7 @@ def _cpu_flags() -> frozenset[str]:
 
 @functools.cache
 def library_path(cpu: str) -> Path:
-    digest = hashlib.sha256(toolchain.fingerprint("llc").encode())
+    digest = hashlib.sha256(identity.program("llc").encode())
     here = Path(__file__).parent.parent
     for source in [here / "irgen.py", here / "state.py", Path(__file__)]:
         digest.update(source.read_bytes())

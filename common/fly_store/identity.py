@@ -1,4 +1,5 @@
-"""What identifies code for a cache key, found without importing it."""
+"""What identifies code for a cache key: Python's sources, found without importing them, LLVM's
+programs and MLIR's bindings."""
 
 from __future__ import annotations
 
@@ -10,7 +11,10 @@ from importlib.machinery import PathFinder
 from fly_common.errors import MissingError
 
 # The packages that tools share, but for the dialect: what those depend on who have no MLIR.
-SHARED = ("fly_backend", "fly_common", "fly_host", "fly_image", "fly_numerics", "fly_target")
+SHARED = (
+    *("fly_backend", "fly_common", "fly_host", "fly_image", "fly_numerics", "fly_store"),
+    "fly_target",
+)
 BINDINGS = ("mlir", "torch_mlir")  # in the order in which fly_dialect.bindings tries them
 
 
@@ -54,6 +58,34 @@ def bindings() -> str:
                 parts = [f"{name}:{s.st_size}:{s.st_mtime_ns}" for name, s in statuses]
                 return "|".join([folder, *parts])
     return "none"
+
+
+def program(name: str) -> str:
+    """The build of one of LLVM's programs: the content of the program and of its LLVM's library.
+    The library's digest (0.1 s for 150 MB) is remembered by path, size and time."""
+    from fly_common import toolchain
+
+    from fly_store import file_digests
+
+    paths = (toolchain.find_program(name), _library())
+    return "|".join(f"{path}:{file_digests.digest_of(path)}" for path in paths if path is not None)
+
+
+def program_ahead() -> None:
+    """Begins, in a thread, what takes long of the programs that will be asked for."""
+    from fly_store import file_digests
+
+    if (library := _library()) is not None:
+        file_digests.digest_ahead(library)
+
+
+def _library() -> str | None:
+    from fly_common import toolchain
+
+    try:
+        return toolchain.find_library()
+    except MissingError:
+        return None
 
 
 def _folders(package: str) -> list[str]:

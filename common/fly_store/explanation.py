@@ -15,7 +15,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fly_common.store import Store
+    from fly_store.store import Store
 
 LOOKED_AT = 2000  # the latest entries
 SHOWN = 60  # characters of a changed part

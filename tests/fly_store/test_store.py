@@ -16,9 +16,9 @@ from pathlib import Path
 
 import platformdirs
 import pytest
-from fly_common import store as store_module
 from fly_common.errors import UsageError
-from fly_common.store import Store, default_store, key_of
+from fly_store import store as store_module
+from fly_store.store import Store, default_store, key_of
 
 DATA = b"define void @f() {\n  ret void\n}\n"
 
@@ -206,7 +206,7 @@ def test_threads_make_once(store: Store):
 
 MAKER = """
 import sys, os, time
-from fly_common.store import Store, key_of
+from fly_store.store import Store, key_of
 folder, log, name = sys.argv[1:4]
 def make():
     with open(log, "a") as file:
@@ -248,7 +248,7 @@ def test_a_lock_that_is_held_for_too_long_is_not_waited_for(store: Store, tmp_pa
 WRITER = """
 import sys, random
 from hashlib import sha256
-from fly_common.store import Store, key_of
+from fly_store.store import Store, key_of
 store, seed = Store(sys.argv[1]), int(sys.argv[2])
 numbers = random.Random(seed)
 print("in", flush=True)
@@ -277,7 +277,7 @@ def test_writers_killed_in_the_middle_leave_the_store_whole():
 
 # A store that writes its files where they belong, piece by piece.
 CARELESS = """
-from fly_common import store
+from fly_store import store
 def write(self, path, data):
     store._unlink(path)
     with open(store._open_in_folder(path, 65), "wb") as file:
@@ -354,7 +354,7 @@ def test_clear(store: Store):
 
 OBTAIN = """
 import sys
-from fly_common.store import default_store, key_of
+from fly_store.store import default_store, key_of
 for name in ("a", "a", "b"):
     print(default_store().obtain(key_of("opt", name.encode()), lambda: b"made " + name.encode(),
                                  label="opt").decode())
@@ -499,7 +499,7 @@ def test_sizes(monkeypatch, text: str, size: int):
 )
 def test_a_damaged_key_explains_nothing(store: Store, text: str):
     """`FLY_CACHE=explain` reads the keys of others' results."""
-    from fly_common import explanation
+    from fly_store import explanation
 
     store.put(key_of("a", b"in"), DATA, label="opt", origin=("a", b"in"))
     (path,) = (path for path in Path(store.folder or "", "keys").rglob("*") if path.is_file())

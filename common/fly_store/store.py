@@ -287,7 +287,7 @@ class Store:
             return
         why = ""
         if found == "miss" and origin is not None:
-            from fly_common import explanation
+            from fly_store import explanation
 
             why = f": {explanation.of(self, label, origin)}"
         print(f"fly: cache: {label}: {found} {key[:16]}{why}", file=sys.stderr)

@@ -11,9 +11,10 @@ import time
 from pathlib import Path
 
 import pytest
-from fly_common import built_library, paths
-from fly_common.built_library import Recipe, keep, obtain, read, sealed
+from fly_common import paths
 from fly_common.errors import FlyError
+from fly_store import built_library
+from fly_store.built_library import Recipe, keep, obtain, read, sealed
 
 DATA = bytes(range(256)) * 40
 

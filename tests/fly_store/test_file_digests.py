@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from fly_common import file_digests
 from fly_common.errors import MissingError
+from fly_store import file_digests
 
 
 @pytest.fixture(autouse=True)

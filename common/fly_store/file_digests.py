@@ -9,7 +9,8 @@ import time
 from hashlib import sha256
 
 from fly_common.errors import MissingError
-from fly_common.store import Store, default_store, key_of
+
+from fly_store.store import Store, default_store, key_of
 
 # From this size on a digest is kept in the store: hashing takes about 0.7 ms a megabyte.
 LARGE = 1 << 20
