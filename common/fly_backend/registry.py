@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import functools
 
-from fly_common.errors import MissingError, UsageError
+from fly_common.errors import UsageError
 from fly_common.quoting import quoted
-from fly_common.resolve import entry_points, resolve
+from fly_common.resolve import entry_points, load, resolve
 
 from fly_backend.backend import Backend
 
@@ -32,19 +32,7 @@ def find(name: str) -> Backend:
     if name not in entries:
         known = ", ".join([*BUILT_IN, *sorted(entries)])
         raise UsageError(f"unknown backend {quoted(name)}", hint=f"the backends are {known}")
-    where = f"backend {name}: the entry point {entries[name].value} of {GROUP}"
-    try:
-        found = entries[name].load()
-    except Exception as error:
-        reason = f"{type(error).__name__}: {error}"[:200]
-        hint = "mend the package that has it, or uninstall it"
-        raise MissingError(f"{where} can't be loaded: {reason}", hint=hint) from error
-    if not isinstance(found, Backend) or found.name != name:
-        raise MissingError(
-            f"{where} is no backend of that name",
-            hint="it must refer to a fly_backend.backend.Backend",
-        )
-    return found
+    return load(entries[name], "backend", Backend)
 
 
 @functools.cache

@@ -11,7 +11,7 @@ replace a row that comes with the compiler.
 
 from __future__ import annotations
 
-from fly_common.errors import MissingError, UsageError
+from fly_common.errors import UsageError
 from fly_common.quoting import quoted
 
 from fly_target.amd.chips import CHIPS
@@ -36,7 +36,9 @@ def get(name: str) -> Target | None:
         entry = _entry_points().get(name)
         if entry is None:
             return None
-        _loaded[name] = _load(entry)
+        from fly_common.resolve import load
+
+        _loaded[name] = load(entry, "target", Target)
     return _loaded[name]
 
 
@@ -67,23 +69,6 @@ def _entry_points() -> dict[str, EntryPoint]:
     from fly_common.resolve import entry_points
 
     return {entry.name: entry for entry in entry_points(GROUP)}
-
-
-def _load(entry: EntryPoint) -> Target:
-    where = f"target {entry.name}: the entry point {entry.value} of {GROUP}"
-    try:
-        found = entry.load()
-    except Exception as error:
-        reason = f"{type(error).__name__}: {error}"[:200]
-        hint = "mend the package that has it, or uninstall it"
-        raise MissingError(f"{where} can't be loaded: {reason}", hint=hint) from error
-    if not isinstance(found, Target) or found.name != entry.name:
-        is_what = f"the target {found.name}" if isinstance(found, Target) else type(found).__name__
-        raise MissingError(
-            f"{where} is {is_what}, not the row of {entry.name}",
-            hint="it must refer to a fly_target.target.Target of that name",
-        )
-    return found
 
 
 def _did_you_mean(name: str) -> str:
