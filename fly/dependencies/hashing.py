@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fly.dependencies.function_parts import MISSING, contents_of, keys_and_values, parts_of
+from fly.dependencies.kinds import KINDS
 from fly.dependencies.traversal import Traversal, Unfollowed
 
 
@@ -53,7 +54,7 @@ class DependencyHash:
 
 def dependency_hash(function: Any) -> DependencyHash:
     """What `function` reaches now."""
-    walk = Traversal()
+    walk = Traversal(KINDS)
     try:
         walk.value(function)
         mutables = tuple((value, _digest(value)) for value in walk.mutables)
@@ -74,7 +75,7 @@ def dependency_hash(function: Any) -> DependencyHash:
 
 
 def _digest(value: Any) -> str | None:
-    walk = Traversal()
+    walk = Traversal(KINDS)
     try:
         walk.value(value)
     except Unfollowed:
