@@ -44,7 +44,7 @@ LIMIT = 4 << 30  # bytes on disk, unless FLY_CACHE_LIMIT says otherwise
 LEFTOVER_AGE = 3600.0  # seconds after which a temporary file has no living writer
 HOUSEKEEPING = 3600.0  # seconds between two looks at the store's size
 LOCK_TIMEOUT = 120.0  # seconds to wait for another process that makes the same thing
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def key_of(fingerprint: str, data: bytes) -> str:
@@ -140,9 +140,8 @@ class Store:
         """
         data, found = self._read(key)
         if data is None:
-            with self._lock(key) as waited:
-                if waited:
-                    data, found = self._read(key)
+            with self._lock(key):
+                data, found = self._read(key)  # somebody may have made it meanwhile
                 if data is None:
                     self._say(label, found, key, origin)
                     data = make()
@@ -224,25 +223,25 @@ class Store:
             raise
 
     @contextlib.contextmanager
-    def _lock(self, key: str) -> Iterator[bool]:
-        """Holds the lock of `key`; yields whether it had to be waited for. Yields all the same
-        where there can be no lock: it saves work, nothing else depends on it.
+    def _lock(self, key: str) -> Iterator[None]:
+        """Holds the lock of `key`. Goes on all the same where there can be no lock: it saves work,
+        nothing else depends on it.
 
         flock belongs to the open file: the system frees it with the process, and a lock file that
         stays behind locks nothing.
         """
         if fcntl is None or self.folder is None:
-            yield False
+            yield
             return
         path = os.path.join(self.folder, "locks", key)
         try:
             handle = _open_in_folder(path, os.O_RDWR | os.O_CREAT)
         except OSError:
-            yield False
+            yield
             return
         try:
-            waited = _flock(handle)
-            yield waited
+            _flock(handle)
+            yield
         finally:
             # Whoever waits on the file that goes away here gets its lock, looks, and finds the
             # entry.
@@ -316,22 +315,20 @@ def _open_in_folder(path: str, flags: int) -> int:
         return os.open(path, flags, 0o600)
 
 
-def _flock(handle: int) -> bool:
-    """Locks, waiting LOCK_TIMEOUT at most; whether there was anything to wait for."""
+def _flock(handle: int) -> None:
+    """Locks, waiting LOCK_TIMEOUT at most."""
     assert fcntl is not None
     deadline = time.monotonic() + LOCK_TIMEOUT
-    waited = False
     while True:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return waited
+            return
         except BlockingIOError:
-            waited = True
             if time.monotonic() > deadline:
-                return waited
+                return
             time.sleep(0.01)
         except OSError:  # a file system without locks
-            return waited
+            return
 
 
 def _unlink(path: str) -> None:
@@ -344,10 +341,10 @@ def _limit() -> int:
     text = os.environ.get("FLY_CACHE_LIMIT", "").strip().upper().removesuffix("B")
     if not text:
         return LIMIT
-    number, unit = (text[:-1], text[-1]) if text[-1:] in "KMGT" else (text, "")
+    unit = _UNITS.get(text[-1])
     try:
-        return int(float(number) * _UNITS[unit])
-    except ValueError:
+        return int(float(text if unit is None else text[:-1]) * (unit or 1))
+    except (ValueError, OverflowError):  # no number; infinite
         raise UsageError(
             f"FLY_CACHE_LIMIT={os.environ['FLY_CACHE_LIMIT']}: is no size",
             hint="write it as 500M or 4G",

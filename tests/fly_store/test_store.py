@@ -63,7 +63,7 @@ def test_the_object_is_the_artifact_itself_named_by_its_digest(store: Store):
 def test_a_key_depends_on_where_fingerprint_ends_and_input_begins():
     keys = {key_of("ab", b"c"), key_of("a", b"bc"), key_of("", b"abc"), key_of("ab", b"c ")}
     assert len(keys) == 4
-    assert key_of("ab", b"c") == key_of("ab", b"c")
+    assert key_of("ab", b"c") == sha256(b"2\nabc").hexdigest()
 
 
 @pytest.mark.parametrize(
@@ -88,13 +88,22 @@ def test_a_damaged_object_is_a_miss_and_is_made_again(store: Store, damage):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "nonsense", "fly-store 2\n", "fly-store 99\nkey {key}\nobject 00\n", "\0"]
+    "text",
+    [
+        "",
+        "nonsense",
+        "fly-store 2\n",
+        "fly-store 2\nkey {key}\n",
+        "fly-store 99\nkey {key}\nobject 00\n",
+        "\0",
+        "\xff",
+    ],
 )
 def test_a_damaged_key_is_a_miss(store: Store, text: str):
     key = key_of("opt", b"in")
     store.put(key, DATA)
     (path,) = (path for path in Path(store.folder or "", "keys").rglob("*") if path.is_file())
-    path.write_text(text.format(key=key))
+    path.write_text(text.format(key=key), encoding="latin1")
     assert store.get(key) is None
 
 
@@ -456,6 +465,8 @@ def test_explain_says_what_was_found(tmp_path: Path):
     [
         ("FLY_CACHE", "maybe", "FLY_CACHE=maybe: must be on, off or explain"),
         ("FLY_CACHE_LIMIT", "lots", "FLY_CACHE_LIMIT=lots: is no size\n  write it as 500M or 4G"),
+        ("FLY_CACHE_LIMIT", "inf", "FLY_CACHE_LIMIT=inf: is no size\n  write it as 500M or 4G"),
+        ("FLY_CACHE_LIMIT", "5X", "FLY_CACHE_LIMIT=5X: is no size\n  write it as 500M or 4G"),
     ],
 )
 def test_a_wrong_setting_is_refused(monkeypatch, variable: str, value: str, message: str):
@@ -477,7 +488,8 @@ def test_the_usual_folder_is_the_platforms(monkeypatch, tmp_path: Path, base: st
 
 
 @pytest.mark.parametrize(
-    ("text", "size"), [("1000", 1000), ("2k", 2048), ("1.5M", 3 << 19), ("4GB", 4 << 30)]
+    ("text", "size"),
+    [("1000", 1000), ("2k", 2048), ("1.5M", 3 << 19), ("4GB", 4 << 30), (" 2T ", 2 << 40)],
 )
 def test_sizes(monkeypatch, text: str, size: int):
     monkeypatch.setenv("FLY_CACHE_LIMIT", text)
