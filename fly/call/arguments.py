@@ -17,7 +17,7 @@ from fly_trace.signatures.signature import Constant, ParameterType, ScalarType, 
 from fly_trace.values.dtypes import DType, default, named
 
 from fly.call.annotated_array import AnnotatedArray
-from fly.call.arrays import Array, as_array, as_value, dtype_of, is_array, view
+from fly.call.arrays import Array, as_array, as_value, dtype_of, is_array, is_numpy_scalar, view
 
 
 def read(
@@ -36,8 +36,8 @@ def read(
     values: dict[str, Any] = {}
     for name, value in _by_name(function.__name__, parameters, arguments, named).items():
         marked, value = (value, value.array) if isinstance(value, AnnotatedArray) else (None, value)
-        annotation, fallback = parameters[name].annotation, parameters[name].default
-        if annotation is Stream or isinstance(annotation, Stream) or isinstance(fallback, Stream):
+        annotation = parameters[name].annotation
+        if _is_stream(parameters[name]):
             continue
         if _is_constexpr(annotation):
             given[name] = Constant(value)
@@ -65,13 +65,12 @@ def read(
 
 class _Parameter(NamedTuple):
     """What a function's parameter asks of its argument: "array" (annotated as a tensor), "number"
-    (annotated with its type), "constant", "stream", or "any". `dtype` and `rank` are what an
-    annotation says of an array; `default` tells that a value which is no array is a constant."""
+    (annotated with its type), "constant", "stream", or "any". `dtype` is what an annotation says of
+    an array; `default` tells that a value which is no array is a constant."""
 
     name: str
-    role: str
+    role: str = "any"
     dtype: DType | None = None
-    rank: int | None = None
     default: bool = False
 
 
@@ -120,19 +119,17 @@ class Reader:
         if (array := as_array(value, asked.name)) is not None:
             values[asked.name] = data = array.data
             contiguous = data.flags.c_contiguous
-            if asked.rank is not None and (contiguous or asked.rank != data.ndim):
-                return None  # the annotation says it all
             dtype = None if asked.dtype is not None else array.dtype
             return dtype, data.ndim if contiguous else _strides(data)
         kind = type(value)
         if role == "array":
             return UNKNOWN
         if kind in _NUMBERS:
-            if role == "any" and asked.default:
+            if asked.default:
                 return _constant(value)
             values[asked.name] = value
             return None if role == "number" else default(value).name
-        if kind.__module__ == "numpy" and hasattr(value, "dtype") and not asked.default:
+        if is_numpy_scalar(value) and not asked.default:
             values[asked.name] = value.item()
             return None if role == "number" else dtype_of(value, asked.name)
         return UNKNOWN
@@ -145,18 +142,17 @@ _CONSTANTS = frozenset((int, bool, str, type(None)))
 
 def _asked(parameter: Any) -> _Parameter:
     name, annotation, default = parameter.name, parameter.annotation, parameter.default
-    if annotation is Stream or isinstance(annotation, Stream) or isinstance(default, Stream):
+    if _is_stream(parameter):
         return _Parameter(name, "stream")
     if _is_constexpr(annotation):
         return _Parameter(name, "constant")
     if isinstance(annotation, TensorAnnotation):
-        rank = None if annotation.shape is None else len(annotation.shape)
-        return _Parameter(name, "array", annotation.dtype, rank)
+        return _Parameter(name, "array", annotation.dtype)
     if annotation is Tensor:
         return _Parameter(name, "array")
     if isinstance(annotation, DType):
         return _Parameter(name, "number")
-    return _Parameter(name, "any", default=default is not parameter.empty)
+    return _Parameter(name, default=default is not parameter.empty)
 
 
 def _constant(value: Any) -> Any:
@@ -222,6 +218,13 @@ def _strides(data: Any) -> tuple[int | None, ...]:
     return tuple(1 if i in ones[-1:] else None for i in range(data.ndim))
 
 
+def _is_stream(parameter: Any) -> bool:
+    annotation = parameter.annotation
+    return annotation is Stream or any(
+        isinstance(one, Stream) for one in (annotation, parameter.default)
+    )
+
+
 def _is_constexpr(annotation: Any) -> bool:
     return annotation is Constexpr or isinstance(annotation, Constexpr)
 
@@ -229,7 +232,7 @@ def _is_constexpr(annotation: Any) -> bool:
 def _scalar_type(title: str, name: str, value: Any) -> ScalarType:
     """The type of a number that has no annotation: NumPy's scalars have one, Python's take the
     language's default."""
-    if type(value).__module__ == "numpy" and hasattr(value, "dtype"):
+    if is_numpy_scalar(value):
         return ScalarType(named(dtype_of(value, name)))
     if not isinstance(value, bool | int | float):
         raise UsageError(

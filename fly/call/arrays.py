@@ -43,6 +43,11 @@ def is_array(value: Any) -> bool:
         return True
 
 
+def is_numpy_scalar(value: Any) -> bool:
+    """Whether `value`, which is no array, is a number of one of NumPy's types."""
+    return type(value).__module__ == "numpy" and hasattr(value, "dtype")
+
+
 # NumPy's types whose arrays are passed as they are, by what was passed so far.
 _plain: dict[Any, str] = {}
 
@@ -154,6 +159,6 @@ def as_value(value: Any, name: str) -> Any:
     as Python's numbers, the rest as it is."""
     if (array := as_array(value, name)) is not None:
         return array.data
-    if type(value).__module__ == "numpy" and hasattr(value, "item"):
+    if is_numpy_scalar(value):
         return value.item()
     return value

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
     from fly.chains.chain import Chain
 
-# What each kind of `Compiled.ir` is made from.
-KINDS = ("mlir", "ll", "opt.ll", "o", "asm", "hsaco")
-
 
 class Compiled:
     """A HSACO, and where this process compiled it, what it was made of. Immutable.
