@@ -12,5 +12,4 @@ def hide_frames(error: FlyError) -> None:
 
     if not debugging():
         error.__traceback__ = None
-        error.__cause__ = None
-        error.__suppress_context__ = True
+        error.__cause__ = None  # and with it what it was raised amid
