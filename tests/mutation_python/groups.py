@@ -60,8 +60,9 @@ GROUPS = (
             "fly_run.launch.tensors",
             "fly_run.launch.parameters",
             "fly_run.launch.limits",
+            "fly_run.launch.binder",
         ),
-        ("fly_run/**/test_binding*.py", "fly_run/**/test_launch.py"),
+        ("fly_run/**/test_binding*.py", "fly_run/**/test_binder.py", "fly_run/**/test_launch.py"),
     ),
     Group(
         "store",
