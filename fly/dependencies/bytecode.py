@@ -17,11 +17,7 @@ _STARTED = time.time()
 
 _LOAD_GLOBAL = opmap["LOAD_GLOBAL"]
 # Class bodies in functions look names up in their own namespace first.
-_LOAD_NAME = {
-    opmap[name]
-    for name in ("LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS", "LOAD_CLASSDEREF")
-    if name in opmap
-}
+_LOAD_NAME = {opmap[name] for name in ("LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS") if name in opmap}
 _LOAD_METHOD = opmap.get("LOAD_METHOD")  # 3.11 only
 _LOAD_ATTR = opmap["LOAD_ATTR"]
 _EXTENDED_ARG = opmap["EXTENDED_ARG"]
@@ -64,7 +60,7 @@ def names_of(code: CodeType) -> Names:
         path = []
         if operation == _LOAD_GLOBAL:
             path = [code.co_names[argument >> 1]]
-        elif operation in _LOAD_NAME and argument < len(code.co_names):
+        elif operation in _LOAD_NAME:
             path = [code.co_names[argument]]
         elif operation in _WRITES:
             writes.add(code.co_names[argument])

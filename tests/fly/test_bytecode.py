@@ -47,19 +47,23 @@ def names(text: str) -> Names:
         ("return [y.b for y in a.b]", [("a", "b")]),
         ("def g():\n        return a.b\n    return g", [("a", "b")]),
         ("class C:\n        d = a.b", [("__name__",), ("a", "b")]),
+        ("class C:\n        d = x", [("__name__",)]),  # the function's own
     ],
 )
 def test_globals_with_the_attributes_that_follow(body: str, paths):
     assert names(f"def f(x=0):\n    {body}\n").paths == tuple(sorted(paths))
 
 
-def test_names_beyond_a_byte():
-    """An argument of 300 takes a prefix; one of 70,000 takes two."""
-    for count in (300, 70_000):
-        text = "def f():\n    return (\n"
-        text += "".join(f"        n{index}.m{index},\n" for index in range(count)) + "    )\n"
-        found = set(names(text).paths)
-        assert found == {(f"n{index}", f"m{index}") for index in range(count)}
+@pytest.mark.parametrize("count", [300, 33_000])
+def test_names_beyond_a_byte(count: int):
+    """An argument of more than 255 takes a prefix, one of more than 65,535 takes two."""
+    text = "def f():\n    return [" + ", ".join(f"n{index}" for index in range(count)) + "]\n"
+    assert set(names(text).paths) == {(f"n{index}",) for index in range(count)}
+
+
+def test_attributes_beyond_a_byte():
+    text = "def f():\n    return [" + ", ".join(f"n.m{index}" for index in range(300)) + "]\n"
+    assert set(names(text).paths) == {("n", f"m{index}") for index in range(300)}
 
 
 def test_what_is_assigned_and_what_is_imported():

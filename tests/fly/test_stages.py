@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from fly_common import toolchain
 from fly_common.errors import InputError, UsageError
 from fly_store import identity
-from fly_store.store import Store
+from fly_store.store import Store, default_store
 
 from fly.chains import builtin
-from fly.chains.chain import Chain, results, run
+from fly.chains.chain import Chain, Prefetch, results, run
 from fly.chains.stage import Stage
 
 
@@ -286,3 +287,89 @@ def test_how_to_repeat_what_failed(words, again: str | None, private_cache: Path
     assert len(kept) == 1
     assert kept[0].read_bytes() == b"input"
     assert refused.value.hint == (again and again.format(kept=kept[0]))
+
+
+def test_what_can_not_be_kept_is_not_said_how_to_repeat(monkeypatch):
+    def refuse(data: bytes) -> bytes:
+        raise InputError("no")
+
+    monkeypatch.setenv("FLY_CACHE_DIR", "/proc/nowhere")
+    monkeypatch.setenv("FLY_CACHE", "off")
+    with pytest.raises(InputError) as refused:
+        run(Chain("gfx942", (Stage("picky", refuse, "1", ".txt", ("tool",)),)), b"input")
+    assert refused.value.hint is None
+
+
+def test_a_store_that_is_given_is_the_only_one(tmp_path):
+    store = Store(tmp_path / "store")
+    assert run(Chain("gfx942", (command("cat"),)), b"text", store) == b"text"
+    assert len(list(store.entries())) == 1
+    assert not list(default_store().entries())
+
+
+def test_what_was_started_for_nothing_is_killed():
+    killed = []
+    prefetch = Prefetch(Chain("gfx942", ()))
+    with prefetch:
+        prefetch._programs = SimpleNamespace(kill=lambda: killed.append(1))  # type: ignore[assignment]
+        assert not killed
+    assert killed == [1]
+
+
+def test_where_a_stage_is_put():
+    one, two, new = (Stage(name, bytes.upper, name, ".txt") for name in ("one", "two", "new"))
+    chain = Chain("gfx942", (one, two))
+    assert chain.insert_after("one", new).stages == (one, new, two)
+    assert chain.insert_after("two", new).stages == (one, two, new)
+    assert chain.insert_before("one", new).stages == (new, one, two)
+    assert chain.insert_before("two", new).stages == (one, new, two)
+    assert chain.replace("one", new).stages == (new, two)
+    assert chain.without("one").stages == (two,)
+
+
+@pytest.mark.parametrize(
+    ("stage", "settled"),
+    [
+        (Stage("a", bytes.upper, "text", ".txt"), True),
+        (Stage("a", bytes.upper, lambda: "text", ".txt"), False),
+        (Stage("a", bytes.upper, lambda: "text", ".txt", settled=True), True),
+    ],
+)
+def test_a_chain_is_settled_with_all_its_stages(stage: Stage, settled: bool):
+    text = Stage("b", bytes.upper, "text", ".txt")
+    assert Chain("gfx942", (text, stage)).settled is settled
+    assert Chain("gfx942", (stage, text)).settled is settled
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("exit 3", "{path} failed (exit status 3): it said nothing", None),
+        (
+            "printf 'a\\377b' >&2; exit 1",
+            "{path} failed (exit status 1): a\N{REPLACEMENT CHARACTER}b",
+            None,
+        ),
+        ("kill -9 $$", "{path} was killed by signal 9: it said nothing", None),
+        ("seq 20 >&2; exit 1", "{path} failed (exit status 1): 1", "2\n  3\n  4\n  5\n  6"),
+    ],
+)
+def test_how_a_command_failed(text: str, message: str, hint: str | None, tmp_path, monkeypatch):
+    monkeypatch.setenv("FLY_CACHE", "off")
+    path = script(tmp_path / "tool", text)
+    with pytest.raises(InputError) as refused:
+        command(str(path)).run(b"")
+    assert refused.value.message == message.format(path=path)
+    if hint is None:
+        assert refused.value.hint is None
+    else:
+        assert refused.value.hint == hint + "".join(f"\n  {line}" for line in range(7, 13))
+
+
+def test_a_command_runs_in_the_folder_where_it_was_made(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    stage = command("pwd")
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    assert stage.run(b"").decode().strip() == str(tmp_path)
+    assert command("pwd").run(b"").decode().strip() == str(tmp_path / "other")
