@@ -112,7 +112,7 @@ def _follow_union(walk: Traversal, value: types.UnionType) -> None:
 
 def _follow_type(walk: Traversal, value: type) -> None:
     module = stable_names.module_of(value)
-    if walk.leaf(module, value.__qualname__):
+    if stable_names.is_at_home(value) and walk.leaf(module, value.__qualname__):
         return
     if stable_names.is_numpy(module):
         walk.emit("numpy", _numpy_version(), value.__qualname__)
@@ -266,9 +266,11 @@ def _reduced(value: Any) -> Any:
     """What pickle would keep of an object of the standard library's C types."""
     reduce = copyreg.dispatch_table.get(type(value))
     try:
-        return value.__reduce_ex__(2) if reduce is None else reduce(value)
+        made = value.__reduce_ex__(2) if reduce is None else reduce(value)
     except TypeError:
         raise Unfollowed(f"an object of type {type(value).__qualname__}") from None
+    # The fourth part and the fifth are iterators over what it contains, which tell nothing of it.
+    return (*made[:3], *(list(part or ()) for part in made[3:])) if len(made) > 3 else made
 
 
 def _numpy_version() -> str:

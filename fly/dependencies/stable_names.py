@@ -95,6 +95,19 @@ def module_of(made: type) -> str:
     return module if isinstance(module, str) else "builtins"
 
 
+def is_at_home(made: type) -> bool:
+    """Whether a class is what its module has under its name. Others may say that they are of the
+    module that made them: of `abc` what `ABCMeta` was called for, of `types` what
+    `dataclasses.make_dataclass` makes."""
+    module = module_of(made)
+    if is_own(module) or not made.__flags__ & _HEAP_TYPE:
+        return True
+    found: Any = sys.modules.get(module)
+    for name in made.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is made
+
+
 def is_written_in_python(made: type) -> bool:
     """Whether a class comes from a `class` statement, so that `__dict__` and `__slots__` hold all
     the state its objects have. Classes of the standard library, where `known`, do."""
