@@ -64,6 +64,11 @@ class Report:
     def score(self) -> float:
         return 1 - len(self.survivors) / self.counted if self.counted else 1.0
 
+    @property
+    def told(self) -> str:
+        noticed = self.counted - len(self.survivors)
+        return f"{100 * self.score:.1f} %: {noticed} of {self.counted}"
+
     def lines(self, root: str) -> Iterator[str]:
         for m in self.survivors:
             seen = " (no test executes it)" if m in self.uncovered else ""
@@ -78,8 +83,7 @@ class Report:
         ways = collections.Counter(WAYS.get(r, "a crash") for r in self.results if r != trials.SAME)
         yield f"{len(self.mutants)} mutants: {_counts(kinds)}"
         yield f"noticed by {_counts(ways)}"
-        noticed = self.counted - len(self.survivors)
-        yield f"score {100 * self.score:.1f} %: {noticed} of {self.counted}"
+        yield f"score {self.told}"
         same = len(self.of(trials.SAME))
         yield f"not counted: {len(self.accepted)} accepted for a reason, {same} the same code"
         if not self.trusted:
