@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from fly_common.errors import FlyError
+from fly_host import plan
 from fly_run.launch import binder as module
 from fly_run.launch.binder import Binder
 from fly_run.launch.binding import Bound, bind
 
-from .test_binding import CODE, PLAN, arrays
+from .test_binding import CODE, KERNEL, PLAN, arrays
 
 F4 = np.float32
 WIDE = np.zeros((9, 300), F4)
@@ -125,3 +126,111 @@ def test_a_plan_of_several_launches_with_scalars():
     for a in (1.5, 2.5, 1.5, 7):
         values = arrays() | {"a": a}
         assert outcome(binder.bind, values) == outcome(lambda v: bind(plan, CODE, v), values)
+
+
+# Scalars behind other words of the same argument, 16 bytes from offset 8 on.
+def word(letter: str, size: int = 8) -> plan.Word:
+    if letter == "X":
+        return plan.Word("pointer", "X")
+    if letter == "i":
+        return plan.Word("integer", expression=1, size=size)
+    return plan.Word("scalar", letter)
+
+
+MORE = (
+    plan.Scalar("b", "f32"),
+    plan.Scalar("c", "i32"),
+    plan.Scalar("d", "u32"),
+    plan.Scalar("w", "i64"),
+    plan.Scalar("f", "bool"),
+    plan.Scalar("t", "i16"),
+)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [word("i", 4), word("a"), word("b"), word("c")],
+        [word("i", 8), word("a"), word("b")],
+        [word("i", 4), word("i", 8), word("a")],
+        [word("X"), word("a"), word("c")],
+        [word("a"), word("b"), word("c"), word("d")],
+        [word("w"), word("a"), word("d")],
+        [word("t"), word("t"), word("a"), word("w")],
+        [plan.Word("scalar", "lds"), word("b"), word("w")],
+    ],
+    ids=["4", "8", "4+8", "pointer", "scalars", "wide", "narrow", "counted"],
+)
+def test_scalars_behind_other_words_of_an_argument(words):
+    (launch,) = PLAN.launches
+    first, _, third, fourth = launch.arguments
+    made = replace(
+        PLAN,
+        parameters=(*PLAN.parameters, *MORE),
+        launches=(replace(launch, arguments=(first, tuple(words), third, fourth)), launch),
+    )
+    binder = Binder(made, CODE)
+    given = arrays() | {"b": 0.5, "c": -1, "d": 7, "w": 1 << 40, "f": True, "t": -2}
+    wanted = []
+    for changes in ({}, {"a": 9.5}, {"b": 1.5, "c": 8}, {"d": 1, "w": -9}, {"t": 300}, {"lds": 32}):
+        values = given | changes
+        wanted.append(outcome(lambda given: bind(made, CODE, given), values))
+        for _ in range(2):
+            assert outcome(binder.bind, values) == wanted[-1]
+    assert len({outcome[1][0].kernarg for outcome in wanted}) > 1
+
+
+@pytest.mark.parametrize("value", [True, False, 1, 0, np.bool_(True), 2, 1.0, None, "x"])
+def test_a_truth_value(value):
+    """It is one byte, in a launch of its own beside one without scalars."""
+    code = replace(CODE, kernels={"k": KERNEL, "none": replace(KERNEL, name="none", args=())})
+    (launch,) = PLAN.launches
+    first, second, _, fourth = launch.arguments
+    flag = plan.Word("scalar", "f"), plan.Word("scalar", "t"), plan.Word("scalar", "f")
+    made = replace(
+        PLAN,
+        parameters=(*PLAN.parameters, *MORE[-2:]),
+        launches=(
+            replace(launch, kernel="none", arguments=()),
+            replace(launch, arguments=(first, second, flag, fourth)),
+        ),
+    )
+    binder = Binder(made, code)
+    for changes in ({"f": True}, {"f": value}, {"f": False}, {"f": value}):
+        values = arrays() | {"t": 5} | changes
+        wanted = outcome(lambda given: bind(made, code, given), values)
+        assert outcome(binder.bind, values) == wanted
+
+
+def test_truth_values_are_bound_once(monkeypatch):
+    made = []
+    monkeypatch.setattr(module, "bind", lambda *given: made.append(1) or bind(*given))
+    (launch,) = PLAN.launches
+    first, second, _, fourth = launch.arguments
+    flag = (plan.Word("scalar", "t"), plan.Word("scalar", "f"), plan.Word("scalar", "f"))
+    flagged = replace(
+        PLAN,
+        parameters=(*PLAN.parameters, *MORE[-2:]),
+        launches=(replace(launch, arguments=(first, second, flag, fourth)),),
+    )
+    binder = Binder(flagged, CODE)
+    for value in (True, False, True):
+        binder.bind(arrays() | {"t": 5, "f": value})
+    assert len(made) == 1
+
+
+def test_what_is_only_read_need_not_be_writable(monkeypatch):
+    made = []
+    monkeypatch.setattr(module, "bind", lambda *given: made.append(1) or bind(*given))
+    binder = Binder(PLAN, CODE)
+    values = arrays() | CALLS["read-only, read"]
+    for _ in range(3):
+        binder.bind(values)
+    assert len(made) == 1
+
+
+def test_so_many_calls_are_remembered():
+    binder = Binder(PLAN, CODE)
+    for rows in range(1, 300):
+        binder.bind(arrays(rows, 1))
+    assert len(binder._known) == 256
