@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from opcode import opmap
 from types import CodeType
+from typing import Any
 
 from fly_common.errors import InputError, Place
 
@@ -54,7 +55,6 @@ def names_of(code: CodeType) -> Names:
             continue
         if operation == _LOAD_METHOD and path:
             path.append(code.co_names[argument])
-            continue
         if path:
             paths.add(tuple(path))
         path = []
@@ -89,11 +89,9 @@ def source_of(code: CodeType) -> str:
 
 
 def _last_line(code: CodeType) -> int:
-    """The last source line that `code` or any code within it was made from."""
-    lines = [code.co_firstlineno]
-    lines += [end for _, end, _, _ in code.co_positions() if end is not None]
-    lines += [_last_line(inner) for inner in code.co_consts if isinstance(inner, CodeType)]
-    return max(lines)
+    """The last source line that `code` was made from, and so any code within it."""
+    ends = (end for _, end, _, _ in code.co_positions() if end is not None)
+    return max(ends, default=code.co_firstlineno)
 
 
 def _operations(code: CodeType) -> Iterator[tuple[int, int]]:
@@ -124,7 +122,8 @@ def check_source(code: CodeType) -> None:
     except OSError:
         return
     source = "".join(_lines(code.co_filename))
-    if not any(_alike(code, other) for other in _codes(code.co_filename, source)):
+    content = _content(code)
+    if not any(_content(other) == content for other in _codes(code.co_filename, source)):
         place = Place(code.co_filename, code.co_firstlineno)
         raise InputError(
             f"the source of {code.co_name} changed since it was loaded",
@@ -145,18 +144,14 @@ def _codes(file: str, source: str) -> tuple[CodeType, ...]:
     return tuple(found)
 
 
-def _alike(a: CodeType, b: CodeType) -> bool:
-    if (a.co_qualname, a.co_firstlineno) != (b.co_qualname, b.co_firstlineno):
-        return False
-    constants = zip(a.co_consts, b.co_consts, strict=False)
-    return (
-        (a.co_code, a.co_names, a.co_varnames) == (b.co_code, b.co_names, b.co_varnames)
-        and len(a.co_consts) == len(b.co_consts)
-        and all(
-            _alike(x, y) if isinstance(x, CodeType) and isinstance(y, CodeType) else x == y
-            for x, y in constants
-        )
-    )
+def _content(value: Any) -> Any:
+    """What tells code, or a constant of it, from others. (1, 1.0 and True are equal.)"""
+    if isinstance(value, CodeType):
+        names = (value.co_qualname, value.co_names, value.co_varnames)
+        return value.co_firstlineno, value.co_code, names, _content(value.co_consts)
+    if isinstance(value, tuple | frozenset):
+        return type(value), type(value)(map(_content, value))
+    return type(value), repr(value) if isinstance(value, float | complex) else value
 
 
 _files: dict[str, tuple[tuple[int, int], list[str]]] = {}

@@ -7,7 +7,7 @@ import types
 from collections.abc import Mapping
 from typing import Any
 
-MISSING: Any = type("Missing", (), {"__repr__": lambda self: "missing"})()
+MISSING: Any = object()
 
 
 def contents_of(cell: types.CellType) -> Any:

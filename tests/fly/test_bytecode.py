@@ -108,7 +108,7 @@ def f(x):
         + 1
     )
 
-    def g():
+    def g(z: int = 0):
         return (
             2
         )
@@ -138,8 +138,11 @@ def test_the_source_of_a_function_is_its_lines(subject: Path):
     assert source == MODULE[MODULE.index("def f") : MODULE.index("\n\ndef after")]
 
 
-def test_the_source_is_that_of_inner_code_that_ends_last(subject: Path):
-    subject.write_text("def f():\n    return lambda: (\n        1,\n        2,\n    )\n\nX = 1\n")
+@pytest.mark.parametrize(
+    "head", ["return lambda: (", "def g(): return (", "class C: x = lambda: ("]
+)
+def test_the_source_ends_with_that_of_inner_code(subject: Path, head: str):
+    subject.write_text(f"def f():\n    {head}\n        1,\n        2,\n    )\n\nX = 1\n")
     assert source_of(code_of(subject)).endswith("        2,\n    )\n")
 
 
@@ -212,6 +215,29 @@ def test_an_edited_source_is_not_what_runs(subject: Path, old: str, new: str):
     assert refused.value.place is not None
     assert (refused.value.place.file, refused.value.place.line) == (str(subject), 8)
     assert refused.value.hint == "load the module again, or start the process anew"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("1", "1.0"),
+        ("1", "True"),
+        ("0.0", "-0.0"),
+        ("(1, 2)", "(1, 2.0)"),
+        ("(1, (2, 3))", "(1, (2, True))"),
+        ("x in {1, 2}", "x in {1, 2.0}"),
+        ("lambda: 1", "lambda: 1.0"),
+        ("'a'", "b'a'"),
+    ],
+)
+def test_an_edit_to_an_equal_constant(subject: Path, old: str, new: str):
+    subject.write_text(f"def f(x=0):\n    return {old}\n")
+    code = code_of(subject)
+    edited(subject, f"def f(x=0):\n    return {old}\n\n")
+    check_source(code)
+    edited(subject, f"def f(x=0):\n    return {new}\n")
+    with pytest.raises(InputError, match="the source of f changed"):
+        check_source(code)
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,8 @@ def types(function, *arguments) -> list[str]:
         (typed, A2, ["f32[?,?]"]),
         (ranked, A2, []),
         (anything, A2.T, ["f32[?,?:1,?]"]),
+        (anything, A2.T[:2], ["f32[?,?:1,?]"]),
+        (anything, A2.T[:1], ["f32[?,?:?,?]"]),
         (ranked, A2.T, ["f32[m,n:1,?]"]),
         (ranked, A2[0, ::2], []),  # the binder says what is wrong
         (anything, 3, ["i32"]),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import abc
 import functools
-from types import SimpleNamespace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fly.dependencies import traversal
-from fly.dependencies.function_parts import contents_of, keys_and_values, parts_of
+from fly.dependencies.function_parts import MISSING, contents_of, keys_and_values, parts_of
 from fly.dependencies.hashing import DependencyHash, dependency_hash
 from fly.dependencies.kinds import KINDS
 from fly.dependencies.traversal import Traversal, Unfollowed
@@ -50,7 +50,7 @@ def test_cells_are_compared_by_identity():
     cell.cell_contents = [1]
     assert not found.holds()
     del cell.cell_contents
-    assert contents_of(cell) is not value
+    assert contents_of(cell) is MISSING
     assert not found.holds()
 
 
@@ -207,8 +207,6 @@ def test_known_modules_say_all_by_a_name():
 
 # -- paths of names
 
-PATHS = SimpleNamespace()
-
 
 def reached(text: str, **space: Any) -> DependencyHash:
     """The hash of a function of this text, with these globals."""
@@ -317,3 +315,128 @@ def test_what_a_path_of_names_is_made_of():
     assert reached("outer.a", outer=outer).digest != reached("outer.b", outer=outer).digest
     one, two = module("one", a=1), module("two", a=1)
     assert reached("x.a", x=one).digest == reached("x.a", x=two).digest
+
+
+# -- annotations of local variables, which are in the source alone
+
+ANNOTATED = """\
+def f(x):
+    '''Text.
+
+    see: config and nothing
+    '''
+    y: {annotation} = x
+    return y
+"""
+
+
+def annotated(path: Path, annotation: str, **space: Any) -> tuple[DependencyHash, dict[str, Any]]:
+    path.write_text(ANNOTATED.format(annotation=annotation))
+    made = {"__name__": "subject", "config": module("config"), **space}
+    exec(compile(path.read_text(), str(path), "exec", dont_inherit=True), made)
+    return dependency_hash(made["f"]), made
+
+
+def test_prose_that_looks_like_an_annotation_reaches_nothing(tmp_path: Path):
+    found, space = annotated(tmp_path / "a.py", "int")
+    assert found.digest, found.reason
+    space["nothing"] = 1
+    space["config"] = module("config")
+    assert found.holds()
+
+
+@pytest.mark.parametrize(
+    ("annotation", "change"),
+    [
+        ("kind", lambda space: space.update(kind=2)),
+        ("list[kind]", lambda space: space.update(kind=2)),
+        ("types.kind", lambda space: setattr(space["types"], "kind", 2)),
+        ("list[types.kind]", lambda space: setattr(space["types"], "kind", 2)),
+        ("types.inner.kind", lambda space: setattr(space["types"].inner, "kind", 2)),
+    ],
+)
+def test_a_local_annotation_reaches_what_it_names(tmp_path: Path, annotation: str, change):
+    types = module("types_of_mine", kind=1, inner=module("inner", kind=1))
+    found, space = annotated(tmp_path / "a.py", annotation, kind=1, types=types)
+    assert found.digest, found.reason
+    assert found.holds()
+    change(space)
+    assert not found.holds()
+    assert dependency_hash(space["f"]).digest not in (None, found.digest)
+
+
+@pytest.mark.parametrize("annotation", ["kind", "list[kind]", "types.kind", "list[types.kind]"])
+def test_a_text_that_is_an_annotation_reaches_what_it_names(annotation: str):
+    types = module("types_of_mine", kind=1)
+    space: dict[str, Any] = {"__name__": "subject", "kind": 1, "types": types}
+    exec(f"def f(x: {annotation!r}): return x", space)
+    found = dependency_hash(space["f"])
+    assert found.digest, found.reason
+    types.kind = 2
+    space["kind"] = 2
+    assert not found.holds()
+    assert dependency_hash(space["f"]).digest not in (None, found.digest)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("def f(): return g.__globals__\ndef g(): pass", "it looks at __globals__"),
+        ("def f():\n    global N\n    N = 1", "it assigns the global N"),
+        ("def f():\n    import random", "it imports random when it runs"),
+        ("def f():\n    import math\n    return math.pi", ""),
+        ("def make():\n    def f(): return later\n    return f\n    later = 1\nf = make()",
+         "a variable of a closure is not set yet"),
+    ],
+)  # fmt: skip
+def test_what_a_function_may_not_do(text: str, why: str):
+    space: dict[str, Any] = {"__name__": "subject"}
+    exec(text, space)
+    found = dependency_hash(space["f"])
+    assert found.reason == why
+    assert (found.digest is None) is bool(why)
+
+
+def function_of(text: str, name: str = "f", file: str = "<text>") -> Any:
+    space: dict[str, Any] = {"__name__": "subject"}
+    exec(compile(text, file, "exec", dont_inherit=True), space)
+    return space[name]
+
+
+def test_what_a_function_is_made_of():
+    """Each of these differs from the first in one thing alone."""
+    base = "def f(a, b=1, *, c=2): return a"
+    made = [
+        function_of(base),
+        function_of(base, file="<other>"),
+        function_of("\n" + base),
+        function_of("def f(a, b=2, *, c=2): return a"),
+        function_of("def f(a, b=1, *, c=3): return a"),
+        function_of("def f(a, b=1, *, d=2): return a"),
+        function_of("def f(a, b=1, /, *, c=2): return a"),
+        function_of("def f(a, b=1, c=2): return a"),
+        function_of("def f(a, b=1, *c): return a"),
+        function_of("def f(a, b=1, *, c=2): return b"),
+        function_of("def f(a, b=1, *, c=2): return 1"),
+        function_of("def f(a, b=1, *, c=2): return (1, (2, 3))"),
+        function_of("def f(a, b=1, *, c=2): return (1, (2, 4))"),
+        function_of("def f(a, b=1, *, c=2): return ((1, 2), 3)"),
+        function_of("def f(a, b=1, *, c=2): return a in {1, 2}"),
+        function_of("def f(a, b=1, *, c=2): return a in {1, 3}"),
+        function_of("def f(a, b=1, *, c=2): return lambda: 1"),
+        function_of("def f(a, b=1, *, c=2): return lambda: 2"),
+        function_of("def f(a: 1, b=1, *, c=2): return a"),
+        function_of("def f(a: 2, b=1, *, c=2): return a"),
+        function_of("def f(a, b: 1=1, *, c=2): return a"),
+        function_of("def f(a, b=1, *, c=2): 'text'; return a"),
+        function_of("async def f(a, b=1, *, c=2): return a"),
+        function_of("def f(a, b=1, *, c=2): return a.b"),
+        function_of("def f(a, b=1, *, c=2): return a.c"),
+    ]
+    for name, value in (("__name__", "g"), ("__qualname__", "g"), ("__doc__", "g"), ("x", 1)):
+        made.append(function_of(base))
+        setattr(made[-1], name, value)
+    digests = [dependency_hash(one).digest for one in made]
+    assert None not in digests
+    assert len(set(digests)) == len(digests)
+    assert dependency_hash(function_of(base)).digest == digests[0]

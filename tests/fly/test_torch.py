@@ -116,10 +116,15 @@ def test_what_cannot_be_passed(make, message: str):
 
 
 def test_what_numpy_lacks_travels_as_its_bits():
-    wide = view(torch.tensor([1.0, -2.0], dtype=torch.bfloat16), "A")
-    assert (wide.data.dtype, wide.data.tolist()) == ("uint16", [0x3F80, 0xC000])
-    narrow = view(torch.tensor([1.0, -2.0], dtype=torch.float8_e4m3fn), "A")
-    assert (narrow.data.dtype, narrow.data.tolist()) == ("uint8", [0x38, 0xC0])
+    values = torch.tensor([[1.0, -2.0, 0.0]] * 2)
+    wide = view(values.to(torch.bfloat16).T, "A")
+    assert (wide.data.dtype, wide.data.tolist()) == (
+        "uint16",
+        [[0x3F80] * 2, [0xC000] * 2, [0] * 2],
+    )
+    assert wide.data.strides == (2, 6)
+    narrow = view(values.to(torch.float8_e4m3fn), "A")
+    assert (narrow.data.dtype, narrow.data.tolist()) == ("uint8", [[0x38, 0xC0, 0]] * 2)
 
 
 def test_a_tensor_that_requires_its_gradient_is_seen_without():
