@@ -70,9 +70,9 @@ def _follow_annotations(walk: Traversal, value: types.FunctionType) -> None:
 
 
 def _follow_path(walk: Traversal, space: dict[str, Any], path: tuple[str, ...]) -> None:
-    """A global and, as long as it is a module, the attributes looked up in it."""
+    """A global and, as long as it is a module, the attributes looked up in it. What they are called
+    is in the code, or in the source."""
     name, *attributes = path
-    walk.emit("path", *path)
     value = walk.name(space, name)
     if value is MISSING:
         walk.name(space, "__builtins__")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import functools
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -303,11 +304,40 @@ def test_what_is_this_project_s_is_said_by_its_name():
     first, again = (reached("ours.one", ours=ours) for _ in range(2))
     assert first.digest == again.digest
     assert first.digest != reached("ours.other", ours=ours).digest
+    same = module("fly_trace.another", one=dtypes.named)
+    assert first.digest != reached("ours.one", ours=same).digest
     assert reached("ours.number", ours=ours).digest, "a number of ours is followed"
     before = reached("ours.number", ours=ours)
     ours.number = 2
     assert not before.holds()
     assert reached("ours.number", ours=ours).digest != before.digest
+
+
+def test_what_is_this_project_s_and_in_another_module_is_said_by_its_own_name():
+    from fly_trace.values import dtypes
+
+    first = reached("outer.size", outer=module("outer", size=dtypes.named))
+    other = reached("outer.size", outer=module("outer", size=dtypes.default))
+    assert first.digest, first.reason
+    assert first.digest != other.digest
+
+
+def test_an_object_of_this_project_s_is_not_looked_into():
+    own = type("Own", (), {"__module__": "fly_trace.made_up"})()
+    own.lock = threading.Lock()
+    ours = module("fly_trace.made_up", thing=own, inner=module("fly_trace.inner", thing=own))
+    assert reached("ours.thing", ours=ours).digest
+    assert reached("ours.inner.thing", ours=ours).digest
+    assert reached("thing", thing=own).digest is None
+
+
+def test_a_value_in_a_module_of_this_project_s_is_followed():
+    ours = module("fly_trace.made_up", inner=module("fly_trace.inner", number=1))
+    found = reached("ours.inner.number", ours=ours)
+    assert found.digest, found.reason
+    ours.inner.number = 2
+    assert not found.holds()
+    assert reached("ours.inner.number", ours=ours).digest != found.digest
 
 
 def test_what_a_path_of_names_is_made_of():
@@ -436,6 +466,9 @@ def test_what_a_function_is_made_of():
     for name, value in (("__name__", "g"), ("__qualname__", "g"), ("__doc__", "g"), ("x", 1)):
         made.append(function_of(base))
         setattr(made[-1], name, value)
+    for named in ({"a": 1}, {"a": 2}, {"b": 1}, {"a": 1, "b": 1}):
+        made.append(function_of(base))
+        made[-1].__annotations__ = named
     digests = [dependency_hash(one).digest for one in made]
     assert None not in digests
     assert len(set(digests)) == len(digests)

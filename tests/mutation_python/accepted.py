@@ -5,7 +5,7 @@
 
 # Words that a digest begins the parts of a value with.
 _TAGS = (
-    "again|known|function|kwdefaults|attributes|annotation|path|own|missing|code|list|tuple|slice"
+    "again|known|function|kwdefaults|attributes|annotation|own|missing|code|list|tuple|slice"
     "|mapping|builtin|builtin method|method|partial|property|member|value|alias|union|numpy|class"
     "|bases|registered|defaults|descriptor|cached|decorated|state|slot|dtype|ufunc|array"
 )
