@@ -64,6 +64,14 @@ def other(x=1):
     return x
 
 
+class Static(staticmethod):
+    pass
+
+
+class Partial(functools.partial):
+    pass
+
+
 class Plain:
     __slots__ = ("a", "b")
 
@@ -130,6 +138,12 @@ DIFFERENT = [
     (typing.Annotated[int, 1], typing.Annotated[int, 2]),
     (typing.TypeVar("T"), typing.TypeVar("T", bound=int)),
     (typing.TypeVar("T", int, str), typing.TypeVar("T", int, float)),
+    (opened(Open(), __wrapped__=one, a=1), opened(Open(), __wrapped__=one, a=2)),
+    (functools.partialmethod(one), functools.partialmethod(other)),
+    (opened(Static(one), a=1), opened(Static(one), a=2)),
+    (opened(Partial(one), a=1), opened(Partial(one), a=2)),
+    (typing.NewType("N", int), typing.NewType("N", float)),
+    (typing.List["a"], typing.List["b"]),  # type: ignore[name-defined]  # noqa: F821, UP006
     (plain(a=1), plain(a=2)),
     (plain(a=1), plain(b=1)),
     (plain(a=1), plain(a=1, b=1)),
@@ -209,12 +223,13 @@ CHANGED_IN_PLACE = {
 
 @pytest.mark.parametrize(("value", "change"), CHANGED_IN_PLACE.values(), ids=CHANGED_IN_PLACE)
 def test_what_can_be_changed_in_place_is_looked_at_again(value: Any, change: Any):
-    for wrapped in (value, (value,), {"a": value}, functools.partial(one, value)):
-        found = dependency_hash(wrapped)
-        assert found.holds()
+    before = digest(value)
+    wrapped = (value, (value,), {"a": value}, functools.partial(one, value), staticmethod(value))
+    found = [dependency_hash(one) for one in wrapped]
+    assert all(one.holds() for one in found)
     change(value)
-    assert not found.holds()
-    assert digest(value) != found.digest
+    assert not any(one.holds() for one in found)
+    assert digest(value) != before
 
 
 def test_an_enum_s_member_that_was_given_an_attribute():
@@ -255,6 +270,8 @@ def test_what_is_frozen_and_ours_is_not_looked_at_again():
         ((number for number in ()), "an object of type generator"),
         (np.array([object()]), "an object of type numpy.ndarray"),
         (object(), None),
+        (type("Own", (random.Random,), {})(), "an object of type"),
+        (type("Own", (random.Random,), {}), "the type Random comes from a C extension"),
     ],
 )
 def test_what_is_refused(value: Any, why: str | None):
