@@ -22,6 +22,10 @@ class NoMutant(Exception):
     """The change makes no difference to the code, or can't be made while the process runs."""
 
 
+class NoModule(Exception):
+    """The damaged module can't be imported: whoever uses it notices."""
+
+
 @dataclass
 class Functions:
     """The functions of the damaged modules, wherever they are held, and every cache of results."""
@@ -45,7 +49,7 @@ class Functions:
 
 def apply(mutant: Mutant, functions: Functions, folder: Path | None) -> None:
     """Damages this process and, with a folder for that, by its environment those that it starts.
-    NoMutant where that changes nothing."""
+    NoMutant where that changes nothing, NoModule where nothing can be imported any more."""
     tree = mutant.tree()
     if mutant.constant:
         _set_constant(mutant, tree)
@@ -110,7 +114,10 @@ def _set_constant(mutant: Mutant, tree: ast.Module) -> None:
             old = module.__dict__[name]
             future = ast.parse("from __future__ import annotations").body
             alone = ast.fix_missing_locations(ast.Module([*future, statement], []))
-            exec(compile(alone, str(mutant.path), "exec"), module.__dict__)
+            try:
+                exec(compile(alone, str(mutant.path), "exec"), module.__dict__)
+            except Exception as error:
+                raise NoModule(name) from error
             new = module.__dict__[name]
             if type(new) is type(old) and repr(new) == repr(old):
                 continue

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from mutation_python.applying import Functions, NoMutant, apply
+from mutation_python.applying import Functions, NoModule, NoMutant, apply
 from mutation_python.damage import Mutant
 from mutation_python.suite import Judge, Suite, fails
 
@@ -104,4 +104,6 @@ def _judge(mutant: Mutant | None, judges: list[Judge], functions: Functions, fol
             apply(mutant, functions, folder if any(one.starts for one in judges) else None)
         except NoMutant:
             return SAME
+        except NoModule:
+            return NOTICED
     return NOTICED if fails(judges) else SURVIVED
