@@ -13,7 +13,7 @@ import importlib
 import importlib.util
 import sys
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import MissingError
 
@@ -61,7 +61,7 @@ def _import_without_numpy(name: str, *rest: Any) -> ModuleType:
     return builtins.__import__(name, *rest)
 
 
-def _register_elements(ir: Any) -> None:
+def _register_elements(ir: ModuleType) -> None:
     """The builders of `DenseElementsAttr` from sequences, as `ir` has them where it sees NumPy."""
     rows = {
         "F64ElementsAttr": ("float64", lambda context: ir.F64Type.get(context=context)),
@@ -93,7 +93,11 @@ PACKAGE = _package()
 if f"{PACKAGE}.ir" not in _OTHERS:
     _leave_dialects_alone()
 
-ir: ModuleType = importlib.import_module(f"{PACKAGE}.ir")
+if TYPE_CHECKING:
+    # As typings/torch_mlir/ir.pyi has it, whichever package is there.
+    from torch_mlir import ir
+else:
+    ir = importlib.import_module(f"{PACKAGE}.ir")
 passmanager: ModuleType = importlib.import_module(f"{PACKAGE}.passmanager")
 
 

@@ -49,7 +49,7 @@ PARSED_TEXT = "-"
 _FILE_LOCATION = re.compile(r'loc\("(.*)":(\d+):(\d+).*\)')
 
 
-def new_context() -> Any:
+def new_context() -> ir.Context:
     """A context that knows the dialect, for one module.
 
     Of MLIR's fifty dialects only those are loaded that are needed: all of them take 4 ms to load
@@ -61,13 +61,13 @@ def new_context() -> Any:
     return context
 
 
-def load(context: Any) -> Any:
+def load(context: ir.Context) -> ir.Context:
     """Makes `context` know the dialect; gives it back. May be called twice."""
     context.allow_unregistered_dialects = True
     return context
 
 
-def type_of(spec: Spec, context: Any = None) -> Any:
+def type_of(spec: Spec, context: ir.Context | None = None) -> ir.Type:
     """The `ir.Type` of any spec; of a plain string, the type it spells."""
     if isinstance(spec, str):
         return _plain_type(spec, context)
@@ -75,30 +75,30 @@ def type_of(spec: Spec, context: Any = None) -> Any:
     return ir.OpaqueType.get(namespace, data, context)
 
 
-def memref_type(spec: MemRefSpec, context: Any = None) -> Any:
+def memref_type(spec: MemRefSpec, context: ir.Context | None = None) -> ir.Type:
     return type_of(spec, context)
 
 
-def ptr_type(spec: PtrSpec, context: Any = None) -> Any:
+def ptr_type(spec: PtrSpec, context: ir.Context | None = None) -> ir.Type:
     return type_of(spec, context)
 
 
-def int_tuple_type(spec: IntTupleSpec, context: Any = None) -> Any:
+def int_tuple_type(spec: IntTupleSpec, context: ir.Context | None = None) -> ir.Type:
     return type_of(spec, context)
 
 
-def layout_type(spec: LayoutSpec, context: Any = None) -> Any:
+def layout_type(spec: LayoutSpec, context: ir.Context | None = None) -> ir.Type:
     return type_of(spec, context)
 
 
-def element_type(spec: Spec, context: Any = None) -> Any:
+def element_type(spec: Spec, context: ir.Context | None = None) -> ir.Type:
     """The `ir.Type` of an element of a memref or pointer."""
     if not isinstance(spec, (MemRefSpec, PtrSpec)):
         raise TypeError(f"{spec} has no elements")
     return _plain_type(spec.element, context)
 
 
-def spec_of(type_: Any) -> Spec:
+def spec_of(type_: ir.Type) -> Spec:
     """The spec of a type; the text of one that is not fly's. ValueError if the text is wrong."""
     if isinstance(type_, ir.OpaqueType):
         if type_.dialect_namespace in NAMESPACES:
@@ -109,7 +109,7 @@ def spec_of(type_: Any) -> Spec:
     return str(type_)
 
 
-def pointer_of(value: Any) -> PtrSpec:
+def pointer_of(value: ir.Value) -> PtrSpec:
     """The type of a pointer value; ValueError for any other."""
     spec = spec_of(value.type)
     if not isinstance(spec, PtrSpec):
@@ -117,7 +117,7 @@ def pointer_of(value: Any) -> PtrSpec:
     return spec
 
 
-def int_tuple_of(value: Any) -> IntTupleSpec:
+def int_tuple_of(value: ir.Value) -> IntTupleSpec:
     """The type of an int_tuple value; ValueError for any other."""
     spec = spec_of(value.type)
     if not isinstance(spec, IntTupleSpec):
@@ -125,7 +125,7 @@ def int_tuple_of(value: Any) -> IntTupleSpec:
     return spec
 
 
-def memref_of(value: Any) -> MemRefSpec:
+def memref_of(value: ir.Value) -> MemRefSpec:
     """The type of a memref value; ValueError for any other."""
     spec = spec_of(value.type)
     if not isinstance(spec, MemRefSpec):
@@ -133,7 +133,7 @@ def memref_of(value: Any) -> MemRefSpec:
     return spec
 
 
-def _plain_type(text: str, context: Any) -> Any:
+def _plain_type(text: str, context: ir.Context | None) -> ir.Type:
     simple = {"f32": ir.F32Type, "f16": ir.F16Type, "bf16": ir.BF16Type, "f64": ir.F64Type}
     if text in simple:
         return simple[text].get(context)
@@ -142,7 +142,7 @@ def _plain_type(text: str, context: Any) -> Any:
     return ir.Type.parse(text, context)
 
 
-def plain(attribute: Any) -> Any:
+def plain(attribute: ir.Attribute) -> Any:
     """An attribute as Python data: integers, booleans, strings, lists and dictionaries."""
     if isinstance(attribute, (ir.BoolAttr, ir.IntegerAttr, ir.StringAttr, ir.FloatAttr)):
         return attribute.value
@@ -155,7 +155,7 @@ def plain(attribute: Any) -> Any:
     return attribute
 
 
-def attributes_of(op: Any) -> dict[str, Any]:
+def attributes_of(op: ir.Operation) -> dict[str, Any]:
     """The attributes of an op as Python data."""
     if not len(op.attributes):
         return {}
@@ -163,16 +163,16 @@ def attributes_of(op: Any) -> dict[str, Any]:
 
 
 # -- verification ---------------------------------------------------------------------------------
-def verify(module: Any, source: str | None = None, name: str = "<stdin>") -> None:
+def verify(module: ir.Module, source: str | None = None, name: str = "<stdin>") -> None:
     """Raises InputError at the first fly op (or type of a block argument) that is wrong.
 
     `source` is the text the module was read from and `name` the file's name; with them the error
     shows the line. Ops of other dialects are MLIR's to verify, but their names must be known.
     """
     failures: list[InputError] = []
-    seen: set[Any] = set()
+    seen: set[tuple[object, ...]] = set()
 
-    def visit(op: Any) -> Any:
+    def visit(op: ir.Operation) -> ir.WalkResult:
         op = op.operation
         try:
             check(op, seen)
@@ -187,7 +187,7 @@ def verify(module: Any, source: str | None = None, name: str = "<stdin>") -> Non
         raise failures[0]
 
 
-def check(op: Any, seen: set[Any] | None = None) -> None:
+def check(op: ir.Operation, seen: set[tuple[object, ...]] | None = None) -> None:
     """ValueError if one op is wrong. Ops without attributes and with types as in `seen` are right;
     new ones are added to it."""
     name = op.name
@@ -242,7 +242,7 @@ def _list(specs: list[Spec]) -> str:
     return str(specs[0]) if len(specs) == 1 else f"({', '.join(map(str, specs))})"
 
 
-def _check_foreign(op: Any, name: str) -> None:
+def _check_foreign(op: ir.Operation, name: str) -> None:
     if not op.context.is_registered_operation(name):
         raise ValueError("no dialect has such an op")
     for region in op.regions:
@@ -251,7 +251,9 @@ def _check_foreign(op: Any, name: str) -> None:
                 spec_of(argument.type)
 
 
-def place_of(location: Any, source: str | None = None, name: str = "<stdin>") -> Place | None:
+def place_of(
+    location: ir.Location, source: str | None = None, name: str = "<stdin>"
+) -> Place | None:
     """Where a location points, with the line's text if `source` or the file has it."""
     position = file_position(location)
     if position is None:
@@ -264,7 +266,7 @@ def place_of(location: Any, source: str | None = None, name: str = "<stdin>") ->
     return Place(file, line, column, linecache.getline(file, line).rstrip("\n") or None)
 
 
-def file_position(location: Any) -> tuple[str, int, int] | None:
+def file_position(location: ir.Location) -> tuple[str, int, int] | None:
     """File, line and column of a location: the position itself, else that of a name's child, of
     the first part of a fusion, of a call's callee."""
     if isinstance(location, ir.NameLoc):

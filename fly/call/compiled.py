@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from fly_common.errors import Fault, InputError, UsageError
+from fly_common.errors import Fault, FlyError, InputError, UsageError
+
+from fly.call.tracebacks import hide_frames
 
 if TYPE_CHECKING:
     from fly_host.plan import Plan
@@ -86,7 +88,11 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         """Runs the plan on these arguments, in the order of its parameters or by name. Arrays that
         kernels write hold the results afterwards."""
-        self.run(self._named(args, kwargs))
+        try:
+            self._run(self._named(args, kwargs), "auto", None)
+        except FlyError as error:
+            hide_frames(error)
+            raise error
 
     def run(
         self, values: Mapping[str, Any], *, device: str = "auto", options: Options | None = None
@@ -97,6 +103,15 @@ class Compiled:
         Errors are those of `fly-run`: InputError for a value that doesn't fit its parameter,
         UsageError for names, Fault for what a kernel does wrong.
         """
+        try:
+            return self._run(values, device, options)
+        except FlyError as error:
+            hide_frames(error)
+            raise error
+
+    def _run(
+        self, values: Mapping[str, Any], device: str, options: Options | None
+    ) -> Sequence[Ran]:
         from fly.call.arrays import as_value
 
         viewed = {name: as_value(value, name) for name, value in values.items()}
@@ -145,6 +160,22 @@ class Compiled:
         """Launches one kernel by its own arguments, in order, without a plan: arrays for buffers,
         `np.int32(5)` or bytes for values. `grid` counts workgroups, `block` work items; None is
         the only kernel there is."""
+        try:
+            return self._launch_kernel(kernel, grid, block, args, dynamic_lds, device, options)
+        except FlyError as error:
+            hide_frames(error)
+            raise error
+
+    def _launch_kernel(
+        self,
+        kernel: str | None,
+        grid: int | tuple[int, ...],
+        block: int | tuple[int, ...],
+        args: Sequence[Any],
+        dynamic_lds: int,
+        device: str,
+        options: Options | None,
+    ) -> Sequence[Ran]:
         from fly_run.launch.launch import bind_arguments
 
         from fly.call.arrays import as_value, is_array

@@ -567,3 +567,44 @@ def test_a_refused_call_shows_the_callers_frames(tmp_path, name, debugging, monk
     # The test's own, the application's, and the one of what it called.
     assert len(frames) > 20 if debugging else len(frames) == 3
     assert ("direct cause" in text) == debugging
+
+
+COMPILED = """
+import numpy as np
+
+@fly.kernel
+def k(A: fx.Tensor):
+    A[0] = fx.Float32(1.0)
+
+@fly.jit
+def f(A: fx.Tensor[fx.Float32, None]):
+    k(A).launch(grid=1, block=1)
+
+compiled = f.compile(target="gfx942")
+
+def calling():
+    compiled(np.zeros(1, np.float64))
+
+def naming():
+    compiled.run({"B": np.zeros(1, np.float32)})
+
+def launching():
+    compiled.launch("missing", 1, 1, [])
+"""
+
+
+@pytest.mark.parametrize("name", ["calling", "naming", "launching"])
+@pytest.mark.parametrize("debugging", [False, True])
+def test_a_refused_call_of_compiled_code_shows_the_callers_frames(
+    tmp_path, name, debugging, monkeypatch
+):
+    import traceback
+
+    monkeypatch.setenv("FLY_DEBUG", "1" if debugging else "0")
+    module = load(tmp_path / "a.py", COMPILED)
+    with pytest.raises(FlyError) as raised:
+        getattr(module, name)()
+    frames = traceback.extract_tb(raised.value.__traceback__)
+    assert frames[1].name == name
+    # The test's own, the application's, and the one of what it called.
+    assert len(frames) > 3 if debugging else len(frames) == 3

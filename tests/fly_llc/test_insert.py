@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from chosen_targets import chosen
 from fly_common.errors import InputError, MissingError, UsageError
-from fly_llc import Options, comparison, compile
+from fly_llc import Options, compile
+from fly_llc.backends.amd import comparison
 from fly_llc.codegen import assembly
 from fly_llc.codegen.points import named
 

@@ -127,7 +127,7 @@ def read_mir(data: bytes, generator: random.Random) -> None:
     from fly_llc.insertion import filters
 
     text = data.decode(errors="replace")
-    name = generator.choice(filters.SHIPPED)
+    name = generator.choice([*filters.SHIPPED])
     generator.choice(
         (
             lambda: str(mir.parse(text)),

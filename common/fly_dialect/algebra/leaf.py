@@ -7,12 +7,12 @@ Bad arguments are a ValueError that shows them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeAlias
 
-from fly_dialect.layouts.int_tuple import static_value, text
-from fly_dialect.layouts.integers import Basis, Int
+from fly_dialect.layouts.int_tuple import Tree, static_value, text
+from fly_dialect.layouts.integers import Basis, Int, Integer
 
-Leaf = Any  # an Integer, a Basis or None
+Leaf: TypeAlias = Integer | Basis | None
 
 
 def known(leaf: Leaf) -> Int:
@@ -20,14 +20,14 @@ def known(leaf: Leaf) -> Int:
     return integer(leaf).type
 
 
-def integer(leaf: Leaf) -> Any:
+def integer(leaf: Leaf) -> Integer:
     """The leaf, which must be an integer."""
     if leaf is None or isinstance(leaf, (Basis, tuple)):
         raise ValueError(f"{text(leaf)} is not an integer")
     return leaf
 
 
-def alike(lhs: Leaf, rhs: Leaf) -> tuple[Any, Any]:
+def alike(lhs: Leaf, rhs: Leaf) -> tuple[Integer, Integer]:
     """Both integers, an Int beside a pass's leaf as a leaf of that pass."""
     lhs, rhs = integer(lhs), integer(rhs)
     if isinstance(lhs, Int):
@@ -35,7 +35,7 @@ def alike(lhs: Leaf, rhs: Leaf) -> tuple[Any, Any]:
     return lhs, (lhs.constant(rhs) if isinstance(rhs, Int) else rhs)
 
 
-def _on_integers(compute: Callable[[Any, Any], Any]) -> Callable[[Leaf, Leaf], Any]:
+def _on_integers(compute: Callable[[Integer, Integer], Integer]) -> Callable[[Leaf, Leaf], Integer]:
     return lambda lhs, rhs: compute(*alike(lhs, rhs))
 
 
@@ -89,7 +89,7 @@ def _divides(lhs: int, rhs: int) -> bool:
     return lhs % rhs == 0 or (lhs != 0 and rhs % lhs == 0)
 
 
-def equals(lhs: Leaf, rhs: Leaf) -> Any:
+def equals(lhs: Leaf, rhs: Leaf) -> Integer:
     """1 or 0, an integer: two bases are equal if modes and scales are, an integer and a basis
     never."""
     if isinstance(lhs, Basis) and isinstance(rhs, Basis) and lhs.modes == rhs.modes:
@@ -102,7 +102,7 @@ def equals(lhs: Leaf, rhs: Leaf) -> Any:
     return lhs.equals(rhs)
 
 
-def is_zero(leaf: Leaf) -> bool:
+def is_zero(leaf: Tree) -> bool:
     """Whether a leaf is known to be the integer 0."""
     return static_value(leaf) == 0
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fly_dialect.amd.buffers import BUFFER_SPACE
-from fly_dialect.builders.building import Value, build
+from fly_dialect.builders.building import Ip, Loc, Value, build
 from fly_dialect.dialect import pointer_of
 from fly_dialect.types import PtrSpec
 
@@ -18,8 +16,8 @@ def make_buffer_ptr(
     size: Value,
     flags: Value | None = None,
     *,
-    loc: Any = None,
-    ip: Any = None,
+    loc: Loc = None,
+    ip: Ip = None,
 ) -> Value:
     """A pointer behind a buffer descriptor from a global one: i16 stride, i64 bytes, i32 flags, or
     those of the target."""
@@ -29,6 +27,6 @@ def make_buffer_ptr(
     return build("make_ptr", operands, [result], loc=loc, ip=ip)
 
 
-def get_buffer_rsrc(ptr: Value, *, loc: Any = None, ip: Any = None) -> Value:
+def get_buffer_rsrc(ptr: Value, *, loc: Loc = None, ip: Ip = None) -> Value:
     """The descriptor of a buffer pointer, an !llvm.ptr<8>."""
     return build("fly_rocdl.get_buffer_rsrc", [ptr], loc=loc, ip=ip)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fly_dialect.atoms import CopyAtomSpec, CopyOp, MmaAtomSpec, MmaOp
 from fly_dialect.bindings import ir
-from fly_dialect.builders.building import Value, build
+from fly_dialect.builders.building import Ip, Loc, Value, build
 from fly_dialect.types import Spec
 
 __all__ = [
@@ -37,12 +35,12 @@ __all__ = [
 ]
 
 
-def enumeration(name: str, case: str) -> Any:
+def enumeration(name: str, case: str) -> ir.Attribute:
     """The attribute of an enumeration's case: #fly<mma_operand a>."""
     return ir.Attribute.parse(f"#fly<{name} {case}>")
 
 
-def _i32(value: int) -> Any:
+def _i32(value: int) -> ir.IntegerAttr:
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), value)
 
 
@@ -51,30 +49,30 @@ def _present(*operands: Value | None) -> list[Value]:
 
 
 # -- atoms ----------------------------------------------------------------------------------------
-def make_copy_atom(op: CopyOp, bits: int, *, loc: Any = None, ip: Any = None) -> Value:
+def make_copy_atom(op: CopyOp, bits: int, *, loc: Loc = None, ip: Ip = None) -> Value:
     """An atom of the copy instruction `op` whose values have `bits` bits."""
     attributes = {"valBits": _i32(bits)}
     return build("make_copy_atom", [], [CopyAtomSpec(op, bits)], attributes, loc=loc, ip=ip)
 
 
-def make_mma_atom(op: MmaOp, *, loc: Any = None, ip: Any = None) -> Value:
+def make_mma_atom(op: MmaOp, *, loc: Loc = None, ip: Ip = None) -> Value:
     """An atom of the matrix instruction `op`."""
     return build("make_mma_atom", [], [MmaAtomSpec(op)], loc=loc, ip=ip)
 
 
 def atom_set_value(
-    atom: Value, field: str, value: Value, *, loc: Any = None, ip: Any = None
+    atom: Value, field: str, value: Value, *, loc: Loc = None, ip: Ip = None
 ) -> Value:
     """The atom with another value in a field of its state."""
     attributes = {"field": ir.StringAttr.get(field)}
     return build("atom.set_value", [atom, value], None, attributes, loc=loc, ip=ip)
 
 
-def get_copy_atom(tiled_copy: Value, *, loc: Any = None, ip: Any = None) -> Value:
+def get_copy_atom(tiled_copy: Value, *, loc: Loc = None, ip: Ip = None) -> Value:
     return build("get_copy_atom", [tiled_copy], loc=loc, ip=ip)
 
 
-def get_mma_atom(tiled_mma: Value, *, loc: Any = None, ip: Any = None) -> Value:
+def get_mma_atom(tiled_mma: Value, *, loc: Loc = None, ip: Ip = None) -> Value:
     return build("get_mma_atom", [tiled_mma], loc=loc, ip=ip)
 
 
@@ -85,15 +83,15 @@ def copy_atom_call(
     dst: Value,
     pred: Value | None = None,
     *,
-    loc: Any = None,
-    ip: Any = None,
+    loc: Loc = None,
+    ip: Ip = None,
 ) -> None:
     """One execution of a copy, from memref to memref, if `pred` (a memref of an i1) holds."""
     build("copy_atom_call", _present(atom, src, dst, pred), loc=loc, ip=ip)
 
 
 def mma_atom_call(
-    atom: Value, d: Value, a: Value, b: Value, c: Value, *, loc: Any = None, ip: Any = None
+    atom: Value, d: Value, a: Value, b: Value, c: Value, *, loc: Loc = None, ip: Ip = None
 ) -> None:
     """One execution of D = A·B + C on memrefs in registers."""
     build("mma_atom_call", [atom, d, a, b, c], loc=loc, ip=ip)
@@ -106,8 +104,8 @@ def copy_atom_call_ssa(
     pred: Value | None = None,
     *,
     result: Spec | None = None,
-    loc: Any = None,
-    ip: Any = None,
+    loc: Loc = None,
+    ip: Ip = None,
 ) -> Value | None:
     """A copy with vectors in the place of registers. With `result` it gives the vector that the
     instruction loads; `dst` is then what the vector is if `pred` does not hold."""
@@ -119,7 +117,7 @@ def copy_atom_call_ssa(
 
 
 def mma_atom_call_ssa(
-    atom: Value, a: Value, b: Value, c: Value, *, result: Spec, loc: Any = None, ip: Any = None
+    atom: Value, a: Value, b: Value, c: Value, *, result: Spec, loc: Loc = None, ip: Ip = None
 ) -> Value:
     """D = A·B + C on vectors; `result` is the type of D."""
     return build("mma_atom_call_ssa", [atom, a, b, c], [result], loc=loc, ip=ip)
@@ -131,8 +129,8 @@ def copy(
     dst: Value,
     pred: Value | None = None,
     *,
-    loc: Any = None,
-    ip: Any = None,
+    loc: Loc = None,
+    ip: Ip = None,
 ) -> None:
     """Copies a whole view by an atom or tiled copy, where `pred`, a memref of i1, holds."""
     build("copy", _present(atom, src, dst, pred), loc=loc, ip=ip)
@@ -147,8 +145,8 @@ def gemm(
     *,
     traversal_order: str | None = None,
     traversal_layout: Value | None = None,
-    loc: Any = None,
-    ip: Any = None,
+    loc: Loc = None,
+    ip: Ip = None,
 ) -> None:
     """D = A·B + C on fragments by an atom or tiled mma. The order ("kmn", "mnk_serpentine") says
     in which order the atom goes through them, or a layout does."""
@@ -161,7 +159,7 @@ def gemm(
 
 # -- tiled copies and multiplications ----------------------------------------------------------
 def make_tiled_copy(
-    atom: Value, layout_tv: Value, tile: Value, *, loc: Any = None, ip: Any = None
+    atom: Value, layout_tv: Value, tile: Value, *, loc: Loc = None, ip: Ip = None
 ) -> Value:
     """A copy of a tile whose elements `layout_tv` gives to threads and their values."""
     return build("make_tiled_copy", [atom, layout_tv, tile], loc=loc, ip=ip)
@@ -172,8 +170,8 @@ def make_tiled_mma(
     atom_layout: Value,
     permutation: Value | None = None,
     *,
-    loc: Any = None,
-    ip: Any = None,
+    loc: Loc = None,
+    ip: Ip = None,
 ) -> Value:
     """A multiplication by waves that `atom_layout` places along M, N and K; `permutation`, a tile,
     says what is divided among them."""
@@ -181,21 +179,21 @@ def make_tiled_mma(
 
 
 def tiled_copy_partition_src(
-    tiled_copy: Value, view: Value, coord: Value, *, loc: Any = None, ip: Any = None
+    tiled_copy: Value, view: Value, coord: Value, *, loc: Loc = None, ip: Ip = None
 ) -> Value:
     """What thread `coord` reads of a view: (values, tiles of mode 0, …)."""
     return build("tiled_copy.partition_src", [tiled_copy, view, coord], loc=loc, ip=ip)
 
 
 def tiled_copy_partition_dst(
-    tiled_copy: Value, view: Value, coord: Value, *, loc: Any = None, ip: Any = None
+    tiled_copy: Value, view: Value, coord: Value, *, loc: Loc = None, ip: Ip = None
 ) -> Value:
     """What thread `coord` writes of a view: (values, tiles of mode 0, …)."""
     return build("tiled_copy.partition_dst", [tiled_copy, view, coord], loc=loc, ip=ip)
 
 
 def tiled_copy_retile(
-    tiled_copy: Value, fragment: Value, *, loc: Any = None, ip: Any = None
+    tiled_copy: Value, fragment: Value, *, loc: Loc = None, ip: Ip = None
 ) -> Value:
     """A fragment of another tiled op in the order in which this copy takes its values."""
     return build("tiled_copy.retile", [tiled_copy, fragment], loc=loc, ip=ip)
@@ -207,8 +205,8 @@ def tiled_mma_partition(
     view: Value,
     coord: Value,
     *,
-    loc: Any = None,
-    ip: Any = None,
+    loc: Loc = None,
+    ip: Ip = None,
 ) -> Value:
     """What thread `coord` holds of operand "a", "b", "c" or "d": (values, atoms, atoms)."""
     attributes = {"operand_id": enumeration("mma_operand", operand)}
@@ -217,7 +215,7 @@ def tiled_mma_partition(
 
 
 def tiled_mma_partition_shape(
-    operand: str, tiled_mma: Value, shape: Value, *, loc: Any = None, ip: Any = None
+    operand: str, tiled_mma: Value, shape: Value, *, loc: Loc = None, ip: Ip = None
 ) -> Value:
     """The shape of a thread's part of an operand of `shape`."""
     attributes = {"operand_id": enumeration("mma_operand", operand)}
@@ -231,8 +229,8 @@ def mma_make_fragment(
     view: Value,
     *,
     stages: int | None = None,
-    loc: Any = None,
-    ip: Any = None,
+    loc: Loc = None,
+    ip: Ip = None,
 ) -> Value:
     """Registers for a thread's part of an operand, `stages` times."""
     attributes = {"operand_id": enumeration("mma_operand", operand)}
@@ -242,20 +240,20 @@ def mma_make_fragment(
 
 
 # -- views ----------------------------------------------------------------------------------------
-def memref_load_vec(view: Value, *, loc: Any = None, ip: Any = None) -> Value:
+def memref_load_vec(view: Value, *, loc: Loc = None, ip: Ip = None) -> Value:
     """All elements of a view of static shape as a vector, the first mode fastest."""
     return build("memref.load_vec", [view], loc=loc, ip=ip)
 
 
-def memref_store_vec(vector: Value, view: Value, *, loc: Any = None, ip: Any = None) -> None:
+def memref_store_vec(vector: Value, view: Value, *, loc: Loc = None, ip: Ip = None) -> None:
     build("memref.store_vec", [vector, view], loc=loc, ip=ip)
 
 
-def apply_swizzle(ptr: Value, swizzle: Value, *, loc: Any = None, ip: Any = None) -> Value:
+def apply_swizzle(ptr: Value, swizzle: Value, *, loc: Loc = None, ip: Ip = None) -> Value:
     """The pointer whose offsets are permuted."""
     return build("apply_swizzle", [ptr, swizzle], loc=loc, ip=ip)
 
 
-def decomposition(view: Value, *, loc: Any = None, ip: Any = None) -> Value:
+def decomposition(view: Value, *, loc: Loc = None, ip: Ip = None) -> Value:
     """The view without the inner parts of a composed layout: they are in its base."""
     return build("decomposition", [view], loc=loc, ip=ip)

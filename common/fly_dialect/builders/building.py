@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from fly_dialect.bindings import ir
@@ -9,19 +10,23 @@ from fly_dialect.dialect import check_operand_count, check_types, plain, spec_of
 from fly_dialect.op_table import OPS
 from fly_dialect.types import Spec
 
-Value: TypeAlias = Any  # an ir.Value
+Value: TypeAlias = ir.Value
+# What an op is built with; None stands for the context manager's.
+Loc: TypeAlias = ir.Location | None
+Ip: TypeAlias = ir.InsertionPoint | None
 
 
 def build(
     name: str,
-    operands: list[Value],
+    operands: Sequence[Value],
     results: list[Spec] | None = None,
-    attributes: dict[str, Any] | None = None,
+    attributes: Mapping[str, ir.Attribute] | None = None,
     *,
-    loc: Any = None,
-    ip: Any = None,
+    loc: Loc = None,
+    ip: Ip = None,
 ) -> Any:
-    """Builds `fly.name`. `results` is needed where the op's result type can't be inferred."""
+    """Builds `fly.name`. `results` is needed where the op's result type can't be inferred. One
+    result is given as a value, several as a list, none as None: Any, as the table says which."""
     op = build_op(name, operands, results, attributes, loc=loc, ip=ip)
     if len(op.results) == 1:
         return op.results[0]
@@ -30,13 +35,13 @@ def build(
 
 def build_op(
     name: str,
-    operands: list[Value],
+    operands: Sequence[Value],
     results: list[Spec] | None = None,
-    attributes: dict[str, Any] | None = None,
+    attributes: Mapping[str, ir.Attribute] | None = None,
     *,
-    loc: Any = None,
-    ip: Any = None,
-) -> Any:
+    loc: Loc = None,
+    ip: Ip = None,
+) -> ir.Operation:
     """`build` that gives the `ir.Operation`."""
     info = OPS[name]
     specs = [spec_of(operand.type) for operand in operands]
@@ -60,9 +65,9 @@ class Inferred:
     belong to their context."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, tuple[Any, ...]], list[Any]] = {}
+        self._known: dict[tuple[str, tuple[ir.Type, ...]], list[ir.Type]] = {}
 
-    def build(self, name: str, operands: list[Value], loc: Any, ip: Any) -> Any:
+    def build(self, name: str, operands: Sequence[Value], loc: Loc, ip: Ip) -> ir.Operation:
         """`build_op`, without looking again at types that were right before."""
         key = name, tuple([operand.type for operand in operands])
         results = self._known.get(key)
@@ -75,12 +80,12 @@ class Inferred:
 
 def create(
     name: str,
-    operands: list[Value],
-    results: list[Any],
-    attributes: dict[str, Any] | None,
-    loc: Any,
-    ip: Any,
-) -> Any:
+    operands: Sequence[Value],
+    results: list[ir.Type],
+    attributes: Mapping[str, ir.Attribute] | None,
+    loc: Loc,
+    ip: Ip,
+) -> ir.Operation:
     """The `ir.Operation` of the table's op `name`, for who has inferred its results' `ir.Type`s."""
     return ir.Operation.create(
         OPS[name].full_name,

@@ -7,22 +7,23 @@ be left out may be None: `coalesce(layout, None)`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from fly_dialect.bindings import ir
-from fly_dialect.builders.ops import Value, build
+from fly_dialect.builders.building import Ip, Loc, Value, build
 from fly_dialect.dialect import type_of
 from fly_dialect.inference.computation import COMPUTATIONS
 
 
 class Builder(Protocol):
     def __call__(
-        self, *operands: Value | None, loc: Any = None, ip: Any = None, **attributes: Any
+        self, *operands: Value | None, loc: Loc = None, ip: Ip = None, **attributes: Any
     ) -> Value: ...
 
 
 def _builder(name: str) -> Builder:
-    def op(*operands: Value | None, loc: Any = None, ip: Any = None, **attributes: Any) -> Value:
+    def op(*operands: Value | None, loc: Loc = None, ip: Ip = None, **attributes: Any) -> Value:
         given = [operand for operand in operands if operand is not None]
         encoded = {key: _attribute(data) for key, data in attributes.items() if data is not None}
         return build(name, given, None, encoded, loc=loc, ip=ip)
@@ -33,7 +34,7 @@ def _builder(name: str) -> Builder:
     return op
 
 
-def _attribute(data: Any) -> Any:
+def _attribute(data: int | str | Sequence[int]) -> ir.Attribute:
     """An integer as i32, several as an array of i32, the name of a type as the type."""
     if isinstance(data, int):
         return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), data)

@@ -16,7 +16,8 @@ from fly_dialect.layouts.integers import Basis, Int
 
 # The tree of a type: its leaves are Int, Basis and None.
 IntTuple: TypeAlias = "Int | Basis | tuple[IntTuple, ...] | None"
-# A tree whose leaves may also be a pass's.
+# A tree whose leaves may also be a pass's (`integers.Integer`). Any: no type says that two trees
+# are congruent, so that one is a tuple where the other is.
 Tree: TypeAlias = Any
 
 

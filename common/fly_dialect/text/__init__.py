@@ -16,7 +16,7 @@ the user wrote.
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fly_common.errors import InputError, Place
 
@@ -24,6 +24,9 @@ from fly_dialect.op_table import find
 from fly_dialect.text import forms, lexical
 from fly_dialect.text.lexical import Rewriter
 from fly_dialect.type_text import parse_type
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
 # What matters to the reader: strings and comments (passed over whole), fly types, and names of fly
 # ops. A name after one of `!#@%."` or inside a word is something else.
@@ -49,7 +52,7 @@ _WRITE = re.compile(
 )
 
 
-def read(text: str, context: Any, name: str = "<stdin>") -> Any:
+def read(text: str, context: ir.Context, name: str = "<stdin>") -> ir.Module:
     """The module that `text` spells; MLIR's verifier has seen it, `dialect.verify` has not.
 
     Raises InputError with file `name`, line, column and the line itself.
@@ -66,7 +69,7 @@ def read(text: str, context: Any, name: str = "<stdin>") -> Any:
             raise _parse_error(error, rewriter, generic, name) from None
 
 
-def write(module: Any, locations: bool = True) -> str:
+def write(module: ir.Module, locations: bool = True) -> str:
     """The module in FlyDSL's text, with a newline at the end. `locations` prints `loc(…)`."""
     generic = module.operation.get_asm(
         enable_debug_info=locations,
@@ -189,7 +192,7 @@ def _place(source: str, position: int, name: str, width: int = 1) -> Place:
     return Place(name, line, position - start + 1, text, width)
 
 
-def _parse_error(error: Any, rewriter: Rewriter, generic: str, name: str) -> InputError:
+def _parse_error(error: ir.MLIRError, rewriter: Rewriter, generic: str, name: str) -> InputError:
     """MLIR's first diagnostic, at the place in the user's text."""
     from fly_dialect.dialect import PARSED_TEXT, file_position
 

@@ -76,7 +76,7 @@ def command(
                 return listing.text(data, chosen, name).encode()
             result = compile(data, chosen, name, warn=warn)
             if diff:
-                from fly_llc import comparison
+                from fly_llc.backends.amd import comparison
 
                 print(comparison.report(data, result, chosen, name), file=sys.stderr)
             return result

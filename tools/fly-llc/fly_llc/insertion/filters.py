@@ -21,8 +21,14 @@ if TYPE_CHECKING:
     from fly_llc.codegen.source import Source
     from fly_llc.insertion.insertions import Cut
 
-# Our own filters: each has a module of its name in `fly_llc.shipped`.
-SHIPPED = ("nop-sled", "schedule", "peephole", "tighten-waits", "pressure")
+# Our own filters, and the modules that have them.
+SHIPPED = {
+    "nop-sled": "fly_llc.shipped.amd.nop_sled",
+    "schedule": "fly_llc.shipped.amd.schedule",
+    "peephole": "fly_llc.shipped.amd.peephole",
+    "tighten-waits": "fly_llc.shipped.amd.tighten_waits",
+    "pressure": "fly_llc.shipped.amd.pressure",
+}
 _LOADED = "Error opening"  # what LLVM says of a library that it can't load
 WHOLE = "a filter prints the whole MIR, changed or not"
 SHOWN = 12  # lines of a failing filter's words
@@ -54,8 +60,7 @@ def shipped(name: str) -> Callable[[str, Sequence[str]], str]:
     """The filter of ours: a function of MIR and the words behind its name."""
     from importlib import import_module
 
-    module = import_module(f"fly_llc.shipped.{name.replace('-', '_')}")
-    return module.main
+    return import_module(SHIPPED[name]).main
 
 
 def load(what: What) -> None:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from fly_dialect.bindings import ir
 
 from fly_opt.ir import pointers
 from fly_opt.ir.builder import Builder
-
-Value = Any  # an ir.Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +17,10 @@ class Field:
 
     offset: int
     width: int
-    value: int | Value
+    value: int | ir.Value
 
 
-def words(builder: Builder, count: int, fields: Iterable[Field]) -> Value:
+def words(builder: Builder, count: int, fields: Iterable[Field]) -> ir.Value:
     """A vector of `count` i32 with the fields in it; other bits are 0. Fields don't overlap."""
     known, pieces = [0] * count, [[] for _ in range(count)]
     for field in fields:
@@ -38,7 +35,7 @@ def words(builder: Builder, count: int, fields: Iterable[Field]) -> Value:
     return builder.value("vector.from_elements", type_, values)
 
 
-def _word(builder: Builder, known: int, pieces: list[Value]) -> Value:
+def _word(builder: Builder, known: int, pieces: list[ir.Value]) -> ir.Value:
     if not known and pieces:
         word, *pieces = pieces
     else:
@@ -48,9 +45,9 @@ def _word(builder: Builder, known: int, pieces: list[Value]) -> Value:
     return word
 
 
-def _piece(builder: Builder, field: Field, value: Value, index: int) -> Value:
+def _piece(builder: Builder, field: Field, value: ir.Value, index: int) -> ir.Value:
     """What a field puts into word `index`: its bits from `start` on, moved up by `shift`."""
-    held = value.type.width
+    held = pointers.width(value.type)
     start, shift = max(0, 32 * index - field.offset), max(0, field.offset - 32 * index)
     count = min(field.width - start, 32 - shift)
     if start:

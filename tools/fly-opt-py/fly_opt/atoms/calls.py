@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from fly_dialect.atoms.interface import CopyOp, MmaOp
 from fly_dialect.bindings import ir
@@ -23,47 +22,58 @@ from fly_opt.atoms.emitters import Copy, Memory, Multiply
 from fly_opt.ir import pointers
 from fly_opt.ir.builder import Builder
 
-Value = Any  # an ir.Value
-Operand = Memory | Value
+Operand = Memory | ir.Value
 
 
 def copy(
     builder: Builder,
     op: CopyOp,
-    state: Value,
+    state: ir.Value,
     source: Operand,
     destination: Operand | None,
     predicate: Operand | None,
-    result: Any,
-) -> Value | None:
+    result: ir.Type | None,
+) -> ir.Value | None:
     """Writes a copy; gives the value of its result, of type `result`, if it has one.
 
     With a result, `destination` is the value that a copy which doesn't happen leaves.
     """
     _check_elements(source, destination)
 
-    def emit() -> Value | None:
-        call = Copy(builder, op, state, source, destination, result)
+    def emit() -> ir.Value | None:
         if result is not None:
-            return _emit(replace(call, destination=None))
-        if isinstance(destination, Memory) and destination.spec.space == "register":
+            return _emit_value(Copy(builder, op, state, source, None, result), result)
+        if not isinstance(destination, Memory):
+            raise ValueError(f"{op} without a result copies to memory")
+        if destination.spec.space == "register":
             wanted = registers.value_type(destination.spec)
-            value = _emit(replace(call, destination=None, result=wanted))
+            value = _emit_value(Copy(builder, op, state, source, None, wanted), wanted)
             registers.store(builder, value, destination.spec, destination.pointer)
-            return None
-        return _emit(call)
+        else:
+            _emit(Copy(builder, op, state, source, destination, None))
+        return None
 
     if predicate is None:
         return emit()
-    condition: Value = predicate
     if isinstance(predicate, Memory):
         condition = registers.load(builder, predicate.spec, predicate.pointer)
+    else:
+        condition = predicate
     if condition.type != pointers.integer(1):
         raise ValueError(f"one i1 decides over a copy, not {condition.type}")
-    return _conditional(builder, condition, emit, destination, result)
+    otherwise = None if isinstance(destination, Memory) else destination
+    return _conditional(builder, condition, emit, otherwise, result)
 
 
-def _emit(call: Copy) -> Value | None:
+def _emit_value(call: Copy[CopyOp], wanted: ir.Type) -> ir.Value:
+    """What a copy to registers gives, as the type that is wanted."""
+    value = _emit(call)
+    if value is None:
+        raise ValueError(f"{call.op} gives no value: its destination is memory")
+    return pointers.bitcast(call.builder, value, wanted)
+
+
+def _emit(call: Copy[CopyOp]) -> ir.Value | None:
     builder, source = call.builder, call.source
     if isinstance(source, Memory) and source.spec.space == "register":
         value = registers.load(builder, source.spec, source.pointer)
@@ -74,12 +84,7 @@ def _emit(call: Copy) -> Value | None:
             raise ValueError(
                 f"{call.op} moves {moved} bits, and {type_} has {pointers.width(type_)}"
             )
-    value = emitters.of_copy(call.op)(call)
-    if call.result is None:
-        return None
-    if value is None:
-        raise ValueError(f"{call.op} gives no value: its destination is memory")
-    return pointers.bitcast(builder, value, call.result)
+    return emitters.of_copy(call.op)(call)
 
 
 def _check_elements(source: Operand, destination: Operand | None) -> None:
@@ -93,11 +98,11 @@ def _check_elements(source: Operand, destination: Operand | None) -> None:
 
 def _conditional(
     builder: Builder,
-    condition: Value,
-    emit: Callable[[], Value | None],
-    otherwise: Value | None,
-    result: Any,
-) -> Value | None:
+    condition: ir.Value,
+    emit: Callable[[], ir.Value | None],
+    otherwise: ir.Value | None,
+    result: ir.Type | None,
+) -> ir.Value | None:
     """`emit` where the condition holds; with a result, else the value `otherwise`."""
     op = ir.Operation.create(
         "scf.if",
@@ -112,6 +117,8 @@ def _conditional(
         builder.op("scf.yield", None, [] if value is None else [value])
     if result is None:
         return None
+    if otherwise is None:
+        raise ValueError("a copy with a result and a predicate has the value of one not made")
     with builder.within(op.regions[1].blocks.append()):
         builder.op("scf.yield", None, [otherwise])
     return op.results[0]
@@ -120,11 +127,11 @@ def _conditional(
 def multiply(
     builder: Builder,
     op: MmaOp,
-    state: Value,
+    state: ir.Value,
     d: Memory | None,
     operands: tuple[Operand, Operand, Operand],
-    result: Any,
-) -> Value | None:
+    result: ir.Type | None,
+) -> ir.Value | None:
     """Writes a matrix instruction; gives the value of its result, of type `result`, if it has one,
     else puts it into `d`."""
     types, emit = emitters.of_mma(op)
@@ -143,7 +150,7 @@ def multiply(
     return None
 
 
-def _operand(builder: Builder, name: str, operand: Operand, type_: Any) -> Value:
+def _operand(builder: Builder, name: str, operand: Operand, type_: ir.Type) -> ir.Value:
     if isinstance(operand, Memory):
         return registers.load(builder, operand.spec, operand.pointer, type_)
     if pointers.width(operand.type) != pointers.width(type_):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from fly_dialect.atoms.interface import AtomOp, CopyOp, MmaOp
+from fly_dialect.bindings import ir
 from fly_dialect.dialect import type_of
 from fly_dialect.types import MemRefSpec
 
@@ -15,7 +16,8 @@ from fly_opt.ir import pointers
 from fly_opt.ir.builder import Builder
 from fly_opt.lowering import interface
 
-Value = Any  # an ir.Value
+C = TypeVar("C", bound=CopyOp, covariant=True)
+M = TypeVar("M", bound=MmaOp, covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,38 +25,40 @@ class Memory:
     """A memref: its type, and its LLVM pointer (in a backend's space, what stands for it)."""
 
     spec: MemRefSpec
-    pointer: Value
+    pointer: ir.Value
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class Copy(Generic[C]):
     """A copy to be written. Registers are values: as a source they are given, as a destination
     they are what the emitter returns, of type `result`."""
 
     builder: Builder
-    op: Any  # the CopyOp
-    state: Value  # the atom: a struct of its state
-    source: Memory | Value
+    op: C
+    state: ir.Value  # the atom: a struct of its state
+    source: Memory | ir.Value
     destination: Memory | None
-    result: Any  # the type of the destination's registers, None for a destination in memory
+    result: (
+        ir.Type | None
+    )  # the type of the destination's registers, None for a destination in memory
 
-    def field(self, name: str) -> Value:
+    def field(self, name: str) -> ir.Value:
         """A field of the atom's state."""
         return state_field(self.builder, self.op, self.state, name)
 
 
 @dataclass(frozen=True, slots=True)
-class Multiply:
+class Multiply(Generic[M]):
     """A matrix instruction to be written: D = A·B + C on values of the types it takes."""
 
     builder: Builder
-    op: Any  # the MmaOp
-    state: Value
-    a: Value
-    b: Value
-    c: Value
+    op: M
+    state: ir.Value
+    a: ir.Value
+    b: ir.Value
+    c: ir.Value
 
-    def field(self, name: str) -> Value:
+    def field(self, name: str) -> ir.Value:
         """A field of the atom's state."""
         return state_field(self.builder, self.op, self.state, name)
 
@@ -63,22 +67,23 @@ class Multiply:
 class Operands:
     """The types a matrix instruction takes for A, B and C."""
 
-    a: Any
-    b: Any
-    c: Any
+    a: ir.Type
+    b: ir.Type
+    c: ir.Type
 
 
-CopyEmitter = Callable[[Copy], Value | None]
-MmaEmitter = Callable[[Multiply], Value]
+CopyEmitter = Callable[[Copy[C]], ir.Value | None]
+MmaEmitter = Callable[[Multiply[M]], ir.Value]
 
-_COPIES: dict[type[AtomOp], CopyEmitter] = {}
-_MULTIPLIES: dict[type[AtomOp], tuple[Callable[[Any], Operands], MmaEmitter]] = {}
+# Any: the class that a function is found by is that of the op it takes.
+_COPIES: dict[type[AtomOp], CopyEmitter[Any]] = {}
+_MULTIPLIES: dict[type[AtomOp], tuple[Callable[[Any], Operands], MmaEmitter[Any]]] = {}
 
 
-def copies(*ops: type[CopyOp]) -> Callable[[CopyEmitter], CopyEmitter]:
+def copies(*ops: type[C]) -> Callable[[CopyEmitter[C]], CopyEmitter[C]]:
     """Makes a function the emitter of these copies."""
 
-    def register(emitter: CopyEmitter) -> CopyEmitter:
+    def register(emitter: CopyEmitter[C]) -> CopyEmitter[C]:
         _COPIES.update(dict.fromkeys(ops, emitter))
         return emitter
 
@@ -86,22 +91,22 @@ def copies(*ops: type[CopyOp]) -> Callable[[CopyEmitter], CopyEmitter]:
 
 
 def multiplies(
-    operands: Callable[[Any], Operands], *ops: type[MmaOp]
-) -> Callable[[MmaEmitter], MmaEmitter]:
+    operands: Callable[[M], Operands], *ops: type[M]
+) -> Callable[[MmaEmitter[M]], MmaEmitter[M]]:
     """Makes a function the emitter of these matrix instructions; `operands` gives their types."""
 
-    def register(emitter: MmaEmitter) -> MmaEmitter:
+    def register(emitter: MmaEmitter[M]) -> MmaEmitter[M]:
         _MULTIPLIES.update(dict.fromkeys(ops, (operands, emitter)))
         return emitter
 
     return register
 
 
-def of_copy(op: CopyOp) -> CopyEmitter:
+def of_copy(op: C) -> CopyEmitter[C]:
     return _found(_COPIES, op)
 
 
-def of_mma(op: MmaOp) -> tuple[Callable[[Any], Operands], MmaEmitter]:
+def of_mma(op: M) -> tuple[Callable[[M], Operands], MmaEmitter[M]]:
     return _found(_MULTIPLIES, op)
 
 
@@ -116,7 +121,7 @@ def _found(table: dict[type[AtomOp], Any], op: AtomOp) -> Any:
     return table[type(op)]
 
 
-def state_field(builder: Builder, op: AtomOp, state: Value, name: str) -> Value:
+def state_field(builder: Builder, op: AtomOp, state: ir.Value, name: str) -> ir.Value:
     """A field of an atom's state."""
     slot = op.slot(name)
     return pointers.extract(builder, state, slot, type_of(op.state[slot].type))

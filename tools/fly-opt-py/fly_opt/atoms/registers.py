@@ -6,8 +6,6 @@ to the runs they consist of, in the order of the layout's index.
 
 from __future__ import annotations
 
-from typing import Any
-
 from fly_dialect.bindings import ir
 from fly_dialect.layouts.int_tuple import IntTuple
 from fly_dialect.layouts.integers import Int
@@ -18,17 +16,17 @@ from fly_opt.ir import pointers, vectors
 from fly_opt.ir.builder import Builder
 from fly_opt.ir.storage import storage_type
 
-Value = Any  # an ir.Value
 
-
-def value_type(spec: MemRefSpec) -> Any:
+def value_type(spec: MemRefSpec) -> ir.Type:
     """The type of all of a memref's elements as one value. ValueError where their number is known
     only when the kernel runs."""
     count, element = len(_offsets(spec.layout)), storage_type(spec.element)
     return element if count == 1 else ir.VectorType.get([count], element)
 
 
-def load(builder: Builder, spec: MemRefSpec, pointer: Value, type_: Any = None) -> Value:
+def load(
+    builder: Builder, spec: MemRefSpec, pointer: ir.Value, type_: ir.Type | None = None
+) -> ir.Value:
     """The elements of a memref, as `type_` of as many bits where that is given."""
     whole = value_type(spec)
     wanted = type_ or whole
@@ -42,14 +40,14 @@ def load(builder: Builder, spec: MemRefSpec, pointer: Value, type_: Any = None) 
         return pointers.load(builder, wanted, _at(builder, spec, pointer, *runs[0]))
     value, done = vectors.poison(builder, whole), 0
     for offset, count in runs:
-        run = ir.VectorType.get([count], whole.element_type)
+        run = ir.VectorType.get([count], ir.VectorType(whole).element_type)
         part = pointers.load(builder, run, _at(builder, spec, pointer, offset, count))
         value = vectors.insert(builder, part, value, done)
         done += count
     return pointers.bitcast(builder, value, wanted)
 
 
-def store(builder: Builder, value: Value, spec: MemRefSpec, pointer: Value) -> None:
+def store(builder: Builder, value: ir.Value, spec: MemRefSpec, pointer: ir.Value) -> None:
     """Puts a value of as many bits into the elements of a memref."""
     whole = value_type(spec)
     if pointers.width(value.type) != pointers.width(whole):
@@ -65,7 +63,7 @@ def store(builder: Builder, value: Value, spec: MemRefSpec, pointer: Value) -> N
         done += count
 
 
-def _at(builder: Builder, spec: MemRefSpec, pointer: Value, offset: int, count: int) -> Value:
+def _at(builder: Builder, spec: MemRefSpec, pointer: ir.Value, offset: int, count: int) -> ir.Value:
     """The address of the `count` elements from `offset` on."""
     if offset:
         pointers.check_whole(spec.element, Int(offset))

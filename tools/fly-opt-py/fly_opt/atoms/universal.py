@@ -6,8 +6,6 @@ access is one load or store of that width.
 
 from __future__ import annotations
 
-from typing import Any
-
 from fly_dialect.atoms.universal import UniversalAtomic, UniversalCopy, UniversalFma
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import type_of
@@ -15,8 +13,6 @@ from fly_dialect.dialect import type_of
 from fly_opt.atoms.emitters import Copy, Memory, Multiply, Operands, copies, multiplies
 from fly_opt.ir import pointers
 from fly_opt.lowering import spaces
-
-Value = Any  # an ir.Value
 
 # LLVM's atomicrmw: update → (integers, floats); None where there is none.
 _RMW: dict[str, tuple[int, int | None]] = {
@@ -32,7 +28,7 @@ _MONOTONIC = 2  # LLVM's ordering: atomic, and no fence
 
 
 @copies(UniversalCopy)
-def copy(call: Copy) -> Value | None:
+def copy(call: Copy[UniversalCopy]) -> ir.Value | None:
     """A load, a store, or both."""
     value = call.source
     if isinstance(value, Memory):
@@ -43,12 +39,12 @@ def copy(call: Copy) -> Value | None:
     return value
 
 
-def _moved(bits: int) -> Any:
+def _moved(bits: int) -> ir.Type:
     """The type in which bits pass through registers on their way between two memories."""
     return pointers.words(bits // 32) if bits % 32 == 0 else pointers.integer(bits)
 
 
-def _read(call: Copy, source: Memory, type_: Any) -> Value:
+def _read(call: Copy[UniversalCopy], source: Memory, type_: ir.Type) -> ir.Value:
     builder, size = call.builder, pointers.width(type_)
     if (own := spaces.of(source.spec)) is not None:
         return own.load_through(builder, source.spec, source.pointer, type_)
@@ -56,7 +52,7 @@ def _read(call: Copy, source: Memory, type_: Any) -> Value:
     return pointers.load(builder, type_, address, _alignment(size))
 
 
-def _write(call: Copy, value: Value, destination: Memory) -> None:
+def _write(call: Copy[UniversalCopy], value: ir.Value, destination: Memory) -> None:
     builder, size = call.builder, pointers.width(value.type)
     if (own := spaces.of(destination.spec)) is not None:
         own.store_through(builder, destination.spec, destination.pointer, value)
@@ -65,7 +61,7 @@ def _write(call: Copy, value: Value, destination: Memory) -> None:
     pointers.store(builder, value, address, _alignment(size))
 
 
-def _alignment(size: int) -> dict[str, Any] | None:
+def _alignment(size: int) -> dict[str, ir.Attribute] | None:
     """What is known of the address of a copy of so many bits: it is a multiple of them. Where that
     is no power of two LLVM would take the next greater."""
     known = (size // 8) & -(size // 8)
@@ -75,7 +71,7 @@ def _alignment(size: int) -> dict[str, Any] | None:
 
 
 @copies(UniversalAtomic)
-def atomic(call: Copy) -> Value:
+def atomic(call: Copy[UniversalAtomic]) -> ir.Value:
     """atomicrmw of one element, without order. Gives the source's value."""
     builder, op, destination = call.builder, call.op, call.destination
     if not isinstance(destination, Memory) or isinstance(call.source, Memory):
@@ -86,7 +82,7 @@ def atomic(call: Copy) -> Value:
         raise ValueError(f"there is no atomic {op.op} of {op.element}")
     size = op.copied_bits
     address = pointers.swizzled(builder, destination.pointer, destination.spec, size)
-    attributes = {
+    attributes: dict[str, ir.Attribute] = {
         "bin_op": ir.IntegerAttr.get(pointers.integer(64), code),
         "ordering": ir.IntegerAttr.get(pointers.integer(64), _MONOTONIC),
     }
@@ -103,7 +99,7 @@ def _element(op: UniversalFma) -> Operands:
 
 
 @multiplies(_element, UniversalFma)
-def fma(call: Multiply) -> Value:
+def fma(call: Multiply[UniversalFma]) -> ir.Value:
     """A multiply and an add, which code generation may fuse: `contract` allows it."""
     builder, type_ = call.builder, call.c.type
     if isinstance(type_, ir.IntegerType):

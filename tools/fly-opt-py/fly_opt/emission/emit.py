@@ -7,7 +7,7 @@ layout, the launch plan as module assembly, the backend's module flags.
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fly_common.errors import InputError
 from fly_host import plan
@@ -21,6 +21,9 @@ from fly_opt.passes.math.select_math import EVERY, INTRINSICS
 from fly_opt.passes.target.set_target import target_of
 from fly_opt.reporting.diagnostics import Source
 from fly_opt.reporting.observer import Observer
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
 # What MLIR's translation knows of the LLVM dialect that may stand outside of functions.
 TOP_LEVEL = (
@@ -36,7 +39,7 @@ KNOWN_INTRINSICS = (
 )
 
 
-def emit(module: Any, source: Source, observer: Observer) -> str:
+def emit(module: ir.Module, source: Source, observer: Observer) -> str:
     """The LLVM IR of a lowered module. InputError names the first operation that has none."""
     target = target_of(module.operation)
     with observer.timed("translate"):
@@ -58,7 +61,7 @@ def emit(module: Any, source: Source, observer: Observer) -> str:
     return text
 
 
-def _flatten(module: Any, target: Target | None, source: Source) -> Any:
+def _flatten(module: ir.Module, target: Target | None, source: Source) -> ir.Module:
     """A builtin module with the contents of the gpu.module (of the module itself, where there is
     none) and what LLVM has to know of the whole."""
     from fly_dialect.bindings import ir
@@ -101,7 +104,7 @@ def _flatten(module: Any, target: Target | None, source: Source) -> Any:
     return flat
 
 
-def _called(op: Any) -> str:
+def _called(op: ir.Operation) -> str:
     name = op.attributes.get("sym_name")
     return f"{op.name} @{name.value}" if name is not None else op.name
 
@@ -116,7 +119,7 @@ def _plan_assembly(text: str) -> list[str]:
     ]
 
 
-def _prepare(flat: Any, source: Source, lowerings: tuple[Lowering, ...]) -> bool:
+def _prepare(flat: ir.Module, source: Source, lowerings: tuple[Lowering, ...]) -> bool:
     """Puts what LLVM 22 has in the place of intrinsics it lacks. InputError for an operation that
     can't be translated: the bindings' translation crashes on one. True where only trying tells,
     because an intrinsic is called by a name."""
@@ -130,10 +133,10 @@ def _prepare(flat: Any, source: Source, lowerings: tuple[Lowering, ...]) -> bool
             where = source.place_of(child.operation.location)
             raise InputError(f"{name} stands outside of any function", place=where)
     refused: list[InputError] = []
-    newer: list[tuple[Lowering, Any]] = []
+    newer: list[tuple[Lowering, ir.Operation]] = []
     doubtful = False
 
-    def visit(op: Any) -> Any:
+    def visit(op: ir.Operation) -> ir.WalkResult:
         nonlocal doubtful
         name = op.name
         if not name.startswith(translated) and name != "builtin.module":
@@ -167,7 +170,7 @@ def _prepare(flat: Any, source: Source, lowerings: tuple[Lowering, ...]) -> bool
     return doubtful
 
 
-def _wrong_alignment(op: Any) -> str | None:
+def _wrong_alignment(op: ir.Operation) -> str | None:
     """What is wrong with an operation's alignment, which the translation takes as it is."""
     from fly_dialect.bindings import ir
 
@@ -180,7 +183,7 @@ def _wrong_alignment(op: Any) -> str | None:
     return f"{op.name}: the alignment {value} is no power of two up to 2^32"
 
 
-def _is_ordinary(function: Any, lowerings: tuple[Lowering, ...]) -> bool:
+def _is_ordinary(function: ir.Operation, lowerings: tuple[Lowering, ...]) -> bool:
     """Whether a function has no attributes but such as the pipeline here writes, or such as the
     translation does not look at (`gpu.…`). It refuses others by a crash."""
     from fly_dialect.bindings import ir
@@ -207,14 +210,14 @@ def _is_ordinary(function: Any, lowerings: tuple[Lowering, ...]) -> bool:
 MOST_ALIGNED = 1 << 32  # bytes; LLVM's own bound
 
 
-def _translate(flat: Any) -> str:
+def _translate(flat: ir.Module) -> str:
     from fly_dialect.bindings import module
 
     # Not through dialects.llvm: that module's 1,500 classes take 30 ms to import.
     return module("_mlir_libs._mlirDialectsLLVM").translate_module_to_llvmir(flat.operation)
 
 
-def _try_in_child(flat: Any, source: Source) -> None:
+def _try_in_child(flat: ir.Module, source: Source) -> None:
     """Translates in a child process first. InputError with MLIR's words where that dies."""
     import faulthandler
     import resource
@@ -227,7 +230,7 @@ def _try_in_child(flat: Any, source: Source) -> None:
         faulthandler.disable()
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
-        def tell(diagnostic: Any) -> bool:
+        def tell(diagnostic: ir.Diagnostic) -> bool:
             place = source.place_of(diagnostic.location)
             line = place.line if place and place.line is not None else 0
             os.write(writer, f"{line} {diagnostic.message}\n".encode())

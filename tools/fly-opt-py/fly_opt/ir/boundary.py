@@ -13,7 +13,7 @@ struct. The form is FlyDSL's, so its kernels and ours can be called alike:
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from fly_dialect.atoms import CopyAtomSpec, MmaAtomSpec, TiledCopySpec, TiledMmaSpec
 from fly_dialect.bindings import ir
@@ -35,8 +35,6 @@ from fly_dialect.types import (
     TileSpec,
     layout_spec,
 )
-
-Value = Any  # an ir.Value
 
 # What consists of parts: the op that takes each out, in the order of the struct's fields, and the
 # op that puts them together, with the parts in the order of its operands.
@@ -102,7 +100,7 @@ def _inner_spec(inner: AnyLayout | Swizzle | CoordSwizzle) -> Spec:
 
 
 # -- value → carriers -----------------------------------------------------------------------------
-def pack(value: Value, spec: Spec, loc: Any) -> list[Value]:
+def pack(value: ir.Value, spec: Spec, loc: ir.Location | None) -> list[ir.Value]:
     """Takes a value apart into its carriers, at the current insertion point."""
     if isinstance(spec, MemRefSpec):
         pointer = ops.get_iter(value, loc=loc)
@@ -114,7 +112,7 @@ def pack(value: Value, spec: Spec, loc: Any) -> list[Value]:
     return [_pack_struct(value, spec, f"!llvm.{struct}", loc)] if struct else []
 
 
-def _pack_struct(value: Value, spec: Spec, struct: str, loc: Any) -> Value:
+def _pack_struct(value: ir.Value, spec: Spec, struct: str, loc: ir.Location | None) -> ir.Value:
     type_ = type_of(struct)
     result = ir.Operation.create("llvm.mlir.undef", results=[type_], loc=loc).result
     for index, field in enumerate(_fields(value, spec, loc)):
@@ -128,7 +126,7 @@ def _pack_struct(value: Value, spec: Spec, struct: str, loc: Any) -> Value:
     return result
 
 
-def _fields(value: Value, spec: Spec, loc: Any) -> list[Value]:
+def _fields(value: ir.Value, spec: Spec, loc: ir.Location | None) -> list[ir.Value]:
     if isinstance(spec, IntTupleSpec):
         paths = _dynamic_paths(spec.value, ())
         picked = [ops.get(value, *path, loc=loc) if path else value for path in paths]
@@ -153,7 +151,7 @@ def _dynamic_paths(value: IntTuple, path: tuple[int, ...]) -> list[tuple[int, ..
 
 
 # -- carriers → value -----------------------------------------------------------------------------
-def unpack(values: list[Value], spec: Spec, loc: Any) -> Value:
+def unpack(values: Sequence[ir.Value], spec: Spec, loc: ir.Location | None) -> ir.Value:
     """Makes a value of type `spec` of its carriers, at the current insertion point."""
     if isinstance(spec, MemRefSpec):
         layout = unpack(values[1:], layout_spec(spec.layout), loc)
@@ -163,14 +161,14 @@ def unpack(values: list[Value], spec: Spec, loc: Any) -> Value:
     return _unpack_struct(values[0], spec, loc)
 
 
-def _static(spec: Spec, loc: Any) -> Value:
+def _static(spec: Spec, loc: ir.Location | None) -> ir.Value:
     if isinstance(spec, CoordTensorSpec):
         base, layout = (ops.static(part, loc=loc) for part in parts(spec))
         return ops.make_view(base, layout, loc=loc)
     return ops.static(spec, loc=loc)
 
 
-def _unpack_struct(struct: Value, spec: Spec, loc: Any) -> Value:
+def _unpack_struct(struct: ir.Value, spec: Spec, loc: ir.Location | None) -> ir.Value:
     if isinstance(spec, IntTupleSpec):
         types = [f"i{leaf.width}" for leaf in dynamic_leaves(spec.value)]
         found = [_extract(struct, index, type_, loc) for index, type_ in enumerate(types)]
@@ -189,7 +187,7 @@ def _unpack_struct(struct: Value, spec: Spec, loc: Any) -> Value:
     return ops.build(name, [made[index] for index in order], loc=loc)
 
 
-def _extract(struct: Value, index: int, type_: str, loc: Any) -> Value:
+def _extract(struct: ir.Value, index: int, type_: str, loc: ir.Location | None) -> ir.Value:
     return ir.Operation.create(
         "llvm.extractvalue",
         results=[type_of(type_)],

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any
+from typing import TypeAlias
 
 from fly_dialect.bindings import ir
 
-Value = Any  # an ir.Value
+Attributes: TypeAlias = Mapping[str, ir.Attribute]
 
 
-def operations(op: Any) -> list[Any]:
+def operations(op: ir.Operation | ir.OpView | ir.Module) -> list[ir.Operation]:
     """All operations inside `op`, in the order of the text.
 
     By walking, not by iterating over blocks: that makes an OpView of every op.
     """
-    found: list[Any] = []
+    found: list[ir.Operation] = []
     advance = ir.WalkResult.ADVANCE
 
-    def visit(inner: Any) -> Any:
+    def visit(inner: ir.Operation) -> ir.WalkResult:
         found.append(inner.operation)
         return advance
 
@@ -28,11 +28,11 @@ def operations(op: Any) -> list[Any]:
     return found[1:]
 
 
-def unused(value: Value) -> bool:
+def unused(value: ir.Value) -> bool:
     return next(iter(value.uses), None) is None
 
 
-def used_twice(value: Value) -> bool:
+def used_twice(value: ir.Value) -> bool:
     return len(list(islice(value.uses, 2))) == 2
 
 
@@ -45,13 +45,14 @@ class Builder:
     """
 
     def __init__(self) -> None:
-        self.ip: Any = None
-        self.loc: Any = None
-        self.visible: dict[Any, Value] = {}
-        self.scopes: list[tuple[Any, list[Any]]] = []  # (block, the keys of what is built in it)
-        self.unsure: list[Any] = []  # pure ops that may turn out unused
+        self.ip: ir.InsertionPoint | None = None
+        self.loc: ir.Location | None = None
+        self.visible: dict[tuple[object, ...], ir.Value] = {}
+        # (block, the keys of what is built in it)
+        self.scopes: list[tuple[ir.Block, list[tuple[object, ...]]]] = []
+        self.unsure: list[ir.Operation] = []  # pure ops that may turn out unused
 
-    def enter(self, op: Any) -> None:
+    def enter(self, op: ir.Operation) -> None:
         """Makes the scopes those of the blocks around `op`; ops come in the order of the text."""
         block = op.block
         if self.scopes and self.scopes[-1][0] == block:
@@ -66,18 +67,18 @@ class Builder:
         if around != block or not self.scopes:
             self.scopes.append((block, []))
 
-    def at(self, op: Any) -> None:
+    def at(self, op: ir.Operation) -> None:
         """Builds before `op` from now on, with its location."""
         self.ip, self.loc = ir.InsertionPoint(op), op.location
 
-    def alone(self, op: Any) -> None:
+    def alone(self, op: ir.Operation) -> None:
         """Builds before `op`, and takes for granted nothing that is built elsewhere."""
         self._leave(0)
         self.scopes.append((op.block, []))
         self.at(op)
 
     @contextmanager
-    def within(self, block: Any) -> Iterator[None]:
+    def within(self, block: ir.Block) -> Iterator[None]:
         """Builds at the end of a new block meanwhile: what is pure there is not visible outside."""
         outside = self.ip
         self.scopes.append((block, []))
@@ -95,7 +96,13 @@ class Builder:
                 del self.visible[key]
         del self.scopes[depth:]
 
-    def op(self, name: str, result: Any, operands: list[Value], attributes: Any = None) -> Any:
+    def op(
+        self,
+        name: str,
+        result: ir.Type | None,
+        operands: Sequence[ir.Value],
+        attributes: Attributes | None = None,
+    ) -> ir.Operation:
         """Builds an op; gives the ir.Operation."""
         return ir.Operation.create(
             name,
@@ -106,16 +113,28 @@ class Builder:
             ip=self.ip,
         )
 
-    def value(self, name: str, result: Any, operands: list[Value], attributes: Any = None) -> Value:
+    def value(
+        self,
+        name: str,
+        result: ir.Type,
+        operands: Sequence[ir.Value],
+        attributes: Attributes | None = None,
+    ) -> ir.Value:
         """Builds an op; gives its result."""
         return self.op(name, result, operands, attributes).results[0]
 
-    def pure(self, name: str, result: Any, operands: list[Value], attributes: Any = None) -> Value:
+    def pure(
+        self,
+        name: str,
+        result: ir.Type,
+        operands: Sequence[ir.Value],
+        attributes: Attributes | None = None,
+    ) -> ir.Value:
         """Such an op, or the value of an equal one that dominates this place."""
         key = (name, result, *operands, str(attributes) if attributes else None)
         return self.once(key, lambda: self.op(name, result, operands, attributes))
 
-    def once(self, key: Any, make: Callable[[], Any]) -> Value:
+    def once(self, key: tuple[object, ...], make: Callable[[], ir.Operation]) -> ir.Value:
         """The value of `key`, made by the pure op that `make` builds where it isn't there yet."""
         value = self.visible.get(key)
         if value is None:
@@ -132,12 +151,12 @@ class Builder:
                 op.erase()
         self.unsure.clear()
 
-    def constant_of(self, attribute: Any) -> Value:
+    def constant_of(self, attribute: ir.Attribute) -> ir.Value:
         """The constant of a typed attribute."""
         return self.pure("arith.constant", attribute.type, [], {"value": attribute})
 
-    def constant(self, value: int, width: int) -> Value:
-        def make() -> Any:
+    def constant(self, value: int, width: int) -> ir.Value:
+        def make() -> ir.Operation:
             type_ = ir.IntegerType.get_signless(width)
             attributes = {"value": ir.IntegerAttr.get(type_, value)}
             return self.op("arith.constant", type_, [], attributes)

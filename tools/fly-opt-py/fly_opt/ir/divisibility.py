@@ -10,13 +10,9 @@ here holds where a sum or product wraps around, too.
 
 from __future__ import annotations
 
-from typing import Any
-
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import PREFIX, int_tuple_of
 from fly_dialect.layouts.layout import dynamic_leaves
-
-Value = Any  # an ir.Value
 
 MAKERS = frozenset(
     f"{PREFIX}{name}" for name in ("make_int_tuple", "make_shape", "make_stride", "make_coord")
@@ -27,7 +23,7 @@ _COMMON = frozenset(f"arith.{name}" for name in ("addi", "subi", "ori", "xori", 
 _SAME = frozenset(f"arith.{name}" for name in ("extsi", "extui", "index_cast", "index_castui"))
 
 
-def constant(value: Value) -> int | None:
+def constant(value: ir.Value) -> int | None:
     """The number that an arith.constant gives; None for any other value."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name != "arith.constant":
@@ -41,7 +37,7 @@ def factors_of_two(number: int, width: int) -> int:
     return (number & -number).bit_length() - 1 if number else width
 
 
-def width_of(value: Value) -> int:
+def width_of(value: ir.Value) -> int:
     """The bits of an integer; 64 for an index, which is as wide as an address."""
     type_ = value.type
     return type_.width if isinstance(type_, ir.IntegerType) else 64
@@ -51,9 +47,9 @@ class Divisibility:
     """The lattice, filled as it is asked: value → the zeros it is known to end in."""
 
     def __init__(self) -> None:
-        self._known: dict[Value, int] = {}
+        self._known: dict[ir.Value, int] = {}
 
-    def zeros(self, value: Value) -> int:
+    def zeros(self, value: ir.Value) -> int:
         """2 to this power divides `value`; its width if it is 0."""
         if value not in self._known:
             # Operands of a definition come before it, so there is no cycle but through a block's
@@ -61,7 +57,7 @@ class Divisibility:
             self._known[value] = max(self._forward(value), _backward(value))
         return self._known[value]
 
-    def _forward(self, value: Value) -> int:
+    def _forward(self, value: ir.Value) -> int:
         owner, width = value.owner, width_of(value)
         if isinstance(owner, ir.Block):
             return 0
@@ -84,11 +80,11 @@ class Divisibility:
             return self._shifted(name, operands[0], operands[1], width)
         return 0
 
-    def _resized(self, value: Value, width: int) -> int:
+    def _resized(self, value: ir.Value, width: int) -> int:
         zeros = self.zeros(value)
         return width if zeros >= width_of(value) else min(width, zeros)
 
-    def _shifted(self, name: str, value: Value, amount: Value, width: int) -> int:
+    def _shifted(self, name: str, value: ir.Value, amount: ir.Value, width: int) -> int:
         zeros, count = self.zeros(value), constant(amount)
         if name == "arith.shli":
             # A shift by an unknown number only adds zeros.
@@ -98,7 +94,7 @@ class Divisibility:
         return max(0, zeros - count) if count is not None and count >= 0 else 0
 
 
-def _backward(value: Value) -> int:
+def _backward(value: ir.Value) -> int:
     """What the int_tuples that hold the value say of it."""
     best = 0
     for use in value.uses:

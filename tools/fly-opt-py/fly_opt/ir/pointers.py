@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from math import gcd
-from typing import Any
 
 from fly_dialect.bindings import ir
 from fly_dialect.layouts.integers import Int
 from fly_dialect.types import SPACES, MemRefSpec, PtrSpec, Spec, Swizzle, bits
 
-from fly_opt.ir.builder import Builder
+from fly_opt.ir.builder import Attributes, Builder
 from fly_opt.ir.storage import storage_type
-
-Value = Any  # an ir.Value
 
 
 def space(spec: Spec) -> int | None:
@@ -31,21 +28,21 @@ def lowered_space(spec: Spec) -> int:
     return found
 
 
-def pointer(number: int) -> Any:
+def pointer(number: int) -> ir.Type:
     """The LLVM pointer type of an address space."""
     return ir.Type.parse(f"!llvm.ptr<{number}>" if number else "!llvm.ptr")
 
 
-def integer(width: int) -> Any:
+def integer(width: int) -> ir.IntegerType:
     return ir.IntegerType.get_signless(width)
 
 
-def words(count: int) -> Any:
+def words(count: int) -> ir.Type:
     """`count` 32-bit words in registers: i32, or a vector of them."""
     return integer(32) if count == 1 else ir.VectorType.get([count], integer(32))
 
 
-def aligned(spec: PtrSpec | MemRefSpec) -> dict[str, Any]:
+def aligned(spec: PtrSpec | MemRefSpec) -> dict[str, ir.Attribute]:
     """The attribute of an access: the greatest power of two that the type promises and the
     swizzle leaves."""
     alignment = spec.alignment
@@ -63,7 +60,9 @@ def check_swizzle(spec: PtrSpec | MemRefSpec, size: int) -> None:
         )
 
 
-def swizzled(builder: Builder, address: Value, spec: PtrSpec | MemRefSpec, size: int) -> Value:
+def swizzled(
+    builder: Builder, address: ir.Value, spec: PtrSpec | MemRefSpec, size: int
+) -> ir.Value:
     """The pointer an access of `size` bits goes to: the type's swizzle applied to the address."""
     check_swizzle(spec, size)
     if spec.swizzle is None:
@@ -73,12 +72,12 @@ def swizzled(builder: Builder, address: Value, spec: PtrSpec | MemRefSpec, size:
     return builder.value("llvm.inttoptr", pointer(lowered_space(spec)), [result])
 
 
-def swizzled_number(builder: Builder, number: Value, swizzle: Swizzle) -> Value:
+def swizzled_number(builder: Builder, number: ir.Value, swizzle: Swizzle) -> ir.Value:
     """An address in bytes, an i32 or i64, with a swizzle applied."""
-    width = number.type.width
+    size = width(number.type)
     mask = ((1 << swizzle.mask) - 1) << (swizzle.base + swizzle.shift)
-    picked = builder.value("arith.andi", number.type, [number, builder.constant(mask, width)])
-    shift = builder.constant(swizzle.shift, width)
+    picked = builder.value("arith.andi", number.type, [number, builder.constant(mask, size)])
+    shift = builder.constant(swizzle.shift, size)
     moved = builder.value("arith.shrui", number.type, [picked, shift])
     return builder.value("arith.xori", number.type, [number, moved])
 
@@ -107,20 +106,20 @@ def check_whole(element: str, count: Int) -> None:
             )
 
 
-def packed_bytes(builder: Builder, elements: Value, element: str) -> Value:
+def packed_bytes(builder: Builder, elements: ir.Value, element: str) -> ir.Value:
     """A number of packed elements that fill whole bytes, as the number of those."""
     group, size = packing(element)
-    shift = builder.constant(group.bit_length() - 1, elements.type.width)
+    shift = builder.constant(group.bit_length() - 1, width(elements.type))
     value = builder.pure("arith.shrsi", elements.type, [elements, shift])
     if size > 1:
-        factor = builder.constant(size, elements.type.width)
+        factor = builder.constant(size, width(elements.type))
         value = builder.pure("arith.muli", elements.type, [value, factor])
     return value
 
 
 def element_pointer(
-    builder: Builder, base: Value, offset: Value, spec: PtrSpec | MemRefSpec
-) -> Value:
+    builder: Builder, base: ir.Value, offset: ir.Value, spec: PtrSpec | MemRefSpec
+) -> ir.Value:
     """The pointer `offset` elements on, without inbounds."""
     stored = storage_type(spec.element)
     if is_packed(spec.element):
@@ -137,17 +136,21 @@ def element_pointer(
 _DYNAMIC_INDEX = -(2**31)
 
 
-def load(builder: Builder, type_: Any, address: Value, attributes: Any = None) -> Value:
+def load(
+    builder: Builder, type_: ir.Type, address: ir.Value, attributes: Attributes | None = None
+) -> ir.Value:
     value = builder.value("llvm.load", _carrier(type_), [address], attributes)
     return bitcast(builder, value, type_)
 
 
-def store(builder: Builder, value: Value, address: Value, attributes: Any = None) -> None:
+def store(
+    builder: Builder, value: ir.Value, address: ir.Value, attributes: Attributes | None = None
+) -> None:
     value = bitcast(builder, value, _carrier(value.type))
     builder.op("llvm.store", None, [value, address], attributes)
 
 
-def _carrier(type_: Any) -> Any:
+def _carrier(type_: ir.Type) -> ir.Type:
     """The type in which a value is accessed: its own, or of packed elements words or bytes, for in
     LLVM's memory each integer has bytes of its own. ValueError for a part of a byte."""
     element = type_.element_type if isinstance(type_, ir.VectorType) else type_
@@ -161,32 +164,36 @@ def _carrier(type_: Any) -> Any:
     return integer(8) if size == 8 else ir.VectorType.get([size // 8], integer(8))
 
 
-def bitcast(builder: Builder, value: Value, type_: Any) -> Value:
+def bitcast(builder: Builder, value: ir.Value, type_: ir.Type) -> ir.Value:
     """The same bits as another type."""
     return value if value.type == type_ else builder.value("llvm.bitcast", type_, [value])
 
 
-def width(type_: Any) -> int:
+def width(type_: ir.Type) -> int:
     """The bits of an integer, a float or a vector of such."""
     if isinstance(type_, ir.VectorType):
         count = 1
         for extent in type_.shape:
             count *= extent
         return count * width(type_.element_type)
+    if not isinstance(type_, (ir.IntegerType, ir.FloatType)):
+        raise TypeError(f"{type_} has no number of bits")
     return type_.width
 
 
 # -- structs
-def undefined(builder: Builder, type_: Any) -> Value:
+def undefined(builder: Builder, type_: ir.Type) -> ir.Value:
     return builder.value("llvm.mlir.undef", type_, [])
 
 
-def insert(builder: Builder, struct: Value, index: int, value: Value, type_: Any) -> Value:
+def insert(
+    builder: Builder, struct: ir.Value, index: int, value: ir.Value, type_: ir.Type
+) -> ir.Value:
     """The struct, of type `type_`, with a field replaced."""
     position = {"position": ir.DenseI64ArrayAttr.get([index])}
     return builder.value("llvm.insertvalue", type_, [struct, value], position)
 
 
-def extract(builder: Builder, struct: Value, index: int, type_: Any) -> Value:
+def extract(builder: Builder, struct: ir.Value, index: int, type_: ir.Type) -> ir.Value:
     position = {"position": ir.DenseI64ArrayAttr.get([index])}
     return builder.value("llvm.extractvalue", type_, [struct], position)

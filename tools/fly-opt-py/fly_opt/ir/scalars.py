@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from fly_dialect.bindings import ir
-from fly_dialect.layouts.int_tuple import dynamic_leaves
+from fly_dialect.layouts.int_tuple import IntTuple, Tree, dynamic_leaves
 from fly_dialect.layouts.integers import Basis, Int
 from fly_dialect.layouts.swizzle import CoordSwizzle, Swizzle
 
 from fly_opt.ir.builder import Builder
-
-Value = Any  # an ir.Value
 
 _COMMUTATIVE = frozenset(("arith.addi", "arith.muli", "arith.minsi"))
 # arith.cmpi's predicates (ArithBase.td, CmpIPredicate).
@@ -31,24 +29,26 @@ class Scalar:
 
     builder: Builder
     type: Int
-    value: Value | None
+    value: ir.Value | None
 
     def __str__(self) -> str:
         return str(self.type)
 
-    def read(self, width: int | None = None) -> Value:
+    def read(self, width: int | None = None) -> ir.Value:
         """The SSA value, sign-extended to `width` bits if that is wider."""
         width = max(width or 0, self.type.width)
         if self.type.value is not None:
             return self.builder.constant(self.type.value, width)
+        assert self.value is not None, "its type would say it all"
         if width == self.type.width:
             return self.value
         return self.builder.pure("arith.extsi", _integer(width), [self.value])
 
-    def read_truth(self) -> Value:
+    def read_truth(self) -> ir.Value:
         """The i1 of a truth value."""
         if self.type.value is not None:
             return self.builder.constant(bool(self.type.value), 1)
+        assert self.value is not None, "its type would say it all"
         return self.value
 
     def constant(self, value: Int) -> Scalar:
@@ -184,11 +184,11 @@ class Scalar:
         return Scalar(self.builder, type_, value)
 
 
-def _integer(width: int) -> Any:
+def _integer(width: int) -> ir.IntegerType:
     return ir.IntegerType.get_signless(width)
 
 
-def tree_of(builder: Builder, value: Any, dynamic: list[Value]) -> Any:
+def tree_of(builder: Builder, value: IntTuple, dynamic: list[ir.Value]) -> Tree:
     """The tree of the int_tuple type `value`, its dynamic leaves made Scalars; `dynamic` holds
     their values from left to right and is used up. One of another width than the type says is cut
     or sign-extended."""
@@ -201,23 +201,24 @@ def tree_of(builder: Builder, value: Any, dynamic: list[Value]) -> Any:
     return Scalar(builder, value, _resized(builder, dynamic.pop(0), value.width))
 
 
-def _resized(builder: Builder, value: Value, width: int) -> Value:
-    if value.type.width == width:
+def _resized(builder: Builder, value: ir.Value, width: int) -> ir.Value:
+    held = ir.IntegerType(value.type).width
+    if held == width:
         return value
-    name = "arith.trunci" if width < value.type.width else "arith.extsi"
+    name = "arith.trunci" if width < held else "arith.extsi"
     return builder.pure(name, _integer(width), [value])
 
 
-def read(builder: Builder, leaf: Any) -> Value:
+def read(builder: Builder, leaf: Any) -> ir.Value:
     """The SSA value of an integer leaf."""
     return leaf.read() if isinstance(leaf, Scalar) else builder.constant(leaf.value, leaf.width)
 
 
-def read_truth(builder: Builder, leaf: Any) -> Value:
+def read_truth(builder: Builder, leaf: Any) -> ir.Value:
     """The i1 of a truth value."""
     return leaf.read_truth() if isinstance(leaf, Scalar) else builder.constant(leaf.value, 1)
 
 
-def values_of(tree: Any) -> list[Value]:
+def values_of(tree: Any) -> list[ir.Value]:
     """The SSA values of the dynamic leaves, from left to right."""
     return [leaf.value for leaf in dynamic_leaves(tree)]

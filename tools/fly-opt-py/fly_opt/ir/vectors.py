@@ -6,23 +6,19 @@ passes.
 
 from __future__ import annotations
 
-from typing import Any
-
 from fly_dialect.bindings import ir
 
 from fly_opt.ir.builder import Builder
 
-Value = Any  # an ir.Value
 
-
-def poison(builder: Builder, type_: Any) -> Value:
+def poison(builder: Builder, type_: ir.Type) -> ir.Value:
     """A value of which nothing is known."""
     return builder.value("ub.poison", type_, [], {"value": ir.Attribute.parse("#ub.poison")})
 
 
-def extract(builder: Builder, vector: Value, offset: int, count: int | None) -> Value:
+def extract(builder: Builder, vector: ir.Value, offset: int, count: int | None) -> ir.Value:
     """`count` elements from `offset` on as a vector; one as a scalar where count is None."""
-    element = vector.type.element_type
+    element = ir.VectorType(vector.type).element_type
     if count is None:
         position = {"static_position": ir.DenseI64ArrayAttr.get([offset])}
         return builder.value("vector.extract", element, [vector], position)
@@ -31,7 +27,7 @@ def extract(builder: Builder, vector: Value, offset: int, count: int | None) -> 
     return builder.value("vector.extract_strided_slice", type_, [vector], slice_)
 
 
-def insert(builder: Builder, value: Value, vector: Value, offset: int) -> Value:
+def insert(builder: Builder, value: ir.Value, vector: ir.Value, offset: int) -> ir.Value:
     """`vector` with the elements from `offset` on replaced by `value`, a vector or a scalar."""
     if not isinstance(value.type, ir.VectorType):
         position = {"static_position": ir.DenseI64ArrayAttr.get([offset])}
@@ -40,7 +36,7 @@ def insert(builder: Builder, value: Value, vector: Value, offset: int) -> Value:
     return builder.value("vector.insert_strided_slice", vector.type, [value, vector], slice_)
 
 
-def bitcast(builder: Builder, value: Value, type_: Any) -> Value:
+def bitcast(builder: Builder, value: ir.Value, type_: ir.Type) -> ir.Value:
     """The same bits as another type: both vectors, or both scalars."""
     if value.type == type_:
         return value
@@ -51,5 +47,5 @@ def bitcast(builder: Builder, value: Value, type_: Any) -> Value:
     return extract(builder, other, 0, None)
 
 
-def _integers(number: int) -> Any:
+def _integers(number: int) -> ir.ArrayAttr:
     return ir.ArrayAttr.get([ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)])

@@ -10,11 +10,18 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from fly_backend import registry
 from fly_common.resolve import resolve
 from fly_target.target import Target
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+    from fly_dialect.types import MemRefSpec, PtrSpec, Spec
+
+    from fly_opt.ir.builder import Builder
+    from fly_opt.passes.llvm.conversion import Conversion
 
 # The last element of a pipeline that ends in LLVM IR. It is written in the pipeline's text like a
 # pass, so that the text alone says what comes out; it has to be the last.
@@ -29,25 +36,39 @@ class PointerSpaces(Protocol):
     or memref's type as data, `pointer` the value that it has become. ValueError for what can't
     be."""
 
-    def holds(self, spec: Any, /) -> bool:
+    def holds(self, spec: Spec, /) -> bool:
         """Whether a type is a pointer or memref in one of these spaces."""
         ...
 
-    def lowered_type(self, spec: Any, /) -> Any:
+    def lowered_type(self, spec: Spec, /) -> ir.Type:
         """The LLVM type that a pointer becomes."""
         ...
 
-    def make_pointer(self, conversion: Any, op: Any, /) -> Any:
+    def make_pointer(self, conversion: Conversion, op: ir.Operation, /) -> ir.Value:
         """The pointer that a `fly.make_ptr` makes."""
         ...
 
-    def add(self, builder: Any, pointer: Any, elements: Any, /) -> Any:
+    def add(self, builder: Builder, pointer: ir.Value, elements: ir.Value, /) -> ir.Value:
         """The pointer `elements` on."""
         ...
 
-    def load_through(self, builder: Any, spec: Any, pointer: Any, type_: Any, /) -> Any: ...
+    def load_through(
+        self,
+        builder: Builder,
+        spec: PtrSpec | MemRefSpec,
+        pointer: ir.Value,
+        type_: ir.Type,
+        /,
+    ) -> ir.Value: ...
 
-    def store_through(self, builder: Any, spec: Any, pointer: Any, value: Any, /) -> None: ...
+    def store_through(
+        self,
+        builder: Builder,
+        spec: PtrSpec | MemRefSpec,
+        pointer: ir.Value,
+        value: ir.Value,
+        /,
+    ) -> None: ...
 
 
 class Lowering(Protocol):
@@ -85,21 +106,21 @@ class Lowering(Protocol):
 
     def spaces(self) -> PointerSpaces | None: ...
 
-    def conversions(self) -> Mapping[str, Callable[[Any, Any], Any]]:
+    def conversions(self) -> Mapping[str, Callable[[Conversion, ir.Operation], ir.Value | None]]:
         """The ops of the backend's dialect by full name, each with the function that converts it
         (as in `fly_opt.passes.llvm`)."""
         ...
 
-    def convert_float(self, op: Any, target: Target | None) -> bool:
+    def convert_float(self, op: ir.Operation, target: Target | None) -> bool:
         """Replaces an `arith.extf` or `arith.truncf` of a float that LLVM does not have by the
         target's instructions; False where LLVM has both types."""
         ...
 
-    def significand(self, value: Any) -> Any:
+    def significand(self, value: ir.Value) -> ir.Value:
         """m of an f64 ±m·2^k, 1/2 <= m < 1, as an f64."""
         ...
 
-    def exponent(self, value: Any) -> Any:
+    def exponent(self, value: ir.Value) -> ir.Value:
         """k of an f64 ±m·2^k, 1/2 <= m < 1, as an i32."""
         ...
 
@@ -111,7 +132,7 @@ class Lowering(Protocol):
         """Whether `replace` replaces an op, which the oldest LLVM lacks, by what it has."""
         ...
 
-    def replace(self, op: Any) -> None: ...
+    def replace(self, op: ir.Operation) -> None: ...
 
     @property
     def function_attributes(self) -> Mapping[str, str]:
@@ -119,7 +140,7 @@ class Lowering(Protocol):
         bindings. Functions with other attributes of a dialect are translated in a child first."""
         ...
 
-    def wrong_function(self, function: Any) -> str | None:
+    def wrong_function(self, function: ir.Operation) -> str | None:
         """What is wrong with a function on which MLIR's translation would crash."""
         ...
 

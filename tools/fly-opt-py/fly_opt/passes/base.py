@@ -23,10 +23,13 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fly_common.errors import InputError, UsageError
 from fly_common.quoting import quoted
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Pass:
     name: ClassVar[str]
     anchor: ClassVar[str] = "builtin.module"
 
-    def run(self, op: Any) -> None:
+    def run(self, op: ir.Operation) -> None:
         """Transforms `op` (an `ir.Operation` named `anchor`). InputError where it can't."""
         raise NotImplementedError
 
@@ -46,7 +49,7 @@ class Pass:
         return (cls.__doc__ or "").strip().splitlines()[0]
 
 
-def refuse(op: Any, message: str, hint: str | None = None) -> InputError:
+def refuse(op: ir.Operation, message: str, hint: str | None = None) -> InputError:
     """The error of a pass that can't take `op`, with the place the operation came from."""
     from fly_dialect.dialect import PARSED_TEXT, place_of
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import InputError, UsageError
 
@@ -18,6 +18,9 @@ from fly_opt.pipeline import registry
 from fly_opt.pipeline.text import ROOT, Nest, Step
 from fly_opt.reporting.diagnostics import Source, from_mlir, located
 from fly_opt.reporting.observer import Observer
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
 Placed = tuple[tuple[str, ...], Step]  # the anchors around a pass, outermost first
 
@@ -55,7 +58,7 @@ def check(pipeline: Nest) -> None:
             manager(anchors, step)
 
 
-def run(pipeline: Nest, module: Any, source: Source, observer: Observer) -> None:
+def run(pipeline: Nest, module: ir.Module, source: Source, observer: Observer) -> None:
     """Runs every pass but the emission. InputError where one of them refuses the module."""
     for anchors, step in place_steps(pipeline):
         if step.name == registry.EMIT_LLVM:
@@ -110,7 +113,7 @@ def _around(anchors: tuple[str, ...], step: Step) -> str:
     return "(".join([*anchors, str(step)]) + ")" * len(anchors)
 
 
-def _run_ours(anchors: tuple[str, ...], step: Step, module: Any, source: Source) -> None:
+def _run_ours(anchors: tuple[str, ...], step: Step, module: ir.Module, source: Source) -> None:
     from fly_dialect.bindings import ir
 
     made = registry.load(step)
@@ -138,7 +141,7 @@ def _run_ours(anchors: tuple[str, ...], step: Step, module: Any, source: Source)
         raise from_mlir(error, source, f"pass {step.name} left invalid IR behind") from None
 
 
-def _run_upstream(anchors: tuple[str, ...], step: Step, module: Any, source: Source) -> None:
+def _run_upstream(anchors: tuple[str, ...], step: Step, module: ir.Module, source: Source) -> None:
     from fly_dialect.bindings import ir
 
     try:

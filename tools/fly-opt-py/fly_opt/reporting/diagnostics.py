@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fly_common.errors import InputError, Place
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
 _SEE_CURRENT = re.compile(r"see current operation: (.*)", re.DOTALL)
 
@@ -24,7 +27,7 @@ class Source:
         text = lines[line - 1] if 0 < line <= len(lines) else None
         return Place(self.name, line + self.first_line - 1, column, text)
 
-    def place_of(self, location: Any) -> Place | None:
+    def place_of(self, location: ir.Location) -> Place | None:
         """Where an `ir.Location` points: into this text, or into the file it names."""
         from fly_dialect.dialect import PARSED_TEXT, place_of
 
@@ -53,9 +56,9 @@ class Diagnosed(InputError):
     notes: tuple[tuple[int, str], ...] = ()
 
 
-def from_mlir(error: Any, source: Source, who: str | None = None) -> InputError:
+def from_mlir(error: Exception, source: Source, who: str | None = None) -> InputError:
     """An `ir.MLIRError`: its first diagnostic is the error, the others and the notes follow."""
-    diagnostics: list[Any] = list(getattr(error, "error_diagnostics", None) or [])
+    diagnostics: list[ir.DiagnosticInfo] = list(getattr(error, "error_diagnostics", None) or [])
     if not diagnostics:
         first = str(error).strip().splitlines() or ["MLIR gave no reason"]
         return InputError(f"{who}: {first[0]}" if who else first[0])
@@ -78,12 +81,12 @@ def from_mlir(error: Any, source: Source, who: str | None = None) -> InputError:
     return made
 
 
-def _line(diagnostic: Any, source: Source) -> int:
+def _line(diagnostic: ir.DiagnosticInfo, source: Source) -> int:
     found = source.place_of(diagnostic.location)
     return (found and found.line) or 0
 
 
-def _where(diagnostic: Any, source: Source) -> str:
+def _where(diagnostic: ir.DiagnosticInfo, source: Source) -> str:
     found = source.place_of(diagnostic.location)
     return f"{found}: " if found else ""
 

@@ -7,7 +7,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
 
 @dataclass
@@ -22,7 +25,7 @@ class Observer:
     times: dict[str, list[float]] = field(default_factory=dict)  # seconds, by name, in order
 
     @contextmanager
-    def watching(self, name: str, module: Any) -> Iterator[None]:
+    def watching(self, name: str, module: ir.Module) -> Iterator[None]:
         """Around one pass: dumps and times it. A failing pass is dumped as it left the module."""
         if self.before_all:
             self._dump(f"IR Dump Before {name}", module)
@@ -44,7 +47,7 @@ class Observer:
         finally:
             self.times.setdefault(name, []).append(time.perf_counter() - start)
 
-    def _dump(self, title: str, module: Any) -> None:
+    def _dump(self, title: str, module: ir.Module) -> None:
         self.stream.write(f"// -----// {title} //----- //\n{self.show(module)}\n")
         self.stream.flush()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from fly_common.quoting import quoted
 from fly_dialect.atoms import CopyAtomSpec, CopyOp, MmaAtomSpec, MmaOp
@@ -18,6 +18,11 @@ from fly_trace.layouts.layouts import Layout
 from fly_trace.memory.view_construction import static_layout
 from fly_trace.values.conversion import convert
 from fly_trace.values.dtypes import I32, I64, DType
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
+    from fly_trace.session.builder import Builder
 
 __all__ = [
     "AtomicOp",
@@ -102,7 +107,7 @@ class CopyAtom(Stateful):
     __slots__ = ()
     noun = "a copy atom"
 
-    def made(self, builder: Any) -> Any:
+    def made(self, builder: Builder) -> ir.Value:
         from fly_dialect.builders import ops
 
         return builder.fly(ops.make_copy_atom, self.spec.op, self.spec.bits)
@@ -139,7 +144,7 @@ class MmaAtom(Stateful):
     __slots__ = ()
     noun = "an mma atom"
 
-    def made(self, builder: Any) -> Any:
+    def made(self, builder: Builder) -> ir.Value:
         from fly_dialect.builders import ops
 
         return builder.fly(ops.make_mma_atom, self.spec.op)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from fly_dialect import tiled as data
 from fly_dialect.atoms import TiledCopySpec, TiledMmaSpec
@@ -19,6 +19,11 @@ from fly_trace.layouts.tiles import Tile, make_tile, tiler
 from fly_trace.memory.pointers import dtype_of
 from fly_trace.memory.tensors import Tensor
 from fly_trace.memory.view_construction import static_layout, tensor_of, view_of
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
+    from fly_trace.session.builder import Builder
 
 __all__ = [
     "MmaOperand",
@@ -67,7 +72,7 @@ class OfThread(Stateful):
         self.thread = int_tuple(thr_idx, "a thread's number")
 
     @classmethod
-    def wrapped(cls, spec: Any, ssa: Any, origin: Any) -> Self:
+    def wrapped(cls, spec: Any, ssa: ir.Value | None, origin: Any) -> Self:
         return cls(cls.whole(spec, ssa), origin.thread)
 
     @property
@@ -79,7 +84,7 @@ class OfThread(Stateful):
         """The thread's number, an int tuple."""
         return self.thread
 
-    def value(self, builder: Any) -> Any:
+    def value(self, builder: Builder) -> ir.Value:
         return self.tiled.value(builder)
 
     def with_fields(self, fields: dict[str, Any]) -> Self:
@@ -104,7 +109,7 @@ class TiledCopy(Stateful):
     __slots__ = ()
     noun = "a tiled copy"
 
-    def made(self, builder: Any) -> Any:
+    def made(self, builder: Builder) -> ir.Value:
         atom = CopyAtom(self.spec.atom).value(builder)
         layout = static_layout(self.spec.layout_tv).value(builder)
         tile = self.tile_mn.value(builder)
@@ -242,7 +247,7 @@ class TiledMma(Stateful):
     __slots__ = ()
     noun = "a tiled mma"
 
-    def made(self, builder: Any) -> Any:
+    def made(self, builder: Builder) -> ir.Value:
         operands = [
             MmaAtom(self.spec.atom).value(builder),
             self.atom_layout.value(builder),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from fly_common.quoting import quoted
 
@@ -20,7 +20,10 @@ from fly_trace.values.conversion import convert
 from fly_trace.values.dtypes import BOOL, F32, I32, I64, DType, PromotionError, check_fits, default
 from fly_trace.values.scalars import Number, Scalar
 
-Leaf = Any  # a number, or a value with `ssa`, `carried` and `with_ssa`
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
+    from fly_trace.session.builder import Builder
 
 
 class Undefined:
@@ -59,7 +62,7 @@ def is_leaf(value: Any) -> bool:
     return getattr(value, "ssa", None) is not None or getattr(value, "has_state", False)
 
 
-def merge(a: Any, b: Any, join: Callable[[Leaf, Leaf], Any], path: str = "") -> Any:
+def merge(a: Any, b: Any, join: Callable[[Any, Any], Any], path: str = "") -> Any:
     """The tree that is `a` or `b`; `join` makes a leaf of two numbers that differ. Mismatch where
     the trees do."""
     if a is b:
@@ -92,7 +95,7 @@ def merge(a: Any, b: Any, join: Callable[[Leaf, Leaf], Any], path: str = "") -> 
     raise Mismatch(a, b, path)
 
 
-def transform(value: Any, leaf: Callable[[Leaf], Any]) -> Any:
+def transform(value: Any, leaf: Callable[[Any], Any]) -> Any:
     """The tree with `leaf` applied to its leaves."""
     if is_leaf(value):
         return leaf(value)
@@ -105,7 +108,7 @@ def transform(value: Any, leaf: Callable[[Leaf], Any]) -> Any:
     return value
 
 
-def leaves(value: Any) -> list[Leaf]:
+def leaves(value: Any) -> list[Any]:
     """The leaves of a tree, in order."""
     if is_leaf(value):
         return [value]
@@ -137,7 +140,7 @@ def _joined(container: Any) -> Any:
     return container
 
 
-def same(a: Leaf, b: Leaf) -> bool:
+def same(a: Any, b: Any) -> bool:
     """Whether two leaves are one Python number (0.0 and -0.0 are two) or one atom as it is made."""
     if isinstance(a, DialectValue):
         return a.is_same(b)
@@ -157,12 +160,14 @@ def _equal(a: Any, b: Any) -> bool:
 
 @dataclass(frozen=True)
 class Carried:
-    """How a leaf is carried: a scalar of `dtype`, or a value `like` that one."""
+    """How a leaf is carried: a scalar of `dtype`, or a value `like` that one.
+
+    A leaf is a number, or a value with `ssa`, `carried` and `with_ssa`."""
 
     dtype: DType | None
     like: Any = None
 
-    def ssa(self, builder: Any, leaf: Leaf) -> Any:
+    def ssa(self, builder: Builder, leaf: Any) -> ir.Value:
         """The SSA value of a leaf; Mismatch unless it is of this kind or can adapt to it."""
         if self.dtype is not None:
             if not is_number(leaf) or (isinstance(leaf, Scalar) and leaf.dtype is not self.dtype):
@@ -178,7 +183,7 @@ class Carried:
         """The leaf of an SSA value."""
         return self.like.with_ssa(value) if self.dtype is None else Scalar(self.dtype, value)
 
-    def fill(self, leaf: Leaf, value: Any) -> None:
+    def fill(self, leaf: Any, value: Any) -> None:
         """Gives a leaf that was made of no value its own."""
         if self.dtype is None:
             leaf.ssa = value
@@ -186,14 +191,14 @@ class Carried:
             leaf.value = value
 
 
-def kind_of(leaf: Leaf) -> Carried:
+def kind_of(leaf: Any) -> Carried:
     """How a variable that holds `leaf` before a loop is carried."""
     if isinstance(leaf, Scalar):
         return Carried(leaf.dtype, leaf)
     return Carried(default(leaf), leaf) if is_number(leaf) else Carried(None, leaf)
 
 
-def unify(a: Leaf, b: Leaf) -> Carried:
+def unify(a: Any, b: Any) -> Carried:
     """How a variable is carried that is `a` on one way and `b` on the other. Mismatch where the two
     are of different types: nothing is promoted behind the user's back."""
     if is_number(a) and is_number(b):
@@ -203,7 +208,7 @@ def unify(a: Leaf, b: Leaf) -> Carried:
     return Carried(None, a)
 
 
-def _unified(a: Leaf, b: Leaf) -> DType:
+def _unified(a: Any, b: Any) -> DType:
     if isinstance(a, Scalar) and isinstance(b, Scalar):
         if a.dtype is not b.dtype:
             raise Mismatch(a, b)

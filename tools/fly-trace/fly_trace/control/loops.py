@@ -292,11 +292,12 @@ def _trips(builder: Builder, start: Any, stop: Any, step: Any, dtype: DType) -> 
         return builder.one(f"arith.{name}", dtype.ir, *operands)
 
     zero, one = builder.constant(0, dtype), builder.constant(1, dtype)
-    up = compare(builder, "lt", Scalar(dtype, first), Scalar(dtype, end), dtype).value
-    down = compare(builder, "lt", Scalar(dtype, end), Scalar(dtype, first), dtype).value
+    up = builder.ssa(compare(builder, "lt", Scalar(dtype, first), Scalar(dtype, end), dtype))
+    down = builder.ssa(compare(builder, "lt", Scalar(dtype, end), Scalar(dtype, first), dtype))
     if _is_dynamic(step):
         by = ssa(step)
-        forward = compare(builder, "gt", Scalar(dtype, by), Scalar(dtype, zero), dtype).value
+        is_forward = compare(builder, "gt", Scalar(dtype, by), Scalar(dtype, zero), dtype)
+        forward = builder.ssa(is_forward)
         runs = builder.one("arith.select", "i1", forward, up, down)
         # Python refuses a step of zero; here such a loop doesn't run.
         moves = integer_ops.test(builder, 1, by, zero)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 from fly_trace.core import tracing
 
 if TYPE_CHECKING:
-    from fly_trace.session.builder import Builder
+    from fly_dialect.bindings import ir
 
-IrValue = Any  # an ir.Value
+    from fly_trace.session.builder import Builder
 
 
 class DialectValue:
@@ -26,12 +26,12 @@ class DialectValue:
     __slots__ = ("spec", "ssa")
     noun = "a value"  # how messages name it
 
-    def __init__(self, spec: Any, ssa: IrValue = None):
+    def __init__(self, spec: Any, ssa: ir.Value | None = None):
         self.spec = spec
         self.ssa = ssa
 
     @classmethod
-    def wrapped(cls, spec: Any, ssa: IrValue, origin: Any) -> Any:
+    def wrapped(cls, spec: Any, ssa: ir.Value | None, origin: Any) -> Any:
         """The value of an op. `origin` is the operand that it is a part or another view of."""
         return cls(spec, ssa)
 
@@ -40,13 +40,13 @@ class DialectValue:
         """Whether all of it is known while tracing."""
         return self.ssa is None
 
-    def value(self, builder: Builder) -> IrValue:
+    def value(self, builder: Builder) -> ir.Value:
         """The SSA value in the function that is traced."""
         if self.ssa is not None:
             return self.ssa
         return builder.static(self.spec, lambda: self.made(builder))
 
-    def made(self, builder: Builder) -> IrValue:
+    def made(self, builder: Builder) -> ir.Value:
         """An op that makes a static value."""
         from fly_dialect.builders import ops
 
@@ -59,7 +59,7 @@ class DialectValue:
         """What must be the same on every way for a dynamic value to be carried."""
         return type(self), self.spec
 
-    def with_ssa(self, ssa: IrValue) -> Self:
+    def with_ssa(self, ssa: ir.Value) -> Self:
         """The same kind of value, of which the type is unchanged."""
         return self.wrapped(self.spec, ssa, self)
 
@@ -130,7 +130,7 @@ def says_all(spec: Any) -> bool:
     return test is not None and test(spec)
 
 
-def wrap(spec: Any, ssa: IrValue, origin: Any = None) -> Any:
+def wrap(spec: Any, ssa: ir.Value | None, origin: Any = None) -> Any:
     """The language's value of an SSA value of type `spec`."""
     return _CLASSES[type(spec)].wrapped(spec, None if says_all(spec) else ssa, origin)
 

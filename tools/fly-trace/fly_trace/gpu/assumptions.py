@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import lcm
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fly_dialect.layouts.integers import Int
 
@@ -16,6 +16,9 @@ from fly_trace.values.dtypes import I32, I64
 from fly_trace.values.immediates import number
 from fly_trace.values.scalars import Scalar
 from fly_trace.values.value_ranges import promise
+
+if TYPE_CHECKING:
+    from fly_trace.session.builder import Builder
 
 __all__ = ["assume"]
 
@@ -68,7 +71,7 @@ def _check(known: int, divisor: int, least: int | None, most: int | None) -> Non
 
 
 def _conditions(
-    builder: Any, src: Scalar, divisor: int, least: int | None, most: int | None
+    builder: Builder, src: Scalar, divisor: int, least: int | None, most: int | None
 ) -> list[Any]:
     """What is promised, as i1."""
     dtype, value = src.dtype, builder.ssa(src)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fly_dialect.layouts.int_tuple import text
 from fly_dialect.types import CoordTensorSpec, IntTupleSpec, LayoutSpec
@@ -14,6 +14,11 @@ from fly_trace.layouts.layouts import get_layout
 from fly_trace.layouts.views import View, linear, static_shape
 from fly_trace.values.dtypes import I32, I64
 from fly_trace.values.vectors import Vector
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
+    from fly_trace.session.builder import Builder
 
 __all__ = ["CoordTensor"]
 
@@ -29,7 +34,7 @@ class CoordTensor(View):
     __slots__ = ()
     noun = "a coordinate tensor"
 
-    def made(self, builder: Any) -> Any:
+    def made(self, builder: Builder) -> ir.Value:
         from fly_dialect.builders import ops
 
         base = IntTuple(IntTupleSpec(self.spec.base)).value(builder)

@@ -23,6 +23,8 @@ from fly_trace.values.dtypes import I32, I64
 from fly_trace.values.scalars import Scalar
 
 if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
     from fly_trace.session.builder import Builder
 
 __all__ = [
@@ -39,8 +41,6 @@ __all__ = [
     "make_stride",
     "rank",
 ]
-
-Tree = Any  # a leaf or a tuple of trees
 
 
 class Extent(int):
@@ -96,7 +96,7 @@ class IntTuple(DialectValue):
     noun = "an int tuple"
 
     @classmethod
-    def wrapped(cls, spec: IntTupleSpec, ssa: Any, origin: Any) -> Any:
+    def wrapped(cls, spec: IntTupleSpec, ssa: ir.Value | None, origin: Any) -> Any:
         if isinstance(spec.value, tuple):
             return cls(spec, ssa)
         if ssa is None:
@@ -110,7 +110,7 @@ class IntTuple(DialectValue):
         assert isinstance(spec.value, data.Int)
         return scalar_of(spec.value, value)
 
-    def with_ssa(self, ssa: Any) -> IntTuple:
+    def with_ssa(self, ssa: ir.Value | None) -> IntTuple:
         return IntTuple(self.spec, ssa)  # of one integer too: `ssa` may still be to come
 
     @property
@@ -175,7 +175,7 @@ class IntTuple(DialectValue):
             return tuple(self._unpacked(part, (*path, i)) for i, part in enumerate(tree))
         return self.part(path)
 
-    def made(self, builder: Builder) -> Any:
+    def made(self, builder: Builder) -> ir.Value:
         from fly_dialect.builders import ops
 
         return builder.fly(lambda **where: ops.make_int_tuple(spec=self.spec, **where))

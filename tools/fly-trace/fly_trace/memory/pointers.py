@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fly_dialect.types import PtrSpec
 
@@ -27,6 +27,9 @@ from fly_trace.values.dtypes import (
 from fly_trace.values.scalars import Scalar
 from fly_trace.values.vector_shapes import vector_ir
 from fly_trace.values.vectors import Vector
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
 __all__ = [
     "AddressSpace",
@@ -101,14 +104,16 @@ class Pointer(DialectValue):
     __slots__ = ("access", "dtype", "name")
     noun = "a pointer"
 
-    def __init__(self, spec: PtrSpec, ssa: Any, dtype: DType, access: Access, name: str):
+    def __init__(
+        self, spec: PtrSpec, ssa: ir.Value | None, dtype: DType, access: Access, name: str
+    ):
         super().__init__(spec, ssa)
         self.dtype = dtype
         self.access = access
         self.name = name
 
     @classmethod
-    def wrapped(cls, spec: PtrSpec, ssa: Any, origin: Any) -> Pointer:
+    def wrapped(cls, spec: PtrSpec, ssa: ir.Value | None, origin: Any) -> Pointer:
         own = getattr(origin, "access", None) or Access()
         dtype = dtype_of(spec.element, getattr(origin, "dtype", None))
         return cls(spec, ssa, dtype, own, getattr(origin, "name", "a pointer"))

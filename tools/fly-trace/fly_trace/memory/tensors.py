@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from fly_common.quoting import quoted
 from fly_dialect.types import IntTupleSpec, MemRefSpec
@@ -20,6 +20,11 @@ from fly_trace.values.scalars import Scalar
 from fly_trace.values.value_ranges import of_type
 from fly_trace.values.vector_shapes import count, vector_ir
 from fly_trace.values.vectors import Vector
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
+    from fly_trace.session.builder import Builder
 
 INT32_MAX = 2**31 - 1
 
@@ -40,7 +45,7 @@ class Tensor(View, TensorName):
     def __init__(
         self,
         spec: Any,
-        ssa: Any = None,
+        ssa: ir.Value | None = None,
         dtype: Any = None,
         name: str = "a tensor",
         *,
@@ -62,7 +67,7 @@ class Tensor(View, TensorName):
         self.parts: dict[tuple[str, int], Scalar] = {}  # leaves read so far, of an array
 
     @classmethod
-    def wrapped(cls, spec: MemRefSpec, ssa: Any, origin: Any) -> Tensor:
+    def wrapped(cls, spec: MemRefSpec, ssa: ir.Value | None, origin: Any) -> Tensor:
         dtype = dtype_of(spec.element, getattr(origin, "dtype", None))
         name = getattr(origin, "name", "a tensor")
         return cls(spec, ssa, dtype, name, access=getattr(origin, "access", None))
@@ -117,7 +122,7 @@ class Tensor(View, TensorName):
         builder = tracing.kernel(f"an element of {self.name}")
         coordinate = self.coordinate(builder, index)
         self.access.reads = True
-        value = builder.fly_op("memref.load", [self.ssa, coordinate], {})
+        value = builder.fly_op("memref.load", [self.value(builder), coordinate], {})
         if self.dtype is BOOL and self.spec.element != "i1":
             return Scalar(I8, value).to(BOOL)
         return Scalar(self.dtype, value)
@@ -132,9 +137,9 @@ class Tensor(View, TensorName):
         if self.dtype is BOOL and self.spec.element != "i1":
             stored = builder.one("arith.extui", "i8", stored)
         self.access.writes = True
-        builder.fly_op("memref.store", [stored, self.ssa, coordinate], {})
+        builder.fly_op("memref.store", [stored, self.value(builder), coordinate], {})
 
-    def coordinate(self, builder: Any, index: Any) -> Any:
+    def coordinate(self, builder: Builder, index: Any) -> Any:
         """The int_tuple of an index; InputError for a wrong rank, a slice, a static index that is
         out of bounds."""
         from fly_dialect.builders import ops
@@ -159,7 +164,7 @@ class Tensor(View, TensorName):
         leaves = [self._leaf(builder, mode, item) for mode, item in enumerate(items)]
         return builder.fly(ops.make_int_tuple, *leaves)
 
-    def _leaf(self, builder: Any, mode: int, item: Any) -> Any:
+    def _leaf(self, builder: Builder, mode: int, item: Any) -> Any:
         extent = self.extents[mode]
         if isinstance(item, Scalar) and item.number is not None and item.dtype.is_integer:
             item = item.number
@@ -214,7 +219,7 @@ class Tensor(View, TensorName):
         shape = static_shape(self, "load")
         builder = tracing.kernel(f"{self.name}.load")
         self.access.reads = True
-        value = builder.fly_op("memref.load_vec", [self.ssa], {})
+        value = builder.fly_op("memref.load_vec", [self.value(builder)], {})
         if self.dtype is BOOL and self.spec.element != "i1":
             return Vector(value, shape, I8).to(BOOL)
         return Vector(value, shape, self.dtype)
@@ -233,7 +238,7 @@ class Tensor(View, TensorName):
         if self.dtype is BOOL and self.spec.element != "i1":
             stored = builder.one("arith.extui", vector_ir(I8, vector.numel), stored)
         self.access.writes = True
-        builder.fly_op("memref.store_vec", [stored, self.ssa], {})
+        builder.fly_op("memref.store_vec", [stored, self.value(builder)], {})
 
     def fill(self, value: Any) -> None:
         """Stores a number to every element."""
@@ -252,12 +257,12 @@ class Tensor(View, TensorName):
             self.parts[what, mode] = builder.at_start(lambda: self._read(builder, what, mode))
         return self.parts[what, mode]
 
-    def _read(self, builder: Any, what: str, mode: int) -> Scalar:
+    def _read(self, builder: Builder, what: str, mode: int) -> Scalar:
         from fly_dialect.builders import ops
 
         layout = linear(self.spec)
         tree = layout.shape if what == "shape" else layout.stride
-        leaves = builder.fly_op(f"get_{what}", [self.ssa], {})
+        leaves = builder.fly_op(f"get_{what}", [self.value(builder)], {})
         if self.rank > 1:
             leaves = builder.fly(ops.get, leaves, mode)
             tree = tree[mode]
@@ -316,7 +321,7 @@ class Parts(IntTuple):
     def is_static(self) -> bool:
         return says_all(self.spec)
 
-    def value(self, builder: Any) -> Any:
+    def value(self, builder: Builder) -> ir.Value:
         if self.is_static:
             return super().value(builder)
         return builder.fly_op(f"get_{self.what}", [self.tensor.ssa], {})

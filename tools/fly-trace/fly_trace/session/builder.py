@@ -7,7 +7,7 @@ instruction and kept. Types, constants and ids live here; what ops mean is the c
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +25,12 @@ from fly_trace.values.scalars import Scalar
 from fly_trace.values.value_ranges import Interval
 
 if TYPE_CHECKING:
+    from types import CodeType, FrameType
+
+    from fly_dialect.types import Spec
+
     from fly_trace.core.target import Target
     from fly_trace.effects.snapshots import Snapshot
-
-IrValue = Any  # an ir.Value
 
 
 class Builder:
@@ -38,8 +40,8 @@ class Builder:
 
     def __init__(
         self,
-        context: Any,
-        block: Any,
+        context: ir.Context,
+        block: ir.Block,
         *,
         host: bool,
         locations: Locations,
@@ -58,16 +60,16 @@ class Builder:
         self.entry: Any = None  # the code whose frame the frames of the traced function follow
         self.calls: list[Any] = []  # code objects of helpers that are being traced
         self.ids: dict[str, Scalar] = {}
-        self.statics: dict[Any, IrValue] = {}  # static values of the fly dialect, by their types
-        self.last_static: IrValue = None
-        self.intervals: dict[IrValue, Interval] = {}  # of values whose ops don't say theirs
+        self.statics: dict[Any, ir.Value] = {}  # static values of the fly dialect, by their types
+        self.last_static: ir.Value | None = None
+        self.intervals: dict[ir.Value, Interval] = {}  # of values whose ops don't say theirs
         self.known_block: tuple[int, int, int] | None = None  # a kernel's, where it is static
         self.call_kernel: Callable[..., Any] | None = None  # what calling one does in the host
-        self.fastmath: Any = None  # the flags of operations on floats, as an attribute
-        self._types: dict[Any, Any] = {}  # by their texts, the fly dialect's by their specs
-        self._attributes: dict[Any, Any] = {}
+        self.fastmath: ir.Attribute | None = None  # the flags of operations on floats
+        self._types: dict[Any, ir.Type] = {}  # by their texts, the fly dialect's by their specs
+        self._attributes: dict[Any, ir.Attribute] = {}
 
-    def type(self, text: str) -> Any:
+    def type(self, text: str) -> ir.Type:
         found = self._types.get(text)
         if found is None:
             found = self._types[text] = fly.type_of(text, self.context)
@@ -76,11 +78,11 @@ class Builder:
     def op(
         self,
         name: str,
-        results: list[Any],
-        operands: list[IrValue],
-        attributes: dict[str, Any] | None = None,
+        results: list[ir.Type],
+        operands: list[ir.Value],
+        attributes: Mapping[str, ir.Attribute] | None = None,
         regions: int = 0,
-    ) -> Any:
+    ) -> ir.Operation:
         return ir.Operation.create(
             name,
             results,
@@ -95,9 +97,9 @@ class Builder:
         self,
         name: str,
         result: str,
-        *operands: IrValue,
-        **attributes: Any,
-    ) -> IrValue:
+        *operands: ir.Value,
+        **attributes: ir.Attribute,
+    ) -> ir.Value:
         """An op of one result; `result` is the text of its type."""
         if self.fastmath is not None and fast_math.is_flagged(name):
             attributes.setdefault("fastmath", self.fastmath)
@@ -111,7 +113,7 @@ class Builder:
     def fly_op(
         self,
         name: str,
-        operands: list[IrValue],
+        operands: list[ir.Value],
         attributes: dict[str, Any],
         result: Any = None,
     ) -> Any:
@@ -125,18 +127,18 @@ class Builder:
         with self.context:
             return building.build(name, operands, None, made, loc=where, ip=self.ip)
 
-    def fly_type(self, spec: Any) -> Any:
+    def fly_type(self, spec: Spec) -> ir.Type:
         """The type of the fly dialect that `spec` describes."""
         found = self._types.get(spec)
         if found is None:
             found = self._types[spec] = fly.type_of(spec, self.context)
         return found
 
-    def spec(self, value: IrValue) -> Any:
+    def spec(self, value: ir.Value) -> Spec:
         """The type of a value of the fly dialect, as data."""
         return fly.spec_of(value.type)
 
-    def _plain(self, value: Any) -> Any:
+    def _plain(self, value: Any) -> ir.Attribute:
         if isinstance(value, tuple):
             return self.attribute(f"array<i32: {', '.join(map(str, value))}>")
         if isinstance(value, str):
@@ -147,19 +149,22 @@ class Builder:
             return ir.TypeAttr.get(value)
         return self.integer(value, "i32")
 
-    def integer(self, value: int, type_: str) -> Any:
+    def integer(self, value: int, type_: str) -> ir.Attribute:
         """An integer attribute."""
         key = (value, type_)
         found = self._attributes.get(key)
         if found is None:
-            kind = ir.IndexType.get(self.context) if type_ == "index" else self.type(type_)
+            if type_ == "index":
+                kind, bits = ir.IndexType.get(self.context), 64
+            else:
+                kind = ir.IntegerType(self.type(type_))
+                bits = kind.width
             # The bindings take signed values; a u64's upper half has the same bits.
-            bits = 64 if type_ == "index" else kind.width
             signed = value - (1 << bits) if bits > 1 and value >= 1 << (bits - 1) else value
             found = self._attributes[key] = ir.IntegerAttr.get(kind, signed)
         return found
 
-    def constant(self, number: bool | int | float, dtype: DType) -> IrValue:
+    def constant(self, number: bool | int | float, dtype: DType) -> ir.Value:
         if dtype.is_float:
             kind = self.type(dtype.ir)
             attribute = ir.FloatAttr.get(kind, float(number), loc=self.locations.unknown)
@@ -167,7 +172,7 @@ class Builder:
             attribute = self.integer(int(number), dtype.ir)
         return self.one("arith.constant", dtype.ir, value=attribute)
 
-    def splat(self, number: bool | int | float, dtype: DType, kind: str) -> IrValue:
+    def splat(self, number: bool | int | float, dtype: DType, kind: str) -> ir.Value:
         """A constant vector of type `kind` whose elements are all `number`."""
         if dtype.is_float:
             element = ir.FloatAttr.get(
@@ -178,10 +183,10 @@ class Builder:
         value = ir.DenseElementsAttr.get_splat(self.type(kind), element)
         return self.one("arith.constant", kind, value=value)
 
-    def index(self, number: int) -> IrValue:
+    def index(self, number: int) -> ir.Value:
         return self.one("arith.constant", "index", value=self.integer(number, "index"))
 
-    def ssa(self, scalar: Scalar) -> IrValue:
+    def ssa(self, scalar: Scalar) -> ir.Value:
         """The SSA value of a scalar; a typed constant becomes one here."""
         if scalar.value is None:
             assert scalar.number is not None
@@ -189,7 +194,7 @@ class Builder:
         return scalar.value
 
     @contextmanager
-    def inside(self, block: Any) -> Iterator[None]:
+    def inside(self, block: ir.Block) -> Iterator[None]:
         """Ops go to the end of `block`, a new dynamic region."""
         ip, region, frozen = self.ip, self.region, self.frozen
         before = self.frozen = objects.before_region(self)
@@ -203,7 +208,7 @@ class Builder:
             self.ip, self.region, self.frozen = ip, region, frozen
 
     @contextmanager
-    def at_end(self, block: Any) -> Iterator[None]:
+    def at_end(self, block: ir.Block) -> Iterator[None]:
         """Ops go to the end of `block`, in the region that is being traced."""
         ip = self.ip
         self.ip = ir.InsertionPoint(block)
@@ -221,7 +226,7 @@ class Builder:
         finally:
             self.ip = ip
 
-    def static(self, spec: Any, make: Callable[[], IrValue]) -> IrValue:
+    def static(self, spec: Any, make: Callable[[], ir.Value]) -> ir.Value:
         """The static value of a type, made once, at the function's start and after those that it
         may be made of."""
         found = self.statics.get(spec)
@@ -235,12 +240,14 @@ class Builder:
             self.statics[spec] = self.last_static = found
         return found
 
-    def _after_statics(self) -> Any:
+    def _after_statics(self) -> ir.InsertionPoint:
         if self.last_static is None:
             return ir.InsertionPoint.at_block_begin(self.block)
-        return ir.InsertionPoint.after(self.last_static.owner)
+        owner = self.last_static.owner
+        assert not isinstance(owner, ir.Block), "ops make static values"
+        return ir.InsertionPoint.after(owner)
 
-    def attribute(self, text: str) -> Any:
+    def attribute(self, text: str) -> ir.Attribute:
         """An attribute by its text."""
         found = self._attributes.get(text)
         if found is None:
@@ -251,13 +258,13 @@ class Builder:
 class Locations:
     """MLIR locations of the user's positions, made once each."""
 
-    def __init__(self, context: Any):
+    def __init__(self, context: ir.Context):
         self.context = context
         self.unknown = ir.Location.unknown(context)
-        self.known: dict[tuple[int, int], Any] = {}
-        self.held: list[Any] = []  # code objects whose ids are keys
+        self.known: dict[tuple[int, int], ir.Location] = {}
+        self.held: list[CodeType] = []  # code objects whose ids are keys
 
-    def here(self) -> Any:
+    def here(self) -> ir.Location:
         """The location of the innermost frame of the user's."""
         frame = sys._getframe(2)
         tables = places.TABLES
@@ -271,7 +278,7 @@ class Locations:
             frame = frame.f_back
         return self.unknown
 
-    def _make(self, frame: Any, key: tuple[int, int]) -> Any:
+    def _make(self, frame: FrameType, key: tuple[int, int]) -> ir.Location:
         """The slow way: `frame` is the user's, or of a code object not seen before."""
         at = places.position(frame)
         found = self.at(at)
@@ -280,7 +287,7 @@ class Locations:
             self.known[key] = found
         return found
 
-    def at(self, at: places.Position | None) -> Any:
+    def at(self, at: places.Position | None) -> ir.Location:
         if at is None:
             return self.unknown
         return ir.Location.file(places.shown(at.file), at.line, at.column + 1, self.context)

@@ -86,7 +86,7 @@ def _traced(
     with context, ir.Location.unknown(context):
         module = ModuleTrace(context, name, chosen)
         module.host(function, types)
-        if chosen.asked:
+        if chosen.asked and chosen.chip is not None:
             attributes = module.module.operation.attributes
             attributes["fly.target"] = ir.StringAttr.get(chosen.chip)
         try:
@@ -96,7 +96,7 @@ def _traced(
         return text.write(module.module, locations)
 
 
-def _invalid(error: Any) -> InputError:
+def _invalid(error: ir.MLIRError) -> InputError:
     """What MLIR's verifier says of a module, in the words of the language where it is the user's
     doing."""
     first = error.error_diagnostics[0]
@@ -123,11 +123,11 @@ class TracedKernel(NamedTuple):
 class ModuleTrace:
     """The module in the making."""
 
-    context: Any
+    context: ir.Context
     entry: str
     target: Target
-    module: Any = None
-    kernels: Any = None  # the gpu.module's block
+    module: ir.Module = field(init=False)
+    kernels: ir.Block = field(init=False)  # the gpu.module's block
     known: dict[Any, TracedKernel] = field(default_factory=dict)
     world: Snapshot | None = None  # what the host function can reach
     symbols: set[str] = field(default_factory=set)
@@ -238,13 +238,8 @@ class ModuleTrace:
     ) -> dict[str, Access]:
         at = self.locations.at(definition(kernel.function))
         passed = [argument for argument in arguments if argument.passed]
-        kinds = [
-            argument.value.ssa.type
-            if isinstance(argument.value, DialectValue)
-            else fly.type_of(argument.value.dtype.ir)
-            for argument in passed
-        ]
-        attributes: dict[str, Any] = {"kernel": ir.UnitAttr.get()}
+        kinds = [_type_of(argument.value) for argument in passed]
+        attributes: dict[str, ir.Attribute] = {"kernel": ir.UnitAttr.get()}
         if block is not None:
             attributes["known_block_size"] = ir.DenseI32ArrayAttr.get(list(block))
         names = [argument.name for argument in passed]
@@ -285,13 +280,13 @@ class ModuleTrace:
     def _function(
         self,
         op: str,
-        parent: Any,
+        parent: ir.Block,
         symbol: str,
         names: list[str],
-        types: list[Any],
-        at: Any,
-        attributes: dict[str, Any],
-    ) -> tuple[Any, Any]:
+        types: list[ir.Type],
+        at: ir.Location,
+        attributes: Mapping[str, ir.Attribute],
+    ) -> tuple[ir.Operation, ir.Block]:
         made = ir.Operation.create(
             op,
             attributes={
@@ -329,7 +324,7 @@ def _run(builder: Builder, function: Any, arguments: dict[str, Any]) -> Any:
         tracing.enter(before)
 
 
-def _ir_type(kind: ParameterType) -> Any:
+def _ir_type(kind: ParameterType) -> ir.Type:
     if isinstance(kind, ScalarType):
         return fly.type_of(kind.dtype.ir)
     assert isinstance(kind, TensorType)
@@ -340,7 +335,15 @@ def _ir_type(kind: ParameterType) -> Any:
     return fly.memref_type(MemRefSpec(kind.dtype.memory, "global", Layout(shape, stride)))
 
 
-def _symbolic(name: str, kind: ParameterType, value: Any) -> Tensor | Scalar:
+def _type_of(value: DialectValue | Scalar) -> ir.Type:
+    """The type of what is passed to a kernel."""
+    if isinstance(value, DialectValue):
+        assert value.ssa is not None, "what is static is not passed"
+        return value.ssa.type
+    return fly.type_of(value.dtype.ir)
+
+
+def _symbolic(name: str, kind: ParameterType, value: ir.Value) -> Tensor | Scalar:
     if isinstance(kind, TensorType):
         spec = fly.memref_of(value)
         return Tensor(spec, value, kind.dtype, name, is_array=True, rank=len(kind.shape))
@@ -348,14 +351,14 @@ def _symbolic(name: str, kind: ParameterType, value: Any) -> Tensor | Scalar:
     return Scalar(kind.dtype, value)
 
 
-def _symbolic_tensor(name: str, like: Tensor, value: Any) -> Tensor:
+def _symbolic_tensor(name: str, like: Tensor, value: ir.Value) -> Tensor:
     """A kernel's tensor that is passed `like`."""
     return Tensor(like.spec, value, like.dtype, name, is_array=like.is_array, rank=like.rank)
 
 
-def _describe(name: str, kind: ParameterType, value: Any) -> Any:
+def _describe(name: str, kind: ParameterType, value: Any) -> ir.DictAttr:
     """A host argument's attributes: what the launch plan needs to know of it."""
-    found: dict[str, Any] = {"fly.name": ir.StringAttr.get(name)}
+    found: dict[str, ir.Attribute] = {"fly.name": ir.StringAttr.get(name)}
     assert not isinstance(kind, Constant)
     found["fly.dtype"] = ir.StringAttr.get(kind.dtype.name)
     if isinstance(kind, TensorType):
@@ -377,7 +380,7 @@ def _describe(name: str, kind: ParameterType, value: Any) -> Any:
     return ir.DictAttr.get(found)
 
 
-def _extent(extent: Extent) -> Any:
+def _extent(extent: Extent) -> ir.Attribute:
     symbol = symbol_of(extent)
     if symbol is not None:
         return ir.StringAttr.get(symbol)

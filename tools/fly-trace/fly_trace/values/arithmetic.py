@@ -21,6 +21,8 @@ from fly_trace.values.dtypes import BOOL, F32, I64, DType, check_computes, defau
 from fly_trace.values.scalars import Scalar
 
 if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
     from fly_trace.session.builder import Builder
 
 SIGNS = {
@@ -93,6 +95,7 @@ def binary(operation: str, a: Any, b: Any) -> Any:
         x, by = builder.ssa(convert(a, dtype)), b.number if isinstance(b, Scalar) else b
         if by is None:
             by = builder.ssa(convert(b, dtype))
+        assert not isinstance(by, float), "floats were refused"
         return Scalar(dtype, integer_ops.shift(builder, operation, x, by, dtype))
     if operation in BITS:
         if dtype.is_float:
@@ -179,15 +182,17 @@ def unary(operation: str, a: Scalar) -> Scalar:
     return Scalar(dtype, builder.one("arith.subi", dtype.ir, builder.constant(0, dtype), x))
 
 
-def _float_division(builder: Builder, operation: str, x: Any, y: Any, dtype: DType) -> Any:
+def _float_division(
+    builder: Builder, operation: str, x: ir.Value, y: ir.Value, dtype: DType
+) -> ir.Value:
     """Python's float `//` and `%`, after CPython's float_floor_div and float_rem."""
     kind = dtype.ir
     wide = kind if dtype.bits >= 32 else "f32"
 
-    def make(name: str, *operands: Any) -> Any:
+    def make(name: str, *operands: ir.Value) -> ir.Value:
         return builder.one(name, wide, *operands)
 
-    def test(predicate: int, a: Any, b: Any) -> Any:
+    def test(predicate: int, a: ir.Value, b: ir.Value) -> ir.Value:
         number = builder.integer(predicate, "i64")
         return builder.one("arith.cmpf", "i1", a, b, predicate=number)
 
@@ -218,5 +223,5 @@ def _float_division(builder: Builder, operation: str, x: Any, y: Any, dtype: DTy
     return result if wide == kind else builder.one("arith.truncf", kind, result)
 
 
-def _true(builder: Builder) -> Any:
+def _true(builder: Builder) -> ir.Value:
     return builder.constant(True, BOOL)

@@ -43,7 +43,7 @@ def convert(value: Any, dtype: DType) -> Scalar:
     builder = tracing.current(f"fx.{dtype.title}(…)")
     if dtype.is_bool and value.dtype.is_narrow:
         value = convert(value, F32 if value.dtype.is_float else I32)
-    x, source = value.value, value.dtype
+    x, source = builder.ssa(value), value.dtype
     if dtype.is_bool:
         zero = builder.constant(0, source)
         name, predicate = ("arith.cmpf", 13) if source.is_float else ("arith.cmpi", 1)

@@ -15,6 +15,8 @@ from fly_common.quoting import quoted
 from fly_trace.core import tracing
 
 if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
     from fly_trace.session.builder import Builder
 
 __all__ = ["FastMathFlags", "fastmath"]
@@ -63,7 +65,7 @@ def _words(flags: Written) -> list[str]:
     return [word for flag in flags for word in _words(flag)]
 
 
-def attribute(builder: Builder, flags: Written) -> Any:
+def attribute(builder: Builder, flags: Written) -> ir.Attribute | None:
     """The flags as an op has them."""
     words = _words(flags)
     for word in words:

@@ -9,22 +9,22 @@ from fly_trace.values.dtypes import BOOL, DType
 from fly_trace.values.scalars import Scalar
 
 if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
     from fly_trace.session.builder import Builder
 
-IrValue = Any  # an ir.Value
 
-
-def test(builder: Builder, predicate: int, a: IrValue, b: IrValue) -> IrValue:
+def test(builder: Builder, predicate: int, a: ir.Value, b: ir.Value) -> ir.Value:
     """arith.cmpi: 0 eq, 1 ne, 2 slt, 6 ult."""
     return builder.one("arith.cmpi", "i1", a, b, predicate=builder.integer(predicate, "i64"))
 
 
 def division(
-    builder: Builder, operation: str, x: IrValue, y: IrValue, known: Any, dtype: DType
-) -> IrValue:
+    builder: Builder, operation: str, x: ir.Value, y: ir.Value, known: Any, dtype: DType
+) -> ir.Value:
     """Floor division ("floordiv") or its remainder ("mod"). `known` is the divisor, if it is."""
 
-    def make(name: str, *operands: IrValue) -> IrValue:
+    def make(name: str, *operands: ir.Value) -> ir.Value:
         return builder.one(f"arith.{name}", dtype.ir, *operands)
 
     if dtype.kind == "uint":
@@ -52,10 +52,10 @@ def division(
     return make("select", adjust, make("subi", quotient, one), quotient)
 
 
-def ceildiv(builder: Builder, x: IrValue, y: IrValue, dtype: DType) -> IrValue:
+def ceildiv(builder: Builder, x: ir.Value, y: ir.Value, dtype: DType) -> ir.Value:
     """The quotient rounded towards plus infinity, without a sum that could overflow."""
 
-    def make(name: str, *operands: IrValue) -> IrValue:
+    def make(name: str, *operands: ir.Value) -> ir.Value:
         return builder.one(f"arith.{name}", dtype.ir, *operands)
 
     if builder.host:
@@ -71,7 +71,9 @@ def ceildiv(builder: Builder, x: IrValue, y: IrValue, dtype: DType) -> IrValue:
     return make("select", up, make("addi", quotient, one), quotient)
 
 
-def shift(builder: Builder, operation: str, x: IrValue, by: int | IrValue, dtype: DType) -> IrValue:
+def shift(
+    builder: Builder, operation: str, x: ir.Value, by: int | ir.Value, dtype: DType
+) -> ir.Value:
     """`<<` or `>>` by a number or by a value of `dtype`. LLVM's shifts are undefined from the width
     on: the amount is kept below."""
     right = {"int": "arith.shrsi"}.get(dtype.kind, "arith.shrui")
@@ -94,7 +96,7 @@ def shift(builder: Builder, operation: str, x: IrValue, by: int | IrValue, dtype
     return builder.one("arith.select", dtype.ir, inside, shifted, builder.constant(0, dtype))
 
 
-def absolute(builder: Builder, x: IrValue, dtype: DType) -> IrValue:
+def absolute(builder: Builder, x: ir.Value, dtype: DType) -> ir.Value:
     zero = builder.constant(0, dtype)
     negative = builder.one("arith.subi", dtype.ir, zero, x)
     if builder.host:

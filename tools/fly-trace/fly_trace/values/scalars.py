@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from fly_trace.core import tracing
 from fly_trace.values.dtypes import DType
 
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+    from fly_dialect.layouts.integers import Int
+
 Number = bool | int | float
 
 
@@ -21,7 +25,11 @@ class Scalar:
     __slots__ = ("dtype", "leaf", "number", "value")
 
     def __init__(
-        self, dtype: DType, value: Any = None, number: Number | None = None, leaf: Any = None
+        self,
+        dtype: DType,
+        value: ir.Value | None = None,
+        number: Number | None = None,
+        leaf: Int | None = None,
     ):
         self.dtype = dtype
         self.value = value

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
     from fly_trace.session.builder import Builder
 
 Interval = tuple[int, int]
@@ -65,7 +67,7 @@ def _of_argument(builder: Builder, value: Any, depth: int) -> Interval | None:
     return lower[0], upper[1] - 1
 
 
-def _of_op(builder: Builder, op: Any, depth: int) -> Interval | None:
+def _of_op(builder: Builder, op: ir.Operation, depth: int) -> Interval | None:
     """What an op says; None for nothing. It may not fit the result's type."""
     name = op.name
     if name == "arith.constant":

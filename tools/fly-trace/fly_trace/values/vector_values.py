@@ -17,6 +17,9 @@ from fly_trace.values.dtypes import DType, check_computes, default
 from fly_trace.values.scalars import Scalar
 from fly_trace.values.vector_shapes import Shape, count, nested, selected, spread_places, vector_ir
 
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
 # Reduction → #vector.kind for floats, signed and unsigned integers. NaN goes through max and min.
 REDUCTIONS = {
     "add": ("add", "add", "add"),
@@ -33,7 +36,7 @@ class Vector:
 
     def __init__(
         self,
-        value: Any,
+        value: ir.Value | Vector,
         shape: Any = None,
         dtype: DType | None = None,
         *,
@@ -82,14 +85,14 @@ class Vector:
         return Vector, self.shape, self.dtype
 
     @property
-    def ssa(self) -> Any:
+    def ssa(self) -> ir.Value:
         return self.value
 
     @ssa.setter
-    def ssa(self, value: Any) -> None:
+    def ssa(self, value: ir.Value) -> None:
         self.value = value
 
-    def with_ssa(self, ssa: Any) -> Vector:
+    def with_ssa(self, ssa: ir.Value) -> Vector:
         return Vector(ssa, self.shape, self.dtype)
 
     # -- its elements
@@ -219,7 +222,7 @@ class Vector:
         kind = vector_ir(dtype, count(full_shape))
         if number.value is None and number.number is not None:
             return Vector(builder.splat(number.number, dtype, kind), full_shape, dtype)
-        return Vector(builder.one("vector.broadcast", kind, number.value), full_shape, dtype)
+        return Vector(builder.one("vector.broadcast", kind, builder.ssa(number)), full_shape, dtype)
 
     if TYPE_CHECKING:
         # Made in `vectors`.

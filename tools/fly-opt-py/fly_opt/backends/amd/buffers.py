@@ -10,7 +10,7 @@ The module is the backend's `fly_opt.lowering.interface.PointerSpaces`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fly_dialect.amd.buffers import BUFFER_SPACE
 from fly_dialect.bindings import ir
@@ -21,7 +21,8 @@ from fly_target.target import Target
 from fly_opt.ir import pointers
 from fly_opt.ir.builder import Builder
 
-Value = Any  # an ir.Value
+if TYPE_CHECKING:
+    from fly_opt.passes.llvm.conversion import Conversion
 
 _DESCRIPTOR, _OFFSET = 0, 1  # fields of the pair
 
@@ -40,19 +41,19 @@ def flags(target: Target) -> int:
     return _FORMAT | facts_of(target).buffer_flags
 
 
-def descriptor_type() -> Any:
+def descriptor_type() -> ir.Type:
     return pointers.pointer(8)
 
 
-def pair_type() -> Any:
+def pair_type() -> ir.Type:
     return ir.Type.parse("!llvm.struct<(ptr<8>, i32)>")
 
 
-def lowered_type(spec: Spec) -> Any:
+def lowered_type(spec: Spec) -> ir.Type:
     return pair_type()
 
 
-def make_pointer(conversion: Any, op: Any) -> Value:
+def make_pointer(conversion: Conversion, op: ir.Operation) -> ir.Value:
     """A pointer of a base, a stride, a number of bytes and the flags, the descriptor's fourth word.
     Without flags they are those of the module's target."""
     builder, operands = conversion.builder, [conversion.value(value) for value in op.operands]
@@ -63,12 +64,12 @@ def make_pointer(conversion: Any, op: Any) -> Value:
     return make(builder, builder.value("rocdl.make.buffer.rsrc", descriptor_type(), operands))
 
 
-def get_descriptor(conversion: Any, op: Any) -> Value:
+def get_descriptor(conversion: Conversion, op: ir.Operation) -> ir.Value:
     """fly_rocdl.get_buffer_rsrc: the descriptor of a pointer."""
     return descriptor(conversion.builder, conversion.value(op.operands[0]))
 
 
-def make(builder: Builder, descriptor: Value, offset: Value | None = None) -> Value:
+def make(builder: Builder, descriptor: ir.Value, offset: ir.Value | None = None) -> ir.Value:
     """A pointer of its parts; `offset` in elements, 0 where it is not given."""
     offset = builder.constant(0, 32) if offset is None else offset
     type_ = pair_type()
@@ -77,11 +78,11 @@ def make(builder: Builder, descriptor: Value, offset: Value | None = None) -> Va
     return pointers.insert(builder, pair, _OFFSET, offset, type_)
 
 
-def descriptor(builder: Builder, pair: Value) -> Value:
+def descriptor(builder: Builder, pair: ir.Value) -> ir.Value:
     return pointers.extract(builder, pair, _DESCRIPTOR, descriptor_type())
 
 
-def add(builder: Builder, pair: Value, elements: Value) -> Value:
+def add(builder: Builder, pair: ir.Value, elements: ir.Value) -> ir.Value:
     """The pointer `elements` on; they count modulo 2^32, as the hardware's offset does."""
     i32 = pointers.integer(32)
     if elements.type != i32:
@@ -91,7 +92,7 @@ def add(builder: Builder, pair: Value, elements: Value) -> Value:
     return make(builder, descriptor(builder, pair), total)
 
 
-def scaled(builder: Builder, elements: Value, element: str) -> Value:
+def scaled(builder: Builder, elements: ir.Value, element: str) -> ir.Value:
     """A count of elements in bytes, as i32; of packed ones it is a whole number."""
     if pointers.is_packed(element):
         return pointers.packed_bytes(builder, elements, element)
@@ -105,11 +106,11 @@ def scaled(builder: Builder, elements: Value, element: str) -> Value:
 class Place:
     """Where an access goes: the descriptor and the offset in bytes."""
 
-    descriptor: Value
-    offset: Value
+    descriptor: ir.Value
+    offset: ir.Value
 
 
-def place(builder: Builder, spec: PtrSpec | MemRefSpec, pair: Value, size: int) -> Place:
+def place(builder: Builder, spec: PtrSpec | MemRefSpec, pair: ir.Value, size: int) -> Place:
     """Where an access of `size` bits through a pointer of this type goes; its swizzle is applied.
     ValueError where the swizzle would part the bits."""
     pointers.check_swizzle(spec, size)
@@ -122,8 +123,8 @@ def place(builder: Builder, spec: PtrSpec | MemRefSpec, pair: Value, size: int) 
 
 
 def load(
-    builder: Builder, type_: Any, at: Place, soffset: Value | None = None, cache: int = 0
-) -> Value:
+    builder: Builder, type_: ir.Type, at: Place, soffset: ir.Value | None = None, cache: int = 0
+) -> ir.Value:
     """buffer_load of a value of this type. `soffset` is in bytes, `cache` the cache policy."""
     operands = [at.descriptor, at.offset, _soffset(builder, soffset)]
     loaded = _loadable(type_)
@@ -132,7 +133,7 @@ def load(
 
 
 def store(
-    builder: Builder, value: Value, at: Place, soffset: Value | None = None, cache: int = 0
+    builder: Builder, value: ir.Value, at: Place, soffset: ir.Value | None = None, cache: int = 0
 ) -> None:
     """buffer_store; as `load`."""
     value = pointers.bitcast(builder, value, _loadable(value.type))
@@ -140,24 +141,28 @@ def store(
     builder.op("rocdl.raw.ptr.buffer.store", None, operands, policy(cache))
 
 
-def load_through(builder: Builder, spec: PtrSpec | MemRefSpec, pair: Value, type_: Any) -> Value:
+def load_through(
+    builder: Builder, spec: PtrSpec | MemRefSpec, pair: ir.Value, type_: ir.Type
+) -> ir.Value:
     return load(builder, type_, place(builder, spec, pair, pointers.width(type_)))
 
 
-def store_through(builder: Builder, spec: PtrSpec | MemRefSpec, pair: Value, value: Value) -> None:
+def store_through(
+    builder: Builder, spec: PtrSpec | MemRefSpec, pair: ir.Value, value: ir.Value
+) -> None:
     store(builder, value, place(builder, spec, pair, pointers.width(value.type)))
 
 
-def policy(cache: int) -> dict[str, Any]:
+def policy(cache: int) -> dict[str, ir.Attribute]:
     """The attribute of a buffer access that says how it is cached: 0 as usual, 2 streaming."""
     return {"aux": ir.IntegerAttr.get(pointers.integer(32), cache)}
 
 
-def _soffset(builder: Builder, soffset: Value | None) -> Value:
+def _soffset(builder: Builder, soffset: ir.Value | None) -> ir.Value:
     return builder.constant(0, 32) if soffset is None else soffset
 
 
-def _loadable(type_: Any) -> Any:
+def _loadable(type_: ir.Type) -> ir.Type:
     """The type in which the instruction moves so many bits: a byte, a half word, whole words."""
     size = pointers.width(type_)
     if size in (8, 16):

@@ -7,9 +7,12 @@ under way. For the rest there is nothing.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fly_target.amd.waits import GFX9
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
 ASYNCHRONOUS = {
     "rocdl.global.load.async.lds": "rocdl.global.load.lds",
@@ -24,7 +27,7 @@ MISSING = {"rocdl.ptr.s.buffer.load"}
 _WAIT_FOR_MEMORY = GFX9.word(vm=0)
 
 
-def replace(op: Any) -> None:
+def replace(op: ir.Operation) -> None:
     """Replaces one of REPLACED by what LLVM 22 has."""
     from fly_dialect.bindings import ir
 

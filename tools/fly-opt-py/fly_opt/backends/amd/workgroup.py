@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
 _SIZES = ("flat", "reqd")
 # Attributes of functions that the pipeline writes, and the class of their value.
@@ -14,7 +17,7 @@ FUNCTION_ATTRIBUTES = {
 }
 
 
-def wrong_workgroup(function: Any) -> str | None:
+def wrong_workgroup(function: ir.Operation) -> str | None:
     """Whether a kernel's two statements of its workgroup's size contradict each other."""
     from fly_dialect.bindings import ir
 

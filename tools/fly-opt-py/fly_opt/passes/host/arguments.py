@@ -19,7 +19,7 @@ class Parameter:
     """An argument of the host function: what the plan says of it, and its type."""
 
     made: Tensor | Scalar
-    spec: Any
+    spec: Any  # of a tensor its MemRefSpec, of a scalar the text
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,9 @@ class Layout:
     of: Parameter
 
 
-def parameter(host: Any, argument: Any, attributes: Any, fallback: str | None = None) -> Parameter:
+def parameter(
+    host: ir.Operation, argument: ir.BlockArgument, attributes: Any, fallback: str | None = None
+) -> Parameter:
     """What the attributes of an argument (`fly.name`, `fly.dtype`, `fly.shape`, …) and its type
     say; `fallback` is the name of one that has none. InputError where they are not enough, or
     contradict each other."""
@@ -63,7 +65,7 @@ def modes(tree: Any) -> tuple[Int, ...]:
     return tree if isinstance(tree, tuple) else (tree,)
 
 
-def tensor(host: Any, name: str, spec: MemRefSpec, said: dict[str, Any]) -> Tensor:
+def tensor(host: ir.Operation, name: str, spec: MemRefSpec, said: dict[str, Any]) -> Tensor:
     if isinstance(spec.layout, ComposedLayout):
         raise refuse(
             host,
@@ -113,7 +115,7 @@ def _multiples(leaves: tuple[Int, ...]) -> tuple[int, ...]:
     return found if any(divisor > 1 for divisor in found) else ()
 
 
-def scalar_size(op: Any, kind: str) -> int:
+def scalar_size(op: ir.Operation, kind: str) -> int:
     """Bytes of a scalar kernel argument; a bit is a byte, an index is 64 bits."""
     sizes = {"index": 8, "i1": 1, "bf16": 2, "f16": 2, "f32": 4, "f64": 8}
     sizes |= {f"i{8 * n}": n for n in (1, 2, 4, 8)}

@@ -14,7 +14,7 @@ layout is such a struct alone.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fly_common.quoting import quoted
 from fly_dialect.dialect import spec_of
@@ -28,8 +28,11 @@ from fly_opt.passes.host.arguments import Layout, Parameter, modes, scalar_size
 from fly_opt.passes.host.values import MadeComposed, MadeLayout, Tree, Values, View, is_tree
 from fly_opt.passes.target.set_target import target_of
 
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
-def entry(module: Any) -> Any:
+
+def entry(module: ir.Operation) -> ir.Operation | None:
     """The host function of a module: the one `fly.entry` names, else the only one; None if there
     is none. InputError if there are several and nothing says which."""
     functions = [
@@ -56,7 +59,7 @@ def entry(module: Any) -> Any:
     return functions[0] if functions else None
 
 
-def extract(module: Any, host: Any) -> Plan:
+def extract(module: ir.Operation, host: ir.Operation) -> Plan:
     """The plan of a host function. InputError names the operation that a plan can't hold."""
     target = target_of(module)
     if target is None:
@@ -90,7 +93,9 @@ def extract(module: Any, host: Any) -> Plan:
     )
 
 
-def _check_block(host: Any, expressions: list[Expression], launch: Launch, most: int) -> None:
+def _check_block(
+    host: ir.Operation, expressions: list[Expression], launch: Launch, most: int
+) -> None:
     sizes = [expressions[index] for index in launch.block]
     if all(size[0] == "const" for size in sizes):
         x, y, z = (size[1] for size in sizes)
@@ -102,7 +107,7 @@ def _check_block(host: Any, expressions: list[Expression], launch: Launch, most:
             )
 
 
-def _launch(values: Values, op: Any) -> Launch:
+def _launch(values: Values, op: ir.Operation) -> Launch:
     # Segments: async tokens, grid x y z, block x y z, cluster x y z, dynamic LDS, arguments.
     segments = list(op.attributes["operandSegmentSizes"])
     if any(segments[7:10]) or segments[12:] not in ([], [0]):
@@ -124,7 +129,7 @@ def _launch(values: Values, op: Any) -> Launch:
     )
 
 
-def _words(values: Values, op: Any, operand: Any) -> list[tuple[Word, ...]]:
+def _words(values: Values, op: ir.Operation, operand: ir.Value) -> list[tuple[Word, ...]]:
     """The kernel arguments that one operand of a launch becomes."""
     held, spec = values.held.get(operand), spec_of(operand.type)
     if carriers(spec) == []:

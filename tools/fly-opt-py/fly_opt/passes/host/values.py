@@ -15,6 +15,8 @@ from typing import Any, TypeAlias
 from fly_common.quoting import quoted
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import spec_of
+from fly_dialect.layouts.int_tuple import IntTuple
+from fly_dialect.layouts.integers import Int
 from fly_dialect.types import IntTupleSpec, LayoutSpec, MemRefSpec, plain_layout
 from fly_host.plan import Expression, Scalar, Tensor, Word
 
@@ -125,7 +127,9 @@ class Values:
 
     # -- parameters ------------------------------------------------------------------------------
 
-    def argument(self, host: Any, argument: Any, attributes: Any, named: bool) -> None:
+    def argument(
+        self, host: ir.Operation, argument: ir.BlockArgument, attributes: Any, named: bool
+    ) -> None:
         if str(argument.type) == TOKEN:
             return
         fallback = None if named else f"arg{len(self.parameters)}"
@@ -139,11 +143,11 @@ class Values:
 
     # -- operations ------------------------------------------------------------------------------
 
-    def compute(self, op: Any) -> None:
+    def compute(self, op: ir.Operation) -> None:
         """Takes up the results of an operation. InputError where no plan holds them."""
         self.held[op.results[0] if len(op.results) == 1 else op] = self.value(op)
 
-    def value(self, op: Any) -> Any:
+    def value(self, op: ir.Operation) -> Any:
         name = op.name
         if name in BINARY:
             return self.make(BINARY[name], *map(self.integer, (op, op), op.operands))
@@ -169,13 +173,13 @@ class Values:
             " fly.get, fly.get_scalar and gpu.launch_func",
         )
 
-    def constant(self, op: Any) -> Any:
+    def constant(self, op: ir.Operation) -> Any:
         attribute = op.attributes["value"]
         if isinstance(attribute, ir.FloatAttr):
             return self.float_word(op, str(op.results[0].type), attribute.value)
         return self.make("const", int(attribute.value))
 
-    def float_word(self, op: Any, kind: str, value: float) -> Word:
+    def float_word(self, op: ir.Operation, kind: str, value: float) -> Word:
         """A float constant as a kernel's argument: its bits."""
         if kind == "bf16":
             bits = struct.unpack("<I", struct.pack("<f", value))[0] >> 16  # exact: value is a bf16
@@ -187,7 +191,7 @@ class Values:
         bits = struct.unpack(unpack, struct.pack(pack, value))[0]
         return Word("integer", expression=self.make("const", bits), size=struct.calcsize(pack))
 
-    def tuple_value(self, op: Any) -> Any:
+    def tuple_value(self, op: ir.Operation) -> Any:
         """fly's operations on shapes, strides and layouts."""
         name, held = op.name, self.held.get(op.operands[0]) if len(op.operands) else None
         if name in ("fly.get_layout", "fly.get_shape", "fly.get_stride"):
@@ -213,7 +217,7 @@ class Values:
             " by fly.get_iter and fly.make_view",
         )
 
-    def made_value(self, op: Any, held: Any) -> Any:
+    def made_value(self, op: ir.Operation, held: Any) -> Any:
         """Tuples, layouts and views that the host function makes; None for any other op."""
         if not len(op.results):
             return None
@@ -249,10 +253,11 @@ class Values:
             return MadeLayout(self.tree(spec.layout.shape, []), self.tree(spec.layout.stride, []))
         return self.tree(spec.value, []) if isinstance(spec, IntTupleSpec) else STATIC
 
-    def tree(self, value: Any, dynamic: list[int]) -> Tree:
+    def tree(self, value: IntTuple, dynamic: list[int]) -> Tree:
         """An int_tuple as expressions; `dynamic` are those of its dynamic leaves, used up."""
         if isinstance(value, tuple):
             return tuple(self.tree(part, dynamic) for part in value)
+        assert isinstance(value, Int), "a host function has integers only"
         return dynamic.pop(0) if value.value is None else self.make("const", value.value)
 
     def leaves(self, tensor: Any, spec: MemRefSpec, shape: bool) -> Tree:
@@ -267,7 +272,7 @@ class Values:
         )
         return made if isinstance(spec.layout.shape, tuple) else made[0]
 
-    def integer(self, op: Any, value: Any) -> int:
+    def integer(self, op: ir.Operation, value: ir.Value) -> int:
         """The expression of an integer operand of `op`."""
         held = self.held.get(value)
         if isinstance(held, int):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from fly_dialect.bindings import ir
 from fly_dialect.builders import ops
@@ -19,8 +19,6 @@ from fly_opt.ir import static_values
 from fly_opt.ir.boundary import carriers
 from fly_opt.ir.builder import operations, unused
 from fly_opt.passes.base import Pass
-
-Value = Any  # an ir.Value
 
 # Other names of make_int_tuple.
 ALIASES = frozenset(("make_shape", "make_stride", "make_coord"))
@@ -53,7 +51,7 @@ class Canonicalize(Pass):
 
     name: ClassVar[str] = "fly-canonicalize"
 
-    def run(self, op: Any) -> None:
+    def run(self, op: ir.Operation) -> None:
         # Last first: what an op is no longer needed for is then erased, not brought into form.
         for inner in reversed(operations(op)):
             if inner.name.startswith(PREFIX) and not _erased(inner):
@@ -61,7 +59,7 @@ class Canonicalize(Pass):
                 _erased(inner)
 
 
-def _erased(op: Any) -> bool:
+def _erased(op: ir.Operation) -> bool:
     """Erases an op that only computes what nothing uses; whether it was one."""
     info = OPS.get(op.name[len(PREFIX) :])
     if info is None or not info.pure or not all(map(unused, op.results)):
@@ -70,7 +68,7 @@ def _erased(op: Any) -> bool:
     return True
 
 
-def _normalise(op: Any) -> None:
+def _normalise(op: ir.Operation) -> None:
     name = op.name[len(PREFIX) :]
     if len(op.results) != 1 or name in NORMAL:
         return

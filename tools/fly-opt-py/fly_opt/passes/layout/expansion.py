@@ -28,15 +28,13 @@ from fly_opt.ir import static_values
 from fly_opt.passes.layout.lowering import Lower, Lowering
 from fly_opt.passes.layout.memory import Parts, decomposed
 
-Value = Any  # an ir.Value
-
 _MAKERS = frozenset(("fly.make_tiled_copy", "fly.make_tiled_mma"))
 # Calls are unrolled. So many already exceed every instruction cache by far.
 MOST_CALLS = 1 << 16
 
 
 # -- atoms ----------------------------------------------------------------------------------------
-def _atom(low: Lowering, value: Value) -> Value | None:
+def _atom(low: Lowering, value: ir.Value) -> ir.Value | None:
     """The atom of an atom or of a tiled copy or multiplication; None where nothing tells it: of a
     tiled one with state that comes from a loop or an argument."""
     spec = spec_of(value.type)
@@ -54,10 +52,16 @@ def _atom(low: Lowering, value: Value) -> Value | None:
     if not spec.is_static:
         return None
     loc, ip = builder.loc, builder.ip
-    return builder.once(spec.atom, lambda: static_values.make(spec.atom, loc=loc, ip=ip).owner)
+
+    def make() -> ir.Operation:
+        owner = static_values.make(spec.atom, loc=loc, ip=ip).owner
+        assert not isinstance(owner, ir.Block), "an op makes it"
+        return owner.operation
+
+    return builder.once((spec.atom,), make)
 
 
-def _called_atom(low: Lowering, value: Value) -> Value:
+def _called_atom(low: Lowering, value: ir.Value) -> ir.Value:
     """The atom that `copy` or `gemm` calls."""
     atom = _atom(low, value)
     if atom is not None:
@@ -69,7 +73,7 @@ def _called_atom(low: Lowering, value: Value) -> Value:
     return low.once("get_mma_atom", [value], spec.atom)
 
 
-def _get_atom(low: Lowering, op: Any) -> bool:
+def _get_atom(low: Lowering, op: ir.Operation) -> bool:
     atom = _atom(low, op.operands[0])
     if atom is None:
         return False
@@ -96,7 +100,7 @@ def _check_calls(op: str, counts: Iterable[int]) -> None:
 
 
 # -- copy -----------------------------------------------------------------------------------------
-def _copy(low: Lowering, op: Any) -> bool:
+def _copy(low: Lowering, op: ir.Operation) -> bool:
     tiled, *memrefs = op.operands
     atom = _called_atom(low, tiled)
     if copy_atom_operand([spec_of(atom.type)]).op.WHOLE_TILE:
@@ -169,7 +173,7 @@ def _levels(layouts: list[AnyLayout]) -> Iterator[tuple[int, list[Parts]]]:
 
 
 # -- gemm -----------------------------------------------------------------------------------------
-def _gemm(low: Lowering, op: Any) -> bool:
+def _gemm(low: Lowering, op: ir.Operation) -> bool:
     tiled, *operands = op.operands
     atom = _called_atom(low, tiled)
     d, a, b, c = (low.view(operand) for operand in operands[:4])
@@ -186,9 +190,9 @@ def _gemm(low: Lowering, op: Any) -> bool:
     bounds = _bounds(d, a, b, c)
     _check_calls("gemm", bounds)
     parts = {id(view): Parts(view.layout.linear) for view in (d, a, b, c)}
-    made: dict[tuple[int, tuple[int, ...]], Value] = {}
+    made: dict[tuple[int, tuple[int, ...]], ir.Value] = {}
 
-    def part(view: View, *place: int) -> Value:
+    def part(view: View, *place: int) -> ir.Value:
         """One call's part of an operand; most are parts of several calls."""
         key = id(view), place
         if key not in made:
@@ -225,7 +229,7 @@ def _bounds(d: View, a: View, b: View, c: View) -> tuple[int, ...]:
     return tuple(found[0] for found in sizes.values() if found)
 
 
-def _places(low: Lowering, op: Any, bounds: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+def _places(low: Lowering, op: ir.Operation, bounds: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     """The tiles (m, n) or (m, n, k) in the order the op asks for; if it asks for none, n changes
     fastest and k slowest."""
     if len(op.operands) == 6:
@@ -266,7 +270,7 @@ def _by_layout(layout: Layout, bounds: tuple[int, ...]) -> Iterator[tuple[int, .
         yield tuple(place)
 
 
-def _call(low: Lowering, name: str, operands: list[Value]) -> None:
+def _call(low: Lowering, name: str, operands: list[ir.Value]) -> None:
     low.inferred.build(name, operands, low.builder.loc, low.builder.ip)
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from fly_opt.passes.base import Pass
 from fly_opt.passes.layout import expansion, memory, tiles, vectors
 from fly_opt.passes.layout.lowering import Lowering
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,6 @@ class LayoutLowering(Pass):
 
     name: ClassVar[str] = "fly-layout-lowering"
 
-    def run(self, op: Any) -> None:
+    def run(self, op: ir.Operation) -> None:
         tables = memory.TABLE | vectors.TABLE | tiles.TABLE | expansion.TABLE
         Lowering(tables).run(op)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fly_dialect import algebra
 from fly_dialect.builders import ops
@@ -21,10 +21,11 @@ from fly_opt.ir.scalars import values_of
 from fly_opt.passes.base import refuse
 from fly_opt.passes.layout.lowered_values import UNKNOWN, Meaning, of_static_type, spec_of_known
 
-Value = Any  # an ir.Value
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
 # What lowers an op that does more than compute; whether the op is done with.
-Lower = Callable[["Lowering", Any], bool]
+Lower = Callable[["Lowering", "ir.Operation"], bool]
 
 
 class Lowering:
@@ -33,14 +34,14 @@ class Lowering:
     def __init__(self, table: Mapping[str, Lower]) -> None:
         self.table = table
         self.builder = Builder()
-        self.meanings: dict[Value, Meaning] = {}
-        self.added: dict[Value, tuple[Value, Any]] = {}  # pointer → what it was added to
+        self.meanings: dict[ir.Value, Meaning] = {}
+        self.added: dict[ir.Value, tuple[ir.Value, Any]] = {}  # pointer → what it was added to
         self.inferred = Inferred()
         # Layouts by identity, and their values, of the op that is being lowered: the hundreds of
         # parts that one copy or gemm takes of a view have the same one.
-        self.layouts: dict[int, tuple[AnyLayout, Value]] = {}
+        self.layouts: dict[int, tuple[AnyLayout, ir.Value]] = {}
 
-    def run(self, op: Any) -> None:
+    def run(self, op: ir.Operation) -> None:
         """Lowers all that `op` holds, definitions before uses."""
         seen, lowered = [], set()
         for inner in operations(op):
@@ -57,7 +58,7 @@ class Lowering:
                 inner.erase()
         self.builder.sweep()
 
-    def fly_op(self, op: Any) -> bool:
+    def fly_op(self, op: ir.Operation) -> bool:
         """Lowers one op; whether it is to be retired."""
         name = op.name[len(PREFIX) :]
         self.builder.at(op)
@@ -73,7 +74,7 @@ class Lowering:
             raise refuse(op, f"{op.name}: {error}") from None
         return False
 
-    def static(self, op: Any) -> bool:
+    def static(self, op: ir.Operation) -> bool:
         """A swizzle, a tile or an atom stays as it is where something still asks for it."""
         meaning = of_static_type(spec_of(op.results[0].type))
         if meaning is UNKNOWN:
@@ -81,14 +82,14 @@ class Lowering:
         self.keep(op, meaning)
         return not isinstance(meaning, (Swizzle, CoordSwizzle, Tile))
 
-    def computed(self, op: Any, computation: Computation) -> Meaning:
+    def computed(self, op: ir.Operation, computation: Computation) -> Meaning:
         """The meaning of the result: from its type, if that says it all."""
         meaning = of_static_type(spec_of(op.results[0].type))
         if meaning is not UNKNOWN:
             return meaning
         return computation(map(self.meaning, op.operands), attributes_of(op))
 
-    def retire(self, op: Any) -> None:
+    def retire(self, op: ir.Operation) -> None:
         """Erases a lowered op; where its result is still used, its normal form takes its place."""
         for result in op.results:
             if unused(result):
@@ -102,11 +103,11 @@ class Lowering:
 
     # -- what values stand for
 
-    def keep(self, op: Any, meaning: Meaning) -> bool:
+    def keep(self, op: ir.Operation, meaning: Meaning) -> bool:
         self.meanings[op.results[0]] = meaning
         return True
 
-    def meaning(self, value: Value) -> Meaning:
+    def meaning(self, value: ir.Value) -> Meaning:
         """ValueError where a dynamic value comes from somewhere this pass does not see."""
         if value in self.meanings:
             return self.meanings[value]
@@ -121,29 +122,29 @@ class Lowering:
             )
         return found
 
-    def view(self, value: Value) -> View:
+    def view(self, value: ir.Value) -> View:
         meaning = self.meaning(value)
         assert isinstance(meaning, View), "the verifier has seen to it"
         return meaning
 
     # -- what meanings are as values
 
-    def once(self, name: str, operands: list[Value], result: Spec) -> Value:
+    def once(self, name: str, operands: list[ir.Value], result: Spec) -> ir.Value:
         """The value of the pure op `fly.name`, built where it is not there yet."""
         loc, ip = self.builder.loc, self.builder.ip
 
-        def make() -> Any:
+        def make() -> ir.Operation:
             return ops.build_op(name, operands, [result], loc=loc, ip=ip)
 
         return self.builder.once((name, result, *operands), make)
 
-    def once_inferred(self, name: str, operands: list[Value]) -> Value:
+    def once_inferred(self, name: str, operands: list[ir.Value]) -> ir.Value:
         """`once` for an op whose operands say its result's type."""
         loc, ip = self.builder.loc, self.builder.ip
         key = (name, *operands)
         return self.builder.once(key, lambda: self.inferred.build(name, operands, loc, ip))
 
-    def normal_form(self, meaning: Meaning, spec: Spec) -> Value:
+    def normal_form(self, meaning: Meaning, spec: Spec) -> ir.Value:
         """The value of a meaning: of one make_int_tuple, make_layout, make_composed_layout or
         make_view. `spec` is its type."""
         if isinstance(meaning, View):
@@ -165,10 +166,10 @@ class Lowering:
             return self.once("static", [], spec)
         return self.once("make_int_tuple", values_of(meaning), spec)
 
-    def value_of(self, meaning: Meaning) -> Value:
+    def value_of(self, meaning: Meaning) -> ir.Value:
         return self.normal_form(meaning, spec_of_known(meaning))
 
-    def view_value(self, view: View) -> Value:
+    def view_value(self, view: View) -> ir.Value:
         """The memref of a view, all that is known of its pointer in its type."""
         layout = view.layout
         known = self.layouts.get(id(layout))
@@ -178,7 +179,7 @@ class Lowering:
 
     # -- pointers
 
-    def replace_pointer(self, result: Value, pointer: Value) -> None:
+    def replace_pointer(self, result: ir.Value, pointer: ir.Value) -> None:
         """Puts a pointer in the place of an op's result. Of what is added in another order more
         may be known than the result's type says; an op of another dialect, that may pass the
         pointer on to where only that type fits, gets that type."""
@@ -189,13 +190,13 @@ class Lowering:
                     owner.replace_uses_of_with(result, self.pointer_as(pointer, spec))
         result.replace_all_uses_with(pointer)
 
-    def pointer_as(self, pointer: Value, spec: PtrSpec) -> Value:
+    def pointer_as(self, pointer: ir.Value, spec: PtrSpec) -> ir.Value:
         """The pointer with this type, which differs in its alignment at most."""
         if pointer_of(pointer) == spec:
             return pointer
         return self.once("recast_iter", [pointer], spec)
 
-    def add_offset(self, pointer: Value, offset: Any) -> Value:
+    def add_offset(self, pointer: ir.Value, offset: Any) -> ir.Value:
         """pointer + offset, in the form (pointer + dynamic) + static: at most one of each."""
         if pointer in self.added:
             base, inner = self.added[pointer]
@@ -207,11 +208,11 @@ class Lowering:
                 return self.plain_offset(self.add_offset(base, offset), inner)
         return self.plain_offset(pointer, offset)
 
-    def plain_offset(self, pointer: Value, offset: Any) -> Value:
+    def plain_offset(self, pointer: ir.Value, offset: Any) -> ir.Value:
         result = self.once_inferred("add_offset", [pointer, self.value_of(offset)])
         self.added[result] = (pointer, offset)
         return result
 
-    def element(self, view: View, coord: Any) -> Value:
+    def element(self, view: View, coord: Any) -> ir.Value:
         """The pointer to an element of a memref."""
         return self.add_offset(view.base, algebra.scalar(algebra.crd2idx(coord, view.layout)))

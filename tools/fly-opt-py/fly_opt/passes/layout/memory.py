@@ -19,18 +19,18 @@ from fly_opt.passes.layout.lowering import Lower, Lowering
 
 
 # -- integers, in and out -------------------------------------------------------------------------
-def _make_int_tuple(low: Lowering, op: Any) -> bool:
+def _make_int_tuple(low: Lowering, op: ir.Operation) -> bool:
     spec = int_tuple_of(op.results[0])
     return low.keep(op, tree_of(low.builder, spec.value, list(op.operands)))
 
 
-def _get_scalar(low: Lowering, op: Any) -> bool:
+def _get_scalar(low: Lowering, op: ir.Operation) -> bool:
     leaf = algebra.scalar(low.meaning(op.operands[0]))
     op.results[0].replace_all_uses_with(read(low.builder, leaf))
     return True
 
 
-def _get_leaves(low: Lowering, op: Any) -> bool:
+def _get_leaves(low: Lowering, op: ir.Operation) -> bool:
     found = algebra.integers(low.meaning(op.operands[0]))
     if len(found) != len(op.results):  # dynamicOnly
         found = [leaf for leaf in found if not leaf.type.is_static]
@@ -40,7 +40,7 @@ def _get_leaves(low: Lowering, op: Any) -> bool:
 
 
 def _comparison(compare: Any) -> Lower:
-    def lower(low: Lowering, op: Any) -> bool:
+    def lower(low: Lowering, op: ir.Operation) -> bool:
         truth = compare(*map(low.meaning, op.operands))
         op.results[0].replace_all_uses_with(read_truth(low.builder, truth))
         return True
@@ -49,14 +49,14 @@ def _comparison(compare: Any) -> Lower:
 
 
 # -- views ----------------------------------------------------------------------------------------
-def _make_view(low: Lowering, op: Any) -> bool:
+def _make_view(low: Lowering, op: ir.Operation) -> bool:
     base, layout = op.operands
     if isinstance(spec_of(base.type), IntTupleSpec):
         base = low.meaning(base)
     return low.keep(op, View(base, low.meaning(layout)))
 
 
-def _get_iter(low: Lowering, op: Any) -> bool:
+def _get_iter(low: Lowering, op: ir.Operation) -> bool:
     view = op.operands[0]
     if isinstance(spec_of(view.type), MemRefSpec):
         if view not in low.meanings:
@@ -127,18 +127,18 @@ def decomposed(low: Lowering, view: View) -> View:
     return View(base, view.layout.linear)
 
 
-def _slice(low: Lowering, op: Any) -> bool:
+def _slice(low: Lowering, op: ir.Operation) -> bool:
     source, coord = map(low.meaning, op.operands)
     if isinstance(source, View):
         return low.keep(op, sliced(low, source, coord))
     return low.keep(op, algebra.slice_(source, coord))
 
 
-def _decomposition(low: Lowering, op: Any) -> bool:
+def _decomposition(low: Lowering, op: ir.Operation) -> bool:
     return low.keep(op, decomposed(low, low.view(op.operands[0])))
 
 
-def _add_offset(low: Lowering, op: Any) -> bool:
+def _add_offset(low: Lowering, op: ir.Operation) -> bool:
     base, offset = op.operands
     if isinstance(spec_of(base.type), PtrSpec):
         pointer = low.add_offset(base, algebra.scalar(low.meaning(offset)))
@@ -148,7 +148,7 @@ def _add_offset(low: Lowering, op: Any) -> bool:
 
 
 # -- elements -------------------------------------------------------------------------------------
-def _memref_load(low: Lowering, op: Any) -> bool:
+def _memref_load(low: Lowering, op: ir.Operation) -> bool:
     view, coord = map(low.meaning, op.operands)
     if not isinstance(spec_of(op.operands[0].type), MemRefSpec):
         return low.keep(op, algebra.add(view.base, algebra.crd2idx(coord, view.layout)))
@@ -157,14 +157,14 @@ def _memref_load(low: Lowering, op: Any) -> bool:
     return True
 
 
-def _memref_store(low: Lowering, op: Any) -> bool:
+def _memref_store(low: Lowering, op: ir.Operation) -> bool:
     value, view, coord = op.operands
     pointer = low.element(low.view(view), low.meaning(coord))
     ops.ptr_store(value, pointer, loc=low.builder.loc, ip=low.builder.ip)
     return True
 
 
-def _ptr_load(low: Lowering, op: Any) -> bool:
+def _ptr_load(low: Lowering, op: ir.Operation) -> bool:
     """The element a coordinate points to is the coordinate."""
     if isinstance(spec_of(op.operands[0].type), PtrSpec):
         return False
@@ -172,7 +172,7 @@ def _ptr_load(low: Lowering, op: Any) -> bool:
 
 
 # -- registers ------------------------------------------------------------------------------------
-def _allocation(low: Lowering, op: Any) -> bool:
+def _allocation(low: Lowering, op: ir.Operation) -> bool:
     """Registers for a view of a static layout: memref.alloca, make_fragment_like and
     mma.make_fragment."""
     spec = memref_of(op.results[0])

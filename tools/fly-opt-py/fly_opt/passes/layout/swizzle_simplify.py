@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from fly_dialect.bindings import ir
 
 from fly_opt.ir.builder import Builder, operations, unused
 from fly_opt.ir.divisibility import Divisibility, constant, factors_of_two, width_of
 from fly_opt.passes.base import Pass
-
-Value = Any  # an ir.Value
 
 
 @dataclass(frozen=True)
@@ -27,9 +25,9 @@ class IntSwizzleSimplify(Pass):
 
     name: ClassVar[str] = "fly-int-swizzle-simplify"
 
-    def run(self, op: Any) -> None:
+    def run(self, op: ir.Operation) -> None:
         divisibility, builder = Divisibility(), Builder()
-        replaced: set[Any] = set()
+        replaced: set[ir.Operation] = set()
         # In the order of the text: the input of a swizzle of a swizzle is rewritten before it.
         for inner in operations(op):
             swizzle = _swizzle(inner)
@@ -48,23 +46,24 @@ class IntSwizzleSimplify(Pass):
 @dataclass(frozen=True)
 class _Swizzle:
     """`op` is the exclusive or; `mask` and `shift` are the values of its constants, 2 to the power
-    `period` is the first number beyond the mask."""
+    `period` is the first number beyond the mask. `steps` are the ops before it, last first."""
 
-    op: Any
-    input: Value
-    mask: Value
-    shift: Value
+    op: ir.Operation
+    input: ir.Value
+    mask: ir.Value
+    shift: ir.Value
     period: int
+    steps: tuple[ir.Operation, ir.Operation]
 
 
 @dataclass(frozen=True)
 class _Sum:
     """A term of the input: a value of the text, or a sum that is still to be built."""
 
-    parts: tuple[Value, Value]
+    parts: tuple[ir.Value | _Sum, ir.Value | _Sum]
 
 
-def _swizzle(op: Any) -> _Swizzle | None:
+def _swizzle(op: ir.Operation) -> _Swizzle | None:
     """The swizzle that ends in `op`, if one does."""
     if op.name != "arith.xori":
         return None
@@ -85,13 +84,16 @@ def _swizzle(op: Any) -> _Swizzle | None:
     # A run of ones, and none of them is shifted out below bit 0.
     if mask == 0 or run & (run - 1) or not 0 <= amount <= start:
         return None
-    return _Swizzle(op, value, picked.operands[1], shift.operands[1], mask.bit_length())
+    steps = shift.operation, picked.operation
+    return _Swizzle(op, value, picked.operands[1], shift.operands[1], mask.bit_length(), steps)
 
 
-def _peel(swizzle: _Swizzle, divisibility: Divisibility) -> tuple[Any, list[Value]]:
+def _peel(
+    swizzle: _Swizzle, divisibility: Divisibility
+) -> tuple[ir.Value | _Sum | None, list[ir.Value]]:
     """The input without its multiples of the period (None if nothing is left), and those."""
 
-    def peel(value: Value) -> tuple[Value | _Sum | None, list[Value]]:
+    def peel(value: ir.Value) -> tuple[ir.Value | _Sum | None, list[ir.Value]]:
         if divisibility.zeros(value) >= swizzle.period:
             return None, [value]
         owner = value.owner
@@ -111,11 +113,13 @@ def _peel(swizzle: _Swizzle, divisibility: Divisibility) -> tuple[Any, list[Valu
     return peel(swizzle.input)
 
 
-def _rewrite(swizzle: _Swizzle, kept: Any, offsets: list[Value], builder: Builder) -> list[Any]:
+def _rewrite(
+    swizzle: _Swizzle, kept: ir.Value | _Sum | None, offsets: list[ir.Value], builder: Builder
+) -> list[ir.Operation]:
     """Builds the new sum and puts it in the old one's place; gives the ops that were the old."""
     type_ = swizzle.op.results[0].type
 
-    def built(part: Any) -> Value:
+    def built(part: ir.Value | _Sum) -> ir.Value:
         if isinstance(part, _Sum):
             return builder.value("arith.addi", type_, [built(inner) for inner in part.parts])
         return part
@@ -131,11 +135,10 @@ def _rewrite(swizzle: _Swizzle, kept: Any, offsets: list[Value], builder: Builde
     for offset in offsets:
         total = builder.value("arith.addi", type_, [total, offset])
     swizzle.op.results[0].replace_all_uses_with(total)
-    shift = swizzle.op.operands[1].owner.operation
-    return [swizzle.op, shift, shift.operands[0].owner.operation, *_sums(swizzle.input)]
+    return [swizzle.op, *swizzle.steps, *_sums(swizzle.input)]
 
 
-def _sums(value: Value) -> list[Any]:
+def _sums(value: ir.Value) -> list[ir.Operation]:
     """The additions that make a value, down to their first other terms."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name != "arith.addi":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fly_dialect import tiled
 from fly_dialect.dialect import attributes_of, spec_of
@@ -12,6 +12,9 @@ from fly_dialect.layouts.layout import ComposedLayout, Layout
 
 from fly_opt.passes.layout.lowering import Lower, Lowering
 from fly_opt.passes.layout.memory import moved
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
 
 def _part(low: Lowering, view: View, offset: Any, layout: Layout) -> View:
@@ -23,7 +26,7 @@ def _part(low: Lowering, view: View, offset: Any, layout: Layout) -> View:
 
 
 def _partition_copy(side: tiled.Side) -> Lower:
-    def lower(low: Lowering, op: Any) -> bool:
+    def lower(low: Lowering, op: ir.Operation) -> bool:
         spec = tiled_copy_operand([spec_of(op.operands[0].type)])
         view, thread = low.view(op.operands[1]), low.meaning(op.operands[2])
         part = tiled.copy_partition(spec, side, view.layout.linear, thread)
@@ -32,13 +35,13 @@ def _partition_copy(side: tiled.Side) -> Lower:
     return lower
 
 
-def _retile(low: Lowering, op: Any) -> bool:
+def _retile(low: Lowering, op: ir.Operation) -> bool:
     spec = tiled_copy_operand([spec_of(op.operands[0].type)])
     view = low.view(op.operands[1])
     return low.keep(op, View(view.base, tiled.copy_retile(spec, view.layout.linear)))
 
 
-def _partition_mma(low: Lowering, op: Any) -> bool:
+def _partition_mma(low: Lowering, op: ir.Operation) -> bool:
     spec = tiled_mma_operand([spec_of(op.operands[0].type)])
     view, thread = low.view(op.operands[1]), low.meaning(op.operands[2])
     operand = operand_id(attributes_of(op))
@@ -46,7 +49,7 @@ def _partition_mma(low: Lowering, op: Any) -> bool:
     return low.keep(op, _part(low, view, *part))
 
 
-def _partition_shape(low: Lowering, op: Any) -> bool:
+def _partition_shape(low: Lowering, op: ir.Operation) -> bool:
     spec = tiled_mma_operand([spec_of(op.operands[0].type)])
     operand, shape = operand_id(attributes_of(op)), low.meaning(op.operands[1])
     return low.keep(op, tiled.mma_partition_shape(spec, operand, shape))

@@ -22,14 +22,12 @@ from fly_dialect.builders import ops
 from fly_dialect.dialect import pointer_of, spec_of
 from fly_dialect.dialect import type_of as mlir_type
 from fly_dialect.inference.computation import View
-from fly_dialect.layouts.int_tuple import int_tuple, leaves, static_value, type_of
+from fly_dialect.layouts.int_tuple import Tree, int_tuple, leaves, static_value, type_of
 from fly_dialect.layouts.integers import Int
 from fly_dialect.layouts.layout import Layout
 from fly_dialect.types import MemRefSpec
 
 from fly_opt.passes.layout.lowering import Lower, Lowering
-
-Value = Any  # an ir.Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +81,17 @@ def _plain(view: View) -> Layout:
 
 
 # -- loads ----------------------------------------------------------------------------------------
-def _load_vec(low: Lowering, op: Any) -> bool:
+def _load_vec(low: Lowering, op: ir.Operation) -> bool:
     view, result = low.view(op.operands[0]), op.results[0]
     if isinstance(spec_of(op.operands[0].type), MemRefSpec):
-        value = _load(low, view, result.type)
+        value = _load(low, view, ir.VectorType(result.type))
     else:
-        value = _coordinates_vector(low, view, result.type)
+        value = _coordinates_vector(low, view, ir.VectorType(result.type))
     result.replace_all_uses_with(value)
     return True
 
 
-def _load(low: Lowering, view: View, type_: Any) -> Value:
+def _load(low: Lowering, view: View, type_: ir.VectorType) -> ir.Value:
     found, builder = runs(_plain(view)), low.builder
     element = pointer_of(view.base).element
     part = f"vector<{found.width}x{element}>" if found.width > 1 else element
@@ -115,11 +113,12 @@ def _load(low: Lowering, view: View, type_: Any) -> Value:
     return _transposed(low, value, (after, found.before, found.width))
 
 
-def _coordinates_vector(low: Lowering, view: View, type_: Any) -> Value:
+def _coordinates_vector(low: Lowering, view: View, type_: ir.VectorType) -> ir.Value:
     """A view of coordinates: nothing is loaded, each element is computed."""
-    layout, element, builder = _plain(view), type_.element_type, low.builder
+    layout, builder = _plain(view), low.builder
+    element = ir.IntegerType(type_.element_type)
 
-    def number(index: int, base: Any, layout: Layout) -> Any:
+    def number(index: int, base: Tree, layout: Layout) -> Any:
         return algebra.scalar(algebra.add(base, algebra.crd2idx(Int(index), layout)))
 
     known = [
@@ -138,10 +137,10 @@ def _coordinates_vector(low: Lowering, view: View, type_: Any) -> Value:
 
 
 # -- stores ---------------------------------------------------------------------------------------
-def _store_vec(low: Lowering, op: Any) -> bool:
+def _store_vec(low: Lowering, op: ir.Operation) -> bool:
     value, view = op.operands[0], low.view(op.operands[1])
     found, builder = runs(_plain(view)), low.builder
-    type_ = value.type
+    type_ = ir.VectorType(value.type)
     if found.interleaved:
         after = len(found.offsets) // found.before
         value = _transposed(low, value, (after, found.width, found.before))
@@ -162,9 +161,10 @@ def _store_vec(low: Lowering, op: Any) -> bool:
 
 
 # -- vectors --------------------------------------------------------------------------------------
-def _transposed(low: Lowering, value: Value, shape: tuple[int, int, int]) -> Value:
+def _transposed(low: Lowering, value: ir.Value, shape: tuple[int, int, int]) -> ir.Value:
     """The vector as one of three dimensions, of which the last two change places."""
-    type_, element = value.type, value.type.element_type
+    type_ = ir.VectorType(value.type)
+    element = type_.element_type
     first, second, third = shape
     wide = mlir_type(f"vector<{first}x{second}x{third}x{element}>")
     turned = mlir_type(f"vector<{first}x{third}x{second}x{element}>")
@@ -174,12 +174,12 @@ def _transposed(low: Lowering, value: Value, shape: tuple[int, int, int]) -> Val
     return low.builder.value("vector.shape_cast", type_, [value])
 
 
-def _position(index: int) -> dict[str, Any]:
+def _position(index: int) -> dict[str, ir.Attribute]:
     """The attribute of vector.insert and vector.extract."""
     return {"static_position": ir.DenseI64ArrayAttr.get([index])}
 
 
-def _strided(start: int, size: int | None = None) -> dict[str, Any]:
+def _strided(start: int, size: int | None = None) -> dict[str, ir.Attribute]:
     """The attributes of insert_strided_slice and, with `size`, of extract_strided_slice."""
     numbers = {"offsets": start, "strides": 1} | ({} if size is None else {"sizes": size})
     i64 = ir.IntegerType.get_signless(64)
@@ -189,7 +189,7 @@ def _strided(start: int, size: int | None = None) -> dict[str, Any]:
     }
 
 
-def _zero(type_: Any) -> Any:
+def _zero(type_: ir.Type) -> ir.Attribute:
     if isinstance(type_, (ir.IntegerType, ir.IndexType)):
         return ir.IntegerAttr.get(type_, 0)
     return ir.FloatAttr.get(type_, 0.0)

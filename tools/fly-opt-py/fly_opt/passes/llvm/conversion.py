@@ -4,7 +4,6 @@ erased."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import NAMESPACES, int_tuple_of, pointer_of, spec_of
@@ -19,8 +18,6 @@ from fly_opt.lowering import spaces
 from fly_opt.passes.base import refuse
 from fly_opt.passes.target.set_target import target_of
 
-Value = Any  # an ir.Value
-
 FUNCTIONS = ("func.func", "gpu.func")
 _GLOBAL = "llvm.mlir.global"
 _DIALECTS = tuple(f"{namespace}." for namespace in NAMESPACES)
@@ -30,21 +27,25 @@ class Conversion:
     """The pass at work. `table` gives, for each op by its full name, the function that converts it:
     it gives the value that takes the result's place, or None."""
 
-    def __init__(self, table: Mapping[str, Callable[[Conversion, Any], Value | None]]) -> None:
+    def __init__(
+        self, table: Mapping[str, Callable[[Conversion, ir.Operation], ir.Value | None]]
+    ) -> None:
         self.table = table
         self.builder = Builder()
-        self.lowered: dict[Value, Value] = {}
-        self.integers: dict[Value, Value] = {}  # scalar int_tuple → the integer in it
-        self.done: list[Any] = []  # fly ops, in the order of the text
-        self.retyped: list[tuple[Value, Any]] = []
-        self.functions: list[Any] = []
-        self.stack: Any = None  # the last stack slot of the function that was entered last
-        self.gpu_module: Any = None  # the last that was entered
+        self.lowered: dict[ir.Value, ir.Value] = {}
+        self.integers: dict[ir.Value, ir.Value] = {}  # scalar int_tuple → the integer in it
+        self.done: list[ir.Operation] = []  # fly ops, in the order of the text
+        self.retyped: list[tuple[ir.Value, ir.Type]] = []
+        self.functions: list[ir.Operation] = []
+        self.stack: ir.Operation | None = (
+            None  # the last stack slot of the function that was entered last
+        )
+        self.gpu_module: ir.Operation | None = None  # the last that was entered
         self.symbols: set[str] = set()  # the shared variables in it
         self.dynamic: str | None = None  # the one that stands for dynamic shared memory
         self.target: Target | None = None  # of the module, if it is known
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Operation) -> None:
         """Converts all that `module` holds, definitions before uses."""
         self.target = target_of(module)
         for op in operations(module):
@@ -56,7 +57,7 @@ class Conversion:
                 self.foreign_op(op, name)
         self.finish()
 
-    def foreign_op(self, op: Any, name: str) -> None:
+    def foreign_op(self, op: ir.Operation, name: str) -> None:
         for result in op.results:
             self.retype(result)
         for region in op.regions:
@@ -69,11 +70,11 @@ class Conversion:
         elif name == "gpu.module":
             self.gpu_module, self.symbols, self.dynamic = op, _variables(op), None
 
-    def retype(self, value: Value) -> None:
+    def retype(self, value: ir.Value) -> None:
         if isinstance(value.type, ir.OpaqueType) and (type_ := lowered_type(spec_of(value.type))):
             self.retyped.append((value, type_))
 
-    def fly_op(self, op: Any, name: str) -> None:
+    def fly_op(self, op: ir.Operation, name: str) -> None:
         convert = self.table.get(name)
         if convert is not None:
             self.builder.at(op)
@@ -107,11 +108,11 @@ class Conversion:
 
     # -- values
 
-    def value(self, value: Value) -> Value:
+    def value(self, value: ir.Value) -> ir.Value:
         """What a value has become; itself if it is not of the fly dialect."""
         return self.lowered.get(value, value)
 
-    def offset(self, value: Value) -> Value:
+    def offset(self, value: ir.Value) -> ir.Value:
         """The integer in a scalar int_tuple that make_int_tuple made."""
         leaf = int_tuple_of(value).value
         if isinstance(leaf, Int) and leaf.value is not None:
@@ -120,7 +121,7 @@ class Conversion:
             raise ValueError("the offset is not in normal form: run fly-layout-lowering first")
         return self.integers[value]
 
-    def address(self, pointer: Value, type_: Any) -> Value:
+    def address(self, pointer: ir.Value, type_: ir.Type) -> ir.Value:
         """The LLVM pointer that an access of `type_` goes to: the swizzle is applied here."""
         spec = pointer_of(pointer)
         pointers.lowered_space(spec)
@@ -128,7 +129,7 @@ class Conversion:
 
     # -- allocations
 
-    def slot(self, build: Callable[[], Any]) -> Any:
+    def slot(self, build: Callable[[], ir.Operation]) -> ir.Operation:
         """Builds an op at the start of the function, after the others built here: a stack slot
         asked for in a loop must not be a new one each time round. Gives the op."""
         if self.functions:
@@ -166,12 +167,12 @@ class Conversion:
         )
         return symbol
 
-    def address_of(self, symbol: str) -> Value:
+    def address_of(self, symbol: str) -> ir.Value:
         attributes = {"global_name": ir.FlatSymbolRefAttr.get(symbol)}
         return self.builder.value("llvm.mlir.addressof", pointers.pointer(3), [], attributes)
 
 
-def lowered_type(spec: Spec) -> Any:
+def lowered_type(spec: Spec) -> ir.Type | None:
     """What a pointer, memref or atom becomes; None for a type that carries none of them."""
     if isinstance(spec, str):
         return None
@@ -181,7 +182,7 @@ def lowered_type(spec: Spec) -> Any:
     return _atom_type(spec) if number is None else pointers.pointer(number)
 
 
-def _atom_type(spec: FlySpec) -> Any:
+def _atom_type(spec: FlySpec) -> ir.Type | None:
     from fly_dialect.atoms import CopyAtomSpec, MmaAtomSpec, TiledCopySpec, TiledMmaSpec
 
     if isinstance(spec, (TiledCopySpec, TiledMmaSpec)):
@@ -193,21 +194,21 @@ def _atom_type(spec: FlySpec) -> Any:
     return state.struct(spec.op)
 
 
-def _variables(module: Any) -> set[str]:
+def _variables(module: ir.Operation) -> set[str]:
     """The names of the LLVM variables in a gpu.module."""
     names = (op.attributes["sym_name"] for op in operations(module) if op.name == _GLOBAL)
     return {ir.StringAttr(name).value for name in names}
 
 
-def _pure(op: Any) -> bool:
+def _pure(op: ir.Operation) -> bool:
     info = find(op.name)
     return info is not None and info.pure
 
 
-def _retype_function(op: Any) -> None:
-    old = ir.TypeAttr(op.attributes["function_type"]).value
+def _retype_function(op: ir.Operation) -> None:
+    old = ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value)
 
-    def converted(type_: Any) -> Any:
+    def converted(type_: ir.Type) -> ir.Type:
         new = lowered_type(spec_of(type_)) if isinstance(type_, ir.OpaqueType) else None
         return type_ if new is None else new
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
 EQ, NE, SLT, SGT = 0, 1, 2, 4  # arith's CmpIPredicate
 
 
-def power(base: Any, exponent: Any) -> Any:
+def power(base: ir.Value, exponent: ir.Value) -> ir.Value:
     """base^exponent of signed integers of one width, modulo 2^width. A negative power is 0, but of
     1 and -1; of 0 it is undefined."""
     from fly_dialect.bindings import ir
@@ -15,13 +18,15 @@ def power(base: Any, exponent: Any) -> Any:
     kind = base.type
     i1, i64 = (ir.IntegerType.get_signless(width) for width in (1, 64))
 
-    def make(name: str, *operands: Any, result: Any = kind, **attributes: Any) -> Any:
+    def make(
+        name: str, *operands: ir.Value, result: ir.Type = kind, **attributes: ir.Attribute
+    ) -> ir.Value:
         return ir.Operation.create(name, [result], list(operands), attributes).results[0]
 
-    def constant(number: int) -> Any:
+    def constant(number: int) -> ir.Value:
         return make("arith.constant", value=ir.IntegerAttr.get(kind, number))
 
-    def test(predicate: int, a: Any, b: Any) -> Any:
+    def test(predicate: int, a: ir.Value, b: ir.Value) -> ir.Value:
         number = ir.IntegerAttr.get(i64, predicate)
         return make("arith.cmpi", a, b, result=i1, predicate=number)
 

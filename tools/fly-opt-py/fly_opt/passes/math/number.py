@@ -6,10 +6,13 @@ What fly-select-math writes functions with. Ops go to the insertion point that i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fly_opt.ir.intrinsics import call
 from fly_opt.lowering import interface
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
 # Ordered comparisons: false where an operand is NaN (arith's CmpFPredicate).
 _PREDICATES = {"==": 1, ">": 2, ">=": 3, "<": 4}
@@ -20,7 +23,7 @@ class Number:
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Any):
+    def __init__(self, value: ir.Value):
         self.value = value
 
     def __add__(self, other: Operand) -> Number:
@@ -147,7 +150,7 @@ class Number:
 Operand = Number | float
 
 
-def _made(name: str, kind: Any, *operands: Number, **attributes: Any) -> Number:
+def _made(name: str, kind: ir.Type, *operands: Number, **attributes: ir.Attribute) -> Number:
     from fly_dialect.bindings import ir
 
     values = [operand.value for operand in operands]

@@ -14,12 +14,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from fly_opt.ir.intrinsics import call
 from fly_opt.lowering import interface
 from fly_opt.passes.base import Pass
 from fly_opt.passes.target.set_target import target_of
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
 # math → LLVM's intrinsic, for the types in which code generation expands it accurately.
 EVERY = ("f16", "f32", "f64")
@@ -63,13 +66,13 @@ class SelectMath(Pass):
 
     name: ClassVar[str] = "fly-select-math"
 
-    def run(self, op: Any) -> None:
+    def run(self, op: ir.Operation) -> None:
         from fly_dialect.bindings import ir
 
-        found: list[Any] = []
-        conversions: list[Any] = []
+        found: list[ir.Operation] = []
+        conversions: list[ir.Operation] = []
 
-        def collect(child: Any) -> Any:
+        def collect(child: ir.Operation) -> ir.WalkResult:
             name = child.name
             if (name.startswith("math.") and name not in NOT_FLOAT) or name == "arith.remf":
                 found.append(child.operation)
@@ -88,14 +91,14 @@ class SelectMath(Pass):
             _convert(op, conversions)
 
 
-def _convert(module: Any, conversions: list[Any]) -> None:
+def _convert(module: ir.Operation, conversions: list[ir.Operation]) -> None:
     """Lowers those that LLVM does not know."""
     target = target_of(module)
     for op in conversions:
         any(lowering.convert_float(op, target) for lowering in interface.candidates(target))
 
 
-def _select(op: Any) -> None:
+def _select(op: ir.Operation) -> None:
     """Replaces one operation, or leaves it where the device library has it as it is."""
     from fly_dialect.bindings import ir
 
@@ -106,7 +109,7 @@ def _select(op: Any) -> None:
         op.erase()
 
 
-def _replacement(op: Any) -> Any:
+def _replacement(op: ir.Operation) -> ir.Value | None:
     from fly_dialect.bindings import ir
 
     if op.name in CLASSES:
@@ -138,11 +141,13 @@ def _replacement(op: Any) -> Any:
     ]
     computed = _create(op.name, wide, extended, op)
     made = _create("arith.truncf", kind, [computed])
-    _select(computed.owner)
+    owner = computed.owner
+    assert not isinstance(owner, ir.Block), "an op has just made it"
+    _select(owner.operation)
     return made
 
 
-def _formula(name: str) -> Callable[..., Any] | None:
+def _formula(name: str) -> Callable[..., ir.Value] | None:
     """The formula of a function of f32, as a function of SSA values."""
     from fly_opt.passes.math import f32, f64
     from fly_opt.passes.math.number import Number
@@ -153,7 +158,9 @@ def _formula(name: str) -> Callable[..., Any] | None:
     return lambda *operands: function(*map(Number, operands)).value
 
 
-def _by_elements(function: Callable[..., Any], kind: Any, operands: list[Any]) -> Any:
+def _by_elements(
+    function: Callable[..., ir.Value], kind: ir.Type, operands: list[ir.Value]
+) -> ir.Value:
     """`function` of scalars; of vectors element by element."""
     from fly_dialect.bindings import ir
 
@@ -164,7 +171,7 @@ def _by_elements(function: Callable[..., Any], kind: Any, operands: list[Any]) -
         at = {"static_position": ir.DenseI64ArrayAttr.get(index)}
         elements = [
             ir.Operation.create(
-                "vector.extract", [operand.type.element_type], [operand], at
+                "vector.extract", [ir.VectorType(operand.type).element_type], [operand], at
             ).results[0]
             for operand in operands
         ]
@@ -172,7 +179,7 @@ def _by_elements(function: Callable[..., Any], kind: Any, operands: list[Any]) -
     return _create("vector.from_elements", kind, made)
 
 
-def _classified(op: Any) -> Any:
+def _classified(op: ir.Operation) -> ir.Value:
     """Whether floats are of a class. What bf16 is, it is as f32 too."""
     from fly_dialect.bindings import ir
 
@@ -188,7 +195,7 @@ def _classified(op: Any) -> Any:
     return call(f"llvm.is.fpclass.{_mangled(kind)}", result, [operand, mask])
 
 
-def _fast(op: Any) -> Any:
+def _fast(op: ir.Operation) -> ir.Attribute | None:
     """An operation's fast-math flags for the LLVM dialect; None where it has none."""
     from fly_dialect.bindings import ir
 
@@ -197,11 +204,13 @@ def _fast(op: Any) -> Any:
     return ir.Attribute.parse(str(op.attributes["fastmath"]).replace("arith", "llvm", 1))
 
 
-def _intrinsic(name: str, kind: Any, operands: list[Any], fast: Any) -> Any:
+def _intrinsic(
+    name: str, kind: ir.Type, operands: list[ir.Value], fast: ir.Attribute | None
+) -> ir.Value:
     return call(f"{name}.{_mangled(kind)}", kind, operands, fast)
 
 
-def _mangled(kind: Any) -> str:
+def _mangled(kind: ir.Type) -> str:
     """A type as the names of LLVM's intrinsics spell it: f32, v4f16."""
     from fly_dialect.bindings import ir
 
@@ -210,7 +219,9 @@ def _mangled(kind: Any) -> str:
     return str(kind)
 
 
-def _create(name: str, kind: Any, operands: list[Any], like: Any = None) -> Any:
+def _create(
+    name: str, kind: ir.Type, operands: list[ir.Value], like: ir.Operation | None = None
+) -> ir.Value:
     """An operation, with the fast-math flags of `like`."""
     from fly_dialect.bindings import ir
 
@@ -220,7 +231,7 @@ def _create(name: str, kind: Any, operands: list[Any], like: Any = None) -> Any:
     return ir.Operation.create(name, [kind], operands, attributes).results[0]
 
 
-def _one(kind: Any) -> Any:
+def _one(kind: ir.Type) -> ir.Value:
     from fly_dialect.bindings import ir
 
     if isinstance(kind, ir.VectorType):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import PREFIX, attributes_of, int_tuple_of, spec_of
@@ -17,8 +17,6 @@ from fly_opt.ir.builder import operations, unused
 from fly_opt.ir.storage import storage_type
 from fly_opt.passes.registers.pieces import Range, cut, reached
 
-Value = Any  # an ir.Value
-
 # Ops whose regions the vectors are threaded through, each of one block.
 _THREADED = ("scf.for", "scf.if", "scf.while")
 _TERMINATORS = ("scf.yield", "scf.condition")
@@ -28,9 +26,9 @@ _TERMINATORS = ("scf.yield", "scf.condition")
 class Root:
     """A make_ptr of registers, and the values that take its place."""
 
-    op: Any
-    block: Any
-    element: Any  # the type in which elements are held
+    op: ir.Operation
+    block: ir.Block
+    element: ir.Type  # the type in which elements are held
     bits: int  # of one
     size: int
     pieces: list[Piece]
@@ -50,13 +48,13 @@ class Piece:
 
     number: int  # in the order of the text
     range: Range
-    type: Any  # vector<count x storage>
+    type: ir.VectorType  # vector<count x storage>
 
 
 class Access(NamedTuple):
     """A make_ptr, ptr.load or ptr.store, in the order of the text."""
 
-    op: Any
+    op: ir.Operation
     root: Root
     range: Range
 
@@ -64,15 +62,17 @@ class Access(NamedTuple):
 class Accesses:
     """What a module does with registers: the roots that can be promoted, how they are reached."""
 
-    def __init__(self, module: Any) -> None:
-        self.roots: dict[Value, Root] = {}
-        self.places: dict[Value, tuple[Root, int]] = {}  # pointer → what it points to
-        self.uses: Counter[Value] = Counter()  # of a place, by ops that are understood
+    def __init__(self, module: ir.Operation) -> None:
+        self.roots: dict[ir.Value, Root] = {}
+        self.places: dict[ir.Value, tuple[Root, int]] = {}  # pointer → what it points to
+        self.uses: Counter[ir.Value] = Counter()  # of a place, by ops that are understood
         self.kept: set[Root] = set()  # stay memory
         self.found: list[Access] = []
-        self.helpers: list[Any] = []  # add_offset and views: unused after the promotion
-        self.terminators: dict[Any, Any] = {}  # block → its scf.yield or scf.condition
-        self.chains: dict[Any, list[tuple[Any, Any]]] = {}
+        self.helpers: list[ir.Operation] = []  # add_offset and views: unused after the promotion
+        self.terminators: dict[
+            ir.Block, ir.Operation
+        ] = {}  # block → its scf.yield or scf.condition
+        self.chains: dict[ir.Block, list[tuple[ir.Operation, ir.Block]]] = {}
         for op in operations(module):
             if op.name.startswith(PREFIX):
                 self.fly_op(op, op.name[len(PREFIX) :])
@@ -86,7 +86,7 @@ class Accesses:
                 self.kept.add(access.root)
         self.roots = {v: root for v, root in self.roots.items() if root not in self.kept}
 
-    def fly_op(self, op: Any, name: str) -> None:
+    def fly_op(self, op: ir.Operation, name: str) -> None:
         if name == "make_ptr":
             self.make_ptr(op)
         elif self.places:
@@ -94,7 +94,7 @@ class Accesses:
                 if operand in self.places:
                     self.use(op, name, operand)
 
-    def make_ptr(self, op: Any) -> None:
+    def make_ptr(self, op: ir.Operation) -> None:
         value = op.results[0]
         spec = spec_of(value.type)
         if not isinstance(spec, PtrSpec) or spec.space != "register":
@@ -107,7 +107,7 @@ class Accesses:
         self.places[value] = root, 0
         self.found.append(Access(op, root, Range(0, size)))
 
-    def use(self, op: Any, name: str, pointer: Value) -> None:
+    def use(self, op: ir.Operation, name: str, pointer: ir.Value) -> None:
         root, offset = self.places[pointer]
         if name == "ptr.load" or (name == "ptr.store" and pointer == op.operands[1]):
             type_ = op.results[0].type if name == "ptr.load" else op.operands[0].type
@@ -138,7 +138,7 @@ class Accesses:
                 root.pieces.append(Piece(number, range_, type_))
                 number += 1
 
-    def enclosing(self, access: Access) -> list[tuple[Any, Any]] | None:
+    def enclosing(self, access: Access) -> list[tuple[ir.Operation, ir.Block]] | None:
         """The ops around an access, as (op, its block) from the inside, up to the root's block.
 
         None if one of them is nothing that a value can be threaded through, else at least the
@@ -156,7 +156,7 @@ class Accesses:
         return chain
 
 
-def _around(block: Any, inside: Any) -> list[tuple[Any, Any]]:
+def _around(block: ir.Block, inside: ir.Operation) -> list[tuple[ir.Operation, ir.Block]]:
     """The op that holds `block`, which holds `inside`, with its own block; nothing if values can't
     be threaded through it."""
     holder = inside.parent

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from fly_dialect.bindings import ir
 
@@ -11,8 +11,6 @@ from fly_opt.ir import vectors
 from fly_opt.ir.builder import Builder, unused
 from fly_opt.passes.base import Pass, refuse
 from fly_opt.passes.registers.accesses import Access, Accesses, Piece, Root
-
-Value = Any  # an ir.Value
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,7 @@ class PromoteRegmem(Pass):
 
     pieces: bool = False
 
-    def run(self, op: Any) -> None:
+    def run(self, op: ir.Operation) -> None:
         accesses = Accesses(op)
         if accesses.roots:
             accesses.cut(self.pieces)
@@ -45,7 +43,7 @@ class PromoteRegmem(Pass):
 class _Threaded:
     """An scf op that vectors are threaded through, and which."""
 
-    op: Any
+    op: ir.Operation
     pieces: set[Piece]
 
 
@@ -56,9 +54,11 @@ class _Promotion:
         self.accesses = accesses
         self.whole_slices = whole_slices
         self.builder = Builder()
-        self.events: dict[Any, list[Access | _Threaded]] = {}  # block → what to do in it, in order
+        self.events: dict[
+            ir.Block, list[Access | _Threaded]
+        ] = {}  # block → what to do in it, in order
         # An operation's hash is of its operands: as a key it is good until the rewriting begins.
-        self.threaded: dict[Any, _Threaded] = {}
+        self.threaded: dict[ir.Operation, _Threaded] = {}
         for access in accesses.found:
             if access.root not in accesses.kept:
                 self.note(access)
@@ -86,7 +86,7 @@ class _Promotion:
         for root in self.accesses.roots.values():
             root.op.erase()
 
-    def block(self, block: Any, state: dict[Piece, Value]) -> None:
+    def block(self, block: ir.Block, state: dict[Piece, ir.Value]) -> None:
         """Rewrites the events of a block; `state` is then as at its end."""
         for event in self.events.get(block, ()):
             if isinstance(event, _Threaded):
@@ -98,16 +98,16 @@ class _Promotion:
             else:
                 self.store(event, state)
 
-    def begin(self, root: Root, state: dict[Piece, Value]) -> None:
+    def begin(self, root: Root, state: dict[Piece, ir.Value]) -> None:
         """The values before the first store."""
         self.builder.at(root.op)
-        unknown: dict[Any, Value] = {}
+        unknown: dict[ir.Type, ir.Value] = {}
         for piece in root.pieces:
             if piece.type not in unknown:
                 unknown[piece.type] = vectors.poison(self.builder, piece.type)
             state[piece] = unknown[piece.type]
 
-    def load(self, access: Access, state: dict[Piece, Value]) -> None:
+    def load(self, access: Access, state: dict[Piece, ir.Value]) -> None:
         op, result, wanted = access.op, access.op.results[0], access.range
         _check_inside(access)
         builder, pieces = self.builder, access.root.reached(wanted)
@@ -126,7 +126,7 @@ class _Promotion:
         result.replace_all_uses_with(vectors.bitcast(builder, part, result.type))
         op.erase()
 
-    def store(self, access: Access, state: dict[Piece, Value]) -> None:
+    def store(self, access: Access, state: dict[Piece, ir.Value]) -> None:
         op, value, given = access.op, access.op.operands[0], access.range
         _check_inside(access)
         builder, element = self.builder, access.root.element
@@ -143,17 +143,17 @@ class _Promotion:
             state[piece] = self.insert(part, state[piece], offset)
         op.erase()
 
-    def extract(self, vector: Value, offset: int, count: int | None) -> Value:
-        if count == vector.type.shape[0] and not self.whole_slices:
+    def extract(self, vector: ir.Value, offset: int, count: int | None) -> ir.Value:
+        if count == ir.VectorType(vector.type).shape[0] and not self.whole_slices:
             return vector
         return vectors.extract(self.builder, vector, offset, count)
 
-    def insert(self, value: Value, vector: Value, offset: int) -> Value:
+    def insert(self, value: ir.Value, vector: ir.Value, offset: int) -> ir.Value:
         if value.type == vector.type and not self.whole_slices:
             return value
         return vectors.insert(self.builder, value, vector, offset)
 
-    def thread(self, threaded: _Threaded, state: dict[Piece, Value]) -> None:
+    def thread(self, threaded: _Threaded, state: dict[Piece, ir.Value]) -> None:
         """Replaces an scf op by one that carries the vectors which are touched in it."""
         op = threaded.op
         pieces = sorted(threaded.pieces, key=lambda piece: piece.number)
@@ -188,7 +188,7 @@ class _Promotion:
         state.update(zip(pieces, list(new.results)[count:], strict=True))
         op.erase()
 
-    def end(self, block: Any, values: list[Value]) -> None:
+    def end(self, block: ir.Block, values: list[ir.Value]) -> None:
         """Lets a block give `values` as well."""
         old = self.accesses.terminators[block]
         ir.Operation.create(

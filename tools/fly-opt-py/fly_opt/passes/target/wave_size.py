@@ -6,12 +6,15 @@ A trace is one for all targets, so it names the size (gpu.subgroup_size) and doe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from fly_target.target import Target
 
 from fly_opt.passes.base import Pass, refuse
 from fly_opt.passes.target.set_target import target_of
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
 
 @dataclass(frozen=True)
@@ -20,7 +23,7 @@ class FoldWaveSize(Pass):
 
     name: ClassVar[str] = "fly-fold-wave-size"
 
-    def run(self, op: Any) -> None:
+    def run(self, op: ir.Operation) -> None:
         from fly_dialect.bindings import ir
 
         target = _target(op)
@@ -48,13 +51,13 @@ class CheckShuffles(Pass):
 
     name: ClassVar[str] = "fly-check-shuffles"
 
-    def run(self, op: Any) -> None:
+    def run(self, op: ir.Operation) -> None:
         from fly_dialect.bindings import ir
 
         target = _target(op)
         for shuffle in _named(op, "gpu.shuffle"):
             width = shuffle.operands[2].owner
-            if getattr(width, "name", None) != "arith.constant":
+            if isinstance(width, ir.Block) or width.name != "arith.constant":
                 continue
             lanes = ir.IntegerAttr(width.attributes["value"]).value
             if lanes > target.wave_size:
@@ -66,20 +69,20 @@ class CheckShuffles(Pass):
                 )
 
 
-def _target(op: Any) -> Target:
+def _target(op: ir.Operation) -> Target:
     target = target_of(op)
     if target is None:
         raise refuse(op, "the module has no target", "run fly-set-target{chip=…} before")
     return target
 
 
-def _named(root: Any, name: str) -> list[Any]:
+def _named(root: ir.Operation, name: str) -> list[ir.Operation]:
     """The operations of this name inside `root`, in the text's order."""
     from fly_dialect.bindings import ir
 
-    found: list[Any] = []
+    found: list[ir.Operation] = []
 
-    def collect(op: Any) -> Any:
+    def collect(op: ir.Operation) -> ir.WalkResult:
         if op.name == name:
             found.append(op)
         return ir.WalkResult.ADVANCE

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 from fly_dialect.atoms.amd.buffer import BufferAtomic, BufferCopy
+from fly_dialect.atoms.universal import ThreadCopy
 from fly_dialect.dialect import type_of
 
 from fly_opt.atoms.emitters import Copy, Memory, copies
@@ -12,7 +13,8 @@ from fly_opt.backends.amd import buffers
 from fly_opt.backends.amd.intrinsics import BUFFER_ATOMIC
 from fly_opt.ir import intrinsics, pointers
 
-Value = Any  # an ir.Value
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
 # Atomic update → the end of the intrinsic's name for integers and for floats.
 _UPDATES: dict[str, tuple[str | None, str | None]] = {
@@ -27,7 +29,7 @@ _UPDATES: dict[str, tuple[str | None, str | None]] = {
 
 
 @copies(BufferCopy)
-def copy(call: Copy) -> Value | None:
+def copy(call: Copy[BufferCopy]) -> ir.Value | None:
     """buffer_load to registers or buffer_store from them."""
     builder, op = call.builder, call.op
     source, destination = call.source, call.destination
@@ -42,7 +44,7 @@ def copy(call: Copy) -> Value | None:
 
 
 @copies(BufferAtomic)
-def atomic(call: Copy) -> Value:
+def atomic(call: Copy[BufferAtomic]) -> ir.Value:
     """buffer_atomic of one element or a pair of half words. Gives the source's value."""
     builder, op, destination = call.builder, call.op, call.destination
     if not _is_buffer(destination) or isinstance(call.source, Memory):
@@ -56,16 +58,19 @@ def atomic(call: Copy) -> Value:
     value = pointers.bitcast(builder, call.source, type_of(op.element))
     policy = builder.constant(0, 32)
     operands = [value, at.descriptor, at.offset, soffset, policy]
-    with builder.ip, builder.loc:
+    ip, loc = builder.ip, builder.loc
+    assert ip is not None, "a call is being written"
+    assert loc is not None, "a call is being written"
+    with ip, loc:
         intrinsics.call(f"{BUFFER_ATOMIC}.{update}", value.type, operands)
     return value
 
 
-def _is_buffer(side: Memory | Value | None) -> TypeGuard[Memory]:
+def _is_buffer(side: Memory | ir.Value | None) -> TypeGuard[Memory]:
     return isinstance(side, Memory) and buffers.holds(side.spec)
 
 
-def _place(call: Copy, side: Memory) -> tuple[buffers.Place, Value]:
+def _place(call: Copy[ThreadCopy], side: Memory) -> tuple[buffers.Place, ir.Value]:
     """Where the access goes, and the state's `soffset`, which counts in elements, in bytes."""
     builder = call.builder
     soffset = buffers.scaled(builder, call.field("soffset"), side.spec.element)

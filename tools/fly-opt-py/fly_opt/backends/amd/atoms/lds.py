@@ -6,18 +6,15 @@ swizzle of the destination's type has no part in it; the source is what a kernel
 
 from __future__ import annotations
 
-from typing import Any
-
 from fly_dialect.amd.buffers import BUFFER_SPACE
 from fly_dialect.atoms.amd.buffer import BufferCopyLds, BufferLoadAsyncLDS, GlobalLoadAsyncLDS
 from fly_dialect.atoms.amd.lds_transpose import LdsReadTranspose
+from fly_dialect.atoms.interface import CopyOp
 from fly_dialect.bindings import ir
 
 from fly_opt.atoms.emitters import Copy, Memory, copies
 from fly_opt.backends.amd import buffers
 from fly_opt.ir import pointers
-
-Value = Any  # an ir.Value
 
 _BUFFER_TO_LDS = {
     BufferCopyLds: "rocdl.raw.ptr.buffer.load.lds",
@@ -26,7 +23,7 @@ _BUFFER_TO_LDS = {
 
 
 @copies(*_BUFFER_TO_LDS)
-def buffer_to_lds(call: Copy) -> None:
+def buffer_to_lds(call: Copy[BufferCopyLds | BufferLoadAsyncLDS]) -> None:
     """buffer_load … lds. `imm_offset` is part of the instruction, so it must be a constant."""
     builder, op = call.builder, call.op
     source, target = _sides(call, BUFFER_SPACE, "behind a buffer descriptor")
@@ -39,7 +36,7 @@ def buffer_to_lds(call: Copy) -> None:
 
 
 @copies(GlobalLoadAsyncLDS)
-def global_to_lds(call: Copy) -> None:
+def global_to_lds(call: Copy[GlobalLoadAsyncLDS]) -> None:
     """global_load_lds; its size and offset are attributes."""
     builder, op = call.builder, call.op
     source, target = _sides(call, "global", "global")
@@ -53,7 +50,7 @@ def global_to_lds(call: Copy) -> None:
     builder.op("rocdl.global.load.async.lds", None, [address, target.pointer], attributes)
 
 
-def _sides(call: Copy, space: str, described: str) -> tuple[Memory, Memory]:
+def _sides(call: Copy[CopyOp], space: str, described: str) -> tuple[Memory, Memory]:
     source, target = call.source, call.destination
     if (
         not isinstance(source, Memory)
@@ -66,7 +63,7 @@ def _sides(call: Copy, space: str, described: str) -> tuple[Memory, Memory]:
 
 
 @copies(LdsReadTranspose)
-def read_transposed(call: Copy) -> Value:
+def read_transposed(call: Copy[LdsReadTranspose]) -> ir.Value:
     """ds_read_b64_tr_b16 and its kin."""
     builder, op, source = call.builder, call.op, call.source
     if not isinstance(source, Memory) or source.spec.space != "shared" or call.result is None:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fly_dialect.atoms.amd.mfma import Mfma, MfmaScale
+from fly_dialect.atoms.matrix import WaveMma
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import type_of
 from fly_dialect.types import bits
 
 from fly_opt.atoms.emitters import Multiply, Operands, multiplies
 from fly_opt.ir import pointers
-
-Value = Any  # an ir.Value
 
 _LANES = 64
 # Eight-bit formats as the instructions are called, whichever of the two encodings the chip has.
@@ -49,13 +46,13 @@ def _operands(op: Mfma) -> Operands:
     return Operands(one, one, accumulator(op, _LANES))
 
 
-def accumulator(op: Any, lanes: int) -> Any:
+def accumulator(op: WaveMma, lanes: int) -> ir.VectorType:
     """The type of C and D: each thread's share of the tile."""
     return ir.VectorType.get([op.m * op.n // lanes], type_of(op.acc))
 
 
 @multiplies(_operands, Mfma)
-def mfma(call: Multiply) -> Value:
+def mfma(call: Multiply[Mfma]) -> ir.Value:
     builder, i32 = call.builder, pointers.integer(32)
     # What else permutes B negates operands of f64.
     blgp = "mfma_neg_modifier" if call.op.acc == "f64" else "mfma_perm_b"
@@ -78,11 +75,11 @@ FORMATS = {
 }
 
 
-def matrix_format(element: str) -> Any:
+def matrix_format(element: str) -> ir.Attribute:
     return ir.Attribute.parse(f"#rocdl<matrix_format {FORMATS[element]}>")
 
 
-def packed(rows: int, k: int, element: str, lanes: int) -> Any:
+def packed(rows: int, k: int, element: str, lanes: int) -> ir.Type:
     """The words that a thread's share of rows × k elements takes."""
     return pointers.words(rows * k * bits(element) // lanes // 32)
 
@@ -96,7 +93,7 @@ def _scaled_operands(op: MfmaScale) -> Operands:
 
 
 @multiplies(_scaled_operands, MfmaScale)
-def scaled(call: Multiply) -> Value:
+def scaled(call: Multiply[MfmaScale]) -> ir.Value:
     op, i32 = call.op, pointers.integer(32)
     attributes = {
         "cbsz": matrix_format(op.a),

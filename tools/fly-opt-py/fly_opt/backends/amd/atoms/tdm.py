@@ -8,7 +8,6 @@ LLVM's `llvm.amdgcn.tensor.load.to.lds` and FlyDSL's text; no hardware or emulat
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from fly_dialect.atoms.amd.tdm import TILE_STRIDE, Tdm
 from fly_dialect.bindings import ir
@@ -21,8 +20,6 @@ from fly_opt.atoms.bitfields import Field, words
 from fly_opt.atoms.emitters import Copy, Memory, copies
 from fly_opt.ir import pointers
 from fly_opt.ir.builder import Builder
-
-Value = Any  # an ir.Value
 
 # Where the descriptor has the size of the tensor and of the tile, and the stride, of its dimension
 # j (0 is the innermost): (group, bit). Groups 0 and 1 are always there, 2 from three dimensions on.
@@ -49,7 +46,7 @@ class _Tile:
 
 
 @copies(Tdm)
-def copy(call: Copy) -> None:
+def copy(call: Copy[Tdm]) -> None:
     op, builder = call.op, call.builder
     outside, inside, name = _sides(call)
     tile = _tile(op, outside.spec)
@@ -83,12 +80,14 @@ def copy(call: Copy) -> None:
     builder.op(name, None, descriptor, {"cachePolicy": ir.IntegerAttr.get(i32, op.cache)})
 
 
-def _put(groups: list[list[Field]], place: tuple[int, int], width: int, value: Any) -> None:
+def _put(
+    groups: list[list[Field]], place: tuple[int, int], width: int, value: ir.Value | int
+) -> None:
     group, bit = place
     groups[group].append(Field(bit, width, value))
 
 
-def _sides(call: Copy) -> tuple[Memory, Memory, str]:
+def _sides(call: Copy[Tdm]) -> tuple[Memory, Memory, str]:
     """The global side, the one in LDS, and the instruction."""
     source, target = call.source, call.destination
     if isinstance(source, Memory) and isinstance(target, Memory):
@@ -130,7 +129,7 @@ def _waves(shape: tuple[int, ...], count: int) -> tuple[int, ...]:
     return tuple(waves)
 
 
-def _stride(call: Copy, tile: _Tile, mode: int) -> Value:
+def _stride(call: Copy[Tdm], tile: _Tile, mode: int) -> ir.Value:
     """The tensor's stride along a mode, i64 in elements: the state's, or the tile's own where that
     is known and the state's is not set."""
     builder, given = call.builder, call.field(f"stride_{mode}")
@@ -143,7 +142,7 @@ def _stride(call: Copy, tile: _Tile, mode: int) -> Value:
     return builder.value("arith.select", given.type, [unset, builder.constant(own, 64), given])
 
 
-def _starts(builder: Builder, tile: _Tile) -> list[Value]:
+def _starts(builder: Builder, tile: _Tile) -> list[ir.Value]:
     """Where this wave's part starts along each dimension, in elements. The outermost dimension
     varies fastest with the wave's number."""
     i32, zero = pointers.integer(32), builder.constant(0, 32)
@@ -159,15 +158,15 @@ def _starts(builder: Builder, tile: _Tile) -> list[Value]:
 
 
 def _moved(
-    builder: Builder, address: Value, starts: list[Value], strides: list[Value], size: int
-) -> Value:
+    builder: Builder, address: ir.Value, starts: list[ir.Value], strides: list[ir.Value], size: int
+) -> ir.Value:
     """An address moved by Σ start·stride elements."""
     type_ = address.type
     for start, stride in zip(starts, strides, strict=True):
         if type_ != start.type:
             start = builder.value("arith.extui", type_, [start])
         elements = builder.value("arith.muli", type_, [start, stride])
-        scale = builder.constant(size, type_.width)
+        scale = builder.constant(size, pointers.width(type_))
         address = builder.value(
             "arith.addi", type_, [address, builder.value("arith.muli", type_, [elements, scale])]
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from fly_dialect.bindings import ir
 
@@ -25,13 +25,13 @@ class ClusterAttribute(Pass):
     name: ClassVar[str] = "fly-rocdl-cluster-attr"
     anchor: ClassVar[str] = "gpu.module"
 
-    def run(self, op: Any) -> None:
+    def run(self, op: ir.Operation) -> None:
         for inner in operations(op):
             if inner.name == "llvm.func" and _SOURCE in inner.attributes:
                 _hand_on(inner)
 
 
-def _hand_on(function: Any) -> None:
+def _hand_on(function: ir.Operation) -> None:
     attributes = function.attributes
     pair = ir.ArrayAttr.get([ir.StringAttr.get(_TARGET), attributes[_SOURCE]])
     kept = list(attributes["passthrough"]) if "passthrough" in attributes else []

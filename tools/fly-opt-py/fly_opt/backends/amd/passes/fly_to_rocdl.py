@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from fly_opt.passes.base import Pass
 from fly_opt.passes.llvm import fly_to_llvm
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
 
 @dataclass(frozen=True)
@@ -19,5 +22,5 @@ class ConvertFlyToROCDL(Pass):
 
     name: ClassVar[str] = "convert-fly-to-rocdl"
 
-    def run(self, op: Any) -> None:
+    def run(self, op: ir.Operation) -> None:
         fly_to_llvm.convert(op)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from fly_target.target import Target
 
 from fly_opt.passes.base import Pass, refuse
 from fly_opt.passes.target.set_target import target_of
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class KernelAttributes(Pass):
 
     name: ClassVar[str] = "fly-kernel-attributes"
 
-    def run(self, op: Any) -> None:
+    def run(self, op: ir.Operation) -> None:
         target = target_of(op)
         if target is None:
             raise refuse(op, "the module has no target", "run fly-set-target{chip=…} before")
@@ -38,12 +41,12 @@ class KernelAttributes(Pass):
                 _mark(module.operation, target)
 
 
-def _mark(module: Any, target: Target) -> None:
+def _mark(module: ir.Operation, target: Target) -> None:
     from fly_dialect.bindings import ir
 
     unit = ir.UnitAttr.get()
 
-    def promise(op: Any) -> Any:
+    def promise(op: ir.Operation) -> ir.WalkResult:
         if op.name == "llvm.atomicrmw" and _is_global(op.operands[0].type):
             op.attributes["rocdl.no_fine_grained_memory"] = unit
             op.attributes["rocdl.no_remote_memory"] = unit
@@ -70,5 +73,5 @@ def _mark(module: Any, target: Target) -> None:
         function.walk(promise)
 
 
-def _is_global(kind: Any) -> bool:
+def _is_global(kind: ir.Type) -> bool:
     return str(kind) == "!llvm.ptr<1>"

@@ -8,10 +8,13 @@ functions of a device library for one load each. Where the loads are: LLVM's AMD
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from fly_opt.ir.intrinsics import call
 from fly_opt.passes.base import Pass
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
 DIMENSIONS = ("x", "y", "z")
 # Operation → offset of x in bytes, and the width of each dimension in bits.
@@ -29,18 +32,18 @@ class LowerLaunchSizes(Pass):
     name: ClassVar[str] = "fly-lower-launch-sizes"
     anchor: ClassVar[str] = "gpu.module"
 
-    def run(self, op: Any) -> None:
+    def run(self, op: ir.Operation) -> None:
         for child in op.regions[0].blocks[0]:
             if child.operation.name == "gpu.func":
                 _lower(child.operation)
 
 
-def _lower(function: Any) -> None:
+def _lower(function: ir.Operation) -> None:
     from fly_dialect.bindings import ir
 
-    found: dict[tuple[str, int], list[Any]] = {}
+    found: dict[tuple[str, int], list[ir.Operation]] = {}
 
-    def collect(op: Any) -> Any:
+    def collect(op: ir.Operation) -> ir.WalkResult:
         if op.name in HIDDEN:
             # `#gpu<dim x>`
             dimension = DIMENSIONS.index(str(op.attributes["dimension"]).rstrip(">")[-1])
@@ -69,7 +72,7 @@ def _lower(function: Any) -> None:
             op.erase()
 
 
-def _constant(value: int) -> Any:
+def _constant(value: int) -> ir.Value:
     from fly_dialect.bindings import ir
 
     index = ir.IndexType.get()
@@ -78,13 +81,13 @@ def _constant(value: int) -> Any:
     ).results[0]
 
 
-def _implicit_arguments() -> Any:
+def _implicit_arguments() -> ir.Value:
     from fly_dialect.bindings import ir
 
     return call("llvm.amdgcn.implicitarg.ptr", ir.Type.parse("!llvm.ptr<4>"), [])
 
 
-def _load(pointer: Any, first: int, bits: int, dimension: int) -> Any:
+def _load(pointer: ir.Value, first: int, bits: int, dimension: int) -> ir.Value:
     from fly_dialect.bindings import ir
 
     byte, kind = ir.IntegerType.get_signless(8), ir.IntegerType.get_signless(bits)

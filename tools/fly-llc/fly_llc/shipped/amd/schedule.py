@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from fly_common.errors import InputError, UsageError
 
 from fly_llc import mir
-from fly_llc.mir import kinds
+from fly_llc.mir.amd import kinds
 from fly_llc.mir.dependences import dependences, regions
 from fly_llc.mir.instruction import Instruction
 from fly_llc.shipped import arguments

@@ -21,11 +21,11 @@ from collections.abc import Sequence
 from fly_common.errors import InputError
 
 from fly_llc import mir
-from fly_llc.mir import registers, waits
+from fly_llc.mir.amd import registers, waits
+from fly_llc.mir.amd.waits import Layout, Pending
 from fly_llc.mir.block import Block
 from fly_llc.mir.function import Function
 from fly_llc.mir.instruction import Instruction
-from fly_llc.mir.waits import Layout, Pending
 from fly_llc.shipped import arguments
 
 _CPU = re.compile(r'"target-cpu"="(gfx\w+)"')

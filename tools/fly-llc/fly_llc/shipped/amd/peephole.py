@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from fly_common.errors import InputError
 
 from fly_llc import mir
-from fly_llc.mir import registers
+from fly_llc.mir.amd import registers
 from fly_llc.mir.block import Block
 from fly_llc.mir.instruction import Instruction
 from fly_llc.shipped import arguments

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fly_target.amd.processors import version
 from fly_target.amd.waits import BY_MAJOR, WaitField, Waits
 
-from fly_llc.mir import kinds, registers
+from fly_llc.mir.amd import kinds, registers
 from fly_llc.mir.instruction import Instruction
 
 MOST = 63  # no counter of gfx9 counts further

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from fly_llc import mir
-from fly_llc.mir import registers
+from fly_llc.mir.amd import registers
 from fly_llc.mir.function import Function
 from fly_llc.mir.liveness import live_outs, live_sets
 from fly_llc.shipped import arguments
