@@ -105,7 +105,7 @@ class Strict:
     def before(self, wave: WaveView, instruction: Instruction) -> None:
         if wave.mode and (open_question := unspecified.question(instruction.mnemonic, wave.mode)):
             message = f"no public source says {open_question}"
-            hint = "docs/emulator.md, 'What nobody decides', says what the emulator does"
+            hint = "see 'Unspecified behavior' in docs/emulator.md for what the emulator does"
             raise self._fault(wave, instruction, message, hint)
         track = self._track(wave)
         done = track.counters.wait(instruction)

@@ -1,6 +1,6 @@
 """What an instruction gives where no public source says it: `--strict` refuses it there.
 
-Without `--strict` the emulator does what stands in docs/emulator.md, "What nobody decides".
+Without `--strict` the emulator does what stands in docs/emulator.md, "Unspecified behavior".
 """
 
 from __future__ import annotations
