@@ -37,11 +37,11 @@ def find(name: str) -> Backend:
         found = entries[name].load()
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"[:200]
-        hint = "mend the package that has it, or uninstall it"
+        hint = "fix or uninstall the package that provides it"
         raise MissingError(f"{where} can't be loaded: {reason}", hint=hint) from error
     if not isinstance(found, Backend) or found.name != name:
         raise MissingError(
-            f"{where} is no backend of that name",
+            f"{where} is not a backend of that name",
             hint="it must refer to a fly_backend.backend.Backend",
         )
     return found

@@ -75,7 +75,7 @@ def _load(entry: EntryPoint) -> Target:
         found = entry.load()
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"[:200]
-        hint = "mend the package that has it, or uninstall it"
+        hint = "fix or uninstall the package that provides it"
         raise MissingError(f"{where} can't be loaded: {reason}", hint=hint) from error
     if not isinstance(found, Target) or found.name != entry.name:
         is_what = f"the target {found.name}" if isinstance(found, Target) else type(found).__name__

@@ -99,7 +99,7 @@ def test_wrong_options(options, message):
 
 
 def test_plugins_need_opt(monkeypatch):
-    with pytest.raises(UsageError, match="opt_level=None leaves opt out"):
+    with pytest.raises(UsageError, match="opt_level=None omits opt"):
         made(opt_level=None, opt_plugins=["x.so"])
     monkeypatch.setenv("FLY_OPT_LEVEL", "7")
     with pytest.raises(UsageError, match="FLY_OPT_LEVEL=7: must be"):

@@ -114,7 +114,7 @@ def command(
         for name, value in (("target", target), ("passes", passes), ("pipeline", pipeline)):
             if value is not None:
                 raise UsageError(
-                    f"{flags[0]} with --{name}: one of them says what runs",
+                    f"{flags[0]} can't be combined with --{name}",
                     hint="--print-pipeline shows a pipeline's text, which --passes takes",
                 )
         passes = _pipeline_of(flags)
@@ -165,7 +165,7 @@ def _sort(arguments: list[str]) -> tuple[str | None, list[str]]:
     flags = [word for word in arguments if word.startswith("-") and word != filter.STDIN]
     files = [word for word in arguments if word not in flags]
     if len(files) > 1:
-        raise UsageError(f"one input at a time: {', '.join(files)}")
+        raise UsageError(f"more than one input file: {', '.join(files)}")
     for flag in flags:
         if not flag.startswith("--"):
             raise UsageError(f"no such option: {flag}", hint=f"see {TOOL} --help")

@@ -83,7 +83,7 @@ def _signature(sigs: list[str], likes: list[str], static: bool):
             raise UsageError(f"--like {like}: is not NAME=FILE.npy")
         found[name] = signature.of_npy(path, static)
     if static and not likes:
-        raise UsageError("--static says how to take --like files, and there are none")
+        raise UsageError("--static needs --like files")
     for text in sigs:
         found.update(signature.parse(text))
     return found

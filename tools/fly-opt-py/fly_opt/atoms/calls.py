@@ -59,7 +59,7 @@ def copy(
     if isinstance(predicate, Memory):
         condition = registers.load(builder, predicate.spec, predicate.pointer)
     if condition.type != pointers.integer(1):
-        raise ValueError(f"one i1 decides over a copy, not {condition.type}")
+        raise ValueError(f"the predicate of a copy must be one i1, not {condition.type}")
     return _conditional(builder, condition, emit, destination, result)
 
 
@@ -72,13 +72,13 @@ def _emit(call: Copy) -> Value | None:
         moved = getattr(call.op, "copied_bits", None)
         if type_ is not None and moved is not None and pointers.width(type_) != moved:
             raise ValueError(
-                f"{call.op} moves {moved} bits, and {type_} has {pointers.width(type_)}"
+                f"{call.op} moves {moved} bits, but {type_} has {pointers.width(type_)}"
             )
     value = emitters.of_copy(call.op)(call)
     if call.result is None:
         return None
     if value is None:
-        raise ValueError(f"{call.op} gives no value: its destination is memory")
+        raise ValueError(f"{call.op} returns no value: its destination is memory")
     return pointers.bitcast(builder, value, call.result)
 
 
