@@ -164,7 +164,7 @@ def test_at_a_terminal_building_is_announced(cache: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(paths, "_private", set())
     obtain(recipe([]))
     *said, warning, _, last = stream.getvalue().splitlines(keepends=True)
-    assert warning.startswith("fly: warning: the test's library can't be kept")
+    assert warning.startswith("fly: warning: the test's library can't be cached")
     assert last == "fly: building the test's library (about 0 s, each time)\n"
     assert "".join(said) == (
         "fly: building the test's library (about 0 s, once for each version)\n"
