@@ -300,5 +300,5 @@ def test_what_is_not_in_the_grammar_is_an_error(text, rest):
 
 
 def test_a_branch_needs_a_distance():
-    with pytest.raises(InputError, match="a distance is expected"):
+    with pytest.raises(InputError, match="expected a distance"):
         parse("s_branch s0", 0, 4)
