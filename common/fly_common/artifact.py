@@ -29,28 +29,32 @@ PYTHON = Artifact("Python source", "fly-trace reads Python")
 MLIR = Artifact(
     "MLIR",
     "fly-opt-py reads MLIR",
-    "fly-trace makes MLIR",
+    "fly-trace produces MLIR",
 )
 LLVM_IR = Artifact(
     "LLVM IR",
     "fly-llc reads LLVM IR",
-    "fly-opt-py --target gfx942 makes LLVM IR",
+    "fly-opt-py --target gfx942 produces LLVM IR",
 )
 BITCODE = Artifact("LLVM bitcode", "fly-llc reads bitcode")
-MIR = Artifact("LLVM MIR", "fly-llc reads MIR", "fly-llc --emit mir makes MIR")
+MIR = Artifact("LLVM MIR", "fly-llc reads MIR", "fly-llc --emit mir produces MIR")
 ASSEMBLY = Artifact(
     "AMD GPU assembly",
     "llvm-mc -triple=amdgcn-amd-amdhsa -mcpu=gfx942 -filetype=obj assembles it",
 )
-OBJECT = Artifact("an AMD GPU object file", "fly-link reads object files", "fly-llc makes objects")
-HSACO = Artifact("a linked code object", "fly-run runs code objects", "fly-link makes HSACO files")
+OBJECT = Artifact(
+    "an AMD GPU object file", "fly-link reads object files", "fly-llc produces object files"
+)
+HSACO = Artifact(
+    "a linked code object", "fly-run runs code objects", "fly-link produces HSACO files"
+)
 FOREIGN_ELF = Artifact("an ELF file for another machine")
 ARCHIVE = Artifact("an archive", "llvm-ar x unpacks it")
-EMPTY = Artifact("empty", "the stage before it gave nothing; its own message is above")
+EMPTY = Artifact("empty", "the previous stage produced no output; see its own message above")
 # What opt makes of an empty input, which LLVM takes for a module.
 EMPTY_MODULE = Artifact(
     "an empty LLVM module",
-    "the stage before opt gave nothing; its own message is above",
+    "the stage before opt produced no output; see its own message above",
 )
 BINARY = Artifact("unknown binary data")
 TEXT = Artifact("unknown text")

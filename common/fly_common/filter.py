@@ -35,7 +35,7 @@ def read_input(path: str | None) -> bytes:
             raise UsageError("no input: standard input is closed")
         if sys.stdin.isatty():
             raise UsageError(
-                "no input: standard input is a terminal", hint="pipe something in, or name a file"
+                "no input: standard input is a terminal", hint="pipe in some input, or name a file"
             )
         return sys.stdin.buffer.read()
     try:
@@ -65,7 +65,7 @@ def write_output(data: bytes, path: str | None, *, binary: bool = False) -> None
         if binary and sys.stdout.isatty():
             raise UsageError(
                 "the output is binary and standard output is a terminal",
-                hint="redirect it, pipe it on, or name a file with -o FILE",
+                hint="redirect it, pipe it to another program, or use -o FILE",
             )
         try:
             sys.stdout.buffer.write(data)
@@ -91,7 +91,7 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     path = os.path.realpath(path)
     folder, name = os.path.split(path)
     if not os.path.isdir(folder):
-        raise UsageError(f"{path}: the folder {folder} does not exist")
+        raise UsageError(f"{path}: the directory {folder} does not exist")
     try:
         if os.path.exists(path) and not os.path.isfile(path):
             with open(path, "wb") as file:
@@ -241,7 +241,7 @@ def run(command: Callable[[str, list[str]], int], tool: str) -> NoReturn:
             raise
         _say(
             f"{tool}: error: internal: {type(error).__name__}: {error}\n"
-            f"  this is a defect of {tool}; FLY_DEBUG=1 shows where"
+            f"  this is a bug in {tool}; FLY_DEBUG=1 shows where"
         )
         code = 1
     _leave(code)

@@ -42,8 +42,8 @@ class Crash(InputError):
         super().__init__(
             f"{what} crashed on this input{how}" + (f": {reason}" if reason else ""),
             place=Place(name),
-            hint="the input is damaged, or this is a defect of "
-            f"{what}; FLY_DEBUG=1 lets the crash happen for a debugger",
+            hint="the input is damaged, or this is a bug in "
+            f"{what}; set FLY_DEBUG=1 to debug the crash",
         )
         self.signal = signal
 
@@ -93,7 +93,8 @@ def isolate(what: str, name: str) -> None:
         os._exit(code[0])
     if how == -_KILL:
         raise MissingError(
-            f"{what} was killed (signal 9)", hint="most likely memory ran out: make room, or split"
+            f"{what} was killed (signal 9)",
+            hint="it probably ran out of memory: free some, or split",
         )
     raise Crash(what, name, -how, said.decode(errors="replace"))
 

@@ -19,7 +19,7 @@ from fly_common.errors import MissingError, UsageError
 
 PRIVATE = 0o700
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-CHOOSE = "set FLY_CACHE_DIR to a folder of your own"
+CHOOSE = "set FLY_CACHE_DIR to a directory of your own"
 
 _private: set[str] = set()  # folders that were looked at and found private
 
@@ -56,7 +56,9 @@ def private_cache_dir() -> str:
     with contextlib.suppress(OSError):  # whoever writes there says why it can't be made
         make_private(folder)
     if reason := why_not_private(folder):
-        raise MissingError(f"the cache folder {folder} is not private: {reason[0]}", hint=reason[1])
+        raise MissingError(
+            f"the cache directory {folder} is not private: {reason[0]}", hint=reason[1]
+        )
     if os.path.isdir(folder):
         _private.add(folder)
     return folder
@@ -115,7 +117,8 @@ def _absolute(variable: str) -> str:
 
         raise UsageError(
             f"{variable}={shortened(value)}: is a relative path",
-            hint=f"the cache folder has to be an absolute path: {variable}=$PWD/{shortened(value)}",
+            hint="the cache directory must be an absolute path:"
+            f" {variable}=$PWD/{shortened(value)}",
         )
     return os.path.normpath(value) if value else ""
 

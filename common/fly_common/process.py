@@ -30,9 +30,9 @@ class TimedOut(InputError):
 
     def __init__(self, program: str, seconds: float):
         super().__init__(
-            f"{os.path.basename(program)} did not end within {seconds:g} s and was killed",
-            hint="either this input makes it run for ever, or it needs longer: FLY_TIMEOUT=SECONDS"
-            " (or --timeout, where the tool has it) gives it more",
+            f"{os.path.basename(program)} did not finish within {seconds:g} s and was killed",
+            hint="either the input makes it run forever, or it needs more time: set"
+            " FLY_TIMEOUT=SECONDS (or --timeout, if the tool has it)",
         )
         self.seconds = seconds
 
@@ -57,7 +57,9 @@ def check_limit(seconds: float, given: str) -> float:
     if not 0 < seconds <= LONGEST:
         from fly_common.quoting import shortened
 
-        raise UsageError(f"{shortened(given)}: must be seconds, above 0 and at most {LONGEST:.0f}")
+        raise UsageError(
+            f"{shortened(given)}: must be a number of seconds above 0 and at most {LONGEST:.0f}"
+        )
     return seconds
 
 

@@ -50,7 +50,7 @@ def _record(kind: type) -> type:
         return f"{kind.__qualname__}({', '.join(shown)})"
 
     def __delattr__(self: Any, name: str) -> None:
-        raise AttributeError(f"{kind.__name__} is a record: its {name} stays what it is")
+        raise AttributeError(f"{kind.__name__} is frozen: {name} can't be assigned")
 
     def __setattr__(self: Any, name: str, value: object) -> None:
         __delattr__(self, name)

@@ -198,7 +198,7 @@ def check(op: ir.Operation, seen: set[tuple[object, ...]] | None = None) -> None
     if info is None:
         known = [known.full_name for known in OPS.values()]
         near = difflib.get_close_matches(name, known, n=1)
-        raise ValueError(f"there is no such op{f'; {near[0]} is the nearest name' if near else ''}")
+        raise ValueError(f"unknown op{f'; did you mean {near[0]}?' if near else ''}")
     types = [operand.type for operand in op.operands], [result.type for result in op.results]
     attributes = attributes_of(op)
     key = None
@@ -244,7 +244,7 @@ def _list(specs: list[Spec]) -> str:
 
 def _check_foreign(op: ir.Operation, name: str) -> None:
     if not op.context.is_registered_operation(name):
-        raise ValueError("no dialect has such an op")
+        raise ValueError("no dialect defines this op")
     for region in op.regions:
         for block in region.blocks:
             for argument in block.arguments:

@@ -47,7 +47,7 @@ def count(shape: Tree) -> int:
     """The number of elements of a shape that is known."""
     value = static_value(algebra.size(shape))
     if value is None:
-        raise ValueError(f"the shape {text(shape)} must be known when compiling")
+        raise ValueError(f"the shape {text(shape)} must be known at compile time")
     return value
 
 
@@ -113,7 +113,7 @@ def _extent(part: Mode) -> Int:
         return Int(count(part.shape))
     if isinstance(part, Int):
         return part
-    raise ValueError(f"a tile of modes {part} has not one extent")
+    raise ValueError(f"a tile of modes {part} does not have a single extent")
 
 
 def copy_retile(tiled: TiledCopySpec, layout: Layout) -> Layout:
@@ -168,7 +168,7 @@ def mma_view(tiled: TiledMmaSpec, operand: Operand, layout: Layout) -> Layout:
     """The view of an operand by ((thread in the wave, waves), (values, atoms))."""
     along = MODES[operand]
     if rank(layout.shape) < len(along):
-        raise ValueError(f"operand {operand} has two modes at least, but is {layout}")
+        raise ValueError(f"operand {operand} must have at least two modes, but is {layout}")
     permutation = _permutation(tiled)
     whole = algebra.logical_divide(layout, Tile(tuple(permutation[index] for index in along)))
     atom = Tile(tuple(Int(tiled.atom.op.shape_mnk[index]) for index in along))
@@ -219,7 +219,7 @@ def mma_fragment(
             raise ValueError(f"stages must be positive, got {stages}")
         shape, stride = modes(layout.shape), modes(layout.stride)
         if len(shape) < 2:
-            raise ValueError(f"stages need an operand of two modes at least, not {layout}")
+            raise ValueError(f"stages need an operand of at least two modes, not {layout}")
         # A stride that is not known sorts after all others: stages are the slowest mode.
         layout = Layout((*shape[:2], Int(stages)), (*stride[:2], Int(None)))
     return algebra.make_fragment_layout_like(_values(mma_view(tiled, operand, layout)))

@@ -49,7 +49,7 @@ def draw(
     if not isinstance(found, (Layout, ComposedLayout)):
         return _arranged(title, fragments_of(found))
     if not found.is_static:
-        raise ValueError(f"{found} is not static: its numbers are only known in a launch")
+        raise ValueError(f"{found} is not static: its values are only known at launch")
     if tile is not None:
         caption = f"{title} in a tile of {tile[0]} × {tile[1]}"
         return _side_by_side(title, [_holders(Fragment(found, tile), caption)])
@@ -59,7 +59,7 @@ def draw(
     if element is not None:
         width = bits(element) // 8
         if not width:
-            raise ValueError(f"{element} has less than a byte: LDS addresses count bytes")
+            raise ValueError(f"{element} is smaller than a byte, but LDS addresses are in bytes")
         reads = Reads(target, width, vector)
         caption = (
             f"LDS banks of {element} on {target}, {vector} a lane; ×n: an n-way conflict along it"
@@ -96,7 +96,7 @@ def _offset(layout: AnyLayout, number: int) -> int:
     """The offset of the coordinate `number`."""
     offset = algebra.crd2idx(Int(number), layout)
     if not isinstance(offset, Int) or offset.value is None:
-        raise ValueError(f"{layout} gives coordinates, not offsets: there are no numbers to draw")
+        raise ValueError(f"{layout} maps to coordinates, not offsets: there are no numbers to draw")
     return offset.value
 
 

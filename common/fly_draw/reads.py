@@ -23,7 +23,7 @@ class Reads:
     def __post_init__(self) -> None:
         if registry.get(self.target) is None:
             known = ", ".join(registry.names())
-            raise ValueError(f"no LDS is known of {self.target}; the targets are {known}")
+            raise ValueError(f"the LDS of {self.target} is not known; the targets are {known}")
 
     @cached_property
     def _chip(self) -> Target:

@@ -138,7 +138,7 @@ def _value(
     if kind == "scalar":
         value = scalars.get(operands[0])
         if value is None or not isinstance(value, int):
-            raise _Undefined(f"{quoted(operands[0])} is no integer scalar")
+            raise _Undefined(f"{quoted(operands[0])} is not an integer scalar")
         return _checked(int(value))
     if kind == "select":
         condition = _needed(values, operands[0])
@@ -160,7 +160,7 @@ def _needed(values: list[int | None], index: int) -> int:
 
 def _checked(value: int) -> int:
     if not LOWEST <= value <= HIGHEST:
-        raise _Undefined("the value does not fit 64 bits")
+        raise _Undefined("the value does not fit in 64 bits")
     return value
 
 

@@ -112,7 +112,8 @@ def from_text(text: str | bytes) -> Plan:
         data = json.loads(text)
         if data["version"] != VERSION:
             raise InputError(
-                f"the launch plan is of version {data['version']}, this tool reads {VERSION}",
+                f"the launch plan has version {data['version']}, but this tool reads version"
+                f" {VERSION}",
                 hint="compile the kernel again with this version's fly-opt-py",
             )
         plan = Plan(
@@ -172,7 +173,7 @@ def _check(plan: Plan) -> None:
     evaluated and bound without another look: only the arguments can still be wrong."""
     names = [parameter.name for parameter in plan.parameters]
     if len(set(names)) != len(names):
-        raise ValueError("two parameters have one name")
+        raise ValueError("two parameters have the same name")
     for parameter in plan.parameters:
         _check_parameter(parameter)
     for index, expression in enumerate(plan.expressions):
@@ -192,7 +193,7 @@ def _check_parameter(parameter: Tensor | Scalar) -> None:
         raise ValueError(f"parameter {parameter.name}: unknown dtype {quoted(parameter.dtype)}")
     if isinstance(parameter, Scalar):
         if not isinstance(parameter.default, int | float | None):
-            raise ValueError(f"parameter {parameter.name}: its default is no number")
+            raise ValueError(f"parameter {parameter.name}: its default is not a number")
         return
     extents = (e is None or isinstance(e, str) or _is_number(e, 0) for e in parameter.shape)
     strides = (stride is None or _is_number(stride) for stride in parameter.strides)

@@ -109,7 +109,7 @@ class Elf:
         if data[:4] != b"\x7fELF":
             raise InputError("not an ELF file")
         if len(data) < 64:
-            raise InputError(f"the ELF header is cut off: the file has {len(data)} bytes")
+            raise InputError(f"the ELF header is truncated: the file has {len(data)} bytes")
         if data[4] != 2 or data[5] != 1:
             raise InputError("not a 64-bit little-endian ELF file")
         fields = HEADER.unpack_from(data, 16)
@@ -155,12 +155,10 @@ class Elf:
     def table(self, section: Section) -> tuple[Symbol, ...]:
         """All symbols of one symbol table, undefined ones too."""
         if section.link >= len(self.sections):
-            raise InputError(
-                f"section {quoted(section.name)} refers to a string table that is not there"
-            )
+            raise InputError(f"section {quoted(section.name)} refers to a missing string table")
         strings = self.sections[section.link].data
         if section.entry_size != 24 or len(section.data) % 24:
-            raise InputError(f"section {quoted(section.name)} is no table of 24-byte symbols")
+            raise InputError(f"section {quoted(section.name)} is not a table of 24-byte symbols")
         return tuple(
             Symbol(_string(strings, name), value, size, info >> 4, info & 15, index)
             for name, info, _, index, value, size in struct.iter_unpack("<IBBHQQ", section.data)
@@ -175,7 +173,7 @@ class Elf:
                 continue
             if section.entry_size != 24 or len(section.data) % 24:
                 raise InputError(
-                    f"section {quoted(section.name)} is no table of 24-byte relocations"
+                    f"section {quoted(section.name)} is not a table of 24-byte relocations"
                 )
             known = self._linked(section, SHT_DYNSYM)
             for address, info, addend in struct.iter_unpack("<QQq", section.data):
@@ -188,7 +186,7 @@ class Elf:
                         raise InputError(f"symbol {quoted(known[index].name)} is undefined")
                     value += known[index].value
                 elif kind != R_AMDGPU_RELATIVE64:
-                    raise InputError(f"a relocation of kind {kind} is left in the code object")
+                    raise InputError(f"a relocation of kind {kind} remains in the code object")
                 self.read(address, 8)
                 made.append(Relocation(address, value & (1 << 64) - 1))
         return tuple(made)
@@ -205,14 +203,14 @@ class Elf:
             if segment.holds(address, size):
                 start = address - segment.address
                 return segment.data[start : start + size]
-        raise InputError(f"no segment holds {size} bytes at 0x{address:x}")
+        raise InputError(f"no segment contains {size} bytes at 0x{address:x}")
 
 
 def _slice(data: bytes, offset: int, size: int, what: str) -> bytes:
     if offset + size > len(data):
         raise InputError(
-            f"{what} lies at bytes {offset} to {offset + size}, the file has {len(data)}",
-            hint="the file is cut off or damaged",
+            f"{what} is at bytes {offset} to {offset + size}, but the file has {len(data)}",
+            hint="the file is truncated or damaged",
         )
     return data[offset : offset + size]
 
@@ -220,7 +218,7 @@ def _slice(data: bytes, offset: int, size: int, what: str) -> bytes:
 def _string(table: bytes, offset: int) -> str:
     end = table.find(b"\0", offset)
     if offset >= len(table) or end < 0:
-        raise InputError(f"a name lies at byte {offset} of a string table of {len(table)} bytes")
+        raise InputError(f"a name is at byte {offset} of a string table of {len(table)} bytes")
     return table[offset:end].decode(errors="backslashreplace")
 
 

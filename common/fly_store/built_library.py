@@ -28,7 +28,7 @@ DIGEST = 32  # bytes of a sha256
 LARGEST = 256 << 20  # bytes; what is larger is none of ours
 LOCK_TIMEOUT = 120.0  # seconds to wait for another process that builds the same library
 PATIENCE = 1.0  # seconds without a word where nobody sits at a terminal
-KEEP = "set FLY_CACHE_DIR to a folder that can be written and has 10 MB"
+KEEP = "set FLY_CACHE_DIR to a writable directory with 10 MB of free space"
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def keep(path: str, data: bytes) -> None:
 
 def _unkept(recipe: Recipe, why: str, hint: str, made: bytes | None = None) -> bytes:
     print(
-        f"fly: warning: {recipe.noun} can't be kept, and will be built each time: {why}\n  {hint}",
+        f"fly: warning: {recipe.noun} can't be cached and will be built each time: {why}\n  {hint}",
         file=sys.stderr,
     )
     try:
@@ -142,7 +142,7 @@ def _unkept(recipe: Recipe, why: str, hint: str, made: bytes | None = None) -> b
     except OSError as failure:
         raise MissingError(
             f"{recipe.noun} can't be built: {failure.strerror or failure}",
-            hint="make room in memory and in the folder for temporary files (TMPDIR)",
+            hint="free memory, and space in the directory for temporary files (TMPDIR)",
         ) from None
 
 
@@ -170,7 +170,7 @@ def _lock(path: str, recipe: Recipe) -> Iterator[None]:
 def _announced(recipe: Recipe, why: str, again: bool = False) -> bytes:
     """What building gives, with a line on stderr that says what takes so long: at once for a person
     at a terminal, else once it has taken PATIENCE. `again`: the next process will do so too."""
-    anew = f" anew, as the file that was kept can't be used: {why}" if why else ""
+    anew = f" again, because the cached file can't be used: {why}" if why else ""
     often = "each time" if again else "once for each version"
     said = f"building {recipe.noun}{anew} ({recipe.takes}, {often})"
     if sys.stderr is not None and sys.stderr.isatty():

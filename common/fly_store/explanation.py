@@ -36,7 +36,7 @@ def of(store: Store, label: str, origin: tuple[str, bytes]) -> str:
     fingerprint, data = origin
     entries = sorted(_entries(store, label), key=lambda entry: entry.time, reverse=True)
     if not entries:
-        return "it never ran, or what it made was deleted"
+        return "it never ran, or its result was deleted"
     digest = sha256(data).hexdigest()
     for entry in entries:
         if entry.input == digest:
@@ -55,7 +55,7 @@ def _difference(old: str, new: str) -> str:
             return f"{_short(first)} → {_short(second)}"
     if len(after) > len(before):
         return f"{_short(after[len(before)])} was added"
-    return f"{_short(before[len(after)])} was taken out" if before != after else "nothing told"
+    return f"{_short(before[len(after)])} was removed" if before != after else "unknown"
 
 
 def _short(text: str) -> str:

@@ -115,8 +115,10 @@ class Store:
         except OSError as error:
             _warn_once(
                 self.folder,
-                f"the store {self.folder} can't be written: {error.strerror}; results are not kept"
-                "\n  make room there, or set FLY_CACHE_DIR to another folder, or FLY_CACHE=off",
+                f"the store {self.folder} can't be written: {error.strerror}; results are not"
+                " cached"
+                "\n  free some space there, or set FLY_CACHE_DIR to another directory, or"
+                " FLY_CACHE=off",
             )
             return False
         self._housekeeping()
@@ -346,7 +348,7 @@ def _limit() -> int:
         return int(float(text if unit is None else text[:-1]) * (unit or 1))
     except (ValueError, OverflowError):  # no number; infinite
         raise UsageError(
-            f"FLY_CACHE_LIMIT={os.environ['FLY_CACHE_LIMIT']}: is no size",
+            f"FLY_CACHE_LIMIT={os.environ['FLY_CACHE_LIMIT']}: is not a size",
             hint="write it as 500M or 4G",
         ) from None
 

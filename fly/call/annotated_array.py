@@ -58,7 +58,7 @@ class AnnotatedArray:
         if self._strides[leading] != 1:
             raise UsageError(
                 f"dimension {leading} has the stride {self._strides[leading]}, not 1",
-                hint="leading_dim is the dimension whose elements follow each other",
+                hint="leading_dim is the dimension whose elements are contiguous",
             )
         for at in range(len(self._shape)):
             self._shape[at] = Int(None)
@@ -82,7 +82,7 @@ class AnnotatedArray:
         places = self._dims(dims)
         divisors = [divisibility] * len(places) if isinstance(divisibility, int) else divisibility
         if len(divisors) != len(places):
-            raise UsageError(f"{len(places)} dimensions have {len(divisors)} divisibilities")
+            raise UsageError(f"{len(places)} dimensions, but {len(divisors)} divisibilities")
         for divisor in divisors:
             _check(divisor)
         return list(zip(places, divisors, strict=True))
@@ -93,13 +93,13 @@ class AnnotatedArray:
         found = [dims] if isinstance(dims, int) else list(dims)
         for at in found:
             if not -rank <= at < rank:
-                raise UsageError(f"the array has {rank} dimensions, and no dimension {at}")
+                raise UsageError(f"the array has {rank} dimensions, but no dimension {at}")
         return [at % rank for at in found]
 
 
 def _check(divisibility: int) -> None:
     if divisibility < 1 or divisibility & (divisibility - 1):
-        raise UsageError(f"a divisibility is a power of two, not {divisibility}")
+        raise UsageError(f"a divisibility must be a power of two, not {divisibility}")
 
 
 def _text(strides: Sequence[Step]) -> str:

@@ -178,7 +178,7 @@ def _by_name(
     places = [p.name for p in parameters.values() if p.kind is not p.KEYWORD_ONLY]
     if len(arguments) > len(places):
         raise UsageError(
-            f"{title} takes {len(places)} arguments, {len(arguments)} are given",
+            f"{title} takes {len(places)} arguments, got {len(arguments)}",
             hint=f"its parameters are {', '.join(parameters) or 'none'}",
         )
     values = dict(zip(places, arguments, strict=False))

@@ -119,11 +119,11 @@ def dtype_of(data: Any, name: str) -> str:
     if ours is None:
         raise UsageError(
             f"argument {name}: elements of type {dtype} are not supported",
-            hint=f"kernels know {', '.join(dict.fromkeys(_TORCH.values()))}",
+            hint=f"kernels support {', '.join(dict.fromkeys(_TORCH.values()))}",
         )
     if not dtype.isnative:
         raise UsageError(
-            f"argument {name}: its bytes are in the other order ({dtype.str})",
+            f"argument {name}: its byte order is not this machine's ({dtype.str})",
             hint=f"pass {name}.astype({name}.dtype.newbyteorder('='))",
         )
     return ours
@@ -132,19 +132,19 @@ def dtype_of(data: Any, name: str) -> str:
 def _of_torch(torch: Any, tensor: Any, name: str) -> Array:
     if tensor.device.type != "cpu":
         raise UsageError(
-            f"argument {name} is on {tensor.device}, and this device reads host memory",
+            f"argument {name} is on {tensor.device}, but this device reads host memory",
             hint=f"pass {name}.cpu()",
         )
     if tensor.layout is not torch.strided or tensor.is_conj() or tensor.is_neg():
         raise UsageError(
-            f"argument {name}: a sparse, conjugated or negated tensor has no elements to point at",
+            f"argument {name}: a sparse, conjugated or negated tensor has no addressable elements",
             hint=f"pass {name}.to_dense() or {name}.resolve_conj().resolve_neg()",
         )
     dtype = _TORCH.get(str(tensor.dtype))
     if dtype is None:
         raise UsageError(
             f"argument {name}: elements of type {tensor.dtype} are not supported",
-            hint=f"kernels know {', '.join(_TORCH.values())}",
+            hint=f"kernels support {', '.join(_TORCH.values())}",
         )
     plain = tensor.detach()  # the same memory; autograd doesn't see what kernels write
     if dtype in _ML_DTYPES.values():

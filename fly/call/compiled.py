@@ -75,7 +75,9 @@ class Compiled:
             if stage.suffix == f".{kind}":
                 return data if data[:4] == b"\x7fELF" else data.decode(errors="replace")
         known = ["mlir", *(stage.suffix[1:] for stage in self._chain), "asm"]
-        raise UsageError(f"the chain makes no {kind!r}", hint=f"it makes {', '.join(known)}")
+        raise UsageError(
+            f"the chain does not produce {kind!r}", hint=f"it produces {', '.join(known)}"
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the HSACO, whole or not at all."""
@@ -205,7 +207,7 @@ class Compiled:
         names = [parameter.name for parameter in plan.parameters]
         if len(args) > len(names):
             raise UsageError(
-                f"{plan.entry} takes {len(names)} arguments, {len(args)} are given",
+                f"{plan.entry} takes {len(names)} arguments, got {len(args)}",
                 hint=f"parameters: {', '.join(names)}",
             )
         values = dict(zip(names, args, strict=False))

@@ -185,7 +185,7 @@ class JitFunction(HostFunction):
         if own is not None:
             if target not in (None, own.target):
                 raise UsageError(
-                    f"{self.name} has a chain of its own, for {own.target}: it can't compile for"
+                    f"{self.name} has its own chain, for {own.target}, and can't be compiled for"
                     f" {target}",
                     hint=f"give it chain=fly.chain(target={quoted(target)})",
                 )
@@ -295,7 +295,7 @@ def jit(
     if chain is not None and tuned:
         raise UsageError(
             f"chain= and {', '.join(tuned)} contradict each other",
-            hint="a chain of one's own says it in its stages: fly.chain(opt=…, llc=…)",
+            hint="set these options in the chain's stages: fly.chain(opt=…, llc=…)",
         )
     if chain is not None and target not in (None, chain.target):
         raise UsageError(f"target={quoted(target)} contradicts the chain's target, {chain.target}")

@@ -196,5 +196,7 @@ def _work(stage: Stage, data: bytes, suffix: str) -> bytes:
             error.hint = f"{error.hint}\n  {again}" if error.hint else again
         raise
     if not isinstance(made, bytes):
-        raise UsageError(f"stage {stage.name} made {type(made).__name__}, and must make bytes")
+        raise UsageError(
+            f"stage {stage.name} returned {type(made).__name__}, but must return bytes"
+        )
     return made

@@ -112,7 +112,7 @@ class _Command:
         if path is None:
             raise MissingError(
                 f"the program {word} of a stage was not found",
-                hint="give its full path, or put its folder on PATH",
+                hint="give its full path, or add its directory to PATH",
             )
         return path
 
@@ -170,7 +170,7 @@ class _Command:
                 with open(names["{output}"], "rb") as file:
                     return file.read()
             except FileNotFoundError:
-                raise InputError(f"{self.words[0]} ended well and wrote no {{output}}") from None
+                raise InputError(f"{self.words[0]} succeeded but wrote no {{output}}") from None
 
     def _run(self, arguments: Sequence[str], data: bytes) -> bytes:
         program = self.program()

@@ -58,7 +58,7 @@ class Tuning:
             for option in getattr(self, name):
                 if not option.startswith("-"):
                     raise UsageError(
-                        f"{name}: {quoted(option)} is no option: they begin with a dash"
+                        f"{name}: {quoted(option)} is not an option: options begin with a dash"
                     )
 
     def opt_words(self) -> list[str] | None:
@@ -68,9 +68,7 @@ class Tuning:
         elif self.opt_level is not None:
             main = [f"-O{self.opt_level}"]
         elif self.opt_plugins or self.opt_options:
-            raise UsageError(
-                "opt_level=None leaves opt out, and opt_plugins or opt_options want it"
-            )
+            raise UsageError("opt_level=None omits opt, but opt_plugins or opt_options need it")
         else:
             return None
         plugins = [f"-load-pass-plugin={os.path.abspath(path)}" for path in self.opt_plugins]

@@ -128,7 +128,7 @@ def check_source(code: CodeType) -> None:
         raise InputError(
             f"the source of {code.co_name} changed since it was loaded",
             place=place,
-            hint="load the module again, or start the process anew",
+            hint="reload the module, or restart the process",
         )
 
 

@@ -134,7 +134,7 @@ def test_a_fingerprint_that_changed_during_the_run_is_not_stored(tmp_path: Path)
 
 def test_a_stage_must_make_bytes():
     stage = Stage("text", lambda data: data.decode(), "1", ".txt")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="stage text made str, and must make bytes"):
+    with pytest.raises(UsageError, match="stage text returned str, but must return bytes"):
         run(Chain("gfx942", (stage,)), b">")
 
 
@@ -298,7 +298,7 @@ def test_a_command_that_does_not_end(tmp_path: Path, monkeypatch):
     stage = Stage.command(["sleep", "60"], suffix=".txt")
     for folder in (os.getcwd(), tmp_path):
         monkeypatch.chdir(folder)
-        with pytest.raises(InputError, match=r"sleep did not end within 0\.3 s and was killed"):
+        with pytest.raises(InputError, match=r"sleep did not finish within 0\.3 s and was killed"):
             run(Chain("gfx942", (stage,)), b"input")
 
 
@@ -310,7 +310,7 @@ def test_a_command_that_does_not_exist():
 
 def test_a_command_that_promises_a_file_and_writes_none():
     stage = Stage.command(["true", "{output}"], suffix=".txt")
-    with pytest.raises(InputError, match=r"ended well and wrote no \{output\}"):
+    with pytest.raises(InputError, match=r"succeeded but wrote no \{output\}"):
         run(Chain("gfx942", (stage,)), b"")
 
 

@@ -61,7 +61,7 @@ def test_results_are_right_and_the_marks_checked_at_each_launch():
     other = rows(5, 48)
     compiled(other)
     np.testing.assert_array_equal(other, 2 * rows(5, 48))
-    with pytest.raises(InputError, match="stride 0 must be a multiple of 16 elements, and is 40"):
+    with pytest.raises(InputError, match="stride 0 must be a multiple of 16 elements, but is 40"):
         compiled(rows(5, 40))
 
 
@@ -78,11 +78,11 @@ def test_one_code_for_all_that_the_marks_allow():
     [
         (lambda a: a.mark_layout_dynamic(divisibility=12), "a power of two, not 12"),
         (lambda a: a.mark_layout_dynamic(leading_dim=0), "dimension 0 has the stride 32, not 1"),
-        (lambda a: a.mark_layout_dynamic(leading_dim=2), "2 dimensions, and no dimension 2"),
-        (lambda a: a.mark_shape_dynamic([0, 1], [2]), "2 dimensions have 1 divisibilities"),
+        (lambda a: a.mark_layout_dynamic(leading_dim=2), "2 dimensions, but no dimension 2"),
+        (lambda a: a.mark_shape_dynamic([0, 1], [2]), "2 dimensions, but 1 divisibilities"),
         (lambda a: a.mark_shape_dynamic(0, 12), "a power of two, not 12"),
         (lambda a: a.mark_stride_dynamic(0, 0), "a power of two, not 0"),
-        (lambda a: a.mark_shape_dynamic(-3), "2 dimensions, and no dimension -3"),
+        (lambda a: a.mark_shape_dynamic(-3), "2 dimensions, but no dimension -3"),
         (
             lambda a: from_dlpack(a.array[:, ::2]).mark_layout_dynamic(),
             "no stride of the array is 1: they are 32, 2",

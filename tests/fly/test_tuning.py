@@ -102,7 +102,7 @@ def test_wrong_options(options, message):
 
 
 def test_plugins_need_opt(monkeypatch):
-    with pytest.raises(UsageError, match="opt_level=None leaves opt out"):
+    with pytest.raises(UsageError, match="opt_level=None omits opt"):
         made(opt_level=None, opt_plugins=["x.so"])
     with pytest.raises(UsageError, match="opt_level=None leaves opt out"):
         made(opt_level=None, opt_options=["-time-passes"])

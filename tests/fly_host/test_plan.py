@@ -180,7 +180,7 @@ def changed(*path_and_value) -> str:
         ("null", "damaged"),
         ("[" * 100_000, "nested too deeply"),
         (b"\xff\xfe{}", "damaged"),
-        (changed("version", 1), "is of version 1, this tool reads 2"),
+        (changed("version", 1), "has version 1, but this tool reads version 2"),
         (changed("launches", 0, "grid", [0, 1]), "damaged"),
         (changed("launches", 0, "grid", [0, 1, 7]), "launch of kernel: no such expression"),
         (changed("launches", 0, "lds", True), "launch of kernel: no such expression"),
@@ -235,8 +235,8 @@ def changed(*path_and_value) -> str:
         (changed("expressions", 2, ["add", -1, 1]), "expression 2: bad operands of add"),
         (changed("expressions", 2, ["add", True, 1]), "expression 2: bad operands of add"),
         (changed("expressions", 4, ["scalar", ["n"]]), "expression 4: bad operands of scalar"),
-        (changed("parameters", 1, "name", "A"), "two parameters have one name"),
-        (changed("parameters", 2, "default", "many"), "parameter n: its default is no number"),
+        (changed("parameters", 1, "name", "A"), "two parameters have the same name"),
+        (changed("parameters", 2, "default", "many"), "parameter n: its default is not a number"),
     ],
 )  # fmt: skip
 def test_damaged_plans(text, message):

@@ -297,7 +297,10 @@ def test_wait_fields_against_llvm():
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (("bb.0:\n    successors: %bb.7", "bb.1:"), "k: bb.0 goes on to bb.7, which is no block"),
+        (
+            ("bb.0:\n    successors: %bb.7", "bb.1:"),
+            "k: bb.0 branches to bb.7, which is not a block",
+        ),
         (("bb.0:", "bb.1:", "bb.1:"), "k has two blocks bb.1"),
     ],
 )

@@ -380,8 +380,8 @@ def obtain(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]
 
 
 UNWRITABLE = """\
-fly: warning: the store {folder}/store can't be written: {reason}; results are not kept
-  make room there, or set FLY_CACHE_DIR to another folder, or FLY_CACHE=off
+fly: warning: the store {folder}/store can't be written: {reason}; results are not cached
+  free some space there, or set FLY_CACHE_DIR to another directory, or FLY_CACHE=off
 """
 
 
@@ -438,9 +438,9 @@ def test_a_cache_folder_that_others_can_write_is_not_used(tmp_path: Path):
     done = obtain(tmp_path / "open")
     assert (done.returncode, done.stdout) == (0, "made a\nmade a\nmade b\n")
     assert done.stderr == (
-        f"fly: warning: the cache folder {tmp_path}/open is not private: {tmp_path}/open can be"
+        f"fly: warning: the cache directory {tmp_path}/open is not private: {tmp_path}/open can be"
         " written by everyone; no results are kept\n"
-        f"  chmod -R go-w {tmp_path}/open, or set FLY_CACHE_DIR to a folder of your own\n"
+        f"  chmod -R go-w {tmp_path}/open, or set FLY_CACHE_DIR to a directory of your own\n"
     )
     assert sorted((tmp_path / "open").rglob("*")) == before
 
@@ -464,9 +464,13 @@ def test_explain_says_what_was_found(tmp_path: Path):
     ("variable", "value", "message"),
     [
         ("FLY_CACHE", "maybe", "FLY_CACHE=maybe: must be on, off or explain"),
-        ("FLY_CACHE_LIMIT", "lots", "FLY_CACHE_LIMIT=lots: is no size\n  write it as 500M or 4G"),
-        ("FLY_CACHE_LIMIT", "inf", "FLY_CACHE_LIMIT=inf: is no size\n  write it as 500M or 4G"),
-        ("FLY_CACHE_LIMIT", "5X", "FLY_CACHE_LIMIT=5X: is no size\n  write it as 500M or 4G"),
+        (
+            "FLY_CACHE_LIMIT",
+            "lots",
+            "FLY_CACHE_LIMIT=lots: is not a size\n  write it as 500M or 4G",
+        ),
+        ("FLY_CACHE_LIMIT", "inf", "FLY_CACHE_LIMIT=inf: is not a size\n  write it as 500M or 4G"),
+        ("FLY_CACHE_LIMIT", "5X", "FLY_CACHE_LIMIT=5X: is not a size\n  write it as 500M or 4G"),
     ],
 )
 def test_a_wrong_setting_is_refused(monkeypatch, variable: str, value: str, message: str):
@@ -517,4 +521,4 @@ def test_a_damaged_key_explains_nothing(store: Store, text: str):
     (path,) = (path for path in Path(store.folder or "", "keys").rglob("*") if path.is_file())
     path.write_bytes(text.encode("latin1"))
     said = explanation.of(store, "opt", ("b", b"in"))
-    assert said == "it never ran, or what it made was deleted"
+    assert said == "it never ran, or its result was deleted"

@@ -64,7 +64,7 @@ def product_like(tree: Tree, guide: Tree) -> Tree:
     if not isinstance(guide, tuple):
         return product(tree)
     if rank(tree) != len(guide):
-        raise ValueError(f"{text(tree)} has not the modes of {text(guide)}")
+        raise ValueError(f"{text(tree)} does not have the modes of {text(guide)}")
     return tuple(map(product_like, modes(tree), guide))
 
 
@@ -101,7 +101,9 @@ def _fold(divide: Any, lhs: Tree, rhs: Tree, whole: tuple[Tree, Tree]) -> Tree:
     if not isinstance(rhs, tuple):
         return _consume(divide, lhs, rhs)[0]
     if len(rhs) > len(lhs):
-        raise ValueError(f"{text(whole[0])} has not the modes of its divisor {text(whole[1])}")
+        raise ValueError(
+            f"{text(whole[0])} does not have the modes of its divisor {text(whole[1])}"
+        )
     parts = (_fold(divide, a, b, whole) for a, b in zip(lhs, rhs, strict=False))
     return (*parts, *lhs[len(rhs) :])
 

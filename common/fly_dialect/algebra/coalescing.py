@@ -28,7 +28,7 @@ def coalesced_by(
     if not isinstance(pattern, tuple):
         return coalesced(shape, stride, boundary)
     if len(pattern) > rank(shape):
-        raise ValueError(f"{whole[0]} has not the modes of the pattern {text(whole[1])}")
+        raise ValueError(f"{whole[0]} does not have the modes of the pattern {text(whole[1])}")
     pairs = list(zip(modes(shape), modes(stride), strict=True))
     for index, part in enumerate(pattern):
         pairs[index] = coalesced_by(part, *pairs[index], whole, boundary)

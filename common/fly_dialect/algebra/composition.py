@@ -48,7 +48,7 @@ def _composed_by_mode(outer: Layout, tile: Tile) -> Layout:
         return _composed_by(outer, tile.modes)
     pairs = list(zip(modes(outer.shape), modes(outer.stride), strict=True))
     if tile.rank > len(pairs):
-        raise ValueError(f"{outer} has not the modes of the tile {tile}")
+        raise ValueError(f"{outer} does not have the modes of the tile {tile}")
     for index, mode in enumerate(tile.modes):
         if mode is not None:
             composed = _composed_by(Layout(*pairs[index]), mode)
@@ -102,7 +102,7 @@ class _Reached:
             for extent, reach in zip(shape[:-1], sums[:-1], strict=True):
                 size = static_value(extent)
                 if size is not None and reach >= size:
-                    raise ValueError(f"its modes together go beyond the extent {size}")
+                    raise ValueError(f"its modes together exceed the extent {size}")
 
 
 def _compose(
@@ -168,7 +168,7 @@ def _check_step(extent: Tree, step: Tree) -> None:
     """A step is so many whole modes, or within the mode."""
     size, by = static_value(extent), static_value(step)
     if size and by is not None and by >= size and by % size:
-        raise ValueError(f"a stride of {by} is no multiple of the extent {size}")
+        raise ValueError(f"a stride of {by} is not a multiple of the extent {size}")
 
 
 def _check_count(taken: Tree, count: Tree, extent: Tree, step: Tree) -> None:
@@ -178,6 +178,8 @@ def _check_count(taken: Tree, count: Tree, extent: Tree, step: Tree) -> None:
     if here is None or left is None:
         return
     if left % here:
-        raise ValueError(f"{left} steps are no multiple of the {here} in the extent {text(extent)}")
+        raise ValueError(
+            f"{left} steps are not a multiple of the {here} in the extent {text(extent)}"
+        )
     if left > here and size is not None and by is not None and size % by:
-        raise ValueError(f"a stride of {by} does not divide the extent {size} that it leaves")
+        raise ValueError(f"a stride of {by} does not divide the extent {size}")

@@ -34,7 +34,9 @@ def make_ordered_layout(shape: Tree, order: Tree) -> Layout:
     the second. What of the order is dynamic comes after what is static, from left to right."""
     for one, other in combinations(_places(shape, order), 2):
         if one.number is not None and one.number == other.number and not (one.one or other.one):
-            raise ValueError(f"order {text(order)} gives two modes of {text(shape)} one place")
+            raise ValueError(
+                f"order {text(order)} gives two modes of {text(shape)} the same position"
+            )
     return Layout(shape, ordered_strides(shape, order))
 
 

@@ -91,7 +91,7 @@ def _pair(coord: Tree, shape: Tree, stride: Tree, terms: list, whole: tuple[Tree
         for part in zip(coord, modes(shape), modes(stride), strict=True):
             _pair(*part, terms, whole)
     elif coord is None or isinstance(coord, Basis):
-        raise ValueError(f"coordinate {text(whole[0])} holds {text(coord)}")
+        raise ValueError(f"coordinate {text(whole[0])} contains {text(coord)}")
     elif isinstance(shape, tuple):
         _count(coord, shape, stride, terms)
     else:
@@ -161,7 +161,7 @@ def _idx2crd(index: Tree, shape: Tree, stride: Tree, layout: Layout) -> Tree:
     if leaf.is_one(shape):
         return Int(0)
     if leaf.is_zero(stride):
-        raise ValueError(f"{layout} gives one offset to several coordinates: it has no inverse")
+        raise ValueError(f"{layout} maps several coordinates to one offset: it has no inverse")
     return leaf.remainder(leaf.divide(index, stride), shape)
 
 

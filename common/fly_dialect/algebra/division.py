@@ -52,7 +52,7 @@ def _divided(layout: Layout, divisor: Mode) -> Layout:
 def _divided_by_mode(layout: Layout, divisors: tuple[Mode, ...], tile: Tile) -> Layout:
     pairs = list(zip(modes(layout.shape), modes(layout.stride), strict=True))
     if len(divisors) > len(pairs):
-        raise ValueError(f"{layout} has not the modes of the tile {tile}")
+        raise ValueError(f"{layout} does not have the modes of the tile {tile}")
     for index, divisor in enumerate(divisors):
         if divisor is not None:
             part = _divided(Layout(*pairs[index]), divisor)

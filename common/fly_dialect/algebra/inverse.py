@@ -31,7 +31,7 @@ def complement(layout: AnyLayout, cotarget: Tree = None) -> AnyLayout:
 
 def _complement(layout: Layout, shape: list[Tree], stride: list[Tree], end: Tree) -> Layout:
     if any(isinstance(step, Basis) or step is None for step in stride):
-        raise ValueError(f"{layout} has no complement: its strides are no integers")
+        raise ValueError(f"{layout} has no complement: its strides are not integers")
     if len(stride) == 1 and leaf.is_zero(stride[0]):
         return Layout(end, Int(1))
     pairs = list(zip(shape, stride, strict=True))
@@ -43,7 +43,7 @@ def _complement(layout: Layout, shape: list[Tree], stride: list[Tree], end: Tree
         gap = leaf.divide(step, steps[-1])
         known_gap = static_value(gap)
         if known_gap is not None and known_gap < 1:
-            raise ValueError(f"{layout} has no complement: it gives one offset to two coordinates")
+            raise ValueError(f"{layout} has no complement: it maps two coordinates to one offset")
         extents.append(gap)
         steps.append(leaf.multiply(step, extent))
     extents.append(leaf.ceil_divide(end, steps[-1]))
@@ -53,7 +53,7 @@ def _complement(layout: Layout, shape: list[Tree], stride: list[Tree], end: Tree
 def _static_stride(layout: Layout, stride: Tree) -> int:
     known = static_value(stride)
     if known is None:
-        raise ValueError(f"{layout} has no complement: its strides are not known when compiling")
+        raise ValueError(f"{layout} has no complement: its strides are not known at compile time")
     return known
 
 

@@ -65,7 +65,7 @@ def make_layout_tv(threads: Layout, values: Layout) -> tuple[Tree, Layout]:
     value) to the number of an element in the tile, counted with the first mode fastest."""
     for layout in (threads, values):
         if not layout.is_static:
-            raise ValueError(f"{layout} is not known when compiling")
+            raise ValueError(f"{layout} is not known at compile time")
     elements = raked_product(threads, values)
     count = size(threads)
     pairs = Layout((count, size(values)), (Int(1), count))
@@ -79,7 +79,9 @@ def make_fragment_layout_like(layout: AnyLayout) -> Layout:
     linear = layout.linear
     shape = linear.shape
     if not is_static(shape):
-        raise ValueError(f"a fragment's shape is known when compiling, but {linear} is dynamic")
+        raise ValueError(
+            f"a fragment's shape must be known at compile time, but {linear} is dynamic"
+        )
     if rank(shape) == 1:
         return Layout(shape, compact(shape))
     first = Layout(shape[0], compact(shape[0]))

@@ -20,7 +20,7 @@ def recast_layout(layout: AnyLayout, old_bits: int, new_bits: int) -> AnyLayout:
     between the new elements.
     """
     if old_bits <= 0 or new_bits <= 0:
-        raise ValueError(f"elements have some bits, not {old_bits} and {new_bits}")
+        raise ValueError(f"element widths must be positive, not {old_bits} and {new_bits} bits")
     common = gcd(old_bits, new_bits)
     try:
         for cast in (_Wider(new_bits // common), _Narrower(old_bits // common)):
@@ -110,5 +110,5 @@ def _shifted(swizzle: Swizzle | CoordSwizzle, by: int) -> Swizzle | CoordSwizzle
 
 def _exponent(factor: int) -> int:
     if factor & (factor - 1):
-        raise ValueError(f"a swizzle is recast by a power of two, not by {factor}")
+        raise ValueError(f"a swizzle can only be recast by a power of two, not by {factor}")
     return factor.bit_length() - 1

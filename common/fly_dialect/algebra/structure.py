@@ -49,7 +49,7 @@ def integers(tree: Tree) -> list[Any]:
     found = flatten(tree)
     for leaf in found:
         if leaf is None or isinstance(leaf, Basis):
-            raise ValueError(f"{text(tree)} holds {text(leaf)}, which is not an integer")
+            raise ValueError(f"{text(tree)} contains {text(leaf)}, which is not an integer")
     return found
 
 
@@ -146,12 +146,12 @@ def _extended(
 
     if isinstance(nested, (Layout, ComposedLayout)):
         if not isinstance(element, Layout):
-            raise ValueError(f"{nested} is extended by a layout, not by {text(element)}")
+            raise ValueError(f"{nested} can only be extended by a layout, not by {text(element)}")
         linear = nested.linear
         shape = extend(linear.shape, element.shape)
         return nested.with_linear(Layout(shape, extend(linear.stride, element.stride)))
     if isinstance(element, (Layout, ComposedLayout)):
-        raise ValueError(f"{text(nested)} is extended by an int_tuple, not by {element}")
+        raise ValueError(f"{text(nested)} can only be extended by an int_tuple, not by {element}")
     return extend(nested, element)
 
 
@@ -192,13 +192,13 @@ def _kept(tree: Tree, coord: Tree, *, free: bool) -> Tree:
                 found.append(part)
             return
         if len(at) != rank(part):
-            raise ValueError(f"coordinate {text(coord)} does not fit {text(tree)}")
+            raise ValueError(f"coordinate {text(coord)} does not fit in {text(tree)}")
         for inner in zip(modes(part), at, strict=True):
             visit(*inner)
 
     visit(tree, coord)
     if not found:
-        raise ValueError(f"nothing of {text(tree)} is kept by {text(coord)}")
+        raise ValueError(f"{text(coord)} keeps nothing of {text(tree)}")
     return tree if not isinstance(coord, tuple) else unwrap(tuple(found))
 
 

@@ -18,7 +18,9 @@ def check_buffer_ptr(operands: list[Spec], result: PtrSpec) -> None:
     """ValueError unless a make_ptr of a buffer descriptor has what describes the buffer."""
     base = operands[0] if operands else None
     if not isinstance(base, PtrSpec) or base.space != "global" or base.element != result.element:
-        raise ValueError(f"{result} is made of a !fly.ptr<{result.element}, global>, not of {base}")
+        raise ValueError(
+            f"{result} is made from a !fly.ptr<{result.element}, global>, not from {base}"
+        )
     if tuple(operands[1:]) not in (_DESCRIPTOR, _DESCRIPTOR[:2]):
         found = ", ".join(map(str, operands[1:])) or "nothing"
         raise ValueError(

@@ -110,10 +110,10 @@ class WaveMma(MmaOp):
         same_types = [form for form in self.FORMS if form.types == self.types]
         same_shape = [form for form in self.FORMS if form.shape == self.shape]
         if same_types:
-            return f"of {self.types} there are {_list(form.shape for form in same_types)}"
+            return f"the shapes of {self.types} are {_list(form.shape for form in same_types)}"
         if same_shape:
-            return f"of {self.shape} there are {_list(form.types for form in same_shape)}"
-        return f"there are {_list(form.shape for form in self.FORMS)}"
+            return f"the types of {self.shape} are {_list(form.types for form in same_shape)}"
+        return f"the shapes are {_list(form.shape for form in self.FORMS)}"
 
 
 def _signless(element: str) -> str:

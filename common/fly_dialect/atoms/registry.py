@@ -49,7 +49,7 @@ def family(name: str) -> type[AtomOp]:
     if name not in _FAMILIES:
         near = difflib.get_close_matches(name, {*_FAMILIES, *_homes()}, n=1)
         raise ValueError(
-            f"there is no instruction !{name}{f'; !{near[0]} is the nearest name' if near else ''}"
+            f"unknown instruction !{name}{f'; did you mean !{near[0]}?' if near else ''}"
         )
     return _FAMILIES[name]
 

@@ -35,7 +35,7 @@ class CopyAtomSpec:
 
     def __post_init__(self) -> None:
         if self.bits < 0:
-            raise ValueError(f"a value has {self.bits} bits")
+            raise ValueError(f"a value can't have {self.bits} bits")
 
     @property
     def is_static(self) -> bool:
@@ -91,7 +91,7 @@ class TiledCopySpec:
 
     def __post_init__(self) -> None:
         if not self.layout_tv.is_static:
-            raise ValueError(f"the layout of a tiled copy is static, not {self.layout_tv}")
+            raise ValueError(f"the layout of a tiled copy must be static, not {self.layout_tv}")
 
     @property
     def is_static(self) -> bool:
@@ -112,7 +112,7 @@ class TiledMmaSpec:
 
     def __post_init__(self) -> None:
         if not self.atom_layout.is_static:
-            raise ValueError(f"the layout of a tiled mma is static, not {self.atom_layout}")
+            raise ValueError(f"the layout of a tiled mma must be static, not {self.atom_layout}")
 
     @property
     def is_static(self) -> bool:
@@ -142,7 +142,7 @@ def _atom(scanner: Scanner) -> AtomSpec | TiledSpec | AtomOp | str:
 def _read_copy_atom(scanner: Scanner) -> CopyAtomSpec:
     op = _atom(scanner)
     if not isinstance(op, CopyOp):
-        raise ValueError(f"a copy atom needs a copy instruction, but {op} is none")
+        raise ValueError(f"a copy atom needs a copy instruction, but {op} is not one")
     scanner.expect(",")
     return CopyAtomSpec(op, reading.number(scanner))
 
@@ -150,7 +150,7 @@ def _read_copy_atom(scanner: Scanner) -> CopyAtomSpec:
 def _read_mma_atom(scanner: Scanner) -> MmaAtomSpec:
     op = _atom(scanner)
     if not isinstance(op, MmaOp):
-        raise ValueError(f"an mma atom needs a matrix instruction, but {op} is none")
+        raise ValueError(f"an mma atom needs a matrix instruction, but {op} is not one")
     return MmaAtomSpec(op)
 
 

@@ -74,7 +74,7 @@ class UniversalCopy(SizedCopy):
 
     def __post_init__(self) -> None:
         if self.bit_size <= 0 or self.bit_size % 8:
-            raise ValueError(f"a copy moves whole bytes, not {self.bit_size} bits")
+            raise ValueError(f"a copy must move whole bytes, not {self.bit_size} bits")
 
 
 @register
@@ -114,7 +114,7 @@ class UniversalAtomic(ThreadCopy):
 def check_atomic(op: str) -> None:
     """ValueError unless `op` is an update that an atomic can make."""
     if op not in ATOMIC_OPS:
-        raise ValueError(f"`{op}` is no atomic update; there are {', '.join(ATOMIC_OPS)}")
+        raise ValueError(f"`{op}` is not an atomic update; expected one of {', '.join(ATOMIC_OPS)}")
 
 
 @register

@@ -46,7 +46,7 @@ def make_int_tuple(
         dynamic = [leaf for leaf in leaves if isinstance(leaf, Value)]
         return build("make_int_tuple", dynamic, [spec], loc=loc, ip=ip)
     if not leaves:
-        raise ValueError("fly.make_int_tuple: an int_tuple has at least one element")
+        raise ValueError("fly.make_int_tuple: an int_tuple must have at least one element")
     operands: list[Value] = []
     value = _tree(leaves[0] if len(leaves) == 1 else leaves, operands)
     return build("make_int_tuple", operands, [IntTupleSpec(value)], loc=loc, ip=ip)

@@ -103,13 +103,15 @@ def check_copy_atom_call_ssa(
     segments = attributes.get("operandSegmentSizes")
     if segments is None or len(segments) != 4 or sum(segments) != len(operands):
         raise ValueError(
-            "operandSegmentSizes must say which of atom, source, destination and predicate the "
+            "operandSegmentSizes must specify which of atom, source, destination and predicate the "
             f"{len(operands)} operands are, but is {segments}"
         )
     if tuple(segments[:2]) != (1, 1) or not set(segments) <= {0, 1}:
-        raise ValueError(f"there is one atom and one source, not operandSegmentSizes = {segments}")
+        raise ValueError(
+            f"there must be one atom and one source, not operandSegmentSizes = {segments}"
+        )
     if len(results) > 1:
-        raise ValueError(f"gives one value at most, but has {len(results)} results")
+        raise ValueError(f"returns at most one value, but has {len(results)} results")
 
 
 def check_mma_atom_call(operands: list[Spec], _: list[Spec], __: Attributes) -> None:
@@ -124,7 +126,7 @@ def check_mma_atom_call_ssa(operands: list[Spec], results: list[Spec], _: Attrib
     if not isinstance(operands[0], MmaAtomSpec):
         raise wrong(0, "an mma_atom", operands[0])
     if len(results) > 1:
-        raise ValueError(f"gives one value at most, but has {len(results)} results")
+        raise ValueError(f"returns at most one value, but has {len(results)} results")
 
 
 def check_gemm(operands: list[Spec], _: list[Spec], attributes: Attributes) -> None:
@@ -140,8 +142,8 @@ def check_gemm(operands: list[Spec], _: list[Spec], attributes: Attributes) -> N
         raise ValueError("takes a traversalOrder or a traversalLayout, not both")
     if enumerator(order) not in TRAVERSAL_ORDERS:
         raise ValueError(
-            f"`{enumerator(order)}` is no order to go through the tiles; "
-            f"there are {', '.join(TRAVERSAL_ORDERS)}"
+            f"`{enumerator(order)}` is not a traversal order; "
+            f"expected one of {', '.join(TRAVERSAL_ORDERS)}"
         )
 
 

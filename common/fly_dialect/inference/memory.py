@@ -71,7 +71,7 @@ def check_make_ptr(operands: list[Spec], results: list[Spec], attributes: Attrib
     if not isinstance(spec, PtrSpec):
         raise ValueError(f"the result must be a ptr, but is {spec}")
     if not check_made_pointer(spec.space, operands, spec) and operands:
-        raise ValueError(f"{spec} is memory of its own: it is made of nothing")
+        raise ValueError(f"{spec} is allocated by make_ptr, which takes no operands for it")
     if spec.space in ("register", "shared") and allocation_size(attributes) is None:
         raise ValueError(f"{spec} needs dictAttrs = {{allocSize = N : i64}}")
 
@@ -113,7 +113,7 @@ def check_recast_iter(operands: list[Spec], results: list[Spec], _: Attributes) 
     if not isinstance(result, PtrSpec):
         raise ValueError(f"the result must be a ptr, but is {result}")
     if source.space != result.space:
-        raise ValueError(f"{source} can't become {result}: the address spaces differ")
+        raise ValueError(f"{source} can't be converted to {result}: the address spaces differ")
 
 
 def _value_fits(value: Spec, element: str) -> bool:

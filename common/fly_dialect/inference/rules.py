@@ -108,7 +108,7 @@ def check_static(_: list[Spec], results: list[Spec], __: Attributes) -> None:
         or isinstance(spec, OtherSpec)
     )
     if isinstance(spec, (PtrSpec, MemRefSpec, str)) or not static:
-        raise ValueError(f"{spec} is not wholly known from its type")
+        raise ValueError(f"{spec} is not fully determined by its type")
 
 
 def infer_make_view(operands: list[Spec], _: Attributes) -> list[Spec]:

@@ -37,9 +37,9 @@ def _count(view: Spec) -> int:
     """The number of elements of a view, which must be known and not composed."""
     layout = layout_of(view)
     if not isinstance(layout, Layout):
-        raise ValueError(f"a vector of {view} can't be had: its layout is composed")
+        raise ValueError(f"can't make a vector of {view}: its layout is composed")
     if not is_static(layout.shape):
-        raise ValueError(f"a vector of {view} can't be had: its shape is {text(layout.shape)}")
+        raise ValueError(f"can't make a vector of {view}: its shape is {text(layout.shape)}")
     size = algebra.size(layout).value
     assert size is not None  # a static shape
     return size
@@ -51,7 +51,9 @@ def infer_memref_load_vec(operands: list[Spec], _: Attributes) -> list[Spec]:
     if isinstance(view, MemRefSpec):
         return [f"vector<{count}x{view.element}>"]
     if not isinstance(view.base, Int):
-        raise ValueError(f"a vector of coordinates has integers, but the base is {text(view.base)}")
+        raise ValueError(
+            f"a vector of coordinates must have integers, but the base is {text(view.base)}"
+        )
     # An element is the base plus the offset of some coordinate: as wide as the two together.
     element = algebra.add(view.base, algebra.crd2idx(Int(None), view.layout))
     return [f"vector<{count}xi{element.width}>"]

@@ -29,7 +29,7 @@ def int_tuple(value: object) -> Tree:
         return Int(value)
     if isinstance(value, (tuple, list)):
         if not value:
-            raise ValueError("an integer tuple has at least one element")
+            raise ValueError("an integer tuple must have at least one element")
         return tuple(int_tuple(element) for element in value)
     if isinstance(getattr(value, "type", None), Int):
         return value  # a pass's leaf

@@ -77,9 +77,9 @@ class Int:
             if self.divisibility != 1:
                 object.__setattr__(self, "divisibility", 1)
         elif self.width not in (32, 64):
-            raise ValueError(f"an integer of a layout has 32 or 64 bits, not {self.width}")
+            raise ValueError(f"an integer of a layout must have 32 or 64 bits, not {self.width}")
         elif self.divisibility < 1:
-            raise ValueError(f"divisibility is at least 1, not {self.divisibility}")
+            raise ValueError(f"divisibility must be at least 1, not {self.divisibility}")
 
     @property
     def type(self) -> Int:

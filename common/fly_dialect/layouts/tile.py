@@ -27,7 +27,7 @@ class Tile:
         modes = self.modes
         if isinstance(modes, (tuple, list)):
             if not modes:
-                raise ValueError("a tile has at least one mode")
+                raise ValueError("a tile must have at least one mode")
             object.__setattr__(self, "modes", tuple(map(_mode, modes)))
         else:
             object.__setattr__(self, "modes", _mode(modes))
@@ -57,7 +57,7 @@ def _mode(mode: object) -> Mode:
     if not isinstance(mode, (Int, Layout)):
         raise TypeError(f"{quoted(mode)} is not a mode of a tile")
     if not mode.is_static:
-        raise ValueError(f"a mode of a tile is known when compiling, but {mode} is not")
+        raise ValueError(f"a mode of a tile must be known at compile time, but {mode} is not")
     return mode
 
 

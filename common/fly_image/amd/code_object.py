@@ -147,7 +147,7 @@ class Kernel:
             (
                 "memory",
                 f"{self.group_segment_fixed_size} bytes LDS,"
-                f" {self.private_segment_fixed_size} scratch a lane{stack},"
+                f" {self.private_segment_fixed_size} scratch per lane{stack},"
                 f" {self.kernarg_size} of arguments",
             ),
         ]
@@ -240,7 +240,7 @@ def _parse(data: bytes, name: str) -> CodeObject:
             raise InputError(f"the metadata describes kernel {quoted(kernel.name)} twice")
         kernels[kernel.name] = kernel
     if not kernels:
-        raise InputError("the code object holds no kernel")
+        raise InputError("the code object contains no kernel")
     return CodeObject(
         data=data,
         target=target,
@@ -270,8 +270,8 @@ def _plan(elf: Elf, target: str) -> Plan | None:
     made = plan.from_text(section.data.rstrip(b"\0"))
     if made.target != target:
         raise InputError(
-            f"the launch plan is for {made.target}, the code for {target}",
-            hint="compile the kernel again; --target is said once, to fly-opt-py",
+            f"the launch plan is for {made.target}, but the code is for {target}",
+            hint="compile the kernel again; --target is given once, to fly-opt-py",
         )
     return made
 
@@ -297,16 +297,16 @@ def _kernel(elf: Elf, said: dict[str, Any]) -> Kernel:
     entry = symbol.value + offset
     if not any(s.executable and s.holds(entry, 4) for s in elf.segments) or entry % 4:
         raise InputError(
-            f"kernel {quoted(name)} begins at 0x{entry & (1 << 64) - 1:x}, where no code is"
+            f"kernel {quoted(name)} begins at 0x{entry & (1 << 64) - 1:x}, where there is no code"
         )
     for value, most, what in (
         (lds, MOST_LDS, "LDS"),
-        (scratch, MOST_SCRATCH, "scratch a lane"),
+        (scratch, MOST_SCRATCH, "scratch per lane"),
         (kernarg, MOST_KERNARG, "arguments"),
     ):
         if value > most:
             raise InputError(
-                f"kernel {quoted(name)} asks for {value} bytes of {what}; {most} is most"
+                f"kernel {quoted(name)} requests {value} bytes of {what}; the maximum is {most}"
             )
     arguments = tuple(
         _argument(name, as_map(item, "an argument"), kernarg)

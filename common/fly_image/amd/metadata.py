@@ -37,7 +37,7 @@ def _note(data: bytes) -> bytes | None:
         name_size, size, type = struct.unpack_from("<III", data, at)
         start = at + 12 + (name_size + 3 & ~3)
         if start + size > len(data):
-            raise InputError("a note reaches past the end of its section")
+            raise InputError("a note extends past the end of its section")
         name = data[at + 12 : at + 12 + name_size].rstrip(b"\0")
         if type == NOTE_METADATA and name == b"AMDGPU":
             return data[start : start + size]
@@ -58,13 +58,13 @@ def _unpack(data: bytes) -> dict[str, Any]:
 
 def as_map(value: Any, what: str) -> dict[str, Any]:
     if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
-        raise InputError(f"the metadata is damaged: {what} is no map")
+        raise InputError(f"the metadata is damaged: {what} is not a map")
     return value
 
 
 def as_list(value: Any, what: str) -> list[Any]:
     if not isinstance(value, list):
-        raise InputError(f"the metadata is damaged: {what} is no list")
+        raise InputError(f"the metadata is damaged: {what} is not a list")
     return value
 
 

@@ -19,17 +19,17 @@ TOOL = "fly-link"
 @Command.of()
 def command(
     files: Annotated[
-        list[str] | None, typer.Argument(metavar="[FILES]...", help="Objects. [stdin]")
+        list[str] | None, typer.Argument(metavar="[FILES]...", help="Object files. [stdin]")
     ] = None,
     output: Annotated[
-        str | None, typer.Option("-o", metavar="FILE", help="Where the HSACO goes. [stdout]")
+        str | None, typer.Option("-o", metavar="FILE", help="Write the HSACO to FILE. [stdout]")
     ] = None,
     timeout: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="End ld.lld if it runs longer. [300]")
+        float | None, typer.Option(metavar="SECONDS", help="Kill ld.lld after this time. [300]")
     ] = None,
     _: Annotated[bool, version.option(typer, TOOL, "ld.lld")] = False,
 ) -> None:
-    """Links objects into a HSACO with LLVM's ld.lld."""
+    """Link object files into a HSACO with LLVM's ld.lld."""
     from fly_link import link
 
     def warn(text: str) -> None:

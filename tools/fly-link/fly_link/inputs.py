@@ -57,7 +57,7 @@ def read(objects: Sequence[bytes], names: Sequence[str]) -> tuple[Input, ...]:
         except InputError as error:
             raise InputError(error.message, place=Place(name), hint=error.hint) from None
         if parsed.type != ET_REL:
-            raise InputError("this ELF file is no relocatable object", place=Place(name))
+            raise InputError("this ELF file is not a relocatable object", place=Place(name))
         inputs.append(Input(name, data, parsed, symbols))
     return tuple(inputs)
 
@@ -71,7 +71,7 @@ def check_targets(inputs: Sequence[Input]) -> None:
             raise InputError(
                 f"{first.name} is code for {first.elf.processor}, {other.name} for "
                 f"{other.elf.processor}",
-                hint="a HSACO holds code for one GPU: compile all of it with one --target",
+                hint="a HSACO contains code for one GPU: compile everything with the same --target",
             )
     for feature, shift in _SETTINGS.items():
         says = {item.elf.flags >> shift & 3: item for item in reversed(inputs)}
@@ -91,7 +91,7 @@ def check_duplicates(inputs: Sequence[Input]) -> None:
             if first is not item:
                 raise InputError(
                     f"{name} is defined twice: in {first.name} and in {item.name}",
-                    hint="leave one of them out, or rename the kernel",
+                    hint="remove one of them, or rename the kernel",
                 )
 
 
@@ -103,8 +103,9 @@ def the_manifest(inputs: Sequence[Input]) -> bytes:
         return b""
     if len(holders) > 1:
         raise InputError(
-            f"{holders[0].name} and {holders[1].name} each hold a launch plan, and a HSACO has one",
-            hint="link them into a HSACO each, or take one plan out with"
+            f"{holders[0].name} and {holders[1].name} each contain a launch plan, but a HSACO"
+            " can only have one",
+            hint="link each into its own HSACO, or remove one plan with"
             f" llvm-objcopy --remove-section={plan.SECTION}",
         )
     (holder,) = holders
@@ -115,16 +116,16 @@ def the_manifest(inputs: Sequence[Input]) -> bytes:
     target, _, _ = read.target.partition(":")
     if target != holder.elf.processor:
         raise InputError(
-            f"the launch plan is for {target}, the code for {holder.elf.processor}",
+            f"the launch plan is for {target}, but the code is for {holder.elf.processor}",
             place=Place(holder.name),
-            hint="fly-opt-py --target says it once for both; no later stage may change it",
+            hint="fly-opt-py --target sets both; no later stage may change it",
         )
     kernels = {name for item in inputs for name in item.kernels}
     for launch in read.launches:
         if launch.kernel not in kernels:
             raise InputError(
-                f"the launch plan starts the kernel {launch.kernel}, which no object holds",
+                f"the launch plan launches the kernel {launch.kernel}, which no object defines",
                 place=Place(holder.name),
-                hint="link the object that has it too, or keep passes from removing it",
+                hint="link the object that defines it, or make sure that no pass removes it",
             )
     return holder.manifest

@@ -49,10 +49,11 @@ def link(
     section = Elf.parse(result).section(plan.SECTION)
     if manifest != (section.data if section else b""):
         raise InputError(
-            "the linker lost the launch plan", hint=f"its section {plan.SECTION} must stay as it is"
+            "the linker lost the launch plan",
+            hint=f"its section {plan.SECTION} must not be changed",
         )
     if warn and not any(item.kernels for item in read):
-        warn("no kernel in it: nothing can be launched")
+        warn("the HSACO defines no kernel: nothing can be launched")
     return result
 
 
@@ -97,7 +98,7 @@ def _run_several(read: Sequence[Input]) -> tuple[dict[str, str], Done]:
         arguments = [*FLAGS, "-o", "-", *held]
         return held, toolchain.run_program("ld.lld", arguments, None, pass_fds=handles)
     except OSError as error:
-        raise MissingError(f"no memory for the objects: {error.strerror}") from None
+        raise MissingError(f"not enough memory for the objects: {error.strerror}") from None
     finally:
         for handle in handles:
             os.close(handle)
@@ -113,4 +114,4 @@ def _refused(stderr: str, held: dict[str, str]) -> InputError:
         stderr = stderr.replace(path, name)
     match = re.search(r"^ld\.lld: error: (.+(?:\n>>> .+)*)", stderr, re.MULTILINE)
     what = match[1].replace("\n>>>", ";") if match else stderr.strip() or "no reason given"
-    return InputError(f"ld.lld refused: {what}")
+    return InputError(f"ld.lld: {what}")

@@ -18,7 +18,7 @@ _DEFINERS = (
     ),
     (
         r"f?printf|puts|putchar|__printf\w*|__hostcall\w*|hipHostcall\w*",
-        "printing from a kernel needs a host that listens, which fly-run is not",
+        "printing from a kernel needs support on the host, which fly-run does not have",
     ),
     (
         r"malloc|free|_Zn[aw][jm]\w*|_Zd[al]Pv\w*",
@@ -28,7 +28,7 @@ _DEFINERS = (
     (r"mem(?:cpy|set|move|cmp)|str\w+", "no C library exists on a GPU: write it as a loop"),
     (
         r"__(?:u?(?:div|mod)|mul|add|sub|fix|float|trunc|extend|ash|lsh|neg|cmp|powi)\w*[sdtx][if]\w*",
-        "it is compiler-rt's, which is not made for this GPU: use a narrower type",
+        "it is part of compiler-rt, which does not support this GPU: use a narrower type",
     ),
     (
         r"l?l?(?:a?(?:sin|cos|tan)h?|atan2|exp(?:2|10|m1)?|log(?:2|10|1p|b)?|pow|fmod|erfc?|hypot"

@@ -18,17 +18,18 @@ TOOL = "fly-llc"
 
 @Command.of(
     epilog='The processor is read from the IR ("target-cpu"), where fly-opt-py --target puts it. '
-    "PASS is a machine pass as --list-points lists it, or one of the points post-isel, pre-ra, "
-    "post-ra, post-frame, pre-sched2, pre-waits, pre-emit (POINT=WHAT will do). WHAT is a command "
-    "that reads MIR and writes MIR, a filter of fly-llc's own (nop-sled, schedule, peephole, "
-    "tighten-waits, pressure), or plugin.so:NAME. MIR that fly-llc made says itself where to go on."
+    "PASS is a machine pass listed by --list-points, or one of the points post-isel, pre-ra, "
+    "post-ra, post-frame, pre-sched2, pre-waits, pre-emit (POINT=WHAT is enough). WHAT is a "
+    "command that reads MIR and writes MIR, one of fly-llc's own filters (nop-sled, schedule, "
+    "peephole, tighten-waits, pressure), or plugin.so:NAME. MIR printed by fly-llc records where "
+    "to resume."
 )
 def command(
     file: Annotated[
         str | None, typer.Argument(metavar="[FILE]", help="LLVM IR, bitcode or MIR. [stdin]")
     ] = None,
     output: Annotated[
-        str | None, typer.Option("-o", metavar="FILE", help="Where the result goes. [stdout]")
+        str | None, typer.Option("-o", metavar="FILE", help="Write the result to FILE. [stdout]")
     ] = None,
     emit: Annotated[str | None, options.flag(typer, "llc", "emit")] = None,
     level: Annotated[int | None, options.flag(typer, "llc", "level")] = None,
@@ -41,7 +42,7 @@ def command(
     timeout: Annotated[float | None, options.flag(typer, "llc", "timeout")] = None,
     dump_mir: Annotated[str | None, options.flag(typer, "llc", "dump")] = None,
     diff: Annotated[
-        bool, typer.Option("--diff", help="Tell on stderr what the insertions changed.")
+        bool, typer.Option("--diff", help="Print to stderr what the insertions changed.")
     ] = False,
     stop_after: Annotated[str | None, options.flag(typer, "llc", "stop_after")] = None,
     stop_before: Annotated[str | None, options.flag(typer, "llc", "stop_before")] = None,
@@ -50,12 +51,12 @@ def command(
     list_points: Annotated[
         bool,
         typer.Option(
-            "--list-points", help="List the machine passes, and what holds there; try FILE."
+            "--list-points", help="List the machine passes; with FILE, test resuming at each."
         ),
     ] = False,
     _: Annotated[bool, version.option(typer, TOOL, "llc")] = False,
 ) -> None:
-    """Turns LLVM IR into machine code with LLVM's llc, and lets others in between."""
+    """Compile LLVM IR to machine code with LLVM's llc, with insertion points for machine passes."""
     said = options.fields("llc", locals())
     from fly_llc import Options, compile
 

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 # How one can go on, in words for the table.
 WORDS = {"exact": "exact", "registers": "registers", "other": "other", "none": "-"}
 LEGEND = (
-    "exact: going on gives the bytes of an undisturbed run\n"
+    "exact: resuming gives the bytes of an uninterrupted run\n"
     "registers: the same instructions with other registers\n"
-    "other: other code, as right as the undisturbed\n"
-    "-: LLVM can't go on there\n"
+    "other: different code, just as correct\n"
+    "-: LLVM can't resume there\n"
 )
 
 

@@ -58,7 +58,7 @@ def _check_order(source: Source, stop: Point) -> None:
         return
     here = (source.target.cpu, source.level)
     if points.position(stop, *here) <= points.position(source.resume, *here):
-        raise UsageError(f"can't stop {stop}: the MIR was stopped {source.resume} already")
+        raise UsageError(f"can't stop {stop}: the MIR was already stopped {source.resume}")
 
 
 def _stop(source: Source, stop: Point, warn: Warn | None) -> bytes:
@@ -85,11 +85,11 @@ def _stop(source: Source, stop: Point, warn: Warn | None) -> bytes:
         if point and points.position(point, *here) > first and stopped(point) is not None:
             exact.append(named.name)
     raise InputError(
-        f"going on {stop} would give other code than an undisturbed run",
+        f"resuming {stop} would give different code than an uninterrupted run",
         place=Place(source.name),
-        hint=f"for this module it is exact at {', '.join(exact)}"
+        hint=f"for this module, resuming is exact at {', '.join(exact)}"
         if exact
-        else f"it is exact at no point for this module; llc {stop.stop} shows the MIR there",
+        else f"for this module, resuming is exact nowhere; llc {stop.stop} shows the MIR there",
     )
 
 

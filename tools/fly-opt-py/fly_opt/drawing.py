@@ -13,7 +13,7 @@ NAMES = ("tile", "element", "vector", "target")
 def svg(text: str | None, options: str | None) -> bytes:
     """The picture of what `text` spells; `options` is the text of `--draw-with`."""
     if text is None:
-        raise UsageError("--draw-with says how to draw, but not what", hint="--draw-layout TEXT")
+        raise UsageError("--draw-with needs --draw-layout", hint="--draw-layout TEXT")
     import fly_draw
 
     try:
@@ -36,10 +36,10 @@ def _read(options: str) -> dict[str, Any]:
         elif name == "tile":
             extents = re.fullmatch(r"([1-9]\d{0,8})[x,]([1-9]\d{0,8})", value)
             if extents is None:
-                raise UsageError(f"--draw-with: a tile is ROWSxCOLUMNS, not {value}")
+                raise UsageError(f"--draw-with: a tile must be ROWSxCOLUMNS, not {value}")
             found[name] = int(extents[1]), int(extents[2])
         elif not re.fullmatch(r"0*[1-9][0-9]{0,8}", value):
-            raise UsageError(f"--draw-with: {name} is a positive number, not {value}")
+            raise UsageError(f"--draw-with: {name} must be a positive number, not {value}")
         else:
             found[name] = int(value)
     return found

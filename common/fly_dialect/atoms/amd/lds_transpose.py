@@ -37,7 +37,7 @@ class LdsReadTranspose(CopyOp):
             known = ", ".join(f"({size}, {trans})" for trans, size in READ_BITS.items())
             raise ValueError(
                 f"unsupported (bitSize, transGranularity) = ({self.bit_size}, "
-                f"{self.granularity}) for LDS read transpose; there are {known}"
+                f"{self.granularity}) for LDS read transpose; expected one of {known}"
             )
 
     @property

@@ -47,18 +47,16 @@ class Options:
         for pair in (("stop_after", "stop_before"), ("start_after", "start_before")):
             if all(getattr(self, name) for name in pair):
                 first, second = (f"--{name.replace('_', '-')}" for name in pair)
-                raise UsageError(f"{first} and {second}: one of them")
+                raise UsageError(f"{first} can't be combined with {second}")
         if self.stop and self.emit != "mir":
-            raise UsageError(
-                f"--{self.stop[0]} makes MIR, and --emit {self.emit} asks for something else"
-            )
+            raise UsageError(f"--{self.stop[0]} prints MIR, which contradicts --emit {self.emit}")
         if self.timeout is not None:
             from fly_common import process
 
             process.check_limit(self.timeout, f"--timeout {self.timeout:g}")
         for flag in self.flags:
             if not flag.startswith("-"):
-                raise UsageError(f"{quoted(flag)} is no option of LLVM's: they begin with a dash")
+                raise UsageError(f"{quoted(flag)} is not an LLVM option: these begin with a dash")
 
     @property
     def stop(self) -> tuple[str, str] | None:

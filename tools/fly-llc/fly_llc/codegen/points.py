@@ -160,7 +160,7 @@ def _listed(words: list[str], first: str) -> bytes:
         if first in names:
             return " ".join(names[names.index(first) :]).encode()
     raise MissingError(
-        f"llc does not list the machine passes behind {first}",
+        f"llc does not list the machine passes after {first}",
         hint=toolchain.HOW_TO_GET.format(name="llc"),
     )
 
@@ -177,9 +177,8 @@ def find(side: str | None, name: str, cpu: str, level: int) -> Point:
         return point
     if side is None:
         raise UsageError(
-            f"{quoted(name)} names no point",
-            hint=f"say before:{name} or after:{name}; the points with a name of their own are"
-            f" {', '.join(known)}",
+            f"{quoted(name)} is not an insertion point",
+            hint=f"use before:{name} or after:{name}; the named points are {', '.join(known)}",
         )
     name = name.removesuffix(",0")
     passes = machine_passes(cpu, level)

@@ -49,7 +49,7 @@ _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}(?:: |\b)")
 _ADVICE = (
     (
         "Cannot select",
-        "{cpu} has no instruction for it: compute it another way, or pick a newer --target",
+        "{cpu} has no instruction for it: compute it differently, or use a newer --target",
     ),
     ("local memory", "a workgroup's LDS has a fixed size: make the shared buffers smaller"),
     ("scratch", "the kernel's private arrays are too large"),
@@ -74,13 +74,13 @@ def explain(stderr: str, text: str, name: str, cpu: str, signal: int | None = No
         return UsageError(f"llc's option {match['option']}: {match['what']}")
     if match := _UNKNOWN_CPU.search(stderr):
         return InputError(
-            f"LLVM knows no processor {quoted(match['cpu'])}",
+            f"LLVM does not know the processor {quoted(match['cpu'])}",
             place=Place(name),
-            hint="llc -march=amdgcn -mcpu=help lists those it knows",
+            hint="llc -march=amdgcn -mcpu=help lists the known ones",
         )
     if match := _UNKNOWN_FEATURE.search(stderr):
         return InputError(
-            f"LLVM knows no feature {quoted(match['feature'])} of {cpu}", place=Place(name)
+            f"LLVM does not know the feature {quoted(match['feature'])} of {cpu}", place=Place(name)
         )
     if _UNVERIFIED.search(stderr) or _BROKEN in stderr:
         return _unverified(stderr, text, name)
@@ -103,7 +103,7 @@ def explain(stderr: str, text: str, name: str, cpu: str, signal: int | None = No
             return _refused(match["what"], Place(name), cpu)
     if signal is not None:
         return _crashed(signal, stderr, name)
-    return InputError(f"llc refused it: {last_words(stderr)}", place=Place(name))
+    return InputError(f"llc rejected it: {last_words(stderr)}", place=Place(name))
 
 
 def warnings(stderr: str) -> list[str]:
@@ -183,5 +183,5 @@ def _crashed(signal: int, stderr: str, name: str) -> InputError:
     return InputError(
         f"llc crashed ({cause}){during}",
         place=Place(name),
-        hint="this is a defect of LLVM; another -O level may avoid it",
+        hint="this is a bug in LLVM; another -O level may avoid it",
     )

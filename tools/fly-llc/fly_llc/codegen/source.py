@@ -50,8 +50,8 @@ def prepare(data: bytes, options: Options, name: str) -> Source:
     if options.start_after or options.start_before:
         side = "after" if options.start_after else "before"
         raise UsageError(
-            f"--start-{side} goes on from MIR, and the input is {kind.noun}",
-            hint="fly-llc --stop-after PASS makes MIR",
+            f"--start-{side} resumes from MIR, but the input is {kind.noun}",
+            hint="fly-llc --stop-after PASS prints MIR",
         )
     level = LEVEL if options.level is None else options.level
     if kind == artifact.BITCODE:
@@ -79,7 +79,7 @@ def _resumption(data: bytes, options: Options, target: Target, name: str) -> tup
         raise InputError(
             "the MIR does not say where it was stopped",
             place=Place(name),
-            hint="say after or before which pass with --start-after PASS or --start-before PASS",
+            hint="use --start-after PASS or --start-before PASS",
         )
     return noted, level
 
@@ -95,6 +95,6 @@ def _disassemble(bitcode: bytes, name: str) -> str:
         raise InputError(
             f"the bitcode is damaged: {refusal.last_words(done.stderr.decode(errors='replace'))}",
             place=Place(name),
-            hint="it was cut short on its way, or a newer LLVM wrote it",
+            hint="it is truncated, or was written by a newer LLVM",
         )
     return done.stdout.decode(errors="replace")

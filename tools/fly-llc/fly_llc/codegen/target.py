@@ -60,14 +60,14 @@ def read_target(text: str, name: str) -> Target:
     generation = next((one for one in known if re.match(one.triples, triple)), None)
     if generation is None:
         raise InputError(
-            f"the module is for {triple}; fly-llc makes code for"
+            f"the module is for {triple}; fly-llc generates code for"
             f" {', '.join(one.triple for one in known)}",
             place=Place(name),
             hint=HOW,
         )
     cpu = _agreed("target-cpu", functions, name, lambda function: function.get("target-cpu"))
     if cpu is None:
-        raise InputError('no function says "target-cpu"', place=Place(name), hint=HOW)
+        raise InputError('no function has "target-cpu"', place=Place(name), hint=HOW)
     settings = (
         _agreed(f"setting of {feature}", functions, name, lambda f, key=feature: _setting(f, key))
         for feature in generation.header_features
@@ -95,7 +95,7 @@ def _agreed(what, functions: list[_Function], name: str, value) -> str | None:
                 f"the functions disagree on their {what}: {first.name} has "
                 f"{value(first.attributes)}, {function.name} has {said}",
                 place=Place(name, function.line),
-                hint="one object holds code for one target: compile them apart",
+                hint="an object contains code for one target: compile them separately",
             )
     return value(first.attributes) if first else None
 

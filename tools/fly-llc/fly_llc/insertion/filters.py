@@ -50,8 +50,8 @@ def find(what: What) -> str:
         here = f", or write ./{word}" if os.path.isfile(word) else ""
         raise MissingError(
             f"there is no filter {word}",
-            hint=f"fly-llc's own are {', '.join(SHIPPED)}; give another one's path, put it on PATH"
-            + here,
+            hint=f"fly-llc's own filters are {', '.join(SHIPPED)}; give the path of another one,"
+            " or put it on PATH" + here,
         )
     return path
 
@@ -120,7 +120,9 @@ def _command(what: What, source: Source, where: str) -> bytes:
         )
     except subprocess.TimeoutExpired as late:
         said = _quoted(late.stderr or b"")
-        raise InputError(f"the filter {where} did not end within {limit:g} s", hint=said) from None
+        raise InputError(
+            f"the filter {where} did not finish within {limit:g} s", hint=said
+        ) from None
     except OSError as error:
         raise MissingError(
             f"the filter {where} can't be run: {error.strerror}",
@@ -139,9 +141,11 @@ def _command(what: What, source: Source, where: str) -> bytes:
         )
     if artifact.identify(done.stdout) != artifact.MIR:
         first = done.stdout.strip().partition(b"\n")[0].decode(errors="replace")
-        raise InputError(f"the filter {where} printed what is not MIR: {first[:80]}", hint=WHOLE)
+        raise InputError(
+            f"the filter {where} printed something that is not MIR: {first[:80]}", hint=WHOLE
+        )
     if b"target triple" not in done.stdout:
-        raise InputError(f"the filter {where} left out the module's IR", hint=WHOLE)
+        raise InputError(f"the filter {where} removed the module's IR", hint=WHOLE)
     return done.stdout
 
 
@@ -157,7 +161,7 @@ def _native(what: What, source: Source, where: str) -> bytes:
         if f"run-pass {name} is not registered" in done.stderr and _LOADED not in done.stderr:
             raise UsageError(
                 f"{what.plugin} has no pass {name}",
-                hint="INITIALIZE_PASS or RegisterPass gives a machine pass its name",
+                hint="a machine pass gets its name from INITIALIZE_PASS or RegisterPass",
             )
         text = source.data.decode(errors="replace")
         error = refusal.explain(done.stderr, text, where, target.cpu, done.signal)

@@ -56,7 +56,7 @@ def parse(text: str, option: str) -> tuple[str, str, What]:
     side, colon, name = place.rpartition(":")
     if not equals or not name or not what.strip() or (colon and side not in ("before", "after")):
         form = "PASS=WHAT" if option == "--replace" else "before:PASS=WHAT or after:PASS=WHAT"
-        raise UsageError(f"{option} {shortened(text)}: the form is {form}")
+        raise UsageError(f"{option} {shortened(text)}: expected {form}")
     return side, name, parse_what(what)
 
 
@@ -72,7 +72,7 @@ def parse_what(text: str) -> What:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise UsageError(f"{quoted(text)} is no command: {error}") from None
+        raise UsageError(f"{quoted(text)} is not a command: {error}") from None
     if words[0].endswith(PLUGIN):
         raise UsageError(
             f"{shortened(text)}: the pass's name is missing", hint=f"write {words[0]}:my-pass"
@@ -93,7 +93,7 @@ def cuts(options: Options, source: Source) -> list[Cut]:
     for text in options.replace:
         side, name, what = parse(text, "--replace")
         if side:
-            raise UsageError(f"--replace {shortened(text)}: the form is PASS=WHAT")
+            raise UsageError(f"--replace {shortened(text)}: expected PASS=WHAT")
         found.append((*_around(name, here), what))
     found += [(*_around(name, here), None) for name in options.disable]
     merged: dict[tuple[Point, Point], list[What]] = {}
@@ -108,7 +108,7 @@ def cuts(options: Options, source: Source) -> list[Cut]:
         made.sort(key=place)
     for cut in made:
         if source.resume and place(cut)[0] < points.position(source.resume, *here):
-            raise UsageError(f"{cut}: the MIR was stopped {source.resume} already")
+            raise UsageError(f"{cut}: the MIR was already stopped {source.resume}")
     return made
 
 

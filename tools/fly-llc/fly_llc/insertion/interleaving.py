@@ -137,19 +137,19 @@ class _Weave:
             error = refusal.explain(
                 done.stderr, text, f"<output of {names}>", source.target.cpu, done.signal
             )
-            error.message = f"LLVM can't use what {names} made ({cut}): {error.message}"
+            error.message = f"LLVM can't use the output of {names} ({cut}): {error.message}"
             return error
         if cut.stop != cut.start:
             what = refusal.explain(done.stderr, "", source.name, source.target.cpu, done.signal)
             return InputError(
-                f"LLVM can't do without {cut.stop.machine_pass}: {what.message}",
+                f"LLVM requires {cut.stop.machine_pass}: {what.message}",
                 place=Place(source.name),
             )
         near = _nearest(self.original, cut.stop)
         return InputError(
-            f"LLVM can't go on {cut.stop} for this module",
+            f"LLVM can't resume {cut.stop} for this module",
             place=Place(source.name),
-            hint=f"it can {' and '.join(map(str, near))}" if near else None,
+            hint=f"it can resume {' and '.join(map(str, near))}" if near else None,
         )
 
     def _dump(self, cut: Cut, what: What | None = None) -> None:

@@ -78,7 +78,7 @@ class Block:
         """The same instructions in another order. ValueError if they are not the same ones."""
         wanted = list(instructions)
         if sorted(map(id, wanted)) != sorted(map(id, self.instructions)):
-            raise ValueError(f"{self.name}: the new order is not of the same instructions")
+            raise ValueError(f"{self.name}: the new order does not contain the same instructions")
         self.instructions = wanted
 
     def index(self, instruction: Instruction) -> int:

@@ -75,6 +75,7 @@ def _checked(function: Function) -> Function:
         for successor in block.successors:
             if successor not in numbers:
                 raise InputError(
-                    f"{function.name}: {block.name} goes on to bb.{successor}, which is no block"
+                    f"{function.name}: {block.name} branches to bb.{successor}, which is not a"
+                    " block"
                 )
     return function

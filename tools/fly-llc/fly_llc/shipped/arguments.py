@@ -29,6 +29,6 @@ def read(filter_name: str, words: Sequence[str], **defaults: Any) -> dict[str, A
             values[name] = kind(text)
         except ValueError:
             raise UsageError(
-                f"{filter_name} {word}: {quoted(text)} is no {kind.__name__}"
+                f"{filter_name} {word}: {quoted(text)} is not a valid {kind.__name__}"
             ) from None
     return values

@@ -60,7 +60,7 @@ def copy(
     else:
         condition = predicate
     if condition.type != pointers.integer(1):
-        raise ValueError(f"one i1 decides over a copy, not {condition.type}")
+        raise ValueError(f"the predicate of a copy must be one i1, not {condition.type}")
     otherwise = None if isinstance(destination, Memory) else destination
     return _conditional(builder, condition, emit, otherwise, result)
 
@@ -82,7 +82,7 @@ def _emit(call: Copy[CopyOp]) -> ir.Value | None:
         moved = getattr(call.op, "copied_bits", None)
         if type_ is not None and moved is not None and pointers.width(type_) != moved:
             raise ValueError(
-                f"{call.op} moves {moved} bits, and {type_} has {pointers.width(type_)}"
+                f"{call.op} moves {moved} bits, but {type_} has {pointers.width(type_)}"
             )
     return emitters.of_copy(call.op)(call)
 

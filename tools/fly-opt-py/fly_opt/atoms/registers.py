@@ -34,7 +34,7 @@ def load(
     # let an instruction take all of them.
     held = len(_offsets(spec.layout)) * element_bytes(spec.element) * 8
     if pointers.width(wanted) not in (pointers.width(whole), held):
-        raise ValueError(f"the instruction takes {wanted}, and {spec} is {whole}")
+        raise ValueError(f"the instruction takes {wanted}, but {spec} is {whole}")
     runs = _runs(spec.layout)
     if len(runs) == 1:
         return pointers.load(builder, wanted, _at(builder, spec, pointer, *runs[0]))
@@ -51,7 +51,7 @@ def store(builder: Builder, value: ir.Value, spec: MemRefSpec, pointer: ir.Value
     """Puts a value of as many bits into the elements of a memref."""
     whole = value_type(spec)
     if pointers.width(value.type) != pointers.width(whole):
-        raise ValueError(f"the instruction gives {value.type}, and {spec} takes {whole}")
+        raise ValueError(f"the instruction returns {value.type}, but {spec} takes {whole}")
     runs = _runs(spec.layout)
     if len(runs) == 1:
         pointers.store(builder, value, _at(builder, spec, pointer, *runs[0]))

@@ -70,17 +70,17 @@ def _flatten(module: ir.Module, target: Target | None, source: Source) -> ir.Mod
     inner = [child.operation for child in module.body if child.operation.name == "gpu.module"]
     if len(inner) > 1:
         raise InputError(
-            f"the module has {len(inner)} gpu.modules; one becomes one code object",
+            f"the module has {len(inner)} gpu.modules; a code object is made from one",
             place=source.place_of(inner[1].location),
             hint="put the kernels of one program into one gpu.module",
         )
     for child in module.body if inner else ():
         if child.operation.name != "gpu.module":
             raise InputError(
-                f"{_called(child.operation)} stands beside the gpu.module, and nothing of it would"
+                f"{_called(child.operation)} is outside of the gpu.module, and would not"
                 " reach the code object",
                 place=source.place_of(child.operation.location),
-                hint="fly-extract-plan takes the host function into the launch plan",
+                hint="fly-extract-plan converts the host function to the launch plan",
             )
     flat = ir.Module.create(loc=top.location)
     for child in inner[0].regions[0].blocks[0] if inner else module.body:
@@ -131,7 +131,7 @@ def _prepare(flat: ir.Module, source: Source, lowerings: tuple[Lowering, ...]) -
         name = child.operation.name
         if name.startswith(translated) and name not in TOP_LEVEL:
             where = source.place_of(child.operation.location)
-            raise InputError(f"{name} stands outside of any function", place=where)
+            raise InputError(f"{name} is outside of any function", place=where)
     refused: list[InputError] = []
     newer: list[tuple[Lowering, ir.Operation]] = []
     doubtful = False
@@ -180,7 +180,7 @@ def _wrong_alignment(op: ir.Operation) -> str | None:
     value = attribute.value
     if value == 0 or (0 < value <= MOST_ALIGNED and value & (value - 1) == 0):
         return None
-    return f"{op.name}: the alignment {value} is no power of two up to 2^32"
+    return f"{op.name}: the alignment {value} is not a power of two up to 2^32"
 
 
 def _is_ordinary(function: ir.Operation, lowerings: tuple[Lowering, ...]) -> bool:

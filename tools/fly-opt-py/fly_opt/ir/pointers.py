@@ -55,7 +55,7 @@ def check_swizzle(spec: PtrSpec | MemRefSpec, size: int) -> None:
     """ValueError unless the bits of one access stay together under the type's swizzle."""
     if spec.swizzle is not None and (8 << spec.swizzle.base) % size:
         raise ValueError(
-            f"{spec.swizzle} keeps {1 << spec.swizzle.base} bytes together, and one access has "
+            f"{spec.swizzle} keeps {1 << spec.swizzle.base} bytes together, but one access has "
             f"{size // 8}"
         )
 
@@ -101,8 +101,9 @@ def check_whole(element: str, count: Int) -> None:
         step = count.divisibility if count.value is None else count.value
         if step % group:
             raise ValueError(
-                f"{count} elements of {element} are not known to be whole bytes, which"
-                f" {group} of them fill: move such elements by vectors and copies of whole bytes"
+                f"{count} elements of {element} are not known to be a multiple of {group}, which"
+                " are"
+                " whole bytes: access such elements with vectors and copies of whole bytes"
             )
 
 
@@ -158,7 +159,7 @@ def _carrier(type_: ir.Type) -> ir.Type:
         return type_
     size = width(type_)
     if size % 8:
-        raise ValueError(f"an access moves whole bytes, and {type_} has {size} bits")
+        raise ValueError(f"an access must move whole bytes, but {type_} has {size} bits")
     if size % 32 == 0:
         return words(size // 32)
     return integer(8) if size == 8 else ir.VectorType.get([size // 8], integer(8))

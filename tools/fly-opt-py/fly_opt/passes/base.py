@@ -85,13 +85,15 @@ def make(kind: type[Pass], options: str) -> Pass:
 def _value(kind: type[Pass], key: str, text: str, default: Any) -> Any:
     if isinstance(default, bool):
         if text not in ("true", "false", "1", "0"):
-            raise UsageError(f"pass {kind.name}: option {key} is true or false, not {quoted(text)}")
+            raise UsageError(
+                f"pass {kind.name}: option {key} must be true or false, not {quoted(text)}"
+            )
         return text in ("true", "1")
     if isinstance(default, int):
         try:
             return int(text)
         except ValueError:
             raise UsageError(
-                f"pass {kind.name}: option {key} is an integer, not {quoted(text)}"
+                f"pass {kind.name}: option {key} must be an integer, not {quoted(text)}"
             ) from None
     return text

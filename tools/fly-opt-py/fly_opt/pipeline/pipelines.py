@@ -35,8 +35,9 @@ def select(options: Options) -> Nest:
         for other in ("target", "pipeline"):
             if getattr(options, other) is not None:
                 raise UsageError(
-                    f"--passes with --{other}: a pipeline's text says everything itself",
-                    hint="leave one of them out; --print-pipeline shows the text of the other",
+                    f"--passes can't be combined with --{other}: the text of a pipeline is"
+                    " complete",
+                    hint="omit one of them; --print-pipeline shows the text of the other",
                 )
         return _emitting(parse(options.passes), options.emit)
     if options.target is None:

@@ -43,10 +43,10 @@ def check(pipeline: Nest) -> None:
     passes of MLIR; run before any pass is, so that a pipeline fails before it works."""
     for anchors, step in place_steps(pipeline):
         if anchors[0] != ROOT:
-            raise UsageError(f"a pipeline's outermost operation is {ROOT}, not {anchors[0]}")
+            raise UsageError(f"a pipeline's outermost operation must be {ROOT}, not {anchors[0]}")
         if step.name == registry.EMIT_LLVM:
             if pipeline.elements[-1] is not step:
-                raise UsageError(f"{registry.EMIT_LLVM} has to be the last of the pipeline")
+                raise UsageError(f"{registry.EMIT_LLVM} must be the last pass of the pipeline")
         elif registry.is_ours(step.name):
             made = registry.load(step)
             if anchors[-1] not in (made.anchor, "any"):
@@ -86,7 +86,7 @@ def manager(anchors: tuple[str, ...], step: Step) -> Any:
             hint=f"write {_around((ROOT, match[1]) if match[1] != ROOT else (ROOT,), step)}",
         )
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    reason = lines[0].removeprefix("<Pass-Options-Parser>: ") if lines else "MLIR refuses it"
+    reason = lines[0].removeprefix("<Pass-Options-Parser>: ") if lines else "rejected by MLIR"
     raise UsageError(f"pass {step}: {reason}")
 
 
@@ -138,7 +138,7 @@ def _run_ours(anchors: tuple[str, ...], step: Step, module: ir.Module, source: S
     try:
         module.operation.verify()
     except ir.MLIRError as error:
-        raise from_mlir(error, source, f"pass {step.name} left invalid IR behind") from None
+        raise from_mlir(error, source, f"pass {step.name} produced invalid IR") from None
 
 
 def _run_upstream(anchors: tuple[str, ...], step: Step, module: ir.Module, source: Source) -> None:

@@ -39,7 +39,9 @@ def run(
     try:
         text = source.decode()
     except UnicodeDecodeError as error:
-        raise InputError(f"{name}: byte {error.start} is not UTF-8: this is no MLIR text") from None
+        raise InputError(
+            f"{name}: byte {error.start} is not UTF-8: this is not MLIR text"
+        ) from None
     with observer.timed("import MLIR"):
         from fly_dialect import dialect
         from fly_dialect import text as fly_text
@@ -89,9 +91,9 @@ def _not_text(error: UnicodeDecodeError | RuntimeError, name: str) -> InputError
     else:
         raise error
     return InputError(
-        f"a string holds bytes that are not UTF-8{shown}",
+        f"a string contains bytes that are not UTF-8{shown}",
         place=Place(name),
-        hint="names and attributes are text; other bytes may stand in the values of globals",
+        hint="names and attributes are text; other bytes are allowed in the values of globals",
     )
 
 

@@ -71,8 +71,8 @@ class Emulator:
             raise UsageError("the number of threads must be at least 1")
         if options.mfma not in MFMA:
             raise UsageError(
-                f"{options.mfma} is no arithmetic of matrix instructions",
-                hint=f"there are {' and '.join(MFMA)}",
+                f"{options.mfma} is not a summation mode of matrix instructions",
+                hint=f"expected {' or '.join(MFMA)}",
             )
         if options.strict:
             from fly_run.emulator.strict.strict import Strict
@@ -121,7 +121,7 @@ class Emulator:
         try:
             memory = mmap.mmap(-1, max(1, nbytes), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         except (OSError, OverflowError, ValueError):
-            raise MissingError(f"there is no memory for {nbytes} bytes more") from None
+            raise MissingError(f"there is no memory for {nbytes} more bytes") from None
         host = ctypes.addressof(ctypes.c_char.from_buffer(memory))
         address = self.adopt(host, nbytes, label=label or "memory of the device")
         self._own[address] = memory
@@ -153,7 +153,7 @@ class Emulator:
     def _host(self, address: int, nbytes: int) -> int:
         region = self._buffers.find(address, nbytes)
         if region is None:
-            raise InputError(f"no buffer holds {nbytes} bytes at 0x{address:x}")
+            raise InputError(f"no buffer contains {nbytes} bytes at 0x{address:x}")
         return address - region.low + region.host
 
     # -- code
@@ -164,7 +164,8 @@ class Emulator:
             raise InputError("the emulator runs AMD GPU code objects only")
         if image.target != self.target:
             raise InputError(
-                f"the code object is for {image.target}, the emulator was made for {self.target}",
+                f"the code object is for {image.target}, but the emulator was created for"
+                f" {self.target}",
                 hint=f"compile with --target {self.target}",
             )
         handlers, options = self._library.handlers, self.options
@@ -261,11 +262,12 @@ class Emulator:
         if kernel.max_flat_workgroup_size and items > kernel.max_flat_workgroup_size:
             raise InputError(
                 f"{kernel.name} was compiled for at most {kernel.max_flat_workgroup_size} work"
-                f" items a workgroup, the block has {items}"
+                f" items per workgroup, but the block has {items}"
             )
         most = registry.find(self.target).lds
         if lds > most:
             raise InputError(
-                f"{kernel.name} wants {lds} bytes of LDS, {self.target} has {most} for a workgroup"
+                f"{kernel.name} requests {lds} bytes of LDS, but {self.target} has {most} per"
+                " workgroup"
             )
         return lds

@@ -130,7 +130,8 @@ def _bind_launch(
     explicit = kernel.arguments
     if len(explicit) != len(launch.arguments):
         raise InputError(
-            f"the launch plan gives {kernel.name} {len(launch.arguments)} arguments, the kernel"
+            f"the launch plan passes {len(launch.arguments)} arguments to {kernel.name}, but the"
+            " kernel"
             f" takes {len(explicit)}"
         )
     kernarg = bytearray(kernel.argument_bytes)
@@ -147,8 +148,8 @@ def _bind_launch(
             at += len(content)
         if at - argument.offset != argument.size:
             raise InputError(
-                f"the launch plan gives argument {number} of {kernel.name}"
-                f" {at - argument.offset} bytes, the kernel takes {argument.size}"
+                f"the launch plan passes argument {number} of {kernel.name} with"
+                f" {at - argument.offset} bytes, but the kernel takes {argument.size}"
             )
     return BoundLaunch(kernel.name, grid, block, lds, bytes(kernarg), tuple(pointers))
 
@@ -174,7 +175,7 @@ def _word(
     if word.kind == "scalar":
         parameter = plan.parameter(str(word.name))
         if not isinstance(parameter, Scalar) or parameter.dtype not in dtypes.SIZES:
-            raise InputError(f"the launch plan is damaged: {quoted(word.name)} is no scalar")
+            raise InputError(f"the launch plan is damaged: {quoted(word.name)} is not a scalar")
         return dtypes.pack_scalar(scalars[parameter.name], parameter.dtype)
     assert word.expression is not None  # plan.from_text has checked it
     value = _at(numbers, word.expression)
@@ -182,6 +183,7 @@ def _word(
         return value.to_bytes(word.size, "little", signed=True)
     except OverflowError:
         raise InputError(
-            f"{value} does not fit a {8 * word.size}-bit argument of {kernel.name}",
-            hint="declare it in 64 bits: a kernel's number as fx.Int64, an extent as fx.sym_int64",
+            f"{value} does not fit in a {8 * word.size}-bit argument of {kernel.name}",
+            hint="declare it with 64 bits: fx.Int64 for a kernel's number, fx.sym_int64 for an"
+            " extent",
         ) from None

@@ -53,7 +53,7 @@ def holds(dtype: np.dtype, name: str) -> bool:
 def spelled(name: str) -> str:
     """How an array of a type that NumPy lacks may come: for a hint."""
     bits = numpy_dtype(name).name
-    return f"{name} arrays hold their bits as {bits}, or are ml_dtypes.{ML_DTYPES[name]}"
+    return f"{name} arrays contain the bits as {bits}, or are ml_dtypes.{ML_DTYPES[name]}"
 
 
 def pack_scalar(value: int | float | bool, name: str) -> bytes:

@@ -83,7 +83,7 @@ def bind_arguments(
     explicit = found.arguments
     if len(args) != len(explicit):
         raise UsageError(
-            f"{found.name} takes {len(explicit)} arguments, {len(args)} are given",
+            f"{found.name} takes {len(explicit)} arguments, got {len(args)}",
             hint="they are: " + (", ".join(one.description for one in explicit) or "none"),
         )
     kernarg = bytearray(found.argument_bytes)
@@ -96,13 +96,13 @@ def bind_arguments(
         content = b""
         if argument.kind == SHARED:
             if not isinstance(value, Lds):
-                raise InputError(f"{what}: an amount of LDS is wanted", hint="write lds:BYTES")
+                raise InputError(f"{what}: expected an amount of LDS", hint="write lds:BYTES")
             offset = -(-(found.shared_bytes + dynamic_lds) // LDS_ALIGNMENT)
             content = (offset * LDS_ALIGNMENT).to_bytes(argument.size, "little")
             dynamic_lds = offset * LDS_ALIGNMENT + value.nbytes - found.shared_bytes
         elif argument.kind == POINTER:
             if not isinstance(value, np.ndarray) or value.ndim == 0:
-                raise InputError(f"{what}: an array is wanted")
+                raise InputError(f"{what}: expected an array")
             buffers.append(make_buffer(name, value, bool(value.flags.writeable)))
             pointers.append((argument.offset, name))
             arrays[name] = value
@@ -128,13 +128,13 @@ def _by_value(what: str, argument: Argument, value: Any) -> bytes:
             hint="give a type: i32:5 or f32:2.5; np.int32(5) from Python; or bytes",
         )
     if len(value) != argument.size:
-        raise InputError(f"{what}: {len(value)} bytes are given")
+        raise InputError(f"{what}: got {len(value)} bytes")
     return bytes(value)
 
 
 def _triple(size: int | tuple[int, ...], what: str) -> Triple:
     sizes = (size,) if isinstance(size, int) else tuple(size)
     if not 1 <= len(sizes) <= 3 or not all(isinstance(n, int) for n in sizes):
-        raise UsageError(f"{what} {quoted(size)}: one to three integers are wanted")
+        raise UsageError(f"{what} {quoted(size)}: expected one to three integers")
     x, y, z = (*sizes, 1, 1)[:3]
     return x, y, z

@@ -27,13 +27,14 @@ def check_launch(
     size = block[0] * block[1] * block[2]
     if size > kernel.max_threads:
         raise InputError(
-            f"{name}: a block of {show(block)} is {size} work items, the kernel was compiled for"
-            f" {kernel.max_threads} at most"
+            f"{name}: a block of {show(block)} is {size} work items, but the kernel was compiled"
+            " for"
+            f" at most {kernel.max_threads}"
         )
     required = kernel.required_block
     if required is not None and required != block:
         raise InputError(
-            f"{name}: a block of {show(block)}, the kernel was compiled for {show(required)}"
+            f"{name}: a block of {show(block)}, but the kernel was compiled for {show(required)}"
         )
     if min(grid) < 0:
         raise InputError(f"{name}: a grid of {show(grid)} workgroups")

@@ -80,11 +80,11 @@ def check_scalar(scalar: Scalar, value: object) -> int | float | bool:
             raise _does_not_fit(scalar, value) from None
     elif dtype == "bool":
         if value not in (0, 1):
-            raise InputError(f"{scalar.name} is bool: true or false, not {quoted(value)}")
+            raise InputError(f"{scalar.name} is bool: expected true or false, not {quoted(value)}")
         number = bool(value)
     elif isinstance(value, float):
         raise InputError(
-            f"{scalar.name} is {dtype}, {value} is not an integer",
+            f"{scalar.name} is {dtype}, but {value} is not an integer",
             hint=f"write {scalar.name}={int(value)}" if value.is_integer() else None,
         )
     else:
@@ -97,7 +97,7 @@ def check_scalar(scalar: Scalar, value: object) -> int | float | bool:
 
 
 def _does_not_fit(scalar: Scalar, value: object) -> InputError:
-    return InputError(f"{scalar.name}={quoted(value)} does not fit {scalar.dtype}")
+    return InputError(f"{scalar.name}={quoted(value)} does not fit in {scalar.dtype}")
 
 
 def _kind(value: object) -> str:

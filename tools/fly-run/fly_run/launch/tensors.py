@@ -24,35 +24,36 @@ def check_array(tensor: Tensor, value: object) -> np.ndarray:
     name, wanted = tensor.name, tensor.dtype
     if not isinstance(value, np.ndarray):
         raise InputError(
-            f"{name} is {describe(tensor)}; {quoted(value)} is no array",
+            f"{name} is {describe(tensor)}; {quoted(value)} is not an array",
             hint=f"for an array of one value: {name}=full({_shape_text(tensor)},{wanted},{value})",
         )
     if not dtypes.holds(value.dtype, wanted):
         raise InputError(
-            f"{name} must be {wanted}, the array is {dtypes.name_of(value.dtype)}",
+            f"{name} must be {wanted}, but the array is {dtypes.name_of(value.dtype)}",
             hint=_conversion(value.dtype, wanted),
         )
     if value.ndim != len(tensor.shape):
         raise InputError(
-            f"{name} must have {len(tensor.shape)} dimensions, the array has {value.ndim}:"
+            f"{name} must have {len(tensor.shape)} dimensions, but the array has {value.ndim}:"
             f" shape {value.shape}",
             hint=f"{name} is {describe(tensor)}",
         )
     for dimension, (extent, there) in enumerate(zip(tensor.shape, value.shape, strict=True)):
         if isinstance(extent, int) and extent != there:
             raise InputError(
-                f"extent {dimension} of {name} must be {extent}, the array's shape is {value.shape}"
+                f"extent {dimension} of {name} must be {extent}, but the array's shape is"
+                f" {value.shape}"
             )
     _check_strides(tensor, value)
     _check_multiples(tensor, value)
     if tensor.access != "r" and not value.flags.writeable:
         raise InputError(
-            f"{name} is {describe(tensor)}, and the array is read-only",
+            f"{name} is {describe(tensor)}, but the array is read-only",
             hint="pass a copy: np.array(x)",
         )
     if tensor.access != "r" and _overlaps_itself(value):
         raise InputError(
-            f"{name} is {describe(tensor)}, and elements of the array lie in the same memory:"
+            f"{name} is {describe(tensor)}, but elements of the array overlap in memory:"
             f" shape {value.shape}, strides {tuple(s // value.itemsize for s in value.strides)}",
             hint="pass a copy, which has memory for each element: np.array(x), x.clone()",
         )
@@ -96,7 +97,9 @@ def _shape_text(tensor: Tensor) -> str:
 
 def _conversion(dtype: np.dtype, wanted: str) -> str:
     if not dtype.isnative and dtypes.holds(dtype.newbyteorder("="), wanted):
-        return "its bytes are in the other order; convert it: x.astype(x.dtype.newbyteorder('='))"
+        return (
+            "its byte order is not this machine's; convert it: x.astype(x.dtype.newbyteorder('='))"
+        )
     if wanted in dtypes.ML_DTYPES:
         return dtypes.spelled(wanted)
     return f"convert it: x.astype('{dtypes.numpy_dtype(wanted).name}')"
@@ -107,7 +110,8 @@ def _check_strides(tensor: Tensor, array: np.ndarray) -> None:
     for dimension, stride in enumerate(array.strides):
         if array.shape[dimension] > 1 and stride % array.itemsize and array.size:
             raise InputError(
-                f"stride {dimension} of {tensor.name} is {stride} bytes, no multiple of the"
+                f"stride {dimension} of {tensor.name} is {stride} bytes, which is not a multiple"
+                " of the"
                 f" element's {array.itemsize}",
                 hint="pass a copy: np.ascontiguousarray(x)",
             )
@@ -117,7 +121,8 @@ def _check_strides(tensor: Tensor, array: np.ndarray) -> None:
         if want is not None and want != have and array.shape[dimension] > 1 and array.size:
             what = "must be contiguous in C order" if tensor.contiguous else "has fixed strides"
             raise InputError(
-                f"{tensor.name} {what}: stride {dimension} must be {want} elements, the array's is"
+                f"{tensor.name} {what}: stride {dimension} must be {want} elements, but the"
+                " array's is"
                 f" {have}",
                 hint="pass a copy: np.ascontiguousarray(x)",
             )
@@ -135,7 +140,7 @@ def _check_multiples(tensor: Tensor, array: np.ndarray) -> None:
             what = "extent" if number < array.ndim else "stride"
             raise InputError(
                 f"{tensor.name}: {what} {number % array.ndim} must be a multiple of {divisor}"
-                f" {'elements, ' if what == 'stride' else ''}and is {value}",
+                f"{' elements' if what == 'stride' else ''}, but is {value}",
                 hint="the kernel was compiled for such arrays: pad the array, or compile without"
                 " div=",
             )
@@ -179,7 +184,7 @@ def check_symbols(
             before, first = known.setdefault(symbol, (extent, name))
             if before != extent:
                 raise InputError(
-                    f"extent {symbol} is {before} in {first}, {extent} in {name}",
+                    f"extent {symbol} is {before} in {first}, but {extent} in {name}",
                     hint=f"{first} has shape {shapes[first]}, {name} {shape}",
                 )
     return {symbol: extent for symbol, (extent, _) in known.items()}

@@ -107,7 +107,7 @@ def parse(text: str) -> Argument:
     name, value = (match[1], text[match.end() :]) if match else (None, text)
     source, destination = _split(value.strip())
     if destination == "":
-        raise UsageError(f"{shortened(text)}: no path behind the colon", hint=FORMS)
+        raise UsageError(f"{shortened(text)}: no path after the colon", hint=FORMS)
     return Argument(text, name, _source(text, source), destination)
 
 
@@ -163,18 +163,18 @@ def _number(text: str, word: str) -> Number:
         digits = word.replace("_", "")
         if len(digits) > MOST_DIGITS:
             raise UsageError(
-                f"{text[:MOST_DIGITS]}…: a number of {len(digits)} digits fits nothing"
+                f"{text[:MOST_DIGITS]}…: a number of {len(digits)} digits is too large"
             )
         return int(digits, 0 if re.match(r"[+-]?0[xXbB]", digits) else 10)
     if _REAL.fullmatch(word):
         return float(word)
-    raise UsageError(f"{shortened(text)}: {quoted(word)} is not understood", hint=FORMS)
+    raise UsageError(f"{shortened(text)}: can't parse {quoted(word)}", hint=FORMS)
 
 
 def _integer(text: str, word: str, what: str) -> int:
     number = _number(text, word) if _INTEGER.fullmatch(word) else None
     if not isinstance(number, int) or number < 0:
-        raise UsageError(f"{shortened(text)}: {what} is {quoted(word)}, not an integer ≥ 0")
+        raise UsageError(f"{shortened(text)}: {what} must be an integer ≥ 0, not {quoted(word)}")
     return number
 
 
@@ -200,21 +200,22 @@ _MADE = {
 
 def _made(text: str, function: str, parts: list[str]) -> Made:
     if function not in _MADE:
-        raise UsageError(f"{shortened(text)}: there is no {function}()", hint=FORMS)
+        raise UsageError(f"{shortened(text)}: unknown function {function}()", hint=FORMS)
     usage = f"write {_MADE[function]}"
     seed: Number = 0
     if function == "random" and parts[-1].startswith("seed="):
         seed = _integer(text, parts.pop().removeprefix("seed="), "the seed")
     least, most = (3, 3) if function == "full" else (1, 2)
     if not least <= len(parts) <= most or not parts[0]:
-        raise UsageError(f"{shortened(text)}: {function} is not called so", hint=usage)
+        raise UsageError(f"{shortened(text)}: invalid arguments of {function}", hint=usage)
     shape = _shape(text, parts[0], usage)
     if function == "arange" and len(shape) != 1:
-        raise UsageError(f"{shortened(text)}: arange makes one dimension", hint=usage)
+        raise UsageError(f"{shortened(text)}: arange makes one-dimensional arrays", hint=usage)
     dtype = parts[1] if len(parts) > 1 else None
     if dtype is not None and dtype not in dtypes.NUMPY:
         raise UsageError(
-            f"{shortened(text)}: no type {quoted(dtype)}", hint=f"types: {', '.join(dtypes.NUMPY)}"
+            f"{shortened(text)}: unknown type {quoted(dtype)}",
+            hint=f"types: {', '.join(dtypes.NUMPY)}",
         )
     value = _number(text, parts[2]) if function == "full" else seed
     made = Made(function, shape, dtype, value)
@@ -238,7 +239,7 @@ def _shape(text: str, word: str, usage: str) -> tuple[int, ...]:
     if parts[-1] == "":
         parts.pop()  # (3,) is a shape of one dimension
     if "" in parts or not 0 < len(parts) <= 32:
-        raise UsageError(f"{shortened(text)}: {shortened(word)} is no shape", hint=usage)
+        raise UsageError(f"{shortened(text)}: {shortened(word)} is not a shape", hint=usage)
     return tuple(_integer(text, part, "an extent") for part in parts)
 
 
@@ -250,15 +251,15 @@ def _typed(text: str, kind: str, word: str) -> Typed | LocalMemory:
             return Typed(bytes.fromhex(word))
         except ValueError:
             raise UsageError(
-                f"{shortened(text)}: {quoted(word)} is no row of hex digits, two a byte"
+                f"{shortened(text)}: {quoted(word)} is not a string of hex digits, two per byte"
             ) from None
     number = _number(text, word)
     if isinstance(number, float) and kind not in dtypes.FLOATS:
-        raise UsageError(f"{shortened(text)}: {shortened(word)} is no {kind}")
+        raise UsageError(f"{shortened(text)}: {shortened(word)} is not a valid {kind}")
     try:
         return Typed(dtypes.pack_scalar(number, kind), kind)
     except OverflowError:
-        raise UsageError(f"{shortened(text)}: {shortened(word)} does not fit {kind}") from None
+        raise UsageError(f"{shortened(text)}: {shortened(word)} does not fit in {kind}") from None
 
 
 def make(made: Made, dtype: str | None) -> np.ndarray:

@@ -44,7 +44,7 @@ def for_plan(plan: Plan, arguments: list[Argument]) -> Given:
     for argument in arguments:
         if argument.name is None:
             raise UsageError(
-                f"{shortened(argument.text)}: which argument of {plan.entry}?",
+                f"{shortened(argument.text)}: the argument has no name",
                 hint=f"arguments are given by name: {_usage(plan)}",
             )
         by_name[argument.name] = argument
@@ -64,7 +64,7 @@ def for_plan(plan: Plan, arguments: list[Argument]) -> Given:
         destination = argument.destination
         if parameter.access == "r" and destination is not None:
             raise UsageError(
-                f"{shortened(argument.text)}: {parameter.name} is only read, there is no"
+                f"{shortened(argument.text)}: {parameter.name} is only read, so there is no"
                 " result to write"
             )
         if parameter.access == "w" and destination is None and isinstance(argument.source, Path):
@@ -100,7 +100,7 @@ def _scalar(scalar: Scalar, argument: Argument) -> int | float | bool:
     if isinstance(argument.source, int | float) and argument.destination is None:
         return argument.source
     raise UsageError(
-        f"{shortened(argument.text)}: {scalar.name} is {describe(scalar)}: one number",
+        f"{shortened(argument.text)}: {scalar.name} is {describe(scalar)}: expected one number",
         hint=f"write {scalar.name}=1",
     )
 
@@ -123,7 +123,7 @@ def _make(argument: Argument, made: Made, dtype: str | None) -> np.ndarray:
         return make(made, dtype)
     except OverflowError:
         raise UsageError(
-            f"{shortened(argument.text)}: {made.value} does not fit {made.dtype or dtype}"
+            f"{shortened(argument.text)}: {made.value} does not fit in {made.dtype or dtype}"
         ) from None
 
 
@@ -140,9 +140,9 @@ def _allocate(tensor: Tensor, symbols: Mapping[str, int], path: str) -> np.ndarr
             extents = ",".join("N" if e is None else str(e) for e in known)
             comma = "," if len(tensor.shape) == 1 else ""
             raise UsageError(
-                f"{tensor.name}={path}: extent {dimension} of {tensor.name} does not follow from"
+                f"{tensor.name}={path}: extent {dimension} of {tensor.name} can't be computed from"
                 " the other arguments",
-                hint=f"say it: {tensor.name}=zeros(({extents}{comma}),{tensor.dtype}):{path}",
+                hint=f"specify it: {tensor.name}=zeros(({extents}{comma}),{tensor.dtype}):{path}",
             )
         shape.append(found)
     return np.zeros(shape, dtypes.numpy_dtype(tensor.dtype))
@@ -171,8 +171,7 @@ def for_kernel(kernel: KernelInterface, arguments: list[Argument]) -> Given:
             values[name] = Lds(source.nbytes)
         else:
             raise UsageError(
-                f"{shortened(argument.text)}: the size of a number is not known to a kernel without"
-                " a plan",
+                f"{shortened(argument.text)}: the size of a number is not known without a plan",
                 hint="give its type: i32:5, f32:2.5",
             )
         if isinstance(source, Path | Made):
@@ -180,7 +179,7 @@ def for_kernel(kernel: KernelInterface, arguments: list[Argument]) -> Given:
             types[name] = stated or dtypes.name_of(values[name].dtype)
             if not values[name].dtype.isnative:
                 raise InputError(
-                    f"{shortened(argument.text)}: the array's bytes are in the other order"
+                    f"{shortened(argument.text)}: the array's byte order is not this machine's"
                 )
         if argument.destination is not None:
             if name not in types:

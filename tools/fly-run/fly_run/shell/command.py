@@ -117,8 +117,8 @@ def split(words: tuple[str, ...]) -> tuple[str | None, list[str]]:
     paths = [word for word in words if word == filter.STDIN or not argument_text.is_argument(word)]
     if len(paths) > 1:
         raise UsageError(
-            f"two files are named, {paths[0]} and {paths[1]}",
-            hint="one code object is run; arguments have the form NAME=VALUE",
+            f"two files are given, {paths[0]} and {paths[1]}",
+            hint="fly-run runs one code object; arguments have the form NAME=VALUE",
         )
     return (paths[0] if paths else None), [word for word in words if word not in paths]
 
@@ -129,18 +129,18 @@ def _check_options(call: Call) -> None:
         for option in ("grid", "block", "lds"):
             if getattr(call, option) is not None:
                 raise UsageError(
-                    f"--{option} goes with --kernel: a launch plan has sizes of its own"
+                    f"--{option} requires --kernel: a launch plan defines its own sizes"
                 )
     elif call.block is None and not call.inspect:
-        raise UsageError("--kernel needs --block", hint="add --block 256 --grid 4, say")
+        raise UsageError("--kernel needs --block", hint="for example, add --block 256 --grid 4")
     if call.lds is not None and call.lds < 0:
-        raise UsageError("--lds counts bytes")
+        raise UsageError("--lds must be a number of bytes, at least 0")
     if call.max_instructions is not None and call.max_instructions < 1:
-        raise UsageError("--max-instructions counts from 1")
+        raise UsageError("--max-instructions must be at least 1")
     if call.threads is not None and call.threads < 1:
-        raise UsageError("--threads counts from 1")
+        raise UsageError("--threads must be at least 1")
     if call.mfma not in MFMA:
-        raise UsageError(f"--mfma {call.mfma}: exact or fast is wanted")
+        raise UsageError(f"--mfma {call.mfma}: expected exact or fast")
 
 
 def _again(call: Call) -> list[str]:
@@ -177,7 +177,8 @@ def _bind(
     if image.plan is None:
         raise UsageError(
             "the code object has no launch plan: it was not made by fly-opt-py",
-            hint=f"say what to launch: --kernel {next(iter(image.kernels))} --grid 4 --block 256,"
+            hint=f"specify what to launch: --kernel {next(iter(image.kernels))} --grid 4 --block"
+            " 256,"
             " and the arguments in order",
         )
     held = argument_values.for_plan(image.plan, given)
@@ -212,7 +213,7 @@ def _sizes(option: str, text: str) -> tuple[int, ...]:
     except ValueError:
         sizes = ()
     if not 1 <= len(sizes) <= 3:
-        raise UsageError(f"{option} {text}: one to three integers are wanted, as in 4 or 16,16")
+        raise UsageError(f"{option} {text}: expected one to three integers, as in 4 or 16,16")
     return sizes
 
 
@@ -224,6 +225,6 @@ def _check_destinations(destinations: dict[str, str]) -> None:
             raise UsageError(f"{name}=…:{destination}: is a directory, not a file")
         folder = path.parent
         if not folder.is_dir():
-            raise UsageError(f"{name}=…:{destination}: the folder {folder} does not exist")
+            raise UsageError(f"{name}=…:{destination}: the directory {folder} does not exist")
         if not path.exists() and not os.access(folder, os.W_OK):
-            raise MissingError(f"{name}=…:{destination}: nothing may be written to {folder}")
+            raise MissingError(f"{name}=…:{destination}: no permission to write to {folder}")

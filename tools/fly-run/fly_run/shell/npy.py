@@ -61,7 +61,7 @@ def _header(
     start = file.read(6)
     file.seek(0)
     if start != format.MAGIC_PREFIX:
-        what = "is empty" if not start else "is no .npy file"
+        what = "is empty" if not start else "is not a .npy file"
         npz = start[:2] == b"PK"
         hint = "it is a .npz archive; save one array with numpy.save" if npz else None
         raise InputError(f"{path}: {what}", hint=hint)
@@ -80,10 +80,10 @@ def _header(
         raise InputError(f"{path}: the .npy header is damaged: {reason[:LONGEST]}") from None
     if dtype.hasobject:
         raise InputError(
-            f"{path}: holds Python objects, not numbers", hint="convert it: x.astype('float32')"
+            f"{path}: contains Python objects, not numbers", hint="convert it: x.astype('float32')"
         )
     if dtype.fields is not None or dtype.subdtype is not None or dtype.kind not in "biufcV":
-        raise InputError(f"{path}: holds {dtype}, not numbers")
+        raise InputError(f"{path}: contains {dtype}, not numbers")
     # NumPy takes any tuple of integers for a shape, and Python's booleans for such. Its arrays have
     # 64 dimensions at most, 32 before NumPy 2, and strides that fit 64 bits even where nothing is.
     sound = all(type(extent) is int and extent >= 0 for extent in shape)
@@ -93,7 +93,7 @@ def _header(
     needed, there = math.prod(shape) * dtype.itemsize, size - file.tell()
     if needed > there:
         raise InputError(
-            f"{path}: is cut off: shape {shape} of {dtype} takes {needed} bytes, the file has"
+            f"{path}: is truncated: shape {shape} of {dtype} takes {needed} bytes, but the file has"
             f" {there}"
         )
     return dtype, shape, fortran

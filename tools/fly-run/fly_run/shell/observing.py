@@ -42,17 +42,17 @@ class Watching:
             statistics = Statistics()
         if call.trace is None:
             if call.trace_only or call.trace_limit is not None:
-                raise UsageError("--trace-only and --trace-limit go with --trace FILE")
+                raise UsageError("--trace-only and --trace-limit require --trace FILE")
         else:
             from fly_run.emulator.watch.trace import LINES, Only, Tracer
 
             if call.trace == filter.STDIN and call.stats and call.json:
                 raise UsageError(
-                    "--trace - and --stats --json both want standard output",
-                    hint="give the trace a file",
+                    "--trace - and --stats --json both write to standard output",
+                    hint="write the trace to a file",
                 )
             if call.trace_limit is not None and call.trace_limit < 1:
-                raise UsageError("--trace-limit counts from 1")
+                raise UsageError("--trace-limit must be at least 1")
             limit = LINES if call.trace_limit is None else call.trace_limit
             tracer = Tracer(Only.parse(call.trace_only), limit, call.json)
             if call.trace != filter.STDIN:

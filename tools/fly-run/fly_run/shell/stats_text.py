@@ -58,7 +58,7 @@ def _summary(one: Document) -> list[Row]:
         rows.append(
             (
                 "occupancy",
-                f"{held['waves']} of {held['most']} waves on a SIMD{limits}; a compute unit holds"
+                f"{held['waves']} of {held['most']} waves per SIMD{limits}; per compute unit:"
                 f" {held['workgroups']} workgroups, {held['unit_waves']} waves",
             )
         )
@@ -73,7 +73,8 @@ def _summary(one: Document) -> list[Row]:
     rows.append(
         (
             "memory",
-            f"{one['lds_bytes']:,} bytes LDS a workgroup, {one['scratch_bytes']:,} scratch a lane",
+            f"{one['lds_bytes']:,} bytes LDS per workgroup, {one['scratch_bytes']:,} scratch per"
+            " lane",
         )
     )
     if one["lanes_active"] is not None:

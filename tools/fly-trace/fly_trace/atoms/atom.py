@@ -88,7 +88,7 @@ class Stateful(DialectValue):
         kind = self.fields.get(field)
         if kind is None:
             known = ", ".join(self.fields) or "none"
-            tracing.refuse(f"{self} has no state {quoted(field)}", f"what it has: {known}")
+            tracing.refuse(f"{self} has no state {quoted(field)}", f"its state: {known}")
         builder = tracing.kernel("an atom's state")
         number = builder.ssa(convert(value, I64 if kind == "i64" else I32))
         ssa = builder.fly_op("atom.set_value", [self.value(builder), number], {"field": field})

@@ -53,12 +53,12 @@ def _move(name: str, atom: Any, src: Any, dst: Any, pred: Any) -> None:
     modes = [rank(linear(view.spec).shape) for view in (source, target)]
     if modes[0] != modes[1]:
         tracing.refuse(
-            f"{what} copies between views of as many modes, not of {modes[0]} to {modes[1]}:"
+            f"{what} needs views with the same number of modes, not {modes[0]} and {modes[1]}:"
             f" {source.describe()} and {target.describe()}"
         )
     if source.dtype.bits != target.dtype.bits:
         tracing.refuse(
-            f"{what} moves elements as they are, and {source.name} holds {source.dtype.name},"
+            f"{what} does not convert elements, but {source.name} contains {source.dtype.name} and"
             f" {target.name} {target.dtype.name}",
             "convert them between two copies: g.store(f.load().to(…))",
         )

@@ -337,7 +337,7 @@ def make_tiled_mma(mma_atom: MmaAtom, atom_layout: Layout, permutation: Any = No
     if layout.rank != 3:
         tracing.refuse(
             f"fx.make_tiled_mma takes a layout of waves along M, N and K, not {layout}",
-            "one wave is fx.make_layout((1, 1, 1), (0, 0, 0))",
+            "for one wave, use fx.make_layout((1, 1, 1), (0, 0, 0))",
         )
     operands: tuple[DialectValue, ...] = mma_atom, layout
     if permutation is not None:

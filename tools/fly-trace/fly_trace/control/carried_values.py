@@ -244,9 +244,9 @@ def refuse_mismatch(name: str, mismatch: Mismatch, first: str, second: str) -> N
     typed = next((x for x in (a, b) if isinstance(x, Scalar)), None)
     if is_number(a) and is_number(b):
         title = typed.dtype.title if typed is not None else "Float32"
-        hint = f"make it one type: fx.{title}(…)"
+        hint = f"convert it to one type: fx.{title}(…)"
     elif isinstance(a, Undefined) or isinstance(b, Undefined):
-        hint = f"give {name} a value before"
+        hint = f"assign {name} a value first"
     shown = f"`{name}{mismatch.path}`" if name.isidentifier() else name + mismatch.path
     tracing.refuse(f"{shown} is {shape_of(a)} {first}, and {shape_of(b)} {second}", hint)
 

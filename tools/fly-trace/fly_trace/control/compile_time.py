@@ -33,7 +33,7 @@ def const_expr(value: Any) -> Any:
 def printf(*_: Any, **__: Any) -> None:
     """Not there yet: a kernel's printf calls a library on the device."""
     tracing.refuse(
-        "fx.printf needs a library on the device, which no target here has yet",
+        "fx.printf needs a device library, which no target has yet",
         "write the values to a tensor and print it on the host",
     )
 

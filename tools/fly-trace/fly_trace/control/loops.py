@@ -39,7 +39,7 @@ def python_range(range_: Any, arguments: tuple[Any, ...], word: str, span: Any) 
     if range_ is builtins.range and any(_is_dynamic(argument) for argument in arguments):
         tracing.refuse(
             f"`{word}` {'on' if word == 'else' else 'in'} a loop over a dynamic range",
-            "use `while` with a condition that says when to stop, or fx.range_constexpr",
+            "use `while` with a condition that ends the loop, or fx.range_constexpr",
             at=locations.Position(sys._getframe(1).f_code.co_filename, *span),
         )
     return range_(*map(_static, arguments))
@@ -140,7 +140,7 @@ class Carried:
                 held[index] = Undefined(
                     name,
                     f"`{name}` gets its value in {what}, which may not run at all",
-                    f"give {name} a value before the loop",
+                    f"assign {name} a value before the loop",
                 )
         return held
 
@@ -193,7 +193,7 @@ def for_(
     assert builder is not None
     if builder.host:
         tracing.refuse(
-            "the host function can't loop over a dynamic range: it is a plan of launches",
+            "the host function can't loop over a dynamic range: it becomes a launch plan",
             "loop in the kernel",
         )
     if static and not len(range(*map(_static, arguments))):

@@ -69,16 +69,16 @@ def _refuse_change(entry: Entry, how: str, at: locations.Position | None = None)
     kind = type(entry.value).__name__
     if entry.origin is Origin.CARRIED:
         tracing.refuse(
-            f"{how} changes a Python {kind} that a dynamic branch or loop carries",
-            f"change a copy: x = {kind}(x); or assign a new one",
+            f"{how} modifies a Python {kind} that a dynamic branch or loop carries",
+            f"modify a copy: x = {kind}(x); or assign a new one",
             at=at,
         )
     if entry.origin is Origin.BEFORE:
-        message = f"{how} changes a Python {kind} made outside this dynamic branch or loop"
+        message = f"{how} modifies a Python {kind} created outside this dynamic branch or loop"
         hint = "assign a new one to the variable, or keep the values in fx.shared_array"
     else:
         message, hint = _outside(name, f"a Python {kind}", how)
-    tracing.refuse(message, f"{hint} (it stays changed)" if stays else hint, at=at)
+    tracing.refuse(message, f"{hint} (the change can't be undone)" if stays else hint, at=at)
 
 
 def _outside(name: str, what: str, how: str) -> tuple[str, str]:
@@ -86,8 +86,8 @@ def _outside(name: str, what: str, how: str) -> tuple[str, str]:
     where = "host function" if builder is None or builder.host else "kernel"
     named = f"{name}, {what}" if name else what
     return (
-        f"{how} changes {named} from outside the {where}",
-        "it would change once, while tracing, and not with each launch: change a copy, or pass the"
+        f"{how} modifies {named} from outside the {where}",
+        "it would change once, while tracing, and not at each launch: modify a copy, or pass the"
         " value as an argument",
     )
 
@@ -245,7 +245,7 @@ def _call_python(function: Any, arguments: Any, named: Any) -> Any:
     new = rewritten(plain)
     if len(builder.calls) >= _DEPTH:
         tracing.refuse(
-            f"{plain.__name__} calls itself without end: a GPU has no call stack, so every call is"
+            f"{plain.__name__} recurses endlessly: a GPU has no call stack, so every call is"
             " traced",
             "use a loop; a recursion must end on values that are known while tracing",
         )

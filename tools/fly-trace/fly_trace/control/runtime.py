@@ -106,13 +106,13 @@ def _one_sided(name: str) -> Undefined:
     at = _line()
     return Undefined(
         name,
-        f"`{name}` has a value on one way through the dynamic `if` of line {at} only",
-        f"give {name} a value before the `if`",
+        f"`{name}` is assigned on only one side of the dynamic `if` on line {at}",
+        f"assign {name} a value before the `if`",
     )
 
 
 def _dead(name: str) -> Undefined:
-    return Undefined(name, f"`{name}` is not carried out of the `if` of line {_line()}")
+    return Undefined(name, f"`{name}` is not carried out of the `if` on line {_line()}")
 
 
 def _line() -> int:
@@ -131,7 +131,7 @@ def _branch(
     builder = tracing.current(what)
     if builder.host:
         tracing.refuse(
-            f"the host function can't have a dynamic {what}: it is a plan of launches",
+            f"the host function can't have a dynamic {what}: it becomes a launch plan",
             "decide in the kernel, or use fx.where on the grid",
         )
     condition = builder.ssa(convert(test, BOOL))
@@ -157,7 +157,7 @@ def _branch(
             return carried_values.merge(a, b, leaf)
         except Mismatch as mismatch:
             carried_values.refuse_mismatch(
-                name, mismatch, f"after one way through the {what}", "after the other"
+                name, mismatch, f"on one side of the {what}", "on the other side"
             )
 
     merged = join(values[0], values[1], merge)
@@ -271,7 +271,7 @@ def is_(a: Any, b: Any) -> bool:
     for value, other in ((a, b), (b, a)):
         if isinstance(value, Scalar) and other is not None:
             tracing.refuse(
-                f"`is` asks for the same object, and {describe(value)} is a value", "use =="
+                f"`is` compares object identity, but {describe(value)} is a value", "use =="
             )
     return a is b
 
@@ -280,7 +280,7 @@ def assert_(test: Any, message: Thunk) -> None:
     if dynamic(test):
         tracing.refuse(
             "an assert on a dynamic value can't stop a kernel",
-            "check it on the host, or write the outcome to a tensor",
+            "check it on the host, or write the result to a tensor",
         )
     if not truth(test):
         raise AssertionError(*([text] if (text := message()) is not None else []))
@@ -291,17 +291,17 @@ def static_test(test: Any, word: str, span: Span) -> bool:
     if dynamic(test):
         where = "on a dynamic `while`" if word == "else" else "inside a dynamic `if` or `while`"
         tracing.refuse(
-            f"`{word}` {where}: work items would part ways here",
-            _INSTEAD.get(word, "give the code after it a condition instead"),
+            f"`{word}` {where}: the work items would diverge here",
+            _INSTEAD.get(word, "put the code after it under a condition instead"),
             at=Position(sys._getframe(1).f_code.co_filename, *span),
         )
     return truth(test)
 
 
 _INSTEAD = {
-    "return": "put what follows in the `else`, or assign a variable and return it at the end",
+    "return": "put the following code in the `else`, or assign a variable and return it at the end",
     "break": "carry a bool and test it in the loop's condition: `while go and …`",
-    "continue": "put what follows it into an `if`",
+    "continue": "put the following code in an `if`",
     "raise": "a kernel can't raise; check on the host",
     "else": "set a bool in the loop and test it afterwards",
 }

@@ -13,7 +13,7 @@ from fly_target import registry
 
 from fly_trace.core import tracing
 
-HINT = f"say which: fly-trace --target {default().default_target} (@fly.jit knows its own)"
+HINT = f"specify it: fly-trace --target {default().default_target} (@fly.jit knows its own)"
 
 
 @dataclass
@@ -33,6 +33,6 @@ def chip(what: str) -> str:
     """The target that `what` asks for. InputError where the trace has none."""
     target = tracing.current(what).target
     if target.chip is None:
-        tracing.refuse(f"{what} depends on the target, and this trace is for every one", HINT)
+        tracing.refuse(f"{what} depends on the target, but this trace is for all targets", HINT)
     target.asked = True
     return target.chip

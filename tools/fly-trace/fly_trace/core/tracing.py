@@ -35,7 +35,7 @@ def current(what: str) -> Builder:
         raise InputError(
             f"{what} has no value outside a kernel",
             place=locations.place(locations.here(2)),
-            hint="use it in a function that @fly.kernel or @fly.jit decorates",
+            hint="use it in a function decorated with @fly.kernel or @fly.jit",
         )
     return builder
 

@@ -32,7 +32,7 @@ class Origin(Enum):
 
     OUTSIDE = "outside the function that is traced"
     BEFORE = "before the dynamic branch or loop that is traced"
-    CARRIED = "by a dynamic branch or loop, which may have made it or another one"
+    CARRIED = "by a dynamic branch or loop, which may have created it or another one"
 
 
 class Entry(NamedTuple):

@@ -187,7 +187,7 @@ def __getattr__(name: str) -> Any:
         import difflib
 
         near = difflib.get_close_matches(name, __all__, n=1)
-        raise AttributeError(f"fx has no {name!r}{f'; is it {near[0]}?' if near else ''}")
+        raise AttributeError(f"fx has no {name!r}{f'; did you mean {near[0]}?' if near else ''}")
     value = globals()[name] = getattr(importlib.import_module(home), name)
     return value
 

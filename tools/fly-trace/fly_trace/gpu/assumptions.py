@@ -34,10 +34,10 @@ def assume(
     what = "fx.assume"
     divisor = 1 if divby is None else number(divby, f"divby of {what}", 2**31 - 1)
     if divisor == 0:
-        tracing.refuse(f"divby of {what} is at least 1, not 0")
+        tracing.refuse(f"divby of {what} must be at least 1, not 0")
     for limit in (least, most):
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int)):
-            tracing.refuse(f"a bound of {what} is a Python int, not {describe(limit)}")
+            tracing.refuse(f"a bound of {what} must be a Python int, not {describe(limit)}")
     if isinstance(src, IntTuple):
         src = src.unpack()
     known = src.number if isinstance(src, Scalar) else src

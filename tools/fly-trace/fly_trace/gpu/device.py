@@ -150,7 +150,7 @@ def dynamic_shared(dtype: DType, shape: Any, offset: int = 0) -> Tensor:
         strides.insert(0, extent * strides[0])
     if not isinstance(offset, int) or offset % dtype.bytes or offset < 0:
         tracing.refuse(
-            f"the offset of fx.dynamic_shared is in bytes and a multiple of {dtype.bytes},"
+            f"the offset of fx.dynamic_shared must be in bytes and a multiple of {dtype.bytes},"
             f" not {describe(offset)}"
         )
     pointer = builder.fly(ops.get_dyn_shared)
@@ -184,7 +184,7 @@ def _check_dtype(what: str, dtype: Any) -> None:
 def _shape(shape: Any) -> tuple[Any, ...]:
     items = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     if not items:
-        tracing.refuse("a shared array has at least one dimension")
+        tracing.refuse("a shared array must have at least one dimension")
     return items
 
 
@@ -211,13 +211,14 @@ def _layout(extents: Any, strides: Any) -> tuple[Any, Any]:
 
 def _shuffle(mode: str, value: Any, by: Any, width: Any) -> Scalar:
     builder = tracing.kernel(f"fx.shuffle_{mode}")
-    value = scalar(value, f"what fx.shuffle_{mode} moves")
+    value = scalar(value, f"the value of fx.shuffle_{mode}")
     given = width.number if isinstance(width, Scalar) else width
     if given not in WIDTHS and width is not None:
         tracing.refuse(
-            f"the width of a shuffle is a power of two up to {WIDTHS[-1]}, known while tracing,"
+            f"the width of a shuffle must be a power of two up to {WIDTHS[-1]}, known while"
+            " tracing,"
             f" not {describe(width)}",
-            "leave it out for the whole wave",
+            "omit it to use the whole wave",
         )
     lanes: Any = num_warp_threads() if width is None else given
     amount = scalar(by, "a shuffle's offset")
@@ -312,7 +313,7 @@ def _atomic_target(name: str, target: Any, index: Any, floats: bool) -> tuple[Bu
     dtype = target.dtype
     if dtype in (I8, I16, BOOL) or dtype.bits < 32 or (dtype.is_float and not floats):
         allowed = "i32, i64, u32, u64" + (", f32, f64" if floats else "")
-        tracing.refuse(f"fx.atomic_{name} works on {allowed}, and {target.name} holds {dtype.name}")
+        tracing.refuse(f"fx.atomic_{name} supports {allowed}, but {target.name} has {dtype.name}")
     coordinate = target.coordinate(builder, index)
     layout = builder.fly(ops.get_layout, target.ssa)
     offset = builder.fly(ops.crd2idx, coordinate, layout)

@@ -229,7 +229,7 @@ def _tree(value: Any, operands: list[Any], what: str) -> Any:
         return _tree(value.unpack(), operands, what)
     if isinstance(value, (tuple, list)):
         if not value:
-            tracing.refuse(f"{what} has at least one element")
+            tracing.refuse(f"{what} must have at least one element")
         return tuple(_tree(item, operands, what) for item in value)
     if isinstance(value, Basis):
         return data.Basis(_tree(value.value, operands, what), value.modes)
@@ -238,7 +238,7 @@ def _tree(value: Any, operands: list[Any], what: str) -> Any:
         return value.leaf
     if isinstance(value, Scalar):
         if not value.dtype.is_integer:
-            tracing.refuse(f"{what} holds integers, not {describe(value)}", "convert it: fx.Int32")
+            tracing.refuse(f"{what} needs integers, not {describe(value)}", "convert it: fx.Int32")
         if value.number is not None:
             return _static(int(value.number), what)
         # A u32's upper half needs the 64 bits; shorter integers take 32.
@@ -246,13 +246,13 @@ def _tree(value: Any, operands: list[Any], what: str) -> Any:
         operands.append(convert(value, I64 if wide else I32))
         return data.Int(None, 64 if wide else 32)
     if isinstance(value, bool) or not hasattr(type(value), "__index__"):
-        tracing.refuse(f"{what} holds integers, not {describe(value)}")
+        tracing.refuse(f"{what} needs integers, not {describe(value)}")
     return _static(int(operator.index(value)), what)
 
 
 def _static(number: int, what: str) -> data.Int:
     if not -(1 << 63) <= number < 1 << 63:
-        tracing.refuse(f"{what} holds integers of 64 bits, and {quoted(number)} does not fit them")
+        tracing.refuse(f"{what} must contain 64-bit integers, and {quoted(number)} does not fit")
     return data.Int(number)
 
 

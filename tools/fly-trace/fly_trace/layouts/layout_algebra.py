@@ -201,7 +201,7 @@ def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[Any, Layout]
     for name, layout in (("thr_layout", thr_layout), ("val_layout", val_layout)):
         if not isinstance(layout, Layout) or not layout.is_static:
             tracing.refuse(
-                f"{name} of fx.make_layout_tv is a static layout, not {describe(layout)}"
+                f"{name} of fx.make_layout_tv must be a static layout, not {describe(layout)}"
             )
     tile = raked_product(thr_layout, val_layout)
     threads, values = int(size(thr_layout)), int(size(val_layout))

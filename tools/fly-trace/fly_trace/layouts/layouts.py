@@ -201,7 +201,7 @@ def static(result_type: Any) -> Any:
     kinds = (IntTupleSpec, LayoutSpec, ComposedLayoutSpec, SwizzleSpec, CoordSwizzleSpec, TileSpec)
     if not isinstance(result_type, kinds) or not says_all(result_type):
         tracing.refuse(
-            f"fx.static takes a type that says its value wholly, not {describe(result_type)}"
+            f"fx.static takes a type that determines its value, not {describe(result_type)}"
         )
     return wrap(result_type, None)
 

@@ -72,7 +72,7 @@ def _mode(mode: Any) -> Any:
     if mode is None:
         return None
     return tracing.refuse(
-        "a mode of a tile is an integer, a layout, a tuple or None, known while tracing, not"
+        "a mode of a tile must be an integer, a layout, a tuple or None, known while tracing, not"
         f" {describe(mode)}"
     )
 

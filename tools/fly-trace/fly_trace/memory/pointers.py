@@ -87,12 +87,13 @@ def converted(value: Any, dtype: DType, name: str) -> Any:
             fits = isinstance(value, bool) or weak(value, dtype) is dtype
     except PromotionError as error:
         if not isinstance(value, (Scalar, Vector)):
-            tracing.refuse(f"{name} holds {dtype.name}: {error}")
+            tracing.refuse(f"{name} contains {dtype.name}: {error}")
         fits = False
     if not fits:
         how = f"v.to(fx.{dtype.title})" if isinstance(value, Vector) else f"fx.{dtype.title}(…)"
         tracing.refuse(
-            f"{name} holds {dtype.name}, and the value is {describe(value)}", f"convert it: {how}"
+            f"{name} contains {dtype.name}, but the value is {describe(value)}",
+            f"convert it: {how}",
         )
     return value.to(dtype) if isinstance(value, Vector) else convert(value, dtype)
 

@@ -52,7 +52,7 @@ class Storage:
             stored(self.kind, self._ptr, value)  # type: ignore[arg-type]
             return
         if not isinstance(value, self.kind):
-            tracing.refuse(f"a {self.kind.__name__} is stored here, not {describe(value)}")
+            tracing.refuse(f"a {self.kind.__name__} must be stored here, not {describe(value)}")
         for name, part in self._parts.items():
             part.poke(getattr(value, name))
 

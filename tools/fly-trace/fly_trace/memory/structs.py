@@ -50,11 +50,11 @@ class Array:
     def __class_getitem__(cls, items: Any) -> ArrayType:
         given: tuple[Any, ...] = items if isinstance(items, tuple) else (items,)
         if len(given) not in (2, 3) or not isinstance(given[0], DType):
-            raise TypeError("fx.Array takes an element type, a size and maybe an alignment")
+            raise TypeError("fx.Array takes an element type, a size and optionally an alignment")
         dtype, size = given[0], given[1]
         found = given[2] if len(given) == 3 else dtype.bytes
         if not isinstance(size, int) or isinstance(size, bool) or size < 1:
-            raise TypeError(f"the size of fx.Array is a positive number, not {quoted(size)}")
+            raise TypeError(f"the size of fx.Array must be a positive number, not {quoted(size)}")
         _check_alignment(found, dtype.bytes)
         return ArrayType(dtype, size, found)
 
@@ -90,7 +90,7 @@ class Align:
 def _check_alignment(align: Any, natural: int) -> None:
     power = isinstance(align, int) and not isinstance(align, bool) and align > 0
     if not power or align & (align - 1):
-        raise ValueError(f"an alignment is a power of two, not {quoted(align)}")
+        raise ValueError(f"an alignment must be a power of two, not {quoted(align)}")
     if align < natural:
         raise ValueError(f"the alignment {align} is less than the type's own, {natural}")
 
@@ -108,7 +108,7 @@ class Record:
     def __init__(self, *values: Any, **named: Any):
         kind = type(self)
         if kind.__fly_overlap__:
-            raise TypeError(f"the union {kind.__name__} has no value; it says how memory is used")
+            raise TypeError(f"the union {kind.__name__} has no value; it only describes memory")
         names = list(kind.__fly_fields__)
         given = dict(zip(names, values, strict=False)) | named
         wrong = set(given) ^ set(names)
@@ -216,7 +216,7 @@ def align_of(kind: Any) -> int:
         return kind.align
     if is_record(kind):
         return max(map(align_of, kind.__fly_fields__.values()))
-    raise TypeError(f"{kind!r} is no type that lies in memory")
+    raise TypeError(f"{kind!r} is not a type that can be stored in memory")
 
 
 def size_of(kind: Any) -> int:
@@ -228,7 +228,7 @@ def size_of(kind: Any) -> int:
     if isinstance(kind, AlignType):
         return size_of(kind.inner)
     if not is_record(kind):
-        raise TypeError(f"{kind!r} is no type that lies in memory")
+        raise TypeError(f"{kind!r} is not a type that can be stored in memory")
     fields = kind.__fly_fields__
     if kind.__fly_overlap__:
         end = max(map(size_of, fields.values()))
@@ -276,7 +276,7 @@ def stored(kind: Any, ptr: Pointer, value: Any) -> None:
     elif isinstance(kind, ArrayType):
         tracing.refuse("an array is written element by element, or through a view")
     elif kind.__fly_overlap__ or not isinstance(value, kind):
-        tracing.refuse(f"a {kind.__name__} is stored here, not {describe(value)}")
+        tracing.refuse(f"a {kind.__name__} must be stored here, not {describe(value)}")
     else:
         for name, at in offsets_of(kind).items():
             stored(kind.__fly_fields__[name], ptr + at, getattr(value, name))

@@ -148,7 +148,7 @@ class Tensor(View, TensorName):
         for item in items:
             if isinstance(item, slice) or item is Ellipsis:
                 tracing.refuse(
-                    f"{self.name} is indexed by integers, one a dimension, or by None",
+                    f"{self.name} is indexed by integers, one per dimension, or by None",
                     "None takes the whole dimension: A[i, None] is row i",
                 )
         if not self.is_array:
@@ -156,7 +156,7 @@ class Tensor(View, TensorName):
         if len(items) != self.rank:
             tracing.refuse(
                 f"{self.name} has {self.rank} dimension{'s' if self.rank != 1 else ''}"
-                f" ({self.describe()}), and is indexed by {len(items)}",
+                f" ({self.describe()}), but is indexed by {len(items)}",
                 f"its one element is {self.name}[()]" if self.rank == 0 else None,
             )
         if self.rank == 0:
@@ -187,7 +187,7 @@ class Tensor(View, TensorName):
                     f" {extent} element{'s' if extent != 1 else ''}"
                 )
             if number >= 1 << 63:
-                tracing.refuse(f"index {quoted(number)} of {self.name} does not fit 64 bits")
+                tracing.refuse(f"index {quoted(number)} of {self.name} does not fit in 64 bits")
             return number
         if not item.dtype.is_integer:
             tracing.refuse(
@@ -231,7 +231,7 @@ class Tensor(View, TensorName):
             vector = Vector.filled(shape, converted(vector, self.dtype, self.name), self.dtype)
         if vector.numel != count(shape):
             tracing.refuse(
-                f"{self.name} has {count(shape)} elements, and the vector {vector.numel}"
+                f"{self.name} has {count(shape)} elements, but the vector has {vector.numel}"
             )
         builder = tracing.kernel(f"{self.name}.store")
         stored = converted(vector, self.dtype, self.name).value

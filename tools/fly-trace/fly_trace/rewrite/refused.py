@@ -26,7 +26,7 @@ REFUSED: dict[type[ast.AST], tuple[str, str | None]] = {
     ),
     ast.Yield: ("a generator can't be used in a kernel", "return a tuple or a list"),
     ast.YieldFrom: ("a generator can't be used in a kernel", "return a tuple or a list"),
-    ast.NamedExpr: ("`:=` can't be used in a kernel", "assign in a statement of its own"),
+    ast.NamedExpr: ("`:=` can't be used in a kernel", "use a separate assignment statement"),
     ast.ClassDef: ("a class can't be defined in a kernel", "define it outside"),
     ast.Import: ("`import` can't be used in a kernel", "import at the top of the file"),
     ast.ImportFrom: ("`import` can't be used in a kernel", "import at the top of the file"),

@@ -205,7 +205,7 @@ class Transformer(ast.NodeTransformer):
                     node,
                     self.file,
                     "`with` can't be used in a kernel",
-                    'but for fast-math flags: with fx.fastmath("contract"):',
+                    'except for fast-math flags: with fx.fastmath("contract"):',
                 )
             item.context_expr = self.visit(item.context_expr)
         return nodes.at(ast.With(node.items, self.block(node.body)), node)
@@ -335,7 +335,7 @@ class Transformer(ast.NodeTransformer):
         raise refuse_syntax(
             node,
             self.file,
-            "a generator that is kept runs later than it is written",
+            "a stored generator would run later than it is written",
             "use a list: [… for … in …]",
         )
 

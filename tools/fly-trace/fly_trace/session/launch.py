@@ -183,14 +183,14 @@ def _as_scalar(
 def _mismatch(
     kernel: KernelFunction, parameter: inspect.Parameter, wanted: str, value: Any
 ) -> NoReturn:
-    tracing.refuse(f"{parameter.name} of {kernel.name} is {wanted}, and is given {describe(value)}")
+    tracing.refuse(f"{parameter.name} of {kernel.name} is {wanted}, but got {describe(value)}")
 
 
 def _sizes(what: str, given: Any) -> tuple[Any, Any, Any]:
     """One to three numbers as x, y, z."""
     sizes = tuple(given) if isinstance(given, (tuple, list)) else (given,)
     if not 1 <= len(sizes) <= 3:
-        tracing.refuse(f"{what} has 1 to 3 sizes, not {len(sizes)}")
+        tracing.refuse(f"{what} must have 1 to 3 sizes, not {len(sizes)}")
     made = []
     for size in sizes:
         if isinstance(size, Scalar):
@@ -202,7 +202,9 @@ def _sizes(what: str, given: Any) -> tuple[Any, Any, Any]:
             tracing.refuse(f"a size of {what} must be an integer, not {describe(size)}")
         number = operator.index(size)
         if number < (1 if what == "block" else 0) or number > 2**31 - 1:
-            tracing.refuse(f"a size of {what} is {quoted(number)}, which no launch can have")
+            tracing.refuse(
+                f"a size of {what} is {quoted(number)}, which is not a valid launch size"
+            )
         made.append(number)
     x, y, z = (*made, 1, 1)[:3]
     return x, y, z
@@ -213,16 +215,14 @@ def _static_block(kernel: KernelFunction, block: tuple[Any, Any, Any]) -> Any:
     if any(isinstance(size, Scalar) for size in block):
         if kernel.block is not None:
             tracing.refuse(
-                f"{kernel.name} has known_block_size={kernel.block}, and the block is dynamic"
+                f"{kernel.name} has known_block_size={kernel.block}, but the block is dynamic"
             )
         return None
     if kernel.block is not None and kernel.block != block:
         tracing.refuse(f"{kernel.name} has known_block_size={kernel.block}, not {block}")
     total = block[0] * block[1] * block[2]
     if total > MOST_WORK_ITEMS:
-        tracing.refuse(
-            f"the block has {total} work items, and a workgroup at most {MOST_WORK_ITEMS}"
-        )
+        tracing.refuse(f"the block has {total} work items, but the maximum is {MOST_WORK_ITEMS}")
     return block
 
 
@@ -243,7 +243,7 @@ def _emit(
         operands.append(builder.ssa(convert(smem, I32)))
         has_shared = 1
     elif isinstance(smem, bool) or not hasattr(smem, "__index__"):
-        tracing.refuse(f"smem is a number of bytes, not {describe(smem)}")
+        tracing.refuse(f"smem must be a number of bytes, not {describe(smem)}")
     elif operator.index(smem):
         operands.append(builder.ssa(convert(operator.index(smem), I32)))
         has_shared = 1

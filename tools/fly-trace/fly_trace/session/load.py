@@ -45,7 +45,7 @@ def load_file(path: str) -> ModuleType:
     except SyntaxError as error:
         raise _syntax_error(path, error) from None
     except SystemExit as error:
-        message = f"the file ends the process (SystemExit: {error.code})"
+        message = f"the file exits the process (SystemExit: {error.code})"
         raise InputError(message, place=Place(path)) from None
     except Exception as error:
         at = locations.of_traceback(error.__traceback__)
@@ -91,7 +91,7 @@ def find_entry(module: ModuleType, path: str, entry: str | None) -> HostFunction
         value = getattr(module, entry, None)
         if isinstance(value, KernelFunction):
             raise UsageError(
-                f"{path}: {entry} is a kernel; an entry is a host function, with @fly.jit",
+                f"{path}: {entry} is a kernel; an entry must be a host function, with @fly.jit",
                 hint=_listed(own),
             )
         near = difflib.get_close_matches(entry, own, n=1)
@@ -111,5 +111,5 @@ def _listed(names: list[str], path: str | None = None) -> str:
     if not names:
         return "the file has no @fly.jit function"
     if path:
-        return "name one: " + ", ".join(f"{path}:{name}" for name in names)
+        return "select one: " + ", ".join(f"{path}:{name}" for name in names)
     return f"its host functions: {', '.join(names)}"

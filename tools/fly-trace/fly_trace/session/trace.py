@@ -103,10 +103,10 @@ def _invalid(error: ir.MLIRError) -> InputError:
     where = fly.place_of(first.location)
     if "using value defined outside the region" in first.message:
         return InputError(
-            "a value is used here that another kernel or the host function computed",
+            "this uses a value that was computed by another kernel or by the host function",
             place=where,
-            hint="what the host function has is passed to a kernel as a parameter of its own,"
-            " neither within a list nor by the name it has outside",
+            hint="pass each value of the host function to the kernel as a separate argument,"
+            " not in a list and not through a closure",
         )
     return InputError(f"the module that was traced is not valid: {first.message}", place=where)
 
@@ -181,7 +181,7 @@ class ModuleTrace:
         result = _run(builder, function, arguments)
         if result is not None:
             raise InputError(
-                f"the host function {function.__name__} returns a value; a launch plan can't",
+                f"the host function {function.__name__} returns a value, but a launch plan can't",
                 place=places.place(return_of(function)),
                 hint="write results to tensors",
             )
@@ -272,7 +272,7 @@ class ModuleTrace:
             raise InputError(
                 f"the kernel {kernel.name} returns a value",
                 place=places.place(return_of(kernel.function)),
-                hint="a kernel writes its results to tensors",
+                hint="write the results to tensors",
             )
         ir.Operation.create("gpu.return", loc=at, ip=ir.InsertionPoint(body))
         return accesses
@@ -313,7 +313,7 @@ def _run(builder: Builder, function: Any, arguments: dict[str, Any]) -> Any:
         raise
     except RecursionError as error:
         raise InputError(
-            "the program is nested too deeply, or calls itself without end",
+            "the program is nested too deeply, or recurses endlessly",
             place=places.place(places.of_traceback(error.__traceback__)),
         ) from error
     except Exception as error:

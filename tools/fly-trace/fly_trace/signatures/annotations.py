@@ -59,7 +59,7 @@ class Tensor:
     def __class_getitem__(cls, items: Any) -> TensorAnnotation:
         dtype, *shape = items if isinstance(items, tuple) else (items,)
         if not isinstance(dtype, DType):
-            raise TypeError(f"fx.Tensor[…] begins with an element type, not {quoted(dtype)}")
+            raise TypeError(f"fx.Tensor[…] must begin with an element type, not {quoted(dtype)}")
         if not shape:
             return TensorAnnotation(dtype, None)
         if shape == [()]:
@@ -80,4 +80,6 @@ def _extent(given: Any) -> Extent:
 
     if isinstance(given, Symbol | Int):
         return given
-    raise TypeError(f"an extent of fx.Tensor[…] is a positive number, a name or None, not {given}")
+    raise TypeError(
+        f"an extent of fx.Tensor[…] must be a positive number, a name or None, not {given}"
+    )

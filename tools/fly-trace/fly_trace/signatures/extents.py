@@ -44,7 +44,7 @@ def _extent(name: str | None, leaf: Int) -> Extent:
     if name is None:
         return None if leaf == _UNKNOWN else leaf
     if not name.isidentifier():
-        raise ValueError(f"a symbol is a name, not {quoted(name)}")
+        raise ValueError(f"a symbol must be a name, not {quoted(name)}")
     return name if leaf == _UNKNOWN else Symbol(name, leaf)
 
 

@@ -150,7 +150,7 @@ def _parse_type(part: str, text: str) -> TensorType | ScalarType:
     if not rest:
         return ScalarType(dtype)
     if not (rest[0] == "[" and rest[-1] == "]"):
-        raise _wrong(part, "extents stand in brackets, as in f32[M,N]")
+        raise _wrong(part, "extents must be in brackets, as in f32[M,N]")
     extents, colon, strides = rest[1:-1].partition(":")
     if not rest[1:-1].strip():
         return TensorType(dtype, ())
@@ -159,7 +159,7 @@ def _parse_type(part: str, text: str) -> TensorType | ScalarType:
         return TensorType(dtype, shape)
     steps = tuple(_stride(part, item) for item in strides.split(","))
     if len(steps) != len(shape):
-        raise _wrong(part, f"{len(shape)} extents need as many strides")
+        raise _wrong(part, f"{len(shape)} extents need the same number of strides")
     return TensorType(dtype, shape, steps)
 
 
@@ -169,7 +169,7 @@ def _extent(part: str, text: str) -> Extent:
     except ValueError:
         found = 0
     if found == 0:
-        raise _wrong(part, f"`{text.strip()}` is no extent")
+        raise _wrong(part, f"`{text.strip()}` is not an extent")
     return found
 
 
@@ -179,7 +179,7 @@ def _stride(part: str, text: str) -> Step:
     except ValueError:
         found = ""
     if isinstance(found, str | Symbol):
-        raise _wrong(part, f"`{text.strip()}` is no stride")
+        raise _wrong(part, f"`{text.strip()}` is not a stride")
     return found
 
 
@@ -223,8 +223,8 @@ def of_npy(path: str, static: bool) -> TensorType:
         raise UsageError(f"{path}: its .npy header is damaged") from None
     if name is None:
         raise UsageError(
-            f"{path}: holds {str(descr)[:_SHOWN]}, which is no element type of the language",
-            hint=f"these are: {' '.join(DTYPES)}; give the type with --sig",
+            f"{path}: contains {str(descr)[:_SHOWN]}, which is not an element type of the language",
+            hint=f"the element types are: {' '.join(DTYPES)}; give the type with --sig",
         )
     if not static:
         shape = tuple(None for _ in shape)
@@ -274,12 +274,12 @@ def _passable(name: str, kind: ParameterType) -> ParameterType:
     """`kind`, unless a launch can't pass it: UsageError."""
     if isinstance(kind, ScalarType) and kind.dtype.is_narrow:
         raise UsageError(
-            f"{name} is a scalar of {kind.dtype.name}, which nothing is computed in",
+            f"{name} is a scalar of type {kind.dtype.name}, which has no arithmetic",
             hint="pass it as fx.Float32 or fx.Int32, and convert it in the kernel",
         )
     if isinstance(kind, TensorType) and kind.dtype.is_packed:
         raise UsageError(
-            f"{name} is a tensor of {kind.dtype.name}, whose elements are no whole bytes",
+            f"{name} is a tensor of {kind.dtype.name}, whose elements are not whole bytes",
             hint="pass the bytes as fx.Uint8, and view them in the kernel:"
             f" fx.recast_iter(fx.{kind.dtype.title}, fx.get_iter({name}))",
         )
@@ -313,7 +313,7 @@ def _resolve(
         wants = " = VALUE" if _is_constexpr(annotation) else ": f32[?]"
         raise UsageError(
             f"the type of {name} is not known",
-            hint=f"annotate it in the file, or give it by --sig '{name}{wants}', or --like"
+            hint=f"annotate it in the file, or give it with --sig '{name}{wants}', or --like"
             f" {name}=FILE.npy",
         )
     if isinstance(declared, ScalarType) and isinstance(given, ScalarType):
@@ -349,4 +349,4 @@ def _agree(declared: ParameterType, given: ParameterType) -> bool:
 
 
 def _contradiction(name: str, declared: str, given: ParameterType) -> UsageError:
-    return UsageError(f"{name} is {declared} in the file, and given as {given}")
+    return UsageError(f"{name} is {declared} in the file, but given as {given}")

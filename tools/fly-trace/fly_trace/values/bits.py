@@ -14,7 +14,7 @@ from fly_trace.values.scalars import Scalar
 
 
 def _integer(name: str, x: Any) -> Scalar:
-    value = scalar(x, f"what fx.{name} takes")
+    value = scalar(x, f"the argument of fx.{name}")
     if not value.dtype.is_integer:
         tracing.refuse(f"fx.{name} takes an integer, not {describe(x)}")
     checked(check_computes, value.dtype)

@@ -102,10 +102,10 @@ def _number(number: Number, dtype: DType, wraps: bool = False) -> Number:
 
 def bitcast(value: Any, dtype: DType) -> Scalar:
     """The same bits as a `dtype`."""
-    value = scalar(value, "what fx.bitcast takes")
+    value = scalar(value, "the argument of fx.bitcast")
     if value.dtype.bits != dtype.bits:
         tracing.refuse(
-            f"{value.dtype.name} and {dtype.name} differ in width; a bitcast keeps the bits"
+            f"{value.dtype.name} and {dtype.name} differ in width; a bitcast needs equal widths"
         )
     builder = tracing.kernel("a bitcast")
     if value.dtype.ir == dtype.ir:

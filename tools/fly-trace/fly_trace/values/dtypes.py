@@ -183,7 +183,7 @@ def promote(a: DType, b: DType) -> DType:
     result = PROMOTION[a, b]
     if result is None:
         raise PromotionError(
-            f"{a.name} and {b.name} have no common type that keeps every value;"
+            f"{a.name} and {b.name} have no common type that can represent every value;"
             " convert one of them, as in fx.Int64(x)"
         )
     return result
@@ -195,7 +195,7 @@ def check_computes(*dtypes: DType) -> None:
         if dtype.is_narrow:
             wide = "Float32" if dtype.is_float else "Int32"
             raise PromotionError(
-                f"{dtype.name} is a format of memory: nothing is computed in it;"
+                f"{dtype.name} is a storage-only type without arithmetic;"
                 f" convert it, as in x.to(fx.{wide})"
             )
 
@@ -227,7 +227,7 @@ def default(number: bool | int | float) -> DType:
             low, high = dtype.range
             if low <= number <= high:
                 return dtype
-        raise PromotionError(f"{quoted(number)} doesn't fit 64 bits")
+        raise PromotionError(f"{quoted(number)} doesn't fit in 64 bits")
     return F32
 
 
@@ -251,18 +251,20 @@ def check_fits(number: bool | int | float, dtype: DType) -> None:
     """PromotionError unless `dtype` can hold the number (a float may round, not overflow)."""
     if small := FORMATS.get(dtype.name):
         if small.encode(float(number)) is None:
-            raise PromotionError(f"{quoted(number)} doesn't fit {dtype.name}")
+            raise PromotionError(f"{quoted(number)} doesn't fit in {dtype.name}")
     elif dtype.is_float:
         limit = OVERFLOW.get(dtype.name, 2**1024)
         finite = isinstance(number, int) or abs(number) < float("inf")
         if finite and abs(number) >= limit:
-            raise PromotionError(f"{quoted(number)} doesn't fit {dtype.name}: it would be infinite")
+            raise PromotionError(
+                f"{quoted(number)} doesn't fit in {dtype.name}: it would be infinite"
+            )
     elif isinstance(number, float):
-        raise PromotionError(f"{quoted(number)} is a float, and {dtype.name} holds integers")
+        raise PromotionError(f"{quoted(number)} is a float, but {dtype.name} is an integer type")
     elif dtype.is_bool:
         if number not in (0, 1):
             raise PromotionError(f"{quoted(number)} is not a bool")
     else:
         low, high = dtype.range
         if not low <= number <= high:
-            raise PromotionError(f"{quoted(number)} doesn't fit {dtype.name} ({low} to {high})")
+            raise PromotionError(f"{quoted(number)} doesn't fit in {dtype.name} ({low} to {high})")

@@ -16,8 +16,8 @@ def number(value: Any, what: str, most: int) -> int:
     if isinstance(value, Scalar) and value.number is not None:
         value = value.number
     if isinstance(value, (bool, Scalar)) or not hasattr(type(value), "__index__"):
-        tracing.refuse(f"{what} is a number known while tracing, not {describe(value)}")
+        tracing.refuse(f"{what} must be a number known while tracing, not {describe(value)}")
     found = operator.index(value)
     if not 0 <= found <= most:
-        tracing.refuse(f"{what} is from 0 to {most}, not {found}")
+        tracing.refuse(f"{what} must be from 0 to {most}, not {found}")
     return found

@@ -109,7 +109,7 @@ def fpowi(x: Any, n: Any, *, fastmath: Flags = None) -> Scalar:
     exponent = scalar(n, "the exponent of fx.fpowi")
     if not exponent.dtype.is_integer or exponent.dtype.bits > 32 or exponent.dtype.name == "u32":
         tracing.refuse(
-            f"the exponent of fx.fpowi is an integer that fits i32, not {describe(n)}",
+            f"the exponent of fx.fpowi must be an integer that fits in i32, not {describe(n)}",
             "convert it, as in fx.Int32(n)",
         )
     power, flags = builder.ssa(convert(exponent, I32)), of_op(builder, fastmath)
@@ -191,7 +191,7 @@ def fma(a: Any, b: Any, c: Any, *, fastmath: Flags = None) -> Scalar:
 
 def abs_(x: Any) -> Scalar:
     """The absolute value; the least integer stays itself, as two's complement has it."""
-    return abs(scalar(x, "what fx.abs takes")) if isinstance(x, Scalar) else abs(x)
+    return abs(scalar(x, "the argument of fx.abs")) if isinstance(x, Scalar) else abs(x)
 
 
 # Integer op by signedness, float op.

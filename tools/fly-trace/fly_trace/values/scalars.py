@@ -82,13 +82,13 @@ class Scalar:
         refuse_static(self, "has no truth value while the kernel is traced", _BOOL_HINT)
 
     def __int__(self) -> NoReturn:
-        refuse_static(self, "is no Python int", "convert it with fx.Int32(x) or fx.Int64(x)")
+        refuse_static(self, "is not a Python int", "convert it with fx.Int32(x) or fx.Int64(x)")
 
     def __float__(self) -> NoReturn:
-        refuse_static(self, "is no Python float", "convert it with fx.Float32(x)")
+        refuse_static(self, "is not a Python float", "convert it with fx.Float32(x)")
 
     def __complex__(self) -> NoReturn:
-        refuse_static(self, "is no Python complex number", None)
+        refuse_static(self, "is not a Python complex number", None)
 
     def __index__(self) -> NoReturn:
         refuse_static(
@@ -117,10 +117,14 @@ class Scalar:
         )
 
     def __str__(self) -> NoReturn:
-        refuse_static(self, "can't become text: it is known only when the kernel runs", None)
+        refuse_static(
+            self, "can't be converted to a string: it is known only when the kernel runs", None
+        )
 
     def __format__(self, _: str) -> NoReturn:
-        refuse_static(self, "can't become text: it is known only when the kernel runs", None)
+        refuse_static(
+            self, "can't be converted to a string: it is known only when the kernel runs", None
+        )
 
     def __round__(self, _: Any = None) -> NoReturn:
         refuse_static(self, "can't be rounded to a Python int", "use fx.floor, fx.ceil or fx.Int32")
@@ -129,7 +133,7 @@ class Scalar:
 
 
 _BOOL_HINT = (
-    "Python asks for it in any(), all(), sorted(), min(), max(), bool() and code that is not"
+    "Python needs it in any(), all(), sorted(), min(), max(), bool() and code that is not"
     " traced: use &, |, fx.minimum, fx.maximum, fx.where"
 )
 _INDEX_HINT = "loop with `for … in range(…)`, index a tensor, or make it an fx.Constexpr"

@@ -145,7 +145,9 @@ class Vector:
         """The same bits as elements of another type; their number changes with the width."""
         bits = self.numel * self.dtype.bits
         if bits % dtype.bits:
-            tracing.refuse(f"{self.described} holds {bits} bits, which are not whole {dtype.name}")
+            tracing.refuse(
+                f"{self.described} has {bits} bits, which is not a whole number of {dtype.name}"
+            )
         builder = tracing.current("a bitcast")
         number = bits // dtype.bits
         value = self.value
@@ -177,7 +179,9 @@ class Vector:
                 f"shuffle takes another vector of {self.dtype.name}, not {describe(other)}"
             )
         if not places or not all(0 <= place < self.numel + other.numel for place in places):
-            tracing.refuse(f"the mask {places} is not of numbers below {self.numel + other.numel}")
+            tracing.refuse(
+                f"the mask {places} must contain numbers below {self.numel + other.numel}"
+            )
         return self._shuffled(places, (len(places),), other)
 
     def reduce(self, op: str, init_val: Any = None) -> Scalar:

@@ -67,9 +67,9 @@ def _anchor(point: Point, cpu: str, level: int) -> str:
             if sum(other.partition(",")[0] == name.partition(",")[0] for other in passes) == 1
         ]
         raise UsageError(
-            f"in llc's process nothing can be inserted {point}: that is behind {anchor}, which runs"
+            f"with --in-process nothing can be inserted {point}: this is after {anchor}, which runs"
             f" {len(runs)} times",
-            hint=f"the next place is after:{single[0]}" if single else None,
+            hint=f"the next possible point is after:{single[0]}" if single else None,
         )
     return anchor
 
@@ -110,9 +110,9 @@ def _build(llc: str) -> bytes:
         if done.returncode:
             lines = done.stderr.strip().splitlines()
             raise MissingError(
-                "the library for passes in llc's process can't be built: "
-                + (lines[0] if lines else "the compiler said nothing"),
-                hint=f"{' '.join(words)} shows it all",
+                "the library for --in-process can't be built: "
+                + (lines[0] if lines else "the compiler printed nothing"),
+                hint=f"for the full output, run: {' '.join(words)}",
             )
         return made.read_bytes()
 
@@ -125,8 +125,8 @@ def _headers(llc: str) -> Path:
             return folder
     raise MissingError(
         f"LLVM's C++ headers ({HEADER}) were not found in {prefix / 'include'}",
-        hint="they are needed for passes in llc's process (Debian: apt-get install llvm-22-dev);"
-        " without --in-process a native pass runs as a filter, which needs none",
+        hint="they are needed for --in-process (Debian: apt-get install llvm-22-dev);"
+        " without --in-process, a native pass runs as a filter and does not need it",
     )
 
 
@@ -141,6 +141,6 @@ def _compiler(llc: str) -> str:
             return path
     raise MissingError(
         f"no C++ compiler{f' ({chosen})' if chosen else ''} was found",
-        hint="one is needed for passes in llc's process (Debian: apt-get install g++), or set CXX;"
-        " without --in-process a native pass runs as a filter, which needs none",
+        hint="one is needed for --in-process (Debian: apt-get install g++), or set CXX;"
+        " without --in-process, a native pass runs as a filter and does not need it",
     )

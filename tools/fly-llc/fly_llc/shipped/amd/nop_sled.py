@@ -23,7 +23,9 @@ def main(text: str, words: Sequence[str]) -> str:
     options = arguments.read("nop-sled", words, count=4, cycles=1)
     count, cycles = options["count"], options["cycles"]
     if count < 0 or not 1 <= cycles <= LONGEST + 1:
-        raise UsageError(f"nop-sled: --count from 0, --cycles from 1 to {LONGEST + 1}")
+        raise UsageError(
+            f"nop-sled: --count must be at least 0, and --cycles from 1 to {LONGEST + 1}"
+        )
     module = mir.parse(text)
     for function in module.functions:
         for entry in function.blocks[:1]:

@@ -43,8 +43,8 @@ def main(text: str, words: Sequence[str]) -> str:
             for one in block.instructions:
                 if _FINAL.fullmatch(one.opcode):
                     raise InputError(
-                        f"{function.name} has {one.opcode} already: another order would be wrong",
-                        hint="insert it before waits are: --insert pre-waits=schedule",
+                        f"{function.name} already contains {one.opcode}: reordering would be wrong",
+                        hint="insert it before the waits: --insert pre-waits=schedule",
                     )
             order = list(block.instructions)
             for start, end in regions(order):
@@ -67,7 +67,7 @@ def _chooser(order: str, seed: str) -> Chooser:
     if order == "random":
         source = random.Random(seed)
         return lambda ready, priority: source.choice(ready)
-    raise UsageError(f"schedule --order {order}: latency, reverse or random")
+    raise UsageError(f"schedule --order {order}: expected latency, reverse or random")
 
 
 def _ordered(region: list[Instruction], choose: Chooser) -> list[Instruction]:

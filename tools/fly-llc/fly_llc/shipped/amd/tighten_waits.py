@@ -54,7 +54,7 @@ def main(text: str, words: Sequence[str]) -> str:
         if function.has_virtual_registers:
             raise InputError(
                 f"{function.name} has virtual registers",
-                hint="insert it where waits are in: --insert pre-emit=tighten-waits",
+                hint="insert it after the waits: --insert pre-emit=tighten-waits",
             )
         total, relaxed = tighten(function, layout)
         if not options["quiet"]:

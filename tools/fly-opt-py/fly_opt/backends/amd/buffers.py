@@ -168,5 +168,5 @@ def _loadable(type_: ir.Type) -> ir.Type:
     if size in (8, 16):
         return pointers.integer(size)
     if size % 32 or size > 128:
-        raise ValueError(f"a buffer access moves 8, 16, 32, 64, 96 or 128 bits, not {size}")
+        raise ValueError(f"a buffer access must move 8, 16, 32, 64, 96 or 128 bits, not {size}")
     return pointers.words(size // 32)

@@ -23,7 +23,7 @@ from fly_target.target import Target
 LIBRARIES = ("ocml.bc", "ockl.bc")
 HOW_TO_GET = (
     "install them (Debian: apt-get install rocm-device-libs; ROCm: rocm-device-libs), or set"
-    " FLY_DEVICE_LIBS to the folder that has ocml.bc"
+    " FLY_DEVICE_LIBS to the directory that contains ocml.bc"
 )
 
 _DECLARED = re.compile(r"^declare [^\n]*@(__oc[mk]l_\w+)\(", re.MULTILINE)
@@ -113,13 +113,15 @@ def link(text: str, functions: tuple[str, ...], target: Target) -> str:
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines()
         raise InputError(
-            f"linking the device libraries in {found} failed: {said[-1] if said else 'no reason'}"
+            f"linking the device libraries in {found} failed:"
+            f" {said[-1] if said else 'no reason given'}"
         )
     linked = done.stdout.decode()
     if missing := needed(linked):
         raise InputError(
             f"the device libraries in {found} have no {missing[0]}",
-            hint="a newer release of rocm-device-libs may; set FLY_DEVICE_LIBS to its folder",
+            hint="a newer release of rocm-device-libs may have it; set FLY_DEVICE_LIBS to its"
+            " directory",
         )
     return _for_target(linked, target)
 

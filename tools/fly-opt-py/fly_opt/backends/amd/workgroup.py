@@ -28,6 +28,6 @@ def wrong_workgroup(function: ir.Operation) -> str | None:
     if flat.value == f"{size},{size}":
         return None
     return (
-        f'rocdl.flat_work_group_size is "{flat.value}", and rocdl.reqd_work_group_size asks for'
+        f'rocdl.flat_work_group_size is "{flat.value}", but rocdl.reqd_work_group_size requires'
         f' "{size},{size}"'
     )

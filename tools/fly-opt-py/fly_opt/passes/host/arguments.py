@@ -42,7 +42,7 @@ def parameter(
         raise refuse(
             host,
             f"argument {number} of the host function has no fly.name",
-            'each argument says its name: {fly.name = "A"}',
+            'each argument needs a name: {fly.name = "A"}',
         )
     spec = spec_of(argument.type)
     if isinstance(spec, MemRefSpec):
@@ -70,7 +70,7 @@ def tensor(host: ir.Operation, name: str, spec: MemRefSpec, said: dict[str, Any]
         raise refuse(
             host,
             f"the layout of {name} is composed: {spec.layout}",
-            "a host function's tensors have one extent and one stride a dimension",
+            "a host function's tensors have one extent and one stride per dimension",
         )
     shape: tuple[Int, ...] = modes(spec.layout.shape)
     strides: tuple[Int, ...] = modes(spec.layout.stride)
@@ -78,7 +78,7 @@ def tensor(host: ir.Operation, name: str, spec: MemRefSpec, said: dict[str, Any]
         raise refuse(
             host,
             f"the layout of {name} is nested: {spec.layout}",
-            "a host function's tensors have one extent and one stride a dimension",
+            "a host function's tensors have one extent and one stride per dimension",
         )
     extents: list[int | str | None] = [leaf.value for leaf in shape]
     if "fly.shape" in said:
@@ -87,7 +87,8 @@ def tensor(host: ir.Operation, name: str, spec: MemRefSpec, said: dict[str, Any]
             shape, strides, extents = (), (), []  # a layout has no rank 0: it is 1:0 there
         if len(stated) != len(extents):
             raise refuse(
-                host, f"fly.shape of {name} has {len(stated)} extents, its layout {len(extents)}"
+                host,
+                f"fly.shape of {name} has {len(stated)} extents, but its layout has {len(extents)}",
             )
         for dimension, extent in enumerate(stated):
             if isinstance(extent, ir.StringAttr):
@@ -95,7 +96,7 @@ def tensor(host: ir.Operation, name: str, spec: MemRefSpec, said: dict[str, Any]
             elif isinstance(extent, ir.IntegerAttr) and extents[dimension] != extent.value:
                 raise refuse(
                     host,
-                    f"extent {dimension} of {name} is {extent.value} in fly.shape, and"
+                    f"extent {dimension} of {name} is {extent.value} in fly.shape, but"
                     f" {shape[dimension]} in its layout",
                 )
     return Tensor(

@@ -47,14 +47,14 @@ def entry(module: ir.Operation) -> ir.Operation | None:
         wanted = module.attributes["fly.entry"].value
         if wanted not in names:
             raise refuse(
-                module, f"fly.entry names {quoted(wanted)}, and the module has no such function"
+                module, f"fly.entry names {quoted(wanted)}, but the module has no such function"
             )
         return functions[names.index(wanted)]
     if len(functions) > 1:
         raise refuse(
             functions[1],
             f"the module has {len(functions)} host functions: {', '.join(names)}",
-            'the module\'s attribute fly.entry = "name" says which one launches the kernels',
+            'the module\'s attribute fly.entry = "name" selects the one that launches the kernels',
         )
     return functions[0] if functions else None
 
@@ -63,7 +63,7 @@ def extract(module: ir.Operation, host: ir.Operation) -> Plan:
     """The plan of a host function. InputError names the operation that a plan can't hold."""
     target = target_of(module)
     if target is None:
-        raise refuse(module, "the module has no target", "run fly-set-target{chip=…} before")
+        raise refuse(module, "the module has no target", "run fly-set-target{chip=…} first")
     values = Values()
     block = host.regions[0].blocks[0]
     attributes = host.attributes.get("arg_attrs")
@@ -79,7 +79,7 @@ def extract(module: ir.Operation, host: ir.Operation) -> Plan:
         elif op.name != "func.return":
             values.compute(op)
         elif len(op.operands):
-            raise refuse(op, "the host function returns values; a launch plan can't")
+            raise refuse(op, "the host function returns values, but a launch plan can't")
     if not launches:
         raise refuse(host, "the host function launches no kernel")
     for launch in launches:
@@ -102,7 +102,7 @@ def _check_block(
         if not 0 < x * y * z <= most or min(x, y, z) < 1:
             raise refuse(
                 host,
-                f"{launch.kernel} is launched with a block of {x}×{y}×{z}, the target has"
+                f"{launch.kernel} is launched with a block of {x}×{y}×{z}, but the target has"
                 f" room for 1 to {most} work items",
             )
 
@@ -111,7 +111,9 @@ def _launch(values: Values, op: ir.Operation) -> Launch:
     # Segments: async tokens, grid x y z, block x y z, cluster x y z, dynamic LDS, arguments.
     segments = list(op.attributes["operandSegmentSizes"])
     if any(segments[7:10]) or segments[12:] not in ([], [0]):
-        raise refuse(op, "a clustered launch, or one on a stream object, can't stand in a plan")
+        raise refuse(
+            op, "a launch with clusters, or on a stream object, can't be part of a launch plan"
+        )
     # Tokens say that one launch follows another: launches of a plan do, in their order.
     operands = list(op.operands)[segments[0] :]
     sizes = [values.integer(op, operand) for operand in operands[:6]]

@@ -136,7 +136,8 @@ class Values:
         made = parameter(host, argument, attributes, fallback)
         if any(other.name == made.made.name for other in self.parameters):
             raise refuse(
-                host, f"two arguments of the host function are called {quoted(made.made.name)}"
+                host,
+                f"two arguments of the host function have the same name {quoted(made.made.name)}",
             )
         self.parameters.append(made.made)
         self.held[argument] = made
@@ -168,8 +169,8 @@ class Values:
             return self.tuple_value(op)
         raise refuse(
             op,
-            f"{name} can't stand in the host function",
-            "a launch plan holds integer arithmetic (arith.*), fly.get_shape, fly.get_stride,"
+            f"{name} is not supported in the host function",
+            "a launch plan supports integer arithmetic (arith.*), fly.get_shape, fly.get_stride,"
             " fly.get, fly.get_scalar and gpu.launch_func",
         )
 
@@ -211,9 +212,9 @@ class Values:
             return made
         raise refuse(
             op,
-            f"{name} can't stand in the host function",
+            f"{name} is not supported in the host function",
             "extents and strides come from fly.get_shape and fly.get_stride of an argument, one"
-            " of them with fly.get and fly.get_scalar; a tensor may be seen through another layout"
+            " of them with fly.get and fly.get_scalar; a tensor may be given another layout"
             " by fly.get_iter and fly.make_view",
         )
 
@@ -287,7 +288,7 @@ class Values:
                 " computes with integers",
                 f"pass {scalar.name} on to the kernel and compute there",
             )
-        raise refuse(op, f"{op.name} takes a value that is no integer of the launch plan")
+        raise refuse(op, f"{op.name} takes a value that is not an integer of the launch plan")
 
 
 def is_tree(held: Any) -> bool:

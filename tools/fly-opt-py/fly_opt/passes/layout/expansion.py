@@ -85,7 +85,7 @@ def _count(shape: Any, layout: AnyLayout) -> int:
     """The size of a shape of a layout, which must be known."""
     size = static_value(algebra.product(shape))
     if size is None:
-        raise ValueError(f"how often the atom is called must be known, but {layout} is dynamic")
+        raise ValueError(f"the number of atom calls must be known, but {layout} is dynamic")
     return size
 
 
@@ -122,7 +122,7 @@ def _plain(low: Lowering, view: View) -> View:
         reach, together = static_value(algebra.cosize(layout.linear)), 1 << layout.inner.base
         if reach is not None and reach > together and not layout.inner.is_trivial:
             raise ValueError(
-                f"one call takes {layout.linear}, but {layout.inner} leaves only {together} "
+                f"one call takes {layout.linear}, but {layout.inner} keeps only {together} "
                 "elements together"
             )
     return decomposed(low, view)
@@ -152,13 +152,13 @@ def _levels(layouts: list[AnyLayout]) -> Iterator[tuple[int, list[Parts]]]:
         modes = rank(source.shape)
         if modes != rank(target.shape):
             raise ValueError(
-                f"source and destination have not the same modes: {source} and {target}"
+                f"source and destination do not have the same modes: {source} and {target}"
             )
         if predicate and rank(predicate[0].shape) == modes - 1:
             layouts = [source, target, algebra.prepend(predicate[0], Layout(1, 0))]
         elif predicate and rank(predicate[0].shape) != modes:
             raise ValueError(
-                f"the predicate {predicate[0]} has not the modes of the source {source}"
+                f"the predicate {predicate[0]} does not have the modes of the source {source}"
             )
         if not isinstance(source.shape, tuple):
             return
@@ -260,7 +260,7 @@ def _by_layout(layout: Layout, bounds: tuple[int, ...]) -> Iterator[tuple[int, .
     total = prod(bounds)
     numbers = [static_value(algebra.crd2idx(Int(index), layout)) for index in range(total)]
     if sorted(n for n in numbers if n is not None) != list(range(total)):
-        raise ValueError(f"traversalLayout {layout} does not give each of {total} tiles once")
+        raise ValueError(f"traversalLayout {layout} does not visit each of {total} tiles once")
     for number in numbers:
         assert number is not None
         place = []

@@ -118,7 +118,7 @@ class Lowering:
             found = View(self.once("get_iter", [value], spec.pointer), spec.layout)
         if found is UNKNOWN:
             raise ValueError(
-                f"what {spec} holds is not known here: run fly-rewrite-func-signature first"
+                f"the contents of {spec} are not known here: run fly-rewrite-func-signature first"
             )
         return found
 

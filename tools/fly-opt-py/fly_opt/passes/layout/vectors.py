@@ -50,7 +50,9 @@ def runs(layout: Layout) -> Runs:
     for leaf, stride in zip(leaves(layout.shape), leaves(layout.stride), strict=True):
         extent = static_value(leaf)
         if extent is None:
-            raise ValueError(f"a vector's length is known when compiling, that of {layout} is not")
+            raise ValueError(
+                f"a vector's length must be known at compile time, but that of {layout} is not"
+            )
         if extent != 1:
             modes.append((extent, stride))
     own = next((i for i, (_, stride) in enumerate(modes) if static_value(stride) == 1), None)

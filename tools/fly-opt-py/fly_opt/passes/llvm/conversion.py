@@ -145,7 +145,7 @@ class Conversion:
         """Declares `size` bytes of shared memory in the gpu.module; gives the symbol."""
         module = self.gpu_module
         if module is None:
-            raise ValueError("shared memory is a kernel's: it must be inside a gpu.module")
+            raise ValueError("shared memory must be inside a gpu.module")
         block = module.regions[0].blocks[0]
         number = 0
         while (symbol := f"{prefix}_{number}") in self.symbols:

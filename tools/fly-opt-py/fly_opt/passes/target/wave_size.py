@@ -63,16 +63,16 @@ class CheckShuffles(Pass):
             if lanes > target.wave_size:
                 raise refuse(
                     shuffle,
-                    f"a shuffle among {lanes} lanes, and a wave of {target.name} has"
+                    f"a shuffle uses {lanes} lanes, but a wave of {target.name} has"
                     f" {target.wave_size}",
-                    "leave the width out for the whole wave; fx.num_warp_threads() is its size",
+                    "omit the width to use the whole wave; fx.num_warp_threads() is its size",
                 )
 
 
 def _target(op: ir.Operation) -> Target:
     target = target_of(op)
     if target is None:
-        raise refuse(op, "the module has no target", "run fly-set-target{chip=…} before")
+        raise refuse(op, "the module has no target", "run fly-set-target{chip=…} first")
     return target
 
 

@@ -136,7 +136,7 @@ class Buffers:
             low = region.end + GAP + -(region.end + GAP) % ALIGNMENT
         if low + length + GAP <= LAST:
             return low
-        raise InputError(f"no {length} bytes are left among the emulator's addresses")
+        raise InputError(f"the emulator's address space has no {length} bytes left")
 
 
 class Arena:
@@ -202,7 +202,7 @@ class Arena:
         beyond = address - region.end
         if beyond < 0:
             over = address + size - region.end
-            return f"the last {over} of its bytes lie past the end of {of}"
+            return f"the last {over} of its bytes are past the end of {of}"
         where = "at" if beyond == 0 else f"{beyond} bytes past"
         return f"{where} the end of {of}"
 

@@ -112,7 +112,7 @@ def hidden_arguments(
             continue
         if argument.offset + argument.size > kernel.kernarg_size:
             raise InputError(
-                f"the hidden argument {argument.value_kind} lies outside the arguments"
+                f"the hidden argument {argument.value_kind} is outside of the arguments"
             )
         value = values.get(argument.value_kind.removeprefix("hidden_"), 0)
         mask = (1 << 8 * argument.size) - 1
@@ -173,7 +173,7 @@ def scalar_registers(
     if rsrc2 & 1:  # the wave's offset in private memory: its resource holds it already
         values.append(0)
     if len(values) > 102:
-        raise InputError(f"{kernel.name} asks for {len(values)} scalar registers at its start")
+        raise InputError(f"{kernel.name} requests {len(values)} scalar registers at its start")
     x, y, z = groups
     return Start(tuple(values), (x, y, z, UNUSED))
 

@@ -61,8 +61,8 @@ HINTS = {
     "misaligned": "atomics need an address that is a multiple of their size",
     "lds": "check the LDS index; --lds sets the dynamic part",
     "scratch": "the stack overflows, or a private array is indexed out of range",
-    "trap": "the kernel asked for it: an assertion, or unreachable code",
-    "register index": "s_set_gpr_idx_on or M0 holds a number that the compiler did not expect",
+    "trap": "an assertion failed, or unreachable code was reached",
+    "register index": "s_set_gpr_idx_on or M0 contains an unexpected number",
     "end of code": "a kernel ends with s_endpgm on every path",
 }
 

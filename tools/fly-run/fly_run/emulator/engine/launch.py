@@ -155,9 +155,9 @@ def _attend(space: Workspace, residents: ResidentWorkgroups) -> None:
     pc = record.address - prepared.loaded.base
     try:
         if not 0 <= pc - prepared.loaded.low < prepared.loaded.size:
-            raise InputError("no code is there", hint=WILD)
+            raise InputError("there is no code", hint=WILD)
         if pc % 4:
-            raise InputError(f"pc 0x{pc:x} is no multiple of 4", hint=WILD)
+            raise InputError(f"pc 0x{pc:x} is not a multiple of 4", hint=WILD)
         program = prepared.add_code(pc)
     except InputError as error:
         what = f"jump to 0x{record.address:x}: {error.message}"

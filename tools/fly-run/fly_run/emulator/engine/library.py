@@ -61,7 +61,7 @@ def host_level() -> str:
     chosen = os.environ.get("FLY_EMULATOR_CPU")
     if chosen and chosen not in LEVELS:
         raise UsageError(
-            f"FLY_EMULATOR_CPU={chosen} is no level this emulator knows",
+            f"FLY_EMULATOR_CPU={chosen} is not a level that the emulator supports",
             hint=f"set it to {' or '.join(LEVELS)}, or unset it",
         )
     best = None
@@ -124,7 +124,7 @@ def build(cpu: str) -> bytes:
             if done.returncode:
                 raise FlyError(
                     f"llc does not accept the emulator's handlers: {_first_line(done.stderr)}",
-                    hint="this is a defect of the emulator or of this LLVM; LLVM 22 is known good",
+                    hint="this is a bug in the emulator or in this LLVM; LLVM 22 is known to work",
                 )
             objects.append(process.in_memory(done.stdout))
             ending.callback(os.close, objects[-1])
@@ -149,7 +149,7 @@ def _open(data: bytes, path: Path, cpu: str) -> Library:
     except OSError as error:
         raise MissingError(
             f"the emulator's handlers can't be loaded: {error}",
-            hint="the system may forbid programs to run code that is in no file (SELinux: execmem)",
+            hint="the system may forbid running code that is not in a file (SELinux: execmem)",
         ) from None
     handlers: dict[str, int] = {}
     for number in range(MODULES):

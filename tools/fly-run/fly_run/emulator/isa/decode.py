@@ -148,10 +148,10 @@ class Code:
         for segment, _ in self._parts:
             if segment.holds(pc, 4):
                 word = int.from_bytes(segment.data[pc - segment.address :][:4], "little")
-                what = f"0x{word:08x} is no instruction of this processor"
+                what = f"0x{word:08x} is not an instruction of this processor"
                 break
         else:
-            what = "no code is there"
+            what = "there is no code"
         came = (
             f", reached from 0x{origin:x} {quoted(found[origin].text)}" if origin in found else ""
         )

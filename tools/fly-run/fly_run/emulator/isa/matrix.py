@@ -234,7 +234,7 @@ def wave_shape_of(mnemonic: str, wave: str) -> Shape:
     """The shape of a WMMA or SWMMAC instruction. `result` is "f16" or "bf16" where C and D are."""
     match = _WAVE_NAME.fullmatch(mnemonic)
     if match is None:
-        raise ValueError(f"{mnemonic} is no matrix instruction")
+        raise ValueError(f"{mnemonic} is not a matrix instruction")
     sparse, result, k, a, b = match.groups()
     model = "fma" if result == "i32" else "tr8" if b is None else "gtr16"
     if result != "i32" and b is None and not sparse:
@@ -247,7 +247,7 @@ def shape_of(mnemonic: str, variety: str = "") -> Shape:
     formats. gfx90a has no underscore before the format."""
     match = _NAME.fullmatch(mnemonic)
     if match is None:
-        raise ValueError(f"{mnemonic} is no matrix instruction")
+        raise ValueError(f"{mnemonic} is not a matrix instruction")
     kind, result, *sizes, underscore, blocks, formats = match.groups()
     m, n, k = (int(size) for size in sizes)
     if underscore:

@@ -160,8 +160,9 @@ def parse(text: str, pc: int, size: int) -> Instruction:
 
 def _refuse(text: str, pc: int, rest: str, wanted: str) -> InputError:
     return InputError(
-        f"pc 0x{pc:x}: {quoted(text)} is not understood at {quoted(rest)}: {wanted} is expected",
-        hint="fly-run reads the text of LLVM 22's disassembler; another LLVM may print otherwise",
+        f"pc 0x{pc:x}: can't parse {quoted(text)} at {quoted(rest)}: expected {wanted}",
+        hint="fly-run reads the text of LLVM 22's disassembler; another LLVM may print it"
+        " differently",
     )
 
 

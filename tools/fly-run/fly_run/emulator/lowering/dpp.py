@@ -90,7 +90,7 @@ def written_lanes(modifiers: Mapping[str, object]) -> int:
 def move(lowering: Lowering, source: Source, element: str) -> Source:
     """Puts the moved source into a temporary, and narrows EXEC until `fly_restore_exec`."""
     if source.kind != "v":
-        raise Unsupported("DPP of an operand that is no vector register")
+        raise Unsupported("DPP of an operand that is not a vector register")
     modifiers = dict(lowering.instruction.modifiers)
     table = lowering.registers.constants.row(permutation(modifiers))
     wide = element in WIDE

@@ -259,6 +259,6 @@ def _refusal(refused: list[tuple[Instruction, str]], what: str) -> InputError:
         lines.append(f"{mnemonic}{why}: {times} at pc 0x{found[0].pc:x}: {found[0].text}")
     noun = "instruction" if len(lines) == 1 else "instructions"
     return InputError(
-        f"{what} uses {len(lines)} {noun} that the emulator does not have; nothing was run",
+        f"{what} uses {len(lines)} {noun} that the emulator does not support; nothing was run",
         hint="\n  ".join(lines),
     )

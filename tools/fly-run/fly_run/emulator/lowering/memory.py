@@ -212,7 +212,7 @@ def _lower_smem(lowering: Lowering, operation: Operation) -> None:
     place = lowering.scalar_target(data, detail.dwords)
     count = 4 if detail.buffer else 2
     if not isinstance(base, Register) or base.bank != "s":
-        raise Unsupported("a base that is no scalar register")
+        raise Unsupported("a base that is not a scalar register")
     pointer = lowering.registers.scalar(base, count, lowering.instruction)
     immediate, register = offset_of(found), lowering.word(0).offset
     if isinstance(offset, Immediate):

@@ -69,7 +69,7 @@ def _in_both_halves(constant: Immediate, name: str) -> Immediate:
 def _result(instruction: Instruction) -> Register:
     target = instruction.operands[0]
     if not isinstance(target, Register) or target.bank != "v":
-        raise Unsupported("a result that is no vector register")
+        raise Unsupported("a result that is not a vector register")
     return target
 
 

@@ -202,7 +202,7 @@ def _move_relative(lowering: Lowering, name: str, encoding: str) -> None:
     target, source = lowering.operands(2)
     count = 2 if name.endswith("64") else 1
     if name.startswith("s_movrels") and not isinstance(source, Register):
-        raise Unsupported("a source that is no register")
+        raise Unsupported("a source that is not a register")
     element = "i64" if count == 2 else "i32"
     places = lowering.scalar_target(target, count), lowering.scalar_source(source, element)
     lowering.add(name, *places)

@@ -144,7 +144,7 @@ class Lowering:
 
     def vector_target(self, operand: Operand, element: str) -> int:
         if not isinstance(operand, Register) or operand.bank == "s":
-            raise Unsupported("a result that is no vector register")
+            raise Unsupported("a result that is not a vector register")
         count = 2 if element in WIDE else 1
         return self.registers.row(operand, count, self.instruction)
 
@@ -155,7 +155,7 @@ class Lowering:
             if self.registers.mask_count == 1 and operand.index + count > EXEC_HIGH:
                 raise Unsupported("exec_hi as a result in waves of 32 lanes")
             return self.registers.scalar(operand, count, self.instruction)
-        raise Unsupported("a result that is no scalar register")
+        raise Unsupported("a result that is not a scalar register")
 
     def mask_target(self, operand: Operand) -> tuple[int, Step | None]:
         """Where a VALU step puts a mask, which has 64 bits, and the step behind it that moves the
@@ -177,7 +177,7 @@ class Lowering:
 
     def row_source(self, operand: Operand, count: int) -> int:
         if not isinstance(operand, Register) or operand.bank == "s":
-            raise Unsupported("an operand that is no vector register")
+            raise Unsupported("an operand that is not a vector register")
         return self.registers.row(operand, count, self.instruction)
 
     def operands(self, count: int) -> tuple[Operand, ...]:

@@ -193,7 +193,7 @@ def _finish(
     for modifier, convert in factor.items():
         if modifier in found:
             if result not in SHORT:
-                raise Unsupported("an output multiplier of what is no float")
+                raise Unsupported("an output multiplier of a value that is not a float")
             number = convert(found[modifier])  # type: ignore[arg-type]
             bits = constant_bits(Immediate(0, real=number), result)
             by = f"fly_scale_{SHORT[result]}"

@@ -32,7 +32,7 @@ def operations() -> dict[str, Operation]:
         module = importlib.import_module(f"fly_run.emulator.semantics.{name}")
         for operation in module.operations():
             if operation.name in table:
-                raise ValueError(f"{operation.name} stands twice in the semantics tables")
+                raise ValueError(f"{operation.name} occurs twice in the semantics tables")
             table[operation.name] = operation
     return table
 

@@ -104,8 +104,8 @@ class Strict:
 
     def before(self, wave: WaveView, instruction: Instruction) -> None:
         if wave.mode and (open_question := unspecified.question(instruction.mnemonic, wave.mode)):
-            message = f"no public source says {open_question}"
-            hint = "docs/emulator.md, 'What nobody decides', says what the emulator does"
+            message = f"no public source specifies {open_question}"
+            hint = "see 'Unspecified behavior' in docs/emulator.md for what the emulator does"
             raise self._fault(wave, instruction, message, hint)
         track = self._track(wave)
         done = track.counters.wait(instruction)
@@ -251,10 +251,10 @@ class Strict:
         ordered = len({one.kind for one in queue}) == 1 and load.kind != "scalar"
         wait = WAIT_HINTS.get(load.counter, f"s_wait_{load.counter} {{}}")
         message = (
-            f"`{self._register(word)}` is {what} before its load has arrived:"
-            f" {self._told(load.instruction)} loads it"
+            f"`{self._register(word)}` is {what} before its load has completed:"
+            f" it is loaded by {self._told(load.instruction)}"
         )
-        hint = f"{wait.format(younger if ordered else 0)} must come between"
+        hint = f"insert {wait.format(younger if ordered else 0)} between them"
         return self._fault(wave, instruction, message, hint)
 
     # -- races
@@ -279,18 +279,18 @@ class Strict:
         other, byte = found
         if other.wave == made.wave:
             message = (
-                f"byte 0x{byte:x} of LDS is used before its load has arrived:"
-                f" {self._told(other.instruction)} loads it"
+                f"byte 0x{byte:x} of LDS is used before its load has completed:"
+                f" it is loaded by {self._told(other.instruction)}"
             )
-            hint = "a wait for the load must come between"
+            hint = "insert a wait for the load between them"
             raise self._fault(wave, made.instruction, message, hint)
         verbs = {"load": "loaded", "store": "stored", "atomic": "changed"}
         message = (
             f"LDS race: byte 0x{byte:x} is {verbs[made.kind]} by wave {made.wave} and"
-            f" {verbs[other.kind]} by wave {other.wave}, with nothing that orders them; the other"
+            f" {verbs[other.kind]} by wave {other.wave}, without synchronization; the other"
             f" is {self._told(other.instruction)}"
         )
-        hint = "a barrier must come between; the earlier access must be waited for before it"
+        hint = "insert a barrier between them, and wait for the earlier access before it"
         raise self._fault(wave, made.instruction, message, hint)
 
     def _check_lanes(
@@ -311,7 +311,7 @@ class Strict:
                 continue
             first, second, byte = found
             message = (
-                f"LDS race: lanes {first} and {second} of one store put different values at byte"
+                f"LDS race: lanes {first} and {second} of one store write different values to byte"
                 f" 0x{byte:x}"
             )
             raise self._fault(wave, instruction, message, "each byte needs one lane that stores")
@@ -321,7 +321,7 @@ class Strict:
         if instruction.mnemonic not in BARRIERS:
             return
         if track.barriers == track.signals:
-            message = "a wait for a barrier that the wave has not signalled: it would not end"
+            message = "a wait for a barrier that the wave has not signaled: it would never end"
             raise self._fault(wave, instruction, message, "s_barrier_signal must come before")
         track.barriers += 1
 
@@ -334,8 +334,10 @@ class Strict:
         else:
             what = f"`{self._register(use.origin)}`, which was never written,"
         lane = f" of lane {use.lane}" if use.lane is not None else ""
-        message = f"uninitialised value: {what} decides {use.what}{lane}"
-        return self._fault(wave, instruction, message, "a variable is read on a path that skips it")
+        message = f"uninitialized value: {what} determines {use.what}{lane}"
+        return self._fault(
+            wave, instruction, message, "a variable is read on a path that does not initialize it"
+        )
 
     def _register(self, word: int) -> str:
         """The name of the register at this offset in the wave state."""

@@ -50,7 +50,7 @@ def _exec(shadow: Shadow, effect: Effect) -> Use | None:
     words = shadow.bits[state.EXEC // 4 : state.EXEC // 4 + shadow.lanes // 32]
     if not words.any():
         return None
-    return Use("which lanes go on", None, int(shadow.origins[state.EXEC // 4]))
+    return Use("which lanes continue", None, int(shadow.origins[state.EXEC // 4]))
 
 
 def _flow(shadow: Shadow, effect: Effect) -> Use | None:

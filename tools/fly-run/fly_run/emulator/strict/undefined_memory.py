@@ -51,7 +51,7 @@ def _scalar(shadow: Shadow, effect: Effect, data: list[Place]) -> Use | None:
     """Global memory is defined, and stays so."""
     for place in data:
         if shadow.read(place).any():
-            return Use("what is stored", None, shadow.origin((place,)))
+            return Use("a stored value", None, shadow.origin((place,)))
     for word in (word for place in effect.writes for word in place.words()):
         shadow.bits[word // 4] = 0
     return None
@@ -130,7 +130,7 @@ def _store(
     if not len(wrong):
         return None
     lane = int(lanes[wrong[0]])
-    return Use("what is stored", lane, shadow.origin((place,), lane))
+    return Use("a stored value", lane, shadow.origin((place,), lane))
 
 
 def _atomic(
@@ -145,7 +145,7 @@ def _atomic(
     if memory is not None and index is not None and memory.bytes[index].any():
         which = int(np.flatnonzero(memory.bytes[index].any(1))[0])
         origin = int(memory.origins[_dword(memory, lanes, offsets, 0)][which])
-        return Use("what an atomic changes", int(lanes[which]), origin)
+        return Use("the memory of an atomic", int(lanes[which]), origin)
     for written in effect.writes:
         shadow.write(written, np.zeros(1, U64), where.lanes, 0)
     return None

@@ -1,6 +1,6 @@
 """What an instruction gives where no public source says it: `--strict` refuses it there.
 
-Without `--strict` the emulator does what stands in docs/emulator.md, "What nobody decides".
+Without `--strict` the emulator does what stands in docs/emulator.md, "Unspecified behavior".
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ QUESTIONS = (
     Question(
         re.compile(r"v_ma[dc](?:[am]k)?(?:_legacy)?_f16(?:_\w+)?"),
         FP16_OVFL,
-        "whether MODE.FP16_OVFL holds the product too, before the sum",
+        "whether MODE.FP16_OVFL limits the product too, before the sum",
     ),
     Question(
         re.compile(r"s_(?:add|sub|mul|fmac|cvt)_f16(?:_f32)?"),
         FP16_OVFL,
-        "whether MODE.FP16_OVFL holds results in scalar registers",
+        "whether MODE.FP16_OVFL limits results in scalar registers",
     ),
 )
 

@@ -60,13 +60,13 @@ class Only:
             key, equals, value = word.partition("=")
             if key not in _KEYS or not equals:
                 raise UsageError(
-                    f"--trace-only {word}: KEY=VALUE is wanted", hint=f"keys: {', '.join(_KEYS)}"
+                    f"--trace-only {word}: expected KEY=VALUE", hint=f"keys: {', '.join(_KEYS)}"
                 )
             try:
                 found[key] = _KEYS[key](value)
             except ValueError:
                 raise UsageError(
-                    f"--trace-only {word}: {quoted(value)} is no {key}",
+                    f"--trace-only {word}: {quoted(value)} is not a valid {key}",
                     hint="kernel=NAME group=X[,Y[,Z]] wave=N pc=0x1600-0x1680 lanes=0-7",
                 ) from None
         return Only(**found)  # type: ignore[arg-type]
@@ -151,7 +151,7 @@ class Tracer:
         self._pending.clear()
 
     def _tell_limit(self) -> None:
-        told = f"… {self._limit} instructions are told; --trace-limit sets how many"
+        told = f"… {self._limit} instructions were traced; --trace-limit sets the limit"
         self.lines.append(json.dumps({"limit": self._limit}) if self._json else told)
 
     def _add(self, wave: WaveView, instruction: Instruction, before: _Before) -> None:

@@ -54,6 +54,6 @@ def get_buffer_rsrc(ptr: Any) -> Any:
     """The descriptor itself, an `!llvm.ptr<8>` of MLIR."""
     base = pointer(ptr, "fx.rocdl.get_buffer_rsrc")
     if base.spec.space in SPACES:
-        tracing.refuse("fx.rocdl.get_buffer_rsrc takes a pointer behind a buffer descriptor")
+        tracing.refuse("fx.rocdl.get_buffer_rsrc takes a pointer with a buffer descriptor")
     builder = tracing.kernel("fx.rocdl.get_buffer_rsrc")
     return builder.fly_op("fly_rocdl.get_buffer_rsrc", [base.value(builder)], {})

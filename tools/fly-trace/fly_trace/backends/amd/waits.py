@@ -90,6 +90,6 @@ def s_waitcnt(
     if (vmcnt, lgkmcnt, expcnt) != (None, None, None):
         tracing.refuse(
             f"{what} takes a bitfield or counters, not both",
-            "the counters alone: fx.rocdl.s_waitcnt(vmcnt=0)",
+            "use the counters only: fx.rocdl.s_waitcnt(vmcnt=0)",
         )
     emit("s.waitcnt", what, bitfield=f"{number(bitfield, what, 0xFFFF)} : i32")

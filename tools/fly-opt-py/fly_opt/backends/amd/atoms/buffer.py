@@ -40,7 +40,7 @@ def copy(call: Copy[BufferCopy]) -> ir.Value | None:
         at, soffset = _place(call, destination)
         buffers.store(builder, source, at, soffset, op.cache)
         return None
-    raise ValueError(f"{op} copies between registers and memory behind a buffer descriptor")
+    raise ValueError(f"{op} copies between registers and memory with a buffer descriptor")
 
 
 @copies(BufferAtomic)
@@ -48,7 +48,7 @@ def atomic(call: Copy[BufferAtomic]) -> ir.Value:
     """buffer_atomic of one element or a pair of half words. Gives the source's value."""
     builder, op, destination = call.builder, call.op, call.destination
     if not _is_buffer(destination) or isinstance(call.source, Memory):
-        raise ValueError(f"{op} updates memory behind a buffer descriptor with a value")
+        raise ValueError(f"{op} updates memory with a buffer descriptor with a value")
     scalar = op.element.rpartition("x")[2].rstrip(">")
     integers, floats = _UPDATES[op.op]
     update = floats if scalar.startswith(("f", "bf")) else integers

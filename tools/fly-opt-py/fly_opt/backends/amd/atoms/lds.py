@@ -26,7 +26,7 @@ _BUFFER_TO_LDS = {
 def buffer_to_lds(call: Copy[BufferCopyLds | BufferLoadAsyncLDS]) -> None:
     """buffer_load … lds. `imm_offset` is part of the instruction, so it must be a constant."""
     builder, op = call.builder, call.op
-    source, target = _sides(call, BUFFER_SPACE, "behind a buffer descriptor")
+    source, target = _sides(call, BUFFER_SPACE, "with a buffer descriptor")
     elements, immediate = call.field("soffset"), call.field("imm_offset")
     soffset = buffers.scaled(builder, elements, source.spec.element)
     at = buffers.place(builder, source.spec, source.pointer, op.bit_size)

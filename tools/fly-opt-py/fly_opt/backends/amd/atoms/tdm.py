@@ -104,11 +104,11 @@ def _tile(op: Tdm, spec: MemRefSpec) -> _Tile:
     shape = _leaves(layout.shape)
     stride = _leaves(layout.stride) if isinstance(layout, Layout) else ()
     if not len(stride) == len(shape) == op.rank or None in shape:
-        raise ValueError(f"a tile of rank {op.rank} has as many static extents, not {layout}")
+        raise ValueError(f"a tile of rank {op.rank} must have as many static extents, not {layout}")
     extents = tuple(extent or 0 for extent in shape)
     size = bits(spec.element) // 8
     if bits(spec.element) % 8 or size & (size - 1) or size > 8:
-        raise ValueError(f"the tensor data mover has elements of 1, 2, 4 or 8 bytes: {spec}")
+        raise ValueError(f"the tensor data mover needs elements of 1, 2, 4 or 8 bytes: {spec}")
     return _Tile(extents, stride, size, _waves(extents, op.warps))
 
 

@@ -82,7 +82,7 @@ def gfx1250(call: Multiply[Gfx1250Wmma]) -> ir.Value:
 
 def _c_modifier(code: int) -> ir.Attribute:
     if code >= len(_C_MODIFIERS):
-        raise ValueError(f"modC is one of 0 to {len(_C_MODIFIERS) - 1}, not {code}")
+        raise ValueError(f"modC must be from 0 to {len(_C_MODIFIERS) - 1}, not {code}")
     return ir.Attribute.parse(f"#rocdl<wmma_c_modifier {_C_MODIFIERS[code]}>")
 
 

@@ -35,7 +35,7 @@ class KernelAttributes(Pass):
     def run(self, op: ir.Operation) -> None:
         target = target_of(op)
         if target is None:
-            raise refuse(op, "the module has no target", "run fly-set-target{chip=…} before")
+            raise refuse(op, "the module has no target", "run fly-set-target{chip=…} first")
         for module in op.regions[0].blocks[0]:
             if module.operation.name == "gpu.module":
                 _mark(module.operation, target)

@@ -144,7 +144,7 @@ def convert(op: ir.Operation, target: Target | None) -> None:
             raise refuse(
                 op,
                 f"{what} has no conversion between {name} and f32",
-                f"what it converts: {', '.join(known) or 'none'}",
+                f"supported conversions: {', '.join(known) or 'none'}",
             )
         if widens:
             made = _widened(builder, form, value, through)

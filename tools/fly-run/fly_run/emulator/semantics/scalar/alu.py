@@ -141,7 +141,7 @@ def _held(total: Value) -> tuple[Value, Value]:
 
 def _pick(predicate: str) -> Body:
     """Minimum or maximum: SCC tells whether it is the first source. Of equal ones the second is,
-    by `s_max` too, where the manuals say otherwise (docs/emulator.md, "What nobody decides")."""
+    by `s_max` too, where the manuals say otherwise (docs/emulator.md, "Unspecified behavior")."""
 
     def run(h: Handler, a: Value, b: Value) -> tuple[Value, Value]:
         first = a.compare(predicate, b)
