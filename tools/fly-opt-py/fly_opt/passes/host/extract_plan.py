@@ -1,4 +1,4 @@
-"""fly-extract-plan: the host function becomes the launch plan."""
+"""fly-extract-plan: converts the host function to the launch plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`fly-canonicalize`: one form for what is known when compiling."""
+"""`fly-canonicalize`: normalises values that are known at compile time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fly_opt.passes.base import Pass
 
 # Other names of make_int_tuple.
 ALIASES = frozenset(("make_shape", "make_stride", "make_coord"))
-# What only `fly.static` gives.
+# Types whose static values only `fly.static` builds.
 NO_OTHER_FORM = (SwizzleSpec, CoordSwizzleSpec, TileSpec)
 # The ops that are the normal form of a static value.
 NORMAL = frozenset(
@@ -52,7 +52,7 @@ class Canonicalize(Pass):
     name: ClassVar[str] = "fly-canonicalize"
 
     def run(self, op: ir.Operation) -> None:
-        # Last first: what an op is no longer needed for is then erased, not brought into form.
+        # In reverse: an op that its user no longer needs is erased instead of normalised.
         for inner in reversed(operations(op)):
             if inner.name.startswith(PREFIX) and not _erased(inner):
                 _normalise(inner)
@@ -60,7 +60,7 @@ class Canonicalize(Pass):
 
 
 def _erased(op: ir.Operation) -> bool:
-    """Erases an op that only computes what nothing uses; whether it was one."""
+    """Erases an op that has no side effects and no uses; returns whether it did."""
     info = OPS.get(op.name[len(PREFIX) :])
     if info is None or not info.pure or not all(map(unused, op.results)):
         return False

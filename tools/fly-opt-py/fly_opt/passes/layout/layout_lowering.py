@@ -1,4 +1,4 @@
-"""`fly-layout-lowering`: the algebra of layouts becomes integer arithmetic."""
+"""`fly-layout-lowering`: lowers the layout algebra to integer arithmetic."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The lanes of a wave: a constant once the target is known, 64 on CDNA and 32 on RDNA.
 
-A trace is one for all targets, so it names the size (gpu.subgroup_size) and does not know it.
+A trace is target-independent, so it refers to the size symbolically (gpu.subgroup_size).
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _target(op: ir.Operation) -> Target:
 
 
 def _named(root: ir.Operation, name: str) -> list[ir.Operation]:
-    """The operations of this name inside `root`, in the text's order."""
+    """Returns the operations of this name inside `root`, in textual order."""
     from fly_dialect.bindings import ir
 
     found: list[ir.Operation] = []

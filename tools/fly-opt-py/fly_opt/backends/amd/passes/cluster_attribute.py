@@ -1,4 +1,4 @@
-"""`fly-rocdl-cluster-attr`: the size of a cluster of workgroups reaches LLVM."""
+"""`fly-rocdl-cluster-attr`: passes the size of a workgroup cluster on to LLVM."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from fly_dialect.bindings import ir
 from fly_opt.ir.builder import operations
 from fly_opt.passes.base import Pass
 
-_SOURCE = "rocdl.cluster_dims"  # what gpu.func carries, and convert-gpu-to-rocdl hands on
-_TARGET = "amdgpu-cluster-dims"  # LLVM's attribute of a function (AMDGPUUsage)
+_SOURCE = "rocdl.cluster_dims"  # set on gpu.func and kept by convert-gpu-to-rocdl
+_TARGET = "amdgpu-cluster-dims"  # LLVM's function attribute (AMDGPUUsage)
 
 
 @dataclass(frozen=True)

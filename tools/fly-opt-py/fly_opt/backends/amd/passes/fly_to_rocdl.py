@@ -1,4 +1,4 @@
-"""`convert-fly-to-rocdl`: the fly dialect becomes LLVM's and AMD's."""
+"""`convert-fly-to-rocdl`: converts the fly dialect to LLVM's and AMD's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fly-kernel-attributes: what code generation must know, written on the functions."""
+"""fly-kernel-attributes: function attributes that code generation needs."""
 
 from __future__ import annotations
 
