@@ -1,12 +1,12 @@
 """The protocol of devices, which run kernels.
 
-        module = device.load(image)                          loads code into the device's memory
-        function = module.function("saxpy_kernel")           returns a kernel, ready to launch
-        a = device.adopt(pointer, nbytes, label="A")         maps host memory into the device, or
-        b = device.alloc(nbytes); device.copy(b, pointer, nbytes, TO_DEVICE)
-        device.launch(function, grid, block, packed, shared)
-        device.synchronize()
-        device.release(a); device.free(b)
+    module = device.load(image)                          loads code into the device's memory
+    function = module.function("saxpy_kernel")           returns a kernel, ready to launch
+    a = device.adopt(pointer, nbytes, label="A")         maps host memory into the device, or
+    b = device.alloc(nbytes); device.copy(b, pointer, nbytes, TO_DEVICE)
+    device.launch(function, grid, block, packed, shared)
+    device.synchronize()
+    device.release(a); device.free(b)
 
 Addresses are integers, in the device's address space or the host's. Packed arguments contain
 device addresses. Errors of a running kernel are fly_common.errors.Fault, raised by `launch` or by
