@@ -91,7 +91,7 @@ class Bench:
 
 
 def prepared(targets: tuple[str, ...]) -> list[Bench]:
-    """Returns the suite's comparisons on these targets, in parts, neither opened nor asked."""
+    """Returns the suite's comparisons on these targets, in parts, not yet opened."""
     found = []
     for run in [*runs.gfx9(), *runs.OTHERWISE, *runs.rdna()]:
         if run.target not in targets:

@@ -1,4 +1,5 @@
-"""The modules to mutate, and the tests that judge them. Update this table when a module moves."""
+"""The modules to mutate, and the tests that must detect the mutants. Update it when a module
+moves."""
 
 from __future__ import annotations
 

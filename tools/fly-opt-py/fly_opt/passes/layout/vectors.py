@@ -33,7 +33,7 @@ from fly_opt.passes.layout.lowering import Lower, Lowering
 @dataclass(frozen=True, slots=True)
 class Runs:
     """The accesses of a view: `width` elements at each of `offsets`. Modes with `before`
-    coordinates in total precede the runs' own mode: so many runs are interleaved in the vector."""
+    coordinates in total precede the runs' own mode: `before` runs are interleaved in the vector."""
 
     width: int
     before: int

@@ -168,7 +168,7 @@ class Workspace:
     # -- set-up
 
     def _start(self, kernarg: bytes) -> dispatch.Start:
-        """Sets the initial scalar registers of waves. The result tells where the ids go."""
+        """Sets the initial scalar registers of waves. Returns them with the places of the ids."""
         prepared, addresses = self.prepared, (KERNARG_AT, PACKET_AT, QUEUE_AT)
         start = dispatch.scalar_registers(prepared.kernel, prepared.target, kernarg, *addresses)
         data = struct.pack(f"<{len(start.sgprs)}I", *start.sgprs)
