@@ -46,7 +46,7 @@ def admitting(line: Line) -> Iterator[str]:
 
 def sign_masks(lines: list[Line]) -> set[str]:
     """Returns the shifts that fill a word with its sign and whose first bit is then masked off
-    (`valu_float.order`): the sign and its neighbour, shifted by one less, give the same."""
+    (`float.order`): the sign and its neighbour, shifted by one less, give the same."""
     found = set()
     for line in lines:
         if line.opcode != "ashr":

@@ -40,7 +40,7 @@ class Pass:
     anchor: ClassVar[str] = "builtin.module"
 
     def run(self, op: ir.Operation) -> None:
-        """Transforms `op` (an `ir.Operation` named `anchor`). InputError where it can't."""
+        """Transforms `op` (an `ir.Operation` named `anchor`). InputError if it can't."""
         raise NotImplementedError
 
     @classmethod

@@ -41,12 +41,12 @@ NORMAL = frozenset(
 
 @dataclass(frozen=True)
 class Canonicalize(Pass):
-    """Brings static tuples, layouts and atoms into normal form.
+    """Normalises static tuples, layouts and atoms.
 
-    An op whose result is a static int_tuple becomes `fly.make_int_tuple()`, one whose result is a
-    static layout a make_layout of two such, a static composed layout, coord_tensor, tiled copy or
-    tiled mma the op that makes it of such parts; make_shape, make_stride and make_coord become
-    make_int_tuple. Pure fly ops that nothing uses any more are erased.
+    An op whose result is a static int_tuple becomes `fly.make_int_tuple()`; a static layout becomes
+    a make_layout of two of those; a static composed layout, coord_tensor, tiled copy or tiled mma
+    becomes the op that makes it from such parts. make_shape, make_stride and make_coord become
+    make_int_tuple. Pure fly ops without uses are erased.
     """
 
     name: ClassVar[str] = "fly-canonicalize"

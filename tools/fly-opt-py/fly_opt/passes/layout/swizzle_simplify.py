@@ -14,13 +14,13 @@ from fly_opt.passes.base import Pass
 
 @dataclass(frozen=True)
 class IntSwizzleSimplify(Pass):
-    """Takes what a swizzle can't change out of swizzled integers: swizzle(x + c) = swizzle(x) + c.
+    """Moves summands that a swizzle can't change out of it: swizzle(x + c) = swizzle(x) + c.
 
-    A swizzle is `x ^ ((x & mask) >> shift)` in arith, the mask a run of ones. It reads and writes
-    only bits below the mask's end, so what is a multiple of the period, the power of two there,
-    passes it unchanged. Summands of which that is known (fly_divisibility) become plain arith.addi
-    after the swizzle, where constants meet constants and equal swizzles are one; a swizzle of
-    nothing else is 0.
+    A swizzle is `x ^ ((x & mask) >> shift)` in arith, where the mask is a run of ones. It reads and
+    writes only bits below the mask's end, so multiples of the period, the power of two there, pass
+    unchanged. Summands that are known to be multiples (`ir.divisibility`) become plain arith.addi
+    after the swizzle, where constants fold and equal swizzles are shared; a swizzle of nothing else
+    is 0.
     """
 
     name: ClassVar[str] = "fly-int-swizzle-simplify"

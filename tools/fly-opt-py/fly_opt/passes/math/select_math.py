@@ -59,9 +59,9 @@ CLASSES = {
 
 @dataclass(frozen=True)
 class SelectMath(Pass):
-    """Sends each math operation to LLVM's intrinsics, to f32, or on to the device library.
+    """Lowers each math operation to LLVM's intrinsics or f32, or leaves it to the device library.
 
-    Conversions of floats of 8 bits and less become the target's instructions.
+    Conversions of floats of 8 bits or fewer become the target's instructions.
     """
 
     name: ClassVar[str] = "fly-select-math"

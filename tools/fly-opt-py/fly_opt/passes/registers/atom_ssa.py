@@ -22,10 +22,10 @@ from fly_opt.passes.base import Pass
 class ConvertAtomCalls(Pass):
     """Gives copy_atom_call and mma_atom_call vectors for contiguous register memrefs.
 
-    A register memref that is read becomes ptr.load and a vector operand of copy_atom_call_ssa or
-    mma_atom_call_ssa; one that is written becomes a vector result and ptr.store. A copy under a
-    predicate reads its old destination too. Memrefs elsewhere and registers that are not
-    contiguous stay memrefs; a call of such only stays as it is.
+    A register memref that is read becomes a ptr.load and a vector operand of copy_atom_call_ssa or
+    mma_atom_call_ssa; one that is written becomes a vector result and a ptr.store. A copy under a
+    predicate also reads its old destination. Other memrefs and non-contiguous registers stay
+    memrefs; a call with only such operands is unchanged.
     """
 
     name: ClassVar[str] = "fly-convert-atom-call-to-ssa-form"

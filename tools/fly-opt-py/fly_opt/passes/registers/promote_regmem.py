@@ -17,14 +17,14 @@ from fly_opt.passes.registers.accesses import Access, Accesses, Piece, Root
 class PromoteRegmem(Pass):
     """Turns register make_ptrs into vector values threaded through scf.for, scf.if and scf.while.
 
-    Each `make_ptr` of n register elements that only ptr.load and ptr.store at static offsets touch
-    becomes one value of n elements: a store inserts into it, a load extracts from it, and a loop or
-    condition that touches it carries it. Before the first store its elements are poison. Elements
-    narrower than 16 bits that LLVM has no type for are held as integers. What is reached in another
-    way, by a recast, a dynamic offset, a call, a region that is none of the three, stays memory.
+    Each `make_ptr` of n register elements that is only accessed by ptr.load and ptr.store at static
+    offsets becomes one value of n elements: a store inserts into it, a load extracts from it, and a
+    loop or condition that accesses it carries it. Its elements are poison before the first store.
+    Elements narrower than 16 bits without an LLVM type are stored as integers. Registers accessed
+    in another way (a recast, a dynamic offset, a call, another region) stay memory.
 
-    With the option `pieces`, a make_ptr becomes several values where fewer elements have to be
-    inserted and extracted then: a sum of 64 that multiplications write 4 by 4 becomes sixteen.
+    With the option `pieces`, a make_ptr becomes several values if that reduces insertions and
+    extractions: a sum of 64 elements that multiplications write 4 at a time becomes sixteen values.
     """
 
     name: ClassVar[str] = "fly-promote-regmem-to-vectorssa"

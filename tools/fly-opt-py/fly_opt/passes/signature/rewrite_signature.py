@@ -37,9 +37,9 @@ class RewriteFuncSignature(Pass):
     """Passes tuples, layouts and memrefs as pointers and packed structs of their dynamic leaves.
 
     Arguments and results of functions, calls, launches and scf control flow are rewritten alike. A
-    value that is wholly static is passed by nothing and made again by fly.static; a memref becomes
-    a pointer and, where its layout is dynamic, a struct of the layout's dynamic leaves. An argument
-    nobody uses is not made again. Attributes of an argument stay with its first carrier.
+    static value is not passed, but rebuilt by fly.static; a memref becomes a pointer and, if its
+    layout is dynamic, a struct of the layout's dynamic leaves. Unused arguments are not rebuilt. An
+    argument's attributes go to its first carrier.
     """
 
     name: ClassVar[str] = "fly-rewrite-func-signature"

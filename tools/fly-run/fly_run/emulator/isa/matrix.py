@@ -27,8 +27,8 @@ LANES, WAVE_32 = 64, 32
 @dataclass(frozen=True)
 class Shape:
     """Sizes, formats and layout of the operands of one instruction. `a` and `b` name formats of
-    `semantics.matrix_formats`; `result` is the element type of C and D. `model` says how exact
-    arithmetic sums (see `semantics.matrix_arithmetic`). A sparse instruction stores two of every
+    `semantics.matrix.formats`; `result` is the element type of C and D. `model` says how exact
+    arithmetic sums (see `semantics.matrix.arithmetic`). A sparse instruction stores two of every
     four elements of A along k in its registers; the other two are zero."""
 
     m: int

@@ -1,6 +1,7 @@
 """Lowers matrix instructions: unpacks operands into a thread's workspace, then computes D by tiles.
 
-`semantics.matrix` describes the steps and the workspace, `matrix` the instructions.
+`semantics.matrix.instructions` describes the steps and the workspace, `isa.matrix` the
+instructions.
 """
 
 from __future__ import annotations
@@ -345,7 +346,7 @@ def addend_of(
 
 @functools.cache
 def _descriptor(shape: Shape, constant: bool, length: int) -> bytes:
-    """Returns the words that describe the tiles to a multiply handler (`semantics.matrix`), which
+    """Returns the words that describe the tiles to a multiply handler (`instructions`), which
     processes `length` k at a time."""
     width = _width(shape)
 

@@ -60,7 +60,7 @@ def _half(instruction: Instruction) -> Instruction:
 
 
 def _in_both_halves(constant: Immediate, name: str) -> Immediate:
-    """Repeats a 16-bit constant factor in both halves, as measured (`matrix_measured`)."""
+    """Repeats a 16-bit constant factor in both halves, as measured (`matrix.measured`)."""
     if constant.literal:
         return constant
     return Immediate(short_constant_bits(constant, name.rpartition("_")[2]) * 0x10001, literal=True)

@@ -102,7 +102,7 @@ def source_of(lowering: Lowering, operation: Operation, operand: Operand, elemen
     if halves and isinstance(operand, Immediate) and not operand.literal:
         rdna = not lowering.registers.facts.is_gfx9
         if name.endswith("bf16") and (rdna or operand.real is not None):
-            # gfx1100 and gfx1201 were measured to have it in both halves (`matrix_measured`).
+            # gfx1100 and gfx1201 were measured to have it in both halves (`matrix.measured`).
             short = short_constant_bits(operand, "bf16")
             return lowering.word(short * 0x10001 if rdna else short)
         if operand.real is not None:

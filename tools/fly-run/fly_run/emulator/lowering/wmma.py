@@ -129,7 +129,7 @@ def _sum_short(
     aside: int,
 ) -> None:
     """Handles C and D of 16 bits: gfx11 has one per register, in its lower or upper half, gfx12
-    two. The sum is f32; `matrix_measured` limits it to 16-bit numbers, others are rounded at the
+    two. The sum is f32; `matrix.measured` limits it to 16-bit numbers, others are rounded at the
     end."""
     packed = shape.wave == "gfx12"
     registers = shape.results // (2 if packed else 1)

@@ -18,8 +18,8 @@ _TARGET = "amdgpu-cluster-dims"  # LLVM's function attribute (AMDGPUUsage)
 class ClusterAttribute(Pass):
     """Turns `rocdl.cluster_dims = "x,y,z"` of an llvm.func into LLVM's amdgpu-cluster-dims.
 
-    The translation to LLVM IR knows no such attribute; `passthrough` hands it on as it is. Runs
-    after convert-gpu-to-rocdl. Other attributes in `passthrough` stay.
+    The translation to LLVM IR does not know this attribute, so it goes into `passthrough`, whose
+    other attributes are kept. Runs after convert-gpu-to-rocdl.
     """
 
     name: ClassVar[str] = "fly-rocdl-cluster-attr"

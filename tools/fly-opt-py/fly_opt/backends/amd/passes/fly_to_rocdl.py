@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class ConvertFlyToROCDL(Pass):
     """Turns fly pointers into LLVM pointers, fly memory ops into LLVM's, atoms into instructions.
 
-    As `fly_opt.passes.llvm.fly_to_llvm` says. Pointers behind a buffer descriptor become a pair of
+    See `fly_opt.passes.llvm.fly_to_llvm`. A pointer through a buffer descriptor becomes a pair of
     the descriptor and an offset in elements.
     """
 

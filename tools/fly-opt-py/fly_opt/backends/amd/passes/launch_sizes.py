@@ -23,10 +23,10 @@ HIDDEN = {"gpu.grid_dim": (0, 32), "gpu.block_dim": (12, 16)}
 
 @dataclass(frozen=True)
 class LowerLaunchSizes(Pass):
-    """Reads gpu.block_dim and gpu.grid_dim from the implicit arguments, static blocks as constants.
+    """Lowers gpu.block_dim and gpu.grid_dim to loads of implicit arguments or to constants.
 
-    A grid counts whole blocks here (uniform-work-group-size), so a block's size is the same in
-    every block.
+    A static block size becomes a constant. Grids consist of whole blocks (uniform-work-group-size),
+    so all blocks have the same size.
     """
 
     name: ClassVar[str] = "fly-lower-launch-sizes"

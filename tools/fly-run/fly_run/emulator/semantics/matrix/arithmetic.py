@@ -15,7 +15,7 @@ with CDNA2 and CDNA3 hardware:
 
 The rounding details of the last two (which bits are truncated where) follow FPy's restatement of
 the models (github.com/bksaiki/fpy), which its authors checked against the reference implementation.
-`matrix_measured` models gfx1100 and gfx1201.
+`measured` models gfx1100 and gfx1201.
 gfx950 has CDNA3's instructions and more; no model of it is published, so CDNA3's is used.
 """
 

@@ -2,7 +2,7 @@
 "Syntax of AMDGPU Instruction Modifiers", clamp).
 
 The lowering uses these for instructions with the modifier. Saturating additions that compilers
-emit are next to the plain ones (`valu_integer`, `packed`). A carry is the same with and without the
+emit are next to the plain ones (`integer`, `packed`). A carry is the same with and without the
 modifier.
 """
 

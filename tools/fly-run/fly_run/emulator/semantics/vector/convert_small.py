@@ -2,7 +2,7 @@
 stochastic ones to f16 and bf16 (CDNA3 and CDNA4 ISA manuals).
 
 The scaled and packed instructions consist of `fly_encode_X` (a value, its scale, and a random
-number), and of decoding followed by `fly_scale_e8m0`; `lower_convert` combines them. The target
+number), and of decoding followed by `fly_scale_e8m0`; `lowering.convert` combines them. The target
 determines the formats of fp8 and bf8 (`Target.float8`).
 """
 

@@ -1,7 +1,7 @@
 """Steps that the encoder emits around operations with f16 results if MODE.FP16_OVFL may keep them
 finite: one tests where all sources are finite, one replaces infinities there by the largest number.
 
-`emulator.overflow` says when. Both only inspect bits.
+`lowering.overflow` says when. Both only inspect bits.
 """
 
 from __future__ import annotations
