@@ -47,7 +47,7 @@ MEMORY = (
 HARDWARE_REGISTER = {0xB880, 0xB900, 0xBA00}
 
 
-def _tries_of_rdna(high: int, bits: Callable[[int], int]) -> Iterator[tuple[int, int, int]]:
+def _rdna_candidates(high: int, bits: Callable[[int], int]) -> Iterator[tuple[int, int, int]]:
     """Yields more candidates for legal forms of gfx11 and gfx12: three dwords, where `high` is the
     upper half of the first."""
     if 0xBE80 <= high < 0xBF00:  # SOP1: -1, the workgroup's barrier; 0x83, the time message
@@ -103,7 +103,7 @@ def encodings(target: str) -> bytes:
         for low, second in tried:
             made += struct.pack("<4I", high << 16 | low, second, bits(32), 0)
         if not facts_of(registry.find(target)).is_gfx9:
-            for low, second, third in _tries_of_rdna(high, bits):
+            for low, second, third in _rdna_candidates(high, bits):
                 made += struct.pack("<4I", high << 16 | low, second, third, 0)
     return bytes(made)
 

@@ -107,7 +107,7 @@ def _kept(call: Call, path: str | None, data: bytes) -> Iterator[None]:
         if path in (None, filter.STDIN) and data:
             kept = filter.save_failed_input(TOOL, data, ".hsaco")
             if kept is not None:
-                reproduce = f"reproduce: {shlex.join([TOOL, str(kept), *_again(call)])}"
+                reproduce = f"reproduce: {shlex.join([TOOL, str(kept), *_reproducing_words(call)])}"
                 error.hint = "\n  ".join(line for line in (error.hint, reproduce) if line)
         raise
 
@@ -144,7 +144,7 @@ def _check_options(call: Call) -> None:
         raise UsageError(f"--mfma {call.mfma}: exact or fast is wanted")
 
 
-def _again(call: Call) -> list[str]:
+def _reproducing_words(call: Call) -> list[str]:
     """Returns the options and arguments of a call, without its file."""
     options = [
         (f"--{name.replace('_', '-')}", getattr(call, name))

@@ -78,7 +78,7 @@ def describe(
     """Returns the fault to raise. `lds` and `scratch` are the sizes of those memories."""
     access = f"{record.size} bytes at 0x{record.address:x}"
     if instruction is None or not instruction.mnemonic.startswith("s_"):
-        more = sum(_also(record, arena, lds, scratch))
+        more = sum(_lanes_faulting_alike(record, arena, lds, scratch))
         access += f", lane {record.lane}" + (f" and {more} more" if more else "")
     kind = record.kind
     if kind == "unmapped":
@@ -135,7 +135,7 @@ def _region(arena: Arena, address: int, size: int) -> Region | None:
     return next(inside, None)
 
 
-def _also(record: Record, arena: Arena, lds: int, scratch: int) -> Iterator[bool]:
+def _lanes_faulting_alike(record: Record, arena: Arena, lds: int, scratch: int) -> Iterator[bool]:
     """Yields, for each later lane, whether its access faults in the same way."""
 
     def writable(address: int) -> bool:

@@ -47,7 +47,7 @@ def run(space: Workspace, driver: Any, kernarg: bytes, options: Options) -> None
         over = space.executed > limit
         for residents, result in zip(unfinished, results, strict=True):
             if result == state.RUN_FAULT:
-                _attend(space, residents)
+                _handle_stop(space, residents)
             elif result == state.RUN_TIMEOUT or (over and result == state.RUN_SLICE):
                 raise _timeout(space, limit)
         if options.progress is not None:
@@ -57,7 +57,7 @@ def run(space: Workspace, driver: Any, kernarg: bytes, options: Options) -> None
         if unfinished and length < SLICE:
             wanted = min(_threads(space, options) - 1, space.pending_groups)
             early = length < FIRST_SLICE
-            more = _early(space, options, wanted) if early else wanted
+            more = _early_threads(space, options, wanted) if early else wanted
             unfinished += [space.join() for _ in range(more)]
             length = FIRST_SLICE if more < wanted and early else SLICE
 
@@ -75,7 +75,7 @@ def _threads(space: Workspace, options: Options) -> int:
     return min(len(os.sched_getaffinity(0)), MOST_THREADS)
 
 
-def _early(space: Workspace, options: Options, wanted: int) -> int:
+def _early_threads(space: Workspace, options: Options, wanted: int) -> int:
     """Returns how many of the wanted threads join after the early slice: none if less than half of
     the grid is left, and by default no more than there are idle processors."""
     if 2 * space.pending_groups < space.groups:
@@ -141,7 +141,7 @@ def _round(members: list[ResidentWorkgroups], driver: Any, length: int, left: in
     return results
 
 
-def _attend(space: Workspace, residents: ResidentWorkgroups) -> None:
+def _handle_stop(space: Workspace, residents: ResidentWorkgroups) -> None:
     """Handles a stopped wave: decodes new code, or raises its fault."""
     prepared, wave = space.prepared, residents.get("stopped_wave")
     prepared.watch.check()
@@ -171,12 +171,12 @@ def _attend(space: Workspace, residents: ResidentWorkgroups) -> None:
 
 def _timeout(space: Workspace, limit: int) -> Fault:
     """Returns a fault that names an unfinished wave and the location of all of them."""
-    standings = wave_report.waves(space)
+    positions = wave_report.waves(space)
     what = f"timeout: {space.executed} wave-instructions executed, the limit is {limit}"
-    running = next((one for one in standings if one.status == state.STATUS_READY), None)
-    first = running or next(iter(standings), None)
+    running = next((one for one in positions if one.status == state.STATUS_READY), None)
+    first = running or next(iter(positions), None)
     if first is None:
         return Fault(f"{what}; kernel {space.prepared.kernel.name}", hint=LONG)
-    hint = "\n  ".join([LONG, *wave_report.table(standings, space.prepared)])
+    hint = "\n  ".join([LONG, *wave_report.table(positions, space.prepared)])
     record = faults.Record.read(first.address)
     return faults.fault(what, space.prepared, first.instruction, record, hint)

@@ -127,7 +127,7 @@ class ResidentWorkgroups:
         ]
         return [wave for number, wave in enumerate(self.wave_states()) if active[number // count]]
 
-    def bring_constants(self, constants: Constants) -> None:
+    def copy_constants(self, constants: Constants) -> None:
         """Copies constants that were added since into all wave states."""
         self.set("template_constants_size", round_up(max(1, len(constants.data)), state.ROW))
         if self._copied == len(constants.data):

@@ -32,7 +32,7 @@ HEADER = ("workgroup", "wave", "state", "pc", "instruction", "line")
 
 
 @dataclass(frozen=True)
-class Standing:
+class WavePosition:
     """The position of a wave: `address` is its state's; `instruction` is the one that it waits at,
     or would execute next."""
 
@@ -43,7 +43,7 @@ class Standing:
     instruction: Instruction | None
 
 
-def waves(space: Workspace) -> list[Standing]:
+def waves(space: Workspace) -> list[WavePosition]:
     """Returns the waves of the workgroups that have started and not ended."""
     found = []
     for wave in space.live_wave_states():
@@ -53,20 +53,20 @@ def waves(space: Workspace) -> list[Standing]:
             op -= state.OP_SIZE  # it resumes after the barrier
         record = faults.Record.read(wave)
         instruction = space.prepared.instruction_at(op)
-        found.append(Standing(wave, record.group, record.wave, status, instruction))
+        found.append(WavePosition(wave, record.group, record.wave, status, instruction))
     return found
 
 
-def table(standings: list[Standing], prepared: Prepared) -> list[str]:
+def table(positions: list[WavePosition], prepared: Prepared) -> list[str]:
     """Formats the table; waves of a workgroup at the same place share a line."""
     rows: list[tuple[str, ...]] = [HEADER]
 
-    def alike(one: Standing) -> tuple[object, ...]:
+    def alike(one: WavePosition) -> tuple[object, ...]:
         pc = one.instruction.pc if one.instruction else None
         # The place where a wave has ended is irrelevant.
         return one.group, one.status, pc if one.status != state.STATUS_DONE else None
 
-    for _, run in itertools.groupby(standings, alike):
+    for _, run in itertools.groupby(positions, alike):
         first, *more = run
         x, y, z = first.group
         numbers = f"{first.wave}-{more[-1].wave}" if more else str(first.wave)

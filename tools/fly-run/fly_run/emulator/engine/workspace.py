@@ -124,7 +124,7 @@ class Workspace:
         residents = self.crew[self.working]
         self.working += 1
         residents.begin(self._rows, self._limit)
-        self._bring_constants(residents)
+        self._copy_constants(residents)
         return residents
 
     @property
@@ -155,15 +155,15 @@ class Workspace:
         """Copies constants that were added to the code into all wave states. No thread may be
         running."""
         for residents in self.members:
-            self._bring_constants(residents)
+            self._copy_constants(residents)
 
-    def _bring_constants(self, residents: ResidentWorkgroups) -> None:
+    def _copy_constants(self, residents: ResidentWorkgroups) -> None:
         constants = self.prepared.constants
         if self._copied != len(constants.data):
             data = bytes(constants.data)
             ctypes.memmove(self._template_at + constants.base, data, len(data))
             self._copied = len(data)
-        residents.bring_constants(constants)
+        residents.copy_constants(constants)
 
     # -- set-up
 

@@ -184,11 +184,13 @@ class Strict:
         for place in effect.reads:
             for word in place.words():
                 if word in written:
-                    raise self._early(wave, track, instruction, written[word], word, "read")
+                    raise self._too_early(wave, track, instruction, written[word], word, "read")
         for place in effect.writes:
             for word in place.words():
                 if word in written and not _in_order(effect, written[word]):
-                    raise self._early(wave, track, instruction, written[word], word, "overwritten")
+                    raise self._too_early(
+                        wave, track, instruction, written[word], word, "overwritten"
+                    )
 
     def _issue(
         self,
@@ -237,7 +239,7 @@ class Strict:
             counter = "storecnt" if "_wb" in name and late else "loadcnt" if late else "vmcnt"
             counters.issue(instruction, counter, "memory", frozenset())
 
-    def _early(
+    def _too_early(
         self,
         wave: WaveView,
         track: Track,
@@ -252,7 +254,7 @@ class Strict:
         wait = WAIT_HINTS.get(load.counter, f"s_wait_{load.counter} {{}}")
         message = (
             f"`{self._register(word)}` is {what} before its load has arrived:"
-            f" {self._told(load.instruction)} loads it"
+            f" {self._instruction_text(load.instruction)} loads it"
         )
         hint = f"{wait.format(younger if ordered else 0)} must come between"
         return self._fault(wave, instruction, message, hint)
@@ -280,7 +282,7 @@ class Strict:
         if other.wave == made.wave:
             message = (
                 f"byte 0x{byte:x} of LDS is used before its load has arrived:"
-                f" {self._told(other.instruction)} loads it"
+                f" {self._instruction_text(other.instruction)} loads it"
             )
             hint = "a wait for the load must come between"
             raise self._fault(wave, made.instruction, message, hint)
@@ -288,7 +290,7 @@ class Strict:
         message = (
             f"LDS race: byte 0x{byte:x} is {verbs[made.kind]} by wave {made.wave} and"
             f" {verbs[other.kind]} by wave {other.wave}, with nothing that orders them; the other"
-            f" is {self._told(other.instruction)}"
+            f" is {self._instruction_text(other.instruction)}"
         )
         hint = "a barrier must come between; the earlier access must be waited for before it"
         raise self._fault(wave, made.instruction, message, hint)
@@ -349,7 +351,7 @@ class Strict:
         base = self._launch.allocation.accumulation_base
         return f"a{row - base}" if row >= base else f"v{row}"
 
-    def _told(self, instruction: Instruction) -> str:
+    def _instruction_text(self, instruction: Instruction) -> str:
         line = self._launch.lines.find(instruction.pc)
         where = f" ({line})" if line else ""
         return f"pc 0x{instruction.pc:x} '{instruction.text}'{where}"

@@ -185,7 +185,7 @@ class WaveView:
 # The callback from native code, with the wave state's address and the number of an event; it
 # returns 0 to continue.
 _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint64, ctypes.c_uint32)
-_Told = Callable[[WaveView, Instruction], None]
+_Callback = Callable[[WaveView, Instruction], None]
 
 
 @dataclass(frozen=True)
@@ -212,14 +212,14 @@ class Watch:
 
     def __init__(self, observers: tuple[Observer, ...], table: dict[str, Operation], target: str):
         self._observers, self._table, self._target = observers, table, target
-        self._moments: list[tuple[Instruction, list[tuple[Observer, _Told]]]] = []
+        self._events: list[tuple[Instruction, list[tuple[Observer, _Callback]]]] = []
         self._called: list[Observer] = []  # those with BEFORE or AFTER
         self._resting: list[Observer] = []  # those that have raised Enough
         self._places: list[_Place] = []
         self._views: dict[int, WaveView] = {}
         self._launch: Launch | None = None
         self._error: BaseException | None = None
-        self._call = _CALLBACK(self._tell) if observers else None
+        self._call = _CALLBACK(self._notify) if observers else None
 
     @property
     def callback(self) -> int:
@@ -240,11 +240,11 @@ class Watch:
         if any(want & (Wants.COUNT | Wants.MEASURE) for _, want in wants):
             woven.append(self._count(instruction, found))
         if before:
-            woven.append(self._moment(instruction, before))
+            woven.append(self._notify_step(instruction, before))
         woven += steps
         # A branch's successor starts another straight-line run, which is counted separately.
         if after and instruction.target is None:
-            woven.append(self._moment(instruction, after))
+            woven.append(self._notify_step(instruction, after))
         return woven
 
     def begin(self, launch: Launch) -> None:
@@ -267,9 +267,11 @@ class Watch:
         if self._error is not None:
             raise self._error
 
-    def _moment(self, instruction: Instruction, told: list[tuple[Observer, _Told]]) -> Step:
-        self._moments.append((instruction, told))
-        return Step("fly_watch", extra=len(self._moments) - 1)
+    def _notify_step(
+        self, instruction: Instruction, callbacks: list[tuple[Observer, _Callback]]
+    ) -> Step:
+        self._events.append((instruction, callbacks))
+        return Step("fly_watch", extra=len(self._events) - 1)
 
     def _count(self, instruction: Instruction, found: list[Meter]) -> Step:
         site = (ctypes.c_uint64 * len(state.SITE.names))()
@@ -286,25 +288,25 @@ class Watch:
                 sums[count.instruction.pc] = _sum(known, count) if known else count
         return [sums[pc] for pc in sorted(sums)]
 
-    def _tell(self, address: int, moment: int) -> int:
+    def _notify(self, address: int, event: int) -> int:
         try:
             view = self._views.get(address)
             if view is None:
                 assert self._launch is not None
                 view = self._views[address] = WaveView(address, self._launch)
-            instruction, told = self._moments[moment]
-            for observer, tell in told:
+            instruction, callbacks = self._events[event]
+            for observer, callback in callbacks:
                 if observer not in self._resting:
                     try:
-                        tell(view, instruction)
+                        callback(view, instruction)
                     except Enough:
-                        self._rest(observer, address)
+                        self._stop_calling(observer, address)
         except BaseException as error:  # native code can't propagate it: `check` raises it
             self._error = error
             return 1
         return 0
 
-    def _rest(self, observer: Observer, address: int) -> None:
+    def _stop_calling(self, observer: Observer, address: int) -> None:
         """Stops calling `observer` in this launch. When all have stopped, native code makes no
         calls."""
         self._resting.append(observer)

@@ -132,7 +132,7 @@ class Tracer:
         if self._traced + len(self._pending) >= self._limit:
             if not self._full:
                 self._full = True
-                self._tell_limit()
+                self._add_limit_line()
             raise Enough
         state = _Before(wave.exec_mask, wave.sgprs.copy(), wave.vgprs.copy(), wave.scc)
         if _ends_a_run(instruction):
@@ -151,7 +151,7 @@ class Tracer:
             self._add(*pending)
         self._pending.clear()
 
-    def _tell_limit(self) -> None:
+    def _add_limit_line(self) -> None:
         told = f"… {self._limit} instructions are told; --trace-limit sets how many"
         self.lines.append(json.dumps({"limit": self._limit}) if self._json else told)
 
