@@ -1,17 +1,17 @@
-"""What a call of a compiled function costs: µs of `vector_add(a, b, c)` on 64 elements.
+"""Cost of a call of a compiled function: µs of `vector_add(a, b, c)` on 64 elements.
 
     python benchmarks/launch.py [--samples N] [--calls N] [--target gfx942] [--json]
 
-The call is timed whole, and its parts each by itself, as the call makes them:
+The whole call is timed, and each of its parts alone, as the call executes them:
 
     chain      whether anything changed that the code depends on: names, environment, files
     reading    arguments → key of the code, and values
     binding    values → buffers, grid, argument bytes
     device     the emulator: buffers adopted, one workgroup run, buffers released
 
-A sample is the mean of a few calls in a row, so few that most are not interrupted on a busy
-machine; told are the median of the samples and their spread (the quartiles). `outside` is the whole
-call less the device. The marks: 60 µs for the whole call, 25 outside the device.
+A sample is the mean of a few calls in a row, few enough that most samples are not interrupted on a
+busy machine; the median of the samples and their quartiles are reported. `outside` is the whole
+call minus the device. The targets: 60 µs for the whole call, 25 outside the device.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WHOLE, OUTSIDE = 60.0, 25.0  # µs
 
 
 def sample(work: Callable[[], object], calls: int) -> float:
-    """µs a call, the mean of some in a row."""
+    """Returns µs per call, the mean of several in a row."""
     start = time.perf_counter()
     for _ in range(calls):
         work()
@@ -39,7 +39,7 @@ def sample(work: Callable[[], object], calls: int) -> float:
 
 
 def parts(target: str) -> dict[str, Callable[[], Any]]:
-    """The whole call and its parts, all ready to be repeated."""
+    """Returns the whole call and its parts, all repeatable."""
     import numpy as np
     from fly_run.launch import runtime
 
@@ -70,8 +70,8 @@ def parts(target: str) -> dict[str, Callable[[], Any]]:
 
 
 def measure(target: str, samples: int, calls: int) -> dict[str, dict[str, float]]:
-    """Median and quartiles of each part, in µs. The parts take turns, so that what else the machine
-    does meets all of them."""
+    """Returns median and quartiles of each part, in µs. The parts run in turn, so that other load
+    affects all of them."""
     work = parts(target)
     times: dict[str, list[float]] = {name: [] for name in [*work, "outside"]}
     for _ in range(samples):
@@ -102,7 +102,7 @@ def main() -> None:
     print(f"  {'':<10}{'median':>8}{'quartiles':>18}{'least':>8}")
     for name, us in found.items():
         spread = f"{us['low']:.1f} – {us['high']:.1f}"
-        # The least of a difference of two measurements says nothing.
+        # The minimum of a difference of two measurements is meaningless.
         least = "" if name == "outside" else f"{us['least']:.1f}"
         print(f"  {name:<10}{us['median']:8.1f}{spread:>18}{least:>8}")
     for name, mark in (("whole", WHOLE), ("outside", OUTSIDE)):

@@ -1,4 +1,5 @@
-"""Examples of the ops of atoms for `test_verifier`: right ones, and wrong ones with what is said.
+"""Examples of the ops of atoms for `test_verifier`: valid ones, and invalid ones with their
+messages.
 
 Operands are named; `ARGUMENTS` has their types.
 """
@@ -71,7 +72,7 @@ RIGHT = [
     ("assume", "i, j", "", "i32"),
     ("make_tiled_copy", "copy, layout_tv, tile", "", TILED_COPY),
     ("make_tiled_mma", "mma, mnk", "", TILED_MMA),
-    # 16 rows of the tile, 4 to each of 4 threads, and 2 × 16 tiles.
+    # 16 rows of the tile, 4 for each of 4 threads, and 2 × 16 tiles.
     (
         "tiled_copy.partition_src",
         "tiled_copy, a_tile, thread",
@@ -113,10 +114,10 @@ RIGHT = [
     ("memref.load_vec", "places", "", "vector<8xi64>"),
     ("memref.store_vec", "half, rmem_half", "", ""),
     ("apply_swizzle", "q, swizzle", "", "!fly.ptr<f32, shared, align<16>, S<2,2,3>>"),
-    # 4 elements of 2 bytes on: S<2,2,3> leaves 4 as it is.
+    # 4 elements of 2 bytes further: S<2,2,3> maps 4 to itself.
     ("decomposition", "composed", "", "!fly.memref<f16, shared, (32,16):(16,1), align<8>>"),
 ]
-# Ops whose results may be of any type.
+# Ops whose results may have any type.
 ANY_RESULT = {"assume", "copy_atom_call_ssa", "mma_atom_call_ssa"}
 
 WRONG = [

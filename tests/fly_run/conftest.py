@@ -1,4 +1,4 @@
-"""Code objects to run: assembled by LLVM from the sources in `kernels`."""
+"""Code objects for tests, assembled by LLVM from the sources in `kernels`."""
 
 import functools
 import subprocess
@@ -60,7 +60,7 @@ def _assembled(name: str, target: str, manifest: str | None) -> bytes:
 
 @pytest.fixture(scope="session")
 def assemble():
-    """assemble(name, target="gfx942", plan=None) → the bytes of a code object."""
+    """assemble(name, target="gfx942", plan=None) returns the bytes of a code object."""
 
     def made(name: str, target: str = "gfx942", manifest: plan.Plan | None = None) -> bytes:
         text = None if manifest is None else plan.to_text(manifest)

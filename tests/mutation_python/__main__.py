@@ -1,4 +1,4 @@
-"""The mutation run of Python modules: damages their functions, and counts who notices.
+"""The mutation run of Python modules: mutates their functions, and counts detected mutants.
 
     PYTHONPATH=tests python -m mutation_python                     every mutant of every group
     PYTHONPATH=tests python -m mutation_python --sample 300        of so many mutants, all groups
@@ -28,7 +28,7 @@ from mutation_python import damage, report, suite, trials
 from mutation_python.groups import GROUPS, Group
 
 ROOT = Path(__file__).parents[2]
-CONTROLS = 4  # trials with nothing damaged, in each group
+CONTROLS = 4  # trials without a mutation, in each group
 
 
 def options() -> argparse.Namespace:
@@ -95,7 +95,7 @@ def main() -> int:
 def _in_child(
     group: Group, mutants: list[damage.Mutant], jobs: int, say: Callable[[str], None]
 ) -> report.Report | None:
-    """Each group has a process, and a pytest, of its own. Returns its report, None if it failed."""
+    """Runs a group in its own process and pytest. Returns its report, None if it failed."""
     paths = group.test_paths()
     reading, writing = os.pipe()
     child = os.fork()
@@ -119,7 +119,7 @@ def _in_child(
 
 
 class Said(TypedDict):
-    """What a group's process tells; mutants by their numbers."""
+    """The result of a group's process; mutants by their numbers."""
 
     results: list[int]
     uncovered: list[int]
@@ -161,7 +161,7 @@ def _judged(
 
 
 def _teller() -> Callable[[str], None]:
-    """Tells how far the run is, on what is standard error now."""
+    """Returns a function that prints progress to the present standard error."""
     started = time.monotonic()
     stream = os.fdopen(os.dup(2), "w")
 

@@ -1,4 +1,4 @@
-"""Mutants that no test can notice, or that none ought to.
+"""Mutants that no test can detect, or that none should detect.
 
 (pattern of the module, pattern of the function, pattern found in the change, reason)
 """

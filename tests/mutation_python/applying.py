@@ -1,4 +1,4 @@
-"""Puts a mutant into the running process, and into the processes that it starts."""
+"""Applies a mutant to the running process, and to the processes that it starts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STARTUP = Path(__file__).with_name("startup")
 
 
 class NoMutant(Exception):
-    """The change makes no difference to the code, or can't be made while the process runs."""
+    """The mutation does not change the code, or can't be applied while the process runs."""
 
 
 class NoModule(Exception):
@@ -28,7 +28,8 @@ class NoModule(Exception):
 
 @dataclass
 class Functions:
-    """The functions of the damaged modules, wherever they are held, and every cache of results."""
+    """The functions of the mutated modules, wherever they are referenced, and all function
+    caches."""
 
     by_place: dict[tuple[str, int, str], list[FunctionType]] = field(default_factory=dict)
     caches: list[functools._lru_cache_wrapper] = field(default_factory=list)
@@ -48,7 +49,7 @@ class Functions:
 
 
 def apply(mutant: Mutant, functions: Functions, folder: Path | None) -> None:
-    """Damages this process and, with a folder for that, by its environment those that it starts.
+    """Applies the mutant to this process and, with a folder, through the environment to those that
     NoMutant where that changes nothing, NoModule where nothing can be imported any more."""
     tree = mutant.tree()
     if mutant.constant:
@@ -96,14 +97,14 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _content(code: CodeType) -> bytes:
-    """What a code does, without where it stands."""
+    """Returns the content of a code object, without line numbers."""
     consts = [_content(c) if isinstance(c, CodeType) else repr(c).encode() for c in code.co_consts]
     return marshal.dumps((code.co_code, code.co_names, code.co_varnames, consts))
 
 
 def _set_constant(mutant: Mutant, tree: ast.Module) -> None:
-    """Assigns the constant again, and those that are made of it, in its module and in those that
-    imported them from there."""
+    """Assigns the constant again, and those computed from it, in its module and in those that have
+    imported them."""
     module = sys.modules[mutant.module]
     changed: set[str] = set()
     for statement in tree.body:

@@ -1,4 +1,4 @@
-"""What a run says in the end: the survivors and the score of each group."""
+"""The report of a run: the survivors and the score of each group."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WAYS = {
 @dataclass(frozen=True)
 class Report:
     """`results`: an exit status for each mutant. `uncovered`: the mutants that no test executes.
-    `alarms`: what was noticed with nothing damaged."""
+    `alarms`: detections without a mutation."""
 
     mutants: list[Mutant]
     results: list[int]
@@ -96,7 +96,7 @@ def _counts(counter: collections.Counter[str]) -> str:
 
 
 def reason(mutant: Mutant) -> str:
-    """Why a mutant is accepted, or nothing."""
+    """Returns why a mutant is accepted, or the empty string."""
     for module, function, what, why in ACCEPTED:
         if (
             re.fullmatch(module, mutant.module)

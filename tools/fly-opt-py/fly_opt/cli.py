@@ -19,7 +19,7 @@ TOOL = "fly-opt-py"
 
 
 @Command.of(
-    # A pass is a flag, and MLIR has hundreds: what is no option here is the name of a pass.
+    # Each pass is a flag, and MLIR has hundreds: an unknown option is the name of a pass.
     context_settings={"ignore_unknown_options": True},
     epilog="Every pass is also a flag; flags run in the order given: --canonicalize --cse. Options "
     'follow =: --fly-set-target=chip=gfx942 or --canonicalize="max-iterations=2 top-down=false".',
@@ -149,9 +149,9 @@ def _work(
     from fly_opt.pipeline.stage import check, run
 
     chosen = pipelines.select(options)
-    # MLIR reads an empty text as an empty module, and the tools behind would complain of that one.
+    # MLIR reads empty text as an empty module, which later tools would then reject.
     if (kind := artifact.identify(data)) in (artifact.EMPTY, artifact.EMPTY_MODULE):
-        check(chosen)  # a call that is wrong is said first
+        check(chosen)  # report a wrong call first
         artifact.refuse(kind, artifact.MLIR, name)
     if split or verify:
         return split_input.run(data, chosen, options, name, observer, split, verify)
@@ -159,7 +159,7 @@ def _work(
 
 
 def _sort(arguments: list[str]) -> tuple[str | None, list[str]]:
-    """The file and the pass flags among what click doesn't know."""
+    """Separates the file from the pass flags among the arguments that click doesn't know."""
     from fly_common.errors import UsageError
 
     flags = [word for word in arguments if word.startswith("-") and word != filter.STDIN]
@@ -173,7 +173,7 @@ def _sort(arguments: list[str]) -> tuple[str | None, list[str]]:
 
 
 def _pipeline_of(flags: list[str]) -> str:
-    """The pipeline text that flags `--name` and `--name=options` mean, in their order."""
+    """Returns the pipeline text for flags `--name` and `--name=options`, in their order."""
     from fly_opt.pipeline.runner import implicit_nest
     from fly_opt.pipeline.text import Step
 
@@ -185,7 +185,7 @@ def _pipeline_of(flags: list[str]) -> str:
 
 
 def _pretty(options: Options) -> str:
-    """The chosen pipeline, one element a line."""
+    """Formats the selected pipeline, one element a line."""
     from fly_opt.pipeline import pipelines
 
     chosen = pipelines.select(options)
@@ -206,7 +206,7 @@ def _pass_list() -> str:
 
 
 def _flags(options: Options, split: bool, verify: bool) -> list[str]:
-    """The command line that these options came from."""
+    """Returns the command line that gives these options."""
     flags = []
     for name in ("target", "emit", "passes", "pipeline"):
         if (value := getattr(options, name)) is not None:

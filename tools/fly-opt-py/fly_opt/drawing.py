@@ -1,4 +1,4 @@
-"""`--draw-layout` and its options."""
+"""The option `--draw-layout` and its options."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NAMES = ("tile", "element", "vector", "target")
 
 
 def svg(text: str | None, options: str | None) -> bytes:
-    """The picture of what `text` spells; `options` is the text of `--draw-with`."""
+    """Draws the layout written in `text`; `options` is the text of `--draw-with`."""
     if text is None:
         raise UsageError("--draw-with needs --draw-layout", hint="--draw-layout TEXT")
     import fly_draw
@@ -23,7 +23,7 @@ def svg(text: str | None, options: str | None) -> bytes:
 
 
 def _read(options: str) -> dict[str, Any]:
-    """The keyword arguments of `fly_draw.draw` that `tile=8x4 vector=8` means."""
+    """Parses text such as `tile=8x4 vector=8` into keyword arguments of `fly_draw.draw`."""
     found: dict[str, Any] = {}
     for word in options.split():
         name, _, value = word.partition("=")

@@ -1,11 +1,11 @@
-"""Calls of atoms, brought to the one form that a family's emitter sees.
+"""Calls of atoms, normalised to the form that a family's emitter takes.
 
     copy_atom_call      registers are memrefs: loaded before the instruction, stored after it
     copy_atom_call_ssa  registers are values
-    mma_atom_call       as copy_atom_call, for A, B, C and D
-    mma_atom_call_ssa   registers are values; what is not contiguous is a memref
+    mma_atom_call       like copy_atom_call, for A, B, C and D
+    mma_atom_call_ssa   registers are values; a non-contiguous operand is a memref
 
-A predicate is an scf.if around the whole.
+A predicate becomes an scf.if around the whole call.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def copy(
     predicate: Operand | None,
     result: ir.Type | None,
 ) -> ir.Value | None:
-    """Writes a copy; gives the value of its result, of type `result`, if it has one.
+    """Emits a copy; returns its result, of type `result`, if it has one.
 
-    With a result, `destination` is the value that a copy which doesn't happen leaves.
+    With a result, `destination` is the result's value when the predicate is false.
     """
     _check_elements(source, destination)
 
@@ -103,7 +103,8 @@ def _conditional(
     otherwise: ir.Value | None,
     result: ir.Type | None,
 ) -> ir.Value | None:
-    """`emit` where the condition holds; with a result, else the value `otherwise`."""
+    """Emits an scf.if around `emit`; if there is a result, `otherwise` is its value in the else
+    branch."""
     op = ir.Operation.create(
         "scf.if",
         results=[] if result is None else [result],
@@ -132,8 +133,8 @@ def multiply(
     operands: tuple[Operand, Operand, Operand],
     result: ir.Type | None,
 ) -> ir.Value | None:
-    """Writes a matrix instruction; gives the value of its result, of type `result`, if it has one,
-    else puts it into `d`."""
+    """Emits a matrix instruction; returns its result, of type `result`, if it has one, and stores
+    it to `d` otherwise."""
     types, emit = emitters.of_mma(op)
     wanted = types(op)
     a, b, c = (

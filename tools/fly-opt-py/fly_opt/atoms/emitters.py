@@ -1,4 +1,4 @@
-"""Which function writes an instruction, by the class of the instruction."""
+"""Registry of the functions that emit instructions, by the class of the instruction."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ M = TypeVar("M", bound=MmaOp, covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A memref: its type, and its LLVM pointer (in a backend's space, what stands for it)."""
+    """A memref: its type, and its LLVM pointer or the value that a backend's space has for one."""
 
     spec: MemRefSpec
     pointer: ir.Value
@@ -30,8 +30,8 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Copy(Generic[C]):
-    """A copy to be written. Registers are values: as a source they are given, as a destination
-    they are what the emitter returns, of type `result`."""
+    """A copy to emit. Registers are values: a source is given as a value, a destination is the
+    value that the emitter returns, of type `result`."""
 
     builder: Builder
     op: C
@@ -43,13 +43,13 @@ class Copy(Generic[C]):
     )  # the type of the destination's registers, None for a destination in memory
 
     def field(self, name: str) -> ir.Value:
-        """A field of the atom's state."""
+        """Returns a field of the atom's state."""
         return state_field(self.builder, self.op, self.state, name)
 
 
 @dataclass(frozen=True, slots=True)
 class Multiply(Generic[M]):
-    """A matrix instruction to be written: D = A·B + C on values of the types it takes."""
+    """A matrix instruction to emit: D = A·B + C on values of the types it takes."""
 
     builder: Builder
     op: M
@@ -59,13 +59,13 @@ class Multiply(Generic[M]):
     c: ir.Value
 
     def field(self, name: str) -> ir.Value:
-        """A field of the atom's state."""
+        """Returns a field of the atom's state."""
         return state_field(self.builder, self.op, self.state, name)
 
 
 @dataclass(frozen=True, slots=True)
 class Operands:
-    """The types a matrix instruction takes for A, B and C."""
+    """The types that a matrix instruction takes for A, B and C."""
 
     a: ir.Type
     b: ir.Type
@@ -81,7 +81,7 @@ _MULTIPLIES: dict[type[AtomOp], tuple[Callable[[Any], Operands], MmaEmitter[Any]
 
 
 def copies(*ops: type[C]) -> Callable[[CopyEmitter[C]], CopyEmitter[C]]:
-    """Makes a function the emitter of these copies."""
+    """Registers the decorated function as the emitter of these copies."""
 
     def register(emitter: CopyEmitter[C]) -> CopyEmitter[C]:
         _COPIES.update(dict.fromkeys(ops, emitter))
@@ -93,7 +93,8 @@ def copies(*ops: type[C]) -> Callable[[CopyEmitter[C]], CopyEmitter[C]]:
 def multiplies(
     operands: Callable[[M], Operands], *ops: type[M]
 ) -> Callable[[MmaEmitter[M]], MmaEmitter[M]]:
-    """Makes a function the emitter of these matrix instructions; `operands` gives their types."""
+    """Registers the decorated function as the emitter of these matrix instructions; `operands`
+    returns their types."""
 
     def register(emitter: MmaEmitter[M]) -> MmaEmitter[M]:
         _MULTIPLIES.update(dict.fromkeys(ops, (operands, emitter)))
@@ -122,6 +123,6 @@ def _found(table: dict[type[AtomOp], Any], op: AtomOp) -> Any:
 
 
 def state_field(builder: Builder, op: AtomOp, state: ir.Value, name: str) -> ir.Value:
-    """A field of an atom's state."""
+    """Returns a field of an atom's state."""
     slot = op.slot(name)
     return pointers.extract(builder, state, slot, type_of(op.state[slot].type))

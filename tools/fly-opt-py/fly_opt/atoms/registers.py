@@ -1,7 +1,7 @@
-"""Registers of a memref as one value.
+"""Loads and stores of register memrefs as single values.
 
-Contiguous registers are one vector, of one element a scalar; others are gathered from and scattered
-to the runs they consist of, in the order of the layout's index.
+Contiguous registers are one vector, or a scalar if there is one element; others are gathered from
+and scattered to their contiguous runs, in the order of the layout's index.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from fly_opt.ir.storage import storage_type
 
 
 def value_type(spec: MemRefSpec) -> ir.Type:
-    """The type of all of a memref's elements as one value. ValueError where their number is known
-    only when the kernel runs."""
+    """Returns the type of all of a memref's elements as one value. ValueError if their number is
+    dynamic."""
     count, element = len(_offsets(spec.layout)), storage_type(spec.element)
     return element if count == 1 else ir.VectorType.get([count], element)
 
@@ -27,10 +27,10 @@ def value_type(spec: MemRefSpec) -> ir.Type:
 def load(
     builder: Builder, spec: MemRefSpec, pointer: ir.Value, type_: ir.Type | None = None
 ) -> ir.Value:
-    """The elements of a memref, as `type_` of as many bits where that is given."""
+    """Loads the elements of a memref, as `type_` of the same number of bits if given."""
     whole = value_type(spec)
     wanted = type_ or whole
-    # Registers have a byte for each element, also where packed ones fill fewer; FlyDSL's programs
+    # Registers have a byte for each element, even for packed ones that need less; FlyDSL's programs
     # let an instruction take all of them.
     held = len(_offsets(spec.layout)) * element_bytes(spec.element) * 8
     if pointers.width(wanted) not in (pointers.width(whole), held):
@@ -48,7 +48,7 @@ def load(
 
 
 def store(builder: Builder, value: ir.Value, spec: MemRefSpec, pointer: ir.Value) -> None:
-    """Puts a value of as many bits into the elements of a memref."""
+    """Stores a value of the same number of bits to the elements of a memref."""
     whole = value_type(spec)
     if pointers.width(value.type) != pointers.width(whole):
         raise ValueError(f"the instruction returns {value.type}, but {spec} takes {whole}")
@@ -64,7 +64,7 @@ def store(builder: Builder, value: ir.Value, spec: MemRefSpec, pointer: ir.Value
 
 
 def _at(builder: Builder, spec: MemRefSpec, pointer: ir.Value, offset: int, count: int) -> ir.Value:
-    """The address of the `count` elements from `offset` on."""
+    """Returns the address of the `count` elements that start at `offset`."""
     if offset:
         pointers.check_whole(spec.element, Int(offset))
         index = builder.constant(offset, 32)
@@ -74,7 +74,7 @@ def _at(builder: Builder, spec: MemRefSpec, pointer: ir.Value, offset: int, coun
 
 
 def _offsets(layout: AnyLayout) -> list[int]:
-    """The offset of each index, in elements."""
+    """Returns the offset of each index, in elements."""
     if not isinstance(layout, Layout) or not layout.is_static:
         raise ValueError(f"registers need a static layout, but it is {layout}")
     offsets = [0]
@@ -83,7 +83,7 @@ def _offsets(layout: AnyLayout) -> list[int]:
 
 
 def _extend(offsets: list[int], shape: IntTuple, stride: IntTuple) -> None:
-    """Makes the offsets of one mode those of it and the next, which varies slower."""
+    """Appends a mode to the offsets; it varies slower than those before it."""
     if isinstance(shape, tuple) and isinstance(stride, tuple):
         for inner_shape, inner_stride in zip(shape, stride, strict=True):
             _extend(offsets, inner_shape, inner_stride)
@@ -96,7 +96,7 @@ def _extend(offsets: list[int], shape: IntTuple, stride: IntTuple) -> None:
 
 
 def _runs(layout: AnyLayout) -> list[tuple[int, int]]:
-    """(offset, length) of the stretches of neighbours, in the order of the index."""
+    """Returns (offset, length) of each contiguous run, in the order of the index."""
     runs: list[tuple[int, int]] = []
     for offset in _offsets(layout):
         if runs and runs[-1][0] + runs[-1][1] == offset:

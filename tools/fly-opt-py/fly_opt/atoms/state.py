@@ -1,4 +1,4 @@
-"""Atoms as values: an LLVM struct of their state, empty for most."""
+"""Atoms as values: an LLVM struct of the atom's state, empty for most."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from fly_opt.ir.builder import Builder
 
 
 def struct(op: AtomOp) -> ir.Type:
-    """The type of an atom's value."""
+    """Returns the type of an atom's value."""
     return ir.Type.parse(f"!llvm.struct<({', '.join(field.type for field in op.state)})>")
 
 
 def default(builder: Builder, op: AtomOp) -> ir.Value:
-    """The atom with every field as it is until it is set."""
+    """Returns the atom with every field at its default."""
     type_ = struct(op)
     state = pointers.undefined(builder, type_)
     for slot, field in enumerate(op.state):
@@ -28,8 +28,8 @@ def default(builder: Builder, op: AtomOp) -> ir.Value:
 def with_field(
     builder: Builder, op: AtomOp, state: ir.Value, name: str, value: ir.Value
 ) -> ir.Value:
-    """The atom with one field set. ValueError where there is no such field, or the value has not
-    as many bits: a scale may come as a vector of bytes."""
+    """Returns the atom with one field replaced. ValueError if there is no such field or the value
+    has another number of bits; a scale may be a vector of bytes."""
     slot = op.slot(name)
     type_ = type_of(op.state[slot].type)
     if pointers.width(value.type) != pointers.width(type_):

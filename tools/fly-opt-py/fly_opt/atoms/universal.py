@@ -1,7 +1,7 @@
-"""Atoms of no particular hardware: loads and stores, atomic updates, a multiply and an add.
+"""Target-independent atoms: loads and stores, atomic updates, a multiply and an add.
 
-A universal copy's pointers are aligned to what it moves, as those of CuTe's UniversalCopy are: the
-access is one load or store of that width.
+As with CuTe's UniversalCopy, the pointers of a universal copy are aligned to its size: the access
+is one load or store of that width.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _RMW: dict[str, tuple[int, int | None]] = {
     "inc": (15, None),
     "dec": (16, None),
 }
-_MONOTONIC = 2  # LLVM's ordering: atomic, and no fence
+_MONOTONIC = 2  # LLVM's ordering: atomic, without a fence
 
 
 @copies(UniversalCopy)
 def copy(call: Copy[UniversalCopy]) -> ir.Value | None:
-    """A load, a store, or both."""
+    """Emits a load, a store, or both."""
     value = call.source
     if isinstance(value, Memory):
         value = _read(call, value, call.result or _moved(call.op.bit_size))
@@ -40,7 +40,7 @@ def copy(call: Copy[UniversalCopy]) -> ir.Value | None:
 
 
 def _moved(bits: int) -> ir.Type:
-    """The type in which bits pass through registers on their way between two memories."""
+    """Returns the register type for a copy between two memories."""
     return pointers.words(bits // 32) if bits % 32 == 0 else pointers.integer(bits)
 
 
@@ -62,8 +62,8 @@ def _write(call: Copy[UniversalCopy], value: ir.Value, destination: Memory) -> N
 
 
 def _alignment(size: int) -> dict[str, ir.Attribute] | None:
-    """What is known of the address of a copy of so many bits: it is a multiple of them. Where that
-    is no power of two LLVM would take the next greater."""
+    """Returns the alignment of a copy of `size` bits if that is not a power of two; LLVM would
+    assume the next greater power of two."""
     known = (size // 8) & -(size // 8)
     if known * 8 == size:
         return None
@@ -72,7 +72,7 @@ def _alignment(size: int) -> dict[str, ir.Attribute] | None:
 
 @copies(UniversalAtomic)
 def atomic(call: Copy[UniversalAtomic]) -> ir.Value:
-    """atomicrmw of one element, without order. Gives the source's value."""
+    """Emits a monotonic atomicrmw of one element. Returns the source's value."""
     builder, op, destination = call.builder, call.op, call.destination
     if not isinstance(destination, Memory) or isinstance(call.source, Memory):
         raise ValueError(f"{op} updates memory with a value in registers")
@@ -100,7 +100,7 @@ def _element(op: UniversalFma) -> Operands:
 
 @multiplies(_element, UniversalFma)
 def fma(call: Multiply[UniversalFma]) -> ir.Value:
-    """A multiply and an add, which code generation may fuse: `contract` allows it."""
+    """Emits a multiply and an add that code generation may fuse: `contract` allows it."""
     builder, type_ = call.builder, call.c.type
     if isinstance(type_, ir.IntegerType):
         product = builder.value("arith.muli", type_, [call.a, call.b])

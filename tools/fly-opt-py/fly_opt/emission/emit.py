@@ -1,7 +1,7 @@
-"""MLIR in the LLVM dialect → LLVM IR text: the element `fly-emit-llvm` of a pipeline.
+"""Translates MLIR in the LLVM dialect to LLVM IR text: the pipeline element `fly-emit-llvm`.
 
-One LLVM module comes out: the gpu.module's functions and globals, the target's triple and data
-layout, the launch plan as module assembly, the backend's module flags.
+The result is one LLVM module: the gpu.module's functions and globals, the target's triple and data
+layout, the launch plan as module assembly, and the backend's module flags.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TOP_LEVEL = (
     *("llvm.mlir.global_ctors", "llvm.mlir.global_dtors", "llvm.module_flags"),
     *("llvm.linker_options", "llvm.named_metadata"),
 )
-# Intrinsics that the passes here call. Others may not exist, and then the translation crashes.
+# Intrinsics that the passes here call. The translation crashes on one that does not exist.
 KNOWN_INTRINSICS = (
     {f"{name}.{kind}" for name, kinds in INTRINSICS.values() for kind in kinds}
     | {f"llvm.is.fpclass.{kind}" for kind in EVERY}
@@ -40,7 +40,7 @@ KNOWN_INTRINSICS = (
 
 
 def emit(module: ir.Module, source: Source, observer: Observer) -> str:
-    """The LLVM IR of a lowered module. InputError names the first operation that has none."""
+    """Returns the LLVM IR of a lowered module. InputError names the first op that has none."""
     target = target_of(module.operation)
     with observer.timed("translate"):
         flat = _flatten(module, target, source)
@@ -62,8 +62,8 @@ def emit(module: ir.Module, source: Source, observer: Observer) -> str:
 
 
 def _flatten(module: ir.Module, target: Target | None, source: Source) -> ir.Module:
-    """A builtin module with the contents of the gpu.module (of the module itself, where there is
-    none) and what LLVM has to know of the whole."""
+    """Returns a builtin module with the contents of the gpu.module (or of the module itself, if
+    there is none) and the module-level attributes that LLVM needs."""
     from fly_dialect.bindings import ir
 
     top = module.operation
@@ -110,7 +110,7 @@ def _called(op: ir.Operation) -> str:
 
 
 def _plan_assembly(text: str) -> list[str]:
-    """Assembly that puts the plan into its section, and leaves the current section as it was."""
+    """Returns assembly that puts the plan into its section and restores the current section."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return [
         f'.pushsection {plan.SECTION},"",@progbits',
@@ -120,9 +120,9 @@ def _plan_assembly(text: str) -> list[str]:
 
 
 def _prepare(flat: ir.Module, source: Source, lowerings: tuple[Lowering, ...]) -> bool:
-    """Puts what LLVM 22 has in the place of intrinsics it lacks. InputError for an operation that
-    can't be translated: the bindings' translation crashes on one. True where only trying tells,
-    because an intrinsic is called by a name."""
+    """Replaces intrinsics that LLVM 22 lacks. InputError for an op that can't be translated: the
+    bindings' translation crashes on one. Returns True if only an attempt can tell, because an
+    intrinsic is called by name."""
     from fly_dialect.bindings import ir
 
     translated = ("llvm.", *(prefix for lowering in lowerings for prefix in lowering.translated))
@@ -171,7 +171,7 @@ def _prepare(flat: ir.Module, source: Source, lowerings: tuple[Lowering, ...]) -
 
 
 def _wrong_alignment(op: ir.Operation) -> str | None:
-    """What is wrong with an operation's alignment, which the translation takes as it is."""
+    """Returns what is wrong with an op's alignment, which the translation does not check."""
     from fly_dialect.bindings import ir
 
     attribute = op.attributes["alignment"]
@@ -184,8 +184,8 @@ def _wrong_alignment(op: ir.Operation) -> str | None:
 
 
 def _is_ordinary(function: ir.Operation, lowerings: tuple[Lowering, ...]) -> bool:
-    """Whether a function has no attributes but such as the pipeline here writes, or such as the
-    translation does not look at (`gpu.…`). It refuses others by a crash."""
+    """Returns whether a function's attributes are all set by this pipeline or ignored by the
+    translation (`gpu.…`). The translation crashes on others."""
     from fly_dialect.bindings import ir
 
     known = {"passthrough": "ArrayAttr"}
@@ -207,18 +207,18 @@ def _is_ordinary(function: ir.Operation, lowerings: tuple[Lowering, ...]) -> boo
     return True
 
 
-MOST_ALIGNED = 1 << 32  # bytes; LLVM's own bound
+MOST_ALIGNED = 1 << 32  # bytes; LLVM's limit
 
 
 def _translate(flat: ir.Module) -> str:
     from fly_dialect.bindings import module
 
-    # Not through dialects.llvm: that module's 1,500 classes take 30 ms to import.
+    # Not through dialects.llvm, whose 1,500 classes take 30 ms to import.
     return module("_mlir_libs._mlirDialectsLLVM").translate_module_to_llvmir(flat.operation)
 
 
 def _try_in_child(flat: ir.Module, source: Source) -> None:
-    """Translates in a child process first. InputError with MLIR's words where that dies."""
+    """Tries the translation in a child process. InputError with MLIR's message if that crashes."""
     import faulthandler
     import resource
 
@@ -226,7 +226,7 @@ def _try_in_child(flat: ir.Module, source: Source) -> None:
     child = os.fork()
     if child == 0:
         os.close(reader)
-        # It may die of a signal, and that is nobody's business but ours.
+        # A crash here is expected and reported by the parent.
         faulthandler.disable()
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 

@@ -1,8 +1,8 @@
-"""What carries a value of the fly dialect across a function boundary.
+"""How a value of the fly dialect crosses a function boundary.
 
-A tuple or layout is carried by a packed LLVM struct of its dynamic leaves, and by nothing where all
-is static, as a swizzle, a tile or an atom without state; a memref by its pointer and its layout's
-struct. The form is FlyDSL's, so its kernels and ours can be called alike:
+A tuple or layout is passed as a packed LLVM struct of its dynamic leaves; a static one, and a
+swizzle, a tile or an atom without state, is not passed at all. A memref is passed as its pointer
+and its layout's struct. The form is FlyDSL's, so its kernels and ours can be called alike:
 
     !fly.int_tuple<(4,8)>                          –
     !fly.int_tuple<(?,?{i64})>                     !llvm.struct<packed (i32, i64)>
@@ -37,7 +37,7 @@ from fly_dialect.types import (
 )
 
 # What consists of parts: the op that takes each out, in the order of the struct's fields, and the
-# op that puts them together, with the parts in the order of its operands.
+# the struct's fields, and the op that combines the parts, in the order of its operands.
 _GETTERS = {
     LayoutSpec: ("get_shape", "get_stride"),
     ComposedLayoutSpec: ("composed_get_outer", "composed_get_offset", "composed_get_inner"),
@@ -53,7 +53,7 @@ _ATOMS = (CopyAtomSpec, MmaAtomSpec, TiledCopySpec, TiledMmaSpec)
 
 
 def carriers(spec: Spec) -> list[Spec] | None:
-    """The types that carry a value of type `spec`; None where it goes as it is."""
+    """Returns the types that carry a value of type `spec`; None if it is passed unchanged."""
     if isinstance(spec, _ALWAYS_STATIC):
         return []
     if isinstance(spec, _ATOMS):
@@ -67,21 +67,22 @@ def carriers(spec: Spec) -> list[Spec] | None:
 
 
 def _struct(spec: Spec) -> str:
-    """The struct of what is dynamic in `spec`, as nested in another; "" if all is static."""
+    """Returns the struct of the dynamic leaves of `spec`, as nested in another; "" if all is
+    static."""
     if isinstance(spec, IntTupleSpec):
         fields = [f"i{leaf.width}" for leaf in dynamic_leaves(spec.value)]
     elif isinstance(spec, MemRefSpec):
         return _struct(layout_spec(spec.layout))
     elif isinstance(spec, (*_ALWAYS_STATIC, *_ATOMS)):
-        return ""  # of atoms only static ones come here
+        return ""  # only static atoms occur here
     else:
         fields = [field for part in parts(spec) if (field := _struct(part))]
     return f"struct<packed ({', '.join(fields)})>" if fields else ""
 
 
 def parts(spec: Spec) -> list[Spec]:
-    """The types of the parts of a layout (shape, stride), a composed layout (outer, offset, inner)
-    or a coord_tensor (base, layout)."""
+    """Returns the types of the parts of a layout (shape, stride), a composed layout (outer, offset,
+    inner) or a coord_tensor (base, layout)."""
     if isinstance(spec, LayoutSpec):
         return [IntTupleSpec(spec.layout.shape), IntTupleSpec(spec.layout.stride)]
     if isinstance(spec, ComposedLayoutSpec):
@@ -101,7 +102,7 @@ def _inner_spec(inner: AnyLayout | Swizzle | CoordSwizzle) -> Spec:
 
 # -- value → carriers -----------------------------------------------------------------------------
 def pack(value: ir.Value, spec: Spec, loc: ir.Location | None) -> list[ir.Value]:
-    """Takes a value apart into its carriers, at the current insertion point."""
+    """Decomposes a value into its carriers, at the current insertion point."""
     if isinstance(spec, MemRefSpec):
         pointer = ops.get_iter(value, loc=loc)
         if spec.layout.is_static:
@@ -152,7 +153,7 @@ def _dynamic_paths(value: IntTuple, path: tuple[int, ...]) -> list[tuple[int, ..
 
 # -- carriers → value -----------------------------------------------------------------------------
 def unpack(values: Sequence[ir.Value], spec: Spec, loc: ir.Location | None) -> ir.Value:
-    """Makes a value of type `spec` of its carriers, at the current insertion point."""
+    """Builds a value of type `spec` from its carriers, at the current insertion point."""
     if isinstance(spec, MemRefSpec):
         layout = unpack(values[1:], layout_spec(spec.layout), loc)
         return ops.make_view(values[0], layout, loc=loc)

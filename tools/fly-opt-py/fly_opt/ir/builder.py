@@ -1,4 +1,4 @@
-"""Building ops in a pass: where they go, and each pure one only once."""
+"""Builds ops at an insertion point, each pure op only once."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Attributes: TypeAlias = Mapping[str, ir.Attribute]
 
 
 def operations(op: ir.Operation | ir.OpView | ir.Module) -> list[ir.Operation]:
-    """All operations inside `op`, in the order of the text.
+    """Returns all operations inside `op`, in textual order.
 
-    By walking, not by iterating over blocks: that makes an OpView of every op.
+    Uses walk instead of iterating over blocks, which creates an OpView of every op.
     """
     found: list[ir.Operation] = []
     advance = ir.WalkResult.ADVANCE
@@ -37,11 +37,11 @@ def used_twice(value: ir.Value) -> bool:
 
 
 class Builder:
-    """Where ops are built, and which pure ones are there already.
+    """An insertion point, and the pure ops that are visible from it.
 
-    Equal constants and address computations are built once where the first is visible: in its
-    block, a scope, and in the blocks inside it. `visible` maps an op's key to its value; a scope
-    lists the keys that go with it.
+    Equal constants and address computations are built once in the scope where the first is visible:
+    its block and the blocks nested in it. `visible` maps an op's key to its value; a scope lists
+    the keys that expire with it.
     """
 
     def __init__(self) -> None:
@@ -53,33 +53,34 @@ class Builder:
         self.unsure: list[ir.Operation] = []  # pure ops that may turn out unused
 
     def enter(self, op: ir.Operation) -> None:
-        """Makes the scopes those of the blocks around `op`; ops come in the order of the text."""
+        """Sets the scopes to the blocks around `op`; must be called in textual order."""
         block = op.block
         if self.scopes and self.scopes[-1][0] == block:
             return
         depths = {other: depth for depth, (other, _) in enumerate(self.scopes, 1)}
-        # The nearest block around it that has a scope; blocks without fly ops have none.
+        # The nearest enclosing block that has a scope; blocks without fly ops have none.
         around, holder = block, op.parent
         while around not in depths and holder is not None and holder.parent is not None:
-            # (The outermost op, the module, is in no block, and must not be asked for it.)
+            # The outermost op, the module, is in no block; asking for its block is an error.
             around, holder = holder.block, holder.parent
         self._leave(depths.get(around, 0))
         if around != block or not self.scopes:
             self.scopes.append((block, []))
 
     def at(self, op: ir.Operation) -> None:
-        """Builds before `op` from now on, with its location."""
+        """Sets the insertion point before `op`, and the location to that of `op`."""
         self.ip, self.loc = ir.InsertionPoint(op), op.location
 
     def alone(self, op: ir.Operation) -> None:
-        """Builds before `op`, and takes for granted nothing that is built elsewhere."""
+        """Sets the insertion point before `op` without reusing values built elsewhere."""
         self._leave(0)
         self.scopes.append((op.block, []))
         self.at(op)
 
     @contextmanager
     def within(self, block: ir.Block) -> Iterator[None]:
-        """Builds at the end of a new block meanwhile: what is pure there is not visible outside."""
+        """Builds at the end of a new block for the duration; its pure ops are not visible
+        outside."""
         outside = self.ip
         self.scopes.append((block, []))
         self.ip = ir.InsertionPoint(block)
@@ -90,7 +91,7 @@ class Builder:
             self._leave(len(self.scopes) - 1)
 
     def _leave(self, depth: int) -> None:
-        """Forgets the scopes but the `depth` outermost, and what is built in them."""
+        """Drops all scopes but the `depth` outermost, and the values built in them."""
         for _, keys in self.scopes[depth:]:
             for key in keys:
                 del self.visible[key]
@@ -103,7 +104,7 @@ class Builder:
         operands: Sequence[ir.Value],
         attributes: Attributes | None = None,
     ) -> ir.Operation:
-        """Builds an op; gives the ir.Operation."""
+        """Builds an op and returns the ir.Operation."""
         return ir.Operation.create(
             name,
             results=[] if result is None else [result],
@@ -120,7 +121,7 @@ class Builder:
         operands: Sequence[ir.Value],
         attributes: Attributes | None = None,
     ) -> ir.Value:
-        """Builds an op; gives its result."""
+        """Builds an op and returns its result."""
         return self.op(name, result, operands, attributes).results[0]
 
     def pure(
@@ -130,12 +131,12 @@ class Builder:
         operands: Sequence[ir.Value],
         attributes: Attributes | None = None,
     ) -> ir.Value:
-        """Such an op, or the value of an equal one that dominates this place."""
+        """Builds a pure op, or returns the value of an equal one that dominates this point."""
         key = (name, result, *operands, str(attributes) if attributes else None)
         return self.once(key, lambda: self.op(name, result, operands, attributes))
 
     def once(self, key: tuple[object, ...], make: Callable[[], ir.Operation]) -> ir.Value:
-        """The value of `key`, made by the pure op that `make` builds where it isn't there yet."""
+        """Returns the value of `key`; if there is none yet, `make` builds the pure op."""
         value = self.visible.get(key)
         if value is None:
             op = make()
@@ -145,14 +146,14 @@ class Builder:
         return value
 
     def sweep(self) -> None:
-        """Erases the pure ops that nothing has come to use."""
+        """Erases the pure ops that have no uses."""
         for op in reversed(self.unsure):
             if unused(op.results[0]):
                 op.erase()
         self.unsure.clear()
 
     def constant_of(self, attribute: ir.Attribute) -> ir.Value:
-        """The constant of a typed attribute."""
+        """Returns the constant with this typed attribute."""
         return self.pure("arith.constant", attribute.type, [], {"value": attribute})
 
     def constant(self, value: int, width: int) -> ir.Value:

@@ -1,4 +1,4 @@
-"""Pointers of the fly dialect as LLVM's: types, loads and stores, swizzles."""
+"""Lowering of fly pointers to LLVM: types, loads and stores, swizzles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fly_opt.ir.storage import storage_type
 
 
 def space(spec: Spec) -> int | None:
-    """LLVM's number of the address space of a pointer or memref; None for what is neither, and
+    """Returns LLVM's number of the address space of a pointer or memref; None for other types and
     for a target's own spaces."""
     if isinstance(spec, (PtrSpec, MemRefSpec)):
         return SPACES.get(spec.space)
@@ -21,7 +21,7 @@ def space(spec: Spec) -> int | None:
 
 
 def lowered_space(spec: Spec) -> int:
-    """As `space`; ValueError where there is none."""
+    """Like `space`, but raises ValueError if there is none."""
     found = space(spec)
     if found is None:
         raise ValueError(f"there is no lowering for {spec}")
@@ -29,7 +29,7 @@ def lowered_space(spec: Spec) -> int:
 
 
 def pointer(number: int) -> ir.Type:
-    """The LLVM pointer type of an address space."""
+    """Returns the LLVM pointer type of an address space."""
     return ir.Type.parse(f"!llvm.ptr<{number}>" if number else "!llvm.ptr")
 
 
@@ -38,13 +38,13 @@ def integer(width: int) -> ir.IntegerType:
 
 
 def words(count: int) -> ir.Type:
-    """`count` 32-bit words in registers: i32, or a vector of them."""
+    """Returns the type of `count` 32-bit words in registers: i32, or a vector of them."""
     return integer(32) if count == 1 else ir.VectorType.get([count], integer(32))
 
 
 def aligned(spec: PtrSpec | MemRefSpec) -> dict[str, ir.Attribute]:
-    """The attribute of an access: the greatest power of two that the type promises and the
-    swizzle leaves."""
+    """Returns the alignment attribute of an access: the greatest power of two that the type
+    promises and the swizzle preserves."""
     alignment = spec.alignment
     if spec.swizzle is not None:
         alignment = gcd(alignment, 1 << spec.swizzle.base)
@@ -52,7 +52,7 @@ def aligned(spec: PtrSpec | MemRefSpec) -> dict[str, ir.Attribute]:
 
 
 def check_swizzle(spec: PtrSpec | MemRefSpec, size: int) -> None:
-    """ValueError unless the bits of one access stay together under the type's swizzle."""
+    """Raises ValueError unless the type's swizzle keeps the bits of one access together."""
     if spec.swizzle is not None and (8 << spec.swizzle.base) % size:
         raise ValueError(
             f"{spec.swizzle} keeps {1 << spec.swizzle.base} bytes together, but one access has "
@@ -63,7 +63,7 @@ def check_swizzle(spec: PtrSpec | MemRefSpec, size: int) -> None:
 def swizzled(
     builder: Builder, address: ir.Value, spec: PtrSpec | MemRefSpec, size: int
 ) -> ir.Value:
-    """The pointer an access of `size` bits goes to: the type's swizzle applied to the address."""
+    """Returns the pointer for an access of `size` bits, with the type's swizzle applied."""
     check_swizzle(spec, size)
     if spec.swizzle is None:
         return address
@@ -73,7 +73,7 @@ def swizzled(
 
 
 def swizzled_number(builder: Builder, number: ir.Value, swizzle: Swizzle) -> ir.Value:
-    """An address in bytes, an i32 or i64, with a swizzle applied."""
+    """Applies a swizzle to an address in bytes, an i32 or i64."""
     size = width(number.type)
     mask = ((1 << swizzle.mask) - 1) << (swizzle.base + swizzle.shift)
     picked = builder.value("arith.andi", number.type, [number, builder.constant(mask, size)])
@@ -83,19 +83,19 @@ def swizzled_number(builder: Builder, number: ir.Value, swizzle: Swizzle) -> ir.
 
 
 def is_packed(element: str) -> bool:
-    """Whether several elements share a byte of memory. (An i1 has one of its own.)"""
+    """Returns whether several elements share a byte of memory. (An i1 has one of its own.)"""
     return 1 < bits(element) < 8
 
 
 def packing(element: str) -> tuple[int, int]:
-    """The least number of packed elements that fill whole bytes, and of those bytes: (2, 1) of
-    f4E2M1FN, (4, 3) of f6E2M3FN."""
+    """Returns the least number of packed elements that fill whole bytes, and how many bytes: (2, 1)
+    for f4E2M1FN, (4, 3) for f6E2M3FN."""
     size = bits(element)
     return 8 // gcd(size, 8), size // gcd(size, 8)
 
 
 def check_whole(element: str, count: Int) -> None:
-    """ValueError unless so many elements are known to end at a whole byte."""
+    """Raises ValueError unless `count` elements are known to end on a byte boundary."""
     if is_packed(element):
         group, _ = packing(element)
         step = count.divisibility if count.value is None else count.value
@@ -108,7 +108,7 @@ def check_whole(element: str, count: Int) -> None:
 
 
 def packed_bytes(builder: Builder, elements: ir.Value, element: str) -> ir.Value:
-    """A number of packed elements that fill whole bytes, as the number of those."""
+    """Converts a number of packed elements that fill whole bytes to a number of bytes."""
     group, size = packing(element)
     shift = builder.constant(group.bit_length() - 1, width(elements.type))
     value = builder.pure("arith.shrsi", elements.type, [elements, shift])
@@ -121,7 +121,7 @@ def packed_bytes(builder: Builder, elements: ir.Value, element: str) -> ir.Value
 def element_pointer(
     builder: Builder, base: ir.Value, offset: ir.Value, spec: PtrSpec | MemRefSpec
 ) -> ir.Value:
-    """The pointer `offset` elements on, without inbounds."""
+    """Returns the pointer plus `offset` elements, without inbounds."""
     stored = storage_type(spec.element)
     if is_packed(spec.element):
         stored, offset = integer(8), packed_bytes(builder, offset, spec.element)
@@ -152,8 +152,9 @@ def store(
 
 
 def _carrier(type_: ir.Type) -> ir.Type:
-    """The type in which a value is accessed: its own, or of packed elements words or bytes, for in
-    LLVM's memory each integer has bytes of its own. ValueError for a part of a byte."""
+    """Returns the type in which a value is accessed: its own, or words or bytes for packed
+    elements, because each integer has bytes of its own in LLVM's memory. ValueError for a part of a
+    byte."""
     element = type_.element_type if isinstance(type_, ir.VectorType) else type_
     if not isinstance(element, ir.IntegerType) or not 1 < element.width < 8:
         return type_
@@ -166,12 +167,12 @@ def _carrier(type_: ir.Type) -> ir.Type:
 
 
 def bitcast(builder: Builder, value: ir.Value, type_: ir.Type) -> ir.Value:
-    """The same bits as another type."""
+    """Reinterprets the bits as another type."""
     return value if value.type == type_ else builder.value("llvm.bitcast", type_, [value])
 
 
 def width(type_: ir.Type) -> int:
-    """The bits of an integer, a float or a vector of such."""
+    """Returns the width in bits of an integer, a float or a vector of those."""
     if isinstance(type_, ir.VectorType):
         count = 1
         for extent in type_.shape:
@@ -190,7 +191,7 @@ def undefined(builder: Builder, type_: ir.Type) -> ir.Value:
 def insert(
     builder: Builder, struct: ir.Value, index: int, value: ir.Value, type_: ir.Type
 ) -> ir.Value:
-    """The struct, of type `type_`, with a field replaced."""
+    """Returns the struct, of type `type_`, with a field replaced."""
     position = {"position": ir.DenseI64ArrayAttr.get([index])}
     return builder.value("llvm.insertvalue", type_, [struct, value], position)
 

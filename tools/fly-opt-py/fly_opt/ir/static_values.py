@@ -1,4 +1,4 @@
-"""The normal form of a value that its type says wholly: the op that makes it of static parts."""
+"""Builds the normal form of a value that is static by its type."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def make(spec: Spec, *, loc: ir.Location | None, ip: ir.InsertionPoint | None) -> ir.Value:
-    """Builds the value at `ip`. `spec` must be a type that carriers(spec) finds static."""
+    """Builds the value at `ip`. `spec` must be a type that `carriers` finds static."""
     at = {"loc": loc, "ip": ip}
 
     def of(*specs: Spec) -> list[ir.Value]:

@@ -1,6 +1,6 @@
-"""Builders for the ops of MLIR's vector dialect that passes here make.
+"""Builders for the ops of MLIR's vector dialect that passes here create.
 
-By name rather than through the bindings' module of the dialect, whose import takes longer than the
+They create ops by name, because importing the bindings' module of the dialect takes longer than the
 passes.
 """
 
@@ -12,12 +12,12 @@ from fly_opt.ir.builder import Builder
 
 
 def poison(builder: Builder, type_: ir.Type) -> ir.Value:
-    """A value of which nothing is known."""
+    """Returns ub.poison."""
     return builder.value("ub.poison", type_, [], {"value": ir.Attribute.parse("#ub.poison")})
 
 
 def extract(builder: Builder, vector: ir.Value, offset: int, count: int | None) -> ir.Value:
-    """`count` elements from `offset` on as a vector; one as a scalar where count is None."""
+    """Extracts `count` elements from `offset` as a vector; a scalar if `count` is None."""
     element = ir.VectorType(vector.type).element_type
     if count is None:
         position = {"static_position": ir.DenseI64ArrayAttr.get([offset])}
@@ -28,7 +28,7 @@ def extract(builder: Builder, vector: ir.Value, offset: int, count: int | None) 
 
 
 def insert(builder: Builder, value: ir.Value, vector: ir.Value, offset: int) -> ir.Value:
-    """`vector` with the elements from `offset` on replaced by `value`, a vector or a scalar."""
+    """Replaces the elements of `vector` from `offset` on by `value`, a vector or a scalar."""
     if not isinstance(value.type, ir.VectorType):
         position = {"static_position": ir.DenseI64ArrayAttr.get([offset])}
         return builder.value("vector.insert", vector.type, [value, vector], position)
@@ -37,7 +37,7 @@ def insert(builder: Builder, value: ir.Value, vector: ir.Value, offset: int) -> 
 
 
 def bitcast(builder: Builder, value: ir.Value, type_: ir.Type) -> ir.Value:
-    """The same bits as another type: both vectors, or both scalars."""
+    """Reinterprets the bits as another type; both types are vectors, or both are scalars."""
     if value.type == type_:
         return value
     if isinstance(type_, ir.VectorType):

@@ -1,7 +1,7 @@
-"""What a pass written in Python is.
+"""The base class of passes written in Python.
 
 A pass is a frozen dataclass. Its fields *are* its options, its docstring *is* its help (the first
-line is what `--list-passes` prints), `name` is what the pipeline text calls it:
+line is what `--list-passes` prints), and `name` is its name in the pipeline text:
 
     @dataclass(frozen=True)
     class LayoutLowering(Pass):
@@ -15,8 +15,8 @@ line is what `--list-passes` prints), `name` is what the pipeline text calls it:
         def run(self, op): ...
 
 `run` gets one operation whose name is `anchor` and changes it in place; it is called inside the
-operation's context with an unknown default location. It refuses input by raising the error that
-`refuse(op, message)` makes. The runner verifies the module after each pass, as MLIR does.
+operation's context with an unknown default location. It rejects input by raising the error that
+`refuse(op, message)` returns. The runner verifies the module after each pass, as MLIR does.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Pass:
     anchor: ClassVar[str] = "builtin.module"
 
     def run(self, op: ir.Operation) -> None:
-        """Transforms `op` (an `ir.Operation` named `anchor`). InputError where it can't."""
+        """Transforms `op` (an `ir.Operation` named `anchor`). InputError if it can't."""
         raise NotImplementedError
 
     @classmethod
@@ -50,17 +50,17 @@ class Pass:
 
 
 def refuse(op: ir.Operation, message: str, hint: str | None = None) -> InputError:
-    """The error of a pass that can't take `op`, with the place the operation came from."""
+    """Returns the error of a pass that can't handle `op`, located at that operation."""
     from fly_dialect.dialect import PARSED_TEXT, place_of
 
     return InputError(message, place=place_of(op.location, name=PARSED_TEXT), hint=hint)
 
 
 def make(kind: type[Pass], options: str) -> Pass:
-    """Builds a pass from MLIR's option text, `chip=gfx942 fast=true`. UsageError if it doesn't fit.
+    """Builds a pass from MLIR's option text, `chip=gfx942 fast=true`. UsageError if it is invalid.
 
-    A field's default decides how its value reads: bool, int, else text. A bool without a value is
-    true, as in MLIR.
+    The type of a field's default determines how its value is parsed: bool, int, otherwise text. A
+    bool without a value is true, as in MLIR.
     """
     fields = {field.name.replace("_", "-"): field for field in dataclasses.fields(kind)}
     values: dict[str, Any] = {}

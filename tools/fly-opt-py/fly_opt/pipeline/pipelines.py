@@ -1,7 +1,7 @@
-"""Which pipeline a call runs. The pipelines are the backends', each one literal list of fragments.
+"""Selects the pipeline of a call. Pipelines belong to the backends; each is one literal list.
 
-A pipeline's text is complete: target, launch plan, attributes and the emission of LLVM IR are
-elements of it. What `--print-pipeline` prints, given back with `--passes`, gives the same bytes.
+A pipeline's text is complete: it includes the target, the launch plan, the attributes and the
+emission of LLVM IR. The output of `--print-pipeline`, passed to `--passes`, gives the same bytes.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from fly_opt.reporting.suggestions import did_you_mean
 
 
 def pipelines() -> dict[str, Pipeline]:
-    """Name → what makes its fragments, of all backends that come with the compiler."""
+    """Maps the name of each built-in backend's pipelines to the function that returns its
+    fragments."""
     every = (lowering.pipelines for lowering in interface.built_in())
     return {name: made for table in every for name, made in table.items()}
 
 
 def select(options: Options) -> Nest:
-    """What a call runs. UsageError where its options contradict each other.
+    """Returns the pipeline of a call. UsageError if its options contradict each other.
 
-    `passes` is the whole pipeline and says its own target; else `pipeline`, else the target's own.
-    `emit` adds or takes away the pipeline's last element, `fly-emit-llvm`.
+    `passes` is the whole pipeline, including its target; otherwise `pipeline` applies, otherwise
+    the target's default. `emit` adds or removes the pipeline's last element, `fly-emit-llvm`.
     """
     if options.emit not in (None, *EMISSIONS):
         raise UsageError(f"unknown emission {quoted(options.emit)}", hint="mlir or llvm")
@@ -63,7 +64,7 @@ def _named(name: str) -> Pipeline:
 
 
 def _emitting(pipeline: Nest, emit: str | None) -> Nest:
-    """The pipeline with its end as `emit` wants it; None leaves it."""
+    """Returns the pipeline with the end that `emit` asks for; None leaves it unchanged."""
     marker = Step(EMIT_LLVM)
     ends = pipeline.elements[-1:] == (marker,)
     if emit == "llvm" and not ends:

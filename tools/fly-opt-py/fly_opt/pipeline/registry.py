@@ -1,8 +1,8 @@
-"""Every pass by name: ours, which are imported when they run, and MLIR's.
+"""The registry of passes: ours, which are imported when they run, and MLIR's.
 
-MLIR registers its passes in its library and offers no list of them to Python. `upstream` names
-those that matter to this compiler, for `--list-passes` and for suggestions; any other registered
-name works as well.
+MLIR registers its passes in its library and does not list them for Python. `upstream` names those
+that matter to this compiler, for `--list-passes` and for suggestions; any other registered name
+works too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fly_opt.reporting.suggestions import did_you_mean
 
 EMIT_LLVM_HELP = "Prints the module as LLVM IR that LLVM 22 and newer read; always the last."
 
-# name → the module that defines it. Backends add theirs.
+# name → the module that defines it. Backends add their own.
 _OWN: dict[str, str] = {
     "fly-rewrite-func-signature": "fly_opt.passes.signature.rewrite_signature",
     "fly-canonicalize": "fly_opt.passes.layout.canonicalize",
@@ -98,14 +98,14 @@ _UPSTREAM: dict[str, str] = {
 
 @cache
 def passes() -> dict[str, str]:
-    """Name → the module that defines it, for every pass of this project's."""
+    """Maps each pass of this project to the module that defines it."""
     tables = (_OWN, *(lowering.passes for lowering in interface.built_in()))
     return {name: module for table in tables for name, module in table.items()}
 
 
 @cache
 def upstream() -> dict[str, str]:
-    """Name → what it does, for the passes of MLIR's that matter to this compiler."""
+    """Maps each MLIR pass that matters to this compiler to its description."""
     tables = (_UPSTREAM, *(lowering.upstream_passes for lowering in interface.built_in()))
     return dict(sorted((name, text) for table in tables for name, text in table.items()))
 
@@ -115,7 +115,7 @@ def is_ours(name: str) -> bool:
 
 
 def load(step: Step) -> Pass:
-    """The pass of a pipeline's step, with its options. UsageError where they don't fit."""
+    """Returns the pass of a pipeline's step, with its options. UsageError if they are invalid."""
     module = importlib.import_module(passes()[step.name])
     for value in vars(module).values():
         if isinstance(value, type) and getattr(value, "name", None) == step.name:
@@ -124,7 +124,7 @@ def load(step: Step) -> Pass:
 
 
 def unknown(name: str) -> UsageError:
-    """The error for a name that is neither one of ours nor registered with MLIR."""
+    """Returns the error for a name that is neither ours nor registered with MLIR."""
     hint = did_you_mean(name, [*passes(), EMIT_LLVM, *upstream()], "")
     if not hint.startswith("did you mean"):
         hint = "fly-opt-py --list-passes prints the names"
@@ -133,9 +133,9 @@ def unknown(name: str) -> UsageError:
 
 @cache
 def descriptions() -> dict[str, str]:
-    """name → the first line of a pass's docstring, for every pass of ours, sorted by name.
+    """Maps each pass of this project to the first line of its docstring, sorted by name.
 
-    The sources are parsed, not imported: a list of names must not wait for MLIR.
+    The sources are parsed, not imported, so that listing names does not import MLIR.
     """
     import ast
 
@@ -149,7 +149,7 @@ def descriptions() -> dict[str, str]:
 
 
 def _source(module: str) -> str:
-    """The text of a module that is not imported, nor are the packages around it."""
+    """Returns the text of a module without importing it or its packages."""
     package, *inner = module.split(".")
     spec = importlib.machinery.PathFinder.find_spec(package)
     folder = next(iter(spec.submodule_search_locations or ())) if spec else ""
@@ -157,7 +157,7 @@ def _source(module: str) -> str:
 
 
 def _names(node: Any, name: str) -> bool:
-    """Whether a class body says `name = "<name>"`."""
+    """Returns whether a statement of a class body is `name = "<name>"`."""
     import ast
 
     return any(

@@ -1,9 +1,9 @@
 """Runs a pipeline on a module, pass by pass.
 
-Each pass of MLIR gets a pass manager of its own. That costs 0.1 ms a pass and buys: the name of
-the pass in every error, dumps in FlyDSL's text rather than in the internal one, timings of both
-kinds of passes in one table. Nested pipelines run pass after pass over all operations rather than
-operation after operation; operations under an anchor are isolated, so the result is the same.
+Each MLIR pass gets a pass manager of its own. This costs 0.1 ms a pass; in return, every error
+names the pass, dumps are in FlyDSL's text instead of the internal one, and one table has the
+timings of both kinds of passes. Nested pipelines run each pass over all operations before the next
+pass; operations under an anchor are isolated, so the result is the same.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _RESTRICTED = re.compile(r"restricted to '([^']*)' on a PassManager intended to 
 
 
 def place_steps(nest: Nest, around: tuple[str, ...] = ()) -> Iterator[Placed]:
-    """Every pass with the anchors it stands in."""
+    """Yields every pass with its enclosing anchors."""
     anchors = (*around, nest.anchor)
     for element in nest.elements:
         if isinstance(element, Nest):
@@ -39,8 +39,8 @@ def place_steps(nest: Nest, around: tuple[str, ...] = ()) -> Iterator[Placed]:
 
 
 def check(pipeline: Nest) -> None:
-    """UsageError for an unknown pass, options that don't fit, a wrong anchor. Needs MLIR only for
-    passes of MLIR; run before any pass is, so that a pipeline fails before it works."""
+    """Raises UsageError for an unknown pass, invalid options or a wrong anchor. Needs MLIR only for
+    MLIR's passes. Runs before any pass does, so that an invalid pipeline fails early."""
     for anchors, step in place_steps(pipeline):
         if anchors[0] != ROOT:
             raise UsageError(f"a pipeline's outermost operation must be {ROOT}, not {anchors[0]}")
@@ -59,7 +59,7 @@ def check(pipeline: Nest) -> None:
 
 
 def run(pipeline: Nest, module: ir.Module, source: Source, observer: Observer) -> None:
-    """Runs every pass but the emission. InputError where one of them refuses the module."""
+    """Runs every pass except the emission. InputError if one of them rejects the module."""
     for anchors, step in place_steps(pipeline):
         if step.name == registry.EMIT_LLVM:
             continue
@@ -71,7 +71,7 @@ def run(pipeline: Nest, module: ir.Module, source: Source, observer: Observer) -
 
 
 def manager(anchors: tuple[str, ...], step: Step) -> Any:
-    """MLIR's pass manager for one pass. UsageError says what MLIR has against it."""
+    """Returns MLIR's pass manager for one pass. UsageError has MLIR's objection to it."""
     from fly_dialect.bindings import ir, passmanager
 
     try:
@@ -91,7 +91,7 @@ def manager(anchors: tuple[str, ...], step: Step) -> Any:
 
 
 def implicit_nest(step: Step) -> Step | Nest:
-    """A pass named by a flag, inside the anchor it needs: `--convert-gpu-to-rocdl` means
+    """Wraps a pass given as a flag in the anchor it needs: `--convert-gpu-to-rocdl` means
     `gpu.module(convert-gpu-to-rocdl)`, as in mlir-opt."""
     if step.name == registry.EMIT_LLVM:
         return step

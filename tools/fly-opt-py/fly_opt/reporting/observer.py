@@ -1,4 +1,4 @@
-"""What a person sees of a run, on standard error: the module between passes, and times."""
+"""Diagnostic output of a run on standard error: the module between passes, and timings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Observer:
-    """Watches passes. `show(module) -> str` prints a module; it is called for dumps only."""
+    """Observes passes. `show(module) -> str` prints a module; it is called for dumps only."""
 
     before_all: bool = False
     after_all: bool = False
@@ -26,7 +26,7 @@ class Observer:
 
     @contextmanager
     def watching(self, name: str, module: ir.Module) -> Iterator[None]:
-        """Around one pass: dumps and times it. A failing pass is dumped as it left the module."""
+        """Wraps one pass: dumps and times it. A failing pass is dumped in the state it left."""
         if self.before_all:
             self._dump(f"IR Dump Before {name}", module)
         try:
@@ -52,7 +52,7 @@ class Observer:
         self.stream.flush()
 
     def report(self) -> None:
-        """Prints the table of times: with rich on a terminal, plain text elsewhere."""
+        """Prints the table of timings: with rich on a terminal, otherwise as plain text."""
         if not self.timing or not self.times:
             return
         total = sum(map(sum, self.times.values()))

@@ -1,1 +1,1 @@
-"""A plan and values → buffers, launches and the bytes of their arguments; and running them."""
+"""Binds values to a plan, and runs the resulting launches."""

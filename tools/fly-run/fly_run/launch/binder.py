@@ -1,8 +1,8 @@
-"""Binding the arguments of one plan again and again.
+"""Binds arguments of one plan repeatedly.
 
-What `bind` checks and computes depends, but for addresses and the values of scalars, on shapes,
-strides and types alone. So it is done once for each such combination, and remembered: later calls
-fill in addresses and scalars. Whatever is not plainly such a call goes to `bind`, which judges it.
+Except for addresses and the values of scalars, the checks and results of `bind` depend only on
+shapes, strides and types. So they are cached for each such combination, and later calls only fill
+in addresses and scalars. Any call that is not clearly of this kind goes to `bind`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fly_run.launch.binding import Bound, BoundLaunch, Buffer, Value, bind
 if TYPE_CHECKING:
     import numpy as np
 
-MOST_KEPT = 256  # combinations of shapes; then the oldest goes
+MOST_KEPT = 256  # combinations of shapes; the oldest is evicted
 # Bits of `ndarray.flags.num` (numpy/ndarraytypes.h).
 ALIGNED, WRITEABLE = 0x100, 0x400
 
@@ -34,7 +34,7 @@ class _Tensor(NamedTuple):
 
 
 class _Scalar(NamedTuple):
-    """A scalar parameter. `kinds` are Python's types whose values need no conversion; `counts`
+    """A scalar parameter. `kinds` are the Python types whose values need no conversion; `counts`
     tells that expressions of the plan use it."""
 
     name: str
@@ -45,9 +45,9 @@ class _Scalar(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """What shapes decide. `spans`: for each tensor, how far before element zero its memory begins,
-    and how many bytes it has. `scalars`: for each launch, the scalars in its arguments, as offset
-    and name."""
+    """The results that depend on shapes. `spans`: for each tensor, how far its memory starts before
+    element zero, and its size in bytes. `scalars`: for each launch, the scalars in its arguments,
+    as offset and name."""
 
     spans: tuple[tuple[int, int], ...]
     launches: tuple[BoundLaunch, ...]
@@ -55,7 +55,7 @@ class _Known(NamedTuple):
 
 
 class Binder:
-    """Binds arguments for the plan of one image. Threads may share it."""
+    """Binds arguments for the plan of one image. Safe to share between threads."""
 
     def __init__(self, plan: Plan, image: Image):
         import numpy
@@ -81,7 +81,7 @@ class Binder:
         self._known: dict[tuple[Any, ...], _Known] = {}
 
     def bind(self, values: Mapping[str, Value]) -> Bound:
-        """See `fly_run.launch.binding.bind`: the same result, and the same errors."""
+        """See `fly_run.launch.binding.bind`: the results and the errors are the same."""
         key = self._key(values)
         if key is None:
             return bind(self._plan, self._image, values)
@@ -111,14 +111,14 @@ class Binder:
         return Bound(tuple(buffers), launches, arrays)
 
     def _key(self, values: Mapping[str, Value]) -> tuple[Any, ...] | None:
-        """What decides about a call; None where it is not an ordinary one."""
+        """Returns the cache key of a call; None if the call needs `bind`."""
         key: list[Any] = []
         found = 0
         for name, dtype, flags, _ in self._tensors:
             array: Any = values.get(name)
             if type(array) is not self._array:
                 return None
-            # The usual type is one object; another that is equal to it takes the long way.
+            # The usual type is one object; an equal but different one takes the slow path.
             if array.dtype is not dtype or array.flags.num & flags != flags:
                 return None
             key += (array.shape, array.strides)
@@ -167,7 +167,7 @@ def _kinds(dtype: str) -> tuple[type, ...]:
 def _with_scalars(
     launch: BoundLaunch, scalars: tuple[tuple[int, _Scalar], ...], values: Mapping[str, Any]
 ) -> BoundLaunch:
-    """The launch with these values of scalars. OverflowError for one that does not fit."""
+    """Returns the launch with these values of scalars. OverflowError for one that does not fit."""
     if not scalars:
         return launch
     made = bytearray(launch.kernarg)

@@ -1,8 +1,8 @@
-"""A plan and named values → buffers, launches and the bytes of their arguments.
+"""Binds named values to a plan: computes buffers, launches and their argument bytes.
 
 Nothing here touches a device: `bind` checks everything that can be checked before a kernel runs,
-and its result says what to do. The shell comes through here, and the library by `binder`, which
-does the same for arrays of shapes that it has seen before in a fraction of the time.
+and its result describes what to run. The shell uses it directly, and the library through `binder`,
+which caches results by the arrays' shapes and is much faster.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _ADDRESS = struct.Struct("<Q")
 
 
 class Buffer(NamedTuple):
-    """The memory of a tensor argument: `nbytes` bytes from host address `host` on; element zero is
-    `origin` bytes in (it is not at the start where a stride is negative)."""
+    """The memory of a tensor argument: `nbytes` bytes starting at host address `host`; element zero
+    is at offset `origin`, which is not 0 if a stride is negative."""
 
     name: str
     host: int
@@ -42,8 +42,8 @@ class Buffer(NamedTuple):
 
 
 class BoundLaunch(NamedTuple):
-    """A launch with all its numbers. `pointers` are the (offset, buffer name) whose addresses go
-    into `kernarg` once a device has given them."""
+    """A launch with all its numbers. `pointers` are (offset, buffer name) pairs; the buffer's
+    address goes into `kernarg` once a device has assigned it."""
 
     kernel: str
     grid: Triple
@@ -58,7 +58,7 @@ class BoundLaunch(NamedTuple):
         return 0 in self.grid
 
     def kernarg_at(self, addresses: Mapping[str, int]) -> bytes:
-        """The argument bytes with the buffers' device addresses in them."""
+        """Returns the argument bytes with the buffers' device addresses."""
         made = bytearray(self.kernarg)
         for offset, name in self.pointers:
             _ADDRESS.pack_into(made, offset, addresses[name])
@@ -66,7 +66,7 @@ class BoundLaunch(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """What a call of an image's entry does. `arrays` keeps the buffers' memory alive."""
+    """The work of one call of an image's entry. `arrays` keeps the buffers' memory alive."""
 
     buffers: tuple[Buffer, ...]
     launches: tuple[BoundLaunch, ...]
@@ -74,11 +74,11 @@ class Bound(NamedTuple):
 
 
 def bind(plan: Plan, image: Image, values: Mapping[str, Value]) -> Bound:
-    """Binds arguments by name: NumPy arrays to tensors, numbers to scalars. A scalar with a
-    default may be left out.
+    """Binds arguments by name: NumPy arrays to tensors, numbers to scalars. A scalar with a default
+    may be omitted.
 
-    UsageError for names that are missing or unknown; InputError for a value that does not fit its
-    parameter, and for a launch the device or the kernel does not allow. Both say which and why.
+    UsageError for missing or unknown names; InputError for a value that does not fit its parameter,
+    and for a launch that the device or the kernel does not allow. Both say which and why.
     """
     check_names(plan, values)
     tensors = {p.name: p for p in plan.parameters if isinstance(p, Tensor)}
@@ -102,7 +102,7 @@ def bind(plan: Plan, image: Image, values: Mapping[str, Value]) -> Bound:
 
 
 def make_buffer(name: str, array: np.ndarray, writable: bool) -> Buffer:
-    """The bytes that `array`'s elements cover."""
+    """Returns the memory that `array`'s elements cover."""
     start = array.ctypes.data
     if array.size == 0:
         return Buffer(name, start, 0, 0, writable)
@@ -156,7 +156,7 @@ def _bind_launch(
 
 def _at(numbers: list[int | None], index: int) -> int:
     number = numbers[index]
-    assert number is not None  # evaluate() has refused what launches use and has no value
+    assert number is not None  # evaluate() has rejected launches that use it without a value
     return number
 
 

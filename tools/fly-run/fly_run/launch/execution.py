@@ -1,4 +1,4 @@
-"""Running on a device what is bound."""
+"""Runs bound launches on a device."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from fly_run.launch.binding import Bound, BoundLaunch
 
 
 class Ran(NamedTuple):
-    """A launch that ended. `instructions` counts wave instructions, None where a device can't;
-    `seconds` is wall-clock time with `synchronize`."""
+    """A completed launch. `instructions` counts wave instructions, None if the device can't;
+    `seconds` is wall-clock time including `synchronize`."""
 
     launch: BoundLaunch
     seconds: float
@@ -20,12 +20,13 @@ class Ran(NamedTuple):
 
 def run(bound: Bound, module: Module, device: Device) -> list[Ran]:
     """Runs the launches in order; the host arrays hold the results when it returns. Launches over
-    an empty grid are passed over. The device sees the arrays as long as this takes."""
+    an empty grid are skipped. The arrays are mapped into the device for the duration of the
+    call."""
     adopted: list[int] = []
     addresses: dict[str, int] = {}
     try:
         for name, host, nbytes, origin, writable in bound.buffers:
-            # A buffer without elements has no memory; a null address faults where a kernel uses it.
+            # A buffer without elements has no memory; a null address faults if a kernel uses it.
             addresses[name] = 0
             if nbytes:
                 address = device.adopt(host, nbytes, writable=writable, label=name)
@@ -33,7 +34,7 @@ def run(bound: Bound, module: Module, device: Device) -> list[Ran]:
                 addresses[name] = address + origin
         return [_launch(item, addresses, module, device) for item in bound.launches]
     finally:
-        # The last first: then a call finds the addresses that the one before it had.
+        # In reverse order, so that the next call gets the same addresses.
         for address in reversed(adopted):
             device.release(address)
 

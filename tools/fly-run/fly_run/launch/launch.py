@@ -1,4 +1,4 @@
-"""The launch of any kernel by its own arguments, in order, without a plan.
+"""Launches any kernel by its own arguments, in order, without a plan.
 
 launch(image, "vadd", 4, 256, [a, b, c, np.int32(1000)])
 """
@@ -50,10 +50,10 @@ def launch(
 ) -> list[Ran]:
     """Launches a kernel by its own argument list, as its metadata describes it.
 
-    `args` in order: NumPy arrays for buffers (written where they are writable); NumPy scalars
-    (`np.int32(5)`) or `bytes` for what is passed by value, of the argument's size; `Lds(n)` for a
-    local pointer. `grid` counts workgroups, `block` work items. `names` are what errors call the
-    arguments. Without a `device` it runs on the one of this process that `auto` stands for.
+    `args` are, in order: NumPy arrays for buffers (written if they are writable); NumPy scalars
+    (`np.int32(5)`) or `bytes` of the argument's size for values; `Lds(n)` for a local pointer.
+    `grid` counts workgroups, `block` work items. `names` are the arguments' names in errors.
+    Without a `device` it runs on the process's `auto` device.
     """
     bound = bind_arguments(image, kernel, grid, block, args, dynamic_lds, names)
     if device is None:
@@ -75,7 +75,7 @@ def bind_arguments(
     dynamic_lds: int = 0,
     names: Sequence[str] | None = None,
 ) -> Bound:
-    """What `launch` will do, checked against the kernel's arguments. UsageError for a wrong count,
+    """Prepares and checks a `launch` against the kernel's arguments. UsageError for a wrong count,
     InputError for a value that does not fit."""
     import numpy as np
 

@@ -1,6 +1,6 @@
-"""What the parameters of a plan ask of the values given for them, by name and as text.
+"""Checks the names and scalars given for the parameters of a plan, and describes the parameters.
 
-Arrays are looked at by `tensors`.
+`tensors` checks arrays.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fly_run.launch import dtypes
 
 
 def check_names(plan: Plan, values: Mapping[str, object]) -> None:
-    """UsageError for the first name that is unknown or missing."""
+    """Raises UsageError for the first name that is unknown or missing."""
     known = {p.name for p in plan.parameters}
     for name in values:
         if name not in known:
@@ -35,7 +35,7 @@ def _suggest(name: str, plan: Plan) -> str:
     import difflib
 
     names = [p.name for p in plan.parameters]
-    # A single letter in the other case is too short for difflib to call close.
+    # A single letter in the other case is too short for difflib to match.
     near = [known for known in names if known.lower() == name.lower()]
     near += difflib.get_close_matches(name, names, n=1)
     told = ", ".join(f"{p.name}: {describe(p)}" for p in plan.parameters)
@@ -43,7 +43,7 @@ def _suggest(name: str, plan: Plan) -> str:
 
 
 def describe(parameter: Tensor | Scalar) -> str:
-    """`f32[n,4], read only`."""
+    """Formats a parameter, as `f32[n,4], read only`."""
     if isinstance(parameter, Scalar):
         default = parameter.default
         if default is None:
@@ -64,8 +64,8 @@ def _example(parameter: Tensor | Scalar) -> str:
 
 
 def check_scalar(scalar: Scalar, value: object) -> int | float | bool:
-    """`value` as the plain Python number that the parameter's type asks for. InputError where it
-    is no number, or does not fit."""
+    """Converts `value` to a Python number for the parameter's type. InputError if it is not a
+    number, or does not fit."""
     import numpy as np
 
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
@@ -76,7 +76,7 @@ def check_scalar(scalar: Scalar, value: object) -> int | float | bool:
     if dtype in dtypes.FLOATS:
         try:
             number: int | float | bool = float(value)
-        except OverflowError:  # an integer beyond all floats
+        except OverflowError:  # an integer beyond the range of floats
             raise _does_not_fit(scalar, value) from None
     elif dtype == "bool":
         if value not in (0, 1):

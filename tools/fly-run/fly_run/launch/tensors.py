@@ -1,4 +1,4 @@
-"""An array as a tensor argument: whether it fits, and what the plan sees of it."""
+"""Checks arrays given as tensor arguments, and describes them for the plan."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def check_array(tensor: Tensor, value: object) -> np.ndarray:
-    """`value`, if it is an array that fits the parameter. InputError otherwise."""
+    """Returns `value` if it is an array that fits the parameter. InputError otherwise."""
     import numpy as np
 
     name, wanted = tensor.name, tensor.dtype
@@ -65,12 +65,12 @@ def check_array(tensor: Tensor, value: object) -> np.ndarray:
 
 
 def _overlaps_itself(array: np.ndarray) -> bool:
-    """Whether two elements of an array are one place in memory, as those of an expanded or strided
-    view may be."""
+    """Whether two elements of an array share memory, as may happen in an expanded or strided
+    view."""
     modes = [(abs(step), n) for n, step in zip(array.shape, array.strides, strict=True) if n > 1]
     if not array.size or not modes:
         return False
-    reach = array.itemsize  # bytes from the first to past the last element of the modes so far
+    reach = array.itemsize  # bytes up to the end of the last element, over the modes so far
     for step, extent in sorted(modes):
         if step < reach:
             break
@@ -79,10 +79,10 @@ def _overlaps_itself(array: np.ndarray) -> bool:
         return False
     span = sum(step * (extent - 1) for step, extent in modes) + array.itemsize
     if any(step == 0 for step, _ in modes) or array.size > span // array.itemsize:
-        return True  # more elements than places
+        return True  # more elements than bytes to hold them
     import numpy as np
 
-    # Interleaved modes, which are rare: look at all places.
+    # Interleaved modes, which are rare: compare all offsets.
     places = np.zeros(1, np.int64)
     for step, extent in modes:
         places = np.add.outer(places, np.arange(extent, dtype=np.int64) * step).ravel()
@@ -106,7 +106,7 @@ def _conversion(dtype: np.dtype, wanted: str) -> str:
 
 
 def _check_strides(tensor: Tensor, array: np.ndarray) -> None:
-    """Strides matter only where a dimension has more than one element."""
+    """Strides only matter if a dimension has more than one element."""
     for dimension, stride in enumerate(array.strides):
         if array.shape[dimension] > 1 and stride % array.itemsize and array.size:
             raise InputError(
@@ -129,7 +129,7 @@ def _check_strides(tensor: Tensor, array: np.ndarray) -> None:
 
 
 def _check_multiples(tensor: Tensor, array: np.ndarray) -> None:
-    """What the kernel takes for multiples must be."""
+    """Checks the divisibility that the kernel assumes."""
     strides = (
         stride // array.itemsize if extent > 1 and array.size else 0
         for extent, stride in zip(array.shape, array.strides, strict=True)
@@ -147,7 +147,7 @@ def _check_multiples(tensor: Tensor, array: np.ndarray) -> None:
 
 
 def _canonical(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides of a C-contiguous array, in elements."""
+    """Returns the strides of a C-contiguous array, in elements."""
     strides: list[int] = []
     step = 1
     for extent in reversed(shape):
@@ -157,8 +157,8 @@ def _canonical(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def extents_of(tensor: Tensor, array: np.ndarray) -> Extents:
-    """What the plan sees of an array. NumPy leaves the stride of a dimension of one element open;
-    where the parameter says what it is, the kernel may rely on it."""
+    """Returns an array's extents and strides for the plan. NumPy leaves the stride of a dimension
+    of one element unspecified; if the parameter fixes it, the kernel may rely on it."""
     canonical = _canonical(array.shape)
     strides = [stride // array.itemsize for stride in array.strides]
     for dimension, stated in enumerate(tensor.strides):
@@ -174,8 +174,8 @@ def extents_of(tensor: Tensor, array: np.ndarray) -> Extents:
 def check_symbols(
     tensors: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, ...]]
 ) -> dict[str, int]:
-    """The extents that symbols stand for. InputError where two arrays disagree. Tensors that
-    `shapes` lacks are passed over."""
+    """Returns the extents of symbols. InputError if two arrays disagree. Tensors that are not in
+    `shapes` are ignored."""
     known: dict[str, tuple[int, str]] = {}
     for name, shape in shapes.items():
         for symbol, extent in zip(tensors[name].shape, shape, strict=True):

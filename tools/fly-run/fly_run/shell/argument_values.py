@@ -1,4 +1,4 @@
-"""Arguments as written on the command line → arrays and numbers, and where results go."""
+"""Converts command-line arguments to arrays and numbers, and allocates results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Given:
-    """What a call was given: `values` by name in the order of the parameters, our types of the
+    """The arguments of a call: `values` by name in the order of the parameters, our types of the
     arrays among them, the names that kernels write, and the destinations of results."""
 
     values: dict[str, Any]
@@ -34,11 +34,10 @@ class Given:
 
 
 def for_plan(plan: Plan, arguments: list[Argument]) -> Given:
-    """Arguments by name for a code object with a plan.
+    """Returns the arguments, by name, for a code object with a plan.
 
-    A tensor that the kernels only write may be given as the path it goes to: its extents follow
-    from the other arguments. UsageError for a call that makes no sense, InputError for files that
-    do not fit.
+    A tensor that the kernels only write may be given as the path of its result: its extents follow
+    from the other arguments. UsageError for an invalid call, InputError for files that do not fit.
     """
     by_name: dict[str, Argument] = {}
     for argument in arguments:
@@ -106,7 +105,7 @@ def _scalar(scalar: Scalar, argument: Argument) -> int | float | bool:
 
 
 def _array(argument: Argument, source: Source, tensor: Tensor) -> Any:
-    """The array of a source; a number is handed on, for check_array to refuse it."""
+    """Returns the array of a source; a number is returned as is, for check_array to reject."""
     if isinstance(source, Path):
         return npy.load(source.path)
     if isinstance(source, Made):
@@ -128,14 +127,14 @@ def _make(argument: Argument, made: Made, dtype: str | None) -> np.ndarray:
 
 
 def _allocate(tensor: Tensor, symbols: Mapping[str, int], path: str) -> np.ndarray:
-    """Memory for a result whose extents the plan gives."""
+    """Allocates a result whose extents the plan gives."""
     import numpy as np
 
     shape: list[int] = []
     for dimension, extent in enumerate(tensor.shape):
         found = symbols.get(extent) if isinstance(extent, str) else extent
         if found is None:
-            # What is known is filled in; what is not is named, as in the message.
+            # Known extents are filled in, unknown ones keep their names, as in the message.
             known = [symbols.get(e, e) if isinstance(e, str) else e for e in tensor.shape]
             extents = ",".join("N" if e is None else str(e) for e in known)
             comma = "," if len(tensor.shape) == 1 else ""
@@ -149,8 +148,8 @@ def _allocate(tensor: Tensor, symbols: Mapping[str, int], path: str) -> np.ndarr
 
 
 def for_kernel(kernel: KernelInterface, arguments: list[Argument]) -> Given:
-    """Arguments in order for a kernel without a plan; names are labels. What the kernel writes is
-    not known: what has a destination counts as written."""
+    """Returns the arguments, in order, for a kernel without a plan; names are labels. Which
+    arguments the kernel writes is unknown: those with a destination count as written."""
     explicit = kernel.arguments
     values: dict[str, Any] = {}
     types: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""One call of fly-run from the shell: words → code object and arguments → run → files and a table.
+"""One call of fly-run from the shell: reads the code object and arguments, runs, prints a table.
 
 Outputs are written after everything has run, so that a failure leaves none behind.
 """
@@ -29,7 +29,7 @@ TOOL = "fly-run"
 
 @dataclass(frozen=True)
 class Call:
-    """What the command line says. `words` holds the file, if one is named, and the arguments."""
+    """The parsed command line. `words` holds the file, if one is named, and the arguments."""
 
     words: tuple[str, ...]
     device: str = "auto"
@@ -69,14 +69,14 @@ def version() -> str:
 
 
 def call(call: Call) -> None:
-    """Does what a command line says."""
+    """Executes a command line."""
     path, words = split(call.words)
     given = argument_text.parse_all(words)
     _check_options(call)
     data = filter.read_input(path)
     name = filter.input_name(path)
     with _kept(call, path, data):
-        # LLVM's disassembler and the emulator's machine code work on whatever the file holds.
+        # LLVM's disassembler and the emulator process untrusted bytes of the file.
         isolate(TOOL, name)
         image = fly_image.read(data, name)
     if call.inspect:
@@ -99,21 +99,22 @@ def call(call: Call) -> None:
 
 @contextlib.contextmanager
 def _kept(call: Call, path: str | None, data: bytes) -> Iterator[None]:
-    """Keeps a code object that is refused, or fails as it runs, where it came through a pipe, and
-    tells the command that shows the failure again."""
+    """Saves a code object that is rejected, or fails as it runs, if it came through a pipe, and
+    prints the command that reproduces the failure."""
     try:
         yield
     except InputError as error:
         if path in (None, filter.STDIN) and data:
             kept = filter.save_failed_input(TOOL, data, ".hsaco")
             if kept is not None:
-                reproduce = f"reproduce: {shlex.join([TOOL, str(kept), *_again(call)])}"
+                reproduce = f"reproduce: {shlex.join([TOOL, str(kept), *_reproducing_words(call)])}"
                 error.hint = "\n  ".join(line for line in (error.hint, reproduce) if line)
         raise
 
 
 def split(words: tuple[str, ...]) -> tuple[str | None, list[str]]:
-    """The code object's path and the arguments. UsageError where two words could be the path."""
+    """Separates the code object's path from the arguments. UsageError if two words could be the
+    path."""
     paths = [word for word in words if word == filter.STDIN or not argument_text.is_argument(word)]
     if len(paths) > 1:
         raise UsageError(
@@ -124,7 +125,7 @@ def split(words: tuple[str, ...]) -> tuple[str | None, list[str]]:
 
 
 def _check_options(call: Call) -> None:
-    """UsageError for options that do not go together."""
+    """Raises UsageError for options that contradict each other."""
     if call.kernel is None:
         for option in ("grid", "block", "lds"):
             if getattr(call, option) is not None:
@@ -143,8 +144,8 @@ def _check_options(call: Call) -> None:
         raise UsageError(f"--mfma {call.mfma}: expected exact or fast")
 
 
-def _again(call: Call) -> list[str]:
-    """The options and arguments of a call, without its file."""
+def _reproducing_words(call: Call) -> list[str]:
+    """Returns the options and arguments of a call, without its file."""
     options = [
         (f"--{name.replace('_', '-')}", getattr(call, name))
         for name in ("kernel", "grid", "block", "lds", "max_instructions", "threads")
@@ -160,7 +161,7 @@ def _again(call: Call) -> list[str]:
 def _bind(
     call: Call, image: Image, given: list[argument_text.Argument]
 ) -> tuple[argument_values.Given, binding.Bound]:
-    """The arguments' values, and what is to be launched with them."""
+    """Returns the arguments' values, and the launches."""
     if call.kernel is not None:
         kernel = image.kernel(call.kernel)
         held = argument_values.for_kernel(kernel, given)
@@ -188,7 +189,7 @@ def _bind(
 def _run(
     call: Call, image: Image, bound: binding.Bound, watch: observing.Watching
 ) -> tuple[list[Ran], str, tuple[str, ...]]:
-    """Launches; what ran, the device's name and its remarks."""
+    """Runs the launches; returns them, the device's name and its remarks."""
     bar = report.ProgressBar()
     options = Options(
         max_instructions=call.max_instructions,
@@ -218,7 +219,7 @@ def _sizes(option: str, text: str) -> tuple[int, ...]:
 
 
 def _check_destinations(destinations: dict[str, str]) -> None:
-    """Refuses what can't be written before an hour of work, not after it."""
+    """Raises an error for unwritable destinations before an hour of work, instead of after it."""
     for name, destination in destinations.items():
         path = Path(destination)
         if path.is_dir():

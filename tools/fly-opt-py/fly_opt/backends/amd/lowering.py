@@ -1,4 +1,4 @@
-"""The lowering of the backend `rocm`: `fly_opt.lowering.interface.Lowering` for AMD's GPUs."""
+"""The `fly_opt.lowering.interface.Lowering` of the backend `rocm`, for AMD's GPUs."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Ops of the bindings' LLVM 24 that LLVM 22, which makes the machine code, does not have.
+"""Replacements for ops of the bindings' LLVM 24 that LLVM 22, the code generator, does not have.
 
-Its asynchronous copies to LDS are the same instructions as those that LLVM 22 has and waits for by
-itself, so that they become these: what is said of groups then only waits too early, for all that is
-under way. For the rest there is nothing.
+LLVM 24's asynchronous copies to LDS are the same instructions as LLVM 22's synchronous ones, for
+which LLVM 22 inserts the waits, so they are replaced by those. A wait for a group then becomes a
+wait for all outstanding copies, which is conservative. The other ops have no replacement.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _WAIT_FOR_MEMORY = GFX9.word(vm=0)
 
 
 def replace(op: ir.Operation) -> None:
-    """Replaces one of REPLACED by what LLVM 22 has."""
+    """Replaces an op of REPLACED with its LLVM 22 equivalent."""
     from fly_dialect.bindings import ir
 
     with ir.InsertionPoint(op), op.location:

@@ -1,4 +1,4 @@
-"""What a kernel says of its workgroup's size, checked before MLIR translates it."""
+"""Checks a kernel's workgroup size attributes before MLIR translates them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from fly_dialect.bindings import ir
 
 _SIZES = ("flat", "reqd")
-# Attributes of functions that the pipeline writes, and the class of their value.
+# Function attributes that the pipeline sets, and the class of their value.
 FUNCTION_ATTRIBUTES = {
     "rocdl.kernel": "UnitAttr",
     "rocdl.flat_work_group_size": "StringAttr",
@@ -18,7 +18,7 @@ FUNCTION_ATTRIBUTES = {
 
 
 def wrong_workgroup(function: ir.Operation) -> str | None:
-    """Whether a kernel's two statements of its workgroup's size contradict each other."""
+    """Returns what is wrong if a kernel's two workgroup size attributes contradict each other."""
     from fly_dialect.bindings import ir
 
     flat, wanted = (function.attributes.get(f"rocdl.{name}_work_group_size") for name in _SIZES)

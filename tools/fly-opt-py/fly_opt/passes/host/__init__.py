@@ -1,1 +1,1 @@
-"""The host function becomes the launch plan."""
+"""Conversion of the host function to the launch plan."""

@@ -1,4 +1,4 @@
-"""The arguments of a host function: what the plan says of them, and how they reach a kernel."""
+"""The arguments of a host function: their description in the plan, and how kernels get them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fly_opt.passes.base import refuse
 
 @dataclass(frozen=True)
 class Parameter:
-    """An argument of the host function: what the plan says of it, and its type."""
+    """An argument of the host function: its entry in the plan, and its type."""
 
     made: Tensor | Scalar
     spec: Any  # of a tensor its MemRefSpec, of a scalar the text
@@ -32,9 +32,9 @@ class Layout:
 def parameter(
     host: ir.Operation, argument: ir.BlockArgument, attributes: Any, fallback: str | None = None
 ) -> Parameter:
-    """What the attributes of an argument (`fly.name`, `fly.dtype`, `fly.shape`, …) and its type
-    say; `fallback` is the name of one that has none. InputError where they are not enough, or
-    contradict each other."""
+    """Describes an argument from its attributes (`fly.name`, `fly.dtype`, `fly.shape`, …) and its
+    type; `fallback` is its name if it has none. InputError if they are insufficient or contradict
+    each other."""
     said = {name: attributes[name] for name in _names(attributes)}
     number = argument.arg_number
     name = said["fly.name"].value if "fly.name" in said else fallback
@@ -61,7 +61,7 @@ def _names(attributes: Any) -> list[str]:
 
 
 def modes(tree: Any) -> tuple[Int, ...]:
-    """The leaves of a flat integer tuple; of rank 1 it is a leaf itself."""
+    """Returns the leaves of a flat integer tuple; a tuple of rank 1 is itself a leaf."""
     return tree if isinstance(tree, tuple) else (tree,)
 
 
@@ -84,7 +84,7 @@ def tensor(host: ir.Operation, name: str, spec: MemRefSpec, said: dict[str, Any]
     if "fly.shape" in said:
         stated = list(said["fly.shape"])
         if not stated and spec.layout.shape == Int(1):
-            shape, strides, extents = (), (), []  # a layout has no rank 0: it is 1:0 there
+            shape, strides, extents = (), (), []  # a layout has no rank 0: it is 1:0 instead
         if len(stated) != len(extents):
             raise refuse(
                 host,
@@ -111,13 +111,13 @@ def tensor(host: ir.Operation, name: str, spec: MemRefSpec, said: dict[str, Any]
 
 
 def _multiples(leaves: tuple[Int, ...]) -> tuple[int, ...]:
-    """The divisors of dynamic leaves that code may rely on; none where all are 1."""
+    """Returns the divisors of dynamic leaves that code may assume; empty if all are 1."""
     found = tuple(leaf.divisibility for leaf in leaves)
     return found if any(divisor > 1 for divisor in found) else ()
 
 
 def scalar_size(op: ir.Operation, kind: str) -> int:
-    """Bytes of a scalar kernel argument; a bit is a byte, an index is 64 bits."""
+    """Returns the size in bytes of a scalar kernel argument; i1 is a byte, index is 64 bits."""
     sizes = {"index": 8, "i1": 1, "bf16": 2, "f16": 2, "f32": 4, "f64": 8}
     sizes |= {f"i{8 * n}": n for n in (1, 2, 4, 8)}
     if kind not in sizes:

@@ -1,4 +1,4 @@
-"""fly-extract-plan: the host function becomes the launch plan."""
+"""fly-extract-plan: converts the host function to the launch plan."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class ExtractPlan(Pass):
     """Turns the host function into the launch plan, the module's attribute fly.plan.
 
-    The function is taken away: what it computes is in the plan, and two descriptions of one thing
-    drift apart. A module without a host function stays as it is.
+    The function is removed: the plan describes what it computes, and two descriptions could
+    diverge. A module without a host function is unchanged.
     """
 
     name: ClassVar[str] = "fly-extract-plan"

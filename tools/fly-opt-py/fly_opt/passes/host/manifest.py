@@ -1,14 +1,14 @@
-"""The host function as a launch plan.
+"""Converts the host function to a launch plan.
 
-The host function is straight-line code: integers out of its arguments' extents, strides and
-scalars, arithmetic on them (`host_values`), kernel launches.
+The host function is straight-line code: integers from its arguments' extents, strides and scalars,
+arithmetic on them (`values`), and kernel launches.
 
-FlyDSL's host functions are read too: their arguments have no names, and become arg0, arg1, …; the
-stream they launch on is nobody's choice here, where a plan's launches follow each other.
+FlyDSL's host functions are supported too: their arguments have no names, and become arg0, arg1, …;
+the stream they launch on is ignored, because a plan's launches run in order.
 
-What a kernel argument is made of follows fly-rewrite-func-signature: a tensor is a pointer and,
-where its layout has dynamic leaves, a packed struct of them, shape before stride; a tuple or a
-layout is such a struct alone.
+The kernel's arguments follow fly-rewrite-func-signature: a tensor is a pointer and, if its layout
+has dynamic leaves, a packed struct of them, shape before stride; a tuple or a layout is such a
+struct alone.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 
 def entry(module: ir.Operation) -> ir.Operation | None:
-    """The host function of a module: the one `fly.entry` names, else the only one; None if there
-    is none. InputError if there are several and nothing says which."""
+    """Returns the host function of a module: the one `fly.entry` names, else the only one; None if
+    there is none. InputError if there are several and `fly.entry` is missing."""
     functions = [
         child.operation
         for child in module.regions[0].blocks[0]
@@ -42,7 +42,7 @@ def entry(module: ir.Operation) -> ir.Operation | None:
     ]
     names = [function.attributes["sym_name"].value for function in functions]
     if not functions and "fly.plan" in module.attributes:
-        return None  # it was extracted before
+        return None  # already extracted
     if "fly.entry" in module.attributes:
         wanted = module.attributes["fly.entry"].value
         if wanted not in names:
@@ -60,7 +60,8 @@ def entry(module: ir.Operation) -> ir.Operation | None:
 
 
 def extract(module: ir.Operation, host: ir.Operation) -> Plan:
-    """The plan of a host function. InputError names the operation that a plan can't hold."""
+    """Returns the plan of a host function. InputError names an operation that a plan can't
+    express."""
     target = target_of(module)
     if target is None:
         raise refuse(module, "the module has no target", "run fly-set-target{chip=…} first")
@@ -114,7 +115,7 @@ def _launch(values: Values, op: ir.Operation) -> Launch:
         raise refuse(
             op, "a launch with clusters, or on a stream object, can't be part of a launch plan"
         )
-    # Tokens say that one launch follows another: launches of a plan do, in their order.
+    # Tokens order launches; the launches of a plan are in order anyway.
     operands = list(op.operands)[segments[0] :]
     sizes = [values.integer(op, operand) for operand in operands[:6]]
     has_shared = segments[10]
@@ -132,7 +133,7 @@ def _launch(values: Values, op: ir.Operation) -> Launch:
 
 
 def _words(values: Values, op: ir.Operation, operand: ir.Value) -> list[tuple[Word, ...]]:
-    """The kernel arguments that one operand of a launch becomes."""
+    """Returns the kernel arguments for one operand of a launch."""
     held, spec = values.held.get(operand), spec_of(operand.type)
     if carriers(spec) == []:
         return []
@@ -166,8 +167,8 @@ def _words(values: Values, op: ir.Operation, operand: ir.Value) -> list[tuple[Wo
 
 
 def _dynamic(spec: Any, held: Any) -> Iterator[Word]:
-    """What the kernel is passed of a tuple or a layout that the host function makes: its dynamic
-    leaves, in the order of its parts."""
+    """Yields the kernel arguments for a tuple or a layout that the host function builds: its
+    dynamic leaves, in the order of its parts."""
     if isinstance(spec, IntTupleSpec):
         for leaf, expression in zip(leaves_of(spec.value), _flat(held), strict=True):
             if leaf.value is None:

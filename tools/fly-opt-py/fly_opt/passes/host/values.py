@@ -1,9 +1,8 @@
-"""What a launch plan holds of the values of a host function: integer expressions, tuples of them,
-tensors seen through layouts that the function makes.
+"""Values of a host function as a launch plan represents them: integer expressions, tuples of them,
+and tensors viewed through layouts that the function builds.
 
-Integers are mathematical here: a width in the IR does not wrap, as it does not in the Python it
-came from, and the reader of the plan refuses what leaves 64 bits or does not fit a kernel's
-argument.
+Integers are mathematical: they do not wrap at the IR's width, as they do not in the Python source.
+The reader of the plan rejects values that leave 64 bits or do not fit a kernel's argument.
 """
 
 from __future__ import annotations
@@ -24,26 +23,26 @@ from fly_opt.ir.boundary import carriers
 from fly_opt.passes.base import refuse
 from fly_opt.passes.host.arguments import Layout, Parameter, modes, parameter
 
-# An integer tuple of the plan: an expression's index, or a tuple of integer tuples.
+# An integer tuple of the plan: the index of an expression, or a tuple of integer tuples.
 Tree: TypeAlias = "int | tuple[Tree, ...]"
 
 
 @dataclass(frozen=True)
 class MadeLayout:
-    """A layout that the host function makes."""
+    """A layout that the host function builds."""
 
     shape: Tree
     stride: Tree
 
     @property
     def parts(self) -> tuple[Tree, Tree]:
-        """As `fly_carriers.parts` has them."""
+        """Returns the parts in the order of `boundary.parts`."""
         return self.shape, self.stride
 
 
 @dataclass(frozen=True)
 class MadeComposed:
-    """A composed layout that the host function makes; `inner` is a swizzle where it is STATIC."""
+    """A composed layout that the host function builds; `inner` is STATIC for a swizzle."""
 
     inner: Any
     offset: Tree
@@ -51,14 +50,14 @@ class MadeComposed:
 
     @property
     def parts(self) -> tuple[Any, Tree, Any]:
-        """As `fly_carriers.parts` has them."""
+        """Returns the parts in the order of `boundary.parts`."""
         return self.outer, self.offset, self.inner
 
 
 @dataclass(frozen=True)
 class View:
-    """A tensor parameter seen through a layout that the host function makes; without one, where
-    the tensor begins."""
+    """A tensor parameter viewed through a layout that the host function builds; without a layout,
+    the tensor's base."""
 
     of: Tensor
     layout: MadeLayout | MadeComposed | None = None
@@ -86,7 +85,7 @@ BINARY = {
     "arith.shrsi": "shr",
     "arith.shrui": "shr",
 }
-# arith's predicates in the order of their numbers → operator, and whether operands are swapped.
+# arith's predicates, by number → operator, and whether the operands are swapped.
 COMPARISONS = (
     ("eq", False),
     ("ne", False),
@@ -101,25 +100,25 @@ COMPARISONS = (
 )
 CASTS = ("arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui")
 TOKEN = "!gpu.async.token"
-STATIC = object()  # a value that its type says wholly: an atom, a tiled copy, a swizzle
-# dtypes of scalars that integer expressions may read
+STATIC = object()  # a value that is static by its type: an atom, a tiled copy, a swizzle
+# dtypes of scalars that integer expressions may use
 INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool")
 
 
 @dataclass
 class Values:
-    """The parameters and expressions of a plan, and what stands for each SSA value. Each expression
-    exists once."""
+    """The parameters and expressions of a plan, and the representation of each SSA value. Equal
+    expressions are shared."""
 
     parameters: list[Tensor | Scalar] = field(default_factory=list)
     expressions: list[Expression] = field(default_factory=list)
     known: dict[Expression, int] = field(default_factory=dict)
-    # What an SSA value is: a Tree, a Parameter, its Layout, a MadeLayout, a View, or the Word of a
-    # float constant.
+    # The representation of an SSA value: a Tree, a Parameter, its Layout, a MadeLayout, a View, or
+    # the Word of a float constant.
     held: dict[Any, Any] = field(default_factory=dict)
 
     def make(self, *expression: Any) -> int:
-        """The index of an expression, which is made where it does not exist yet."""
+        """Returns the index of an expression, adding it if it is new."""
         if expression not in self.known:
             self.known[expression] = len(self.expressions)
             self.expressions.append(expression)
@@ -145,7 +144,7 @@ class Values:
     # -- operations ------------------------------------------------------------------------------
 
     def compute(self, op: ir.Operation) -> None:
-        """Takes up the results of an operation. InputError where no plan holds them."""
+        """Records the results of an operation. InputError if a plan can't express them."""
         self.held[op.results[0] if len(op.results) == 1 else op] = self.value(op)
 
     def value(self, op: ir.Operation) -> Any:
@@ -162,7 +161,7 @@ class Values:
             return self.make("select", *(self.integer(op, operand) for operand in op.operands))
         if name in CASTS:
             value = self.integer(op, op.operands[0])
-            # A sign-extended true is -1.
+            # True, sign-extended, is -1.
             from_bit = name == "arith.extsi" and str(op.operands[0].type) == "i1"
             return self.make("sub", self.make("const", 0), value) if from_bit else value
         if name.startswith("fly."):
@@ -181,7 +180,7 @@ class Values:
         return self.make("const", int(attribute.value))
 
     def float_word(self, op: ir.Operation, kind: str, value: float) -> Word:
-        """A float constant as a kernel's argument: its bits."""
+        """Returns a float constant as a kernel argument: its bits."""
         if kind == "bf16":
             bits = struct.unpack("<I", struct.pack("<f", value))[0] >> 16  # exact: value is a bf16
             return Word("integer", expression=self.make("const", bits), size=2)
@@ -193,7 +192,7 @@ class Values:
         return Word("integer", expression=self.make("const", bits), size=struct.calcsize(pack))
 
     def tuple_value(self, op: ir.Operation) -> Any:
-        """fly's operations on shapes, strides and layouts."""
+        """Handles fly's operations on shapes, strides and layouts."""
         name, held = op.name, self.held.get(op.operands[0]) if len(op.operands) else None
         if name in ("fly.get_layout", "fly.get_shape", "fly.get_stride"):
             if isinstance(held, Parameter) and isinstance(held.made, Tensor):
@@ -219,7 +218,7 @@ class Values:
         )
 
     def made_value(self, op: ir.Operation, held: Any) -> Any:
-        """Tuples, layouts and views that the host function makes; None for any other op."""
+        """Returns a tuple, layout or view that the host function builds; None for any other op."""
         if not len(op.results):
             return None
         name, spec = op.name, spec_of(op.results[0].type)
@@ -242,27 +241,27 @@ class Values:
         return None
 
     def made(self, held: Any) -> Any:
-        """A layout by its leaves: that of a tensor parameter too."""
+        """Returns a layout's shape and stride, also for the layout of a tensor parameter."""
         if not isinstance(held, Layout):
             return held
         tensor, spec = held.of.made, held.of.spec
         return MadeLayout(self.leaves(tensor, spec, True), self.leaves(tensor, spec, False))
 
     def static(self, spec: Any) -> Any:
-        """A value that its type says wholly, whatever op makes it."""
+        """Returns the representation of a value that is static by its type."""
         if isinstance(spec, LayoutSpec):
             return MadeLayout(self.tree(spec.layout.shape, []), self.tree(spec.layout.stride, []))
         return self.tree(spec.value, []) if isinstance(spec, IntTupleSpec) else STATIC
 
     def tree(self, value: IntTuple, dynamic: list[int]) -> Tree:
-        """An int_tuple as expressions; `dynamic` are those of its dynamic leaves, used up."""
+        """Converts an int_tuple to expressions, taking its dynamic leaves from `dynamic`."""
         if isinstance(value, tuple):
             return tuple(self.tree(part, dynamic) for part in value)
         assert isinstance(value, Int), "a host function has integers only"
         return dynamic.pop(0) if value.value is None else self.make("const", value.value)
 
     def leaves(self, tensor: Any, spec: MemRefSpec, shape: bool) -> Tree:
-        """The extents or strides of a tensor parameter as expressions."""
+        """Returns the extents or strides of a tensor parameter as expressions."""
         layout = plain_layout(spec)
         leaves = modes(layout.shape if shape else layout.stride)
         made = tuple(
@@ -274,7 +273,7 @@ class Values:
         return made if isinstance(spec.layout.shape, tuple) else made[0]
 
     def integer(self, op: ir.Operation, value: ir.Value) -> int:
-        """The expression of an integer operand of `op`."""
+        """Returns the expression of an integer operand of `op`."""
         held = self.held.get(value)
         if isinstance(held, int):
             return held
@@ -292,7 +291,7 @@ class Values:
 
 
 def is_tree(held: Any) -> bool:
-    """Whether a value is a Tree."""
+    """Returns whether a value is a Tree."""
     if isinstance(held, tuple):
         return all(map(is_tree, held))
     return isinstance(held, int)

@@ -1,6 +1,6 @@
-"""`copy` and `gemm`: the calls of an atom that they stand for, one after another.
+"""Expands `copy` and `gemm` to a sequence of calls of an atom.
 
-An operand's first mode is what the atom takes in one call, the others are counted through:
+An operand's first mode is what the atom takes in one call; the others are iterated over:
 
     copy    (V, Rest…) → (V, Rest…), where V may itself be (V, Rest…)
     gemm    A (V, M, K), B (V, N, K), C and D (V, M, N); or without K
@@ -35,8 +35,8 @@ MOST_CALLS = 1 << 16
 
 # -- atoms ----------------------------------------------------------------------------------------
 def _atom(low: Lowering, value: ir.Value) -> ir.Value | None:
-    """The atom of an atom or of a tiled copy or multiplication; None where nothing tells it: of a
-    tiled one with state that comes from a loop or an argument."""
+    """Returns the atom of an atom or of a tiled copy or multiplication; None if it is unknown: that
+    of a tiled op with state that comes from a loop or an argument."""
     spec = spec_of(value.type)
     if not isinstance(spec, (TiledCopySpec, TiledMmaSpec)):
         return value
@@ -62,7 +62,7 @@ def _atom(low: Lowering, value: ir.Value) -> ir.Value | None:
 
 
 def _called_atom(low: Lowering, value: ir.Value) -> ir.Value:
-    """The atom that `copy` or `gemm` calls."""
+    """Returns the atom that `copy` or `gemm` calls."""
     atom = _atom(low, value)
     if atom is not None:
         return atom
@@ -82,7 +82,7 @@ def _get_atom(low: Lowering, op: ir.Operation) -> bool:
 
 
 def _count(shape: Any, layout: AnyLayout) -> int:
-    """The size of a shape of a layout, which must be known."""
+    """Returns the size of a layout's shape, which must be static."""
     size = static_value(algebra.product(shape))
     if size is None:
         raise ValueError(f"the number of atom calls must be known, but {layout} is dynamic")
@@ -104,7 +104,7 @@ def _copy(low: Lowering, op: ir.Operation) -> bool:
     tiled, *memrefs = op.operands
     atom = _called_atom(low, tiled)
     if copy_atom_operand([spec_of(atom.type)]).op.WHOLE_TILE:
-        # The instruction finds the tile's extents and strides in the layouts.
+        # The instruction takes the tile's extents and strides from the layouts.
         _call(low, "copy_atom_call", [atom, *memrefs])
         return True
     for views in _pieces(low, [low.view(memref) for memref in memrefs]):
@@ -115,8 +115,8 @@ def _copy(low: Lowering, op: ir.Operation) -> bool:
 
 
 def _plain(low: Lowering, view: View) -> View:
-    """What one call takes, without its composed layout. ValueError where a swizzle would tear it
-    apart: where it reaches further than the elements that the swizzle leaves together."""
+    """Returns the operand of one call without its composed layout. ValueError if a swizzle would
+    split it: if it extends past the elements that the swizzle keeps together."""
     layout = view.layout
     if isinstance(layout, ComposedLayout) and isinstance(layout.inner, Swizzle):
         reach, together = static_value(algebra.cosize(layout.linear)), 1 << layout.inner.base
@@ -129,7 +129,7 @@ def _plain(low: Lowering, view: View) -> View:
 
 
 def _pieces(low: Lowering, views: list[View]) -> Iterator[list[View]]:
-    """Source, destination and predicate of each call."""
+    """Yields the source, destination and predicate of each call."""
     levels = list(_levels([view.layout for view in views]))
     _check_calls("copy", (count for count, _ in levels))
     for place in product(*(range(count) for count, _ in levels)):
@@ -141,10 +141,10 @@ def _pieces(low: Lowering, views: list[View]) -> Iterator[list[View]]:
 
 
 def _levels(layouts: list[AnyLayout]) -> Iterator[tuple[int, list[Parts]]]:
-    """How calls are counted through, outermost first: into how many parts (V, Rest…) falls, and
-    how; then V, if it is (V, Rest…) again. ValueError where the operands disagree.
+    """Yields the loops over calls, outermost first: the number of parts of (V, Rest…), and the
+    parts; then those of V, if it is (V, Rest…) again. ValueError if the operands disagree.
 
-    The predicate has a boolean for each element, or, with a mode less, one for each call: its
+    The predicate has a boolean for each element, or, with one mode fewer, one for each call: its
     missing first mode then counts as (1):(0).
     """
     while True:
@@ -162,7 +162,7 @@ def _levels(layouts: list[AnyLayout]) -> Iterator[tuple[int, list[Parts]]]:
             )
         if not isinstance(source.shape, tuple):
             return
-        # Rest as one mode, so that one number counts through all of it.
+        # Group Rest into one mode, so that one index iterates over all of it.
         parts = [Parts(algebra.group(layout, 1).linear) for layout in layouts]
         counts = [_count(p.others.shape, layout) for p, layout in zip(parts, layouts, strict=True)]
         if len(set(counts)) != 1:
@@ -193,7 +193,7 @@ def _gemm(low: Lowering, op: ir.Operation) -> bool:
     made: dict[tuple[int, tuple[int, ...]], ir.Value] = {}
 
     def part(view: View, *place: int) -> ir.Value:
-        """One call's part of an operand; most are parts of several calls."""
+        """Returns one call's part of an operand; most parts are used by several calls."""
         key = id(view), place
         if key not in made:
             made[key] = low.view_value(parts[id(view)].of(low, view, *map(Int, place)))
@@ -202,7 +202,7 @@ def _gemm(low: Lowering, op: ir.Operation) -> bool:
     visited: set[tuple[int, ...]] = set()
     for place in _places(low, op, bounds):
         m, n, *k = place
-        # The sum begins with C; what comes to the same tile again goes on with D.
+        # The sum starts with C; later calls for the same tile accumulate in D.
         begin = d if (m, n) in visited else c
         visited.add((m, n))
         values = [part(d, m, n), part(a, m, *k), part(b, n, *k), part(begin, m, n)]
@@ -211,7 +211,7 @@ def _gemm(low: Lowering, op: ir.Operation) -> bool:
 
 
 def _bounds(d: View, a: View, b: View, c: View) -> tuple[int, ...]:
-    """How many tiles along M, N and, if there is one, K. ValueError where operands disagree."""
+    """Returns the tiles along M, N and, if present, K. ValueError if the operands disagree."""
     sizes = {
         name: [_count(view.layout.shape[mode], view.layout) for view, mode in places]
         for name, places in {
@@ -230,7 +230,7 @@ def _bounds(d: View, a: View, b: View, c: View) -> tuple[int, ...]:
 
 
 def _places(low: Lowering, op: ir.Operation, bounds: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """The tiles (m, n) or (m, n, k) in the order the op asks for; if it asks for none, n changes
+    """Yields the tiles (m, n) or (m, n, k) in the order that the op asks for; by default n varies
     fastest and k slowest."""
     if len(op.operands) == 6:
         return _by_layout(low.meaning(op.operands[5]), bounds)
@@ -240,23 +240,23 @@ def _places(low: Lowering, op: ir.Operation, bounds: tuple[int, ...]) -> Iterato
 
 
 def by_order(order: str, bounds: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """The tiles in the order of FlyDSL's name for it: `kmn` changes k fastest and n slowest,
-    `kmn_serpentine` turns round where an index would begin again. Without K the others' order
-    counts."""
+    """Yields the tiles in FlyDSL's named order: `kmn` varies k fastest and n slowest, and
+    `kmn_serpentine` reverses direction where an index would restart. Without K, the order of the
+    others applies."""
     letters, _, serpentine = order.partition("_")
     modes = ["mnk".index(letter) for letter in letters if "mnk".index(letter) < len(bounds)]
     for number in range(prod(bounds)):
         place, left = [0] * len(bounds), number
         for mode in modes:
             left, index = divmod(left, bounds[mode])
-            # `left` counts how often this index has begun anew.
+            # `left` counts how often this index has restarted.
             place[mode] = bounds[mode] - 1 - index if serpentine and left % 2 else index
         yield tuple(place)
 
 
 def _by_layout(layout: Layout, bounds: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """The tiles in the order of a layout: its i-th offset is the number of the i-th tile, counted
-    with m fastest. ValueError unless it gives each tile once."""
+    """Yields the tiles in the order of a layout: its i-th offset is the number of the i-th tile,
+    with m varying fastest. ValueError unless it gives each tile once."""
     total = prod(bounds)
     numbers = [static_value(algebra.crd2idx(Int(index), layout)) for index in range(total)]
     if sorted(n for n in numbers if n is not None) != list(range(total)):

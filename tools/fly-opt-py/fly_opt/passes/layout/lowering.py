@@ -1,4 +1,4 @@
-"""`fly-layout-lowering` at work: the order of things, and what every op's lowering uses."""
+"""The driver of `fly-layout-lowering`, and what every op's lowering uses."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ from fly_opt.passes.layout.lowered_values import UNKNOWN, Meaning, of_static_typ
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir
 
-# What lowers an op that does more than compute; whether the op is done with.
+# Lowers an op that does more than compute; returns whether the op is done with.
 Lower = Callable[["Lowering", "ir.Operation"], bool]
 
 
 class Lowering:
-    """`table` has the ops that do more than compute a tuple or layout, by name."""
+    """The state of the pass. `table` maps ops that do more than compute a tuple or layout, by
+    name."""
 
     def __init__(self, table: Mapping[str, Lower]) -> None:
         self.table = table
@@ -37,12 +38,12 @@ class Lowering:
         self.meanings: dict[ir.Value, Meaning] = {}
         self.added: dict[ir.Value, tuple[ir.Value, Any]] = {}  # pointer → what it was added to
         self.inferred = Inferred()
-        # Layouts by identity, and their values, of the op that is being lowered: the hundreds of
-        # parts that one copy or gemm takes of a view have the same one.
+        # Layouts, by identity, of the op that is being lowered, and their values: the hundreds of
+        # parts that one copy or gemm takes of a view share one layout.
         self.layouts: dict[int, tuple[AnyLayout, ir.Value]] = {}
 
     def run(self, op: ir.Operation) -> None:
-        """Lowers all that `op` holds, definitions before uses."""
+        """Lowers everything in `op`, definitions before uses."""
         seen, lowered = [], set()
         for inner in operations(op):
             if inner.name.startswith(PREFIX):
@@ -50,7 +51,7 @@ class Lowering:
                 seen.append(inner)
                 if self.fly_op(inner):
                     lowered.add(inner)
-        # Last first: what only lowered ops used is then unused.
+        # In reverse: values used only by lowered ops are then unused.
         for inner in reversed(seen):
             if inner in lowered:
                 self.retire(inner)
@@ -59,7 +60,7 @@ class Lowering:
         self.builder.sweep()
 
     def fly_op(self, op: ir.Operation) -> bool:
-        """Lowers one op; whether it is to be retired."""
+        """Lowers one op; returns whether to retire it."""
         name = op.name[len(PREFIX) :]
         self.builder.at(op)
         self.layouts.clear()
@@ -75,7 +76,7 @@ class Lowering:
         return False
 
     def static(self, op: ir.Operation) -> bool:
-        """A swizzle, a tile or an atom stays as it is where something still asks for it."""
+        """Keeps a swizzle, a tile or an atom if it still has uses."""
         meaning = of_static_type(spec_of(op.results[0].type))
         if meaning is UNKNOWN:
             return False
@@ -83,14 +84,14 @@ class Lowering:
         return not isinstance(meaning, (Swizzle, CoordSwizzle, Tile))
 
     def computed(self, op: ir.Operation, computation: Computation) -> Meaning:
-        """The meaning of the result: from its type, if that says it all."""
+        """Returns the meaning of the result: from its type, if that is static."""
         meaning = of_static_type(spec_of(op.results[0].type))
         if meaning is not UNKNOWN:
             return meaning
         return computation(map(self.meaning, op.operands), attributes_of(op))
 
     def retire(self, op: ir.Operation) -> None:
-        """Erases a lowered op; where its result is still used, its normal form takes its place."""
+        """Erases a lowered op; if its result still has uses, its normal form replaces it."""
         for result in op.results:
             if unused(result):
                 continue
@@ -101,20 +102,20 @@ class Lowering:
             result.replace_all_uses_with(self.normal_form(meaning, spec_of(result.type)))
         op.erase()
 
-    # -- what values stand for
+    # -- the meaning of a value
 
     def keep(self, op: ir.Operation, meaning: Meaning) -> bool:
         self.meanings[op.results[0]] = meaning
         return True
 
     def meaning(self, value: ir.Value) -> Meaning:
-        """ValueError where a dynamic value comes from somewhere this pass does not see."""
+        """Returns what a value lowers to. ValueError if a dynamic value has an unknown source."""
         if value in self.meanings:
             return self.meanings[value]
         spec = spec_of(value.type)
         found = of_static_type(spec)
         if isinstance(spec, MemRefSpec) and spec.layout.is_static:
-            # A block argument: its pointer is what convert-fly-to-rocdl makes of it.
+            # A block argument: convert-fly-to-rocdl lowers its pointer.
             found = View(self.once("get_iter", [value], spec.pointer), spec.layout)
         if found is UNKNOWN:
             raise ValueError(
@@ -127,10 +128,10 @@ class Lowering:
         assert isinstance(meaning, View), "the verifier has seen to it"
         return meaning
 
-    # -- what meanings are as values
+    # -- the value of a meaning
 
     def once(self, name: str, operands: list[ir.Value], result: Spec) -> ir.Value:
-        """The value of the pure op `fly.name`, built where it is not there yet."""
+        """Returns the value of the pure op `fly.name`, which is built if there is none yet."""
         loc, ip = self.builder.loc, self.builder.ip
 
         def make() -> ir.Operation:
@@ -139,14 +140,14 @@ class Lowering:
         return self.builder.once((name, result, *operands), make)
 
     def once_inferred(self, name: str, operands: list[ir.Value]) -> ir.Value:
-        """`once` for an op whose operands say its result's type."""
+        """Like `once`, for an op whose result type follows from its operands."""
         loc, ip = self.builder.loc, self.builder.ip
         key = (name, *operands)
         return self.builder.once(key, lambda: self.inferred.build(name, operands, loc, ip))
 
     def normal_form(self, meaning: Meaning, spec: Spec) -> ir.Value:
-        """The value of a meaning: of one make_int_tuple, make_layout, make_composed_layout or
-        make_view. `spec` is its type."""
+        """Builds the value of a meaning of type `spec`: one make_int_tuple, make_layout,
+        make_composed_layout or make_view."""
         if isinstance(meaning, View):
             base = meaning.base
             if isinstance(spec, MemRefSpec):
@@ -170,7 +171,7 @@ class Lowering:
         return self.normal_form(meaning, spec_of_known(meaning))
 
     def view_value(self, view: View) -> ir.Value:
-        """The memref of a view, all that is known of its pointer in its type."""
+        """Builds the memref of a view; its type has all that is known of the pointer."""
         layout = view.layout
         known = self.layouts.get(id(layout))
         if known is None:
@@ -180,9 +181,9 @@ class Lowering:
     # -- pointers
 
     def replace_pointer(self, result: ir.Value, pointer: ir.Value) -> None:
-        """Puts a pointer in the place of an op's result. Of what is added in another order more
-        may be known than the result's type says; an op of another dialect, that may pass the
-        pointer on to where only that type fits, gets that type."""
+        """Replaces an op's result by a pointer. After reordering additions, more may be known of it
+        than the result's type says. An op of another dialect may pass the pointer on to where only
+        the original type fits, so it gets that type."""
         spec = pointer_of(result)
         if pointer_of(pointer) != spec:
             for owner in {use.owner.operation for use in result.uses}:
@@ -191,13 +192,13 @@ class Lowering:
         result.replace_all_uses_with(pointer)
 
     def pointer_as(self, pointer: ir.Value, spec: PtrSpec) -> ir.Value:
-        """The pointer with this type, which differs in its alignment at most."""
+        """Returns the pointer as type `spec`, which may differ in its alignment."""
         if pointer_of(pointer) == spec:
             return pointer
         return self.once("recast_iter", [pointer], spec)
 
     def add_offset(self, pointer: ir.Value, offset: Any) -> ir.Value:
-        """pointer + offset, in the form (pointer + dynamic) + static: at most one of each."""
+        """Returns (pointer + dynamic) + static, with at most one addition of each kind."""
         if pointer in self.added:
             base, inner = self.added[pointer]
             both_static = inner.type.is_static and offset.type.is_static
@@ -214,5 +215,5 @@ class Lowering:
         return result
 
     def element(self, view: View, coord: Any) -> ir.Value:
-        """The pointer to an element of a memref."""
+        """Returns the pointer to an element of a memref."""
         return self.add_offset(view.base, algebra.scalar(algebra.crd2idx(coord, view.layout)))

@@ -1,4 +1,4 @@
-"""Views of memory and of coordinates: where they begin, and access to single elements."""
+"""Lowers views of memory and of coordinates, and accesses to single elements."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _get_iter(low: Lowering, op: ir.Operation) -> bool:
     view = op.operands[0]
     if isinstance(spec_of(view.type), MemRefSpec):
         if view not in low.meanings:
-            # A block argument: its pointer is what convert-fly-to-rocdl makes of it.
+            # A block argument: convert-fly-to-rocdl lowers its pointer.
             return False
         low.replace_pointer(op.results[0], low.view(view).base)
         return True
@@ -68,7 +68,7 @@ def _get_iter(low: Lowering, op: ir.Operation) -> bool:
 
 
 def moved(low: Lowering, view: View, offset: Any) -> View:
-    """The view that begins `offset` after this one."""
+    """Returns the view shifted by `offset`."""
     if static_value(offset) == 0:
         return view
     if isinstance(view.base, ir.Value):
@@ -77,8 +77,8 @@ def moved(low: Lowering, view: View, offset: Any) -> View:
 
 
 def sliced(low: Lowering, view: View, coord: Any) -> View:
-    """The modes of a view where `coord` is `*`. A composed layout keeps where the slice begins; of
-    a plain one the base moves there."""
+    """Returns the modes of a view where `coord` is `*`. A composed layout keeps the offset of the
+    slice; for a plain one the base is moved."""
     layout = algebra.slice_(view.layout, coord)
     if isinstance(view.layout, ComposedLayout):
         return View(view.base, layout)
@@ -86,10 +86,10 @@ def sliced(low: Lowering, view: View, coord: Any) -> View:
 
 
 class Parts:
-    """The parts of views of one layout (V, Rest…), of which V is what one call of an atom takes.
+    """The parts of views of one layout (V, Rest…), where V is the operand of one call of an atom.
 
-    `of(low, view, *place)` is the view `sliced` by (*, *place); but the layout that all parts have
-    is computed once, and an offset only of the modes that `place` is in.
+    `of(low, view, *place)` equals `sliced` by (*, *place), but the layout shared by all parts is
+    computed once, and an offset only from the modes in `place`.
     """
 
     def __init__(self, layout: Layout) -> None:
@@ -97,7 +97,7 @@ class Parts:
         self.whole = layout
         self.layout = algebra.slice_(layout, (None, *[Int(0)] * others))
         self.others = Layout(layout.shape[1:], layout.stride[1:]) if others else Layout((1,), (0,))
-        # The sum of steps along coordinates has a mode for each of them, those of V too.
+        # The sum of steps along coordinates has a mode for each of them, including those of V.
         along = any(isinstance(step, Basis) for step in leaves(layout.stride))
         self.along_coordinates = along and others > 0
 
@@ -118,9 +118,9 @@ class Parts:
 
 
 def decomposed(low: Lowering, view: View) -> View:
-    """The view with the plain layout that takes the coordinate; where the rest of its layout
-    begins, the base does. (So the rest must leave distances within the view as they are: what a
-    swizzle permutes must not lie within what one atom copies.)"""
+    """Returns the view with the plain layout that takes the coordinate; the offset of the rest of
+    its layout goes into the base. (The rest must preserve distances within the view: an atom must
+    not copy across elements that a swizzle permutes.)"""
     if not isinstance(view.layout, ComposedLayout):
         return view
     base = moved(low, view, algebra.origin(view.layout)).base
@@ -165,7 +165,7 @@ def _memref_store(low: Lowering, op: ir.Operation) -> bool:
 
 
 def _ptr_load(low: Lowering, op: ir.Operation) -> bool:
-    """The element a coordinate points to is the coordinate."""
+    """Lowers the load of a coordinate, which is its own element."""
     if isinstance(spec_of(op.operands[0].type), PtrSpec):
         return False
     return low.keep(op, low.meaning(op.operands[0]))
@@ -173,8 +173,8 @@ def _ptr_load(low: Lowering, op: ir.Operation) -> bool:
 
 # -- registers ------------------------------------------------------------------------------------
 def _allocation(low: Lowering, op: ir.Operation) -> bool:
-    """Registers for a view of a static layout: memref.alloca, make_fragment_like and
-    mma.make_fragment."""
+    """Lowers memref.alloca, make_fragment_like and mma.make_fragment: registers for a view of a
+    static layout."""
     spec = memref_of(op.results[0])
     layout = low.value_of(spec.layout)
     count = algebra.cosize(spec.layout).value

@@ -1,4 +1,4 @@
-"""Tiled copies and multiplications: each thread's part of a view, as `fly_dialect.tiled` says."""
+"""Lowers tiled copies and multiplications to each thread's part (see `fly_dialect.tiled`)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def _part(low: Lowering, view: View, offset: Any, layout: Layout) -> View:
-    """The part of a view that begins at `offset` of the layout that takes the coordinate. A
-    composed layout keeps where it begins; of a plain one the base moves there."""
+    """Returns the part of a view that starts at `offset` of the layout that takes the coordinate. A
+    composed layout keeps the offset; for a plain one the base is moved."""
     if isinstance(view.layout, ComposedLayout):
         return View(view.base, tiled.moved_composition(view.layout, offset, layout))
     return View(moved(low, view, offset).base, layout)

@@ -1,8 +1,8 @@
-"""`memref.load_vec` and `memref.store_vec`: a whole view as one vector.
+"""`memref.load_vec` and `memref.store_vec`: accesses to a whole view as one vector.
 
-Element i of the vector is the element of the view at coordinate i, the first mode fastest. What
-lies together in memory along one mode, the first of stride 1, goes in one access; for each
-coordinate of the other modes there is one such run. (LLVM joins runs that lie together.)
+Element i of the vector is the view's element at coordinate i, the first mode varying fastest.
+Elements that are contiguous along one mode, the first of stride 1, are one access; there is one
+such run for each coordinate of the other modes. (LLVM merges adjacent runs.)
 
     (4,2):(1,8)      runs of 4 at 0 and 8
     (2,4):(4,1)      runs of 4 at 0 and 4, their elements interleaved in the vector
@@ -32,8 +32,8 @@ from fly_opt.passes.layout.lowering import Lower, Lowering
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """What is accessed: `width` elements from each of `offsets` on. Modes with `before` coordinates
-    stand before the runs' own: so many runs are interleaved in the vector."""
+    """The accesses of a view: `width` elements at each of `offsets`. Modes with `before`
+    coordinates in total precede the runs' own mode: `before` runs are interleaved in the vector."""
 
     width: int
     before: int
@@ -45,7 +45,7 @@ class Runs:
 
 
 def runs(layout: Layout) -> Runs:
-    """The runs of a layout of static shape. ValueError for any other."""
+    """Returns the runs of a layout of static shape. ValueError for any other."""
     modes: list[tuple[int, Any]] = []
     for leaf, stride in zip(leaves(layout.shape), leaves(layout.stride), strict=True):
         extent = static_value(leaf)
@@ -64,7 +64,7 @@ def runs(layout: Layout) -> Runs:
 
 
 def _coordinates(modes: list[tuple[int, Any]]) -> list[tuple[int, ...]]:
-    """All coordinates, the first mode fastest."""
+    """Returns all coordinates, the first mode varying fastest."""
     backwards = product(*(range(extent) for extent, _ in reversed(modes)))
     return [tuple(reversed(place)) for place in backwards]
 
@@ -116,7 +116,7 @@ def _load(low: Lowering, view: View, type_: ir.VectorType) -> ir.Value:
 
 
 def _coordinates_vector(low: Lowering, view: View, type_: ir.VectorType) -> ir.Value:
-    """A view of coordinates: nothing is loaded, each element is computed."""
+    """Loads a view of coordinates: no memory is read, each element is computed."""
     layout, builder = _plain(view), low.builder
     element = ir.IntegerType(type_.element_type)
 
@@ -128,7 +128,7 @@ def _coordinates_vector(low: Lowering, view: View, type_: ir.VectorType) -> ir.V
     ]
     numbers = [ir.IntegerAttr.get(element, value or 0) for value in known]
     result = builder.constant_of(ir.DenseElementsAttr.get(numbers, type_))
-    # Constants come before what is computed; those that nothing uses are swept away.
+    # Constants are built before computed values; unused ones are swept.
     for index in range(len(known)):
         builder.constant(index, element.width)
     for index, value in enumerate(known):
@@ -164,7 +164,7 @@ def _store_vec(low: Lowering, op: ir.Operation) -> bool:
 
 # -- vectors --------------------------------------------------------------------------------------
 def _transposed(low: Lowering, value: ir.Value, shape: tuple[int, int, int]) -> ir.Value:
-    """The vector as one of three dimensions, of which the last two change places."""
+    """Views the vector as three-dimensional and swaps the last two dimensions."""
     type_ = ir.VectorType(value.type)
     element = type_.element_type
     first, second, third = shape
@@ -177,12 +177,12 @@ def _transposed(low: Lowering, value: ir.Value, shape: tuple[int, int, int]) -> 
 
 
 def _position(index: int) -> dict[str, ir.Attribute]:
-    """The attribute of vector.insert and vector.extract."""
+    """Returns the position attribute of vector.insert and vector.extract."""
     return {"static_position": ir.DenseI64ArrayAttr.get([index])}
 
 
 def _strided(start: int, size: int | None = None) -> dict[str, ir.Attribute]:
-    """The attributes of insert_strided_slice and, with `size`, of extract_strided_slice."""
+    """Returns the attributes of insert_strided_slice and, with `size`, of extract_strided_slice."""
     numbers = {"offsets": start, "strides": 1} | ({} if size is None else {"sizes": size})
     i64 = ir.IntegerType.get_signless(64)
     return {

@@ -1,4 +1,4 @@
-"""Atoms and the calls of them become instructions. One function an op, as in `fly_to_llvm`."""
+"""Lowers atoms and their calls to instructions: one function per op, as in `fly_to_llvm`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fly_opt.passes.llvm.conversion import Conversion
 
 
 def _instruction(value: ir.Value) -> Any:
-    """The instruction of an atom, a tiled copy or a tiled matrix multiplication."""
+    """Returns the instruction of an atom, a tiled copy or a tiled matrix multiplication."""
     spec = spec_of(value.type)
     if isinstance(spec, (TiledCopySpec, TiledMmaSpec)):
         spec = spec.atom
@@ -34,7 +34,7 @@ def make_atom(conversion: Conversion, op: ir.Operation) -> ir.Value:
 
 
 def same(conversion: Conversion, op: ir.Operation) -> ir.Value:
-    """A tiled copy or multiplication is its atom: the tiling has become layouts."""
+    """Lowers a tiled copy or multiplication to its atom: its tiling is already in the layouts."""
     return conversion.value(op.operands[0])
 
 

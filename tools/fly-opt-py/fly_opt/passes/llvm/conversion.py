@@ -1,5 +1,4 @@
-"""The conversion of the dialect to LLVM's at work: which value has become which, and what is to be
-erased."""
+"""State of the conversion of the fly dialect to LLVM: the lowered values, and the ops to erase."""
 
 from __future__ import annotations
 
@@ -24,8 +23,8 @@ _DIALECTS = tuple(f"{namespace}." for namespace in NAMESPACES)
 
 
 class Conversion:
-    """The pass at work. `table` gives, for each op by its full name, the function that converts it:
-    it gives the value that takes the result's place, or None."""
+    """The conversion's state. `table` maps an op's full name to the function that converts it: it
+    returns the value that replaces the result, or None."""
 
     def __init__(
         self, table: Mapping[str, Callable[[Conversion, ir.Operation], ir.Value | None]]
@@ -42,11 +41,11 @@ class Conversion:
         )
         self.gpu_module: ir.Operation | None = None  # the last that was entered
         self.symbols: set[str] = set()  # the shared variables in it
-        self.dynamic: str | None = None  # the one that stands for dynamic shared memory
-        self.target: Target | None = None  # of the module, if it is known
+        self.dynamic: str | None = None  # the one that represents dynamic shared memory
+        self.target: Target | None = None  # the module's, if known
 
     def run(self, module: ir.Operation) -> None:
-        """Converts all that `module` holds, definitions before uses."""
+        """Converts everything in `module`, definitions before uses."""
         self.target = target_of(module)
         for op in operations(module):
             name = op.name
@@ -87,7 +86,7 @@ class Conversion:
         self.done.append(op)
 
     def finish(self) -> None:
-        """Erases the fly ops and gives what carried fly pointers LLVM's types."""
+        """Erases the fly ops and gives values that carried fly pointers LLVM's types."""
         for op in reversed(self.done):
             for result in op.results:
                 if result in self.lowered:
@@ -109,11 +108,11 @@ class Conversion:
     # -- values
 
     def value(self, value: ir.Value) -> ir.Value:
-        """What a value has become; itself if it is not of the fly dialect."""
+        """Returns the lowered value; a value of another dialect is returned unchanged."""
         return self.lowered.get(value, value)
 
     def offset(self, value: ir.Value) -> ir.Value:
-        """The integer in a scalar int_tuple that make_int_tuple made."""
+        """Returns the integer in a scalar int_tuple built by make_int_tuple."""
         leaf = int_tuple_of(value).value
         if isinstance(leaf, Int) and leaf.value is not None:
             return self.builder.constant(leaf.value, leaf.width)
@@ -122,7 +121,7 @@ class Conversion:
         return self.integers[value]
 
     def address(self, pointer: ir.Value, type_: ir.Type) -> ir.Value:
-        """The LLVM pointer that an access of `type_` goes to: the swizzle is applied here."""
+        """Returns the LLVM pointer for an access of `type_`, with the swizzle applied."""
         spec = pointer_of(pointer)
         pointers.lowered_space(spec)
         return pointers.swizzled(self.builder, self.value(pointer), spec, pointers.width(type_))
@@ -130,8 +129,8 @@ class Conversion:
     # -- allocations
 
     def slot(self, build: Callable[[], ir.Operation]) -> ir.Operation:
-        """Builds an op at the start of the function, after the others built here: a stack slot
-        asked for in a loop must not be a new one each time round. Gives the op."""
+        """Builds an op at the start of the function, after the slots built there before: a stack
+        slot requested in a loop must not be allocated per iteration. Returns the op."""
         if self.functions:
             if self.stack is None:
                 entry = self.functions[-1].regions[0].blocks[0]
@@ -142,7 +141,7 @@ class Conversion:
         return self.stack
 
     def shared_variable(self, prefix: str, size: int, alignment: int, linkage: str) -> str:
-        """Declares `size` bytes of shared memory in the gpu.module; gives the symbol."""
+        """Declares `size` bytes of shared memory in the gpu.module; returns the symbol."""
         module = self.gpu_module
         if module is None:
             raise ValueError("shared memory must be inside a gpu.module")
@@ -173,7 +172,7 @@ class Conversion:
 
 
 def lowered_type(spec: Spec) -> ir.Type | None:
-    """What a pointer, memref or atom becomes; None for a type that carries none of them."""
+    """Returns the type to which a pointer, memref or atom lowers; None for any other type."""
     if isinstance(spec, str):
         return None
     if (own := spaces.of(spec)) is not None:
@@ -195,7 +194,7 @@ def _atom_type(spec: FlySpec) -> ir.Type | None:
 
 
 def _variables(module: ir.Operation) -> set[str]:
-    """The names of the LLVM variables in a gpu.module."""
+    """Returns the names of the LLVM variables in a gpu.module."""
     names = (op.attributes["sym_name"] for op in operations(module) if op.name == _GLOBAL)
     return {ir.StringAttr(name).value for name in names}
 

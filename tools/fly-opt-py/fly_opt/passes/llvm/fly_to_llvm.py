@@ -1,13 +1,12 @@
-"""The fly dialect becomes LLVM's: pointers LLVM's, accesses loads and stores, atoms instructions.
+"""Converts the fly dialect to LLVM: pointers, loads and stores, and atoms to instructions.
 
 ptr and memref types become !llvm.ptr<1> (global), <3> (shared), <5> (register); those in a
-backend's own space what it says. add_offset becomes a getelementptr that counts in elements,
-without inbounds: a pointer may be computed for an access that a condition then keeps from
-happening. ptr.load and ptr.store carry the alignment of the pointer's type. A shared make_ptr
-becomes a variable of its own in the gpu.module, a register make_ptr an alloca in the function's
-first block, get_dyn_shared the zero-length variable that stands for the shared memory a launch asks
-for. An atom becomes a struct of its state, and a call of it the target's instruction, from the
-table of its family.
+backend's own space are lowered by the backend. add_offset becomes a getelementptr in elements,
+without inbounds: a pointer may be computed for an access that a condition then skips. ptr.load and
+ptr.store have the alignment of the pointer's type. A shared make_ptr becomes a variable in the
+gpu.module, a register make_ptr an alloca in the function's first block, get_dyn_shared the
+zero-length variable that represents the shared memory requested by a launch. An atom becomes a
+struct of its state, and a call of it the target's instruction, from the table of its family.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from fly_opt.lowering import interface, spaces
 from fly_opt.passes.llvm.conversion import Conversion
 
 SHARED_ALIGNMENT = 16  # bytes: the widest access to shared memory
-DYNAMIC_SHARED_ALIGNMENT = 1024  # what fly.get_dyn_shared's type promises
+DYNAMIC_SHARED_ALIGNMENT = 1024  # the alignment that the type of fly.get_dyn_shared promises
 
 
 def convert(module: ir.Operation) -> None:
@@ -45,14 +44,14 @@ def convert(module: ir.Operation) -> None:
     Conversion(table).run(module)
 
 
-# -- one function an op: the value that takes the result's place ----------------------------------
+# -- one function per op, which returns the value that replaces the result -----------------------
 def _make_int_tuple(conversion: Conversion, op: ir.Operation) -> None:
     if len(op.operands) == 1:
         conversion.integers[op.results[0]] = op.operands[0]
 
 
 def _same(conversion: Conversion, op: ir.Operation) -> ir.Value | None:
-    """The address stays what it is: get_iter and make_view of a memref, recast_iter."""
+    """Keeps the address: get_iter and make_view of a memref, recast_iter."""
     operand = op.operands[0]
     kinds = (IntTupleSpec, LayoutSpec, ComposedLayoutSpec, CoordTensorSpec)
     if isinstance(spec_of(operand.type), kinds):
@@ -130,7 +129,7 @@ def _make_ptr(conversion: Conversion, op: ir.Operation) -> ir.Value:
 
 
 def _alloca(conversion: Conversion, spec: PtrSpec, count: int) -> ir.Value:
-    """A stack slot of `count` elements."""
+    """Allocates a stack slot of `count` elements."""
     builder, i64 = conversion.builder, pointers.integer(64)
     attributes = {"value": ir.IntegerAttr.get(i64, count)}
     number = conversion.slot(lambda: builder.op("arith.constant", i64, [], attributes))
@@ -156,7 +155,7 @@ def _get_dyn_shared(conversion: Conversion, op: ir.Operation) -> ir.Value:
 
 
 def _atoms(name: str) -> Callable[[Conversion, ir.Operation], ir.Value | None]:
-    """The function of that name in `fly_atoms`, which few modules need."""
+    """Returns the function of that name in `atoms`, which few modules need."""
 
     def convert(conversion: Conversion, op: ir.Operation) -> ir.Value | None:
         from fly_opt.passes.llvm import atoms

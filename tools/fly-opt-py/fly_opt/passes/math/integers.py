@@ -1,4 +1,4 @@
-"""Powers of integers, by a loop of squarings: math.ipowi."""
+"""math.ipowi: powers of integers, by repeated squaring in a loop."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ EQ, NE, SLT, SGT = 0, 1, 2, 4  # arith's CmpIPredicate
 
 
 def power(base: ir.Value, exponent: ir.Value) -> ir.Value:
-    """base^exponent of signed integers of one width, modulo 2^width. A negative power is 0, but of
-    1 and -1; of 0 it is undefined."""
+    """Computes base^exponent of signed integers of one width, modulo 2^width. A negative power is 0
+    except for 1 and -1; for 0 it is undefined."""
     from fly_dialect.bindings import ir
 
     kind = base.type
@@ -42,7 +42,7 @@ def power(base: ir.Value, exponent: ir.Value) -> ir.Value:
         grown = make("arith.select", odd, make("arith.muli", product, square), product)
         squared = make("arith.muli", square, square)
         ir.Operation.create("scf.yield", [], [grown, squared, make("arith.shrsi", rest, one)])
-    # To a negative power: 1 stays, -1 alternates, others are 0.
+    # To a negative power, 1 is 1, -1 alternates, and all others are 0.
     alternating = make("arith.select", test(EQ, make("arith.andi", exponent, one), zero), one, base)
     inverse = make("arith.select", test(EQ, base, minus_one), alternating, zero)
     inverse = make("arith.select", test(EQ, base, one), one, inverse)

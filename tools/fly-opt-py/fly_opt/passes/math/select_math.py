@@ -1,12 +1,12 @@
-"""fly-select-math: which mathematical function is computed how, and which float is converted how.
+"""fly-select-math: selects how each math function and float conversion is computed.
 
-Four ways lead from math to machine code. LLVM's intrinsics where code generation expands them
-accurately (exp, log, sqrt of f32; rounding of every type). Formulas of our own for the other
-functions of f32 (`f32`, `f64`). A wider type: f16 and bf16 are computed in f32. And the target's
-device library for transcendental functions of f64: a later pass of the backend's calls it for what
-this pass leaves alone.
+A math op takes one of four routes to machine code. LLVM's intrinsics, if code generation expands
+them accurately (exp, log, sqrt of f32; rounding of every type). Formulas of our own for the other
+functions of f32 (`f32`, `f64`). A wider type: f16 and bf16 are computed in f32. The target's device
+library for transcendental functions of f64: this pass leaves those unchanged, and a later pass of
+the backend calls the library.
 
-LLVM has no floats narrower than 16 bits: their conversions are the target's instructions.
+LLVM has no floats narrower than 16 bits: conversions of them become the target's instructions.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ INTRINSICS: dict[str, tuple[str, tuple[str, ...]]] = {
     "math.log2": ("llvm.log2", ("f32",)),
     "math.log10": ("llvm.log10", ("f32",)),
 }
-# Computed in f32 where they aren't an intrinsic of their own type.
+# Computed in f32 unless they are an intrinsic of their own type.
 NARROW = ("f16", "bf16")
 CONVERSIONS = ("arith.extf", "arith.truncf")
-# In the math dialect, and not a function of floats.
+# Ops of the math dialect that are not functions of floats.
 NOT_FLOAT = ("math.absi", "math.ctlz", "math.cttz", "math.ctpop")
-# Predicates: the bits of llvm.is.fpclass (LLVM's language reference: 0–1 NaN, 2 and 9 infinities,
-# 3 and 8 normals, 4 to 7 subnormals and zeros).
+# The masks of llvm.is.fpclass (LLVM's language reference: bits 0–1 NaN, 2 and 9 infinities, 3 and 8
+# normals, 4 to 7 subnormals and zeros).
 CLASSES = {
     "math.isnan": 0b00_0000_0011,
     "math.isinf": 0b10_0000_0100,
@@ -59,9 +59,9 @@ CLASSES = {
 
 @dataclass(frozen=True)
 class SelectMath(Pass):
-    """Sends each math operation to LLVM's intrinsics, to f32, or on to the device library.
+    """Lowers each math operation to LLVM's intrinsics or f32, or leaves it to the device library.
 
-    Conversions of floats of 8 bits and less become the target's instructions.
+    Conversions of floats of 8 bits or fewer become the target's instructions.
     """
 
     name: ClassVar[str] = "fly-select-math"
@@ -92,14 +92,14 @@ class SelectMath(Pass):
 
 
 def _convert(module: ir.Operation, conversions: list[ir.Operation]) -> None:
-    """Lowers those that LLVM does not know."""
+    """Lowers the conversions from and to types that LLVM does not have."""
     target = target_of(module)
     for op in conversions:
         any(lowering.convert_float(op, target) for lowering in interface.candidates(target))
 
 
 def _select(op: ir.Operation) -> None:
-    """Replaces one operation, or leaves it where the device library has it as it is."""
+    """Replaces one operation, or leaves it if the device library has it."""
     from fly_dialect.bindings import ir
 
     with ir.InsertionPoint(op), op.location:
@@ -125,7 +125,7 @@ def _replacement(op: ir.Operation) -> ir.Value | None:
     if op.name in INTRINSICS and element in INTRINSICS[op.name][1]:
         return _intrinsic(INTRINSICS[op.name][0], kind, operands, fast)
     if op.name == "math.rsqrt" and element in EVERY:
-        # One over the root: v_rsq_f32 alone is off by one in the last place.
+        # 1 / sqrt(x): v_rsq_f32 alone has an error of one ulp.
         root = _intrinsic("llvm.sqrt", kind, operands, fast)
         return _create("arith.divf", kind, [_one(kind), root], op)
     if element == "f32" and (formula := _formula(op.name)):
@@ -148,7 +148,7 @@ def _replacement(op: ir.Operation) -> ir.Value | None:
 
 
 def _formula(name: str) -> Callable[..., ir.Value] | None:
-    """The formula of a function of f32, as a function of SSA values."""
+    """Returns the formula of a function of f32, as a function of SSA values."""
     from fly_opt.passes.math import f32, f64
     from fly_opt.passes.math.number import Number
 
@@ -161,7 +161,7 @@ def _formula(name: str) -> Callable[..., ir.Value] | None:
 def _by_elements(
     function: Callable[..., ir.Value], kind: ir.Type, operands: list[ir.Value]
 ) -> ir.Value:
-    """`function` of scalars; of vectors element by element."""
+    """Applies `function` to scalars; to vectors element by element."""
     from fly_dialect.bindings import ir
 
     if not isinstance(kind, ir.VectorType):
@@ -180,7 +180,7 @@ def _by_elements(
 
 
 def _classified(op: ir.Operation) -> ir.Value:
-    """Whether floats are of a class. What bf16 is, it is as f32 too."""
+    """Tests whether floats are of a class. A bf16 is tested as f32, which has the same classes."""
     from fly_dialect.bindings import ir
 
     (operand,) = op.operands
@@ -196,7 +196,7 @@ def _classified(op: ir.Operation) -> ir.Value:
 
 
 def _fast(op: ir.Operation) -> ir.Attribute | None:
-    """An operation's fast-math flags for the LLVM dialect; None where it has none."""
+    """Returns an op's fast-math flags for the LLVM dialect; None if it has none."""
     from fly_dialect.bindings import ir
 
     if "fastmath" not in op.attributes:
@@ -211,7 +211,7 @@ def _intrinsic(
 
 
 def _mangled(kind: ir.Type) -> str:
-    """A type as the names of LLVM's intrinsics spell it: f32, v4f16."""
+    """Returns a type's suffix in the names of LLVM's intrinsics: f32, v4f16."""
     from fly_dialect.bindings import ir
 
     if isinstance(kind, ir.VectorType):
@@ -222,7 +222,7 @@ def _mangled(kind: ir.Type) -> str:
 def _create(
     name: str, kind: ir.Type, operands: list[ir.Value], like: ir.Operation | None = None
 ) -> ir.Value:
-    """An operation, with the fast-math flags of `like`."""
+    """Creates an op with the fast-math flags of `like`."""
     from fly_dialect.bindings import ir
 
     attributes = {}

@@ -1,4 +1,4 @@
-"""What a module does with registers: which can become values, and what reads and writes them."""
+"""Analysis of register memory: what can be promoted to values, and what accesses it."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _TERMINATORS = ("scf.yield", "scf.condition")
 
 @dataclass(eq=False, slots=True)
 class Root:
-    """A make_ptr of registers, and the values that take its place."""
+    """A make_ptr of registers, and the values that replace it."""
 
     op: ir.Operation
     block: ir.Block
     element: ir.Type  # the type in which elements are held
-    bits: int  # of one
+    bits: int  # of one element
     size: int
     pieces: list[Piece]
-    known: dict[Range, list[Piece]]  # what was asked of `reached`
+    known: dict[Range, list[Piece]]  # cache of `reached`
 
     def reached(self, range_: Range) -> list[Piece]:
         found = self.known.get(range_)
@@ -46,13 +46,13 @@ class Root:
 class Piece:
     """Registers that become one value."""
 
-    number: int  # in the order of the text
+    number: int  # in textual order
     range: Range
     type: ir.VectorType  # vector<count x storage>
 
 
 class Access(NamedTuple):
-    """A make_ptr, ptr.load or ptr.store, in the order of the text."""
+    """A make_ptr, ptr.load or ptr.store, in textual order."""
 
     op: ir.Operation
     root: Root
@@ -60,13 +60,13 @@ class Access(NamedTuple):
 
 
 class Accesses:
-    """What a module does with registers: the roots that can be promoted, how they are reached."""
+    """The register accesses of a module: the promotable roots and how they are accessed."""
 
     def __init__(self, module: ir.Operation) -> None:
         self.roots: dict[ir.Value, Root] = {}
         self.places: dict[ir.Value, tuple[Root, int]] = {}  # pointer → what it points to
         self.uses: Counter[ir.Value] = Counter()  # of a place, by ops that are understood
-        self.kept: set[Root] = set()  # stay memory
+        self.kept: set[Root] = set()  # not promotable: these stay memory
         self.found: list[Access] = []
         self.helpers: list[ir.Operation] = []  # add_offset and views: unused after the promotion
         self.terminators: dict[
@@ -126,7 +126,7 @@ class Accesses:
         self.uses[pointer] += 1
 
     def cut(self, pieces: bool) -> None:
-        """Decides which values take the place of each root: its pieces, or one."""
+        """Determines the values that replace each root: its pieces, or a single one."""
         counts: dict[Root, Counter[Range]] = {root: Counter() for root in self.roots.values()}
         for access in self.found if pieces else ():
             if access.root in counts and access.op is not access.root.op:
@@ -139,10 +139,11 @@ class Accesses:
                 number += 1
 
     def enclosing(self, access: Access) -> list[tuple[ir.Operation, ir.Block]] | None:
-        """The ops around an access, as (op, its block) from the inside, up to the root's block.
+        """Returns the ops around an access as (op, its block), innermost first, up to the root's
+        block.
 
-        None if one of them is nothing that a value can be threaded through, else at least the
-        access itself.
+        Returns None if a value can't be threaded through one of them; otherwise the list has at
+        least the access itself.
         """
         at, chain = access.op.block, [(access.op, access.op.block)]
         while at != access.root.block:
@@ -157,8 +158,8 @@ class Accesses:
 
 
 def _around(block: ir.Block, inside: ir.Operation) -> list[tuple[ir.Operation, ir.Block]]:
-    """The op that holds `block`, which holds `inside`, with its own block; nothing if values can't
-    be threaded through it."""
+    """Returns the op that holds `block`, which holds `inside`, with its own block; nothing if
+    values can't be threaded through it."""
     holder = inside.parent
     if holder is None or holder.name not in _THREADED:
         return []

@@ -1,4 +1,4 @@
-"""`fly-convert-atom-call-to-ssa-form`: atoms take registers as values rather than as memory."""
+"""`fly-convert-atom-call-to-ssa-form`: passes registers to atoms as values instead of memory."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from fly_opt.passes.base import Pass
 class ConvertAtomCalls(Pass):
     """Gives copy_atom_call and mma_atom_call vectors for contiguous register memrefs.
 
-    A register memref that is read becomes ptr.load and a vector operand of copy_atom_call_ssa or
-    mma_atom_call_ssa; one that is written becomes a vector result and ptr.store. A copy under a
-    predicate reads its old destination too. Memrefs elsewhere and registers that are not
-    contiguous stay memrefs; a call of such only stays as it is.
+    A register memref that is read becomes a ptr.load and a vector operand of copy_atom_call_ssa or
+    mma_atom_call_ssa; one that is written becomes a vector result and a ptr.store. A copy under a
+    predicate also reads its old destination. Other memrefs and non-contiguous registers stay
+    memrefs; a call with only such operands is unchanged.
     """
 
     name: ClassVar[str] = "fly-convert-atom-call-to-ssa-form"
 
     def run(self, op: ir.Operation) -> None:
         pointers: dict[ir.Value, ir.Value] = {}  # view → its pointer
-        # The hundreds of calls of a module have a handful of operand types.
+        # The hundreds of calls in a module share a few operand types.
         known: dict[ir.Type, ir.Type | None] = {}
         for inner in operations(op):
             if inner.name == "fly.make_view":
@@ -89,7 +89,7 @@ class _Call:
         return self.pointers[view]
 
     def read(self, index: int) -> ir.Value:
-        """An operand as a value: what is in its registers, or the memref itself."""
+        """Returns an operand as a value: the content of its registers, or the memref itself."""
         type_ = self.types[index]
         if type_ is None:
             return self.operands[index]
@@ -102,7 +102,7 @@ class _Call:
         atom, source = self.operands[0], self.read(1)
         predicate = [self.read(3)] if len(self.operands) == 4 else []
         result = self.types[2]
-        # The old destination is what a copy that doesn't happen leaves.
+        # If the predicate is false, the copy's result is the old destination.
         old = [self.read(2)] if predicate or result is None else []
         segments = ir.DenseI32ArrayAttr.get([1, 1, len(old), len(predicate)])
         call = self.build(
@@ -129,8 +129,8 @@ _CONVERT = {"fly.copy_atom_call": _Call.copy, "fly.mma_atom_call": _Call.mma}
 
 
 def register_type(type_: ir.Type) -> ir.Type | None:
-    """What contiguous registers hold, as one value: a vector, of one element a scalar. None for a
-    memref elsewhere, for registers with gaps or in another order, and for what is no memref."""
+    """Returns the type of contiguous registers as one value: a vector, or a scalar for one element.
+    None for memrefs elsewhere, for registers with gaps or in another order, and for other types."""
     spec = spec_of(type_)
     if not isinstance(spec, MemRefSpec) or spec.space != "register":
         return None
@@ -143,7 +143,7 @@ def register_type(type_: ir.Type) -> ir.Type | None:
 
 @lru_cache(maxsize=256)
 def contiguous(layout: AnyLayout) -> int | None:
-    """The size of a static layout that maps index i to offset i; None of any other."""
+    """Returns the size of a static layout that maps index i to offset i; None for any other."""
     if not isinstance(layout, Layout) or not layout.is_static:
         return None
     count = 1

@@ -1,4 +1,4 @@
-"""`fly-promote-regmem-to-vectorssa`: memory in registers becomes vector values."""
+"""`fly-promote-regmem-to-vectorssa`: promotes register memory to vector values."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from fly_opt.passes.registers.accesses import Access, Accesses, Piece, Root
 class PromoteRegmem(Pass):
     """Turns register make_ptrs into vector values threaded through scf.for, scf.if and scf.while.
 
-    Each `make_ptr` of n register elements that only ptr.load and ptr.store at static offsets touch
-    becomes one value of n elements: a store inserts into it, a load extracts from it, and a loop or
-    condition that touches it carries it. Before the first store its elements are poison. Elements
-    narrower than 16 bits that LLVM has no type for are held as integers. What is reached in another
-    way, by a recast, a dynamic offset, a call, a region that is none of the three, stays memory.
+    Each `make_ptr` of n register elements that is only accessed by ptr.load and ptr.store at static
+    offsets becomes one value of n elements: a store inserts into it, a load extracts from it, and a
+    loop or condition that accesses it carries it. Its elements are poison before the first store.
+    Elements narrower than 16 bits without an LLVM type are stored as integers. Registers accessed
+    in another way (a recast, a dynamic offset, a call, another region) stay memory.
 
-    With the option `pieces`, a make_ptr becomes several values where fewer elements have to be
-    inserted and extracted then: a sum of 64 that multiplications write 4 by 4 becomes sixteen.
+    With the option `pieces`, a make_ptr becomes several values if that reduces insertions and
+    extractions: a sum of 64 elements that multiplications write 4 at a time becomes sixteen values.
     """
 
     name: ClassVar[str] = "fly-promote-regmem-to-vectorssa"
@@ -35,20 +35,21 @@ class PromoteRegmem(Pass):
         accesses = Accesses(op)
         if accesses.roots:
             accesses.cut(self.pieces)
-            # Without pieces, FlyDSL's text: a slice that is all of its vector is one too.
+            # Without pieces, emit FlyDSL's text: a slice that covers its whole vector is emitted
+            # too.
             _Promotion(accesses, whole_slices=not self.pieces).run()
 
 
 @dataclass(eq=False, slots=True)
 class _Threaded:
-    """An scf op that vectors are threaded through, and which."""
+    """An scf op through which vectors are threaded, and those vectors."""
 
     op: ir.Operation
     pieces: set[Piece]
 
 
 class _Promotion:
-    """Rewrites the accesses, block by block, with the vectors as they are at each place."""
+    """Rewrites the accesses, block by block, tracking the vectors' current values."""
 
     def __init__(self, accesses: Accesses, whole_slices: bool) -> None:
         self.accesses = accesses
@@ -57,14 +58,14 @@ class _Promotion:
         self.events: dict[
             ir.Block, list[Access | _Threaded]
         ] = {}  # block → what to do in it, in order
-        # An operation's hash is of its operands: as a key it is good until the rewriting begins.
+        # starts.
         self.threaded: dict[ir.Operation, _Threaded] = {}
         for access in accesses.found:
             if access.root not in accesses.kept:
                 self.note(access)
 
     def note(self, access: Access) -> None:
-        """Puts an access into the events of its block, and the ops around it into theirs."""
+        """Adds an access to the events of its block, and the ops around it to those of theirs."""
         chain = self.accesses.enclosing(access)
         assert chain is not None, "its root would have been kept"
         (_, block), *around = chain
@@ -87,7 +88,7 @@ class _Promotion:
             root.op.erase()
 
     def block(self, block: ir.Block, state: dict[Piece, ir.Value]) -> None:
-        """Rewrites the events of a block; `state` is then as at its end."""
+        """Rewrites the events of a block; `state` is updated to the values at its end."""
         for event in self.events.get(block, ()):
             if isinstance(event, _Threaded):
                 self.thread(event, state)
@@ -99,7 +100,7 @@ class _Promotion:
                 self.store(event, state)
 
     def begin(self, root: Root, state: dict[Piece, ir.Value]) -> None:
-        """The values before the first store."""
+        """Sets the values before the first store."""
         self.builder.at(root.op)
         unknown: dict[ir.Type, ir.Value] = {}
         for piece in root.pieces:
@@ -154,7 +155,7 @@ class _Promotion:
         return vectors.insert(self.builder, value, vector, offset)
 
     def thread(self, threaded: _Threaded, state: dict[Piece, ir.Value]) -> None:
-        """Replaces an scf op by one that carries the vectors which are touched in it."""
+        """Replaces an scf op by one that carries the vectors accessed in it."""
         op = threaded.op
         pieces = sorted(threaded.pieces, key=lambda piece: piece.number)
         carried = [piece.type for piece in pieces]
@@ -170,7 +171,7 @@ class _Promotion:
         )
         for old_region, region in zip(op.regions, new.regions, strict=True):
             blocks = list(old_region.blocks)
-            if not blocks:  # an scf.if without else: the vectors stay as they are
+            if not blocks:  # an scf.if without else: the vectors are unchanged
                 with ir.InsertionPoint(region.blocks.append()), op.location:
                     ir.Operation.create("scf.yield", operands=[state[piece] for piece in pieces])
                 continue
@@ -189,7 +190,7 @@ class _Promotion:
         op.erase()
 
     def end(self, block: ir.Block, values: list[ir.Value]) -> None:
-        """Lets a block give `values` as well."""
+        """Appends `values` to the operands of a block's terminator."""
         old = self.accesses.terminators[block]
         ir.Operation.create(
             old.name,
@@ -201,7 +202,7 @@ class _Promotion:
 
 
 def _check_inside(access: Access) -> None:
-    """InputError for an access beyond the registers."""
+    """Raises InputError for an access outside the registers."""
     wanted, root = access.range, access.root
     if wanted.offset < 0 or wanted.end > root.size:
         raise refuse(

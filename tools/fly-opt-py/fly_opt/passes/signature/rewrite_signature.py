@@ -1,4 +1,4 @@
-"""`fly-rewrite-func-signature`: no value of the fly dialect crosses a function boundary."""
+"""`fly-rewrite-func-signature`: removes fly types from function boundaries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fly_opt.ir.builder import operations, unused
 from fly_opt.passes.base import Pass, refuse
 
 FUNCTIONS = ("func.func", "gpu.func")
-# Ops whose operands, results and entry arguments are one and the same boundary.
+# Ops whose operands, results and entry arguments form one boundary.
 BOUNDARIES = frozenset(
     (
         "func.call",
@@ -37,17 +37,17 @@ class RewriteFuncSignature(Pass):
     """Passes tuples, layouts and memrefs as pointers and packed structs of their dynamic leaves.
 
     Arguments and results of functions, calls, launches and scf control flow are rewritten alike. A
-    value that is wholly static is passed by nothing and made again by fly.static; a memref becomes
-    a pointer and, where its layout is dynamic, a struct of the layout's dynamic leaves. An argument
-    nobody uses is not made again. Attributes of an argument stay with its first carrier.
+    static value is not passed, but rebuilt by fly.static; a memref becomes a pointer and, if its
+    layout is dynamic, a struct of the layout's dynamic leaves. Unused arguments are not rebuilt. An
+    argument's attributes go to its first carrier.
     """
 
     name: ClassVar[str] = "fly-rewrite-func-signature"
 
     def run(self, op: ir.Operation) -> None:
         rewrite = _Rewrite()
-        # In the order of the text: a block's arguments have their carriers before an op passes them
-        # on, so they are not put together and taken apart again for it.
+        # In textual order: a block's arguments have their carriers before an op passes them on, so
+        # they are not packed and unpacked again.
         for inner in operations(op):
             if inner.name in FUNCTIONS:
                 rewrite.function(inner)
@@ -58,8 +58,8 @@ class RewriteFuncSignature(Pass):
 
 @dataclass
 class _Old:
-    """A value on its way out: its spec, its carriers, and the op that has them as results (None
-    for a block's arguments)."""
+    """A value to be replaced: its spec, its carriers, and the op whose results they are (None for a
+    block's arguments)."""
 
     value: ir.Value
     spec: Spec
@@ -96,7 +96,8 @@ class _Rewrite:
                     raise refuse(op, "a branch passes a fly value; use scf control flow instead")
 
     def block(self, block: ir.Block) -> None:
-        """Gives the block's arguments carriers. The old arguments stay, first, until `finish`."""
+        """Adds carriers to the block's arguments. The old arguments stay in front until
+        `finish`."""
         arguments = list(block.arguments)
         if not any(_carried(argument) for argument in arguments):
             return
@@ -137,7 +138,7 @@ class _Rewrite:
         for source, target in zip(op.regions, new.regions, strict=True):
             for block in list(source.blocks):
                 block.append_to(target)
-        # Asked for anew: a block knows the op it was asked of, and that one will be erased.
+        # Read again: a block refers to the op it was read from, which will be erased.
         for region in new.regions:
             if len(region.blocks):
                 self.block(region.blocks[0])
@@ -154,7 +155,7 @@ class _Rewrite:
         self.ops.append(op)
 
     def pack(self, value: ir.Value, loc: ir.Location | None) -> Sequence[ir.Value]:
-        """The carriers of a value, taken apart once, where the value is defined."""
+        """Returns the carriers of a value, which is unpacked once, at its definition."""
         if not _carried(value):
             return [value]
         if value not in self.carriers:
@@ -179,10 +180,10 @@ class _Rewrite:
         self.old.append(_Old(value, spec, new, op, loc))
 
     def finish(self) -> None:
-        """Makes the old values again where they are still used, and drops them.
+        """Rebuilds the old values that still have uses, and erases the replaced ops.
 
-        The last goes first: what only replaced ops used is then unused, and not made again. And of
-        two that are made in the same place, the first comes to stand before the second.
+        In reverse: values used only by replaced ops are then unused, and not rebuilt. And of two
+        values rebuilt at the same place, the first ends up before the second.
         """
         results = {old.value: old for old in self.old}
         for op in reversed(self.ops):
@@ -223,7 +224,7 @@ def _types(specs: list[Spec]) -> list[ir.Type]:
 
 
 def _spread_attributes(attributes: ir.Attribute, specs: list[Spec]) -> ir.ArrayAttr:
-    """One dictionary an argument → one a carrier: the first keeps it, the others have none."""
+    """Distributes the attributes of arguments to carriers: the first gets them, the others none."""
     spread = []
     for attribute, spec in zip(ir.ArrayAttr(attributes), specs, strict=True):
         kinds = fly_carriers.carriers(spec)
@@ -233,7 +234,7 @@ def _spread_attributes(attributes: ir.Attribute, specs: list[Spec]) -> ir.ArrayA
 
 
 def _segments(sizes: ir.Attribute, groups: list[Sequence[ir.Value]]) -> ir.Attribute:
-    """operandSegmentSizes after each operand has become a group."""
+    """Returns operandSegmentSizes after each operand has become a group."""
     result, index = [], 0
     for size in ir.DenseI32ArrayAttr(sizes):
         result.append(sum(len(group) for group in groups[index : index + size]))

@@ -1,4 +1,4 @@
-"""fly-set-target: says on the module which chip it is compiled for."""
+"""fly-set-target: records on the module which chip it is compiled for."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SetTarget(Pass):
 
 
 def target_of(op: ir.Operation) -> Target | None:
-    """The target a module was given; None where it has none."""
+    """Returns the module's target; None if it has none."""
     if ATTRIBUTE not in op.attributes:
         return None
     return registry.find(op.attributes[ATTRIBUTE].value)

@@ -1,6 +1,6 @@
 """The lanes of a wave: a constant once the target is known, 64 on CDNA and 32 on RDNA.
 
-A trace is one for all targets, so it names the size (gpu.subgroup_size) and does not know it.
+A trace is target-independent, so it refers to the size symbolically (gpu.subgroup_size).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FoldWaveSize(Pass):
-    """Makes gpu.subgroup_size the target's constant, so that what depends on it folds."""
+    """Replaces gpu.subgroup_size by the target's constant, so that its uses fold."""
 
     name: ClassVar[str] = "fly-fold-wave-size"
 
@@ -43,10 +43,10 @@ class FoldWaveSize(Pass):
 
 @dataclass(frozen=True)
 class CheckShuffles(Pass):
-    """Refuses lane shuffles among more lanes than the target's waves have.
+    """Rejects lane shuffles among more lanes than the target's waves have.
 
-    Such a shuffle would read its own half of the group only, without a word. Run it after
-    canonicalize: what a test of the wave's size leaves out is gone by then.
+    Such a shuffle would silently read only its own half of the group. Run this after canonicalize,
+    which removes code that a test of the wave size excludes.
     """
 
     name: ClassVar[str] = "fly-check-shuffles"
@@ -77,7 +77,7 @@ def _target(op: ir.Operation) -> Target:
 
 
 def _named(root: ir.Operation, name: str) -> list[ir.Operation]:
-    """The operations of this name inside `root`, in the text's order."""
+    """Returns the operations of this name inside `root`, in textual order."""
     from fly_dialect.bindings import ir
 
     found: list[ir.Operation] = []

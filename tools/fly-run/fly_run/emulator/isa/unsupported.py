@@ -1,8 +1,8 @@
-"""Instructions that the emulator does not execute, and why. `coverage` finds them.
+"""Instructions that the emulator does not execute, and the reasons. `coverage` finds them.
 
-A pattern matches a whole mnemonic, without its encoding suffix, or with it where only that encoding
-is missing. Tests hold that every missing instruction matches one, and that each matches a missing
-instruction and no other.
+A pattern matches a whole mnemonic without its encoding suffix, or with it if only that encoding is
+missing. Tests check that every missing instruction matches one, and that each pattern matches a
+missing instruction and no other.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
 
 @functools.cache
 def reason(mnemonic: str) -> str | None:
-    """Why an instruction is not there; None for one that no pattern matches."""
+    """Returns why an instruction is missing; None if no pattern matches it."""
     return next((text for pattern, text in _patterns() if matches(pattern.pattern, mnemonic)), None)
 
 

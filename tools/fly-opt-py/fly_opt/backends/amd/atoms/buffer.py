@@ -16,7 +16,7 @@ from fly_opt.ir import intrinsics, pointers
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir
 
-# Atomic update → the end of the intrinsic's name for integers and for floats.
+# Atomic update → suffix of the intrinsic's name for integers and for floats.
 _UPDATES: dict[str, tuple[str | None, str | None]] = {
     "add": ("add", "fadd"),
     "max": ("smax", "fmax"),
@@ -30,7 +30,7 @@ _UPDATES: dict[str, tuple[str | None, str | None]] = {
 
 @copies(BufferCopy)
 def copy(call: Copy[BufferCopy]) -> ir.Value | None:
-    """buffer_load to registers or buffer_store from them."""
+    """Emits a buffer_load to registers or a buffer_store from them."""
     builder, op = call.builder, call.op
     source, destination = call.source, call.destination
     if _is_buffer(source) and call.result is not None:
@@ -45,7 +45,7 @@ def copy(call: Copy[BufferCopy]) -> ir.Value | None:
 
 @copies(BufferAtomic)
 def atomic(call: Copy[BufferAtomic]) -> ir.Value:
-    """buffer_atomic of one element or a pair of half words. Gives the source's value."""
+    """Emits a buffer_atomic of one element or a pair of half words. Returns the source's value."""
     builder, op, destination = call.builder, call.op, call.destination
     if not _is_buffer(destination) or isinstance(call.source, Memory):
         raise ValueError(f"{op} updates memory with a buffer descriptor with a value")
@@ -71,7 +71,8 @@ def _is_buffer(side: Memory | ir.Value | None) -> TypeGuard[Memory]:
 
 
 def _place(call: Copy[ThreadCopy], side: Memory) -> tuple[buffers.Place, ir.Value]:
-    """Where the access goes, and the state's `soffset`, which counts in elements, in bytes."""
+    """Returns the location of the access, and the state's `soffset` in bytes instead of
+    elements."""
     builder = call.builder
     soffset = buffers.scaled(builder, call.field("soffset"), side.spec.element)
     return buffers.place(builder, side.spec, side.pointer, call.op.copied_bits), soffset

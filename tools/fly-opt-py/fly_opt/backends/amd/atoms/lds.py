@@ -1,7 +1,7 @@
-"""Copies to LDS that pass no register, and the reads of LDS that transpose (CDNA).
+"""Copies to LDS that bypass registers, and LDS reads that transpose (CDNA).
 
-A copy to LDS fills it in the order of the threads from the wave's first address on, so that a
-swizzle of the destination's type has no part in it; the source is what a kernel permutes instead.
+A copy to LDS writes the threads' data consecutively from the wave's first address, so a swizzle of
+the destination's type has no effect; a kernel permutes the source instead.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ _BUFFER_TO_LDS = {
 
 @copies(*_BUFFER_TO_LDS)
 def buffer_to_lds(call: Copy[BufferCopyLds | BufferLoadAsyncLDS]) -> None:
-    """buffer_load … lds. `imm_offset` is part of the instruction, so it must be a constant."""
+    """Emits buffer_load … lds. `imm_offset` is encoded in the instruction, so it must be
+    constant."""
     builder, op = call.builder, call.op
     source, target = _sides(call, BUFFER_SPACE, "with a buffer descriptor")
     elements, immediate = call.field("soffset"), call.field("imm_offset")
@@ -37,7 +38,7 @@ def buffer_to_lds(call: Copy[BufferCopyLds | BufferLoadAsyncLDS]) -> None:
 
 @copies(GlobalLoadAsyncLDS)
 def global_to_lds(call: Copy[GlobalLoadAsyncLDS]) -> None:
-    """global_load_lds; its size and offset are attributes."""
+    """Emits global_load_lds; its size and offset are attributes."""
     builder, op = call.builder, call.op
     source, target = _sides(call, "global", "global")
     i32 = pointers.integer(32)
@@ -64,7 +65,7 @@ def _sides(call: Copy[CopyOp], space: str, described: str) -> tuple[Memory, Memo
 
 @copies(LdsReadTranspose)
 def read_transposed(call: Copy[LdsReadTranspose]) -> ir.Value:
-    """ds_read_b64_tr_b16 and its kin."""
+    """Emits ds_read_b64_tr_b16 or one of its variants."""
     builder, op, source = call.builder, call.op, call.source
     if not isinstance(source, Memory) or source.spec.space != "shared" or call.result is None:
         raise ValueError(f"{op} copies shared memory to registers")

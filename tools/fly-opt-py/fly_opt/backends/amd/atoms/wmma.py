@@ -1,4 +1,4 @@
-"""Matrix instructions of RDNA and gfx1250, by the table of their names."""
+"""Matrix instructions of RDNA and gfx1250, by a table of their names."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def _is_integer(element: str) -> bool:
 
 
 def _of_rdna(op: Wave32) -> Operands:
-    """A and B: a vector of half words, bfloat16 as integers; narrower ones packed into words.
-    On gfx11 both halves of the wave hold all of A and B."""
+    """A and B: a vector of half words, with bfloat16 as integers; narrower types packed into words.
+    On gfx11 each half of the wave holds all of A and B."""
     copies = 2 if isinstance(op, Gfx11Wmma) else 1
     values = op.m * op.k * copies // _LANES
     if bits(op.a.lstrip("su")) < 16:
@@ -57,7 +57,7 @@ def rdna(call: Multiply[Wave32]) -> ir.Value:
 
 
 def _elements(op: Wave32) -> str:
-    """The end of the op's name: what A and B are."""
+    """Returns the suffix of the op's name: the types of A and B."""
     if op.a in _EIGHT:
         return f"{_EIGHT[op.a]}_{_EIGHT[op.b]}"
     return f"iu{bits(op.a.lstrip('su'))}" if _is_integer(op.a) else op.a

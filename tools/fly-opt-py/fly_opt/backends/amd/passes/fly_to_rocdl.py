@@ -1,4 +1,4 @@
-"""`convert-fly-to-rocdl`: the fly dialect becomes LLVM's and AMD's."""
+"""`convert-fly-to-rocdl`: converts the fly dialect to LLVM's and AMD's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class ConvertFlyToROCDL(Pass):
     """Turns fly pointers into LLVM pointers, fly memory ops into LLVM's, atoms into instructions.
 
-    As `fly_opt.passes.llvm.fly_to_llvm` says. Pointers behind a buffer descriptor become a pair of
+    See `fly_opt.passes.llvm.fly_to_llvm`. A pointer through a buffer descriptor becomes a pair of
     the descriptor and an offset in elements.
     """
 

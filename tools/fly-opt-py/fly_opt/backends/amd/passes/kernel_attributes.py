@@ -1,4 +1,4 @@
-"""fly-kernel-attributes: what code generation must know, written on the functions."""
+"""fly-kernel-attributes: function attributes that code generation needs."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KernelAttributes(Pass):
-    """Puts the target's attributes on functions and memory promises on atomics.
+    """Sets the target's attributes on functions, and memory attributes on atomics.
 
     - `target-cpu` on every function with a body: LLVM inlines only between equal targets.
-    - `amdgpu-flat-work-group-size` on kernels: their block where it is static, else all sizes that
-      the hardware has. It bounds the registers a wave may use.
-    - `uniform-work-group-size`: a grid here is a number of whole blocks.
-    - `denormal-fp-math`: denormals are kept, as in NumPy. LLVM's default, said because a
-      front end may choose another.
-    - Atomics on global memory: no fine-grained and no remote memory. The buffers this chain binds
-      are ordinary device allocations, so `atomicrmw fadd` of f32 on gfx942 is one instruction
-      rather than a compare-and-swap loop. On gfx90a that instruction flushes denormals; LLVM
-      keeps the loop there, and so do we, since ignoring denormals would change results.
+    - `amdgpu-flat-work-group-size` on kernels: the block if it is static, otherwise the range that
+      the hardware supports. It bounds the registers a wave may use.
+    - `uniform-work-group-size`: grids consist of whole blocks.
+    - `denormal-fp-math`: denormals are preserved, as in NumPy. This is LLVM's default, but a front
+      end may choose another.
+    - Atomics on global memory: no fine-grained and no remote memory. The buffers bound by this
+      chain are ordinary device allocations, so `atomicrmw fadd` of f32 on gfx942 is one instruction
+      instead of a compare-and-swap loop. On gfx90a that instruction flushes denormals; LLVM keeps
+      the loop there, and so do we, because flushing would change results.
     """
 
     name: ClassVar[str] = "fly-kernel-attributes"

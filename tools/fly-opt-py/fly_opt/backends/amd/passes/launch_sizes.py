@@ -1,8 +1,8 @@
-"""fly-lower-launch-sizes: sizes of grids and blocks, out of the implicit kernel arguments.
+"""fly-lower-launch-sizes: reads grid and block sizes from the implicit kernel arguments.
 
-convert-gpu-to-rocdl calls `__ockl_get_local_size` and `__ockl_get_num_groups` for these, two
-functions of a device library for one load each. Where the loads are: LLVM's AMDGPU usage guide,
-"Code Object V5 Metadata", hidden_block_count_* and hidden_group_size_*.
+For these, convert-gpu-to-rocdl calls `__ockl_get_local_size` and `__ockl_get_num_groups`, device
+library functions that do a single load each. Offsets: LLVM's AMDGPU usage guide, "Code Object V5
+Metadata", hidden_block_count_* and hidden_group_size_*.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ HIDDEN = {"gpu.grid_dim": (0, 32), "gpu.block_dim": (12, 16)}
 
 @dataclass(frozen=True)
 class LowerLaunchSizes(Pass):
-    """Reads gpu.block_dim and gpu.grid_dim from the implicit arguments, static blocks as constants.
+    """Lowers gpu.block_dim and gpu.grid_dim to loads of implicit arguments or to constants.
 
-    A grid counts whole blocks here (uniform-work-group-size), so a block's size is the same in
-    every block.
+    A static block size becomes a constant. Grids consist of whole blocks (uniform-work-group-size),
+    so all blocks have the same size.
     """
 
     name: ClassVar[str] = "fly-lower-launch-sizes"
@@ -66,7 +66,7 @@ def _lower(function: ir.Operation) -> None:
                 size = _load(pointer, *HIDDEN[name], dimension)
             for op in ops:
                 op.results[0].replace_all_uses_with(size)
-    # Only now: the insertion point may stand before one of them.
+    # Erased last: the insertion point may be at one of them.
     for ops in found.values():
         for op in ops:
             op.erase()

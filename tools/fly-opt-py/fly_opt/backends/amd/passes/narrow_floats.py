@@ -1,13 +1,13 @@
-"""Conversions between f32 and floats of 8 bits and less: each target's own instructions.
+"""Conversions between f32 and floats of 8 bits or fewer, by each target's own instructions.
 
     arith.extf    v_cvt_pk_f32_fp8, v_cvt_scalef32_pk_f32_fp4, v_cvt_scalef32_pk32_f32_fp6
     arith.truncf  v_cvt_pk_fp8_f32, v_cvt_scalef32_pk_fp4_f32, v_cvt_scalef32_2xpk16_fp6_f32
 
-An instruction converts a group: as many elements as fill whole words. A vector is cut into groups,
-the last one filled up. E8M0 is the exponent of an f32, and needs no instruction of its own.
+An instruction converts a group: as many elements as fill whole words. A vector is split into
+groups, and the last group is padded. E8M0 is the exponent of an f32 and needs no instruction.
 
-Sources: the CDNA3, CDNA4 and RDNA4 ISA manuals, "Vector ALU" and the tables of opcodes; MLIR's
-rocdl dialect for what its ops take.
+Sources: the CDNA3, CDNA4 and RDNA4 ISA manuals, "Vector ALU" and the opcode tables; MLIR's rocdl
+dialect for the operands of its ops.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from fly_opt.passes.base import refuse
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How a format is converted: the name in the instructions and the elements of a group. `widen`
-    makes f32 of a group's words, as many vectors as it takes for `count` elements; `narrow` makes
-    words of a vector of f32 of which `count` matter."""
+    """The conversion of a format: its name in the instructions and the elements of a group.
+    `widen` converts a group's words to as many vectors of f32 as `count` elements need; `narrow`
+    converts a vector of f32, of which the first `count` elements matter, to words."""
 
     name: str
     group: int
@@ -40,7 +40,7 @@ def _floats(count: int) -> ir.VectorType:
 
 
 def _one(builder: Builder) -> ir.Value:
-    """The scale of an instruction that scales: it takes the exponent of an f32."""
+    """The scale of a scaled instruction, which uses the exponent of an f32."""
     return builder.constant_of(ir.FloatAttr.get(ir.F32Type.get(), 1.0))
 
 
@@ -49,7 +49,7 @@ def _chosen(name: str, number: int) -> dict[str, ir.Attribute]:
 
 
 def _widen_eight(builder: Builder, form: Format, word: ir.Value, count: int) -> list[ir.Value]:
-    """Two bytes at once: the lower ones of the word, then the upper ones."""
+    """Converts two bytes at a time: the lower ones of the word, then the upper ones."""
     name = f"rocdl.cvt.pk.f32.{form.name}"
     halves = [ir.BoolAttr.get(upper) for upper in (False, True)[: (count + 1) // 2]]
     return [builder.value(name, _floats(2), [word], {"wordSel": half}) for half in halves]
@@ -66,7 +66,7 @@ def _narrow_eight(builder: Builder, form: Format, values: ir.Value, count: int) 
 
 
 def _widen_four(builder: Builder, form: Format, word: ir.Value, count: int) -> list[ir.Value]:
-    """Two elements at once: those of one byte of the word."""
+    """Converts two elements at a time: those of one byte of the word."""
     name, operands = f"rocdl.cvt.scalef32.pk.f32.{form.name}", [word, _one(builder)]
     return [
         builder.value(name, _floats(2), operands, _chosen("srcSelIndex", byte))
@@ -90,13 +90,13 @@ def _widen_six(builder: Builder, form: Format, words: ir.Value, _: int) -> list[
 
 
 def _narrow_six(builder: Builder, form: Format, values: ir.Value, _: int) -> list[ir.Value]:
-    """The instruction takes its two operands by turns: the even elements and the odd ones."""
+    """The instruction interleaves its two operands: the even elements and the odd ones."""
     halves = [_shuffled(builder, values, range(first, 32, 2)) for first in (0, 1)]
     name = f"rocdl.cvt.scalef32.2xpk16.{form.name}.f32"
     return [builder.value(name, pointers.words(6), [*halves, _one(builder)])]
 
 
-# Which of them a target converts says `Target.narrow_floats`.
+# `Target.narrow_floats` says which of them a target converts.
 FORMATS = {
     "f8E4M3FNUZ": Format("fp8", 4, _widen_eight, _narrow_eight),
     "f8E5M2FNUZ": Format("bf8", 4, _widen_eight, _narrow_eight),
@@ -114,7 +114,7 @@ def element(type_: ir.Type) -> str:
 
 
 def is_conversion(op: ir.Operation) -> bool:
-    """Whether this arith.extf or arith.truncf is from or to one of these formats."""
+    """Returns whether this arith.extf or arith.truncf is from or to one of these formats."""
     return any(
         element(value.type) in FORMATS or element(value.type) == SCALE
         for value in (op.operands[0], op.results[0])
@@ -122,15 +122,15 @@ def is_conversion(op: ir.Operation) -> bool:
 
 
 def convert(op: ir.Operation, target: Target | None) -> None:
-    """Replaces a conversion by the instructions of `target`. Refused where it has none."""
+    """Replaces a conversion by instructions of `target`. InputError if it has none."""
     widens = op.name == "arith.extf"
     value, wanted = op.operands[0], op.results[0].type
     narrow, wide = (value.type, wanted) if widens else (wanted, value.type)
     name = element(narrow)
     builder = Builder()
     builder.alone(op)
-    # By way of f32, which holds all that f16 and bf16 do: they are rounded once. An f64 is rounded
-    # to f32 first.
+    # Convert f16 and bf16 by way of f32, which represents them exactly: they are rounded once. An
+    # f64 is rounded to f32 first.
     through = _like(wide, ir.F32Type.get())
     if not widens and wide != through:
         value = _between_floats(builder, value, through)
@@ -191,7 +191,7 @@ def _narrowed(builder: Builder, form: Format, value: ir.Value, wanted: ir.Type) 
 
 
 def _exponent_widened(builder: Builder, value: ir.Value) -> ir.Value:
-    """E8M0 as an f32: its bits are the exponent; 0 is 2**-127, which is subnormal, 255 NaN."""
+    """Converts E8M0 to f32: its bits are the exponent; 0 is 2**-127, a subnormal; 255 is NaN."""
     codes = _convert(builder, "arith.bitcast", value, pointers.integer(8))
     codes = _convert(builder, "arith.extui", codes, pointers.integer(32))
     made = _with(builder, "arith.shli", codes, 23)
@@ -203,7 +203,7 @@ def _exponent_widened(builder: Builder, value: ir.Value) -> ir.Value:
 
 
 def _exponent(builder: Builder, value: ir.Value) -> ir.Value:
-    """The E8M0 of an f32: the power of two at or below its magnitude, NaN of infinity and NaN."""
+    """Converts f32 to E8M0: the power of two at or below the magnitude; NaN for inf and NaN."""
     bits = _convert(builder, "arith.bitcast", value, pointers.integer(32))
     moved = _with(builder, "arith.shrui", bits, 23)
     codes = _convert(builder, "arith.trunci", moved, pointers.integer(8))
@@ -228,14 +228,14 @@ def _as_vector(builder: Builder, value: ir.Value) -> ir.Value:
 
 
 def _as(builder: Builder, vector: ir.Value, wanted: ir.Type) -> ir.Value:
-    """A vector of one element as the scalar, where that is wanted."""
+    """Returns the element of a one-element vector if a scalar is wanted."""
     if isinstance(wanted, ir.VectorType):
         return vector
     return vectors.extract(builder, vector, 0, None)
 
 
 def _resized(builder: Builder, vector: ir.Value, count: int) -> ir.Value:
-    """The first `count` elements; where there are fewer, the last one again."""
+    """Returns the first `count` elements, padded by repeating the last one."""
     held = _vector(vector).shape[0]
     if held == count:
         return vector
@@ -255,7 +255,7 @@ def _part(builder: Builder, vector: ir.Value, start: int, count: int) -> ir.Valu
 
 
 def _cast(builder: Builder, codes: ir.Value, words: int) -> ir.Value:
-    """A group's encodings as its words: one i32, or a vector."""
+    """Casts a group's encodings to words: one i32, or a vector."""
     value = vectors.bitcast(builder, codes, ir.VectorType.get([words], pointers.integer(32)))
     return value if words > 1 else vectors.extract(builder, value, 0, None)
 
@@ -269,7 +269,7 @@ def _convert(builder: Builder, name: str, value: ir.Value, element: ir.Type) -> 
 
 
 def _between_floats(builder: Builder, value: ir.Value, wanted: ir.Type) -> ir.Value:
-    """A value of 16, 32 or 64 bits as another such type."""
+    """Converts between types of 16, 32 or 64 bits."""
     sizes = [pointers.width(type_) for type_ in (value.type, wanted)]
     name = "arith.extf" if sizes[0] < sizes[1] else "arith.truncf"
     return builder.value(name, wanted, [value])
