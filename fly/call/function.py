@@ -231,8 +231,8 @@ class JitFunction(HostFunction):
         what: str,
         working: Callable[[], None],
     ) -> bytes:
-        """Returns the module from the store, or traces it, after a call of `working`. The module is
-        not stored if a dependency changed in the meantime, such as the function's file."""
+        """Returns the module from the store, or calls `working` and traces it. The module is not
+        stored if a dependency changed in the meantime, such as the function's file."""
         from fly_trace import fingerprint
 
         digest = self._dependencies.digest
