@@ -1,5 +1,5 @@
-"""LLVM IR → object, assembly or MIR: `llc`, with the target read from the IR and with insertion
-points."""
+"""LLVM IR → object, assembly or MIR: runs `llc`, reads the target from the IR, and supports
+insertion points."""
 
 from fly_llc.codegen.options import Options
 from fly_llc.stage import compile, fingerprint

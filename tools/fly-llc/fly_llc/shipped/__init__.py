@@ -1,5 +1,5 @@
-"""The filters that come with fly-llc: MIR in, MIR out.
+"""The filters shipped with fly-llc: MIR in, MIR out.
 
-Each module has `main(mir, words)`, which `fly-llc --insert POINT=NAME` calls, and which
-`python -m fly_llc.shipped NAME < in.mir > out.mir` runs by itself.
+Each module has `main(mir, words)`, which `fly-llc --insert POINT=NAME` calls.
+`python -m fly_llc.shipped NAME < in.mir > out.mir` runs it separately.
 """
