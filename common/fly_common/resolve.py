@@ -1,21 +1,21 @@
-"""Names of Python objects, resolved on use: "module:attribute", and entry points.
+"""References to Python objects, resolved on use: "module:attribute", and entry points.
 
-Tables name what they hold this way, so that nothing is imported that is not used, and packages from
-outside come in by the same words (`importlib.metadata`, "Entry points").
+Tables use them so that nothing unused is imported. Installed packages use the same syntax
+(`importlib.metadata`, "Entry points").
 """
 
 from __future__ import annotations
 
 import importlib
 
-TYPE_CHECKING = False  # typing's own costs 5 ms
+TYPE_CHECKING = False  # importing it from typing costs 5 ms
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
     from typing import Any
 
 
 def resolve(reference: str) -> Any:
-    """What "package.module:attribute" names."""
+    """Returns the object that "package.module:attribute" refers to."""
     module, _, attribute = reference.partition(":")
     return getattr(importlib.import_module(module), attribute)
 

@@ -16,7 +16,7 @@ from fly_common.quoting import quoted
 from fly_target.amd.chips import CHIPS
 from fly_target.target import Target
 
-TYPE_CHECKING = False  # importing typing's costs 5 ms
+TYPE_CHECKING = False  # importing it from typing costs 5 ms
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 

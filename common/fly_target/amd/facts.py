@@ -6,7 +6,7 @@ from fly_common.record import record
 
 from fly_target.amd.waits import Waits
 
-TYPE_CHECKING = False  # importing typing's costs 5 ms
+TYPE_CHECKING = False  # importing it from typing costs 5 ms
 if TYPE_CHECKING:
     from fly_target.target import Target
 

@@ -46,7 +46,7 @@ def user_registers(mir: bytes) -> dict[str, int]:
     starts = [*_FUNCTION.finditer(mir)]
     ends = [match.start() for match in starts[1:]] + [len(mir)]
     found = {}
-    for match, end in zip(starts, ends, strict=False):  # `ends` has one entry too many
+    for match, end in zip(starts, ends, strict=False):  # one end even without functions
         groups = [int(row[1]) for row in _FIRST_GROUP.finditer(mir, match.end(), end)]
         if groups:
             name = match[1].decode(errors="backslashreplace").strip("'\"")
