@@ -9,8 +9,7 @@ from fly_common.store import default_store
 
 
 def folder() -> str | None:
-    """Returns the store's folder, or None with `FLY_CACHE=off` or if other users could write
-    there."""
+    """Returns the store's folder; None with `FLY_CACHE=off` or if others could write there."""
     return default_store().folder
 
 
@@ -31,6 +30,5 @@ def prune(limit: int) -> int:
 
 
 def damaged() -> list[str]:
-    """Returns the keys whose result is missing or damaged. They count as misses and are
-    harmless."""
+    """Returns the keys whose result is missing or damaged. They count as misses."""
     return [key for key, data in default_store().entries() if data is None]

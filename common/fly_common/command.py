@@ -54,8 +54,7 @@ class Command:
         return 0
 
     def read(self, words: Sequence[str]) -> dict[str, Any] | None:
-        """Returns the function's arguments as typer would parse them, or None if typer has to
-        parse."""
+        """Returns the arguments as typer would parse them, or None if typer has to parse."""
         parameters = self._parameters()
         given = _sort(words, parameters, self._passes_on)
         if given is None:

@@ -76,8 +76,7 @@ def _harmless(text: str, kept: str = "\t") -> str:
 
 
 class FlyError(Exception):
-    """An error that a user can cause or fix. `hint` says how to fix it, and is printed on its own
-    line."""
+    """An error that a user can cause or fix. `hint` says how, and is printed on its own line."""
 
     exit_code = 1
 

@@ -106,8 +106,7 @@ def leave(code: int) -> None:
 
 
 def _wait(child: int) -> int:
-    """Returns the child's exit status, or minus the signal. Returns 0 if it is lost because SIGCHLD
-    is ignored."""
+    """Returns the child's exit status, or minus the signal; 0 if SIGCHLD is ignored."""
     try:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     except ChildProcessError:
@@ -153,8 +152,7 @@ def _pass_on(said: bytes) -> None:
 
 
 def _telling(said: str) -> str:
-    """Returns the most informative line of the C++ error output: an error, an assertion, or the
-    first line."""
+    """Returns the most informative line of the C++ error output, or the first line."""
     lines = [" ".join(line.split()) for line in said.splitlines() if line.strip()]
     signs = ("error:", "LLVM ERROR", "Assertion", "UNREACHABLE")
     told = [line for line in lines if any(sign in line for sign in signs)]

@@ -52,8 +52,7 @@ def time_limit() -> float:
 
 
 def check_limit(seconds: float, given: str) -> float:
-    """Returns `seconds` if it is a valid limit. Otherwise raises UsageError, which quotes
-    `given`."""
+    """Returns `seconds` if it is a valid limit. Otherwise raises UsageError with `given`."""
     if not 0 < seconds <= LONGEST:
         from fly_common.quoting import shortened
 

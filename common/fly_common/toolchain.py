@@ -36,8 +36,7 @@ class Crash(InputError):
 
 
 def find_program(name: str) -> str:
-    """Returns the path of LLVM's `name` (`opt`, `llc`, `ld.lld`, …). Raises MissingError with
-    advice."""
+    """Returns the path of LLVM's `name` (`opt`, `llc`, `ld.lld`, …), or raises MissingError."""
     return _find_program(name, *_surroundings())
 
 
@@ -82,8 +81,7 @@ def _prefixes() -> list[str]:
 
 
 def _matches(folder: str, pattern: str) -> list[str]:
-    """Returns the pattern's group in the file names of a folder, or nothing if there is no
-    folder."""
+    """Returns the pattern's group in the names of a folder's files."""
     try:
         names = os.listdir(folder)
     except OSError:
@@ -189,8 +187,7 @@ def _start(program: str, arguments: Sequence[str], data: bytes, pass_fds: Sequen
 
 
 def _telling(stderr: str) -> str | None:
-    """Returns the most informative line of a crash report: LLVM's error, an assertion, or the first
-    line."""
+    """Returns the most informative line of a crash report, or the first line."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     signs = ("LLVM ERROR", "Assertion", "UNREACHABLE")
     told = [line for line in lines if any(sign in line for sign in signs)]

@@ -61,8 +61,7 @@ def _import_without_numpy(name: str, *rest: Any) -> ModuleType:
 
 
 def _register_elements(ir: Any) -> None:
-    """Registers the builders of `DenseElementsAttr` from sequences, which `ir` lacks without
-    NumPy."""
+    """Registers `DenseElementsAttr`'s builders from sequences, which `ir` lacks without NumPy."""
     rows = {
         "F64ElementsAttr": ("float64", lambda context: ir.F64Type.get(context=context)),
         "I32ElementsAttr": ("int32", lambda c: ir.IntegerType.get_signless(32, context=c)),

@@ -98,8 +98,7 @@ def element_type(spec: Spec, context: Any = None) -> Any:
 
 
 def spec_of(type_: Any) -> Spec:
-    """The spec of a type, or the text of a type of another dialect. Raises ValueError for invalid
-    text."""
+    """The spec of a type, or the text of another dialect's. Raises ValueError if it is invalid."""
     if isinstance(type_, ir.OpaqueType):
         if type_.dialect_namespace in NAMESPACES:
             return parse_type(f"!{type_.dialect_namespace}.{type_.data}")

@@ -40,8 +40,7 @@ def extensions() -> tuple[Extension, ...]:
 
 
 def check_made_pointer(space: str, operands: list[Spec], result: PtrSpec) -> bool:
-    """Checks a pointer in a backend's space that is made from operands. Returns False for
-    others."""
+    """Checks a pointer made from operands in a backend's space. Returns False for others."""
     for extension in extensions():
         if (check := extension.spaces.get(space)) is not None:
             check(operands, result)

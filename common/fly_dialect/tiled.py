@@ -52,8 +52,7 @@ def count(shape: Tree) -> int:
 
 
 def moved_composition(composed: ComposedLayout, offset: Tree, layout: Layout) -> ComposedLayout:
-    """The composition for a part of the linear layout: the part begins at `offset` and has
-    `layout`."""
+    """The composition for a part of the linear layout that has `layout`, from `offset` on."""
     outer = composed.outer
     if isinstance(outer, ComposedLayout):
         inner = moved_composition(outer, offset, layout)
@@ -199,8 +198,7 @@ def thread_coord(tiled: TiledMmaSpec, operand: Operand, thread: Tree) -> Tree:
 
 
 def mma_partition(tiled: TiledMmaSpec, operand: Operand, layout: Layout, thread: Tree) -> Part:
-    """The part of an operand that `thread` holds: (values, atoms of one mode, atoms of the
-    other)."""
+    """The part of an operand of `thread`: (values, atoms of one mode, atoms of the other)."""
     view = mma_view(tiled, operand, layout)
     return algebra.crd2idx(thread_coord(tiled, operand, thread), mode(view, 0)), _values(view)
 
@@ -213,8 +211,7 @@ def mma_partition_shape(tiled: TiledMmaSpec, operand: Operand, shape: Tree) -> T
 def mma_fragment(
     tiled: TiledMmaSpec, operand: Operand, layout: Layout, stages: int | None = None
 ) -> Layout:
-    """The register layout of a thread's part. With `stages`, there are as many consecutive
-    copies."""
+    """The register layout of a thread's part; with `stages`, of that many consecutive copies."""
     if stages is not None:
         if stages <= 0:
             raise ValueError(f"stages must be positive, got {stages}")
@@ -227,8 +224,7 @@ def mma_fragment(
 
 
 def mma_layout_tv(tiled: TiledMmaSpec, operand: Operand) -> Layout:
-    """(thread, values) → position in the operand's part of the tile, with its first mode
-    fastest."""
+    """(thread, values) → position in the operand's part of the tile, first mode fastest."""
     along = MODES[operand]
     extents = tuple(Int(tile_size(tiled)[index]) for index in along)
     view = mma_view(tiled, operand, Layout(extents, compact(extents)))

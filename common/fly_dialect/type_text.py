@@ -10,8 +10,7 @@ from fly_dialect.types import OtherSpec, Spec, read_body, reader, split_type
 
 @lru_cache(maxsize=8192)
 def parse_type(source: str) -> Spec:
-    """Parses `!fly.…<…>` or `!fly_rocdl.…<…>` to a spec. Returns other text unchanged. Raises
-    ValueError."""
+    """Parses `!fly.…<…>` or `!fly_rocdl.…<…>`, or raises ValueError. Returns other text as is."""
     parts = split_type(source)
     if parts is None:
         return source

@@ -260,8 +260,7 @@ _ALIGN = re.compile(r"\s*align\s*<\s*(-?\d+)\s*>")
 
 
 def split_type(source: str) -> tuple[str, str, str] | None:
-    """Dialect, name and body of `!fly.name<body>` or of a backend's type, or None for other
-    text."""
+    """Dialect, name and body of `!fly.name<body>` or a backend's type. None for other text."""
     match = _NAME.fullmatch(source)
     return (match[1], match[2], match[3] or "") if match else None
 

@@ -40,8 +40,7 @@ class Reads:
         return offset * self.width // bank_conflicts.BANK_BYTES % self.banks
 
     def degree(self, offsets: Sequence[int]) -> int:
-        """Returns the worst degree of conflict of waves whose lanes read from the elements at
-        `offsets`."""
+        """Returns the worst conflict of waves whose lanes read the elements at `offsets`."""
         return max(
             bank_conflicts.degree(
                 self._chip,

@@ -59,8 +59,7 @@ class Canvas:
         fill: str = INK,
         bold: bool = False,
     ) -> None:
-        """Draws one line of text centred vertically on `y`. `anchor` says which part of it is at
-        `x`."""
+        """Draws a line of text, vertically centred on `y`. `anchor` says what part is at `x`."""
         length = 0.61 * size * len(text)
         self._grow(x + {"start": length, "middle": length / 2, "end": 0}[anchor], y + size / 2)
         said = f' font-size="{size:g}"' if size != SIZE else ""

@@ -164,8 +164,7 @@ def _checked(value: int) -> int:
 
 
 def _blame(plan: Plan, index: int, values: list[int | None], reasons: dict[int, str]) -> str:
-    """Describes the innermost undefined expression that `index` depends on, and why it is
-    undefined."""
+    """Describes the innermost undefined expression that `index` depends on."""
     while not reasons[index]:
         kind, *operands = plan.expressions[index]
         if kind == "select" and values[operands[0]] is not None:

@@ -44,8 +44,7 @@ class Line:
         return f"{_from_here(self.file)}:{self.line}"
 
     def place(self) -> Place:
-        """Returns the location for an error message, with the line's text if the file is
-        readable."""
+        """Returns the location for a message, with the line's text if the file is readable."""
         text = source_line(self.file, self.line)
         column = self.column or (len(text) - len(text.lstrip()) + 1 if text else None)
         return Place(_from_here(self.file), self.line, column, text)
@@ -70,8 +69,7 @@ class LineTable:
 
 
 def table_of(data: bytes) -> LineTable:
-    """Returns the line table of an ELF file, which may be empty. Reading stops at the first damaged
-    unit."""
+    """Returns the line table of an ELF file. Reading stops at the first damaged unit."""
     found: dict[int, Line | None] = {}
     # pyelftools trusts its input, so a damaged file may raise any exception: its own, Python's or
     # `construct`'s.

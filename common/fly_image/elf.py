@@ -193,8 +193,7 @@ class Elf:
         return tuple(made)
 
     def _linked(self, section: Section, type: int) -> tuple[Symbol, ...]:
-        """Returns the symbols of the table that `section` links to, or none if it is no such
-        table."""
+        """Returns the symbols of the table that `section` links to, or none."""
         if section.link < len(self.sections) and self.sections[section.link].type == type:
             return self.table(self.sections[section.link])
         return ()

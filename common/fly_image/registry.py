@@ -41,8 +41,7 @@ FORMATS: tuple[Format, ...] = (
 
 
 def read(data: bytes, name: str = "<stdin>") -> Image:
-    """Returns the image in `data`. Raises InputError, located at `name`, if it is damaged or not an
-    image."""
+    """Returns the image in `data`. Raises InputError, located at `name`, if it is invalid."""
     for known in FORMATS:
         if known.recognises(data):
             return resolve(known.reader)(data, name)

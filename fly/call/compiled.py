@@ -88,8 +88,7 @@ class Compiled:
         write_atomically(Path(path), self.hsaco)
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
-        """Runs the plan on positional or named arguments. Kernels write their results into the
-        arrays."""
+        """Runs the plan on positional or named arguments. Kernels write into the arrays."""
         self.run(self._named(args, kwargs))
 
     def run(

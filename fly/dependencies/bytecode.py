@@ -1,5 +1,4 @@
-"""The names that code objects look up in their globals (CPython 3.11 and later), and their
-source."""
+"""The names that code objects look up in globals (CPython 3.11 and later), and their source."""
 
 from __future__ import annotations
 
@@ -47,8 +46,7 @@ class Names:
 
 @functools.cache
 def names_of(code: CodeType) -> Names:
-    """Returns the names of `code` and of all code nested in it (lambdas, functions,
-    comprehensions)."""
+    """Returns the names of `code` and of nested code (lambdas, functions, comprehensions)."""
     paths: set[tuple[str, ...]] = set()
     writes: set[str] = set()
     imports: set[str] = set()

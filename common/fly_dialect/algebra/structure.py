@@ -127,8 +127,7 @@ def group(nested: Nested, begin: int, end: int = -1) -> Nested:
 
 
 def append(nested: Nested, element: Any, n: int | None = None) -> Nested:
-    """Appends `element` once, or until there are `n` modes. `element` is a layout if `nested` is
-    one."""
+    """Appends `element`, a layout if `nested` is one, once or until there are `n` modes."""
     return _extended(nested, element, n, lambda own, more: (*own, *more))
 
 

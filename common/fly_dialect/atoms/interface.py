@@ -64,8 +64,7 @@ class AtomOp(ABC):
         return ()
 
     def slot(self, field: str) -> int:
-        """The index of a state field. Raises ValueError, which lists the fields, if it is
-        unknown."""
+        """The index of a state field. Raises ValueError if it is unknown."""
         names = [item.name for item in self.state]
         if field not in names:
             known = f"has the state {', '.join(names)}" if names else "has no state"

@@ -106,8 +106,7 @@ class WaveMma(MmaOp):
         )
 
     def nearest(self) -> str:
-        """Similar forms: shapes with its types, or else types with its shape, or else all
-        shapes."""
+        """Similar forms: shapes with its types, or types with its shape, or all shapes."""
         same_types = [form for form in self.FORMS if form.types == self.types]
         same_shape = [form for form in self.FORMS if form.shape == self.shape]
         if same_types:

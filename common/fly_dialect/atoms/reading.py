@@ -72,8 +72,7 @@ def element(scanner: Scanner) -> str:
 
 
 def signature(scanner: Scanner) -> tuple[str, str, str]:
-    """Parses the element types of A, B and the accumulator, after a shape: `, (f16, f16) ->
-    f32`."""
+    """Parses the element types of A, B and accumulator after a shape: `, (f16, f16) -> f32`."""
     scanner.expect(",")
     scanner.expect("(")
     a = element(scanner)

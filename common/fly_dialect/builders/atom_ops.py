@@ -210,8 +210,7 @@ def tiled_mma_partition(
     loc: Any = None,
     ip: Any = None,
 ) -> Value:
-    """The part of operand "a", "b", "c" or "d" that thread `coord` holds: (values, atoms,
-    atoms)."""
+    """The part of operand "a", "b", "c" or "d" of thread `coord`: (values, atoms, atoms)."""
     attributes = {"operand_id": enumeration("mma_operand", operand)}
     operands = [tiled_mma, view, coord]
     return build("tiled_mma.partition", operands, None, attributes, loc=loc, ip=ip)

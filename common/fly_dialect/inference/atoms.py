@@ -81,8 +81,7 @@ def infer_get_mma_atom(operands: list[Spec], _: Attributes) -> list[Spec]:
 
 # -- execution ------------------------------------------------------------------------------------
 def check_copy(operands: list[Spec], _: list[Spec], __: Attributes) -> None:
-    """Checks a `copy` of a whole view: an atom or tiled copy, source, destination and an optional
-    predicate."""
+    """Checks a `copy`: an atom or tiled copy, source, destination and an optional predicate."""
     copy_atom_operand(operands)
     for index in range(1, len(operands)):
         memref_operand(operands, index)
@@ -120,8 +119,7 @@ def check_mma_atom_call(operands: list[Spec], _: list[Spec], __: Attributes) -> 
 
 
 def check_mma_atom_call_ssa(operands: list[Spec], results: list[Spec], _: Attributes) -> None:
-    """Checks an atom with A, B and C as values. D is an operand if it is in memory; then there is
-    no result."""
+    """Checks an atom with A, B and C as values. D is the result, or an operand in memory."""
     if not isinstance(operands[0], MmaAtomSpec):
         raise wrong(0, "an mma_atom", operands[0])
     if len(results) > 1:

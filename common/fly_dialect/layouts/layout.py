@@ -53,8 +53,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """`shape:stride`. Python integers and lists are converted. Raises ValueError if the two are not
-    congruent."""
+    """`shape:stride`. Converts Python integers and lists. Raises ValueError if not congruent."""
 
     shape: Tree
     stride: Tree

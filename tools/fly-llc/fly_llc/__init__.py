@@ -1,5 +1,4 @@
-"""LLVM IR → object, assembly or MIR: runs `llc`, reads the target from the IR, and supports
-insertion points."""
+"""LLVM IR → object, assembly or MIR, with `llc` and with insertion points."""
 
 from fly_llc.codegen.options import Options
 from fly_llc.stage import compile, fingerprint

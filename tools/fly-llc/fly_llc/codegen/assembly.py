@@ -10,8 +10,7 @@ _REGISTER = re.compile(r"\b([vsa])(?:\d+(\.[lh])?|\[(\d+):(\d+)\])")
 
 
 def functions(obj: bytes) -> dict[str, list[str]]:
-    """Maps each function to its instructions as LLVM prints them, without addresses and
-    encodings."""
+    """Maps each function to its instructions in LLVM's syntax, without addresses and encodings."""
     from fly_common import toolchain
 
     words = ["-d", "--no-show-raw-insn", "--no-leading-addr", "-"]

@@ -27,8 +27,7 @@ STREAMS = ("-disable-symbolication", "-o", "-", "-")
 
 @record
 class Run:
-    """llc's output, or None if it failed; its standard error; and the signal that ended it, if
-    any."""
+    """llc's output (None if it failed), its standard error, and the signal that ended it."""
 
     output: bytes | None
     stderr: str

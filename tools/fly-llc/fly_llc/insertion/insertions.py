@@ -81,8 +81,7 @@ def parse_what(text: str) -> What:
 
 
 def cuts(options: Options, source: Source) -> list[Cut]:
-    """Returns the cuts in pipeline order. At one point, filters run in the order in which the user
-    gave them."""
+    """Returns the cuts in pipeline order. At one point, filters run in the user's order."""
     here = (source.target.cpu, source.level)
     found: list[tuple[Point, Point, What | None]] = []
     for text in options.insert:

@@ -105,8 +105,7 @@ def _latency(one: Instruction) -> int:
 
 
 def _forget_kills(order: list[Instruction]) -> None:
-    """Removes `killed`, which marks a last use and may be wrong in the new order. It is
-    optional."""
+    """Removes `killed`, an optional flag that may be wrong in the new order."""
     for one in order:
         if any("killed" in operand.flags for operand in one.operands):
             one.replace(operands=[operand.without("killed") for operand in one.operands])

@@ -159,8 +159,7 @@ def gather(
     copy_atom: CopyAtom, base_iter: Any, offset_tensor: Any, dst_tensor: Any, *, pred: Any = None
 ) -> None:
     """Loads by offsets. `dst_tensor` has shape ((values, atoms), tiles …), `offset_tensor` and
-    `pred` (atoms, tiles …). Atom (v, rest) is loaded from `base_iter` + `offset_tensor[v,
-    rest]`."""
+    `pred` (atoms, tiles …). Atom (v, rest) is at `base_iter` + `offset_tensor[v, rest]`."""
     layout = copy_atom.layout_src_tv[1]
     offsets, target = tensor_of(offset_tensor, "fx.gather"), tensor_of(dst_tensor, "fx.gather")
     for offset, part, condition in _instances(offsets, target, pred):

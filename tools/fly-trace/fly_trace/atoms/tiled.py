@@ -146,8 +146,7 @@ class ThrCopy(OfThread, TiledCopy):
     whole = TiledCopy
 
     def partition_S(self, src: Any) -> Any:
-        """The part of a source that the thread reads: (values, tiles of mode 0, tiles of mode 1,
-        …)."""
+        """The part of a source that the thread reads: (values, tiles of mode 0, …)."""
         return tiled_copy_partition_src(self.tiled, src, self.thread)
 
     def partition_D(self, dst: Any) -> Any:
@@ -160,8 +159,7 @@ class ThrCopy(OfThread, TiledCopy):
 
 
 def make_tiled_copy(copy_atom: CopyAtom, layout_thr_val: Layout, tile_mn: Any) -> TiledCopy:
-    """A copy of tiles `tile_mn`. `layout_thr_val` maps (thread, value) to a position in the
-    tile."""
+    """A copy of tiles `tile_mn`. `layout_thr_val` maps (thread, value) to tile positions."""
     _need_atom("fx.make_tiled_copy", copy_atom, CopyAtom)
     operands = copy_atom, _static(layout_thr_val, "fx.make_tiled_copy"), tiler(tile_mn, "a tile")
     return _tiled(TiledCopy, "make_tiled_copy", operands)
@@ -185,8 +183,7 @@ def _static(layout: Any, what: str) -> Layout:
 
 
 def make_tiled_copy_tv(atom: CopyAtom, thr_layout: Layout, val_layout: Layout) -> TiledCopy:
-    """A copy whose threads are arranged by `thr_layout`, and each thread's values by
-    `val_layout`."""
+    """A copy with threads arranged by `thr_layout`, and their values by `val_layout`."""
     tile, layout_tv = make_layout_tv(thr_layout, val_layout)
     return make_tiled_copy(atom, layout_tv, tile)
 

@@ -138,8 +138,7 @@ def _joined(container: Any) -> Any:
 
 
 def same(a: Leaf, b: Leaf) -> bool:
-    """Whether two leaves are the same Python number (0.0 and -0.0 differ), or the same static
-    atom."""
+    """Whether two leaves are the same Python number (0.0 is not -0.0) or static atom."""
     if isinstance(a, DialectValue):
         return a.is_same(b)
     if not (is_number(a) and is_number(b)) or isinstance(a, Scalar) or isinstance(b, Scalar):
@@ -164,8 +163,7 @@ class Carried:
     like: Any = None
 
     def ssa(self, builder: Any, leaf: Leaf) -> Any:
-        """The SSA value of a leaf. Raises Mismatch unless it has this kind or can be converted to
-        it."""
+        """The SSA value of a leaf. Raises Mismatch unless it has this kind or converts to it."""
         if self.dtype is not None:
             if not is_number(leaf) or (isinstance(leaf, Scalar) and leaf.dtype is not self.dtype):
                 raise Mismatch(self.like, leaf)

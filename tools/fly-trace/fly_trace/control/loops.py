@@ -35,8 +35,7 @@ PEELED = 10_000  # maximum number of iterations of a static `while`
 
 
 def python_range(range_: Any, arguments: tuple[Any, ...], word: str, span: Any) -> Any:
-    """A `range` loop with a `break` or similar statement `word`: Python runs it, so its bounds must
-    be static."""
+    """A `range` loop with an early exit `word`. Python runs it, so its bounds must be static."""
     if range_ is builtins.range and any(_is_dynamic(argument) for argument in arguments):
         tracing.refuse(
             f"`{word}` {'on' if word == 'else' else 'in'} a loop over a dynamic range",
@@ -184,8 +183,7 @@ def for_(
     carried: int,
     targets: tuple[str, ...],
 ) -> None:
-    """Builds `for target in range(*arguments): body(target)`. `names` and `carried` are as for
-    Carried."""
+    """Builds `for target in range(*arguments): body(target)`. For `names` see Carried."""
     builder = tracing.active()
     static = not any(_is_dynamic(argument) for argument in arguments)
     if range_ is not builtins.range or (static and (builder is None or builder.host)):

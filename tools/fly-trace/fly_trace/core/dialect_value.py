@@ -32,8 +32,7 @@ class DialectValue:
 
     @classmethod
     def wrapped(cls, spec: Any, ssa: IrValue, origin: Any) -> Any:
-        """Creates a value from an op's result. `origin` is the operand that it is a part or a view
-        of."""
+        """Creates a value from an op's result. `origin` is the operand it is a part or view of."""
         return cls(spec, ssa)
 
     @property

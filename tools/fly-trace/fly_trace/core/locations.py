@@ -46,8 +46,7 @@ OURS = (
 
 
 def is_library(file: str) -> bool:
-    """Whether a file belongs to Python, an installed package or this project, and not to the
-    user."""
+    """Whether a file belongs to Python, an installed package or this project."""
     if file.startswith("<"):
         return file.startswith(("<frozen", "<fly"))
     if any(part in file for part in _SITE) or file.startswith(_STDLIB):

@@ -180,8 +180,7 @@ class Snapshot:
 
 
 def of_function(function: Any, values: Iterable[Any], parent: Snapshot | None = None) -> Snapshot:
-    """A snapshot of everything reachable from a function and its arguments `values`, before
-    tracing."""
+    """A snapshot of everything reachable from a function and its arguments `values`."""
     made = Snapshot(Origin.OUTSIDE, parent)
     made.add([(value, ("an argument", None)) for value in values])
     # The paths of a function's names begin with the name.

@@ -1,5 +1,4 @@
-"""Distinguishes the user's functions and classes from those of Python, packages and this
-project."""
+"""Distinguishes the user's functions and classes from those of Python and of packages."""
 
 from __future__ import annotations
 

@@ -106,8 +106,7 @@ def barrier() -> None:
 
 
 def shared_array(dtype: DType, shape: int | tuple[int, ...]) -> Tensor:
-    """An uninitialised array in the block's shared memory. Each call creates a new one. The shape
-    is static."""
+    """Allocates an uninitialised array of static shape in the block's shared memory."""
     from fly_dialect.builders import ops
     from fly_dialect.layouts.layout import Layout
     from fly_dialect.types import LayoutSpec, PtrSpec

@@ -80,8 +80,7 @@ class Basis:
 
 
 def E(*modes: Any) -> Any:
-    """The unit stride along a mode of a coordinate: `E(0)`, or `E(1, 0)` in a nested one. `E()` is
-    1."""
+    """The unit stride along a mode: `E(0)`, or `E(1, 0)` for a nested one. `E()` is 1."""
     path = tuple(modes[0]) if len(modes) == 1 and isinstance(modes[0], (list, tuple)) else modes
     for mode in path:
         if not isinstance(mode, int) or isinstance(mode, bool) or mode < 0:

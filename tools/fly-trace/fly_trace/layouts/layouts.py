@@ -58,8 +58,7 @@ class Moded(DialectValue):
 
 
 class LayoutLike(Moded):
-    """Base of layouts and composed layouts. `layout(i, j)` is an offset, or a part if it has
-    None."""
+    """Base of layouts. `layout(i, j)` is an offset, or with None a part of the layout."""
 
     __slots__ = ()
 

@@ -1,8 +1,8 @@
 """The element types and their promotion table.
 
 PROMOTION gives the result type for two typed values. If one operand is a Python number, it is weak:
-it takes the other's type if its kind allows that (`weak`). So `x_f32 * 2.0` stays f32 and `i_i32 +
-1` stays i32. A number that does not fit is refused, never wrapped.
+it takes the other's type if its kind allows that (`weak`). For example, `x_f32 * 2.0` stays f32 and
+`i_i32 + 1` stays i32. A number that does not fit is refused, never wrapped.
 
 Differences from NumPy are intentional:
  - An integer and a float give the float's type (NumPy: i32 and f32 give f64), because f64 is slow
