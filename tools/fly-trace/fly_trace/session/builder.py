@@ -17,9 +17,7 @@ from fly_dialect.builders import building
 
 from fly_trace.control import objects
 from fly_trace.core import locations as places
-from fly_trace.values import (
-    fast_math,  # imports `operators`, which installs the operators of scalars
-)
+from fly_trace.values import fast_math
 from fly_trace.values.dtypes import DType
 from fly_trace.values.scalars import Scalar
 from fly_trace.values.value_ranges import Interval
@@ -62,9 +60,7 @@ class Builder:
         self.last_static: IrValue = None
         self.intervals: dict[IrValue, Interval] = {}  # of values whose ops do not imply one
         self.known_block: tuple[int, int, int] | None = None  # a kernel's static block size
-        self.call_kernel: Callable[..., Any] | None = (
-            None  # called for a kernel call in the host function
-        )
+        self.call_kernel: Callable[..., Any] | None = None  # for kernel calls in the host function
         self.fastmath: Any = None  # the current fast-math flags, as an attribute
         self._types: dict[Any, Any] = {}  # by text, or by spec for the fly dialect
         self._attributes: dict[Any, Any] = {}
