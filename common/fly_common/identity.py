@@ -1,4 +1,4 @@
-"""What identifies code for a cache key, found without importing it."""
+"""Identifies code for cache keys without importing it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from importlib.machinery import PathFinder
 
 from fly_common.errors import MissingError
 
-# The packages that tools share, but for the dialect: what those depend on who have no MLIR.
+# The packages that tools share, except the dialect: the dependencies of stages without MLIR.
 SHARED = ("fly_backend", "fly_common", "fly_host", "fly_image", "fly_numerics", "fly_target")
 BINDINGS = ("mlir", "torch_mlir")  # in the order in which fly_dialect.bindings tries them
 
 
 @functools.cache
 def sources(*packages: str) -> str:
-    """A digest of the Python sources of top-level packages, by their content.
+    """Returns a digest of the Python sources of top-level packages, by content.
 
-    Taken once a process: what runs is what was there when it was imported.
+    It is computed once per process, because the running code is that which was imported.
     """
     return sha256("".join(map(_sources, packages)).encode()).hexdigest()
 
@@ -40,8 +40,8 @@ def _sources(package: str) -> str:
 
 @functools.cache
 def bindings() -> str:
-    """MLIR's bindings: the package, by the size and time of its libraries; their content is
-    150 MB. "none" where there are none."""
+    """Identifies MLIR's bindings: the package, and the size and time of its libraries, whose
+    content is 150 MB. Returns "none" if there are none."""
     for package in BINDINGS:
         try:
             folders = [os.path.join(root, "_mlir_libs") for root in _folders(package)]

@@ -1,7 +1,7 @@
-"""Walks over the values that a function reaches, and digests them on the way.
+"""Walks over the values that a function reaches, and computes their digest.
 
-One method a kind of value, in the table `_KINDS`. What a later look at the same values needs in
-order to see whether they changed is written down as the walk goes.
+`_KINDS` maps each kind of value to the method that handles it. The walk also records what is needed
+to check later whether these values have changed.
 """
 
 from __future__ import annotations
@@ -32,29 +32,29 @@ from fly.dependencies.function_parts import (
     parts_of,
 )
 
-MOST_VALUES = 20_000  # beyond this a function reaches half an application: trace it each time
+MOST_VALUES = 20_000  # a function that reaches more is traced at each call
 
-# A name in an annotation of a local variable: from its colon to the end of the line.
+# The annotation of a local variable: from its colon to the end of the line.
 _ANNOTATED = re.compile(r"^\s*[A-Za-z_]\w*\s*:(.+)$", re.MULTILINE)
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 
 
 class Unfollowed(Exception):
-    """A value whose influence can't be told from outside."""
+    """A value whose influence on the trace cannot be determined."""
 
 
 @dataclass
 class Traversal:
     hash: Any = field(default_factory=lambda: sha256(sys.version.encode()))
     seen: dict[int, int] = field(default_factory=dict)
-    alive: list[Any] = field(default_factory=list)  # an id stays good while its object lives
+    alive: list[Any] = field(default_factory=list)  # keeps the ids valid
     names: dict[tuple[int, str], tuple[Mapping[str, Any], str, Any]] = field(default_factory=dict)
     cells: list[tuple[types.CellType, Any]] = field(default_factory=list)
     functions: list[tuple[types.FunctionType, tuple[Any, ...]]] = field(default_factory=list)
     classes: list[tuple[type, tuple[Any, ...]]] = field(default_factory=list)
     mutables: list[Any] = field(default_factory=list)
-    caches: list[Any] = field(default_factory=list)  # of functools, all empty
-    registrations: object = None  # a token of the classes registered with abstract ones
+    caches: list[Any] = field(default_factory=list)  # caches of functools, all of them empty
+    registrations: object = None  # state of ABC registrations, if `isinstance` may use them
 
     def emit(self, *texts: str | bytes) -> None:
         for text in texts:
@@ -68,7 +68,7 @@ class Traversal:
                 raise Unfollowed(f"it looks at {value}")
             self.emit(kind.__name__, _SCALARS[kind](value))
             return
-        # Sharing and cycles: the second time, a number says which one it is.
+        # Shared values and cycles: later occurrences are represented by a number.
         if (number := self.seen.get(id(value))) is not None:
             self.emit("again", str(number))
             return
@@ -92,7 +92,7 @@ class Traversal:
         self.mutables.append(value)
 
     def subclass(self, value: Any, *exact: type) -> None:
-        """What an object of a subclass has beyond what these types have."""
+        """Follows what an object of a subclass has in addition to these types."""
         if type(value) not in exact:
             self.value(type(value))
             self.state(value)
@@ -101,7 +101,8 @@ class Traversal:
         if isinstance(value, list):
             self.mutable(value)
         self.subclass(value, tuple, list)
-        # A list is no tuple: a kernel may ask which it is, and adds them only to their like.
+        # Lists and tuples are distinguished: a kernel may check the type, and each only adds to its
+        # own.
         tag = "list" if isinstance(value, list) else "tuple"
         self.values(tag, list.__iter__(value) if isinstance(value, list) else value)
 
@@ -126,7 +127,8 @@ class Traversal:
     def function(self, value: types.FunctionType) -> None:
         module = str(value.__globals__.get("__name__"))
         if self.leaf(module, value.__qualname__):
-            # Many functions may be made in one place: the name says all of the others.
+            # Several functions may be created in one place: apart from the closure, the name
+            # identifies them.
             self.closure(value)
             return
         self.functions.append((value, parts_of(value)))
@@ -148,7 +150,7 @@ class Traversal:
                 raise Unfollowed(f"it imports {name} when it runs")
         for path in names.paths:
             self.path(value.__globals__, path)
-        # Annotations of local variables are in the source alone.
+        # Annotations of local variables are only in the source.
         annotations = " ".join(_ANNOTATED.findall(source_of(value.__code__)))
         for dotted in sorted(set(_DOTTED.findall(annotations))):
             path = tuple(dotted.split("."))
@@ -174,7 +176,7 @@ class Traversal:
                     self.path(value.__globals__, tuple(dotted.split(".")))
 
     def path(self, space: dict[str, Any], path: tuple[str, ...]) -> None:
-        """A global and, as long as it is a module, the attributes looked up in it."""
+        """Follows a global and, while it is a module, the attributes looked up in it."""
         name, *attributes = path
         self.emit("path", *path)
         value = self.name(space, name)
@@ -186,12 +188,12 @@ class Traversal:
         while isinstance(value, types.ModuleType) and attributes:
             module, attribute = value, attributes.pop(0)
             value = self.name(vars(module), attribute)
-            if value is MISSING:  # a module with a __getattr__ of its own
+            if value is MISSING:  # a module with its own __getattr__
                 value = getattr(module, attribute, MISSING)
-                self.name(vars(module), attribute)  # it may be kept there from now on
+                self.name(vars(module), attribute)  # __getattr__ may have stored it
                 if not (
                     value is MISSING
-                    or isinstance(value, types.ModuleType)  # imported when it is asked for
+                    or isinstance(value, types.ModuleType)  # imported on demand
                     or stable_names.is_own(module.__name__)
                 ):
                     raise Unfollowed(f"the module {module.__name__} computes {attribute}")
@@ -209,8 +211,8 @@ class Traversal:
         return value
 
     def code(self, code: types.CodeType) -> None:
-        """Bytecode, constants and positions; and the source, because annotations of local
-        variables leave no trace in bytecode."""
+        """Follows bytecode, constants and positions, and also the source, because bytecode does not
+        contain the annotations of local variables."""
         self.emit("code", code.co_filename, code.co_qualname, code.co_code, code.co_linetable)
         self.emit(code.co_exceptiontable, str(code.co_firstlineno), str(code.co_flags))
         self.emit(f"{code.co_argcount} {code.co_posonlyargcount} {code.co_kwonlyargcount}")
@@ -223,7 +225,8 @@ class Traversal:
         self.emit(source_of(code))
 
     def constant(self, value: Any) -> None:
-        """A constant of bytecode. Constants are shared by chance, so sharing says nothing here."""
+        """Follows a constant of bytecode. Sharing is ignored, because whether constants are shared
+        is arbitrary."""
         if isinstance(value, tuple | frozenset):
             items = sorted(value, key=repr) if isinstance(value, frozenset) else value
             self.emit(type(value).__name__, str(len(items)))
@@ -306,14 +309,14 @@ class Traversal:
             self.registered(value)
 
     def registered(self, value: abc.ABCMeta) -> None:
-        """The classes that are said to be subclasses of an abstract one."""
+        """Follows the classes that are registered as subclasses of an abstract class."""
         self.registrations = abc.get_cache_token()
         found = [made for reference in _abc._get_dump(value)[0] if (made := reference())]
         found.sort(key=lambda made: (stable_names.module_of(made), made.__qualname__))
         self.values("registered", found)
 
     def dataclass_fields(self, value: type) -> bool:
-        """What a dataclass's generated methods are generated from; False for other classes."""
+        """Follows the input of a dataclass's generated methods. Returns False for other classes."""
         fields = vars(value).get("__dataclass_fields__")
         if fields is None:
             return False
@@ -326,12 +329,12 @@ class Traversal:
         return True
 
     def descriptor(self, value: Any) -> None:
-        """A slot of a class, or a method of a builtin type."""
+        """Follows a slot of a class, or a method of a builtin type."""
         self.emit("descriptor", value.__name__)
         self.value(value.__objclass__)
 
     def instance(self, value: Any) -> None:
-        """Any other object: its class and its attributes, where these are all there is to it."""
+        """Follows any other object: its class and its attributes, if these are its whole state."""
         kind = type(value)
         module = stable_names.module_of(kind)
         if stable_names.is_own(module) and hasattr(value, "__wrapped__"):
@@ -362,15 +365,15 @@ class Traversal:
             raise Unfollowed(f"an object of type {module}.{kind.__qualname__}")
 
     def cached(self, value: Any) -> None:
-        """What `functools.cache` makes. Results that it keeps may be of globals of earlier."""
+        """Follows the result of `functools.cache`. Cached results may depend on earlier globals."""
         if value.cache_info().currsize:
             raise Unfollowed(f"the cache of {value.__qualname__} keeps results")
         self.caches.append(value)
         self.values("cached", (value.__wrapped__,))
 
     def decorated(self, value: Any) -> None:
-        """A kernel or a host function: what was decorated, and how. (What `fly.jit` is told says
-        how to compile, not what.) And attributes that somebody gave it."""
+        """Follows a kernel or a host function: the decorated function, the decorator's arguments,
+        and attributes that were added. (The options of `fly.jit` only affect compilation.)"""
         self.emit("decorated", type(value).__qualname__)
         for name in ("function", "name", "block"):
             self.value(self.name(vars(value), name))
@@ -380,7 +383,7 @@ class Traversal:
                 self.value(self.name(vars(value), name))
 
     def state(self, value: Any) -> None:
-        """The attributes an object carries, in its dictionary and in slots."""
+        """Follows the attributes of an object, in its dictionary and in slots."""
         self.values("state", flat(getattr(value, "__dict__", {})))
         for base in type(value).__mro__:
             if not stable_names.is_written_in_python(base):
@@ -396,7 +399,8 @@ class Traversal:
                         self.value(item)
 
     def numpy(self, value: Any) -> bool:
-        """NumPy's scalars, arrays, dtypes and ufuncs. False for anything else of NumPy's."""
+        """Follows NumPy's scalars, arrays, dtypes and ufuncs. Returns False for other objects of
+        NumPy."""
         numpy = sys.modules["numpy"]
         if isinstance(value, numpy.dtype):
             self.emit("dtype", value.str, repr(value))
@@ -416,7 +420,7 @@ class Traversal:
         return True
 
     def leaf(self, module: str, name: str) -> bool:
-        """Whether (module, name) alone says what a thing is; if so, says it."""
+        """If (module, name) identifies the value, adds it to the digest and returns True."""
         if not stable_names.is_known(module):
             return False
         self.emit("known", module, name)
@@ -435,9 +439,9 @@ _SCALARS: dict[type, Callable[[Any], str | bytes]] = {
     bytes: lambda value: value,
     range: repr,
 }
-# What objects of `typing` hold that their repr may not show.
+# Attributes of `typing` objects that their repr may omit.
 _TYPING = ("__metadata__", "__bound__", "__constraints__", "__supertype__", "__forward_arg__")
-# In order: the first that fits. What fits none is an instance.
+# The first match is used. Anything else is an instance.
 _KINDS: tuple[tuple[Any, Callable[[Traversal, Any], None]], ...] = (
     (enum.Enum, Traversal.member),
     ((types.GenericAlias,), Traversal.alias),
@@ -468,7 +472,7 @@ _KINDS: tuple[tuple[Any, Callable[[Traversal, Any], None]], ...] = (
 
 
 def _reduced(value: Any) -> Any:
-    """What pickle would keep of an object of the standard library's C types."""
+    """The state that pickle would store for an object of the standard library's C types."""
     reduce = copyreg.dispatch_table.get(type(value))
     try:
         return value.__reduce_ex__(2) if reduce is None else reduce(value)

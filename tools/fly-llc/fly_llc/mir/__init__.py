@@ -10,8 +10,8 @@
                     block.remove(instruction)
     sys.stdout.write(str(module))
 
-What is not touched is printed as it was read, to the byte. Source of the grammar: LLVM's "Machine
-IR (MIR) Format Reference Manual" and what LLVM 22 prints.
+Unchanged parts are printed byte for byte as they were read. The grammar is from LLVM's "Machine IR
+(MIR) Format Reference Manual" and from the output of LLVM 22.
 """
 
 from fly_llc.mir.block import Block
