@@ -53,7 +53,7 @@ def obtain(recipe: Recipe) -> bytes:
     try:
         folder = paths.private_cache_dir()
     except MissingError as error:
-        return _unkept(recipe, error.message, error.hint or KEEP)
+        return _build_uncached(recipe, error.message, error.hint or KEEP)
     path = os.path.join(folder, recipe.name)
     data, _ = read(path)
     if data is not None:
@@ -69,7 +69,7 @@ def obtain(recipe: Recipe) -> bytes:
             keep(path, made)
             return made
     except OSError as error:
-        return _unkept(recipe, f"{folder}: {error.strerror or error}", KEEP, made)
+        return _build_uncached(recipe, f"{folder}: {error.strerror or error}", KEEP, made)
 
 
 def in_memory(data: bytes) -> tuple[int, str]:
@@ -133,7 +133,7 @@ def keep(path: str, data: bytes) -> None:
         raise
 
 
-def _unkept(recipe: Recipe, why: str, hint: str, made: bytes | None = None) -> bytes:
+def _build_uncached(recipe: Recipe, why: str, hint: str, made: bytes | None = None) -> bytes:
     print(
         f"fly: warning: {recipe.noun} can't be kept, and will be built each time: {why}\n  {hint}",
         file=sys.stderr,
@@ -159,7 +159,7 @@ def _lock(path: str, recipe: Recipe) -> Iterator[None]:
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            _say(f"waiting for another process that builds {recipe.noun}")
+            _print_message(f"waiting for another process that builds {recipe.noun}")
             with contextlib.suppress(Timeout):
                 lock.acquire(timeout=LOCK_TIMEOUT)
         except NotImplementedError:  # no locks on this file system: both build, which is harmless
@@ -174,11 +174,11 @@ def _announced(recipe: Recipe, why: str, again: bool = False) -> bytes:
     terminal, otherwise after PATIENCE. `again`: the next process will have to build it again."""
     anew = f" anew, as the file that was kept can't be used: {why}" if why else ""
     often = "each time" if again else "once for each version"
-    said = f"building {recipe.noun}{anew} ({recipe.takes}, {often})"
+    message = f"building {recipe.noun}{anew} ({recipe.takes}, {often})"
     if sys.stderr is not None and sys.stderr.isatty():
-        _say(said)
+        _print_message(message)
         return recipe.build()
-    timer = threading.Timer(PATIENCE, _say, (said,))
+    timer = threading.Timer(PATIENCE, _print_message, (message,))
     timer.daemon = True
     timer.start()
     try:
@@ -187,6 +187,6 @@ def _announced(recipe: Recipe, why: str, again: bool = False) -> bytes:
         timer.cancel()
 
 
-def _say(text: str) -> None:
+def _print_message(text: str) -> None:
     with contextlib.suppress(OSError, ValueError):  # a closed stream
         print(f"fly: {text}", file=sys.stderr, flush=True)

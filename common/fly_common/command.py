@@ -79,7 +79,7 @@ class Command:
         app = typer.Typer(
             add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
         )
-        self.function.__annotations__ = self._meaning(typer, Annotated)
+        self.function.__annotations__ = self._evaluate(typer, Annotated)
         app.command(**self.settings)(self.function)
         return app
 
@@ -111,14 +111,14 @@ class Command:
     def _passes_on(self) -> bool:
         return self.settings.get("context_settings", {}).get("ignore_unknown_options", False)
 
-    def _meaning(self, typer: Any, annotated: Any) -> dict[str, Any]:
+    def _evaluate(self, typer: Any, annotated: Any) -> dict[str, Any]:
         """Evaluates the parameters' annotations with these meanings of `typer` and `Annotated`."""
         names = {**self.function.__globals__, "typer": typer, "Annotated": annotated}
         return {name: eval(text, names) for name, text in self.texts.items()}
 
     def _parameters(self) -> list[_Parameter]:
-        meant = self._meaning(_Typer, _Annotated)
-        return [_Parameter(name, kind, said) for name, (kind, said) in meant.items()]
+        meant = self._evaluate(_Typer, _Annotated)
+        return [_Parameter(name, kind, spec) for name, (kind, spec) in meant.items()]
 
     def _defaults(self) -> dict[str, Any]:
         code, values = self.function.__code__, self.function.__defaults__ or ()
@@ -129,11 +129,11 @@ class Command:
 class _Annotated:
     """Stands in for typing's Annotated."""
 
-    def __class_getitem__(cls, pair: tuple[Any, _Said]) -> tuple[Any, _Said]:
+    def __class_getitem__(cls, pair: tuple[Any, _Spec]) -> tuple[Any, _Spec]:
         return pair
 
 
-class _Said:
+class _Spec:
     """The content of a parameter's annotation: its flags, or None for an argument, and whether
     there is `more` than this parser supports."""
 
@@ -146,28 +146,28 @@ class _Typer:
     """Stands in for typer. Ignores how an option is shown in the help."""
 
     @staticmethod
-    def Option(*flags: str, metavar: str = "", help: str = "", **more: Any) -> _Said:
-        return _Said(flags, bool(more))
+    def Option(*flags: str, metavar: str = "", help: str = "", **more: Any) -> _Spec:
+        return _Spec(flags, bool(more))
 
     @staticmethod
-    def Argument(*, metavar: str = "", help: str = "", **more: Any) -> _Said:
-        return _Said(None, bool(more))
+    def Argument(*, metavar: str = "", help: str = "", **more: Any) -> _Spec:
+        return _Spec(None, bool(more))
 
 
 class _Parameter:
     """An option, or an argument if `flags` is None. If `many`, all values are kept in a list;
     otherwise the last one is used. `simple` says whether this parser supports it."""
 
-    def __init__(self, name: str, annotation: Any, said: _Said):
+    def __init__(self, name: str, annotation: Any, spec: _Spec):
         kind = annotation.__args__[0] if isinstance(annotation, _UNION) else annotation
         self.many = getattr(kind, "__origin__", None) is list
         self.kind: type = kind.__args__[0] if self.many else kind
         self.name = name
-        self.flags = said.flags if said.flags != () else (f"--{name.replace('_', '-')}",)
+        self.flags = spec.flags if spec.flags != () else (f"--{name.replace('_', '-')}",)
         self.is_switch = self.kind is bool
         # For a switch without explicit names, typer adds a second one, `--no-…`.
-        known = self.kind in (str, int, float) or (self.is_switch and said.flags and not self.many)
-        self.simple = bool(known) and not said.more
+        known = self.kind in (str, int, float) or (self.is_switch and spec.flags and not self.many)
+        self.simple = bool(known) and not spec.more
 
     def value(self, texts: list[str]) -> Any:
         """Converts the arguments to a value. Raises ValueError if they are invalid or too many."""
@@ -187,7 +187,7 @@ def _split(word: str) -> tuple[str, str]:
     return word[:2], word[2:]
 
 
-_TYPERS = _Parameter("", bool, _Said((), more=True))
+_TYPERS = _Parameter("", bool, _Spec((), more=True))
 
 
 def _sort(

@@ -47,7 +47,7 @@ class Place:
 def _window(text: str, column: int) -> tuple[str, int]:
     """Returns a readable part of a line and the column in it. Generated IR has lines of thousands
     of columns. Control characters become `?`."""
-    text = _harmless(text)
+    text = _printable(text)
     if len(text) <= LONGEST_EXCERPT:
         return text, column
     start = max(0, min(column - 1, len(text)) - LONGEST_EXCERPT // 2)
@@ -68,7 +68,7 @@ def _bounded(message: str) -> str:
     return " ".join(shortened(word, LONGEST_PATH if "/" in word else MOST) for word in words)
 
 
-def _harmless(text: str, kept: str = "\t") -> str:
+def _printable(text: str, kept: str = "\t") -> str:
     """Replaces characters that a terminal would interpret or that a stream cannot encode."""
     if text.isprintable():
         return text
@@ -88,7 +88,7 @@ class FlyError(Exception):
 
     def render(self, tool: str) -> str:
         where = f"{self.place}: " if self.place else ""
-        message = _harmless(_bounded(self.message), "\t\n")
+        message = _printable(_bounded(self.message), "\t\n")
         if len(message) > LONGEST_MESSAGE:
             message = f"{message[: LONGEST_MESSAGE - 200]} … {message[-190:]}"
         lines = [f"{tool}: error: {where}{message}"]

@@ -23,7 +23,7 @@ UNSETTLED = 2.0
 Stamp = tuple[str, int, int, int]  # a file's path, inode, size and modification time
 
 _known: dict[Stamp, str] = {}
-_coming: dict[str, threading.Thread] = {}  # the threads that compute digests, by path
+_threads: dict[str, threading.Thread] = {}  # the threads that compute digests, by path
 
 
 def digest_of(path: str | os.PathLike[str]) -> str:
@@ -31,7 +31,7 @@ def digest_of(path: str | os.PathLike[str]) -> str:
     inode, size and modification time are unchanged. Raises MissingError if the file cannot be
     read."""
     path = os.fspath(path)
-    if (thread := _coming.pop(path, None)) is not None:
+    if (thread := _threads.pop(path, None)) is not None:
         thread.join()
     return _digest_of(path)
 
@@ -44,16 +44,16 @@ def digest_ahead(path: str | os.PathLike[str]) -> None:
         stamp, _ = _stamped(path)
     except OSError:
         return  # `digest_of` reports it
-    if stamp in _known or stamp[2] < LARGE or path in _coming:
+    if stamp in _known or stamp[2] < LARGE or path in _threads:
         return
     if (kept := Store(default_store().folder).get(_key(stamp))) is not None:
         _known[stamp] = kept.decode()
         return
-    _coming[path] = threading.Thread(target=_tried, args=(path,), daemon=True)
-    _coming[path].start()
+    _threads[path] = threading.Thread(target=_digest_quietly, args=(path,), daemon=True)
+    _threads[path].start()
 
 
-def _tried(path: str) -> None:
+def _digest_quietly(path: str) -> None:
     with contextlib.suppress(MissingError):
         _digest_of(path)
 

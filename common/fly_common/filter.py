@@ -71,9 +71,9 @@ def write_output(data: bytes, path: str | None, *, binary: bool = False) -> None
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
         except BrokenPipeError:
-            _abandon(sys.stdout)  # the reader closed the pipe, which is not an error
+            _redirect_to_null(sys.stdout)  # the reader closed the pipe, which is not an error
         except OSError as error:
-            _abandon(sys.stdout)
+            _redirect_to_null(sys.stdout)
             raise MissingError(f"standard output: {error.strerror}") from None
         return
     write_atomically(path, data)
@@ -209,37 +209,39 @@ def run(command: Callable[[str, list[str]], int], tool: str) -> NoReturn:
     except FlyError as error:
         if debugging():
             raise
-        _say(error.render(tool))
+        _print_error(error.render(tool))
         code = error.exit_code
     except SystemExit as leaving:
         code = leaving.code
     except BrokenPipeError:
-        _abandon(sys.stdout)
+        _redirect_to_null(sys.stdout)
     except OSError as error:
         if debugging():
             raise
-        _abandon(sys.stdout)
+        _redirect_to_null(sys.stdout)
         # An error without a number has its message elsewhere, such as ctypes' for a library.
         where = error.filename or ("standard output" if error.errno else None)
-        said = [str(part) for part in (where, error.strerror or error) if part is not None]
-        _say(f"{tool}: error: {': '.join(said)}")
+        parts = [str(part) for part in (where, error.strerror or error) if part is not None]
+        _print_error(f"{tool}: error: {': '.join(parts)}")
         code = 3
     except KeyboardInterrupt:
         code = 130
     except MemoryError:
         if debugging():
             raise
-        _say(f"{tool}: error: out of memory\n  use smaller arguments, or raise the memory limit")
+        _print_error(
+            f"{tool}: error: out of memory\n  use smaller arguments, or raise the memory limit"
+        )
         code = 3
     except RecursionError:
         if debugging():
             raise
-        _say(f"{tool}: error: the input is nested too deeply")
+        _print_error(f"{tool}: error: the input is nested too deeply")
         code = 1
     except Exception as error:
         if debugging():
             raise
-        _say(
+        _print_error(
             f"{tool}: error: internal: {type(error).__name__}: {error}\n"
             f"  this is a defect of {tool}; FLY_DEBUG=1 shows where"
         )
@@ -256,18 +258,18 @@ def _leave(code: object) -> None:
                 try:
                     stream.flush()
                 except OSError:
-                    _abandon(stream)
+                    _redirect_to_null(stream)
         isolation.leave(code if isinstance(code, int) else 1 if code else 0)
 
 
-def _say(text: str) -> None:
+def _print_error(text: str) -> None:
     try:
         print(text, file=sys.stderr, flush=True)
     except OSError:
-        _abandon(sys.stderr)
+        _redirect_to_null(sys.stderr)
 
 
-def _abandon(stream: IO[str] | None) -> None:
+def _redirect_to_null(stream: IO[str] | None) -> None:
     """Redirects a stream that cannot be written to /dev/null. Otherwise Python would flush it at
     exit, fail, and exit with 120."""
     if stream is None:

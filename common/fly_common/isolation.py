@@ -35,8 +35,8 @@ _status: int | None = None  # in the child: the pipe for its exit status
 class Crash(InputError):
     """A signal ended the child. `signal` is its number, or 0 if unknown."""
 
-    def __init__(self, what: str, name: str, signal: int, said: str):
-        reason = _telling(said)
+    def __init__(self, what: str, name: str, signal: int, message: str):
+        reason = _most_informative_line(message)
         how = f" (signal {signal})" if signal else ""
         super().__init__(
             f"{what} crashed on this input{how}" + (f": {reason}" if reason else ""),
@@ -70,7 +70,7 @@ def isolate(what: str, name: str) -> None:
         os.close(status)
         os.close(parent)
         _end_with_parent(alive)
-        _divert_errors(words)
+        _redirect_errors(words)
         _status = told
         return
     os.close(told)
@@ -85,16 +85,16 @@ def isolate(what: str, name: str) -> None:
     finally:
         os.close(status)
         os.close(parent)
-    said = os.pread(words, os.fstat(words).st_size, 0)
+    message = os.pread(words, os.fstat(words).st_size, 0)
     os.close(words)
     if code:
-        _pass_on(said)
+        _pass_on(message)
         os._exit(code[0])
     if how == -_KILL:
         raise MissingError(
             f"{what} was killed (signal 9)", hint="most likely memory ran out: make room, or split"
         )
-    raise Crash(what, name, -how, said.decode(errors="replace"))
+    raise Crash(what, name, -how, message.decode(errors="replace"))
 
 
 def leave(code: int) -> None:
@@ -127,7 +127,7 @@ def _end_with_parent(alive: int) -> None:
         pass  # nothing to read, or no such signals: then the child ends later by itself
 
 
-def _divert_errors(words: int) -> None:
+def _redirect_errors(words: int) -> None:
     """Redirects the standard error of C++ to the file `words`; Python's is unchanged. Also disables
     core files, because a crash is expected."""
     import resource
@@ -144,16 +144,16 @@ def _divert_errors(words: int) -> None:
     os.close(words)
 
 
-def _pass_on(said: bytes) -> None:
+def _pass_on(message: bytes) -> None:
     try:
-        os.write(2, said)
+        os.write(2, message)
     except OSError:
         return  # standard error is closed
 
 
-def _telling(said: str) -> str:
+def _most_informative_line(message: str) -> str:
     """Returns the most informative line of the C++ error output, or the first line."""
-    lines = [" ".join(line.split()) for line in said.splitlines() if line.strip()]
+    lines = [" ".join(line.split()) for line in message.splitlines() if line.strip()]
     signs = ("error:", "LLVM ERROR", "Assertion", "UNREACHABLE")
     told = [line for line in lines if any(sign in line for sign in signs)]
     line = next(iter([*told, *lines]), "")

@@ -137,11 +137,11 @@ def flag(typer: Any, stage: str, field: str) -> Any:
     return typer.Option(row.flag, metavar=row.metavar, help=row.help)
 
 
-def fields(stage: str, said: Mapping[str, Any]) -> dict[str, Any]:
+def fields(stage: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the fields that a command's parameters set. Unset ones are omitted."""
     made: dict[str, Any] = {}
     for field, row in of_stage(stage).items():
-        value = said.get(row.parameter)
+        value = arguments.get(row.parameter)
         if row.kind == "switch":
             if value:
                 made[field] = not row.inverse

@@ -74,7 +74,7 @@ def make_private(folder: str) -> None:
 def why_not_private(folder: str) -> tuple[str, str] | None:
     """Returns who else could put files into `folder` and a hint, or None if nobody could."""
     real = os.path.realpath(folder)
-    for path in dict.fromkeys((*_and_above(folder), *_and_above(real))):
+    for path in dict.fromkeys((*_with_parents(folder), *_with_parents(real))):
         try:
             status = os.lstat(path)
         except OSError:
@@ -102,7 +102,7 @@ def is_own(status: os.stat_result) -> bool:
 _TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")  # folders whose mode is expected
 
 
-def _and_above(path: str) -> list[str]:
+def _with_parents(path: str) -> list[str]:
     found = [path]
     while (above := os.path.dirname(found[-1])) != found[-1]:
         found.append(above)

@@ -26,24 +26,24 @@ Command = tuple[str, Sequence[str]]  # the path of a program, and its arguments
 _Key = tuple[str, tuple[str, ...]]
 
 
-class _Here(threading.local):
+class _Local(threading.local):
     """The programs that wait for this thread."""
 
     def __init__(self) -> None:
         self.waiting: dict[_Key, list[Waiting]] = {}
 
 
-_here = _Here()
-_everywhere: set[Waiting] = set()  # the programs of all threads
+_local = _Local()
+_all_waiting: set[Waiting] = set()  # the programs of all threads
 
 
 def _after_fork() -> None:
     """Closes the parent's pipes in a forked child. Otherwise the parent's programs would not see
     the end of their input before the child exits."""
-    for waiting in _everywhere:
+    for waiting in _all_waiting:
         os.close(waiting.writer)
-    _everywhere.clear()
-    _here.waiting.clear()
+    _all_waiting.clear()
+    _local.waiting.clear()
 
 
 os.register_at_fork(after_in_child=_after_fork)
@@ -69,30 +69,30 @@ class Programs:
                 waiting = Waiting(program, arguments)
             except OSError:
                 continue
-            _everywhere.add(waiting)
-            _here.waiting.setdefault(key, []).append(waiting)
+            _all_waiting.add(waiting)
+            _local.waiting.setdefault(key, []).append(waiting)
             self._mine.append((key, waiting))
 
     def kill(self) -> None:
         """Kills the programs that were not used."""
         for key, waiting in self._mine:
-            left = _here.waiting.get(key, [])
+            left = _local.waiting.get(key, [])
             if waiting in left:
                 left.remove(waiting)
-                _everywhere.discard(waiting)
+                _all_waiting.discard(waiting)
                 waiting.end()
 
 
 def start(program: str, arguments: Sequence[str], data: bytes) -> Running:
     """Starts a program with `data` on its standard input, or uses the waiting one."""
-    left = _here.waiting.get((program, tuple(arguments)))
+    left = _local.waiting.get((program, tuple(arguments)))
     if not left:
         return process.start(program, arguments, data)
     waiting = left.pop()
     try:
         return waiting.feed(data)
     finally:
-        _everywhere.discard(waiting)
+        _all_waiting.discard(waiting)
 
 
 def run(program: str, arguments: Sequence[str], data: bytes) -> Done:

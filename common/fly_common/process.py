@@ -220,7 +220,7 @@ class Waiting:
                 try:
                     view = view[os.write(self.writer, view) :]
                 except BlockingIOError:
-                    self._await_room()
+                    self._wait_until_writable()
         except BrokenPipeError:
             pass  # it ended before it had read everything; its status says why
         except BaseException:
@@ -229,7 +229,7 @@ class Waiting:
         os.close(self.writer)
         return self._running
 
-    def _await_room(self) -> None:
+    def _wait_until_writable(self) -> None:
         from select import POLLOUT, poll
 
         waiting = poll()

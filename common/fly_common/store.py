@@ -146,12 +146,12 @@ class Store:
                 if waited:
                     data, found = self._read(key)
                 if data is None:
-                    self._say(label, found, key, origin)
+                    self._explain(label, found, key, origin)
                     data = make()
                     if valid():
                         self.put(key, data, label=label, suffix=suffix, origin=origin)
                     return data
-        self._say(label, found, key)
+        self._explain(label, found, key)
         return data
 
     def entries(self) -> Iterator[tuple[str, bytes | None]]:
@@ -283,7 +283,7 @@ class Store:
                 with contextlib.suppress(FileNotFoundError):
                     yield path, os.stat(path)
 
-    def _say(
+    def _explain(
         self, label: str, found: str, key: str, origin: tuple[str, bytes] | None = None
     ) -> None:
         if not self.explain:

@@ -30,7 +30,9 @@ class Crash(InputError):
     """A program that was ended by a signal. `stderr` is its whole standard error."""
 
     def __init__(self, name: str, signal: int, stderr: str):
-        super().__init__(f"{name} crashed (signal {signal}) on this input", hint=_telling(stderr))
+        super().__init__(
+            f"{name} crashed (signal {signal}) on this input", hint=_most_informative_line(stderr)
+        )
         self.signal = signal
         self.stderr = stderr
 
@@ -186,7 +188,7 @@ def _start(program: str, arguments: Sequence[str], data: bytes, pass_fds: Sequen
     return process.start(program, arguments, data, pass_fds)
 
 
-def _telling(stderr: str) -> str | None:
+def _most_informative_line(stderr: str) -> str | None:
     """Returns the most informative line of a crash report, or the first line."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     signs = ("LLVM ERROR", "Assertion", "UNREACHABLE")

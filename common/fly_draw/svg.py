@@ -62,13 +62,13 @@ class Canvas:
         """Draws a line of text, vertically centred on `y`. `anchor` says what part is at `x`."""
         length = 0.61 * size * len(text)
         self._grow(x + {"start": length, "middle": length / 2, "end": 0}[anchor], y + size / 2)
-        said = f' font-size="{size:g}"' if size != SIZE else ""
-        said += f' text-anchor="{anchor}"' if anchor != ANCHOR else ""
-        said += f' fill="{fill}"' if fill != INK else ""
-        said += ' font-weight="bold"' if bold else ""
+        style = f' font-size="{size:g}"' if size != SIZE else ""
+        style += f' text-anchor="{anchor}"' if anchor != ANCHOR else ""
+        style += f' fill="{fill}"' if fill != INK else ""
+        style += ' font-weight="bold"' if bold else ""
         # `dy` instead of dominant-baseline, which some viewers do not support.
         self.elements.append(
-            f'<text x="{x:g}" y="{y:g}" dy=".35em"{said}>{escape(text, quote=False)}</text>'
+            f'<text x="{x:g}" y="{y:g}" dy=".35em"{style}>{escape(text, quote=False)}</text>'
         )
 
     def _grow(self, x: float, y: float) -> None:

@@ -41,13 +41,13 @@ class Line:
 
     def __str__(self) -> str:
         """Returns `file:line`, with the path relative to the current folder if possible."""
-        return f"{_from_here(self.file)}:{self.line}"
+        return f"{_relative_path(self.file)}:{self.line}"
 
     def place(self) -> Place:
         """Returns the location for a message, with the line's text if the file is readable."""
         text = source_line(self.file, self.line)
         column = self.column or (len(text) - len(text.lstrip()) + 1 if text else None)
-        return Place(_from_here(self.file), self.line, column, text)
+        return Place(_relative_path(self.file), self.line, column, text)
 
 
 @dataclass
@@ -158,7 +158,7 @@ def _bound(part: Construct) -> None:
 # -- sources ----------------------------------------------------------------------------------
 
 
-def _from_here(path: str) -> str:
+def _relative_path(path: str) -> str:
     """Returns a path relative to the current folder if the file is below it."""
     try:
         here = os.path.join(os.getcwd(), "")

@@ -72,7 +72,7 @@ def view(value: Any, name: str) -> Array:
         except UsageError:
             raise
         except Exception as error:  # tensors of vmap and grad, and tensors without storage
-            raise _unseen(value, name, error) from None
+            raise _view_error(value, name, error) from None
     import numpy
 
     if isinstance(value, numpy.ndarray):
@@ -83,7 +83,7 @@ def view(value: Any, name: str) -> Array:
             seen = hasattr(value, "__array_interface__")
             data = numpy.asarray(value) if seen else numpy.from_dlpack(value)
         except Exception as error:
-            raise _unseen(value, name, error) from None
+            raise _view_error(value, name, error) from None
     if type(data) is not numpy.ndarray:
         if isinstance(data, numpy.ma.MaskedArray):
             raise UsageError(
@@ -97,7 +97,7 @@ def view(value: Any, name: str) -> Array:
     return Array(data, dtype)
 
 
-def _unseen(value: Any, name: str, error: Exception) -> UsageError:
+def _view_error(value: Any, name: str, error: Exception) -> UsageError:
     reason = (str(error) or type(error).__name__).splitlines()[0]
     return UsageError(
         f"argument {name}: {shortened(type(value).__name__)} can't be seen as an array on the CPU:"

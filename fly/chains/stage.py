@@ -176,17 +176,17 @@ class _Command:
             done = self._done(program, arguments, data)
         except OSError as error:
             raise MissingError(f"{program} can't be run: {error.strerror}") from None
-        said = done.stderr.decode(errors="replace").strip()
+        stderr = done.stderr.decode(errors="replace").strip()
         if done.returncode:
             code = done.returncode
             how = f"was killed by signal {-code}" if code < 0 else f"failed (exit status {code})"
-            lines = said.splitlines() or ["it said nothing"]
+            lines = stderr.splitlines() or ["it said nothing"]
             # The first lines give the reason; LLVM's stack dump follows.
             raise InputError(
                 f"{self.words[0]} {how}: {lines[0]}", hint="\n  ".join(lines[1:12]) or None
             )
-        if said:
-            print(said, file=sys.stderr)
+        if stderr:
+            print(stderr, file=sys.stderr)
         return done.stdout
 
     def _done(self, program: str, arguments: Sequence[str], data: bytes) -> Any:

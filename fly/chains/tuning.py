@@ -114,22 +114,22 @@ assert list(KEYWORDS) == [field.name for field in fields(Tuning)]
 assert set(KEYWORDS) == set(Keywords.__annotations__)
 
 
-def read(said: dict[str, Any]) -> Tuning:
-    """Returns a function's tuning: the decorator's options `said`, then the current environment."""
+def read(given: dict[str, Any]) -> Tuning:
+    """Returns a function's tuning: the decorator's options, then the current environment's."""
     values: dict[str, Any] = {}
     for name, row in KEYWORDS.items():
-        if name in said:
-            values[name] = said[name]
+        if name in given:
+            values[name] = given[name]
         elif text := os.environ.get(row.variable):
             values[name] = _READERS[row.kind](text)
     return Tuning(**values)
 
 
-def check(said: Mapping[str, Any]) -> dict[str, Any]:
+def check(given: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the decorator's options with lists as tuples. Raises UsageError for an unknown option
     or a value of the wrong type."""
     made = {}
-    for name, value in said.items():
+    for name, value in given.items():
         if name not in KEYWORDS:
             raise UsageError(
                 f"@fly.jit has no option {quoted(name)}",

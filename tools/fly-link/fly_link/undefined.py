@@ -98,5 +98,5 @@ def _demangled(names: list[str]) -> dict[str, str]:
         done = toolchain.run_program("llvm-cxxfilt", [], "\n".join(names).encode())
     except MissingError:
         return dict(zip(names, names, strict=True))
-    said = done.stdout.decode(errors="replace").splitlines()
-    return dict(zip(names, said if len(said) == len(names) else names, strict=True))
+    demangled = done.stdout.decode(errors="replace").splitlines()
+    return dict(zip(names, demangled if len(demangled) == len(names) else names, strict=True))

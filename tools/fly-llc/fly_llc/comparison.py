@@ -85,7 +85,7 @@ def measure(obj: bytes) -> dict[str, dict[str, int]]:
     """Returns, for each function of an object, the bytes of code and the instructions by class, and
     for kernels the registers and memory in their metadata."""
     elf = Elf.parse(obj)
-    said: dict[str, dict[str, Any]] = {
+    kernels: dict[str, dict[str, Any]] = {
         kernel[".name"]: kernel for kernel in metadata(elf).get("amdhsa.kernels", ())
     }
     symbols = elf.symbols
@@ -96,7 +96,7 @@ def measure(obj: bytes) -> dict[str, dict[str, int]]:
         row |= {what: 0 for what, _ in CLASSES}
         for line in lines:
             row[_class(line)] += 1
-        row |= {what: int(said[name].get(key, 0)) for what, key in COUNTED if name in said}
+        row |= {what: int(kernels[name].get(key, 0)) for what, key in COUNTED if name in kernels}
         found[name] = row
     return found
 

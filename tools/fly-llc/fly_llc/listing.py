@@ -70,7 +70,7 @@ def survey(source: Source) -> Iterator[Found]:
         for number, name in enumerate(points.machine_passes(cpu, level))
         if 2 * number > ahead and not points.is_analysis(name)
     ]
-    whole = llc.judge(llc.generate(source, "obj"), source, None)
+    whole = llc.checked_output(llc.generate(source, "obj"), source, None)
     limit = process.time_limit()  # read here because it is per thread
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         rows = pool.map(lambda name: _try(source, name, whole, limit), passes)
@@ -79,12 +79,12 @@ def survey(source: Source) -> Iterator[Found]:
 
 def _try(source: Source, name: str, whole: bytes, limit: float) -> Found:
     with process.limited(limit):
-        before, _ = _go_on(source, Point("before", name), whole)
-        after, mir = _go_on(source, Point("after", name), whole)
+        before, _ = _resume(source, Point("before", name), whole)
+        after, mir = _resume(source, Point("after", name), whole)
     return Found(name, before, after, _holds(mir or b""))
 
 
-def _go_on(source: Source, point: Point, whole: bytes) -> tuple[str, bytes | None]:
+def _resume(source: Source, point: Point, whole: bytes) -> tuple[str, bytes | None]:
     mir = llc.generate(source, "mir", point).output
     if mir is None:
         return "none", None

@@ -42,13 +42,13 @@ def _compile(source: bytes, options: Options, name: str, warn: Warn | None) -> b
         side = side.removeprefix("stop-")
         stop = points.find(side, wanted, prepared.target.cpu, prepared.level)
         _check_order(prepared, stop)
-    if options.weaves:
+    if options.changes_pipeline:
         from fly_llc.insertion import interleaving
 
         return interleaving.compile(prepared, options, stop, warn)
     if stop is not None:
         return _stop(prepared, stop, warn)
-    return llc.judge(llc.generate(prepared, options.emit), prepared, warn)
+    return llc.checked_output(llc.generate(prepared, options.emit), prepared, warn)
 
 
 def _check_order(source: Source, stop: Point) -> None:
@@ -66,7 +66,7 @@ def _stop(source: Source, stop: Point, warn: Warn | None) -> bytes:
     run. This is tried each time, because no table could guarantee it for every module."""
     from fly_llc.codegen import llc, points
 
-    whole = llc.judge(llc.generate(source, "obj"), source, warn)
+    whole = llc.checked_output(llc.generate(source, "obj"), source, warn)
 
     def stopped(point: Point) -> bytes | None:
         mir = llc.generate(source, "mir", point).output
@@ -100,7 +100,7 @@ def fingerprint(options: Options) -> str:
 
     untimed = replace(options, timeout=None)
     parts = [f"fly-llc 3 {untimed} {toolchain.fingerprint('llc')}"]
-    if options.weaves:
+    if options.changes_pipeline:
         from fly_llc.insertion import filters
 
         parts += filters.identities(options)

@@ -82,7 +82,7 @@ def expected(cpu: str, options: Options) -> list[str] | None:
     than these options."""
     from fly_llc.codegen.source import LEVEL
 
-    if options.weaves or options.emit not in ("obj", "asm"):
+    if options.changes_pipeline or options.emit not in ("obj", "asm"):
         return None
     level = LEVEL if options.level is None else options.level
     return [*code_words(cpu, level, options.flags), f"-filetype={options.emit}", *STREAMS]
@@ -111,7 +111,7 @@ def run(words: Sequence[str], data: bytes) -> Run:
     return finish(start(words, data))
 
 
-def judge(done: Run, source: Source, warn: Warn | None) -> bytes:
+def checked_output(done: Run, source: Source, warn: Warn | None) -> bytes:
     """Returns llc's output. Raises its error messages, and passes warnings to `warn`."""
     if done.output is not None and not done.stderr:
         return done.output

@@ -67,6 +67,6 @@ class Options:
         return ("stop-before", self.stop_before) if self.stop_before else None
 
     @property
-    def weaves(self) -> bool:
+    def changes_pipeline(self) -> bool:
         """Whether something runs or is omitted within the pipeline."""
         return bool(self.insert or self.replace or self.disable or self.dump)

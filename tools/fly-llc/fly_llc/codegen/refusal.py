@@ -109,8 +109,8 @@ def explain(stderr: str, text: str, name: str, cpu: str, signal: int | None = No
 def warnings(stderr: str) -> list[str]:
     """Returns llc's warnings, one line each, without unknown locations."""
     lines = (line for line in stderr.splitlines() if line.strip())
-    said = (line.removeprefix("warning: ").removeprefix("<unknown>:0:0: ") for line in lines)
-    return list(dict.fromkeys(said))
+    messages = (line.removeprefix("warning: ").removeprefix("<unknown>:0:0: ") for line in lines)
+    return list(dict.fromkeys(messages))
 
 
 def last_words(stderr: str) -> str:

@@ -85,15 +85,15 @@ def _agreed(what, functions: list[_Function], name: str, value) -> str | None:
     """Returns the value that the functions have in common, or None if none has one."""
     first: _Function | None = None
     for function in functions:
-        said = value(function.attributes)
-        if said is None:
+        own = value(function.attributes)
+        if own is None:
             continue
         if first is None:
             first = function
-        elif said != value(first.attributes):
+        elif own != value(first.attributes):
             raise InputError(
                 f"the functions disagree on their {what}: {first.name} has "
-                f"{value(first.attributes)}, {function.name} has {said}",
+                f"{value(first.attributes)}, {function.name} has {own}",
                 place=Place(name, function.line),
                 hint="one object holds code for one target: compile them apart",
             )

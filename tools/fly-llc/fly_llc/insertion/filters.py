@@ -114,8 +114,10 @@ def _command(what: What, source: Source, where: str) -> bytes:
             [path, *what.words[1:]], input=source.data, capture_output=True, timeout=limit
         )
     except subprocess.TimeoutExpired as late:
-        said = _quoted(late.stderr or b"")
-        raise InputError(f"the filter {where} did not end within {limit:g} s", hint=said) from None
+        output = _quoted(late.stderr or b"")
+        raise InputError(
+            f"the filter {where} did not end within {limit:g} s", hint=output
+        ) from None
     except OSError as error:
         raise MissingError(
             f"the filter {where} can't be run: {error.strerror}",

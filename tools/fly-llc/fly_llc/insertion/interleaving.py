@@ -48,7 +48,7 @@ def compile(source: Source, options: Options, stop: Point | None, warn: Warn | N
         raise UsageError(f"can't stop {stop}: something is inserted {cuts[-1]}, which is later")
     if options.dump and not cuts:
         cuts = _named_cuts(source, stop)
-    work = _Weave(source, options, warn)
+    work = _Pipeline(source, options, warn)
     try:
         for cut in cuts:
             work.open(cut)
@@ -58,7 +58,7 @@ def compile(source: Source, options: Options, stop: Point | None, warn: Warn | N
     return points.note(stop, source.level) + made if stop else made
 
 
-class _Weave:
+class _Pipeline:
     """The progress through the pipeline. `source` is llc's next input. `clean` is the same MIR
     before the filters of `cut`, the last cut."""
 
@@ -71,7 +71,7 @@ class _Weave:
 
     def open(self, cut: Cut) -> None:
         """Advances to a cut and runs its filters."""
-        mir = self._go_on("mir", cut.stop, cut.filters)
+        mir = self._continue("mir", cut.stop, cut.filters)
         self.clean = self.source = self.source.at(cut.start, mir)
         self.cut = cut
         self._dump(cut)
@@ -85,14 +85,14 @@ class _Weave:
                 self.checks.append(_Check(self.source, self.clean, what, cut))
 
     def finish(self, stop: Point | None) -> bytes:
-        return self._go_on(self.options.emit, stop)
+        return self._continue(self.options.emit, stop)
 
     def end(self) -> None:
         """Stops running checks after an error."""
         for check in self.checks:
             check.end()
 
-    def _go_on(self, emit: str, stop: Point | None, upcoming: Sequence[What] = ()) -> bytes:
+    def _continue(self, emit: str, stop: Point | None, upcoming: Sequence[What] = ()) -> bytes:
         """Runs code generation from the current point to `stop`, where the filters `upcoming` are.
 
         The run also verifies the last filter's output. If that fails, each filter's output is
@@ -115,8 +115,8 @@ class _Weave:
             done = llc.generate(self.source, emit, stop)
         self._await_checks()
         if done.output is None and self.cut is not None:
-            raise self._blame(done, emit, stop, self.cut)
-        return llc.judge(done, self.source, self.warn)
+            raise self._diagnose(done, emit, stop, self.cut)
+        return llc.checked_output(done, self.source, self.warn)
 
     def _await_checks(self) -> None:
         """Raises the first error that the machine verifier found in a filter's output."""
@@ -124,7 +124,7 @@ class _Weave:
             if error := self.checks.pop(0).wait():
                 raise error
 
-    def _blame(self, done: Run, emit: str, stop: Point | None, cut: Cut) -> FlyError:
+    def _diagnose(self, done: Run, emit: str, stop: Point | None, cut: Cut) -> FlyError:
         """Returns why llc could not resume at a cut: the filters' output, or the point."""
         from fly_llc.codegen import refusal
 

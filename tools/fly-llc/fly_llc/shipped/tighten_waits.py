@@ -129,9 +129,9 @@ def _relax(block: Block, wait: Instruction, state: State, layout: Layout, export
         return False
     made = word if exports else layout.exports.write(word, layout.exports.most)
     for name, field in layout.items():
-        said = field.read(word)
-        if said < field.most:
-            count = _allowed(block, wait, name, state[name], said, layout)
+        current = field.read(word)
+        if current < field.most:
+            count = _allowed(block, wait, name, state[name], current, layout)
             made = field.write(made, field.most if count is None else count)
     if made == word:
         return False
@@ -144,17 +144,17 @@ def _allowed(
     wait: Instruction,
     name: str,
     pending: Pending,
-    said: int,
+    current: int,
     layout: Layout,
 ) -> int | None:
     """Returns the largest count that is still correct for everything after the wait; None if no
-    wait is needed; `said` if that is unknown."""
+    wait is needed; `current` if that is unknown."""
     kept: int | None = None
     # What only this wait guarantees, if it is not changed.
-    covered = pending.units - pending.wait(said).units
+    covered = pending.units - pending.wait(current).units
     for one in block.instructions[block.index(wait) + 1 :]:
         if _ORDERING.match(one.opcode) or one.bundled:
-            return said
+            return current
         if one.opcode == "S_WAITCNT" and one.operands:
             word = one.operands[0].integer
             field = layout[name]
@@ -171,4 +171,4 @@ def _allowed(
             covered -= pending.units - pending.wait(kept).units
         if not covered:
             return kept
-    return said if covered else kept
+    return current if covered else kept

@@ -73,13 +73,13 @@ def kind_of(kind: type) -> Kind:
     """The kind of a type's objects."""
     found = BY_TYPE.get(kind)
     if found is None:
-        found = BY_TYPE[kind] = _judge(kind)
+        found = BY_TYPE[kind] = _find_kind(kind)
         if found is SKIPPED:
             NEVER.add(kind)
     return found
 
 
-def _judge(kind: type) -> Kind:
+def _find_kind(kind: type) -> Kind:
     if issubclass(kind, type):
         return code_state.CLASS
     if user_code.is_own_type(kind):

@@ -35,11 +35,11 @@ def is_users(function: FunctionType) -> bool:
     code = function.__code__
     known = _users.get(id(code))
     if known is None:
-        known = _users[id(code)] = code, _judge(function)
+        known = _users[id(code)] = code, _is_rewritable(function)
     return known[1]
 
 
-def _judge(function: FunctionType) -> bool:
+def _is_rewritable(function: FunctionType) -> bool:
     file = function.__code__.co_filename
     if id(function.__code__) in _new or locations.is_ours(file):
         return False

@@ -42,15 +42,15 @@ def element_dtype(a: Any, b: Any) -> DType:
     if isinstance(a, Vector) and isinstance(b, Vector):
         if a.are_coordinates != b.are_coordinates:
             vector, other = (b, a) if a.are_coordinates else (a, b)
-            return _beside(vector, other.dtype)
+            return _unwidened_dtype(vector, other.dtype)
         return conversion.checked(promote, a.dtype, b.dtype)
     vector, other = (a, b) if isinstance(a, Vector) else (b, a)
     if not isinstance(other, Scalar):
         return conversion.checked(weak, other, vector.dtype)
-    return _beside(vector, other.dtype)
+    return _unwidened_dtype(vector, other.dtype)
 
 
-def _beside(vector: Vector, weak: DType) -> DType:
+def _unwidened_dtype(vector: Vector, weak: DType) -> DType:
     """The element type of an operation on a vector and an operand that does not widen it: a scalar
     or coordinates."""
     if weak.is_bool or (weak.is_float == vector.dtype.is_float and not vector.dtype.is_bool):
