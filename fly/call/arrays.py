@@ -14,7 +14,7 @@ from fly_common.quoting import shortened
 from fly_numerics.element_types import ELEMENT_TYPES
 
 _HELD = {name: row for name, row in ELEMENT_TYPES.items() if row.long_name}
-# torch dtype name → our name. NumPy views types that it lacks as unsigned integers.
+# torch dtype name → our name. Types that NumPy lacks are passed as unsigned integers.
 _TORCH = {f"torch.{row.long_name}": name for name, row in _HELD.items()}
 # ml_dtypes name, as registered with NumPy → our name.
 _ML_DTYPES = {row.long_name: name for name, row in _HELD.items() if not row.is_numpys}

@@ -11,7 +11,7 @@ llc reports errors in ten forms (LLVM 22):
     *** Bad machine code: …\\n- function: k\\n- instruction: …     the machine verifier, on MIR
     LLVM ERROR: Cannot select: intrinsic %llvm.amdgcn.tanh        an abort, with a stack dump
     llc: Unknown command line argument '-x'.  Try: …              the command line
-        llc: for the --x option: '7' is invalid value for boolean …   the value of an option
+    llc: for the --x option: '7' is invalid value for boolean …   the value of an option
 
 A process that died without a message is reported by its signal.
 """
