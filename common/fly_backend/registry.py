@@ -1,11 +1,11 @@
-"""Finding a backend by its name.
+"""Looks backends up by name.
 
-The backends that come with the compiler are a table of references, as a guest's entry point is one:
+The built-in backends are a table of references. Installed packages add backends by entry points:
 
     [project.entry-points."fly.backends"]
     mybackend = "my_package.backend:BACKEND"
 
-Installed packages are only asked for a name that the table does not have.
+They are searched only for names that are not in the table.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ BUILT_IN = {"rocm": "fly_backend.amd:ROCM"}
 
 @functools.cache
 def find(name: str) -> Backend:
-    """The backend `name`. UsageError lists those there are; MissingError for an entry point that
-    can't be loaded."""
+    """Returns the backend `name`. Raises UsageError, which lists the known names, if there is none,
+    and MissingError if its entry point cannot be loaded."""
     if name in BUILT_IN:
         return resolve(BUILT_IN[name])
     entries = {entry.name: entry for entry in entry_points(GROUP)}
@@ -37,10 +37,10 @@ def find(name: str) -> Backend:
 
 @functools.cache
 def built_in() -> tuple[Backend, ...]:
-    """The backends that come with the compiler."""
+    """Returns the built-in backends."""
     return tuple(find(name) for name in BUILT_IN)
 
 
 def default() -> Backend:
-    """The backend of a compilation that names none."""
+    """Returns the backend of a compilation that names none."""
     return built_in()[0]

@@ -1,16 +1,15 @@
-"""The options of the chain's stages: one table of where each of them can be said.
+"""The options of the chain's stages: one table of where each of them can be set.
 
-A stage has typed options of its own (`fly_opt.pipeline.options.Options`,
-`fly_llc.codegen.options.Options`); opt has words. What is said of one on a command line, by a
-keyword of `@fly.jit` or by a variable of the environment is read through this table, so that a new
-option is a row here and a field there.
+Stages have typed options of their own (`fly_opt.pipeline.options.Options`,
+`fly_llc.codegen.options.Options`); opt has words. Command-line flags, keywords of `@fly.jit` and
+environment variables are read through this table, so a new option is a row here and a field there.
 """
 
 from __future__ import annotations
 
 from fly_common.record import record
 
-TYPE_CHECKING = False  # typing's own costs 5 ms
+TYPE_CHECKING = False  # importing it from typing costs 5 ms
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
@@ -18,13 +17,13 @@ if TYPE_CHECKING:
 
 @record
 class Option:
-    """`stage` is "opt-py", "opt" or "llc", `field` the name in its options. `flag` is the command
-    line's, `keyword` that of `@fly.jit`, `variable` that of the environment; "" where there is
-    none.
+    """`stage` is "opt-py", "opt" or "llc", `field` the name in its options. `flag` is the
+    command-line flag, `keyword` that of `@fly.jit`, `variable` the environment variable; "" if
+    there is none.
 
-    `kind` says how text is read: "text", "level" (0 to 3), "switch", "seconds"; of many values
-    "words" (as a shell separates them), "paths" (as in PATH), "lines" (by line breaks or
-    semicolons). `inverse`: the flag makes the field false.
+    `kind` says how text is parsed: "text", "level" (0 to 3), "switch", "seconds"; for several
+    values "words" (separated as in a shell), "paths" (as in PATH), "lines" (by line breaks or
+    semicolons). `inverse`: the flag sets the field to false.
     """
 
     stage: str
@@ -43,7 +42,7 @@ class Option:
 
     @property
     def parameter(self) -> str:
-        """The name of the flag's value in the function that is the command."""
+        """The parameter for the flag's value in the command's function."""
         return self.field if len(self.flag) == 2 else self.flag.lstrip("-").replace("-", "_")
 
 
@@ -54,7 +53,7 @@ OPTIONS = (
     Option("opt-py", "pipeline", "--pipeline"),
     Option("opt-py", "debug_info", "-g", "switch"),
     Option("opt-py", "locations", "--mlir-print-debuginfo", "switch"),
-    # opt is LLVM's own: its words are made of these by `fly.chains.tuning.Tuning.opt_words`.
+    # opt is LLVM's. `fly.chains.tuning.Tuning.opt_words` converts these options to its arguments.
     Option("opt", "level", "-O", "level", "opt_level", "FLY_OPT_LEVEL"),
     Option("opt", "pipeline", "-passes", "text", "opt_pipeline", "FLY_OPT_PIPELINE"),
     Option("opt", "plugins", "-load-pass-plugin", "paths", "opt_plugins", "FLY_OPT_PLUGINS"),
@@ -121,28 +120,28 @@ OPTIONS = (
         help="Resume MIR before this machine pass.",
     ),
 )
-# The options that `@fly.jit` takes, by keyword.
+# The keywords of `@fly.jit`.
 KEYWORDS = {row.keyword: row for row in OPTIONS if row.keyword}
 
 
 def of_stage(stage: str) -> dict[str, Option]:
-    """A stage's options by field."""
+    """Returns a stage's options by field."""
     return {row.field: row for row in OPTIONS if row.stage == stage}
 
 
 def flag(typer: Any, stage: str, field: str) -> Any:
-    """The option as a parameter of a tool's command, in typer's words."""
+    """Returns the option as a typer parameter of a tool's command."""
     row = of_stage(stage)[field]
     if row.kind == "switch":
         return typer.Option(row.flag, help=row.help)
     return typer.Option(row.flag, metavar=row.metavar, help=row.help)
 
 
-def fields(stage: str, said: Mapping[str, Any]) -> dict[str, Any]:
-    """What a command's parameters say of a stage's fields; what nobody said is left out."""
+def fields(stage: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the fields that a command's parameters set. Unset ones are omitted."""
     made: dict[str, Any] = {}
     for field, row in of_stage(stage).items():
-        value = said.get(row.parameter)
+        value = arguments.get(row.parameter)
         if row.kind == "switch":
             if value:
                 made[field] = not row.inverse
@@ -152,7 +151,7 @@ def fields(stage: str, said: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def words(stage: str, values: Mapping[str, Any]) -> list[str]:
-    """The fields as the stage's command line has them."""
+    """Returns the fields as arguments of the stage's command line."""
     rows, made = of_stage(stage), []
     for field, value in values.items():
         row = rows[field]

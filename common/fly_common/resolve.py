@@ -1,7 +1,7 @@
-"""Names of Python objects, resolved on use: "module:attribute", and entry points.
+"""References to Python objects, resolved on use: "module:attribute", and entry points.
 
-Tables name what they hold this way, so that nothing is imported that is not used, and packages from
-outside come in by the same words (`importlib.metadata`, "Entry points").
+Tables use them so that nothing unused is imported. Installed packages use the same syntax
+(`importlib.metadata`, "Entry points").
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import importlib
 
 from fly_common.errors import MissingError
 
-TYPE_CHECKING = False  # typing's own costs 5 ms
+TYPE_CHECKING = False  # importing it from typing costs 5 ms
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
     from typing import Any, TypeVar
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def resolve(reference: str) -> Any:
-    """What "package.module:attribute" names."""
+    """Returns the object that "package.module:attribute" refers to."""
     module, _, attribute = reference.partition(":")
     return getattr(importlib.import_module(module), attribute)
 
@@ -33,8 +33,9 @@ def entry_points(group: str) -> tuple[EntryPoint, ...]:
 
 
 def load(entry: EntryPoint, what: str, kind: type[Named]) -> Named:
-    """What an entry point refers to: a `kind` of the entry point's name, called a `what` in
-    messages. MissingError for one that can't be loaded, or is something else."""
+    """Returns the object that an entry point refers to: a `kind` with the entry point's name,
+    called a `what` in messages. Raises MissingError if it cannot be loaded, or is something else.
+    """
     where = f"{what} {entry.name}: the entry point {entry.value} of {entry.group}"
     try:
         found = entry.load()

@@ -1,4 +1,4 @@
-"""The ops of the fly dialect: a table of their names, operand counts and typing rules."""
+"""The ops of the fly dialect: a table of names, operand counts and typing rules."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ _ATOMS = [
     OpInfo("print", None, 0, check=memory.check_print, pure=False),
     OpInfo("assume", 2, 1),
 ]
-# By name; an op of another dialect than fly by its full name.
+# Ops by name; an op of a dialect other than fly by its full name.
 OPS = {
     info.name if info.dialect == "fly" else info.full_name: info
     for info in (*_TABLE, *_COMPUTATIONS, *_ATOMS, *(op for one in extensions() for op in one.ops))
@@ -90,5 +90,5 @@ OPS = {
 
 
 def find(full_name: str) -> OpInfo | None:
-    """The op of this name, as `fly.get`; None if there is none."""
+    """The op with this full name, such as `fly.get`, or None."""
     return OPS.get(full_name.removeprefix("fly."))

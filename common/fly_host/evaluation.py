@@ -2,10 +2,9 @@
 
     values = evaluate(plan, {"A": Extents((1000,), (1,))}, {"n": 1000})
 
-`values[i]` is the value of `plan.expressions[i]`. Arithmetic is on 64-bit signed integers; what
-leaves them, divides by zero or shifts by a strange amount is an InputError that spells out the
-expression, never a wrap. A branch of `select` that is not chosen may be undefined: it is not looked
-at.
+`values[i]` is the value of `plan.expressions[i]`. Arithmetic is on 64-bit signed integers.
+Overflow, division by zero and an invalid shift amount raise InputError, which spells out the
+expression; values never wrap. The branch of a `select` that is not chosen may be undefined.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
 
 @dataclass(frozen=True)
 class Extents:
-    """What a plan may ask about a tensor: extents and strides in elements."""
+    """The properties of a tensor that a plan may query: extents and strides, in elements."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -77,7 +76,7 @@ _INFIX = {
 
 
 class _Undefined(Exception):
-    """An expression without a value; it matters only if somebody needs it."""
+    """An expression has no value. This is an error only if the value is needed."""
 
 
 def evaluate(
@@ -86,10 +85,10 @@ def evaluate(
     scalars: Mapping[str, int],
     needed: tuple[int, ...] | None = None,
 ) -> list[int | None]:
-    """The values of a plan's expressions; None for those without a value that nobody needs.
+    """Returns the values of a plan's expressions; None for undefined ones that are not needed.
 
-    `needed` holds the indices that must have a value; by default what launches use. Operands come
-    before their users in a plan, so one pass does.
+    `needed` holds the indices that must have a value; the default is what launches use. A plan
+    lists operands before their users, so one pass suffices.
     """
     values: list[int | None] = []
     reasons: dict[int, str] = {}
@@ -111,7 +110,7 @@ def evaluate(
 
 
 def uses(plan: Plan) -> tuple[int, ...]:
-    """The indices of the expressions that launches use themselves."""
+    """Returns the indices of the expressions that launches use directly."""
     used: list[int] = []
     for launch in plan.launches:
         used += [*launch.grid, *launch.block, launch.lds]
@@ -165,7 +164,7 @@ def _checked(value: int) -> int:
 
 
 def _blame(plan: Plan, index: int, values: list[int | None], reasons: dict[int, str]) -> str:
-    """The innermost expression without a value that `index` depends on, and why it has none."""
+    """Describes the innermost undefined expression that `index` depends on."""
     while not reasons[index]:
         kind, *operands = plan.expressions[index]
         if kind == "select" and values[operands[0]] is not None:
@@ -175,14 +174,14 @@ def _blame(plan: Plan, index: int, values: list[int | None], reasons: dict[int, 
 
 
 def show(plan: Plan, index: int) -> str:
-    """An expression as a person writes it: `ceildiv(A.shape[0], 256)`."""
+    """Returns an expression as source text: `ceildiv(A.shape[0], 256)`."""
     text = _show(plan, index, [200])
     return text[1:-1] if text.startswith("(") and text.endswith(")") else text
 
 
 def _show(plan: Plan, index: int, room: list[int]) -> str:
-    """`room` counts down the nodes that may still be written: a graph with shared parts is short,
-    and the tree that it stands for may be endless."""
+    """`room[0]` is the number of nodes that may still be written: the graph shares nodes, and the
+    tree that it expands to may be exponentially large."""
     room[0] -= 1
     if room[0] < 0:
         return "…"

@@ -1,12 +1,12 @@
-"""The launch plan: what the host function computes, as data inside the code object.
+"""The launch plan: the computations of the host function, as data inside the code object.
 
-The plan says how to bind arguments by name, how large each grid and block is, and which bytes go
-into each kernel's argument segment. It is a graph of integer expressions over the arguments'
-extents, strides and scalars; `fly-opt-py` writes it into the section `.fly.manifest`, `fly-run` and
-the library read it. Text form: canonical JSON (sorted keys, no white space), so equal plans are
+The plan describes how to bind arguments by name, the size of each grid and block, and the bytes of
+each kernel's argument segment. It is a graph of integer expressions over the arguments' extents,
+strides and scalars. `fly-opt-py` writes it to the section `.fly.manifest`; `fly-run` and the
+library read it. The text form is canonical JSON (sorted keys, no white space), so equal plans have
 equal bytes.
 
-An expression is a tuple `(op, …)`; operands are indices of earlier expressions:
+An expression is a tuple `(op, …)`. Operands are indices of earlier expressions:
 
     ("const", 256)                 a 64-bit integer
     ("extent", "A", 0)             extent of dimension 0 of tensor A, in elements
@@ -16,8 +16,8 @@ An expression is a tuple `(op, …)`; operands are indices of earlier expression
      "shl"|"shr"|"eq"|"ne"|"lt"|"le", a, b)
     ("select", c, a, b)
 
-floordiv and mod are Python's; truncdiv and rem are C's. Arithmetic is on 64-bit signed integers:
-a value that leaves that range is an error, never a wrap.
+floordiv and mod are Python's; truncdiv and rem are C's. Arithmetic is on 64-bit signed integers;
+overflow is an error.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ Expression = tuple[Any, ...]
 @dataclass(frozen=True)
 class Tensor:
     """A tensor parameter. An extent is a number, a symbol shared between parameters, or None
-    (any); a stride likewise is a number or None (any). `access` is "r", "w" or "rw". `multiples`
-    holds what the kernel relies on as divisors: of each extent, then of each stride; none where it
-    relies on nothing."""
+    (any). A stride is a number or None (any). `access` is "r", "w" or "rw". `multiples` holds the
+    divisors that the kernel assumes, first of each extent, then of each stride; empty if it assumes
+    none."""
 
     name: str
     dtype: str
@@ -54,7 +54,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Scalar:
-    """A scalar parameter; `default` is used where the caller gives none."""
+    """A scalar parameter. `default` is used if the caller passes no value."""
 
     name: str
     dtype: str
@@ -63,8 +63,8 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Word:
-    """A piece of a kernel argument: the address of a tensor parameter (`pointer`), an integer
-    expression in `size` bytes (`integer`), or the scalar parameter `name` as its dtype
+    """A part of a kernel argument: the address of a tensor parameter (`pointer`), the value of an
+    integer expression in `size` bytes (`integer`), or the scalar parameter `name` in its dtype
     (`scalar`)."""
 
     kind: str
@@ -75,9 +75,9 @@ class Word:
 
 @dataclass(frozen=True)
 class Launch:
-    """One kernel launch. `grid` and `block` are x, y, z: the number of workgroups and of work
-    items in each; `lds` is the dynamic LDS in bytes. All are indices of expressions. `arguments`
-    holds, for each kernel argument, its words, packed without gaps."""
+    """A kernel launch. `grid` is the number of workgroups in x, y and z, `block` the number of work
+    items per workgroup, and `lds` the dynamic LDS in bytes. All are indices of expressions.
+    `arguments` holds the words of each kernel argument, packed without gaps."""
 
     kernel: str
     grid: tuple[int, int, int]
@@ -107,7 +107,7 @@ def to_text(plan: Plan) -> str:
 
 
 def from_text(text: str | bytes) -> Plan:
-    """Reads a plan. InputError if it is no plan, or one of another version."""
+    """Parses a plan. Raises InputError if it is malformed or has another version."""
     try:
         data = json.loads(text)
         if data["version"] != VERSION:
@@ -154,14 +154,14 @@ def _launch(data: dict[str, Any]) -> Launch:
     return Launch(str(data["kernel"]), (x, y, z), (bx, by, bz), data["lds"], words)
 
 
-# How many operands each operator has; leaves name their own contents.
+# The operand types of leaves, then the operators by their number of operands.
 _LEAVES = {"const": (int,), "extent": (str, int), "stride": (str, int), "scalar": (str,)}
 _ARITHMETIC = ("add", "sub", "mul", "floordiv", "ceildiv", "truncdiv", "mod", "rem", "min", "max")
 _BITS = ("and", "or", "xor", "shl", "shr")
 _COMPARISONS = ("eq", "ne", "lt", "le")
 _BINARY = frozenset((*_ARITHMETIC, *_BITS, *_COMPARISONS))
 DTYPES = frozenset(name for name, row in ELEMENT_TYPES.items() if row.computes)
-# Types of tensors only: nothing is computed in them.
+# Types of tensor elements only, without arithmetic.
 TENSOR_DTYPES = frozenset(
     name for name, row in ELEMENT_TYPES.items() if row.numpy and not row.computes
 )
@@ -169,8 +169,8 @@ _WORD_SIZES = (1, 2, 4, 8)
 
 
 def _check(plan: Plan) -> None:
-    """Raises ValueError where the plan refers to what does not exist. What passes here can be
-    evaluated and bound without another look: only the arguments can still be wrong."""
+    """Raises ValueError if the plan refers to something that does not exist. A plan that passes can
+    be evaluated and bound without further checks; only the arguments can still be wrong."""
     names = [parameter.name for parameter in plan.parameters]
     if len(set(names)) != len(names):
         raise ValueError("two parameters have the same name")
@@ -183,7 +183,7 @@ def _check(plan: Plan) -> None:
 
 
 def _is_number(value: object, low: int = -(2**63)) -> bool:
-    """Whether it is an integer that fits 64 bits; JSON's true and false are none."""
+    """Returns whether `value` is an integer that fits 64 bits. JSON's true and false are not."""
     return type(value) is int and low <= value < 2**63
 
 

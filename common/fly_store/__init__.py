@@ -1,8 +1,8 @@
-"""What keeps results, and what identifies them.
+"""Caches results, and identifies what they depend on.
 
-store           a stage's results, found again by what made them
-explanation     why a stage had to run
-identity        what identifies code: sources, LLVM's programs, MLIR's bindings
-file_digests    what identifies a file
-built_library   shared libraries that are built when they are first wanted
+store           caches the results of stages
+explanation     explains cache misses
+identity        identifies code: sources, LLVM's programs, MLIR's bindings
+file_digests    digests of files
+built_library   shared libraries that are built on first use
 """

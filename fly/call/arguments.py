@@ -1,7 +1,7 @@
-"""The arguments of a call → the types that tracing needs, and the values that a launch needs.
+"""Converts a call's arguments to the types that tracing needs and the values that a launch needs.
 
-`read` says what both are. A `Reader` does the part of it that a call needs whose code exists
-already: it looks at the signature once, and gives a key that stands for the types.
+`read` computes both. A `Reader` is the fast path for calls that are already compiled: it inspects
+the signature once, and returns a key that identifies the types.
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ from fly.call.arrays import Array, as_array, as_value, dtype_of, is_array, is_nu
 def read(
     function: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]
 ) -> tuple[dict[str, ParameterType], dict[str, Any]]:
-    """(given, values) by parameter name.
+    """Returns (given, values), both by parameter name.
 
-    `given` holds what the annotations leave open: the types of arrays they don't describe, the
-    values of compile-time constants. Contiguous arrays that are annotated give nothing: then the
-    code is the one that `fly-trace` makes of the file alone. `values` is what `fly_run` binds and
-    checks.
-    UsageError for a call that doesn't fit the function.
+    `given` holds what the annotations leave open: the types of arrays that they do not describe,
+    and the values of compile-time constants. A contiguous array with an annotation adds nothing, so
+    the code is the same that `fly-trace` makes from the file alone. `values` is what `fly_run`
+    binds and checks. Raises UsageError for a call that does not fit the function.
     """
     parameters = signature.parameters_of(function)
     given: dict[str, ParameterType] = {}
@@ -75,7 +74,7 @@ class _Parameter(NamedTuple):
 
 
 class Reader:
-    """Reads calls of `function`, as its signature and annotations are now."""
+    """Reads calls of `function` by its current signature and annotations."""
 
     def __init__(self, function: Any):
         parameters = signature.parameters_of(function)
@@ -87,8 +86,8 @@ class Reader:
     def read(
         self, arguments: tuple[Any, ...], named: Mapping[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-        """(key, values) for a call; None for one that `read` must judge. Calls with equal keys have
-        equal types; `values` are those of `read`."""
+        """Returns (key, values) for a call, or None if only `read` can handle it. Calls with equal
+        keys have equal types. `values` are the same as those of `read`."""
         key: list[Any]
         if named:
             by_name = _by_name(self._title, self._parameters, arguments, named)
@@ -101,7 +100,7 @@ class Reader:
             return None
         values: dict[str, Any] = {}
         for asked, value in pairs:
-            # One entry of the key for each argument, so that none is taken for another's.
+            # One entry per argument, so that the entries of two arguments cannot be confused.
             kind = self._entry(asked, value, values)
             if kind is UNKNOWN:
                 return None
@@ -109,8 +108,8 @@ class Reader:
         return tuple(key), values
 
     def _entry(self, asked: _Parameter, value: Any, values: dict[str, Any]) -> Any:
-        """What the key says of an argument, whose value goes into `values`; UNKNOWN where that
-        can't be told here."""
+        """Stores an argument's value in `values` and returns its entry of the key, or UNKNOWN if
+        this class cannot compute one."""
         role = asked.role
         if role == "stream":
             return None
@@ -156,12 +155,12 @@ def _asked(parameter: Any) -> _Parameter:
 
 
 def _constant(value: Any) -> Any:
-    """What tells a constant from others; UNKNOWN for one that only a digest tells."""
+    """Returns a key that identifies a constant, or UNKNOWN if only a digest can."""
     kind = type(value)
     if kind in _CONSTANTS:
         return kind, value
     if kind is float:
-        return kind, value.hex()  # 0.0 and -0.0 are equal, and two
+        return kind, value.hex()  # 0.0 and -0.0 compare equal but are different constants
     if kind is tuple:
         parts = tuple(map(_constant, value))
         return UNKNOWN if UNKNOWN in parts else (kind, parts)
@@ -174,7 +173,7 @@ def _by_name(
     arguments: tuple[Any, ...],
     named: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The arguments that the call gives. What it leaves out has a default, or is missed later."""
+    """Maps the call's arguments to parameter names. Defaults and missing ones are handled later."""
     places = [p.name for p in parameters.values() if p.kind is not p.KEYWORD_ONLY]
     if len(arguments) > len(places):
         raise UsageError(
@@ -195,14 +194,14 @@ def _by_name(
 
 
 def _type_of(array: Array, annotation: Any) -> TensorType | None:
-    """The type of an array; None where the annotation says it all."""
+    """Returns the type of an array, or None if the annotation already gives it."""
     data, contiguous = array.data, bool(array.data.flags.c_contiguous)
     shape: tuple[Extent, ...] = (None,) * data.ndim
     dtype = named(array.dtype)
     if isinstance(annotation, TensorAnnotation):
         dtype = annotation.dtype
         if annotation.shape is not None:
-            # Another element type or rank is the binder's to refuse: it knows what to do about it.
+            # The binder refuses another element type or rank: it can say how to fix the call.
             if contiguous or len(annotation.shape) != data.ndim:
                 return None
             shape = annotation.shape
@@ -212,8 +211,8 @@ def _type_of(array: Array, annotation: Any) -> TensorType | None:
 
 
 def _strides(data: Any) -> tuple[int | None, ...]:
-    """The strides that a type has of an array which is not contiguous. One may be known to be 1,
-    and is worth knowing: addresses then need no multiplication."""
+    """Returns the strides for the type of an array that is not contiguous. A stride of 1 is kept
+    static, because addresses then need no multiplication."""
     ones = [i for i in range(data.ndim) if data.strides[i] == data.itemsize and data.shape[i] > 1]
     return tuple(1 if i in ones[-1:] else None for i in range(data.ndim))
 
@@ -230,8 +229,8 @@ def _is_constexpr(annotation: Any) -> bool:
 
 
 def _scalar_type(title: str, name: str, value: Any) -> ScalarType:
-    """The type of a number that has no annotation: NumPy's scalars have one, Python's take the
-    language's default."""
+    """Returns the type of a number without an annotation: a NumPy scalar has its own, a Python
+    number has the language's default."""
     if is_numpy_scalar(value):
         return ScalarType(named(dtype_of(value, name)))
     if not isinstance(value, bool | int | float):

@@ -1,4 +1,4 @@
-"""A code object with its launch plan: looked into, run, written to a file, read back."""
+"""A compiled code object with its launch plan: inspect, run, save and load it."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 class Compiled:
-    """A HSACO, and where this process compiled it, what it was made of. Immutable.
+    """A HSACO, plus its module and chain if this process compiled it. Immutable.
 
-    `hsaco` is the code object's bytes: `fly-run` reads them, `fly.load` too.
+    `hsaco` holds the bytes of the code object, as `fly-run` and `fly.load` read them.
     """
 
     def __init__(self, hsaco: bytes, *, module: bytes | None = None, chain: Chain | None = None):
@@ -36,7 +36,7 @@ class Compiled:
 
     @functools.cached_property
     def image(self) -> Image:
-        """The code object as read. InputError where it is damaged."""
+        """The parsed code object. Raises InputError if it is damaged."""
         import fly_image
 
         return fly_image.read(self.hsaco)
@@ -52,12 +52,13 @@ class Compiled:
 
     @property
     def plan(self) -> Plan | None:
-        """The launch plan; None in a code object that was made by something else."""
+        """The launch plan, or None if the code object was not made by this project."""
         return self.image.plan
 
     def ir(self, kind: str) -> str | bytes:
-        """What a stage of its chain made: "mlir" (what was traced), "ll", "opt.ll", "o", "hsaco",
-        or any stage's suffix; "asm" is the code object disassembled. Text where it is text."""
+        """Returns the output of one stage: "mlir" (the traced module), "ll", "opt.ll", "o",
+        "hsaco", or another stage's suffix. "asm" is the disassembled code object. Returns str for
+        text formats."""
         kind = kind.removeprefix(".")
         if kind == "hsaco":
             return self.hsaco
@@ -80,7 +81,7 @@ class Compiled:
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the HSACO, whole or not at all."""
+        """Writes the HSACO to `path`, atomically."""
         from pathlib import Path
 
         from fly_common.filter import write_atomically
@@ -88,8 +89,7 @@ class Compiled:
         write_atomically(Path(path), self.hsaco)
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
-        """Runs the plan on these arguments, in the order of its parameters or by name. Arrays that
-        kernels write hold the results afterwards."""
+        """Runs the plan on positional or named arguments. Kernels write into the arrays."""
         try:
             self._run(self._named(args, kwargs), "auto", None)
         except FlyError as error:
@@ -99,11 +99,11 @@ class Compiled:
     def run(
         self, values: Mapping[str, Any], *, device: str = "auto", options: Options | None = None
     ) -> Sequence[Ran]:
-        """Runs the plan on arguments by name; returns what was launched, with instruction counts.
-        `options` are the device's: `Options(observers=(Statistics(),))` counts what happens.
+        """Runs the plan on named arguments. Returns one entry per launch, with instruction counts.
+        `options` configure the device: `Options(observers=(Statistics(),))` collects statistics.
 
-        Errors are those of `fly-run`: InputError for a value that doesn't fit its parameter,
-        UsageError for names, Fault for what a kernel does wrong.
+        Raises what `fly-run` raises: InputError for a value that does not fit its parameter,
+        UsageError for unknown or missing names, Fault for an error in a kernel.
         """
         try:
             return self._run(values, device, options)
@@ -122,7 +122,7 @@ class Compiled:
     def run_viewed(
         self, values: Mapping[str, Any], device: str = "auto", options: Options | None = None
     ) -> Sequence[Ran]:
-        """`run` for NumPy arrays and Python's numbers: what `fly.call.arrays.as_value` makes."""
+        """`run` for values already converted by `fly.call.arrays.as_value`."""
         return self._launch(self._binder.bind(values), device, options)
 
     def _launch(self, bound: Bound, device: str, options: Options | None) -> Sequence[Ran]:
@@ -159,9 +159,9 @@ class Compiled:
         device: str = "auto",
         options: Options | None = None,
     ) -> Sequence[Ran]:
-        """Launches one kernel by its own arguments, in order, without a plan: arrays for buffers,
-        `np.int32(5)` or bytes for values. `grid` counts workgroups, `block` work items; None is
-        the only kernel there is."""
+        """Launches one kernel without the plan. The arguments are the kernel's own, in order:
+        arrays for buffers, `np.int32(5)` or bytes for values. `grid` counts workgroups, `block`
+        counts work items. With `kernel=None`, launches the only kernel in the code object."""
         try:
             return self._launch_kernel(kernel, grid, block, args, dynamic_lds, device, options)
         except FlyError as error:
@@ -226,9 +226,9 @@ class Compiled:
 
 
 def load(source: bytes | str | os.PathLike[str]) -> Compiled:
-    """A HSACO, by its bytes or from a file: compiled ahead of time, here or by other tools.
+    """Loads a HSACO from bytes or from a file. It may have been compiled by other tools.
 
-    InputError where it is no code object, UsageError where the file can't be read.
+    Raises InputError if it is not a code object, UsageError if the file cannot be read.
     """
     from fly_common.filter import read_input
 

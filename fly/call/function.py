@@ -1,7 +1,7 @@
 """@fly.jit: a host function that compiles itself when it is called, and runs.
 
-The way of a call: arguments → signature → code object (from this process, else from the store, else
-by tracing and the chain) → bound to the arguments → run on the device.
+A call goes through these steps: arguments → signature → code object (cached in this process, in the
+store, or made by tracing and running the chain) → binding of the arguments → launch on the device.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
 
     from fly.call.arguments import Reader
 
-# Seconds after which LLVM's programs and library are looked at again: to ask the file system at
-# each call takes longer than all the rest of it. Files that the user names are looked at each time.
+# Seconds between two checks of LLVM's programs and library: checking the file system would dominate
+# the cost of a call. Files that the user names are checked at each call.
 LOOK_AFTER = 1.0
 
-# So many code objects are kept in memory for one function; then the oldest goes.
+# The maximum number of code objects kept in memory for one function; the oldest is dropped.
 MOST_KEPT = 256
 
-# How a module that was traced for one target begins.
+# The first line of a module that was traced for one target.
 _TARGET_NAMED = re.compile(rb'module attributes \{[^\n]*\bfly\.target = "(\w+)"')
 
 
-# What `_chain` and the search for programs read.
+# The environment variables that `_chain` and the search for programs read.
 _environment = watcher(
     "FLY_TARGET",
     *(row.variable for row in KEYWORDS.values()),
@@ -57,10 +57,10 @@ _environment = watcher(
 
 @dataclass(eq=False)
 class _Calls:
-    """What calls of a function need as long as nothing changes that its code depends on: its
-    `dependencies` and `environment` are compared at each call, the chain's identity after
-    LOOK_AFTER seconds, or at each call where it is not settled. `made` holds code by the keys of
-    `reader`, all of it made by a chain of this `identity`; None as long as there is none."""
+    """The state behind a function's fast path, valid as long as nothing that its code depends on
+    changes. `dependencies` and `environment` are compared at each call. The chain's identity is
+    compared every LOOK_AFTER seconds, or at each call if the chain is not settled. `made` maps keys
+    of `reader` to code made by a chain of this `identity`, which is None until there is code."""
 
     dependencies: DependencyHash
     environment: Snapshot
@@ -71,7 +71,7 @@ class _Calls:
     made: dict[tuple[Any, ...], Compiled] = field(default_factory=dict)
 
     def hold(self) -> bool:
-        """Whether all is still as it was."""
+        """Returns whether nothing has changed."""
         if _environment() != self.environment or not self.dependencies.holds():
             return False
         now = time.monotonic()
@@ -81,7 +81,7 @@ class _Calls:
         return self.identity is None or self.chain.identity() == self.identity
 
     def keep(self, key: tuple[Any, ...], compiled: Compiled, identity: tuple[str, ...]) -> None:
-        """Remembers what was compiled for a key."""
+        """Stores the code compiled for a key."""
         if self.identity is None:
             self.identity, self.looked = identity, time.monotonic()
         if identity == self.identity:
@@ -92,7 +92,7 @@ class _Calls:
 
 @dataclass(eq=False)
 class JitFunction(HostFunction):
-    """What `@fly.jit` makes. Call it with arrays and numbers; kernels write into the arrays."""
+    """The result of `@fly.jit`. Call it with arrays and numbers; kernels write into the arrays."""
 
     _kept: dict[Any, Compiled] = field(default_factory=dict, repr=False)
     _dependencies: DependencyHash = field(default=DependencyHash(None), repr=False)
@@ -124,13 +124,13 @@ class JitFunction(HostFunction):
 
         given, values = reading.read(self.function, arguments, named)
         compiled, identity = self._compiled(given, calls.chain if calls else self._chain(None))
-        # What was compiled while the function changed is not what `calls` stands for.
+        # `calls` no longer applies if the function changed during the compilation.
         if key is not None and calls is not None and calls.dependencies is self._dependencies:
             calls.keep(key, compiled, identity)
         compiled.run_viewed(values, self.options["device"])
 
     def _new_calls(self) -> _Calls | None:
-        """None for a function that is traced each time."""
+        """Returns None for a function that is traced at each call."""
         from fly.call.arguments import Reader
 
         environment = _environment()
@@ -140,7 +140,7 @@ class JitFunction(HostFunction):
         return _Calls(found, environment, self._chain(None), Reader(self.function))
 
     def _current_dependencies(self) -> DependencyHash:
-        """What the function reaches now."""
+        """Returns the function's dependencies, hashed again if they changed."""
         if not self._dependencies.holds():
             self._dependencies = dependency_hash(self.function)
         return self._dependencies
@@ -152,8 +152,9 @@ class JitFunction(HostFunction):
         target: str | None = None,
         **named: Any,
     ) -> Compiled:
-        """The code for these arguments, without running it. None are needed where the annotations
-        say it all; `signature` says the rest as `fly-trace --sig` does: "A: f32[?,?], n: i32"."""
+        """Returns the code for these arguments, without running it. Arguments that annotations
+        fully describe may be omitted. `signature` describes others as `fly-trace --sig` does, for
+        example "A: f32[?,?], n: i32"."""
         try:
             return self._compile(arguments, named, signature, target)
         except FlyError as error:
@@ -196,7 +197,7 @@ class JitFunction(HostFunction):
     def _compiled(
         self, given: Mapping[str, ParameterType], chosen: Chain
     ) -> tuple[Compiled, tuple[str, ...]]:
-        """The code for these types, and the identity of the chain that made it."""
+        """Returns the code for these types, and the identity of the chain that made it."""
         reached = self._current_dependencies()
         signature = _digest_of(given)
         known = reached.digest is not None and signature is not None
@@ -205,8 +206,8 @@ class JitFunction(HostFunction):
             module = self._trace(given, chosen.target)
             signature = sha256(module).hexdigest()
         what = (reached.digest, signature, chosen.target)
-        # Where nothing is kept there is nothing to find: then LLVM is identified, which may take
-        # long, beside the tracing.
+        # If nothing is kept in memory, the identity is computed later, in parallel with tracing,
+        # because identifying LLVM may be slow.
         if self._kept:
             identity = chosen.identity()
             if (kept := self._kept.get((*what, identity))) is not None:
@@ -230,8 +231,8 @@ class JitFunction(HostFunction):
         what: str,
         working: Callable[[], None],
     ) -> bytes:
-        """The module from the store, else traced, and `working` called before. Not kept if
-        something that the function reaches changed meanwhile, its file for example."""
+        """Returns the module from the store, or calls `working` and traces it. The module is not
+        stored if a dependency changed in the meantime, such as the function's file."""
         from fly_trace import fingerprint
 
         digest = self._dependencies.digest
@@ -249,8 +250,8 @@ class JitFunction(HostFunction):
                 valid=lambda: dependency_hash(self.function).digest == digest,
             )
 
-        # One trace is for all targets, unless the program asks for its own: then the module says
-        # which, and there is one more for each further target.
+        # One trace serves all targets unless the program queries its target. Then the module names
+        # the target, and each further target has its own trace.
         module = obtain(what)
         named = _TARGET_NAMED.match(module)
         if named and named[1].decode() != target:
@@ -284,12 +285,12 @@ def jit(
     device: str = "auto",
     **options: Unpack[Keywords],
 ) -> Any:
-    """Makes a function that launches kernels callable with arrays.
+    """Compiles a host function when it is called with arrays, and launches its kernels.
 
-    `target` is the GPU to compile for; else `FLY_TARGET`, else gfx942. `device` runs it: "auto" or
-    "emulator". The other options are what LLVM does: see `fly.chains.tuning.Tuning`; each has an
-    environment variable that says it for functions whose decorator does not. `chain` replaces all
-    of that.
+    `target` is the GPU to compile for; the default is `FLY_TARGET`, then gfx942. `device` runs the
+    code: "auto" or "emulator". The other options configure LLVM, see `fly.chains.tuning.Tuning`;
+    each has an environment variable that applies to functions whose decorator omits the option.
+    `chain` replaces all of these options.
     """
     tuned = tuning.check(options)
     if chain is not None and tuned:
@@ -317,14 +318,14 @@ def _tuned_chain(target: str, chosen: Tuning) -> Chain:
 
 
 def _digest_of(given: Mapping[str, ParameterType]) -> str | None:
-    """What is given, as text; None where a constant can't be told from another one."""
+    """Returns the types as text, or None if a constant has no digest."""
     if not given:
         return ""
     from fly_trace.signatures.signature import Constant
 
     parts = []
     for name, kind in sorted(given.items()):
-        # Two constants may print alike.
+        # Different constants may print the same text.
         text = dependency_hash(kind.value).digest if isinstance(kind, Constant) else str(kind)
         if text is None:
             return None

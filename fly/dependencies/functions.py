@@ -1,4 +1,4 @@
-"""How a function is followed: its code, its closure, its annotations, the globals it names."""
+"""Follows functions: their code, closure, annotations, and the globals that they name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fly.dependencies.bytecode import check_source, names_of, source_of
 from fly.dependencies.function_parts import MISSING, builtins_of, contents_of, flat, parts_of
 from fly.dependencies.traversal import Traversal, Unfollowed
 
-# A name in an annotation of a local variable: from its colon to the end of the line.
+# The annotation of a local variable: from its colon to the end of the line.
 _ANNOTATED = re.compile(r"^\s*[A-Za-z_]\w*\s*:(.+)$", re.MULTILINE)
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 
@@ -19,7 +19,8 @@ _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 def follow_function(walk: Traversal, value: types.FunctionType) -> None:
     module = str(value.__globals__.get("__name__"))
     if walk.leaf(module, value.__qualname__):
-        # Many functions may be made in one place: the name says all of the others.
+        # Several functions may be created in one place: apart from the closure, the name
+        # identifies them.
         _follow_closure(walk, value)
         return
     walk.functions.append((value, parts_of(value)))
@@ -41,7 +42,7 @@ def follow_function(walk: Traversal, value: types.FunctionType) -> None:
             raise Unfollowed(f"it imports {name} when it runs")
     for path in names.paths:
         _follow_path(walk, value.__globals__, path)
-    # Annotations of local variables are in the source alone.
+    # Annotations of local variables are only in the source.
     annotations = " ".join(_ANNOTATED.findall(source_of(value.__code__)))
     for dotted in sorted(set(_DOTTED.findall(annotations))):
         path = tuple(dotted.split("."))
@@ -82,12 +83,12 @@ def _follow_path(walk: Traversal, space: dict[str, Any], path: tuple[str, ...]) 
     while isinstance(value, types.ModuleType) and attributes:
         module, attribute = value, attributes.pop(0)
         value = walk.name(vars(module), attribute)
-        if value is MISSING:  # a module with a __getattr__ of its own
+        if value is MISSING:  # a module with its own __getattr__
             value = getattr(module, attribute, MISSING)
-            walk.name(vars(module), attribute)  # it may be kept there from now on
+            walk.name(vars(module), attribute)  # __getattr__ may have stored it
             if not (
                 value is MISSING
-                or isinstance(value, types.ModuleType)  # imported when it is asked for
+                or isinstance(value, types.ModuleType)  # imported on demand
                 or stable_names.is_own(module.__name__)
             ):
                 raise Unfollowed(f"the module {module.__name__} computes {attribute}")
@@ -101,8 +102,8 @@ def _follow_path(walk: Traversal, space: dict[str, Any], path: tuple[str, ...]) 
 
 
 def follow_code(walk: Traversal, code: types.CodeType) -> None:
-    """Bytecode, constants and positions; and the source, because annotations of local
-    variables leave no trace in bytecode."""
+    """Follows bytecode, constants and positions, and also the source, because bytecode does not
+    contain the annotations of local variables."""
     walk.emit("code", code.co_filename, code.co_qualname, code.co_code, code.co_linetable)
     walk.emit(code.co_exceptiontable, str(code.co_firstlineno), str(code.co_flags))
     walk.emit(f"{code.co_argcount} {code.co_posonlyargcount} {code.co_kwonlyargcount}")
@@ -116,7 +117,8 @@ def follow_code(walk: Traversal, code: types.CodeType) -> None:
 
 
 def _follow_constant(walk: Traversal, value: Any) -> None:
-    """A constant of bytecode. Constants are shared by chance, so sharing says nothing here."""
+    """Follows a constant of bytecode. Sharing is ignored, because whether constants are shared
+    is arbitrary."""
     if isinstance(value, tuple | frozenset):
         items = sorted(value, key=repr) if isinstance(value, frozenset) else value
         walk.emit(type(value).__name__, str(len(items)))

@@ -1,4 +1,4 @@
-"""The kinds of values that a function may reach, and how each is followed: a table of functions."""
+"""The kinds of values that a function may reach: a table of the functions that follow them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fly.dependencies.function_parts import MISSING, flat, keys_and_values
 from fly.dependencies.functions import follow_code, follow_function
 from fly.dependencies.traversal import SCALARS, Kinds, Traversal, Unfollowed
 
-# What objects of `typing` hold that their repr may not show.
+# Attributes of `typing` objects that their repr may omit.
 _TYPING = ("__metadata__", "__bound__", "__constraints__", "__supertype__", "__forward_arg__")
 
 
@@ -26,7 +26,8 @@ def _follow_sequence(walk: Traversal, value: Any) -> None:
     if isinstance(value, list):
         walk.mutable(value)
     _follow_subclass(walk, value, tuple, list)
-    # A list is no tuple: a kernel may ask which it is, and adds them only to their like.
+    # Lists and tuples are distinguished: a kernel may check the type, and each only adds to its
+    # own.
     tag = "list" if isinstance(value, list) else "tuple"
     walk.values(tag, list.__iter__(value) if isinstance(value, list) else value)
 
@@ -138,7 +139,7 @@ def _follow_type(walk: Traversal, value: type) -> None:
 
 
 def _follow_registered(walk: Traversal, value: abc.ABCMeta) -> None:
-    """The classes that are said to be subclasses of an abstract one."""
+    """Follows the classes that are registered as subclasses of an abstract class."""
     walk.registrations = abc.get_cache_token()
     found = [made for reference in _abc._get_dump(value)[0] if (made := reference())]
     found.sort(key=lambda made: (stable_names.module_of(made), made.__qualname__))
@@ -146,7 +147,7 @@ def _follow_registered(walk: Traversal, value: abc.ABCMeta) -> None:
 
 
 def _follow_dataclass_fields(walk: Traversal, value: type) -> bool:
-    """What a dataclass's generated methods are generated from; False for other classes."""
+    """Follows the input of a dataclass's generated methods. Returns False for other classes."""
     fields = vars(value).get("__dataclass_fields__")
     if fields is None:
         return False
@@ -160,13 +161,13 @@ def _follow_dataclass_fields(walk: Traversal, value: type) -> bool:
 
 
 def _follow_descriptor(walk: Traversal, value: Any) -> None:
-    """A slot of a class, or a method of a builtin type."""
+    """Follows a slot of a class, or a method of a builtin type."""
     walk.emit("descriptor", value.__name__)
     walk.value(value.__objclass__)
 
 
 def _follow_instance(walk: Traversal, value: Any) -> None:
-    """Any other object: its class and its attributes, where these are all there is to it."""
+    """Follows any other object: its class and its attributes, if these are its whole state."""
     kind = type(value)
     module = stable_names.module_of(kind)
     if stable_names.is_own(module) and hasattr(value, "__wrapped__"):
@@ -198,7 +199,7 @@ def _follow_instance(walk: Traversal, value: Any) -> None:
 
 
 def _follow_cached(walk: Traversal, value: Any) -> None:
-    """What `functools.cache` makes. Results that it keeps may be of globals of earlier."""
+    """Follows the result of `functools.cache`. Cached results may depend on earlier globals."""
     if value.cache_info().currsize:
         raise Unfollowed(f"the cache of {value.__qualname__} keeps results")
     walk.caches.append(value)
@@ -206,8 +207,8 @@ def _follow_cached(walk: Traversal, value: Any) -> None:
 
 
 def _follow_decorated(walk: Traversal, value: Any) -> None:
-    """A kernel or a host function: what was decorated, and how. (What `fly.jit` is told says
-    how to compile, not what.) And attributes that somebody gave it."""
+    """Follows a kernel or a host function: the decorated function, the decorator's arguments,
+    and attributes that were added. (The options of `fly.jit` only affect compilation.)"""
     walk.emit("decorated", type(value).__qualname__)
     for name in ("function", "name", "block"):
         walk.value(walk.name(vars(value), name))
@@ -218,7 +219,8 @@ def _follow_decorated(walk: Traversal, value: Any) -> None:
 
 
 def _follow_numpy(walk: Traversal, value: Any) -> bool:
-    """NumPy's scalars, arrays, dtypes and ufuncs. False for anything else of NumPy's."""
+    """Follows NumPy's scalars, arrays, dtypes and ufuncs. Returns False for other objects of
+    NumPy."""
     numpy = sys.modules["numpy"]
     if isinstance(value, numpy.dtype):
         walk.emit("dtype", value.str, repr(value))
@@ -239,14 +241,14 @@ def _follow_numpy(walk: Traversal, value: Any) -> bool:
 
 
 def _follow_subclass(walk: Traversal, value: Any, *exact: type) -> None:
-    """What an object of a subclass has beyond what these types have."""
+    """Follows what an object of a subclass has in addition to these types."""
     if type(value) not in exact:
         walk.value(type(value))
         _follow_state(walk, value)
 
 
 def _follow_state(walk: Traversal, value: Any) -> None:
-    """The attributes an object carries, in its dictionary and in slots."""
+    """Follows the attributes of an object, in its dictionary and in slots."""
     walk.values("state", flat(getattr(value, "__dict__", {})))
     for base in type(value).__mro__:
         if not stable_names.is_written_in_python(base):
@@ -263,7 +265,7 @@ def _follow_state(walk: Traversal, value: Any) -> None:
 
 
 def _reduced(value: Any) -> Any:
-    """What pickle would keep of an object of the standard library's C types."""
+    """The state that pickle would store for an object of the standard library's C types."""
     reduce = copyreg.dispatch_table.get(type(value))
     try:
         made = value.__reduce_ex__(2) if reduce is None else reduce(value)

@@ -1,8 +1,7 @@
-"""The walk over the values that a function reaches, which digests them on its way.
+"""Walks over the values that a function reaches, and computes their digest.
 
-How each kind of value is followed is said by the table it is given (`fly.dependencies.kinds`). What
-a later look at the same values needs in order to see whether they changed is written down as the
-walk goes.
+A table (`fly.dependencies.kinds`) maps each kind of value to the function that follows it. The walk
+also records what is needed to check later whether these values have changed.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import Any, TypeAlias
 from fly.dependencies import stable_names
 from fly.dependencies.function_parts import MISSING
 
-MOST_VALUES = 20_000  # beyond this a function reaches half an application: trace it each time
+MOST_VALUES = 20_000  # a function that reaches more is traced at each call
 
 SCALARS: dict[type, Callable[[Any], str | bytes]] = {
     type(None): repr,
@@ -35,7 +34,7 @@ SCALARS: dict[type, Callable[[Any], str | bytes]] = {
 
 
 class Unfollowed(Exception):
-    """A value whose influence can't be told from outside."""
+    """A value whose influence on the trace cannot be determined."""
 
 
 @dataclass
@@ -43,14 +42,14 @@ class Traversal:
     kinds: Kinds
     hash: Any = field(default_factory=lambda: sha256(sys.version.encode()))
     seen: dict[int, int] = field(default_factory=dict)
-    alive: list[Any] = field(default_factory=list)  # an id stays good while its object lives
+    alive: list[Any] = field(default_factory=list)  # keeps the ids valid
     names: dict[tuple[int, str], tuple[Mapping[str, Any], str, Any]] = field(default_factory=dict)
     cells: list[tuple[types.CellType, Any]] = field(default_factory=list)
     functions: list[tuple[types.FunctionType, tuple[Any, ...]]] = field(default_factory=list)
     classes: list[tuple[type, tuple[Any, ...]]] = field(default_factory=list)
     mutables: list[Any] = field(default_factory=list)
-    caches: list[Any] = field(default_factory=list)  # of functools, all empty
-    registrations: object = None  # a token of the classes registered with abstract ones
+    caches: list[Any] = field(default_factory=list)  # caches of functools, all of them empty
+    registrations: object = None  # state of ABC registrations, if `isinstance` may use them
 
     def emit(self, *texts: str | bytes) -> None:
         for text in texts:
@@ -64,7 +63,7 @@ class Traversal:
                 raise Unfollowed(f"it looks at {value}")
             self.emit(kind.__name__, SCALARS[kind](value))
             return
-        # Sharing and cycles: the second time, a number says which one it is.
+        # Shared values and cycles: later occurrences are represented by a number.
         if (number := self.seen.get(id(value))) is not None:
             self.emit("again", str(number))
             return
@@ -90,7 +89,7 @@ class Traversal:
         return value
 
     def leaf(self, module: str, name: str) -> bool:
-        """Whether (module, name) alone says what a thing is; if so, says it."""
+        """If (module, name) identifies the value, adds it to the digest and returns True."""
         if not stable_names.is_known(module):
             return False
         self.emit("known", module, name)

@@ -236,7 +236,7 @@ def test_an_error_of_the_system_without_a_number_says_what_it_says(capsys, monke
     def command() -> None:
         raise OSError("x.so: file too short")
 
-    monkeypatch.setattr(filter, "_abandon", lambda stream: None)
+    monkeypatch.setattr(filter, "_redirect_to_null", lambda stream: None)
     with pytest.raises(SystemExit) as caught:
         filter.run(command, "fly-x")
     assert caught.value.code == 3

@@ -1,7 +1,7 @@
 """Arithmetic on leaves: integers of either kind (`Int` and a pass's), and basis strides.
 
-An `Int` may stand on either side of a pass's leaf, so the algebra can write its constants as Int.
-Bad arguments are a ValueError that shows them.
+Either operand may be an `Int` when the other is a pass's leaf, so the algebra writes its constants
+as Int. Invalid arguments raise a ValueError that shows them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Leaf: TypeAlias = Integer | Basis | None
 
 
 def known(leaf: Leaf) -> Int:
-    """What is known of an integer leaf."""
+    """The type of an integer leaf."""
     return integer(leaf).type
 
 
@@ -28,7 +28,7 @@ def integer(leaf: Leaf) -> Integer:
 
 
 def alike(lhs: Leaf, rhs: Leaf) -> tuple[Integer, Integer]:
-    """Both integers, an Int beside a pass's leaf as a leaf of that pass."""
+    """Both integers. An Int is converted to a leaf of the pass if the other operand is one."""
     lhs, rhs = integer(lhs), integer(rhs)
     if isinstance(lhs, Int):
         return (lhs if isinstance(rhs, Int) else rhs.constant(lhs)), rhs
@@ -59,7 +59,7 @@ def multiply(lhs: Leaf, rhs: Leaf) -> Leaf:
 
 
 def ceil_divide(lhs: Leaf, rhs: Leaf) -> Leaf:
-    """lhs / rhs, rounded up; of a basis, the basis of the quotient."""
+    """lhs / rhs, rounded up. For a basis, the basis with the quotient as its scale."""
     if isinstance(lhs, Basis):
         return Basis(ceil_divide(lhs.scale, rhs), lhs.modes)
     lhs, rhs = alike(lhs, rhs)
@@ -67,7 +67,7 @@ def ceil_divide(lhs: Leaf, rhs: Leaf) -> Leaf:
 
 
 def exact_divide(lhs: Leaf, rhs: int) -> Leaf:
-    """lhs / rhs where nothing is left over, as far as is known; of a basis, the basis of it."""
+    """lhs / rhs without a remainder, as far as is known. For a basis, divides its scale."""
     if isinstance(lhs, Basis):
         return Basis(exact_divide(lhs.scale, rhs), lhs.modes)
     if known(lhs).factor % rhs:
@@ -76,7 +76,7 @@ def exact_divide(lhs: Leaf, rhs: int) -> Leaf:
 
 
 def shape_divide(lhs: Leaf, rhs: Leaf) -> Leaf:
-    """lhs / rhs, rounded up, where one must divide the other."""
+    """lhs / rhs, rounded up; one must divide the other."""
     dividend, divisor = known(lhs).value, known(rhs).value
     if divisor == 0:
         raise ValueError(f"{text(lhs)} is divided by 0")
@@ -90,8 +90,8 @@ def _divides(lhs: int, rhs: int) -> bool:
 
 
 def equals(lhs: Leaf, rhs: Leaf) -> Integer:
-    """1 or 0, an integer: two bases are equal if modes and scales are, an integer and a basis
-    never."""
+    """Returns 1 or 0, an integer. Two bases are equal if modes and scales are; an integer and a
+    basis are never equal."""
     if isinstance(lhs, Basis) and isinstance(rhs, Basis) and lhs.modes == rhs.modes:
         return equals(lhs.scale, rhs.scale)
     if lhs is None or rhs is None:

@@ -1,4 +1,4 @@
-"""Builders of the ops of `fly_rocdl`. As `fly_dialect.builders.ops`."""
+"""Builders of the ops of `fly_rocdl`. See `fly_dialect.builders.ops`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def make_buffer_ptr(
     loc: Loc = None,
     ip: Ip = None,
 ) -> Value:
-    """A pointer behind a buffer descriptor from a global one: i16 stride, i64 bytes, i32 flags, or
-    those of the target."""
+    """Builds a buffer pointer from a global pointer, an i16 stride, an i64 size in bytes and i32
+    flags. The default flags are the target's."""
     pointer = pointer_of(base)
     result = PtrSpec(pointer.element, BUFFER_SPACE, pointer.align)
     operands = [base, stride, size, *([] if flags is None else [flags])]
@@ -28,5 +28,5 @@ def make_buffer_ptr(
 
 
 def get_buffer_rsrc(ptr: Value, *, loc: Loc = None, ip: Ip = None) -> Value:
-    """The descriptor of a buffer pointer, an !llvm.ptr<8>."""
+    """Builds the descriptor of a buffer pointer, an !llvm.ptr<8>."""
     return build("fly_rocdl.get_buffer_rsrc", [ptr], loc=loc, ip=ip)

@@ -1,4 +1,4 @@
-"""Builders of the ops of atoms, tiles and vectors of views. As `fly_dialect.builders.ops`."""
+"""Builders of the ops on atoms, tiles and vectors of views. See `fly_dialect.builders.ops`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = [
 
 
 def enumeration(name: str, case: str) -> ir.Attribute:
-    """The attribute of an enumeration's case: #fly<mma_operand a>."""
+    """The attribute for a case of an enumeration: #fly<mma_operand a>."""
     return ir.Attribute.parse(f"#fly<{name} {case}>")
 
 
@@ -50,20 +50,20 @@ def _present(*operands: Value | None) -> list[Value]:
 
 # -- atoms ----------------------------------------------------------------------------------------
 def make_copy_atom(op: CopyOp, bits: int, *, loc: Loc = None, ip: Ip = None) -> Value:
-    """An atom of the copy instruction `op` whose values have `bits` bits."""
+    """Builds an atom of the copy instruction `op` for values of `bits` bits."""
     attributes = {"valBits": _i32(bits)}
     return build("make_copy_atom", [], [CopyAtomSpec(op, bits)], attributes, loc=loc, ip=ip)
 
 
 def make_mma_atom(op: MmaOp, *, loc: Loc = None, ip: Ip = None) -> Value:
-    """An atom of the matrix instruction `op`."""
+    """Builds an atom of the matrix instruction `op`."""
     return build("make_mma_atom", [], [MmaAtomSpec(op)], loc=loc, ip=ip)
 
 
 def atom_set_value(
     atom: Value, field: str, value: Value, *, loc: Loc = None, ip: Ip = None
 ) -> Value:
-    """The atom with another value in a field of its state."""
+    """Builds the atom with a new value in a field of its state."""
     attributes = {"field": ir.StringAttr.get(field)}
     return build("atom.set_value", [atom, value], None, attributes, loc=loc, ip=ip)
 
@@ -86,14 +86,14 @@ def copy_atom_call(
     loc: Loc = None,
     ip: Ip = None,
 ) -> None:
-    """One execution of a copy, from memref to memref, if `pred` (a memref of an i1) holds."""
+    """Executes a copy once, from memref to memref, if `pred` (a memref of an i1) is true."""
     build("copy_atom_call", _present(atom, src, dst, pred), loc=loc, ip=ip)
 
 
 def mma_atom_call(
     atom: Value, d: Value, a: Value, b: Value, c: Value, *, loc: Loc = None, ip: Ip = None
 ) -> None:
-    """One execution of D = A·B + C on memrefs in registers."""
+    """Executes D = A·B + C once, on memrefs in registers."""
     build("mma_atom_call", [atom, d, a, b, c], loc=loc, ip=ip)
 
 
@@ -107,8 +107,8 @@ def copy_atom_call_ssa(
     loc: Loc = None,
     ip: Ip = None,
 ) -> Value | None:
-    """A copy with vectors in the place of registers. With `result` it gives the vector that the
-    instruction loads; `dst` is then what the vector is if `pred` does not hold."""
+    """Executes a copy with vectors in place of register memrefs. With `result`, returns the vector
+    that the instruction loads; `dst` is then the result if `pred` is false."""
     segments = [1, 1, int(dst is not None), int(pred is not None)]
     attributes = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get(segments)}
     results = [result] if result is not None else []
@@ -119,7 +119,7 @@ def copy_atom_call_ssa(
 def mma_atom_call_ssa(
     atom: Value, a: Value, b: Value, c: Value, *, result: Spec, loc: Loc = None, ip: Ip = None
 ) -> Value:
-    """D = A·B + C on vectors; `result` is the type of D."""
+    """Executes D = A·B + C on vectors. `result` is the type of D."""
     return build("mma_atom_call_ssa", [atom, a, b, c], [result], loc=loc, ip=ip)
 
 
@@ -132,7 +132,7 @@ def copy(
     loc: Loc = None,
     ip: Ip = None,
 ) -> None:
-    """Copies a whole view by an atom or tiled copy, where `pred`, a memref of i1, holds."""
+    """Copies a whole view by an atom or tiled copy, where `pred`, a memref of i1, is true."""
     build("copy", _present(atom, src, dst, pred), loc=loc, ip=ip)
 
 
@@ -148,8 +148,8 @@ def gemm(
     loc: Loc = None,
     ip: Ip = None,
 ) -> None:
-    """D = A·B + C on fragments by an atom or tiled mma. The order ("kmn", "mnk_serpentine") says
-    in which order the atom goes through them, or a layout does."""
+    """Computes D = A·B + C on fragments by an atom or tiled mma. The traversal order of the
+    fragments is named ("kmn", "mnk_serpentine") or given by a layout."""
     attributes = None
     if traversal_order is not None:
         attributes = {"traversalOrder": enumeration("gemm_traversal_order", traversal_order)}
@@ -161,7 +161,7 @@ def gemm(
 def make_tiled_copy(
     atom: Value, layout_tv: Value, tile: Value, *, loc: Loc = None, ip: Ip = None
 ) -> Value:
-    """A copy of a tile whose elements `layout_tv` gives to threads and their values."""
+    """Builds a tiled copy. `layout_tv` assigns the tile's elements to threads and values."""
     return build("make_tiled_copy", [atom, layout_tv, tile], loc=loc, ip=ip)
 
 
@@ -173,29 +173,29 @@ def make_tiled_mma(
     loc: Loc = None,
     ip: Ip = None,
 ) -> Value:
-    """A multiplication by waves that `atom_layout` places along M, N and K; `permutation`, a tile,
-    says what is divided among them."""
+    """Builds a tiled mma. `atom_layout` distributes waves along M, N and K; `permutation`, a tile,
+    selects what is divided among them."""
     return build("make_tiled_mma", _present(atom, atom_layout, permutation), loc=loc, ip=ip)
 
 
 def tiled_copy_partition_src(
     tiled_copy: Value, view: Value, coord: Value, *, loc: Loc = None, ip: Ip = None
 ) -> Value:
-    """What thread `coord` reads of a view: (values, tiles of mode 0, …)."""
+    """The part of a view that thread `coord` reads: (values, tiles of mode 0, …)."""
     return build("tiled_copy.partition_src", [tiled_copy, view, coord], loc=loc, ip=ip)
 
 
 def tiled_copy_partition_dst(
     tiled_copy: Value, view: Value, coord: Value, *, loc: Loc = None, ip: Ip = None
 ) -> Value:
-    """What thread `coord` writes of a view: (values, tiles of mode 0, …)."""
+    """The part of a view that thread `coord` writes: (values, tiles of mode 0, …)."""
     return build("tiled_copy.partition_dst", [tiled_copy, view, coord], loc=loc, ip=ip)
 
 
 def tiled_copy_retile(
     tiled_copy: Value, fragment: Value, *, loc: Loc = None, ip: Ip = None
 ) -> Value:
-    """A fragment of another tiled op in the order in which this copy takes its values."""
+    """A fragment of another tiled op, in the order in which this copy uses its values."""
     return build("tiled_copy.retile", [tiled_copy, fragment], loc=loc, ip=ip)
 
 
@@ -208,7 +208,7 @@ def tiled_mma_partition(
     loc: Loc = None,
     ip: Ip = None,
 ) -> Value:
-    """What thread `coord` holds of operand "a", "b", "c" or "d": (values, atoms, atoms)."""
+    """The part of operand "a", "b", "c" or "d" of thread `coord`: (values, atoms, atoms)."""
     attributes = {"operand_id": enumeration("mma_operand", operand)}
     operands = [tiled_mma, view, coord]
     return build("tiled_mma.partition", operands, None, attributes, loc=loc, ip=ip)
@@ -232,7 +232,7 @@ def mma_make_fragment(
     loc: Loc = None,
     ip: Ip = None,
 ) -> Value:
-    """Registers for a thread's part of an operand, `stages` times."""
+    """Registers for a thread's part of an operand, for each of `stages`."""
     attributes = {"operand_id": enumeration("mma_operand", operand)}
     if stages is not None:
         attributes["stages"] = _i32(stages)
@@ -250,10 +250,10 @@ def memref_store_vec(vector: Value, view: Value, *, loc: Loc = None, ip: Ip = No
 
 
 def apply_swizzle(ptr: Value, swizzle: Value, *, loc: Loc = None, ip: Ip = None) -> Value:
-    """The pointer whose offsets are permuted."""
+    """The pointer with its offsets permuted."""
     return build("apply_swizzle", [ptr, swizzle], loc=loc, ip=ip)
 
 
 def decomposition(view: Value, *, loc: Loc = None, ip: Ip = None) -> Value:
-    """The view without the inner parts of a composed layout: they are in its base."""
+    """The view without the inner parts of a composed layout, which are added to its base."""
     return build("decomposition", [view], loc=loc, ip=ip)

@@ -1,4 +1,4 @@
-"""Building one op of the table: its operands' types are looked up, its results' inferred."""
+"""Builds one op of the table, and infers its result types from its operands' types."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def build_op(
     loc: Loc = None,
     ip: Ip = None,
 ) -> ir.Operation:
-    """`build` that gives the `ir.Operation`."""
+    """`build`, but returns the `ir.Operation`."""
     info = OPS[name]
     specs = [spec_of(operand.type) for operand in operands]
     data = {key: plain(value) for key, value in attributes.items()} if attributes else {}
@@ -60,15 +60,15 @@ def build_op(
 
 
 class Inferred:
-    """The result types of ops, inferred once for all ops of one name and operand types. It is for
-    ops without attributes whose results can be inferred, and as long-lived as one module: types
-    belong to their context."""
+    """Caches inferred result types by op name and operand types. It is for ops without attributes
+    whose result types can be inferred. An instance must not outlive its module, because types
+    belong to a context."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, tuple[ir.Type, ...]], list[ir.Type]] = {}
 
     def build(self, name: str, operands: Sequence[Value], loc: Loc, ip: Ip) -> ir.Operation:
-        """`build_op`, without looking again at types that were right before."""
+        """`build_op`, without repeating the inference for types seen before."""
         key = name, tuple([operand.type for operand in operands])
         results = self._known.get(key)
         if results is None:
@@ -86,7 +86,7 @@ def create(
     loc: Loc,
     ip: Ip,
 ) -> ir.Operation:
-    """The `ir.Operation` of the table's op `name`, for who has inferred its results' `ir.Type`s."""
+    """Creates the op `name` of the table with already inferred result types (`ir.Type`)."""
     return ir.Operation.create(
         OPS[name].full_name,
         results=results,

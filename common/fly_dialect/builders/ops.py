@@ -1,7 +1,7 @@
-"""Builders of the fly dialect's ops: one function an op, result types inferred.
+"""Builders of the fly dialect's ops: one function per op, with inferred result types.
 
-Each builds at the insertion point `ip` (the current one if None) with location `loc` (the current
-one if None). One result is given as a value, none as None. Wrong operand types are a ValueError.
+Each builds at the insertion point `ip` with the location `loc`; None means the current one. A
+single result is returned as a value, no result as None. Wrong operand types raise ValueError.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fly_dialect.layouts.int_tuple import IntTuple
 from fly_dialect.layouts.integers import Int
 from fly_dialect.types import SPACES, IntTupleSpec, MemRefSpec, PtrSpec, Spec
 
-# A leaf to build: a Python integer is static, a value dynamic; tuples nest.
+# A leaf to build: a Python integer is static, a value is dynamic. Tuples nest.
 Leaf: TypeAlias = "int | Value | tuple[Leaf, ...] | list[Leaf]"
 
 
@@ -30,17 +30,17 @@ def _tree(leaves: Leaf, operands: list[Value]) -> IntTuple:
 
 
 def static(spec: Spec, *, loc: Loc = None, ip: Ip = None) -> Value:
-    """A value that its type says wholly: a static int_tuple, layout, tile, swizzle."""
+    """A value that its type describes completely: a static int_tuple, layout, tile, swizzle."""
     return build("static", [], [spec], loc=loc, ip=ip)
 
 
 def make_int_tuple(
     *leaves: Leaf, spec: IntTupleSpec | None = None, loc: Loc = None, ip: Ip = None
 ) -> Value:
-    """An int_tuple of Python integers, i32 and i64 values and nested tuples of them.
+    """An int_tuple of Python integers, i32 and i64 values, and nested tuples of them.
 
-    One leaf alone gives a scalar int_tuple. With `spec` the leaves are the dynamic ones only, and
-    the type says the rest (divisibility too).
+    A single leaf gives a scalar int_tuple. With `spec`, the leaves are only the dynamic ones, and
+    the type gives the rest, including divisibility.
     """
     if spec is not None:
         dynamic = [leaf for leaf in leaves if isinstance(leaf, Value)]
@@ -57,7 +57,7 @@ def make_layout(shape: Value, stride: Value, *, loc: Loc = None, ip: Ip = None) 
 
 
 def make_view(iterator: Value, layout: Value, *, loc: Loc = None, ip: Ip = None) -> Value:
-    """A memref from a ptr, a coord_tensor from an int_tuple."""
+    """A memref from a ptr, or a coord_tensor from an int_tuple."""
     return build("make_view", [iterator, layout], loc=loc, ip=ip)
 
 
@@ -80,13 +80,13 @@ def get_stride(layout: Value, *, loc: Loc = None, ip: Ip = None) -> Value:
 
 
 def get(value: Value, *mode: int, loc: Loc = None, ip: Ip = None) -> Value:
-    """The part at the path `mode`: get(shape, 0, 1) is the second of the first mode."""
+    """The part at the path `mode`: get(shape, 0, 1) is the second mode of the first."""
     attributes = {"mode": ir.DenseI32ArrayAttr.get(list(mode))}
     return build("get", [value], None, attributes, loc=loc, ip=ip)
 
 
 def get_scalar(value: Value, *, loc: Loc = None, ip: Ip = None) -> Value:
-    """The integer in a scalar int_tuple: an i32, or an i64 where the leaf is 64 bits wide."""
+    """The integer in a scalar int_tuple: an i32, or an i64 if the leaf has 64 bits."""
     return build("get_scalar", [value], loc=loc, ip=ip)
 
 
@@ -96,7 +96,7 @@ def size(value: Value, *, loc: Loc = None, ip: Ip = None) -> Value:
 
 
 def cosize(layout: Value, *, loc: Loc = None, ip: Ip = None) -> Value:
-    """One more than the greatest offset of a layout."""
+    """The greatest offset of a layout plus one."""
     return build("cosize", [layout], loc=loc, ip=ip)
 
 
@@ -106,12 +106,12 @@ def crd2idx(coord: Value, layout: Value, *, loc: Loc = None, ip: Ip = None) -> V
 
 
 def add_offset(ptr: Value, offset: Value, *, loc: Loc = None, ip: Ip = None) -> Value:
-    """The pointer `offset` elements on."""
+    """The pointer advanced by `offset` elements."""
     return build("add_offset", [ptr, offset], loc=loc, ip=ip)
 
 
 def ptr_load(ptr: Value, type: Spec | None = None, *, loc: Loc = None, ip: Ip = None) -> Value:
-    """An element; or, with `type` such as "vector<4xf32>", several."""
+    """Loads an element, or several with a `type` such as "vector<4xf32>"."""
     spec = spec_of(ptr.type)
     element = spec.element if isinstance(spec, PtrSpec) else str(spec)
     return build("ptr.load", [ptr], [type or element], loc=loc, ip=ip)
@@ -122,7 +122,7 @@ def ptr_store(value: Value, ptr: Value, *, loc: Loc = None, ip: Ip = None) -> No
 
 
 def memref_load(memref: Value, coord: Value, *, loc: Loc = None, ip: Ip = None) -> Value:
-    """The element at a coordinate (an int_tuple; row-major as written: (i,j) of (M,N))."""
+    """Loads the element at a coordinate, an int_tuple such as (i,j) of (M,N)."""
     return build("memref.load", [memref, coord], loc=loc, ip=ip)
 
 
@@ -138,15 +138,15 @@ def memref_alloca(layout: Value, spec: MemRefSpec, *, loc: Loc = None, ip: Ip = 
 
 
 def make_ptr(spec: PtrSpec, size: int, *, loc: Loc = None, ip: Ip = None) -> Value:
-    """Memory of its own: `size` bytes of static LDS for a shared `spec`, `size` elements for a
-    register one. Each op is another allocation."""
+    """Allocates memory: `size` bytes of static LDS for a shared `spec`, `size` elements for a
+    register one. Each op is a separate allocation."""
     count = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), size)
     attributes = {"dictAttrs": ir.DictAttr.get({"allocSize": count})}
     return build("make_ptr", [], [spec], attributes, loc=loc, ip=ip)
 
 
 def get_dyn_shared(*, loc: Loc = None, ip: Ip = None) -> Value:
-    """The start of the LDS that the launch asks for: a ptr to i8, 1024-byte aligned."""
+    """The start of the LDS that the launch requests: a ptr to i8, aligned to 1024 bytes."""
     return build("get_dyn_shared", [], loc=loc, ip=ip)
 
 

@@ -1,5 +1,4 @@
-"""How result types follow from operand types: pointers and memory. As
-`fly_dialect.inference.rules`."""
+"""Type inference for pointers and memory. See `fly_dialect.inference.rules`."""
 
 from __future__ import annotations
 
@@ -41,15 +40,15 @@ def infer_add_offset(operands: list[Spec], _: Attributes) -> list[Spec]:
 
 
 def moved_pointer(pointer: PtrSpec, offset: IntTuple) -> PtrSpec:
-    """The type of the pointer `offset` elements on: what divides the address and the offset, in
-    elements, still divides the sum."""
+    """The type of the pointer advanced by `offset` elements. Its alignment is what divides both the
+    address and the offset."""
     if not isinstance(offset, Int):
         raise ValueError(f"the offset must be one integer, but is {text(offset)}")
     return _aligned(pointer, gcd(_held(pointer), offset.factor))
 
 
 def _held(pointer: PtrSpec) -> int:
-    """The elements that the address is known to be a multiple of."""
+    """The known alignment of the address, in elements."""
     return max(1, pointer.alignment * 8 // bits(pointer.element))
 
 
@@ -77,7 +76,7 @@ def check_make_ptr(operands: list[Spec], results: list[Spec], attributes: Attrib
 
 
 def allocation_size(attributes: Attributes) -> int | None:
-    """The size a make_ptr asks for: elements in registers, bytes of LDS."""
+    """The size that a make_ptr requests: elements in registers, bytes of LDS."""
     given = attributes.get("dictAttrs") or {}
     return given.get("allocBytes", given.get("allocSize"))
 
@@ -117,7 +116,7 @@ def check_recast_iter(operands: list[Spec], results: list[Spec], _: Attributes) 
 
 
 def _value_fits(value: Spec, element: str) -> bool:
-    """Whether a value of this type is one element, or a vector of them."""
+    """Whether a value of this type is one element, or a vector of elements."""
     if value == element:
         return True
     return isinstance(value, str) and value.startswith("vector<") and value.endswith(f"x{element}>")
@@ -161,7 +160,7 @@ def check_memref_alloca(operands: list[Spec], results: list[Spec], _: Attributes
 
 
 def check_extract_ptr(operands: list[Spec], results: list[Spec], _: Attributes) -> None:
-    """The address of a memref, as any pointer of LLVM's."""
+    """Checks the conversion of a memref's address to any LLVM pointer."""
     memref_operand(operands, 0)
     if not (isinstance(results[0], str) and results[0].startswith("!llvm.ptr")):
         raise ValueError(f"the result must be an !llvm.ptr, but is {results[0]}")

@@ -1,4 +1,4 @@
-"""Tiles as data: a divisor for each mode of a layout. The text is FlyDSL's.
+"""Tiles: a divisor for each mode of a layout. The text is FlyDSL's.
 
 Tile((Int(4), Layout(8, 1), None))     [4|8:1|*]
 Tile(Int(4))                           4
@@ -17,9 +17,9 @@ from fly_dialect.layouts.layout import Layout
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """For each mode an extent, a layout, a tile of the mode's modes, or None: as it is. One mode
-    alone, not in a tuple, divides the whole layout. All of it is known when compiling; Python
-    integers and lists are taken too."""
+    """For each mode an extent, a layout, a tile of the mode's modes, or None to leave it undivided.
+    A single mode that is not in a tuple divides the whole layout. Everything is static. Python
+    integers and lists are converted."""
 
     modes: Mode | tuple[Mode, ...]
 

@@ -1,4 +1,4 @@
-"""The metadata of AMD GPU code objects, out of its ELF note, and checked readers of its fields.
+"""Reads the metadata note of AMD GPU code objects, and checks its fields.
 
 Source: LLVM's "User Guide for AMDGPU Backend", "Code Object V5 Metadata".
 """
@@ -16,8 +16,8 @@ NOTE_METADATA = 32  # NT_AMDGPU_METADATA
 
 
 def metadata(elf: Elf) -> dict[str, Any]:
-    """The code object metadata of an object or a code object, as LLVM's guide for AMDGPU describes
-    it ("Code Object V6 Metadata"). InputError where there is none, or none that can be read."""
+    """Returns the metadata of an object or a code object, as described by LLVM's AMDGPU guide
+    ("Code Object V6 Metadata"). Raises InputError if it is missing or malformed."""
     for section in elf.sections:
         if section.type == SHT_NOTE:
             found = _note(section.data)
@@ -30,8 +30,8 @@ def metadata(elf: Elf) -> dict[str, Any]:
 
 
 def _note(data: bytes) -> bytes | None:
-    """The content of the metadata note. A note is: sizes of name and content, type, name,
-    content, the last two padded to 4 bytes."""
+    """Returns the contents of the metadata note. A note consists of the sizes of name and contents,
+    a type, the name and the contents; the last two are padded to 4 bytes."""
     at = 0
     while at + 12 <= len(data):
         name_size, size, type = struct.unpack_from("<III", data, at)

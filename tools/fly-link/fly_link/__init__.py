@@ -1,4 +1,4 @@
-"""Objects → HSACO: `ld.lld -shared`, with the symbols, targets and launch plan checked first."""
+"""Objects → HSACO: checks symbols, targets and the launch plan, then runs `ld.lld -shared`."""
 
 from fly_link.linker import fingerprint, link
 

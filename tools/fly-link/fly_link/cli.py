@@ -45,7 +45,7 @@ def command(
         from fly_common.errors import UsageError
 
         raise UsageError("standard input can be only one of the objects")
-    # The inputs after the first are read here: a refusal names all of them as they were given.
+    # Read the inputs after the first here, so that errors name them as the user gave them.
     rest = [filter.read_input(path) for path in others]
     names = [filter.input_name(path) for path in paths]
 

@@ -1,4 +1,4 @@
-"""The objects to be linked, read once, and what must hold among them."""
+"""The objects to link, parsed once, and the checks among them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from fly_common.errors import InputError, Place
 from fly_host import plan
 from fly_image.elf import ET_REL, SHT_SYMTAB, Elf, Symbol
 
-KERNEL_DESCRIPTOR = ".kd"  # the suffix of the symbol that makes a function a kernel
-UNDEFINED = 0  # a symbol's section where it is defined elsewhere
-LOCAL, GLOBAL = 0, 1  # a symbol's binding
+KERNEL_DESCRIPTOR = ".kd"  # suffix of the symbol that marks a function as a kernel
+UNDEFINED = 0  # the section of a symbol that is defined elsewhere
+LOCAL, GLOBAL = 0, 1  # symbol bindings
 
-# Two bits of e_flags each: 2 says off, 3 on, less that either will do (LLVM's AMDGPU guide,
-# "AMDGPU e_flags for code object V4 and above").
+# The bit position of each setting in e_flags, two bits each: 2 is off, 3 is on, less is any (LLVM's
+# AMDGPU guide, "AMDGPU e_flags for code object V4 and above").
 _SETTINGS = {"xnack": 8, "sramecc": 10}
 
 
 @dataclass(frozen=True)
 class Input:
-    """An object with the name that messages call it by; `symbols` in the order of its table."""
+    """An object and its name in messages. `symbols` are in the order of its symbol table."""
 
     name: str
     data: bytes
@@ -30,7 +30,7 @@ class Input:
 
     @property
     def manifest(self) -> bytes:
-        """The text of its launch plan, empty where it has none."""
+        """The text of its launch plan; empty if it has none."""
         return b"".join(part.data for part in self.elf.sections if part.name == plan.SECTION)
 
     @property
@@ -43,7 +43,7 @@ class Input:
 
 
 def read(objects: Sequence[bytes], names: Sequence[str]) -> tuple[Input, ...]:
-    """The objects, parsed. InputError names the first that is none, or is damaged."""
+    """Parses the objects. Raises InputError for the first that is damaged or not an object."""
     inputs = []
     for data, name in zip(objects, names, strict=True):
         kind = artifact.identify(data)
@@ -63,8 +63,8 @@ def read(objects: Sequence[bytes], names: Sequence[str]) -> tuple[Input, ...]:
 
 
 def check_targets(inputs: Sequence[Input]) -> None:
-    """All for one processor. A setting (xnack, sramecc) may be left open in some objects, but not
-    on in one and off in another."""
+    """Checks that all objects are for one processor. A setting (xnack, sramecc) may be unspecified
+    in some objects, but must not be on in one and off in another."""
     first, *others = inputs
     for other in others:
         if other.elf.processor != first.elf.processor:
@@ -80,7 +80,7 @@ def check_targets(inputs: Sequence[Input]) -> None:
 
 
 def check_duplicates(inputs: Sequence[Input]) -> None:
-    """No strong symbol defined twice."""
+    """Checks that no strong symbol is defined twice."""
     definer: dict[str, Input] = {}
     for item in inputs:
         for symbol in item.symbols:
@@ -96,8 +96,8 @@ def check_duplicates(inputs: Sequence[Input]) -> None:
 
 
 def the_manifest(inputs: Sequence[Input]) -> bytes:
-    """The text of the one launch plan, empty for none. InputError for two of them, for one that is
-    damaged, and for one that does not fit the code."""
+    """Returns the text of the launch plan; empty if there is none. Raises InputError if there are
+    two, or if it is damaged or does not match the code."""
     holders = [item for item in inputs if item.manifest]
     if not holders:
         return b""

@@ -60,7 +60,7 @@ def command(
     said = options.fields("llc", locals())
     from fly_llc import Options, compile
 
-    # Who says where to stop wants MIR.
+    # -stop-after and -stop-before produce MIR.
     made = said.setdefault("emit", "mir" if stop_after or stop_before else "obj")
     chosen = Options(**said)
 
@@ -94,7 +94,7 @@ def command(
 
 
 def _flags(words: list[str], file: str | None, output: str | None) -> list[str]:
-    """The words that the user gave besides the files: for saying how to repeat a failure."""
+    """Returns the user's arguments except the files, for the command that repeats a failure."""
     kept, skip = [], False
     for word in words:
         if skip or word == file:
@@ -107,7 +107,7 @@ def _flags(words: list[str], file: str | None, output: str | None) -> list[str]:
 
 
 def _suffix(data: bytes) -> str:
-    """The file name ending under which a refused input is kept."""
+    """Returns the suffix of the file in which a refused input is saved."""
     from fly_common import artifact
 
     kind = artifact.identify(data)

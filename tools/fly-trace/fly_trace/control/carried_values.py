@@ -1,8 +1,8 @@
 """The values that control flow carries: Python trees whose leaves may be dynamic.
 
-Tuples, lists and dictionaries of numbers pass through branches and loops leaf by leaf, and so do
-vectors and the dialect's dynamic values (tensors, layouts) of one type. Any other object (a
-function, None) must be the same on every way.
+Branches and loops carry tuples, lists and dictionaries of numbers leaf by leaf, as well as vectors
+and the dialect's dynamic values (tensors, layouts) of one type. Any other object (a function, None)
+must be the same on every path.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Undefined:
-    """What a local variable holds where it has no value; `why` it has none."""
+    """The value of a local variable that is not assigned. `why` gives the reason."""
 
     __slots__ = ("hint", "name", "why")
 
@@ -41,7 +41,7 @@ class Undefined:
 
 
 class Mismatch(Exception):
-    """Two values that can't be one: what differs. `path` leads to the leaf, as in `[0]`."""
+    """Two values that cannot be merged. `path` leads to the leaf that differs, as in `[0]`."""
 
     def __init__(self, a: Any, b: Any, path: str = ""):
         super().__init__(path)
@@ -53,8 +53,8 @@ def is_number(value: Any) -> bool:
 
 
 def is_leaf(value: Any) -> bool:
-    """Whether a value is carried as one SSA value: of the dialect's what is dynamic or can become
-    so, as an atom's state can."""
+    """Whether a value is carried as one SSA value: a number, or a value of the dialect that is
+    dynamic or can become dynamic, such as an atom with state."""
     if is_number(value):
         return True
     if fields_of(value):
@@ -63,8 +63,8 @@ def is_leaf(value: Any) -> bool:
 
 
 def merge(a: Any, b: Any, join: Callable[[Any, Any], Any], path: str = "") -> Any:
-    """The tree that is `a` or `b`; `join` makes a leaf of two numbers that differ. Mismatch where
-    the trees do."""
+    """Merges two trees. `join` makes a leaf from two numbers that differ. Raises Mismatch if the
+    trees differ otherwise."""
     if a is b:
         return a
     if is_leaf(a) and is_leaf(b):
@@ -96,7 +96,7 @@ def merge(a: Any, b: Any, join: Callable[[Any, Any], Any], path: str = "") -> An
 
 
 def transform(value: Any, leaf: Callable[[Any], Any]) -> Any:
-    """The tree with `leaf` applied to its leaves."""
+    """Applies `leaf` to the leaves of a tree."""
     if is_leaf(value):
         return leaf(value)
     if isinstance(value, (tuple, list)):
@@ -122,7 +122,7 @@ def leaves(value: Any) -> list[Any]:
 
 
 def fields_of(value: Any) -> Any:
-    """The fields of a struct's value."""
+    """The field names of a struct, or None."""
     return getattr(type(value), "__fly_fields__", None)
 
 
@@ -133,7 +133,7 @@ def _rebuilt(like: Any, items: list[Any]) -> Any:
 
 
 def _joined(container: Any) -> Any:
-    """A list or dictionary that comes out of control flow."""
+    """Registers a list or dictionary that control flow created."""
     builder = tracing.active()
     if builder is not None:
         builder.frozen.carry(container)
@@ -141,7 +141,7 @@ def _joined(container: Any) -> Any:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two leaves are one Python number (0.0 and -0.0 are two) or one atom as it is made."""
+    """Whether two leaves are the same Python number (0.0 is not -0.0) or static atom."""
     if isinstance(a, DialectValue):
         return a.is_same(b)
     if not (is_number(a) and is_number(b)) or isinstance(a, Scalar) or isinstance(b, Scalar):
@@ -168,7 +168,7 @@ class Carried:
     like: Any = None
 
     def ssa(self, builder: Builder, leaf: Any) -> ir.Value:
-        """The SSA value of a leaf; Mismatch unless it is of this kind or can adapt to it."""
+        """The SSA value of a leaf. Raises Mismatch unless it has this kind or converts to it."""
         if self.dtype is not None:
             if not is_number(leaf) or (isinstance(leaf, Scalar) and leaf.dtype is not self.dtype):
                 raise Mismatch(self.like, leaf)
@@ -180,11 +180,11 @@ class Carried:
         return leaf.value(builder) if isinstance(leaf, DialectValue) else leaf.ssa
 
     def made(self, value: Any) -> Any:
-        """The leaf of an SSA value."""
+        """Creates the leaf of an SSA value."""
         return self.like.with_ssa(value) if self.dtype is None else Scalar(self.dtype, value)
 
     def fill(self, leaf: Any, value: Any) -> None:
-        """Gives a leaf that was made of no value its own."""
+        """Sets the SSA value of a leaf that was created without one."""
         if self.dtype is None:
             leaf.ssa = value
         else:
@@ -192,15 +192,15 @@ class Carried:
 
 
 def kind_of(leaf: Any) -> Carried:
-    """How a variable that holds `leaf` before a loop is carried."""
+    """The kind of a variable that is `leaf` before a loop."""
     if isinstance(leaf, Scalar):
         return Carried(leaf.dtype, leaf)
     return Carried(default(leaf), leaf) if is_number(leaf) else Carried(None, leaf)
 
 
 def unify(a: Any, b: Any) -> Carried:
-    """How a variable is carried that is `a` on one way and `b` on the other. Mismatch where the two
-    are of different types: nothing is promoted behind the user's back."""
+    """The kind of a variable that is `a` on one path and `b` on the other. Raises Mismatch if their
+    types differ: there is no implicit promotion."""
     if is_number(a) and is_number(b):
         return Carried(_unified(a, b))
     if is_number(a) or is_number(b) or a.carried != b.carried:
@@ -227,7 +227,7 @@ def _unified(a: Any, b: Any) -> DType:
 
 
 def adopt(number: Number, dtype: DType) -> DType:
-    """`dtype`, if a Python number can take it."""
+    """Returns `dtype` if a Python number can be converted to it. Raises Mismatch otherwise."""
     if isinstance(number, bool) is not dtype.is_bool:
         raise Mismatch(number, dtype)
     try:
@@ -238,7 +238,7 @@ def adopt(number: Number, dtype: DType) -> DType:
 
 
 def refuse_mismatch(name: str, mismatch: Mismatch, first: str, second: str) -> NoReturn:
-    """Names the variable and both types."""
+    """Reports the mismatch with the variable's name and both types."""
     a, b = mismatch.a, mismatch.b
     hint = None
     typed = next((x for x in (a, b) if isinstance(x, Scalar)), None)

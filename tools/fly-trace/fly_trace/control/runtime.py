@@ -1,8 +1,7 @@
-"""What rewritten Python calls in place of its control flow: `if`, `and`, `not`, calls, …
+"""The functions that rewritten Python calls for its control flow: `if`, `and`, `not`, calls, …
 
-A condition that is known while tracing means what it means in Python: one branch is traced. A
-dynamic one becomes scf.if: both branches are traced, each once, and the variables that are needed
-afterwards are carried out.
+A static condition has Python's meaning: one branch is traced. A dynamic one becomes scf.if: both
+branches are traced once, and the variables that are read afterwards are carried.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from fly_trace.values.conversion import convert
 from fly_trace.values.dtypes import BOOL
 from fly_trace.values.scalars import Scalar
 
-# What else rewritten code finds here.
+# Re-exported for rewritten code.
 __all__ = [
     "augmented",
     "call",
@@ -46,19 +45,19 @@ def undefined(name: str) -> Undefined:
 
 
 def load(value: Any) -> Any:
-    """A local variable that may have no value."""
+    """Loads a local variable that may be unassigned."""
     if type(value) is Undefined:
         value.refuse()
     return value
 
 
 def dynamic(value: Any) -> bool:
-    """Whether a value's truth is known only when the kernel runs."""
+    """Whether a value's truth is only known at run time."""
     return isinstance(value, Scalar) and value.number is None
 
 
 def truth(value: Any) -> bool:
-    """The truth of a value that is not dynamic."""
+    """The truth of a static value."""
     return bool(value.number) if isinstance(value, Scalar) else bool(value)
 
 
@@ -74,8 +73,8 @@ def if_(
     names: tuple[str, ...],
     live: int,
 ) -> None:
-    """`if test: … else: …`. `get` and `put` read and write the variables `names` that the branches
-    assign; the first `live` of them are needed afterwards."""
+    """Builds `if test: … else: …`. `get` and `put` read and write the variables `names` that the
+    branches assign. The first `live` of them are read afterwards."""
     if not dynamic(test):
         (then if truth(test) else orelse)()
         return
@@ -127,7 +126,7 @@ def _branch(
     join: Callable[[Any, Any, Callable[[str, Any, Any], Any]], Any],
     what: str = "`if`",
 ) -> Any:
-    """Builds scf.if. `join(a, b, merge)` puts together what the branches gave."""
+    """Builds scf.if. `join(a, b, merge)` merges the values of the branches."""
     builder = tracing.current(what)
     if builder.host:
         tracing.refuse(
@@ -169,8 +168,8 @@ def _branch(
             if side == 0:
                 types = [operand.type for operand in operands]
             builder.op("scf.yield", [], operands)
-    # The op's results are known only now, so the draft's blocks move to the real one. An else that
-    # holds nothing but its yield is left out.
+    # The result types are only known now, so the blocks are moved to a new op. An else that
+    # contains only its yield is omitted.
     final = builder.op("scf.if", types, [condition], regions=2)
     blocks[0].append_to(final.regions[0])
     if results or len(blocks[1].operations) > 1:
@@ -195,7 +194,7 @@ def ifexp(test: Any, a: Thunk, b: Thunk) -> Any:
 
 
 def and_(first: Thunk, *rest: Thunk) -> Any:
-    """`first and rest`: the rest is computed only where `first` holds."""
+    """`first and rest`: the rest is only evaluated if `first` is true."""
     value = first()
     if not rest:
         return value
@@ -205,7 +204,7 @@ def and_(first: Thunk, *rest: Thunk) -> Any:
 
 
 def or_(first: Thunk, *rest: Thunk) -> Any:
-    """`first or rest`: the rest is computed only where `first` does not hold."""
+    """`first or rest`: the rest is only evaluated if `first` is false."""
     value = first()
     if not rest:
         return value
@@ -216,7 +215,7 @@ def or_(first: Thunk, *rest: Thunk) -> Any:
 
 def _short(word: str, value: Scalar, rest: Thunk) -> Any:
     def own() -> Any:
-        # The operand that decides: where a bool decides, its value is known.
+        # The value of the operand that decides; for a bool it is known.
         return (word == "or") if value.dtype.is_bool else value
 
     ways = (rest, own) if word == "and" else (own, rest)
@@ -251,7 +250,7 @@ _COMPARE = {
 
 
 def chain(words: tuple[str, ...], *operands: Thunk) -> Any:
-    """`a < b < c`: each operand is computed once, those after a false comparison not at all."""
+    """`a < b < c`: each operand is evaluated once, and none after a false comparison."""
 
     def rest(index: int, left: Any) -> Any:
         right = operands[index + 1]()
@@ -267,7 +266,7 @@ def chain(words: tuple[str, ...], *operands: Thunk) -> Any:
 
 
 def is_(a: Any, b: Any) -> bool:
-    """`a is b`, which says nothing about dynamic values: only None can be asked for."""
+    """`a is b`. For dynamic values, only `is None` is allowed."""
     for value, other in ((a, b), (b, a)):
         if isinstance(value, Scalar) and other is not None:
             tracing.refuse(
@@ -287,7 +286,7 @@ def assert_(test: Any, message: Thunk) -> None:
 
 
 def static_test(test: Any, word: str, span: Span) -> bool:
-    """The test of an `if` or `while` that can be left by `word`, which stands at `span`."""
+    """The test of an `if` or `while` that contains `word` (such as `break`) at `span`."""
     if dynamic(test):
         where = "on a dynamic `while`" if word == "else" else "inside a dynamic `if` or `while`"
         tracing.refuse(

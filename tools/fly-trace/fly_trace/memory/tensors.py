@@ -1,4 +1,4 @@
-"""Tensors: views of memory that a kernel indexes, in global memory, shared memory or registers."""
+"""Tensors: indexable views of global memory, shared memory or registers."""
 
 from __future__ import annotations
 
@@ -28,16 +28,17 @@ if TYPE_CHECKING:
 
 INT32_MAX = 2**31 - 1
 
-Known = tuple[int | None, ...]  # extents or strides, None where not known
+Known = tuple[int | None, ...]  # extents or strides, None if dynamic
 
 
 @values_of(MemRefSpec)
 class Tensor(View, TensorName):
     """A tensor indexed by coordinates of its layout's shape.
 
-    An **array** (a function's argument, an array in shared memory) has flat extents and takes as
-    many integers as it has dimensions; what layouts make of it (tiles, partitions, fragments) takes
-    any coordinate of its shape, one integer that counts with the first mode fastest too.
+    An **array** (a function's argument, an array in shared memory) has flat extents, and takes as
+    many integers as it has dimensions. A tensor made by a layout operation (a tile, partition or
+    fragment) takes any coordinate of its shape, including one integer that counts with the first
+    mode fastest.
     """
 
     __slots__ = ("access", "dtype", "extents", "is_array", "name", "parts", "strides")
@@ -61,10 +62,10 @@ class Tensor(View, TensorName):
         self.access: Access = access or Access()
         self.is_array = is_array
         layout = linear(spec)
-        # A tensor of rank 0 has one element at offset 0: it lies behind the layout 1:0.
+        # A tensor of rank 0 has one element at offset 0, and is represented with the layout 1:0.
         self.extents: Known = () if rank == 0 else _modes(layout.shape)
         self.strides: Known = () if rank == 0 else _modes(layout.stride)
-        self.parts: dict[tuple[str, int], Scalar] = {}  # leaves read so far, of an array
+        self.parts: dict[tuple[str, int], Scalar] = {}  # an array's extents and strides read so far
 
     @classmethod
     def wrapped(cls, spec: MemRefSpec, ssa: ir.Value | None, origin: Any) -> Tensor:
@@ -88,17 +89,17 @@ class Tensor(View, TensorName):
 
     @property
     def alignment(self) -> int:
-        """In bytes."""
+        """The alignment in bytes."""
         return self.spec.alignment
 
     @property
     def shape(self) -> Any:
-        """The extents: Python ints where static, else integers of 64 or 32 bits."""
+        """The extents: Python ints if static, otherwise integers of 64 or 32 bits."""
         return Parts(self, "shape")
 
     @property
     def stride(self) -> Any:
-        """The strides in elements, likewise."""
+        """The strides in elements: Python ints if static, otherwise integers of 64 or 32 bits."""
         return Parts(self, "stride")
 
     def describe(self) -> str:
@@ -116,7 +117,8 @@ class Tensor(View, TensorName):
     # -- elements
 
     def __getitem__(self, index: Any) -> Any:
-        """An element; with None in the index the view of that part, which is no load."""
+        """Loads an element. With None in the index, returns the view of that part and loads
+        nothing."""
         if has_none(index):
             return self.part(index)
         builder = tracing.kernel(f"an element of {self.name}")
@@ -140,8 +142,8 @@ class Tensor(View, TensorName):
         builder.fly_op("memref.store", [stored, self.value(builder), coordinate], {})
 
     def coordinate(self, builder: Builder, index: Any) -> Any:
-        """The int_tuple of an index; InputError for a wrong rank, a slice, a static index that is
-        out of bounds."""
+        """The int_tuple of an index. Raises InputError for a wrong rank, a slice, or a static index
+        that is out of bounds."""
         from fly_dialect.builders import ops
 
         items = index if isinstance(index, tuple) else (index,)
@@ -200,8 +202,8 @@ class Tensor(View, TensorName):
         return builder.ssa(item.to(I64 if wide else I32))
 
     def _needs_64_bits(self, mode: int) -> bool:
-        """Whether an index times this stride, which is known, can exceed 32 bits. A stride that is
-        not known is a 64-bit leaf, and makes the product one by itself."""
+        """Whether an index times this static stride can exceed 32 bits. A dynamic stride is a
+        64-bit leaf, so its product has 64 bits anyway."""
         stride = self.strides[mode]
         if stride is None or stride == 1:
             return False
@@ -215,7 +217,7 @@ class Tensor(View, TensorName):
     # -- all elements at once
 
     def load(self) -> Vector:
-        """The elements as a vector; the shape is known while tracing."""
+        """Loads the elements as a vector. The shape must be static."""
         shape = static_shape(self, "load")
         builder = tracing.kernel(f"{self.name}.load")
         self.access.reads = True
@@ -225,7 +227,7 @@ class Tensor(View, TensorName):
         return Vector(value, shape, self.dtype)
 
     def store(self, vector: Any) -> None:
-        """Stores a vector of as many elements; a number goes to each of them."""
+        """Stores a vector with as many elements, or a number to all elements."""
         shape = static_shape(self, "store")
         if not isinstance(vector, Vector):
             vector = Vector.filled(shape, converted(vector, self.dtype, self.name), self.dtype)
@@ -241,19 +243,19 @@ class Tensor(View, TensorName):
         builder.fly_op("memref.store_vec", [stored, self.value(builder)], {})
 
     def fill(self, value: Any) -> None:
-        """Stores a number to every element."""
+        """Stores a number to all elements."""
         self.store(converted(value, self.dtype, self.name))
 
     # -- extents and strides
 
     def leaf(self, what: str, mode: int) -> int | Scalar:
-        """Extent or stride `mode` of an array."""
+        """The extent or stride `mode` of an array."""
         known = (self.extents if what == "shape" else self.strides)[mode]
         if known is not None:
             return known
         if (what, mode) not in self.parts:
             builder = tracing.current(f"{self.name}.{what}[{mode}]")
-            # At the function's start, so that it is there wherever the part is used again.
+            # Read at the function's start, so that it dominates all later uses.
             self.parts[what, mode] = builder.at_start(lambda: self._read(builder, what, mode))
         return self.parts[what, mode]
 
@@ -269,7 +271,7 @@ class Tensor(View, TensorName):
         value = builder.fly(ops.get_scalar, leaves)
         if (
             what == "shape" and self.space == "global"
-        ):  # an argument's; shared memory has what it is given
+        ):  # an argument's; that of shared memory is set by the kernel
             builder.intervals[value] = (0, of_type(tree.width)[1])
         return scalar_of(tree, value)
 
@@ -303,7 +305,7 @@ def _modes(tree: Any) -> Known:
 
 
 class Parts(IntTuple):
-    """The extents or strides of a tensor, read where they are used: `A.shape[0]`."""
+    """The extents or strides of a tensor, read on use: `A.shape[0]`."""
 
     __slots__ = ("tensor", "what")
 

@@ -1,4 +1,4 @@
-"""The constructs that a kernel can't hold, whatever their values: refused before tracing."""
+"""Constructs that are not allowed in a kernel. They are refused before tracing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fly_common.errors import InputError
 
 from fly_trace.core import locations
 
-# Node type → what the message says, and what to do instead.
+# Node type → the message, and a hint.
 REFUSED: dict[type[ast.AST], tuple[str, str | None]] = {
     ast.Try: ("`try` can't be used in a kernel: a GPU raises no exceptions", None),
     ast.AsyncWith: ("`async with` can't be used in a kernel", None),
@@ -36,7 +36,7 @@ if hasattr(ast, "TryStar"):
 
 
 def check(node: ast.AST, file: str) -> None:
-    """InputError at the first refused construct, in the order of the text."""
+    """Raises InputError at the first refused construct in source order."""
     for inner in sorted(
         (inner for inner in ast.walk(node) if type(inner) in REFUSED),
         key=lambda inner: (inner.lineno, inner.col_offset),  # type: ignore[attr-defined]

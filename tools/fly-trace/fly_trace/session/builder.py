@@ -1,7 +1,7 @@
-"""What builds MLIR while a function is traced: one Builder a traced function.
+"""Builds MLIR while a function is traced: one Builder per traced function.
 
-Every op gets the location of the user's expression that asked for it; locations are made once an
-instruction and kept. Types, constants and ids live here; what ops mean is the callers' business.
+Every op has the location of the user's expression; locations are created once per instruction and
+cached. Types, constants and ids are created here. The callers decide which ops to build.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fly_dialect.builders import building
 from fly_trace.control import objects
 from fly_trace.core import locations as places
 from fly_trace.values import (
-    fast_math,  # gives scalars their operators
+    fast_math,
 )
 from fly_trace.values.dtypes import DType
 from fly_trace.values.scalars import Scalar
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 
 class Builder:
-    """`host` is the host function, else a kernel. `target` is the trace's. `ip` is where ops go.
-    `region` numbers the dynamic region (a branch or a loop's body) that is being traced, 0 the
-    function itself."""
+    """`host` is true for the host function, false for a kernel. `target` is the trace's. `ip` is
+    the insertion point. `region` numbers the dynamic region (a branch or a loop's body) that is
+    being traced; 0 is the function itself."""
 
     def __init__(
         self,
@@ -56,17 +56,17 @@ class Builder:
         self.locations = locations
         self.region = 0
         self.regions = 0
-        self.frozen = frozen  # Python objects that nothing may change here
-        self.entry: Any = None  # the code whose frame the frames of the traced function follow
-        self.calls: list[Any] = []  # code objects of helpers that are being traced
+        self.frozen = frozen
+        self.entry: Any = None
+        self.calls: list[Any] = []
         self.ids: dict[str, Scalar] = {}
-        self.statics: dict[Any, ir.Value] = {}  # static values of the fly dialect, by their types
+        self.statics: dict[Any, ir.Value] = {}
         self.last_static: ir.Value | None = None
-        self.intervals: dict[ir.Value, Interval] = {}  # of values whose ops don't say theirs
-        self.known_block: tuple[int, int, int] | None = None  # a kernel's, where it is static
-        self.call_kernel: Callable[..., Any] | None = None  # what calling one does in the host
+        self.intervals: dict[ir.Value, Interval] = {}
+        self.known_block: tuple[int, int, int] | None = None
+        self.call_kernel: Callable[..., Any] | None = None
         self.fastmath: ir.Attribute | None = None  # the flags of operations on floats
-        self._types: dict[Any, ir.Type] = {}  # by their texts, the fly dialect's by their specs
+        self._types: dict[Any, ir.Type] = {}
         self._attributes: dict[Any, ir.Attribute] = {}
 
     def type(self, text: str) -> ir.Type:
@@ -100,13 +100,13 @@ class Builder:
         *operands: ir.Value,
         **attributes: ir.Attribute,
     ) -> ir.Value:
-        """An op of one result; `result` is the text of its type."""
+        """Builds an op with one result. `result` is the text of its type."""
         if self.fastmath is not None and fast_math.is_flagged(name):
             attributes.setdefault("fastmath", self.fastmath)
         return self.op(name, [self.type(result)], list(operands), attributes).results[0]
 
     def fly(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """An op of the fly dialect, by its builder in `fly_dialect.builders.ops`."""
+        """Builds an op of the fly dialect by its builder in `fly_dialect.builders.ops`."""
         with self.context:
             return function(*arguments, loc=self.locations.here(), ip=self.ip)
 
@@ -117,8 +117,8 @@ class Builder:
         attributes: dict[str, Any],
         result: Any = None,
     ) -> Any:
-        """`fly.name`, of the type `result` if that has been inferred. Attributes are integers,
-        tuples of them, strings."""
+        """Builds `fly.name`, with the result type `result` if it has been inferred. Attributes are
+        integers, tuples of integers, or strings."""
         made = {key: self._plain(value) for key, value in attributes.items() if value is not None}
         where = self.locations.here()
         if result is not None:
@@ -128,21 +128,20 @@ class Builder:
             return building.build(name, operands, None, made, loc=where, ip=self.ip)
 
     def fly_type(self, spec: Spec) -> ir.Type:
-        """The type of the fly dialect that `spec` describes."""
+        """The `ir.Type` of `spec`, a type of the fly dialect."""
         found = self._types.get(spec)
         if found is None:
             found = self._types[spec] = fly.type_of(spec, self.context)
         return found
 
     def spec(self, value: ir.Value) -> Spec:
-        """The type of a value of the fly dialect, as data."""
+        """The spec of the type of a value of the fly dialect."""
         return fly.spec_of(value.type)
 
     def _plain(self, value: Any) -> ir.Attribute:
         if isinstance(value, tuple):
             return self.attribute(f"array<i32: {', '.join(map(str, value))}>")
         if isinstance(value, str):
-            # An attribute's text, or a string.
             is_text = value.startswith("#")
             return self.attribute(value) if is_text else ir.StringAttr.get(value, self.context)
         if isinstance(value, ir.Type):
@@ -150,7 +149,7 @@ class Builder:
         return self.integer(value, "i32")
 
     def integer(self, value: int, type_: str) -> ir.Attribute:
-        """An integer attribute."""
+        """Creates an integer attribute."""
         key = (value, type_)
         found = self._attributes.get(key)
         if found is None:
@@ -159,7 +158,6 @@ class Builder:
             else:
                 kind = ir.IntegerType(self.type(type_))
                 bits = kind.width
-            # The bindings take signed values; a u64's upper half has the same bits.
             signed = value - (1 << bits) if bits > 1 and value >= 1 << (bits - 1) else value
             found = self._attributes[key] = ir.IntegerAttr.get(kind, signed)
         return found
@@ -173,7 +171,7 @@ class Builder:
         return self.one("arith.constant", dtype.ir, value=attribute)
 
     def splat(self, number: bool | int | float, dtype: DType, kind: str) -> ir.Value:
-        """A constant vector of type `kind` whose elements are all `number`."""
+        """A constant vector of type `kind` with all elements equal to `number`."""
         if dtype.is_float:
             element = ir.FloatAttr.get(
                 self.type(dtype.ir), float(number), loc=self.locations.unknown
@@ -187,7 +185,7 @@ class Builder:
         return self.one("arith.constant", "index", value=self.integer(number, "index"))
 
     def ssa(self, scalar: Scalar) -> ir.Value:
-        """The SSA value of a scalar; a typed constant becomes one here."""
+        """The SSA value of a scalar. Materializes a typed constant."""
         if scalar.value is None:
             assert scalar.number is not None
             return self.constant(scalar.number, scalar.dtype)
@@ -195,7 +193,7 @@ class Builder:
 
     @contextmanager
     def inside(self, block: ir.Block) -> Iterator[None]:
-        """Ops go to the end of `block`, a new dynamic region."""
+        """Sets the insertion point to the end of `block`, a new dynamic region."""
         ip, region, frozen = self.ip, self.region, self.frozen
         before = self.frozen = objects.before_region(self)
         self.ip = ir.InsertionPoint(block)
@@ -209,7 +207,7 @@ class Builder:
 
     @contextmanager
     def at_end(self, block: ir.Block) -> Iterator[None]:
-        """Ops go to the end of `block`, in the region that is being traced."""
+        """Sets the insertion point to the end of `block`, in the current region."""
         ip = self.ip
         self.ip = ir.InsertionPoint(block)
         try:
@@ -218,7 +216,8 @@ class Builder:
             self.ip = ip
 
     def at_start(self, make: Callable[[], Any]) -> Any:
-        """What `make` builds goes to the start of the function, so it is there for all of it."""
+        """Calls `make` with the insertion point at the start of the function, so that its ops
+        dominate all of it."""
         ip = self.ip
         self.ip = ir.InsertionPoint.at_block_begin(self.block)
         try:
@@ -227,8 +226,8 @@ class Builder:
             self.ip = ip
 
     def static(self, spec: Any, make: Callable[[], ir.Value]) -> ir.Value:
-        """The static value of a type, made once, at the function's start and after those that it
-        may be made of."""
+        """The static value of a type. It is built once, at the start of the function, after the
+        values that it may be built from."""
         found = self.statics.get(spec)
         if found is None:
             before = self.ip
@@ -248,7 +247,7 @@ class Builder:
         return ir.InsertionPoint.after(owner)
 
     def attribute(self, text: str) -> ir.Attribute:
-        """An attribute by its text."""
+        """Parses an attribute."""
         found = self._attributes.get(text)
         if found is None:
             found = self._attributes[text] = ir.Attribute.parse(text, self.context)
@@ -256,16 +255,16 @@ class Builder:
 
 
 class Locations:
-    """MLIR locations of the user's positions, made once each."""
+    """MLIR locations of the user's positions, created once each."""
 
     def __init__(self, context: ir.Context):
         self.context = context
         self.unknown = ir.Location.unknown(context)
         self.known: dict[tuple[int, int], ir.Location] = {}
-        self.held: list[CodeType] = []  # code objects whose ids are keys
+        self.held: list[CodeType] = []
 
     def here(self) -> ir.Location:
-        """The location of the innermost frame of the user's."""
+        """The location of the innermost user frame."""
         frame = sys._getframe(2)
         tables = places.TABLES
         while frame is not None:
@@ -279,7 +278,7 @@ class Locations:
         return self.unknown
 
     def _make(self, frame: FrameType, key: tuple[int, int]) -> ir.Location:
-        """The slow way: `frame` is the user's, or of a code object not seen before."""
+        """The slow path, for a frame of the user's or a code object not seen before."""
         at = places.position(frame)
         found = self.at(at)
         if places.user_code(frame.f_code):

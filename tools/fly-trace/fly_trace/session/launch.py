@@ -1,4 +1,4 @@
-"""A kernel called in the host function: its arguments, its launch, its specialisations."""
+"""Kernel calls in the host function: arguments, launches, specialisations."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from fly_trace.session.builder import Builder
     from fly_trace.session.trace import ModuleTrace
 
-MOST_WORK_ITEMS = 1024  # of a workgroup, on every target
+MOST_WORK_ITEMS = 1024  # per workgroup, on every target
 
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of a kernel call: a tensor or scalar that is passed, or a constant that the
-    kernel is specialised for."""
+    """An argument of a kernel call: a tensor or scalar that is passed, or a constant for which the
+    kernel is specialised."""
 
     name: str
     value: Any
@@ -47,7 +47,7 @@ class Argument:
 
     @property
     def key(self) -> Any:
-        """What of it makes another kernel."""
+        """The key for specialisation: arguments with different keys need different kernels."""
         value = self.value
         if isinstance(value, Tensor):
             return ("tensor", value.dtype.name, value.spec, value.is_array, value.rank)
@@ -66,7 +66,7 @@ def _plain(value: Any) -> bool:
 
 @dataclass(eq=False)
 class KernelCall:
-    """`kernel(A, B, n)`: waits for `.launch(grid=…, block=…)`."""
+    """`kernel(A, B, n)`: a call that waits for `.launch(grid=…, block=…)`."""
 
     builder: Builder
     module: ModuleTrace
@@ -104,7 +104,7 @@ def prepare(
     arguments: tuple[Any, ...],
     named: dict[str, Any],
 ) -> KernelCall:
-    """Binds a kernel's arguments and brings them to the types its parameters are annotated with."""
+    """Binds a kernel's arguments, and converts them to the annotated types of its parameters."""
     parameters = signature.parameters_of(kernel.function)
     for parameter in parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -167,8 +167,9 @@ def _matches(annotation: TensorAnnotation, value: Tensor) -> bool:
 def _as_scalar(
     builder: Builder, kernel: KernelFunction, parameter: inspect.Parameter, dtype: DType, value: Any
 ) -> Scalar:
-    """Integers become integers of any width: the launch checks that the value fits. Floats must be
-    of the very type, for the host function can't convert them."""
+    """Converts an argument to a scalar. Integers are converted to any width: the launch checks that
+    the value fits. Floats must have the exact type, because the host function cannot convert
+    them."""
     if isinstance(value, (bool, int, float)):
         converted = convert(value, dtype)
         return Scalar(dtype, builder.ssa(converted))
@@ -187,7 +188,7 @@ def _mismatch(
 
 
 def _sizes(what: str, given: Any) -> tuple[Any, Any, Any]:
-    """One to three numbers as x, y, z."""
+    """Converts one to three numbers to x, y, z."""
     sizes = tuple(given) if isinstance(given, (tuple, list)) else (given,)
     if not 1 <= len(sizes) <= 3:
         tracing.refuse(f"{what} must have 1 to 3 sizes, not {len(sizes)}")
@@ -211,7 +212,7 @@ def _sizes(what: str, given: Any) -> tuple[Any, Any, Any]:
 
 
 def _static_block(kernel: KernelFunction, block: tuple[Any, Any, Any]) -> Any:
-    """The block, if it is known while tracing; checked against the decorator and the hardware."""
+    """The block size if it is static, checked against the decorator and the hardware."""
     if any(isinstance(size, Scalar) for size in block):
         if kernel.block is not None:
             tracing.refuse(

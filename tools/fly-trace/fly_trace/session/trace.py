@@ -1,6 +1,6 @@
 """Python → MLIR: runs a host function and its kernels once on symbolic values.
 
-The library calls `trace_function`, the command `trace_file`. Both give the module's text.
+The library calls `trace_function`, the command `trace_file`. Both return the module's text.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ def trace_function(
     name: str | None = None,
     target: str | None = None,
 ) -> str:
-    """The module of a host function: its kernels and itself.
+    """Traces a host function, and returns a module with its kernels and itself.
 
-    `signature` gives types by parameter name; what it leaves out, annotations and defaults say.
-    `locations` prints `loc(…)`. `target` is the GPU for programs that ask; only their modules name
-    it. InputError shows the user's line; UsageError is about `signature` and `target`.
+    `signature` maps parameter names to types; annotations and defaults give the others. `locations`
+    prints `loc(…)`. `target` is the GPU for programs that query it; only their modules name it.
+    Raises InputError at the user's line, or UsageError for `signature` and `target`.
     """
     if isinstance(function, HostFunction):
         name = name or function.name
@@ -97,8 +97,8 @@ def _traced(
 
 
 def _invalid(error: ir.MLIRError) -> InputError:
-    """What MLIR's verifier says of a module, in the words of the language where it is the user's
-    doing."""
+    """Converts an error of MLIR's verifier. If the user's program caused it, the message uses the
+    language's terms."""
     first = error.error_diagnostics[0]
     where = fly.place_of(first.location)
     if "using value defined outside the region" in first.message:
@@ -112,7 +112,8 @@ def _invalid(error: ir.MLIRError) -> InputError:
 
 
 class TracedKernel(NamedTuple):
-    """A kernel's symbol, what it does to each tensor, and what it has seen of Python."""
+    """A kernel's symbol, its access to each tensor, and a snapshot of the Python objects it can
+    reach."""
 
     symbol: str
     accesses: dict[str, Access]
@@ -121,7 +122,7 @@ class TracedKernel(NamedTuple):
 
 @dataclass
 class ModuleTrace:
-    """The module in the making."""
+    """The module that is being built."""
 
     context: ir.Context
     entry: str
@@ -129,7 +130,7 @@ class ModuleTrace:
     module: ir.Module = field(init=False)
     kernels: ir.Block = field(init=False)  # the gpu.module's block
     known: dict[Any, TracedKernel] = field(default_factory=dict)
-    world: Snapshot | None = None  # what the host function can reach
+    world: Snapshot | None = None  # everything the host function can reach
     symbols: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -207,11 +208,11 @@ class ModuleTrace:
     def kernel(
         self, kernel: KernelFunction, arguments: tuple[Argument, ...], block: Any
     ) -> tuple[str, dict[str, Access]]:
-        """The symbol of a kernel for these arguments, and what it does to each tensor. Each kernel
-        is traced once for each combination of types, constants and static block."""
+        """The symbol of a kernel for these arguments, and its access to each tensor. A kernel is
+        traced once for each combination of types, constants and static block size."""
         key = (id(kernel), block, tuple(argument.key for argument in arguments))
         known = self.known.get(key)
-        # What it sees may have changed: the host function's variables, when it is defined there.
+        # Objects it can reach may have changed, such as the host function's variables.
         if known is None or any(known.seen.changed()):
             constants = [argument.value for argument in arguments if not argument.passed]
             seen = snapshots.of_function(kernel.function, constants, self.world)
@@ -303,7 +304,7 @@ class ModuleTrace:
 
 
 def _run(builder: Builder, function: Any, arguments: dict[str, Any]) -> Any:
-    """Runs a function on symbolic values; what goes wrong is shown at the user's line."""
+    """Runs a function on symbolic values. Errors are reported at the user's line."""
     before = tracing.enter(builder)
     builder.entry = _run.__code__
     try:
@@ -328,7 +329,7 @@ def _ir_type(kind: ParameterType) -> ir.Type:
     if isinstance(kind, ScalarType):
         return fly.type_of(kind.dtype.ir)
     assert isinstance(kind, TensorType)
-    if not kind.shape:  # no tuples without leaves: one element, at offset 0 whatever the stride
+    if not kind.shape:  # a tuple needs leaves: one element at offset 0, with any stride
         one = Layout(Int(1), Int(0))
         return fly.memref_type(MemRefSpec(kind.dtype.memory, "global", one))
     shape, stride = ((leaf[0] if len(leaf) == 1 else leaf) for leaf in kind.leaves)
@@ -352,12 +353,12 @@ def _symbolic(name: str, kind: ParameterType, value: ir.Value) -> Tensor | Scala
 
 
 def _symbolic_tensor(name: str, like: Tensor, value: ir.Value) -> Tensor:
-    """A kernel's tensor that is passed `like`."""
+    """The kernel's tensor for the argument `like`."""
     return Tensor(like.spec, value, like.dtype, name, is_array=like.is_array, rank=like.rank)
 
 
 def _describe(name: str, kind: ParameterType, value: Any) -> ir.DictAttr:
-    """A host argument's attributes: what the launch plan needs to know of it."""
+    """The attributes of a host argument, for the launch plan."""
     found: dict[str, ir.Attribute] = {"fly.name": ir.StringAttr.get(name)}
     assert not isinstance(kind, Constant)
     found["fly.dtype"] = ir.StringAttr.get(kind.dtype.name)
@@ -397,7 +398,7 @@ def trace_file(
     locations: bool = True,
     target: str | None = None,
 ) -> str:
-    """The module of the host function `entry` of a Python file (its only one, if None)."""
+    """Traces the host function `entry` of a Python file, or with None its only one."""
     from fly_trace.session.load import find_entry, load_file
 
     return trace_function(

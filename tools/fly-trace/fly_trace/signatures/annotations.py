@@ -1,4 +1,4 @@
-"""What parameters are annotated with besides element types and `fx.Tensor`."""
+"""Annotations of parameters other than element types."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Constexpr:
-    """`fx.Constexpr[int]`: an argument known while tracing; each value is another kernel."""
+    """`fx.Constexpr[int]`: a compile-time constant. The kernel is specialised for each value."""
 
     kind: Any = None
 
@@ -25,18 +25,18 @@ class Constexpr:
 
 @dataclass(frozen=True)
 class Stream:
-    """`fx.Stream`: accepted where FlyDSL has it. The order of launches is the program's."""
+    """`fx.Stream`: accepted for compatibility with FlyDSL. Launches run in program order."""
 
     value: Any = None
 
 
 @dataclass(frozen=True)
 class TensorAnnotation:
-    """`fx.Tensor[fx.Float32, "n", 4]`: an element type and extents: numbers, names, None, or
-    what `fx.sym_int32` makes.
+    """`fx.Tensor[fx.Float32, "n", 4]`: an element type, and extents: numbers, names, None, or
+    results of `fx.sym_int32`.
 
-    `fx.Tensor[fx.Float32]` says nothing of the extents (`shape` is None); the rank 0 of a tensor
-    that holds one element is `fx.Tensor[fx.Float32, ()]`.
+    `fx.Tensor[fx.Float32]` does not specify the extents (`shape` is None). A tensor of rank 0, with
+    one element, is `fx.Tensor[fx.Float32, ()]`.
     """
 
     dtype: DType
@@ -44,8 +44,8 @@ class TensorAnnotation:
 
 
 class Tensor:
-    """`fx.Tensor`, `fx.Tensor[fx.Float32, "n", 4]`: a tensor, as a parameter's annotation. The
-    class of the values is `tensors.Tensor`, which is one; `fx.Tensor(view)` is the view."""
+    """`fx.Tensor`, `fx.Tensor[fx.Float32, "n", 4]`: the annotation of a tensor parameter. The
+    values are of the subclass `tensors.Tensor`; `fx.Tensor(view)` returns the view."""
 
     __slots__ = ()
 

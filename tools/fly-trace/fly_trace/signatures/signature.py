@@ -9,12 +9,13 @@ The grammar of `--sig`:
     strides   := stride (',' stride)*         stride := NUMBER | '?' [notes]
     notes     := '{' ['i32' | 'i64'] ['div=' NUMBER] '}'
 
-A SYMBOL is an extent that several parameters share; `?` is any. Without strides the tensor is
-C-contiguous: `f32[M,N]`; `f32[M,N:?,1]` takes any row stride. `f32[]` is a tensor of one element.
+A SYMBOL is an extent that several parameters share; `?` is any extent. Without strides the tensor
+is C-contiguous: `f32[M,N]`. `f32[M,N:?,1]` accepts any row stride. `f32[]` is a tensor of one
+element.
 
-What is not known is computed with in 64 bits, unless it is said to fit 32: `N{i32}`. `N{div=16}` is
-a multiple of 16. Both make better code, and both are checked at every launch. A note is of the
-extent it stands at; another extent of the same symbol has its own.
+Dynamic numbers have 64 bits unless a note says that they fit 32: `N{i32}`. `N{div=16}` is a
+multiple of 16. Both give better code, and both are checked at every launch. A note applies to the
+extent where it is written; other extents with the same symbol have their own.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from fly_trace.values.dtypes import DTYPES, EVERY, DType
 
 @dataclass(frozen=True)
 class TensorType:
-    """`strides` are in elements; None instead of the tuple promises C-contiguous memory."""
+    """`strides` are in elements. None means that the memory is C-contiguous."""
 
     dtype: DType
     shape: tuple[Extent, ...]
@@ -52,12 +53,12 @@ class TensorType:
 
     @property
     def extents(self) -> tuple[int | None, ...]:
-        """The extents that are known."""
+        """The static extents, and None for the others."""
         return tuple(extent if isinstance(extent, int) else None for extent in self.shape)
 
     @property
     def steps(self) -> tuple[int | None, ...]:
-        """The strides that are known."""
+        """The static strides, and None for the others."""
         if self.strides is None:
             return c_strides(self.extents)
         return tuple(step if isinstance(step, int) else None for step in self.strides)
@@ -101,7 +102,7 @@ _DTYPE = re.compile(r"\s*(\w+)\s*")
 
 
 def parse(text: str) -> dict[str, ParameterType]:
-    """Reads a `--sig`. UsageError says what is wrong and where."""
+    """Parses a `--sig`. UsageError says what is wrong and where."""
     found: dict[str, ParameterType] = {}
     for part in _split(text):
         name = _NAME.match(part)
@@ -123,7 +124,7 @@ def parse(text: str) -> dict[str, ParameterType]:
 
 
 def _split(text: str) -> list[str]:
-    """The parameters, at commas that no bracket or quotation mark holds."""
+    """Splits the parameters at the commas outside brackets and quotation marks."""
     parts, depth, quote, start = [], 0, "", 0
     for index, char in enumerate(text):
         if quote:
@@ -203,8 +204,8 @@ def _is_extent(value: object) -> bool:
 
 
 def of_npy(path: str, static: bool) -> TensorType:
-    """The type of the array in a .npy file, from its header alone. `static` takes its extents as
-    they are, else they are dynamic."""
+    """The type of the array in a .npy file, from its header. With `static` its extents are static,
+    otherwise dynamic."""
     try:
         with open(path, "rb") as file:
             start = file.read(8)
@@ -237,7 +238,7 @@ def of_npy(path: str, static: bool) -> TensorType:
 
 
 def parameters_of(function: Any) -> dict[str, inspect.Parameter]:
-    """A function's parameters, annotations evaluated."""
+    """A function's parameters, with evaluated annotations."""
     try:
         return dict(inspect.signature(function, eval_str=True).parameters)
     except Exception as error:
@@ -248,15 +249,15 @@ def parameters_of(function: Any) -> dict[str, inspect.Parameter]:
 
 
 def definition(function: Any) -> locations.Position:
-    """Where a function is defined: its `def` line, not its decorators'."""
+    """The position of a function's `def` line, not of its decorators."""
     from fly_trace.rewrite import definition_of
 
     return definition_of(function)
 
 
 def resolve(function: Any, given: Mapping[str, ParameterType]) -> dict[str, ParameterType]:
-    """The type of every parameter, in order: what is given, checked against the annotation, else
-    the annotation's. UsageError names what is missing, unknown or contradictory."""
+    """The type of every parameter, in order: the given type, checked against the annotation, or the
+    annotation's. UsageError names what is missing, unknown or contradictory."""
     parameters = parameters_of(function)
     for name in given:
         if name not in parameters:
@@ -271,7 +272,7 @@ def resolve(function: Any, given: Mapping[str, ParameterType]) -> dict[str, Para
 
 
 def _passable(name: str, kind: ParameterType) -> ParameterType:
-    """`kind`, unless a launch can't pass it: UsageError."""
+    """Returns `kind`, or raises UsageError if a launch cannot pass it."""
     if isinstance(kind, ScalarType) and kind.dtype.is_narrow:
         raise UsageError(
             f"{name} is a scalar of type {kind.dtype.name}, which has no arithmetic",

@@ -1,4 +1,4 @@
-"""Integer division, shifts and absolute value in arith's ops, with Python's meaning."""
+"""Integer division, shifts and absolute value as ops of arith, with Python's semantics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def test(builder: Builder, predicate: int, a: ir.Value, b: ir.Value) -> ir.Value
 def division(
     builder: Builder, operation: str, x: ir.Value, y: ir.Value, known: Any, dtype: DType
 ) -> ir.Value:
-    """Floor division ("floordiv") or its remainder ("mod"). `known` is the divisor, if it is."""
+    """Floor division ("floordiv") or its remainder ("mod"). `known` is the divisor if it is
+    static."""
 
     def make(name: str, *operands: ir.Value) -> ir.Value:
         return builder.one(f"arith.{name}", dtype.ir, *operands)
@@ -30,13 +31,13 @@ def division(
     if dtype.kind == "uint":
         return make("divui" if operation == "floordiv" else "remui", x, y)
     if builder.host:
-        # The launch plan reads floordivsi; kernels spell it out, for LLVM has no such instruction.
+        # The launch plan has floordivsi. Kernels expand it, because LLVM has no such instruction.
         quotient = make("floordivsi", x, y)
         if operation == "floordiv":
             return quotient
         return make("subi", x, make("muli", quotient, y))
     if known is not None and known > 0 and known & (known - 1) == 0:
-        # An arithmetic shift and a mask round towards minus infinity by themselves.
+        # An arithmetic shift and a mask already round towards minus infinity.
         if operation == "floordiv":
             return make("shrsi", x, builder.constant(known.bit_length() - 1, dtype))
         return make("andi", x, builder.constant(known - 1, dtype))
@@ -53,7 +54,7 @@ def division(
 
 
 def ceildiv(builder: Builder, x: ir.Value, y: ir.Value, dtype: DType) -> ir.Value:
-    """The quotient rounded towards plus infinity, without a sum that could overflow."""
+    """The quotient rounded towards plus infinity, without an intermediate that could overflow."""
 
     def make(name: str, *operands: ir.Value) -> ir.Value:
         return builder.one(f"arith.{name}", dtype.ir, *operands)
@@ -74,8 +75,8 @@ def ceildiv(builder: Builder, x: ir.Value, y: ir.Value, dtype: DType) -> ir.Valu
 def shift(
     builder: Builder, operation: str, x: ir.Value, by: int | ir.Value, dtype: DType
 ) -> ir.Value:
-    """`<<` or `>>` by a number or by a value of `dtype`. LLVM's shifts are undefined from the width
-    on: the amount is kept below."""
+    """`<<` or `>>` by a number or by a value of `dtype`. LLVM's shifts are undefined for amounts of
+    the width or more, so the amount is limited."""
     right = {"int": "arith.shrsi"}.get(dtype.kind, "arith.shrui")
     name = right if operation == "rshift" else "arith.shli"
     if isinstance(by, int):
@@ -106,7 +107,7 @@ def absolute(builder: Builder, x: ir.Value, dtype: DType) -> ir.Value:
 
 
 def check_index(value: Scalar, what: str) -> None:
-    """Refuses what can't count elements."""
+    """Refuses a scalar that cannot be an index."""
     if not value.dtype.is_integer:
         tracing.refuse(
             f"{what} must be an integer, not a dynamic {value.dtype.name}",

@@ -1,4 +1,4 @@
-"""Scalars: the values a kernel computes with. `operators` gives them their operators."""
+"""Scalars: the numbers of a kernel. `operators` installs their operators."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Number = bool | int | float
 
 
 class Scalar:
-    """A value of one element type, known when the kernel runs.
+    """A run-time value of one element type.
 
-    `value` is the SSA value; None for a typed constant such as `fx.Float32(0)`, whose `number`
-    becomes an SSA value where it is used. Python's own operators work on it; what would need its
-    value while tracing (`bool(x)`, `int(x)`, `len(x)`, a dictionary's key) is refused.
+    `value` is the SSA value. It is None for a typed constant such as `fx.Float32(0)`, whose
+    `number` is materialized on use. Python's operators apply to it. Operations that need its value
+    while tracing (`bool(x)`, `int(x)`, `len(x)`, use as a dictionary key) are refused.
     """
 
     __slots__ = ("dtype", "leaf", "number", "value")
@@ -34,10 +34,10 @@ class Scalar:
         self.dtype = dtype
         self.value = value
         self.number = number
-        self.leaf = leaf  # of an extent or coordinate, what its type says: a fly_dialect Int
+        self.leaf = leaf  # the type of an extent or coordinate: a fly_dialect Int
 
     if TYPE_CHECKING:
-        # Made in `operators`.
+        # Installed by `operators`.
         def __add__(self, other: Any) -> Any: ...
         def __sub__(self, other: Any) -> Any: ...
         def __mul__(self, other: Any) -> Any: ...
@@ -65,7 +65,7 @@ class Scalar:
         def bitcast(self, dtype: DType) -> Scalar: ...
 
     def unpack(self) -> Scalar:
-        """An int tuple of one integer, in Python: itself."""
+        """An int tuple of one integer, as a Python value: itself."""
         return self
 
     @property
@@ -76,7 +76,7 @@ class Scalar:
         shown = "" if self.number is None else f" = {self.number}"
         return f"<{self.dtype.name}{shown}>"
 
-    # -- what only a number that is known while tracing can do
+    # -- operations that need a static number
 
     def __bool__(self) -> NoReturn:
         refuse_static(self, "has no truth value while the kernel is traced", _BOOL_HINT)

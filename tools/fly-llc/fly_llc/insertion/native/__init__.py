@@ -1,9 +1,9 @@
-"""Native machine passes inside llc's own pipeline, without MIR in between.
+"""Runs native machine passes inside llc's own pipeline, without MIR in between.
 
-A pass of a plugin can run as a filter (`llc -run-pass`) wherever llc can stop and go on. Where it
-can't, or where going on would allocate registers otherwise, it has to run in llc's process. llc has
-no option for that; a small library, `shim.cpp`, gives it one. It is built when it is first wanted,
-against the headers of the very LLVM whose llc runs.
+A plugin's pass can run as a filter (`llc -run-pass`) wherever llc can stop and resume. Elsewhere,
+or if resuming would change register allocation, it has to run in llc's process. llc has no option
+for that; a small library, `shim.cpp`, adds one. It is built on first use, against the headers of
+the LLVM whose llc runs.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ HEADER = "llvm/Target/RegisterTargetPassConfigCallback.h"
 
 
 def flags(options: Options, source: Source) -> tuple[str, ...]:
-    """llc's options that run the native passes of `options` in its process; none where there are
-    none."""
+    """Returns llc's options that run the native passes of `options` in its process, or none."""
     if not options.in_process:
         return ()
     here = (source.target.cpu, source.level)
@@ -52,8 +51,8 @@ def flags(options: Options, source: Source) -> tuple[str, ...]:
 
 
 def _anchor(point: Point, cpu: str, level: int) -> str:
-    """The pass behind whose only run the point is. LLVM inserts after every run of a pass, and
-    after no analysis; UsageError where that can't be this point."""
+    """Returns the pass after which the point is. LLVM inserts after every run of a pass, and not
+    after analyses. Raises UsageError if that does not identify the point."""
     passes = [name for name in points.machine_passes(cpu, level) if not points.is_analysis(name)]
     place = passes.index(point.machine_pass) if point.machine_pass in passes else 0
     if point.side == "before":
@@ -75,11 +74,11 @@ def _anchor(point: Point, cpu: str, level: int) -> str:
 
 
 def shim() -> str:
-    """The path by which llc loads the library that gives it the option; the library is built unless
-    it is kept. MissingError says what is needed to build it.
+    """Returns the path from which llc loads the shim, which is built if it is not in the cache.
+    Raises MissingError if something needed to build it is missing.
 
-    llc inherits the descriptor that the path names (`llc.start`): it loads the very bytes that were
-    verified here, whatever happens to the file they came from.
+    The path names a file descriptor that llc inherits (`llc.start`): it loads the bytes that were
+    verified here, even if the file changes.
     """
     llc = toolchain.find_program("llc")
     digest = sha256(SOURCE.read_bytes() + identity.program("llc").encode()).hexdigest()
@@ -88,7 +87,7 @@ def shim() -> str:
 
 @functools.cache
 def _in_memory(name: str, llc: str, folder: str) -> str:
-    """The shim of an llc, from a cache folder: taken once by a process."""
+    """Returns the shim of an llc from a cache folder. Called once per process."""
     recipe = built_library.Recipe(
         name, lambda: _build(llc), "the library for passes in llc's process", "about 3 s"
     )
@@ -118,7 +117,7 @@ def _build(llc: str) -> bytes:
 
 
 def _headers(llc: str) -> Path:
-    """LLVM's headers, which belong to the llc that runs."""
+    """Returns the folder of the LLVM headers that belong to this llc."""
     prefix = Path(llc).resolve().parent.parent
     for folder in (prefix / "include", Path(f"/usr/include/llvm-{toolchain.version_of(llc)}")):
         if (folder / HEADER).is_file():
