@@ -33,8 +33,8 @@ def test_what_each_stage_made():
     assert made.ir("hsaco") == made.ir(".hsaco") == b"code"
     with pytest.raises(UsageError) as refused:
         made.ir("ll")
-    assert refused.value.message == "the chain makes no 'll'"
-    assert refused.value.hint == "it makes mlir, txt, o, asm"
+    assert refused.value.message == "the chain does not produce 'll'"
+    assert refused.value.hint == "it produces mlir, txt, o, asm"
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def planned(*names: str) -> Compiled:
 
 def test_arguments_by_position_and_by_name(monkeypatch):
     found = []
-    monkeypatch.setattr(Compiled, "run", lambda self, values: found.append(values))
+    monkeypatch.setattr(Compiled, "_run", lambda self, values, *_: found.append(values))
     made = planned("A", "n")
     made(1, 2)
     made(1, n=2)
@@ -95,7 +95,7 @@ def test_arguments_by_position_and_by_name(monkeypatch):
 def test_arguments_that_are_too_many_or_given_twice():
     with pytest.raises(UsageError) as refused:
         planned("A", "n")(1, 2, 3)
-    assert refused.value.message == "host takes 2 arguments, 3 are given"
+    assert refused.value.message == "host takes 2 arguments, got 3"
     assert refused.value.hint == "parameters: A, n"
     with pytest.raises(UsageError, match="host got n twice, by position and by name"):
         planned("A", "n")(1, 2, n=3)

@@ -345,7 +345,7 @@ def test_a_chain_of_ones_own_is_for_its_target():
     with pytest.raises(UsageError) as refused:
         f._chain("gfx950")
     assert refused.value.message == (
-        "traceable has a chain of its own, for gfx942: it can't compile for gfx950"
+        "traceable has its own chain, for gfx942, and can't be compiled for gfx950"
     )
     assert refused.value.hint == "give it chain=fly.chain(target='gfx950')"
 
