@@ -14,7 +14,7 @@ from fly_opt.atoms.emitters import Copy, Memory, Multiply, Operands, copies, mul
 from fly_opt.ir import pointers
 from fly_opt.lowering import spaces
 
-# LLVM's atomicrmw: update → (integers, floats); None where there is none.
+# LLVM's atomicrmw: update → (integers, floats); None if there is none.
 _RMW: dict[str, tuple[int, int | None]] = {
     "add": (1, 11),
     "and": (3, None),

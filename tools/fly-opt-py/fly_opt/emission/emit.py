@@ -25,7 +25,7 @@ from fly_opt.reporting.observer import Observer
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir
 
-# What MLIR's translation knows of the LLVM dialect that may stand outside of functions.
+# Ops of the LLVM dialect that MLIR's translation accepts outside of functions.
 TOP_LEVEL = (
     *("llvm.func", "llvm.mlir.global", "llvm.mlir.alias", "llvm.mlir.ifunc", "llvm.comdat"),
     *("llvm.mlir.global_ctors", "llvm.mlir.global_dtors", "llvm.module_flags"),

@@ -50,7 +50,7 @@ class Builder:
         self.visible: dict[tuple[object, ...], ir.Value] = {}
         # (block, the keys of what is built in it)
         self.scopes: list[tuple[ir.Block, list[tuple[object, ...]]]] = []
-        self.unsure: list[ir.Operation] = []  # pure ops that may turn out unused
+        self.unsure: list[ir.Operation] = []  # pure ops that may turn out to be unused
 
     def enter(self, op: ir.Operation) -> None:
         """Sets the scopes to the blocks around `op`; must be called in textual order."""

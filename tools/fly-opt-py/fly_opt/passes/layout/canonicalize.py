@@ -20,7 +20,7 @@ from fly_opt.ir.boundary import carriers
 from fly_opt.ir.builder import operations, unused
 from fly_opt.passes.base import Pass
 
-# Other names of make_int_tuple.
+# Synonyms of make_int_tuple.
 ALIASES = frozenset(("make_shape", "make_stride", "make_coord"))
 # Types whose static values only `fly.static` builds.
 NO_OTHER_FORM = (SwizzleSpec, CoordSwizzleSpec, TileSpec)

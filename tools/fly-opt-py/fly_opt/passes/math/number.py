@@ -15,7 +15,7 @@ from fly_opt.lowering import interface
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir
 
-# Ordered comparisons: false where an operand is NaN (arith's CmpFPredicate).
+# Ordered comparisons, false if an operand is NaN (arith's CmpFPredicate).
 _PREDICATES = {"==": 1, ">": 2, ">=": 3, "<": 4}
 
 

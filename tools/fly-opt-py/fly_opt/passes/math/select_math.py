@@ -24,7 +24,7 @@ from fly_opt.passes.target.set_target import target_of
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir
 
-# math → LLVM's intrinsic, for the types in which code generation expands it accurately.
+# math → LLVM's intrinsic, for the types that code generation expands accurately.
 EVERY = ("f16", "f32", "f64")
 INTRINSICS: dict[str, tuple[str, tuple[str, ...]]] = {
     "math.absf": ("llvm.fabs", ("bf16", *EVERY)),

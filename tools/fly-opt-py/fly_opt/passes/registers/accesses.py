@@ -17,7 +17,7 @@ from fly_opt.ir.builder import operations, unused
 from fly_opt.ir.storage import storage_type
 from fly_opt.passes.registers.pieces import Range, cut, reached
 
-# Ops whose regions the vectors are threaded through, each of one block.
+# Ops whose regions vectors can be threaded through; each region has one block.
 _THREADED = ("scf.for", "scf.if", "scf.while")
 _TERMINATORS = ("scf.yield", "scf.condition")
 
