@@ -13,7 +13,7 @@ VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 export PATH := $(BIN):$(PATH)
 JOBS ?= $(shell nproc)
-SOURCES := fly common tools examples benchmarks tests test lit.cfg.py
+SOURCES := fly common tools typings examples benchmarks tests test lit.cfg.py
 
 .PHONY: help setup setup-test demo test unit lit check format lint types bench mutation fuzz store-crash host-hammer targets \
 	triton clean

@@ -88,7 +88,7 @@ def test_where_it_can_not_be_in_process(built, small):
     insert = (f"post-ra={built('sled')}:{SLED}",)
     with pytest.raises(UsageError, match=r"behind virtregrewriter,2, which runs 3 times") as caught:
         compile(small().encode(), Options(insert=insert, in_process=True))
-    assert caught.value.hint == "the next place is after:amdgpu-mark-last-scratch-load"
+    assert caught.value.hint == "the next possible point is after:amdgpu-mark-last-scratch-load"
 
 
 @pytest.mark.parametrize("in_process", [False, True])
@@ -115,7 +115,7 @@ def test_without_a_compiler_or_headers(built, small, tmp_path, monkeypatch):
         patch.setenv("CXX", "no-such-compiler")
         with pytest.raises(MissingError, match=r"no C\+\+ compiler \(no-such-compiler\)") as caught:
             compile(small().encode(), options)
-        assert "without --in-process a native pass runs as a filter" in (caught.value.hint or "")
+        assert "without --in-process, a native pass runs as a filter" in (caught.value.hint or "")
     monkeypatch.setattr(native, "HEADER", "llvm/NoSuchHeader.h")
     with pytest.raises(MissingError, match=r"headers \(llvm/NoSuchHeader\.h\) were not found"):
         compile(small().encode(), options)

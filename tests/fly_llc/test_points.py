@@ -54,9 +54,9 @@ def test_where_it_would_not_be_exact_it_is_refused(llvm):
     with pytest.raises(InputError) as caught:
         compile(source, Options("mir", stop_after="finalize-isel"), "k.ll")
     assert caught.value.render("fly-llc") == (
-        "fly-llc: error: k.ll: going on after finalize-isel would give other code than an "
-        "undisturbed run\n"
-        "  it is exact at no point for this module; llc -stop-after=finalize-isel shows the MIR "
+        "fly-llc: error: k.ll: resuming after finalize-isel would give different code than an "
+        "uninterrupted run\n"
+        "  for this module, resuming is exact nowhere; llc -stop-after=finalize-isel shows the MIR "
         "there"
     )
 
@@ -110,7 +110,7 @@ def test_refusals(small, options, message, hint):
 
 
 def test_where_llvm_can_not_go_on(small):
-    with pytest.raises(InputError, match="going on after greedy would give other code"):
+    with pytest.raises(InputError, match="resuming after greedy would give different code"):
         compile(small().encode(), Options("mir", stop_after="greedy"))
 
 

@@ -15,7 +15,7 @@ import sysconfig
 import threading
 from hashlib import sha256
 
-from fly_common import built_library
+from fly_store import built_library
 
 from fly_host.native import engine
 from fly_host.native.specialisation import Options

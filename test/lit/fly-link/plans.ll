@@ -5,9 +5,9 @@
 ; RUN: sed s/cpu.*/cpu\"=\"gfx950\"}/ %s | fly-llc | not fly-link 2>&1 | %filecheck %s --check-prefix=TARGET
 ; RUN: sed s/entry.*version/version/ %s | fly-llc | not fly-link 2>&1 | %filecheck %s --check-prefix=DAMAGED
 
-; TWO: .o and <stdin> each hold a launch plan, and a HSACO has one
-; KERNEL: <stdin>: the launch plan starts the kernel k, which no object holds
-; TARGET: <stdin>: the launch plan is for gfx942, the code for gfx950
+; TWO: .o and <stdin> each contain a launch plan, but a HSACO can only have one
+; KERNEL: <stdin>: the launch plan launches the kernel k, which no object defines
+; TARGET: <stdin>: the launch plan is for gfx942, but the code is for gfx950
 ; DAMAGED: <stdin>: the launch plan is damaged
 
 target triple = "amdgcn-amd-amdhsa"

@@ -334,7 +334,7 @@ NESTED = "!fly.memref<f32, global, ((2,?),4):((1,2),8)>"
                 kernel=f"%A: {VECTOR}",
                 launches=launch(arguments=f"%A : {VECTOR}"),
             ),
-            "fly.shape of A has 2 extents, its layout 1",
+            "fly.shape of A has 2 extents, but its layout has 1",
         ),
         (
             host("", "    %big = arith.constant 2048 : index", "", launch(block="%big")),

@@ -80,8 +80,16 @@ def test_every_pass_is_what_the_registry_says(name):
         ),
         (Options(target="gfx942", pipeline="rocn"), "unknown pipeline 'rocn'", "rocm"),
         (Options(pipeline="rocm"), "needs a target", "|".join(BUILT_IN)),
-        (Options(target="gfx942", passes="cse"), "--passes with --target", "print-pipeline"),
-        (Options(passes="cse", pipeline="rocm"), "--passes with --pipeline", "leave one"),
+        (
+            Options(target="gfx942", passes="cse"),
+            "--passes can't be combined with --target",
+            "print-pipeline",
+        ),
+        (
+            Options(passes="cse", pipeline="rocm"),
+            "--passes can't be combined with --pipeline",
+            "omit one",
+        ),
         (Options(emit="ll"), "unknown emission 'll'", "mlir, llvm or host"),
         (Options(passes="canonicalise"), "unknown pass 'canonicalise'", "canonicalize"),
         (Options(passes="fly-layout-lower"), "unknown pass", "fly-layout-lowering"),
