@@ -12,11 +12,15 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from fly_common.errors import InputError
 from fly_common.quoting import quoted
 
 from fly_host.plan import Expression, Plan
+
+if TYPE_CHECKING:
+    from fly_host.graph import Graph
 
 LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
 
@@ -173,13 +177,13 @@ def _blame(plan: Plan, index: int, values: list[int | None], reasons: dict[int, 
     return f"{show(plan, index)}: {reasons[index]}"
 
 
-def show(plan: Plan, index: int) -> str:
+def show(plan: Plan | Graph, index: int) -> str:
     """Returns an expression as source text: `ceildiv(A.shape[0], 256)`."""
     text = _show(plan, index, [200])
     return text[1:-1] if text.startswith("(") and text.endswith(")") else text
 
 
-def _show(plan: Plan, index: int, room: list[int]) -> str:
+def _show(plan: Plan | Graph, index: int, room: list[int]) -> str:
     """`room[0]` is the number of nodes that may still be written: the graph shares nodes, and the
     tree that it expands to may be exponentially large."""
     room[0] -= 1
@@ -190,6 +194,8 @@ def _show(plan: Plan, index: int, room: list[int]) -> str:
         return str(operands[0])
     if kind in ("extent", "stride"):
         return f"{operands[0]}.{'shape' if kind == 'extent' else 'strides'}[{operands[1]}]"
+    if kind == "variable":
+        return f"i{operands[0]}"
     shown = [_show(plan, operand, room) for operand in operands]
     if kind in _INFIX:
         return f"({shown[0]} {_INFIX[kind]} {shown[1]})"

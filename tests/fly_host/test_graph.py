@@ -1,0 +1,237 @@
+"""The graph simplifies nothing away: beside the same expressions as they were written."""
+
+import pytest
+from fly_common.errors import InputError
+from fly_host.bounds import Bounds
+from fly_host.evaluation import BINARY, HIGHEST, LOWEST
+from fly_host.graph import Graph
+from host_chains.readers import Leaves, by_definition
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+I64 = (
+    st.integers(-9, 9)
+    | st.sampled_from([LOWEST, LOWEST + 1, HIGHEST, 62, 63, 64, 2**31, -(2**31), 2**32, 2**62])
+    | st.integers(LOWEST, HIGHEST)
+)
+EXTENT = st.integers(0, 9) | st.sampled_from([2**31, 2**62, HIGHEST])
+LEAF = (
+    st.tuples(st.just("const"), I64)
+    | st.tuples(st.just("const"), st.sampled_from([0, 1, -1, 2, 4]))
+    | st.tuples(st.just("extent"), st.just("A"), st.integers(0, 1))
+    | st.tuples(st.just("stride"), st.just("A"), st.integers(0, 1))
+    | st.tuples(st.just("scalar"), st.just("n"))
+    | st.tuples(st.just("variable"), st.just(0))
+)
+
+
+def larger(expressions):
+    """A tree: an operator and its operands, which are trees."""
+    return st.tuples(st.sampled_from(sorted(BINARY)), expressions, expressions) | st.tuples(
+        st.just("select"), expressions, expressions, expressions
+    )
+
+
+TREES = st.recursive(LEAF, larger, max_leaves=12)
+LEAVES = st.builds(
+    lambda shape, strides, n, i: Leaves({"A": shape}, {"A": strides}, {"n": n}, (i,)),
+    st.tuples(EXTENT, EXTENT),
+    st.tuples(I64, I64),
+    I64 | st.just(2**64 - 1),
+    I64,
+)
+
+
+def simplified(graph: Graph, tree) -> int:
+    name, *operands = tree
+    made = (simplified(graph, one) if isinstance(one, tuple) else one for one in operands)
+    return graph.make(name, *made)
+
+
+def as_written(expressions: list, tree) -> int:
+    name, *operands = tree
+    made = [as_written(expressions, one) if isinstance(one, tuple) else one for one in operands]
+    expressions.append((name, *made))
+    return len(expressions) - 1
+
+
+def value(graph: Graph, index: int, leaves: Leaves) -> int | None:
+    try:
+        return by_definition(graph, [index], leaves)[0]
+    except InputError:
+        return None
+
+
+@settings(max_examples=1200)
+@given(TREES, LEAVES)
+@example(("mul", ("scalar", "n"), ("const", 0)), Leaves({}, {}, {"n": 2**63}))
+@example(
+    ("floordiv", ("mul", ("scalar", "n"), ("const", 4)), ("const", 4)), Leaves(scalars={"n": 2**62})
+)
+def test_value_and_definedness_stay(tree, leaves):
+    graph, expressions = Graph(), []
+    index, written = simplified(graph, tree), as_written(expressions, tree)
+    raw = Graph(expressions)
+    expected = value(raw, written, leaves)
+    assert value(graph, index, leaves) == expected
+    for one, at in ((graph, index), (raw, written)):
+        low, high, defined = one.bounds(at)
+        assert expected is None or low <= expected <= high
+        assert not (defined and expected is None)
+
+
+@settings(max_examples=500)
+@given(st.sampled_from(sorted(BINARY)), *[st.tuples(I64, I64)] * 2, st.data())
+def test_bounds_hold_within_intervals(op, a, b, data):
+    """Leaves of any bounds, which no real leaf has: minimum and maximum make them."""
+    graph = Graph()
+    ranges = [(min(pair), max(pair)) for pair in (a, b)]
+    leaves = [graph.stride("A", axis) for axis in range(2)]
+    bounded = [
+        graph.minimum(graph.maximum(leaf, graph.const(low)), graph.const(high))
+        for leaf, (low, high) in zip(leaves, ranges, strict=True)
+    ]
+    for index, (low, high) in zip(bounded, ranges, strict=True):
+        assert graph.bounds(index) == Bounds(low, high, True)
+    result = graph.make(op, *bounded)
+    given_values = tuple(
+        data.draw(st.integers(low, high) | st.sampled_from([low, high])) for low, high in ranges
+    )
+    expected = value(graph, result, Leaves({}, {"A": given_values}))
+    plain = Graph([("const", given_values[0]), ("const", given_values[1]), (op, 0, 1)])
+    assert expected == value(plain, 2, Leaves())
+    low, high, defined = graph.bounds(result)
+    assert expected is None or low <= expected <= high
+    assert not (defined and expected is None)
+
+
+@pytest.fixture
+def graph():
+    return Graph()
+
+
+def test_each_expression_exists_once(graph):
+    a, n = graph.extent("A", 0), graph.scalar("n")
+    assert graph.extent("A", 0) == a != graph.extent("A", 1)
+    assert graph.mul(a, n) == graph.mul(n, a)
+    assert graph.add(graph.const(3), a) == graph.add(a, graph.const(3))
+    assert graph.expressions[graph.add(a, graph.const(3))][1:] == (a, graph.const(3))
+    assert graph.sub(a, n) != graph.sub(n, a)
+    assert len(set(graph.expressions)) == len(graph.expressions)
+
+
+def test_leaves_have_the_plans_form(graph):
+    made = [graph.const(-5), graph.extent("A", 2), graph.stride("A", 1), graph.scalar("n")]
+    made.append(graph.variable(3))
+    assert [graph.expressions[index] for index in made] == [
+        ("const", -5), ("extent", "A", 2), ("stride", "A", 1), ("scalar", "n"), ("variable", 3)
+    ]  # fmt: skip
+
+
+def test_given_expressions_keep_their_indices():
+    graph = Graph([("const", 1), ("extent", "A", 0), ("mul", 1, 0), ("const", 1)])
+    assert graph.expressions[2:] == [("mul", 1, 0), ("const", 1)]
+    assert graph.const(1) == 0
+    assert graph.ceildiv(1, graph.const(4)) == 5
+
+
+def simple(graph, tree):
+    return graph.expressions[simplified(graph, tree)]
+
+
+E, S, N = ("extent", "A", 0), ("stride", "A", 0), ("scalar", "n")
+
+
+def c(number):
+    return ("const", number)
+
+
+@pytest.mark.parametrize(
+    ("tree", "result"),
+    [
+        (("add", c(2), c(3)), c(5)),
+        (("and", c(-4), c(7)), c(4)),
+        (("add", N, c(0)), N),
+        (("sub", N, c(0)), N),
+        (("mul", c(1), N), N),
+        (("floordiv", N, c(1)), N),
+        (("ceildiv", N, c(1)), N),
+        (("min", N, N), N),
+        (("select", c(7), N, ("floordiv", c(1), c(0))), N),
+        (("select", c(0), ("floordiv", c(1), c(0)), N), N),
+        (("select", S, N, N), N),
+        (("mul", E, c(0)), c(0)),
+        (("mod", E, c(1)), c(0)),
+        (("sub", S, S), c(0)),
+        (("le", c(0), E), c(1)),
+        (("lt", E, c(0)), c(0)),
+        (("max", E, c(0)), E),
+        (("mod", ("mod", E, c(4)), c(8)), ("mod", 0, 1)),
+        (("floordiv", ("mod", E, c(4)), c(4)), c(0)),
+        (("mod", ("mul", ("floordiv", E, c(8)), c(8)), c(4)), c(0)),
+        (("floordiv", ("mul", ("floordiv", E, c(8)), c(8)), c(8)), ("floordiv", 0, 1)),
+    ],
+)  # fmt: skip
+def test_simplified(graph, tree, result):
+    assert simple(graph, tree) == result
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        ("floordiv", c(1), c(0)),
+        ("add", c(HIGHEST), c(1)),
+        ("shl", c(1), c(64)),
+        ("mul", N, c(0)),  # a u64 scalar may have no value in 64 signed bits
+        ("sub", N, N),
+        ("select", N, E, E),
+        ("mod", ("mul", E, c(4)), c(4)),  # the product may leave 64 bits
+        ("min", ("mul", E, c(4)), c(-1)),
+        ("le", c(0), S),
+    ],
+)
+def test_not_simplified(graph, tree):
+    """What may be undefined stays, and so does what is not known."""
+    assert simple(graph, tree)[0] == tree[0]
+
+
+def test_conditions(graph):
+    a, b = graph.lt(E_of(graph), graph.const(4)), graph.logical_not(graph.extent("A", 1))
+    assert graph.expressions[graph.logical_and(a, b)] == ("and", min(a, b), max(a, b))
+    assert graph.expressions[graph.logical_or(a, b)] == ("or", min(a, b), max(a, b))
+    risky = graph.eq(graph.mod(E_of(graph), graph.scalar("n")), graph.const(0))
+    zero, one = graph.const(0), graph.const(1)
+    assert graph.expressions[graph.logical_and(a, risky)] == ("select", a, risky, zero)
+    assert graph.expressions[graph.logical_or(a, risky)] == ("select", a, one, risky)
+    assert graph.logical_and(zero, risky) == zero
+    assert graph.logical_or(one, risky) == one
+    assert graph.truth(graph.const(-3)) == one
+
+
+def E_of(graph):
+    return graph.extent("A", 0)
+
+
+@given(I64, I64)
+def test_conditions_are_pythons(a, b):
+    graph = Graph()
+    n, m = graph.stride("A", 0), graph.stride("A", 1)
+    leaves = Leaves({}, {"A": (a, b)})
+    for index, expected in (
+        (graph.logical_and(n, m), bool(a and b)),
+        (graph.logical_or(n, m), bool(a or b)),
+        (graph.logical_not(n), not a),
+    ):
+        assert value(graph, index, leaves) == int(expected)
+
+
+def test_text(graph):
+    blocks = graph.ceildiv(E_of(graph), graph.const(256))
+    assert graph.text(blocks) == "ceildiv(A.shape[0], 256)"
+    assert graph.text(graph.mul(graph.variable(2), blocks)) == "ceildiv(A.shape[0], 256) * i2"
+
+
+def test_a_constant_fits_64_bits(graph):
+    graph.const(LOWEST)
+    with pytest.raises(InputError, match=r"^9223372036854775808 does not fit 64 bits$"):
+        graph.const(HIGHEST + 1)
