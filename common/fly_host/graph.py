@@ -213,6 +213,8 @@ class Graph:
             return self.const(_OF_ITSELF[op])
         if op in ("min", "max"):
             return self._extreme(op, a, b)
+        if op == "mul" and second.constant is not None:
+            return self._multiplied(a, second.constant)
         if op in ("mod", "rem") and second.defined and 0 <= first.low <= first.high < second.low:
             return a
         return self._divided(op, a, second.constant) if op in DIVISIONS else None
@@ -233,6 +235,15 @@ class Graph:
             if y.defined and (x.high <= y.low if op == "min" else x.low >= y.high):
                 return one
         return None
+
+    def _multiplied(self, a: int, factor: int) -> int | None:
+        """A product with a constant, times another one. What is outside 64 bits comes no closer by
+        a positive factor."""
+        kind, *operands = self.expressions[a]
+        constant = self.constant(operands[1]) if kind == "mul" else None
+        if factor < 1 or constant is None or not LOWEST <= constant * factor <= HIGHEST:
+            return None
+        return self.mul(operands[0], self.const(constant * factor))
 
     def _divided(self, op: str, a: int, divisor: int | None) -> int | None:
         """A multiple of the divisor, where the product can't leave 64 bits."""

@@ -57,11 +57,13 @@ def infer(graph: Graph, shape: Sequence[int], allocation: Allocation | None = No
     """What a tensor of this shape (indices of expressions) is that has this allocation."""
     made = forward(graph, shape, allocation or Allocation())
     axes = made.allocated
-    axis_strides = _contiguous(graph, axes)
-    parts = _Back(graph, made.moves).logical(axes, axis_strides)
+    quotients = _quotients(graph, made.moves)
+    axis_strides = _contiguous(graph, axes, quotients)
+    parts = _Back(graph, made.moves, quotients).logical(axes, axis_strides)
     reason = next((part.reason for part in parts if part.stride is None), "")
     strides = tuple(part.stride for part in parts if part.stride is not None)
-    stored = (axis.extent for axis in axes if not axis.shared)
+    padded = any(isinstance(move.step, Split) and move.step.padded for move in made.moves)
+    stored = (axis.extent for axis in (axes if padded else made.logical) if not axis.shared)
     return Inferred(
         shape=tuple(axis.extent for axis in made.logical),
         strides=None if reason else strides,
@@ -101,12 +103,35 @@ def address(graph: Graph, inferred: Inferred, index: Sequence[int]) -> int:
     return offset
 
 
-def _contiguous(graph: Graph, axes: Sequence[Axis]) -> tuple[int, ...]:
+def _quotients(graph: Graph, moves: Sequence[Move]) -> dict[int, tuple[int, int]]:
+    """What is a span divided by a factor without a rest: an exact split's other part."""
+    quotients: dict[int, tuple[int, int]] = {}
+    for step, before, after in moves:
+        if isinstance(step, Split) and not step.padded:
+            parts = after[step.axis].span, after[step.axis + 1].span
+            number, factor = parts if step.inner else reversed(parts)
+            whole = before[step.axis].span
+            if graph.expressions[number] == ("ceildiv", whole, factor):
+                quotients[number] = whole, factor
+    return quotients
+
+
+def _contiguous(
+    graph: Graph, axes: Sequence[Axis], quotients: dict[int, tuple[int, int]]
+) -> tuple[int, ...]:
+    """The strides of axes that lie in this order. Both parts of an exact split are together what
+    was split: what lies outside them shares its strides with tensors that are not split."""
+    wholes = {frozenset((number, factor)): whole for number, (whole, factor) in quotients.items()}
     strides: list[int] = []
-    running = graph.const(1)
+    inside, last, running = 0, -1, graph.const(1)
     for axis in reversed(axes):
-        strides.append(graph.const(0) if axis.shared else running)
-        running = running if axis.shared else graph.mul(running, axis.span)
+        if axis.shared:
+            strides.append(graph.const(0))
+            continue
+        strides.append(running)
+        whole = wholes.get(frozenset((axis.span, last)))
+        outside = graph.mul(running, axis.span) if whole is None else graph.mul(inside, whole)
+        inside, last, running = running, axis.span, outside
     return tuple(reversed(strides))
 
 
@@ -129,18 +154,10 @@ class _Part:
 class _Back:
     """The parts of the logical domain, of those of the allocation domain."""
 
-    def __init__(self, graph: Graph, moves: Sequence[Move]):
+    def __init__(self, graph: Graph, moves: Sequence[Move], quotients: dict[int, tuple[int, int]]):
         self.graph = graph
         self.moves = moves
-        # The number of parts of an exact split, which is the span divided by the factor.
-        self.quotients: dict[int, tuple[int, int]] = {}
-        for step, before, after in moves:
-            if isinstance(step, Split) and not step.padded:
-                parts = after[step.axis].span, after[step.axis + 1].span
-                number, factor = parts if step.inner else reversed(parts)
-                whole = before[step.axis].span
-                if graph.expressions[number] == ("ceildiv", whole, factor):
-                    self.quotients[number] = whole, factor
+        self.quotients = quotients
 
     def logical(self, axes: Sequence[Axis], strides: Sequence[int]) -> list[_Part]:
         placed = enumerate(zip(strides, axes, strict=True))

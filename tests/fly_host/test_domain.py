@@ -153,6 +153,20 @@ def test_steps_that_do_not_fit_the_domain(text, rank, message):
         assert str(caught.value) == message
 
 
+def test_a_domain_has_no_more_axes_than_torchs_tensors():
+    text = " ".join(["broadcast(0)"] * 64)
+    assert parse(text).ranks(0)[-1] == 64
+    for more in ("broadcast(0)", "split(0, 2)"):
+        with pytest.raises(InputError) as caught:
+            parse(f"{text} {more}").resolved(0)
+        assert str(caught.value) == f"{more}: the domain has 64 axes here, and can't have more"
+
+
+def test_a_long_text_is_read_once():
+    """A megabyte of steps; twice as many take twice as long, not four times."""
+    assert len(parse("merge(0)\n" * 100_000).steps) == 100_000
+
+
 def test_a_chain_is_a_value():
     first, second = Allocation().split(0, 4), Allocation()
     assert second == Allocation()

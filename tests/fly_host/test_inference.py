@@ -66,6 +66,17 @@ def test_equal_parts_are_one_expression():
     assert len(graph.expressions) == count
 
 
+def test_what_an_exact_split_leaves_as_it_was():
+    """The program computes no quotient for it: strides and size are those without the split."""
+    graph = Graph()
+    shape = [graph.extent("A", axis) for axis in range(3)]
+    plain, split = (infer(graph, shape, parse(text)) for text in ("", "split(2, 4) split(1, 2)"))
+    assert split.strides == plain.strides
+    assert split.elements == plain.elements
+    padded = infer(graph, shape, parse("split(2, 4, padded=True)"))
+    assert padded.elements != plain.elements
+
+
 MULTIPLE = "the extent {%s} is not a multiple of {%s}"
 ONE = "the axis has extent %s, and only an axis of extent 1 can be expanded"
 LATE = "the logical axes have their extents by now"
