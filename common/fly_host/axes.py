@@ -1,7 +1,9 @@
 """The axes of each domain of an allocation: their extents, as expressions, and what must hold.
 
-axes = forward(graph, shape, Allocation().split(1, 4, padded=True))
-axes.logical, axes.allocated, axes.checks
+    axes = forward(graph, shape, Allocation().split(1, 4, padded=True))
+    axes.logical, axes.allocated, axes.checks
+
+Extents and checks put expressions into the graph; strides are `fly_host.inference`'s.
 """
 
 from __future__ import annotations
