@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import gcd
 
 from fly_common.errors import InputError
@@ -55,11 +55,27 @@ class Inferred:
 
 def infer(graph: Graph, shape: Sequence[int], allocation: Allocation | None = None) -> Inferred:
     """What a tensor of this shape (indices of expressions) is that has this allocation."""
-    made = forward(graph, shape, allocation or Allocation())
+    allocation = allocation or Allocation()
+    empty = [axis for axis, extent in enumerate(shape) if graph.constant(extent) == 0]
+    if not empty:
+        return _infer(graph, shape, allocation)
+    # A tensor without elements has logical strides where one with elements would have some: as if
+    # nothing were known of the extents that are 0.
+    general = Graph(graph.expressions)
+    extents = [general.extent("", at) if at in empty else e for at, e in enumerate(shape)]
+    reason = _infer(general, extents, allocation).reason
+    found = _infer(graph, shape, allocation, empty=True)
+    return replace(found, strides=None, reason=reason) if reason else found
+
+
+def _infer(
+    graph: Graph, shape: Sequence[int], allocation: Allocation, empty: bool = False
+) -> Inferred:
+    made = forward(graph, shape, allocation)
     axes = made.allocated
     quotients = _quotients(graph, made.moves)
     axis_strides = _contiguous(graph, axes, quotients)
-    parts = _Back(graph, made.moves, quotients).logical(axes, axis_strides)
+    parts = _Back(graph, made.moves, quotients, empty).logical(axes, axis_strides)
     reason = next((part.reason for part in parts if part.stride is None), "")
     strides = tuple(part.stride for part in parts if part.stride is not None)
     padded = any(isinstance(move.step, Split) and move.step.padded for move in made.moves)
@@ -154,10 +170,17 @@ class _Part:
 class _Back:
     """The parts of the logical domain, of those of the allocation domain."""
 
-    def __init__(self, graph: Graph, moves: Sequence[Move], quotients: dict[int, tuple[int, int]]):
+    def __init__(
+        self,
+        graph: Graph,
+        moves: Sequence[Move],
+        quotients: dict[int, tuple[int, int]],
+        empty: bool,
+    ):
         self.graph = graph
         self.moves = moves
         self.quotients = quotients
+        self.empty = empty  # no two elements tell whether parts are adjacent
 
     def logical(self, axes: Sequence[Axis], strides: Sequence[int]) -> list[_Part]:
         placed = enumerate(zip(strides, axes, strict=True))
@@ -208,7 +231,7 @@ class _Back:
     def _adjacent(self, outer: _Part, inner: _Part) -> bool:
         """Whether the next position of the outer part follows the last one of the inner part. What
         is not known is held against neither."""
-        if outer.tail is None or inner.follows is None:
+        if self.empty or outer.tail is None or inner.follows is None:
             return True
         return self._factors(outer.tail) == self._factors(*inner.follows)
 

@@ -200,6 +200,26 @@ def test_parts_are_adjacent_whatever_order_products_are_made_in(shape, text, reg
     assert (inferred_of(shape, text)[1].strides is not None) == regular
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("merge(0) split(0, 6, inner=False) split(1, 7) merge(0) merge(0)", ""),
+        ("split(0, 4) split(1, 2)", ""),
+        ("split(0, 4) reorder(1, 0, 2)", "the parts of split(0, 4) are not adjacent in memory"),
+    ],
+)
+def test_without_elements_strides_are_where_they_would_be_with_some(text, reason):
+    """Though with ones for zeros 7 does not divide, and what is between parts has one position."""
+    _, found = inferred_of((0, 12), text)
+    assert found.reason.endswith(reason)
+    assert (found.strides is None) == bool(reason)
+
+
+def test_without_elements_a_merge_is_refused_as_with_some():
+    with pytest.raises(InputError, match="a merge joins them"):
+        inferred_of((0, 12), "split(0, 4) reorder(1, 0, 2) merge(0)")
+
+
 def test_what_lies_between_does_so_whatever_its_extent():
     """With h = 1 the parts of w would be neighbours; whether it is, the program does not know."""
     text = "split(1, 4) reorder(1, 0, 2)"
