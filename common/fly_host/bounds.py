@@ -29,7 +29,6 @@ class Bounds(NamedTuple):
 ANY = Bounds(LOWEST, HIGHEST, True)
 EXTENT = Bounds(0, HIGHEST, True)
 UNKNOWN = Bounds(LOWEST, HIGHEST, False)
-TRUTH = Bounds(0, 1, True)
 
 
 def bounds_of(op: str, a: Bounds, b: Bounds) -> Bounds:

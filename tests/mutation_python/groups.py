@@ -66,6 +66,7 @@ GROUPS = (
         ),
         (
             "fly_host/test_graph.py",
+            "fly_host/test_bounds.py",
             "fly_host/test_domain.py",
             "fly_host/test_inference.py",
             "fly_host/test_contiguity.py",
