@@ -65,7 +65,7 @@ def _division(op: str, a: Bounds, b: Bounds) -> _Exact:
     if b.low > 0 or b.high < 0:  # monotonic, for the divisor keeps its sign
         return _corners(op, a, b)
     if b.low == 0 and b.high > 0:
-        return *_corners(op, a, Bounds(1, b.high, True))[:2], False
+        return *_corners(op, a, b._replace(low=1))[:2], False
     most = max(abs(a.low), abs(a.high))
     return -most, most, False
 

@@ -142,11 +142,10 @@ class _Walk:
         """The stride of two axes as one."""
         graph = self.graph
         first, second = (axis.extent for axis in pair)
-        if not pair[0].shared and not pair[1].shared:
-            adjacent = graph.eq(outer, graph.mul(inner, second))
-            condition = self._once(first, self._once(second, adjacent))
-            message = (": axes of strides ", outer, " and ", inner, " are not contiguous")
-            self.check(condition, *named(step), *message)
+        adjacent = graph.eq(outer, graph.mul(inner, second))
+        condition = self._once(first, self._once(second, adjacent))
+        message = (": axes of strides ", outer, " and ", inner, " are not contiguous")
+        self.check(condition, *named(step), *message)
         return graph.select(graph.lt(second, graph.const(2)), outer, inner)
 
     def contiguity(self, axes: Sequence[Axis], strides: Sequence[int], flags: list[bool]) -> None:

@@ -76,18 +76,17 @@ def _infer(
     quotients = _quotients(graph, made.moves)
     axis_strides = _contiguous(graph, axes, quotients)
     parts = _Back(graph, made.moves, quotients, empty).logical(axes, axis_strides)
-    reason = next((part.reason for part in parts if part.stride is None), "")
     strides = tuple(part.stride for part in parts if part.stride is not None)
     padded = any(isinstance(move.step, Split) and move.step.padded for move in made.moves)
     stored = (axis.extent for axis in (axes if padded else made.logical) if not axis.shared)
     return Inferred(
         shape=tuple(axis.extent for axis in made.logical),
-        strides=None if reason else strides,
+        strides=strides if len(strides) == len(parts) else None,
         elements=graph.product(stored),
         axes=tuple(axis.extent for axis in axes),
         axis_strides=axis_strides,
         checks=made.checks,
-        reason=reason,
+        reason=next((part.reason for part in parts if part.stride is None), ""),
         moves=made.moves,
     )
 

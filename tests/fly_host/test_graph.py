@@ -97,6 +97,7 @@ OPERANDS = [
     *(("mul", leaf, c(factor)) for leaf in (E, S, N) for factor in (-1, 2, 4, 2**62)),
     *(("mul", ("floordiv", E, c(8)), c(factor)) for factor in (2, 8)),
     *(("mod", E, c(4)), ("rem", S, c(4)), ("and", E, c(7)), ("lt", S, c(0)), ("floordiv", E, S)),
+    ("max", ("mul", E, c(4)), c(8)),  # at least 8, if it has a value
 ]
 VALUES = [
     Leaves({"A": (extent,)}, {"A": (stride,)}, {"n": n}, (variable,))
@@ -164,6 +165,13 @@ def test_each_expression_exists_once(graph):
     assert len(set(graph.expressions)) == len(graph.expressions)
 
 
+@pytest.mark.parametrize("op", sorted(BINARY))
+def test_operands_that_may_be_exchanged(graph, op):
+    a, b = graph.extent("A", 0), graph.stride("A", 0)
+    same = {"add", "mul", "min", "max", "and", "or", "xor", "eq", "ne"}
+    assert (graph.make(op, a, b) == graph.make(op, b, a)) == (op in same)
+
+
 def test_leaves_have_the_plans_form(graph):
     made = [graph.const(-5), graph.extent("A", 2), graph.stride("A", 1), graph.scalar("n")]
     made.append(graph.variable(3))
@@ -228,6 +236,13 @@ def simple(graph, tree):
         (("max", E, c(-1)), E),
         (("rem", ("mod", E, c(4)), c(4)), ("mod", 0, 1)),
         (("shl", c(-3), c(2)), c(-12)),
+        (("and", c(-3), c(-7)), c(-7)),
+        (("xor", c(LOWEST), c(-1)), c(HIGHEST)),
+        (("or", c(-3), c(64)), c(-3)),
+        (("rem", c(-5), c(1)), c(0)),
+        (("rem", c(-5), c(3)), c(-2)),
+        (("mod", c(-5), c(3)), c(1)),
+        (("mod", c(5), c(-3)), c(-1)),
         (("xor", c(-3), c(2)), c(-1)),
         (("ceildiv", ("mul", ("floordiv", E, c(8)), c(8)), c(-4)), ("mul", 2, 5)),
         (("rem", ("mul", ("floordiv", E, c(8)), c(8)), c(2)), c(0)),

@@ -228,12 +228,50 @@ def test_what_lies_between_does_so_whatever_its_extent():
 
 
 def test_products_of_products_end():
-    """A shape of squares of squares has more factors than can be counted."""
+    """A stride that is a square of squares of squares has more factors than can be counted."""
     graph = Graph()
-    square = graph.extent("A", 0)
+    square = graph.maximum(graph.extent("A", 0), graph.const(1))
     for _ in range(60):
         square = graph.mul(square, square)
-    assert infer(graph, [square, graph.const(8)], parse("merge(0) split(0, 4)")).strides is not None
+    found = infer(graph, [graph.extent("A", 1), square], parse("split(0, 4)"))
+    assert found.axis_strides[1:] == (square, graph.const(1))
+    few = infer(graph, [graph.extent("A", 1), graph.mul(square, square)], parse("merge(0)"))
+    assert few.strides is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        # The outer part is the irregular one, then the inner one, then both.
+        ("split(0, 16) split(0, 4) reorder(0, 3, 1, 2)", "split(0, 4)"),
+        ("split(0, 16) split(1, 4) reorder(0, 1, 3, 2)", "split(1, 4)"),
+        ("split(0, 16) split(1, 4) split(0, 2) reorder(0, 4, 1, 2, 3)", "split(0, 2)"),
+    ],
+)
+def test_a_split_of_a_part_is_the_reason(text, reason):
+    _, found = inferred_of(("h", "w"), text)
+    assert found.strides is None
+    assert found.reason == (
+        f"there are no logical strides: the parts of {reason} are not adjacent in memory"
+    )
+
+
+@pytest.mark.parametrize(
+    ("how", "refused"),
+    [("", False), (", padded=True", True)],
+)
+def test_padding_within_a_part_is_between_parts(how, refused):
+    """8 in parts of 4, of which the first is merged with what is outside it, and the second one is
+    in blocks. Nothing is between them where 4 divides 8; where it need not, 8 are more."""
+    graph = Graph()
+    shape, n = [graph.extent("A", 0)], Dynamic(graph.scalar("n"))
+    text = f"split(0, {n}) split(1, 4{how}) split(2, 2) merge(0) reorder(1, 2, 0)"
+    allocation = parse(text)
+    if refused:
+        with pytest.raises(InputError, match="a merge joins them"):
+            infer(graph, shape, allocation)
+    else:
+        assert infer(graph, shape, allocation).strides is None
 
 
 def test_addresses_go_through_the_steps():
