@@ -164,11 +164,15 @@ def strides_of(found: Meaning) -> tuple[int, ...] | None:
 
 def joined(found: Meaning) -> bool | None:
     """Whether an axis of the allocation domain holds both parts of a split, and counts them in
-    another way than the split axis does. None where a merged axis was split again: its parts may
-    be those of the first split, or none of them."""
-    for step, before, _ in found.moves:
-        if step[0] == "split" and before.merged[position(step, len(before.extents))]:
-            return None
+    another way than the split axis does. None where this can't be told: a merged axis was split
+    again, whose parts may be those of the first split, or padding leaves positions of an outer part
+    that no position of the split axis uses."""
+    for step, before, after in found.moves:
+        if step[0] == "split":
+            axis = position(step, len(before.extents))
+            used = len(range(0, before.extents[axis], max(after.extents[axis + 1], 1)))
+            if before.merged[axis] or used < after.extents[axis]:
+                return None
     return any(_joins(found, at) for at, move in enumerate(found.moves) if move[0][0] == "split")
 
 
