@@ -1,10 +1,10 @@
-"""How the axes of a tensor are transformed into those in whose order its memory is laid out.
+"""Allocations: how the axes of a tensor are transformed into the axes of its memory layout.
 
     Allocation().split(3, 4).reorder(0, 3, 1, 2, 4)      NHWC as N, C/4, H, W, 4
 
-An `Allocation` is a chain of steps. Each one replaces axes of the current domain; positions count
-its axes, as nvFuser's do, and -1 is the last one. The first domain is the tensor's shape, the last
-one the *allocation domain*, whose axes lie in memory in that order, without gaps.
+An `Allocation` is a chain of steps. Each step replaces axes of the current domain; positions refer
+to the current axes, as in nvFuser, and -1 is the last axis. The first domain is the tensor's shape;
+the last one is the *allocation domain*, which is contiguous in row-major order.
 
     split(axis, factor)      an axis as two: outer of ceildiv(extent, factor), inner of factor;
                              inner=False: outer of factor, inner of ceildiv(extent, factor);
@@ -12,14 +12,14 @@ one the *allocation domain*, whose axes lie in memory in that order, without gap
     merge(axis)              axis and the next one as one, of the product of their extents
     reorder(*permutation)    the axis at position i is the one that was at permutation[i]
     broadcast(axis)          a new axis of extent 1 at this position
-    expand(axis, extent)     an axis of extent 1 shown with another extent: all share one element
+    expand(axis, extent)     an axis of extent 1 gets another extent, with stride 0
 
 The domain before the first split, merge or reorder is the *logical domain*: the shape that users of
-the tensor see. A broadcast or expand before that belongs to it; a broadcast after that adds an axis
-to the allocation domain alone.
+the tensor see. Earlier broadcasts and expands are part of it; a later broadcast only adds an axis
+to the allocation domain.
 
-A factor and an extent may be an expression of a graph, `Dynamic(index)`. The text of an allocation
-is what is written above after `Allocation().`, with spaces instead of dots; `parse` reads it.
+Factors and extents can be expressions of a graph, `Dynamic(index)`. `str` of an allocation is its
+canonical text, `split(3, 4) reorder(0, 3, 1, 2, 4)`; `parse` reads it.
 """
 
 from __future__ import annotations

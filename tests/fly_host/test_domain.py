@@ -17,6 +17,7 @@ TEXTS = [
     "reorder()",
     "split(1, 4) reorder(0, 2, 3, 1, 4)",
     "broadcast(0) expand(0, 0) expand(-1, %0)",
+    "split(0, 9223372036854775807)",
 ]
 
 
@@ -75,6 +76,9 @@ def test_random_chains_and_their_texts(seed):
         ("expand(0, 1, inner=True)", None),
         ("merge(%1)", "an axis is an integer, not Dynamic(index=1)"),
         ("merge()", "merge(): merge takes 1 number, not 0"),
+        ("merge(0, 1)", "merge(0, 1): merge takes 1 number, not 2"),
+        ("broadcast(0, 1)", "broadcast(0, 1): broadcast takes 1 number, not 2"),
+        ("expand(0, 1, 2)", "expand(0, 1, 2): expand takes 2 numbers, not 3"),
         ("merge(,)", "merge(,): '' is no argument of merge"),
         ("split(1, 4", "no step of an allocation: 'split(1, 4'"),
         ("merge(0);", "no step of an allocation: ';'"),
@@ -106,6 +110,7 @@ def test_texts_that_are_refused(text, message):
         (lambda: Allocation().split(0, "n"), "a factor is an integer, not 'n'"),
         (lambda: Allocation().merge(None), "an axis is an integer, not None"),
         (lambda: Allocation().broadcast("0"), "an axis is an integer, not '0'"),
+        (lambda: Allocation().expand("0", 2), "an axis is an integer, not '0'"),
         (lambda: Allocation().expand(0, False), "an extent is an integer, not False"),
         (lambda: Allocation().reorder(0, 1.0), "an axis is an integer, not 1.0"),
         (
@@ -160,6 +165,7 @@ def test_steps_that_do_not_fit_the_domain(text, rank, message):
 def test_a_domain_has_no_more_axes_than_torchs_tensors():
     text = " ".join(["broadcast(0)"] * 64)
     assert parse(text).ranks(0)[-1] == 64
+    assert parse(f"{text} expand(0, 2) merge(0)").ranks(0)[-1] == 63
     for more in ("broadcast(0)", "split(0, 2)"):
         with pytest.raises(InputError) as caught:
             parse(f"{text} {more}").resolved(0)

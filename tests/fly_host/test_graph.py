@@ -238,6 +238,7 @@ def simple(graph, tree):
         (("shl", c(-3), c(2)), c(-12)),
         (("and", c(-3), c(-7)), c(-7)),
         (("xor", c(LOWEST), c(-1)), c(HIGHEST)),
+        (("and", c(LOWEST), c(-5)), c(LOWEST)),
         (("or", c(-3), c(64)), c(-3)),
         (("rem", c(-5), c(1)), c(0)),
         (("rem", c(-5), c(3)), c(-2)),

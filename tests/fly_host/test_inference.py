@@ -125,6 +125,8 @@ def test_checks(shape, text, checks):
         ),
         ((1, 1), "merge(0) expand(0, 4)", f"expand(0, 4): {LATE}"),
         ((1, 1), "reorder(1, 0) expand(0, 4)", f"expand(0, 4): {LATE}"),
+        ((1,), "split(0, 1) expand(0, 4)", f"expand(0, 4): {LATE}"),
+        ((1,), "split(0, 1) expand(1, 4)", f"expand(1, 4): {LATE}"),
         ((3, 2), "split(2, 4)", "split(2, 4): there is no axis 2, the domain has 2 axes here"),
         ((3, 2), "split(1, %99)", "%99: the graph has no such expression"),
     ],
@@ -133,6 +135,15 @@ def test_what_is_refused_at_once(shape, text, message):
     with pytest.raises(InputError) as caught:
         inferred_of(shape, text)
     assert str(caught.value).split("\n")[0] == message
+
+
+def test_an_expression_that_does_not_exist():
+    graph = Graph()
+    shape, factor = [graph.const(4)], graph.const(2)
+    assert factor == len(graph.expressions) - 1
+    infer(Graph(graph.expressions), shape, Allocation().split(0, Dynamic(factor)))
+    with pytest.raises(InputError, match="%2: the graph has no such expression"):
+        infer(graph, shape, parse("split(0, %2)"))
 
 
 def test_a_factor_of_the_running_program():
