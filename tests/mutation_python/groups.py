@@ -55,6 +55,26 @@ GROUPS = (
         ("fly_host/**/test_plan*.py",),
     ),
     Group(
+        "domains",
+        (
+            "fly_host.graph",
+            "fly_host.bounds",
+            "fly_host.domain",
+            "fly_host.axes",
+            "fly_host.inference",
+            "fly_host.contiguity",
+        ),
+        (
+            "fly_host/test_graph.py",
+            "fly_host/test_bounds.py",
+            "fly_host/test_domain.py",
+            "fly_host/test_inference.py",
+            "fly_host/test_contiguity.py",
+            "fly_host/test_nvfuser_cases.py",
+            "fly_host/test_chains.py",
+        ),
+    ),
+    Group(
         "binding",
         (
             "fly_run.launch.binding",
