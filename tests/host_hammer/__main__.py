@@ -10,6 +10,7 @@ wrong, where a count of references has moved, or where the process has grown.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import subprocess
 import sys
@@ -68,11 +69,11 @@ def program() -> Any:
 
 
 def launchers() -> list[tuple[str, Any, Any]]:
-    """Name, callable, an array for it: NumPy's and torch's, by a driver and by Python."""
+    """Name, callable, an array for it: NumPy's, and torch's where torch is, by a driver and by
+    Python."""
     import ctypes
 
     import numpy
-    import torch
     from fly_host.native import calling, library
     from fly_host.native.specialisation import (
         DriverEntry,
@@ -92,7 +93,12 @@ def launchers() -> list[tuple[str, Any, Any]]:
         places = tuple((8 * number, size) for number, size in enumerate(sizes))
         limits.append(KernelLimits(8 * len(sizes), places, 64, 0))
     found = []
-    for kind, array in (("NumPy", numpy.ones(5, numpy.float32)), ("torch", torch.ones(5))):
+    arrays: dict[str, Any] = {"NumPy": numpy.ones(5, numpy.float32)}
+    with contextlib.suppress(ImportError):
+        import torch
+
+        arrays["torch"] = torch.ones(5)
+    for kind, array in arrays.items():
         entries = {
             "driver": DriverEntry(function, [1, 2, 3], print, stream=lambda: 1 << 40),
             "blocking driver": DriverEntry(function, [1, 2, 3], print, blocking=True),

@@ -131,6 +131,10 @@ def text(end: int, blocking: bool) -> str:
     )
 
 
+class NoStream(Exception):
+    """An argument for a stream is none."""
+
+
 @dataclass
 class Recording:
     """A Python entry that remembers what it gets."""
@@ -172,10 +176,13 @@ class Handle:
         builtin: Callable[..., Any],
         held: Callable[[Any], Any],
     ) -> Any:
-        """A handle for a driver's function: a builtin."""
+        """A handle for a driver's function: a builtin. NotImplemented where a stream is none."""
         import ctypes
 
-        found = self._records(specialisation, entry)
+        try:
+            found = self._records(specialisation, entry)
+        except NoStream:
+            return NotImplemented
         records, count = b"".join(found), len(found)
         functions = library.load(text(entry.end, entry.blocking), options)
         function = ctypes.cast(functions.prepared, ctypes.c_void_p).value
@@ -226,4 +233,7 @@ def _signed(number: int) -> int:
 def _stream_handle(stream: Any, entry: DriverEntry) -> int:
     if stream is None:
         return entry.stream() if entry.stream is not None else 0
-    return stream if isinstance(stream, int) else stream.cuda_stream
+    handle = stream if type(stream) is int else getattr(stream, "cuda_stream", None)
+    if not isinstance(handle, int) or not -(1 << 63) <= handle < 1 << 63:
+        raise NoStream
+    return handle

@@ -224,6 +224,34 @@ def test_a_prepared_call_keeps_its_tensors() -> None:
     assert gone() is None
 
 
+def test_streams_of_prepared_calls() -> None:
+    launch = host.Launch("k", (0,) * 3, (0,) * 3, 1, (), "s")
+    expressions = (("const", 1), ("const", 0))
+    made = host.Program("f", "gfx942", (host.Stream("s"),), expressions, (launch,))
+
+    class Stream:
+        cuda_stream = 99
+
+    found, driver = native(made, None, stream=lambda: 42)
+    for stream in (None, 7, Stream()):
+        assert found.prepare(stream)() is None
+    assert [log[2] for log in driver.log] == [42, 7, 99]
+    for stream in ("x", object(), 1 << 70):
+        assert found.prepare(stream) is NotImplemented
+
+
+def test_empty_grids_of_prepared_calls() -> None:
+    made = program(host.Scalar("n", "i64"), expressions=(("scalar", "n"), ("const", 0)))
+    launch = made.launches[0]
+    one = host.Launch(launch.kernel, (0, 2, 2), (2, 2, 2), 1, launch.arguments)
+    made = program(*made.parameters, expressions=(*made.expressions, ("const", 1)), steps=(one,))
+    found, driver = native(made, 1)
+    assert found.prepare(0)() is None
+    assert driver.log == []
+    assert found.prepare(3)() is None
+    assert driver.log[0][1][:3] == (3, 1, 1)
+
+
 def test_library_calls_can_t_be_prepared() -> None:
     call = host.Call("torch.relu", ())
     made = host.Program("f", "gfx942", (), (), (call,))
