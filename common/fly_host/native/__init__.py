@@ -15,7 +15,8 @@ A builtin returns NotImplemented for a call that is not its own: other types, la
 and every call that fails before its first step. Nothing has happened then; the caller runs the
 program another way, which has the words for what is wrong.
 
-Every program has native code, if its kernels take the arguments that it gives. Unavailable: arrays that are neither NumPy's
-nor torch's, torch tensors on several devices, another Python than CPython 3.11 to 3.14 with a GIL,
-another system than Linux on x86-64 and AArch64, no LLVM.
+Every program has native code, if its kernels take the arguments that it gives. Unavailable is
+raised for arrays that are neither NumPy's nor torch's, torch tensors on several devices, another
+Python than CPython 3.11 to 3.14 with a GIL, another system than Linux on x86-64 and AArch64, and
+where there is no LLVM.
 """
