@@ -418,6 +418,38 @@ def test_a_kept_library_is_used_again(cache: Path, monkeypatch: pytest.MonkeyPat
     assert len(driver.log) == 1
 
 
+@pytest.mark.parametrize("folder", ["file", "open to others", "relative"])
+def test_a_library_that_can_t_be_kept(
+    folder: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It is compiled each time, without a word."""
+    path = tmp_path / "cache"
+    if folder == "file":
+        path.write_text("")
+    else:
+        path.mkdir()
+        path.chmod(0o777)
+    monkeypatch.setenv("FLY_CACHE_DIR", "cache" if folder == "relative" else str(path))
+    library._loaded.clear()
+    found, driver = native(program(host.Scalar("n", "i32")), 1)
+    assert found.call(1) is None
+    assert len(driver.log) == 1
+    assert folder == "file" or list(path.iterdir()) == []
+    assert capsys.readouterr() == ("", "")
+
+
+def test_nobody_is_told_of_a_launcher_that_is_built(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    native(program(host.Scalar("n", "i32")), 1)
+    assert len(list(cache.iterdir())) == 1
+    assert capsys.readouterr() == ("", "")
+
+
 def test_a_library_s_key(monkeypatch: pytest.MonkeyPatch) -> None:
     keys = {library.key_of("a", Options()), library.key_of("b", Options())}
     keys.add(library.key_of("a", Options(opt_level=2)))
