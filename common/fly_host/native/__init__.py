@@ -3,6 +3,8 @@ without a C compiler.
 
     specialisation  what code is made for: program, kinds of arguments, interfaces of kernels, entry
     calling         compile: a builtin, prepared calls, the text
+    builtin         a native function as a Python callable
+    prepared        calls that only launch
     launcher        the LLVM IR of the builtin, from
                     tensors, scalars (guards), steps, outputs, launches, objects (results, calls)
     arithmetic      integers that may have no value

@@ -17,7 +17,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fly_host.native import failures, library
+from fly_host.native.builtin import Held, builtin
 from fly_host.native.launches import HEADER
+from fly_host.native.objects import FAIL, INTEGERS
 from fly_host.native.specialisation import (
     Batch,
     DriverEntry,
@@ -110,8 +112,6 @@ attributes #0 = {{ nounwind nonlazybind }}
 
 def text(end: int, blocking: bool) -> str:
     """The LLVM IR of handles."""
-    from fly_host.native.objects import FAIL, INTEGERS
-
     loads: list[str] = []
     words = (
         ("i64", "length", 0),
@@ -173,23 +173,18 @@ class Handle:
         specialisation: Specialisation,
         entry: DriverEntry,
         options: Options,
-        builtin: Callable[..., Any],
-        held: Callable[[Any], Any],
     ) -> Any:
         """A handle for a driver's function: a builtin. NotImplemented where a stream is none."""
-        import ctypes
-
         try:
             found = self._records(specialisation, entry)
         except NoStream:
             return NotImplemented
         records, count = b"".join(found), len(found)
         functions = library.load(text(entry.end, entry.blocking), options)
-        function = ctypes.cast(functions.prepared, ctypes.c_void_p).value
         words = struct.unpack(f"<{len(records) // 8}q", records)
         error = failures.raising(entry.error)
-        table = [entry.function, held(error), held(self.result), count, *words]
-        return builtin(specialisation.program.entry, function, table, self.kept)
+        table = [entry.function, Held(error), Held(self.result), count, *words]
+        return builtin(specialisation.program.entry, functions.prepared, table, self.kept)
 
     def _records(self, specialisation: Specialisation, entry: DriverEntry) -> list[bytes]:
         program, made = specialisation.program, list[bytes]()
