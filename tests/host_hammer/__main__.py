@@ -31,6 +31,7 @@ def program(calls: bool = False) -> Any:
     `calls` it calls a library function, with a view, on one side of a branch."""
     from fly_host import program as host
     from fly_host.program import Operand, Word
+    from fly_host.validation import validate
 
     expressions = (
         *(("extent", "A", 0), ("const", 1), ("const", 0), ("scalar", "n")),
@@ -73,7 +74,12 @@ def program(calls: bool = False) -> Any:
         host.Tensor("A", "f32", (None,), (None,), "r"),
         *(host.Scalar("n", "i32"), host.Scalar("s", "f32"), host.Stream("stream")),
     )
-    return host.Program("hammered", "gfx942", parameters, expressions, steps, tensors, results)
+    names = tuple(f"result{number}" for number, _ in enumerate(host.leaves(results)))
+    made = host.Program(
+        "hammered", "gfx942", parameters, expressions, steps, tensors, results, names
+    )
+    validate(made)
+    return made
 
 
 class Machine:

@@ -110,7 +110,7 @@ def compiled(case: Case) -> tuple[Any, Any, list[Any]]:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=300, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=200, phases=[Phase.explicit, Phase.generate])
 def test_the_interpreter_agrees(seed: int) -> None:
     agree(random_programs.case(seed))
 
