@@ -4,6 +4,7 @@
 # make targets   every example and kernel on every chip that the emulator runs
 # make mutation  damage every function of the emulator, and the library; the tests must notice
 # make store-crash  kill 1,000 writers of one store in the middle; it must stay whole
+# make host-hammer  call native launchers from threads, and under PYTHONMALLOC=debug
 # make fuzz      damage the inputs of every tool; each must end with a result or an error line
 # make triton    kernels that Triton compiles (installed into .peers, 1 GB), on the emulator
 # make bench  print the figures that README and docs quote
@@ -14,7 +15,7 @@ export PATH := $(BIN):$(PATH)
 JOBS ?= $(shell nproc)
 SOURCES := fly common tools examples benchmarks tests test lit.cfg.py
 
-.PHONY: help setup setup-test demo test unit lit check format lint types bench mutation fuzz store-crash targets \
+.PHONY: help setup setup-test demo test unit lit check format lint types bench mutation fuzz store-crash host-hammer targets \
 	triton clean
 
 help:
@@ -61,6 +62,9 @@ mutation: setup-test
 store-crash: setup-test
 	PYTHONPATH=tests $(BIN)/python -m store_crash --kills 1000
 
+host-hammer: setup-test
+	PYTHONPATH=tests $(BIN)/python -m host_hammer
+
 fuzz: setup-test
 	PYTHONPATH=tests $(BIN)/python -m fuzz
 
@@ -72,6 +76,7 @@ triton: setup-test
 bench: setup-test
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/launch.py
+	$(BIN)/python benchmarks/host_launcher.py
 	$(BIN)/python benchmarks/compile_time.py
 	$(BIN)/python benchmarks/emulator.py
 	$(BIN)/python benchmarks/trace_locations.py

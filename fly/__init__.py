@@ -45,7 +45,7 @@ _HOMES = {
     "register_call": "fly.call.library",
     "run": "fly.chains.chain",
 }
-_MODULES = frozenset({"cache", "expr"})
+_MODULES = frozenset({"cache", "expr", "torch"})
 
 __all__ = [
     "Chain",

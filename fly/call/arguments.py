@@ -38,16 +38,16 @@ def read(
     for name, value in _by_name(function.__name__, parameters, arguments, named).items():
         marked, value = (value, value.array) if isinstance(value, AnnotatedArray) else (None, value)
         annotation = parameters[name].annotation
-        if _is_stream(parameters[name]):
+        if is_stream(parameters[name]):
             continue
-        if _is_constexpr(annotation):
+        if is_constexpr(annotation):
             given[name] = Constant(value)
         elif is_array(value):
             array = view(value, name)
             values[name] = array.data
             if marked is not None and not isinstance(annotation, TensorAnnotation):
                 given[name] = marked.type
-            elif (found := _type_of(array, annotation)) is not None:
+            elif (found := type_of(array, annotation)) is not None:
                 given[name] = found
         elif isinstance(annotation, DType):
             values[name] = as_value(value, name)
@@ -60,7 +60,7 @@ def read(
             given[name] = Constant(value)
         else:
             values[name] = as_value(value, name)
-            given[name] = _scalar_type(function.__name__, name, value)
+            given[name] = scalar_type(function.__name__, name, value)
     return given, values
 
 
@@ -76,12 +76,12 @@ def originals(
     for name, value in _by_name(function.__name__, parameters, arguments, named).items():
         if name in viewed:
             found[name] = value.array if isinstance(value, AnnotatedArray) else value
-        elif _is_stream(parameters[name]) and not isinstance(value, Stream | None):
+        elif is_stream(parameters[name]) and not isinstance(value, Stream | None):
             found[name] = value
     return found
 
 
-def _is_stream(parameter: Any) -> bool:
+def is_stream(parameter: Any) -> bool:
     annotation = parameter.annotation
     return (
         annotation is Stream
@@ -192,9 +192,9 @@ _CONSTANTS = frozenset((int, bool, str, type(None)))
 
 def _asked(parameter: Any) -> _Parameter:
     name, annotation, default = parameter.name, parameter.annotation, parameter.default
-    if _is_stream(parameter):
+    if is_stream(parameter):
         return _Parameter(name, "stream")
-    if _is_constexpr(annotation):
+    if is_constexpr(annotation):
         return _Parameter(name, "constant")
     if isinstance(annotation, TensorAnnotation):
         rank = None if annotation.shape is None else len(annotation.shape)
@@ -245,7 +245,7 @@ def _by_name(
     return values
 
 
-def _type_of(array: Array, annotation: Any) -> TensorType | None:
+def type_of(array: Array, annotation: Any) -> TensorType | None:
     """The type of an array; None where the annotation says it all."""
     data, contiguous = array.data, bool(array.data.flags.c_contiguous)
     shape: tuple[Extent, ...] = (None,) * data.ndim
@@ -269,11 +269,11 @@ def _strides(data: Any) -> tuple[int | None, ...]:
     return tuple(1 if i in ones[-1:] else None for i in range(data.ndim))
 
 
-def _is_constexpr(annotation: Any) -> bool:
+def is_constexpr(annotation: Any) -> bool:
     return annotation is Constexpr or isinstance(annotation, Constexpr)
 
 
-def _scalar_type(title: str, name: str, value: Any) -> ScalarType:
+def scalar_type(title: str, name: str, value: Any) -> ScalarType:
     """The type of a number that has no annotation: NumPy's scalars have one, Python's take the
     language's default."""
     if type(value).__module__ == "numpy" and hasattr(value, "dtype"):

@@ -265,6 +265,11 @@ class JitFunction(HostFunction):
             given, _ = reading.read(self.function, arguments, named)
         return self._compiled(given, self._chain(target))[0]
 
+    def compile_types(self, types: Mapping[str, ParameterType]) -> Compiled:
+        """The code for arguments of these types, where annotations don't say them; see
+        `fly.call.arguments.read`."""
+        return self._compiled(types, self._chain(None))[0]
+
     def _chain(self, target: str | None) -> Chain:
         own: Chain | None = self.options["chain"]
         if own is not None:

@@ -84,7 +84,8 @@ class NativeCalls:
 
     def _state(self) -> State:
         found = self.dependencies
-        if found.classes or found.mutables or found.caches or found.registrations is not None:
+        changing = (found.classes, found.mutables, found.caches, found.registrations)
+        if any(changing):
             raise Unavailable("the function reaches mutable values or classes")
         names: list[tuple[dict[Any, Any], Any, Any]] = []
         for space, name, value in found.names:

@@ -14,26 +14,29 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fly_host.machine import Machine
 from fly_host.native import arrays, engine, failures, launcher, library, probing
-from fly_host.native.failures import Failures, Services
+from fly_host.native.failures import Failures
 from fly_host.native.frame import Way
 from fly_host.native.launcher import Text
 from fly_host.native.prepared import Handle, Recording
 from fly_host.native.probing import Torch
 from fly_host.native.specialisation import (
+    Array,
     Batch,
     DriverEntry,
     Entry,
+    KernelLimits,
     Options,
     PythonEntry,
     Specialisation,
-    Unavailable,
 )
-from fly_host.program import Call, every_step
+from fly_host.native.unavailable import Unavailable
+from fly_host.program import Call, Program, Tensor, every_step
 
 METH_FASTCALL = 0x0080
 
@@ -76,10 +79,14 @@ class Native:
     """The native code of a specialisation. `batches` are what a PythonEntry gets."""
 
     def __init__(
-        self, specialisation: Specialisation, entry: Entry, services: Services, options: Options
+        self,
+        specialisation: Specialisation,
+        entry: Entry,
+        machine: Machine | None,
+        options: Options,
     ):
         self.specialisation, self.entry = specialisation, entry
-        self.services, self.options = services, options
+        self.machine, self.options = machine, options
         self.torch = _torch_of(specialisation)
         self.text = launcher.write(specialisation, way_of(entry), self.torch)
         self.batches: tuple[Batch, ...] = self.text.batches
@@ -124,7 +131,7 @@ class Native:
     def _table(self, text: Text, entry: Entry) -> list[object]:
         program = self.specialisation.program
         resolver = _Slots(self, text, entry)
-        resolver.calls = failures.library_calls(program, self.services.machine, self._check_made)
+        resolver.calls = failures.library_calls(program, self.machine, self._check_made)
         return [resolver.content(*name) for name in text.slots.places]
 
     def _check_made(self, tensor: Any, name: str) -> None:
@@ -142,7 +149,7 @@ class _Slots:
     def __init__(self, native: Native, text: Text, entry: Entry):
         self.native, self.text, self.entry = native, text, entry
         self.specialisation = native.specialisation
-        self.calls: list[failures.LibraryCall] = []
+        self.calls: list[Callable[..., Any]] = []
         self.defaults = launcher.defaults(self.specialisation.program.parameters)
 
     def content(self, kind: str, which: Any = None) -> object:
@@ -192,16 +199,14 @@ class _Slots:
         if kind == "batch":
             return which
         if kind == "call":
-            return self.calls[which][0]
-        if kind == "made":
-            return self.calls[which][1]
+            return self.calls[which]
         if kind == "view":
             return arrays.view
         if kind == "cuda_stream":
             return sys.intern("cuda_stream")
         assert kind == "fail", kind
         program = self.specialisation.program
-        return Failures(program, self.text.sites, self.native.services).fail
+        return Failures(program, self.text.sites, self.native.machine).fail
 
 
 def way_of(entry: Entry) -> Way:
@@ -214,14 +219,34 @@ def way_of(entry: Entry) -> Way:
 def compile(
     specialisation: Specialisation,
     entry: Entry,
-    services: Services | None = None,
+    machine: Machine | None = None,
     options: Options | None = None,
 ) -> Native:
-    """Native code for a specialisation. Unavailable where there can be none."""
+    """Native code for a specialisation. `machine` takes torch's and NumPy's arrays as they are: it
+    calls library functions, and has the words for layouts and launches that are refused behind the
+    first step. Unavailable where there can be no native code."""
     probing.check_python()
     if isinstance(entry, DriverEntry) and len(entry.kernels) != len(specialisation.limits):
         raise Unavailable("there is not one kernel for each launch")
-    return Native(specialisation, entry, services or Services(), options or Options())
+    return Native(specialisation, entry, machine, options or Options())
+
+
+def llvm_text(
+    program: Program,
+    limits: Sequence[KernelLimits],
+    *,
+    kind: str = "numpy",
+    driver: bool = True,
+    optimised: bool = False,
+    options: Options | None = None,
+) -> str:
+    """The LLVM IR of a launcher for arrays of one kind on the CPU, without any that could be
+    called: for people and tests. "torch" needs a process that has imported it."""
+    array = Array(kind)
+    arrays = {p.name: array for p in program.parameters if isinstance(p, Tensor)}
+    specialisation = Specialisation(program, arrays, limits, array)
+    text = launcher.write(specialisation, Way(driver), _torch_of(specialisation)).llvm
+    return engine.optimised(text, options or Options()) if optimised else text
 
 
 def _torch_of(specialisation: Specialisation) -> Torch | None:

@@ -14,7 +14,8 @@ from typing import Any, ParamSpec, TypeVar
 
 from fly_common.errors import FlyError
 
-from fly_host.native.specialisation import Options, Unavailable
+from fly_host.native.specialisation import Options
+from fly_host.native.unavailable import Unavailable
 
 # Machine → triple, and the oldest processor of that architecture.
 TARGETS = {

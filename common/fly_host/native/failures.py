@@ -4,36 +4,24 @@ expression, check or launch that failed."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from fly_common.errors import FlyError, InputError, UsageError
+from fly_common.errors import FlyError, InputError
 
+from fly_host.interpreter import endless, wrong_count
 from fly_host.machine import Machine
 from fly_host.native.frame import Site
-from fly_host.native.launches import expressions
-from fly_host.native.specialisation import Unavailable
-from fly_host.program import Buffer, Program, Scalar, every_step
+from fly_host.native.unavailable import Unavailable
+from fly_host.program import Buffer, Program, Scalar, every_step, needs
 from fly_host.program import Call as CallStep
 from fly_host.values import Extents, Values
-
-
-@dataclass(frozen=True)
-class Services:
-    """What native code leaves to Python. `machine` calls library functions on the tensors
-    themselves, and judges layouts that can't be allocated. `refuse(launch, grid, block, shared,
-    words)` raises for a launch that is not allowed; `words` has an integer for each word that has
-    an expression, else None."""
-
-    machine: Machine | None = None
-    refuse: Callable[..., object] | None = None
 
 
 class Failures:
     """What a launcher calls when something fails."""
 
-    def __init__(self, program: Program, sites: tuple[Site, ...], services: Services):
-        self.program, self.sites, self.services = program, sites, services
+    def __init__(self, program: Program, sites: tuple[Site, ...], machine: Machine | None):
+        self.program, self.sites, self.machine = program, sites, machine
 
     def fail(self, number: int, numbers: tuple[int, ...]) -> NoReturn:
         """Raises for a site."""
@@ -49,7 +37,7 @@ class Failures:
         elif kind == "value":
             values[what]
         elif kind == "endless":
-            raise InputError(f"a loop of {self.program.entry} does not end")
+            endless(self.program)
         elif kind == "layout":
             self._layout(what, values)
         else:
@@ -88,8 +76,8 @@ class Failures:
         assert isinstance(buffer, Buffer)
         shape, strides = values.several(buffer.shape), values.several(buffer.strides)
         elements = values[buffer.elements]
-        if self.services.machine is not None:
-            self.services.machine.allocate(buffer, shape, strides, elements)
+        if self.machine is not None:
+            self.machine.allocate(buffer, shape, strides, elements)
         raise InputError(
             f"tensor {name} can't be allocated: shape {shape}, strides {strides},"
             f" {elements} elements"
@@ -97,15 +85,19 @@ class Failures:
 
     def _launch(self, number: int, values: Values) -> None:
         launch = self.program.launches[number]
-        for index in expressions(launch):
-            values[index]
-        words = [
-            [None if word.expression is None else values[word.expression] for word in words]
+        values.several(needs(launch))
+        integers = [
+            [
+                values[word.expression]
+                if word.kind == "integer" and word.expression is not None
+                else None
+                for word in words
+            ]
             for words in launch.arguments
         ]
         grid, block = values.triple(launch.grid), values.triple(launch.block)
-        if self.services.refuse is not None:
-            self.services.refuse(launch, grid, block, values[launch.shared], words)
+        if self.machine is not None:
+            self.machine.look_at(launch, grid, block, values[launch.shared], integers)
         raise InputError(f"{launch.kernel}: a grid of {grid}, a block of {block}")
 
 
@@ -119,13 +111,10 @@ def raising(error: Callable[[int, int], object]) -> Callable[[int, tuple[int]], 
     return raise_
 
 
-LibraryCall = tuple[Callable[..., tuple[Any, ...]], Callable[..., Any]]
-
-
 def library_calls(
     program: Program, machine: Machine | None, check: Callable[[Any, str], None]
-) -> list[LibraryCall]:
-    """For each library call: what makes its results, and what checks one of them."""
+) -> list[Callable[..., tuple[Any, ...]]]:
+    """For each library call: what makes its results and checks them."""
     steps = [step for step in every_step(program.steps) if isinstance(step, CallStep)]
     if steps and machine is None:
         raise Unavailable(f"nothing is there that could call {steps[0].function}")
@@ -134,26 +123,22 @@ def library_calls(
 
 def _library_call(
     program: Program, machine: Machine, step: CallStep, check: Callable[[Any, str], None]
-) -> LibraryCall:
-    count, names = len(step.arguments), [name for name, _ in step.keywords]
-    buffers = [next(t for t in program.tensors if t.name == name) for name in step.results]
+) -> Callable[..., tuple[Any, ...]]:
+    first, names = len(step.arguments), [name for name, _ in step.keywords]
+    last = first + len(names)
+    declared = {tensor.name: tensor for tensor in program.tensors}
+    buffers = [declared[name] for name in step.results]
 
-    def call(*operands: Any) -> tuple[Any, ...]:
-        keywords = dict(zip(names, operands[count:], strict=True))
-        made = machine.call(step, list(operands[:count]), keywords)
-        if len(made) != len(step.results):
-            raise UsageError(
-                f"{step.function} returned {len(made)} tensors, and its shape rule says"
-                f" {len(step.results)}"
-            )
-        return tuple(made)
+    def call(*given: Any) -> tuple[Any, ...]:
+        keywords = dict(zip(names, given[first:last], strict=True))
+        made = tuple(machine.call(step, list(given[:first]), keywords))
+        if len(made) != len(buffers):
+            wrong_count(step, made)
+        for buffer, tensor, layout in zip(buffers, made, given[last:], strict=True):
+            assert isinstance(buffer, Buffer)
+            rank = len(buffer.shape)
+            machine.check_made(buffer, tensor, layout[:rank], layout[rank:])
+            check(tensor, buffer.name)
+        return made
 
-    def checked(made: tuple[Any, ...], position: int, layout: tuple[int, ...]) -> Any:
-        buffer = buffers[position]
-        assert isinstance(buffer, Buffer)
-        rank = len(buffer.shape)
-        machine.check_made(buffer, made[position], layout[:rank], layout[rank:])
-        check(made[position], buffer.name)
-        return made[position]
-
-    return call, checked
+    return call

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from fly_host.native import arithmetic, launches, objects, outputs, scalars
 from fly_host.native.frame import ERROR, LEAVE, MISS, Frame, Site, Slots, Way
 from fly_host.native.probing import Torch
-from fly_host.native.specialisation import Batch, Specialisation
+from fly_host.native.specialisation import CPU, Batch, Specialisation
 from fly_host.native.steps import Steps
 from fly_host.native.tensors import UNREADABLE, Reader
 from fly_host.program import Allocate, Parameter, Scalar, Stream, Tensor, every_step
@@ -44,6 +44,7 @@ declare ptr @PyFloat_FromDouble(double) #0
 declare i32 @PyFloat_Pack2(double, ptr, i32) #0
 declare ptr @PyTuple_New(i64) #0
 declare i32 @PyTuple_SetItem(ptr, i64, ptr) #0
+declare ptr @PyTuple_GetItem(ptr, i64) #0
 declare ptr @PyBytes_FromStringAndSize(ptr, i64) #0
 declare ptr @PyObject_GetAttr(ptr, ptr) #0
 declare ptr @PyObject_CallNoArgs(ptr) #0
@@ -120,13 +121,17 @@ def write(
 def _helpers(frame: Frame, body: str) -> list[str]:
     """The functions that the launcher calls, and those that they call."""
     found: list[str] = []
-    if any(isinstance(step, Allocate) for step in every_step(frame.program.steps)):
+    if _allocates(frame):
         found = outputs.helpers(frame)
     if "@fail(" in body:
         found.insert(0, objects.FAIL)
     if "@integers(" in body + "".join(found):
         found.insert(0, objects.INTEGERS)
     return found
+
+
+def _allocates(frame: Frame) -> bool:
+    return any(isinstance(step, Allocate) for step in every_step(frame.program.steps))
 
 
 def _arguments(frame: Frame, steps: Steps) -> None:
@@ -156,11 +161,18 @@ def _arguments(frame: Frame, steps: Steps) -> None:
         else:
             frame.streams[parameter.name] = object
     if frame.way.driver:
+        orders = _allocates(frame) and frame.specialisation.made.device != CPU
         for name in dict.fromkeys(launch.stream for launch in frame.program.launches):
             if name is None:
                 steps.launches.handles[name] = scalars.current_stream(frame)
             else:
-                steps.launches.handles[name] = scalars.stream_handle(frame, frame.streams[name])
+                handle = scalars.stream_handle(frame, frame.streams[name])
+                steps.launches.handles[name] = handle
+                if orders:
+                    # torch's memory is in the order of the current stream: what is freed here is
+                    # used again before another stream's launches end.
+                    now = scalars.current_stream(frame)
+                    code.require(code.value(f"icmp eq ptr {handle}, {now}"), MISS)
 
 
 def _needed(parameters: tuple[Parameter, ...]) -> bool:

@@ -16,10 +16,10 @@ from fly_host.native.specialisation import (
     MOST_WORK_ITEMS,
     Batch,
     KernelLimits,
-    Unavailable,
     streams,
 )
-from fly_host.program import Launch, Scalar, Word
+from fly_host.native.unavailable import Unavailable
+from fly_host.program import Launch, Scalar, Word, needs
 
 HEADER = 64  # bytes before the packed arguments of a launch in a batch
 BUFFER_POINTER, BUFFER_SIZE = 1, 2  # CU_LAUNCH_PARAM_*, HIP_LAUNCH_PARAM_*
@@ -92,13 +92,6 @@ def fits(frame: Frame, launch: Launch, limits: KernelLimits) -> list[str]:
     return conditions
 
 
-def expressions(launch: Launch) -> tuple[int, ...]:
-    """The expressions that a launch needs, in the order in which the interpreter asks for them."""
-    words = (word for words in launch.arguments for word in words)
-    used = tuple(word.expression for word in words if word.expression is not None)
-    return (*used, *launch.grid, *launch.block, launch.shared)
-
-
 class Launches:
     """The launches of a frame. `known` are the numbers of those that were checked ahead."""
 
@@ -132,12 +125,12 @@ class Launches:
         if number in self.known:
             return
         frame, together = self.frame, None
-        for index in expressions(launch):
+        for index in needs(launch):
             frame.need(index)
         for condition in fits(frame, launch, frame.specialisation.limits[number]):
             together = self.code.both(together, condition)
         if together is not None:
-            frame.demand(together, ("launch", number), expressions(launch))
+            frame.demand(together, ("launch", number), needs(launch))
 
     def limits(self, number: int) -> KernelLimits:
         return self.frame.specialisation.limits[number]

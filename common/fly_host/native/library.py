@@ -18,7 +18,8 @@ from hashlib import sha256
 from fly_common import built_library
 
 from fly_host.native import engine
-from fly_host.native.specialisation import Options, Unavailable
+from fly_host.native.specialisation import Options
+from fly_host.native.unavailable import Unavailable
 
 _loaded: dict[str, ctypes.CDLL] = {}
 _locks: dict[str, threading.Lock] = {}

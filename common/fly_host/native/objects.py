@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fly_host.native.frame import Frame, Value
 from fly_host.native.tensors import data_of
-from fly_host.program import Buffer, Call, Operand, Result, View
+from fly_host.program import Buffer, Call, Operand, Result, View, needs
 
 # A tuple of 64-bit integers.
 INTEGERS = """
@@ -42,7 +42,8 @@ failed:
 
 # Calls what raises for a site.
 FAIL = """
-define internal void @fail(ptr %callable, i64 %site, ptr %values, i64 %count) nounwind noinline cold {
+define internal void @fail(ptr %callable, i64 %site, ptr %values,
+    i64 %count) nounwind noinline cold {
 entry:
   %number = call ptr @PyLong_FromLongLong(i64 %site)
   %numbers = call ptr @integers(ptr %values, i64 %count)
@@ -131,29 +132,32 @@ def result(frame: Frame, value: Result) -> str:
 
 
 def call(frame: Frame, number: int, step: Call) -> None:
-    """A Call step. The callable "call" gets the operands, those of keywords too, and returns the
-    tuple of what was made. Then "made" gets this tuple, a position, and extents and strides as one
-    tuple; it checks the tensor and returns it. As in the interpreter, the layout of a result may
-    depend on the results before it."""
+    """A Call step. The callable gets the operands, those of keywords too, then for each result the
+    extents and strides that it must have, as one tuple; it returns the tuple of what was made and
+    checked."""
     code = frame.code
     operands = (*step.arguments, *(value for _, value in step.keywords))
+    for index in needs(step):
+        frame.need(index)
     objects = [operand(frame, value) for value in operands]
     tensors = {tensor.name: tensor for tensor in frame.program.tensors}
-    made = code.value(_vectorcall(frame, ("call", number), [*objects]))
-    frame.succeed(made)
-    frame.temporary(made)
-    for position, name in enumerate(step.results):
+    layouts: list[tuple[Buffer, tuple[str, ...], tuple[str, ...]]] = []
+    for name in step.results:
         buffer = tensors[name]
         assert isinstance(buffer, Buffer)
         shape = tuple(frame.need(index) for index in buffer.shape)
         strides = tuple(frame.need(index) for index in buffer.strides)
-        layout = frame.temporary(_tuple(frame, [*shape, *strides]))
-        index = frame.succeed(code.value(f"call ptr @PyLong_FromLongLong(i64 {position})"))
-        frame.temporary(index)
-        item = code.value(_vectorcall(frame, ("made", number), [made, index, layout]))
-        frame.own(name, frame.succeed(item))
+        frame.need(buffer.elements)
+        layouts.append((buffer, shape, strides))
+        objects.append(frame.temporary(_tuple(frame, [*shape, *strides])))
+    made = frame.succeed(code.value(_vectorcall(frame, ("call", number), objects)))
+    frame.temporary(made)
+    for position, (buffer, shape, strides) in enumerate(layouts):
+        item = code.value(f"call ptr @PyTuple_GetItem(ptr {made}, i64 {position})")
+        frame.succeed(item)
+        frame.own(buffer.name, frame.increased(item))
         data = data_of(frame, frame.specialisation.made, item)
-        frame.tensors[name] = Value(item, data, shape, strides, buffer.dtype)
+        frame.tensors[buffer.name] = Value(item, data, shape, strides, buffer.dtype)
 
 
 def _vectorcall(frame: Frame, slot: tuple[object, ...], objects: list[str]) -> str:

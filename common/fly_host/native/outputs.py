@@ -3,6 +3,7 @@
 torch's by its C interface, where there is one, NumPy's by NumPy's; whatever fails is done once more
 by a Python callable, which also has the words for the error. Memory is never less than what the
 strides can reach; where a program allocates more than that, the tensor is a view of the whole.
+NumPy gives an array without elements strides of 0, unless they are given: then it is a view too.
 """
 
 from __future__ import annotations
@@ -135,8 +136,10 @@ body:
   br label %head
 looked:
   %padded = icmp sgt i64 %elements, %span
+  %some = icmp sgt i64 %span, 0
   %exact = xor i1 %padded, true
-  %usual = and i1 %same, %exact
+  %known = and i1 %same, %exact
+  %usual = and i1 %known, %some
   call void @Py_IncRef(ptr %descr)
   br i1 %usual, label %plain, label %wide
 plain:

@@ -16,7 +16,7 @@ from typing import Any
 
 from fly_numerics.element_types import ELEMENT_TYPES
 
-from fly_host.native.specialisation import Unavailable
+from fly_host.native.unavailable import Unavailable
 
 TABLE_VERSION = 1  # the major version of DLPack's table of functions
 _WRAP = "_Z16THPVariable_WrapRKN2at10TensorBaseE"
@@ -87,6 +87,15 @@ def torch() -> Torch:
     return Torch(words[5], place, is_neg, functions, dtypes)
 
 
+def device_of(tensor: Any) -> tuple[int, int]:
+    """DLPack's device of a tensor, by the function that launchers call: `__dlpack_device__` tells
+    pinned memory from other memory of the CPU. RuntimeError for a tensor without one."""
+    read = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(torch().dltensor)
+    found = (ctypes.c_int32 * 12)()
+    read(tensor, ctypes.addressof(found))
+    return found[2], found[3]
+
+
 def _capsule(capsule: object, name: bytes | None) -> int:
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
@@ -134,7 +143,7 @@ def numpy_functions() -> dict[str, int]:
     """The addresses of PyArray_NewFromDescr and PyArray_SetBaseObject."""
     import numpy
 
-    core = getattr(numpy, "_core", None) or numpy.core  # NumPy 2 or 1
+    core: Any = getattr(numpy, "_core", None) or numpy.core  # NumPy 2 or 1
     table = _capsule(core._multiarray_umath._ARRAY_API, None)
     words = (ctypes.c_uint64 * (_SET_BASE_OBJECT + 1)).from_address(table)
     return {

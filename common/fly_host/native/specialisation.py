@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fly_host.native import probing
+from fly_host.native.unavailable import Unavailable
 from fly_host.program import Program, Stream, Tensor, Triple
 
 MOST_WORK_ITEMS = (1 << 32) - 1  # a dimension of a grid
@@ -19,19 +21,17 @@ KINDS = ("torch", "numpy")
 CPU = (1, 0)  # DLPack's device type and number
 
 
-class Unavailable(Exception):
-    """There is no native code for this program here; the text says why. Callers run it another
-    way."""
-
-
 @dataclass(frozen=True)
 class Array:
     """A kind of tensor: torch.Tensor ("torch") on a device, or numpy.ndarray ("numpy") with a dtype
-    object. `device` is DLPack's pair of device type and number."""
+    object. `device` is DLPack's pair of device type and number. `order` is the order of dimensions
+    in memory from the innermost out, of a written tensor whose order is neither C's nor Fortran's:
+    launchers look at these three orders only to see that no two elements are in one place."""
 
     kind: str
     device: tuple[int, int] = CPU
     dtype: Any = None
+    order: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,7 @@ class DriverEntry:
     """Launches by a C function with the signature that cuLaunchKernel and hipModuleLaunchKernel
     share. `function` is its address, `kernels` the handle of the kernel of each launch.
 
+    The addresses of tensors are passed as they are: they must be addresses of the device.
     `error(launch, code)` raises for a status that is not 0. `stream()` gives the handle of the
     device's current stream; without it that is 0. `end` is the last word of `extra`: 0 for CUDA, 3
     for HIP. `blocking` releases the GIL around the function.
@@ -84,8 +85,8 @@ class Batch:
     `buffers` holds for each of `tensors` three 64-bit integers: the host address of the first byte
     that its elements cover, how many bytes they cover (0 for a tensor without elements), and how
     far into them element zero is. `launches` holds for each launch `sizes[i]` bytes: eight 64-bit
-    integers (its number; grid; block; dynamic shared memory), the packed arguments, and what fills up the
-    last eight bytes. In each place of `pointers[i]`, (offset into these bytes, position in
+    integers (its number; grid; block; dynamic shared memory), the packed arguments, and what fills
+    up the last eight bytes. In each place of `pointers[i]`, (offset into these bytes, position in
     `tensors`), there is an offset in bytes, to which the address of element zero has to be added.
     A launch whose grid has a 0 is to be passed over. `streams` are the arguments of the program's
     stream parameters, in their order.
@@ -127,7 +128,7 @@ def specialise(
     """The specialisation for calls like this one. Unavailable where arguments are neither torch
     tensors nor NumPy arrays, or lie on several devices."""
     arrays = {
-        parameter.name: array_kind(parameter.name, value)
+        parameter.name: array_kind(parameter, value)
         for parameter, value in zip(program.parameters, arguments, strict=False)
         if isinstance(parameter, Tensor)
     }
@@ -144,21 +145,32 @@ def specialise(
     return Specialisation(program, arrays, limits, made, dtypes)
 
 
-def array_kind(name: str, value: object) -> Array:
+def array_kind(parameter: Tensor, value: object) -> Array:
     """The kind of one argument."""
+    name = parameter.name
     torch: Any = sys.modules.get("torch")
     if torch is not None and type(value) in (torch.Tensor, torch.nn.Parameter):
         tensor: Any = value
         try:
-            device = tensor.__dlpack_device__()
-        except Exception as error:  # meta tensors, and whatever is on no device that DLPack has
-            raise Unavailable(f"{name} has no device: {error}".splitlines()[0]) from None
-        return Array("torch", (int(device[0]), int(device[1])))
+            device = probing.device_of(tensor)
+            strides = tensor.stride()
+        except RuntimeError as error:  # meta tensors, sparse ones, those on unknown devices
+            raise Unavailable(f"{name} can't be read: {error}".splitlines()[0]) from None
+        return Array("torch", device, None, _order(parameter, strides))
     numpy: Any = sys.modules.get("numpy")
     if numpy is not None and type(value) is numpy.ndarray:
         array: Any = value
-        return Array("numpy", CPU, array.dtype)
+        return Array("numpy", CPU, array.dtype, _order(parameter, array.strides))
     raise Unavailable(f"{name} is neither a torch.Tensor nor a numpy.ndarray")
+
+
+def _order(parameter: Tensor, strides: Sequence[int]) -> tuple[int, ...] | None:
+    """See `Array.order`."""
+    if parameter.access == "r" or parameter.contiguous or len(strides) != len(parameter.shape):
+        return None
+    usual = tuple(reversed(range(len(strides))))
+    found = tuple(sorted(usual, key=lambda dimension: abs(strides[dimension])))
+    return None if found in (usual, usual[::-1]) else found
 
 
 def streams(program: Program) -> tuple[str, ...]:

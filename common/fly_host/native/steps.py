@@ -49,7 +49,7 @@ class Steps:
         for step in frame.program.steps:
             if isinstance(step, made.Launch):
                 limits = frame.specialisation.limits[number]
-                if self._early(launches.expressions(step)):
+                if self._early(made.needs(step)):
                     for condition in launches.fits(frame, step, limits):
                         together = code.both(together, condition)
                     self.launches.known.add(number)

@@ -2,7 +2,8 @@
 
 A guard that fails is a miss. The words for what is wrong are Python's (`fly_run.launch.tensors`),
 and what holds there holds here: native code takes no tensor that Python refuses. It refuses some
-that Python takes, written tensors above all whose elements lie neither in C nor in Fortran order.
+that Python takes, written tensors above all whose dimensions lie in an unusual order
+(`specialisation.Array`).
 
 NumPy's arrays are read where they lie: the fields of PyArrayObject_fields (numpy/ndarraytypes.h)
 are part of NumPy's binary interface. torch's tensors are read by the function that they publish as
@@ -60,7 +61,7 @@ class Reader:
             low = self.code.value(f"and i64 {low}, {itemsize - 1}")
             conditions.append(self.code.value(f"icmp eq i64 {low}, 0"))
         extents = self._extents(tensor, shape, conditions)
-        layout = _Layout(self.frame, tensor, extents, strides, conditions)
+        layout = _Layout(self.frame, tensor, extents, strides, conditions, array.order)
         layout.check()
         if conditions:
             self._all(conditions)
@@ -187,8 +188,9 @@ class _Layout:
         extents: list[str],
         strides: list[str],
         conditions: list[str],
+        order: tuple[int, ...] | None,
     ):
-        self.code, self.tensor = frame.code, tensor
+        self.code, self.tensor, self.order = frame.code, tensor, order
         self.extents, self.strides, self.conditions = extents, strides, conditions
         self._empty: str | None = None
         self.canonical = self._canonical() if tensor.contiguous else []
@@ -276,7 +278,8 @@ class _Layout:
 
     def _orders(self, rank: int) -> list[list[int]]:
         inner_first = list(range(rank))[::-1]
-        return [inner_first] if rank == 1 else [inner_first, inner_first[::-1]]
+        orders = [inner_first] if rank == 1 else [inner_first, inner_first[::-1]]
+        return orders if self.order is None else [*orders, list(self.order)]
 
     def _apart(self, order: list[int]) -> str:
         """Whether each dimension, taken in this order, steps over all elements of those before it:

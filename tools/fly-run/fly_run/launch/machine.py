@@ -81,13 +81,7 @@ class DeviceMachine:
         shared: int,
         integers: list[list[int | None]],
     ) -> None:
-        kernel = self.image.kernel(launch.kernel)
-        check_launch(self.image.target, kernel, grid, block, shared)
-        packing.check_interface(launch, kernel, self.program)
-        for words, values in zip(launch.arguments, integers, strict=True):
-            for word, value in zip(words, values, strict=True):
-                if value is not None:
-                    packing.integer_bytes(kernel, word, value)
+        look_at(self.program, self.image, launch, grid, block, shared, integers)
 
     def launch(
         self,
@@ -112,19 +106,12 @@ class DeviceMachine:
         self.ran.append(launch_packed(self.device, function, *made))
 
     def call(self, call: Call, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Held, ...]:
-        from fly_host import library
-
         def outside(value: Any) -> Any:
             return value.value if isinstance(value, Held) else value
 
         self.device.synchronize()
-        made = library.call(
-            call.function,
-            [outside(value) for value in arguments],
-            {name: outside(value) for name, value in keywords.items()},
-        )
-        made = made if isinstance(made, tuple) else () if made is None else (made,)
-        made = made[: len(call.results)] if call.results else ()
+        named = {name: outside(value) for name, value in keywords.items()}
+        made = call_library(call, [outside(value) for value in arguments], named)
         return tuple(
             self._made(name, value) for name, value in zip(call.results, made, strict=False)
         )
@@ -132,15 +119,7 @@ class DeviceMachine:
     def check_made(
         self, buffer: Buffer, tensor: Held, shape: tuple[int, ...], strides: tuple[int, ...]
     ) -> None:
-        found = tensor.extents
-        same = all(
-            a == b or n < 2 for a, b, n in zip(found.strides, strides, found.shape, strict=False)
-        )
-        if found.shape != shape or not same:
-            raise InputError(
-                f"the library call that makes {buffer.name} gave shape {found.shape} and strides"
-                f" {found.strides}; its shape rule says {shape} and {strides}"
-            )
+        check_layout(buffer, tensor.extents, shape, strides)
 
     # -- parts
 
@@ -150,6 +129,49 @@ class DeviceMachine:
         extents = Extents(array.shape, tuple(stride // size for stride in array.strides))
         address = self.memory.adopt(span_of(array), True, name)
         return Held(value, array, extents, address, own=True)
+
+
+def look_at(
+    program: Program,
+    image: Image,
+    launch: Launch,
+    grid: Triple,
+    block: Triple,
+    shared: int,
+    integers: list[list[int | None]],
+) -> None:
+    """See `fly_host.machine.Machine.look_at`."""
+    kernel = image.kernel(launch.kernel)
+    check_launch(image.target, kernel, grid, block, shared)
+    packing.check_interface(launch, kernel, program)
+    for words, values in zip(launch.arguments, integers, strict=True):
+        for word, value in zip(words, values, strict=True):
+            if value is not None:
+                packing.integer_bytes(kernel, word, value)
+
+
+def call_library(call: Call, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Any, ...]:
+    """Calls a library function on arrays as the caller has them; the arrays that it returns, none
+    where the program takes none."""
+    from fly_host import library
+
+    made = library.call(call.function, arguments, keywords)
+    made = made if isinstance(made, tuple) else () if made is None else (made,)
+    return made if call.results else ()
+
+
+def check_layout(
+    buffer: Buffer, found: Extents, shape: tuple[int, ...], strides: tuple[int, ...]
+) -> None:
+    """See `fly_host.machine.Machine.check_made`."""
+    same = all(
+        a == b or n < 2 for a, b, n in zip(found.strides, strides, found.shape, strict=False)
+    )
+    if found.shape != shape or not same:
+        raise InputError(
+            f"the library call that makes {buffer.name} gave shape {found.shape} and strides"
+            f" {found.strides}; its shape rule says {shape} and {strides}"
+        )
 
 
 def check_room(

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fly_common.errors import Fault
 from fly_host.native import calling, specialisation
-from fly_host.native.failures import Services
 from fly_host.native.specialisation import Batch, KernelLimits, PythonEntry
-from fly_host.program import Launch, Program, Tensor
+from fly_host.program import Buffer, Call, Launch, Program, Tensor, Triple
+from fly_host.values import Extents
 from fly_image.image import Image
 from fly_target import registry
 
-from fly_run.launch.limits import MOST_SHARED, check_launch
+from fly_run.launch import machine
+from fly_run.launch.limits import MOST_SHARED
 
 if TYPE_CHECKING:
     from fly_host.native.calling import Native
@@ -59,12 +60,7 @@ def compile(
     `current()` is the device that launches run on; `located` adds to a kernel's fault what the
     caller knows of it. fly_host.native.Unavailable where there can be no native code."""
     made = specialisation.specialise(program, arguments, limits_of(program, image))
-
-    def refuse(launch: Launch, *sizes: Any) -> None:
-        grid, block, shared = sizes[:3]
-        check_launch(image.target, image.kernel(launch.kernel), grid, block, shared)
-
-    services, opened = Services(refuse=refuse), current()
+    services, opened = Services(program, image), current()
     module = opened.module(image)
     functions = [module.function(launch.kernel) for launch in program.launches]
     entry = opened.device.driver_entry(functions)
@@ -74,6 +70,62 @@ def compile(
     native = calling.compile(made, PythonEntry(runner.run), services, options)
     runner.ready = [runner.prepare(batch) for batch in native.batches]
     return native
+
+
+class Services:
+    """What native code leaves to Python, as a `fly_host.machine.Machine` whose tensors are the
+    caller's own arrays: library calls, and the words for what is refused behind the first step."""
+
+    def __init__(self, program: Program, image: Image):
+        self.program, self.image = program, image
+
+    def look_at(
+        self,
+        launch: Launch,
+        grid: Triple,
+        block: Triple,
+        shared: int,
+        integers: list[list[int | None]],
+    ) -> None:
+        machine.look_at(self.program, self.image, launch, grid, block, shared, integers)
+
+    def allocate(
+        self, buffer: Buffer, shape: tuple[int, ...], strides: tuple[int, ...], elements: int
+    ) -> None:
+        machine.check_room(buffer, shape, strides, elements)
+
+    def call(self, call: Call, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Any, ...]:
+        return machine.call_library(call, arguments, keywords)
+
+    def extents(self, tensor: Any) -> Extents:
+        if hasattr(tensor, "stride"):
+            return Extents(tuple(tensor.shape), tuple(tensor.stride()))
+        strides = tuple(stride // tensor.itemsize for stride in tensor.strides)
+        return Extents(tensor.shape, strides)
+
+    def check_made(
+        self, buffer: Buffer, tensor: Any, shape: tuple[int, ...], strides: tuple[int, ...]
+    ) -> None:
+        machine.check_layout(buffer, self.extents(tensor), shape, strides)
+
+    def view(
+        self, tensor: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
+    ) -> Any:
+        raise AssertionError("native code makes views itself")
+
+    def free(self, tensor: Any) -> None:
+        raise AssertionError("native code frees tensors itself")
+
+    def launch(
+        self,
+        launch: Launch,
+        grid: Triple,
+        block: Triple,
+        shared: int,
+        arguments: list[list[Any]],
+        stream: Any,
+    ) -> None:
+        raise AssertionError("native code launches by an entry")
 
 
 class _Ready(NamedTuple):
