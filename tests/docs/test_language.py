@@ -22,7 +22,7 @@ def test_layouts_in_python():
 def test_programs_run(tmp_path: Path):
     """Every program of the page that has a host function, on its own."""
     programs = [block for block in BLOCK.findall(PAGE.read_text()) if "@fly.jit" in block]
-    assert len(programs) == 2
+    assert len(programs) == 3
     for index, program in enumerate(programs):
         file = tmp_path / f"program_{index}.py"
         file.write_text(f"import fly\nimport fly.expr as fx\n\n{program}")
@@ -32,6 +32,11 @@ def test_programs_run(tmp_path: Path):
             b = np.zeros_like(a)
             function(a, b)
             np.testing.assert_array_equal(b, 2 * a)
+        elif function.name == "row_sums":
+            a = np.random.default_rng(0).integers(-9, 9, (5, 100)).astype(np.float32)
+            found = function(a)
+            assert found.shape == (5, 1)
+            np.testing.assert_array_equal(found[:, 0], a.sum(axis=1))
         else:
             a = np.arange(1000, dtype=np.float32)
             function(a, 3.0)

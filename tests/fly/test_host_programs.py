@@ -197,3 +197,38 @@ def test_a_library_function_is_not_called_where_it_is_not_registered(tmp_path, m
     monkeypatch.setattr(library, "registered", {})
     with pytest.raises(fly.MissingError, match=r"calls 'tests.rolled', which is not registered"):
         fly.load(tmp_path / "own.hsaco")(normal(3, 5), 1)
+
+
+class Streams:
+    """A device's launches, by the stream they were on."""
+
+    def __init__(self, monkeypatch):
+        from fly_run.launch import machine
+
+        self.seen = []
+        launch = machine.launch_packed
+
+        def recorded(device, function, kernel, grid, block, shared, packed, stream=None):
+            self.seen.append((kernel, stream))
+            return launch(device, function, kernel, grid, block, shared, packed)
+
+        monkeypatch.setattr(machine, "launch_packed", recorded)
+
+
+def test_launches_are_on_the_stream_that_is_given(monkeypatch):
+    streams = Streams(monkeypatch)
+
+    @fly.kernel
+    def one(A: fx.Tensor):
+        A[fx.thread_idx.x] = A[fx.thread_idx.x] + 1.0
+
+    @fly.jit(options=CompileOptions(host="interp"))
+    def host(A: fx.Tensor[fx.Float32, "n"], s: fx.Stream = fx.Stream(None)):
+        one(A).launch(grid=1, block=A.shape[0], stream=s)
+        one(A).launch(grid=1, block=A.shape[0])
+
+    A, stream = np.zeros(4, np.float32), object()
+    host(A, stream)
+    host(A)
+    assert streams.seen == [("one", stream), ("one", None), ("one", None), ("one", None)]
+    np.testing.assert_array_equal(A, np.full(4, 4, np.float32))

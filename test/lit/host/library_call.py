@@ -72,7 +72,7 @@ def own(X: fx.Tensor[fx.Float32, "b", "i"], shift: fx.Int32):
     return C
 
 
-# UNKNOWN: library_call.py:[[# @LINE + 3]]:5: fx.call: a Python function len_of is not registered
+# UNKNOWN: library_call.py:{{[0-9]+}}:5: fx.call: a Python function len_of is not registered
 @fly.jit
 def unknown(X: fx.Tensor[fx.Float32, "b", "i"]):
     fx.call(len_of, X)
@@ -83,7 +83,7 @@ def len_of(A):
     return len(A)
 
 
-# UNFIT: library_call.py:[[# @LINE + 3]]:5: torch.matmul: the inner extents are 4 and 5, and have to be equal
+# UNFIT: library_call.py:{{[0-9]+}}:5: torch.matmul: the inner extents are 4 and 5, and have to be equal
 @fly.jit
 def unfit(X: fx.Tensor[fx.Float32, 3, 4], W: fx.Tensor[fx.Float32, 5, 6]):
     fx.call("torch.matmul", X, W)

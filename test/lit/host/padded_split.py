@@ -76,7 +76,7 @@ def spread(C: fx.Tensor):
     C[block, row, lane] = fx.Float32(row * 100 + block * fx.block_dim.x + lane)
 
 
-# BLOCKED: padded_split.py:[[# @LINE + 3]]:9: fx.empty: there are no logical strides: the parts of split(1, 4, padded=True) are not adjacent in memory
+# BLOCKED: padded_split.py:{{[0-9]+}}:9: fx.empty: there are no logical strides: the parts of split(1, 4, padded=True) are not adjacent in memory
 @fly.jit
 def blocked(A: fx.Tensor[fx.Float32, "n", "c"]):
     B = fx.empty((A.shape[0], A.shape[1]), fx.Float32, BLOCKED)

@@ -1,5 +1,9 @@
 # A product whose inner extent is split over workgroups: parts in a temporary, added by a second kernel, and an epilogue of bias and relu. Temporaries live from their first use to their last.
 # RUN: fly-trace %s | fly-opt-py --target gfx942 --emit host | %filecheck %s --match-full-lines
+# From the shell, what the program allocates needs no shape.
+# RUN: %PYTHON -c "import numpy, sys; [numpy.save(name, numpy.ones(shape, 'f')) for name, shape in zip(sys.argv[1:], [[5, 17], [17, 9], [9]])]" %t.A.npy %t.B.npy %t.bias.npy
+# RUN: fly-trace %s | fly-opt-py --target gfx942 | opt -S -O3 | fly-llc | fly-link | fly-run -q A=%t.A.npy B=%t.B.npy bias=%t.bias.npy splits=3 C=%t.C.npy
+# RUN: %PYTHON -c "import numpy, sys; C = numpy.load(sys.argv[1]); assert list(C.shape) == [5, 9] and numpy.all(C == 18)" %t.C.npy
 import fly
 import fly.expr as fx
 

@@ -1,4 +1,4 @@
-"""LLVM IR: attributes, the plan's section, what can't be translated, what LLVM makes of it."""
+"""LLVM IR: attributes, the program's section, what can't be translated, what LLVM makes of it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import pytest
 from chosen_targets import one_of_each
 from fly_common.errors import InputError
-from fly_host import program
+from fly_host import program, text
 from fly_opt import Options, compile
 from fly_target.registry import BUILT_IN
 
@@ -32,14 +32,14 @@ def assembly(llvm, text: bytes, chip: str, level: str | None = None) -> str:
 
 @pytest.mark.parametrize("chip", one_of_each(BUILT_IN))
 @pytest.mark.parametrize("level", [None, "-O1", "-O3"])
-def test_the_code_object_has_the_target_and_the_plan(vector_add, llvm, tmp_path, chip, level):
-    text = compile(vector_add, Options(target=chip))
+def test_the_code_object_has_the_target_and_the_program(vector_add, llvm, tmp_path, chip, level):
+    module = compile(vector_add, Options(target=chip))
     if level:
-        text = llvm("opt", "-S", level, text=text)
+        module = llvm("opt", "-S", level, text=module)
     object_file, library = tmp_path / "k.o", tmp_path / "k.hsaco"
-    object_file.write_bytes(llvm("llc", f"-mcpu={chip}", "-filetype=obj", "-o", "-", text=text))
+    object_file.write_bytes(llvm("llc", f"-mcpu={chip}", "-filetype=obj", "-o", "-", text=module))
     llvm("ld.lld", "-shared", str(object_file), "-o", str(library))
-    section = tmp_path / "plan"
+    section = tmp_path / "program"
     llvm("llvm-objcopy", f"--dump-section={program.SECTION}={section}", str(library), "/dev/null")
     found = text.read(section.read_bytes())
     assert (found.entry, found.target) == ("vector_add", chip)

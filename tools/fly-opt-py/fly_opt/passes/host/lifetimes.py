@@ -24,42 +24,40 @@ from fly_host.program import (
     Step,
     every_step,
     leaves,
+    made_by,
 )
 
 
 def placed(steps: tuple[Step, ...], result: Result) -> tuple[Step, ...]:
     """The steps, with each `Allocate` before the first use of its buffer, and `Free` steps."""
     returned = {name for operand in leaves(result) for name in _of_operand(operand)}
-    return _Lifetimes(_same(steps)).block(steps, returned)
+    return _Lifetimes(_held(steps)).block(steps, returned)
 
 
 class _Lifetimes:
-    def __init__(self, same: dict[str, str]):
-        self.same = same  # a name → one that stands for all tensors it may be
+    def __init__(self, held: dict[str, set[str]]):
+        self.held = held  # which buffers a name may stand for
 
-    def root(self, name: str) -> str:
-        while (other := self.same.get(name, name)) != name:
-            name = other
-        return name
+    def buffers(self, names: Iterable[str]) -> set[str]:
+        return {buffer for name in names for buffer in self.held.get(name, ())}
 
     def block(self, steps: tuple[Step, ...], leaving: Iterable[str]) -> tuple[Step, ...]:
         """`leaving` are the names that the block's surroundings take from it."""
         own = [step.buffer for step in steps if isinstance(step, Allocate)]
         left = [self.inner(step) for step in steps if not isinstance(step, Allocate)]
-        used = [frozenset(_names(step)) for step in left]
+        named = [frozenset(_names(step)) for step in left]
         leaving = set(leaving)
         first: dict[int, list[str]] = {}
         for name in own:
-            at = next((at for at, names in enumerate(used) if name in names), None)
+            at = next((at for at, names in enumerate(named) if name in names), None)
             if at is not None or name in leaving:
                 first.setdefault(len(left) if at is None else at, []).append(name)
-        roots = [{self.root(name) for name in names} for names in used]
+        used = [self.buffers(names) for names in named]
+        gone = self.buffers(leaving)
         last: dict[int, list[str]] = {}
-        gone = {self.root(name) for name in leaving}
         for name in (*own, *(n for step in left if isinstance(step, Call) for n in step.results)):
-            root = self.root(name)
-            uses = [at for at, found in enumerate(roots) if root in found]
-            if uses and root not in gone:
+            uses = [at for at, found in enumerate(used) if name in found]
+            if uses and name not in gone:
                 last.setdefault(uses[-1], []).append(name)
         made: list[Step] = []
         for at, step in enumerate((*left, None)):
@@ -80,25 +78,28 @@ class _Lifetimes:
         return step
 
 
-def _same(steps: tuple[Step, ...]) -> dict[str, str]:
-    """Which names may be one tensor, as chains to a name that stands for them all."""
-    same: dict[str, str] = {}
-
-    def root(name: str) -> str:
-        while (other := same.get(name, name)) != name:
-            name = other
-        return name
-
+def _held(steps: tuple[Step, ...]) -> dict[str, set[str]]:
+    """The buffers that each name may stand for: a buffer's own name, and all that flows into a
+    variable or result."""
+    held = {name: {name} for step in every_step(steps) for name in made_by(step)}
+    flows: list[tuple[str, str]] = []  # from, to
     for step in every_step(steps):
-        groups: list[tuple[str, ...]] = []
         if isinstance(step, Loop):
-            groups = [(one.variable, one.initial, one.next, one.result) for one in step.tensors]
+            for one in step.tensors:
+                flows += [(one.initial, one.variable), (one.next, one.variable)]
+                flows.append((one.variable, one.result))
         elif isinstance(step, Branch):
-            groups = [(one.result, one.then, one.otherwise) for one in step.tensors]
-        for first, *others in groups:
-            for other in others:
-                same[root(other)] = root(first)
-    return same
+            for chosen in step.tensors:
+                flows += [(chosen.then, chosen.result), (chosen.otherwise, chosen.result)]
+    changed = True
+    while changed:
+        changed = False
+        for source, name in flows:
+            more = held.get(source, set()) - held.get(name, set())
+            if more:
+                held.setdefault(name, set()).update(more)
+                changed = True
+    return held
 
 
 def _names(step: Step) -> Iterator[str]:
