@@ -214,7 +214,7 @@ def test_an_edited_source_is_not_what_runs(subject: Path, old: str, new: str):
     assert refused.value.message == "the source of f changed since it was loaded"
     assert refused.value.place is not None
     assert (refused.value.place.file, refused.value.place.line) == (str(subject), 8)
-    assert refused.value.hint == "load the module again, or start the process anew"
+    assert refused.value.hint == "reload the module, or restart the process"
 
 
 @pytest.mark.parametrize(

@@ -366,7 +366,9 @@ def test_what_a_compilation_shows(tmp_path: Path):
     assert made.ir("o")[:4] == b"\x7fELF"
     assert "s_endpgm" in made.ir("asm")
     assert repr(made) == f"<compiled f for gfx942, {len(made.hsaco)} bytes>"
-    with pytest.raises(UsageError, match=r"makes no 'ptx'\n  it makes mlir, ll, opt\.ll, o, hs"):
+    with pytest.raises(
+        UsageError, match=r"does not produce 'ptx'\n  it produces mlir, ll, opt\.ll, o, hs"
+    ):
         made.ir("ptx")
 
 

@@ -71,4 +71,4 @@ def test_what_a_compiled_function_can_show():
     made = nothing.compile(F4)
     with pytest.raises(UsageError) as caught:
         made.ir("wasm")
-    assert caught.value.hint == "it makes mlir, ll, opt.ll, o, hsaco, asm"
+    assert caught.value.hint == "it produces mlir, ll, opt.ll, o, hsaco, asm"

@@ -152,7 +152,7 @@ def test_what_it_edits():
     assert "V_MOV_B32" not in str(module)
     with pytest.raises(ValueError, match="has no"):
         entry.remove(move)
-    with pytest.raises(ValueError, match="not of the same instructions"):
+    with pytest.raises(ValueError, match="the new order does not contain the same instructions"):
         entry.reorder(entry.instructions[1:])
     assert mir.parse(str(module)).functions[0].blocks[0].instructions[1].text == "S_NOP 1"
 

@@ -88,7 +88,10 @@ def test_mir_from_llc_needs_to_be_told(small, llvm):
 
 def test_no_way_back(small):
     mir = compile(small().encode(), Options("mir", stop_after="postmisched"))
-    with pytest.raises(UsageError, match="can't stop after finalize-isel: the MIR was stopped"):
+    with pytest.raises(
+        UsageError,
+        match="can't stop after finalize-isel: the MIR was already stopped after postmisched",
+    ):
         compile(mir, Options("mir", stop_after="finalize-isel"))
 
 
@@ -99,8 +102,8 @@ def test_no_way_back(small):
         (Options("mir", stop_after="greedy,7"), "no machine pass greedy,7", "it runs 3 times"),
         (Options("mir", stop_after="zzz"), "no machine pass zzz", "--list-points lists them"),
         (Options("mir", level=0, stop_before="pre-sched2"), "no pre-sched2 at -O0", "before postm"),
-        (Options(start_after="finalize-isel"), "--start-after goes on from MIR", "makes MIR"),
-        (Options(start_before="pre-ra"), "--start-before goes on from MIR", "makes MIR"),
+        (Options(start_after="finalize-isel"), "--start-after resumes from MIR", "prints MIR"),
+        (Options(start_before="pre-ra"), "--start-before resumes from MIR", "prints MIR"),
     ],
 )
 def test_refusals(small, options, message, hint):

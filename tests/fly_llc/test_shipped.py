@@ -225,7 +225,7 @@ def test_bad_options(name):
 
 
 def test_bad_values():
-    with pytest.raises(UsageError, match="'many' is no int"):
+    with pytest.raises(UsageError, match="'many' is not a valid int"):
         shipped("nop-sled")(PHYSICAL, ["--count", "many"])
     with pytest.raises(UsageError, match="a value is missing"):
         shipped("nop-sled")(PHYSICAL, ["--count"])

@@ -63,8 +63,16 @@ def test_flags_do_what_the_same_passes_do(fly_opt, vector_add):
         (["--canonicalise"], 2, "fly-opt-py: error: unknown pass 'canonicalise'"),
         (["--target", "gfx1"], 2, "fly-opt-py: error: unknown target 'gfx1'"),
         (["--emit", "asm"], 2, "fly-opt-py: error: unknown emission 'asm'"),
-        (["--target", "gfx942", "--cse"], 2, "fly-opt-py: error: --cse with --target"),
-        (["--passes", "cse", "--cse"], 2, "fly-opt-py: error: --cse with --passes"),
+        (
+            ["--target", "gfx942", "--cse"],
+            2,
+            "fly-opt-py: error: --cse can't be combined with --target",
+        ),
+        (
+            ["--passes", "cse", "--cse"],
+            2,
+            "fly-opt-py: error: --cse can't be combined with --passes",
+        ),
         (["--passes", "cse,"], 2, "fly-opt-py: error: <pipeline>:1:5: expected the name"),
         ([b"--\xff"], 2, "fly-opt-py: error: '--\\udcff': is not UTF-8"),
         (["--passes", b"cse,\xff"], 2, "fly-opt-py: error: 'cse,\\udcff': is not UTF-8"),

@@ -30,7 +30,7 @@ def test_a_miss_is_explained_by_what_was_kept_before(store: Store, capsys):
     other = obtain(store, "opt 2", b"in")
     new = obtain(store, "opt 1", b"new")
     assert capsys.readouterr().err.splitlines() == [
-        f"fly: cache: opt: miss {first[:16]}: it never ran, or what it made was deleted",
+        f"fly: cache: opt: miss {first[:16]}: it never ran, or its result was deleted",
         f"fly: cache: opt: hit {again[:16]}",
         f"fly: cache: opt: miss {other[:16]}: changed: 1 → 2",
         f"fly: cache: opt: miss {new[:16]}: its input is new",

@@ -181,7 +181,7 @@ def test_a_static_block_is_a_constant():
         ),
         (
             b"module {\n  gpu.module @a {\n  }\n  func.func @g() {\n    return\n  }\n}",
-            "func.func @g stands beside",
+            "func.func @g is outside of the gpu.module",
             4,
         ),
     ],
@@ -212,12 +212,12 @@ def test_what_has_no_llvm_ir_is_refused(source, message, line):
         (
             "llvm.func @k(%p: !llvm.ptr) { %0 = llvm.load %p {alignment = -255 : i64}"
             " : !llvm.ptr -> i32\n llvm.return }",
-            "llvm.load: the alignment -255 is no power of two",
+            "llvm.load: the alignment -255 is not a power of two",
         ),
         (
             "llvm.func @k(%p: !llvm.ptr) { %0 = llvm.load %p {alignment = 3 : i64}"
             " : !llvm.ptr -> i32\n llvm.return }",
-            "llvm.load: the alignment 3 is no power of two",
+            "llvm.load: the alignment 3 is not a power of two",
         ),
         (
             'llvm.func @k() attributes {passthrough = ["\\ff"]} { llvm.return }',

@@ -100,9 +100,17 @@ def test_every_pass_is_what_the_registry_says(name):
         (Options(passes="canonicalize{foo=1}"), "no such option foo", ""),
         (Options(passes="convert-gpu-to-rocdl"), "runs on gpu.module", "gpu.module(convert-gpu"),
         (Options(passes="fly-lower-launch-sizes"), "runs on gpu.module", "gpu.module(fly-lower"),
-        (Options(passes="gpu.module(fly-extract-host-program)"), "runs on builtin.module", ""),
-        (Options(passes="fly-emit-llvm,cse"), "has to be the last", ""),
-        (Options(passes="gpu.module(fly-emit-llvm)"), "has to be the last", ""),
+        (Options(passes="gpu.module(fly-extract-host-program)"), "runs on builtin.module", "builtin"),
+        (
+            Options(passes="fly-emit-llvm,cse"),
+            "fly-emit-llvm must be the last pass of the pipeline",
+            "",
+        ),
+        (
+            Options(passes="gpu.module(fly-emit-llvm)"),
+            "fly-emit-llvm must be the last pass of the pipeline",
+            "",
+        ),
     ],
 )
 def test_a_wrong_call(options, message, hint):

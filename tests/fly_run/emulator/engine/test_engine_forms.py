@@ -154,7 +154,7 @@ def test_where_a_wave_runs_is_fixed() -> None:
       v_mov_b32 v1, s8
     """
     assert (run(body + STORE) == 0).all()
-    with pytest.raises(InputError, match="does not have"):
+    with pytest.raises(InputError, match="does not support"):
         run("s_getreg_b32 s8, hwreg(HW_REG_LDS_ALLOC)\n" + STORE)
 
 

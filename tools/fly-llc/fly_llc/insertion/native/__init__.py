@@ -65,9 +65,13 @@ def _anchor(point: Point, cpu: str, level: int) -> str:
             for name in passes[max(place, 0) :]
             if sum(other.partition(",")[0] == name.partition(",")[0] for other in passes) == 1
         ]
+        if place < 0:
+            why = "no machine pass runs earlier"
+        else:
+            name = anchor.partition(",")[0]
+            why = f"LLVM would insert after each of the {len(runs)} runs of {name}"
         raise UsageError(
-            f"with --in-process nothing can be inserted {point}: this is after {anchor}, which runs"
-            f" {len(runs)} times",
+            f"with --in-process nothing can be inserted {point}: {why}",
             hint=f"the next possible point is after:{single[0]}" if single else None,
         )
     return anchor
@@ -125,7 +129,7 @@ def _headers(llc: str) -> Path:
     raise MissingError(
         f"LLVM's C++ headers ({HEADER}) were not found in {prefix / 'include'}",
         hint="they are needed for --in-process (Debian: apt-get install llvm-22-dev);"
-        " without --in-process, a native pass runs as a filter and does not need it",
+        " without --in-process, a native pass runs as a filter and does not need them",
     )
 
 
