@@ -100,7 +100,11 @@ def test_every_pass_is_what_the_registry_says(name):
         (Options(passes="canonicalize{foo=1}"), "no such option foo", ""),
         (Options(passes="convert-gpu-to-rocdl"), "runs on gpu.module", "gpu.module(convert-gpu"),
         (Options(passes="fly-lower-launch-sizes"), "runs on gpu.module", "gpu.module(fly-lower"),
-        (Options(passes="gpu.module(fly-extract-host-program)"), "runs on builtin.module", "builtin"),
+        (
+            Options(passes="gpu.module(fly-extract-host-program)"),
+            "runs on builtin.module",
+            "builtin",
+        ),
         (
             Options(passes="fly-emit-llvm,cse"),
             "fly-emit-llvm must be the last pass of the pipeline",
