@@ -264,6 +264,9 @@ def emulated(repeats: int) -> dict[str, float]:
 
 def flydsl(python: str, folder: Path, repeats: int) -> dict[str, dict[str, float]]:
     """FlyDSL's ns, with a HIP library that does nothing; {} where it is not there."""
+    there = [python, "-c", "import flydsl"]
+    if subprocess.run(there, capture_output=True, check=False).returncode:
+        return {}
     hip = folder / "hip"
     (hip / "llvm/bin").mkdir(parents=True)
     (hip / "lib").mkdir()

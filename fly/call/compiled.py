@@ -163,6 +163,11 @@ class Compiled:
         check(self._program(), {**values, **viewed})
 
     @property
+    def program_name(self) -> str:
+        """The name of the host function."""
+        return self._program().entry
+
+    @property
     def parameter_names(self) -> tuple[str, ...]:
         """The parameters of the host program."""
         return tuple(parameter.name for parameter in self._program().parameters)

@@ -8,13 +8,14 @@ way goes on; why there is none for a function is told by `reasons`.
 from __future__ import annotations
 
 import os
+import sys
 import time
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fly_host.native.specialisation import Unavailable
+from fly_host.native.unavailable import NotCompiled, Unavailable
 from fly_run.launch import runtime
 from fly_trace.core import tracing
 
@@ -68,6 +69,8 @@ class NativeCalls:
                 raise Unavailable("the function is called with too many kinds of arguments")
         except Unavailable as why:
             self.reasons.append(str(why))
+            if isinstance(why, NotCompiled):
+                _tell_once(compiled, str(why))
             return None
         self.dispatcher = dispatcher
         return dispatcher.call
@@ -102,6 +105,21 @@ class NativeCalls:
         if not state.fits:
             raise Unavailable("the function reaches too many names")
         return state
+
+
+_told: set[str] = set()
+
+
+def _tell_once(compiled: Compiled, why: str) -> None:
+    """Says on stderr that something can't be compiled, once for each reason."""
+    if why in _told:
+        return
+    _told.add(why)
+    print(
+        f"fly: warning: the host side of {compiled.program_name} runs as Python, which is slower:"
+        f" {why}",
+        file=sys.stderr,
+    )
 
 
 def _forget() -> None:

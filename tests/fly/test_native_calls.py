@@ -192,11 +192,11 @@ def test_defaults_and_names(made, slow):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda x, y: (x, y[:50]), "extent n is 100 in X, 50 in Y"),
-        (lambda x, y: (x.astype("f8"), y), "X must be f32, the array is f64"),
+        (lambda x, y: (x, y[:50]), "extent n is 100 in X, but 50 in Y"),
+        (lambda x, y: (x.astype("f8"), y), "X must be f32, but the array is f64"),
         (lambda x, y: (x, None), "argument Y of scale must be an array, not NoneType"),
         (lambda x, y: (x, y, "a"), "a must be one f32 number"),
-        (lambda x, y: (x, y, 1e40), "a=1e+40 does not fit f32"),
+        (lambda x, y: (x, y, 1e40), "a=1e+40 does not fit in f32"),
         (lambda x, y: (x,), "scale needs Y"),
     ],
 )
@@ -318,3 +318,56 @@ def test_nothing_is_kept_of_a_call(made):
     after = sys.getrefcount(x), sys.getrefcount(y), sys.getrefcount(None)
     assert before[:2] == after[:2]
     assert abs(before[2] - after[2]) < 50
+
+
+def test_a_compiler_that_fails_is_told_once(made, slow, monkeypatch, capfd, tmp_path):
+    from fly_host.native import engine
+
+    def broken(*_):
+        raise OSError("no room")
+
+    monkeypatch.setenv("FLY_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(engine, "_machine_code", broken)
+    monkeypatch.setattr("fly_host.native.library._loaded", {})
+    x, y = numbers()
+    for count in range(5):
+        made.scale(x, y)
+        np.testing.assert_array_equal(y, 4 * x)
+        assert len(slow) == count + 1
+    told = capfd.readouterr().err
+    assert told.count("fly: warning: the host side of scale runs as Python, which is slower: ") == 1
+    assert "no room" in told
+
+
+@pytest.mark.parametrize("host", ["jit", "py", "interp"])
+def test_readers_by_name(made, slow, host, tmp_path):
+    from fly import CompileOptions, jit
+
+    dump = tmp_path / "dump"
+    scale = jit(options=CompileOptions(host=host, dump=dump))(made.scale.function)
+    x, y = numbers()
+    for _ in range(4):
+        y[:] = 0
+        scale(x, y)
+        np.testing.assert_array_equal(y, 4 * x)
+    assert (scale._native is not None) == (host == "jit")
+    assert dump.exists() == (host == "jit")
+
+
+@pytest.mark.parametrize("wrong", [{"host": "gpu"}, {"num_threads": 0}, {"opt_level": 9}])
+def test_wrong_compile_options(wrong):
+    from fly import CompileOptions
+
+    with pytest.raises(FlyError):
+        CompileOptions(**wrong)
+
+
+def test_prepared_calls(made):
+    x, y = numbers()
+    handle = made.scale.prepare(x, y, 1.0)
+    for factor in (1, 2, 3):
+        x *= factor
+        assert handle() is None
+        np.testing.assert_array_equal(y, 4 * x + 1)
+    with pytest.raises(InputError, match="extent n is"):
+        made.scale.prepare(x, y[:5])

@@ -50,9 +50,22 @@ class Group:
 
 GROUPS = (
     Group(
-        "plan",
-        ("fly_host.plan", "fly_host.evaluation"),
-        ("fly_host/**/test_plan*.py",),
+        "program",
+        (
+            "fly_host.program",
+            "fly_host.text",
+            "fly_host.validation",
+            "fly_host.integers",
+            "fly_host.values",
+            "fly_host.interpreter",
+            "fly_host.python_code",
+        ),
+        (
+            "fly_host/test_text.py",
+            "fly_host/test_validation.py",
+            "fly_host/test_values.py",
+            "fly_host/test_python_code.py",
+        ),
     ),
     Group(
         "domains",
@@ -77,13 +90,20 @@ GROUPS = (
     Group(
         "binding",
         (
-            "fly_run.launch.binding",
+            "fly_run.launch.checking",
             "fly_run.launch.tensors",
             "fly_run.launch.parameters",
             "fly_run.launch.limits",
-            "fly_run.launch.binder",
+            "fly_run.launch.memory",
+            "fly_run.launch.packing",
+            "fly_run.launch.machine",
+            "fly_run.launch.execution",
         ),
-        ("fly_run/**/test_binding*.py", "fly_run/**/test_binder.py", "fly_run/**/test_launch.py"),
+        (
+            "fly_run/launch/test_arguments.py",
+            "fly_run/launch/test_argument_edges.py",
+            "fly_run/launch/test_launch.py",
+        ),
     ),
     Group(
         "store",

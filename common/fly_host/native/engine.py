@@ -15,7 +15,7 @@ from typing import Any, ParamSpec, TypeVar
 from fly_common.errors import FlyError
 
 from fly_host.native.specialisation import Options
-from fly_host.native.unavailable import Unavailable
+from fly_host.native.unavailable import NotCompiled, Unavailable
 
 # Machine → triple, and the oldest processor of that architecture.
 TARGETS = {
@@ -50,10 +50,10 @@ def _available(function: Callable[_Given, _Made]) -> Callable[_Given, _Made]:
         except Unavailable:
             raise
         except FlyError as error:
-            raise Unavailable(error.message) from error
+            raise NotCompiled(error.message) from error
         except Exception as error:
             reason = (str(error) or type(error).__name__).splitlines()[0]
-            raise Unavailable(f"compiling the launcher failed: {reason}") from error
+            raise NotCompiled(f"compiling the launcher failed: {reason}") from error
 
     return guarded
 
@@ -140,7 +140,7 @@ def _program(name: str, words: list[str], data: bytes) -> bytes:
 def _checked(name: str, done: Any) -> bytes:
     if done.returncode:
         told = done.stderr.decode(errors="replace").strip().splitlines()
-        raise Unavailable(f"{name} does not accept the launcher: {told[0] if told else ''}")
+        raise NotCompiled(f"{name} does not accept the launcher: {told[0] if told else ''}")
     return done.stdout
 
 

@@ -22,7 +22,7 @@ from fly_store import built_library
 
 from fly_host.native import engine
 from fly_host.native.specialisation import Options
-from fly_host.native.unavailable import Unavailable
+from fly_host.native.unavailable import NotCompiled
 
 _loaded: dict[str, ctypes.CDLL] = {}
 _locks: dict[str, threading.Lock] = {}
@@ -89,6 +89,6 @@ def opened(data: bytes) -> ctypes.CDLL:
     try:
         return ctypes.CDLL(f"{folder}/{spelled}{name}")
     except OSError as error:
-        raise Unavailable(f"the launcher can't be loaded: {error}") from None
+        raise NotCompiled(f"the launcher can't be loaded: {error}") from None
     finally:
         os.close(handle)
