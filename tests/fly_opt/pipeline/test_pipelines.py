@@ -82,7 +82,7 @@ def test_every_pass_is_what_the_registry_says(name):
         (Options(pipeline="rocm"), "needs a target", "|".join(BUILT_IN)),
         (Options(target="gfx942", passes="cse"), "--passes with --target", "print-pipeline"),
         (Options(passes="cse", pipeline="rocm"), "--passes with --pipeline", "leave one"),
-        (Options(emit="ll"), "unknown emission 'll'", "mlir, llvm or host"),
+        (Options(emit="ll"), "unknown emission 'll'", "mlir, llvm, host or host-llvm"),
         (Options(passes="canonicalise"), "unknown pass 'canonicalise'", "canonicalize"),
         (Options(passes="fly-layout-lower"), "unknown pass", "fly-layout-lowering"),
         (Options(passes="xyzzy"), "unknown pass 'xyzzy'", "--list-passes"),

@@ -38,7 +38,7 @@ def command(
     ] = None,
     emit: Annotated[
         str | None,
-        typer.Option(metavar="mlir|llvm|host", help="What to print. [llvm with --target]"),
+        typer.Option(metavar="KIND", help="mlir, llvm, host, host-llvm [llvm for a target]"),
     ] = None,
     passes: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Run 'builtin.module(…)'.")

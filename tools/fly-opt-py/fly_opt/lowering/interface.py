@@ -16,11 +16,12 @@ from fly_backend import registry
 from fly_common.resolve import resolve
 from fly_target.target import Target
 
-# The last element of a pipeline that ends in LLVM IR, or in the listing of the host program. It is
-# written in the pipeline's text like a pass, so that the text alone says what comes out; it has to
-# be the last.
+# The last element of a pipeline that ends in LLVM IR, in the listing of the host program, or in the
+# LLVM IR of its launcher. It is written in the pipeline's text like a pass, so that the text alone
+# says what comes out; it has to be the last.
 EMIT_LLVM = "fly-emit-llvm"
 EMIT_HOST = "fly-emit-host"
+EMIT_HOST_LLVM = "fly-emit-host-llvm"
 
 # Target, whether line tables are wanted → the pipeline's fragments, each with its reason beside it.
 Pipeline = Callable[[Target, bool], tuple[str, ...]]
