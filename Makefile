@@ -6,6 +6,7 @@
 # make store-crash  kill 1,000 writers of one store in the middle; it must stay whole
 # make host-hammer  call native launchers from threads, and under PYTHONMALLOC=debug
 # make fuzz      damage the inputs of every tool; each must end with a result or an error line
+# make chains    random chains of steps on the axes of tensors, judged by enumeration and by torch
 # make triton    kernels that Triton compiles (installed into .peers, 1 GB), on the emulator
 # make bench  print the figures that README and docs quote
 
@@ -13,10 +14,10 @@ VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 export PATH := $(BIN):$(PATH)
 JOBS ?= $(shell nproc)
-SOURCES := fly common tools examples benchmarks tests test lit.cfg.py
+SOURCES := fly common tools typings examples benchmarks tests test lit.cfg.py
 
 .PHONY: help setup setup-test demo test unit lit check format lint types bench mutation fuzz store-crash host-hammer targets \
-	triton clean
+	chains triton clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -67,6 +68,9 @@ host-hammer: setup-test
 
 fuzz: setup-test
 	PYTHONPATH=tests $(BIN)/python -m fuzz
+
+chains: setup-test
+	PYTHONPATH=tests $(BIN)/python -m host_chains
 
 triton: setup-test
 	test -x .peers/bin/python || python3 -m venv .peers

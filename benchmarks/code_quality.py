@@ -1,16 +1,18 @@
-"""What the compilers' code costs: this project beside FlyDSL, kernel by kernel, on gfx942.
+"""Compares the code of this project and FlyDSL, kernel by kernel, on gfx942.
 
     python benchmarks/code_quality.py [--peers-python PATH] [--json FILE]
 
-Counts in the linked code objects of both, read by the same program: instructions (as stored, loops
-once), VGPRs, AGPRs, bytes of LDS, spilled registers, waits and matrix instructions. The kernels are
-those of compile_time.py: the tiled ones have one text for both systems, softmax and layernorm
-count columns in 32 bits in both (FlyDSL's loops know no wider ones; ours are checked to fit at
-launch), vector_add elements in 64 here and 32 there. FlyDSL 0.4.2 is asked where the interpreter
-PATH (default: this one) has it; without it only ours are listed. No GPU is needed.
+The counts are taken from the linked code objects of both, by the same program: instructions
+(static, loops once), VGPRs, AGPRs, bytes of LDS, spilled registers, waits and matrix instructions.
+The kernels are those of compile_time.py: the tiled ones share one source for both systems; softmax
+and layernorm count columns in 32 bits in both (FlyDSL's loops support no wider counters; ours are
+checked to fit at launch), and vector_add counts elements in 64 bits here and 32 in FlyDSL. FlyDSL
+0.4.2 is used if the interpreter PATH (default: this one) has it; otherwise only our counts are
+listed. No GPU is needed.
 
-Exit status 1 if a judged count of ours is more than 5 % above FlyDSL's (one register or instruction
-is always allowed). Not judged, and marked `*`: waits, which are the LLVM's that each system has.
+The exit status is 1 if a count of ours is more than 5 % above FlyDSL's (a difference of one
+register or instruction is always allowed). Waits, marked `*`, are exempt: they come from each
+system's LLVM.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ _BINARY = re.compile(r'bin = "((?:[^"\\]|\\.)*)"')
 
 
 def unescaped(text: str) -> bytes:
-    r"""The bytes of an MLIR string: `\7F` is one byte, `\\` a backslash."""
+    r"""Decodes an MLIR string: `\7F` is one byte, `\\` a backslash."""
     piece = re.compile(r'\\([0-9A-Fa-f]{2}|["\\nt])')
     names = {'"': '"', "\\": "\\", "n": "\n", "t": "\t"}
     plain = piece.sub(lambda m: names.get(m[1]) or chr(int(m[1], 16)), text)
@@ -51,7 +53,7 @@ def unescaped(text: str) -> bytes:
 
 
 def flydsl_object(python: str, kernel: str, scratch: Path) -> bytes:
-    """FlyDSL's code object: it stands as a string in the last module that it dumps."""
+    """Returns FlyDSL's code object, a string in the last module that it dumps."""
     system = compile_time.flydsl(python, compile_time.rocm_folder(scratch / kernel))
     dumps = scratch / kernel / "dumps"
     environment = {
@@ -80,7 +82,7 @@ def our_object(kernel: str, scratch: Path) -> bytes:
 
 
 def counts(hsaco: bytes) -> dict[str, int]:
-    """The counts of the one kernel of a code object."""
+    """Returns the counts of a code object's only kernel."""
     (measured,) = comparison.measure(hsaco).values()
     return {row: measured.get(row, 0) for row in ROWS}
 
@@ -109,7 +111,7 @@ def main() -> int:
 
 
 def report(table: dict[str, dict[str, dict[str, int]]]) -> int:
-    """Prints the table; how many counts are beyond what is allowed."""
+    """Prints the table; returns the number of counts above the limit."""
     worse = 0
     print(f"{'kernel':16}{'':8}" + "".join(f"{row:>15}" for row in ROWS))
     for kernel, systems in table.items():

@@ -1,18 +1,18 @@
-"""From the start of a process to the code object in memory: this project, Triton and FlyDSL.
+"""Compile time from process start to the code object: this project, Triton and FlyDSL.
 
     python benchmarks/compile_time.py [--runs 7] [--peers-python PATH] [--json FILE]
 
-Each figure is the median (least–greatest) of fresh processes in milliseconds, taken in turn so that
-a busy moment hits all. "cold": an empty compile cache; "warm": what the run before left; "call": a
-call with an empty cache in a process that has compiled another kernel already. Files are in the
-page cache and .pyc files exist in all. The clock starts before the process does (for "call", before
-the call) and stops when the code object is there; leaving Python is not counted.
+Each figure is the median (minimum–maximum) of fresh processes in milliseconds, which run in turn so
+that other load affects all alike. "cold": an empty compile cache; "warm": the cache of the previous
+run; "call": a call with an empty cache in a process that has already compiled another kernel. Files
+are in the page cache and .pyc files exist for all. The clock starts before the process does (for
+"call", before the call) and stops when the code object exists; exiting Python is not included.
 
-Peers are measured where the interpreter PATH (default: this one) has them: Triton 3.9 (`pip install
+Peers are measured if the interpreter PATH (default: this one) has them: Triton 3.9 (`pip install
 triton==3.9.0`), FlyDSL 0.4.2 (`flydsl==0.4.2 torch==2.13.0`; needs an LLVM with ld.lld). Their
-kernels are in benchmarks/peers: the same mathematics on f32 with dynamic extents, one row a block
-of 256; Triton's hold a row in registers, 1024 columns at most, which is its way of saying it. The
-kernels in tiles (peers/tiled_kernels.py) are one text for FlyDSL and for us. No GPU is needed.
+kernels are in benchmarks/peers: the same computation on f32 with dynamic extents, one row per block
+of 256; Triton's hold a row in registers, of at most 1024 columns, as is idiomatic there. The tiled
+kernels (peers/tiled_kernels.py) share one source for FlyDSL and us. No GPU is needed.
 """
 
 from __future__ import annotations
@@ -65,9 +65,8 @@ print(elapsed)
 
 @dataclass(frozen=True)
 class System:
-    """`command(kernel, state)` is the process to time, which is given its start's time in place of
-    the empty argument and prints milliseconds. `environment(folder)` gives it a cache of its own in
-    `folder`."""
+    """`command(kernel, state)` is the process to time; its empty argument is replaced by the start
+    time, and it prints milliseconds. `environment(folder)` sets up a separate cache in `folder`."""
 
     name: str
     command: Callable[[str, str], list[str]]
@@ -92,7 +91,7 @@ def triton(python: str) -> System:
     return System(
         "Triton",
         lambda kernel, state: [python, str(HERE / "peers/triton_kernels.py"), kernel, "", state],
-        # The variable keeps a warning off; it is Triton 3.9's default.
+        # The variable suppresses a warning; the value is Triton 3.9's default.
         lambda folder: {"TRITON_CACHE_DIR": str(folder), "TRITON_DEFAULT_FP_FUSION": "1"},
         tuple(KERNELS),
     )
@@ -132,7 +131,7 @@ def main() -> None:
 
 
 def find_peers(python: str, scratch: Path) -> list[System]:
-    """The peers that `python` can import; says which are missing."""
+    """Returns the peers that `python` can import; prints which are missing."""
     found = []
     for module, title, make in (
         ("triton", "Triton", lambda: triton(python)),
@@ -154,7 +153,7 @@ def find_peers(python: str, scratch: Path) -> list[System]:
 
 
 def rocm_folder(scratch: Path) -> Path:
-    """A folder like ROCm's, as far as FlyDSL looks into it: llvm/bin/ld.lld."""
+    """Creates the part of a ROCm folder that FlyDSL needs: llvm/bin/ld.lld."""
     from fly_common import toolchain
 
     folder = scratch / "rocm"
@@ -166,7 +165,7 @@ def rocm_folder(scratch: Path) -> Path:
 def measure(
     systems: list[System], runs: int, scratch: Path
 ) -> dict[tuple[str, str, str], list[float]]:
-    """(kernel, system, state) → milliseconds. The first round is dropped."""
+    """Returns (kernel, system, state) → milliseconds. The first round is discarded."""
     samples: dict[tuple[str, str, str], list[float]] = {}
     for kernel in (*KERNELS, *TILED):
         for number in range(runs + 1):

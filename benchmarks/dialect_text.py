@@ -1,4 +1,4 @@
-"""How long FlyDSL's text takes to read and to write, by lines: the lexer alone, and with MLIR.
+"""Time to read and write FlyDSL's text, by lines: the lexer alone, and with MLIR.
 
     python benchmarks/dialect_text.py
 

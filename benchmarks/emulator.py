@@ -1,21 +1,21 @@
-"""How fast the emulator is: wave-instructions a second, beside a NumPy lockstep interpreter.
+"""Speed of the emulator in wave-instructions per second, compared with a NumPy interpreter.
 
     python benchmarks/emulator.py [--repeats 9] [--target gfx942] [--json]
 
-A wave-instruction is one machine instruction executed by one wave of 64 lanes, scalar ones counted
-too. Both run the same HSACO, made by clang from tests/kernels; both must give the same bytes. The
-peer is the tests' oracle (tests/oracle): it executes an instruction for all waves of a chunk at
-once, as a NumPy operation on an array [waves, 64], so that Python's cost is shared by up to 2^17
-lanes. It is taken at its best: decoded instructions are kept from launch to launch, registers are
-not poisoned, contiguous accesses are slices, and of four chunk sizes the fastest counts. Both check
-every access against the bound buffers.
+A wave-instruction is one machine instruction executed by one wave of 64 lanes, including scalar
+ones. Both run the same HSACO, compiled by clang from tests/kernels, and must give the same bytes.
+The peer is the tests' oracle (tests/oracle): it executes an instruction for all waves of a chunk at
+once, as a NumPy operation on an array [waves, 64], so that up to 2^17 lanes share Python's
+overhead. It runs in its best configuration: decoded instructions are kept between launches,
+registers are not poisoned, contiguous accesses are slices, and the fastest of four chunk sizes
+counts. Both check every access against the bound buffers.
 
-A figure is the median of all launches but the first, which decodes; the least is shown beside it,
-and is the fairer one on a busy machine, where long launches are interrupted and short ones are not.
-The two take turns of 20 ms or one launch. A grid of 1,024 workgroups runs on one host thread and
-on two, in turns too. A product of f16 matrices on matrix instructions is set beside NumPy's own
-f32 product of that size, on one thread. The handler library is timed in processes of its own, the
-first one with an empty cache.
+A figure is the median of all launches except the first, which decodes. The minimum is also shown;
+it is the fairer figure on a busy machine, where long launches are interrupted and short ones are
+not. The two alternate in turns of 20 ms or one launch. A grid of 1,024 workgroups runs on one host
+thread and on two, also in turns. An f16 matrix product on matrix instructions is compared with
+NumPy's f32 product of that size, on one thread. The handler library is timed in separate processes,
+the first with an empty cache.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from pathlib import Path
 
 import typer
 
-# NumPy's product is to run on one thread: said before NumPy is imported.
+# NumPy's product runs on one thread; this must be set before NumPy is imported.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 
@@ -67,8 +67,8 @@ class Work:
 
 @dataclass(frozen=True)
 class Figure:
-    """Rates in millions of wave-instructions a second, times in milliseconds; `_least` of the
-    launch that took least, the others of the median."""
+    """Rates in millions of wave-instructions per second, times in milliseconds; `_least` is the
+    fastest launch, the others are medians."""
 
     kernel: str
     instructions: int
@@ -85,8 +85,8 @@ class Figure:
 
 @dataclass(frozen=True)
 class Threads:
-    """One launch on one host thread and on two: medians in milliseconds, and their ratio; the
-    ratio of the least ones too."""
+    """One launch on one host thread and on two: medians in milliseconds and their ratio, and the
+    ratio of the minima."""
 
     kernel: str
     workgroups: int
@@ -99,8 +99,8 @@ class Threads:
 @dataclass(frozen=True)
 class Product:
     """A product of two f16 matrices of `side` rows and columns by matrix instructions, on one host
-    thread, in both arithmetics; and NumPy's f32 product. Milliseconds of the median and of the
-    least, and how many times as long as NumPy's the emulated ones took."""
+    thread, in both arithmetics, and NumPy's f32 product. Median and minimum in milliseconds, and
+    the ratio of the emulated times to NumPy's."""
 
     side: int
     numpy_ms: float
@@ -122,7 +122,7 @@ def works() -> list[Work]:
     n, side = 1 << 16, 128
     a, b = rng.standard_normal((2, n), np.float32)
     i32 = np.int32
-    # Whole numbers: their sums are exact in any arithmetic of the matrix units.
+    # Integers, whose sums are exact in any arithmetic of the matrix units.
     wide = 256
     whole = [rng.integers(-8, 9, (wide, wide)).astype(np.float16) for _ in range(2)]
     square = [a[: side * side].copy(), b[: side * side].copy(), np.zeros(side * side, np.float32)]
@@ -163,7 +163,7 @@ def works() -> list[Work]:
 
 
 def measure(work: Work, target: str, repeats: int) -> Figure:
-    """Raises AssertionError where the two devices disagree."""
+    """Times both devices. AssertionError if their results differ."""
     import numpy as np
     from fly_image.amd.code_object import CodeObject
     from fly_run.emulator.machine import Emulator
@@ -237,7 +237,7 @@ def measure(work: Work, target: str, repeats: int) -> Figure:
 
 
 def threads(target: str, repeats: int) -> Threads:
-    """Raises AssertionError where the number of threads shows in the result."""
+    """Times one and two threads. AssertionError if the results differ."""
     import numpy as np
     from fly_image.amd.code_object import CodeObject
     from fly_run.devices.options import Options
@@ -282,7 +282,7 @@ def threads(target: str, repeats: int) -> Threads:
 
 
 def product(target: str, repeats: int, side: int) -> Product:
-    """Raises AssertionError where a product is wrong."""
+    """Times the products. AssertionError if one is wrong."""
     import numpy as np
     from fly_image.amd.code_object import CodeObject
     from fly_run.devices.options import MFMA, Options
@@ -297,7 +297,7 @@ def product(target: str, repeats: int, side: int) -> Product:
     data = build.opencl("matrix.cl", target, 3)
     code = CodeObject.parse(data)
     runs: dict[str, Callable[[], object]] = {"numpy": lambda: np.matmul(wide_a, wide_b)}
-    results = {}  # devices use their memory
+    results = {}  # devices use the memory of these
     for arithmetic in MFMA:
         device = Emulator(target, Options(threads=1, mfma=arithmetic))
         c = results[arithmetic] = np.zeros((side, side), np.float32)
@@ -333,7 +333,8 @@ def product(target: str, repeats: int, side: int) -> Product:
 
 
 def library_times() -> dict[str, float]:
-    """Seconds to build the handler library and milliseconds to load it, in fresh processes."""
+    """Returns the seconds to build the handler library and the milliseconds to load it, in new
+    processes."""
     with tempfile.TemporaryDirectory() as cache:
         environment = os.environ | {"FLY_CACHE_DIR": cache}
 
@@ -373,7 +374,7 @@ def table(
             str(f.oracle_chunk),
             f"{f.ratio:.1f} ({f.ratio_least:.1f})",
         )
-    console = Console(width=max(100, Console().width))  # in a file too, no row is broken
+    console = Console(width=max(100, Console().width))  # do not break rows, even in a file
     console.print(view)
     console.print(
         f"{shared.kernel}, {shared.workgroups:,} workgroups: {shared.one_ms:.1f} ms on one thread,"
@@ -403,7 +404,7 @@ def main(
     target: str = typer.Option("gfx942", help="gfx90a, gfx942 or gfx950."),
     json: bool = typer.Option(False, help="Print the figures as JSON."),
 ) -> None:
-    """Wave-instructions a second of the emulator beside a NumPy lockstep interpreter."""
+    """Wave-instructions per second of the emulator and of a NumPy lockstep interpreter."""
     figures = [measure(work, target, repeats) for work in works()]
     shared = threads(target, repeats)
     products = [product(target, 3 * repeats, side) for side in (256, 512)]

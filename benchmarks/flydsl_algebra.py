@@ -1,13 +1,13 @@
-"""Agreement with FlyDSL on random layouts: the result type of each op that computes.
+"""Compares type inference with FlyDSL's on random layouts, for each op that computes.
 
     python benchmarks/flydsl_algebra.py --peer PYTHON [--cases 2000] [--seed 1]
 
-PYTHON is an interpreter that has FlyDSL 0.4.2 (`pip install flydsl==0.4.2 torch`). Each case is an
-op on random operands: layouts that are compact in some order, with gaps, with broadcasts, nested,
-with dynamic leaves of either width and a divisor, with basis strides, composed with a swizzle. Our
-inference gives the result type; FlyDSL's verifier infers it again and says whether it is the same.
-Where one of the two refuses or they differ, the case is printed with a reason, if it has one of
-those below; exit status 1 if one has none.
+PYTHON is an interpreter with FlyDSL 0.4.2 (`pip install flydsl==0.4.2 torch`). Each case is an op
+on random operands: layouts that are compact in some order, with gaps, with broadcasts, nested, with
+dynamic leaves of either width and a divisor, with basis strides, composed with a swizzle. Our
+inference gives the result type; FlyDSL's verifier infers it again and reports whether it is equal.
+If one of the two rejects the case or they differ, the case is printed with its reason, if it has
+one of those below; the exit status is 1 if any has none.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from fly_dialect.op_table import OPS
 from fly_dialect.type_text import parse_type
 
 HERE = Path(__file__).parent
-# Results that no case has: FlyDSL then says what it infers.
+# Result types that no case has: FlyDSL then reports the type that it infers.
 DUMMIES = {
     "int_tuple": "!fly.int_tuple<(1,2,3,4,5,6,7,8,9)>",
     "layout": "!fly.layout<77:77>",
@@ -61,7 +61,7 @@ class Case:
 
     @property
     def dummy(self) -> str:
-        """A wrong result of the right kind."""
+        """Returns a wrong result type of the right kind."""
         kind = self.operands[0].split("<")[0].removeprefix("!fly.")
         return DUMMIES["int_tuple" if self.op in OF_TUPLES else kind]
 
@@ -79,7 +79,7 @@ def flat(tree: object) -> list:
 
 
 class Maker:
-    """Makes operands; `loose` of ten leaves are dynamic."""
+    """Generates operands; `loose` in ten leaves are dynamic."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -92,13 +92,13 @@ class Maker:
         return tuple(self.shape(depth - 1, most) for _ in range(count))
 
     def filled(self, tree: object, leaves: list) -> object:
-        """A tree of the form of `tree` with other leaves; uses them up."""
+        """Returns a tree of the same structure with leaves taken from `leaves`."""
         if isinstance(tree, tuple):
             return tuple(self.filled(part, leaves) for part in tree)
         return leaves.pop(0)
 
     def stride(self, shape: object) -> object:
-        """Compact in some order, perhaps with gaps, perhaps with a broadcast."""
+        """Returns strides that are compact in some order, possibly with gaps or broadcasts."""
         extents = flat(shape)
         steps, step = [0] * len(extents), 1
         order = list(range(len(extents)))
@@ -121,14 +121,14 @@ class Maker:
         return self.random.choice(["?", "?", "?{i64}", "?{div=4}", "?{i64 div=8}"])
 
     def layout(self, shape: object = None, known_strides: bool = False) -> str:
-        """The text between the brackets."""
+        """Returns the text between the brackets."""
         shape = self.shape() if shape is None else shape
         stride = self.stride(shape)
         extents = self.loosened(shape)
         return f"{text(extents)}:{text(stride if known_strides else self.loosened(stride))}"
 
     def walk(self, shape: object) -> str:
-        """A layout that goes through `shape` without leaving a mode in the middle."""
+        """Returns a layout that traverses `shape` without splitting a mode."""
         extents = flat(shape)
         first = self.random.randrange(len(extents))
         step = self.divisor(extents[first])
@@ -143,7 +143,7 @@ class Maker:
         return self.random.choice([d for d in range(1, number + 1) if number % d == 0])
 
     def narrow(self, shape: object = None, known_strides: bool = False) -> str:
-        """The type of a layout, or of one that is composed with a swizzle."""
+        """Returns the type of a layout, or of one composed with a swizzle."""
         layout = self.layout(shape, known_strides)
         if self.random.random() < 0.85:
             return f"!fly.layout<{layout}>"
@@ -152,7 +152,7 @@ class Maker:
         return f"!fly.composed_layout<S<{mask},{base},{shift}> o {start} o {layout}>"
 
     def like(self, shape: object = None) -> str:
-        """The same, or of a view."""
+        """Like `narrow`, or the type of a view."""
         kind = self.random.random()
         if kind < 0.8:
             return self.narrow(shape)
@@ -190,7 +190,7 @@ class Maker:
 
 
 def cases(maker: Maker) -> dict[str, Callable[[], Case]]:
-    """For each op, a function that makes a case."""
+    """Returns, for each op, a function that generates a case."""
     pick = maker.random
 
     def tuple_(tree: object) -> str:
@@ -256,7 +256,7 @@ def cases(maker: Maker) -> dict[str, Callable[[], Case]]:
         def make() -> Case:
             shape = maker.shape()
             coord = maker.coord(shape, 0.5)
-            # Something of it must be given, and something free.
+            # At least one element must be given, and one free.
             while not 0 < flat(coord).count("*") < len(flat(coord)):
                 shape = maker.shape()
                 coord = maker.coord(shape, 0.5)
@@ -359,9 +359,9 @@ def cases(maker: Maker) -> dict[str, Callable[[], Case]]:
     }
 
 
-# -- both answers ---------------------------------------------------------------------------------
+# -- both results ---------------------------------------------------------------------------------
 def ours(case: Case) -> tuple[str | None, str]:
-    """The result type, or None and why there is none."""
+    """Returns the result type, or None and the reason why there is none."""
     info = OPS[case.op]
     attributes: dict[str, object] = {}
     for name, value in re.findall(r"(\w+) = (array<i32: [^>]*>|-?\d+)", case.attributes):
@@ -379,14 +379,14 @@ def ours(case: Case) -> tuple[str | None, str]:
 
 
 class Peer:
-    """FlyDSL in its own process, started again when an assertion of its C++ has ended it."""
+    """FlyDSL in its own process, which is restarted after a C++ assertion has ended it."""
 
     def __init__(self, python: str) -> None:
         self.command = [python, str(HERE / "peers/flydsl_types.py")]
         self.process: subprocess.Popen[str] | None = None
 
     def says(self, module: str) -> str:
-        """`ok`, what the verifier says, or `aborts`."""
+        """Returns `ok`, the verifier's message, or `aborts`."""
         if self.process is None or self.process.poll() is not None:
             self.process = subprocess.Popen(
                 self.command,
@@ -407,8 +407,8 @@ class Peer:
         return json.loads(line)
 
 
-# Why the two may differ, as regular expressions on `op: what we say | what FlyDSL says`. COUNTED
-# holds where counting the offsets of FlyDSL's layout shows that it is wrong.
+# Reasons for differences, as regular expressions on `op: our result | FlyDSL's result`. COUNTED
+# applies if counting the offsets of FlyDSL's layout shows that it is wrong.
 COUNTED = "FlyDSL's result is wrong, by counting its offsets"
 REASONS = [
     (r"\| aborts$", "FlyDSL asserts, or divides by zero; we refuse or have an answer"),
@@ -434,8 +434,8 @@ def reason(case: Case, own: str, theirs: str, peer: Peer) -> str | None:
 
 
 def counted_wrong(case: Case, own: str, theirs: str, peer: Peer) -> bool:
-    """Whether FlyDSL's inverse does not undo the layout, or its composition (the one that we found
-    impossible on the way to the result) is not the function of the function."""
+    """Whether FlyDSL's inverse does not undo the layout, or its composition (the one that we
+    rejected as impossible) is not the composition of the functions."""
     if case.op == "left_inverse":
         given = case.operands[0]
         return [offset(theirs, place) for place in offsets(given)] != list(range(size(given)))
@@ -449,7 +449,7 @@ def counted_wrong(case: Case, own: str, theirs: str, peer: Peer) -> bool:
 
 
 def layout(spec: str) -> AnyLayout:
-    """The layout of a type or text; for what is dynamic, 2 is as good as any number."""
+    """Returns the layout of a type or text, with 2 for each dynamic integer."""
     plain = re.sub(r"\?(\{[^}]*\})?", "2", spec)
     if not plain.startswith("!"):
         return parse_any_layout(plain)
@@ -459,8 +459,8 @@ def layout(spec: str) -> AnyLayout:
 
 
 def offset(spec: str, place: object) -> object:
-    """The offset of a coordinate, or of the coordinate of a number: a number, or for basis strides
-    the numbers that are not 0, by their paths."""
+    """Returns the offset of a coordinate, or of the coordinate of a number: a number, or for basis
+    strides the non-zero numbers by their paths."""
     coord = Int(place) if isinstance(place, int) else place
     return paths(algebra.crd2idx(coord, layout(spec)), ())
 

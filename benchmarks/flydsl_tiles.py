@@ -1,12 +1,13 @@
-"""Agreement with FlyDSL on random tiled copies and multiplications: what a thread gets of a view.
+"""Compares type inference with FlyDSL's on random tiled copies and multiplications.
 
     python benchmarks/flydsl_tiles.py --peer PYTHON [--cases 1000] [--seed 1]
 
-PYTHON is an interpreter that has FlyDSL 0.4.2 (`pip install flydsl==0.4.2 torch`). Each case is one
-of tiled_copy.partition_src, partition_dst and retile, tiled_mma.partition and partition_shape, and
+PYTHON is an interpreter with FlyDSL 0.4.2 (`pip install flydsl==0.4.2 torch`). Each case is one of
+tiled_copy.partition_src, partition_dst and retile, tiled_mma.partition and partition_shape, and
 mma.make_fragment, on a random atom, placement of threads or waves, tile and view. Our inference
-gives the result type; FlyDSL's verifier infers it again and says whether it is the same. A case
-that differs is printed with a reason, if it has one of those below; exit status 1 if one has none.
+gives the result type; FlyDSL's verifier infers it again and reports whether it is equal. A case
+that differs is printed with its reason, if it has one of those below; the exit status is 1 if any
+has none.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ FAMILIES: list[type[WaveMma]] = [
     wmma.Gfx120xWmma,
     wmma.Gfx1250Wmma,
 ]
-# Why the two may differ: what a case has.
+# Reasons for differences, as properties of the case.
 REASONS = [
     (r"cdna3\.mfma<\S+ \(.*f8E5M2\b", "FlyDSL's MFMA knows CDNA4's fp8, but not its bf8"),
     (
@@ -75,7 +76,7 @@ class Maker:
         return self.random.choice([self.copy, self.retile, self.mma, self.mma, self.fragment])()
 
     def view(self, rows: int, columns: int, element: str) -> str:
-        """The type of a view of so many rows and columns."""
+        """Returns the type of a view of this size."""
         pick = self.random
         layout = pick.choice(
             [
@@ -109,7 +110,7 @@ class Maker:
         return TiledCopySpec(atom, layout, Tile(tile))
 
     def either(self, shape: tuple[int, int]) -> Layout:
-        """Row-major or column-major."""
+        """Returns a row-major or column-major layout."""
         return Layout(shape, self.random.choice([(shape[1], 1), (1, shape[0])]))
 
     def copy(self) -> Case:
@@ -146,7 +147,7 @@ class Maker:
         return TiledMmaSpec(MmaAtomSpec(op), waves, Tile(tuple(permutation)))
 
     def operand(self, most: int) -> tuple[TiledMmaSpec, tiled.Operand, list[int]]:
-        """A tiled mma, one of its operands, and extents of a view of that."""
+        """Returns a tiled mma, one of its operands, and extents of a view of that operand."""
         mma = self.tiled_mma()
         operand: tiled.Operand = self.random.choice(["a", "b", "c", "d"])
         sizes = tiled.tile_size(mma)
@@ -174,7 +175,7 @@ class Maker:
 
 
 def ours(case: Case) -> str:
-    """The result type."""
+    """Returns our result type."""
     infer = OPS[case.op].infer
     assert infer is not None
     attributes: dict[str, object] = {}

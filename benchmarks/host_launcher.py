@@ -46,6 +46,7 @@ def made(tensors: int, integers: int, output: bool = False) -> Any:
     """A program of tensors of rank 4 with free strides and integers, all of which are packed."""
     from fly_host import program as host
     from fly_host.native.specialisation import KernelLimits
+    from fly_host.validation import validate
 
     parameters: list[Any] = []
     expressions: list[Any] = [("const", 0), ("const", 1), ("const", 256)]
@@ -76,9 +77,12 @@ def made(tensors: int, integers: int, output: bool = False) -> Any:
         words.append((host.Word("pointer", "O"),))
         result = host.Operand("tensor", "O")
     steps.append(host.Launch("kernel", (grid, 1, 1), (2, 1, 1), 0, tuple(words)))
+    names = ("O",) if output else ()
     program = host.Program(
-        "bench", "gfx942", tuple(parameters), tuple(expressions), tuple(steps), made_tensors, result
+        *("bench", "gfx942", tuple(parameters), tuple(expressions), tuple(steps), made_tensors),
+        *(result, names),
     )
+    validate(program)
     offsets, at = [], 0
     for (word,) in words:
         size = 4 if word.kind == "scalar" else 8

@@ -1,12 +1,12 @@
-"""What doors cost: fly-llc beside bare llc, and with a filter inserted, on the vector addition.
+"""Overhead of fly-llc over bare llc, and of an inserted filter, on the vector addition.
 
     python benchmarks/insertion.py [--repeats 41] [--target gfx942] [--json]
 
-All are processes, from their start to their end, that take turns; a figure is the fastest turn,
-since whatever else the machine does only adds. Two differences are told. `fly-llc beyond llc` is
-what the installed `fly-llc` takes more than llc and `python -c pass` together. `a filter beyond its
-own` is what an inserted filter (a Python script that passes MIR on) adds to fly-llc, less what the
-same filter takes by itself on the same MIR.
+All are whole processes, which run in turn; a figure is the fastest run, because other load only
+adds time. Two differences are reported. `fly-llc beyond llc` is the time of the installed `fly-llc`
+minus that of llc and `python -c pass` together. `a filter beyond its own` is the time that an
+inserted filter (a Python script that passes MIR through) adds to fly-llc, minus the time of the
+filter alone on the same MIR.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ sys.stdout.write(sys.stdin.read())
 
 
 def prepare(folder: Path, target: str) -> dict[str, list[str]]:
-    """The commands to time, by name."""
+    """Returns the commands to time, by name."""
     from fly_common import toolchain
     from fly_trace.session.load import find_entry, load_file
 
@@ -58,15 +58,15 @@ def prepare(folder: Path, target: str) -> dict[str, list[str]]:
 
 
 def measure(target: str, repeats: int) -> dict[str, float]:
-    """Milliseconds by command, and the two differences."""
+    """Returns milliseconds by command, and the two differences."""
     times: dict[str, list[float]] = {}
-    # Bytecode is kept, as it is in an installed tool.
+    # Keep bytecode, as an installed tool does.
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         commands = prepare(folder, target)
         mir = (folder / "k.mir").read_bytes()
-        for _ in range(repeats + 1):  # the first turn reads files that later ones find in memory
+        for _ in range(repeats + 1):  # the first run fills the page cache
             for command, words in commands.items():
                 start = time.perf_counter()
                 subprocess.run(
@@ -90,7 +90,7 @@ def main(
     target: str = typer.Option("gfx942", help="The processor to compile for."),
     json: bool = typer.Option(False, help="Print the figures as JSON."),
 ) -> None:
-    """Milliseconds of fly-llc beside llc, with and without an inserted filter."""
+    """Milliseconds of fly-llc and of llc, with and without an inserted filter."""
     found = measure(target, repeats)
     if json:
         print(json_module.dumps(found))

@@ -1,12 +1,12 @@
-"""What it costs to watch a kernel: `--stats`, `--trace` and `--strict` beside an unobserved run.
+"""Overhead of observers: `--stats`, `--trace` and `--strict` compared with an unobserved run.
 
     python benchmarks/observers.py [--repeats 15] [--target gfx942]
 
-The kernels are those of benchmarks/emulator.py, on one host thread. In turns: nobody watches;
-native code counts executions and lanes (Wants.COUNT); it looks at the addresses of memory accesses
-too, which is what `--stats` asks for (Wants.MEASURE). A ratio is of the least times: on a busy
-machine they are the ones that were not interrupted. A trace and a strict run, which call Python at
-every instruction, are timed by the instruction, in one launch.
+The kernels are those of benchmarks/emulator.py, on one host thread. These run in turn: no observer;
+native counting of executions and lanes (Wants.COUNT); and native measuring of memory accesses too,
+as `--stats` requests (Wants.MEASURE). Ratios use minimum times, those of runs that were not
+interrupted on a busy machine. A trace and a strict run, which call Python at every instruction, are
+timed per instruction, in one launch.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ UNOBSERVED, TRACE, STRICT = "unobserved", "--trace", "--strict"
 
 
 def measure(work: Work, target: str, repeats: int) -> tuple[dict[str, float], int]:
-    """The least seconds of a launch by who watches, and how many wave instructions it has."""
+    """Returns the minimum seconds of a launch by observer, and its number of wave instructions."""
     import numpy as np
     from fly_image.amd.code_object import CodeObject
     from fly_run.devices.options import Options
@@ -84,7 +84,7 @@ def measure(work: Work, target: str, repeats: int) -> tuple[dict[str, float], in
     for turn in range(repeats):
         for name, launch in launches.items():
             if name in (TRACE, STRICT) and turn:
-                continue  # one launch has thousands of instructions, and of a trace's lines
+                continue  # one launch has thousands of instructions, as many as a trace has lines
             start = time.perf_counter()
             launch()
             least[name] = min(least[name], time.perf_counter() - start)

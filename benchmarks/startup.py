@@ -1,8 +1,8 @@
-"""How long a tool takes to say what it is: `--help`, the median of N runs, beside its floors.
+"""Startup time of the tools: `--help`, the median of N runs, compared with lower bounds.
 
     python benchmarks/startup.py [N]
 
-A pipe of five tools pays its start five times, so this is a budget: 120 ms each.
+A pipe of five tools pays for five starts, so there is a budget: 120 ms each.
 """
 
 import os
@@ -18,9 +18,9 @@ BUDGET = 120.0  # ms
 
 
 def median(command: list[str], runs: int) -> float:
-    """Milliseconds of wall time, after one run that fills the file cache."""
+    """Returns milliseconds of wall time, after one run that fills the page cache."""
     times = []
-    # Bytecode is kept, as it is in an installed tool.
+    # Keep bytecode, as an installed tool does.
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     for _ in range(runs + 1):
         start = time.perf_counter()

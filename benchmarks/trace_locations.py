@@ -1,9 +1,9 @@
-"""What source locations cost while tracing: a kernel of about 2,000 ops, unrolled.
+"""Overhead of source locations while tracing: an unrolled kernel of about 2,000 ops.
 
     python benchmarks/trace_locations.py
 
-Prints the median tracing time with locations captured and with every op at one unknown location,
-and the difference in percent of the whole.
+Prints the median tracing time with captured locations and with a single unknown location for every
+op, and the difference as a percentage of the total.
 """
 
 import statistics
@@ -57,7 +57,7 @@ def main() -> None:
     captured = builder.Locations.here
     with_locations, without = [], []
     for _ in range(ROUNDS):
-        # Turn about, so that a busy machine slows both alike.
+        # Alternate, so that other load slows both alike.
         with_locations.append(once())
         builder.Locations.here = lambda self: self.unknown
         without.append(once())

@@ -1,14 +1,14 @@
 """Rows by index: gather copies row index[r] of a table to row r, scatter row r to row index[r].
 
-A tile is four rows of 64 elements. Each thread moves four elements of a row at once; where they
-begin in the table is the row's index times the row's length plus the column.
+A tile is four rows of 64 elements. Each thread moves four contiguous elements of a row at a time;
+their offset in the table is the row's index times the row's length plus the column.
 """
 
 import fly
 import fly.expr as fx
 
 ROWS, COLUMNS = 4, 64
-VALUES = 4  # that a thread moves at once
+VALUES = 4  # elements that a thread moves at a time
 
 
 def threads():
@@ -20,13 +20,13 @@ def threads():
 
 
 def offsets(index, rows, columns, own):
-    """Where in the table each group of values of this thread begins: (groups, tiles, tiles)."""
+    """Returns the table offset of each group of values of this thread: (groups, tiles, tiles)."""
     i, j = fx.block_idx.x, fx.block_idx.y
-    # The index of an element's row, and its column, as tensors of the elements' shape.
+    # The row index and the column of each element, as tensors of the elements' shape.
     of_row = fx.make_view(fx.get_iter(index), fx.make_layout((rows, columns), (1, 0)))
     of_column = fx.make_view(0, fx.make_layout((rows, columns), (0, 1)))
     tiles = [fx.flat_divide(t, (ROWS, COLUMNS))[None, None, i, j] for t in (of_row, of_column)]
-    # The first value of each group says where the group begins.
+    # The first value of each group gives the group's offset.
     mine, column = [own.partition_S(tile)[(0, None), None, None] for tile in tiles]
 
     found = fx.make_fragment_like(mine)

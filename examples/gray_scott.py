@@ -2,7 +2,7 @@
 
     python examples/gray_scott.py picture.png
 
-One launch is one time step; the host function unrolls `STEPS` of them, back and forth between two
+One launch is one time step; the host function unrolls `STEPS` of them, alternating between two
 pairs of arrays. J. E. Pearson, "Complex Patterns in a Simple System", Science 261 (1993).
 """
 
@@ -12,14 +12,14 @@ import fly
 import fly.expr as fx
 
 TILE = 16
-STEPS = 20  # time steps a call makes; even, so that the result is in the first pair
+STEPS = 20  # time steps per call; even, so that the result is in the first pair
 DU, DV, FEED, KILL = 0.16, 0.08, 0.035, 0.065
 
 
 def laplacian(A, row, column):
-    """The five-point stencil at (row, column), wrapping round both edges."""
+    """Computes the five-point stencil at (row, column), wrapping around both edges."""
     height, width = A.shape[0], A.shape[1]
-    # Selects rather than `%`: a division of 64-bit integers is a hundred instructions.
+    # Selects instead of `%`: a division of 64-bit integers takes a hundred instructions.
     up = fx.where(row == 0, height - 1, row - 1)
     down = fx.where(row == height - 1, 0, row + 1)
     left = fx.where(column == 0, width - 1, column - 1)
@@ -53,7 +53,7 @@ def gray_scott(
 
 
 def seed(height=128, width=128):
-    """u = 1 and v = 0 but for a few squares of reagent."""
+    """Returns u = 1 and v = 0 except for a few squares of reagent."""
     import numpy as np
 
     u, v = np.ones((height, width), np.float32), np.zeros((height, width), np.float32)
@@ -65,7 +65,7 @@ def seed(height=128, width=128):
 
 
 def reference(u, v, steps):
-    """The same in NumPy, in float64."""
+    """Computes the same in NumPy, in float64."""
     import numpy as np
 
     def laplace(a):
@@ -82,7 +82,7 @@ def reference(u, v, steps):
 
 
 def write_picture(v, path):
-    """`v` as a PNG: dark where there is none, bright where there is much."""
+    """Writes `v` as a PNG: dark where it is low, bright where it is high."""
     import numpy as np
     from PIL import Image
 

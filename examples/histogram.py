@@ -1,4 +1,4 @@
-"""Counts of 256 byte values: each workgroup counts in LDS, then adds its counts to the total."""
+"""Histogram of 256 byte values: each workgroup counts in LDS, then adds its counts to the total."""
 
 import fly
 import fly.expr as fx

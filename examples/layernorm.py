@@ -1,4 +1,4 @@
-"""Y = (X - mean) / sqrt(var + eps) · gamma + beta along rows, one workgroup a row."""
+"""Y = (X - mean) / sqrt(var + eps) · gamma + beta along rows, one workgroup per row."""
 
 import fly
 import fly.expr as fx
@@ -8,7 +8,7 @@ N = fx.sym_int32("N")  # columns are counted in 32 bits; launches check that the
 
 
 def block_sum(scratch, value):
-    """The sum of `value` over the block, by a tree in LDS; every work item gets it."""
+    """Returns the sum of `value` over the block to every work item, by a tree in LDS."""
     tid = fx.thread_idx.x
     scratch[tid] = value
     fx.barrier()
@@ -36,7 +36,7 @@ def layernorm_kernel(
         total = total + X[row, j]
     mean = block_sum(scratch, total) / count
 
-    # Two passes: the sum of squared differences loses nothing to cancellation.
+    # Two passes: the sum of squared differences avoids cancellation.
     squares = fx.Float32(0)
     for j in range(tid, columns, BLOCK):
         difference = X[row, j] - mean

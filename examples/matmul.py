@@ -1,4 +1,4 @@
-"""C = A·B in f32, a 16x16 tile of C a workgroup, A and B staged through LDS."""
+"""C = A·B in f32, one 16x16 tile of C per workgroup, A and B staged through LDS."""
 
 import fly
 import fly.expr as fx

@@ -1,9 +1,9 @@
 """C = A·Bᵀ on matrix cores: a workgroup of four waves computes a 64×64 tile of C.
 
 A is M×K, B is N×K, both of f16, bf16 or f32; C is M×N of f32. The kernel names no instruction: the
-host function makes the tiled product, and the kernel asks it what each thread holds. CDNA has MFMA
-instructions, RDNA WMMA, with other parts of a tile in a thread's registers on RDNA3 and on RDNA4:
-`fx.rocdl.WMMA` is that of the target, which `@fly.jit` knows and `fly-trace --target gfx1201` says.
+host function makes the tiled product, which tells the kernel what each thread holds. CDNA has MFMA
+instructions, RDNA has WMMA, whose register layouts differ between RDNA3 and RDNA4: `fx.rocdl.WMMA`
+is that of the target, which `@fly.jit` knows and `fly-trace --target gfx1201` specifies.
 """
 
 import fly
@@ -18,12 +18,12 @@ def gemm_kernel(A: fx.Tensor, B: fx.Tensor, C: fx.Tensor, product: fx.TiledMma):
     thread = fx.thread_idx.x
     row, column = fx.block_idx.x, fx.block_idx.y
 
-    # Tiles of the operands, the last mode counting along K.
+    # Tiles of the operands; the last mode iterates along K.
     tiles_a = fx.flat_divide(A, (TILE_M, TILE_K))[None, None, row, None]
     tiles_b = fx.flat_divide(B, (TILE_N, TILE_K))[None, None, column, None]
     tile_c = fx.flat_divide(C, (TILE_M, TILE_N))[None, None, row, column]
 
-    # A thread holds some values of K that follow each other: one load for each such group.
+    # A thread holds several contiguous values of K: one load for each such group.
     values = fx.size(product.mma_atom.layout_A_tv[1])
     load = fx.make_copy_atom(fx.UniversalCopy(min(128, values * A.dtype.bits)), A.dtype)
     store = fx.make_copy_atom(fx.UniversalCopy32b(), fx.Float32)
@@ -47,7 +47,7 @@ def gemm_kernel(A: fx.Tensor, B: fx.Tensor, C: fx.Tensor, product: fx.TiledMma):
 
 
 def launch(A, B, C, instruction, wave):
-    """Four waves side by side: two along M, two along N."""
+    """Launches four waves per workgroup: two along M, two along N."""
     product = fx.make_tiled_mma(fx.make_mma_atom(instruction), fx.make_layout((2, 2, 1), (1, 2, 0)))
     grid = (C.shape[0] // TILE_M, C.shape[1] // TILE_N)
     gemm_kernel(A, B, C, product).launch(grid=grid, block=4 * wave)

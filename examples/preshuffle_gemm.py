@@ -1,13 +1,13 @@
-"""C = A·Bᵀ in f16 with B shuffled beforehand, and A through LDS in two buffers.
+"""C = A·Bᵀ in f16 with a pre-shuffled B, and A double-buffered in LDS.
 
 A workgroup of four waves computes a 64×128 tile of C, each wave 64×32. Every step of 64 along K
 loads the next part of A into registers and the next part of B into its second set of registers,
-multiplies what lies in LDS and in the first set, and then puts A into the other half of LDS: loads
-are under way while the matrix cores work.
+multiplies the parts in LDS and in the first set, and then stores A to the other half of LDS: loads
+overlap with the matrix cores.
 
-B is shuffled so that what a wave holds of it follows each other in memory (`shuffled`): 16 rows by
-32 of K are one block, in which eight values of a row follow each other, then the 16 rows, then the
-four groups of eight. A layout says so, and the kernel sees B as the N×K matrix it is.
+B is shuffled so that a wave's part of it is contiguous in memory (`shuffled`): a block is 16 rows
+by 32 of K, ordered by eight values of a row, then the 16 rows, then the four groups of eight. A
+layout expresses this order, and the kernel sees B as an N×K matrix.
 """
 
 import fly
@@ -16,7 +16,7 @@ import fly.expr as fx
 TILE_M, TILE_N, TILE_K = 64, 128, 64
 STAGES = 2
 LDS_BYTES = TILE_M * TILE_K * STAGES * 2
-VALUES = 8  # of f16, that a thread loads at once: 128 bits
+VALUES = 8  # f16 values that a thread loads at a time: 128 bits
 
 
 @fly.kernel
@@ -32,7 +32,7 @@ def preshuffle_kernel(
     tiles_b = fx.flat_divide(B, (TILE_N, TILE_K))[None, None, column, None]
     tile_c = fx.flat_divide(C, (TILE_M, TILE_N))[None, None, row, column]
 
-    # A in LDS: rows of 128 bytes, in which groups of eight values are permuted by the row.
+    # A in LDS: rows of 128 bytes, with groups of eight values permuted by the row.
     lds = fx.make_view(
         fx.get_dyn_shared(fx.Float16),
         fx.make_composed_layout(
@@ -61,7 +61,7 @@ def preshuffle_kernel(
     step_a, step_b = fx.get_scalar(tiles_a.stride[2]), fx.get_scalar(tiles_b.stride[2])
 
     def step(stage, k, last=False):
-        """Multiplies what `stage` holds; unless it is the last, part k of K goes to the other."""
+        """Multiplies the data of `stage`, and loads part k of K into the other unless `last`."""
         other = stage ^ 1
         if not last:
             k = fx.Int32(k)
@@ -110,7 +110,7 @@ def preshuffle_gemm(
     B: fx.Tensor[fx.Float16, 128, 256],
     C: fx.Tensor[fx.Float16, "M", 128],
 ):
-    """B is `shuffled`, its shape is known; K is a multiple of 128."""
+    """B is `shuffled` and its shape is static; K is a multiple of 128."""
     n, k = B.shape.unpack()
     layout = fx.make_layout(
         ((16, n // 16), (VALUES, 4, k // 32)),
@@ -127,7 +127,7 @@ def preshuffle_gemm(
     product = fx.make_tiled_mma(
         fx.make_mma_atom(fx.rocdl.MFMA(16, 16, 16, fx.Float16)),
         fx.make_layout((1, 4, 1), (0, 1, 0)),
-        # Two products in a row take eight values of K that a thread loads at once.
+        # Two consecutive products use the eight values of K that a thread loads at a time.
         fx.make_tile(None, None, fx.make_layout((4, 4, 2), (1, 8, 4))),
     )
     grid = (C.shape[0] // TILE_M, n // TILE_N)
@@ -135,7 +135,7 @@ def preshuffle_gemm(
 
 
 def shuffled(b):
-    """An N×K matrix in the order that the kernel's layout of B says."""
+    """Returns an N×K matrix in the order of the kernel's layout of B."""
     n, k = b.shape
     blocks = b.reshape(n // 16, 16, k // 32, 4, VALUES)
     return blocks.transpose(0, 2, 3, 1, 4).copy().reshape(n, k)

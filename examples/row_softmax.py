@@ -1,7 +1,7 @@
-"""Y = softmax(X) along rows, one workgroup a row: two ways to reduce over 256 work items.
+"""Y = softmax(X) along rows, one workgroup per row: two ways to reduce over 256 work items.
 
 `row_softmax` reduces by a tree in LDS; `row_softmax_shuffle` by lane shuffles in each wave, then
-one LDS slot a wave. `fly-trace examples/row_softmax.py:row_softmax_shuffle` picks the second.
+through one LDS slot per wave. `fly-trace examples/row_softmax.py:row_softmax_shuffle` selects it.
 """
 
 import fly
@@ -14,7 +14,7 @@ LOWEST = float("-inf")
 
 
 def tree_reduce(scratch, value, combine):
-    """`combine` over the block's values, by halving in LDS; every work item gets the result."""
+    """Reduces the block's values by halving in LDS; every work item gets the result."""
     tid = fx.thread_idx.x
     scratch[tid] = value
     fx.barrier()
@@ -24,12 +24,12 @@ def tree_reduce(scratch, value, combine):
             scratch[tid] = combine(scratch[tid], scratch[tid + half])
         fx.barrier()
     result = scratch[0]
-    fx.barrier()  # nobody overwrites slot 0 before all have read it
+    fx.barrier()  # all must read slot 0 before it is overwritten
     return result
 
 
 def shuffle_reduce(scratch, value, combine):
-    """The same by a butterfly of lane shuffles, then across the block's waves."""
+    """Reduces by a butterfly of lane shuffles, then across the block's waves."""
     tid = fx.thread_idx.x
     lanes = fx.num_warp_threads()
     for step in fx.range_constexpr(6):

@@ -1,4 +1,4 @@
-"""Y = a·X + Y in place, by a grid-stride loop: any size with any grid.
+"""Y = a·X + Y in place, by a grid-stride loop: any size works with any grid.
 
 … | fly-run a=2.5 X=x.npy Y=y.npy:out.npy
 """
@@ -28,7 +28,7 @@ def main():
     random = np.random.default_rng(1)
     x = random.standard_normal(70_001, dtype=np.float32)
     y = random.standard_normal(70_001, dtype=np.float32)
-    # One rounding, as fma does: the product and the sum are exact in float64 (24 + 24 bits).
+    # One rounding, like fma: the product and the sum are exact in float64 (24 + 24 bits).
     expected = (np.float64(2.5) * x + y).astype(np.float32)
     saxpy(2.5, x, y)
     np.testing.assert_array_equal(y, expected)

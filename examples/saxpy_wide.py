@@ -1,7 +1,7 @@
 """Z = a·X + Y over the last 64 columns of matrices that span more than 2³¹ bytes.
 
-Of the matrices only those columns are ever touched, so the rest never gets memory: the addresses
-need more than 32 bits, which is what the example shows, and the machine needs 10 MB.
+Only those columns of the matrices are accessed, so the other pages are never allocated: addresses
+need more than 32 bits, which the example demonstrates, but the machine needs only 10 MB.
 """
 
 import fly
@@ -32,13 +32,13 @@ ROWS, WIDTH = 1030, 1 << 19  # 2.16e9 bytes
 
 
 def make_input(seed):
-    """A matrix of 2.16e9 bytes, of which 4 MiB exist: the pages of its last 64 columns."""
+    """Returns a matrix of 2.16e9 bytes, of which 4 MiB are allocated: its last 64 columns."""
     import mmap
 
     import numpy as np
 
     pages = mmap.mmap(-1, ROWS * WIDTH * 4)
-    pages.madvise(mmap.MADV_NOHUGEPAGE)  # a touched page of 2 MiB would be a whole row
+    pages.madvise(mmap.MADV_NOHUGEPAGE)  # a touched huge page of 2 MiB would be a whole row
     matrix = np.frombuffer(pages, np.float32).reshape(ROWS, WIDTH)
     random = np.random.default_rng(seed)
     matrix[:, -COLUMNS:] = random.standard_normal((ROWS, COLUMNS), dtype=np.float32)

@@ -1,16 +1,16 @@
-"""B = Aᵀ through LDS, a 32×32 tile a workgroup, with a swizzle that keeps both ways free of bank
-conflicts.
+"""B = Aᵀ through LDS, one 32×32 tile per workgroup, with a swizzle that avoids bank conflicts in
+both directions.
 
-A thread moves four elements of a row of A at once into LDS, and gathers four of a row of B out of
-it. In LDS the rows of a tile lie 32 words apart, so that a column is in one bank; the swizzle
-exclusive-ors three bits of the row into the bank, in groups of four words.
+A thread moves four elements of a row of A at a time into LDS, and gathers four of a row of B from
+it. In LDS the rows of a tile are 32 words apart, so that a column is in one bank; the swizzle xors
+three bits of the row into the bank, in groups of four words.
 """
 
 import fly
 import fly.expr as fx
 
 TILE = 32
-THREADS = (32, 8)  # a row of 32 elements is moved by eight threads
+THREADS = (32, 8)  # eight threads move a row of 32 elements
 
 
 @fly.kernel
@@ -20,7 +20,7 @@ def transpose_kernel(A: fx.Tensor, B: fx.Tensor, rows: fx.TiledCopy):
     tile_a = fx.flat_divide(A, (TILE, TILE))[None, None, i, j]
     tile_b = fx.flat_divide(B, (TILE, TILE))[None, None, j, i]
 
-    # One array in LDS, seen by rows of A and by rows of B.
+    # One array in LDS, viewed by rows of A and by rows of B.
     memory = fx.SharedAllocator().allocate(fx.Array[fx.Float32, TILE * TILE, 16]).peek()
     swizzle = fx.static(fx.SwizzleType.get(3, 2, 5))
     by_a = fx.make_layout((TILE, TILE), (TILE, 1))
@@ -28,7 +28,7 @@ def transpose_kernel(A: fx.Tensor, B: fx.Tensor, rows: fx.TiledCopy):
     lds_a = memory.view(fx.make_composed_layout(swizzle, by_a))
     lds_b = memory.view(fx.make_composed_layout(swizzle, by_b))
 
-    # The same threads and values by one word at a time: for what is not together in LDS.
+    # The same threads and values one word at a time, for data that is not contiguous in LDS.
     single = fx.make_copy_atom(fx.UniversalCopy32b(), fx.Float32)
     words = fx.make_tiled_copy(single, rows.layout_tv_tiled, rows.tile_mn).get_slice(thread)
     own = rows.get_slice(thread)

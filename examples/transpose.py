@@ -1,13 +1,13 @@
 """B = Aᵀ through an LDS tile, so that both reads and writes run along rows.
 
-The tile has one column more than it needs: work items that read a column then hit 32 banks, not 1.
+The tile has one padding column: work items that read a column then use 32 banks, not 1.
 """
 
 import fly
 import fly.expr as fx
 
 TILE = 32
-ROWS = 8  # rows a workgroup moves at a time: 32 x 8 work items
+ROWS = 8  # rows that a workgroup moves at a time: 32 x 8 work items
 
 
 @fly.kernel

@@ -1,4 +1,4 @@
-"""C = A + B, one element a work item; the size need not divide the block.
+"""C = A + B, one element per work item; the size need not be a multiple of the block.
 
     fly-trace examples/vector_add.py | fly-opt-py --target gfx942 | opt -S -O3 \
         | fly-llc | fly-link | fly-run A=a.npy B=b.npy C=c.npy

@@ -1,9 +1,9 @@
-"""GPU kernels in Python, compiled by a chain of filters: the library that applications import.
+"""GPU kernels in Python, compiled by a chain of filters. This is the library applications import.
 
     import fly
     import fly.expr as fx
 
-Importing it costs next to nothing: what a name needs is imported when the name is first used.
+Importing it is cheap: what a name needs is imported when the name is first used.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fly.chains.stage import Stage
 
 
-# Name → the module that has it.
+# Maps each public name to the module that defines it.
 _HOMES = {
     "Chain": "fly.chains.chain",
     "CompileOptions": "fly.call.host_options",

@@ -1,20 +1,20 @@
-"""The user's content store, for those who want to look at it or empty it.
+"""Inspects and empties the user's content store.
 
 python -c "import fly; print(fly.cache.size())"
 """
 
 from __future__ import annotations
 
-from fly_common.store import default_store
+from fly_store.store import default_store
 
 
 def folder() -> str | None:
-    """Where results are kept; None under `FLY_CACHE=off`, and where others could write there."""
+    """Returns the store's folder; None with `FLY_CACHE=off` or if others could write there."""
     return default_store().folder
 
 
 def size() -> int:
-    """Bytes on disk."""
+    """Returns the size of the store on disk, in bytes."""
     return default_store().size()
 
 
@@ -24,11 +24,11 @@ def clear() -> None:
 
 
 def prune(limit: int) -> int:
-    """Deletes what was not used for longest until at most `limit` bytes are left; returns the bytes
-    freed. The store does this by itself, with `FLY_CACHE_LIMIT` (4G), about once an hour."""
+    """Deletes the least recently used results until at most `limit` bytes are left. Returns the
+    number of bytes freed. The store prunes itself about once an hour, to `FLY_CACHE_LIMIT` (4G)."""
     return default_store().prune(limit)
 
 
 def damaged() -> list[str]:
-    """The keys whose result is missing or damaged. They count as misses; nothing need be done."""
+    """Returns the keys whose result is missing or damaged. They count as misses."""
     return [key for key, data in default_store().entries() if data is None]

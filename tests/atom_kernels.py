@@ -1,7 +1,7 @@
-"""Small kernels in the fly dialect that execute one atom, and matrices in the formats they take.
+"""Small kernels in the fly dialect that execute one atom, and matrices in their formats.
 
-A matrix kernel takes A, B and C as the instruction wants them, thread after thread, so that the
-layouts of `fly_dialect.atoms` say where an element of a matrix goes.
+A matrix kernel takes A, B and C in the instruction's order, thread by thread, so that the layouts
+of `fly_dialect.atoms` determine the place of a matrix element.
 """
 
 from dataclasses import dataclass
@@ -32,18 +32,18 @@ def width(element: str) -> int:
 
 
 def encoded(matrix: np.ndarray, element: str) -> np.ndarray:
-    """The bits of small integers in a format, as uint64."""
+    """Returns the encodings of small integers in a format, as uint64."""
     size = width(element)
     if element.lstrip("su").startswith("i"):
         return matrix.astype(np.int64).astype(np.uint64) & np.uint64((1 << size) - 1)
     table = np.array(FLOATS[element], dtype=np.uint64)
     magnitudes = table[np.abs(matrix)]
-    # The formats without negative zero have a NaN there.
+    # Formats without negative zero have a NaN there.
     return magnitudes | np.where(matrix < 0, np.uint64(1 << size - 1), np.uint64(0))
 
 
 def packed(values: np.ndarray, element: str) -> np.ndarray:
-    """threads × values encodings as bytes, the first value lowest."""
+    """Packs threads × values encodings into bytes, the first value lowest."""
     size = width(element)
     shifts = np.arange(size, dtype=np.uint64)
     found = (values[..., None] >> shifts & np.uint64(1)).astype(np.uint8)
@@ -51,7 +51,7 @@ def packed(values: np.ndarray, element: str) -> np.ndarray:
 
 
 def places(layout, threads: int) -> np.ndarray:
-    """threads × values: the index in the tile, by the definition of a layout."""
+    """Returns threads × values: the index in the tile, by the definition of a layout."""
 
     def offsets(shape, stride) -> list[int]:
         if not isinstance(shape, tuple):
@@ -71,7 +71,7 @@ def places(layout, threads: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Held:
-    """A fragment as registers hold it: an element type that memory has, and how many."""
+    """A fragment as stored in registers: an element type that exists in memory, and the count."""
 
     element: str
     count: int
@@ -105,7 +105,7 @@ def held(op: MmaOp) -> tuple[Held, Held, Held]:
 
 
 def matrix_kernel(name: str, op: MmaOp) -> str:
-    """D = A·B + C by one instruction on fragments in memory, thread after thread."""
+    """D = A·B + C by one instruction on fragments in memory, thread by thread."""
     a, b, c = held(op)
     atom = f"!fly.mma_atom<{op}>"
     lines = [
@@ -136,7 +136,7 @@ def matrix_kernel(name: str, op: MmaOp) -> str:
 
 
 def fragment(name: str, part: Held, stride: int | None = None) -> list[str]:
-    """`%g…`, this thread's part of memory `%…`, and `%r…`, registers for it."""
+    """Declares `%g…`, this thread's part of memory `%…`, and `%r…`, registers for it."""
     element, count = part.element, part.count
     pointer, registers = f"!fly.ptr<{element}, global>", f"!fly.ptr<{element}, register>"
     layout = f"!fly.layout<{count}:1>"

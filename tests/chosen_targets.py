@@ -1,7 +1,7 @@
-"""Which targets tests run for.
+"""Selects the targets that tests run for.
 
-(nothing said)              what `make test` has time for: `USUAL`, or one of each family
-FLY_TEST_TARGETS=every      all that the emulator runs: `make targets`
+FLY_TEST_TARGETS unset      the subset for `make test`: `USUAL`, or one of each family
+FLY_TEST_TARGETS=every      all that the emulator supports: `make targets`
 FLY_TEST_TARGETS=gfx908,…   these
 """
 
@@ -18,7 +18,7 @@ USUAL = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 
 
 def chosen(*traits: str) -> tuple[str, ...]:
-    """The targets to run for, of those that have one of `traits` (none: all of them)."""
+    """Returns the targets to run for that have one of `traits` (none: all of them)."""
     wanted = os.environ.get("FLY_TEST_TARGETS", "")
     names = tuple(EMULATED) if wanted == "every" else tuple(wanted.split(",")) if wanted else USUAL
     return having(names, *traits)
@@ -27,8 +27,8 @@ def chosen(*traits: str) -> tuple[str, ...]:
 def one_of_each(
     rows: Mapping[str, Target], key: Callable[[Target], Hashable] = attrgetter("family")
 ) -> tuple[str, ...]:
-    """A chip of each family among `rows`, or of whatever `key` gives; USUAL ones where there are
-    any. All of them with FLY_TEST_TARGETS=every."""
+    """Returns a chip of each family among `rows`, or of each value of `key`, preferring those of
+    USUAL. Returns all of them with FLY_TEST_TARGETS=every."""
     if os.environ.get("FLY_TEST_TARGETS") == "every":
         return tuple(rows)
     found: dict[Hashable, str] = {}
@@ -39,5 +39,5 @@ def one_of_each(
 
 
 def having(names: tuple[str, ...], *traits: str) -> tuple[str, ...]:
-    """Those of `names` that have one of `traits`."""
+    """Returns those of `names` that have one of `traits`."""
     return tuple(name for name in names if not traits or not find(name).traits.isdisjoint(traits))

@@ -1,9 +1,9 @@
-"""Layouts as lists of offsets: what each operation of the algebra has to compute, by brute force.
+"""Layouts as lists of offsets: the operations of the algebra by brute force.
 
-Nothing here knows how the algebra does it. A layout is a pair of nested tuples of integers; its
-function is evaluated coordinate by coordinate, and what an operation must give is said of such
-lists: the complement of a layout takes, one after another, the least numbers that are still
-missing; a composition is the function of a function.
+Nothing here depends on the algebra's implementation. A layout is a pair of nested tuples of
+integers; its function is evaluated coordinate by coordinate, and operations are defined on lists of
+offsets: the complement of a layout repeatedly takes the smallest number that is still missing; a
+composition is the composition of functions.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def size(shape: Nested) -> int:
 
 
 def offset(coordinate: Nested, shape: Nested, stride: Nested) -> int:
-    """The sum of coordinate times stride. A number counts through a tuple, the first mode fastest;
-    the last one goes on beyond its extent."""
+    """Returns the sum of coordinate times stride. A number indexes a tuple with the first mode
+    varying fastest; the last mode continues beyond its extent."""
     if isinstance(coordinate, tuple):
         shapes = shape if isinstance(shape, tuple) else (shape,)
         strides = stride if isinstance(stride, tuple) else (stride,)
@@ -43,12 +43,12 @@ def offset(coordinate: Nested, shape: Nested, stride: Nested) -> int:
 
 
 def offsets(shape: Nested, stride: Nested) -> list[int]:
-    """The offset of each coordinate, counted with the first mode fastest."""
+    """Returns the offset of each coordinate, with the first mode varying fastest."""
     return [offset(number, shape, stride) for number in range(size(shape))]
 
 
 def complement(taken: list[int], target: int) -> list[int]:
-    """The least numbers whose sums with `taken` give each number below `target` once."""
+    """Returns the smallest numbers whose sums with `taken` give each number below `target` once."""
     missing, found = set(range(target)), []
     while missing:
         begin = min(missing)
@@ -61,7 +61,7 @@ def complement(taken: list[int], target: int) -> list[int]:
 
 
 def inverse(values: list[int]) -> list[int]:
-    """The permutation that undoes `values`."""
+    """Returns the inverse of the permutation `values`."""
     found = [0] * len(values)
     for place, value in enumerate(values):
         found[value] = place
@@ -76,7 +76,7 @@ def swizzled(number: int, mask: int, base: int, shift: int) -> int:
 
 
 def ordered_strides(shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides of a compact layout whose mode of least `order` lies closest."""
+    """Returns the strides of a compact layout; the mode with the smallest `order` is innermost."""
     strides = []
     for own in order:
         closer = [extent for extent, other in zip(shape, order, strict=True) if other < own]

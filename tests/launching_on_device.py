@@ -1,4 +1,4 @@
-"""Launches by the device protocol: what the suites' launchers share."""
+"""Launches by the device protocol, for the suites' launchers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fly_image.image import Image
 
 
 class Buffers:
-    """Arrays that a device sees as long as a block lasts.
+    """Maps arrays into a device for the duration of a block.
 
     with Buffers(device) as buffers:
         address = buffers.add("A", array)
@@ -32,7 +32,7 @@ class Buffers:
 
 
 def loaded(device: Any, image: Image) -> Any:
-    """The image as a module of the device, loaded once."""
+    """Returns the image as a module of the device, loaded once."""
     modules = vars(device).setdefault("modules_of_tests", {})
     if image.digest not in modules:
         modules[image.digest] = device.load(image)
@@ -42,6 +42,6 @@ def loaded(device: Any, image: Image) -> Any:
 def launch(
     device: Any, image: Image, kernel: str, grid: Any, block: Any, packed: bytes, shared: int = 0
 ) -> None:
-    """One launch, to its end."""
+    """Runs one launch to completion."""
     device.launch(loaded(device, image).function(kernel), grid, block, packed, shared)
     device.synchronize()

@@ -1,12 +1,12 @@
-"""Compiles one kernel with FlyDSL for gfx942 and prints how long that took, in milliseconds, from
-the start of the process (argument 2, on the monotonic clock) to the compiled call's return. With
-argument 3 "call" another kernel is compiled first, and the clock starts after it.
+"""Compiles one kernel with FlyDSL for gfx942 and prints the time in milliseconds, from the start
+of the process (argument 2, on the monotonic clock) to the compiled call's return. If argument 3 is
+"call", another kernel is compiled first, and the clock starts after it.
 
     ROCM_PATH=DIR COMPILE_ONLY=1 ARCH=gfx942 python flydsl_kernels.py vector_add 1234.5 cold
 
 DIR/llvm/bin needs an ld.lld. No GPU is needed; FlyDSL imports torch. The kernels are those of
-examples/, said in FlyDSL's language: f32, dynamic extents, one row a block, a tree in LDS. Its
-rewriter sees a kernel's own text only, so the helper stands in each kernel.
+examples/ in FlyDSL's language: f32, dynamic extents, one row per block, a tree in LDS. FlyDSL
+rewrites only the kernel's own source, so each kernel contains the helper.
 """
 
 import sys

@@ -1,7 +1,7 @@
-"""FlyDSL's inference, asked through a pipe (`python peers/flydsl_types.py`).
+"""Serves FlyDSL's type inference through a pipe (`python peers/flydsl_types.py`).
 
-Each line in is a module as a JSON string. Each line out is `ok` where FlyDSL's verifier, which
-infers result types again, accepts it, else what it says. An assertion of its C++ ends the process.
+Each input line is a module as a JSON string. Each output line is `ok` if FlyDSL's verifier, which
+infers result types again, accepts it, otherwise its message. A C++ assertion ends the process.
 """
 
 import json

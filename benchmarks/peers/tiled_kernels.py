@@ -1,11 +1,11 @@
-"""Kernels in tiles, in one text for FlyDSL and for this project: only the imports differ.
+"""Tiled kernels with one source for FlyDSL and for this project: only the imports differ.
 
     python tiled_kernels.py flydsl|fly KERNEL STARTED cold|warm|call [HSACO]
 
-Compiles KERNEL for gfx942 and prints how long that took, in milliseconds, from STARTED (on the
-monotonic clock, the start of the process) to the compiled call's return; for "call" another kernel
-is compiled first, and the clock starts after it. Our code is also written to the file HSACO. For
-FlyDSL the environment is that of flydsl_kernels.py.
+Compiles KERNEL for gfx942 and prints the time in milliseconds, from STARTED (the start of the
+process on the monotonic clock) to the compiled call's return; for "call" another kernel is compiled
+first, and the clock starts after it. Our code is also written to the file HSACO. For FlyDSL the
+environment is that of flydsl_kernels.py.
 
     tiled_copy        f32, 32×64 a block of 256, 128-bit buffer loads and stores
     tiled_mma         f16 → f32, one 128×128×32 product, four waves of v_mfma_f32_16x16x16_f16
@@ -247,8 +247,8 @@ def softmax_tiles(X: fx.Tensor, Y: fx.Tensor):
     softmax_tiles_kernel(X, Y).launch(grid=(64, 1, 1), block=(256, 1, 1))
 
 
-# -- the call to time -----------------------------------------------------------------------------
-# dtype and shape of each argument; the extents of all but B of the GEMM are dynamic for both.
+# -- the timed call -------------------------------------------------------------------------------
+# dtype and shape of each argument; all extents but those of the GEMM's B are dynamic for both.
 ARGUMENTS = {
     "tiled_copy": (("f32", 256, 512), ("f32", 256, 512)),
     "tiled_mma": (("f16", 128, 32), ("f16", 128, 32), ("f32", 128, 128)),
@@ -258,7 +258,7 @@ ARGUMENTS = {
 
 
 def prepare_flydsl(kernel: str):
-    """The call that compiles, its arguments made."""
+    """Returns the call that compiles, with its arguments."""
     import torch
 
     def dynamic(name: str, *shape: int):
@@ -273,7 +273,7 @@ def prepare_flydsl(kernel: str):
 def prepare_ours(kernel: str):
     names = globals()[kernel].function.__code__.co_varnames
     given = zip(names, ARGUMENTS[kernel], strict=False)
-    # What FlyDSL's mark_layout_dynamic says: extents of 32 bits, rows at multiples of 16 elements.
+    # Equivalent to FlyDSL's mark_layout_dynamic: 32-bit extents, rows at multiples of 16 elements.
     layout = "?{i32},?{i32}:?{div=16},1"
     signature = ", ".join(f"{name}: {dtype}[{layout}]" for name, (dtype, *_) in given)
     return lambda: globals()[kernel].compile(signature=signature, target="gfx942").hsaco

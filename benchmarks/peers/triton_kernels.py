@@ -1,11 +1,11 @@
-"""Compiles one kernel with Triton for gfx942 and prints how long that took, in milliseconds, from
-the start of the process (argument 2, on the monotonic clock) to the code object in memory. With
-argument 3 "call" another kernel is compiled first, and the clock starts after it.
+"""Compiles one kernel with Triton for gfx942 and prints the time in milliseconds, from the start
+of the process (argument 2, on the monotonic clock) to the code object in memory. If argument 3 is
+"call", another kernel is compiled first, and the clock starts after it.
 
     python triton_kernels.py vector_add 1234.5 cold
 
-No GPU and no torch are needed. Pointers are said to be 16-byte aligned and their range below 2 GB,
-as Triton's own JIT finds for usual tensors.
+No GPU and no torch are needed. Pointers are declared 16-byte aligned with a range below 2 GB, as
+Triton's own JIT finds for usual tensors.
 """
 
 import sys

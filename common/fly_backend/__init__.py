@@ -1,6 +1,6 @@
-"""What a vendor's hardware adds to each tool: one record of names a backend, resolved on use.
+"""What each backend adds to the tools: one record of lazily resolved references per backend.
 
 backend     `Backend`, the record
-registry    finding a backend by its name; those of installed packages too
+registry    looks backends up by name, in this package and in installed packages
 amd         the backend `rocm`
 """

@@ -1,4 +1,4 @@
-"""The backend `rocm`: AMD's GPUs through LLVM's AMDGPU code generation and ROCm's code objects."""
+"""The backend `rocm`: AMD GPUs through LLVM's AMDGPU backend and ROCm's code objects."""
 
 from __future__ import annotations
 

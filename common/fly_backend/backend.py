@@ -1,9 +1,7 @@
-"""`Backend`: what one vendor's hardware adds to the language, the dialect, the passes and the
-tools.
+"""`Backend`: what a vendor's hardware adds to the language, the dialect, the passes and the tools.
 
-A backend spans several packages that must not import each other, so its record holds references, as
-`"package.module:NAME"`, and each tool resolves the one that it needs. A tool that needs nothing of
-a backend imports nothing of it.
+A backend spans several packages that must not import each other. Its record therefore holds
+references of the form `"package.module:NAME"`, and each tool resolves only those that it needs.
 """
 
 from __future__ import annotations
@@ -13,16 +11,17 @@ from fly_common.record import record
 
 @record
 class Backend:
-    """A family of targets, and who knows what of it.
+    """A family of targets and references to the code that supports it.
 
-    `name` is what users say, and what the rows of `fly_target` name. `default_target` is the chip
-    of a compilation that names none. `namespaces` are the modules that kernels see as `fx.NAME`.
+    `name` is the name that users give and that the rows of `fly_target` use. `default_target` is
+    the chip of a compilation that names none. `namespaces` are the modules that kernels see as
+    `fx.NAME`.
 
-    References, each to an object of the class that its tool describes:
+    The references, each with the class of its object:
 
     `dialect`     fly_dialect.extension.Extension: the ops, instruction types and address spaces
-    `lowering`    fly_opt.backends.lowering.Lowering: pipelines, passes, emitters, LLVM modules
-    `codegen`     fly_llc.backends.codegen.CodeGeneration: triples and insertion points
+    `lowering`    fly_opt.lowering.interface.Lowering: pipelines, passes, emitters, LLVM modules
+    `codegen`     fly_llc.codegen.points.CodeGeneration: triples and insertion points
     """
 
     name: str

@@ -1,20 +1,20 @@
-"""Finding a backend by its name.
+"""Looks backends up by name.
 
-The backends that come with the compiler are a table of references, as a guest's entry point is one:
+The built-in backends are a table of references. Installed packages add backends by entry points:
 
     [project.entry-points."fly.backends"]
     mybackend = "my_package.backend:BACKEND"
 
-Installed packages are only asked for a name that the table does not have.
+They are searched only for names that are not in the table.
 """
 
 from __future__ import annotations
 
 import functools
 
-from fly_common.errors import MissingError, UsageError
+from fly_common.errors import UsageError
 from fly_common.quoting import quoted
-from fly_common.resolve import entry_points, resolve
+from fly_common.resolve import entry_points, load, resolve
 
 from fly_backend.backend import Backend
 
@@ -24,35 +24,23 @@ BUILT_IN = {"rocm": "fly_backend.amd:ROCM"}
 
 @functools.cache
 def find(name: str) -> Backend:
-    """The backend `name`. UsageError lists those there are; MissingError for an entry point that
-    can't be loaded."""
+    """Returns the backend `name`. Raises UsageError, which lists the known names, if there is none,
+    and MissingError if its entry point cannot be loaded."""
     if name in BUILT_IN:
         return resolve(BUILT_IN[name])
     entries = {entry.name: entry for entry in entry_points(GROUP)}
     if name not in entries:
         known = ", ".join([*BUILT_IN, *sorted(entries)])
         raise UsageError(f"unknown backend {quoted(name)}", hint=f"the backends are {known}")
-    where = f"backend {name}: the entry point {entries[name].value} of {GROUP}"
-    try:
-        found = entries[name].load()
-    except Exception as error:
-        reason = f"{type(error).__name__}: {error}"[:200]
-        hint = "mend the package that has it, or uninstall it"
-        raise MissingError(f"{where} can't be loaded: {reason}", hint=hint) from error
-    if not isinstance(found, Backend) or found.name != name:
-        raise MissingError(
-            f"{where} is no backend of that name",
-            hint="it must refer to a fly_backend.backend.Backend",
-        )
-    return found
+    return load(entries[name], "backend", Backend)
 
 
 @functools.cache
 def built_in() -> tuple[Backend, ...]:
-    """The backends that come with the compiler."""
+    """Returns the built-in backends."""
     return tuple(find(name) for name in BUILT_IN)
 
 
 def default() -> Backend:
-    """The backend of a compilation that names none."""
+    """Returns the backend of a compilation that names none."""
     return built_in()[0]

@@ -1,3 +1,3 @@
-"""What all the tools share."""
+"""Modules shared by all tools."""
 
 __version__ = "0.1.0"

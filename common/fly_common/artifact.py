@@ -1,7 +1,7 @@
-"""What a stage was handed: the kinds of artifact that travel through the pipe, told by content.
+"""The kinds of artifact in the pipe, detected by content.
 
-A stage that gets the wrong kind says what it got, which stage reads that, and which makes what it
-wants. File names are never asked: most inputs come through a pipe and have none.
+A stage that gets the wrong kind reports what it got, which stage reads that, and which stage makes
+what it needs. File names are not used: most inputs come through a pipe and have none.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @record
 class Artifact:
-    """A kind of input: `noun` as messages call it, what to do with one, and how to get one."""
+    """A kind of input: its name in messages, what to do with it, and how to get one."""
 
     noun: str
     use: str = ""
@@ -29,33 +29,37 @@ PYTHON = Artifact("Python source", "fly-trace reads Python")
 MLIR = Artifact(
     "MLIR",
     "fly-opt-py reads MLIR",
-    "fly-trace makes MLIR",
+    "fly-trace produces MLIR",
 )
 LLVM_IR = Artifact(
     "LLVM IR",
     "fly-llc reads LLVM IR",
-    "fly-opt-py --target gfx942 makes LLVM IR",
+    "fly-opt-py --target gfx942 produces LLVM IR",
 )
 BITCODE = Artifact("LLVM bitcode", "fly-llc reads bitcode")
-MIR = Artifact("LLVM MIR", "fly-llc reads MIR", "fly-llc --emit mir makes MIR")
+MIR = Artifact("LLVM MIR", "fly-llc reads MIR", "fly-llc --emit mir produces MIR")
 ASSEMBLY = Artifact(
     "AMD GPU assembly",
     "llvm-mc -triple=amdgcn-amd-amdhsa -mcpu=gfx942 -filetype=obj assembles it",
 )
-OBJECT = Artifact("an AMD GPU object file", "fly-link reads object files", "fly-llc makes objects")
-HSACO = Artifact("a linked code object", "fly-run runs code objects", "fly-link makes HSACO files")
+OBJECT = Artifact(
+    "an AMD GPU object file", "fly-link reads object files", "fly-llc produces object files"
+)
+HSACO = Artifact(
+    "a linked code object", "fly-run runs code objects", "fly-link produces HSACO files"
+)
 FOREIGN_ELF = Artifact("an ELF file for another machine")
 ARCHIVE = Artifact("an archive", "llvm-ar x unpacks it")
-EMPTY = Artifact("empty", "the stage before it gave nothing; its own message is above")
-# What opt makes of an empty input, which LLVM takes for a module.
+EMPTY = Artifact("empty", "the previous stage produced no output; see its own message above")
+# opt's output for an empty input, which LLVM accepts as a module.
 EMPTY_MODULE = Artifact(
     "an empty LLVM module",
-    "the stage before opt gave nothing; its own message is above",
+    "the stage before opt produced no output; see its own message above",
 )
 BINARY = Artifact("unknown binary data")
 TEXT = Artifact("unknown text")
 
-# Nothing in these signs may begin LLVM IR: `module asm`, `!0 = …`, `#0 = …` do occur there.
+# None of these patterns may match the start of LLVM IR, such as `module asm`, `!0 = …`, `#0 = …`.
 _TEXT_SIGNS: tuple[tuple[Artifact, str], ...] = (
     (MIR, r"---(?:[ \t]+\||[ \t]*$)|name:\s"),
     (
@@ -71,17 +75,17 @@ _TEXT_SIGNS: tuple[tuple[Artifact, str], ...] = (
         r"|[@%$^!#][\w.\"$-]*\s*=",
     ),
 )
-# What only LLVM IR begins with, and nearly all of it does: told without the signs.
+# Words that only LLVM IR begins with, and that cover nearly all of it: a fast path.
 _LLVM_IR_WORDS = ("source_filename", "target ", "define ", "declare ", "attributes ")
 _NOTHING = re.compile(r'(?:\s|;.*\n?|source_filename = ".*"\n?)*')
 SHORT = 4096  # bytes; a longer module is not empty
-# Comment lines and blank ones say nothing: `;` LLVM's, `//` MLIR's, `#` MIR's and Python's.
+# Blank lines and comments are skipped: `;` in LLVM IR, `//` in MLIR, `#` in MIR and Python.
 _BLANK = re.compile(rb"(?:[ \t\r\n]+|;[^\n]*|//[^\n]*|#(?:[ \t!][^\n]*)?(?=\n|\Z))*")
 
 
 def identify(data: bytes) -> Artifact:
-    """The kind of `data`, by its first bytes: magic numbers, else the first line that is not a
-    comment. Content deeper in is not judged."""
+    """Returns the kind of `data`, by its magic number or its first line that is not a comment. The
+    rest is not checked."""
     if not data.strip():
         return EMPTY
     if data[:4] in (b"BC\xc0\xde", b"\xde\xc0\x17\x0b"):
@@ -105,7 +109,7 @@ def identify(data: bytes) -> Artifact:
 
 
 def is_empty_module(text: str) -> bool:
-    """Whether LLVM IR defines and declares nothing and is for no target."""
+    """Whether LLVM IR has no definitions, no declarations and no target."""
     return _NOTHING.fullmatch(text) is not None
 
 
@@ -115,14 +119,15 @@ def _blank_until(data: bytes) -> int:
 
 
 def _identify_elf(data: bytes) -> Artifact:
-    """e_machine 224 is EM_AMDGPU; e_type 1 is a relocatable object, 3 a shared one."""
+    """Identifies an ELF file. e_machine 224 is EM_AMDGPU; e_type 1 is a relocatable object, 3 a
+    shared one."""
     if int.from_bytes(data[18:20], "little") != 224:
         return FOREIGN_ELF
     return HSACO if int.from_bytes(data[16:18], "little") == 3 else OBJECT
 
 
 def refuse(got: Artifact, wanted: Artifact, name: str) -> NoReturn:
-    """Raises the InputError that says what `name` holds instead of what was wanted."""
+    """Raises InputError: `name` holds `got` instead of `wanted`."""
     nothing = got in (EMPTY, EMPTY_MODULE)
     what = f"is {got.noun}" if nothing else f"is {got.noun}, not {wanted.noun}"
     advice = "; ".join(text for text in (got.use, "" if nothing else wanted.source) if text)

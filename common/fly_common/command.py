@@ -1,15 +1,14 @@
-"""A tool's command line: one definition, read in two ways.
+"""A tool's command line: one definition with two readers.
 
-The definition is the signature of a function, in typer's words:
+The definition is the signature of a function, with typer's annotations:
 
     name: Annotated[TYPE, typer.Option("--name", help="…")] = DEFAULT
 
-Typer prints `--help`, and says what is wrong with a call. It takes 50 ms to import, five times in a
-pipe of five tools: that is what this code of our own saves. A call that is right is read here, from
-the same signature.
-Annotations are text until somebody gives their names a meaning (PEP 563): typer's own for typer,
-stand-ins that record what they are told for this reader. What it is not sure of it leaves to typer:
-whatever is wrong, `--`, flags joined as in `-ab`, and options that are more than a name and a type.
+Typer prints `--help` and reports errors. It takes 50 ms to import, five times in a pipe of five
+tools. To save that, this module parses correct calls itself, from the same signature. Annotations
+are text until they are evaluated (PEP 563): with typer itself for typer, and with stand-ins that
+record their arguments for this parser. Anything it does not support is left to typer: errors, `--`,
+combined flags such as `-ab`, and options with more than a name and a type.
 """
 
 from __future__ import annotations
@@ -18,20 +17,20 @@ from collections.abc import Callable, Sequence
 
 from fly_common.filter import STDIN
 
-TYPE_CHECKING = False  # typing's own costs 5 ms
+TYPE_CHECKING = False  # importing it from typing costs 5 ms
 if TYPE_CHECKING:
     from typing import Any, Self
 
     import typer
 
-_UNION: Any = type(int | None)  # types.UnionType; types is one more import
+_UNION: Any = type(int | None)  # types.UnionType, without importing types
 
 
 class Command:
-    """A function that does a tool's work, with the command line that its signature defines.
+    """A tool's function with the command line that its signature defines.
 
-    `settings` are those of typer's own `command`. The function's module names `typer` and
-    `Annotated` in annotations only, and need not import them.
+    `settings` are those of typer's `command`. The function's module uses `typer` and `Annotated`
+    only in annotations, and does not need to import them.
     """
 
     def __init__(self, function: Callable[..., None], **settings: Any):
@@ -42,12 +41,12 @@ class Command:
 
     @classmethod
     def of(cls, **settings: Any) -> Callable[[Callable[..., None]], Self]:
-        """The decorator that makes a command of a function."""
+        """A decorator that converts a function to a command."""
         return lambda function: cls(function, **settings)
 
     def __call__(self, tool: str, words: Sequence[str]) -> int:
-        """Does what `words` ask for, in the name of `tool`; the exit status. UsageError where they
-        are wrong."""
+        """Runs the command with the arguments `words` and returns the exit status. `tool` is the
+        program's name. Raises UsageError for wrong arguments."""
         values = self.read(words)
         if values is None:
             return self._by_typer(tool, words)
@@ -55,7 +54,7 @@ class Command:
         return 0
 
     def read(self, words: Sequence[str]) -> dict[str, Any] | None:
-        """The function's arguments, exactly as typer finds them; None where typer has to look."""
+        """Returns the arguments as typer would parse them, or None if typer has to parse."""
         parameters = self._parameters()
         given = _sort(words, parameters, self._passes_on)
         if given is None:
@@ -72,7 +71,7 @@ class Command:
         return values
 
     def app(self) -> typer.Typer:
-        """The same command line as typer's application."""
+        """The command line as a typer application."""
         from typing import Annotated
 
         import typer
@@ -80,7 +79,7 @@ class Command:
         app = typer.Typer(
             add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
         )
-        self.function.__annotations__ = self._meaning(typer, Annotated)
+        self.function.__annotations__ = self._evaluate(typer, Annotated)
         app.command(**self.settings)(self.function)
         return app
 
@@ -90,7 +89,8 @@ class Command:
         from fly_common.errors import UsageError
 
         try:
-            # Newer typer carries its own click; the exception must be of the copy that it raises.
+            # Newer versions of typer bundle click. The exception must be from the copy that it
+            # raises.
             from typer._click.exceptions import ClickException
         except ImportError:
             from click.exceptions import (  # type: ignore[import-not-found,no-redef]
@@ -103,7 +103,7 @@ class Command:
         except typer.Abort:
             raise KeyboardInterrupt from None
         except SystemExit as leaving:
-            if isinstance(leaving.__context__, BrokenPipeError):  # typer's answer to a closed pipe
+            if isinstance(leaving.__context__, BrokenPipeError):  # typer's exit after a closed pipe
                 raise leaving.__context__ from None
             raise
 
@@ -111,14 +111,14 @@ class Command:
     def _passes_on(self) -> bool:
         return self.settings.get("context_settings", {}).get("ignore_unknown_options", False)
 
-    def _meaning(self, typer: Any, annotated: Any) -> dict[str, Any]:
-        """The parameters' annotations, with these as what `typer` and `Annotated` mean in them."""
+    def _evaluate(self, typer: Any, annotated: Any) -> dict[str, Any]:
+        """Evaluates the parameters' annotations with these meanings of `typer` and `Annotated`."""
         names = {**self.function.__globals__, "typer": typer, "Annotated": annotated}
         return {name: eval(text, names) for name, text in self.texts.items()}
 
     def _parameters(self) -> list[_Parameter]:
-        meant = self._meaning(_Typer, _Annotated)
-        return [_Parameter(name, kind, said) for name, (kind, said) in meant.items()]
+        meant = self._evaluate(_Typer, _Annotated)
+        return [_Parameter(name, kind, spec) for name, (kind, spec) in meant.items()]
 
     def _defaults(self) -> dict[str, Any]:
         code, values = self.function.__code__, self.function.__defaults__ or ()
@@ -127,15 +127,15 @@ class Command:
 
 
 class _Annotated:
-    """Stands for typing's."""
+    """Stands in for typing's Annotated."""
 
-    def __class_getitem__(cls, pair: tuple[Any, _Said]) -> tuple[Any, _Said]:
+    def __class_getitem__(cls, pair: tuple[Any, _Spec]) -> tuple[Any, _Spec]:
         return pair
 
 
-class _Said:
-    """What an annotation says of a parameter: its flags, which an argument has none of, and
-    whether there is `more` to it than that."""
+class _Spec:
+    """The content of a parameter's annotation: its flags, or None for an argument, and whether
+    there is `more` than this parser supports."""
 
     def __init__(self, flags: tuple[str, ...] | None, more: bool):
         self.flags = flags
@@ -143,34 +143,34 @@ class _Said:
 
 
 class _Typer:
-    """Stands for typer. How an option is shown in the help does not matter here."""
+    """Stands in for typer. Ignores how an option is shown in the help."""
 
     @staticmethod
-    def Option(*flags: str, metavar: str = "", help: str = "", **more: Any) -> _Said:
-        return _Said(flags, bool(more))
+    def Option(*flags: str, metavar: str = "", help: str = "", **more: Any) -> _Spec:
+        return _Spec(flags, bool(more))
 
     @staticmethod
-    def Argument(*, metavar: str = "", help: str = "", **more: Any) -> _Said:
-        return _Said(None, bool(more))
+    def Argument(*, metavar: str = "", help: str = "", **more: Any) -> _Spec:
+        return _Spec(None, bool(more))
 
 
 class _Parameter:
-    """An option, or where `flags` is None an argument. `many` are kept in a list, of one the last
-    counts. `simple` says whether this reader understands it."""
+    """An option, or an argument if `flags` is None. If `many`, all values are kept in a list;
+    otherwise the last one is used. `simple` says whether this parser supports it."""
 
-    def __init__(self, name: str, annotation: Any, said: _Said):
+    def __init__(self, name: str, annotation: Any, spec: _Spec):
         kind = annotation.__args__[0] if isinstance(annotation, _UNION) else annotation
         self.many = getattr(kind, "__origin__", None) is list
         self.kind: type = kind.__args__[0] if self.many else kind
         self.name = name
-        self.flags = said.flags if said.flags != () else (f"--{name.replace('_', '-')}",)
+        self.flags = spec.flags if spec.flags != () else (f"--{name.replace('_', '-')}",)
         self.is_switch = self.kind is bool
-        # A switch without names of its own has a second one in typer, `--no-…`.
-        known = self.kind in (str, int, float) or (self.is_switch and said.flags and not self.many)
-        self.simple = bool(known) and not said.more
+        # For a switch without explicit names, typer adds a second one, `--no-…`.
+        known = self.kind in (str, int, float) or (self.is_switch and spec.flags and not self.many)
+        self.simple = bool(known) and not spec.more
 
     def value(self, texts: list[str]) -> Any:
-        """What the words say. ValueError where they are no such value, or too many."""
+        """Converts the arguments to a value. Raises ValueError if they are invalid or too many."""
         if self.is_switch:
             return True
         if self.flags is None and not self.many and len(texts) > 1:
@@ -180,22 +180,22 @@ class _Parameter:
 
 
 def _split(word: str) -> tuple[str, str]:
-    """`--flag=text` or `-ftext`."""
+    """Splits `--flag=text` or `-ftext`."""
     if word.startswith("--"):
         flag, _, text = word.partition("=")
         return flag, text
     return word[:2], word[2:]
 
 
-_TYPERS = _Parameter("", bool, _Said((), more=True))
+_TYPERS = _Parameter("", bool, _Spec((), more=True))
 
 
 def _sort(
     words: Sequence[str], parameters: list[_Parameter], passes_on: bool
 ) -> dict[str, list[str]] | None:
-    """The words by the parameters that they are for; None where one is not understood.
+    """Maps the words to their parameters. Returns None if one is not supported.
 
-    With `passes_on` an unknown `--flag` is an argument.
+    With `passes_on`, an unknown `--flag` is an argument.
     """
     options = dict.fromkeys(("--help", "--"), _TYPERS)
     options |= {flag: one for one in parameters for flag in one.flags or ()}

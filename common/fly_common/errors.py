@@ -1,53 +1,53 @@
-"""The errors that reach a user, and how each one is worded.
+"""The errors that users see, and their format.
 
     FlyError
     ├── InputError      exit 1   the input is wrong: a kernel, an IR file, an object, an array
-    │   └── Fault       exit 1   the input is well formed, and went wrong when it ran
+    │   └── Fault       exit 1   the input is well formed, and failed at run time
     ├── UsageError      exit 2   the call is wrong: a flag, an argument's name, a missing value
     └── MissingError    exit 3   the environment lacks something: LLVM, a device, disk space
 
-Every one renders as one line, `tool: error: where: message`, then, where there is a source, the
-source line with a caret, then what to do about it.
+Each is printed as one line, `tool: error: where: message`, followed by the source line with a caret
+if there is a source, and by a hint.
 """
 
 from __future__ import annotations
 
 from fly_common.record import record
 
-LONGEST_EXCERPT = 160  # columns of a source line that are shown
-LONGEST_PATH = 1024  # characters of a path in a message
-LONGEST_MESSAGE = 1500  # characters; beyond that somebody quotes a damaged input whole
+LONGEST_EXCERPT = 160  # columns shown of a source line
+LONGEST_PATH = 1024  # characters shown of a path
+LONGEST_MESSAGE = 1500  # characters; a longer message quotes a damaged input
 
 
 @record
 class Place:
-    """A position in a text: `file` as the user named it, 1-based `line` and `column`."""
+    """A position in a text: `file` as named by the user, 1-based `line` and `column`."""
 
     file: str
     line: int | None = None
     column: int | None = None
     text: str | None = None  # the source line, without its newline
-    width: int = 1  # how many columns the caret covers
+    width: int = 1  # columns that the caret covers
 
     def __str__(self) -> str:
         parts = [self.file, *(str(n) for n in (self.line, self.column) if n is not None)]
         return ":".join(parts)
 
     def excerpt(self) -> str:
-        """The source line and a caret below it; empty where the source is not known."""
+        """The source line with a caret below it, or "" if the source is not known."""
         if self.text is None or self.column is None:
             return ""
         text, column = _window(self.text, self.column)
-        # Tabs are kept in the caret line, so that the caret stands right in any terminal.
+        # Tabs are kept in the caret line, so that the caret is aligned in any terminal.
         lead = "".join("\t" if char == "\t" else " " for char in text[: column - 1])
         room = max(1, len(text) - column + 1)
         return f"  {text}\n  {lead}^{'~' * (min(self.width, room) - 1)}"
 
 
 def _window(text: str, column: int) -> tuple[str, int]:
-    """The part of a line that a person can read, and the column in it: generated IR has lines of
-    thousands of columns. Control characters become `?`."""
-    text = _harmless(text)
+    """Returns a readable part of a line and the column in it. Generated IR has lines of thousands
+    of columns. Control characters become `?`."""
+    text = _printable(text)
     if len(text) <= LONGEST_EXCERPT:
         return text, column
     start = max(0, min(column - 1, len(text)) - LONGEST_EXCERPT // 2)
@@ -57,9 +57,9 @@ def _window(text: str, column: int) -> tuple[str, int]:
 
 
 def _bounded(message: str) -> str:
-    """A message without words of more than 200 characters, paths of more than LONGEST_PATH: names,
-    types and numbers of an input may be as long as it. Who quotes a value with spaces in it does so
-    by `quoting.quoted`."""
+    """Shortens words of more than 200 characters, and paths of more than LONGEST_PATH: names, types
+    and numbers may be as long as the input. Values with spaces are shortened by
+    `quoting.quoted`."""
     from fly_common.quoting import MOST, shortened
 
     if len(message) <= MOST:
@@ -68,15 +68,15 @@ def _bounded(message: str) -> str:
     return " ".join(shortened(word, LONGEST_PATH if "/" in word else MOST) for word in words)
 
 
-def _harmless(text: str, kept: str = "\t") -> str:
-    """The text without what a terminal would obey, and no stream could encode."""
+def _printable(text: str, kept: str = "\t") -> str:
+    """Replaces characters that a terminal would interpret or that a stream cannot encode."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() or char in kept else "?" for char in text)
 
 
 class FlyError(Exception):
-    """Anything a user can cause or mend. `hint` says what to do; it is printed on its own line."""
+    """An error that a user can cause or fix. `hint` says how, and is printed on its own line."""
 
     exit_code = 1
 
@@ -88,7 +88,7 @@ class FlyError(Exception):
 
     def render(self, tool: str) -> str:
         where = f"{self.place}: " if self.place else ""
-        message = _harmless(_bounded(self.message), "\t\n")
+        message = _printable(_bounded(self.message), "\t\n")
         if len(message) > LONGEST_MESSAGE:
             message = f"{message[: LONGEST_MESSAGE - 200]} … {message[-190:]}"
         lines = [f"{tool}: error: {where}{message}"]
@@ -110,8 +110,8 @@ class InputError(FlyError):
 
 
 class Fault(InputError):
-    """A kernel that did something forbidden while it ran. `pc` is the address of the instruction
-    that did, in the code object's own numbering, where it was one."""
+    """A kernel's invalid operation at run time. `pc` is the address of the faulting instruction
+    relative to the code object, if there is one."""
 
     def __init__(
         self,

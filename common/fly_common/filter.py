@@ -1,7 +1,7 @@
-"""The manners of a Unix filter: where bytes come from, where they go, how a tool ends.
+"""The behavior of a Unix filter: input, output, and exit.
 
-A tool is `main()` → `run(app, "fly-llc")`. Its command reads with `read_input`, works in a pure
-function `bytes → bytes`, and hands the result to `write_output`. Nothing else touches the streams.
+A tool is `main()` → `run(app, "fly-llc")`. Its command reads with `read_input`, calls a pure
+function `bytes → bytes`, and passes the result to `write_output`. Nothing else uses the streams.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ STDIN = "-"
 
 
 def debugging() -> bool:
-    """Whether tracebacks are wanted (`FLY_DEBUG=1`)."""
+    """Whether tracebacks are enabled (`FLY_DEBUG=1`)."""
     return os.environ.get("FLY_DEBUG", "") not in ("", "0")
 
 
 def read_input(path: str | None) -> bytes:
-    """The bytes of `path`; of standard input for None or `-`.
+    """Returns the bytes of `path`, or of standard input for None or `-`.
 
-    Raises UsageError if standard input is a terminal (a filter that waits silently for a person
-    to type IR helps nobody) or `path` can't be read.
+    Raises UsageError if standard input is a terminal (instead of silently waiting for a person to
+    type IR) or if `path` cannot be read.
     """
     if path in (None, STDIN):
         if sys.stdin is None:
             raise UsageError("no input: standard input is closed")
         if sys.stdin.isatty():
             raise UsageError(
-                "no input: standard input is a terminal", hint="pipe something in, or name a file"
+                "no input: standard input is a terminal", hint="pipe in some input, or name a file"
             )
         return sys.stdin.buffer.read()
     try:
@@ -50,7 +50,7 @@ def read_input(path: str | None) -> bytes:
 
 
 def input_name(path: str | None) -> str:
-    """How messages name the input."""
+    """Returns the input's name in messages."""
     return "<stdin>" if path in (None, STDIN) else str(path)
 
 
@@ -65,33 +65,33 @@ def write_output(data: bytes, path: str | None, *, binary: bool = False) -> None
         if binary and sys.stdout.isatty():
             raise UsageError(
                 "the output is binary and standard output is a terminal",
-                hint="redirect it, pipe it on, or name a file with -o FILE",
+                hint="redirect it, pipe it to another program, or use -o FILE",
             )
         try:
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
         except BrokenPipeError:
-            _abandon(sys.stdout)  # the reader left: that is its right, and nothing is said
+            _redirect_to_null(sys.stdout)  # the reader closed the pipe, which is not an error
         except OSError as error:
-            _abandon(sys.stdout)
+            _redirect_to_null(sys.stdout)
             raise MissingError(f"standard output: {error.strerror}") from None
         return
     write_atomically(path, data)
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
-    """Puts `data` at `path` whole or not at all: a temporary name beside it, then a rename.
+    """Writes `data` to `path` atomically: to a temporary file beside it, which is then renamed.
 
-    A path that is not a regular file (`/dev/null`, a FIFO) is written through; a symbolic link
-    stays, and what it points to is replaced. UsageError for a folder, and for a file in a folder
-    that doesn't exist; MissingError where the disk is full or nothing may be written.
+    A path that is not a regular file (`/dev/null`, a FIFO) is written directly. A symbolic link is
+    kept, and its target is replaced. Raises UsageError for a folder, or a file in a missing folder;
+    MissingError if the disk is full or writing is not permitted.
     """
     if os.path.isdir(path):
         raise UsageError(f"{path}: is a directory, not a file")
     path = os.path.realpath(path)
     folder, name = os.path.split(path)
     if not os.path.isdir(folder):
-        raise UsageError(f"{path}: the folder {folder} does not exist")
+        raise UsageError(f"{path}: the directory {folder} does not exist")
     try:
         if os.path.exists(path) and not os.path.isfile(path):
             with open(path, "wb") as file:
@@ -111,10 +111,10 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def save_failed_input(tool: str, data: bytes, suffix: str) -> str | None:
-    """Keeps the input of a failed stage and returns where; None where nothing can be written, and
-    where others could read or exchange it.
+    """Saves the input of a failed stage and returns its path. Returns None if it cannot be written,
+    or if others could read or replace it.
 
-    No symbolic link is followed: neither the folder nor the file is taken for what it points to.
+    Symbolic links are not followed, neither for the folder nor for the file.
     """
     import hashlib
 
@@ -138,8 +138,8 @@ def save_failed_input(tool: str, data: bytes, suffix: str) -> str | None:
 
 
 def _replace_in(folder: int, name: str, data: bytes) -> None:
-    """Puts `data` at `name` in an open folder, whole or not at all, in place of whatever is there,
-    for the user alone."""
+    """Writes `data` to `name` in an open folder atomically, replacing what is there. Only the user
+    can access it."""
     temporary = f".{name}.{os.urandom(6).hex()}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     handle = os.open(temporary, flags, 0o600, dir_fd=folder)
@@ -163,17 +163,17 @@ def stage(
     others: list[str] | None = None,
     binary: bool = False,
 ) -> None:
-    """Reads, works, writes. If `work(data, name)` refuses its input, the input is kept (unless it
-    is a file already) and the command that reproduces the failure is printed. `suffix` is the
-    ending of the kept file's name, or tells it from the content. `flags` and `others`, further
-    inputs, are what the command says before and after the input."""
+    """Reads the input, calls `work(data, name)`, and writes the result. If `work` refuses its
+    input, the input is saved (unless it is already a file) and the command that reproduces the
+    failure is printed. `suffix` is the suffix of the saved file, or a function of its content.
+    `flags` and `others` (further inputs) are printed in the command before and after the input."""
     data = read_input(path)
     try:
         result = work(data, input_name(path))
     except InputError as error:
         kept = path
         if path in (None, STDIN) and not data:
-            kept = None  # nothing to keep, and easily done again
+            kept = None  # nothing to save, and easily repeated
         elif path in (None, STDIN):
             ending = suffix if isinstance(suffix, str) else suffix(data)
             kept = save_failed_input(tool, data, ending)
@@ -192,13 +192,13 @@ def _quote(word: str) -> str:
     return shlex.quote(word)
 
 
-# Whether the process is a tool's, and no application that calls a function of one.
+# Whether the process is a tool's, rather than an application that calls a tool's function.
 is_process = False
 
 
 def run(command: Callable[[str, list[str]], int], tool: str) -> NoReturn:
-    """Runs a command (`fly_common.command.Command`) as the process: one error line, the exit codes
-    of `errors`."""
+    """Runs a command (`fly_common.command.Command`) and exits the process, with one error line and
+    an exit code of `errors`."""
     global is_process
     is_process = True
     code: object = 0
@@ -209,39 +209,41 @@ def run(command: Callable[[str, list[str]], int], tool: str) -> NoReturn:
     except FlyError as error:
         if debugging():
             raise
-        _say(error.render(tool))
+        _print_error(error.render(tool))
         code = error.exit_code
     except SystemExit as leaving:
         code = leaving.code
     except BrokenPipeError:
-        _abandon(sys.stdout)
+        _redirect_to_null(sys.stdout)
     except OSError as error:
         if debugging():
             raise
-        _abandon(sys.stdout)
-        # One without a number has its words elsewhere, as what ctypes says of a library.
+        _redirect_to_null(sys.stdout)
+        # An error without a number has its message elsewhere, such as ctypes' for a library.
         where = error.filename or ("standard output" if error.errno else None)
-        said = [str(part) for part in (where, error.strerror or error) if part is not None]
-        _say(f"{tool}: error: {': '.join(said)}")
+        parts = [str(part) for part in (where, error.strerror or error) if part is not None]
+        _print_error(f"{tool}: error: {': '.join(parts)}")
         code = 3
     except KeyboardInterrupt:
         code = 130
     except MemoryError:
         if debugging():
             raise
-        _say(f"{tool}: error: out of memory\n  use smaller arguments, or raise the memory limit")
+        _print_error(
+            f"{tool}: error: out of memory\n  use smaller arguments, or raise the memory limit"
+        )
         code = 3
     except RecursionError:
         if debugging():
             raise
-        _say(f"{tool}: error: the input is nested too deeply")
+        _print_error(f"{tool}: error: the input is nested too deeply")
         code = 1
     except Exception as error:
         if debugging():
             raise
-        _say(
+        _print_error(
             f"{tool}: error: internal: {type(error).__name__}: {error}\n"
-            f"  this is a defect of {tool}; FLY_DEBUG=1 shows where"
+            f"  this is a bug in {tool}; FLY_DEBUG=1 shows where"
         )
         code = 1
     _leave(code)
@@ -249,27 +251,27 @@ def run(command: Callable[[str, list[str]], int], tool: str) -> NoReturn:
 
 
 def _leave(code: object) -> None:
-    """Ends the process here if it is the isolated child of a tool (`fly_common.isolation`)."""
+    """Exits the process here if it is the isolated child of a tool (`fly_common.isolation`)."""
     if isolation := sys.modules.get("fly_common.isolation"):
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 try:
                     stream.flush()
                 except OSError:
-                    _abandon(stream)
+                    _redirect_to_null(stream)
         isolation.leave(code if isinstance(code, int) else 1 if code else 0)
 
 
-def _say(text: str) -> None:
+def _print_error(text: str) -> None:
     try:
         print(text, file=sys.stderr, flush=True)
     except OSError:
-        _abandon(sys.stderr)
+        _redirect_to_null(sys.stderr)
 
 
-def _abandon(stream: IO[str] | None) -> None:
-    """Points a stream that can't be written at nothing, or Python would try again as it leaves,
-    complain, and exit with 120."""
+def _redirect_to_null(stream: IO[str] | None) -> None:
+    """Redirects a stream that cannot be written to /dev/null. Otherwise Python would flush it at
+    exit, fail, and exit with 120."""
     if stream is None:
         return
     null = os.open(os.devnull, os.O_WRONLY)

@@ -1,23 +1,22 @@
-"""Work of a tool that may crash its process, in a process of its own.
+"""Runs a tool's work in a child process if it may crash.
 
-MLIR's and LLVM's C++ can end the process: by a null pointer where the verifier lets something
-through, by an assertion, by the end of the stack. A filter has to end with an error of its own
-all the same. So before such code is loaded the process divides:
+MLIR's and LLVM's C++ can end the process: by a null pointer that the verifier did not catch, an
+assertion, or a stack overflow. A filter must still end with an error of its own. Therefore the
+process forks before such code is loaded:
 
-    isolate("MLIR", name)     # goes on in a child; the parent waits
+    isolate("MLIR", name)     # continues in a child; the parent waits
 
-The child is the tool from there on: it writes the output, says the errors, and its exit status
-becomes the parent's. The parent comes back from the call only if the child was ended by a signal,
-and then by raising `Crash`, before which nothing was written. It takes 0.6 ms, because the process
-is still small.
+From then on the child is the tool: it writes the output and the errors, and its exit status becomes
+the parent's. In the parent the call only returns if a signal ended the child; it then raises
+`Crash`, and no output was written. A fork takes 0.6 ms, because the process is still small.
 
-Only command lines do this. A library must not fork the application that it is part of, which may
-have threads, devices and gigabytes: what can be judged is judged before C++ sees it, and MLIR that
-is traced is no foreign input.
+Only command lines do this. A library must not fork its application, which may have threads, devices
+and gigabytes of memory. There, inputs are checked before they reach C++, and traced MLIR is not
+foreign input.
 
-Not handled: a crash after the output was written, for which see `leave`; a stop (SIGSTOP) of the
-parent alone, which the child does not notice. With `FLY_DEBUG=1` the process does not divide, so
-that a debugger sees the crash where it happens.
+Not handled: a crash after the output was written (see `leave`), and a stop (SIGSTOP) of only the
+parent, which the child does not notice. With `FLY_DEBUG=1` the process does not fork, so that a
+debugger sees the crash.
 """
 
 from __future__ import annotations
@@ -27,31 +26,31 @@ import sys
 
 from fly_common.errors import InputError, MissingError, Place
 
-_KILL = 9  # SIGKILL; the module signal takes 1 ms
-_LONGEST_REASON = 200  # characters of what C++ said that are quoted
+_KILL = 9  # SIGKILL; importing signal takes 1 ms
+_LONGEST_REASON = 200  # characters quoted of the C++ error message
 
-_status: int | None = None  # in the child: where its exit status goes
+_status: int | None = None  # in the child: the pipe for its exit status
 
 
 class Crash(InputError):
-    """A signal ended the child. `signal` is its number, 0 where that is lost."""
+    """A signal ended the child. `signal` is its number, or 0 if unknown."""
 
-    def __init__(self, what: str, name: str, signal: int, said: str):
-        reason = _telling(said)
+    def __init__(self, what: str, name: str, signal: int, message: str):
+        reason = _most_informative_line(message)
         how = f" (signal {signal})" if signal else ""
         super().__init__(
             f"{what} crashed on this input{how}" + (f": {reason}" if reason else ""),
             place=Place(name),
-            hint="the input is damaged, or this is a defect of "
-            f"{what}; FLY_DEBUG=1 lets the crash happen for a debugger",
+            hint="the input is damaged, or this is a bug in "
+            f"{what}; set FLY_DEBUG=1 to debug the crash",
         )
         self.signal = signal
 
 
 def isolate(what: str, name: str) -> None:
-    """Goes on in a child process. Raises Crash in the parent where a signal ended the child, and
-    MissingError where it was killed from outside. `what` is whose code may crash, `name` the input
-    in messages. Nothing happens in a process that is no tool's (`filter.run`)."""
+    """Continues in a child process. In the parent, raises Crash if a signal ended the child, and
+    MissingError if it was killed from outside. `what` is the code that may crash, `name` the input
+    in messages. Does nothing in a process that is not a tool's (`filter.run`)."""
     from fly_common import filter
 
     global _status
@@ -63,7 +62,7 @@ def isolate(what: str, name: str) -> None:
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
-    words = process.in_memory()  # what C++ says on standard error
+    words = process.in_memory()  # what C++ writes to standard error
     status, told = os.pipe()
     alive, parent = os.pipe()
     child = os.fork()
@@ -71,7 +70,7 @@ def isolate(what: str, name: str) -> None:
         os.close(status)
         os.close(parent)
         _end_with_parent(alive)
-        _divert_errors(words)
+        _redirect_errors(words)
         _status = told
         return
     os.close(told)
@@ -86,29 +85,29 @@ def isolate(what: str, name: str) -> None:
     finally:
         os.close(status)
         os.close(parent)
-    said = os.pread(words, os.fstat(words).st_size, 0)
+    message = os.pread(words, os.fstat(words).st_size, 0)
     os.close(words)
     if code:
-        _pass_on(said)
+        _pass_on(message)
         os._exit(code[0])
     if how == -_KILL:
         raise MissingError(
-            f"{what} was killed (signal 9)", hint="most likely memory ran out: make room, or split"
+            f"{what} was killed (signal 9)",
+            hint="it probably ran out of memory: free some, or split",
         )
-    raise Crash(what, name, -how, said.decode(errors="replace"))
+    raise Crash(what, name, -how, message.decode(errors="replace"))
 
 
 def leave(code: int) -> None:
-    """Ends the process if it is an isolated child, and its parent with it, by the status `code`.
-    Streams must be flushed. Nothing is torn down: C++ could crash even then."""
+    """Exits the process if it is an isolated child; its parent exits with the status `code`.
+    Streams must be flushed. Skips cleanup, because C++ could crash during it."""
     if _status is not None:
         os.write(_status, bytes([code & 0xFF]))
         os._exit(code & 0xFF)
 
 
 def _wait(child: int) -> int:
-    """How the child ended: its status, or minus the signal. 0 where that is lost, because SIGCHLD
-    is ignored here."""
+    """Returns the child's exit status, or minus the signal; 0 if SIGCHLD is ignored."""
     try:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     except ChildProcessError:
@@ -116,22 +115,22 @@ def _wait(child: int) -> int:
 
 
 def _end_with_parent(alive: int) -> None:
-    """Lets the system end the child when the parent goes, whose end of the pipe `alive` closes
-    then. The signal is SIGIO, whose default is to end a process."""
+    """Makes the system end the child when the parent exits, which closes the parent's end of the
+    pipe `alive`. The signal is SIGIO, which ends a process by default."""
     import fcntl
 
     try:
         fcntl.fcntl(alive, fcntl.F_SETOWN, os.getpid())
         fcntl.fcntl(alive, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
-        if os.read(alive, 1) == b"":  # it is gone already
+        if os.read(alive, 1) == b"":  # the parent has already exited
             os._exit(1)
     except (AttributeError, OSError):
-        pass  # nothing to read, or a system without such signals: the child then ends by itself
+        pass  # nothing to read, or no such signals: then the child ends later by itself
 
 
-def _divert_errors(words: int) -> None:
-    """Lets C++'s standard error go to the file `words`; Python's stays where it was. A process
-    that may crash leaves no core file."""
+def _redirect_errors(words: int) -> None:
+    """Redirects the standard error of C++ to the file `words`; Python's is unchanged. Also disables
+    core files, because a crash is expected."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -146,16 +145,16 @@ def _divert_errors(words: int) -> None:
     os.close(words)
 
 
-def _pass_on(said: bytes) -> None:
+def _pass_on(message: bytes) -> None:
     try:
-        os.write(2, said)
+        os.write(2, message)
     except OSError:
         return  # standard error is closed
 
 
-def _telling(said: str) -> str:
-    """The line of C++'s last words that says most: an error, an assertion, else the first one."""
-    lines = [" ".join(line.split()) for line in said.splitlines() if line.strip()]
+def _most_informative_line(message: str) -> str:
+    """Returns the most informative line of the C++ error output, or the first line."""
+    lines = [" ".join(line.split()) for line in message.splitlines() if line.strip()]
     signs = ("error:", "LLVM ERROR", "Assertion", "UNREACHABLE")
     told = [line for line in lines if any(sign in line for sign in signs)]
     line = next(iter([*told, *lines]), "")

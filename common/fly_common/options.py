@@ -1,16 +1,15 @@
-"""The options of the chain's stages: one table of where each of them can be said.
+"""The options of the chain's stages: one table of where each of them can be set.
 
-A stage has typed options of its own (`fly_opt.pipeline.options.Options`,
-`fly_llc.codegen.options.Options`); opt has words. What is said of one on a command line, by a
-keyword of `@fly.jit` or by a variable of the environment is read through this table, so that a new
-option is a row here and a field there.
+Stages have typed options of their own (`fly_opt.pipeline.options.Options`,
+`fly_llc.codegen.options.Options`); opt has words. Command-line flags, keywords of `@fly.jit` and
+environment variables are read through this table, so a new option is a row here and a field there.
 """
 
 from __future__ import annotations
 
 from fly_common.record import record
 
-TYPE_CHECKING = False  # typing's own costs 5 ms
+TYPE_CHECKING = False  # importing it from typing costs 5 ms
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
@@ -18,13 +17,13 @@ if TYPE_CHECKING:
 
 @record
 class Option:
-    """`stage` is "opt-py", "opt" or "llc", `field` the name in its options. `flag` is the command
-    line's, `keyword` that of `@fly.jit`, `variable` that of the environment; "" where there is
-    none.
+    """`stage` is "opt-py", "opt" or "llc", `field` the name in its options. `flag` is the
+    command-line flag, `keyword` that of `@fly.jit`, `variable` the environment variable; "" if
+    there is none.
 
-    `kind` says how text is read: "text", "level" (0 to 3), "switch", "seconds"; of many values
-    "words" (as a shell separates them), "paths" (as in PATH), "lines" (by line breaks or
-    semicolons). `inverse`: the flag makes the field false.
+    `kind` says how text is parsed: "text", "level" (0 to 3), "switch", "seconds"; for several
+    values "words" (separated as in a shell), "paths" (as in PATH), "lines" (by line breaks or
+    semicolons). `inverse`: the flag sets the field to false.
     """
 
     stage: str
@@ -43,7 +42,7 @@ class Option:
 
     @property
     def parameter(self) -> str:
-        """The name of the flag's value in the function that is the command."""
+        """The parameter for the flag's value in the command's function."""
         return self.field if len(self.flag) == 2 else self.flag.lstrip("-").replace("-", "_")
 
 
@@ -54,95 +53,95 @@ OPTIONS = (
     Option("opt-py", "pipeline", "--pipeline"),
     Option("opt-py", "debug_info", "-g", "switch"),
     Option("opt-py", "locations", "--mlir-print-debuginfo", "switch"),
-    # opt is LLVM's own: its words are made of these by `fly.chains.tuning.Tuning.opt_words`.
+    # opt is LLVM's. `fly.chains.tuning.Tuning.opt_words` converts these options to its arguments.
     Option("opt", "level", "-O", "level", "opt_level", "FLY_OPT_LEVEL"),
     Option("opt", "pipeline", "-passes", "text", "opt_pipeline", "FLY_OPT_PIPELINE"),
     Option("opt", "plugins", "-load-pass-plugin", "paths", "opt_plugins", "FLY_OPT_PLUGINS"),
     Option("opt", "options", "", "words", "opt_options", "FLY_OPT_OPTIONS"),
-    Option("llc", "emit", "--emit", "text", metavar="obj|asm|mir", help="What to make. [obj]"),
-    Option("llc", "level", "-O", "level", metavar="0|1|2|3", help="Effort of code generation. [2]"),
+    Option("llc", "emit", "--emit", "text", metavar="obj|asm|mir", help="Output format. [obj]"),
+    Option("llc", "level", "-O", "level", metavar="0|1|2|3", help="Optimization level. [2]"),
     Option(
         *("llc", "flags", "--llvm", "words", "llc_options", "FLY_LLC_OPTIONS"),
         metavar="-OPTION",
-        help="An option of LLVM's own, for llc.",
+        help="Pass one of LLVM's own options to llc.",
     ),
     Option(
         *("llc", "insert", "--insert", "lines", "insert", "FLY_LLC_INSERT"),
         metavar="before|after:PASS=WHAT",
-        help="Run WHAT on the MIR there. Repeatable.",
+        help="Run WHAT on the MIR at this point. Repeatable.",
     ),
     Option(
         *("llc", "replace", "--replace", "lines", "replace", "FLY_LLC_REPLACE"),
         metavar="PASS=WHAT",
-        help="Run WHAT in place of a machine pass.",
+        help="Run WHAT instead of a machine pass.",
     ),
     Option(
         *("llc", "disable", "--disable-pass", "lines", "disable_passes", "FLY_LLC_DISABLE_PASSES"),
         metavar="PASS",
-        help="Leave a machine pass out.",
+        help="Skip a machine pass.",
     ),
     Option(
         *("llc", "in_process", "--in-process", "switch"),
-        help="Run native passes in llc's process, not as filters.",
+        help="Run native passes in the llc process, not as filters.",
     ),
     Option(
         *("llc", "verify", "--no-verify", "switch"),
-        help="Don't run LLVM's machine verifier on what WHAT made.",
+        help="Don't run LLVM's machine verifier on the output of WHAT.",
         inverse=True,
     ),
     Option(
         *("llc", "timeout", "--timeout", "seconds"),
         metavar="SECONDS",
-        help="End llc, or a WHAT, that runs longer. [300]",
+        help="Kill llc, or a WHAT, after this time. [300]",
     ),
     Option(
         *("llc", "dump", "--dump-mir"),
         metavar="DIR",
-        help="Write a MIR file for each point there.",
+        help="Write the MIR at each point to DIR.",
     ),
     Option(
         *("llc", "stop_after", "--stop-after"),
         metavar="PASS",
-        help="Stop after this machine pass; print MIR.",
+        help="Stop after this machine pass and print MIR.",
     ),
     Option(
         *("llc", "stop_before", "--stop-before"),
         metavar="PASS",
-        help="Stop before it; print MIR.",
+        help="Stop before this machine pass and print MIR.",
     ),
     Option(
         *("llc", "start_after", "--start-after"),
         metavar="PASS",
-        help="Where MIR from elsewhere was stopped.",
+        help="Resume MIR after this machine pass.",
     ),
     Option(
         *("llc", "start_before", "--start-before"),
         metavar="PASS",
-        help="The same, before a pass.",
+        help="Resume MIR before this machine pass.",
     ),
 )
-# The options that `@fly.jit` takes, by keyword.
+# The keywords of `@fly.jit`.
 KEYWORDS = {row.keyword: row for row in OPTIONS if row.keyword}
 
 
 def of_stage(stage: str) -> dict[str, Option]:
-    """A stage's options by field."""
+    """Returns a stage's options by field."""
     return {row.field: row for row in OPTIONS if row.stage == stage}
 
 
 def flag(typer: Any, stage: str, field: str) -> Any:
-    """The option as a parameter of a tool's command, in typer's words."""
+    """Returns the option as a typer parameter of a tool's command."""
     row = of_stage(stage)[field]
     if row.kind == "switch":
         return typer.Option(row.flag, help=row.help)
     return typer.Option(row.flag, metavar=row.metavar, help=row.help)
 
 
-def fields(stage: str, said: Mapping[str, Any]) -> dict[str, Any]:
-    """What a command's parameters say of a stage's fields; what nobody said is left out."""
+def fields(stage: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the fields that a command's parameters set. Unset ones are omitted."""
     made: dict[str, Any] = {}
     for field, row in of_stage(stage).items():
-        value = said.get(row.parameter)
+        value = arguments.get(row.parameter)
         if row.kind == "switch":
             if value:
                 made[field] = not row.inverse
@@ -152,7 +151,7 @@ def fields(stage: str, said: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def words(stage: str, values: Mapping[str, Any]) -> list[str]:
-    """The fields as the stage's command line has them."""
+    """Returns the fields as arguments of the stage's command line."""
     rows, made = of_stage(stage), []
     for field, value in values.items():
         row = rows[field]

@@ -1,12 +1,12 @@
-"""Where this project keeps things of its own on a user's machine, and who may write there.
+"""The folders for this project's files on a user's machine, and checks of who may write there.
 
-What lies in the cache folder is run later: compiled kernels, the emulator's handlers, a library
-that llc loads. So the folder belongs to the user alone. It is made with mode 0700, and one that
-others can write to is not used. Others can where
+Files in the cache folder are executed later: compiled kernels, the emulator's handlers, a library
+that llc loads. The folder must therefore be private to the user. It is created with mode 0700, and
+not used if others can write to it. That is the case if
 
-- the folder, or one above it, belongs to somebody else than the user and root;
-- the folder may be written by its group or by everyone; or one above it may, without the sticky bit
-  that keeps people from renaming what is not theirs (as in /tmp).
+- the folder, or a parent, belongs to a user other than this one and root;
+- the folder is writable by its group or by everyone, or a parent is, without the sticky bit that
+  prevents users from renaming other users' files (as in /tmp).
 """
 
 from __future__ import annotations
@@ -19,22 +19,23 @@ from fly_common.errors import MissingError, UsageError
 
 PRIVATE = 0o700
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-CHOOSE = "set FLY_CACHE_DIR to a folder of your own"
+CHOOSE = "set FLY_CACHE_DIR to a directory of your own"
 
-_private: set[str] = set()  # folders that were looked at and found private
+_private: set[str] = set()  # folders that were checked and found private
 
 
 def cache_dir() -> str:
-    """The folder of the content store, the handler library and kept inputs: an absolute path.
+    """Returns the absolute path of the folder for the content store, the handler library and saved
+    inputs.
 
-    `FLY_CACHE_DIR` if set, else `fly` in `XDG_CACHE_HOME`, else `.cache/fly` in the home folder,
-    else, for a user without one, `fly-UID` in the folder for temporary files. UsageError where a
-    variable holds a relative path: results would be found from one folder and not from the next.
-    It is not created here.
+    It is `FLY_CACHE_DIR` if set, otherwise `fly` in `XDG_CACHE_HOME`, `.cache/fly` in the home
+    folder, or, for a user without one, `fly-UID` in the folder for temporary files. Raises
+    UsageError if a variable holds a relative path, because the result would depend on the current
+    folder. Does not create the folder.
     """
     if chosen := _absolute("FLY_CACHE_DIR"):
         return chosen
-    # What platformdirs says for Linux, without the 20 ms that importing it takes.
+    # platformdirs' rules for Linux, without its import time of 20 ms.
     if base := _absolute("XDG_CACHE_HOME"):
         return os.path.join(base, "fly")
     if home := _home():
@@ -45,25 +46,27 @@ def cache_dir() -> str:
 
 
 def private_cache_dir() -> str:
-    """The cache folder, made with mode 0700 where it is missing and can be made.
+    """Returns the cache folder, and creates it with mode 0700 if it is missing.
 
-    MissingError says who else could write there. A folder that was found private is not looked at
-    again by this process.
+    Raises MissingError, which says who else could write there. A folder is checked once per
+    process.
     """
     folder = cache_dir()
     if folder in _private:
         return folder
-    with contextlib.suppress(OSError):  # whoever writes there says why it can't be made
+    with contextlib.suppress(OSError):  # the error is reported when something is written there
         make_private(folder)
     if reason := why_not_private(folder):
-        raise MissingError(f"the cache folder {folder} is not private: {reason[0]}", hint=reason[1])
+        raise MissingError(
+            f"the cache directory {folder} is not private: {reason[0]}", hint=reason[1]
+        )
     if os.path.isdir(folder):
         _private.add(folder)
     return folder
 
 
 def make_private(folder: str) -> None:
-    """Makes a folder and those above it that are missing, each for the user alone (0700)."""
+    """Creates a folder and its missing parents with mode 0700."""
     if not os.path.isdir(above := os.path.dirname(folder)) and above != folder:
         make_private(above)
     with contextlib.suppress(FileExistsError):
@@ -71,13 +74,13 @@ def make_private(folder: str) -> None:
 
 
 def why_not_private(folder: str) -> tuple[str, str] | None:
-    """Who else could put files into `folder`, and what to do about it; None where nobody could."""
+    """Returns who else could put files into `folder` and a hint, or None if nobody could."""
     real = os.path.realpath(folder)
-    for path in dict.fromkeys((*_and_above(folder), *_and_above(real))):
+    for path in dict.fromkeys((*_with_parents(folder), *_with_parents(real))):
         try:
             status = os.lstat(path)
         except OSError:
-            continue  # what is not there yet, or can't be reached, can't be written to either
+            continue  # a folder that is missing or inaccessible cannot be written to
         itself = path in (folder, real)
         if status.st_uid not in (0, os.geteuid()) and (itself or not _is_unmapped(status.st_uid)):
             return f"{path} belongs to {_user(status.st_uid)}", CHOOSE
@@ -90,7 +93,7 @@ def why_not_private(folder: str) -> tuple[str, str] | None:
 
 
 def is_own(status: os.stat_result) -> bool:
-    """Whether an open file is one that only the user, or root, can have written."""
+    """Whether only the user or root can have written an open file."""
     return (
         stat.S_ISREG(status.st_mode)
         and status.st_uid in (0, os.geteuid())
@@ -98,10 +101,10 @@ def is_own(status: os.stat_result) -> bool:
     )
 
 
-_TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")  # folders whose mode is as it should be
+_TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")  # folders whose mode is expected
 
 
-def _and_above(path: str) -> list[str]:
+def _with_parents(path: str) -> list[str]:
     found = [path]
     while (above := os.path.dirname(found[-1])) != found[-1]:
         found.append(above)
@@ -115,13 +118,14 @@ def _absolute(variable: str) -> str:
 
         raise UsageError(
             f"{variable}={shortened(value)}: is a relative path",
-            hint=f"the cache folder has to be an absolute path: {variable}=$PWD/{shortened(value)}",
+            hint="the cache directory must be an absolute path:"
+            f" {variable}=$PWD/{shortened(value)}",
         )
     return os.path.normpath(value) if value else ""
 
 
 def _home() -> str | None:
-    """The user's home folder; None where there is none that a path could begin with."""
+    """Returns the user's home folder, or None if it has no absolute path."""
     home = os.environ.get("HOME", "")
     if os.path.isabs(home):
         return home
@@ -129,14 +133,14 @@ def _home() -> str | None:
 
     try:
         home = pwd.getpwuid(os.getuid()).pw_dir
-    except KeyError:  # a user that only has a number, as in many containers
+    except KeyError:  # a user without an entry, as in many containers
         return None
     return home if os.path.isabs(home) and os.path.isdir(home) else None
 
 
 def _is_unmapped(owner: int) -> bool:
-    """Whether that is nobody in particular: in a container that knows a few users only, all others'
-    files, root's among them, belong to this one."""
+    """Whether `owner` is the overflow user, to whom the files of all unmapped users, including
+    root, belong in a container that maps only a few users."""
     try:
         with open("/proc/self/uid_map") as file:
             mapped = sum(int(line.split()[2]) for line in file)

@@ -1,12 +1,11 @@
-"""Programs run to their end, bytes in and bytes out: `subprocess` without its 10 ms.
+"""Runs programs to their end, bytes in and bytes out: `subprocess` without its import time.
 
-What a program prints goes to files in memory. So nothing has to be pumped through pipes while it
-runs: there is no deadlock to avoid, and no thread needed. Its standard input is such a file too,
-or, for a program that is started before its input is there (`Waiting`), a pipe. It is code of our
-own because each run of a tool starts a program: `subprocess` takes 10 ms to import.
+A program's output goes to files in memory. There are no pipes to read while it runs, so there is no
+deadlock to avoid, and no thread. Its standard input is such a file too, or a pipe for a program
+that is started before its input exists (`Waiting`). The module exists because each run of a tool
+starts a program, and `subprocess` takes 10 ms to import.
 
-No program is waited for without end: `time_limit()` says how long, `FLY_TIMEOUT` or a tool's
-`--timeout` sets it.
+Waiting is always bounded by `time_limit()`, which `FLY_TIMEOUT` or a tool's `--timeout` sets.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from contextvars import ContextVar
 from fly_common.errors import InputError, UsageError
 from fly_common.record import record
 
-FIRST = 3  # the first descriptor that is no standard stream's
-KILL = 9  # SIGKILL; the module signal takes 1 ms
-TIME_LIMIT = 300.0  # seconds that a program may run, unless somebody says otherwise
-LONGEST = 1e6  # seconds that one can ask for
+FIRST = 3  # the first descriptor after the standard streams
+KILL = 9  # SIGKILL; importing signal takes 1 ms
+TIME_LIMIT = 300.0  # the default time limit, in seconds
+LONGEST = 1e6  # the greatest time limit, in seconds
 _chosen: ContextVar[float | None] = ContextVar("time limit", default=None)
 
 
@@ -30,16 +29,16 @@ class TimedOut(InputError):
 
     def __init__(self, program: str, seconds: float):
         super().__init__(
-            f"{os.path.basename(program)} did not end within {seconds:g} s and was killed",
-            hint="either this input makes it run for ever, or it needs longer: FLY_TIMEOUT=SECONDS"
-            " (or --timeout, where the tool has it) gives it more",
+            f"{os.path.basename(program)} did not finish within {seconds:g} s and was killed",
+            hint="either the input makes it run forever, or it needs more time: set"
+            " FLY_TIMEOUT=SECONDS (or --timeout, if the tool has it)",
         )
         self.seconds = seconds
 
 
 def time_limit() -> float:
-    """How many seconds a program may run: what `limited` says here, else `FLY_TIMEOUT`, else
-    300. UsageError where the variable is no such number."""
+    """Returns the time limit for a program, in seconds: that of `limited`, or `FLY_TIMEOUT`, or
+    300. Raises UsageError if the variable is invalid."""
     if (chosen := _chosen.get()) is not None:
         return chosen
     text = os.environ.get("FLY_TIMEOUT", "").strip()
@@ -53,16 +52,18 @@ def time_limit() -> float:
 
 
 def check_limit(seconds: float, given: str) -> float:
-    """`seconds`, if that can be a limit; else UsageError names what was `given`."""
+    """Returns `seconds` if it is a valid limit. Otherwise raises UsageError with `given`."""
     if not 0 < seconds <= LONGEST:
         from fly_common.quoting import shortened
 
-        raise UsageError(f"{shortened(given)}: must be seconds, above 0 and at most {LONGEST:.0f}")
+        raise UsageError(
+            f"{shortened(given)}: must be a number of seconds above 0 and at most {LONGEST:.0f}"
+        )
     return seconds
 
 
 class limited:
-    """`with limited(seconds):` programs may run so long; None leaves what holds already."""
+    """`with limited(seconds):` sets the time limit of programs. None keeps the current limit."""
 
     def __init__(self, seconds: float | None):
         self.seconds = seconds
@@ -77,7 +78,7 @@ class limited:
 
 @record
 class Done:
-    """`returncode` is the exit status, or where a signal ended it, minus that."""
+    """`returncode` is the exit status, or minus the signal that ended it."""
 
     returncode: int
     stdout: bytes
@@ -85,7 +86,7 @@ class Done:
 
 
 class Running:
-    """A program that was started. It has to be waited for, or ended."""
+    """A program that was started. The caller must call `wait` or `end`."""
 
     def __init__(self, program: str, pid: int, output: int, errors: int):
         self.program = program
@@ -93,8 +94,8 @@ class Running:
         self._streams = (output, errors)
 
     def wait(self) -> Done:
-        """What it did, once it has ended. Raises TimedOut, an InputError, where it does not end
-        within `time_limit()`, counted from this call."""
+        """Waits for the program's end and returns its result. Raises TimedOut, an InputError, after
+        `time_limit()` from this call."""
         assert self._pid is not None
         try:
             limit = time_limit()
@@ -102,16 +103,16 @@ class Running:
                 raise TimedOut(self.program, limit)
             try:
                 status = os.waitpid(self._pid, 0)[1]
-            except ChildProcessError:  # SIGCHLD is ignored here, and how it ended is lost
+            except ChildProcessError:  # SIGCHLD is ignored, so the status is lost
                 status = 0
             self._pid = None
             written = [os.pread(one, os.fstat(one).st_size, 0) for one in self._streams]
         finally:
-            self.end()  # after an interrupt, which it may not have got
+            self.end()  # after an interrupt, which the program may not have received
         return Done(os.waitstatus_to_exitcode(status), *written)
 
     def end(self) -> None:
-        """Ends it where it has not ended yet; nobody wants to know what it did."""
+        """Kills the program if it is still running."""
         if self._pid is not None:
             os.kill(self._pid, KILL)
             os.waitpid(self._pid, 0)
@@ -126,8 +127,8 @@ def start(
 ) -> Running:
     """Starts `program`, a path, with `data` on its standard input.
 
-    It inherits the descriptors `pass_fds` and no others. OSError where it can't be run or there is
-    no memory for what it reads and writes.
+    It inherits only the descriptors `pass_fds`. Raises OSError if it cannot be run, or if there is
+    no memory for its input and output.
     """
     stdin = in_memory(data)
     try:
@@ -143,7 +144,7 @@ def _spawn(
     try:
         handles += in_memory(), in_memory()
         streams = [(os.POSIX_SPAWN_DUP2, handle, number) for number, handle in enumerate(handles)]
-        # A descriptor put upon itself is one that stays open.
+        # A descriptor that is duplicated onto itself stays open.
         kept = [(os.POSIX_SPAWN_DUP2, handle, handle) for handle in pass_fds]
         actions = [*streams, *kept]
         pid = os.posix_spawn(program, [program, *arguments], os.environ, file_actions=actions)
@@ -155,12 +156,12 @@ def _spawn(
 
 
 def _ends_within(pid: int, seconds: float) -> bool:
-    """Waits for the end of a child, which stays there to be waited for."""
+    """Waits for the end of a child, without reaping it."""
     try:
         handle = os.pidfd_open(pid)
-    except ProcessLookupError:  # SIGCHLD is ignored here, and it has ended
+    except ProcessLookupError:  # SIGCHLD is ignored, and the child has ended
         return True
-    except OSError:  # a sandbox that does not know this call
+    except OSError:  # a sandbox without this system call
         return _polled(pid, seconds)
     try:
         from select import POLLIN, poll
@@ -173,7 +174,7 @@ def _ends_within(pid: int, seconds: float) -> bool:
 
 
 def _polled(pid: int, seconds: float) -> bool:
-    """The same, by looking again and again."""
+    """The same by polling."""
     import time
 
     end = time.monotonic() + seconds
@@ -185,7 +186,7 @@ def _polled(pid: int, seconds: float) -> bool:
             time.sleep(pause)
             pause = min(2 * pause, 0.05)
     except ChildProcessError:
-        pass  # SIGCHLD is ignored here, and it has ended
+        pass  # SIGCHLD is ignored, and the child has ended
     return True
 
 
@@ -197,8 +198,8 @@ def run(
 
 
 class Waiting:
-    """A program that was started before its input was there, and waits for it. OSError where it
-    can't be run. It has to be fed, or ended."""
+    """A program that was started before its input exists, and waits for it. The constructor raises
+    OSError if it cannot be run. The caller must call `feed` or `end`."""
 
     def __init__(self, program: str, arguments: Sequence[str]) -> None:
         reader, self.writer = os.pipe()
@@ -213,7 +214,7 @@ class Waiting:
             os.close(reader)
 
     def feed(self, data: bytes) -> Running:
-        """Gives it its input: now it runs as any other. Raises TimedOut where it does not read."""
+        """Writes its input; it then runs like any other. Raises TimedOut if it does not read."""
         view = memoryview(data)
         try:
             os.set_blocking(self.writer, False)
@@ -221,7 +222,7 @@ class Waiting:
                 try:
                     view = view[os.write(self.writer, view) :]
                 except BlockingIOError:
-                    self._await_room()
+                    self._wait_until_writable()
         except BrokenPipeError:
             pass  # it ended before it had read everything; its status says why
         except BaseException:
@@ -230,7 +231,7 @@ class Waiting:
         os.close(self.writer)
         return self._running
 
-    def _await_room(self) -> None:
+    def _wait_until_writable(self) -> None:
         from select import POLLOUT, poll
 
         waiting = poll()
@@ -239,17 +240,17 @@ class Waiting:
             raise TimedOut(self._running.program, limit)
 
     def end(self) -> None:
-        """Ends it without input."""
+        """Kills it without input."""
         os.close(self.writer)
         self._running.end()
 
 
 def in_memory(data: bytes = b"") -> int:
-    """The descriptor of a file that exists only in memory and holds `data`, to be read from its
-    beginning. It is closed in programs that are started."""
+    """Returns the descriptor of a file in memory that holds `data`, positioned at its start.
+    Programs that are started do not inherit it."""
     handle = os.memfd_create("data")
     if handle < FIRST:
-        # A standard stream is closed, and a program would take the file for that stream.
+        # A standard stream is closed, and a program would use the file as that stream.
         import fcntl
 
         handle, closed = fcntl.fcntl(handle, fcntl.F_DUPFD_CLOEXEC, FIRST), handle

@@ -1,34 +1,34 @@
-"""A user's value as an error message shows it: escaped as Python writes it, and of bounded length.
+"""Quotes a user's value in an error message: escaped as in Python, and of bounded length.
 
-A refused value may be as long as the input that held it: a number of 400 digits, an attribute of a
-megabyte. The message names it and stays readable.
+A refused value may be as long as the input that contains it: a number of 400 digits, an attribute
+of a megabyte. The message stays readable.
 """
 
 from __future__ import annotations
 
-MOST = 200  # characters of a value that a message shows
+MOST = 200  # characters shown of a value
 ELLIPSIS = "…"
 
 
 def quoted(value: object, most: int = MOST) -> str:
-    """`repr(value)`, at most `most` characters of it: the middle of a longer one becomes "…".
+    """Returns `repr(value)`, shortened to `most` characters by replacing the middle by "…".
 
-    A value whose `repr` raises, and an integer too long to be printed, is named by its type.
+    A value whose `repr` raises, or an integer too long to print, is replaced by its type.
     """
     if isinstance(value, str | bytes) and len(value) > most:
-        # Only the ends are shown: the rest of a long text need not be escaped for that.
+        # Only the ends are shown, so the rest of a long text is not escaped.
         half = most // 2 + 1
         return shortened(repr(value[:half])[:-1] + repr(value[-half:]).lstrip("b")[1:], most)
     try:
         return shortened(repr(value), most)
-    except Exception:  # a value of any class: its repr may do anything
+    except Exception:  # the repr of a user's class may raise anything
         return f"<{type(value).__name__}>"
 
 
 def shortened(text: object, most: int = MOST) -> str:
-    """`str(text)`, at most `most` characters of it: the middle of a longer one becomes "…".
+    """Returns `str(text)`, shortened to `most` characters by replacing the middle by "…".
 
-    For what is quoted without quotation marks: a name, a type, another program's words.
+    For text without quotation marks: a name, a type, another program's message.
     """
     whole = str(text)
     if len(whole) <= most:

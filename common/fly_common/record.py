@@ -1,14 +1,13 @@
-"""Frozen records, for what every run of a tool imports: `dataclasses` without its 12 ms.
+"""Frozen records for modules that every run of a tool imports: `dataclasses` without its 12 ms.
 
-`dataclasses` imports `inspect`, which imports the tables of Python's parser and compiler: more than
-all the rest that a short run needs. This is the part of it that those modules use: `@record` stands
-for `@dataclass(frozen=True)`, without inheritance, `field` and `InitVar`, and is code of our own
-for those 12 ms in each of a pipe's five tools.
+`dataclasses` imports `inspect`, which imports the tables of Python's parser and compiler. That
+takes longer than the rest of a short run. `@record` replaces `@dataclass(frozen=True)`, without
+inheritance, `field` and `InitVar`, and saves these 12 ms in each of a pipe's five tools.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # typing's own costs 5 ms
+TYPE_CHECKING = False  # importing it from typing costs 5 ms
 if TYPE_CHECKING:
     from typing import Any, TypeVar, dataclass_transform
 
@@ -16,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def _record(kind: type) -> type:
-    """Makes a record of a class with annotated fields, some of them with defaults.
+    """Makes a class with annotated fields, which may have defaults, a record.
 
-    Records of one class are equal where their fields are; one hashes as these do, prints them, and
-    can't be changed. `__post_init__` is called at the end of `__init__`, if there is one.
+    Records of one class are equal if their fields are. Hash and repr are those of the fields, and
+    records are immutable. `__init__` calls `__post_init__` at its end, if there is one.
     """
     names = tuple(kind.__annotations__)
     defaults = {name: vars(kind)[name] for name in names if name in vars(kind)}
@@ -50,7 +49,7 @@ def _record(kind: type) -> type:
         return f"{kind.__qualname__}({', '.join(shown)})"
 
     def __delattr__(self: Any, name: str) -> None:
-        raise AttributeError(f"{kind.__name__} is a record: its {name} stays what it is")
+        raise AttributeError(f"{kind.__name__} is frozen: {name} can't be assigned")
 
     def __setattr__(self: Any, name: str, value: object) -> None:
         __delattr__(self, name)
@@ -70,6 +69,6 @@ else:
 
 
 def replace(one: Record, **changes: Any) -> Record:
-    """A record like `one`, but for these fields."""
+    """Returns a copy of `one` with these fields changed."""
     fields = {name: vars(one)[name] for name in type(one).__annotations__}
     return type(one)(**{**fields, **changes})

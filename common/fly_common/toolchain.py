@@ -1,8 +1,8 @@
-"""Where LLVM's programs and library are: one search, the same for every tool.
+"""Finds LLVM's programs and library, in the same way for every tool.
 
-Order: `FLY_LLVM_DIR` (an install prefix; nothing else is looked at), ROCm's LLVM (`ROCM_PATH`, else
-`/opt/rocm`), `/usr/lib/llvm-N` for the newest N, then `NAME-N` and `NAME` on PATH. LLVM 22 is the
-oldest that is accepted.
+The search order is: `FLY_LLVM_DIR` (an install prefix; if set, nothing else is searched), ROCm's
+LLVM (`ROCM_PATH` or `/opt/rocm`), `/usr/lib/llvm-N` for the newest N, then `NAME-N` and `NAME` on
+PATH. LLVM 22 is the oldest supported version.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from fly_common.errors import InputError, MissingError
 
-# Every run of a tool comes here: pathlib, shutil and subprocess would take 25 ms of it.
+# Every run of a tool imports this module; pathlib, shutil and subprocess would add 25 ms.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fly_common.process import Done, Running
@@ -27,20 +27,22 @@ HOW_TO_GET = (
 
 
 class Crash(InputError):
-    """A program that a signal ended. `stderr` is all that it said."""
+    """A program that was ended by a signal. `stderr` is its whole standard error."""
 
     def __init__(self, name: str, signal: int, stderr: str):
-        super().__init__(f"{name} crashed (signal {signal}) on this input", hint=_telling(stderr))
+        super().__init__(
+            f"{name} crashed (signal {signal}) on this input", hint=_most_informative_line(stderr)
+        )
         self.signal = signal
         self.stderr = stderr
 
 
 def find_program(name: str) -> str:
-    """The path of LLVM's `name` (`opt`, `llc`, `ld.lld`, …). MissingError says how to get it."""
+    """Returns the path of LLVM's `name` (`opt`, `llc`, `ld.lld`, …), or raises MissingError."""
     return _find_program(name, *_surroundings())
 
 
-# What a search depends on: an answer is remembered only as long as these stand.
+# The variables that a search depends on; results are cached while they are unchanged.
 VARIABLES = ("FLY_LLVM_DIR", "ROCM_PATH", "PATH")
 
 
@@ -71,17 +73,17 @@ def _find_program(name: str, chosen: str | None, *_: str | None) -> str:
 
 
 def _prefixes() -> list[str]:
-    """The install prefixes that are looked at, the first first."""
+    """Returns the install prefixes in search order."""
     rocm = os.path.join(os.environ.get("ROCM_PATH") or "/opt/rocm", "llvm")
     versions = sorted(map(int, _matches("/usr/lib", r"llvm-(\d+)")), reverse=True)
     debian = [f"/usr/lib/llvm-{version}" for version in versions if version >= OLDEST]
-    # ROCm's version numbers are not LLVM's: its llc is asked, where there is one.
+    # ROCm's version numbers are not LLVM's, so its llc is queried, if there is one.
     llc = os.path.join(rocm, "bin", "llc")
     return [rocm, *debian] if os.path.isfile(llc) and version_of(llc) >= OLDEST else debian
 
 
 def _matches(folder: str, pattern: str) -> list[str]:
-    """What the pattern's group holds in the names of a folder's files; none if there is none."""
+    """Returns the pattern's group in the names of a folder's files."""
     try:
         names = os.listdir(folder)
     except OSError:
@@ -90,7 +92,7 @@ def _matches(folder: str, pattern: str) -> list[str]:
 
 
 def version_of(program: str) -> int:
-    """The major LLVM version a program reports, 0 where it reports none."""
+    """Returns the major LLVM version that a program reports, or 0."""
     import subprocess
 
     try:
@@ -102,7 +104,7 @@ def version_of(program: str) -> int:
 
 
 def find_library() -> str:
-    """The path of LLVM's shared library, which holds the disassembler that the emulator uses."""
+    """Returns the path of LLVM's shared library, whose disassembler the emulator uses."""
     return _find_library(*_surroundings())
 
 
@@ -129,30 +131,6 @@ def _find_library(chosen: str | None, *_: str | None) -> str:
     )
 
 
-def fingerprint(name: str) -> str:
-    """What identifies a program's build for a cache key: the content of the program and of its
-    LLVM's library. The library's digest (0.1 s for 150 MB) is remembered by path, size and time."""
-    from fly_common import file_digests
-
-    paths = (find_program(name), _library_or_none())
-    return "|".join(f"{path}:{file_digests.digest_of(path)}" for path in paths if path is not None)
-
-
-def fingerprint_ahead() -> None:
-    """Begins, in a thread, what takes long of the fingerprints that will be asked for."""
-    from fly_common import file_digests
-
-    if (library := _library_or_none()) is not None:
-        file_digests.digest_ahead(library)
-
-
-def _library_or_none() -> str | None:
-    try:
-        return find_library()
-    except MissingError:
-        return None
-
-
 def start_program(
     name: str, arguments: Sequence[str], data: bytes | None, *, pass_fds: Sequence[int] = ()
 ) -> Running:
@@ -167,8 +145,8 @@ def start_program(
 def run_program(
     name: str, arguments: Sequence[str], data: bytes | None, *, pass_fds: Sequence[int] = ()
 ) -> Done:
-    """Runs LLVM's `name` to its end. The caller judges the exit status. Raises Crash, an
-    InputError, for a program that a signal ended."""
+    """Runs LLVM's `name` to its end. The caller checks the exit status. Raises Crash, an
+    InputError, if a signal ended the program."""
     done = start_program(name, arguments, data, pass_fds=pass_fds).wait()
     if done.returncode < 0:
         raise Crash(name, -done.returncode, done.stderr.decode(errors="replace"))
@@ -178,7 +156,7 @@ def run_program(
 def _start(program: str, arguments: Sequence[str], data: bytes, pass_fds: Sequence[int]) -> Running:
     import sys
 
-    # Nobody starts programs ahead who has not imported that module.
+    # Programs were only started ahead if that module has been imported.
     if not pass_fds and (ahead := sys.modules.get("fly_common.prefetch")):
         return ahead.start(program, arguments, data)
     from fly_common import process
@@ -186,8 +164,8 @@ def _start(program: str, arguments: Sequence[str], data: bytes, pass_fds: Sequen
     return process.start(program, arguments, data, pass_fds)
 
 
-def _telling(stderr: str) -> str | None:
-    """The line of a crash report that says most: LLVM's own error, an assertion, the first line."""
+def _most_informative_line(stderr: str) -> str | None:
+    """Returns the most informative line of a crash report, or the first line."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     signs = ("LLVM ERROR", "Assertion", "UNREACHABLE")
     told = [line for line in lines if any(sign in line for sign in signs)]

@@ -1,4 +1,4 @@
-"""Which version of the project this is, and the option `--version` of its tools."""
+"""The version of the project, and the option `--version` of its tools."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 
 def option(typer: Any, tool: str, *programs: str) -> Any:
-    """The option `--version` in the words of `typer`, or of what stands for it: the tool's version,
-    and which of LLVM's `programs` it runs."""
+    """Returns the option `--version` for `typer` or its stand-in. It prints the tool's version and
+    the versions of LLVM's `programs` that it runs."""
 
     def show(wanted: bool) -> bool:
         if wanted:

@@ -1,1 +1,1 @@
-"""The fly dialect: its types as data, its ops, its text, and the algebra of layouts."""
+"""The fly dialect: types, ops, text form, and the layout algebra."""

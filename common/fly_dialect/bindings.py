@@ -1,6 +1,6 @@
-"""MLIR's Python bindings, whichever package carries them. Nothing else imports either name.
+"""MLIR's Python bindings, from whichever package provides them. Only this module imports either.
 
-`mlir` (the bindings' own package) is preferred; `torch_mlir` (on PyPI) is the whole of upstream
+`mlir` (the bindings' own package) is preferred; `torch_mlir` (on PyPI) contains all of upstream
 MLIR under another name. PyPI's `mlir-python-bindings` 0.0.1 is an empty placeholder.
 
 Importing this costs 0.1 s: import it inside the function that needs it.
@@ -13,7 +13,7 @@ import importlib
 import importlib.util
 import sys
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import MissingError
 
@@ -31,11 +31,10 @@ def _package() -> str:
 
 
 def _import_ir(name: str) -> None:
-    """Imports the bindings' module `ir` without NumPy, which doubles what it costs.
+    """Imports the bindings' module `ir` without NumPy, which would double the import time.
 
-    The module can do without: there it leaves out four attribute builders, which
-    `_register_elements` then adds. NumPy is hidden from this one module only, so that no other
-    thread can miss it.
+    The module works without NumPy, except for four attribute builders, which `_register_elements`
+    adds. NumPy is only hidden from this one module, so that other threads are not affected.
     """
     if name in sys.modules or "numpy" in sys.modules:
         importlib.import_module(name)
@@ -61,8 +60,8 @@ def _import_without_numpy(name: str, *rest: Any) -> ModuleType:
     return builtins.__import__(name, *rest)
 
 
-def _register_elements(ir: Any) -> None:
-    """The builders of `DenseElementsAttr` from sequences, as `ir` has them where it sees NumPy."""
+def _register_elements(ir: ModuleType) -> None:
+    """Registers `DenseElementsAttr`'s builders from sequences, which `ir` lacks without NumPy."""
     rows = {
         "F64ElementsAttr": ("float64", lambda context: ir.F64Type.get(context=context)),
         "I32ElementsAttr": ("int32", lambda c: ir.IntegerType.get_signless(32, context=c)),
@@ -81,10 +80,10 @@ def _register_elements(ir: Any) -> None:
 
 
 def _leave_dialects_alone() -> None:
-    """Ops, values and attributes are generic objects here. Left to themselves the bindings import a
-    dialect's module, with a class for each operation, when one of its things is seen first; who
-    wants those classes imports the module. An application that had the bindings before may count
-    on those imports: it keeps them, and pays for them."""
+    """Stops the bindings from importing a dialect's module, with a class for each operation, when
+    one of its ops is first seen: ops, values and attributes are generic objects here. Code that
+    needs these classes imports the module. If an application imported the bindings before, they
+    keep doing so, because it may rely on it."""
     importlib.import_module(f"{PACKAGE}._mlir_libs._mlir").globals.dialect_search_modules = []
 
 
@@ -93,7 +92,11 @@ PACKAGE = _package()
 if f"{PACKAGE}.ir" not in _OTHERS:
     _leave_dialects_alone()
 
-ir: ModuleType = importlib.import_module(f"{PACKAGE}.ir")
+if TYPE_CHECKING:
+    # As typings/torch_mlir/ir.pyi has it, whichever package is there.
+    from torch_mlir import ir
+else:
+    ir = importlib.import_module(f"{PACKAGE}.ir")
 passmanager: ModuleType = importlib.import_module(f"{PACKAGE}.passmanager")
 
 

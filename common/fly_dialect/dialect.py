@@ -1,13 +1,12 @@
-"""The fly dialect inside MLIR: its types as `ir.Type`, and the verifier.
+"""The fly dialect in MLIR: its types as `ir.Type`, and the verifier.
 
-The dialect's ops and types live in MLIR as those of an unregistered dialect: a type is MLIR's
-OpaqueType, which keeps FlyDSL's text as it is, and ops carry FlyDSL's dotted names. IRDL, the
-other way to define a dialect from Python, refuses dots in op names, wants type texts quoted, and
-lets a variadic operand hold one type only (make_int_tuple takes i32 and i64 side by side). What
-registration would check, `verify` checks: names, operand counts, and result types, which it
-infers again from the operands.
+In MLIR, the dialect is an unregistered one: a type is an OpaqueType, which keeps FlyDSL's text
+unchanged, and ops have FlyDSL's dotted names. IRDL, the other way to define a dialect from Python,
+does not allow dots in op names, requires quoted type texts, and restricts a variadic operand to one
+type (make_int_tuple mixes i32 and i64). `verify` checks what registration would check: names,
+operand counts, and result types, which it infers again from the operands.
 
-`new_context` makes a context that knows the dialect; `load` makes an existing one know it.
+`new_context` creates a context with the dialect; `load` adds it to an existing one.
 """
 
 from __future__ import annotations
@@ -32,74 +31,74 @@ from fly_dialect.types import (
     Spec,
 )
 
-# The dialects whose types and ops are ours: fly, and those of the backends.
+# The namespaces of this dialect and of the backends' dialects.
 NAMESPACES = ("fly", *(extension.namespace for extension in extensions()))
 PREFIX = "fly."
 _PREFIXES = tuple(f"{namespace}." for namespace in NAMESPACES)
 
-# The upstream dialects whose ops are built here by name. What is in no loaded dialect is built as
-# an unregistered op; the reader and MLIR's passes load what they need themselves.
+# The upstream dialects whose ops are built here by name. An op of a dialect that is not loaded
+# would be built as unregistered. The parser and MLIR's passes load the dialects that they need.
 _BUILT = (
     *("arith", "cf", "func", "gpu", "llvm", "math", "memref", "scf", "ub", "vector"),
     *(name for extension in extensions() for name in extension.upstream),
 )
 
-# How MLIR names the text it parses from memory.
+# MLIR's name for text that it parses from memory.
 PARSED_TEXT = "-"
 _FILE_LOCATION = re.compile(r'loc\("(.*)":(\d+):(\d+).*\)')
 
 
-def new_context() -> Any:
-    """A context that knows the dialect, for one module.
+def new_context() -> ir.Context:
+    """Creates a context with the dialect, for one module.
 
-    Of MLIR's fifty dialects only those are loaded that are needed: all of them take 4 ms to load
-    and 2 ms to free, as much as a small kernel's passes. It has no threads: modules are small, so
-    threads cost more than they bring, and order the diagnostics by luck.
+    Only the required ones of MLIR's fifty dialects are loaded: all of them take 4 ms to load and 2
+    ms to free, as long as the passes of a small kernel. Threads are disabled: they are not
+    worthwhile for small modules, and make the order of diagnostics nondeterministic.
     """
     context = load(ir.Context(load_on_create_dialects=list(_BUILT)))
     context.enable_multithreading(False)
     return context
 
 
-def load(context: Any) -> Any:
-    """Makes `context` know the dialect; gives it back. May be called twice."""
+def load(context: ir.Context) -> ir.Context:
+    """Adds the dialect to `context` and returns it. May be called twice."""
     context.allow_unregistered_dialects = True
     return context
 
 
-def type_of(spec: Spec, context: Any = None) -> Any:
-    """The `ir.Type` of any spec; of a plain string, the type it spells."""
+def type_of(spec: Spec, context: ir.Context | None = None) -> ir.Type:
+    """The `ir.Type` of a spec. A string is parsed as a type."""
     if isinstance(spec, str):
         return _plain_type(spec, context)
     namespace, data = str(spec)[1:].split(".", 1)
     return ir.OpaqueType.get(namespace, data, context)
 
 
-def memref_type(spec: MemRefSpec, context: Any = None) -> Any:
+def memref_type(spec: MemRefSpec, context: ir.Context | None = None) -> ir.Type:
     return type_of(spec, context)
 
 
-def ptr_type(spec: PtrSpec, context: Any = None) -> Any:
+def ptr_type(spec: PtrSpec, context: ir.Context | None = None) -> ir.Type:
     return type_of(spec, context)
 
 
-def int_tuple_type(spec: IntTupleSpec, context: Any = None) -> Any:
+def int_tuple_type(spec: IntTupleSpec, context: ir.Context | None = None) -> ir.Type:
     return type_of(spec, context)
 
 
-def layout_type(spec: LayoutSpec, context: Any = None) -> Any:
+def layout_type(spec: LayoutSpec, context: ir.Context | None = None) -> ir.Type:
     return type_of(spec, context)
 
 
-def element_type(spec: Spec, context: Any = None) -> Any:
+def element_type(spec: Spec, context: ir.Context | None = None) -> ir.Type:
     """The `ir.Type` of an element of a memref or pointer."""
     if not isinstance(spec, (MemRefSpec, PtrSpec)):
         raise TypeError(f"{spec} has no elements")
     return _plain_type(spec.element, context)
 
 
-def spec_of(type_: Any) -> Spec:
-    """The spec of a type; the text of one that is not fly's. ValueError if the text is wrong."""
+def spec_of(type_: ir.Type) -> Spec:
+    """The spec of a type, or the text of another dialect's. Raises ValueError if it is invalid."""
     if isinstance(type_, ir.OpaqueType):
         if type_.dialect_namespace in NAMESPACES:
             return parse_type(f"!{type_.dialect_namespace}.{type_.data}")
@@ -109,31 +108,31 @@ def spec_of(type_: Any) -> Spec:
     return str(type_)
 
 
-def pointer_of(value: Any) -> PtrSpec:
-    """The type of a pointer value; ValueError for any other."""
+def pointer_of(value: ir.Value) -> PtrSpec:
+    """The type of a pointer value. Raises ValueError for other values."""
     spec = spec_of(value.type)
     if not isinstance(spec, PtrSpec):
         raise ValueError(f"{spec} is not a pointer")
     return spec
 
 
-def int_tuple_of(value: Any) -> IntTupleSpec:
-    """The type of an int_tuple value; ValueError for any other."""
+def int_tuple_of(value: ir.Value) -> IntTupleSpec:
+    """The type of an int_tuple value. Raises ValueError for other values."""
     spec = spec_of(value.type)
     if not isinstance(spec, IntTupleSpec):
         raise ValueError(f"{spec} is not an int_tuple")
     return spec
 
 
-def memref_of(value: Any) -> MemRefSpec:
-    """The type of a memref value; ValueError for any other."""
+def memref_of(value: ir.Value) -> MemRefSpec:
+    """The type of a memref value. Raises ValueError for other values."""
     spec = spec_of(value.type)
     if not isinstance(spec, MemRefSpec):
         raise ValueError(f"{spec} is not a memref")
     return spec
 
 
-def _plain_type(text: str, context: Any) -> Any:
+def _plain_type(text: str, context: ir.Context | None) -> ir.Type:
     simple = {"f32": ir.F32Type, "f16": ir.F16Type, "bf16": ir.BF16Type, "f64": ir.F64Type}
     if text in simple:
         return simple[text].get(context)
@@ -142,8 +141,8 @@ def _plain_type(text: str, context: Any) -> Any:
     return ir.Type.parse(text, context)
 
 
-def plain(attribute: Any) -> Any:
-    """An attribute as Python data: integers, booleans, strings, lists and dictionaries."""
+def plain(attribute: ir.Attribute) -> Any:
+    """Converts an attribute to Python data: integers, booleans, strings, lists and dictionaries."""
     if isinstance(attribute, (ir.BoolAttr, ir.IntegerAttr, ir.StringAttr, ir.FloatAttr)):
         return attribute.value
     if isinstance(attribute, (ir.DenseI32ArrayAttr, ir.DenseI64ArrayAttr)):
@@ -155,7 +154,7 @@ def plain(attribute: Any) -> Any:
     return attribute
 
 
-def attributes_of(op: Any) -> dict[str, Any]:
+def attributes_of(op: ir.Operation) -> dict[str, Any]:
     """The attributes of an op as Python data."""
     if not len(op.attributes):
         return {}
@@ -163,16 +162,17 @@ def attributes_of(op: Any) -> dict[str, Any]:
 
 
 # -- verification ---------------------------------------------------------------------------------
-def verify(module: Any, source: str | None = None, name: str = "<stdin>") -> None:
-    """Raises InputError at the first fly op (or type of a block argument) that is wrong.
+def verify(module: ir.Module, source: str | None = None, name: str = "<stdin>") -> None:
+    """Raises InputError for the first invalid fly op, or type of a block argument.
 
-    `source` is the text the module was read from and `name` the file's name; with them the error
-    shows the line. Ops of other dialects are MLIR's to verify, but their names must be known.
+    `source` is the text the module was parsed from, and `name` the file's name, for the error's
+    excerpt. Ops of other dialects are verified by MLIR; this only checks that their names are
+    known.
     """
     failures: list[InputError] = []
-    seen: set[Any] = set()
+    seen: set[tuple[object, ...]] = set()
 
-    def visit(op: Any) -> Any:
+    def visit(op: ir.Operation) -> ir.WalkResult:
         op = op.operation
         try:
             check(op, seen)
@@ -187,9 +187,9 @@ def verify(module: Any, source: str | None = None, name: str = "<stdin>") -> Non
         raise failures[0]
 
 
-def check(op: Any, seen: set[Any] | None = None) -> None:
-    """ValueError if one op is wrong. Ops without attributes and with types as in `seen` are right;
-    new ones are added to it."""
+def check(op: ir.Operation, seen: set[tuple[object, ...]] | None = None) -> None:
+    """Raises ValueError if an op is invalid. Ops without attributes whose types are in `seen` are
+    skipped; checked ones are added to it."""
     name = op.name
     if not name.startswith(_PREFIXES):
         _check_foreign(op, name)
@@ -198,7 +198,7 @@ def check(op: Any, seen: set[Any] | None = None) -> None:
     if info is None:
         known = [known.full_name for known in OPS.values()]
         near = difflib.get_close_matches(name, known, n=1)
-        raise ValueError(f"there is no such op{f'; {near[0]} is the nearest name' if near else ''}")
+        raise ValueError(f"unknown op{f'; did you mean {near[0]}?' if near else ''}")
     types = [operand.type for operand in op.operands], [result.type for result in op.results]
     attributes = attributes_of(op)
     key = None
@@ -213,7 +213,7 @@ def check(op: Any, seen: set[Any] | None = None) -> None:
 
 
 def check_operand_count(info: OpInfo, found: int) -> None:
-    """ValueError unless the op can have so many operands."""
+    """Raises ValueError unless the op can have this number of operands."""
     counts = info.operands
     if counts is None or found == counts or (isinstance(counts, tuple) and found in counts):
         return
@@ -224,7 +224,7 @@ def check_operand_count(info: OpInfo, found: int) -> None:
 def check_types(
     info: OpInfo, operands: list[Spec], results: list[Spec], attributes: dict[str, Any]
 ) -> None:
-    """ValueError unless the op can have these operands and gives these results."""
+    """Raises ValueError unless the op can have these operands and results."""
     check_operand_count(info, len(operands))
     if info.results is not None and info.results != len(results):
         raise ValueError(f"takes {info.results} results, but has {len(results)}")
@@ -242,17 +242,19 @@ def _list(specs: list[Spec]) -> str:
     return str(specs[0]) if len(specs) == 1 else f"({', '.join(map(str, specs))})"
 
 
-def _check_foreign(op: Any, name: str) -> None:
+def _check_foreign(op: ir.Operation, name: str) -> None:
     if not op.context.is_registered_operation(name):
-        raise ValueError("no dialect has such an op")
+        raise ValueError("no dialect defines this op")
     for region in op.regions:
         for block in region.blocks:
             for argument in block.arguments:
                 spec_of(argument.type)
 
 
-def place_of(location: Any, source: str | None = None, name: str = "<stdin>") -> Place | None:
-    """Where a location points, with the line's text if `source` or the file has it."""
+def place_of(
+    location: ir.Location, source: str | None = None, name: str = "<stdin>"
+) -> Place | None:
+    """The place of a location, with the line's text if `source` or the file contains it."""
     position = file_position(location)
     if position is None:
         return None
@@ -264,9 +266,9 @@ def place_of(location: Any, source: str | None = None, name: str = "<stdin>") ->
     return Place(file, line, column, linecache.getline(file, line).rstrip("\n") or None)
 
 
-def file_position(location: Any) -> tuple[str, int, int] | None:
-    """File, line and column of a location: the position itself, else that of a name's child, of
-    the first part of a fusion, of a call's callee."""
+def file_position(location: ir.Location) -> tuple[str, int, int] | None:
+    """File, line and column of a location. For a NameLoc uses its child, for a FusedLoc its first
+    part, for a CallSiteLoc its callee."""
     if isinstance(location, ir.NameLoc):
         return file_position(location.child_loc)
     if isinstance(location, ir.CallSiteLoc):
@@ -276,6 +278,6 @@ def file_position(location: Any) -> tuple[str, int, int] | None:
         return next((position for position in found if position), None)
     if isinstance(location, ir.FileLineColLoc):
         return location.filename, location.start_line, location.start_col
-    # A diagnostic's location comes as the base class; its text is `loc("file":line:column)`.
+    # The location of a diagnostic has the base class. Its text is `loc("file":line:column)`.
     match = _FILE_LOCATION.fullmatch(str(location))
     return (match[1], int(match[2]), int(match[3])) if match else None

@@ -1,9 +1,8 @@
-"""What a backend adds to the dialect: a dialect of its own beside `fly`, with ops, types and
-spaces.
+"""What a backend adds to the dialect: its own dialect beside `fly`, with ops, types and spaces.
 
-A backend's record (`fly_backend`) refers to its `Extension`. The extensions of the backends that
-come with the compiler are read when the table of ops is; modules of instruction types when one of
-their types is met.
+A backend's record (`fly_backend`) refers to its `Extension`. The extensions of the built-in
+backends are loaded with the table of ops; modules of instruction types are loaded when one of their
+types is first used.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from fly_dialect.types import PtrSpec, Spec
 
 @dataclass(frozen=True)
 class Extension:
-    """`namespace` is the name of the backend's dialect, `upstream` are MLIR's dialects whose ops
-    the backend's passes build. `atoms` has, for each module, the types whose families it registers
-    (`fly_dialect.atoms.registry`). `spaces` are address spaces: each with the check of a
-    `fly.make_ptr` that makes a pointer to it from operands (ValueError where it can't), None where
-    such a pointer is memory of its own."""
+    """`namespace` is the name of the backend's dialect. `upstream` are MLIR's dialects whose ops
+    the backend's passes build. `atoms` maps each module to the types whose families it registers
+    (`fly_dialect.atoms.registry`). `spaces` maps each address space to the check of a
+    `fly.make_ptr` that makes a pointer to it from operands (it raises ValueError), or to None if
+    such a pointer allocates memory."""
 
     namespace: str
     upstream: tuple[str, ...] = ()
@@ -36,12 +35,12 @@ class Extension:
 
 @functools.cache
 def extensions() -> tuple[Extension, ...]:
-    """The extensions of the backends that come with the compiler."""
+    """The extensions of the built-in backends."""
     return tuple(resolve(backend.dialect) for backend in registry.built_in())
 
 
 def check_made_pointer(space: str, operands: list[Spec], result: PtrSpec) -> bool:
-    """Whether a backend's space makes pointers from operands; then they were checked."""
+    """Checks a pointer made from operands in a backend's space. Returns False for others."""
     for extension in extensions():
         if (check := extension.spaces.get(space)) is not None:
             check(operands, result)

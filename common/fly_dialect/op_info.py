@@ -1,4 +1,4 @@
-"""What is known of an op of the dialect: a row of the table of ops."""
+"""A row of the table of ops."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OpInfo:
-    """`operands` and `results` are counts, several where some may be left out; None is any number.
-    `pure` ops only compute."""
+    """`operands` and `results` are counts, several if some are optional; None is any number. `pure`
+    ops have no side effects."""
 
     name: str
     operands: int | tuple[int, ...] | None
@@ -20,7 +20,7 @@ class OpInfo:
     infer: Infer | None = None
     check: Check | None = None
     pure: bool = True
-    form: str = "functional"  # how the text looks; see fly_dialect.text.forms
+    form: str = "functional"  # the form of the op's text; see fly_dialect.text.forms
     dialect: str = "fly"
 
     @property

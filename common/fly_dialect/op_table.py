@@ -1,4 +1,4 @@
-"""The ops of the fly dialect: a table of their names, operand counts and typing rules."""
+"""The ops of the fly dialect: a table of names, operand counts and typing rules."""
 
 from __future__ import annotations
 
@@ -99,5 +99,5 @@ OPS = {
 
 
 def find(full_name: str) -> OpInfo | None:
-    """The op of this name, as `fly.get`; None if there is none."""
+    """The op with this full name, such as `fly.get`, or None."""
     return OPS.get(full_name.removeprefix("fly."))

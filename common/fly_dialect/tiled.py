@@ -1,13 +1,13 @@
-"""Tiled copies and multiplications: which part of a view each thread gets. Imports no MLIR.
+"""Tiled copies and multiplications: the part of a view that each thread processes. Imports no MLIR.
 
-A view's layout is cut into tiles; a tile is shared out among threads, of which each gets some
-values of every tile. So a view by (mode, mode, …) becomes one by
+A view's layout is divided into tiles, and each tile among the threads, so that each thread gets
+some values of every tile. A view with (mode, mode, …) becomes one with
 
     a tiled copy     (thread, (values of an atom, atoms of a tile), tiles of mode 0, …)
     a tiled mma      ((thread in the wave, (wave, wave)), (values of an atom, (atoms, atoms)))
 
-and a thread's part is what is left of it at the thread's coordinate. The leaves of the view may be
-a pass's; those of the tiled op are known. ValueError where a view does not fit a tile.
+and the part of a thread is the slice at the thread's coordinate. The leaves of the view may be a
+pass's; those of the tiled op are static. A view that does not match the tile raises ValueError.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from fly_dialect.layouts.tile import Mode, Tile
 
 Side = Literal["src", "dst"]
 Operand = Literal["a", "b", "c", "d"]
-# The modes of M × N × K that an operand has.
+# The modes of M × N × K that each operand has.
 MODES: dict[str, tuple[int, int]] = {"a": (0, 2), "b": (1, 2), "c": (0, 1), "d": (0, 1)}
-# A thread's part: where it begins in the view, and its layout.
+# The part of a thread: its offset in the view, and its layout.
 Part = tuple[Tree, Layout]
 
 
@@ -44,16 +44,15 @@ def mode(layout: Layout, index: int) -> Layout:
 
 
 def count(shape: Tree) -> int:
-    """The number of elements of a shape that is known."""
+    """The number of elements of a static shape."""
     value = static_value(algebra.size(shape))
     if value is None:
-        raise ValueError(f"the shape {text(shape)} must be known when compiling")
+        raise ValueError(f"the shape {text(shape)} must be known at compile time")
     return value
 
 
 def moved_composition(composed: ComposedLayout, offset: Tree, layout: Layout) -> ComposedLayout:
-    """The composition of a part that begins at `offset` of the layout that takes the coordinate,
-    and has `layout` in its place."""
+    """The composition for a part of the linear layout that has `layout`, from `offset` on."""
     outer = composed.outer
     if isinstance(outer, ComposedLayout):
         inner = moved_composition(outer, offset, layout)
@@ -63,17 +62,17 @@ def moved_composition(composed: ComposedLayout, offset: Tree, layout: Layout) ->
 
 # -- tiled copies ---------------------------------------------------------------------------------
 def copy_view(tiled: TiledCopySpec, side: Side, layout: Layout) -> Layout:
-    """The view by (thread, values, tiles of each mode), as `side` of the copy sees it."""
+    """The view as (thread, values, tiles of each mode), for `side` of the copy."""
     divided = algebra.zipped_divide(layout, tiled.tile).linear
     part = algebra.composition(mode(divided, 0), _to_tile(tiled, side)).linear
     return joined(part, mode(divided, 1)).mapped(lambda tree: expand(tree, 0))
 
 
 def _to_tile(tiled: TiledCopySpec, side: Side) -> Layout:
-    """(thread, (value of an atom, atom)) → place in the tile.
+    """(thread, (value of an atom, atom)) → position in the tile.
 
-    The tile's own layout speaks of the atom's reference side. Where the instruction takes values
-    on another side from other threads, the atom's layouts say from which.
+    The tile's own layout refers to the atom's reference side. If the instruction takes values on
+    another side from other threads, the atom's layouts describe from which.
     """
     atom = tiled.atom
     reference = atom.thr_val_layout_ref
@@ -82,13 +81,13 @@ def _to_tile(tiled: TiledCopySpec, side: Side) -> Layout:
     one = Tile(tuple(Int(count(extent)) for extent in reference.shape))
     atoms = algebra.zipped_divide(tiled.layout_tv, one).linear
     inside = algebra.composition(mode(atoms, 0), to_side).linear
-    # ((thread, value) of an atom, (thread, value) of atoms) → (threads, values), each with two.
+    # ((thread, value) of an atom, (thread, value) of atoms) → (threads, values), two modes each.
     paired = joined(inside, mode(atoms, 1)).mapped(lambda tree: tuple(zip(*tree, strict=True)))
     return algebra.coalesce(paired, (Int(1), (Int(1), Int(1)))).linear
 
 
 def copy_partition(tiled: TiledCopySpec, side: Side, layout: Layout, thread: Tree) -> Part:
-    """What `thread` copies: (values, tiles of mode 0, tiles of mode 1, …)."""
+    """The part that `thread` copies: (values, tiles of mode 0, tiles of mode 1, …)."""
     view = copy_view(tiled, side, layout)
     left = joined(*(mode(view, index) for index in range(1, rank(view.shape))))
     left = left.mapped(lambda tree: expand(tree, 1))
@@ -96,14 +95,14 @@ def copy_partition(tiled: TiledCopySpec, side: Side, layout: Layout, thread: Tre
 
 
 def copy_layout_tv(tiled: TiledCopySpec, side: Side) -> Layout:
-    """(thread, values) → place in the tile, counted with its first mode fastest."""
+    """(thread, values) → position in the tile, with its first mode fastest."""
     extents = tile_extents(tiled.tile)
     places = Layout(extents, compact(extents))
     return algebra.take(copy_view(tiled, side, places), 0, 2)
 
 
 def tile_extents(tile: Tile) -> Tree:
-    """The extent of each mode of a tile that says it."""
+    """The extents of a tile's modes, without undivided ones."""
     given = tile.modes if isinstance(tile.modes, tuple) else (tile.modes,)
     return tuple(_extent(part) for part in given if part is not None)
 
@@ -113,17 +112,17 @@ def _extent(part: Mode) -> Int:
         return Int(count(part.shape))
     if isinstance(part, Int):
         return part
-    raise ValueError(f"a tile of modes {part} has not one extent")
+    raise ValueError(f"a tile of modes {part} does not have a single extent")
 
 
 def copy_retile(tiled: TiledCopySpec, layout: Layout) -> Layout:
-    """A fragment (values, tiles, …) of another tiled op as this copy's: its values in the order in
-    which this one's atoms take them."""
+    """A fragment (values, tiles, …) of another tiled op, with its values in the order in which this
+    copy's atoms use them."""
     shape = modes(layout.shape)
     values = count(shape[0])
     threads = count(tiled.layout_tv.shape[0])
     extents = tile_extents(tiled.tile)
-    # Place in the tile → number of the group of values that a thread has in one piece.
+    # Position in the tile → index of the contiguous group of values of a thread.
     inverse = algebra.composition(
         algebra.right_inverse(tiled.layout_tv), Layout(extents, compact(extents))
     )
@@ -146,7 +145,7 @@ def tile_size(tiled: TiledMmaSpec) -> tuple[int, int, int]:
 
 
 def _permutation(tiled: TiledMmaSpec) -> tuple[Mode, Mode, Mode]:
-    """What divides M, N and K: the permutation's modes, else the extents of all atoms together."""
+    """The divisors of M, N and K: the permutation's modes, or the extents of all atoms together."""
     given = modes(tiled.permutation.modes)  # type: ignore[arg-type]
     found: list[Any] = []
     for index, extent in enumerate(tiled.atom.op.shape_mnk):
@@ -165,10 +164,10 @@ def atom_layout_tv(tiled: TiledMmaSpec, operand: Operand) -> Layout:
 
 
 def mma_view(tiled: TiledMmaSpec, operand: Operand, layout: Layout) -> Layout:
-    """The view of an operand by ((thread in the wave, waves), (values, atoms))."""
+    """The view of an operand as ((thread in the wave, waves), (values, atoms))."""
     along = MODES[operand]
     if rank(layout.shape) < len(along):
-        raise ValueError(f"operand {operand} has two modes at least, but is {layout}")
+        raise ValueError(f"operand {operand} must have at least two modes, but is {layout}")
     permutation = _permutation(tiled)
     whole = algebra.logical_divide(layout, Tile(tuple(permutation[index] for index in along)))
     atom = Tile(tuple(Int(tiled.atom.op.shape_mnk[index]) for index in along))
@@ -182,7 +181,7 @@ def mma_view(tiled: TiledMmaSpec, operand: Operand, layout: Layout) -> Layout:
 
 
 def _values(view: Layout) -> Layout:
-    """What a thread has of an operand's view: (values, atoms of one mode, atoms of the other)."""
+    """A thread's part of an operand's view: (values, atoms of one mode, atoms of the other)."""
     return mode(view, 1).mapped(lambda tree: expand(tree, 1))
 
 
@@ -199,7 +198,7 @@ def thread_coord(tiled: TiledMmaSpec, operand: Operand, thread: Tree) -> Tree:
 
 
 def mma_partition(tiled: TiledMmaSpec, operand: Operand, layout: Layout, thread: Tree) -> Part:
-    """What `thread` holds of an operand: (values, atoms of one mode, atoms of the other)."""
+    """The part of an operand of `thread`: (values, atoms of one mode, atoms of the other)."""
     view = mma_view(tiled, operand, layout)
     return algebra.crd2idx(thread_coord(tiled, operand, thread), mode(view, 0)), _values(view)
 
@@ -212,28 +211,27 @@ def mma_partition_shape(tiled: TiledMmaSpec, operand: Operand, shape: Tree) -> T
 def mma_fragment(
     tiled: TiledMmaSpec, operand: Operand, layout: Layout, stages: int | None = None
 ) -> Layout:
-    """The layout of the registers that hold a thread's part; with `stages` so many of them, one
-    after the other."""
+    """The register layout of a thread's part; with `stages`, of that many consecutive copies."""
     if stages is not None:
         if stages <= 0:
             raise ValueError(f"stages must be positive, got {stages}")
         shape, stride = modes(layout.shape), modes(layout.stride)
         if len(shape) < 2:
-            raise ValueError(f"stages need an operand of two modes at least, not {layout}")
-        # A stride that is not known sorts after all others: stages are the slowest mode.
+            raise ValueError(f"stages need an operand of at least two modes, not {layout}")
+        # A dynamic stride sorts after all others, so stages are the slowest mode.
         layout = Layout((*shape[:2], Int(stages)), (*stride[:2], Int(None)))
     return algebra.make_fragment_layout_like(_values(mma_view(tiled, operand, layout)))
 
 
 def mma_layout_tv(tiled: TiledMmaSpec, operand: Operand) -> Layout:
-    """(thread, values) → place in the operand's part of the tile, its first mode fastest."""
+    """(thread, values) → position in the operand's part of the tile, first mode fastest."""
     along = MODES[operand]
     extents = tuple(Int(tile_size(tiled)[index]) for index in along)
     view = mma_view(tiled, operand, Layout(extents, compact(extents)))
     threads = mode(view, 0)
     vmnk = thr_layout_vmnk(tiled)
     if operand in ("a", "b"):
-        # Waves that differ only along the mode that the operand has not hold the same.
+        # Waves that differ only along the mode that the operand lacks hold the same values.
         own = (Int(1), Int(0)) if operand == "a" else (Int(0), Int(1))
         both = Layout((vmnk.shape[1], vmnk.shape[2]), own)
         threads = algebra.composition(threads, Tile((None, Tile((both, None))))).linear
@@ -245,7 +243,7 @@ def mma_layout_tv(tiled: TiledMmaSpec, operand: Operand) -> Layout:
 
 
 def tiled_copy_of(atom: CopyAtomSpec, tiled: TiledMmaSpec, operand: Operand) -> TiledCopySpec:
-    """The tiled copy whose threads hold what they hold of an operand: FlyDSL's
+    """The tiled copy whose threads hold the same elements as for an operand: FlyDSL's
     make_tiled_copy_A, _B and _C."""
     sizes = tile_size(tiled)
     tile = Tile(tuple(Layout(sizes[index], 1) for index in MODES[operand]))

@@ -1,4 +1,4 @@
-"""Any type of the dialect from its text."""
+"""Parses any type of the dialect."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from fly_dialect.types import OtherSpec, Spec, read_body, reader, split_type
 
 @lru_cache(maxsize=8192)
 def parse_type(source: str) -> Spec:
-    """The spec of `!fly.…<…>` or `!fly_rocdl.…<…>`; any other text as it is. Raises ValueError."""
+    """Parses `!fly.…<…>` or `!fly_rocdl.…<…>`, or raises ValueError. Returns other text as is."""
     parts = split_type(source)
     if parts is None:
         return source
     dialect, name, body = parts
     if read := reader(dialect, name):
         return read_body(read, body)
-    # Atoms are known by a registry of their own, which few programs need.
+    # Atoms have their own registry, which few programs need.
     from fly_dialect.atoms import specs
 
     if read_atom := specs.reader(f"{dialect}.{name}"):

@@ -13,8 +13,8 @@
 
 Instructions, atoms and tiled copies and multiplications are in `fly_dialect.atoms`.
 
-`parse_type` reads each of them, `str` prints it; the text is FlyDSL's. A type of another dialect
-(`f32`, `vector<4xf32>`, `!llvm.ptr<1>`) is its own text, a string.
+`parse_type` parses each of them, `str` prints it; the text is FlyDSL's. A type of another dialect
+(`f32`, `vector<4xf32>`, `!llvm.ptr<1>`) is represented by its text, a string.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def bits(element: str) -> int:
 
 
 def element_bytes(element: str) -> int:
-    """The bytes an element takes in memory; its natural alignment."""
+    """The size of an element in memory in bytes, which is also its natural alignment."""
     return (bits(element) + 7) // 8
 
 
@@ -113,8 +113,8 @@ class TileSpec:
 
 @dataclass(frozen=True, slots=True)
 class PtrSpec:
-    """A pointer to elements. `align` is in bytes, None the element's own; `space` is one of
-    SPACES or a target's attribute (`#fly_rocdl.buffer_desc`)."""
+    """A pointer to elements. `align` is in bytes; None is the element's own alignment. `space` is
+    one of SPACES or a target's attribute (`#fly_rocdl.buffer_desc`)."""
 
     element: str
     space: str
@@ -126,7 +126,7 @@ class PtrSpec:
 
     @property
     def alignment(self) -> int:
-        """The alignment in bytes that the type promises."""
+        """The alignment in bytes that the type guarantees."""
         return self.align or element_bytes(self.element)
 
     def __str__(self) -> str:
@@ -134,7 +134,7 @@ class PtrSpec:
 
     @staticmethod
     def parse(source: str) -> PtrSpec:
-        """From `!fly.ptr<f32, global>`, or what stands between the brackets."""
+        """Parses `!fly.ptr<f32, global>`, or the text between its brackets."""
         return _parse_as(PtrSpec, "ptr", source)
 
 
@@ -165,13 +165,13 @@ class MemRefSpec:
 
     @staticmethod
     def parse(source: str) -> MemRefSpec:
-        """From `!fly.memref<f32, global, 4:1>`, or what stands between the brackets."""
+        """Parses `!fly.memref<f32, global, 4:1>`, or the text between its brackets."""
         return _parse_as(MemRefSpec, "memref", source)
 
 
 @dataclass(frozen=True, slots=True)
 class CoordTensorSpec:
-    """A view of coordinates: the base plus the layout's offset, and no memory."""
+    """A view of coordinates: the base plus the layout's offset, without memory."""
 
     base: IntTuple
     layout: AnyLayout
@@ -182,7 +182,7 @@ class CoordTensorSpec:
 
 @dataclass(frozen=True, slots=True)
 class OtherSpec:
-    """A fly type that nothing here looks into: its name and the text between the brackets."""
+    """A fly type that is not parsed: its name and the text between the brackets."""
 
     name: str
     body: str
@@ -209,19 +209,19 @@ Spec: TypeAlias = "FlySpec | str"
 
 
 def int_tuple_spec(value: object) -> IntTupleSpec:
-    """The int_tuple type of `value`; Python integers and lists are taken too."""
+    """The int_tuple type of `value`. Python integers and lists are converted."""
     return IntTupleSpec(int_tuple(value))
 
 
 def plain_layout(spec: MemRefSpec | CoordTensorSpec) -> Layout:
-    """The layout of a view; ValueError if it is composed."""
+    """The layout of a view. Raises ValueError if it is composed."""
     if not isinstance(spec.layout, Layout):
         raise ValueError(f"{spec} has a composed layout")
     return spec.layout
 
 
 def layout_spec(layout: AnyLayout) -> LayoutSpec | ComposedLayoutSpec:
-    """The type of a value that is this layout."""
+    """The type of a value with this layout."""
     if isinstance(layout, Layout):
         return LayoutSpec(layout)
     return ComposedLayoutSpec(layout)
@@ -260,18 +260,18 @@ _ALIGN = re.compile(r"\s*align\s*<\s*(-?\d+)\s*>")
 
 
 def split_type(source: str) -> tuple[str, str, str] | None:
-    """Dialect, name and body of `!fly.name<body>` or of a backend's type; None of other text."""
+    """Dialect, name and body of `!fly.name<body>` or a backend's type. None for other text."""
     match = _NAME.fullmatch(source)
     return (match[1], match[2], match[3] or "") if match else None
 
 
 def reader(dialect: str, name: str) -> Callable[[Scanner], Spec] | None:
-    """What reads the text between the brackets of a type of this module; None if it is none."""
+    """The parser for the text between the brackets of a type of this module, or None."""
     return _READERS.get(name) if dialect == "fly" else None
 
 
 def read_body(read: Callable[[Scanner], _T], body: str) -> _T:
-    """All of a type's text between its brackets. Raises ValueError."""
+    """Parses all of the text between a type's brackets. Raises ValueError."""
     scanner = Scanner(body)
     spec = read(scanner)
     scanner.end()
@@ -337,7 +337,7 @@ def _read_coord_tensor(scanner: Scanner) -> CoordTensorSpec:
 
 
 def _read_element(scanner: Scanner) -> str:
-    """An MLIR type, up to the comma that no bracket holds."""
+    """Parses an MLIR type, up to the comma outside brackets."""
     depth = 0
     for index in range(scanner.at, len(scanner.source)):
         char = scanner.source[index]

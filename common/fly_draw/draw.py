@@ -1,4 +1,4 @@
-"""From what somebody wants to see to its picture."""
+"""`draw`: the entry point of the package."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fly_draw.subject import subject
 from fly_draw.svg import MARGIN, Canvas, Picture
 
 GAP = 28  # pixels between two grids
-PAGE = 1600  # pixels that a page is wide
+PAGE = 1600  # page width in pixels
 
 
 def draw(
@@ -31,25 +31,25 @@ def draw(
     vector: int = 1,
     target: str = "gfx942",
 ) -> Picture:
-    """The picture of a layout, a thread-value layout, a tiled copy or an MMA.
+    """Draws a layout, a thread-value layout, a tiled copy or an MMA.
 
-    `what` is one of these as data, as a value of the language, or as text: `(4,8):(1,4)`,
+    `what` is one of these as a data object, as a value of the language, or as text: `(4,8):(1,4)`,
     `S<3,3,3> o 0 o (8,64):(64,1)`, `!fly.tiled_mma<…>`. Everything must be static.
 
-    tile        the layout is (thread, value) → position in a tile of this shape, counted down the
-                columns; a cell shows who holds it
-    element     a type such as f16: also shows in which LDS bank each element lies, and how many
-                ways lanes conflict that read `vector` elements each along a row, or down a column
-    target      whose LDS that is: how many banks it has, which lanes it serves together
+    tile        treat the layout as (thread, value) → position in a tile of this shape, numbered
+                column by column; each cell shows the thread and value that hold it
+    element     an element type such as f16: also show each element's LDS bank, and the degree of
+                conflict when each lane reads `vector` elements along a row or a column
+    target      the chip whose LDS is shown: its number of banks and the lanes served together
 
-    Raises ValueError where there is nothing to draw: dynamic extents, or too many cells.
+    Raises ValueError if the layout cannot be drawn: dynamic extents, or too many cells.
     """
     found = subject(what)
     title = str(found)
     if not isinstance(found, (Layout, ComposedLayout)):
         return _arranged(title, fragments_of(found))
     if not found.is_static:
-        raise ValueError(f"{found} is not static: its numbers are only known in a launch")
+        raise ValueError(f"{found} is not static: its values are only known at launch")
     if tile is not None:
         caption = f"{title} in a tile of {tile[0]} × {tile[1]}"
         return _side_by_side(title, [_holders(Fragment(found, tile), caption)])
@@ -59,7 +59,7 @@ def draw(
     if element is not None:
         width = bits(element) // 8
         if not width:
-            raise ValueError(f"{element} has less than a byte: LDS addresses count bytes")
+            raise ValueError(f"{element} is smaller than a byte, but LDS addresses are in bytes")
         reads = Reads(target, width, vector)
         caption = (
             f"LDS banks of {element} on {target}, {vector} a lane; ×n: an n-way conflict along it"
@@ -70,8 +70,8 @@ def draw(
 
 # -- layouts --------------------------------------------------------------------------------------
 def _offsets(layout: AnyLayout) -> list[list[int]]:
-    """The offset of each coordinate: rows count mode 0, columns the modes after it, the first
-    fastest. A layout of rank 1 is one row."""
+    """Returns the offset of each coordinate. Mode 0 gives the rows; the other modes give the
+    columns, the first fastest. A layout of rank 1 is one row."""
     rows, columns = _extents(layout)
     _bounded(rows * columns)
     return [
@@ -93,15 +93,15 @@ def _size(shape: Any) -> int:
 
 
 def _offset(layout: AnyLayout, number: int) -> int:
-    """The offset of the coordinate `number`."""
+    """Returns the offset of the coordinate `number`."""
     offset = algebra.crd2idx(Int(number), layout)
     if not isinstance(offset, Int) or offset.value is None:
-        raise ValueError(f"{layout} gives coordinates, not offsets: there are no numbers to draw")
+        raise ValueError(f"{layout} maps to coordinates, not offsets: there are no numbers to draw")
     return offset.value
 
 
 def _breaks(layout: AnyLayout) -> tuple[int, int]:
-    """After how many rows and columns a tile of the layout ends: its innermost modes."""
+    """Returns the rows and columns of a tile of the layout: its innermost modes."""
     shape = layout.shape
     if not isinstance(shape, tuple) or len(shape) == 1:
         return 0, _innermost(shape)
@@ -121,7 +121,7 @@ def _bounded(cells: int) -> None:
 
 # -- threads and values ---------------------------------------------------------------------------
 def _holders(fragment: Fragment, caption: str) -> Grid:
-    """Who holds each element of a tile."""
+    """Draws the thread and value that hold each element of a tile."""
     layout, (rows, columns) = fragment.layout, fragment.tile
     _bounded(rows * columns)
     shape = layout.shape
@@ -143,7 +143,7 @@ def _holders(fragment: Fragment, caption: str) -> Grid:
 
 
 def _side_by_side(title: str, grids: Sequence[Grid]) -> Picture:
-    """One beside the other where the page is wide enough, else one below the other."""
+    """Places the grids side by side if the page is wide enough, otherwise below each other."""
     wide = sum(grid.width for grid in grids) + GAP * len(grids) > PAGE
     canvas, x, y = Canvas(), float(MARGIN), float(MARGIN)
     for grid in grids:
@@ -153,8 +153,8 @@ def _side_by_side(title: str, grids: Sequence[Grid]) -> Picture:
 
 
 def _arranged(title: str, found: dict[str, Fragment]) -> Picture:
-    """The parts of a copy side by side; of an MMA A left of C and B above it, where their rows and
-    columns meet, as one writes a product."""
+    """Places the parts of a copy side by side. Places A left of C and B above it for an MMA, so
+    that rows and columns line up as in a written matrix product."""
     grids = {name: _holders(fragment, fragment.caption(name)) for name, fragment in found.items()}
     if "C" not in grids:
         return _side_by_side(title, list(grids.values()))

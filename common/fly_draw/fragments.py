@@ -1,4 +1,4 @@
-"""The fragments of an atom or a tiled operation: who holds which element of a tile."""
+"""Fragments of an atom or a tiled operation: which thread holds which element of a tile."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from fly_dialect.layouts.layout import AnyLayout
 
 @dataclass(frozen=True)
 class Fragment:
-    """`layout` maps (thread, value) to a position in a tile of `tile` rows and columns, counted
-    down the columns. A `transposed` one is drawn with its columns as rows."""
+    """`layout` maps (thread, value) to a position in a tile of `tile` rows and columns, numbered
+    column by column. A `transposed` fragment is drawn with rows and columns exchanged."""
 
     layout: AnyLayout
     tile: tuple[int, int]
@@ -25,7 +25,7 @@ class Fragment:
 
 
 def fragments_of(what: MmaOp | TiledMmaSpec | TiledCopySpec) -> dict[str, Fragment]:
-    """A, B and C of an MMA; of a copy, who reads the source and who writes the destination."""
+    """Returns A, B and C of an MMA, or the source and the destination of a copy."""
     if isinstance(what, TiledCopySpec):
         extents = [leaf.value for leaf in algebra.integers(tiled.tile_extents(what.tile))]
         tile = extents[0], prod(extents[1:])

@@ -1,4 +1,4 @@
-"""A grid of cells with labelled rows and columns: what every picture here is made of."""
+"""A grid of cells with labelled rows and columns, the element of every picture in this package."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from fly_draw.colours import EMPTY
 from fly_draw.svg import Canvas
 
 CELL_HEIGHT = 30
-CHARACTER = 7.4  # pixels that a character of a cell's text takes
-LABEL = 11  # size of labels
-FINE, COARSE = 0.6, 2.2  # weights of lines between cells, and between tiles
+CHARACTER = 7.4  # width of a character in a cell, in pixels
+LABEL = 11  # font size of labels
+FINE, COARSE = 0.6, 2.2  # stroke widths between cells and between tiles
 
 
 @dataclass(frozen=True)
 class Cell:
-    """`lines` of text on a colour."""
+    """`lines` of text on a background colour."""
 
     lines: tuple[str, ...] = ()
     fill: str = EMPTY
@@ -24,8 +24,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class Grid:
-    """Rows of cells. `row_breaks` and `column_breaks` are the sizes of tiles in cells: after every
-    so many cells the line between them is heavy."""
+    """Rows of cells. `row_breaks` and `column_breaks` are the tile sizes in cells; tiles are
+    separated by heavy lines."""
 
     cells: Sequence[Sequence[Cell]]
     rows: Sequence[str]
@@ -67,7 +67,7 @@ class Grid:
         return self.top + self.cell_height * len(self.rows)
 
     def draw(self, canvas: Canvas, x: float, y: float) -> None:
-        """Draws the grid with its upper left corner, labels included, at (x, y)."""
+        """Draws the grid. (x, y) is its upper left corner, including labels."""
         if self.caption:
             canvas.words(x + self.left, y + 9, self.caption, 13, "start", bold=True)
         left, top = x + self.left, y + self.top

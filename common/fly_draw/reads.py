@@ -1,4 +1,4 @@
-"""What a picture of LDS banks supposes: a wave that reads a row or a column of a tile."""
+"""The access pattern behind a picture of LDS banks: a wave reads a row or a column of a tile."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from functools import cached_property
 from fly_target import bank_conflicts, registry
 from fly_target.target import Target
 
-WIDTHS = (16, 12, 8, 4, 2, 1)  # bytes a lane of the instructions that read LDS
+WIDTHS = (16, 12, 8, 4, 2, 1)  # bytes per lane of the instructions that read LDS
 
 
 @dataclass(frozen=True)
 class Reads:
-    """Lanes that read `vector` elements of `width` bytes each, on `target`."""
+    """Reads of `vector` elements of `width` bytes per lane, on `target`."""
 
     target: str
     width: int
@@ -23,7 +23,7 @@ class Reads:
     def __post_init__(self) -> None:
         if registry.get(self.target) is None:
             known = ", ".join(registry.names())
-            raise ValueError(f"no LDS is known of {self.target}; the targets are {known}")
+            raise ValueError(f"the LDS of {self.target} is not known; the targets are {known}")
 
     @cached_property
     def _chip(self) -> Target:
@@ -31,16 +31,16 @@ class Reads:
 
     @property
     def banks(self) -> int:
-        """The banks that serve these reads."""
+        """The number of banks that serve these reads."""
         _, size = next(self._parts())
         return bank_conflicts.banks(self._chip, "load", size)
 
     def bank(self, offset: int) -> int:
-        """The bank of the element at `offset`."""
+        """Returns the bank of the element at `offset`."""
         return offset * self.width // bank_conflicts.BANK_BYTES % self.banks
 
     def degree(self, offsets: Sequence[int]) -> int:
-        """The worst conflict of waves whose lanes read from the elements at `offsets`."""
+        """Returns the worst conflict of waves whose lanes read the elements at `offsets`."""
         return max(
             bank_conflicts.degree(
                 self._chip,
@@ -56,7 +56,7 @@ class Reads:
         )
 
     def _parts(self) -> Iterator[tuple[int, int]]:
-        """Where in a lane's bytes each instruction reads, and how many of them."""
+        """Yields the (offset, size) in a lane's bytes of each instruction's read."""
         at, left = 0, self.width * self.vector
         while left:
             size = next(size for size in WIDTHS if size <= left)

@@ -1,4 +1,4 @@
-"""What is to be drawn, from whatever form it comes in."""
+"""Converts the argument of `draw` to a layout, an atom or a tiled operation."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from fly_dialect.types import ComposedLayoutSpec, LayoutSpec, MemRefSpec
 
 
 def subject(what: Any) -> Layout | ComposedLayout | MmaOp | TiledCopySpec | TiledMmaSpec:
-    """What `what` stands for.
+    """Returns the object to draw.
 
-    Text is read; of a type that holds a layout, and of a value of the language, the layout is
-    taken. Raises ValueError for text that is none of these, TypeError for other objects.
+    Text is parsed. A type that holds a layout, or a value of the language, is replaced by its
+    layout. Raises ValueError for text in another form, and TypeError for other objects.
     """
     if isinstance(what, str):
         text = what.strip()

@@ -1,4 +1,4 @@
-"""A picture as SVG text: boxes, lines and words at places, and the size that holds them all."""
+"""SVG output: boxes, lines and words, and a picture size that fits them all."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 
 MARGIN = 12
 FONT = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace"
-# What text and lines are where they say nothing else: said once, for the whole document.
+# The default style of text and lines, written once for the whole document.
 SIZE, ANCHOR, INK, STROKE = 12, "middle", "#111", "#333"
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A finished picture. `str` gives the SVG document; a notebook shows it by itself."""
+    """A finished picture. `str` returns the SVG document; notebooks display it."""
 
     text: str
 
@@ -25,13 +25,13 @@ class Picture:
         return self.text
 
     def save(self, path: str | Path) -> None:
-        """Writes the document to a file, which any browser shows."""
+        """Writes the SVG document to a file."""
         Path(path).write_text(self.text, encoding="utf-8")
 
 
 @dataclass
 class Canvas:
-    """What is drawn so far; places are in pixels, x to the right and y down."""
+    """The drawing so far. Coordinates are in pixels; x grows to the right and y downwards."""
 
     elements: list[str] = field(default_factory=list)
     width: float = 0
@@ -59,23 +59,23 @@ class Canvas:
         fill: str = INK,
         bold: bool = False,
     ) -> None:
-        """One line of text; `y` is its middle, `anchor` says where in it `x` is."""
+        """Draws a line of text, vertically centred on `y`. `anchor` says what part is at `x`."""
         length = 0.61 * size * len(text)
         self._grow(x + {"start": length, "middle": length / 2, "end": 0}[anchor], y + size / 2)
-        said = f' font-size="{size:g}"' if size != SIZE else ""
-        said += f' text-anchor="{anchor}"' if anchor != ANCHOR else ""
-        said += f' fill="{fill}"' if fill != INK else ""
-        said += ' font-weight="bold"' if bold else ""
-        # `dy` rather than dominant-baseline, which not every viewer knows.
+        style = f' font-size="{size:g}"' if size != SIZE else ""
+        style += f' text-anchor="{anchor}"' if anchor != ANCHOR else ""
+        style += f' fill="{fill}"' if fill != INK else ""
+        style += ' font-weight="bold"' if bold else ""
+        # `dy` instead of dominant-baseline, which some viewers do not support.
         self.elements.append(
-            f'<text x="{x:g}" y="{y:g}" dy=".35em"{said}>{escape(text, quote=False)}</text>'
+            f'<text x="{x:g}" y="{y:g}" dy=".35em"{style}>{escape(text, quote=False)}</text>'
         )
 
     def _grow(self, x: float, y: float) -> None:
         self.width, self.height = max(self.width, x), max(self.height, y)
 
     def picture(self, title: str) -> Picture:
-        """The document; `title` is what a screen reader says and a browser shows on hovering."""
+        """Returns the document. Screen readers read `title`, and browsers show it as a tooltip."""
         width, height = self.width + MARGIN, self.height + MARGIN
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}"'

@@ -1,4 +1,4 @@
-"""Grids of the pictures: offsets, banks, and the threads and values of a tile."""
+"""The kinds of grids: offsets, banks, and the threads and values of a tile."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def numbered(count: int) -> list[str]:
 
 
 def offset_grid(offsets: Sequence[Sequence[int]], caption: str, breaks: tuple[int, int]) -> Grid:
-    """Each cell shows its offset, darker the greater it is."""
+    """Each cell shows its offset; greater offsets are darker."""
     greatest = max(max(row) for row in offsets)
     least = min(min(row) for row in offsets)
     span = max(1, greatest - least)
@@ -35,8 +35,8 @@ def bank_grid(
     caption: str,
     breaks: tuple[int, int],
 ) -> Grid:
-    """Each cell shows the LDS bank of its element, coloured by bank. The labels of rows and columns
-    end in the degree of conflict when lanes read along them, from lane 0 on."""
+    """Each cell shows the LDS bank of its element and is coloured by bank. A row or column label
+    ends with the degree of conflict of lanes that read along it, starting with lane 0."""
     cells = [[_bank_cell(reads.bank(offset), reads.banks) for offset in row] for row in offsets]
     rows = [
         f"{number}  ×{reads.degree(row[:: reads.vector])}" for number, row in enumerate(offsets)
@@ -60,8 +60,8 @@ Holders = Mapping[tuple[int, int], Sequence[tuple[int, int]]]
 def holder_grid(
     holders: Holders, shape: tuple[int, int], caption: str, breaks: tuple[int, int] = (0, 0)
 ) -> Grid:
-    """Each cell shows the thread and the value that hold the element, coloured by thread. An
-    element that several hold shows the first and how many more there are."""
+    """Each cell shows the thread and value that hold the element, coloured by thread. If several
+    hold it, the cell shows the first one and the number of others."""
     cells = [
         [_holder_cell(holders.get((row, column), ())) for column in range(shape[1])]
         for row in range(shape[0])
@@ -78,8 +78,8 @@ def _holder_cell(found: Sequence[tuple[int, int]]) -> Cell:
 
 
 def holders_of(positions: Sequence[Sequence[int]], rows: int) -> dict[tuple[int, int], list]:
-    """(row, column) → who holds it, of `positions[thread][value]`, which number the tile's elements
-    column by column."""
+    """Maps (row, column) to the threads and values that hold it. `positions[thread][value]` is an
+    element's position in the tile, numbered column by column."""
     found: dict[tuple[int, int], list] = defaultdict(list)
     for thread, values in enumerate(positions):
         for value, position in enumerate(values):

@@ -1,1 +1,1 @@
-"""The host side of a program: the launch plan, and the interpreter of its integers."""
+"""The host side of a program: the launch plan, and the interpreter of its expressions."""

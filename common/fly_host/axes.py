@@ -1,7 +1,9 @@
 """The axes of each domain of an allocation: their extents, as expressions, and what must hold.
 
-axes = forward(graph, shape, Allocation().split(1, 4, padded=True))
-axes.logical, axes.allocated, axes.checks
+    axes = forward(graph, shape, Allocation().split(1, 4, padded=True))
+    axes.logical, axes.allocated, axes.checks
+
+Extents and checks put expressions into the graph; strides are `fly_host.inference`'s.
 """
 
 from __future__ import annotations
@@ -27,18 +29,18 @@ from fly_host.graph import Graph
 
 
 class Check(NamedTuple):
-    """What must hold when the program runs, and what to say where it does not: texts, and indices
-    of expressions whose values stand in between. Checks are made in order: the condition of one
-    needs a value only where those before it hold."""
+    """A condition that must hold when the program runs, and the error message: texts, and indices
+    of expressions whose values are inserted. Checks are evaluated in order: a condition need only
+    be defined if the conditions before it hold."""
 
     condition: int
     message: tuple[str | int, ...]
 
 
 class Axis(NamedTuple):
-    """An axis of a domain. `span` is the extent that strides count by: where the extent is 0, what
-    the same axis of a shape with ones for zeros has. A `shared` axis has stride 0: it was broadcast
-    or expanded. `fixed` is one that can't be expanded any more."""
+    """An axis of a domain. `span` is the extent used for strides: the extent that the axis has if
+    all zeros of the shape are replaced by ones. A `shared` axis has stride 0, because it was
+    broadcast or expanded. A `fixed` axis cannot be expanded."""
 
     extent: int
     span: int
@@ -91,6 +93,7 @@ class _Walk:
 
     def __init__(self, graph: Graph):
         self.graph = graph
+        self.given = len(graph.expressions)  # what a `Dynamic` may name
         self.checks: list[Check] = []
 
     def check(self, condition: int, *message: str | int) -> None:
@@ -120,7 +123,7 @@ class _Walk:
     def _size(self, size: Size) -> int:
         if isinstance(size, int):
             return self.graph.const(size)
-        if size.index >= len(self.graph.expressions):
+        if size.index >= self.given:
             raise InputError(f"{size}: the graph has no such expression")
         return size.index
 

@@ -1,8 +1,7 @@
-"""What is known of an integer expression before its leaves are: between which numbers its value
-lies, and whether it surely has one.
+"""Static bounds of integer expressions: an interval that contains the value, and whether the
+expression is defined for all values of its leaves.
 
-An expression without a value (it leaves 64 signed bits, divides by zero or shifts by a strange
-amount) satisfies any bounds: they say where the value lies *if* there is one.
+The interval holds only if the expression is defined (`fly_host.graph` says when it is).
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from fly_host.integers import BINARY, HIGHEST, LOWEST
 
 
 class Bounds(NamedTuple):
-    """`low <= value <= high`; `defined` where there is a value whatever the leaves are."""
+    """`low <= value <= high`; `defined` if the expression is defined for all leaves."""
 
     low: int
     high: int
@@ -22,14 +21,13 @@ class Bounds(NamedTuple):
 
     @property
     def constant(self) -> int | None:
-        """The one value that it always has."""
+        """The value, if there is only one and it is always defined."""
         return self.low if self.defined and self.low == self.high else None
 
 
 ANY = Bounds(LOWEST, HIGHEST, True)
 EXTENT = Bounds(0, HIGHEST, True)
 UNKNOWN = Bounds(LOWEST, HIGHEST, False)
-TRUTH = Bounds(0, 1, True)
 
 
 def bounds_of(op: str, a: Bounds, b: Bounds) -> Bounds:
@@ -66,7 +64,7 @@ def _division(op: str, a: Bounds, b: Bounds) -> _Exact:
     if b.low > 0 or b.high < 0:  # monotonic, for the divisor keeps its sign
         return _corners(op, a, b)
     if b.low == 0 and b.high > 0:
-        return *_corners(op, a, Bounds(1, b.high, True))[:2], False
+        return *_corners(op, a, b._replace(low=1))[:2], False
     most = max(abs(a.low), abs(a.high))
     return -most, most, False
 

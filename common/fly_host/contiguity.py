@@ -1,15 +1,15 @@
-"""Whether an input lies in memory as an allocation says: checks on its extents and strides.
+"""Checks that the extents and strides of an input match an allocation.
 
     checks = check_layout(graph, "A", 4, Allocation().reorder(0, 2, 3, 1))       # NHWC
 
-Strides go from the logical domain to the allocation domain: a split has an inner part of the same
-stride and an outer one of stride times the inner extent; a merge needs two axes that are contiguous
-with each other. Then each axis of the allocation domain has to be contiguous with the one inside
-it. As in torch, the stride of an axis of extent 1 says nothing, and a tensor without elements is
+Strides are propagated from the logical domain to the allocation domain: the inner part of a split
+has the stride of the axis, the outer part that stride times the inner extent; merged axes must be
+contiguous with each other. Then each axis of the allocation domain must be contiguous with the next
+one. As in torch, the stride of an axis of extent 1 is ignored, and a tensor without elements is
 contiguous.
 
-A padded split is held to be exact here, as in nvFuser: that an input's memory goes as far as the
-padding does can't be seen from its strides.
+The factor of a padded split must divide the extent, as in nvFuser: strides do not show whether the
+memory of an input includes the padding.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def check_layout(
     allocation: Allocation,
     contiguous: Sequence[bool] | None = None,
 ) -> tuple[Check, ...]:
-    """What must hold for a tensor parameter of `rank` axes to be one with this allocation.
+    """Returns the checks that a tensor parameter of `rank` axes has this allocation.
 
-    `contiguous` tells for each axis of the allocation domain whether it is contiguous with what
-    lies inside it; by default all are."""
+    `contiguous` selects the axes of the allocation domain that must be contiguous with the next
+    one; by default all must be."""
     extents = [graph.extent(tensor, axis) for axis in range(rank)]
     shape = _given(graph, extents, allocation)
     if contiguous is None:
@@ -126,7 +126,7 @@ class _Walk:
             self.check(once, f"stride {at} is ", stride, ", and an expanded axis has stride 0")
 
     def _once(self, extent: int, condition: int) -> int:
-        """The condition, but where the axis has no two positions or the tensor none at all."""
+        """The condition, or true if the axis has extent 1 or the tensor has no elements."""
         graph = self.graph
         free = graph.logical_or(graph.lt(extent, graph.const(2)), self.empty)
         return graph.logical_or(free, condition)
@@ -142,11 +142,10 @@ class _Walk:
         """The stride of two axes as one."""
         graph = self.graph
         first, second = (axis.extent for axis in pair)
-        if not pair[0].shared and not pair[1].shared:
-            adjacent = graph.eq(outer, graph.mul(inner, second))
-            condition = self._once(first, self._once(second, adjacent))
-            message = (": axes of strides ", outer, " and ", inner, " are not contiguous")
-            self.check(condition, *named(step), *message)
+        adjacent = graph.eq(outer, graph.mul(inner, second))
+        condition = self._once(first, self._once(second, adjacent))
+        message = (": axes of strides ", outer, " and ", inner, " are not contiguous")
+        self.check(condition, *named(step), *message)
         return graph.select(graph.lt(second, graph.const(2)), outer, inner)
 
     def contiguity(self, axes: Sequence[Axis], strides: Sequence[int], flags: list[bool]) -> None:

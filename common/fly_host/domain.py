@@ -1,10 +1,10 @@
-"""How the axes of a tensor are transformed into those in whose order its memory is laid out.
+"""Allocations: how the axes of a tensor are transformed into the axes of its memory layout.
 
     Allocation().split(3, 4).reorder(0, 3, 1, 2, 4)      NHWC as N, C/4, H, W, 4
 
-An `Allocation` is a chain of steps. Each one replaces axes of the current domain; positions count
-its axes, as nvFuser's do, and -1 is the last one. The first domain is the tensor's shape, the last
-one the *allocation domain*, whose axes lie in memory in that order, without gaps.
+An `Allocation` is a chain of steps. Each step replaces axes of the current domain; positions refer
+to the current axes, as in nvFuser, and -1 is the last axis. The first domain is the tensor's shape;
+the last one is the *allocation domain*, which is contiguous in row-major order.
 
     split(axis, factor)      an axis as two: outer of ceildiv(extent, factor), inner of factor;
                              inner=False: outer of factor, inner of ceildiv(extent, factor);
@@ -12,14 +12,14 @@ one the *allocation domain*, whose axes lie in memory in that order, without gap
     merge(axis)              axis and the next one as one, of the product of their extents
     reorder(*permutation)    the axis at position i is the one that was at permutation[i]
     broadcast(axis)          a new axis of extent 1 at this position
-    expand(axis, extent)     an axis of extent 1 shown with another extent: all share one element
+    expand(axis, extent)     an axis of extent 1 gets another extent, with stride 0
 
 The domain before the first split, merge or reorder is the *logical domain*: the shape that users of
-the tensor see. A broadcast or expand before that belongs to it; a broadcast after that adds an axis
-to the allocation domain alone.
+the tensor see. Earlier broadcasts and expands are part of it; a later broadcast only adds an axis
+to the allocation domain.
 
-A factor and an extent may be an expression of a graph, `Dynamic(index)`. The text of an allocation
-is what is written above after `Allocation().`, with spaces instead of dots; `parse` reads it.
+Factors and extents can be expressions of a graph, `Dynamic(index)`. `str` of an allocation is its
+canonical text, `split(3, 4) reorder(0, 3, 1, 2, 4)`; `parse` reads it.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from fly_common.errors import InputError
 from fly_common.quoting import quoted, shortened
 
 LARGEST = (1 << 63) - 1
+MOST_AXES = 64  # of a domain; torch's and NumPy's tensors have no more
 
 
 @dataclass(frozen=True)
@@ -177,6 +178,8 @@ class Allocation:
 
 def _resolved(step: Step, rank: int) -> tuple[Step, int]:
     """The step on a domain of `rank` axes, and how many there are afterwards."""
+    if isinstance(step, Split | Broadcast) and rank >= MOST_AXES:
+        raise InputError(f"{step}: the domain has {rank} axes here, and can't have more")
     match step:
         case Split(axis, factor, inner, padded):
             return Split(_position(step, axis, rank), factor, inner, padded), rank + 1
@@ -223,7 +226,7 @@ def _size(what: str, value: object, low: int) -> None:
 # text   = [step {" " step}]
 # step   = name "(" [value {", " value}] ")"
 # value  = integer | "%" digits | ("inner" | "padded") "=" ("True" | "False")
-_STEP = re.compile(r"\s*([a-z]+)\(([^()]*)\)")
+_STEP = re.compile(r"([a-z]+)\(([^()]*)\)\s*")
 _NUMBER = re.compile(r"-?[0-9]{1,19}")
 _DYNAMIC = re.compile(r"%[0-9]{1,18}")
 _OPTION = re.compile(r"(inner|padded)=(True|False)")
@@ -239,21 +242,23 @@ _STEPS = {
 
 def parse(text: str) -> Allocation:
     """The allocation of a text, such as `split(1, 4) reorder(0, 2, 1)`."""
-    allocation, end = Allocation(), 0
-    while text[end:].strip():
+    text, end = text.strip(), 0
+    steps: list[Step] = []
+    while end < len(text):
         found = _STEP.match(text, end)
         if not found:
             raise InputError(
-                f"no step of an allocation: {quoted(text[end:].strip())}",
+                f"no step of an allocation: {quoted(text[end:])}",
                 hint="a step is written split(1, 4), merge(0), reorder(1, 0), broadcast(0) or"
                 " expand(0, 8)",
             )
-        allocation = _parsed(allocation, *found.groups())
+        steps += _parsed(*found.groups()).steps
         end = found.end()
-    return allocation
+    return Allocation(tuple(steps))
 
 
-def _parsed(allocation: Allocation, name: str, inside: str) -> Allocation:
+def _parsed(name: str, inside: str) -> Allocation:
+    """The allocation of one step."""
     written = shortened(f"{name}({inside})")
     if name not in _STEPS:
         raise InputError(f"{written}: unknown step; there are {', '.join(_STEPS)}")
@@ -272,4 +277,4 @@ def _parsed(allocation: Allocation, name: str, inside: str) -> Allocation:
     if len(numbers) < least or (most is not None and len(numbers) > most):
         takes = f"{name} takes {_many(least, 'number')}"
         raise InputError(f"{written}: {takes}, not {len(numbers)}")
-    return getattr(allocation, name)(*numbers, **options)
+    return getattr(Allocation(), name)(*numbers, **options)

@@ -1,18 +1,19 @@
-"""A graph of integer expressions in which each expression exists once.
+"""A hash-consed graph of integer expressions.
 
     graph = Graph()
     blocks = graph.ceildiv(graph.extent("A", 0), graph.const(256))
     graph.expressions[blocks]                    # ("ceildiv", 0, 1)
 
-Expressions have the form that `fly_host.program` describes, and one more leaf, ("variable", k), for
-the variable of a loop. Two calls that mean the same give the same index, so what outputs, grids and
-arguments share is computed once.
+Expressions have the form described in `fly_host.program`. The leaf ("variable", k) is the
+variable of a loop. Equal expressions have the same index, so values that outputs, grids and
+arguments share are computed once.
 
-Values are mathematical integers. What leaves 64 signed bits, divides by zero or shifts by a strange
-amount is *undefined*, which is an error only where the value is needed; a branch of `select` that
-is not chosen is not. A simplification here changes neither a value nor whether there is one: an
-operand that may be undefined is never dropped. Extents, strides and variables always have a value,
-and an extent is at least 0; a scalar of type u64 may have none.
+Values are mathematical integers. An expression is *undefined* if its value does not fit 64 signed
+bits, or if it divides by zero or shifts by less than 0 or more than 63. This is an error only if
+the value is needed; the branch of a `select` that is not taken is not needed. Simplifications
+preserve both the value and definedness: an operand that may be undefined is never dropped. Extents,
+strides and variables are always defined, and extents are at least 0; a scalar of type u64 may be
+undefined.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Graph:
     """`expressions[i]` is expression i; its operands come before it."""
 
     def __init__(self, expressions: Iterable[Expression] = ()):
-        """Expressions that are given stay as they are, under the indices that they have."""
+        """Adds the given expressions unchanged; they keep their indices."""
         self.expressions: list[Expression] = []
         self._bounds: list[Bounds] = []
         self._known: dict[Expression, int] = {}
@@ -50,7 +51,7 @@ class Graph:
             self._append(tuple(expression))
 
     def make(self, op: str, *operands: Any) -> int:
-        """The index of an expression, simplified; it is added where there is none like it."""
+        """Returns the index of the simplified expression, adding it if it does not exist."""
         if op == "const":
             return self.const(*operands)
         if op in LEAVES:
@@ -85,7 +86,7 @@ class Graph:
         return of_select(*of) if op == "select" else bounds_of(op, *of)
 
     def _rank(self, index: int) -> tuple[bool, int]:
-        """The order of operands that may be exchanged: constants come last."""
+        """The sort key for operands of commutative operators: constants come last."""
         return self.expressions[index][0] == "const", index
 
     # -- leaves ----------------------------------------------------------------------------------
@@ -198,8 +199,8 @@ class Graph:
         return show(self.expressions, index)
 
     def _simplified(self, op: str, a: int, b: int) -> int | None:
-        """An expression that is there already or a constant, with the same value and defined where
-        `op` of a and b is; None where there is no simpler one."""
+        """Returns an operand, a constant or a simpler expression that has the same value and is
+        defined in the same cases as `op` of a and b; None if there is none."""
         known, first, second = bounds_of(op, self._bounds[a], self._bounds[b]), *self._both(a, b)
         if known.constant is not None:
             return self.const(known.constant)
@@ -213,6 +214,8 @@ class Graph:
             return self.const(_OF_ITSELF[op])
         if op in ("min", "max"):
             return self._extreme(op, a, b)
+        if op == "mul" and second.constant is not None:
+            return self._multiplied(a, second.constant)
         if op in ("mod", "rem") and second.defined and 0 <= first.low <= first.high < second.low:
             return a
         return self._divided(op, a, second.constant) if op in DIVISIONS else None
@@ -227,15 +230,24 @@ class Graph:
         return self.const(value) if LOWEST <= value <= HIGHEST else None
 
     def _extreme(self, op: str, a: int, b: int) -> int | None:
-        """The operand that is always the smaller or larger one, if the other one has a value."""
+        """The operand that is always the minimum or maximum, if the other one is defined."""
         for one, other in ((a, b), (b, a)):
             x, y = self._both(one, other)
             if y.defined and (x.high <= y.low if op == "min" else x.low >= y.high):
                 return one
         return None
 
+    def _multiplied(self, a: int, factor: int) -> int | None:
+        """Combines the constants of a product of products. A positive factor cannot bring a value
+        that does not fit 64 bits back into range."""
+        kind, *operands = self.expressions[a]
+        constant = self.constant(operands[1]) if kind == "mul" else None
+        if factor < 1 or constant is None or not LOWEST <= constant * factor <= HIGHEST:
+            return None
+        return self.mul(operands[0], self.const(constant * factor))
+
     def _divided(self, op: str, a: int, divisor: int | None) -> int | None:
-        """A multiple of the divisor, where the product can't leave 64 bits."""
+        """Divides a product by a divisor of its constant, if the product is always defined."""
         kind, *operands = self.expressions[a]
         factor = self.constant(operands[1]) if kind == "mul" else None
         if not divisor or factor is None or factor % divisor or not self._bounds[a].defined:

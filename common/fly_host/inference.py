@@ -1,31 +1,31 @@
-"""Shape, strides and size of a tensor, as expressions, from its allocation.
+"""Symbolic inference of a tensor's shape, strides and size from its allocation.
 
     inferred = infer(graph, shape, Allocation().split(3, 4).reorder(0, 3, 1, 2, 4))
 
-Inference runs once, when a program is compiled, and puts what it finds into the program's graph:
+Inference runs once, when a program is compiled, and adds expressions to the program's graph:
 
-1. Extents go forward, step by step. A split's extents are its factor and a ceildiv; an exact one
-   has a check that the factor divides the extent.
-2. The axes of the allocation domain are contiguous in their order: the last one has stride 1. As
-   in torch, an extent of 0 counts as 1 here, so strides are those of the shape with ones for zeros.
-3. Strides go back, from the last step to the first. A merged axis of stride s was an inner axis of
-   stride s and an outer one of s times the inner extent. A split is undone where its outer part
-   lies next to its inner one (stride of the outer = stride of the inner times its extent); where it
-   does not, the axis has no stride, and then the tensor has none: `reason` says so, and the tensor
-   can be seen as its allocation domain, `axes` and `axis_strides`. What a reorder took apart and a
-   merge joins in another order has no such view either, and is refused.
+1. Extents are computed forward, step by step. The extents of a split are its factor and a ceildiv;
+   an exact split adds a check that the factor divides the extent.
+2. The allocation domain is contiguous in row-major order. As in torch, an extent of 0 counts as 1
+   for strides.
+3. Strides are computed backward, from the last step to the first. A merged axis of stride s had an
+   inner axis of stride s and an outer axis of stride s times the inner extent. A split is undone if
+   its parts are adjacent (outer stride = inner stride times inner extent). Otherwise the axis has
+   no stride and the tensor has no logical strides; `reason` says why. The tensor can then be used
+   as a view of its allocation domain, `axes` and `axis_strides`. If a merge has joined parts that
+   are not adjacent, there is no such view either, and the allocation is rejected.
 
-Whether parts are adjacent is decided on the expressions: an axis between them that happens to have
-extent 1 when the program runs is between them all the same. nvFuser's host programs do likewise,
-but allocate a padded split's logical size at padded strides, 42 elements for [3, 10] split by 16;
-`elements` here is what the allocation domain indexes, 48.
+Adjacency is decided on expressions, at compile time: parts with an axis of unknown extent between
+them are not adjacent, even if the extent turns out to be 1. nvFuser does the same, but allocates
+the logical size at padded strides for a padded split, 42 elements for [3, 10] split by 16;
+`elements` here is the size of the allocation domain, 48.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import gcd
 
 from fly_common.errors import InputError
@@ -34,8 +34,8 @@ from fly_host.axes import Axis, Check, Move, forward
 from fly_host.domain import Allocation, Broadcast, Merge, Reorder, Split, Step
 from fly_host.graph import Graph
 
-# Of a product that is compared. One with more is equal only to itself, which is no error: then
-# parts are not found to be adjacent.
+# The maximum number of factors of a product that is compared. Larger products may compare unequal,
+# which is safe: the parts are then treated as not adjacent.
 MOST_FACTORS = 1000
 
 
@@ -54,29 +54,46 @@ class Inferred:
 
 
 def infer(graph: Graph, shape: Sequence[int], allocation: Allocation | None = None) -> Inferred:
-    """What a tensor of this shape (indices of expressions) is that has this allocation."""
-    made = forward(graph, shape, allocation or Allocation())
+    """Infers a tensor of this shape (indices of expressions) with this allocation."""
+    allocation = allocation or Allocation()
+    empty = [axis for axis, extent in enumerate(shape) if graph.constant(extent) == 0]
+    if not empty:
+        return _infer(graph, shape, allocation)
+    # Whether a tensor without elements has logical strides is decided as if its zero extents were
+    # unknown, so that it agrees with tensors that have elements.
+    general = Graph(graph.expressions)
+    extents = [general.extent("", at) if at in empty else e for at, e in enumerate(shape)]
+    reason = _infer(general, extents, allocation).reason
+    found = _infer(graph, shape, allocation, empty=True)
+    return replace(found, strides=None, reason=reason) if reason else found
+
+
+def _infer(
+    graph: Graph, shape: Sequence[int], allocation: Allocation, empty: bool = False
+) -> Inferred:
+    made = forward(graph, shape, allocation)
     axes = made.allocated
-    axis_strides = _contiguous(graph, axes)
-    parts = _Back(graph, made.moves).logical(axes, axis_strides)
-    reason = next((part.reason for part in parts if part.stride is None), "")
+    quotients = _quotients(graph, made.moves)
+    axis_strides = _contiguous(graph, axes, quotients)
+    parts = _Back(graph, made.moves, quotients, empty).logical(axes, axis_strides)
     strides = tuple(part.stride for part in parts if part.stride is not None)
-    stored = (axis.extent for axis in axes if not axis.shared)
+    padded = any(isinstance(move.step, Split) and move.step.padded for move in made.moves)
+    stored = (axis.extent for axis in (axes if padded else made.logical) if not axis.shared)
     return Inferred(
         shape=tuple(axis.extent for axis in made.logical),
-        strides=None if reason else strides,
+        strides=strides if len(strides) == len(parts) else None,
         elements=graph.product(stored),
         axes=tuple(axis.extent for axis in axes),
         axis_strides=axis_strides,
         checks=made.checks,
-        reason=reason,
+        reason=next((part.reason for part in parts if part.stride is None), ""),
         moves=made.moves,
     )
 
 
 def address(graph: Graph, inferred: Inferred, index: Sequence[int]) -> int:
-    """The offset, in elements, of a logical index (indices of expressions): it goes through the
-    steps, so that it needs no logical strides."""
+    """Returns the offset in elements of a logical index (indices of expressions). It applies the
+    steps to the index, so it does not need logical strides."""
     if len(index) != len(inferred.shape):
         raise InputError(f"an index of {len(index)} numbers into {len(inferred.shape)} axes")
     position = list(index)
@@ -101,23 +118,46 @@ def address(graph: Graph, inferred: Inferred, index: Sequence[int]) -> int:
     return offset
 
 
-def _contiguous(graph: Graph, axes: Sequence[Axis]) -> tuple[int, ...]:
+def _quotients(graph: Graph, moves: Sequence[Move]) -> dict[int, tuple[int, int]]:
+    """Maps the quotient of each exact split to its span and factor."""
+    quotients: dict[int, tuple[int, int]] = {}
+    for step, before, after in moves:
+        if isinstance(step, Split) and not step.padded:
+            parts = after[step.axis].span, after[step.axis + 1].span
+            number, factor = parts if step.inner else reversed(parts)
+            whole = before[step.axis].span
+            if graph.expressions[number] == ("ceildiv", whole, factor):
+                quotients[number] = whole, factor
+    return quotients
+
+
+def _contiguous(
+    graph: Graph, axes: Sequence[Axis], quotients: dict[int, tuple[int, int]]
+) -> tuple[int, ...]:
+    """The strides of row-major axes. The product of adjacent parts of an exact split is the span
+    that was split, so the strides of outer axes are the expressions that they are without it."""
+    wholes = {frozenset((number, factor)): whole for number, (whole, factor) in quotients.items()}
     strides: list[int] = []
-    running = graph.const(1)
+    inside, last, running = 0, -1, graph.const(1)
     for axis in reversed(axes):
-        strides.append(graph.const(0) if axis.shared else running)
-        running = running if axis.shared else graph.mul(running, axis.span)
+        if axis.shared:
+            strides.append(graph.const(0))
+            continue
+        strides.append(running)
+        whole = wholes.get(frozenset((axis.span, last)))
+        outside = graph.mul(running, axis.span) if whole is None else graph.mul(inside, whole)
+        inside, last, running = running, axis.span, outside
     return tuple(reversed(strides))
 
 
 @dataclass(frozen=True)
 class _Part:
-    """Where an axis of some domain lies in memory.
+    """The memory layout of an axis.
 
-    `stride` is None where it has none, for `reason`. Its innermost positions are `tail` apart, and
-    the product `follows` is how far apart positions of a part must be that lies next to it, outside
-    it. They may be known where it has no stride itself. `ends` are the axes of the allocation
-    domain that hold it."""
+    `stride` is None if it has none; `reason` says why. `tail` is the stride of its innermost part,
+    and the product of `follows` is the stride that an adjacent outer part must have; both may be
+    known even if the axis has no stride. `ends` are the axes of the allocation domain that contain
+    it."""
 
     stride: int | None
     follows: tuple[int, ...] | None
@@ -127,20 +167,19 @@ class _Part:
 
 
 class _Back:
-    """The parts of the logical domain, of those of the allocation domain."""
+    """Computes the layout of the logical domain from that of the allocation domain."""
 
-    def __init__(self, graph: Graph, moves: Sequence[Move]):
+    def __init__(
+        self,
+        graph: Graph,
+        moves: Sequence[Move],
+        quotients: dict[int, tuple[int, int]],
+        empty: bool,
+    ):
         self.graph = graph
         self.moves = moves
-        # The number of parts of an exact split, which is the span divided by the factor.
-        self.quotients: dict[int, tuple[int, int]] = {}
-        for step, before, after in moves:
-            if isinstance(step, Split) and not step.padded:
-                parts = after[step.axis].span, after[step.axis + 1].span
-                number, factor = parts if step.inner else reversed(parts)
-                whole = before[step.axis].span
-                if graph.expressions[number] == ("ceildiv", whole, factor):
-                    self.quotients[number] = whole, factor
+        self.quotients = quotients
+        self.empty = empty  # no two elements tell whether parts are adjacent
 
     def logical(self, axes: Sequence[Axis], strides: Sequence[int]) -> list[_Part]:
         placed = enumerate(zip(strides, axes, strict=True))
@@ -174,7 +213,7 @@ class _Back:
         ]
 
     def _unsplit(self, split: Move, outer: _Part, inner: _Part) -> _Part:
-        """The axis that was split, of its parts. `split` has these three axes alone."""
+        """The layout of a split axis. `split` contains only this axis and its parts."""
         (axis,), spans = split.before, [self.graph.constant(part.span) for part in split.after]
         ends = outer.ends | inner.ends
         if axis.shared:
@@ -189,27 +228,25 @@ class _Back:
         return self._regular(outer.stride if spans[1] == 1 else inner.stride, axis.span, ends)
 
     def _adjacent(self, outer: _Part, inner: _Part) -> bool:
-        """Whether the next position of the outer part follows the last one of the inner part. What
-        is not known is held against neither."""
-        if outer.tail is None or inner.follows is None:
+        """Whether the outer part is adjacent to the inner part; true if it is not known."""
+        if self.empty or outer.tail is None or inner.follows is None:
             return True
         return self._factors(outer.tail) == self._factors(*inner.follows)
 
     def _follows(self, split: Move, outer: _Part) -> tuple[int, ...] | None:
-        """What follows an axis that was split: nothing is adjacent to one that was padded."""
+        """`follows` of a split axis; no stride is adjacent to a padded one."""
         (axis,), parts = split.before, [part.span for part in split.after]
         padded = self._factors(*parts) != self._factors(axis.span)
         return (self.graph.const(0),) if padded else outer.follows
 
     def _regular(self, stride: int, span: int, ends: frozenset[int]) -> _Part:
-        """A part that lies at one stride. One position is in no axis more than in any other."""
+        """An axis that has a stride. An axis of extent 1 is contained in no axis."""
         only = self.graph.constant(span) == 1
         return _Part(stride, (stride, span), stride, frozenset() if only else ends)
 
     def _factors(self, *product: int) -> tuple[int, int, dict[int, int]]:
-        """A product of spans and strides, in whatever order it was made: its constant factor as a
-        fraction in lowest terms, and how often it has each other factor, which is less than 0 for
-        a divisor."""
+        """The normal form of a product of spans and strides: its constant factor as a fraction in
+        lowest terms, and the exponents of the other factors, negative for divisors."""
         graph, powers, constants = self.graph, Counter[int](), {1: 1, -1: 1}
         left, seen = [(index, 1) for index in product], 0
         while left:
@@ -234,7 +271,7 @@ class _Back:
 
 
 def _apart(split: Step, outer: _Part, inner: _Part) -> str:
-    """Why an axis has no stride: its parts have something between them, or changed places."""
+    """The reason why an axis whose parts are not adjacent has no stride."""
     if outer.ends & inner.ends:
         raise InputError(
             f"{split}: its parts are not adjacent in memory, and a merge joins them:"

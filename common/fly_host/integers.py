@@ -69,7 +69,7 @@ def binary(op: str, a: int, b: int) -> int:
 def checked(value: int) -> int:
     """A value that fits 64 bits. Undefined otherwise."""
     if not LOWEST <= value <= HIGHEST:
-        raise Undefined("the value does not fit 64 bits")
+        raise Undefined("the value does not fit in 64 bits")
     return value
 
 

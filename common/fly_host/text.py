@@ -43,7 +43,8 @@ def read(text: str | bytes) -> Program:
             data = _upgraded(data)
         elif version != VERSION:
             raise InputError(
-                f"the host program is of version {version}, this tool reads 2 and {VERSION}",
+                f"the host program has version {version}, but this tool reads versions 2 and"
+                f" {VERSION}",
                 hint="compile the kernel again with this version's fly-opt-py",
             )
         program = _program(data)

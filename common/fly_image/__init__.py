@@ -1,10 +1,10 @@
-"""Images: what `fly-link` makes and devices load, whoever's hardware they are for.
+"""Images: the output of `fly-link` and the input of devices, for any vendor's hardware.
 
-    image = fly_image.read(data)            by its content; InputError says what is wrong with it
-    image.target, image.program                what it is for, and how to launch it
+    image = fly_image.read(data)            detects the format; InputError says what is wrong
+    image.target, image.program                the target and the host program
     image.kernel("saxpy").arguments         offset, size and kind of each
 
-`image` has the interface, `registry` the formats; `amd` is AMD's code object (HSACO).
+`image` defines the interface, `registry` the formats; `amd` reads AMD's code objects (HSACO).
 """
 
 from fly_image.registry import read as read

@@ -1,13 +1,12 @@
-"""Which source line a machine instruction was made from: DWARF's line tables, read by pyelftools.
+"""Maps machine instructions to source lines, by DWARF's line tables as pyelftools reads them.
 
-    table = lines.table_of(code.data)
-    line = table.find(pc)               None where nothing is known
-    line.place()                        for an error, with the source line's text where it is there
+    table = dwarf.table_of(code.data)
+    line = table.find(pc)               None if it is not known
+    line.place()                        for an error, with the source line's text if available
 
-`pc` is an address in the ELF file's own numbering. Line tables say the innermost place; the calls
-that were inlined around it stand in other tables, which are not read. Debug information is a help
-and never a condition: what is damaged, cut off or of a kind that is not known gives no lines, and
-no error.
+`pc` is an address relative to the ELF file. Line tables give the innermost location; inlined calls
+around it are in other tables, which are not read. Debug information is optional: damaged, truncated
+or unknown data gives no lines and no error.
 """
 
 from __future__ import annotations
@@ -28,40 +27,40 @@ if TYPE_CHECKING:
     from elftools.dwarf.dwarfinfo import DWARFInfo
     from elftools.dwarf.lineprogram import LineProgram, LineState
 
-LONGEST_SOURCE = 16 << 20  # bytes of a source file that an error's excerpt is looked for in
-MOST_NAMES = 1 << 16  # entries that a table of a line program's header may have
+LONGEST_SOURCE = 16 << 20  # bytes of a source file that is read for an excerpt
+MOST_NAMES = 1 << 16  # entries of a table in a line program's header
 
 
 @dataclass(frozen=True)
 class Line:
-    """A place in a source file: `line` from 1 on; `column` from 1 on, 0 where it is not known."""
+    """A source location. `line` and `column` count from 1; `column` is 0 if it is not known."""
 
     file: str
     line: int
     column: int = 0
 
     def __str__(self) -> str:
-        """`file:line`, as one would name the file from here."""
-        return f"{_from_here(self.file)}:{self.line}"
+        """Returns `file:line`, with the path relative to the current folder if possible."""
+        return f"{_relative_path(self.file)}:{self.line}"
 
     def place(self) -> Place:
-        """For an error message, with the line's text where the file can be read."""
+        """Returns the location for a message, with the line's text if the file is readable."""
         text = source_line(self.file, self.line)
         column = self.column or (len(text) - len(text.lstrip()) + 1 if text else None)
-        return Place(_from_here(self.file), self.line, column, text)
+        return Place(_relative_path(self.file), self.line, column, text)
 
 
 @dataclass
 class LineTable:
-    """Lines by address. A sequence is a stretch of code whose rows ascend; each row holds up to
-    the next one."""
+    """Lines by address. A sequence is a run of rows with ascending addresses; each row applies up
+    to the next one."""
 
     _starts: list[int] = field(default_factory=list)
     _lines: list[Line | None] = field(default_factory=list)
 
     def find(self, pc: int) -> Line | None:
-        """The line of the instruction at `pc`. None where the table has none, or says that the
-        compiler made the instruction up (line 0)."""
+        """Returns the line of the instruction at `pc`, or None if the table has none or marks the
+        instruction as compiler-generated (line 0)."""
         at = bisect.bisect_right(self._starts, pc) - 1
         return self._lines[at] if at >= 0 else None
 
@@ -70,15 +69,15 @@ class LineTable:
 
 
 def table_of(data: bytes) -> LineTable:
-    """The line table of an ELF file; an empty one where it has none. Units are read up to the first
-    one that is damaged."""
+    """Returns the line table of an ELF file. Reading stops at the first damaged unit."""
     found: dict[int, Line | None] = {}
-    # pyelftools trusts what it reads: damage is any error at all, of its own kinds, of Python's, of
+    # pyelftools trusts its input, so a damaged file may raise any exception: its own, Python's or
     # `construct`'s.
     try:
         from elftools.elf.elffile import ELFFile
 
-        # An object's addresses are no addresses yet, and pyelftools knows no relocations of AMDGPU.
+        # No relocations: an object's addresses are not final, and pyelftools does not know
+        # AMDGPU's.
         elf = ELFFile(BytesIO(data))
         if elf.has_dwarf_info(strict=True):
             _read(elf.get_dwarf_info(relocate_dwarf_sections=False, follow_links=False), found)
@@ -89,7 +88,7 @@ def table_of(data: bytes) -> LineTable:
 
 
 def _read(dwarf: DWARFInfo, found: dict[int, Line | None]) -> None:
-    """Adds the lines of all units by their addresses, in their order."""
+    """Adds the lines of all units to `found`, by address."""
     for unit in dwarf.iter_CUs():
         _bound(unit.structs.Dwarf_lineprog_header)
         program = dwarf.line_program_for_CU(unit)
@@ -97,7 +96,7 @@ def _read(dwarf: DWARFInfo, found: dict[int, Line | None]) -> None:
             continue
         files = _files(program)
         for *rows, end in _sequences(program):
-            # A linker writes 0 for the address of code that it has discarded.
+            # A linker sets the address of discarded code to 0.
             if rows and rows[0].address:
                 for row in rows:
                     name = files.get(row.file)
@@ -107,7 +106,7 @@ def _read(dwarf: DWARFInfo, found: dict[int, Line | None]) -> None:
 
 
 def _sequences(program: LineProgram) -> Iterator[list[LineState]]:
-    """The rows of each sequence, its end last."""
+    """Yields the rows of each sequence, including the end row."""
     rows: list[LineState] = []
     for entry in program.get_entries():
         if entry.state is not None:
@@ -118,9 +117,9 @@ def _sequences(program: LineProgram) -> Iterator[list[LineState]]:
 
 
 def _files(program: LineProgram) -> dict[int, str]:
-    """The paths of a unit's files by number. Up to version 4 they count from 1, and folder 0 is the
-    compiler's own, which is not named; from version 5 on both count from 0, and the first folder is
-    the compiler's."""
+    """Maps file numbers of a unit to paths. Up to version 4, numbers start at 1, and folder 0 is
+    the compilation folder, which the table does not name. From version 5 on, both start at 0, and
+    the first folder is the compilation folder."""
     header = program.header
     modern = header["version"] >= 5
     named = [name.decode(errors="backslashreplace") for name in header["include_directory"]]
@@ -136,8 +135,8 @@ def _files(program: LineProgram) -> dict[int, str]:
 
 
 def _bound(part: Construct) -> None:
-    """Bounds the arrays in a description of pyelftools'. It believes any count: entries that take
-    no bytes, as damage makes them, it would read without end."""
+    """Limits the array sizes in a pyelftools description. pyelftools trusts any count, so a damaged
+    file with entries of zero bytes would make it loop forever."""
     from elftools.construct import ArrayError, Construct, MetaArray
 
     if isinstance(part, MetaArray) and not isinstance(part.countfunc, functools.partial):
@@ -159,8 +158,8 @@ def _bound(part: Construct) -> None:
 # -- sources ----------------------------------------------------------------------------------
 
 
-def _from_here(path: str) -> str:
-    """A path as a person would name it: relative where the file lies below the current folder."""
+def _relative_path(path: str) -> str:
+    """Returns a path relative to the current folder if the file is below it."""
     try:
         here = os.path.join(os.getcwd(), "")
     except OSError:
@@ -169,7 +168,7 @@ def _from_here(path: str) -> str:
 
 
 def source_line(path: str, line: int) -> str | None:
-    """A line of a file, or None where that can't be read."""
+    """Returns a line of a file, or None if it cannot be read."""
     text = _source(path)
     return text[line - 1] if text is not None and 0 < line <= len(text) else None
 

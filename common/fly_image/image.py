@@ -1,7 +1,7 @@
-"""The interface of an image: all that binding and launching know of one.
+"""The interface of an image, as used by binding and launching.
 
-Formats implement these protocols (`fly_image.amd.code_object` does). What only one vendor has, as
-AMD's hidden arguments and register counts, is in its own types, for the devices of that vendor.
+Formats implement these protocols (see `fly_image.amd.code_object`). What is specific to a vendor,
+such as AMD's hidden arguments and register counts, is in that format's own types.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from fly_host.program import Program
 
 Triple = tuple[int, int, int]
 
-# What a caller gives for an argument. Anything else in `Argument.kind` is the format's own word for
-# what launchers can't pass.
+# The kinds of arguments that callers pass. Any other `Argument.kind` is the format's own name for
+# an argument that launchers cannot pass.
 POINTER = "pointer"  # the device address of global memory
-VALUE = "value"  # bytes as they are
-SHARED = "shared"  # an offset into shared memory (AMD: LDS), of a dynamic array
+VALUE = "value"  # bytes, unchanged
+SHARED = "shared"  # the offset of a dynamic array in shared memory (AMD: LDS)
 
 
 class Argument(Protocol):
-    """An argument that the caller gives: `size` bytes at `offset` of the packed arguments. `name`
-    and `type_name` are as in the source, "" where the image does not say. `description` is how the
-    format calls it, for messages: "a global_buffer (float*)"."""
+    """An argument that the caller passes: `size` bytes at `offset` of the packed arguments. `name`
+    and `type_name` are those in the source, or "" if the image does not record them. `description`
+    is the format's own description, for messages: "a global_buffer (float*)"."""
 
     @property
     def name(self) -> str: ...
@@ -41,11 +41,11 @@ class Argument(Protocol):
 
 
 class KernelInterface(Protocol):
-    """A kernel as a launch sees it.
+    """A kernel, as needed to launch it.
 
-    `argument_bytes` is the size of the packed arguments. `shared_bytes` of shared memory belong to
-    each workgroup, beside what a launch adds. A workgroup has at most `max_threads` work items, and
-    is `required_block` where that is not None.
+    `argument_bytes` is the size of the packed arguments. `shared_bytes` is the static shared memory
+    of a workgroup; a launch may add to it. A workgroup has at most `max_threads` work items, and
+    exactly `required_block` if that is not None.
     """
 
     @property
@@ -62,16 +62,16 @@ class KernelInterface(Protocol):
     def required_block(self) -> Triple | None: ...
 
     def details(self) -> list[tuple[str, str]]:
-        """Registers, memory and limits in the vendor's words: (label, text) rows for people."""
+        """Returns registers, memory and limits in the vendor's terms, as (label, text) rows."""
         ...
 
     def argument_rows(self) -> list[tuple[int, int, str]]:
-        """All that the packed arguments hold, hidden ones too: offset, size, description."""
+        """Returns offset, size and description of all packed arguments, including hidden ones."""
         ...
 
 
 class Image(Protocol):
-    """Linked kernels for one target. `digest` tells images apart by content."""
+    """Linked kernels for one target. `digest` identifies the image by its contents."""
 
     @property
     def data(self) -> bytes: ...
@@ -89,20 +89,20 @@ class Image(Protocol):
         ...
 
     def kernel(self, name: str | None) -> KernelInterface:
-        """The kernel `name`; for None the only one. InputError lists what there is."""
+        """Returns the kernel `name`, or with None the only one. InputError lists the kernels."""
         ...
 
     def document(self) -> dict[str, Any]:
-        """What the image holds, but for its program, as data for JSON."""
+        """Returns the image's contents except the program, as data for JSON."""
         ...
 
     def same_code(self, other: Image) -> bool:
-        """Whether another image has the same machine code at the same places."""
+        """Returns whether another image has the same machine code at the same addresses."""
         ...
 
     def line(self, pc: int) -> Place | None:
-        """The source line of the instruction at an address, as the image counts them; None where
-        the image does not say."""
+        """Returns the source line of the instruction at an address relative to the image, or None
+        if the image does not record it."""
         ...
 
 

@@ -1,8 +1,8 @@
-"""The formats of images, told by content.
+"""The formats of images, detected by content.
 
-A format is a row: what its first bytes look like, and the function that reads it, as
-"module:function", imported when a file is one. Formats from outside are entry points of the group
-`fly.images`, each a `Format`; they are looked at only for a file that no row here knows.
+A format is a row: a predicate on the first bytes of a file, and the function that reads it, as
+"module:function", which is imported on first use. Other packages add formats by entry points of the
+group `fly.images`, each a `Format`. They are searched only if no row here matches.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ GROUP = "fly.images"
 
 @dataclass(frozen=True)
 class Format:
-    """`recognises` looks at a file's first bytes. `reader` names a function of (data, name) that
-    gives the Image, or raises InputError with `name` as the place."""
+    """`recognises` tests a file's first bytes. `reader` names a function of (data, name) that
+    returns the Image, or raises InputError located at `name`."""
 
     name: str
     recognises: Callable[[bytes], bool]
@@ -30,7 +30,7 @@ class Format:
 
 
 def _is_elf_for(machine: int) -> Callable[[bytes], bool]:
-    """A file that is cut off before it names its machine counts: the reader says that it is."""
+    """Also accepts a file that is truncated before e_machine; the reader then reports that."""
     mark = machine.to_bytes(2, "little")
     return lambda data: data[:4] == b"\x7fELF" and data[18:20] in (mark, mark[:1], b"")
 
@@ -41,8 +41,7 @@ FORMATS: tuple[Format, ...] = (
 
 
 def read(data: bytes, name: str = "<stdin>") -> Image:
-    """The image in `data`. InputError, with `name` as its place, says what is wrong with it, or
-    what it is instead of an image."""
+    """Returns the image in `data`. Raises InputError, located at `name`, if it is invalid."""
     for known in FORMATS:
         if known.recognises(data):
             return resolve(known.reader)(data, name)

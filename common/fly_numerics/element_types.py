@@ -1,8 +1,8 @@
-"""The element types, each with what every reader calls it: one row a type.
+"""The element types and their names in each library: one row per type.
 
-Those of NumPy's and torch's long names are computed with or stored; bf16 and floats of 8 bits,
-which NumPy lacks, travel as unsigned integers of their bits (`numpy`), or as the types of the
-package ml_dtypes, which has them by `long_name`.
+Types with a long name are computed with or stored in arrays. NumPy lacks bf16 and 8-bit floats:
+arrays of these are unsigned integers of the same width (`numpy`), or types of the package
+ml_dtypes, which uses the `long_name`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from fly_common.record import record
 
 @record
 class ElementType:
-    """`kind` is bool, int, uint or float. `numpy` is the type string of arrays that hold it,
-    `struct` the letter of Python's module that packs one, "" where there is none. `long_name` is
-    NumPy's, ml_dtypes' and torch's. `computes`: whether there is arithmetic in it; the others are
-    formats of memory."""
+    """`kind` is bool, int, uint or float. `numpy` is the type string of arrays that hold it.
+    `struct` is its format character in Python's `struct` module, or "". `long_name` is the name in
+    NumPy, ml_dtypes and torch. `computes` says whether there is arithmetic in the type; otherwise
+    it is only a storage format."""
 
     name: str
     kind: str
@@ -27,12 +27,12 @@ class ElementType:
 
     @property
     def bytes(self) -> int:
-        """What an element alone takes in memory."""
+        """The size of a single element in memory."""
         return max(1, self.bits // 8)
 
     @property
     def is_numpys(self) -> bool:
-        """Whether NumPy itself has it."""
+        """Whether the type is NumPy's own."""
         return bool(self.struct)
 
 
@@ -59,7 +59,7 @@ ELEMENT_TYPES = {
         ElementType("f8E5M2", "float", 8, "|u1", "", "float8_e5m2", False),
         ElementType("f8E5M2FNUZ", "float", 8, "|u1", "", "float8_e5m2fnuz", False),
         ElementType("f8E8M0FNU", "float", 8, "|u1", "", "float8_e8m0fnu", False),
-        # Several share a byte, and no array holds them.
+        # Several elements share a byte, so there are no arrays of these.
         ElementType("f6E2M3FN", "float", 6, computes=False),
         ElementType("f6E3M2FN", "float", 6, computes=False),
         ElementType("f4E2M1FN", "float", 4, computes=False),

@@ -1,4 +1,4 @@
-"""Floating point of 8, 6 and 4 bits: what each encoding means, and the nearest one to a number.
+"""Floating-point formats of 8, 6 and 4 bits: decoding, and encoding by rounding to nearest.
 
 Sources: the OCP specifications "8-bit Floating Point (OFP8)" 1.0 and "Microscaling Formats (MX)"
 1.0; for FNUZ the CDNA3 ISA manual, "FP8 and BF8". Names are MLIR's: F finite, N with a NaN, U
@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SmallFloat:
-    """A format of a sign, an exponent and `mantissa` bits of fraction. Normal numbers begin at
-    2**`least`; `greatest` is the encoding of the greatest finite number. Above it are NaNs, and
-    first infinity where there `is_infinite`. Where -0 would be is a NaN if `is_unsigned_zero`."""
+    """A format with a sign, an exponent and `mantissa` bits of fraction. The least normal number is
+    2**`least`. `greatest` is the encoding of the greatest finite number; the encodings above it are
+    NaNs, the first of them infinity if `is_infinite`. If `is_unsigned_zero`, the encoding of -0 is
+    a NaN."""
 
     bits: int
     mantissa: int
@@ -26,18 +27,18 @@ class SmallFloat:
 
     @property
     def sign(self) -> int:
-        """The bit of the sign."""
+        """The sign bit."""
         return 1 << self.bits - 1
 
     @property
     def nan(self) -> int | None:
-        """An encoding of NaN; None where there is none."""
+        """An encoding of NaN, or None if the format has no NaN."""
         if self.is_unsigned_zero:
             return self.sign
         return self.sign - 1 if self.greatest < self.sign - 1 else None
 
     def decode(self, code: int) -> float:
-        """The number that `code` stands for."""
+        """Returns the number that `code` encodes."""
         negative, magnitude = code & self.sign, code & self.sign - 1
         if magnitude > self.greatest or (self.is_unsigned_zero and code == self.sign):
             is_infinity = self.is_infinite and magnitude == self.greatest + 1
@@ -49,14 +50,14 @@ class SmallFloat:
         return -found if negative else found
 
     def encode(self, number: float) -> int | None:
-        """The encoding of the nearest number, ties to even; None for what the format can't hold:
-        what would round beyond the greatest, and NaN and infinity where there are none."""
+        """Returns the encoding of the nearest number, ties to even. Returns None for a number that
+        rounds beyond the greatest, and for NaN and infinity if the format lacks them."""
         negative = self.sign if math.copysign(1.0, number) < 0 else 0
         if math.isnan(number):
             return self.nan
         if math.isinf(number):
             return negative | self.greatest + 1 if self.is_infinite else None
-        # (Zero has the exponent 0 to frexp.)
+        # (frexp returns the exponent 0 for zero.)
         exponent = max(math.frexp(number)[1] - 1, self.least) if number else self.least
         units = round(math.ldexp(abs(number), self.mantissa - exponent))
         magnitude = (exponent - self.least << self.mantissa) + units
@@ -75,7 +76,7 @@ class Scale:
         return math.nan if code == 0xFF else math.ldexp(1.0, code - 127)
 
     def encode(self, number: float) -> int | None:
-        """The encoding of a power of two, or NaN; None for any other number."""
+        """Returns the encoding of a power of two or NaN, or None for any other number."""
         if math.isnan(number):
             return 0xFF
         if not math.isfinite(number) or number <= 0:

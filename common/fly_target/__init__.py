@@ -1,9 +1,8 @@
-"""The chips that this compiler makes code for: a row each, with all that any stage asks of one.
+"""The chips that the compiler supports. Each is one row with everything that a stage queries.
 
 target      `Target`, the row, and `LdsBanks`
-registry    finding a row by its name: those that come with the compiler, those of entry points
+registry    looks rows up by name, here and among entry points
 amd         AMD's facts, generations and chips
 
-A row is plain data. Nothing here imports more of this project than `fly_common`'s errors and
-records.
+A row is plain data. This package imports only the errors and records of `fly_common`.
 """

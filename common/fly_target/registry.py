@@ -1,9 +1,8 @@
-"""Finding a chip's row by its name.
+"""Looks chips up by name.
 
-The rows that come with the compiler are found without looking further. Where a name is none of
-these, the packages that are installed are asked: an entry point of the group `fly.targets` is named
-as the chip and refers to its `Target`. No package is imported for another name, and none can
-replace a row that comes with the compiler.
+The built-in rows are searched first. For other names, installed packages are searched: an entry
+point of the group `fly.targets` has the name of the chip and refers to its `Target`. Only the named
+chip's package is imported, and none can replace a built-in row.
 
     [project.entry-points."fly.targets"]
     mychip = "my_package.chips:MYCHIP"
@@ -11,37 +10,39 @@ replace a row that comes with the compiler.
 
 from __future__ import annotations
 
-from fly_common.errors import MissingError, UsageError
+from fly_common.errors import UsageError
 from fly_common.quoting import quoted
 
 from fly_target.amd.chips import CHIPS
 from fly_target.target import Target
 
-TYPE_CHECKING = False  # typing's own costs 5 ms
+TYPE_CHECKING = False  # importing it from typing costs 5 ms
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUP = "fly.targets"
 BUILT_IN: dict[str, Target] = {target.name: target for target in CHIPS}
 EMULATED: dict[str, Target] = {name: one for name, one in BUILT_IN.items() if one.emulated}
-_loaded: dict[str, Target] = {}  # rows of entry points
+_loaded: dict[str, Target] = {}  # rows loaded from entry points
 
 
 def get(name: str) -> Target | None:
-    """The row of `name`; None where there is none. MissingError for an entry point that can't be
-    loaded."""
+    """Returns the row of `name`, or None if there is none. Raises MissingError for an entry point
+    that cannot be loaded."""
     if name in BUILT_IN:
         return BUILT_IN[name]
     if name not in _loaded:
         entry = _entry_points().get(name)
         if entry is None:
             return None
-        _loaded[name] = _load(entry)
+        from fly_common.resolve import load
+
+        _loaded[name] = load(entry, "target", Target)
     return _loaded[name]
 
 
 def find(name: str) -> Target:
-    """The row of `name`. UsageError gives the nearest names, or all of them."""
+    """Returns the row of `name`. UsageError suggests similar names, or lists all of them."""
     found = get(name)
     if found is None:
         raise UsageError(f"unknown target {quoted(name)}", hint=_did_you_mean(name))
@@ -49,17 +50,17 @@ def find(name: str) -> Target:
 
 
 def names() -> tuple[str, ...]:
-    """All names: those that come with the compiler, then those of installed packages."""
+    """Returns all names: the built-in ones, then those of installed packages."""
     return (*BUILT_IN, *(name for name in _entry_points() if name not in BUILT_IN))
 
 
 def with_trait(*traits: str) -> tuple[str, ...]:
-    """The names of the chips that come with the compiler and have one of `traits`."""
+    """Returns the names of the built-in chips that have one of `traits`."""
     return tuple(name for name, one in BUILT_IN.items() if not one.traits.isdisjoint(traits))
 
 
 def listed() -> str:
-    """The names that come with the compiler, for a help text."""
+    """Returns the built-in names, for a help text."""
     return ", ".join(BUILT_IN)
 
 
@@ -67,23 +68,6 @@ def _entry_points() -> dict[str, EntryPoint]:
     from fly_common.resolve import entry_points
 
     return {entry.name: entry for entry in entry_points(GROUP)}
-
-
-def _load(entry: EntryPoint) -> Target:
-    where = f"target {entry.name}: the entry point {entry.value} of {GROUP}"
-    try:
-        found = entry.load()
-    except Exception as error:
-        reason = f"{type(error).__name__}: {error}"[:200]
-        hint = "mend the package that has it, or uninstall it"
-        raise MissingError(f"{where} can't be loaded: {reason}", hint=hint) from error
-    if not isinstance(found, Target) or found.name != entry.name:
-        is_what = f"the target {found.name}" if isinstance(found, Target) else type(found).__name__
-        raise MissingError(
-            f"{where} is {is_what}, not the row of {entry.name}",
-            hint="it must refer to a fly_target.target.Target of that name",
-        )
-    return found
 
 
 def _did_you_mean(name: str) -> str:

@@ -1,20 +1,20 @@
-"""A chip as data: `Target`.
+"""`Target`: a chip as data.
 
-What every vendor's chips have is a field of `Target`; what only one vendor's have is in a record of
-that vendor's, as `Target.amd`, which is None for the others.
+The fields of `Target` apply to all vendors. Fields of one vendor are in a separate record, such as
+`Target.amd`, which is None for the others.
 """
 
 from __future__ import annotations
 
 from fly_common.record import record
 
-TYPE_CHECKING = False  # typing's own costs 5 ms
+TYPE_CHECKING = False  # importing it from typing costs 5 ms
 if TYPE_CHECKING:
     from fly_target.amd.facts import AmdFacts
 
-# The 8-bit floats of a chip's conversions and matrix instructions, by their kind; MLIR's names.
-FNUZ = "fnuz"  # a NaN where -0 would be, no infinity
-OCP = "ocp"  # of the Open Compute Project's specification
+# The 8-bit floats of a chip's conversions and matrix instructions; MLIR's names.
+FNUZ = "fnuz"  # -0 encodes NaN, no infinity
+OCP = "ocp"  # as specified by the Open Compute Project
 FLOAT8: dict[str, tuple[str, ...]] = {
     "": (),
     FNUZ: ("f8E4M3FNUZ", "f8E5M2FNUZ"),
@@ -24,12 +24,11 @@ FLOAT8: dict[str, tuple[str, ...]] = {
 
 @record
 class LdsBanks:
-    """How LDS (shared memory) serves a wave; `fly_target.bank_conflicts` computes conflicts from
-    it.
+    """The banks of LDS (shared memory); `fly_target.bank_conflicts` computes conflicts from them.
 
     `count` banks of 4 bytes. `crossed`: the lanes that a 12- or 16-byte load serves together are
-    not consecutive. `doubled` has the (kind, bytes a lane) of accesses that twice as many banks
-    serve, for twice as many lanes.
+    not consecutive. `doubled` holds the (kind, bytes per lane) of accesses that are served by twice
+    as many banks, for twice as many lanes.
     """
 
     count: int = 32
@@ -41,12 +40,11 @@ class LdsBanks:
 class Target:
     """A chip. Sizes are in bytes.
 
-    `name` is what users say, `cpu` what LLVM calls it (-mcpu). `backend` names the pipeline that
-    lowers to it, `family` its architecture. `wave_sizes` has the sizes that waves may have, first
-    the one that LLVM takes where a function asks for none. `lds` is the most that one workgroup may
-    have, `cache_line` a line of the vector memory's first cache. `float8` is FNUZ, OCP or "".
-    `block_floats` are the formats of 6 and 4 bits that it converts. `matrix` names its set of
-    matrix instructions, "" where it has none.
+    `name` is the name that users give, `cpu` LLVM's name (-mcpu). `backend` names the pipeline that
+    lowers to it, `family` its architecture. `wave_sizes` holds the supported wave sizes, first
+    LLVM's default. `lds` is the maximum per workgroup, `cache_line` the line size of the first
+    vector memory cache. `float8` is FNUZ, OCP or "". `block_floats` are the formats of 6 and 4 bits
+    that it converts. `matrix` names its set of matrix instructions, or is "".
     """
 
     name: str
@@ -69,18 +67,18 @@ class Target:
 
     @property
     def wave_size(self) -> int:
-        """The lanes of a wave where a function asks for no other number."""
+        """The default number of lanes of a wave."""
         return self.wave_sizes[0]
 
     @property
     def narrow_floats(self) -> tuple[str, ...]:
-        """The formats of 8 bits and less that it converts from and to f32; MLIR's names."""
+        """The formats of 8 bits and less that it converts to and from f32; MLIR's names."""
         return FLOAT8[self.float8] + self.block_floats
 
     @property
     def traits(self) -> frozenset[str]:
-        """The words by which tables of instructions say which chips have a row: the family, the set
-        of matrix instructions, the kind of 8-bit floats, and what the vendor's record adds."""
+        """The traits by which instruction tables select rows: the family, the set of matrix
+        instructions, the kind of 8-bit floats, and those of the vendor's record."""
         words = {self.family, self.matrix, self.float8}
         if self.amd is not None:
             words |= self.amd.traits

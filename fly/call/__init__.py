@@ -1,1 +1,1 @@
-"""A call of `@fly.jit`: arguments, arrays, the compiled function."""
+"""Calls of `@fly.jit` functions: arguments, arrays, compiled functions."""

@@ -1,11 +1,11 @@
-"""`fly.from_dlpack`: an array, and how much of its layout code may rely on.
+"""`fly.from_dlpack`: an array annotated with the parts of its layout that are dynamic.
 
     A = fly.from_dlpack(a)                                  these extents and strides only
     A.mark_layout_dynamic(leading_dim=1, divisibility=16)   any extents; rows 16·n elements apart
 
-The marks are FlyDSL's. An array that is passed as it is has a layout of any extents and strides,
-computed with in 64 bits; what is marked dynamic here is taken to have extents that fit 32 bits.
-Launches check all that code relies on.
+The methods are FlyDSL's. A plain array has dynamic extents and strides, computed with 64 bits; an
+extent that is marked dynamic here is assumed to fit 32 bits. Each launch checks what the code
+assumes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ Dims = int | Sequence[int]
 
 
 class AnnotatedArray:
-    """An array, passed like the array itself; the marks change it and give it back."""
+    """An array with a partly static layout. Pass it like the array. Each mark modifies it in place
+    and returns it."""
 
     def __init__(self, array: Any, stride_width: int = 64) -> None:
         found = view(array, "of from_dlpack")
@@ -37,14 +38,15 @@ class AnnotatedArray:
 
     @property
     def type(self) -> TensorType:
-        """What tracing is told of it."""
+        """The type that tracing sees."""
         return TensorType(self._dtype, tuple(self._shape), tuple(self._strides))
 
     def mark_layout_dynamic(
         self, leading_dim: int | None = None, divisibility: int = 1
     ) -> AnnotatedArray:
-        """Makes all extents dynamic, and all strides but that of `leading_dim`, which is 1 (None:
-        the first dimension whose stride is). `divisibility` divides those strides."""
+        """Makes all extents dynamic, and all strides except that of `leading_dim`, which is 1. With
+        None, the leading dimension is the first whose stride is 1. `divisibility` divides the
+        dynamic strides."""
         _check(divisibility)
         if leading_dim is None:
             ones = (at for at, step in enumerate(self._strides) if step == 1)
@@ -58,7 +60,7 @@ class AnnotatedArray:
         if self._strides[leading] != 1:
             raise UsageError(
                 f"dimension {leading} has the stride {self._strides[leading]}, not 1",
-                hint="leading_dim is the dimension whose elements follow each other",
+                hint="leading_dim is the dimension whose elements are contiguous",
             )
         for at in range(len(self._shape)):
             self._shape[at] = Int(None)
@@ -82,24 +84,24 @@ class AnnotatedArray:
         places = self._dims(dims)
         divisors = [divisibility] * len(places) if isinstance(divisibility, int) else divisibility
         if len(divisors) != len(places):
-            raise UsageError(f"{len(places)} dimensions have {len(divisors)} divisibilities")
+            raise UsageError(f"{len(places)} dimensions, but {len(divisors)} divisibilities")
         for divisor in divisors:
             _check(divisor)
         return list(zip(places, divisors, strict=True))
 
     def _dims(self, dims: Dims) -> list[int]:
-        """Dimensions counted from the front."""
+        """Returns the dimensions as non-negative indices."""
         rank = len(self._shape)
         found = [dims] if isinstance(dims, int) else list(dims)
         for at in found:
             if not -rank <= at < rank:
-                raise UsageError(f"the array has {rank} dimensions, and no dimension {at}")
+                raise UsageError(f"the array has {rank} dimensions, but no dimension {at}")
         return [at % rank for at in found]
 
 
 def _check(divisibility: int) -> None:
     if divisibility < 1 or divisibility & (divisibility - 1):
-        raise UsageError(f"a divisibility is a power of two, not {divisibility}")
+        raise UsageError(f"a divisibility must be a power of two, not {divisibility}")
 
 
 def _text(strides: Sequence[Step]) -> str:
@@ -109,10 +111,10 @@ def _text(strides: Sequence[Step]) -> str:
 def from_dlpack(
     array: Any, *, assumed_align: int | None = None, use_32bit_stride: bool = False
 ) -> AnnotatedArray:
-    """An array (NumPy's, torch's, anything with DLPack) whose layout is static until it is marked.
+    """Wraps an array (NumPy, torch, anything with DLPack). Its layout is static until it is marked.
 
-    `assumed_align`, in bytes, is checked. `use_32bit_stride` computes with strides in 32 bits.
-    UsageError where the array is none, or not so aligned.
+    `assumed_align` is in bytes and is checked. `use_32bit_stride` computes strides with 32 bits.
+    Raises UsageError if the value is not an array or is not aligned as assumed.
     """
     if assumed_align is not None and view(array, "of from_dlpack").data.ctypes.data % assumed_align:
         raise UsageError(f"the array does not begin at a multiple of {assumed_align} bytes")

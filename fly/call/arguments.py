@@ -1,7 +1,7 @@
-"""The arguments of a call → the types that tracing needs, and the values that a launch needs.
+"""Converts a call's arguments to the types that tracing needs and the values that a launch needs.
 
-`read` says what both are. A `Reader` does the part of it that a call needs whose code exists
-already: it looks at the signature once, and gives a key that stands for the types.
+`read` computes both. A `Reader` is the fast path for calls that are already compiled: it inspects
+the signature once, and returns a key that identifies the types.
 """
 
 from __future__ import annotations
@@ -17,20 +17,19 @@ from fly_trace.signatures.signature import Constant, ParameterType, ScalarType, 
 from fly_trace.values.dtypes import DType, default, named
 
 from fly.call.annotated_array import AnnotatedArray
-from fly.call.arrays import Array, as_array, as_value, dtype_of, is_array, view
+from fly.call.arrays import Array, as_array, as_value, dtype_of, is_array, is_numpy_scalar, view
 from fly.call.dispatcher import ANY, Rules
 
 
 def read(
     function: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]
 ) -> tuple[dict[str, ParameterType], dict[str, Any]]:
-    """(given, values) by parameter name.
+    """Returns (given, values), both by parameter name.
 
-    `given` holds what the annotations leave open: the types of arrays they don't describe, the
-    values of compile-time constants. Contiguous arrays that are annotated give nothing: then the
-    code is the one that `fly-trace` makes of the file alone. `values` is what `fly_run` binds and
-    checks.
-    UsageError for a call that doesn't fit the function.
+    `given` holds what the annotations leave open: the types of arrays that they do not describe,
+    and the values of compile-time constants. A contiguous array with an annotation adds nothing, so
+    the code is the same that `fly-trace` makes from the file alone. `values` is what `fly_run`
+    binds and checks. Raises UsageError for a call that does not fit the function.
     """
     parameters = signature.parameters_of(function)
     given: dict[str, ParameterType] = {}
@@ -92,18 +91,17 @@ def is_stream(parameter: Any) -> bool:
 
 class _Parameter(NamedTuple):
     """What a function's parameter asks of its argument: "array" (annotated as a tensor), "number"
-    (annotated with its type), "constant", "stream", or "any". `dtype` and `rank` are what an
-    annotation says of an array; `default` tells that a value which is no array is a constant."""
+    (annotated with its type), "constant", "stream", or "any". `dtype` is what an annotation says of
+    an array; `default` tells that a value which is no array is a constant."""
 
     name: str
-    role: str
+    role: str = "any"
     dtype: DType | None = None
-    rank: int | None = None
     default: bool = False
 
 
 class Reader:
-    """Reads calls of `function`, as its signature and annotations are now."""
+    """Reads calls of `function` by its current signature and annotations."""
 
     def __init__(self, function: Any):
         parameters = signature.parameters_of(function)
@@ -121,8 +119,8 @@ class Reader:
     def read(
         self, arguments: tuple[Any, ...], named: Mapping[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-        """(key, values) for a call; None for one that `read` must judge. Calls with equal keys have
-        equal types; `values` are those of `read`."""
+        """Returns (key, values) for a call, or None if only `read` can handle it. Calls with equal
+        keys have equal types. `values` are the same as those of `read`."""
         key: list[Any]
         if named:
             by_name = _by_name(self._title, self._parameters, arguments, named)
@@ -135,7 +133,7 @@ class Reader:
             return None
         values: dict[str, Any] = {}
         for asked, value in pairs:
-            # One entry of the key for each argument, so that none is taken for another's.
+            # One entry per argument, so that the entries of two arguments cannot be confused.
             kind = self._entry(asked, value, values)
             if kind is UNKNOWN:
                 return None
@@ -157,8 +155,8 @@ class Reader:
         return Rules(len(arguments), tuple(positions), tuple(fixed))
 
     def _entry(self, asked: _Parameter, value: Any, values: dict[str, Any]) -> Any:
-        """What the key says of an argument, whose value goes into `values`; UNKNOWN where that
-        can't be told here."""
+        """Stores an argument's value in `values` and returns its entry of the key, or UNKNOWN if
+        this class cannot compute one."""
         role = asked.role
         if role == "stream":
             return None
@@ -167,19 +165,17 @@ class Reader:
         if (array := as_array(value, asked.name)) is not None:
             values[asked.name] = data = array.data
             contiguous = data.flags.c_contiguous
-            if asked.rank is not None and (contiguous or asked.rank != data.ndim):
-                return None  # the annotation says it all
             dtype = None if asked.dtype is not None else array.dtype
             return dtype, data.ndim if contiguous else _strides(data)
         kind = type(value)
         if role == "array":
             return UNKNOWN
         if kind in _NUMBERS:
-            if role == "any" and asked.default:
+            if asked.default:
                 return _constant(value)
             values[asked.name] = value
             return None if role == "number" else default(value).name
-        if kind.__module__ == "numpy" and hasattr(value, "dtype") and not asked.default:
+        if is_numpy_scalar(value) and not asked.default:
             values[asked.name] = value.item()
             return None if role == "number" else dtype_of(value, asked.name)
         return UNKNOWN
@@ -197,22 +193,21 @@ def _asked(parameter: Any) -> _Parameter:
     if is_constexpr(annotation):
         return _Parameter(name, "constant")
     if isinstance(annotation, TensorAnnotation):
-        rank = None if annotation.shape is None else len(annotation.shape)
-        return _Parameter(name, "array", annotation.dtype, rank)
+        return _Parameter(name, "array", annotation.dtype)
     if annotation is Tensor:
         return _Parameter(name, "array")
     if isinstance(annotation, DType):
         return _Parameter(name, "number")
-    return _Parameter(name, "any", default=default is not parameter.empty)
+    return _Parameter(name, default=default is not parameter.empty)
 
 
 def _constant(value: Any) -> Any:
-    """What tells a constant from others; UNKNOWN for one that only a digest tells."""
+    """Returns a key that identifies a constant, or UNKNOWN if only a digest can."""
     kind = type(value)
     if kind in _CONSTANTS:
         return kind, value
     if kind is float:
-        return kind, value.hex()  # 0.0 and -0.0 are equal, and two
+        return kind, value.hex()  # 0.0 and -0.0 compare equal but are different constants
     if kind is tuple:
         parts = tuple(map(_constant, value))
         return UNKNOWN if UNKNOWN in parts else (kind, parts)
@@ -225,11 +220,11 @@ def _by_name(
     arguments: tuple[Any, ...],
     named: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The arguments that the call gives. What it leaves out has a default, or is missed later."""
+    """Maps the call's arguments to parameter names. Defaults and missing ones are handled later."""
     places = [p.name for p in parameters.values() if p.kind is not p.KEYWORD_ONLY]
     if len(arguments) > len(places):
         raise UsageError(
-            f"{title} takes {len(places)} arguments, {len(arguments)} are given",
+            f"{title} takes {len(places)} arguments, got {len(arguments)}",
             hint=f"its parameters are {', '.join(parameters) or 'none'}",
         )
     values = dict(zip(places, arguments, strict=False))
@@ -253,7 +248,7 @@ def type_of(array: Array, annotation: Any) -> TensorType | None:
     if isinstance(annotation, TensorAnnotation):
         dtype = annotation.dtype
         if annotation.shape is not None:
-            # Another element type or rank is the binder's to refuse: it knows what to do about it.
+            # The binder refuses another element type or rank: it can say how to fix the call.
             if contiguous or len(annotation.shape) != data.ndim:
                 return None
             shape = annotation.shape
@@ -263,8 +258,8 @@ def type_of(array: Array, annotation: Any) -> TensorType | None:
 
 
 def _strides(data: Any) -> tuple[int | None, ...]:
-    """The strides that a type has of an array which is not contiguous. One may be known to be 1,
-    and is worth knowing: addresses then need no multiplication."""
+    """Returns the strides for the type of an array that is not contiguous. A stride of 1 is kept
+    static, because addresses then need no multiplication."""
     ones = [i for i in range(data.ndim) if data.strides[i] == data.itemsize and data.shape[i] > 1]
     return tuple(1 if i in ones[-1:] else None for i in range(data.ndim))
 
@@ -276,7 +271,7 @@ def is_constexpr(annotation: Any) -> bool:
 def scalar_type(title: str, name: str, value: Any) -> ScalarType:
     """The type of a number that has no annotation: NumPy's scalars have one, Python's take the
     language's default."""
-    if type(value).__module__ == "numpy" and hasattr(value, "dtype"):
+    if is_numpy_scalar(value):
         return ScalarType(named(dtype_of(value, name)))
     if not isinstance(value, bool | int | float):
         raise UsageError(

@@ -1,7 +1,7 @@
-"""The arrays an application may pass, seen as NumPy arrays of the same memory. Nothing is copied.
+"""Views an application's arrays as NumPy arrays of the same memory, without a copy.
 
-NumPy's own, torch's CPU tensors, and anything with `__array_interface__` or `__dlpack__`. torch is
-never imported: a tensor can only come from a process that has it.
+Accepts NumPy arrays, torch CPU tensors, and anything with `__array_interface__` or `__dlpack__`.
+torch is never imported: a tensor can only come from a process that has already imported it.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from fly_common.quoting import shortened
 from fly_numerics.element_types import ELEMENT_TYPES
 
 _HELD = {name: row for name, row in ELEMENT_TYPES.items() if row.long_name}
-# torch's dtypes by name → ours. What NumPy lacks travels as its bits.
+# torch dtype name → our name. Types that NumPy lacks are passed as unsigned integers.
 _TORCH = {f"torch.{row.long_name}": name for name, row in _HELD.items()}
-# The types of the package ml_dtypes, by the names that it registers with NumPy → ours.
+# ml_dtypes name, as registered with NumPy → our name.
 _ML_DTYPES = {row.long_name: name for name, row in _HELD.items() if not row.is_numpys}
-# NumPy's (kind, bytes) → ours.
+# NumPy (kind, bytes) → our name.
 _NUMPY = {(row.numpy[1], row.bytes): name for name, row in _HELD.items() if row.is_numpys}
 
 
 class Array(NamedTuple):
-    """`data` is a numpy.ndarray of the argument's memory; `dtype` names its elements (an array of
-    bf16 is of uint16, one of an fp8 type of uint8)."""
+    """`data` is a numpy.ndarray of the argument's memory. `dtype` names its elements: `data` is
+    uint16 for an array of bf16 and uint8 for one of an fp8 type."""
 
     data: Any
     dtype: str
 
 
 def is_array(value: Any) -> bool:
-    """Whether `value` is an array rather than a number."""
+    """Returns whether `value` is an array, as opposed to a number."""
     kind = type(value)
     if kind in (int, float, bool):
         return False
@@ -39,17 +39,22 @@ def is_array(value: Any) -> bool:
         return False  # NumPy's scalars have __array_interface__ too
     try:
         return hasattr(value, "__array_interface__") or hasattr(kind, "__dlpack__")
-    except Exception:  # computed by the object, and going wrong: `view` says so
+    except Exception:  # a property of the object raised; `view` reports it
         return True
 
 
-# NumPy's types whose arrays are passed as they are, by what was passed so far.
+def is_numpy_scalar(value: Any) -> bool:
+    """Whether `value`, which is not an array, is a number of one of NumPy's types."""
+    return type(value).__module__ == "numpy" and hasattr(value, "dtype")
+
+
+# Array types that need no conversion, filled in as arrays are passed.
 _plain: dict[Any, str] = {}
 
 
 def as_array(value: Any, name: str) -> Array | None:
-    """`view` of an array; None for what is none. It costs a call little: an array of a type that
-    was passed before is only looked up."""
+    """Returns the `view` of an array, or None if `value` is not an array. Fast for calls: the dtype
+    of an ndarray is looked up among those seen before."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and type(value) is numpy.ndarray:
         dtype = value.dtype
@@ -64,26 +69,26 @@ def as_array(value: Any, name: str) -> Array | None:
 
 
 def view(value: Any, name: str) -> Array:
-    """The memory of `value`, an argument called `name`. UsageError for what can't be passed."""
+    """Returns the memory of argument `name`. Raises UsageError if it cannot be passed."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         try:
             return _of_torch(torch, value, name)
         except UsageError:
             raise
-        except Exception as error:  # vmap's and grad's tensors, those without storage
-            raise _unseen(value, name, error) from None
+        except Exception as error:  # tensors of vmap and grad, and tensors without storage
+            raise _view_error(value, name, error) from None
     import numpy
 
     if isinstance(value, numpy.ndarray):
         data = value
     else:
-        # The object's own code runs here, and may fail in any way.
+        # This calls the object's own code, which may raise anything.
         try:
             seen = hasattr(value, "__array_interface__")
             data = numpy.asarray(value) if seen else numpy.from_dlpack(value)
         except Exception as error:
-            raise _unseen(value, name, error) from None
+            raise _view_error(value, name, error) from None
     if type(data) is not numpy.ndarray:
         if isinstance(data, numpy.ma.MaskedArray):
             raise UsageError(
@@ -97,7 +102,7 @@ def view(value: Any, name: str) -> Array:
     return Array(data, dtype)
 
 
-def _unseen(value: Any, name: str, error: Exception) -> UsageError:
+def _view_error(value: Any, name: str, error: Exception) -> UsageError:
     reason = (str(error) or type(error).__name__).splitlines()[0]
     return UsageError(
         f"argument {name}: {shortened(type(value).__name__)} can't be seen as an array on the CPU:"
@@ -106,7 +111,7 @@ def _unseen(value: Any, name: str, error: Exception) -> UsageError:
 
 
 def dtype_of(data: Any, name: str) -> str:
-    """Our name of a NumPy array's element type. UsageError where there is none."""
+    """Returns our name of a NumPy array's element type. Raises UsageError if there is none."""
     dtype = data.dtype
     if dtype.name in _ML_DTYPES:
         return _ML_DTYPES[dtype.name]
@@ -114,11 +119,11 @@ def dtype_of(data: Any, name: str) -> str:
     if ours is None:
         raise UsageError(
             f"argument {name}: elements of type {dtype} are not supported",
-            hint=f"kernels know {', '.join(dict.fromkeys(_TORCH.values()))}",
+            hint=f"kernels support {', '.join(dict.fromkeys(_TORCH.values()))}",
         )
     if not dtype.isnative:
         raise UsageError(
-            f"argument {name}: its bytes are in the other order ({dtype.str})",
+            f"argument {name}: its byte order is not this machine's ({dtype.str})",
             hint=f"pass {name}.astype({name}.dtype.newbyteorder('='))",
         )
     return ours
@@ -127,21 +132,21 @@ def dtype_of(data: Any, name: str) -> str:
 def _of_torch(torch: Any, tensor: Any, name: str) -> Array:
     if tensor.device.type != "cpu":
         raise UsageError(
-            f"argument {name} is on {tensor.device}, and this device reads host memory",
+            f"argument {name} is on {tensor.device}, but this device reads host memory",
             hint=f"pass {name}.cpu()",
         )
     if tensor.layout is not torch.strided or tensor.is_conj() or tensor.is_neg():
         raise UsageError(
-            f"argument {name}: a sparse, conjugated or negated tensor has no elements to point at",
+            f"argument {name}: a sparse, conjugated or negated tensor has no addressable elements",
             hint=f"pass {name}.to_dense() or {name}.resolve_conj().resolve_neg()",
         )
     dtype = _TORCH.get(str(tensor.dtype))
     if dtype is None:
         raise UsageError(
             f"argument {name}: elements of type {tensor.dtype} are not supported",
-            hint=f"kernels know {', '.join(_TORCH.values())}",
+            hint=f"kernels support {', '.join(_TORCH.values())}",
         )
-    plain = tensor.detach()  # the same memory; autograd doesn't see what kernels write
+    plain = tensor.detach()  # shares memory; autograd does not track what kernels write
     if dtype in _ML_DTYPES.values():
         size = plain.element_size()
         bits = torch.int16 if size == 2 else torch.int8
@@ -150,10 +155,10 @@ def _of_torch(torch: Any, tensor: Any, name: str) -> Array:
 
 
 def as_value(value: Any, name: str) -> Any:
-    """An argument as `fly_run` takes it: arrays as NumPy arrays of the same memory, NumPy's scalars
-    as Python's numbers, the rest as it is."""
+    """Converts an argument to what `fly_run` accepts: arrays to NumPy arrays of the same memory,
+    NumPy scalars to Python numbers. Other values are returned unchanged."""
     if (array := as_array(value, name)) is not None:
         return array.data
-    if type(value).__module__ == "numpy" and hasattr(value, "item"):
+    if is_numpy_scalar(value):
         return value.item()
     return value

@@ -1,4 +1,4 @@
-"""A code object with its host program: looked into, run, written to a file, read back."""
+"""A compiled code object with its host program: inspect, run, save and load it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from fly_common.errors import Fault, InputError, UsageError
+from fly_common.errors import Fault, FlyError, InputError, UsageError
+
+from fly.call.tracebacks import hide_frames
 
 if TYPE_CHECKING:
     from fly_host.native.calling import Native
@@ -22,14 +24,11 @@ if TYPE_CHECKING:
     from fly.call.host_options import CompileOptions
     from fly.chains.chain import Chain
 
-# What each kind of `Compiled.ir` is made from.
-KINDS = ("mlir", "ll", "opt.ll", "o", "asm", "hsaco")
-
 
 class Compiled:
-    """A HSACO, and where this process compiled it, what it was made of. Immutable.
+    """A HSACO, plus its module and chain if this process compiled it. Immutable.
 
-    `hsaco` is the code object's bytes: `fly-run` reads them, `fly.load` too.
+    `hsaco` holds the bytes of the code object, as `fly-run` and `fly.load` read them.
     """
 
     def __init__(self, hsaco: bytes, *, module: bytes | None = None, chain: Chain | None = None):
@@ -39,7 +38,7 @@ class Compiled:
 
     @functools.cached_property
     def image(self) -> Image:
-        """The code object as read. InputError where it is damaged."""
+        """The parsed code object. Raises InputError if it is damaged."""
         import fly_image
 
         return fly_image.read(self.hsaco)
@@ -55,12 +54,13 @@ class Compiled:
 
     @property
     def program(self) -> Program | None:
-        """The host program; None in a code object that was made by something else."""
+        """The host program, or None if the code object was not made by this project."""
         return self.image.program
 
     def ir(self, kind: str) -> str | bytes:
-        """What a stage of its chain made: "mlir" (what was traced), "ll", "opt.ll", "o", "hsaco",
-        or any stage's suffix; "asm" is the code object disassembled. Text where it is text."""
+        """Returns the output of one stage: "mlir" (the traced module), "ll", "opt.ll", "o",
+        "hsaco", or another stage's suffix. "asm" is the disassembled code object. Returns str for
+        text formats."""
         kind = kind.removeprefix(".")
         if kind == "hsaco":
             return self.hsaco
@@ -78,10 +78,12 @@ class Compiled:
             if stage.suffix == f".{kind}":
                 return data if data[:4] == b"\x7fELF" else data.decode(errors="replace")
         known = ["mlir", *(stage.suffix[1:] for stage in self._chain), "asm"]
-        raise UsageError(f"the chain makes no {kind!r}", hint=f"it makes {', '.join(known)}")
+        raise UsageError(
+            f"the chain does not produce {kind!r}", hint=f"it produces {', '.join(known)}"
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the HSACO, whole or not at all."""
+        """Writes the HSACO to `path`, atomically."""
         from pathlib import Path
 
         from fly_common.filter import write_atomically
@@ -91,7 +93,11 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the host program on these arguments, in the order of its parameters or by name, and
         returns what it returns. Arrays that kernels write hold the results afterwards."""
-        return self.run(self._named(args, kwargs)).results
+        try:
+            return self._run(self._named(args, kwargs), "auto", None, None).results
+        except FlyError as error:
+            hide_frames(error)
+            raise error
 
     def run(
         self,
@@ -106,9 +112,22 @@ class Compiled:
         device's: `Options(observers=(Statistics(),))` counts what happens. `host` says how the
         program is run; native code is for repeated calls of functions, and not used here.
 
-        Errors are those of `fly-run`: InputError for a value that doesn't fit its parameter,
-        UsageError for names, Fault for what a kernel does wrong.
+        Raises what `fly-run` raises: InputError for a value that does not fit its parameter,
+        UsageError for unknown or missing names, Fault for an error in a kernel.
         """
+        try:
+            return self._run(values, device, options, host)
+        except FlyError as error:
+            hide_frames(error)
+            raise error
+
+    def _run(
+        self,
+        values: Mapping[str, Any],
+        device: str,
+        options: Options | None,
+        host: CompileOptions | None,
+    ) -> Outcome:
         from fly.call.arrays import as_value
 
         viewed = {name: as_value(value, name) for name, value in values.items()}
@@ -215,9 +234,25 @@ class Compiled:
         device: str = "auto",
         options: Options | None = None,
     ) -> Sequence[Ran]:
-        """Launches one kernel by its own arguments, in order, without a program: arrays for
-        buffers, `np.int32(5)` or bytes for values. `grid` counts workgroups, `block` work items;
-        None is the only kernel there is."""
+        """Launches one kernel without the program. The arguments are the kernel's own, in order:
+        arrays for buffers, `np.int32(5)` or bytes for values. `grid` counts workgroups, `block`
+        counts work items. With `kernel=None`, launches the only kernel in the code object."""
+        try:
+            return self._launch_kernel(kernel, grid, block, args, dynamic_lds, device, options)
+        except FlyError as error:
+            hide_frames(error)
+            raise error
+
+    def _launch_kernel(
+        self,
+        kernel: str | None,
+        grid: int | tuple[int, ...],
+        block: int | tuple[int, ...],
+        args: Sequence[Any],
+        dynamic_lds: int,
+        device: str,
+        options: Options | None,
+    ) -> Sequence[Ran]:
         from fly_run.launch.launch import bind_arguments
 
         from fly.call.arrays import as_value, is_array
@@ -247,7 +282,7 @@ class Compiled:
         names = [parameter.name for parameter in program.parameters]
         if len(args) > len(names):
             raise UsageError(
-                f"{program.entry} takes {len(names)} arguments, {len(args)} are given",
+                f"{program.entry} takes {len(names)} arguments, got {len(args)}",
                 hint=f"parameters: {', '.join(names)}",
             )
         values = dict(zip(names, args, strict=False))
@@ -266,9 +301,9 @@ class Compiled:
 
 
 def load(source: bytes | str | os.PathLike[str]) -> Compiled:
-    """A HSACO, by its bytes or from a file: compiled ahead of time, here or by other tools.
+    """Loads a HSACO from bytes or from a file. It may have been compiled by other tools.
 
-    InputError where it is no code object, UsageError where the file can't be read.
+    Raises InputError if it is not a code object, UsageError if the file cannot be read.
     """
     from fly_common.filter import read_input
 

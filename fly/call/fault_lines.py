@@ -1,8 +1,8 @@
-"""The Python line of a kernel's fault.
+"""Finds the Python line of a kernel's fault.
 
-Code objects are compiled without line tables, which nobody needs until something goes wrong. Then
-the chain runs once more with them (debug information does not change LLVM's code), and the faulting
-instruction's line is looked up, if the machine code is the same to the byte.
+Code objects are compiled without line tables. After a fault, the chain runs again with line tables
+(debug information does not change LLVM's code). If the machine code is byte-identical, the line of
+the faulting instruction is looked up.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def locate(fault: Fault, image: Image, module: bytes | None, chain: Chain | None) -> None:
-    """Puts the source line into a fault of `image`, which is what `chain` made of `module`; without
-    these a fault has a line only if the code object has line tables."""
+    """Adds the source line to a fault of `image`, which `chain` made from `module`. Without these,
+    a fault has a line only if the code object has line tables."""
     if fault.place is None and fault.pc is not None and module is not None and chain:
         fault.place = _place(fault.pc, image, module, chain)
 
@@ -31,6 +31,6 @@ def _place(pc: int, image: Image, module: bytes, chain: Chain) -> Place | None:
 
     try:
         again = fly_image.read(run(chain.with_lines(), module))
-    except FlyError:  # the fault is what matters, not what its line would have needed
+    except FlyError:  # a failure here must not hide the fault
         return None
     return again.line(pc) if again.same_code(image) else None

@@ -1,7 +1,7 @@
 """@fly.jit: a host function that compiles itself when it is called, and runs.
 
-The way of a call: arguments → signature → code object (from this process, else from the store, else
-by tracing and the chain) → bound to the arguments → run on the device.
+A call goes through these steps: arguments → signature → code object (cached in this process, in the
+store, or made by tracing and running the chain) → binding of the arguments → launch on the device.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fly_common.environment import Snapshot, watcher
 from fly_common.errors import FlyError, UsageError
 from fly_common.options import KEYWORDS
 from fly_common.quoting import quoted
-from fly_common.store import default_store, key_of
+from fly_store.store import default_store, key_of
 from fly_trace.core import tracing
 from fly_trace.session.decorators import HostFunction
 
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from fly.call.arguments import Reader
     from fly.call.native_calls import NativeCalls
 
-# Seconds after which LLVM's programs and library are looked at again: to ask the file system at
-# each call takes longer than all the rest of it. Files that the user names are looked at each time.
+# Seconds between two checks of LLVM's programs and library: checking the file system would dominate
+# the cost of a call. Files that the user names are checked at each call.
 LOOK_AFTER = 1.0
 
-# So many code objects are kept in memory for one function; then the oldest goes.
+# The maximum number of code objects kept in memory for one function; the oldest is dropped.
 MOST_KEPT = 256
 
-# How a module that was traced for one target begins.
+# The first line of a module that was traced for one target.
 _TARGET_NAMED = re.compile(rb'module attributes \{[^\n]*\bfly\.target = "(\w+)"')
 
 
@@ -61,10 +61,10 @@ _environment = watcher(*VARIABLES)
 
 @dataclass(eq=False)
 class _Calls:
-    """What calls of a function need as long as nothing changes that its code depends on: its
-    `dependencies` and `environment` are compared at each call, the chain's identity after
-    LOOK_AFTER seconds, or at each call where it is not settled. `made` holds code by the keys of
-    `reader`, all of it made by a chain of this `identity`; None as long as there is none."""
+    """The state behind a function's fast path, valid as long as nothing that its code depends on
+    changes. `dependencies` and `environment` are compared at each call. The chain's identity is
+    compared every LOOK_AFTER seconds, or at each call if the chain is not settled. `made` maps keys
+    of `reader` to code made by a chain of this `identity`, which is None until there is code."""
 
     dependencies: DependencyHash
     environment: Snapshot
@@ -76,7 +76,7 @@ class _Calls:
     native: NativeCalls | None = None
 
     def hold(self) -> bool:
-        """Whether all is still as it was."""
+        """Returns whether nothing has changed."""
         if _environment() != self.environment or not self.dependencies.holds():
             return False
         now = time.monotonic()
@@ -106,7 +106,7 @@ class _Calls:
         return None if dispatcher is None else dispatcher.call
 
     def keep(self, key: tuple[Any, ...], compiled: Compiled, identity: tuple[str, ...]) -> None:
-        """Remembers what was compiled for a key."""
+        """Stores the code compiled for a key."""
         if self.identity is None:
             self.identity, self.looked = identity, time.monotonic()
         if identity == self.identity:
@@ -117,7 +117,7 @@ class _Calls:
 
 @dataclass(eq=False)
 class JitFunction(HostFunction):
-    """What `@fly.jit` makes. Call it with arrays and numbers; kernels write into the arrays."""
+    """The result of `@fly.jit`. Call it with arrays and numbers; kernels write into the arrays."""
 
     _kept: dict[Any, Compiled] = field(default_factory=dict, repr=False)
     _dependencies: DependencyHash = field(default=DependencyHash(None), repr=False)
@@ -215,7 +215,7 @@ class JitFunction(HostFunction):
         return self.options["device"]
 
     def _new_calls(self) -> _Calls | None:
-        """None for a function that is traced each time."""
+        """Returns None for a function that is traced at each call."""
         from fly.call.arguments import Reader
 
         environment = _environment()
@@ -225,7 +225,7 @@ class JitFunction(HostFunction):
         return _Calls(found, environment, self._chain(None), Reader(self.function))
 
     def _current_dependencies(self) -> DependencyHash:
-        """What the function reaches now."""
+        """Returns the function's dependencies, hashed again if they changed."""
         if not self._dependencies.holds():
             self._dependencies = dependency_hash(self.function)
         return self._dependencies
@@ -237,8 +237,9 @@ class JitFunction(HostFunction):
         target: str | None = None,
         **named: Any,
     ) -> Compiled:
-        """The code for these arguments, without running it. None are needed where the annotations
-        say it all; `signature` says the rest as `fly-trace --sig` does: "A: f32[?,?], n: i32"."""
+        """Returns the code for these arguments, without running it. Arguments that annotations
+        fully describe may be omitted. `signature` describes others as `fly-trace --sig` does, for
+        example "A: f32[?,?], n: i32"."""
         try:
             return self._compile(arguments, named, signature, target)
         except FlyError as error:
@@ -275,7 +276,7 @@ class JitFunction(HostFunction):
         if own is not None:
             if target not in (None, own.target):
                 raise UsageError(
-                    f"{self.name} has a chain of its own, for {own.target}: it can't compile for"
+                    f"{self.name} has its own chain, for {own.target}, and can't be compiled for"
                     f" {target}",
                     hint=f"give it chain=fly.chain(target={quoted(target)})",
                 )
@@ -286,7 +287,7 @@ class JitFunction(HostFunction):
     def _compiled(
         self, given: Mapping[str, ParameterType], chosen: Chain
     ) -> tuple[Compiled, tuple[str, ...]]:
-        """The code for these types, and the identity of the chain that made it."""
+        """Returns the code for these types, and the identity of the chain that made it."""
         reached = self._current_dependencies()
         signature = _digest_of(given)
         known = reached.digest is not None and signature is not None
@@ -295,8 +296,8 @@ class JitFunction(HostFunction):
             module = self._trace(given, chosen.target)
             signature = sha256(module).hexdigest()
         what = (reached.digest, signature, chosen.target)
-        # Where nothing is kept there is nothing to find: then LLVM is identified, which may take
-        # long, beside the tracing.
+        # If nothing is kept in memory, the identity is computed later, in parallel with tracing,
+        # because identifying LLVM may be slow.
         if self._kept:
             identity = chosen.identity()
             if (kept := self._kept.get((*what, identity))) is not None:
@@ -320,8 +321,8 @@ class JitFunction(HostFunction):
         what: str,
         working: Callable[[], None],
     ) -> bytes:
-        """The module from the store, else traced, and `working` called before. Not kept if
-        something that the function reaches changed meanwhile, its file for example."""
+        """Returns the module from the store, or calls `working` and traces it. The module is not
+        stored if a dependency changed in the meantime, such as the function's file."""
         from fly_trace import fingerprint
 
         digest = self._dependencies.digest
@@ -339,8 +340,8 @@ class JitFunction(HostFunction):
                 valid=lambda: dependency_hash(self.function).digest == digest,
             )
 
-        # One trace is for all targets, unless the program asks for its own: then the module says
-        # which, and there is one more for each further target.
+        # One trace serves all targets unless the program queries its target. Then the module names
+        # the target, and each further target has its own trace.
         module = obtain(what)
         named = _TARGET_NAMED.match(module)
         if named and named[1].decode() != target:
@@ -376,7 +377,7 @@ def jit(
     options: CompileOptions | None = None,
     **keywords: Unpack[Keywords],
 ) -> Any:
-    """Makes a function that launches kernels callable with arrays.
+    """Compiles a host function when it is called with arrays, and launches its kernels.
 
     `target` is the GPU to compile for; else `FLY_TARGET`, else gfx942. `device` runs it: "auto" or
     "emulator". `options` say how the host function runs. The other keywords are what LLVM does: see
@@ -387,7 +388,7 @@ def jit(
     if chain is not None and tuned:
         raise UsageError(
             f"chain= and {', '.join(tuned)} contradict each other",
-            hint="a chain of one's own says it in its stages: fly.chain(opt=…, llc=…)",
+            hint="set these options in the chain's stages: fly.chain(opt=…, llc=…)",
         )
     if chain is not None and target not in (None, chain.target):
         raise UsageError(f"target={quoted(target)} contradicts the chain's target, {chain.target}")
@@ -410,14 +411,14 @@ def _tuned_chain(target: str, chosen: Tuning) -> Chain:
 
 
 def _digest_of(given: Mapping[str, ParameterType]) -> str | None:
-    """What is given, as text; None where a constant can't be told from another one."""
+    """Returns the types as text, or None if a constant has no digest."""
     if not given:
         return ""
     from fly_trace.signatures.signature import Constant
 
     parts = []
     for name, kind in sorted(given.items()):
-        # Two constants may print alike.
+        # Different constants may print the same text.
         text = dependency_hash(kind.value).digest if isinstance(kind, Constant) else str(kind)
         if text is None:
             return None

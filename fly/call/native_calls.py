@@ -95,8 +95,9 @@ class NativeCalls:
         names += _variables(self.variables)
         functions = [function for function, _ in found.functions]
         for function in functions:
-            for space in (function.__kwdefaults__, function.__annotations__, function.__dict__):
-                names += [(space, key, value) for key, value in (space or {}).items()]
+            spaces = (function.__kwdefaults__, function.__annotations__, function.__dict__)
+            for space in filter(None, spaces):
+                names += [(space, key, value) for key, value in space.items()]
         state = State(names, found.cells, functions, MISSING)
         if not state.fits:
             raise Unavailable("the function reaches too many names")

@@ -1,4 +1,4 @@
-"""Errors as a caller sees them: of the library's frames none but the one that was called."""
+"""Removes the library's own frames from the tracebacks that a caller sees."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from fly_common.errors import FlyError
 
 
 def hide_frames(error: FlyError) -> None:
-    """Takes the frames that led to `error` inside this library from it, and what caused it: its
-    message says what is wrong, and where. With FLY_DEBUG=1 they stay. The caller raises it."""
+    """Removes this library's frames and the cause from `error`: its message already says what is
+    wrong, and where. FLY_DEBUG=1 keeps them. The caller raises the error."""
     from fly_common.filter import debugging
 
     if not debugging():
         error.__traceback__ = None
-        error.__cause__ = None
-        error.__suppress_context__ = True
+        error.__cause__ = None  # also hides the context

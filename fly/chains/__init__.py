@@ -1,1 +1,1 @@
-"""The chain from MLIR to a code object as data, its stages, and what LLVM does differently."""
+"""The chain of stages from MLIR to a code object, and its LLVM options."""

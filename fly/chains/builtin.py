@@ -1,7 +1,7 @@
-"""The stages of this project's own, as the library runs them: in process, by the tools' functions.
+"""The built-in stages. The library runs them in process, through the tools' functions.
 
-Nothing of a tool is imported to make a stage, and no more than its fingerprint's module to look its
-result up.
+Creating a stage imports nothing of its tool. Looking up its result imports only the module that
+computes its fingerprint.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from fly_common import identity, toolchain
 from fly_common import options as options_table
+from fly_common import toolchain
 from fly_common.errors import UsageError
 from fly_common.prefetch import Command
 from fly_common.quoting import quoted
+from fly_store import identity
 
 from fly.chains.stage import Stage
 
@@ -23,7 +24,7 @@ DEFAULT_TARGET = "gfx942"
 
 
 def default_target() -> str:
-    """The target where nobody says one: `FLY_TARGET`, else gfx942."""
+    """Returns the default target: `FLY_TARGET`, or gfx942."""
     return os.environ.get("FLY_TARGET") or DEFAULT_TARGET
 
 
@@ -52,8 +53,8 @@ def opt_py(target: str, options: Mapping[str, Any] | None = None) -> Stage:
 
 
 def llc(options: Mapping[str, Any] | None = None, target: str | None = None) -> Stage:
-    """LLVM IR → object. `options` are fields of `fly_llc.codegen.options.Options`. `target` is what
-    the IR is most likely for: it says what can be started ahead, and nothing else."""
+    """LLVM IR → object. `options` are fields of `fly_llc.codegen.options.Options`. `target` is the
+    likely target of the IR. It only selects the program to start ahead."""
     from fly_llc.codegen.options import Options
 
     chosen = _options(Options, options or {}, "fly-llc")
@@ -75,7 +76,7 @@ def llc(options: Mapping[str, Any] | None = None, target: str | None = None) -> 
         return None if words is None else (toolchain.find_program("llc"), words)
 
     words = ("fly-llc", *options_table.words("llc", options or {}))
-    # A filter's file, or a plugin's, is the user's to change.
+    # The user may change the file of a filter or a plugin at any time.
     settled = not (chosen.insert or chosen.replace or any(os.sep in one for one in chosen.flags))
     return Stage("llc", run, fingerprint, ".o", words, ahead=ahead, settled=settled)
 
@@ -102,7 +103,7 @@ def link() -> Stage:
 
 
 def _options(kind: type, values: Mapping[str, Any], tool: str) -> Any:
-    """`kind(**values)`; UsageError names the options there are."""
+    """Returns `kind(**values)`. Raises UsageError, which lists the options, for an unknown name."""
     names = list(kind.__annotations__)
     for name in values:
         if name not in names:

@@ -1,12 +1,12 @@
-"""The chain from MLIR to a code object, as data: a tuple of stages that anybody may change.
+"""The chain from MLIR to a code object: an immutable sequence of stages.
 
     chain = fly.chain(target="gfx942")                     opt-py → opt → llc → link
     chain = chain.replace("opt", fly.Stage.command(["opt", "-S", "-O1"], suffix=".opt.ll"))
     chain = chain.without("opt")
     hsaco = fly.run(chain, mlir)
 
-Each stage's result is in the content store under its fingerprint and its input: a stage that
-changes makes itself and those behind it run again, and no other.
+The content store keeps each stage's result under the stage's fingerprint and its input. A change of
+one stage reruns that stage and the stages after it.
 """
 
 from __future__ import annotations
@@ -15,19 +15,20 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from fly_common import prefetch, toolchain
+from fly_common import prefetch
 from fly_common.errors import FlyError, InputError, UsageError
 from fly_common.quoting import quoted
-from fly_common.store import Store, default_store, key_of
+from fly_store import identity
+from fly_store.store import Store, default_store, key_of
 
 from fly.chains.stage import Stage
 
-SOURCE_SUFFIX = ".mlir"  # of what goes into a chain
+SOURCE_SUFFIX = ".mlir"  # the suffix of a chain's input
 
 
 @dataclass(frozen=True)
 class Chain:
-    """`stages` in the order they run; `target` is the GPU that the first of them was told."""
+    """`stages` are in the order they run. `target` is the GPU that the first stage compiles for."""
 
     target: str
     stages: tuple[Stage, ...]
@@ -36,7 +37,7 @@ class Chain:
         return iter(self.stages)
 
     def replace(self, name: str, stage: Stage) -> Chain:
-        """With `stage` where the stage `name` was."""
+        """Returns a chain with `stage` in place of the stage `name`."""
         at = self._index(name)
         return self._with((*self.stages[:at], stage, *self.stages[at + 1 :]))
 
@@ -53,17 +54,17 @@ class Chain:
         return self._with((*self.stages[:at], stage, *self.stages[at:]))
 
     def with_lines(self) -> Chain:
-        """The same chain, with source lines in what it makes where its stages know how."""
+        """Returns the chain with source lines in its output, for the stages that support them."""
         made = (stage.with_lines() if stage.with_lines else stage for stage in self.stages)
         return self._with(tuple(made))
 
     @functools.cached_property
     def settled(self) -> bool:
-        """Whether its identity changes with LLVM's own files and nothing else."""
+        """Whether the identity depends on nothing that may change except LLVM's own files."""
         return all(stage.settled or isinstance(stage.fingerprint, str) for stage in self.stages)
 
     def identity(self) -> tuple[str, ...]:
-        """The stages' fingerprints as they are now."""
+        """Returns the current fingerprints of the stages."""
         return tuple(stage.identity() for stage in self.stages)
 
     def _with(self, stages: tuple[Stage, ...]) -> Chain:
@@ -85,11 +86,11 @@ def chain(
     opt_py: Sequence[tuple[str, object]] = (),
     llc: Sequence[tuple[str, object]] = (),
 ) -> Chain:
-    """The default chain: `fly-opt-py --target TARGET | opt -S -O3 | fly-llc | fly-link`.
+    """Returns the default chain: `fly-opt-py --target TARGET | opt -S -O3 | fly-llc | fly-link`.
 
-    `target` None is `FLY_TARGET`, else gfx942. `opt` holds opt's arguments, None leaves it out.
-    `opt_py` and `llc` set options of these stages by name, as (name, value) pairs of the fields of
-    `fly_opt.pipeline.options.Options` and `fly_llc.codegen.options.Options`.
+    `target` defaults to `FLY_TARGET`, then gfx942. `opt` holds opt's arguments; None omits the
+    stage. `opt_py` and `llc` set options of these stages as (name, value) pairs. The names are the
+    fields of `fly_opt.pipeline.options.Options` and `fly_llc.codegen.options.Options`.
     """
     from fly.chains import builtin as stages
 
@@ -106,7 +107,7 @@ def chain(
 def run(
     chain: Chain, data: bytes, store: Store | None = None, prefetch: Prefetch | None = None
 ) -> bytes:
-    """What the whole chain makes of `data`."""
+    """Runs the chain on `data` and returns the last stage's result."""
     for _, made in results(chain, data, store, prefetch):
         data = made
     return data
@@ -115,8 +116,9 @@ def run(
 def results(
     chain: Chain, data: bytes, store: Store | None = None, prefetch: Prefetch | None = None
 ) -> Iterator[tuple[Stage, bytes]]:
-    """Runs stage after stage, or finds in the store (`default_store()` if None) what it makes;
-    yields each with its result. `prefetch` holds what was started ahead for this chain already."""
+    """Runs the stages in order and yields each with its result. Results are looked up in `store`,
+    which defaults to `default_store()`. `prefetch` is one that was already started for this
+    chain."""
     store = store or default_store()
     suffix = SOURCE_SUFFIX
     with prefetch or Prefetch(chain) as programs:
@@ -129,8 +131,8 @@ def results(
 
 
 class Prefetch:
-    """The programs of a chain's later stages, started when an earlier one has to work: then those
-    most likely have to as well. So does what takes long of their fingerprints."""
+    """Starts the programs of later stages, and computes the slow parts of their fingerprints, once
+    an earlier stage has to run: the later stages then most likely have to run too."""
 
     def __init__(self, chain: Chain) -> None:
         self._chain = chain
@@ -144,7 +146,7 @@ class Prefetch:
         self._programs.kill()
 
     def start(self, first: int = 0) -> None:
-        """Starts what the stages from `first` on will run, the first time it is called."""
+        """Starts the programs of the stages from `first` on. Later calls do nothing."""
         if self._started:
             return
         self._started = True
@@ -152,16 +154,16 @@ class Prefetch:
             try:
                 command = stage.ahead() if stage.ahead else None
             except FlyError:
-                continue  # the stage itself will say what is missing
+                continue  # the stage itself reports what is missing
             if command is not None:
-                toolchain.fingerprint_ahead()
+                identity.program_ahead()
                 self._programs.start([command])
 
 
 def _result(
     stage: Stage, data: bytes, suffix: str, store: Store, working: Callable[[], None]
 ) -> bytes:
-    """The stage's result; `working` is called before it is made, not where it is found."""
+    """Returns the stage's result. Calls `working` before running the stage, but not on a hit."""
     identity = stage.identity()
 
     def make() -> bytes:
@@ -173,14 +175,14 @@ def _result(
         make,
         label=stage.name,
         suffix=stage.suffix,
-        # A program that was replaced while it ran made something that has no name.
+        # The result is not stored if a program was replaced while it ran.
         valid=lambda: stage.identity() == identity,
         origin=(identity, data),
     )
 
 
 def _work(stage: Stage, data: bytes, suffix: str) -> bytes:
-    """Runs a stage. Where it refuses its input, that is kept, and the error says how to repeat."""
+    """Runs a stage. If it refuses its input, saves the input and adds the command to repeat it."""
     try:
         made = stage.run(data)
     except InputError as error:
@@ -195,5 +197,7 @@ def _work(stage: Stage, data: bytes, suffix: str) -> bytes:
             error.hint = f"{error.hint}\n  {again}" if error.hint else again
         raise
     if not isinstance(made, bytes):
-        raise UsageError(f"stage {stage.name} made {type(made).__name__}, and must make bytes")
+        raise UsageError(
+            f"stage {stage.name} returned {type(made).__name__}, but must return bytes"
+        )
     return made

@@ -1,7 +1,6 @@
-"""A stage of the chain: a function from bytes to bytes, and what identifies it.
+"""A stage of the chain: a function from bytes to bytes, and its fingerprint.
 
-A stage is data. Two stages with equal fingerprints give equal results for equal inputs: that is the
-promise the store relies on.
+The store relies on this: stages with equal fingerprints give equal results for equal inputs.
 """
 
 from __future__ import annotations
@@ -12,13 +11,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fly_common import file_digests, identity, prefetch, process, toolchain
+from fly_common import prefetch, process, toolchain
 from fly_common.errors import InputError, MissingError, UsageError
 from fly_common.prefetch import Command
+from fly_store import file_digests, identity
 
-# These come from the LLVM that every tool uses, not from whatever PATH has first.
+# These are looked up in the LLVM that all tools use, not on PATH.
 LLVM_PROGRAMS = frozenset({"opt", "llc", "ld.lld", "llvm-link", "llvm-mc", "llvm-objcopy"})
-# What our own programs are made of: their console scripts say nothing of it.
+# The packages that each of our programs consists of. Its console script does not name them.
 OWN_PROGRAMS = {
     "fly-opt-py": ("fly_opt", "fly_dialect", *identity.SHARED),
     "fly-llc": ("fly_llc", *identity.SHARED),
@@ -30,14 +30,14 @@ OWN_PROGRAMS = {
 class Stage:
     """`run` turns the artifact before this stage into the one after it.
 
-    `fingerprint` says, in any words, everything the result depends on besides the input; a
-    function is asked each time (a program's file may change between two calls). `suffix` ends the
-    names of files that hold the result (".opt.ll"); `words` is the command that does the same in a
-    shell, for messages. `with_lines` is the same stage with source lines in what it makes, for a
-    stage that leaves them out and need not. `ahead` gives the program that `run` will most likely
-    run, if one: it may be started before the input is there. `settled` tells that the fingerprint
-    changes with LLVM's own files and nothing else: `@fly.jit` then asks for it once a second, not
-    at each call.
+    `fingerprint` is a text that identifies everything the result depends on besides the input. If
+    it is a function, it is called each time, because a program's file may change between two calls.
+    `suffix` is the file suffix of the result (".opt.ll"). `words` is the equivalent shell command,
+    for messages. `with_lines` returns the same stage with source lines in its output, if the stage
+    omits them by default. `ahead` returns the program that `run` will most likely run, so that it
+    can be started before the input exists. `settled` means that the fingerprint depends on nothing
+    that may change except LLVM's own files: `@fly.jit` then checks it once a second, not at each
+    call.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Stage:
     settled: bool = False
 
     def identity(self) -> str:
-        """The fingerprint as it is now."""
+        """Returns the stage's name and its current fingerprint."""
         text = self.fingerprint if isinstance(self.fingerprint, str) else self.fingerprint()
         return f"{self.name}\n{text}"
 
@@ -62,15 +62,15 @@ class Stage:
         name: str | None = None,
         depends: Iterable[str | os.PathLike[str]] = (),
     ) -> Stage:
-        """A stage that is an external command.
+        """Returns a stage that runs an external command.
 
-        The command reads its standard input and writes its standard output; for a program that
-        wants files, `{input}` and `{output}` in `words` stand for their names. It runs in the
-        folder that is current now. LLVM's programs are those that `fly_common.toolchain` finds.
+        The command reads its standard input and writes its standard output. For a program that
+        needs files, `{input}` and `{output}` in `words` stand for their names. It runs in the
+        folder that is current now. LLVM's programs are found by `fly_common.toolchain`.
 
-        Its fingerprint is its words, the content of its program, of every existing file its words
-        name, and of the files in `depends`: name there what the command reads or imports besides.
-        The shared libraries that a program loads are not looked at, except LLVM's own.
+        The fingerprint covers the words, the contents of the program, of every existing file that
+        the words name, and of the files in `depends`. List there what else the command reads or
+        imports. Shared libraries that the program loads are not included, except LLVM's own.
         """
         if not words or not all(isinstance(word, str) for word in words):
             raise UsageError("a stage's command is a list of at least one word")
@@ -97,7 +97,7 @@ class _Command:
     depends: tuple[str, ...]
 
     def program(self) -> str:
-        """The path of the program. MissingError where there is none."""
+        """Returns the path of the program. Raises MissingError if it is not found."""
         word = self.words[0]
         if word in LLVM_PROGRAMS:
             return toolchain.find_program(word)
@@ -111,19 +111,19 @@ class _Command:
         if path is None:
             raise MissingError(
                 f"the program {word} of a stage was not found",
-                hint="give its full path, or put its folder on PATH",
+                hint="give its full path, or add its directory to PATH",
             )
         return path
 
     def fingerprint(self) -> str:
         word = self.words[0]
         if word in LLVM_PROGRAMS:
-            parts = [toolchain.fingerprint(word)]
+            parts = [identity.program(word)]
         else:
             path = self.program()
             parts = [f"{os.path.realpath(path)} {file_digests.digest_of(path)}"]
         if packages := OWN_PROGRAMS.get(word):
-            parts += [identity.sources(*packages), toolchain.fingerprint("llc")]
+            parts += [identity.sources(*packages), identity.program("llc")]
         for argument in self.words[1:]:
             parts += [
                 file_digests.digest_of(path)
@@ -134,17 +134,17 @@ class _Command:
 
     @property
     def settled(self) -> bool:
-        """Whether it is LLVM's, and names no files: no plugin, for example."""
+        """Whether the program is LLVM's and no argument names a file, such as a plugin."""
         plain = (word.startswith("-") and os.sep not in word for word in self.words[1:])
         return self.words[0] in LLVM_PROGRAMS and not self.depends and all(plain)
 
     @property
     def _filters(self) -> bool:
-        """Whether it reads its standard input and writes its standard output, and no files."""
+        """Whether the command reads standard input and writes standard output, without files."""
         return not any("{input}" in word or "{output}" in word for word in self.words)
 
     def ahead(self) -> Command | None:
-        # What a program of LLVM's does before it has read its input is known: it loads.
+        # LLVM's programs are safe to start early: they only load until they read their input.
         if self.words[0] not in LLVM_PROGRAMS or not self._filters or self.folder != os.getcwd():
             return None
         return self.program(), self.words[1:]
@@ -169,7 +169,7 @@ class _Command:
                 with open(names["{output}"], "rb") as file:
                     return file.read()
             except FileNotFoundError:
-                raise InputError(f"{self.words[0]} ended well and wrote no {{output}}") from None
+                raise InputError(f"{self.words[0]} succeeded but wrote no {{output}}") from None
 
     def _run(self, arguments: Sequence[str], data: bytes) -> bytes:
         program = self.program()
@@ -177,17 +177,17 @@ class _Command:
             done = self._done(program, arguments, data)
         except OSError as error:
             raise MissingError(f"{program} can't be run: {error.strerror}") from None
-        said = done.stderr.decode(errors="replace").strip()
+        stderr = done.stderr.decode(errors="replace").strip()
         if done.returncode:
             code = done.returncode
             how = f"was killed by signal {-code}" if code < 0 else f"failed (exit status {code})"
-            lines = said.splitlines() or ["it said nothing"]
-            # The first lines say what is wrong; LLVM's stack dumps follow.
+            lines = stderr.splitlines() or ["it said nothing"]
+            # The first lines give the reason; LLVM's stack dump follows.
             raise InputError(
                 f"{self.words[0]} {how}: {lines[0]}", hint="\n  ".join(lines[1:12]) or None
             )
-        if said:
-            print(said, file=sys.stderr)
+        if stderr:
+            print(stderr, file=sys.stderr)
         return done.stdout
 
     def _done(self, program: str, arguments: Sequence[str], data: bytes) -> Any:

@@ -1,8 +1,8 @@
-"""What `@fly.jit` does differently in LLVM for one function: pipelines, plugins, options, passes.
+"""The LLVM options of one `@fly.jit` function: pipelines, plugins, options, passes.
 
-Each can be said in the decorator or by an environment variable, for all functions at once; the
-decorator wins. A list in a variable is separated as `PATH` is where it holds files, by line breaks
-or semicolons where it holds insertions, and as a shell separates words where it holds options.
+Each can be set by the decorator, or for all functions by an environment variable. The decorator
+takes precedence. In a variable, files are separated as in `PATH`, insertions by line breaks or
+semicolons, and options as shell words.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LEVELS = (0, 1, 2, 3)
 
 
 class Keywords(TypedDict, total=False):
-    """What `@fly.jit` takes of `Tuning`, by the names of `fly_common.options`."""
+    """The keyword arguments of `@fly.jit` that `Tuning` holds, as named in `fly_common.options`."""
 
     opt_level: int | None
     opt_pipeline: str | None
@@ -36,11 +36,11 @@ class Keywords(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Tuning:
-    """`opt_level` is opt's -O, None leaves opt out. `opt_pipeline` is a pipeline in opt's own
-    words ("default<O3>,my-pass") and takes the level's place; `opt_plugins` are libraries of
-    passes that it loads. `opt_options` and `llc_options` are LLVM's own, for opt and for code
-    generation. `insert`, `replace` and `disable_passes` change the machine pipeline, in the words
-    of `fly-llc --insert`, `--replace` and `--disable-pass`."""
+    """`opt_level` is opt's -O; None omits opt. `opt_pipeline` is a pipeline in opt's syntax
+    ("default<O3>,my-pass") and replaces the level. `opt_plugins` are pass plugins that opt loads.
+    `opt_options` and `llc_options` are LLVM's own options for opt and for code generation.
+    `insert`, `replace` and `disable_passes` change the machine pipeline; their syntax is that of
+    `fly-llc --insert`, `--replace` and `--disable-pass`."""
 
     opt_level: int | None = 3
     opt_pipeline: str | None = None
@@ -58,26 +58,24 @@ class Tuning:
             for option in getattr(self, name):
                 if not option.startswith("-"):
                     raise UsageError(
-                        f"{name}: {quoted(option)} is no option: they begin with a dash"
+                        f"{name}: {quoted(option)} is not an option: options begin with a dash"
                     )
 
     def opt_words(self) -> list[str] | None:
-        """opt's arguments; None where it has nothing to do."""
+        """Returns opt's arguments, or None if opt has nothing to do."""
         if self.opt_pipeline is not None:
             main = [f"-passes={self.opt_pipeline}"]
         elif self.opt_level is not None:
             main = [f"-O{self.opt_level}"]
         elif self.opt_plugins or self.opt_options:
-            raise UsageError(
-                "opt_level=None leaves opt out, and opt_plugins or opt_options want it"
-            )
+            raise UsageError("opt_level=None omits opt, but opt_plugins or opt_options need it")
         else:
             return None
         plugins = [f"-load-pass-plugin={os.path.abspath(path)}" for path in self.opt_plugins]
         return ["-S", *plugins, *main, *self.opt_options]
 
     def llc_fields(self) -> tuple[tuple[str, Any], ...]:
-        """Fields of fly-llc's options that differ from their defaults."""
+        """Returns the fields of fly-llc's options that differ from their defaults."""
         rows = (row for row in KEYWORDS.values() if row.stage == "llc")
         chosen = ((row.field, getattr(self, row.keyword)) for row in rows)
         return tuple((field, value) for field, value in chosen if value)
@@ -114,22 +112,22 @@ assert list(KEYWORDS) == [field.name for field in fields(Tuning)]
 assert set(KEYWORDS) == set(Keywords.__annotations__)
 
 
-def read(said: dict[str, Any]) -> Tuning:
-    """The tuning of a function whose decorator said `said`, in the environment of now."""
+def read(given: dict[str, Any]) -> Tuning:
+    """Returns a function's tuning: the decorator's options `given`, then the environment."""
     values: dict[str, Any] = {}
     for name, row in KEYWORDS.items():
-        if name in said:
-            values[name] = said[name]
+        if name in given:
+            values[name] = given[name]
         elif text := os.environ.get(row.variable):
             values[name] = _READERS[row.kind](text)
     return Tuning(**values)
 
 
-def check(said: Mapping[str, Any]) -> dict[str, Any]:
-    """What the decorator said, lists as tuples. UsageError for an option that there is not, and for
-    what is no list of words."""
+def check(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the decorator's options with lists as tuples. Raises UsageError for an unknown option
+    or a value of the wrong type."""
     made = {}
-    for name, value in said.items():
+    for name, value in given.items():
         if name not in KEYWORDS:
             raise UsageError(
                 f"@fly.jit has no option {quoted(name)}",

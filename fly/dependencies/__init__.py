@@ -1,1 +1,1 @@
-"""The dependency hash of a Python function: all that it can reach, as a digest."""
+"""The dependency hash of a Python function: a digest of everything that it can reach."""

@@ -1,4 +1,4 @@
-"""What functions, cells and namespaces are made of, for those who compare them."""
+"""The parts of functions, cells and namespaces that determine their behavior."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import types
 from collections.abc import Mapping
 from typing import Any
 
-MISSING: Any = type("Missing", (), {"__repr__": lambda self: "missing"})()
+MISSING: Any = object()
 
 
 def contents_of(cell: types.CellType) -> Any:
     try:
         return cell.cell_contents
-    except ValueError:  # not assigned yet
+    except ValueError:  # not yet assigned
         return MISSING
 
 
 def parts_of(function: types.FunctionType) -> tuple[Any, ...]:
-    """What makes a function what it is; compared by identity."""
+    """Returns the parts that determine a function's behavior, to be compared by identity."""
     return (
         function.__code__,
         function.__name__,
@@ -35,7 +35,7 @@ def keys_and_values(items: Mapping[str, Any] | None) -> tuple[Any, ...]:
 
 
 def builtins_of(space: dict[str, Any]) -> dict[str, Any]:
-    """The builtins that code with these globals looks names up in."""
+    """Returns the builtins that code with these globals uses."""
     made = space.get("__builtins__", sys.modules["builtins"])
     return made if isinstance(made, dict) else vars(made)
 

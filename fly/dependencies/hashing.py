@@ -1,14 +1,15 @@
-"""Everything a Python function can reach, as a digest: the key under which its trace is kept.
+"""A digest of everything a Python function can reach: the key of its trace.
 
-Tracing runs Python, so its result depends on the function's source and on whatever that looks at:
-helpers in any file, globals, closures, defaults, classes, attributes of modules. `dependency_hash`
-follows all of it without running anything. What can't be followed (an open file, an object of a C
-extension, `globals()`, `random`) makes the digest None: such a function is traced each time. There
-are false misses, and no false hits, with these bounds: packages of this project count by their
-`fly_trace.fingerprint()`, the standard library by Python's version, NumPy's types by NumPy's.
+Tracing runs Python, so its result depends on the function's source and on everything that source
+uses: helpers in any file, globals, closures, defaults, classes, attributes of modules.
+`dependency_hash` follows all of it without running anything. If it finds something that it cannot
+follow (an open file, an object of a C extension, `globals()`, `random`), the digest is None and the
+function is traced at each call. There are false misses but no false hits, within these limits: this
+project's packages are represented by `fly_trace.fingerprint()`, the standard library by Python's
+version, and NumPy's types by NumPy's version.
 
-A `DependencyHash` also knows cheaply whether it still holds, so that a call in a running process
-needs no digest: names are compared by identity, mutable values by content.
+A `DependencyHash` can also check cheaply whether it is still valid, so that a call does not compute
+a digest: names are compared by identity, mutable values by content.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from fly.dependencies.function_parts import MISSING, contents_of, keys_and_values, parts_of
+from fly.dependencies.kinds import KINDS
 from fly.dependencies.traversal import Traversal, Unfollowed
 
 
 @dataclass(frozen=True)
 class DependencyHash:
-    """`digest` is None where `reason` says what could not be followed."""
+    """`digest` is None if something could not be followed; `reason` then says what."""
 
     digest: str | None
     reason: str = ""
@@ -35,10 +37,10 @@ class DependencyHash:
     classes: tuple[tuple[type, tuple[Any, ...]], ...] = ()
     mutables: tuple[tuple[Any, str | None], ...] = ()
     caches: tuple[Any, ...] = ()
-    registrations: object = None  # of classes with abstract ones, where these matter
+    registrations: object = None  # state of ABC registrations, if `isinstance` may use them
 
     def holds(self) -> bool:
-        """Whether everything is still what it was."""
+        """Returns whether nothing has changed since the hash was computed."""
         return (
             self.digest is not None
             and all(space.get(name, MISSING) is value for space, name, value in self.names)
@@ -52,8 +54,8 @@ class DependencyHash:
 
 
 def dependency_hash(function: Any) -> DependencyHash:
-    """What `function` reaches now."""
-    walk = Traversal()
+    """Computes the dependency hash of `function`."""
+    walk = Traversal(KINDS)
     try:
         walk.value(function)
         mutables = tuple((value, _digest(value)) for value in walk.mutables)
@@ -74,7 +76,7 @@ def dependency_hash(function: Any) -> DependencyHash:
 
 
 def _digest(value: Any) -> str | None:
-    walk = Traversal()
+    walk = Traversal(KINDS)
     try:
         walk.value(value)
     except Unfollowed:

@@ -1,4 +1,4 @@
-"""What the digest of a function may take for granted: things that a name alone says enough of."""
+"""Names that the dependency hash trusts: the name alone identifies the value."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# This project's packages: their sources are in the key by `fly_trace.fingerprint()`.
-OWN = frozenset({"fly", "fly_backend", "fly_common", "fly_dialect", "fly_target", "fly_trace"})
+# This project's packages: `fly_trace.fingerprint()` covers their sources.
+OWN = _words("fly fly_backend fly_common fly_dialect fly_store fly_target fly_trace")
 
-# Modules of the standard library whose functions depend on their arguments alone. Python's version
-# is in the key. (Not `decimal`: its results depend on the thread's context.)
+# Modules of the standard library whose functions depend only on their arguments. The key includes
+# Python's version. (`decimal` is missing because its results depend on the thread's context.)
 PURE = _words(
     """
     abc bisect builtins cmath collections collections.abc copy dataclasses enum
@@ -24,8 +24,8 @@ PURE = _words(
     """
 )
 
-# Builtins that look at, or change, more than their arguments. (`hash` and `id` differ from process
-# to process too, but nobody can mean one process's value rather than another's.)
+# Builtins that read or change more than their arguments. (`hash` and `id` also vary between
+# processes, but no program depends on one particular value.)
 IMPURE = _words(
     """
     __import__ breakpoint compile delattr dir eval exec globals input locals open
@@ -33,7 +33,7 @@ IMPURE = _words(
     """
 )
 
-# Attributes by which code gets at more than it names: other functions' globals, all subclasses.
+# Attributes that reach more than the code names: other functions' globals, all subclasses.
 INTROSPECTION = _words(
     """
     __globals__ __builtins__ __subclasses__ f_globals f_locals f_builtins f_back gi_frame cr_frame
@@ -41,7 +41,7 @@ INTROSPECTION = _words(
     """
 )
 
-# Entries of a class's namespace that Python and its library make from what is followed anyway.
+# Entries of a class's namespace that Python generates from what is followed anyway.
 CLASS_MACHINERY = _words(
     """
     __dict__ __weakref__ __module__ __abstractmethods__ _abc_impl
@@ -51,7 +51,7 @@ CLASS_MACHINERY = _words(
     """
 )
 
-# What `dataclass` writes, and what Enum keeps of a member.
+# Methods that `dataclass` generates, and Enum's attributes of a member.
 DATACLASS_METHODS = _words(
     """
     __init__ __repr__ __eq__ __lt__ __le__ __gt__ __ge__ __hash__ __setattr__ __delattr__
@@ -60,15 +60,15 @@ DATACLASS_METHODS = _words(
 )
 MEMBER_MACHINERY = _words("_value_ _name_ __objclass__ _sort_order_ _inverted_")
 
-# What is known of a kernel or host function otherwise, or says how to compile it.
+# Attributes of a kernel or host function that are hashed elsewhere, or configure compilation.
 DECORATED_MACHINERY = _words("function name block options _kept _dependencies __wrapped__")
 
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
-_IMMUTABLE_TYPE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE: of C code's alone
+_IMMUTABLE_TYPE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE, set only by C code
 
 
 def is_known(module: str) -> bool:
-    """Whether whatever has a name in `module` is said by that name."""
+    """Returns whether a value with a name in `module` is identified by that name."""
     return is_own(module) or module in PURE
 
 
@@ -81,7 +81,7 @@ def is_numpy(module: str) -> bool:
 
 
 def home(value: Any) -> str:
-    """The module that made a value: a function's or class's own, else its class's."""
+    """Returns the module that defines a value: its own, or that of its class."""
     if isinstance(value, types.FunctionType):
         return str(value.__globals__.get("__name__"))
     if isinstance(value, types.ModuleType):
@@ -90,32 +90,46 @@ def home(value: Any) -> str:
 
 
 def module_of(made: type) -> str:
-    """A class's module. Some builtin types have a descriptor there, meant for their objects."""
+    """Returns a class's module. For some builtin types `__module__` is a descriptor."""
     module = made.__module__
     return module if isinstance(module, str) else "builtins"
 
 
+def is_at_home(made: type) -> bool:
+    """Whether a class is what its module has under its name. Others may say that they are of the
+    module that made them: of `abc` what `ABCMeta` was called for, of `types` what
+    `dataclasses.make_dataclass` makes."""
+    module = module_of(made)
+    if is_own(module) or not made.__flags__ & _HEAP_TYPE:
+        return True
+    found: Any = sys.modules.get(module)
+    for name in made.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is made
+
+
 def is_written_in_python(made: type) -> bool:
-    """Whether a class comes from a `class` statement, so that `__dict__` and `__slots__` hold all
-    the state its objects have. Classes of the standard library, where `known`, do."""
+    """Returns whether a class comes from a `class` statement, so that `__dict__` and `__slots__`
+    hold the whole state of its objects. True for classes of `known` modules of the standard
+    library."""
     if made.__flags__ & (_HEAP_TYPE | _IMMUTABLE_TYPE) != _HEAP_TYPE:
         return made is types.SimpleNamespace
     module = module_of(made)
     if module.partition(".")[0] in sys.stdlib_module_names:
         return module in PURE
     file = getattr(sys.modules.get(module), "__file__", None) or ""
-    # pybind11 and nanobind give their classes a metaclass of their own.
+    # pybind11 and nanobind classes have a metaclass written in C++.
     ordinary = type(made) is type or is_written_in_python(type(made))
     return ordinary and not file.endswith((".so", ".pyd"))
 
 
 def is_frozen(made: type) -> bool:
-    """Whether objects of a class stay what they are: this project's frozen dataclasses. (Anybody
-    else's may be changed by `object.__setattr__`.)"""
+    """Returns whether a class is one of this project's frozen dataclasses, whose objects do not
+    change. (Other frozen dataclasses may be changed by `object.__setattr__`.)"""
     parameters = getattr(made, "__dataclass_params__", None)
     return parameters is not None and parameters.frozen and is_own(module_of(made))
 
 
 def is_generated(code: types.CodeType) -> bool:
-    """Whether `dataclass` wrote a method."""
+    """Returns whether `dataclass` generated a method."""
     return code.co_filename == "<string>" or code.co_filename.endswith("reprlib.py")

@@ -1,12 +1,12 @@
-"""The alarm run: every kernel of tests/kernels and every example under `--strict`.
+"""Runs every kernel of tests/kernels and every example under `--strict`, to find false alarms.
 
     PYTHONPATH=tests python -m alarms                                 all of them, all targets
     PYTHONPATH=tests python -m alarms --targets gfx942 --only 'fft|sort'
-    PYTHONPATH=tests python -m alarms --groups 2      of each launch only two workgroups, whole
-    PYTHONPATH=tests python -m alarms --limit 5000      of each launch only so many instructions
+    PYTHONPATH=tests python -m alarms --groups 2      two workgroups of each launch, in full
+    PYTHONPATH=tests python -m alarms --limit 5000      that many instructions of each launch
 
-Prints one line for each that is reported or cut short, and a sum. All of them are right, so each
-report is a false alarm: exit status 1.
+Prints one line for each kernel with a report or cut short, and a sum. All kernels are correct, so
+each report is a false alarm: the exit status is 1.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def options() -> argparse.Namespace:
 
 
 def chosen(asked: argparse.Namespace) -> Iterator[tuple[str, str, str]]:
-    """Names, targets, levels; those of one code object follow each other."""
+    """Yields names, targets, levels; those of one code object are consecutive."""
     only = re.compile(asked.only)
     for target in asked.targets.split(","):
         for level in (f"-{one.removeprefix('-')}" for one in asked.levels.split(",")):
@@ -59,7 +59,7 @@ def chosen(asked: argparse.Namespace) -> Iterator[tuple[str, str, str]]:
 
 
 def look(name: str, target: str, level: str, extent: Extent) -> tuple[int, bool, str]:
-    """Instructions that were looked at, whether there were more, and the report."""
+    """Returns the number of checked instructions, whether there were more, and the report."""
     try:
         if name in BY_NAME:
             seen = watching.kernel(BY_NAME[name], target, level, extent)

@@ -1,10 +1,10 @@
-"""Right kernels under `--strict`: what it says of one is a false alarm.
+"""Runs correct kernels under `--strict`: any report is a false alarm.
 
-A launch that executes more than a limit of wave instructions is looked at up to there and goes on
-unobserved, so its results are held against NumPy all the same. One workgroup runs after another:
-what is cut off is the later ones. Where only some workgroups are asked for, those are looked at
-from their first instruction to their last: what `--strict` knows of a workgroup (its waits, its
-LDS, what it has written) comes from no other.
+A launch that exceeds a limit of wave instructions is checked up to there and continues unobserved,
+so its results are compared with NumPy in any case. Workgroups run one after another, so the later
+ones are cut off. If only some workgroups are checked, those are checked from their first
+instruction to their last: the state of `--strict` for a workgroup (its waits, its LDS, what it has
+written) does not depend on others.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 @dataclass(frozen=True)
 class Extent:
-    """How much of each launch is looked at: its first `limit` instructions, in `groups` of its
-    workgroups, evenly spaced, the first and the last among them. None: all."""
+    """The checked part of each launch: its first `limit` instructions, in `groups` of its
+    workgroups, evenly spaced, including the first and the last. None: all."""
 
     limit: int | None = None
     groups: int | None = None
 
     def chosen(self, grid: tuple[int, int, int]) -> frozenset[tuple[int, int, int]] | None:
-        """The workgroups, None for all of a grid of so many."""
+        """Returns the checked workgroups of a grid of this size; None for all."""
         count = grid[0] * grid[1] * grid[2]
         if self.groups is None or self.groups >= count:
             return None
@@ -47,13 +47,13 @@ class Extent:
 
 
 class Brief(Strict):
-    """Looks at so much of each launch."""
+    """Checks only the given extent of each launch."""
 
     def __init__(self, extent: Extent) -> None:
         super().__init__()
         self.extent = extent
-        self.looked = 0  # instructions, in all launches
-        self.cut = False  # whether some of the workgroups' own were not looked at
+        self.looked = 0  # instructions checked, in all launches
+        self.cut = False  # whether some of the chosen workgroups' instructions were not checked
 
     def begin(self, launch: Launch) -> None:
         super().begin(launch)
@@ -73,8 +73,8 @@ class Brief(Strict):
 
 @dataclass(frozen=True)
 class Seen:
-    """`looked`: the instructions that were looked at; `cut`: whether there were more; `fault`:
-    what was reported, None for nothing."""
+    """`looked`: the number of checked instructions; `cut`: whether there were more; `fault`: the
+    report, None if there is none."""
 
     looked: int
     cut: bool
@@ -82,7 +82,7 @@ class Seen:
 
 
 def kernel(case: Case, target: str, level: str, extent: Extent) -> Seen:
-    """A kernel of tests/kernels; AssertionError where its results are wrong."""
+    """Runs a kernel of tests/kernels. AssertionError if its results are wrong."""
     watch = Brief(extent)
     try:
         on_device(case, Emulator(target, Options(observers=(watch,))), level)
@@ -96,7 +96,7 @@ def example_names(target: str) -> Sequence[str]:
 
 
 def example(name: str, target: str, level: str, extent: Extent) -> Seen:
-    """A repository example, at the chain's own level ("-O3") or without any effort ("-O0")."""
+    """Runs a repository example, at the chain's level ("-O3") or without optimisation ("-O0")."""
     from example_cases import check
     from fly_trace.session.load import find_entry, load_file
 

@@ -1,12 +1,13 @@
-"""What hardware gave, against the emulator: rocjitsu's captures of gfx1100 and gfx1201.
+"""Compares the emulator with hardware: rocjitsu's captures of gfx1100 and gfx1201.
 
     PYTHONPATH=tests python -m captures FILE…
 
-The files are in emulation/rocjitsu/tests/fixtures/float_dot of ROCm/rocm-systems, and none of them
-is kept here: gfx1100_cases.h, gfx1201_cases.h, packed_operand_cases.h and packed_wmma_cases.h. They
-have v_dot2_f32_f16 and v_dot2_f32_bf16, dense matrix products with results in f32, f16 and bf16,
-and what modifiers and constants do there. Waves of 64, which the emulator refuses, are left out.
-Every bit of a result counts, also of NaNs. Exit status 1: some result differs.
+The files are in emulation/rocjitsu/tests/fixtures/float_dot of ROCm/rocm-systems, and are not
+copied here: gfx1100_cases.h, gfx1201_cases.h, packed_operand_cases.h and packed_wmma_cases.h. They
+cover v_dot2_f32_f16 and v_dot2_f32_bf16, dense matrix products with results in f32, f16 and bf16,
+and the effects of modifiers and constants on them. Waves of 64, which the emulator does not
+support, are skipped. Every bit of a result is compared, also of NaNs. The exit status is 1 if a
+result differs.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from captures import header, machine
 
 FORMS = ("f16", "bf16")
 TARGETS = ("gfx1100", "gfx1201")
-Outcome = tuple[str, str, np.ndarray]  # target, what was tried, where it is right
+Outcome = tuple[str, str, np.ndarray]  # target, description, where it is correct
 
 
 def main() -> int:
@@ -50,7 +51,7 @@ def dots(found: dict[str, np.ndarray]) -> Iterator[Outcome]:
 
 
 def rows_of_matrices(found: dict[str, np.ndarray]) -> Iterator[Outcome]:
-    """A row of A, a column of B, C, the results in waves of 32 and of 64: all rows are the same."""
+    """A row of A, a column of B, C, the results in waves of 32 and of 64; all rows are equal."""
     for form in FORMS:
         cases = found.get(f"kGfx12Wmma{form.upper()}Cases", np.zeros(0, np.uint32))
         right = []
@@ -63,7 +64,7 @@ def rows_of_matrices(found: dict[str, np.ndarray]) -> Iterator[Outcome]:
 
 
 def whole_numbers(found: dict[str, np.ndarray]) -> Iterator[Outcome]:
-    """One matrix: its factors are by a formula, which rocjitsu's gfx11_dot2_test.cpp has."""
+    """One matrix, whose factors are given by a formula of rocjitsu's gfx11_dot2_test.cpp."""
     if "kWmmaIntegerResult" not in found:
         return
     wanted = found["kWmmaIntegerResult"].reshape(16, 16)
@@ -83,12 +84,12 @@ def _raw(numbers: np.ndarray, form: str) -> np.ndarray:
 
 
 def operands(found: dict[str, np.ndarray]) -> Iterator[Outcome]:
-    """Rows of an instruction's two words, all registers of A, of B, of C; D for each target."""
+    """Rows of an instruction's two words, and all registers of A, B and C; D for each target."""
     if "kPackedOperandCases" not in found:
         return
     cases = found["kPackedOperandCases"].reshape(-1, 7)
     for number, target in enumerate(TARGETS):
-        # gfx1201 has two results in a register, and the last one of eight is no result.
+        # gfx1201 has two results in a register, and the last of eight is not a result.
         last = cases[:, 5] if number == 0 else np.full(len(cases), machine.OLD, np.uint32)
         wanted = np.stack([cases[:, 5 + number], last], 1)
         known = machine.known(target, cases)

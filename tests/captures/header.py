@@ -1,4 +1,4 @@
-"""Arrays of numbers in a C++ header."""
+"""Parses arrays of numbers in a C++ header."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ARRAY = re.compile(r"(k\w+)(?:\[\d*\])* = (\{.*?\});", re.DOTALL)
 
 
 def arrays(path: Path) -> dict[str, np.ndarray]:
-    """uint32[count] by the array's name: its hexadecimal numbers in the order of the text."""
+    """Returns uint32[count] by the array's name: its hexadecimal numbers in textual order."""
     found = {
         name: np.array([int(number, 16) for number in re.findall(r"0x[0-9a-f]+", body)], "u4")
         for name, body in ARRAY.findall(path.read_text())

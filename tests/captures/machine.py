@@ -1,4 +1,4 @@
-"""The measured instructions on the emulator, with operands laid out as in the captures."""
+"""Runs the measured instructions on the emulator, with operands laid out as in the captures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fly_common import toolchain
 
 LANES = 32
 LANE = np.arange(LANES)
-OLD = 0x56781234  # what a register holds that an instruction need not write
+OLD = 0x56781234  # content of registers that an instruction need not write
 DOT = """kernel void k(global uint *A, global uint *B, global uint *C, global uint *D, int n) {{
   int t = INDEX;
   if (t < n)
@@ -24,7 +24,8 @@ kernel void k(global ab *A, global ab *B, global cd *C, global cd *D) {{
   __asm volatile("v_wmma_{name} %0, %1, %2, %3{modifiers}"
                  : "+v"(all) : "v"(A[TID]), "v"(B[TID]), "v"(C[TID]));
   D[TID] = all; }}"""
-# One instruction by its words: A from v0 on, B from v8, C from v16, D from v24; v24 and v31 after.
+# One instruction by its words: A from v0 on, B from v8, C from v16, D from v24; returns v24 and
+# v31.
 WORDS = """__asm volatile("{moves}.long {words}\\n v_mov_b32 %0, v24\\n v_mov_b32 %1, v31"
   : "=v"(D[{n}]), "=v"(D[{n} + 1]) : : {clobbers});"""
 
@@ -40,9 +41,9 @@ def dots(target: str, form: str, a: np.ndarray, b: np.ndarray, c: np.ndarray) ->
 def matrix(
     target: str, result: str, form: str, factors: list[np.ndarray], c: np.ndarray, upper: int = 0
 ) -> np.ndarray:
-    """D of v_wmma: uint32[16, 16], of A by rows, B by columns (uint16[16, 16] each, k second) and
-    C. On gfx1201 k is counted as the captures do: a lane of the first half has k 0 to 7. `upper`:
-    results of 16 bits are in the upper halves of gfx1100's registers."""
+    """Runs v_wmma. Returns D, uint32[16, 16], for A by rows, B by columns (uint16[16, 16] each, k
+    second) and C. On gfx1201 k is ordered as in the captures: a lane of the first half has k 0 to
+    7. `upper`: 16-bit results are in the upper halves of gfx1100's registers."""
     packed, short = target == "gfx1201", result != "f32"
     sides = [_factors(side, packed).view(np.uint32) for side in factors]
     rows, registers = _rows(packed), 4 if packed and short else 8
@@ -72,7 +73,8 @@ def matrix(
 
 
 def _factors(side: np.ndarray, packed: bool) -> np.ndarray:
-    """uint16[lane, element]: gfx1201's lanes share k among them, gfx1100's upper ones repeat."""
+    """uint16[lane, element]: gfx1201's lanes share k, gfx1100's upper lanes repeat the lower
+    ones."""
     lines = side.astype(np.uint16)[LANE % 16]
     if not packed:
         return np.ascontiguousarray(lines)
@@ -96,8 +98,8 @@ def known(target: str, cases: np.ndarray) -> np.ndarray:
 
 
 def words(target: str, cases: np.ndarray) -> np.ndarray:
-    """v24 and v31 after each instruction that cases[:, :2] spell, with all registers of A, B and C
-    as the following words say: uint32[count, 2]."""
+    """Returns v24 and v31 after each instruction with the words cases[:, :2], with all registers of
+    A, B and C set to the words that follow: uint32[count, 2]."""
     clobbers = ", ".join(f'"v{register}"' for register in range(32))
     body = []
     for number, case in enumerate(cases.tolist()):

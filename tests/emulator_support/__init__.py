@@ -1,1 +1,1 @@
-"""What the tests of the emulator share: kernels from text, launched on it."""
+"""Support for the tests of the emulator: builds kernels from text and launches them."""

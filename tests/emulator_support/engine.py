@@ -1,4 +1,5 @@
-"""OpenCL C → HSACO → emulator: what the tests of the engine share."""
+"""Compiles OpenCL C or assembly to an HSACO and runs it on the emulator, for tests of the
+engine."""
 
 from __future__ import annotations
 
@@ -14,11 +15,11 @@ from fly_image.amd.code_object import CodeObject
 GFX9 = ("gfx90a", "gfx942", "gfx950")
 TARGETS = (*GFX9, "gfx1100", "gfx1201")
 LEVELS = ("-O0", "-O3")
-# Code objects kept by a process: more than all tests make, so that the mutation run, which repeats
+# Code objects cached per process: more than all tests make, so that the mutation run, which repeats
 # them in forked children, compiles each once.
 CACHED = 2048
 
-# OpenCL's own functions live in a library of ROCm; the builtins below are all that the tests need.
+# OpenCL's own functions are in a library of ROCm; the tests only need these builtins.
 PRELUDE = """
 #define TID ((int)__builtin_amdgcn_workitem_id_x())
 #define GROUP ((int)__builtin_amdgcn_workgroup_id_x())
@@ -55,7 +56,7 @@ def compile_opencl(source: str, target: str, level: str, *more: str) -> CodeObje
 
 @functools.lru_cache(maxsize=CACHED)
 def assemble(source: str, target: str) -> CodeObject:
-    """A HSACO from assembly text with its own descriptor and metadata."""
+    """Builds an HSACO from assembly text with its own descriptor and metadata."""
     import tempfile
     from pathlib import Path
 

@@ -1,5 +1,5 @@
-"""A wave that loads registers, executes instructions and stores registers: what the tests of matrix
-instructions share."""
+"""Runs a wave that loads registers, executes instructions and stores registers, for the tests of
+matrix instructions."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ amdhsa.kernels:
 def code(
     body: str, target: str, loaded: tuple[str, ...], stored: tuple[str, ...], mode: str = ""
 ) -> CodeObject:
-    """`loaded` and `stored` name registers ("v7", "a0"); one row of 64 dwords each. `mode` holds
-    more directives of the descriptor."""
+    """`loaded` and `stored` name registers ("v7", "a0"), one row of 64 dwords each. `mode` has more
+    directives of the descriptor."""
 
     def access(text: str, register: str, pair: int) -> str:
         step = f"  s_add_u32 s{pair}, s{pair}, 256\n  s_addc_u32 s{pair + 1}, s{pair + 1}, 0"
@@ -104,8 +104,8 @@ def execute(
     mode: str = "",
     **options,
 ) -> np.ndarray:
-    """Runs `body` with the loaded registers holding `values` (uint32): [register, lane], or [wave,
-    register, lane] for several waves. The result is the stored registers, in the same way."""
+    """Runs `body` with `values` (uint32) in the loaded registers: [register, lane], or [wave,
+    register, lane] for several waves. Returns the stored registers, in the same layout."""
     values = np.ascontiguousarray(values, np.uint32)
     assert values.shape[-2:] == (len(loaded), LANES)
     waves = values.shape[:-2]

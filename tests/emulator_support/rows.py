@@ -1,4 +1,4 @@
-"""A few instructions on rows of registers: what goes in, what comes out."""
+"""Runs a few instructions on rows of registers."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ amdhsa.kernels:
 def run(
     target: str, body: str, *rows: np.ndarray, outputs: int = 1, vgprs: int = 64, lds: int = 0
 ) -> np.ndarray:
-    """Runs `body` with the rows of input in v1, v2, …; v0 is the lane. The result is what `body`
-    leaves in v40 and the registers behind it. s[2:3] is the address of the inputs, a row of 256
-    bytes each."""
+    """Runs `body` with the input rows in v1, v2, …; v0 is the lane number. Returns the content of
+    v40 and the following registers. s[2:3] is the address of the inputs, a row of 256 bytes
+    each."""
     loads = ["s_load_dwordx2 s[2:3], s[0:1], 0x0", "s_waitcnt lgkmcnt(0)"]
     loads += [
         f"v_lshlrev_b32 v63, 2, v0\n global_load_dword v{n + 1}, v63, s[2:3] offset:{256 * n}"

@@ -1,4 +1,4 @@
-"""Each example's inputs and what it must give: NumPy in float64, apart from the kernels."""
+"""Each example's inputs and expected results: NumPy in float64, independent of the kernels."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from chosen_targets import USUAL, chosen, having
 
 Values = dict[str, np.ndarray | float | int]
 CDNA = having(USUAL, "gfx9")
-# Those that also run on every target that is not among the usual ones: blocks of two dimensions,
-# LDS, and each kind of matrix instruction.
+# Examples that also run on every target outside the usual ones: two-dimensional blocks, LDS, and
+# each kind of matrix instruction.
 EVERYWHERE = ("vector_add", "matmul", "gemm_f16", "gemm_wmma")
 
 
 @dataclass(frozen=True)
 class Case:
-    """`make()` gives arguments by name; `expect(arguments)` what the named arrays hold afterwards.
-    `rtol` and `atol` bound the difference; both zero means equal bits. `traits`: what a target must
-    have one of for the example to run there, none where it runs everywhere. On the targets of
-    `thorough` the chain is gone through in many ways, else in two."""
+    """`make()` returns arguments by name; `expect(arguments)` the expected content of the named
+    arrays after the run. `rtol` and `atol` bound the difference; both zero means equal bits.
+    `traits`: the target must have one of these for the example to run, if any are given. On the
+    targets of `thorough` the chain is tested in many ways, otherwise in two."""
 
     file: str
     entry: str
@@ -43,7 +43,7 @@ class Case:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """What it is tested on."""
+        """The targets on which it is tested."""
         names = chosen()
         if names == USUAL and self.entry in EVERYWHERE:
             names = tuple(EMULATED)
@@ -81,12 +81,12 @@ def gray_scott(values: Mapping) -> dict[str, np.ndarray]:
 
 
 def bf16(seed: int, *shape: int) -> np.ndarray:
-    """Normal numbers of bf16, as their bits."""
+    """Returns normally distributed bf16 numbers, as their bits."""
     return (normal(seed, *shape).view(np.uint32) >> 16).astype(np.uint16)
 
 
 def float64(values: np.ndarray) -> np.ndarray:
-    """Numbers of any float type; uint16 holds bf16's bits."""
+    """Converts numbers of any float type; uint16 holds bf16's bits."""
     if values.dtype == np.uint16:
         values = (values.astype(np.uint32) << 16).view(np.float32)
     return values.astype(np.float64)
@@ -116,8 +116,8 @@ def gemm(entry: str, seed: int, kind: str, *traits: str) -> Case:
 
 
 def shuffled(b: np.ndarray) -> np.ndarray:
-    """B as examples/preshuffle_gemm.py wants it, by that file's words: blocks of 16 rows by 32 of
-    K; in one, eight values of a row, then the 16 rows, then the four groups of eight."""
+    """Returns B in the order that examples/preshuffle_gemm.py documents: blocks of 16 rows by 32 of
+    K, ordered by eight values of a row, then the 16 rows, then the four groups of eight."""
     n, k = b.shape
     flat = np.empty(n * k, b.dtype)
     for row in range(n):
@@ -141,7 +141,7 @@ def preshuffled_product(values: Mapping) -> dict[str, np.ndarray]:
 
 
 def rows(seed: int) -> np.ndarray:
-    """Twenty of fifty rows, each once."""
+    """Returns twenty of fifty row numbers, without repetition."""
     return np.random.default_rng(seed).permutation(50)[:20].astype(np.int32)
 
 
@@ -152,7 +152,7 @@ def scattered(values: Mapping) -> dict[str, np.ndarray]:
 
 
 def wide(seed: int) -> np.ndarray:
-    """More than 2³¹ bytes, of which only the last 64 columns exist in memory."""
+    """Returns a matrix of more than 2³¹ bytes, of which only the last 64 columns are allocated."""
     pages = mmap.mmap(-1, 1030 << 21)
     pages.madvise(mmap.MADV_NOHUGEPAGE)
     matrix = np.frombuffer(pages, np.float32).reshape(1030, 1 << 19)
@@ -264,7 +264,7 @@ CASES = (
         "preshuffle_gemm",
         preshuffled,
         preshuffled_product,
-        rtol=1e-3,  # half a unit in the last place of f16
+        rtol=1e-3,  # half an ulp of f16
         atol=1e-3,
         traits=("gfx9",),
         thorough=(),
@@ -295,7 +295,7 @@ CASES = (
 
 
 def check(case: Case, arguments: Mapping, expected: Mapping[str, np.ndarray]) -> None:
-    """Raises AssertionError where an array of `arguments` is not what the case expects."""
+    """Raises AssertionError if an array of `arguments` differs from the expected result."""
     for name, array in expected.items():
         if case.rtol == case.atol == 0:
             np.testing.assert_array_equal(arguments[name], array, err_msg=name)

@@ -1,4 +1,4 @@
-"""Each test has a store of its own. The emulator's library is that of the session."""
+"""Gives each test a store of its own. The emulator's library is shared by the session."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def private_cache(tmp_path: Path, monkeypatch, handlers: Path) -> Path:
 
 @pytest.fixture
 def shared_handlers(handlers: Path, private_cache: Path) -> None:
-    """The emulator's library in the test's own cache, for processes that it starts."""
+    """Links the emulator's library into the test's cache, for processes that the test starts."""
     private_cache.mkdir()
     (private_cache / handlers.name).symlink_to(handlers)
 
 
-# What needs a package that is not required is collected where that is installed.
+# Tests of optional packages are collected only if those are installed.
 collect_ignore = [
     f"test_{package}.py" for package in ("torch", "ml_dtypes") if find_spec(package) is None
 ]

@@ -20,5 +20,5 @@ def scale(X: fx.Tensor[fx.Float32, 1000]):
 
 
 def made(**options) -> Compiled:
-    """`scale` compiled with the options of `fly.jit`."""
+    """Compiles `scale` with the options of `fly.jit`."""
     return fly.jit(**options)(scale).compile()

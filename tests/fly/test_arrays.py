@@ -71,7 +71,7 @@ def test_a_read_only_array_stays_read_only():
         (np.zeros(2, complex), "argument A: elements of type complex128 are not supported"),
         (np.zeros(2, object), "argument A: elements of type object are not supported"),
         (np.zeros(2, "S3"), "argument A: elements of type |S3 are not supported"),
-        (np.zeros(2, ">f4"), "argument A: its bytes are in the other order (>f4)"),
+        (np.zeros(2, ">f4"), "argument A: its byte order is not this machine's (>f4)"),
         (np.ma.zeros(2), "argument A: a masked array's mask would be ignored"),
     ],
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from fly_common.errors import InputError, MissingError, UsageError
-from fly_common.store import Store
+from fly_store.store import Store
 
 from fly.chains.chain import Chain, Prefetch, chain, results, run
 from fly.chains.stage import Stage
@@ -134,7 +134,7 @@ def test_a_fingerprint_that_changed_during_the_run_is_not_stored(tmp_path: Path)
 
 def test_a_stage_must_make_bytes():
     stage = Stage("text", lambda data: data.decode(), "1", ".txt")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="stage text made str, and must make bytes"):
+    with pytest.raises(UsageError, match="stage text returned str, but must return bytes"):
         run(Chain("gfx942", (stage,)), b">")
 
 
@@ -233,7 +233,7 @@ def test_files_that_a_command_depends_on_are_in_the_fingerprint(tmp_path: Path):
 
 
 def test_a_large_programs_digest_is_remembered_in_the_store(tmp_path: Path, monkeypatch):
-    from fly_common import file_digests
+    from fly_store import file_digests
 
     path = tmp_path / "large"
     path.write_bytes(bytes(file_digests.LARGE))
@@ -247,10 +247,10 @@ def test_a_large_programs_digest_is_remembered_in_the_store(tmp_path: Path, monk
 
 def test_the_library_s_digest_is_taken_beside_the_trace(monkeypatch):
     """Where there is something to trace, and before it is traced."""
-    from fly_common import toolchain
+    from fly_store import identity
 
     happened = []
-    monkeypatch.setattr(toolchain, "fingerprint_ahead", lambda: happened.append("digest"))
+    monkeypatch.setattr(identity, "program_ahead", lambda: happened.append("digest"))
     with Prefetch(chain("gfx942")) as prefetch:
         assert not happened
         prefetch.start()
@@ -298,7 +298,7 @@ def test_a_command_that_does_not_end(tmp_path: Path, monkeypatch):
     stage = Stage.command(["sleep", "60"], suffix=".txt")
     for folder in (os.getcwd(), tmp_path):
         monkeypatch.chdir(folder)
-        with pytest.raises(InputError, match=r"sleep did not end within 0\.3 s and was killed"):
+        with pytest.raises(InputError, match=r"sleep did not finish within 0\.3 s and was killed"):
             run(Chain("gfx942", (stage,)), b"input")
 
 
@@ -310,7 +310,7 @@ def test_a_command_that_does_not_exist():
 
 def test_a_command_that_promises_a_file_and_writes_none():
     stage = Stage.command(["true", "{output}"], suffix=".txt")
-    with pytest.raises(InputError, match=r"ended well and wrote no \{output\}"):
+    with pytest.raises(InputError, match=r"succeeded but wrote no \{output\}"):
         run(Chain("gfx942", (stage,)), b"")
 
 

@@ -44,7 +44,7 @@ def test_no_extent(text: str) -> None:
 
 
 def test_no_name() -> None:
-    with pytest.raises(ValueError, match="a symbol is a name, not '4'"):
+    with pytest.raises(ValueError, match="a symbol must be a name, not '4'"):
         fx.sym_int32("4")
 
 

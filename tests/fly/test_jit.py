@@ -16,9 +16,9 @@ from types import ModuleType
 import numpy as np
 import pytest
 from fly_common.errors import FlyError, InputError, UsageError
-from fly_common.store import default_store
 from fly_run.devices.options import Options
 from fly_run.emulator.watch.stats import Statistics
+from fly_store.store import default_store
 
 import fly
 from fly.chains.stage import Stage
@@ -335,7 +335,7 @@ def test_a_chain_of_ones_own(tmp_path: Path):
     np.testing.assert_array_equal(result(f), 6 * NUMBERS)
     assert log.read_text() == "ran\n"
     assert f.compile().target == "gfx90a"
-    with pytest.raises(UsageError, match="has a chain of its own, for gfx90a"):
+    with pytest.raises(UsageError, match="has its own chain, for gfx90a"):
         f.compile(target="gfx942")
     program.write_text(f"#!/bin/sh\necho again >> {log}\nexec cat\n")
     result(f)
@@ -366,7 +366,9 @@ def test_what_a_compilation_shows(tmp_path: Path):
     assert made.ir("o")[:4] == b"\x7fELF"
     assert "s_endpgm" in made.ir("asm")
     assert repr(made) == f"<compiled f for gfx942, {len(made.hsaco)} bytes>"
-    with pytest.raises(UsageError, match=r"makes no 'ptx'\n  it makes mlir, ll, opt\.ll, o, hs"):
+    with pytest.raises(
+        UsageError, match=r"does not produce 'ptx'\n  it produces mlir, ll, opt\.ll, o, hs"
+    ):
         made.ir("ptx")
 
 
@@ -378,7 +380,7 @@ def test_ahead_of_time(tmp_path: Path):
     np.testing.assert_array_equal(result(fly.load(loaded.hsaco), 2.0), 4 * NUMBERS)
     with pytest.raises(UsageError, match="a code object that was loaded has no 'mlir'"):
         loaded.ir("mlir")
-    with pytest.raises(UsageError, match="f takes 3 arguments, 4 are given"):
+    with pytest.raises(UsageError, match="f takes 3 arguments, got 4"):
         loaded(1, 2, 3, 4)
     with pytest.raises(UsageError, match="f got X twice, by position and by name"):
         loaded(1, X=1)
@@ -423,14 +425,14 @@ def test_no_file():
     ("call", "message"),
     [
         (lambda f, x: f(x), "f needs Y, f32[n], written"),
-        (lambda f, x: f(x, x, 1.0, 2), "f takes 3 arguments, 4 are given"),
+        (lambda f, x: f(x, x, 1.0, 2), "f takes 3 arguments, got 4"),
         (lambda f, x: f(x, x, X=x), "f got X twice, by position and by name"),
         (lambda f, x: f(x, x, b=1), "f has no parameter 'b'"),
         (lambda f, x: f(x, 3), "argument Y of f must be an array, not int"),
         (lambda f, x: f(x, None), "argument Y of f must be an array, not NoneType"),
-        (lambda f, x: f(x, x.astype("f8")), "Y must be f32, the array is f64"),
-        (lambda f, x: f(x, x.reshape(5, 2)), "Y must have 1 dimensions, the array has 2"),
-        (lambda f, x: f(x, x[:4]), "extent n is 10 in X, 4 in Y"),
+        (lambda f, x: f(x, x.astype("f8")), "Y must be f32, but the array is f64"),
+        (lambda f, x: f(x, x.reshape(5, 2)), "Y must have 1 dimensions, but the array has 2"),
+        (lambda f, x: f(x, x[:4]), "extent n is 10 in X, but 4 in Y"),
         (lambda f, x: f(x, np.broadcast_to(x[:1], 10)), "the array is read-only"),
     ],
 )
@@ -567,3 +569,44 @@ def test_a_refused_call_shows_the_callers_frames(tmp_path, name, debugging, monk
     # The test's own, the application's, and the one of what it called.
     assert len(frames) > 20 if debugging else len(frames) == 3
     assert ("direct cause" in text) == debugging
+
+
+COMPILED = """
+import numpy as np
+
+@fly.kernel
+def k(A: fx.Tensor):
+    A[0] = fx.Float32(1.0)
+
+@fly.jit
+def f(A: fx.Tensor[fx.Float32, None]):
+    k(A).launch(grid=1, block=1)
+
+compiled = f.compile(target="gfx942")
+
+def calling():
+    compiled(np.zeros(1, np.float64))
+
+def naming():
+    compiled.run({"B": np.zeros(1, np.float32)})
+
+def launching():
+    compiled.launch("missing", 1, 1, [])
+"""
+
+
+@pytest.mark.parametrize("name", ["calling", "naming", "launching"])
+@pytest.mark.parametrize("debugging", [False, True])
+def test_a_refused_call_of_compiled_code_shows_the_callers_frames(
+    tmp_path, name, debugging, monkeypatch
+):
+    import traceback
+
+    monkeypatch.setenv("FLY_DEBUG", "1" if debugging else "0")
+    module = load(tmp_path / "a.py", COMPILED)
+    with pytest.raises(FlyError) as raised:
+        getattr(module, name)()
+    frames = traceback.extract_tb(raised.value.__traceback__)
+    assert frames[1].name == name
+    # The test's own, the application's, and the one of what it called.
+    assert len(frames) > 3 if debugging else len(frames) == 3

@@ -37,6 +37,18 @@ def test_marks_are_what_is_known():
     assert str(narrow.type) == "f32[3,32:?{i32 div=4},1]"
 
 
+def test_dimensions_are_counted_from_either_end():
+    assert str(from_dlpack(rows()).mark_shape_dynamic(-2).type) == "f32[?{i32},32:32,1]"
+
+
+def test_an_alignment_that_is_there():
+    array = rows()
+    aligned = array.ctypes.data & -array.ctypes.data  # the largest power of two that divides it
+    assert from_dlpack(array, assumed_align=aligned).array is array
+    with pytest.raises(UsageError, match=f"a multiple of {2 * aligned} bytes"):
+        from_dlpack(array, assumed_align=2 * aligned)
+
+
 def test_the_first_dimension_without_a_gap_leads():
     assert str(from_dlpack(rows().T).mark_layout_dynamic().type) == "f32[?{i32},?{i32}:1,?]"
 
@@ -49,7 +61,7 @@ def test_results_are_right_and_the_marks_checked_at_each_launch():
     other = rows(5, 48)
     compiled(other)
     np.testing.assert_array_equal(other, 2 * rows(5, 48))
-    with pytest.raises(InputError, match="stride 0 must be a multiple of 16 elements, and is 40"):
+    with pytest.raises(InputError, match="stride 0 must be a multiple of 16 elements, but is 40"):
         compiled(rows(5, 40))
 
 
@@ -66,9 +78,20 @@ def test_one_code_for_all_that_the_marks_allow():
     [
         (lambda a: a.mark_layout_dynamic(divisibility=12), "a power of two, not 12"),
         (lambda a: a.mark_layout_dynamic(leading_dim=0), "dimension 0 has the stride 32, not 1"),
-        (lambda a: a.mark_layout_dynamic(leading_dim=2), "2 dimensions, and no dimension 2"),
-        (lambda a: a.mark_shape_dynamic([0, 1], [2]), "2 dimensions have 1 divisibilities"),
-        (lambda a: from_dlpack(a.array[:, ::2]).mark_layout_dynamic(), "no stride of the array is"),
+        (lambda a: a.mark_layout_dynamic(leading_dim=2), "2 dimensions, but no dimension 2"),
+        (lambda a: a.mark_shape_dynamic([0, 1], [2]), "2 dimensions, but 1 divisibilities"),
+        (lambda a: a.mark_shape_dynamic(0, 12), "a power of two, not 12"),
+        (lambda a: a.mark_stride_dynamic(0, 0), "a power of two, not 0"),
+        (lambda a: a.mark_shape_dynamic(-3), "2 dimensions, but no dimension -3"),
+        (
+            lambda a: from_dlpack(a.array[:, ::2]).mark_layout_dynamic(),
+            "no stride of the array is 1: they are 32, 2",
+        ),
+        (lambda a: from_dlpack(np.zeros(2, "S3")), "argument of from_dlpack: elements of type"),
+        (
+            lambda a: from_dlpack(np.zeros(2, "S3"), assumed_align=1),
+            "argument of from_dlpack: elements of type",
+        ),
         (lambda a: from_dlpack(a.array[1:, 1:], assumed_align=16), "a multiple of 16 bytes"),
     ],
 )

@@ -65,7 +65,7 @@ def test_needs_an_empty_index(functions):
 
 
 def test_a_rank_of_one_does_not_fit(functions):
-    with pytest.raises(FlyError, match=r"S is f32\[\] in the file, and given as f32\[7\]"):
+    with pytest.raises(FlyError, match=r"S is f32\[\] in the file, but given as f32\[7\]"):
         functions.total.compile(signature="A: f32[9], S: f32[7]")
 
 

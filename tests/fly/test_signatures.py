@@ -63,7 +63,7 @@ def test_no_optimisation_by_the_environment(text, monkeypatch):
     monkeypatch.setenv("FLY_OPT_LEVEL", text)
     bare = nothing.compile(F4)
     monkeypatch.setenv("FLY_OPT_LEVEL", "3")
-    with pytest.raises(UsageError, match=r"the chain makes no 'opt\.ll'"):
+    with pytest.raises(UsageError, match=r"the chain does not produce 'opt\.ll'"):
         bare.ir("opt.ll")
 
 
@@ -71,4 +71,4 @@ def test_what_a_compiled_function_can_show():
     made = nothing.compile(F4)
     with pytest.raises(UsageError) as caught:
         made.ir("wasm")
-    assert caught.value.hint == "it makes mlir, ll, opt.ll, o, hsaco, asm"
+    assert caught.value.hint == "it produces mlir, ll, opt.ll, o, hsaco, asm"

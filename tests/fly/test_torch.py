@@ -98,13 +98,33 @@ def test_a_numpy_array_and_a_tensor(double):
         (lambda: torch.zeros(2, device="meta"), "argument A is on meta"),
         (lambda: torch.zeros(2).to_sparse(), "a sparse, conjugated or negated tensor"),
         (lambda: torch.zeros(2, dtype=torch.uint4), "torch.uint4 are not"),
+        (
+            lambda: torch.ones(2, dtype=torch.complex64).conj(),
+            "a sparse, conjugated or negated tensor",
+        ),
+        (
+            lambda: torch.ones(2, dtype=torch.complex64).conj().imag,
+            "a sparse, conjugated or negated tensor",
+        ),
     ],
-    ids=["complex", "device", "sparse", "uint4"],
+    ids=["complex", "device", "sparse", "uint4", "conjugated", "negated"],
 )
 def test_what_cannot_be_passed(make, message: str):
     with pytest.raises(UsageError) as raised:
         view(make(), "A")
     assert message in raised.value.message
+
+
+def test_what_numpy_lacks_travels_as_its_bits():
+    values = torch.tensor([[1.0, -2.0, 0.0]] * 2)
+    wide = view(values.to(torch.bfloat16).T, "A")
+    assert (wide.data.dtype, wide.data.tolist()) == (
+        "uint16",
+        [[0x3F80] * 2, [0xC000] * 2, [0] * 2],
+    )
+    assert wide.data.strides == (2, 6)
+    narrow = view(values.to(torch.float8_e4m3fn), "A")
+    assert (narrow.data.dtype, narrow.data.tolist()) == ("uint8", [[0x38, 0xC0, 0]] * 2)
 
 
 def test_a_tensor_that_requires_its_gradient_is_seen_without():

@@ -88,8 +88,11 @@ def test_the_environment_is_asked_at_each_call(monkeypatch):
     ("options", "message"),
     [
         ({"opt_level": 7}, "opt_level=7: must be 0, 1, 2, 3 or None"),
+        ({"opt_level": True}, "opt_level=True: must be 0, 1, 2, 3 or None"),
+        ({"opt_options": 5}, "opt_options=5: must be a list of words"),
+        ({"opt_options": b"-x"}, "opt_options=b'-x': must be a list of words"),
         ({"insert": "pre-ra=cat"}, "insert='pre-ra=cat': must be a list of words"),
-        ({"llc_options": ["foo"]}, "llc_options: 'foo' is no option"),
+        ({"llc_options": ["foo"]}, "llc_options: 'foo' is not an option"),
         ({"insert": ["pre-ra=cat"], "chain": fly.chain()}, "chain= and insert contradict"),
     ],
 )
@@ -99,8 +102,10 @@ def test_wrong_options(options, message):
 
 
 def test_plugins_need_opt(monkeypatch):
-    with pytest.raises(UsageError, match="opt_level=None leaves opt out"):
+    with pytest.raises(UsageError, match="opt_level=None omits opt"):
         made(opt_level=None, opt_plugins=["x.so"])
+    with pytest.raises(UsageError, match="opt_level=None omits opt"):
+        made(opt_level=None, opt_options=["-time-passes"])
     monkeypatch.setenv("FLY_OPT_LEVEL", "7")
     with pytest.raises(UsageError, match="FLY_OPT_LEVEL=7: must be"):
         made()

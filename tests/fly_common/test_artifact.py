@@ -69,7 +69,7 @@ def test_a_refusal_says_what_came_and_who_makes_what_was_wanted():
         artifact.refuse(artifact.OBJECT, artifact.LLVM_IR, "<stdin>")
     assert caught.value.render("fly-llc") == (
         "fly-llc: error: <stdin>: the input is an AMD GPU object file, not LLVM IR\n"
-        "  fly-link reads object files; fly-opt-py --target gfx942 makes LLVM IR"
+        "  fly-link reads object files; fly-opt-py --target gfx942 produces LLVM IR"
     )
     with pytest.raises(InputError, match="the input is empty"):
         artifact.refuse(artifact.EMPTY, artifact.MLIR, "k.mlir")

@@ -82,7 +82,7 @@ def test_a_device_is_written_through():
 def test_outputs_that_can_not_be(tmp_path):
     with pytest.raises(UsageError, match="is a directory"):
         filter.write_output(b"", str(tmp_path))
-    with pytest.raises(UsageError, match=r"the folder .*gone does not exist"):
+    with pytest.raises(UsageError, match=r"the directory .*gone does not exist"):
         filter.write_output(b"", str(tmp_path / "gone" / "out"))
 
 
@@ -146,7 +146,7 @@ def test_where_nothing_can_be_kept_the_refusal_still_says_why(kept, monkeypatch)
             ZeroDivisionError("division by zero"),
             1,
             "fly-x: error: internal: ZeroDivisionError: division by zero\n"
-            "  this is a defect of fly-x; FLY_DEBUG=1 shows where\n",
+            "  this is a bug in fly-x; FLY_DEBUG=1 shows where\n",
         ),
     ],
 )
@@ -236,7 +236,7 @@ def test_an_error_of_the_system_without_a_number_says_what_it_says(capsys, monke
     def command() -> None:
         raise OSError("x.so: file too short")
 
-    monkeypatch.setattr(filter, "_abandon", lambda stream: None)
+    monkeypatch.setattr(filter, "_redirect_to_null", lambda stream: None)
     with pytest.raises(SystemExit) as caught:
         filter.run(command, "fly-x")
     assert caught.value.code == 3

@@ -58,7 +58,7 @@ def test_a_relative_folder_is_refused(monkeypatch, variable):
         cache_dir()
     assert str(caught.value) == (
         f"{variable}=caches/mine: is a relative path\n"
-        f"  the cache folder has to be an absolute path: {variable}=$PWD/caches/mine"
+        f"  the cache directory must be an absolute path: {variable}=$PWD/caches/mine"
     )
 
 
@@ -121,8 +121,8 @@ def test_a_folder_that_others_can_write_is_refused(monkeypatch, tmp_path, mode, 
     with pytest.raises(MissingError) as caught:
         private_cache_dir()
     assert str(caught.value) == (
-        f"the cache folder {folder} is not private: {folder} can be written by {who}\n"
-        f"  chmod -R go-w {folder}, or set FLY_CACHE_DIR to a folder of your own"
+        f"the cache directory {folder} is not private: {folder} can be written by {who}\n"
+        f"  chmod -R go-w {folder}, or set FLY_CACHE_DIR to a directory of your own"
     )
     assert stat.S_IMODE(folder.stat().st_mode) == mode
     # Once that is mended, this process too goes on with it.
@@ -136,7 +136,7 @@ def test_a_folder_above_that_others_can_write_is_refused_unless_it_is_sticky(tmp
     above.chmod(0o777)
     assert why_not_private(str(above / "cache")) == (
         f"{above} can be written by everyone",
-        f"chmod go-w {above}, or set FLY_CACHE_DIR to a folder of your own",
+        f"chmod go-w {above}, or set FLY_CACHE_DIR to a directory of your own",
     )
     above.chmod(0o1777)
     assert why_not_private(str(above / "cache")) is None
@@ -152,7 +152,7 @@ def test_somebody_elses_folder_is_refused(monkeypatch, tmp_path, somebody_elses)
     monkeypatch.setenv("FLY_CACHE_DIR", str(folder))
     with pytest.raises(MissingError, match="belongs to ") as caught:
         private_cache_dir()
-    assert caught.value.hint == "set FLY_CACHE_DIR to a folder of your own"
+    assert caught.value.hint == "set FLY_CACHE_DIR to a directory of your own"
 
 
 def test_a_link_is_followed_only_to_what_is_private(tmp_path, somebody_elses):
@@ -165,7 +165,7 @@ def test_a_link_is_followed_only_to_what_is_private(tmp_path, somebody_elses):
     real.chmod(0o770)
     assert why_not_private(str(link / "cache")) == (
         f"{real} can be written by its group",
-        f"chmod go-w {real}, or set FLY_CACHE_DIR to a folder of your own",
+        f"chmod go-w {real}, or set FLY_CACHE_DIR to a directory of your own",
     )
     real.chmod(0o700)
     somebody_elses(link)

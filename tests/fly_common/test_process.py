@@ -92,9 +92,9 @@ def test_a_program_that_does_not_end_is_killed(monkeypatch, tmp_path):
     with pytest.raises(process.TimedOut) as caught:
         sh(f"echo $$ > {tmp_path / 'pid'}; exec sleep 60")
     assert str(caught.value) == (
-        "sh did not end within 0.2 s and was killed\n"
-        "  either this input makes it run for ever, or it needs longer: FLY_TIMEOUT=SECONDS"
-        " (or --timeout, where the tool has it) gives it more"
+        "sh did not finish within 0.2 s and was killed\n"
+        "  either the input makes it run forever, or it needs more time: set FLY_TIMEOUT=SECONDS"
+        " (or --timeout, if the tool has it)"
     )
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
@@ -106,7 +106,7 @@ def test_the_limit_without_pidfd(monkeypatch):
 
     monkeypatch.setattr(os, "pidfd_open", unknown)
     assert sh("sleep 0.05; echo done").stdout == b"done\n"
-    with process.limited(0.2), pytest.raises(process.TimedOut, match="did not end within"):
+    with process.limited(0.2), pytest.raises(process.TimedOut, match="did not finish within"):
         sh("sleep 60")
 
 
@@ -124,7 +124,9 @@ def test_where_the_limit_comes_from(monkeypatch):
 @pytest.mark.parametrize("text", ["0", "-1", "soon", "nan", "inf", "1e7", "9" * 400])
 def test_what_is_no_limit(monkeypatch, text):
     monkeypatch.setenv("FLY_TIMEOUT", text)
-    with pytest.raises(UsageError, match=r"FLY_TIMEOUT=.*: must be seconds, above 0") as caught:
+    with pytest.raises(
+        UsageError, match=r"FLY_TIMEOUT=.*: must be a number of seconds above 0"
+    ) as caught:
         sh("exit 0")
     assert len(str(caught.value)) < 300
 

@@ -111,23 +111,6 @@ def test_the_library_of_a_named_prefix(nowhere, monkeypatch):
         toolchain.find_library()
 
 
-def test_a_fingerprint_changes_with_the_program(nowhere, monkeypatch):
-    llc = program(nowhere / "mine" / "bin" / "llc")
-    monkeypatch.setenv("FLY_LLVM_DIR", str(nowhere / "mine"))
-    before = toolchain.fingerprint("llc")
-    assert toolchain.fingerprint("llc") == before
-    llc.write_text("#!/bin/sh\n# another build\n")
-    assert toolchain.fingerprint("llc") != before
-    library = nowhere / "mine" / "lib" / "libLLVM.so"
-    library.parent.mkdir()
-    library.write_bytes(b"")
-    toolchain._find_library.cache_clear()
-    with_library = toolchain.fingerprint("llc")
-    assert with_library != before
-    library.write_bytes(b"another")
-    assert toolchain.fingerprint("llc") != with_library
-
-
 def test_running(nowhere, monkeypatch):
     program(nowhere / "mine" / "bin" / "upper", "echo warned >&2; tr a-z A-Z; exit 3")
     monkeypatch.setenv("FLY_LLVM_DIR", str(nowhere / "mine"))

@@ -1,4 +1,5 @@
-"""Examples of the ops of atoms for `test_verifier`: right ones, and wrong ones with what is said.
+"""Examples of the ops of atoms for `test_verifier`: valid ones, and invalid ones with their
+messages.
 
 Operands are named; `ARGUMENTS` has their types.
 """
@@ -71,7 +72,7 @@ RIGHT = [
     ("assume", "i, j", "", "i32"),
     ("make_tiled_copy", "copy, layout_tv, tile", "", TILED_COPY),
     ("make_tiled_mma", "mma, mnk", "", TILED_MMA),
-    # 16 rows of the tile, 4 to each of 4 threads, and 2 × 16 tiles.
+    # 16 rows of the tile, 4 for each of 4 threads, and 2 × 16 tiles.
     (
         "tiled_copy.partition_src",
         "tiled_copy, a_tile, thread",
@@ -113,10 +114,10 @@ RIGHT = [
     ("memref.load_vec", "places", "", "vector<8xi64>"),
     ("memref.store_vec", "half, rmem_half", "", ""),
     ("apply_swizzle", "q, swizzle", "", "!fly.ptr<f32, shared, align<16>, S<2,2,3>>"),
-    # 4 elements of 2 bytes on: S<2,2,3> leaves 4 as it is.
+    # 4 elements of 2 bytes further: S<2,2,3> maps 4 to itself.
     ("decomposition", "composed", "", "!fly.memref<f16, shared, (32,16):(16,1), align<8>>"),
 ]
-# Ops whose results may be of any type.
+# Ops whose results may have any type.
 ANY_RESULT = {"assume", "copy_atom_call_ssa", "mma_atom_call_ssa"}
 
 WRONG = [
@@ -151,7 +152,7 @@ WRONG = [
         "copy, r, half",
         "",
         "vector<4xf16>",
-        "operandSegmentSizes must say which of atom, source, destination and predicate the 3",
+        "operandSegmentSizes must specify which of atom, source, destination and predicate the 3",
     ),
     ("copy", "mma, r, r", "", "", "operand #0 must be a copy_atom or tiled_copy, but is"),
     ("mma_atom_call_ssa", "copy, half, half, single", "", "vector<4xf32>", "must be an mma_atom"),
@@ -160,7 +161,7 @@ WRONG = [
         "mma, rmem_single, rmem_half, rmem_half, rmem_single",
         "{traversalOrder = #fly<gemm_traversal_order knk>}",
         "",
-        "`knk` is no order to go through the tiles; there are kmn, knm,",
+        "`knk` is not a traversal order; expected one of kmn, knm,",
     ),
     (
         "gemm",
@@ -179,10 +180,28 @@ WRONG = [
     ("extract_aligned_pointer_as_index", "p", "", "!llvm.ptr", "operand #0 must be a memref, but"),
     ("print", "i", "", "", "needs a format, a string"),
     ("make_ptr", "p, i", "", BUFFER_PTR, "needs a stride, bytes and flags (i16, i64, i32), but ha"),
-    ("make_ptr", "buffer, short, j, i", "", BUFFER_PTR, "is made of a !fly.ptr<f32, global>, not"),
-    ("make_ptr", "p", "", "!fly.ptr<f32, shared>", "is memory of its own: it is made of nothing"),
+    (
+        "make_ptr",
+        "buffer, short, j, i",
+        "",
+        BUFFER_PTR,
+        "is made from a !fly.ptr<f32, global>, not",
+    ),
+    (
+        "make_ptr",
+        "p",
+        "",
+        "!fly.ptr<f32, shared>",
+        "is allocated by make_ptr, which takes no operands",
+    ),
     ("make_tiled_copy", "mma, layout_tv, tile", "", TILED_COPY, "operand #0 must be a copy_atom"),
-    ("make_tiled_mma", "mma, d", "", TILED_MMA, "the layout of a tiled mma is static, not (?{i64}"),
+    (
+        "make_tiled_mma",
+        "mma, d",
+        "",
+        TILED_MMA,
+        "the layout of a tiled mma must be static, not (?{i64}",
+    ),
     ("tiled_copy.retile", "tiled_copy, composed", "", "!fly.tile<4>", "its layout is composed"),
     (
         "tiled_mma.partition",

@@ -1,8 +1,10 @@
 """Layouts without `fly_dialect`: a layout here is a shape and a stride of nested Python integers,
-and what it means is written out as a function of coordinates. Strategies that make such layouts.
+and its function is evaluated coordinate by coordinate. Includes strategies that generate such
+layouts.
 
-`Known` is a leaf that carries a number beside what is known of it, as a pass's leaf carries an SSA
-value: it lets the algebra run on leaves that it can't see into, and its result be counted.
+`Known` is a leaf that carries a number besides the static knowledge about it, as a pass's leaf
+carries an SSA value: the algebra can run on leaves with unknown values, and its result be
+evaluated.
 """
 
 from __future__ import annotations
@@ -18,14 +20,14 @@ from index_functions import flat, offsets, size
 
 
 def coordinates(shape):
-    """All coordinates of a shape that name each leaf."""
+    """Returns all coordinates of a shape that index each leaf."""
     if not isinstance(shape, tuple):
         return list(range(shape))
     return [tuple(part) for part in pairs(*map(coordinates, shape))]
 
 
 def compact(shape, start=1):
-    """The strides of a shape without gaps, the first mode fastest."""
+    """Returns the strides of a shape without gaps, the first mode varying fastest."""
     if not isinstance(shape, tuple):
         return start
     strides = []
@@ -41,7 +43,7 @@ def layout(shape, stride):
 
 
 def plain(tree):
-    """A tree of leaves as nested Python integers."""
+    """Converts a tree of leaves to nested Python integers."""
     if isinstance(tree, tuple):
         return tuple(map(plain, tree))
     assert not isinstance(tree, Basis)
@@ -51,7 +53,7 @@ def plain(tree):
 
 
 def meant(result):
-    """Shape and stride of a layout as nested Python integers."""
+    """Returns shape and stride of a layout as nested Python integers."""
     assert isinstance(result, Layout), type(result)
     return plain(result.shape), plain(result.stride)
 
@@ -63,7 +65,7 @@ def meant_offsets(result):
 # -- leaves that carry a number -------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A number and what the algebra may know of it. Wrong knowledge is an error at once."""
+    """A number and what the algebra may know of it. Raises an error if that knowledge is wrong."""
 
     value: int
     type: Int
@@ -127,7 +129,7 @@ class Known:
 
 
 def hidden(draw, tree):
-    """The tree with leaves `Known`, some of which are dynamic: 32 or 64 bits, and a divisor."""
+    """Returns the tree with `Known` leaves, some dynamic: 32 or 64 bits, and a divisor."""
     if isinstance(tree, tuple):
         return tuple(hidden(draw, part) for part in tree)
     kind = draw(st.sampled_from(["static", "static", "i32", "i64"]))
@@ -155,7 +157,7 @@ shapes = trees(extents).filter(lambda shape: size(shape) <= 400)
 
 
 def like(tree, leaf):
-    """A tree of the same form, of other leaves."""
+    """Returns trees of the same structure with other leaves."""
     if isinstance(tree, tuple):
         return st.tuples(*(like(part, leaf) for part in tree))
     return leaf
@@ -168,7 +170,7 @@ layouts = shapes.flatmap(lambda shape: st.tuples(st.just(shape), like(shape, str
 
 @st.composite
 def permuted(draw, gaps=False, shape=shapes):
-    """A layout whose modes are compact in any order; with `gaps`, with room between them."""
+    """A layout whose modes are compact in any order; with `gaps`, with padding between them."""
     found = draw(shape)
     leaves = flat(found)
     order = draw(st.permutations(range(len(leaves))))
@@ -192,7 +194,7 @@ def divisors(number):
 
 @st.composite
 def walked_mode(draw, leaves):
-    """A count and a stride that go through flat modes without leaving one in the middle."""
+    """A count and a stride that traverse flat modes without splitting one."""
     first = draw(st.integers(0, len(leaves) - 1))
     step = draw(divisors(leaves[first]))
     stride = prod(leaves[:first]) * step
@@ -206,7 +208,7 @@ def walked_mode(draw, leaves):
 
 @st.composite
 def walks(draw, shape):
-    """A layout whose modes go through those of `shape` without leaving one in the middle."""
+    """A layout whose modes traverse those of `shape` without splitting one."""
     modes = draw(st.lists(walked_mode(flat(shape)), min_size=1, max_size=2))
     while prod(count for count, _ in modes) > 400:
         modes.pop()

@@ -660,11 +660,11 @@ def test_bad_arguments_are_value_errors(one, other, tree):
         ),
         (
             lambda: algebra.composition(layout(4, 1), Tile((2, 2))),
-            r"4:1 has not the modes of the tile \[2\|2\]",
+            r"4:1 does not have the modes of the tile \[2\|2\]",
         ),
         (
             lambda: algebra.complement(layout((3, 2), (1, 2)), Int(12)),
-            r"\(3,2\):\(1,2\) has no complement: it gives one offset to two coordinates",
+            r"\(3,2\):\(1,2\) has no complement: it maps two coordinates to one offset",
         ),
         (
             lambda: algebra.left_inverse(layout((2, 2), (2, 3))),
@@ -672,11 +672,11 @@ def test_bad_arguments_are_value_errors(one, other, tree):
         ),
         (
             lambda: algebra.zipped_divide(layout(8, 1), Tile((2, 2))),
-            r"8:1 has not the modes of the tile \[2\|2\]",
+            r"8:1 does not have the modes of the tile \[2\|2\]",
         ),
         (
             lambda: algebra.coalesce(layout((2, 2), (1, 2)), (Int(1),) * 3),
-            r"\(2,2\):\(1,2\) has not the modes of the pattern \(1,1,1\)",
+            r"\(2,2\):\(1,2\) does not have the modes of the pattern \(1,1,1\)",
         ),
         (
             lambda: algebra.recast_layout(layout((4, 3), (1, 6)), 8, 32),
@@ -684,7 +684,7 @@ def test_bad_arguments_are_value_errors(one, other, tree):
         ),
         (
             lambda: algebra.make_ordered_layout((Int(4), Int(8)), (Int(0), Int(0))),
-            r"order \(0,0\) gives two modes of \(4,8\) one place",
+            r"order \(0,0\) gives two modes of \(4,8\) the same position",
         ),
         (
             lambda: algebra.shape_div(Int(6), Int(4)),
@@ -692,7 +692,7 @@ def test_bad_arguments_are_value_errors(one, other, tree):
         ),
         (
             lambda: algebra.slice_((Int(4), Int(8)), (Int(1), Int(2))),
-            r"nothing of \(4,8\) is kept by \(1,2\)",
+            r"\(1,2\) keeps nothing of \(4,8\)",
         ),
         (
             lambda: algebra.take((Int(4), Int(8)), 1, 3),
@@ -700,7 +700,7 @@ def test_bad_arguments_are_value_errors(one, other, tree):
         ),
         (
             lambda: algebra.idx2crd(Int(3), layout((4, 2), (0, 1))),
-            r"\(4,2\):\(0,1\) gives one offset to several coordinates",
+            r"\(4,2\):\(0,1\) maps several coordinates to one offset",
         ),
     ],
 )

@@ -83,7 +83,7 @@ def test_white_space_and_defaults_are_not_printed(source, normal):
         ("4 8", "expected nothing more, found `8` in `4 8`"),
         ("", "expected an integer, `?` or `*`, found the end in ``"),
         ("?{i16}", "expected nothing more, found `{i16}` in `?{i16}`"),
-        ("?{div=0}", "divisibility is at least 1, not 0"),
+        ("?{div=0}", "divisibility must be at least 1, not 0"),
     ],
 )
 def test_what_is_no_int_tuple_says_what_was_expected(source, message):
@@ -267,7 +267,7 @@ def test_the_width_of_an_offset(coord, layout, expected):
     [
         ("(1,2,3)", "(4,8):(1,4)", r"coordinate \(1,2,3\) does not fit shape \(4,8\)"),
         ("(1,2)", "8:1", r"coordinate \(1,2\) does not fit shape 8"),
-        ("(1,*)", "(4,8):(1,4)", r"coordinate \(1,\*\) holds \*"),
+        ("(1,*)", "(4,8):(1,4)", r"coordinate \(1,\*\) contains \*"),
         ("(1,(2,3))", "(4,8):(1,4)", r"coordinate \(1,\(2,3\)\) does not fit shape \(4,8\)"),
     ],
 )

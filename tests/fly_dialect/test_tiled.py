@@ -151,9 +151,9 @@ def test_partition_shape_and_fragments_agree_with_the_partition():
     fragment = tiled.mma_fragment(mma, "c", row_major(48, 128))
     assert str(fragment) == "((4,1),3,2):((1,0),8,4)"  # its modes in the order of the view's
     assert str(tiled.mma_fragment(mma, "a", row_major(16, 32), 2)) == "(4,1,2,2):(1,0,4,8)"
-    with pytest.raises(ValueError, match="stages need an operand of two modes at least"):
+    with pytest.raises(ValueError, match="stages need an operand of at least two modes"):
         tiled.mma_fragment(mma, "a", Layout(16, 1), 2)
-    with pytest.raises(ValueError, match="operand a has two modes at least, but is 16:1"):
+    with pytest.raises(ValueError, match="operand a must have at least two modes, but is 16:1"):
         tiled.mma_view(mma, "a", Layout(16, 1))
 
 
@@ -214,5 +214,5 @@ def test_what_does_not_fit_is_refused():
     tdm = CopyAtomSpec(Tdm(2, 1), 0)
     with pytest.raises(ValueError, match="moves a whole tile: it has no layout of values"):
         _ = tdm.thr_val_layout_src
-    with pytest.raises(ValueError, match="layout of a tiled copy is static"):
+    with pytest.raises(ValueError, match="layout of a tiled copy must be static"):
         TiledCopySpec(VECTOR, Layout((Int(None), 8), (8, 1)), Tile((32, 64)))

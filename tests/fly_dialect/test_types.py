@@ -129,7 +129,7 @@ def test_types_of_other_dialects_are_their_text():
         ("!fly.swizzle<S<3,3>>", "expected `,`, found `>`"),
         ("!fly.swizzle<S<-3,3,3>>", "expected a number, found `-3,3,3>`"),
         ("!fly.tile<[4|(2,2)]>", r"expected an integer, a layout, `\*` or `\[`, found `\(2,2\)\]`"),
-        ("!fly.tile<[4|?]>", r"a mode of a tile is known when compiling, but \? is not"),
+        ("!fly.tile<[4|?]>", r"a mode of a tile must be known at compile time, but \? is not"),
         ("!fly.ptr<!llvm.struct<()>, global>", "has no width in bits"),
     ],
 )

@@ -310,8 +310,14 @@ WRONG = [
     ("recast_iter", "p", "", "!fly.ptr<f16, shared>", "the address spaces differ"),
     ("make_ptr", "", "", "!fly.ptr<f32, shared>", "needs dictAttrs = {allocSize = N : i64}"),
     ("inttoptr", "x", "", "!fly.ptr<f32, global>", "operand #0 must be i32 or i64, but is f32"),
-    ("static", "", "", "!fly.int_tuple<?>", "!fly.int_tuple<?> is not wholly known from its type"),
-    ("get_shpae", "l", "", "!fly.int_tuple<4>", "no such op; fly.get_shape is the nearest name"),
+    (
+        "static",
+        "",
+        "",
+        "!fly.int_tuple<?>",
+        "!fly.int_tuple<?> is not fully determined by its type",
+    ),
+    ("get_shpae", "l", "", "!fly.int_tuple<4>", "unknown op; did you mean fly.get_shape?"),
     *atom_examples.WRONG,
 ]
 
@@ -328,7 +334,7 @@ def test_a_wrong_op_is_refused_with_the_reason_and_the_place(example):
 
 
 def test_ops_of_unknown_dialects_are_refused():
-    with pytest.raises(InputError, match=r"arth\.addi: no dialect has such an op"):
+    with pytest.raises(InputError, match=r"arth\.addi: no dialect defines this op"):
         check('%a = "arth.addi"(%i, %i) : (i32, i32) -> i32')
 
 

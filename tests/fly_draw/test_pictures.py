@@ -185,11 +185,11 @@ def test_a_tiled_copy_shows_who_reads_and_who_writes():
     [
         ("(4,?):(1,4)", {}, "not static"),
         ("(4096,4096):(1,4096)", {}, "too many to draw"),
-        ("(4,8):(1E0,1E1)", {}, "gives coordinates"),
+        ("(4,8):(1E0,1E1)", {}, "maps to coordinates"),
         ("(4,8):(1,4)", {"tile": (2, 2)}, "beyond a tile"),
         ("4:1", {"tile": (2, 2)}, "no modes"),
-        ("(4,8):(1,4)", {"element": "f4E2M1FN"}, "less than a byte"),
-        ("(4,8):(1,4)", {"element": "f32", "target": "gfx906"}, "no LDS is known of gfx906"),
+        ("(4,8):(1,4)", {"element": "f4E2M1FN"}, "smaller than a byte"),
+        ("(4,8):(1,4)", {"element": "f32", "target": "gfx906"}, "the LDS of gfx906 is not known"),
         ("(4,8", {}, "expected"),
     ],
 )

@@ -17,6 +17,7 @@ TEXTS = [
     "reorder()",
     "split(1, 4) reorder(0, 2, 3, 1, 4)",
     "broadcast(0) expand(0, 0) expand(-1, %0)",
+    "split(0, 9223372036854775807)",
 ]
 
 
@@ -69,8 +70,15 @@ def test_random_chains_and_their_texts(seed):
         ),
         ("split(inner=True, 1, 2)", "split(inner=True, 1, 2): '1' is no argument of split"),
         ("merge(0, padded=True)", "merge(0, padded=True): 'padded=True' is no argument of merge"),
+        ("split(0, inner=True, %1)", "split(0, inner=True, %1): '%1' is no argument of split"),
+        ("reorder(inner=True)", "reorder(inner=True): 'inner=True' is no argument of reorder"),
+        ("broadcast(0, inner=True)", None),
+        ("expand(0, 1, inner=True)", None),
         ("merge(%1)", "an axis is an integer, not Dynamic(index=1)"),
         ("merge()", "merge(): merge takes 1 number, not 0"),
+        ("merge(0, 1)", "merge(0, 1): merge takes 1 number, not 2"),
+        ("broadcast(0, 1)", "broadcast(0, 1): broadcast takes 1 number, not 2"),
+        ("expand(0, 1, 2)", "expand(0, 1, 2): expand takes 2 numbers, not 3"),
         ("merge(,)", "merge(,): '' is no argument of merge"),
         ("split(1, 4", "no step of an allocation: 'split(1, 4'"),
         ("merge(0);", "no step of an allocation: ';'"),
@@ -102,6 +110,7 @@ def test_texts_that_are_refused(text, message):
         (lambda: Allocation().split(0, "n"), "a factor is an integer, not 'n'"),
         (lambda: Allocation().merge(None), "an axis is an integer, not None"),
         (lambda: Allocation().broadcast("0"), "an axis is an integer, not '0'"),
+        (lambda: Allocation().expand("0", 2), "an axis is an integer, not '0'"),
         (lambda: Allocation().expand(0, False), "an extent is an integer, not False"),
         (lambda: Allocation().reorder(0, 1.0), "an axis is an integer, not 1.0"),
         (
@@ -151,6 +160,21 @@ def test_steps_that_do_not_fit_the_domain(text, rank, message):
         with pytest.raises(InputError) as caught:
             judge(parse(text), rank)
         assert str(caught.value) == message
+
+
+def test_a_domain_has_no_more_axes_than_torchs_tensors():
+    text = " ".join(["broadcast(0)"] * 64)
+    assert parse(text).ranks(0)[-1] == 64
+    assert parse(f"{text} expand(0, 2) merge(0)").ranks(0)[-1] == 63
+    for more in ("broadcast(0)", "split(0, 2)"):
+        with pytest.raises(InputError) as caught:
+            parse(f"{text} {more}").resolved(0)
+        assert str(caught.value) == f"{more}: the domain has 64 axes here, and can't have more"
+
+
+def test_a_long_text_is_read_once():
+    """A megabyte of steps; twice as many take twice as long, not four times."""
+    assert len(parse("merge(0)\n" * 100_000).steps) == 100_000
 
 
 def test_a_chain_is_a_value():

@@ -6,6 +6,7 @@ from fly_common.errors import InputError
 from fly_host.domain import Allocation, Dynamic, parse
 from fly_host.graph import Graph
 from fly_host.inference import address, infer
+from fly_host.integers import show
 from host_chains.readers import Leaves, by_definition
 
 
@@ -65,6 +66,17 @@ def test_equal_parts_are_one_expression():
     assert len(graph.expressions) == count
 
 
+def test_what_an_exact_split_leaves_as_it_was():
+    """The program computes no quotient for it: strides and size are those without the split."""
+    graph = Graph()
+    shape = [graph.extent("A", axis) for axis in range(3)]
+    plain, split = (infer(graph, shape, parse(text)) for text in ("", "split(2, 4) split(1, 2)"))
+    assert split.strides == plain.strides
+    assert split.elements == plain.elements
+    padded = infer(graph, shape, parse("split(2, 4, padded=True)"))
+    assert padded.elements != plain.elements
+
+
 MULTIPLE = "the extent {%s} is not a multiple of {%s}"
 ONE = "the axis has extent %s, and only an axis of extent 1 can be expanded"
 LATE = "the logical axes have their extents by now"
@@ -113,6 +125,8 @@ def test_checks(shape, text, checks):
         ),
         ((1, 1), "merge(0) expand(0, 4)", f"expand(0, 4): {LATE}"),
         ((1, 1), "reorder(1, 0) expand(0, 4)", f"expand(0, 4): {LATE}"),
+        ((1,), "split(0, 1) expand(0, 4)", f"expand(0, 4): {LATE}"),
+        ((1,), "split(0, 1) expand(1, 4)", f"expand(1, 4): {LATE}"),
         ((3, 2), "split(2, 4)", "split(2, 4): there is no axis 2, the domain has 2 axes here"),
         ((3, 2), "split(1, %99)", "%99: the graph has no such expression"),
     ],
@@ -121,6 +135,15 @@ def test_what_is_refused_at_once(shape, text, message):
     with pytest.raises(InputError) as caught:
         inferred_of(shape, text)
     assert str(caught.value).split("\n")[0] == message
+
+
+def test_an_expression_that_does_not_exist():
+    graph = Graph()
+    shape, factor = [graph.const(4)], graph.const(2)
+    assert factor == len(graph.expressions) - 1
+    infer(Graph(graph.expressions), shape, Allocation().split(0, Dynamic(factor)))
+    with pytest.raises(InputError, match="%2: the graph has no such expression"):
+        infer(graph, shape, parse("split(0, %2)"))
 
 
 def test_a_factor_of_the_running_program():
@@ -188,6 +211,26 @@ def test_parts_are_adjacent_whatever_order_products_are_made_in(shape, text, reg
     assert (inferred_of(shape, text)[1].strides is not None) == regular
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("merge(0) split(0, 6, inner=False) split(1, 7) merge(0) merge(0)", ""),
+        ("split(0, 4) split(1, 2)", ""),
+        ("split(0, 4) reorder(1, 0, 2)", "the parts of split(0, 4) are not adjacent in memory"),
+    ],
+)
+def test_without_elements_strides_are_where_they_would_be_with_some(text, reason):
+    """Though with ones for zeros 7 does not divide, and what is between parts has one position."""
+    _, found = inferred_of((0, 12), text)
+    assert found.reason.endswith(reason)
+    assert (found.strides is None) == bool(reason)
+
+
+def test_without_elements_a_merge_is_refused_as_with_some():
+    with pytest.raises(InputError, match="a merge joins them"):
+        inferred_of((0, 12), "split(0, 4) reorder(1, 0, 2) merge(0)")
+
+
 def test_what_lies_between_does_so_whatever_its_extent():
     """With h = 1 the parts of w would be neighbours; whether it is, the program does not know."""
     text = "split(1, 4) reorder(1, 0, 2)"
@@ -196,12 +239,50 @@ def test_what_lies_between_does_so_whatever_its_extent():
 
 
 def test_products_of_products_end():
-    """A shape of squares of squares has more factors than can be counted."""
+    """A stride that is a square of squares of squares has more factors than can be counted."""
     graph = Graph()
-    square = graph.extent("A", 0)
+    square = graph.maximum(graph.extent("A", 0), graph.const(1))
     for _ in range(60):
         square = graph.mul(square, square)
-    assert infer(graph, [square, graph.const(8)], parse("merge(0) split(0, 4)")).strides is not None
+    found = infer(graph, [graph.extent("A", 1), square], parse("split(0, 4)"))
+    assert found.axis_strides[1:] == (square, graph.const(1))
+    few = infer(graph, [graph.extent("A", 1), graph.mul(square, square)], parse("merge(0)"))
+    assert few.strides is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        # The outer part is the irregular one, then the inner one, then both.
+        ("split(0, 16) split(0, 4) reorder(0, 3, 1, 2)", "split(0, 4)"),
+        ("split(0, 16) split(1, 4) reorder(0, 1, 3, 2)", "split(1, 4)"),
+        ("split(0, 16) split(1, 4) split(0, 2) reorder(0, 4, 1, 2, 3)", "split(0, 2)"),
+    ],
+)
+def test_a_split_of_a_part_is_the_reason(text, reason):
+    _, found = inferred_of(("h", "w"), text)
+    assert found.strides is None
+    assert found.reason == (
+        f"there are no logical strides: the parts of {reason} are not adjacent in memory"
+    )
+
+
+@pytest.mark.parametrize(
+    ("how", "refused"),
+    [("", False), (", padded=True", True)],
+)
+def test_padding_within_a_part_is_between_parts(how, refused):
+    """8 in parts of 4, of which the first is merged with what is outside it, and the second one is
+    in blocks. Nothing is between them where 4 divides 8; where it need not, 8 are more."""
+    graph = Graph()
+    shape, n = [graph.extent("A", 0)], Dynamic(graph.scalar("n"))
+    text = f"split(0, {n}) split(1, 4{how}) split(2, 2) merge(0) reorder(1, 2, 0)"
+    allocation = parse(text)
+    if refused:
+        with pytest.raises(InputError, match="a merge joins them"):
+            infer(graph, shape, allocation)
+    else:
+        assert infer(graph, shape, allocation).strides is None
 
 
 def test_addresses_go_through_the_steps():
@@ -223,4 +304,4 @@ def test_an_address_where_nothing_moves_costs_nothing():
     shape = [graph.extent("A", axis) for axis in range(2)]
     found = infer(graph, shape, parse("broadcast(1)"))
     at = address(graph, found, [graph.variable(0), graph.variable(1), graph.variable(2)])
-    assert graph.text(at) == "v2 + (max(A.shape[1], 1) * v0)"
+    assert show(graph, at) == "i2 + (max(A.shape[1], 1) * i0)"

@@ -187,18 +187,18 @@ def test_a_condition_without_a_value_is_to_blame():
 @pytest.mark.parametrize(
     ("expressions", "message"),
     [
-        ([("const", HIGHEST), ("const", 1), ("add", 0, 1)], "the value does not fit 64 bits"),
+        ([("const", HIGHEST), ("const", 1), ("add", 0, 1)], "the value does not fit in 64 bits"),
         ([("const", 1), ("const", 64), ("shl", 0, 1)], "a shift by 64"),
         ([("const", 1), ("const", -1), ("shr", 0, 1)], "a shift by -1"),
         ([("extent", "B", 0)], "there is no extent 0 of 'B'"),
         ([("stride", "A", 2)], "there is no stride 2 of 'A'"),
         ([("extent", "A", -1)], "there is no extent -1 of 'A'"),
-        ([("scalar", "x")], "'x' is no integer scalar"),
-        ([("scalar", "f")], "'f' is no integer scalar"),
+        ([("scalar", "x")], "'x' is not an integer scalar"),
+        ([("scalar", "f")], "'f' is not an integer scalar"),
         ([("extent", "A", 1)], "there is no extent 1 of 'A'"),
-        ([("const", 1 << 70)], "the value does not fit 64 bits"),
-        ([("const", HIGHEST + 1)], "the value does not fit 64 bits"),
-        ([("const", LOWEST - 1)], "the value does not fit 64 bits"),
+        ([("const", 1 << 70)], "the value does not fit in 64 bits"),
+        ([("const", HIGHEST + 1)], "the value does not fit in 64 bits"),
+        ([("const", LOWEST - 1)], "the value does not fit in 64 bits"),
     ],
 )
 def test_what_has_no_value(expressions, message):

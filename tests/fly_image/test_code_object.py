@@ -185,7 +185,7 @@ def refusal(data: bytes) -> str:
     [
         (b"", "the input is empty"),
         (b"define void @f() {", "the input is LLVM IR, not a linked code object"),
-        (b"\x7fELF", "the ELF header is cut off: the file has 4 bytes"),
+        (b"\x7fELF", "the ELF header is truncated: the file has 4 bytes"),
     ],
 )
 def test_another_kind_of_file_is_named(content, message):
@@ -208,11 +208,11 @@ def test_an_object_is_not_linked():
     [
         ("{", "the host program is damaged: "),
         ("[]", "the host program is damaged: "),
-        ('{"version":99}', "the host program is of version 99, this tool reads 2 and 3"),
+        ('{"version":99}', "the host program has version 99, but this tool reads versions 2 and 3"),
         (text.write(PROGRAM) * 2, "the host program is damaged: "),
         (
             text.write(PROGRAM).replace("gfx942", "gfx950"),
-            "the host program is for gfx950, the code for gfx942",
+            "the host program is for gfx950, but the code is for gfx942",
         ),
     ],
 )
@@ -257,10 +257,10 @@ ARGUMENT = {".offset": 0, ".size": 8, ".value_kind": "global_buffer"}
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        (lambda m: [], "the metadata is damaged: the metadata is no map"),
-        (lambda m: {}, "the code object holds no kernel"),
-        (lambda m: {"amdhsa.kernels": 5}, "the metadata is damaged: amdhsa.kernels is no list"),
-        (lambda m: {"amdhsa.kernels": [5]}, "the metadata is damaged: a kernel is no map"),
+        (lambda m: [], "the metadata is damaged: the metadata is not a map"),
+        (lambda m: {}, "the code object contains no kernel"),
+        (lambda m: {"amdhsa.kernels": 5}, "the metadata is damaged: amdhsa.kernels is not a list"),
+        (lambda m: {"amdhsa.kernels": [5]}, "the metadata is damaged: a kernel is not a map"),
         (change(".name", None), "the metadata is damaged: .name is missing"),
         (change(".name", 7), "the metadata is damaged: .name is 7"),
         (change(".symbol", "g.kd"), "kernel 'first' has no descriptor: symbol 'g.kd' is missing"),
@@ -272,7 +272,7 @@ ARGUMENT = {".offset": 0, ".size": 8, ".value_kind": "global_buffer"}
         (change(".wavefront_size", 33), "the metadata is damaged: .wavefront_size is 33"),
         (change(".reqd_workgroup_size", [1, 2]), "the metadata is damaged: .reqd_workgroup_size"),
         (change(".reqd_workgroup_size", [1, 2, "3"]), "the metadata is damaged: .reqd_workgroup"),
-        (change(".args", {}), "the metadata is damaged: .args is no list"),
+        (change(".args", {}), "the metadata is damaged: .args is not a list"),
         (change(".args", [ARGUMENT | {".size": -8}]), "the metadata is damaged: .size is -8"),
         (change(".args", [ARGUMENT | {".size": 25}]), "argument 'global_buffer' of kernel 'first'"),
         (change(".args", [{".offset": 0}]), "the metadata is damaged: .size is missing"),
@@ -301,15 +301,19 @@ def test_without_its_note_a_file_is_refused(data):
         "the code object has no AMD GPU metadata (a note of type 32)"
     )
     long = data[: at + 4] + b"\xff\xff\xff\x7f" + data[at + 8 :]
-    assert refusal(long) == "a note reaches past the end of its section"
+    assert refusal(long) == "a note extends past the end of its section"
 
 
 @pytest.mark.parametrize(
     ("offset", "value", "message"),
     [
-        (0, 1 << 30, f"kernel 'first' asks for 1073741824 bytes of LDS; {MOST_LDS} is most"),
-        (4, 1 << 30, "kernel 'first' asks for 1073741824 bytes of scratch a lane; 131072 is most"),
-        (8, 1 << 30, "kernel 'first' asks for 1073741824 bytes of arguments; 65536 is most"),
+        (0, 1 << 30, f"kernel 'first' requests 1073741824 bytes of LDS; the maximum is {MOST_LDS}"),
+        (
+            4,
+            1 << 30,
+            "kernel 'first' requests 1073741824 bytes of scratch per lane; the maximum is 131072",
+        ),
+        (8, 1 << 30, "kernel 'first' requests 1073741824 bytes of arguments; the maximum is 65536"),
         (16, 0, "kernel 'first' begins at 0x"),
         (16, 2, "kernel 'first' begins at 0x"),
     ],

@@ -119,7 +119,7 @@ def test_read_takes_loaded_bytes_only(data):
     code = elf.symbols["f"].value
     assert elf.read(code, 4) == bytes.fromhex("000081bf")
     for address, size in ((code, 1 << 20), (1 << 40, 4), (elf.symbols["zeros"].value, 4)):
-        with pytest.raises(InputError, match="no segment holds"):
+        with pytest.raises(InputError, match="no segment contains"):
             elf.read(address, size)
 
 
@@ -151,12 +151,12 @@ def everything(elf: Elf) -> None:
     ("change", "message"),
     [
         (lambda d: d[:3], "not an ELF file"),
-        (lambda d: d[:63], "the ELF header is cut off: the file has 63 bytes"),
+        (lambda d: d[:63], "the ELF header is truncated: the file has 63 bytes"),
         (lambda d: d[:4] + b"\x01" + d[5:], "not a 64-bit little-endian"),
         (lambda d: d[:54] + b"\x07" + d[55:], "segment headers have 7 bytes, not 56"),
         (lambda d: d[:58] + b"\x07" + d[59:], "section headers have 7 bytes, not 64"),
         (lambda d: d[:62] + b"\xff\x00" + d[64:], "the section names are in section 255 of"),
-        (lambda d: d[:-200], "the section table lies at bytes"),
+        (lambda d: d[:-200], "the section table is at bytes"),
         (lambda d: d[:39] + b"\xff" * 8 + d[47:], "the file has"),
     ],
 )

@@ -58,7 +58,7 @@ def test_a_code_object_is_read_and_no_guest_is_asked(local, monkeypatch):
     [
         (b"", "the input is empty"),
         (b"define void @f() {\n", "the input is LLVM IR, not a linked code object"),
-        (b"\x7fELF", "the ELF header is cut off: the file has 4 bytes"),
+        (b"\x7fELF", "the ELF header is truncated: the file has 4 bytes"),
         (b"\x7fELF\2\1\1" + bytes(11) + b"\x3e\0" + bytes(60), "an ELF file for another machine"),
     ],
 )

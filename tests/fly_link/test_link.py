@@ -148,7 +148,7 @@ def test_who_would_define_it(name, hint):
 def test_objects_for_two_processors():
     assert refusal([kernel(cpu="gfx90a"), kernel("other")], ["a.o", "b.o"]) == (
         "fly-link: error: a.o is code for gfx90a, b.o for gfx942\n"
-        "  a HSACO holds code for one GPU: compile all of it with one --target"
+        "  a HSACO contains code for one GPU: compile everything with the same --target"
     )
 
 
@@ -175,14 +175,14 @@ attributes #0 = {{ "target-cpu"="gfx942" "target-features"="{sign}xnack" }}
 def test_a_kernel_defined_twice():
     assert refusal([kernel(), kernel("other"), kernel()], ["a.o", "b.o", "c.o"]) == (
         "fly-link: error: k is defined twice: in a.o and in c.o\n"
-        "  leave one of them out, or rename the kernel"
+        "  remove one of them, or rename the kernel"
     )
 
 
 def test_two_programs():
     other = kernel("other", manifest=text.write(PROGRAM))
     said = refusal([kernel(manifest=text.write(PROGRAM)), other], ["a.o", "b.o"])
-    assert said.startswith("fly-link: error: a.o and b.o each hold a host program, and a HSACO has")
+    assert said.startswith("fly-link: error: a.o and b.o each contain a host program, but a HSACO")
 
 
 @pytest.mark.parametrize(
@@ -193,15 +193,15 @@ def test_two_programs():
         (text.write(PROGRAM) + "x", "k.o: the host program is damaged"),
         (
             text.write(PROGRAM).replace('"kernel":"k"', '"kernel":"gone"'),
-            "k.o: the host program starts the kernel gone, which no object holds",
+            "k.o: the host program launches the kernel gone, which no object defines",
         ),
         (
             text.write(PROGRAM).replace("gfx942", "gfx90a"),
-            "k.o: the host program is for gfx90a, the code for gfx942",
+            "k.o: the host program is for gfx90a, but the code is for gfx942",
         ),
         (
             text.write(PROGRAM).replace('"version":3', '"version":9'),
-            "k.o: the host program is of version 9, this tool reads 2 and 3",
+            "k.o: the host program has version 9, but this tool reads versions 2 and 3",
         ),
     ],
 )
@@ -218,7 +218,7 @@ attributes #0 = { "target-cpu"="gfx942" }
 """
     said: list[str] = []
     assert link([llvm("llc", "-mcpu=gfx942", "-filetype=obj", data=source)], warn=said.append)
-    assert said == ["no kernel in it: nothing can be launched"]
+    assert said == ["the HSACO defines no kernel: nothing can be launched"]
     said.clear()
     assert link([kernel()], warn=said.append)
     assert said == []
@@ -293,5 +293,5 @@ def test_a_linker_that_does_not_end_is_killed(tmp_path, monkeypatch):
         )
         assert (done.returncode, done.stdout) == (1, "")
         first, _, again = done.stderr.splitlines()
-        assert first == "fly-link: error: ld.lld did not end within 0.3 s and was killed"
+        assert first == "fly-link: error: ld.lld did not finish within 0.3 s and was killed"
         assert again == f"  reproduce: {' '.join(['fly-link', *words, str(tmp_path / 'k.o')])}"

@@ -1,4 +1,4 @@
-"""IR that the tests of code generation share, and the tools they judge by."""
+"""IR and LLVM tools for the tests of code generation."""
 
 import subprocess
 
@@ -23,8 +23,8 @@ attributes #0 = {{ "target-cpu"="{cpu}" }}
 
 
 def large_kernel(cpu: str) -> str:
-    """A loop with LDS, a barrier, a branch, a division, a private array and 48 values alive across
-    it: enough for the scheduler, the allocator and the wait insertion to have something to do."""
+    """A loop with LDS, a barrier, a branch, a division, a private array and 48 values live across
+    it: enough to exercise the scheduler, the allocator and the wait insertion."""
     alive = 48
     loads = "\n".join(
         f"  %a{n} = getelementptr float, ptr addrspace(1) %row, i32 {n * 67}\n"
@@ -91,7 +91,7 @@ attributes #0 = {{ "target-cpu"="{cpu}" "amdgpu-flat-work-group-size"="256,256" 
 
 
 def run_llvm(program: str, *arguments: str, data: bytes) -> bytes:
-    """LLVM's own word, without a line of ours in between but the search for the program."""
+    """Runs an LLVM program, using none of our code except the search for it."""
     done = subprocess.run(
         [toolchain.find_program(program), *arguments], input=data, capture_output=True, check=True
     )

@@ -74,7 +74,7 @@ attributes #0 = { "target-cpu"="gfx942" }
     [
         ("exe", None, None, "--emit exe: must be one of obj, asm, mir"),
         ("obj", 4, None, "-O 4: must be 0, 1, 2 or 3"),
-        ("obj", None, "finalize-isel", "--stop-after makes MIR, and --emit obj asks for"),
+        ("obj", None, "finalize-isel", "--stop-after prints MIR, which contradicts --emit obj"),
     ],
 )
 def test_options_are_checked_when_made(emit, level, stop, message):
@@ -146,7 +146,7 @@ attributes #0 = { "target-cpu"="gfx942" }
 
 
 def test_llc_is_not_waited_for_without_end():
-    with pytest.raises(InputError, match=r"llc did not end within 0\.5 s and was killed"):
+    with pytest.raises(InputError, match=r"llc did not finish within 0\.5 s and was killed"):
         compile(HANGS, Options(timeout=0.5))
 
 

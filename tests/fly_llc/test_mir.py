@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 
 import pytest
 from fly_common.errors import InputError
@@ -14,7 +16,7 @@ from fly_llc.mir import kinds, registers
 from fly_llc.mir.dependences import dependences, regions
 from fly_llc.mir.instruction import Instruction
 from fly_llc.mir.liveness import live_outs, live_sets
-from fly_llc.shipped import peephole
+from fly_llc.shipped.amd import peephole
 from fly_target.amd.waits import GFX9, GFX11
 
 from .woven import CASES, ir
@@ -150,7 +152,7 @@ def test_what_it_edits():
     assert "V_MOV_B32" not in str(module)
     with pytest.raises(ValueError, match="has no"):
         entry.remove(move)
-    with pytest.raises(ValueError, match="not of the same instructions"):
+    with pytest.raises(ValueError, match="the new order does not contain the same instructions"):
         entry.reorder(entry.instructions[1:])
     assert mir.parse(str(module)).functions[0].blocks[0].instructions[1].text == "S_NOP 1"
 
@@ -295,7 +297,10 @@ def test_wait_fields_against_llvm():
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (("bb.0:\n    successors: %bb.7", "bb.1:"), "k: bb.0 goes on to bb.7, which is no block"),
+        (
+            ("bb.0:\n    successors: %bb.7", "bb.1:"),
+            "k: bb.0 branches to bb.7, which is not a block",
+        ),
         (("bb.0:", "bb.1:", "bb.1:"), "k has two blocks bb.1"),
     ],
 )
@@ -334,3 +339,14 @@ def test_filters_take_functions_without_blocks():
     text = "---\nname: k\nnoVRegs: true\nbody: |\n...\n"
     for name in ("nop-sled", "schedule", "peephole", "pressure"):
         assert filters.shipped(name)(text, []) == text
+
+
+def test_the_machines_modules_are_imported_when_they_are_asked_for():
+    program = (
+        "import sys\n"
+        "from fly_llc import mir\n"
+        "assert not any(name.startswith('fly_llc.mir.amd') for name in sys.modules)\n"
+        "print(mir.kinds.__name__, hasattr(mir, 'kind'))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "fly_llc.mir.amd.kinds False\n", done.stderr

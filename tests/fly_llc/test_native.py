@@ -66,9 +66,9 @@ def test_in_process_a_pass_that_changes_nothing_gives_the_same_bytes(built, plac
 
 
 def test_in_process_where_no_filter_can_be(built, small):
-    """At this pass llc can't stop and go on."""
+    """At this pass llc can't stop and resume."""
     insert = (f"after:si-wqm={built('sled')}:{SLED}",)
-    with pytest.raises(InputError, match="LLVM can't go on after si-wqm"):
+    with pytest.raises(InputError, match="LLVM can't resume after si-wqm"):
         compile(small().encode(), Options(insert=insert))
     made = compile(small().encode(), Options("asm", insert=insert, in_process=True))
     assert made.count(b"s_nop 0") == 2
@@ -86,9 +86,16 @@ def test_both_kinds_of_insertion_together(built, small):
 
 def test_where_it_can_not_be_in_process(built, small):
     insert = (f"post-ra={built('sled')}:{SLED}",)
-    with pytest.raises(UsageError, match=r"behind virtregrewriter,2, which runs 3 times") as caught:
+    said = "after virtregrewriter,2: LLVM would insert after each of the 3 runs of virtregrewriter"
+    with pytest.raises(UsageError, match=rf"{said}\n") as caught:
         compile(small().encode(), Options(insert=insert, in_process=True))
-    assert caught.value.hint == "the next place is after:amdgpu-mark-last-scratch-load"
+    assert caught.value.hint == "the next possible point is after:amdgpu-mark-last-scratch-load"
+    insert = (f"before:amdgpu-isel={built('sled')}:{SLED}",)
+    with pytest.raises(
+        UsageError, match="before amdgpu-isel: no machine pass runs earlier"
+    ) as caught:
+        compile(small().encode(), Options(insert=insert, in_process=True))
+    assert caught.value.hint == "the next possible point is after:amdgpu-isel"
 
 
 @pytest.mark.parametrize("in_process", [False, True])
@@ -115,7 +122,7 @@ def test_without_a_compiler_or_headers(built, small, tmp_path, monkeypatch):
         patch.setenv("CXX", "no-such-compiler")
         with pytest.raises(MissingError, match=r"no C\+\+ compiler \(no-such-compiler\)") as caught:
             compile(small().encode(), options)
-        assert "without --in-process a native pass runs as a filter" in (caught.value.hint or "")
+        assert "without --in-process, a native pass runs as a filter" in (caught.value.hint or "")
     monkeypatch.setattr(native, "HEADER", "llvm/NoSuchHeader.h")
     with pytest.raises(MissingError, match=r"headers \(llvm/NoSuchHeader\.h\) were not found"):
         compile(small().encode(), options)

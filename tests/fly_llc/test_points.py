@@ -54,9 +54,9 @@ def test_where_it_would_not_be_exact_it_is_refused(llvm):
     with pytest.raises(InputError) as caught:
         compile(source, Options("mir", stop_after="finalize-isel"), "k.ll")
     assert caught.value.render("fly-llc") == (
-        "fly-llc: error: k.ll: going on after finalize-isel would give other code than an "
-        "undisturbed run\n"
-        "  it is exact at no point for this module; llc -stop-after=finalize-isel shows the MIR "
+        "fly-llc: error: k.ll: resuming after finalize-isel would give different code than an "
+        "uninterrupted run\n"
+        "  for this module, resuming is exact nowhere; llc -stop-after=finalize-isel shows the MIR "
         "there"
     )
 
@@ -88,7 +88,10 @@ def test_mir_from_llc_needs_to_be_told(small, llvm):
 
 def test_no_way_back(small):
     mir = compile(small().encode(), Options("mir", stop_after="postmisched"))
-    with pytest.raises(UsageError, match="can't stop after finalize-isel: the MIR was stopped"):
+    with pytest.raises(
+        UsageError,
+        match="can't stop after finalize-isel: the MIR was already stopped after postmisched",
+    ):
         compile(mir, Options("mir", stop_after="finalize-isel"))
 
 
@@ -99,8 +102,8 @@ def test_no_way_back(small):
         (Options("mir", stop_after="greedy,7"), "no machine pass greedy,7", "it runs 3 times"),
         (Options("mir", stop_after="zzz"), "no machine pass zzz", "--list-points lists them"),
         (Options("mir", level=0, stop_before="pre-sched2"), "no pre-sched2 at -O0", "before postm"),
-        (Options(start_after="finalize-isel"), "--start-after goes on from MIR", "makes MIR"),
-        (Options(start_before="pre-ra"), "--start-before goes on from MIR", "makes MIR"),
+        (Options(start_after="finalize-isel"), "--start-after resumes from MIR", "prints MIR"),
+        (Options(start_before="pre-ra"), "--start-before resumes from MIR", "prints MIR"),
     ],
 )
 def test_refusals(small, options, message, hint):
@@ -110,7 +113,7 @@ def test_refusals(small, options, message, hint):
 
 
 def test_where_llvm_can_not_go_on(small):
-    with pytest.raises(InputError, match="going on after greedy would give other code"):
+    with pytest.raises(InputError, match="resuming after greedy would give different code"):
         compile(small().encode(), Options("mir", stop_after="greedy"))
 
 

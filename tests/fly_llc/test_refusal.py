@@ -72,7 +72,7 @@ def test_refused_ir(body, expected):
     if expected is None:
         assert said.startswith("fly-llc: error: k.ll: in f: Cannot select: i32,ch = vaarg")
         assert "0x" not in said  # addresses differ from run to run
-        assert said.endswith("gfx942 has no instruction for it: compute it another way, or pick a"
+        assert said.endswith("gfx942 has no instruction for it: compute it differently, or use a"
                              " newer --target")  # fmt: skip
     else:
         assert said == expected
@@ -94,7 +94,7 @@ define amdgpu_kernel void @k(i32 %n) #0 !dbg !4 {
 def test_an_unknown_processor():
     body = 'define void @f() "target-cpu"="gfx9999" {\n  ret void\n}\n'
     assert refusal(HEAD + body).startswith(
-        "fly-llc: error: k.ll: LLVM knows no processor 'gfx9999'"
+        "fly-llc: error: k.ll: LLVM does not know the processor 'gfx9999'"
     )
 
 

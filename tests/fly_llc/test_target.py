@@ -69,11 +69,11 @@ def test_only_features_of_the_header_are_passed_on(features, expected):
         ('; target triple = "amdgcn-amd-amdhsa"', "the module has no target triple", None),
         (
             'target triple = "nvptx64-nvidia-cuda"',
-            "the module is for nvptx64-nvidia-cuda; fly-llc makes code for amdgcn-amd-amdhsa",
+            "the module is for nvptx64-nvidia-cuda; fly-llc generates code for amdgcn-amd-amdhsa",
             None,
         ),
-        (TRIPLE, 'no function says "target-cpu"', None),
-        (TRIPLE + 'declare void @f() "target-cpu"="gfx942"', 'no function says "target-cpu"', None),
+        (TRIPLE, 'no function has "target-cpu"', None),
+        (TRIPLE + 'declare void @f() "target-cpu"="gfx942"', 'no function has "target-cpu"', None),
         (
             f'{TRIPLE}define void @f() "target-cpu"="gfx942" {{ ret void }}\n'
             'define void @"g h"() "target-cpu"="gfx90a" { ret void }',

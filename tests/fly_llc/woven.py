@@ -1,4 +1,4 @@
-"""The repository's examples with something inserted into their code generation."""
+"""Compiles the repository's examples with machine passes inserted into their code generation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["CASES", "Case", "compiled", "ir", "run"]
 
 @functools.cache
 def compiled(case: Case, target: str, **llc: Any) -> fly.call.compiled.Compiled:
-    """An example compiled with these options of fly-llc, for its annotations' signature."""
+    """Compiles an example with these options of fly-llc, for the signature of its annotations."""
     path = str(ROOT / "examples" / case.file)
     function = find_entry(load_file(path), path, case.entry)
     function.options["chain"] = fly.chain(target, llc=tuple(llc.items()))
@@ -29,14 +29,14 @@ def compiled(case: Case, target: str, **llc: Any) -> fly.call.compiled.Compiled:
 
 
 def ir(case: Case, target: str) -> bytes:
-    """The optimised LLVM IR: what fly-llc reads."""
+    """Returns the optimised LLVM IR, the input of fly-llc."""
     text = compiled(case, target).ir("opt.ll")
     return text.encode() if isinstance(text, str) else text
 
 
 def run(case: Case, made: fly.call.compiled.Compiled, *, strict: bool = False) -> None:
-    """Runs it on the emulator. Raises AssertionError where the results are not NumPy's, and Fault
-    where `strict` finds a register that is used before its wait."""
+    """Runs it on the emulator. AssertionError if the results differ from NumPy's, and Fault if
+    `strict` finds a register that is used before its wait."""
     arguments = case.make()
     expected = case.expect(arguments)
     made.run(arguments, device="emulator", options=Options(strict=strict))

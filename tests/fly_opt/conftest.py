@@ -1,4 +1,4 @@
-"""What the tests of fly_opt share: LLVM's programs, and modules to compile."""
+"""Fixtures for the tests of fly_opt: LLVM's programs, and modules to compile."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ DATA = Path(__file__).with_name("data")
 
 @pytest.fixture(scope="session")
 def vector_add() -> bytes:
-    """A traced module: one kernel, one host function."""
+    """A traced module with one kernel and one host function."""
     return (DATA / "vector_add.mlir").read_bytes()
 
 
 @pytest.fixture(scope="session")
 def llvm():
-    """`llvm(name, *arguments, text)` → the standard output of LLVM's program; it has to succeed."""
+    """`llvm(name, *arguments, text)` returns the standard output of LLVM's program, which must
+    succeed."""
 
     def run(name: str, *arguments: str, text: str | bytes = "") -> bytes:
         data = text.encode() if isinstance(text, str) else text
@@ -33,7 +34,7 @@ def llvm():
 
 @pytest.fixture
 def fly_opt(tmp_path):
-    """`fly_opt(*arguments, text)` → the finished process of the tool itself."""
+    """`fly_opt(*arguments, text)` returns the finished process of the tool."""
     import os
     import sys
 

@@ -1,4 +1,4 @@
-"""Code objects to run: assembled by LLVM from the sources in `kernels`."""
+"""Code objects for tests, assembled by LLVM from the sources in `kernels`."""
 
 import functools
 import subprocess

@@ -222,8 +222,8 @@ def test_a_changed_row_of_a_package_is_another_fingerprint(package, monkeypatch)
     [
         ("guest_chips:ABSENT", "can't be loaded: AttributeError: .*ABSENT"),
         ("no_such_module:ROW", "can't be loaded: ModuleNotFoundError: .*no_such_module"),
-        ("guest_chips:NUMBER", "is int, not the row of gfx1103"),
-        ("guest_chips:OTHER", "is the target gfx1150, not the row of gfx1103"),
+        ("guest_chips:NUMBER", "is int, not the target gfx1103"),
+        ("guest_chips:OTHER", "is the target gfx1150, not the target gfx1103"),
     ],
 )
 def test_a_package_that_is_broken_is_named(package, value: str, message: str):

@@ -1,6 +1,6 @@
-"""Runs a traced kernel for one work item: an oracle for the tests, written from MLIR's op semantics
-(arith, math, scf) and sharing nothing with the tracer. Integers are Python ints in two's complement
-of their width, floats NumPy's."""
+"""Interprets a traced kernel for one work item: an oracle for the tests, written from MLIR's op
+semantics (arith, math, scf) and sharing nothing with the tracer. Integers are Python ints in two's
+complement of their width, floats NumPy's."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Machine:
         self.values: dict[Any, Any] = {}
 
     def block(self, block: Any, arguments: list[Any]) -> tuple[str, list[Any]]:
-        """Runs a block; gives its terminator's name and operands."""
+        """Runs a block; returns its terminator's name and operands."""
         for argument, value in zip(block.arguments, arguments, strict=True):
             self.values[argument] = value
         for op in block:
@@ -191,7 +191,7 @@ class Machine:
 
 @functools.lru_cache(maxsize=4)
 def kernel_of(module: str) -> Any:
-    """The body of the module's first kernel; the module is kept with it."""
+    """Returns the body of the module's first kernel; the module is kept alive with it."""
     parsed = text.read(module, ir.Context())
     kernels = parsed.body.operations[0].regions[0].blocks[0]
     return kernels.operations[0].operation.regions[0].blocks[0], parsed

@@ -1,7 +1,7 @@
-"""The floats of 8, 6 and 4 bits in NumPy, for tests: every number of a format, from its bits.
+"""Floats of 8, 6 and 4 bits in NumPy, for tests: every number of a format, from its bits.
 
-Written from the formats' tables alone (OCP OFP8 and MX 1.0; FNUZ: the CDNA3 ISA manual): an
-encoding is taken apart into sign, exponent and fraction, and the special ones are listed.
+Written only from the formats' tables (OCP OFP8 and MX 1.0; FNUZ: the CDNA3 ISA manual): an encoding
+is split into sign, exponent and fraction, and the special ones are listed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Format:
-    """Bits of exponent and fraction, the exponent's bias, and the encodings that are no numbers."""
+    """Bits of exponent and fraction, the exponent's bias, and the encodings that are not
+    numbers."""
 
     exponent: int
     fraction: int
@@ -44,11 +45,11 @@ class Format:
         return float(self.values[np.isfinite(self.values)].max())
 
     def nearest(self, numbers: np.ndarray) -> np.ndarray:
-        """The encodings of the nearest numbers, ties to the even encoding; within the range."""
+        """Returns the encodings of the nearest numbers in range, ties to the even encoding."""
         finite = np.flatnonzero(np.isfinite(self.values[: 1 << (self.bits - 1)]))
         distance = np.abs(self.values[finite][None, :] - np.abs(numbers)[:, None])
         least = distance.min(1, keepdims=True)
-        # Of two that are as near, the even one: odd encodings count as greater.
+        # Break ties towards the even encoding by treating odd ones as greater.
         keys = finite + (finite & 1) * (1 << self.bits)
         keys = np.where(distance == least, keys[None, :], 4 << self.bits)
         codes = keys.min(1) % (1 << self.bits)
@@ -72,7 +73,7 @@ SCALES = np.append(2.0 ** np.arange(-127.0, 128.0), np.nan)
 
 
 def bits_of(codes: np.ndarray, bits: int) -> np.ndarray:
-    """Encodings along the last axis as bytes, one behind the other, the first lowest."""
+    """Packs encodings along the last axis into bytes, the first lowest."""
     apart = codes[..., None] >> np.arange(bits) & 1
     whole = apart.reshape(*codes.shape[:-1], -1).astype(np.uint8)
     return np.packbits(whole, axis=-1, bitorder="little")

@@ -47,10 +47,10 @@ CASES = [
     ("import nothing_like_this\n", ["k.py"], 1,
      "k.py:1:1: ModuleNotFoundError: No module named 'nothing_like_this'"),
     ("1 / 0\n", ["k.py"], 1, "k.py:1:1: ZeroDivisionError: division by zero"),
-    ("raise SystemExit(3)\n", ["k.py"], 1, "k.py: the file ends the process (SystemExit: 3)"),
+    ("raise SystemExit(3)\n", ["k.py"], 1, "k.py: the file exits the process (SystemExit: 3)"),
     (GOOD, ["k.py:on", *SIG], 2, "k.py: has no host function 'on'"),
     (GOOD, ["k.py:kernel", *SIG], 2,
-     "k.py: kernel is a kernel; an entry is a host function, with @fly.jit"),
+     "k.py: kernel is a kernel; an entry must be a host function, with @fly.jit"),
     (TWO, ["k.py"], 2, "k.py: has 2 host functions"),
     (GOOD, ["k.py"], 2, "the type of A is not known"),
     (GOOD, ["k.py", "--sig", "B: f32[?]"], 2, "one has no parameter 'B'"),
@@ -58,28 +58,28 @@ CASES = [
      "--sig: `A: f33[?]`: the element type is one of bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16"
      " f32 f64 f8E4M3FN f8E4M3FNUZ f8E5M2 f8E5M2FNUZ f8E8M0FNU f6E2M3FN f6E3M2FN f4E2M1FN i4 u4"),
     (GOOD, ["k.py", "--sig", "A: f4E2M1FN[?]"], 2,
-     "A is a tensor of f4E2M1FN, whose elements are no whole bytes"),
+     "A is a tensor of f4E2M1FN, whose elements are not whole bytes"),
     (GOOD, ["k.py", "--sig", "A: f32[?"], 2,
-     "--sig: `A: f32[?`: extents stand in brackets, as in f32[M,N]"),
-    (GOOD, ["k.py", "--sig", "A: f32[0]"], 2, "--sig: `A: f32[0]`: `0` is no extent"),
+     "--sig: `A: f32[?`: extents must be in brackets, as in f32[M,N]"),
+    (GOOD, ["k.py", "--sig", "A: f32[0]"], 2, "--sig: `A: f32[0]`: `0` is not an extent"),
     (GOOD, ["k.py", "--sig", "A: f32[M,N:1]"], 2,
-     "--sig: `A: f32[M,N:1]`: 2 extents need as many strides"),
-    (GOOD, ["k.py", *SIG, "--sig", "n: f32"], 2, "n is i32 in the file, and given as f32"),
+     "--sig: `A: f32[M,N:1]`: 2 extents need the same number of strides"),
+    (GOOD, ["k.py", *SIG, "--sig", "n: f32"], 2, "n is i32 in the file, but given as f32"),
     (GOOD, ["k.py", *SIG, "--sig", "W: i32"], 2,
-     "W is a compile-time constant in the file, and given as i32"),
-    (GOOD, ["k.py", "--sig", "A: f32"], 2, "A is a tensor in the file, and given as f32"),
-    (TWO, ["k.py:two", "--sig", "A: f16[n]"], 2, "A is f32[n] in the file, and given as f16[n]"),
+     "W is a compile-time constant in the file, but given as i32"),
+    (GOOD, ["k.py", "--sig", "A: f32"], 2, "A is a tensor in the file, but given as f32"),
+    (TWO, ["k.py:two", "--sig", "A: f16[n]"], 2, "A is f32[n] in the file, but given as f16[n]"),
     (TWO, ["k.py:two", "--sig", "A: f32[n,m]"], 2,
-     "A is f32[n] in the file, and given as f32[n,m]"),
+     "A is f32[n] in the file, but given as f32[n,m]"),
     (GOOD, ["k.py", "--like", "A"], 2, "--like A: is not NAME=FILE.npy"),
     (GOOD, ["k.py", "--like", "A=k.py"], 2, "k.py: is not a .npy file"),
     (GOOD, ["k.py", "--like", "A=none.npy"], 2, "none.npy: No such file or directory"),
     (GOOD, ["k.py", "--like", "A=c.npy"], 2,
-     "c.npy: holds <c8, which is no element type of the language"),
+     "c.npy: contains <c8, which is not an element type of the language"),
     (GOOD, ["k.py", "--static", *SIG], 2,
-     "--static says how to take --like files, and there are none"),
+     "--static needs --like files"),
     (GOOD, ["k.py", *SIG, "-o", "no/such/place"], 2,
-     "./no/such/place: the folder ./no/such does not exist"),
+     "./no/such/place: the directory ./no/such does not exist"),
     (GOOD, ["k.py", "--fast"], 2, "No such option: --fast"),
 ]  # fmt: skip
 
@@ -101,11 +101,11 @@ def test_kernel_error_has_caret_and_no_output(tmp_path: Path) -> None:
     done = fly_trace(tmp_path, "k.py", *SIG, "-o", "out.mlir")
     assert done.returncode == 1
     assert done.stderr == (
-        "fly-trace: error: k.py:7:9: `return` inside a dynamic `if` or `while`: work items would"
-        " part ways here\n"
+        "fly-trace: error: k.py:7:9: `return` inside a dynamic `if` or `while`: the work items"
+        " would diverge here\n"
         "          return\n"
         "          ^~~~~~\n"
-        "  put what follows in the `else`, or assign a variable and return it at the end\n"
+        "  put the following code in the `else`, or assign a variable and return it at the end\n"
     )
     assert not (tmp_path / "out.mlir").exists()
 

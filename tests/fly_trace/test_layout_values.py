@@ -170,7 +170,7 @@ def test_atoms_and_tiled_ops_say_their_layouts():
     ("misuse", "said"),
     [
         (lambda: fx.make_layout((4, 8), (1,)), "make_layout"),
-        (lambda: fx.make_layout((4, "8"), (1, 4)), "holds integers, not the Python str '8'"),
+        (lambda: fx.make_layout((4, "8"), (1, 4)), "needs integers, not the Python str '8'"),
         (lambda: fx.make_layout((), ()), "at least one element"),
         (lambda: fx.composition(fx.make_layout((4, 6), (6, 1)), fx.make_layout(5, 5)), "5"),
         (lambda: fx.select((2, 3), [5]), "select"),
@@ -178,7 +178,7 @@ def test_atoms_and_tiled_ops_say_their_layouts():
         (lambda: fx.make_tile("4"), "a mode of a tile"),
         (lambda: fx.SwizzleType.get(-1, 0, 0), "negative"),
         (lambda: fx.static(3), "fx.static takes a type"),
-        (lambda: fx.rocdl.MFMA(16, 16, 5, fx.Float16), "of (f16, f16) -> f32 there are"),
+        (lambda: fx.rocdl.MFMA(16, 16, 5, fx.Float16), "the shapes of (f16, f16) -> f32 are"),
         (lambda: fx.rocdl.WMMA(16, 16, 16, fx.Float16), "has no value outside a kernel"),
         (lambda: fx.make_copy_atom(fx.UniversalCopy(12), fx.Float32), "whole bytes"),
         (lambda: fx.make_copy_atom(fx.Float32, fx.Float32), "a copy instruction first"),

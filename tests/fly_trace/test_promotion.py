@@ -159,5 +159,5 @@ def test_rounded_bf16() -> None:
 
 
 def test_check_fits_says_the_range() -> None:
-    with pytest.raises(PromotionError, match=r"300 doesn't fit i8 \(-128 to 127\)"):
+    with pytest.raises(PromotionError, match=r"300 doesn't fit in i8 \(-128 to 127\)"):
         check_fits(300, I8)

@@ -106,7 +106,7 @@ HOST_CASES = {
     "if x > 1.0: pass": "k.py:11:8: the host function computes with integers only",
     "assert n > 0, f'{x}'": "k.py:11:19: a message shows integers, not a dynamic f32",
     "assert n > 0, f'{n:5}'": (
-        "k.py:11:19: a dynamic i32 can't become text: it is known only when the kernel runs"
+        "k.py:11:19: a dynamic i32 can't be converted to a string: it is known only when the"
     ),
     "fx.empty(n, 4)": "k.py:11:5: fx.empty takes an element type, not the Python int 4",
     "fx.empty(x, fx.Float32)": (
@@ -150,23 +150,24 @@ HOST_CASES = {
     "kernel(A).launch(grid=1, block=1)": "k.py:11:5: kernel: missing a required argument: 'n'",
     "kernel(A, n, n).launch(grid=1, block=1)": "k.py:11:5: kernel: too many positional arguments",
     "kernel(n, n).launch(grid=1, block=1)": (
-        "k.py:11:5: A of kernel is a tensor, and is given a dynamic i32"
+        "k.py:11:5: A of kernel is a tensor, but got a dynamic i32"
     ),
     "kernel(A, x).launch(grid=1, block=1)": (
-        "k.py:11:5: n of kernel is i32, and is given a dynamic f32"
+        "k.py:11:5: n of kernel is i32, but got a dynamic f32"
     ),
     "kernel(A, A).launch(grid=1, block=1)": (
-        "k.py:11:5: n of kernel is i32, and is given a tensor (f32[?])"
+        "k.py:11:5: n of kernel is i32, but got a tensor (f32[?])"
     ),
     "kernel(A, 1 << 40).launch(grid=1, block=1)": (
-        "k.py:11:5: 1099511627776 doesn't fit i32 (-2147483648 to 2147483647)"
+        "k.py:11:5: 1099511627776 doesn't fit in i32 (-2147483648 to 2147483647)"
     ),
-    "kernel(A, n).launch(grid=(1, 1, 1, 1), block=1)": "k.py:11:5: grid has 1 to 3 sizes, not 4",
+    "kernel(A, n).launch(grid=(1, 1, 1, 1),"
+    " block=1)": "k.py:11:5: grid must have 1 to 3 sizes, not 4",
     "kernel(A, n).launch(grid=1, block=(64, 32))": (
-        "k.py:11:5: the block has 2048 work items, and a workgroup at most 1024"
+        "k.py:11:5: the block has 2048 work items, but the maximum is 1024"
     ),
-    "kernel(A, n).launch(grid=1, block=0)": "k.py:11:5: a size of block is 0, which no launch can"
-    " have",
+    "kernel(A, n).launch(grid=1, block=0)": "k.py:11:5: a size of block is 0, which is not a valid"
+    " launch size",
     "kernel(A, n).launch(grid=1.5, block=1)": (
         "k.py:11:5: a size of grid must be an integer, not the Python float 1.5"
     ),
@@ -174,7 +175,7 @@ HOST_CASES = {
         "k.py:11:5: a size of grid must be an integer, not a dynamic f32"
     ),
     "kernel(A, n).launch(grid=1, block=1, smem='1k')": (
-        "k.py:11:5: smem is a number of bytes, not the Python str '1k'"
+        "k.py:11:5: smem must be a number of bytes, not the Python str '1k'"
     ),
     "kernel(A, n).launch(grid=1, block=1, cluster=2)": (
         "k.py:11:5: launch takes grid, block, smem and stream, not cluster"
@@ -196,7 +197,7 @@ def test_host_refused(body: str, tmp_path: Path) -> None:
     assert said.splitlines()[2].strip().startswith("^")
 
 
-ANOTHERS = "a value is used here that another kernel or the host function computed"
+ANOTHERS = "this uses a value that was computed by another kernel or by the host function"
 KEPT = """
 import fly
 import fly.expr as fx
@@ -224,7 +225,7 @@ def entry(A: fx.Tensor[fx.Float32, "n"], C: fx.Tensor[fx.Float32, "n"]):
 def test_a_value_of_another_function_is_refused_where_it_is_used(body, place, tmp_path):
     said = refusal(KEPT.replace("{body}", body), tmp_path)
     assert said.splitlines()[0] == f"fly-trace: error: k.py:{place}: {ANOTHERS}"
-    assert "as a parameter of its own" in said.splitlines()[-1]
+    assert "as a separate argument" in said.splitlines()[-1]
 
 
 @pytest.mark.parametrize(

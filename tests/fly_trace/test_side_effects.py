@@ -237,7 +237,7 @@ def test_a_change_outside_the_kernel(way: str, indented: bool, tmp_path: Path) -
         trace_function(find_entry(module, str(path), None), {})
     error = raised.value
     if f"change {WAYS[way]}," not in error.message:
-        assert f"changes {WAYS[way]}" in error.message, error
+        assert f"modifies {WAYS[way]}" in error.message, error
     assert "from outside the kernel" in error.message, error
     assert "while tracing" in str(error.hint)
     assert error.place is not None
@@ -313,10 +313,10 @@ IN_A_BRANCH = {
 @pytest.mark.parametrize("way", IN_A_BRANCH)
 def test_a_change_in_a_branch_of_what_was_made_before_it(way: str, tmp_path: Path) -> None:
     said = refusal(kernel_source(LOCAL.replace("{way}", way), TOP), tmp_path)
-    assert f" changes a Python {IN_A_BRANCH[way]} made outside this dynamic" in said.split("\n")[
-        0
-    ] or (
-        f"changes random.shuffle.__self__, a Python {IN_A_BRANCH[way]}" in said
+    assert f" modifies a Python {IN_A_BRANCH[way]} created outside this dynamic" in said.split(
+        "\n"
+    )[0] or (
+        f"modifies random.shuffle.__self__, a Python {IN_A_BRANCH[way]}" in said
         or "a Python Random from outside" in said
     )
     assert "^" in said.splitlines()[2]
@@ -380,7 +380,7 @@ def test_a_thousand_objects_are_compared_too(tmp_path: Path) -> None:
     top = "MANY = [[k] for k in range(1000)]\ndef grow(x): x.append(1)"
     for way in ("MANY[500].append(1)", "list(map(grow, MANY[3:4]))", "list.append(MANY[7], 2)"):
         said = refusal(kernel_source(way, top), tmp_path)
-        assert "append() changes MANY[" in said or "list() changes MANY[" in said
+        assert "append() modifies MANY[" in said or "list() modifies MANY[" in said
 
 
 KERNEL_IN_HOST = """

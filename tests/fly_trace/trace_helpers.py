@@ -1,4 +1,4 @@
-"""Tracing of source snippets for the tests of fly-trace."""
+"""Traces source snippets for the tests of fly-trace."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _numbers = itertools.count()
 
 
 def kernel_source(body: str, top: str = "") -> str:
-    """A file whose kernel has this body: A is f32[n], I is i32[8,4], x an f32, n an i32."""
+    """Returns a file whose kernel has this body: A is f32[n], I is i32[8,4], x an f32, n an i32."""
     body = textwrap.indent(textwrap.dedent(body).strip("\n"), "    ")
     return HEAD.format(body=body, top=textwrap.dedent(top))
 
 
 def trace_source(source: str, folder: Path, entry: str | None = None, **signature) -> str:
-    """The module of a file with this source, without locations."""
+    """Returns the module traced from a file with this source, without locations."""
     path = folder / f"kernel_{next(_numbers)}.py"
     path.write_text(source)
     linecache.checkcache(str(path))
@@ -48,7 +48,7 @@ def trace_body(body: str, folder: Path, top: str = "") -> str:
 
 
 def refusal(source: str, folder: Path, entry: str | None = None, **signature) -> str:
-    """What fly-trace says of a source, with the file's name as `k.py`."""
+    """Returns fly-trace's error for a source, with the file's name as `k.py`."""
     try:
         text = trace_source(source, folder, entry, **signature)
     except FlyError as error:

@@ -1,1 +1,1 @@
-"""Damaged inputs for every tool: each must end with a result or with an error line of its own."""
+"""Fuzzing of every tool: a mutated input must give a result or a proper error line."""

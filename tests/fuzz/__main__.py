@@ -1,13 +1,13 @@
-"""Damages inputs of every kind, and looks for a tool that does not end as it should.
+"""Fuzzes the tools: mutates inputs of every kind and checks that each tool ends properly.
 
     PYTHONPATH=tests python -m fuzz                   200,000 in process, 2,000 as processes
     PYTHONPATH=tests python -m fuzz --cases 20000 --processes 100 --kinds mlir,program
-    PYTHONPATH=tests python -m fuzz --seed 7 --again mlir:1234      one case again, told in full
+    PYTHONPATH=tests python -m fuzz --seed 7 --again mlir:1234      one case again, with details
     PYTHONPATH=tests python -m fuzz --seed 7 --again mlir:12 --as-process
 
 A finding is a traceback, a signal, a hang, "internal", an error without a text, an exit code other
-than 0 to 3, or output that a failing stage left behind. Each is saved with the command that repeats
-it. Exit status 1 if there is any.
+than 0 to 3, or output left behind by a failing stage. Each is saved with the command that
+reproduces it. The exit status is 1 if there are any.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fuzz.case import Case, attempt
 from fuzz.kinds import KINDS
 from fuzz.workers import Finding, Tally
 
-REPEATED = 3  # findings of one text that are told; the others are counted
+REPEATED = 3  # findings with the same text that are printed; the others are counted
 
 
 def options() -> argparse.Namespace:
@@ -45,7 +45,7 @@ def options() -> argparse.Namespace:
 
 
 class Teller:
-    """Tells findings as they come, saves their inputs, and knows what was told already."""
+    """Prints findings as they come, saves their inputs, and suppresses repeated ones."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -67,8 +67,8 @@ class Teller:
 
 
 def contained(finding: Finding) -> bool:
-    """Whether a crash within a process is, by the tool's command line, an error line: the tool then
-    works in a child, which a library may not."""
+    """Whether a crash in process is an error line from the tool's command line, which works in a
+    child process. A library can't."""
     kind = KINDS[finding.case.kind]
     if not finding.crash or kind.name != "mlir" or "more than" in finding.what:
         return False
@@ -82,7 +82,7 @@ def contained(finding: Finding) -> bool:
 
 
 def shares(total: int, names: list[str]) -> dict[str, int]:
-    """How many of `total` cases each kind gets."""
+    """Distributes `total` cases over the kinds."""
     whole = sum(KINDS[name].share for name in names)
     return {name: -(-total * KINDS[name].share // whole) if total else 0 for name in names}
 

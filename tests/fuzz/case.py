@@ -1,4 +1,4 @@
-"""One case: a damaged input, told by the seed of the run, the kind and a number."""
+"""One case: a mutated input, identified by the seed of the run, the kind and a number."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fly_common.errors import FlyError
 from fuzz.damage import damaged
 from fuzz.kinds import KINDS, Kind
 
-LONGEST_LINE = 2000  # characters of an error's first line; more is a value that nobody cut
+LONGEST_LINE = 2000  # characters of an error's first line; longer ones quote a whole value
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Case:
         return f"{self.kind}:{self.number}"
 
     def made(self, seeds: list[bytes]) -> tuple[bytes, random.Random]:
-        """The damaged input, and the generator for what is done with it."""
+        """Returns the mutated input, and the generator for further choices."""
         generator = random.Random(f"{self.seed} {self.kind} {self.number}")
         data = generator.choice(seeds)
         kind = KINDS[self.kind]
@@ -32,7 +32,7 @@ class Case:
 
 
 def judge_line(text: str, tool: str) -> str | None:
-    """What is wrong with a tool's error text; None where it is as it should be."""
+    """Returns what is wrong with a tool's error text; None if it is proper."""
     line, _, _ = text.partition("\n")
     if not line.startswith(f"{tool}: error: "):
         return "the first line is no error line"
@@ -47,7 +47,8 @@ def judge_line(text: str, tool: str) -> str | None:
 
 
 def attempt(kind: Kind, data: bytes, generator: random.Random) -> tuple[bool, str | None]:
-    """Reads the input in this process: whether it was taken, and what is wrong, if anything."""
+    """Reads the input in this process; returns whether it was accepted, and what is wrong, if
+    anything."""
     try:
         kind.read(data, generator)
     except FlyError as error:

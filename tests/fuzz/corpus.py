@@ -1,4 +1,4 @@
-"""Sound inputs of every kind, to be damaged: what the chain makes of examples, tests' inputs."""
+"""Valid inputs of every kind, to be mutated: artifacts of the examples, and the tests' inputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fly_host.program import Program
 from fly_image.amd.code_object import CodeObject
 
 ROOT = Path(__file__).resolve().parents[2]
-# Small examples (FILE or FILE:ENTRY), so that each generation of chips has its part.
+# Small examples (FILE or FILE:ENTRY) that cover each generation of chips.
 EXAMPLES = (
     ("vector_add", "gfx942"),
     ("saxpy", "gfx1100"),
@@ -28,7 +28,7 @@ LIT_SIZE = 6000  # bytes; larger inputs of lit tests only take longer
 
 @functools.cache
 def _chains() -> list[dict[str, bytes]]:
-    """What each stage made of each example, by the suffix of its file."""
+    """Returns each stage's output for each example, by the suffix of its file."""
     from fly_trace.session.trace import trace_file
 
     import fly
@@ -52,13 +52,13 @@ def _stages(suffix: str) -> list[bytes]:
 
 
 def _lit(pattern: str) -> list[bytes]:
-    """The inputs of lit tests, without those that are wrong on purpose: as they stand."""
+    """Returns the inputs of lit tests, unmodified, except the deliberately invalid ones."""
     paths = sorted(ROOT.glob(f"test/lit/{pattern}"))
     return [path.read_bytes() for path in paths if path.stat().st_size <= LIT_SIZE]
 
 
 def mlir() -> list[bytes]:
-    """What is traced, and each part of a lit test, with the RUN line that says its passes."""
+    """Traced modules, and each part of a lit test, with the RUN line that has its passes."""
     parts = []
     for text in _lit("*/*.mlir"):
         run = b"".join(re.findall(rb"^// RUN: fly-opt-py.*\n", text, re.M)[:1])
@@ -78,12 +78,12 @@ def bitcode() -> list[bytes]:
     ]
 
 
-# Passes of llc's, before and after register allocation and the frame.
+# Passes of llc, before and after register allocation and frame lowering.
 STOPS = ("finalize-isel", "machine-scheduler", "virtregrewriter", "prologepilog")
 
 
 def mir() -> list[bytes]:
-    """MIR as llc stops at some passes, and as fly-llc does, which says where to go on."""
+    """MIR as llc prints it at some passes, and as fly-llc does, which records where to resume."""
     from fly_llc import Options, compile
 
     texts = _stages(".opt.ll")
@@ -121,7 +121,7 @@ def program_of(hsaco: bytes) -> Program:
 
 
 def arrays() -> list[bytes]:
-    """.npy files of the shapes and types that anybody has."""
+    """.npy files of common shapes and types."""
     made = (
         np.zeros(64, np.float32),
         np.arange(24, dtype=np.int64).reshape(2, 3, 4),

@@ -1,9 +1,9 @@
-"""Damage to a file's bytes or to a text, chosen by a random generator.
+"""Mutates a file's bytes or a text, with a random generator.
 
     damaged(generator, data, others, text=True)
 
-`others` are further sound inputs of the same kind, of which pieces are put in. One case has one to
-three damages, seldom more: a text with many is refused by its first line.
+`others` are further valid inputs of the same kind, from which pieces are inserted. A case has one
+to three mutations, seldom more: a text with many is rejected at its first line.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def damaged(
     text: bool,
     special: Damage | None = None,
 ) -> bytes:
-    """`data` with some damage; never `data` itself. `special` is what only this kind of input can
-    suffer: half of the cases have it alone."""
+    """Returns a mutation of `data`, never `data` itself. `special` is a mutation specific to this
+    kind of input: half of the cases have only that."""
     kinds = TEXTUAL if text else BINARY
     if special and generator.random() < 0.5:
         kinds = (special,)
@@ -104,7 +104,7 @@ def _splice(generator: random.Random, data: bytes, others: Sequence[bytes]) -> b
 
 
 def _word(generator: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
-    """An aligned integer becomes an extreme one, or a little more or less."""
+    """Replaces an aligned integer by an extreme value, or changes it slightly."""
     size = generator.choice((2, 4, 8))
     if len(data) < size:
         return data
@@ -160,7 +160,7 @@ def _number(generator: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
 
 
 def _nest(generator: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
-    """A token in brackets, few or very many."""
+    """Wraps a token in brackets, few or very many."""
     tokens = [match.span() for match in _TOKEN.finditer(data)]
     if not tokens:
         return data
@@ -173,7 +173,7 @@ def _nest(generator: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
 
 
 def _string(generator: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
-    """Bytes that are no text, and escapes, within a string or anywhere."""
+    """Inserts invalid UTF-8 or escapes, in a string or anywhere."""
     quotes = [match.end() for match in re.finditer(rb'"', data)]
     at = generator.choice(quotes) if quotes else generator.randrange(len(data) + 1)
     what = (
@@ -198,7 +198,7 @@ _VALUES = (
 
 
 def json_value(generator: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """JSON that is well formed, with a few of its values exchanged, removed or repeated."""
+    """Mutates JSON that stays well formed: exchanges, removes or repeats a few values."""
     made = json.loads(data)
     for _ in range(generator.choice((1, 1, 1, 2, 3))):
         spots = list(_spots(made))
@@ -221,7 +221,7 @@ def json_value(generator: random.Random, data: bytes, others: Sequence[bytes]) -
 
 
 def _spots(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Every place that holds a value: what holds it, and the index or key."""
+    """Yields every value's location: its container, and the index or key."""
     if isinstance(value, (list, dict)):
         items = value.items() if isinstance(value, dict) else enumerate(value)
         for key, inner in list(items):
@@ -229,8 +229,8 @@ def _spots(value: Any) -> Iterator[tuple[Any, Any]]:
             yield from _spots(inner)
 
 
-# What can stand in each other's place in a compiler's text, class by class. Lengths are bounded, or
-# a text of 50,000 brackets would take minutes.
+# Tokens that can replace each other in a compiler's text, by class. Lengths are bounded, because a
+# text of 50,000 brackets would take minutes.
 _CLASSES = tuple(
     re.compile(pattern)
     for pattern in (
@@ -255,8 +255,8 @@ _ODD_TYPES = (b"i0", b"i1", b"i4", b"i65", b"i128", b"f16", b"bf16", b"f64", b"f
 
 
 def exchange(generator: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """A text in which one thing is another of its class throughout, or at one place: most of what
-    comes of it still parses."""
+    """Replaces one token by another of its class, everywhere or at one place; most results still
+    parse."""
     for _ in range(generator.choice((1, 1, 1, 2, 3))):
         number = generator.randrange(len(_CLASSES))
         spots = list(_CLASSES[number].finditer(data))
@@ -279,7 +279,7 @@ def exchange(generator: random.Random, data: bytes, others: Sequence[bytes]) -> 
 
 
 def elf_code(generator: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """A code object whose instructions are damaged, and nothing else."""
+    """Mutates the instructions of a code object, and nothing else."""
     made = bytearray(data)
     (segment,) = [one for one in Elf.parse(data).segments if one.executable][:1]
     start = data.find(segment.data)
@@ -292,7 +292,7 @@ def elf_code(generator: random.Random, data: bytes, others: Sequence[bytes]) -> 
 
 
 def npy_header(generator: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """A header that is Python, and says odd things."""
+    """Writes a header that is valid Python with unusual content."""
     shapes = (
         *(
             "()",

@@ -1,4 +1,4 @@
-"""The kinds of inputs, and what reads each within a process."""
+"""The kinds of inputs, and the functions that read each in process."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from fly_opt.pipeline import registry
 from fuzz import corpus, damage
 
 TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
-EXTENT = 32  # of a dimension that may have any
-INSTRUCTIONS = 3000  # that a damaged kernel may execute
+EXTENT = 32  # of a dynamic dimension
+INSTRUCTIONS = 3000  # limit for a mutated kernel
 NEED_OPTIONS = ("fly-set-target", registry.EMIT_LLVM)
 PASSES = (
     *(name for name in registry.descriptions() if name not in NEED_OPTIONS),
@@ -39,9 +39,9 @@ PASSES = (
 
 @dataclass(frozen=True)
 class Kind:
-    """`seeds()` gives sound inputs; `read(data, generator)` does what the tools do with one, in
-    this process, and raises a FlyError for what it refuses. Of a hundred cases `share` are of this
-    kind. `suffix` ends the names of files, `tool` names who speaks."""
+    """`seeds()` returns valid inputs; `read(data, generator)` does in this process what the tools
+    do with an input, and raises a FlyError for one that it rejects. `share` is the percentage of
+    cases of this kind. `suffix` is that of its files, `tool` the tool that reports errors."""
 
     name: str
     tool: str
@@ -55,8 +55,8 @@ class Kind:
 
 # -- MLIR and LLVM IR -----------------------------------------------------------------------------
 def read_mlir(data: bytes, generator: random.Random) -> None:
-    """Mostly: parse, verify, print. Else the passes of its RUN line or others, or a target's whole
-    pipeline."""
+    """Mostly parses, verifies and prints. Otherwise runs the passes of its RUN line or others, or a
+    target's whole pipeline."""
     from fly_opt.pipeline import stage
     from fly_opt.pipeline.options import Options
 
@@ -100,7 +100,7 @@ def read_llvm_ir(data: bytes, generator: random.Random) -> None:
 
 
 def _sometimes_compile(data: bytes, generator: random.Random, share: float = 0.02) -> None:
-    """llc is a process of 20 ms, and its refusals have many forms."""
+    """llc is a process of 20 ms, and its errors have many forms."""
     from fly_llc import Options, compile
 
     if generator.random() < share:
@@ -108,7 +108,7 @@ def _sometimes_compile(data: bytes, generator: random.Random, share: float = 0.0
 
 
 def read_bitcode(data: bytes, generator: random.Random) -> None:
-    """llvm-dis reads bitcode, a process of 15 ms: few cases get that far."""
+    """llvm-dis reads bitcode in a process of 15 ms, so few cases use it."""
     from fly_common import artifact
     from fly_llc.codegen.options import Options
     from fly_llc.codegen.source import prepare
@@ -127,7 +127,7 @@ def read_mir(data: bytes, generator: random.Random) -> None:
     from fly_llc.insertion import filters
 
     text = data.decode(errors="replace")
-    name = generator.choice(filters.SHIPPED)
+    name = generator.choice([*filters.SHIPPED])
     generator.choice(
         (
             lambda: str(mir.parse(text)),
@@ -181,7 +181,7 @@ def read_hsaco(data: bytes, generator: random.Random) -> None:
 
 
 def values_for(program: Program) -> dict[str, np.ndarray | int | float]:
-    """An argument for each parameter of a program, of EXTENT elements a dimension."""
+    """Returns an argument for each parameter of a program, of EXTENT elements a dimension."""
     from fly_run.launch import dtypes
 
     made: dict[str, np.ndarray | int | float] = {}
@@ -232,12 +232,12 @@ CONTENT = b"the content of an entry\n" * 20
 
 
 def entries() -> list[bytes]:
-    """A store's two files of one entry, joined: how one damages both."""
+    """Returns a store's two files of one entry, joined, so that one mutation covers both."""
     return [b"".join(_files(Path(made))) for made in [_fresh()]]
 
 
 def _fresh() -> str:
-    from fly_common.store import Store
+    from fly_store.store import Store
 
     folder = str(_folder() / "store")
     Store(folder).put(KEY, CONTENT, label="test", suffix=".ll", origin=("fingerprint", b"input"))
@@ -249,18 +249,18 @@ def _files(folder: Path) -> list[bytes]:
 
 
 def _paths(folder: Path) -> list[Path]:
-    """The file of the key, and that of the object."""
+    """Returns the file of the key, and that of the object."""
     kinds = ("keys", "objects")
     return [path for kind in kinds for path in sorted((folder / kind).rglob("*")) if path.is_file()]
 
 
 class WrongContent(Exception):
-    """The store gave something that was never put there."""
+    """The store returned content that was never stored."""
 
 
 def read_entry(data: bytes, generator: random.Random) -> None:
-    """What a damaged store holds is the content or nothing, and it can be made again."""
-    from fly_common.store import Store
+    """A mutated store returns the content or nothing, and the content can be stored again."""
+    from fly_store.store import Store
 
     folder = Path(_fresh())
     key, held = _paths(folder)
@@ -283,13 +283,13 @@ _root = Path(tempfile.gettempdir())
 
 
 def use_folder(root: Path) -> None:
-    """Where processes have their files: whoever calls removes it with all that it holds."""
+    """Sets the folder for the files of processes; the caller removes it."""
     global _root
     _root = root
 
 
 def _folder() -> Path:
-    """A folder of this process's own."""
+    """Returns a folder of this process's own."""
     folder = _root / str(os.getpid())
     folder.mkdir(exist_ok=True)
     return folder

@@ -1,4 +1,4 @@
-"""Cases as a user has them: real command lines, joined by pipes, judged from outside."""
+"""Runs cases as a user would: real command lines, joined by pipes, checked from outside."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from fuzz.kinds import EXTENT, INSTRUCTIONS, KINDS, PASSES, TARGETS
 from fuzz.workers import Finding, Tally
 
 BIN = Path(sys.executable).parent
-SLOW = 180.0  # seconds that a whole pipe may take; an insertion with --diff runs llc ten times
+SLOW = 180.0  # time limit in seconds for a whole pipe; an insertion with --diff runs llc ten times
 CODES = (0, 1, 2, 3)
 OUT = "out.bin"
-# What a case's folder may hold afterwards besides its inputs: what the command was told to write.
+# Files that a case's folder may contain afterwards besides its inputs: the requested outputs.
 WRITTEN = {OUT, "trace.txt"}
 STORE_SCRIPT = """
 import sys, hashlib, fly
@@ -40,8 +40,8 @@ print(hashlib.sha256(made).hexdigest())
 
 @dataclass(frozen=True)
 class Command:
-    """Programs joined by pipes, and the files that lie beside them. `leave` ends the first words of
-    what a failing one must not leave behind; `expected` is what the last must print."""
+    """Programs joined by pipes, and the files in their folder; `expected` is what the last program
+    must print."""
 
     words: tuple[tuple[str, ...], ...]
     files: tuple[tuple[str, bytes], ...]
@@ -179,7 +179,7 @@ def _of_array(data: bytes, generator: random.Random) -> Command:
 
 
 def _of_cache(data: bytes, generator: random.Random) -> Command:
-    """A chain through a store of which one file is damaged: the result is the sound one."""
+    """Runs a chain with one damaged file in its store: the result must be the valid one."""
     from fuzz.damage import damaged
 
     folder = Path(tempfile.mkdtemp(prefix="fly-fuzz-store-"))
@@ -196,7 +196,7 @@ _making = threading.Lock()
 
 
 def _store() -> Path:
-    """A cache folder with a store in which all of a chain lies."""
+    """Returns a cache folder with a store that contains all of a chain."""
     with _making:
         if not _made:
             folder = Path(tempfile.mkdtemp(prefix="fly-fuzz-cache-"))
@@ -218,7 +218,7 @@ def _expected() -> bytes:
 
 
 def link_handlers(folder: Path) -> None:
-    """Gives a cache folder the emulator's library of the user's own: it takes 12 s to build."""
+    """Links the user's library of the emulator into a cache folder: it takes 12 s to build."""
     from fly_run.emulator.engine import library
 
     handlers = library.load().path
@@ -238,14 +238,14 @@ COMMANDS: dict[str, Callable[[bytes, random.Random], Command]] = {
 }
 
 
-# -- running and judging --------------------------------------------------------------------------
+# -- running and checking -------------------------------------------------------------------------
 def command_of(case: Case) -> Command:
     data, generator = case.made(KINDS[case.kind].seeds())
     return COMMANDS[case.kind](data, generator)
 
 
 def judge(command: Command, cache: Path) -> tuple[bool, str | None]:
-    """Runs a command in a folder of its own: whether all of it succeeded, and what is wrong."""
+    """Runs a command in its own folder; returns whether all of it succeeded, and what is wrong."""
     with tempfile.TemporaryDirectory(prefix="fly-fuzz-") as name:
         folder = Path(name)
         for file, data in command.files:
@@ -270,7 +270,7 @@ def judge(command: Command, cache: Path) -> tuple[bool, str | None]:
 
 
 def _run(command: Command, folder: Path, cache: Path) -> tuple[list[int], list[str], bytes] | str:
-    """Exit codes, what each said on standard error, the last one's output; or that it hung."""
+    """Returns exit codes, standard error of each, and the last one's output; or that it hung."""
     surroundings = {**os.environ, "FLY_CACHE_DIR": str(cache)}
     surroundings.pop("FLY_DEBUG", None)
     running: list[subprocess.Popen[bytes]] = []
@@ -306,7 +306,7 @@ def _run(command: Command, folder: Path, cache: Path) -> tuple[list[int], list[s
 
 
 def _wait(running: list[subprocess.Popen[bytes]]) -> int | None:
-    """Waits for all; the number of one that hung, after all were ended."""
+    """Waits for all; returns the number of one that hung, after killing all."""
     import time
 
     deadline = time.monotonic() + SLOW
@@ -334,7 +334,7 @@ def _judge_stage(tool: str, code: int, text: str) -> str | None:
         return f"exit code {code}"
     if code == 0:
         return None
-    # Dumps, times and warnings may stand before the error.
+    # Dumps, timings and warnings may precede the error.
     lines = text.splitlines()
     found = [index for index, line in enumerate(lines) if line.startswith(f"{tool}: error: ")]
     if not found:
@@ -343,7 +343,7 @@ def _judge_stage(tool: str, code: int, text: str) -> str | None:
 
 
 def run(seed: int, kind: str, count: int, jobs: int, found: Callable[[Finding], None]) -> Tally:
-    """All cases of a kind as processes."""
+    """Runs all cases of a kind as processes."""
     tally = Tally()
     lock = threading.Lock()
     with _cache() as cache:
@@ -373,7 +373,7 @@ def run(seed: int, kind: str, count: int, jobs: int, found: Callable[[Finding], 
 
 @contextlib.contextmanager
 def _cache() -> Iterator[Path]:
-    """A cache folder, since refused inputs are kept there. It is removed with all it holds."""
+    """Returns a temporary cache folder, because rejected inputs are saved there."""
     with tempfile.TemporaryDirectory(prefix="fly-fuzz-cache-") as name:
         link_handlers(Path(name))
         yield Path(name)

@@ -1,4 +1,4 @@
-"""Runs cases in forked processes, of which any may crash or hang: it is started again behind the
+"""Runs cases in forked processes, any of which may crash or hang; it is then restarted after the
 case that ended it."""
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from fuzz.case import Case, attempt
 from fuzz.kinds import KINDS
 
-MEMORY = 8 << 30  # bytes of address space; who asks for more was told so by a damaged number
-SLOW = 20.0  # seconds that a case may take
-_STATE = struct.Struct("<qdqq")  # number of the case, when it began, taken, refused
+MEMORY = 8 << 30  # bytes of address space; more is only requested because of a mutated number
+SLOW = 20.0  # time limit of a case
+_STATE = struct.Struct("<qdqq")  # number of the case, its start, accepted, rejected
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Finding:
 
 @dataclass
 class Tally:
-    """Of a kind: how many cases ran, were taken for sound, were refused."""
+    """Of a kind: the number of cases that ran, were accepted, and were rejected."""
 
     cases: int = 0
     taken: int = 0
@@ -42,7 +42,7 @@ class Tally:
 
 
 class _Worker:
-    """A process that does the cases first, first + step, … below `end`."""
+    """A process that runs the cases first, first + step, … below `end`."""
 
     def __init__(self, seed: int, kind: str, first: int, end: int, step: int):
         self.seed, self.kind, self.first, self.end, self.step = seed, kind, first, end, step
@@ -106,7 +106,7 @@ class _Worker:
 
 
 def run(seed: int, kind: str, count: int, jobs: int, found: Callable[[Finding], None]) -> Tally:
-    """All cases of a kind. `found` is told of each finding as it comes."""
+    """Runs all cases of a kind. `found` is called with each finding as it comes."""
     tally = Tally()
 
     def tell(finding: Finding) -> None:

@@ -9,7 +9,7 @@ the way, with its padding, lies in memory at a sum of coordinate times stride.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import groupby, product
 
 from host_chains.chain import Chain, Step
 
@@ -164,11 +164,15 @@ def strides_of(found: Meaning) -> tuple[int, ...] | None:
 
 def joined(found: Meaning) -> bool | None:
     """Whether an axis of the allocation domain holds both parts of a split, and counts them in
-    another way than the split axis does. None where a merged axis was split again: its parts may
-    be those of the first split, or none of them."""
-    for step, before, _ in found.moves:
-        if step[0] == "split" and before.merged[position(step, len(before.extents))]:
-            return None
+    another way than the split axis does. None where this can't be told: a merged axis was split
+    again, whose parts may be those of the first split, or padding leaves positions of an outer part
+    that no position of the split axis uses."""
+    for step, before, after in found.moves:
+        if step[0] == "split":
+            axis = position(step, len(before.extents))
+            used = len(range(0, before.extents[axis], max(after.extents[axis + 1], 1)))
+            if before.merged[axis] or used < after.extents[axis]:
+                return None
     return any(_joins(found, at) for at, move in enumerate(found.moves) if move[0][0] == "split")
 
 
@@ -196,12 +200,13 @@ def _joins(found: Meaning, at: int) -> bool:
 
 
 def _counts(line: list[int]) -> bool:
-    """Whether it is c·((n // d) mod m) for some c, d, m."""
-    if not any(line):
+    """Whether it counts: each value stays for as many places, then comes the next one, a constant
+    more, or 0 again, before which a value may stay for less."""
+    runs = [(value, len(list(places))) for value, places in groupby(line)]
+    following = [value for value, _ in runs[1:]]
+    if not following:
         return True
-    d = next(n for n, value in enumerate(line) if value)
-    c = line[d]
-    return any(
-        all(value == c * (n // d % m) for n, value in enumerate(line))
-        for m in range(2, len(line) // d + 2)
+    return all(
+        next_value == 0 or (next_value == value + following[0] and places == runs[0][1])
+        for (value, places), next_value in zip(runs, following, strict=False)
     )

@@ -78,15 +78,18 @@ def _by_enumeration(
     graph: Graph, inferred: Inferred | InputError, found: Meaning, ones: Meaning
 ) -> Iterator[str]:
     strides = index_map.strides_of(ones)
+    empty = 0 in found.logical.extents  # nothing can be seen of what lies between parts
     if isinstance(inferred, InputError):
+        if empty:
+            return
         if strides is not None:
             yield f"it lies at {strides}, and is refused: {inferred}"
         elif REFUSED not in str(inferred) or index_map.joined(ones) is False:
             yield f"its allocation domain has a view, and it is refused: {inferred}"
         return
-    if strides is None and index_map.joined(ones):
+    if strides is None and index_map.joined(ones) and not empty:
         yield "no axis of the allocation domain counts the logical axis, and it is not refused"
-    if (strides is None) != (inferred.strides is None):
+    if (strides is None) != (inferred.strides is None) and not empty:
         yield f"strides {inferred.strides}, by enumeration {strides}"
     yield from _equal("shape", _constants(graph, inferred.shape), tuple(found.logical.extents))
     yield from _equal("axes", _constants(graph, inferred.axes), tuple(found.allocated.extents))
@@ -127,12 +130,12 @@ def _by_torch(
 ) -> Iterator[str]:
     from host_chains.views import view
 
-    seen = view(ones)
+    seen, empty = view(ones), 0 in found.logical.extents
     if isinstance(inferred, InputError):
-        if seen.strides is not None:
+        if not empty and seen.strides is not None:
             yield f"torch has strides {seen.strides}, and it is refused: {inferred}"
         return
-    if (seen.strides is None) != (inferred.strides is None):
+    if (seen.strides is None) != (inferred.strides is None) and not empty:
         yield f"strides {inferred.strides}, torch has {seen.strides}"
     elif seen.strides is not None and inferred.strides is not None:
         given = _constants(graph, inferred.strides)
@@ -186,6 +189,8 @@ def _symbolic(
     if said[0]:
         yield f"with symbols it is refused: {said[0]}"
         return
+    if inferred.strides is not None and concrete.strides is None:
+        yield f"with symbols it has strides, and without: {concrete.reason}"
     if inferred.strides is None and concrete.strides is not None and not chance:
         yield f"with symbols it has no strides: {inferred.reason}"
     yield from _values(chain, inferred, graph, concrete, leaves, readers)

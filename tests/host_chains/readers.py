@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from fly_common.errors import InputError
+from fly_host import python_code
 from fly_host.graph import Graph
-from fly_host.program import Program
+from fly_host.program import Launch, Program, Scalar, Tensor, Word
 from fly_host.values import Extents, Values
 
 
@@ -104,7 +106,49 @@ def by_interpreter(graph: Graph, roots: Sequence[int], leaves: Leaves) -> list[i
     return [values[root] for root in roots]
 
 
+def by_generated_python(graph: Graph, roots: Sequence[int], leaves: Leaves) -> list[int]:
+    """Host programs as generated Python: the roots are the arguments of a launch."""
+    scalars = dict(leaves.scalars) | {f"i{k}": v for k, v in enumerate(leaves.variables)}
+    expressions = [
+        ("scalar", f"i{one[1]}") if one[0] == "variable" else tuple(one)
+        for one in graph.expressions
+    ]
+    at = len(expressions)
+    expressions += [("const", 1), ("const", 0)]
+    words = tuple((Word("integer", expression=root),) for root in roots)
+    launch = Launch("k", (at, at, at), (at, at, at), at + 1, words)
+    tensors = {
+        name: Extents(shape, leaves.strides.get(name, (0,) * len(shape)))
+        for name, shape in leaves.shapes.items()
+    }
+    parameters = (
+        *(Tensor(name, "f32", (None,) * len(e.shape), (None,) * len(e.shape))
+          for name, e in tensors.items()),
+        *(Scalar(name, "i64") for name in scalars),
+    )  # fmt: skip
+    program = Program("chain", "any", parameters, tuple(expressions), (launch,))
+    machine = _Arguments()
+    python_code.run(program, machine, {**tensors, **scalars})  # type: ignore[arg-type]
+    return [value for (value,) in machine.arguments]
+
+
+class _Arguments:
+    """A machine that keeps the arguments of the last launch; its tensors are their extents."""
+
+    arguments: list[list[int]]
+
+    def extents(self, tensor: Extents) -> Extents:
+        return tensor
+
+    def look_at(self, *_: object) -> None:
+        pass
+
+    def launch(self, *asked: Any) -> None:
+        self.arguments = asked[4]
+
+
 READERS: list[Reader] = [
     by_definition,
     by_interpreter,
+    by_generated_python,
 ]

@@ -19,8 +19,9 @@ class View:
 def view(found: Meaning) -> View:
     axes = found.allocated
     pairs = list(zip(axes.extents, axes.shared, strict=True))
-    made = torch.empty([1 if shared else extent for extent, shared in pairs], device="meta")
-    elements = made.untyped_storage().nbytes() // made.element_size()
+    shape = [1 if shared else extent for extent, shared in pairs]
+    made = torch.empty(shape, device="meta", dtype=torch.uint8)
+    elements = made.untyped_storage().nbytes()
     seen = made.expand(axes.extents)
     for (name, *values), before, _ in reversed(found.moves):
         if name == "reorder":

@@ -10,6 +10,7 @@ wrong, where a count of references has moved, or where the process has grown.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import subprocess
 import sys
@@ -24,11 +25,13 @@ def resident() -> int:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
 
-def program() -> Any:
+def program(calls: bool = False) -> Any:
     """f(A, n, s) allocates two tensors and frees one, runs a loop of n iterations that makes a
-    tensor in each, and returns one tensor, its extent and a constant. It fails for n of 7."""
+    tensor in each, and returns one tensor, its extent and a constant. It fails for n of 7. With
+    `calls` it calls a library function, with a view, on one side of a branch."""
     from fly_host import program as host
     from fly_host.program import Operand, Word
+    from fly_host.validation import validate
 
     expressions = (
         *(("extent", "A", 0), ("const", 1), ("const", 0), ("scalar", "n")),
@@ -41,6 +44,7 @@ def program() -> Any:
         host.Buffer("D", "f32", (0,), (1,), 4),
         host.Assigned("E", "f32", 1),
         host.Assigned("F", "f32", 1),
+        *((host.Buffer("G", "f32", (0,), (1,), 0), host.Assigned("H", "f32", 1)) * calls),
     )
     one = (1, 1, 1)
 
@@ -56,6 +60,12 @@ def program() -> Any:
         *(host.Allocate("B"), host.Allocate("C"), launch("A", "B", "C"), host.Free("C")),
         *(loop, launch("F"), host.Check(11, ("n is ", 10))),
     )
+    if calls:
+        view = Operand("view", host.View("A", (0,), (1,), 2))
+        operands = (Operand("tensor", "F"), view, Operand("integer", 0))
+        call = host.Call("copy", operands, (("s", Operand("scalar", "s")),), ("G",))
+        chosen = (host.ChosenTensor("H", "G", "F"),)
+        steps += (host.Branch(3, (call, launch("G")), (), (), chosen), launch("H"))
     results = (
         *(Operand("tensor", "F"), (Operand("integer", 0), Operand("tensor", "A"))),
         *(Operand("constant", ("text", 1)), Operand("scalar", "s"), None),
@@ -64,15 +74,32 @@ def program() -> Any:
         host.Tensor("A", "f32", (None,), (None,), "r"),
         *(host.Scalar("n", "i32"), host.Scalar("s", "f32"), host.Stream("stream")),
     )
-    return host.Program("hammered", "gfx942", parameters, expressions, steps, tensors, results)
+    names = tuple(f"result{number}" for number, _ in enumerate(host.leaves(results)))
+    made = host.Program(
+        "hammered", "gfx942", parameters, expressions, steps, tensors, results, names
+    )
+    validate(made)
+    return made
+
+
+class Machine:
+    """Calls the library function of the program."""
+
+    def call(self, step: Any, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Any, ...]:
+        tensor, view, extent = arguments
+        assert (tuple(view.shape), extent, keywords) == ((5,), 5, {"s": 0.5})
+        return (tensor + view,)
+
+    def check_made(self, buffer: Any, tensor: Any, shape: Any, strides: Any) -> None:
+        assert tuple(tensor.shape) == shape
 
 
 def launchers() -> list[tuple[str, Any, Any]]:
-    """Name, callable, an array for it: NumPy's and torch's, by a driver and by Python."""
+    """Name, callable, an array for it: NumPy's, and torch's where torch is, by a driver and by
+    Python."""
     import ctypes
 
     import numpy
-    import torch
     from fly_host.native import calling, library
     from fly_host.native.specialisation import (
         DriverEntry,
@@ -85,19 +112,33 @@ def launchers() -> list[tuple[str, Any, Any]]:
     nothing = library.load("define i32 @nothing() { ret i32 0 }\n", Options())
     function = ctypes.cast(nothing.nothing, ctypes.c_void_p).value
     assert function
-    made = program()
-    limits = []
-    for launch in made.launches:
-        sizes = [8] * (len(launch.arguments) - 1) + [4]
-        places = tuple((8 * number, size) for number, size in enumerate(sizes))
-        limits.append(KernelLimits(8 * len(sizes), places, 64, 0))
+    programs = []
+    for made in (program(), program(calls=True)):
+        limits = []
+        for launch in made.launches:
+            sizes = [8] * (len(launch.arguments) - 1) + [4]
+            places = tuple((8 * number, size) for number, size in enumerate(sizes))
+            limits.append(KernelLimits(8 * len(sizes), places, 64, 0))
+        programs.append((made, limits))
+    machine: Any = Machine()
     found = []
-    for kind, array in (("NumPy", numpy.ones(5, numpy.float32)), ("torch", torch.ones(5))):
+    arrays: dict[str, Any] = {"NumPy": numpy.ones(5, numpy.float32)}
+    with contextlib.suppress(ImportError):
+        import torch
+
+        arrays["torch"] = torch.ones(5)
+    for kind, array in arrays.items():
         entries = {
-            "driver": DriverEntry(function, [1, 2, 3], print, stream=lambda: 1 << 40),
-            "blocking driver": DriverEntry(function, [1, 2, 3], print, blocking=True),
+            "driver": DriverEntry(function, range(3), print, stream=lambda: 1 << 40),
+            "blocking driver": DriverEntry(function, range(3), print, blocking=True),
             "Python": PythonEntry(lambda *given: None),
         }
+        made, limits = programs[1]
+        entry = DriverEntry(function, range(5), print)
+        specialised = specialise(made, (array, 2, 0.5, None), limits)
+        native = calling.compile(specialised, entry, machine)
+        found.append((f"{kind}, library calls", native.call, array))
+        made, limits = programs[0]
         for name, entry in entries.items():
             native = calling.compile(specialise(made, (array, 2, 0.5, None), limits), entry)
             found.append((f"{kind}, {name}", native.call, array))

@@ -1,4 +1,4 @@
-"""The OpenCL sources of opencl/ as code objects, and as a library for the host."""
+"""Compiles the OpenCL sources of opencl/ to code objects, and to a library for the host."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from kernels.cases import CASES
 
 FOLDER = Path(__file__).parent / "opencl"
 LEVELS = ("-O0", "-O2", "-O3")
-LAYOUT = ("gfx942", "-O3")  # whose arguments the host's kernels take; every host case has it
-# Each operation is rounded once, in every build: what makes results comparable bit for bit.
+LAYOUT = ("gfx942", "-O3")  # whose argument layout the host's kernels use; every host case has it
+# Each operation is rounded once, in every build, so that results are comparable bit for bit.
 LANGUAGE = ("-x", "cl", "-cl-std=CL2.0", "-ffp-contract=off", "-w")
-# clang keeps a copy of each kernel as a function, for others to call; internal, it costs no time.
+# clang keeps a copy of each kernel as a function, for others to call; internal, it costs nothing.
 DEVICE = (
     *("-target", "amdgcn-amd-amdhsa", "-nogpulib", "-cl-fp32-correctly-rounded-divide-sqrt"),
     *("-mllvm", "-amdgpu-internalize-symbols"),
 )
-# Where masks, lanes, private memory and pointers of functions occur.
+# Sources that use masks, lanes, private memory and function pointers.
 WIDE = {"lanes", "scan", "control", "builtins", "sort", "histogram"}
 HOST = ("-target", "x86_64-linux-gnu", "-march=x86-64-v3", "-ffp-contract=off", "-fPIC")
 
@@ -35,14 +35,15 @@ def _clang(*arguments: str, text: str | None = None) -> None:
 
 
 def _unit(sources: Iterable[str]) -> str:
-    """One translation unit of all: a clang process for each file and build would cost a minute."""
+    """Returns one translation unit of all: a clang process per file and build would cost a
+    minute."""
     return "".join(f'#include "{FOLDER}/{name}.cl"\n' for name in sorted(set(sources)))
 
 
 @functools.cache
 def device(target: str, level: str, wide: bool = False) -> CodeObject:
-    """All kernels that `target` has, compiled at `level`. `wide`: those of WIDE, for waves of 64
-    lanes on a target that usually has 32."""
+    """Compiles all kernels that `target` supports at `level`. `wide`: only those of WIDE, for waves
+    of 64 lanes on a target that usually has 32."""
     sources = {case.source for case in CASES if target in case.targets}
     options = ("-mwavefrontsize64", "-DWIDE") if wide else ()
     text = _unit(sources & WIDE if wide else sources)
@@ -54,7 +55,7 @@ def device(target: str, level: str, wide: bool = False) -> CodeObject:
 
 
 def _entry(name: str, code: CodeObject) -> str:
-    """A function that calls the kernel with arguments laid out as the device's."""
+    """Returns a function that calls the kernel with arguments laid out as on the device."""
     passed = []
     for argument in code.kernel(name).arguments:
         kind = argument.type_name
@@ -66,8 +67,8 @@ def _entry(name: str, code: CodeObject) -> str:
 
 @functools.cache
 def host() -> bytes:
-    """A shared library with `enter_NAME(arguments)` for each kernel that the host can run, and
-    host.c's `host_launch`."""
+    """Returns a shared library with `enter_NAME(arguments)` for each kernel that can run on the
+    host, and host.c's `host_launch`."""
     layout = device(*LAYOUT)
     own = [case for case in CASES if case.host]
     text = _unit(case.source for case in own) + "".join(

@@ -1,4 +1,4 @@
-"""A kernel, what it is given, and what it must give: the rows of the OpenCL suite."""
+"""The rows of the OpenCL suite: a kernel, its arguments, and the expected results."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from chosen_targets import chosen
 
 Triple = tuple[int, int, int]
 TARGETS = chosen()
-# Where sums of f16 and bf16 products are off by units of a grid, though nothing would be rounded
-# (docs/emulator.md), and where they are not.
+# Targets on which sums of f16 and bf16 products are off by units of a grid even if no rounding is
+# needed (docs/emulator.md), and the others.
 INEXACT = chosen("complements")
 EXACT = tuple(target for target in TARGETS if target not in INEXACT)
 
@@ -30,7 +30,7 @@ class Near:
 class Launch:
     """`arguments`: arrays are bound in place, NumPy scalars and records passed by value.
     `expected`: what the array at that position must hold afterwards: an array of the same bits, a
-    Near, or a function that raises AssertionError. Arrays that are not named must not change."""
+    Near, or a function that raises AssertionError. Other arrays must not change."""
 
     arguments: list[Any]
     grid: Triple
@@ -43,10 +43,9 @@ class Launch:
 
 @dataclass(frozen=True)
 class Case:
-    """`name`: the kernel's, unless a kernel has several cases. `source`: a file's name in opencl/
-    without its ending. `host`: whether the host can run it
-    too. `portable`: whether all targets and levels must agree bit for bit; if not, NumPy's bound is
-    all that is asked."""
+    """`name`: the kernel's, unless a kernel has several cases. `source`: the name of a file in
+    opencl/ without its suffix. `host`: whether it can also run on the host. `portable`: whether all
+    targets and levels must agree bit for bit; if not, results must only be within NumPy's bound."""
 
     name: str
     kernel: str
@@ -57,7 +56,7 @@ class Case:
     portable: bool = True
 
     def launch(self) -> Launch:
-        """The same inputs each time."""
+        """Makes the launch, with the same inputs each time."""
         return self.make(np.random.default_rng(zlib.crc32(self.name.encode())))
 
 
@@ -65,8 +64,7 @@ CASES: list[Case] = []
 
 
 def case(source: str, kernel: str | None = None, **more: Any) -> Callable[[Callable], Callable]:
-    """Adds a case: the decorated function makes the launch, and has the kernel's name unless that
-    is given."""
+    """Adds a case: the decorated function makes the launch; its name is the kernel's by default."""
 
     def add(make: Callable) -> Callable:
         CASES.append(Case(make.__name__, kernel or make.__name__, source, make, **more))
@@ -76,13 +74,13 @@ def case(source: str, kernel: str | None = None, **more: Any) -> Callable[[Calla
 
 
 def blocks(n: int, size: int) -> dict[str, Triple]:
-    """Launch's grid and block of workgroups of `size` for at least `n` work items."""
+    """Returns Launch's grid and block for at least `n` work items in workgroups of `size`."""
     return {"grid": (-(-n // size), 1, 1), "block": (size, 1, 1)}
 
 
 def canonical(array: np.ndarray) -> np.ndarray:
-    """The bits as unsigned integers; every NaN as the same one, since the sign and payload of a
-    result that is NaN are nobody's promise."""
+    """Returns the bits as unsigned integers, with a single NaN: the sign and payload of a NaN
+    result are unspecified."""
     if array.dtype.kind == "f":
         array = np.where(np.isnan(array), array.dtype.type(np.nan), array)
     elif array.dtype.kind == "V":

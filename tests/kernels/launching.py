@@ -1,4 +1,4 @@
-"""A case, launched on the emulator and on the host: both leave its arrays by position."""
+"""Launches a case on the emulator or on the host; both return its arrays by position."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ def _emulator(target: str) -> Any:
 
 @functools.cache
 def on_emulator(case: Case, target: str, level: str) -> Arrays:
-    """The arrays after the launch, held against NumPy."""
+    """Returns the arrays after the launch, compared with NumPy."""
     return on_device(case, _emulator(target), level)
 
 
 def on_device(case: Case, device: Any, level: str, wide: bool = False) -> Arrays:
-    """The same on an emulator of the caller's; `wide`: in waves of 64 lanes."""
+    """Does the same on the caller's emulator; `wide`: in waves of 64 lanes."""
     return run(device, build.device(device.target, level, wide), case.kernel, case.launch())
 
 
 def run(device: Any, code: CodeObject, kernel: str, launch: Launch, lds: int = 0) -> Arrays:
-    """The arrays after the launch, held against what they must be; `lds`: bytes beside what the
-    kernel has of its own."""
+    """Returns the arrays after the launch, compared with the expected ones; `lds`: bytes in
+    addition to the kernel's static LDS."""
     _place(launch)
     before = {i: a.copy() for i, a in launch.arrays().items()}
 
@@ -85,7 +85,7 @@ def _host_library() -> ctypes.CDLL:
 
 
 def on_host(case: Case) -> Arrays:
-    """The arrays after the same launch by the host's processor, workgroup after workgroup."""
+    """Returns the arrays after the same launch on the host's processor, one workgroup at a time."""
     library, launch = _host_library(), case.launch()
     _place(launch)
     kernarg = _pack(

@@ -1,1 +1,1 @@
-"""Mutation of the emulator: each semantic function is damaged, and the tests must notice."""
+"""Mutation of the emulator: each semantic function is mutated, and the tests must detect it."""

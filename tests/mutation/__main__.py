@@ -1,11 +1,11 @@
-"""The mutation run: damages each semantic function in three ways, and counts who notices.
+"""The mutation run: mutates each semantic function in three ways, and counts detected mutants.
 
     PYTHONPATH=tests python -m mutation                        every operation, three damages each
     PYTHONPATH=tests python -m mutation --sample 150 --seed 7  of 150 operations only
     PYTHONPATH=tests python -m mutation --only 'ds_.*'         of operations so named
 
-Prints the score and every survivor. Exit status 1 if the score is below `--threshold`, 2 if the run
-itself is not to be trusted (a control that was not damaged was noticed).
+Prints the score and every survivor. The exit status is 1 if the score is below `--threshold`, 2 if
+the run is not trustworthy (an unmodified control was detected).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from mutation import benches, building, choosing, handlers, judges, report, suit
 from mutation.damage import Mutant
 
 MADE = "made.pickle"
-CONTROLS = 25  # handlers that are exchanged for themselves, and must not be noticed
+CONTROLS = 25  # handlers replaced by identical copies, which must not be detected
 
 
 def options() -> argparse.Namespace:
@@ -45,7 +45,7 @@ def options() -> argparse.Namespace:
 
 @dataclass(frozen=True)
 class Made:
-    """The mutants and their libraries; of `controls` the names of the handlers."""
+    """The mutants and their libraries; for `controls` the names of the handlers."""
 
     mutants: list[Mutant]
     libraries: list[Path]
@@ -68,7 +68,8 @@ def make(wanted: argparse.Namespace, folder: Path) -> Made:
 
 
 def aside(prepared: list[benches.Bench], wanted: argparse.Namespace, folder: Path) -> None:
-    """In a process of its own: the mutants, and what the oracle says of every probe."""
+    """In a separate process: makes the mutants, and computes the oracle's result for every
+    probe."""
     made = make(wanted, folder)
     (folder / MADE).write_bytes(pickle.dumps(made))
     for bench in prepared:
@@ -136,7 +137,7 @@ def _judged(
 
 
 def _teller() -> Callable[[str], None]:
-    """Tells how far the run is, on what is standard error now."""
+    """Returns a function that prints progress to the present standard error."""
     started = time.monotonic()
     stream = os.fdopen(os.dup(2), "w")
 

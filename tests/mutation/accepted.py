@@ -1,5 +1,5 @@
-"""Mutants that no test can notice, though their code is not the original's, or that none ought to,
-as no source says what is right there.
+"""Mutants that no test can detect, although their code differs from the original's, or that no test
+should detect, because no source specifies the result.
 
 (pattern of the handler's name, pattern found in the change, reason)
 """

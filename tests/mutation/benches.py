@@ -1,5 +1,5 @@
-"""The probes of single instructions, made ready once: encoded for a device that stays open, with
-the oracle's results beside them. To try them again costs a millisecond.
+"""Probes of single instructions, prepared once: encoded for a device that stays open, with the
+oracle's results. Running them again costs a millisecond.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from oracle.probes import probe
 
 from mutation.handlers import Handlers
 
-AT_ONCE = 240  # probes of a bench
+AT_ONCE = 240  # probes per bench
 RECORD = probe.WAVES * probe.LANES * 16  # bytes that a probe writes
 
-# What benches write, one after the other.
+# The output of benches, one after the other.
 _outputs = np.zeros(AT_ONCE * RECORD, np.uint8)
 
 
 @dataclass
 class Bench:
-    """`expected`: the oracle's records, in memory that a process forked later fills, until they
-    are `settled`; `uses`: the handlers that its code has."""
+    """`expected`: the oracle's records, in shared memory that a process forked later fills, until
+    they are `settled`; `uses`: the handlers in its code."""
 
     run: runs.Run
     batch: probe.Batch
@@ -43,19 +43,19 @@ class Bench:
         return (self.run.frame.lanes, 1, 1)
 
     def ask(self) -> None:
-        """Fills `expected`."""
+        """Computes `expected`."""
         arguments = [self.batch.inputs, self.batch.outputs(), self.batch.masks]
         self.expected[:] = launch.on_oracle(
             self.data, "probe", self.grid, self.block, arguments
         ).arguments[1]
 
     def settle(self) -> None:
-        """Takes `expected`, filled, out of memory that processes share: a mutant that writes
-        anywhere must not change what the trials after it are held against."""
+        """Moves `expected` out of shared memory: a mutant that writes anywhere must not change the
+        reference of later trials."""
         self.expected = self.expected.copy()
 
     def open(self, handlers: Handlers) -> None:
-        """Encodes the probes, and runs them a first time."""
+        """Encodes the probes, and runs them once."""
         self._code = CodeObject.parse(self.data)
         self._device = Emulator(self.run.target)
         self._records = _outputs[: len(self.batch.probes) * RECORD].view(np.uint32)
@@ -74,13 +74,13 @@ class Bench:
         self.uses = used
 
     def launch(self) -> np.ndarray:
-        """What the emulator, as it is now, writes."""
+        """Returns the output of the emulator in its present state."""
         self._records[:] = 0
         self._device.launch(self._function, self.grid, self.block, self._kernarg)
         return self._records
 
     def differs(self) -> bool:
-        """Whether the emulator, as it is now, computes anything else than the oracle."""
+        """Whether the emulator in its present state differs from the oracle."""
         got = self.launch()
         for position, one in enumerate(self.batch.probes):
             if (got[position] == self.expected[position]).all():
@@ -91,7 +91,7 @@ class Bench:
 
 
 def prepared(targets: tuple[str, ...]) -> list[Bench]:
-    """The suite's comparisons on these targets, in parts, neither opened nor asked for."""
+    """Returns the suite's comparisons on these targets, in parts, not yet opened."""
     found = []
     for run in [*runs.gfx9(), *runs.OTHERWISE, *runs.rdna()]:
         if run.target not in targets:

@@ -1,7 +1,7 @@
-"""Mutants → one shared library, and which of them are no mutants at all.
+"""Builds a shared library of mutants, and detects equivalent ones.
 
-A mutant that LLVM compiles to the original's machine code computes the same: it is equivalent, and
-another one takes its place.
+A mutant that LLVM compiles to the original's machine code is equivalent, and another one replaces
+it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LABEL = re.compile(r"\.L\w+")
 
 
 def original(handler: str) -> Function:
-    """A handler as the emulator's tables make it."""
+    """Returns a handler as generated from the emulator's tables."""
     operations = table.operations()
     name = handler if handler in operations else handler.rpartition(".")[0]
     operation = operations[name]
@@ -31,7 +31,7 @@ def original(handler: str) -> Function:
 
 
 def module(texts: Sequence[str], declarations: set[str]) -> str:
-    """One module of functions `m0`, `m1`, … with what handlers call beside them."""
+    """Returns one module of functions `m0`, `m1`, … and the functions that handlers call."""
     helpers = resolve.functions()
     defined = {function.name for function in helpers}
     needed = {text for function in helpers for text in function.declarations} | declarations
@@ -55,7 +55,7 @@ def module(texts: Sequence[str], declarations: set[str]) -> str:
 
 
 def same(originals: Sequence[str], changed: Sequence[str], declarations: set[str]) -> list[bool]:
-    """Which of the pairs are the same function: after optimisation, in machine code."""
+    """Returns which pairs are the same function after optimisation, in machine code."""
     text = module([*originals, *changed], declarations)
     optimised = _run("opt", ["-O2", "-S", "-mtriple=x86_64-unknown-linux-gnu"], text)
     machine = ["-O2", f"-mcpu={library.host_level()}", "-mtriple=x86_64-unknown-linux-gnu"]
@@ -79,14 +79,14 @@ def _run(program: str, options: list[str], text: str) -> str:
 
 
 def _normal(body: str) -> str:
-    """Labels by their order of appearance, without comments and what tells where the body is."""
+    """Normalises labels by order of appearance, and removes comments and addresses."""
     names: dict[str, str] = {}
     body = re.sub(r"\s*#.*|^\s*\.(cfi_|p2align|type|size).*\n", "", body, flags=re.MULTILINE)
     return _LABEL.sub(lambda match: names.setdefault(match[0], f".L{len(names)}"), body)
 
 
 def compiled(texts: Sequence[str], declarations: set[str], folder: Path, name: str) -> Path:
-    """A library of the functions, in `folder`."""
+    """Compiles the functions to a library in `folder`."""
     source, made, linked = (folder / f"{name}.{suffix}" for suffix in ("ll", "o", "so"))
     source.write_text(module(texts, declarations))
     llc = str(toolchain.find_program("llc"))
@@ -104,7 +104,7 @@ def compiled(texts: Sequence[str], declarations: set[str], folder: Path, name: s
 
 
 def addresses(library_: Path) -> list[int]:
-    """The functions of a library, in their order. It stays loaded."""
+    """Returns the functions of a library, in order. The library stays loaded."""
     loaded = ctypes.CDLL(str(library_))
     count = ctypes.c_uint32.in_dll(loaded, "count").value
     return list((ctypes.c_uint64 * count).in_dll(loaded, "mutants"))

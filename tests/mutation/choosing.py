@@ -1,4 +1,4 @@
-"""Which mutants there are: of each operation three, none of which is the original in disguise."""
+"""Selects the mutants: three for each operation, none of which is equivalent to the original."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from mutation import building, damage
 from mutation.damage import Mutant
 from mutation.ir_text import split, type_of
 
-AT_ONCE = 400  # mutants in a module
+AT_ONCE = 400  # mutants per module
 
 
 @dataclass(frozen=True)
 class Choice:
-    """`only`: a pattern of names; `sample`: how many operations, all if None."""
+    """`only`: a pattern of names; `sample`: the number of operations, None for all."""
 
     targets: frozenset[str]
     only: str | None = None
@@ -29,7 +29,7 @@ class Choice:
     sample: int | None = None
 
     def operations(self, generator: random.Random) -> list[Operation]:
-        """Those that compute something on one of the targets."""
+        """Returns those that compute something on one of the targets."""
         traits = frozenset[str]().union(*(registry.find(name).traits for name in self.targets))
         found = [
             operation
@@ -45,8 +45,8 @@ class Choice:
 
 
 def candidates(operation: Operation, seed: int) -> list[list[Mutant]]:
-    """Three lists to take one mutant of each from: one a kind, and where an operation has nothing
-    of a kind to damage, another kind. Whatever else is damaged, an operation has the same ones."""
+    """Returns three lists from which to take one mutant each: one per kind, or another kind if an
+    operation has nothing of a kind to mutate. An operation's lists do not depend on the others."""
     generator = random.Random(f"{seed} {operation.name}")
     every = []
     for handler in operation.handlers:
@@ -63,8 +63,8 @@ def candidates(operation: Operation, seed: int) -> list[list[Mutant]]:
 
 
 def differing(lists: list[list[Mutant]]) -> tuple[list[Mutant], int]:
-    """The first mutant of each list that is not the original after optimisation, and how many
-    were."""
+    """Returns the first mutant of each list that is not equivalent to the original, and the number
+    of equivalent ones."""
     kept, equivalent = [], 0
     waiting = [listed for listed in lists if listed]
     while waiting:
@@ -91,7 +91,8 @@ _CALLED = re.compile(r"call (<\d+ x \w+>|\w+) @\"?(llvm\.[\w.]+)\"?\((.*)\)$", r
 
 
 def _declarations(functions: list[Function], mutants: list[Mutant]) -> set[str]:
-    """Of what the originals call, and of the intrinsics that only a mutant does."""
+    """Returns declarations of the originals' callees, and of intrinsics that only a mutant
+    calls."""
     known = {text for function in functions for text in function.declarations}
     names = {text.partition("@")[2].partition("(")[0].strip('"') for text in known}
     for mutant in mutants:
@@ -104,7 +105,7 @@ def _declarations(functions: list[Function], mutants: list[Mutant]) -> set[str]:
 
 
 def sources(mutants: list[Mutant], folder: Path) -> list[Path]:
-    """Libraries of these mutants, `AT_ONCE` in each, in their order."""
+    """Compiles libraries of these mutants, `AT_ONCE` in each, in order."""
     made = []
     for start in range(0, len(mutants), AT_ONCE):
         part = mutants[start : start + AT_ONCE]
@@ -114,7 +115,7 @@ def sources(mutants: list[Mutant], folder: Path) -> list[Path]:
 
 
 def controls(names: list[str], folder: Path) -> Path:
-    """A library of handlers as they are."""
+    """Compiles a library of unmodified handlers."""
     functions = [building.original(name) for name in names]
     texts = [function.text() for function in functions]
     return building.compiled(texts, _declarations(functions, []), folder, "controls")

@@ -1,11 +1,11 @@
-"""Damaged copies of a handler, made in its LLVM IR text, one instruction changed in each.
+"""Mutants of a handler, made in its LLVM IR text, with one instruction changed in each.
 
-    operands   two operands exchanged, one put in another's place, another register read or written
+    operands   two operands exchanged, one replaced by another, another register read or written
     mask       EXEC, a lane mask or SCC ignored or inverted
     constant   a constant or a bound off by one, another predicate, rounding, signedness or width
 
-Not damaged is what all handlers have in common and no instruction means: the call of the next
-handler, the count of executed instructions, the loop over parts of a row.
+Code common to all handlers, which is not part of an instruction's semantics, is not mutated: the
+call of the next handler, the count of executed instructions, the loop over parts of a row.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ KINDS = ("operands", "mask", "constant")
 
 @dataclass(frozen=True)
 class Mutant:
-    """`text`: the damaged function's IR, under the handler's name. `what`: the line before and
-    after."""
+    """`text`: the mutant's IR, under the handler's name. `what`: the line before and after."""
 
     operation: str
     handler: str
@@ -100,7 +99,7 @@ OTHER_FUNCTION = {
 
 
 def mutants(operation: str, handler: str, text: str) -> list[Mutant]:
-    """Every damage there is, of every kind."""
+    """Returns all mutants of every kind."""
     lines = parsed(text)
     outside = shared(lines)
     result = []
@@ -116,7 +115,7 @@ def mutants(operation: str, handler: str, text: str) -> list[Mutant]:
 
 
 def _changes(lines: list[Line]) -> Iterator[tuple[str, int, str]]:
-    """(kind, line number, its replacement)."""
+    """Yields (kind, line number, replacement)."""
     slots = sorted(
         {
             int(match[1])
@@ -163,13 +162,13 @@ def _changes(lines: list[Line]) -> Iterator[tuple[str, int, str]]:
 
 
 def _lowered(line: Line, changed: str) -> bool:
-    """Whether the constant at the end has become less."""
+    """Whether the constant at the end has decreased."""
     before, after = (int(re.findall(r"-?\d+", text)[-1]) for text in (line.text, changed))
     return after < before
 
 
 def _masks(lines: list[Line]) -> dict[str, int]:
-    """The loads of EXEC, of a lane mask operand and of SCC: name → what inverts it."""
+    """Returns the loads of EXEC, of a lane mask operand and of SCC: name → how to invert it."""
     pointers, result = {}, {}
     vectors = {
         match[1]
@@ -191,15 +190,15 @@ def _masks(lines: list[Line]) -> dict[str, int]:
 
 
 def _conditions(lines: list[Line]) -> set[str]:
-    """The values that SCC is set to: whoever reads it asks whether it is 0, so that 1 and -1 are
-    the same."""
+    """Returns the values that SCC is set to: readers only compare it with 0, so 1 and -1 are
+    equivalent."""
     pointers = {line.name for line in lines if line.rest == f"i8, ptr %wave, i64 {state.SCC}"}
     stores = (re.match(r"  store i32 (%\w+), ptr (%\w+)", line.text) for line in lines)
     return {match[1] for match in stores if match and match[2] in pointers}
 
 
 def _operand_offsets(lines: list[Line]) -> set[str]:
-    """The values between a micro-op's operand field and the pointer to the register."""
+    """Returns the values between a micro-op's operand field and the pointer to the register."""
     names, fields = set(), set()
     for line in lines:
         if re.match(r"i8, ptr %op, i64 \d+$", line.rest):
@@ -245,7 +244,7 @@ def _operand_changes(line: Line, slots: list[int]) -> Iterator[str]:
 
 
 def _quoted(rest: str) -> str:
-    """A called function's name as the text has it, in quotes or not."""
+    """Returns a called function's name as in the text, quoted or not."""
     return rest.partition("@")[2].partition("(")[0]
 
 
@@ -281,13 +280,13 @@ def _constant_changes(line: Line) -> Iterator[str]:
     if line.opcode == "getelementptr" and (
         match := re.match(rf"i8, ptr %op, i64 {state.OP_IMMEDIATE}$", line.rest)
     ):
-        # The immediate: an offset, mostly. Another field of the micro-op in its place.
+        # The immediate, usually an offset, is replaced by another field of the micro-op.
         yield head + f"getelementptr i8, ptr %op, i64 {state.OP_PC}"
 
 
 def _nearby_bits(value: str, typed: str) -> Iterator[str]:
-    """Constants beside one that is combined bit by bit with `typed`: for a single bit its
-    neighbours, for the lowest bits one less and one more of them."""
+    """Yields constants near one that is combined bitwise with `typed`: for a single bit its
+    neighbours, for a mask of low bits one bit less and one more."""
     match = _SPLAT.match(value)
     if not (match or _NUMBER.match(value)):
         return
@@ -303,7 +302,7 @@ def _nearby_bits(value: str, typed: str) -> Iterator[str]:
 
 
 def _nearby(value: str) -> Iterator[str]:
-    """Constants beside a constant: one more and one less; of a float another mantissa."""
+    """Yields constants near a constant: plus and minus one; for a float another mantissa."""
     value = value.strip()
     if _NUMBER.match(value):
         yield str(int(value) + 1)
@@ -313,7 +312,7 @@ def _nearby(value: str) -> Iterator[str]:
         yield f"splat ({match[1]} {int(match[2]) - 1})"
     elif match := _SPLAT_FLOAT.match(value):
         digits = match[3]
-        # An upper bit of the mantissa: 2^-4 of the value or more.
+        # A high bit of the mantissa: 2^-4 of the value or more.
         raw, bit = int(digits, 16), 1 << {"half": 6, "float": 49, "double": 49}[match[1]]
         one = {"half": 0x3C00, "float": 0x3FF << 52, "double": 0x3FF << 52}[match[1]]
         changed = f"{raw ^ bit if raw else one:0{len(digits)}X}"

@@ -1,7 +1,7 @@
-"""A function that is loaded already, exchanged for another: its first bytes become a jump there.
+"""Replaces a loaded function by another: overwrites its first bytes by a jump.
 
-What was encoded before the exchange has the old function's address, and goes the new way all the
-same. Made in a forked child, for that child alone.
+Code that was encoded before has the old function's address, and is redirected too. This is done in
+a forked child, for that child only.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ READ_WRITE_EXECUTE = 7  # PROT_READ | PROT_WRITE | PROT_EXEC, of mman.h
 
 
 def redirect(function: int, other: int) -> None:
-    """Host addresses. Functions begin at multiples of 16, so there is room for 12 bytes; rax holds
-    no argument. OSError where the memory can't be made writable."""
+    """Redirects a function, by host addresses. Functions start at multiples of 16, so there is room
+    for 12 bytes; rax holds no argument. OSError if the memory can't be made writable."""
     # movabs rax, other; jmp rax
     jump = b"\x48\xb8" + other.to_bytes(8, "little") + b"\xff\xe0"
     start = function & -mmap.PAGESIZE

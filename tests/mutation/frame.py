@@ -1,5 +1,5 @@
-"""What all handlers have in common and no instruction means: the call of the next handler, the
-count of executed instructions, the loop over parts of a row."""
+"""Finds code common to all handlers, which is not part of an instruction's semantics: the call of
+the next handler, the count of executed instructions, the loop over parts of a row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mutation.ir_text import NAME, Line
 
 
 def shared(lines: list[Line]) -> set[int]:
-    """Numbers of the lines that belong to every handler's frame, not to the instruction."""
+    """Returns the numbers of lines that belong to every handler's frame, not to the instruction."""
     counting = {state.OP, state.LANDING, state.QUANTUM, state.STATUS}
     found: set[int] = set()
     frame: set[str] = set()  # values that only the frame uses
@@ -46,8 +46,8 @@ def shared(lines: list[Line]) -> set[int]:
 
 
 def _where_runs_begin(lines: list[Line]) -> set[int]:
-    """The lines that make nothing but the number kept in LANDING: of the micro-op that a jump goes
-    to."""
+    """Returns the lines that only compute the number stored in LANDING: that of the micro-op that a
+    jump goes to."""
     landings = {line.name for line in lines if line.rest == f"i8, ptr %wave, i64 {state.LANDING}"}
     named = {line.name: line for line in lines if line.name}
     found: set[int] = set()

@@ -1,4 +1,4 @@
-"""The library's handlers, which tell who asks for which of them."""
+"""A table of the library's handlers that records look-ups."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Handlers(dict):
 
     @contextlib.contextmanager
     def recording(self) -> Iterator[set[str]]:
-        """The names that are asked for meanwhile."""
+        """Returns the names that are looked up in the block."""
         self.used = used = set()
         yield used
         self.used = set()
 
 
 def install() -> Handlers:
-    """What every device of this process gets from now on."""
+    """Replaces the table for all devices that this process opens from now on."""
     found = library.load()
     handlers = Handlers(found.handlers)
     recorded = library.Library(found.path, handlers, found.run, found.cpu)

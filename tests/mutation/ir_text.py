@@ -1,4 +1,4 @@
-"""LLVM IR text of handlers, line by line, as `irgen` writes it."""
+"""Parses the LLVM IR text of handlers, line by line, as `irgen` writes it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Line:
 
     @property
     def operands(self) -> list[str]:
-        """Of a binary operation or a comparison: the two values, without the type."""
+        """The operands; of a binary operation or a comparison the two values, without the type."""
         parts = split(self.rest)
         return [value_of(parts[0]), parts[1]] if len(parts) == 2 else []
 
 
 def split(text: str) -> list[str]:
-    """At commas outside brackets."""
+    """Splits at commas outside brackets."""
     parts, depth, start = [], 0, 0
     for at, char in enumerate(text):
         if char in "<([{":
@@ -42,7 +42,7 @@ def split(text: str) -> list[str]:
 
 
 def value_of(typed: str) -> str:
-    """The value of `type value`: what follows the type's last character."""
+    """Returns the value in `type value`, which follows the type's last character."""
     if typed.startswith("<"):
         end = typed.index(">") + 1
         return typed[end:].strip()

@@ -1,7 +1,6 @@
-"""Who notices a mutant: the probes of every instruction, then the tests of the engine.
+"""Detects mutants, first by the probes of every instruction, then by the tests of the engine.
 
-Each trial is a forked child, in which one handler is another function: a mutant may crash, or never
-end.
+Each trial is a forked child in which one handler is replaced: a mutant may crash, or never end.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from mutation.benches import Bench
 from mutation.detour import redirect
 from mutation.suite import Suite
 
-# Seconds of processor time, after which a child has noticed: a mutant may never end. All probes
-# together take less than one, undamaged; of the tests it is known.
+# Processor time in seconds after which a child counts as having detected the mutant, which may
+# never end. All probes together take less than one, unmodified; the time of tests is known.
 PROBE_SECONDS = 6
 TEST_FACTOR = 3
 WAITING_SECONDS = 600  # a child that only waits
@@ -36,12 +35,12 @@ class Judges:
 
     @property
     def covered(self) -> set[str]:
-        """The handlers that anyone uses."""
+        """The handlers that any probe or test uses."""
         return set().union(*(b.uses for b in self.benches), *(t.uses for t in self.suite.tests))
 
     def notice(self, handler: str, function: int, other: int) -> int:
-        """In a child: SURVIVED, BY_PROBES or BY_TESTS. `function` and `other` are the handler's
-        address and that of what takes its place."""
+        """Returns, in a child, SURVIVED, BY_PROBES or BY_TESTS. `function` and `other` are the
+        addresses of the handler and of its replacement."""
         redirect(function, other)
         signal.setitimer(signal.ITIMER_PROF, PROBE_SECONDS)
         for bench in self.benches:
@@ -62,12 +61,12 @@ def verdicts(
     jobs: int,
     say: Callable[[str], None],
 ) -> list[int]:
-    """The exit status of a child for each trial: a handler, its address, the mutant's. Negative:
-    the signal that ended it."""
+    """Returns the exit status of a child for each trial: a handler, its address, the mutant's.
+    Negative: the signal that ended it."""
     results = [0] * len(trials)
     running: dict[int, int] = {}
     started = time.monotonic()
-    gc.freeze()  # a collection in a child would copy what it shares with this process
+    gc.freeze()  # a collection in a child would copy memory shared with this process
 
     def reap() -> None:
         child, status = os.wait()
@@ -86,7 +85,7 @@ def verdicts(
 
 
 def in_child(work: Callable[[], int]) -> int:
-    """Starts a child that does `work`; its process id."""
+    """Starts a child that runs `work`; returns its process id."""
     sys.stdout.flush()
     child = os.fork()
     if child:

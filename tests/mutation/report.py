@@ -1,4 +1,4 @@
-"""What a mutation run says in the end: the survivors and the score."""
+"""The report of a mutation run: the survivors and the score."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WAYS = {
 @dataclass(frozen=True)
 class Report:
     """`results`: an exit status for each mutant; `covered`: the handlers that any probe or test
-    uses; `alarms`: what was noticed with nothing damaged."""
+    uses; `alarms`: detections without a mutation."""
 
     mutants: list[Mutant]
     results: list[int]
@@ -37,7 +37,7 @@ class Report:
 
     @property
     def failed(self) -> list[str]:
-        """The handlers of mutants that were not judged."""
+        """The handlers of mutants whose trial failed."""
         return [m.handler for m in self.of(judges.TOOL_FAILED)]
 
     @property
@@ -83,12 +83,12 @@ def _counts(counter: collections.Counter[str]) -> str:
 
 
 def way(result: int) -> str:
-    """Who noticed, by a child's exit status."""
+    """Returns what detected the mutant, by a child's exit status."""
     return WAYS.get(result, "a crash")
 
 
 def reason(mutant: Mutant) -> str:
-    """Why a mutant is accepted, or nothing."""
+    """Returns why a mutant is accepted, or the empty string."""
     for handler, what, why in ACCEPTED:
         if re.fullmatch(handler, mutant.handler) and re.search(what, mutant.what):
             return why

@@ -1,7 +1,7 @@
-"""The tests that execute kernels on the emulator in their own process, run within one pytest.
+"""Runs the tests that execute kernels on the emulator in process, within one pytest.
 
-They are collected once. Each is run as it is, which tells what handlers it uses and how long it
-takes; after that a forked child runs any of them, without a new start of pytest.
+They are collected once. Each runs once unmodified, to record its handlers and its time; after that
+a forked child can run any of them, without starting pytest again.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ FILES = (
     *("test_access_bounds.py", "test_shortcuts.py", "test_measured_sums.py", "test_dot_forms.py"),
     "test_half_overflow.py",
 )
-# A handler that every kernel uses is tried by the quickest tests only, of so many seconds together:
-# a child that finds nothing must be done long before its time is up.
+# Time limit in seconds for the tests of a handler, of which only the quickest run: a child that
+# detects nothing must finish long before its own limit.
 SECONDS = 8.0
 
 
 def form(handler: str) -> str:
-    """The form of the operation that a handler is made of."""
+    """Returns the form of the operation that a handler implements."""
     operations = table.operations()
     return operations[handler if handler in operations else handler.rpartition(".")[0]].form
 
@@ -49,7 +49,7 @@ class Test:
 
 @dataclass
 class Suite:
-    """`broken`: the names of tests that fail before anything is damaged."""
+    """`broken`: the names of tests that fail without a mutation."""
 
     tests: list[Test]
     broken: list[str]
@@ -58,8 +58,8 @@ class Suite:
         return any(test.fails() for test in self.quickest(handler))
 
     def quickest(self, handler: str) -> list[Test]:
-        """The quickest tests that use a handler, at least one if there is any; first those whose
-        parameters name its form, which try all handlers of it."""
+        """Returns the quickest tests that use a handler, at least one if there is any, starting
+        with those whose parameters name its form, which test all its handlers."""
         ending = f"-{form(handler)}]"
         using = sorted((t for t in self.tests if handler in t.uses), key=lambda t: t.seconds)
         found = [t for t in using if t.item.nodeid.endswith(ending)]
@@ -74,7 +74,7 @@ class Suite:
 
 
 class _Within:
-    """A pytest plugin: in place of pytest's own loop, records all tests and calls `then`."""
+    """A pytest plugin that replaces the test loop: records all tests and calls `then`."""
 
     def __init__(self, handlers: Handlers, then: Callable[[Suite], None]):
         self.handlers = handlers
@@ -96,10 +96,10 @@ class _Within:
 
 
 def within(handlers: Handlers, then: Callable[[Suite], None]) -> None:
-    """Calls `then` from within pytest, with the tests collected and recorded."""
+    """Calls `then` within pytest, with the tests collected and recorded."""
     names = sorted(str(path) for pattern in FILES for path in (TESTS / "fly_run").rglob(pattern))
     options = ["-p", "no:cacheprovider", "-p", "no:faulthandler", f"--rootdir={TESTS.parent}"]
-    # Nobody reads why a test fails, and to tell it can take half a minute where arrays differ.
+    # Failure messages are not read, and computing them can take half a minute if arrays differ.
     options += ["--assert=plain", "--tb=native"]
     with _silence():
         pytest.main([*options, *names], plugins=[_Within(handlers, then)])

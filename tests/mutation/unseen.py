@@ -1,5 +1,4 @@
-"""Damage that shows in nothing but time, or not at all, and by what it is known: `damage` makes
-none of it."""
+"""Recognises mutations that only affect time, or nothing, so that `damage` does not make them."""
 
 from __future__ import annotations
 
@@ -12,9 +11,9 @@ _SHORTCUT = re.compile(r"  br i1 (%\w+), label %shortcut")
 
 
 def deciding(lines: list[Line]) -> set[str]:
-    """The values that do nothing but decide whether a shortcut is taken (`transfer.shortcut`). The
-    way behind it has the same results, so that a shortcut that is taken too seldom can't be seen:
-    what may be damaged there is `admitting`."""
+    """Returns the values that only decide whether a shortcut is taken (`transfer.shortcut`). The
+    general path has the same results, so a shortcut that is taken too seldom can't be detected:
+    `admitting` has the mutations that can."""
     users: dict[str, list[Line]] = {}
     for line in lines:
         for name in NAME.findall(line.rest if line.name else line.text):
@@ -28,8 +27,8 @@ def deciding(lines: list[Line]) -> set[str]:
 
 
 def admitting(line: Line) -> Iterator[str]:
-    """A line of `deciding`, changed so that the shortcut is taken more often: a comparison that
-    always holds, a bound that is one larger, one condition in place of two."""
+    """Yields mutations of a line of `deciding` with which the shortcut is taken more often: a
+    comparison that always holds, a bound that is one larger, one condition instead of two."""
     head = f"  {line.name} = "
     if line.opcode == "icmp":
         predicate, _, rest = line.rest.partition(" ")
@@ -46,8 +45,8 @@ def admitting(line: Line) -> Iterator[str]:
 
 
 def sign_masks(lines: list[Line]) -> set[str]:
-    """The shifts that fill a word with its sign, of which the first bit is then cut off
-    (`valu_float.order`): the sign and its neighbour, shifted by one less, make the same."""
+    """Returns the shifts that fill a word with its sign and whose first bit is then masked off
+    (`float.order`): the sign and its neighbour, shifted by one less, give the same."""
     found = set()
     for line in lines:
         if line.opcode != "ashr":
@@ -65,9 +64,9 @@ def _shifts_by(line: Line, count: int) -> bool:
 
 
 def without_sign(lines: list[Line]) -> set[str]:
-    """The shifts to the right of which only bits are used that were in the value: those that
-    bring a part of EXEC to the front, by the first lane of a loop over parts of a row."""
-    steps = {}  # what a loop counts lanes with: its step
+    """Returns the right shifts of which only bits of the original value are used: those that
+    extract a part of EXEC, by the first lane of a loop over parts of a row."""
+    steps = {}  # the counters of lane loops and their steps
     bounded = {
         match[1]
         for line in lines

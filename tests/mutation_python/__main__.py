@@ -1,11 +1,12 @@
-"""The mutation run of Python modules: damages their functions, and counts who notices.
+"""The mutation run of Python modules: mutates their functions, and counts detected mutants.
 
     PYTHONPATH=tests python -m mutation_python                     every mutant of every group
     PYTHONPATH=tests python -m mutation_python --sample 300        of so many mutants, all groups
     PYTHONPATH=tests python -m mutation_python --group plan --only evaluate
 
-Prints the score and every survivor. Exit status 1 if the score is below `--threshold`, 2 if the run
-itself is not to be trusted (with nothing damaged a test failed in a trial).
+Prints every survivor, the score and that of each group. Exit status 1 if the score of a group is
+below `--threshold`, 2 if the run itself is not to be trusted (with nothing damaged a test failed in
+a trial).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from mutation_python import damage, report, suite, trials
 from mutation_python.groups import GROUPS, Group
 
 ROOT = Path(__file__).parents[2]
-CONTROLS = 4  # trials with nothing damaged, in each group
+CONTROLS = 4  # trials without a mutation, in each group
 
 
 def options() -> argparse.Namespace:
@@ -72,6 +73,7 @@ def main() -> int:
                 print(f"{one.place}: {one.function} [{one.kind}] {one.what}")
         return 0
     total = report.Report([], [], [], [])
+    scores: dict[str, report.Report] = {}
     for group in groups:
         if every[group.name]:
             made = _in_child(group, every[group.name], wanted.jobs, say)
@@ -79,18 +81,21 @@ def main() -> int:
                 say(f"{group.name}: no mutant was tried")
                 return 2
             total += made
+            scores[group.name] = made
             say(f"{group.name}: {100 * made.score:.1f} % of {made.counted}")
     for line in total.lines(str(ROOT)):
         print(line)
+    for name, made in scores.items():
+        print(f"{name}: {made.told}")
     if not total.trusted:
         return 2
-    return 0 if total.score >= wanted.threshold else 1
+    return 0 if all(made.score >= wanted.threshold for made in scores.values()) else 1
 
 
 def _in_child(
     group: Group, mutants: list[damage.Mutant], jobs: int, say: Callable[[str], None]
 ) -> report.Report | None:
-    """Each group has a process, and a pytest, of its own. Returns its report, None if it failed."""
+    """Runs a group in its own process and pytest. Returns its report, None if it failed."""
     paths = group.test_paths()
     reading, writing = os.pipe()
     child = os.fork()
@@ -114,7 +119,7 @@ def _in_child(
 
 
 class Said(TypedDict):
-    """What a group's process tells; mutants by their numbers."""
+    """The result of a group's process; mutants by their numbers."""
 
     results: list[int]
     uncovered: list[int]
@@ -156,7 +161,7 @@ def _judged(
 
 
 def _teller() -> Callable[[str], None]:
-    """Tells how far the run is, on what is standard error now."""
+    """Returns a function that prints progress to the present standard error."""
     started = time.monotonic()
     stream = os.fdopen(os.dup(2), "w")
 

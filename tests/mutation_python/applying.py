@@ -1,4 +1,4 @@
-"""Puts a mutant into the running process, and into the processes that it starts."""
+"""Applies a mutant to the running process, and to the processes that it starts."""
 
 from __future__ import annotations
 
@@ -19,12 +19,17 @@ STARTUP = Path(__file__).with_name("startup")
 
 
 class NoMutant(Exception):
-    """The change makes no difference to the code, or can't be made while the process runs."""
+    """The mutation does not change the code, or can't be applied while the process runs."""
+
+
+class NoModule(Exception):
+    """The damaged module can't be imported: whoever uses it notices."""
 
 
 @dataclass
 class Functions:
-    """The functions of the damaged modules, wherever they are held, and every cache of results."""
+    """The functions of the mutated modules, wherever they are referenced, and all function
+    caches."""
 
     by_place: dict[tuple[str, int, str], list[FunctionType]] = field(default_factory=dict)
     caches: list[functools._lru_cache_wrapper] = field(default_factory=list)
@@ -44,8 +49,8 @@ class Functions:
 
 
 def apply(mutant: Mutant, functions: Functions, folder: Path | None) -> None:
-    """Damages this process and, with a folder for that, by its environment those that it starts.
-    NoMutant where that changes nothing."""
+    """Applies the mutant to this process and, with a folder, through the environment to those that
+    NoMutant where that changes nothing, NoModule where nothing can be imported any more."""
     tree = mutant.tree()
     if mutant.constant:
         _set_constant(mutant, tree)
@@ -92,14 +97,14 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _content(code: CodeType) -> bytes:
-    """What a code does, without where it stands."""
+    """Returns the content of a code object, without line numbers."""
     consts = [_content(c) if isinstance(c, CodeType) else repr(c).encode() for c in code.co_consts]
     return marshal.dumps((code.co_code, code.co_names, code.co_varnames, consts))
 
 
 def _set_constant(mutant: Mutant, tree: ast.Module) -> None:
-    """Assigns the constant again, and those that are made of it, in its module and in those that
-    imported them from there."""
+    """Assigns the constant again, and those computed from it, in its module and in those that have
+    imported them."""
     module = sys.modules[mutant.module]
     changed: set[str] = set()
     for statement in tree.body:
@@ -110,7 +115,10 @@ def _set_constant(mutant: Mutant, tree: ast.Module) -> None:
             old = module.__dict__[name]
             future = ast.parse("from __future__ import annotations").body
             alone = ast.fix_missing_locations(ast.Module([*future, statement], []))
-            exec(compile(alone, str(mutant.path), "exec"), module.__dict__)
+            try:
+                exec(compile(alone, str(mutant.path), "exec"), module.__dict__)
+            except Exception as error:
+                raise NoModule(name) from error
             new = module.__dict__[name]
             if type(new) is type(old) and repr(new) == repr(old):
                 continue

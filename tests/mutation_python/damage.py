@@ -1,9 +1,9 @@
 """The mutants of a module: one place in its syntax tree changed.
 
-Operators are exchanged, conditions negated or relieved of a part, constants changed, values not
-returned, statements left out, exceptions not caught. Left as they are: annotations, docstrings,
-the texts of errors, what only a type checker sees, and what an import alone executes, except for
-constants of a module.
+Operators are exchanged, conditions negated or partly removed, constants changed, return values
+dropped, statements removed, exception handlers removed. Annotations, docstrings, error texts, code
+that only a type checker sees, and code that only an import executes, except constants of a module,
+are not mutated.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _ARITHMETIC: dict[type, type] = {
 
 @dataclass(frozen=True)
 class Mutant:
-    """`function` is the outermost function that is damaged, or the name of a module's constant;
-    `first` is its first line, decorators included. `lines` are those of the damaged statement; of a
-    constant those of the module's functions that use it, none where only others do."""
+    """`function` is the outermost mutated function, or the name of a module's constant; `first` is
+    its first line, including decorators. `lines` are those of the mutated statement; for a constant
+    those of the module's functions that use it, empty if only other modules do."""
 
     module: str
     path: Path
@@ -68,8 +68,8 @@ class Mutant:
         return f"{self.path}:{self.line}"
 
     def tree(self) -> ast.Module:
-        """The damaged module. The mutants of a module share their tree: after this, in this
-        process, the others are no more."""
+        """Returns the mutated module. The mutants of a module share their tree: after this call the
+        others are invalid in this process."""
         self._change()
         return ast.fix_missing_locations(self._tree)
 
@@ -88,7 +88,7 @@ class _Module:
         yield from self._of_body(self.tree.body, "")
 
     def _users(self, constant: str) -> list[int]:
-        """The lines of the functions that use a constant, or another that is made of it."""
+        """Returns the lines of the functions that use a constant, or another computed from it."""
         names, lines = {constant}, set()
         for statement in self.tree.body:
             loaded = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
@@ -199,7 +199,7 @@ class _Module:
     def _negated(self, place, name: str | int, statement: ast.AST) -> Iterator[Mutant]:
         node = _at(place, name)
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
-            return  # the comparison's own mutants are that
+            return  # covered by the comparison's own mutants
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return
         yield self._replaced(
@@ -209,7 +209,7 @@ class _Module:
     def _replaced(
         self, place, name: str | int, other, kind: str, statement: ast.AST, node=None
     ) -> Mutant:
-        """The mutant in which `other` stands at `place`."""
+        """Returns the mutant with `other` in `place`."""
         node = statement if node is None else node
         listed = isinstance(place, list)
 
@@ -238,7 +238,7 @@ class _Module:
 
 
 def _at(place: ast.AST | list, name: str | int) -> Any:
-    """What stands in a field of a node, or in a list of nodes."""
+    """Returns the content of a node's field, or of a list of nodes."""
     return place[int(name)] if isinstance(place, list) else getattr(place, str(name))
 
 
@@ -293,7 +293,7 @@ def _is_none(node: ast.expr | None) -> bool:
 
 
 def _is_error(node: ast.AST) -> bool:
-    """Whether an exception is made here: its words are no business of this run."""
+    """Whether a node constructs an exception, whose text is not mutated."""
     return (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
@@ -303,7 +303,7 @@ def _is_error(node: ast.AST) -> bool:
 
 
 def _lines(statement: ast.AST) -> tuple[int, int]:
-    """Of a simple statement all its lines, of another one its head's."""
+    """Returns all lines of a simple statement, or those of the head of a compound one."""
     first = getattr(statement, "lineno", 1)
     body = getattr(statement, "body", None)
     if isinstance(body, list) and body:

@@ -1,4 +1,5 @@
-"""What is damaged, and who judges it. Whoever moves a module changes a line here."""
+"""The modules to mutate, and the tests that must detect the mutants. Update it when a module
+moves."""
 
 from __future__ import annotations
 
@@ -12,15 +13,15 @@ TESTS = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Group:
-    """`modules` are dotted names; a package stands for all modules in it. `tests` are patterns of
-    paths in `tests/`, which may lead to files or folders."""
+    """`modules` are dotted names; a package stands for all its modules. `tests` are patterns of
+    paths in `tests/` that match files or folders."""
 
     name: str
     modules: tuple[str, ...]
     tests: tuple[str, ...]
 
     def module_names(self) -> list[str]:
-        """The modules, in their order; a package's own `__init__` is left out."""
+        """Returns the modules, in order; a package's `__init__` is excluded."""
         found: list[str] = []
         for name in self.modules:
             spec = importlib.util.find_spec(name)
@@ -54,19 +55,40 @@ GROUPS = (
         ("fly_host/**/test_plan*.py",),
     ),
     Group(
+        "domains",
+        (
+            "fly_host.graph",
+            "fly_host.bounds",
+            "fly_host.domain",
+            "fly_host.axes",
+            "fly_host.inference",
+            "fly_host.contiguity",
+        ),
+        (
+            "fly_host/test_graph.py",
+            "fly_host/test_bounds.py",
+            "fly_host/test_domain.py",
+            "fly_host/test_inference.py",
+            "fly_host/test_contiguity.py",
+            "fly_host/test_nvfuser_cases.py",
+            "fly_host/test_chains.py",
+        ),
+    ),
+    Group(
         "binding",
         (
             "fly_run.launch.binding",
             "fly_run.launch.tensors",
             "fly_run.launch.parameters",
             "fly_run.launch.limits",
+            "fly_run.launch.binder",
         ),
-        ("fly_run/**/test_binding*.py", "fly_run/**/test_launch.py"),
+        ("fly_run/**/test_binding*.py", "fly_run/**/test_binder.py", "fly_run/**/test_launch.py"),
     ),
     Group(
         "store",
-        ("fly_common.store",),
-        ("fly_common/**/test_store*.py", "fly/**/test_chain.py"),
+        ("fly_store.store",),
+        ("fly_store/**/test_store*.py", "fly/**/test_chain.py"),
     ),
     Group("library", ("fly",), ("fly",)),
 )

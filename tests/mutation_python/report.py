@@ -1,4 +1,4 @@
-"""What a run says in the end: the survivors and the score of each group."""
+"""The report of a run: the survivors and the score of each group."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WAYS = {
 @dataclass(frozen=True)
 class Report:
     """`results`: an exit status for each mutant. `uncovered`: the mutants that no test executes.
-    `alarms`: what was noticed with nothing damaged."""
+    `alarms`: detections without a mutation."""
 
     mutants: list[Mutant]
     results: list[int]
@@ -64,6 +64,11 @@ class Report:
     def score(self) -> float:
         return 1 - len(self.survivors) / self.counted if self.counted else 1.0
 
+    @property
+    def told(self) -> str:
+        noticed = self.counted - len(self.survivors)
+        return f"{100 * self.score:.1f} %: {noticed} of {self.counted}"
+
     def lines(self, root: str) -> Iterator[str]:
         for m in self.survivors:
             seen = " (no test executes it)" if m in self.uncovered else ""
@@ -78,8 +83,7 @@ class Report:
         ways = collections.Counter(WAYS.get(r, "a crash") for r in self.results if r != trials.SAME)
         yield f"{len(self.mutants)} mutants: {_counts(kinds)}"
         yield f"noticed by {_counts(ways)}"
-        noticed = self.counted - len(self.survivors)
-        yield f"score {100 * self.score:.1f} %: {noticed} of {self.counted}"
+        yield f"score {self.told}"
         same = len(self.of(trials.SAME))
         yield f"not counted: {len(self.accepted)} accepted for a reason, {same} the same code"
         if not self.trusted:
@@ -92,7 +96,7 @@ def _counts(counter: collections.Counter[str]) -> str:
 
 
 def reason(mutant: Mutant) -> str:
-    """Why a mutant is accepted, or nothing."""
+    """Returns why a mutant is accepted, or the empty string."""
     for module, function, what, why in ACCEPTED:
         if (
             re.fullmatch(module, mutant.module)

@@ -1,7 +1,7 @@
-"""The judging tests, collected once within one pytest, and what each of them executes.
+"""The judging tests, collected once within one pytest, and the lines that each executes.
 
-The process that collects runs none of them: a forked child does, with every line recorded. So a
-trial starts from a process in which nothing was called yet and nothing is remembered.
+The process that collects them runs none: a forked child does, with every line recorded. So a trial
+starts from a process in which nothing has been called or cached yet.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mutation_python.applying import STARTUP
 from mutation_python.damage import Mutant
 
 TESTS = Path(__file__).parents[1]
-# A mutant is tried by the quickest tests that execute its lines, of so many seconds together.
+# Time limit in seconds for the tests of a mutant: the quickest that execute its lines.
 SECONDS = 6.0
 
 Line = tuple[str, int]  # file, number
@@ -32,18 +32,18 @@ Line = tuple[str, int]  # file, number
 
 @dataclass
 class Judge:
-    """A test, with the lines of the damaged modules that it and its processes execute. `seconds` is
-    the processor's time of all of them."""
+    """A test, with the lines of the mutated modules that it and its processes execute. `seconds` is
+    the processor time of all of them."""
 
     item: pytest.Item
     seconds: float
     lines: set[Line]
-    starts: bool  # processes that execute damaged modules
+    starts: bool  # whether it starts processes that execute mutated modules
 
 
 @dataclass
 class Suite:
-    """`broken`: tests that fail with nothing damaged, and judge nothing."""
+    """`broken`: tests that fail without a mutation, which judge nothing."""
 
     judges: list[Judge]
     broken: list[str]
@@ -56,8 +56,8 @@ class Suite:
                 self._by_line.setdefault(line, []).append(number)
 
     def of(self, mutant: Mutant) -> list[Judge]:
-        """Who executes the mutant's lines, as long as the time lasts: the quickest first, but of
-        the cases of one test function not all before others."""
+        """Returns the tests that execute the mutant's lines, within the time limit: the quickest
+        first, but the cases of one test function interleaved with others."""
         path = str(mutant.path)
         numbers = {n for line in mutant.lines for n in self._by_line.get((path, line), ())}
         if mutant.constant and not mutant.lines:
@@ -81,7 +81,7 @@ class Suite:
 
 
 def fails(judges: Sequence[Judge]) -> pytest.Item | None:
-    """The first test that fails now."""
+    """Returns the first test that fails in the present state."""
     after = [*(judge.item for judge in judges[1:]), None]
     for judge, following in zip(judges, after, strict=True):
         reports = runtestprotocol(judge.item, log=False, nextitem=following)
@@ -96,14 +96,14 @@ def within(
     """Collects the tests of `paths`, records which lines of `files` they execute, and calls `then`
     within that pytest."""
     options = ["-p", "no:cacheprovider", "-p", "no:faulthandler", f"--rootdir={TESTS.parent}"]
-    # Nobody reads why a test fails, and to tell it takes time.
+    # Failure messages are not read, and computing them takes time.
     options += ["--assert=plain", "--tb=native", "--benchmark-disable", f"--basetemp={folder}/tmp"]
     with _silence():
         pytest.main([*options, *map(str, paths)], plugins=[_Within(files, folder, then)])
 
 
 class _Within:
-    """A pytest plugin: in place of pytest's own loop, records all tests and calls `then`."""
+    """A pytest plugin that replaces the test loop: records all tests and calls `then`."""
 
     def __init__(self, files: set[str], folder: Path, then: Callable[[Suite], None]) -> None:
         self.files = files
@@ -134,8 +134,8 @@ Recorded = dict[str, tuple[float, bool, set[Line], bool]]
 def _recorded(
     items: list[pytest.Item], files: set[str], folder: Path
 ) -> tuple[Recorded, list[str]]:
-    """What a child tells: of each test its seconds, whether it fails, its lines, whether some of
-    them are its processes'; and the modules that were imported meanwhile."""
+    """Returns a child's records: for each test its seconds, whether it fails, its lines, whether
+    some of them are its processes'; and the modules that were imported meanwhile."""
     result = folder / "recorded.pickle"
     child = os.fork()
     if child == 0:

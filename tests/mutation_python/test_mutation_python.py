@@ -102,6 +102,15 @@ def test_a_process_and_those_it_starts_are_damaged(module, what, answers, tmp_pa
     assert done.stdout.strip() == str(list(answers)), done.stderr
 
 
+def test_a_constant_that_can_not_be_made_is_noticed(module, tmp_path):
+    path = Path(module.__file__)
+    path.write_text(f'TABLE = {{"a": 1}}\nONE = TABLE["a"]\n{SOURCE}')
+    (one,) = (m for m in mutants(module) if (m.function, m.what) == ("ONE", "'a' → 'a?'"))
+    module.TABLE, module.ONE = {"a": 1}, 1
+    with pytest.raises(applying.NoModule):
+        applying.apply(one, applying.Functions.of({str(path)}), tmp_path)
+
+
 def test_a_constant_is_judged_by_who_uses_it(module):
     (limit,) = (one for one in mutants(module) if one.function == "LIMIT")
     lines = SOURCE.splitlines()

@@ -1,4 +1,4 @@
-"""Trials: in a forked child the module is damaged, then its judges run until one notices."""
+"""Trials: a forked child mutates the module and runs the mutant's tests until one fails."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from mutation_python.applying import Functions, NoMutant, apply
+from mutation_python.applying import Functions, NoModule, NoMutant, apply
 from mutation_python.damage import Mutant
 from mutation_python.suite import Judge, Suite, fails
 
 SURVIVED, NOTICED, SAME, TOOL_FAILED = 0, 11, 20, 99
-# A child's processor time and its time by the clock: so many times what its tests take, and so
-# many seconds more. Who needs more has noticed.
+# Limits of a child's processor time and wall-clock time: a factor of its tests' time, and seconds
+# on top. Exceeding them counts as detecting the mutant.
 PROCESSOR = (3, 4)
 CLOCK = (10, 40)
 
@@ -31,13 +31,13 @@ def verdicts(
     jobs: int,
     say: Callable[[str], None],
 ) -> list[int]:
-    """The exit status of a child for each mutant; None stands for nothing damaged, judged by the
-    quickest tests. Negative: the signal that ended it."""
+    """Returns the exit status of a child for each mutant; None stands for no mutation, judged by
+    the quickest tests. Negative: the signal that ended it."""
     functions = Functions.of(files)
     results = [SURVIVED] * len(mutants)
     running: dict[int, int] = {}
     started = time.monotonic()
-    gc.freeze()  # a collection in a child would copy what it shares with this process
+    gc.freeze()  # a collection in a child would copy memory shared with this process
 
     def reap() -> None:
         child, status = os.wait()
@@ -47,7 +47,7 @@ def verdicts(
         if mutant is not None and results[number] == SURVIVED:
             say(f"survives: {mutant.place}: {mutant.function} [{mutant.kind}] {mutant.what}")
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(child, signal.SIGKILL)  # what the child's tests started and left
+            os.killpg(child, signal.SIGKILL)  # processes that the child's tests started and left
         shutil.rmtree(suite.folder / f"trial-{number}", ignore_errors=True)
 
     for number, mutant in enumerate(mutants):
@@ -104,4 +104,6 @@ def _judge(mutant: Mutant | None, judges: list[Judge], functions: Functions, fol
             apply(mutant, functions, folder if any(one.starts for one in judges) else None)
         except NoMutant:
             return SAME
+        except NoModule:
+            return NOTICED
     return NOTICED if fails(judges) else SURVIVED

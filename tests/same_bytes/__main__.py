@@ -44,7 +44,7 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     given = arguments()
     os.nice(5)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the processes and the folder go too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # clean up the processes and the folder
     folder = given.keep or Path(tempfile.mkdtemp(prefix="same-bytes-"))
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
@@ -92,7 +92,7 @@ def compare(given: argparse.Namespace, folder: Path) -> int:
 
 
 def common_targets(both: tuple[Side, ...], llvm: Path, folder: Path, asked: str | None) -> list:
-    """The chips that fly-opt-py of both sides knows, of all that LLVM has."""
+    """Returns the chips, of all that LLVM supports, that fly-opt-py of both sides supports."""
     said = subprocess.run(
         [llvm / "bin" / "llc", "-march=amdgcn", "-mcpu=help"], capture_output=True, text=True
     )
@@ -122,7 +122,7 @@ def common_targets(both: tuple[Side, ...], llvm: Path, folder: Path, asked: str 
 
 
 def compiling(side: Side, llvm: Path, found: list[jobs.Job], name: str) -> subprocess.Popen:
-    """One process of a side that does the jobs."""
+    """Starts a process of a side that runs the jobs."""
     entries, listed = side.folder / f"{name}.entries", side.folder / f"{name}.jobs"
     entries.write_text(json.dumps(side.commands))
     listed.write_text(json.dumps([{**asdict(job), "group": job.group} for job in found]))
@@ -165,7 +165,7 @@ def run_tests(
 def follow(
     what: str, total: int | None, count: Callable[[], int], running: list[subprocess.Popen]
 ) -> None:
-    """Waits for the processes, which end with this one; a bar on stderr says how far they are."""
+    """Waits for the processes, and ends them with this one; shows a progress bar on stderr."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -1,4 +1,4 @@
-"""What differs between the two sides, and the text of the report."""
+"""Differences between the two sides, and the text of the report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from same_bytes.recorded import Recorded
 
 @dataclass(frozen=True)
 class Outcome:
-    """The digest of what a job made, or which command refused its input."""
+    """The digest of a job's output, or the command that rejected its input."""
 
     made: str | None
     refused: str | None = None
@@ -26,14 +26,14 @@ NOT_RUN = Outcome(None, "not run")
 
 
 def read(file: Path) -> dict[str, Outcome]:
-    """A worker's results by the job's name."""
+    """Returns a worker's results by the job's name."""
     lines = map(json.loads, file.read_text().splitlines())
     return {line["job"]: Outcome(line.get("made"), line.get("refused")) for line in lines}
 
 
 @dataclass
 class Report:
-    """`same` and `refused` count; the others name, with what is different."""
+    """`same` and `refused` are counts; the others list names and differences."""
 
     same: int = 0
     refused: int = 0
@@ -73,7 +73,7 @@ def of_jobs(jobs: list[Job], before: dict[str, Outcome], now: dict[str, Outcome]
             report.same += old.made is not None
             report.refused += old.made is None
         elif job.origin == "now" and old.made is None:
-            # An input that the revision doesn't have may need what the revision can't do.
+            # A new input may need features that the old revision doesn't have.
             report.one_sided.append(f"{job.name}: {old} before")
         else:
             report.differing.append(f"{job.name}: {old} before, {new} now")
@@ -81,8 +81,8 @@ def of_jobs(jobs: list[Job], before: dict[str, Outcome], now: dict[str, Outcome]
 
 
 def of_tests(before: Recorded, now: Recorded) -> Report:
-    """Of a test that both have, each HSACO. Of one that only one side has, those that no test of
-    the other side makes are named."""
+    """Compares the HSACOs of tests that both sides have. For a test of one side only, lists those
+    that no test of the other side links."""
     report = Report()
     everywhere = [sum(side.made.values(), Counter()) for side in (before, now)]
     for test in sorted({*before.made, *now.made}):

@@ -1,7 +1,7 @@
-"""What is compiled: the examples and the inputs of the lit tests, from both revisions.
+"""The jobs: pipelines for the examples and the inputs of the lit tests, from both revisions.
 
-A job is a pipeline of commands whose last output is compared. An input comes from the revision,
-from the present checkout, or from both where they are the same text.
+A job is a pipeline of commands whose last output is compared. An input comes from the old revision,
+from the present checkout, or from both if they have the same text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CODE: tuple[Step, ...] = (("opt", "-S", "-O3"), ("fly-llc",), ("fly-link",))
 UNOPTIMISED: tuple[Step, ...] = (("fly-llc", "-O0"), ("fly-link",))
 LOWERING = (("-O3", CODE), ("-O0", UNOPTIMISED))
 
-# Commands of a RUN line that make artifacts; what follows them judges.
+# Commands of a RUN line that make artifacts; those after them check the output.
 _PRODUCERS = {"fly-trace", "fly-opt-py", "opt", "%opt", "fly-llc", "fly-link"}
 _RUN = re.compile(r"\bRUN:[ \t]*(.*)")
 _PART = re.compile(r"^// -----.*$", re.MULTILINE)
@@ -29,7 +29,7 @@ _PART = re.compile(r"^// -----.*$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Job:
-    """`steps` in a pipe, the first on `source` as its standard input if that is set."""
+    """`steps` in a pipe; the first reads `source` as its standard input if that is set."""
 
     name: str
     steps: tuple[Step, ...]
@@ -38,12 +38,12 @@ class Job:
 
     @property
     def group(self) -> str:
-        """Jobs of one input share their first steps."""
+        """The name of the input; jobs of one input share their first steps."""
         return self.name.split(" ")[0]
 
 
 def collect(before: Path, now: Path, folder: Path, targets: list[str]) -> list[Job]:
-    """Every job, with its inputs copied into `folder`, from where both revisions read them."""
+    """Returns every job, with its inputs copied into `folder`, where both revisions read them."""
     found: list[Job] = []
     for kind, pattern, make in (
         ("examples", "*.py", _example),
@@ -55,7 +55,7 @@ def collect(before: Path, now: Path, folder: Path, targets: list[str]) -> list[J
 
 
 def chosen(jobs: list[Job], patterns: list[str]) -> list[Job]:
-    """The jobs whose names contain or match a pattern; all if there is none."""
+    """Returns the jobs whose names contain or match a pattern; all if there are no patterns."""
     if not patterns:
         return jobs
     return [job for job in jobs if any(matches(job.name, pattern) for pattern in patterns)]
@@ -68,7 +68,8 @@ def matches(name: str, pattern: str) -> bool:
 def _inputs(
     kind: str, pattern: str, before: Path, now: Path, folder: Path
 ) -> Iterator[tuple[str, Path, str]]:
-    """(name, a copy of the file, origin). Files are found by name, wherever they were moved to."""
+    """Yields (name, a copy of the file, origin). Files are matched by name, whatever their
+    folder."""
     texts: dict[tuple[str, bytes], set[str]] = {}
     for origin, root in (("before", before), ("now", now)):
         for path in sorted((root / kind).glob(pattern)):
@@ -85,7 +86,7 @@ def _inputs(
 
 
 def _short(inside: Path) -> str:
-    """lit/TOOL/NAME"""
+    """Returns lit/TOOL/NAME."""
     return str(Path("lit", *inside.parts[2:]))
 
 
@@ -104,7 +105,7 @@ def _traced(label: str, words: Step, origin: str, targets: list[str]) -> Iterato
 
 
 def entries(source: str) -> list[str]:
-    """The functions of a file that a decorator named `jit` makes host functions."""
+    """Returns the functions of a file that a decorator named `jit` makes host functions."""
     return [
         item.name
         for item in ast.parse(source).body
@@ -113,12 +114,13 @@ def entries(source: str) -> list[str]:
     ]
 
 
-# Dtypes by NumPy's kinds, as signatures name them.
+# Dtypes in signatures, by NumPy's type codes.
 _NAMES = {"f2": "f16", "f4": "f32", "f8": "f64", "u1": "u8", "u2": "u16", "i4": "i32"}
 
 
 def _static_signatures(name: str, entry: str) -> list[Step]:
-    """`--sig` with the extents of the arrays that the examples' tests use, where there are any."""
+    """Returns `--sig` with the extents of the arrays that the examples' tests use, if there are
+    any."""
     for case in _cases():
         if f"examples/{case.file}" == name and case.entry == entry:
             extents = []
@@ -132,7 +134,7 @@ def _static_signatures(name: str, entry: str) -> list[Step]:
 
 
 def _cases() -> tuple:
-    """The table of the examples' tests, of the checkout that this module is in."""
+    """Returns the table of the examples' tests, from the checkout that contains this module."""
     import sys
 
     for path in Path(__file__).parents[1].rglob("example_cases.py"):
@@ -166,7 +168,8 @@ def _lit(name: str, path: Path, origin: str, targets: list[str], root: Path) -> 
 
 
 def _run_lines(name: str, path: Path, origin: str, text: str, root: Path) -> Iterator[Job]:
-    """The commands at the head of RUN lines that lead to LLVM IR or further, and on to a HSACO."""
+    """Yields the first commands of RUN lines that produce LLVM IR or later artifacts, extended to
+    an HSACO."""
     for number, match in enumerate(_RUN.finditer(text), 1):
         steps = _producers(match[1], path, root)
         if steps:
@@ -207,7 +210,7 @@ def _split(words: list[str]) -> Iterator[list[str]]:
 
 
 def _without_files(command: list[str]) -> list[str] | None:
-    """Without where its output goes; None for a command that reads or writes other files."""
+    """Removes the output option; returns None for a command that reads or writes other files."""
     kept, words = [], iter(command)
     for word in words:
         if word in ("-o", ">"):
@@ -224,7 +227,7 @@ def _without_files(command: list[str]) -> list[str] | None:
 
 
 def _makes_code(steps: list[Step]) -> bool:
-    """Whether there is code at the end: not MLIR, not a listing."""
+    """Whether the result is code: not MLIR, not a listing."""
     *_, last = steps
     flags = " ".join(last)
     if last[0] == "fly-opt-py":

@@ -1,6 +1,6 @@
-"""The kernels of the tests: every HSACO that a side's own tests link, by the test's name.
+"""The HSACOs that a side's own tests link, by the test's name.
 
-Each side runs its own tests, for they use the names of that side's modules. A test is known by its
+Each side runs its own tests, because they import that side's modules. A test is identified by its
 function's name and parameters, not by its file, which may have been moved.
 """
 
@@ -14,15 +14,15 @@ from pathlib import Path
 
 from same_bytes.sides import Side
 
-# The files of tests that compile kernels, wherever in tests/ they are. What needs no kernel, what
-# compiles plugins in C++ and what the examples' own comparison has already is not among them.
+# The files of tests that compile kernels, in any folder of tests/. Tests without kernels, tests
+# that compile plugins in C++, and those that the examples' own comparison covers are excluded.
 FILES = (
     *("test_ahead.py", "test_exact_cache.py", "test_extents.py", "test_jit.py", "test_marked.py"),
     *("test_pipe.py", "test_rank_zero.py", "test_tuning.py", "test_link.py", "test_insert.py"),
     *("test_algebra_in_ir.py", "test_atoms_run.py", "test_emission.py", "test_mathematics.py"),
     *("test_promote_run.py", "test_target.py"),
 )
-# Those whose kernels compile for the target that FLY_TARGET says: once for each.
+# Tests whose kernels compile for the target in FLY_TARGET: run once for each.
 FILES_OF_ANY_TARGET = (
     *("test_assume.py", "test_fastmath.py", "test_layout_arguments.py", "test_on_device.py"),
     *("test_narrow_matrices.py", "test_narrow_types.py", "test_tiles_on_device.py"),
@@ -34,14 +34,14 @@ _TEST = re.compile(r"(?:\S*/)?(?P<file>[^/:]+\.py)::(?P<test>.*) \(\w+\)$")
 
 @dataclass
 class Recorded:
-    """`made` tells how often a test linked which HSACO; `summaries` are pytest's last lines."""
+    """`made` counts which HSACOs a test linked; `summaries` are pytest's last lines."""
 
     made: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     summaries: dict[str, str] = field(default_factory=dict)
 
 
 def start(side: Side, llvm: Path, target: str | None, pattern: str) -> subprocess.Popen:
-    """The tests of one side, on their way: those of any target for `target`, or if that is None the
+    """Starts the tests of one side: those of any target for `target`, or if that is None the
     others. `pattern` is pytest's -k, empty for all."""
     records = side.folder / "records"
     records.mkdir(exist_ok=True)
@@ -64,13 +64,13 @@ def start(side: Side, llvm: Path, target: str | None, pattern: str) -> subproces
 
 
 def missing(side: Side) -> list[str]:
-    """The test files that a side doesn't have."""
+    """Returns the test files that a side doesn't have."""
     tests = side.checkout / "tests"
     return [name for name in (*FILES, *FILES_OF_ANY_TARGET) if not any(tests.rglob(name))]
 
 
 def linked(side: Side) -> int:
-    """How many were linked so far."""
+    """Returns the number linked so far."""
     try:
         return (side.folder / "records" / "log").read_bytes().count(b"\n")
     except FileNotFoundError:

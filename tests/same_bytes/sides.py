@@ -2,7 +2,7 @@
 
 The environment is a small venv whose path has that checkout's packages first and then the libraries
 of the present venv, without the latter's link to the present checkout. So even a test that starts a
-tool with an empty environment starts that side's.
+tool with an empty environment starts that side's tool.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import venv
 from dataclasses import dataclass
 from pathlib import Path
 
-# Every HSACO goes through ld.lld. This one keeps what it made, under the name of the test that
-# asked for it.
+# Every HSACO goes through ld.lld. This wrapper keeps a copy of its output, under the name of the
+# test that requested it.
 _LINKER = """\
 #!/bin/sh
 real={real}
@@ -57,7 +57,7 @@ exit $code
 class Side:
     name: str  # "before" or "now"
     checkout: Path
-    folder: Path  # for what this side makes
+    folder: Path  # for this side's files
 
     @property
     def python(self) -> Path:
@@ -87,7 +87,7 @@ class Side:
         }
 
     def prepare(self) -> None:
-        """Makes the environment."""
+        """Creates the environment."""
         self.folder.mkdir(parents=True)
         venv.create(self.folder / "venv", symlinks=True)
         own = Path(
@@ -111,7 +111,7 @@ class Side:
 
 
 def checkout(root: Path, revision: str, folder: Path) -> None:
-    """The files of a revision."""
+    """Checks out the files of a revision."""
     folder.mkdir()
     archive = subprocess.run(["git", "archive", revision], cwd=root, capture_output=True)
     if archive.returncode:
@@ -123,7 +123,7 @@ def checkout(root: Path, revision: str, folder: Path) -> None:
 
 
 def recording_llvm(folder: Path) -> Path:
-    """An LLVM prefix like the one in use, with a linker that keeps what it makes."""
+    """Creates an LLVM prefix like the one in use, with a linker that keeps its outputs."""
     opt = shutil.which("opt", path=str(Path(sys.executable).parent)) or shutil.which("opt")
     if chosen := os.environ.get("FLY_LLVM_DIR"):
         real = Path(chosen)

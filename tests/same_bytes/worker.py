@@ -1,9 +1,9 @@
-"""Runs in one side's environment: pipelines of that side's commands, in forked children.
+"""Runs pipelines of one side's commands in that side's environment, in forked children.
 
     python worker.py ENTRIES.json JOBS.json RESULTS FOLDER
 
-Only the standard library and the commands' entry points are used. A child inherits what is
-imported, so that a command costs no start-up; a crash of MLIR ends a child and is a result too.
+Only the standard library and the commands' entry points are used. A child inherits imported
+modules, so a command costs no start-up time; a crash of MLIR ends a child and is a valid result.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import sys
 from hashlib import sha256
 from pathlib import Path
 
-SECONDS = 120  # for one pipeline
+SECONDS = 120  # time limit of a pipeline
 
 
 class Refused(Exception):
-    """A command of the pipeline ended with a status other than 0."""
+    """A command of the pipeline exited with a non-zero status."""
 
 
 def main() -> None:
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def _in_child(group: list[dict], commands: dict, results, folder: Path, *, warm: bool) -> list:
-    """Runs the jobs of a group; returns those that are left behind one that ended the child."""
+    """Runs the jobs of a group; returns those left after one that ended the child."""
     if warm:
         _import_what_the_first_did(folder)
     start = _size(results)
@@ -80,7 +80,7 @@ def _import_what_the_first_did(folder: Path) -> None:
         if name not in sys.modules:
             try:
                 importlib.import_module(name)
-            except BaseException:  # a module that was made by hand, or is gone: not needed here
+            except BaseException:  # a synthetic or deleted module, which is not needed here
                 continue
     known.unlink()
 
@@ -125,7 +125,7 @@ def _pipeline(job: dict, commands: dict, made: dict[str, object], folder: Path) 
 
 
 def _command(step: list[str], data: bytes, commands: dict, folder: Path) -> bytes | str:
-    """What a command writes, or how it ended."""
+    """Returns what a command writes, or how it ended."""
     if step[0] not in commands:
         program = os.path.join(os.environ["FLY_LLVM_DIR"], "bin", step[0])
         done = subprocess.run([program, *step[1:]], input=data, capture_output=True)
@@ -146,7 +146,7 @@ def _command(step: list[str], data: bytes, commands: dict, folder: Path) -> byte
         getattr(importlib.import_module(module), function)()
     except SystemExit as leaving:
         code = leaving.code
-    except Exception as error:  # a traceback, where the command is a process
+    except Exception as error:  # a traceback, if the command were a process
         code = type(error).__name__
     sys.stdout.flush()
     if code not in (0, None):
@@ -155,10 +155,10 @@ def _command(step: list[str], data: bytes, commands: dict, folder: Path) -> byte
 
 
 def _stay_in_this_process() -> None:
-    """Tools that do their work in a child end the process with it. This is a child already."""
+    """Disables isolation in tools: they would end their process, which is already a child here."""
     try:
         isolation = importlib.import_module("fly_common.isolation")
-    except ImportError:  # of a revision before there was one
+    except ImportError:  # the revision is older than isolation
         return
     isolation.isolate = lambda *_: None
 

@@ -1,1 +1,1 @@
-"""Kills processes that write to one store, and looks whether it stays whole."""
+"""Kills processes that write to one store, and checks that it stays consistent."""

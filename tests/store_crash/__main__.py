@@ -1,15 +1,15 @@
-"""Kills writers of one store by SIGKILL, one after another, and looks at the store after each.
+"""Kills writers of one store with SIGKILL, one after another, and checks the store after each.
 
     PYTHONPATH=tests python -m store_crash [--kills 1000] [--writers 4] [--seed 1]
 
-`make store-crash` runs it with 1,000 kills. All writers write the same keys of one store, new ones
-and the same again, delete keys, wait for each other's locks, and replace a library. One at a time
-is killed, after 0 to 20 ms, and another one started in its place; the others go on meanwhile. After
-each kill every entry is read: it has to hold what belongs under its key, and every object what its
-name says. Nobody may have to wait for a lock that a killed process held. What remains besides are
-temporary files, which the store's housekeeping removes.
+`make store-crash` runs it with 1,000 kills. All writers write the same keys of one store, both new
+and existing ones, delete keys, wait for each other's locks, and replace a library. One at a time is
+killed, after 0 to 20 ms, and replaced by a new one; the others continue meanwhile. After each kill
+every entry is read: it must have the content of its key, and every object that of its name. No one
+may wait for a lock that a killed process held. The only other files that may remain are temporary
+ones, which the store's housekeeping removes.
 
-Prints a line for whatever is wrong, and a sum. Exit status 1 if anything is.
+Prints a line for each problem, and a sum. The exit status is 1 if there are any.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
-from fly_common import built_library
-from fly_common import store as store_module
-from fly_common.store import Store, key_of
+from fly_store import built_library
+from fly_store import store as store_module
+from fly_store.store import Store, key_of
 
 NAMES = 60  # keys that the writers share
 SIZES = (0, 100, 20_000, 150_000)
-LONGEST = 0.02  # seconds that a writer has before it may be killed
-PATIENCE = 10.0  # seconds within which any key has to be had
+LONGEST = 0.02  # maximum life of a writer before it is killed, in seconds
+PATIENCE = 10.0  # time limit in seconds for obtaining any key
 LIBRARY = "library.so"
 
 
 def content(name: str, size: int) -> bytes:
-    """What may stand under a name: the name, then as much of its digest as makes `size` bytes."""
+    """Returns the content for a name: the name, then its digest repeated up to `size` bytes."""
     return name.encode() + b"\n" + sha256(name.encode()).digest() * (size // 32)
 
 
@@ -47,13 +47,13 @@ def key(name: str) -> str:
 
 
 def belongs(under: str, data: bytes) -> bool:
-    """Whether data is whole and the one of this key."""
+    """Whether data is complete and belongs to this key."""
     name = data.partition(b"\n")[0].decode(errors="replace")
     return key(name) == under and data in [content(name, size) for size in SIZES]
 
 
 def write(folder: str, seed: int) -> None:
-    """Writes without end."""
+    """Writes in an endless loop."""
     numbers = random.Random(seed)
     store = Store(folder)
     library = os.path.join(folder, LIBRARY)
@@ -66,7 +66,7 @@ def write(folder: str, seed: int) -> None:
         elif what < 0.9:
 
             def make(data: bytes = data) -> bytes:
-                time.sleep(0.001)  # long enough to be killed with the lock
+                time.sleep(0.001)  # long enough to be killed while holding the lock
                 return data
 
             assert belongs(key(name), store.obtain(key(name), make, label=name))
@@ -74,12 +74,12 @@ def write(folder: str, seed: int) -> None:
             with suppress(FileNotFoundError):
                 os.unlink(store._path("keys", key(name)))
         else:
-            with suppress(FileNotFoundError):  # another one takes leftovers of its name away
+            with suppress(FileNotFoundError):  # another writer removes leftovers of its name
                 built_library.keep(library, data)
 
 
 def started(folder: str, seed: int) -> int:
-    """A writer's process."""
+    """Starts a writer; returns its process id."""
     if pid := os.fork():
         return pid
     try:
@@ -92,12 +92,12 @@ def started(folder: str, seed: int) -> int:
 
 
 def wrong(store: Store, quiet: bool = False) -> Iterator[str]:
-    """What is wrong with the store; `quiet` where nobody writes."""
+    """Yields problems of the store; `quiet` if no one is writing."""
     assert store.folder is not None
     for path in list(store.files("keys")):
         under = os.path.basename(os.path.dirname(path)) + os.path.basename(path)
-        # A key that others delete and write as it is read is none, and there may be no object for
-        # a moment; one that stays unreadable is damaged.
+        # A key that others delete and write during the read may be missing, and its object may not
+        # exist for a moment; one that stays unreadable is damaged.
         data = store.get(under)
         for _ in range(0 if quiet else 50):
             if data is not None or not os.path.exists(path):
@@ -110,7 +110,12 @@ def wrong(store: Store, quiet: bool = False) -> Iterator[str]:
             yield f"{path} can't be read"
     for path in store.files("objects"):
         name = os.path.basename(os.path.dirname(path)) + os.path.basename(path)
-        if sha256(Path(path).read_bytes()).hexdigest() != name[:64]:
+        try:
+            data = Path(path).read_bytes()
+        except FileNotFoundError:  # writers replace objects, and never delete one
+            yield f"{path} disappeared"
+            continue
+        if sha256(data).hexdigest() != name[:64]:
             yield f"{path} does not hold what its name says"
     data, why = built_library.read(os.path.join(store.folder, LIBRARY))
     if why or (data and not belongs(key(data.partition(b"\n")[0].decode()), data)):
@@ -118,7 +123,7 @@ def wrong(store: Store, quiet: bool = False) -> Iterator[str]:
 
 
 def available(store: Store, numbers: random.Random) -> Iterator[str]:
-    """Says if a key can't be had in time: somebody's lock outlived them."""
+    """Yields a message if a key can't be obtained in time, because a lock outlived its owner."""
     name = f"name {numbers.randrange(NAMES)}"
     begin = time.monotonic()
     store.obtain(key(name), lambda: content(name, 100))

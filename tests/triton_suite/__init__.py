@@ -1,1 +1,1 @@
-"""Kernels that Triton compiles, on the emulator: another compiler's code, by other rules."""
+"""Kernels compiled by Triton, run on the emulator: code of another compiler."""

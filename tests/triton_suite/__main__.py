@@ -1,10 +1,10 @@
-"""Compiles kernels with Triton, runs them on the emulator, and holds the results against NumPy.
+"""Compiles kernels with Triton, runs them on the emulator, and compares the results with NumPy.
 
     PYTHONPATH=tests python -m triton_suite --triton .peers/bin/python
     PYTHONPATH=tests python -m triton_suite --triton … --targets gfx942 --only 'matmul|sort'
 
-`make triton` puts Triton there. Prints a line for each kernel that is wrong or that Triton does not
-compile, and a sum. Exit status 1 if any is wrong.
+`make triton` installs Triton there. Prints a line for each kernel with wrong results or that Triton
+does not compile, and a sum. The exit status is 1 if any is wrong.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from triton_suite import cases
 from triton_suite.case import Case
 
 TRITON = {"PYTHONPATH": "", "TRITON_DEFAULT_FP_FUSION": "1"}
-MOST = 20_000_000  # instructions of a launch: one that would not end is told
+MOST = 20_000_000  # limit of instructions per launch, for those that would not end
 KERNELS = Path(__file__).with_name("kernels.py")
 
 
@@ -71,11 +71,11 @@ def key(case: Case, target: str) -> str:
 
 
 def run(case: Case, target: str, path: Path, told: dict[str, Any], strict: bool) -> str:
-    """What is wrong, or nothing."""
+    """Returns what is wrong, or the empty string."""
     launch = case.launch(told["block"], target)
     try:
         code = CodeObject.parse(path.read_bytes(), path.name)
-        # What Triton adds at the end are its pointers to scratch memory, here null.
+        # Triton appends pointers to scratch memory, which are null here.
         added = len(code.kernel(told["name"]).arguments) - len(launch.arguments)
         launch.arguments.extend([np.uint64(0)] * added)
         device = Emulator(target, Options(max_instructions=MOST, strict=strict))

@@ -1,4 +1,4 @@
-"""A Triton kernel, what it is compiled with, given, and must give."""
+"""A Triton kernel, its compile-time parameters, its arguments, and the expected results."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Made = tuple[list[Any], tuple[int, int, int], Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Case:
-    """`types`: Triton's, of the parameters in their order; `make`: the arguments, the grid, and by
-    parameter what arrays must hold afterwards (kernels.case.Launch). `terms`: so many products of
-    small f16 or bf16 numbers are summed, which is exact but on gfx1100."""
+    """`types`: Triton's types of the parameters, in order; `make`: the arguments, the grid, and by
+    parameter the expected arrays (kernels.case.Launch). `terms`: the number of products of small
+    f16 or bf16 numbers in a sum, which is exact except on gfx1100."""
 
     name: str
     kernel: str
@@ -39,15 +39,15 @@ class Case:
         return Launch(arguments, grid, (block, 1, 1), positions)
 
     def _about(self, name: str, exact: Any) -> Rounded:
-        """gfx1100 cuts two products and C off to a grid, 26 bits below C's first digit, and adds a
-        term of the other sign a unit too low (docs/emulator.md): at most four units a step."""
+        """gfx1100 truncates two products and C to a grid, 26 bits below C's first digit, and adds a
+        term of the other sign one unit too low (docs/emulator.md): at most four units per step."""
         kind = self.types[name][1:]
         digit = math.floor(math.log2(self.terms * SMALL**2))
         return Rounded(value(exact, kind), kind, 0, 2 * self.terms * 2.0 ** (digit - 26))
 
 
 def types_of(text: str) -> dict[str, str]:
-    """`x:*fp32 n:i32`."""
+    """Parses `x:*fp32 n:i32`."""
     return dict(part.split(":") for part in text.split())
 
 

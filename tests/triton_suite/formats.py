@@ -1,4 +1,4 @@
-"""Triton's element types in NumPy: arrays of them, their values, and comparison after rounding."""
+"""Triton's element types in NumPy: arrays, their values, and comparison after rounding."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-SMALL = 3  # the greatest of `small`
+SMALL = 3  # the largest number of `small`
 NUMPY = {
     "fp64": "f8",
     "fp32": "f4",
@@ -36,7 +36,7 @@ NARROW |= {"e4m3": NARROW["fp8e4nv"], "e5m2": NARROW["fp8e5"]}
 
 @cache
 def _values(kind: str) -> np.ndarray:
-    """The value of each code. NaN are left out of what tests use, so only finite ones count."""
+    """Returns the value of each code. Tests use no NaN, so only finite ones matter."""
     exponent, fraction, bias, infinite = NARROW[kind]
     made = []
     for code in range(2 ** (1 + exponent + fraction)):
@@ -49,7 +49,7 @@ def _values(kind: str) -> np.ndarray:
 
 
 def array(values: np.ndarray, kind: str) -> np.ndarray:
-    """Numbers of that type, rounded to nearest even; of eight bits only those that it has."""
+    """Converts numbers to that type, rounded to nearest even; of eight bits only exact ones."""
     if kind == "bf16":
         bits = np.asarray(values, "f4").view("u4")
         return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype("u2")
@@ -61,7 +61,7 @@ def array(values: np.ndarray, kind: str) -> np.ndarray:
 
 
 def value(stored: np.ndarray, kind: str) -> np.ndarray:
-    """The numbers as f64."""
+    """Returns the numbers as f64."""
     if kind == "bf16":
         return (stored.astype("u4") << 16).view("f4").astype("f8")
     if kind in NARROW:
@@ -70,12 +70,12 @@ def value(stored: np.ndarray, kind: str) -> np.ndarray:
 
 
 def small(rng: np.random.Generator, shape: Any, kind: str) -> np.ndarray:
-    """Integers whose sums of products are exact in any order."""
+    """Returns integers whose sums of products are exact in any order."""
     return array(rng.integers(-SMALL, SMALL + 1, shape), kind)
 
 
 def scaled(rng: np.random.Generator, rows: int, k: int, kind: str) -> np.ndarray:
-    """A matrix of an MX format; of four bits two values a byte, the lower half first."""
+    """Returns a matrix of an MX format; of four bits two values per byte, the lower half first."""
     if kind == "e2m1":
         return rng.integers(0, 256, (rows, k // 2)).astype("u1")
     return array(rng.integers(-2, 3, (rows, k)), kind)
@@ -90,7 +90,7 @@ def scaled_value(stored: np.ndarray, kind: str) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Rounded:
-    """Within `relative` and `absolute` of the value, and then rounded to the type."""
+    """Compares within `relative` and `absolute` of the value, then rounded to the type."""
 
     wanted: np.ndarray
     kind: str
@@ -111,8 +111,8 @@ class Rounded:
 
 
 def philox(seed: int, n: int) -> np.ndarray:
-    """What Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011)
-    gives as its first word for the counters 0 to n-1, as f32 in [0, 1)."""
+    """Returns the first word of Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as
+    1, 2, 3", SC 2011) for the counters 0 to n-1, as f32 in [0, 1)."""
     mask, counters = 2**32 - 1, [np.arange(n, dtype="u8"), *(np.zeros(n, "u8") for _ in range(3))]
     keys = [seed & mask, seed >> 32]
     for _ in range(10):
@@ -130,7 +130,8 @@ def philox(seed: int, n: int) -> np.ndarray:
 
 
 def bessel(x: float) -> float:
-    """J₀ by its integral, π⁻¹ ∫₀^π cos(x sin t) dt: the trapezoidal rule gets all digits."""
+    """Returns J₀ by its integral, π⁻¹ ∫₀^π cos(x sin t) dt; the trapezoidal rule is exact in
+    double."""
     t = np.linspace(0, np.pi, 201)
     y = np.cos(x * np.sin(t))
     return float((y[0] / 2 + y[1:-1].sum() + y[-1] / 2) / 200)

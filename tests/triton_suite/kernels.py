@@ -1,11 +1,11 @@
-"""Kernels in Triton, and what compiles them: a program for a Python that has Triton.
+"""Kernels in Triton, and a program for a Python with Triton that compiles them.
 
     python kernels.py FOLDER < requests.json
 
 A request is [key, kernel, target, {parameter: type}, {parameter: constant}, options]. Writes
-FOLDER/KEY.hsaco and prints {key: {"name", "block", "lds"}} or {key: {"error"}}, as JSON. No GPU is
-needed, nor torch. Pointers are said to be 16-byte aligned with a range below 2 GB, as Triton's own
-JIT finds for usual tensors.
+FOLDER/KEY.hsaco and prints {key: {"name", "block", "lds"}} or {key: {"error"}}, as JSON. Neither a
+GPU nor torch is needed. Pointers are declared 16-byte aligned with a range below 2 GB, as Triton's
+own JIT finds for usual tensors.
 """
 
 import json
@@ -54,7 +54,7 @@ def layernorm(x, gamma, beta, y, columns, eps, BLOCK: tl.constexpr):
 
 @triton.jit
 def layernorm_gradient(x, dy, dgamma, lock, columns, BLOCK: tl.constexpr):
-    """Adds each row's dy · x̂ to dgamma, one workgroup after the other by a lock."""
+    """Adds each row's dy · x̂ to dgamma, one workgroup at a time under a lock."""
     row = tl.program_id(0)
     j = tl.arange(0, BLOCK)
     inside = j < columns
@@ -210,7 +210,7 @@ def recurrence(a, b, y, COLUMNS: tl.constexpr):
 
 @triton.jit
 def extremes(x, least, most, where_least, where_most, R: tl.constexpr, C: tl.constexpr):
-    """Over axis 0: what goes between waves; over axis 1 of another layout: within."""
+    """Reduces over axis 0, between waves; over axis 1 of another layout, within one."""
     i, j = tl.arange(0, R), tl.arange(0, C)
     values = tl.load(x + i[:, None] * C + j[None, :])
     tl.store(least + j, tl.min(values, 0))
@@ -363,7 +363,7 @@ def convolution(
 
 @triton.jit
 def persistent(a, b, c, M, N, K, tiles, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    """A product by tensor descriptors, a fixed number of programs that take tile after tile."""
+    """A product by tensor descriptors, with a fixed number of programs that loop over tiles."""
     left = tl.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK])
     right = tl.make_tensor_descriptor(b, [N, K], [K, 1], [BN, BK])
     made = tl.make_tensor_descriptor(c, [M, N], [N, 1], [BM, BN])
@@ -378,7 +378,7 @@ def persistent(a, b, c, M, N, K, tiles, BM: tl.constexpr, BN: tl.constexpr, BK: 
 
 @triton.jit
 def collatz(x, y, BLOCK: tl.constexpr):
-    """The number of steps to 1: a loop whose end no lane knows."""
+    """The number of steps to 1: a loop with a data-dependent trip count."""
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     n = tl.load(x + i)
     steps = tl.zeros((BLOCK,), tl.int32)

@@ -1,11 +1,11 @@
-"""The layout algebra: functions from coordinates to offsets, over constants and over SSA values.
+"""The layout algebra: functions from coordinates to offsets, over constants or SSA values.
 
-Every function takes layouts and trees whose leaves are `Integer`s. `Int` is such a leaf, and what
-it computes is the *type* of the result; a pass gives leaves that carry an SSA value, and the same
-function then builds the code. So the type that a verifier recomputes and the code that a pass
-builds cannot disagree. A result may hold `Int` leaves beside a pass's.
+Every function takes layouts and trees whose leaves are `Integer`s. `Int` is a leaf that computes
+the *type* of the result. A pass provides leaves that carry an SSA value, and the same function then
+builds the code. The type that a verifier infers and the code that a pass builds therefore cannot
+disagree. A result may contain `Int` leaves besides those of a pass.
 
-A bad argument is a ValueError that shows the shapes.
+Invalid arguments raise a ValueError that shows the shapes.
 """
 
 from fly_dialect.algebra.arithmetic import (

@@ -12,8 +12,8 @@ from fly_dialect.layouts.integers import Basis, Int
 
 
 def add(lhs: Tree, rhs: Tree) -> Tree:
-    """The sum, leaf by leaf. Bases are coordinates: 2E0 + 3E1 is (2,3); so the shorter tuple is
-    filled up with zeros, and an integer 0 is the coordinate of zeros."""
+    """The sum, leaf by leaf. Bases are coordinates: 2E0 + 3E1 is (2,3). The shorter tuple is padded
+    with zeros, and an integer 0 is the coordinate of zeros."""
     if isinstance(lhs, tuple) and isinstance(rhs, tuple):
         common = min(len(lhs), len(rhs))
         return (*map(add, lhs[:common], rhs[:common]), *lhs[common:], *rhs[common:])
@@ -60,11 +60,11 @@ def product_each(tree: Tree) -> Tree:
 
 
 def product_like(tree: Tree, guide: Tree) -> Tree:
-    """The product of each part of `tree` that stands where `guide` has a leaf."""
+    """The product of each part of `tree` that corresponds to a leaf of `guide`."""
     if not isinstance(guide, tuple):
         return product(tree)
     if rank(tree) != len(guide):
-        raise ValueError(f"{text(tree)} has not the modes of {text(guide)}")
+        raise ValueError(f"{text(tree)} does not have the modes of {text(guide)}")
     return tuple(map(product_like, modes(tree), guide))
 
 
@@ -77,21 +77,22 @@ _ELEMENTWISE = {
 
 
 def elementwise(name: str, lhs: Tree, rhs: Tree) -> Tree:
-    """int_tuple_add, int_tuple_sub, int_tuple_mul, int_tuple_div and int_tuple_mod. All but the
-    sum, of which see `add`, are of congruent tuples."""
+    """Computes int_tuple_add, int_tuple_sub, int_tuple_mul, int_tuple_div or int_tuple_mod. All
+    except the sum (see `add`) require congruent tuples."""
     if name == "int_tuple_add":
         return add(lhs, rhs)
     return transform(_ELEMENTWISE[name], lhs, rhs)
 
 
 def ceil_div(lhs: Tree, rhs: Tree) -> Tree:
-    """lhs / rhs, rounded up. A tuple by one integer: the first mode takes of it what it can, the
-    next what is left; an integer by a tuple: by its product."""
+    """lhs / rhs, rounded up. A tuple divided by an integer: the first mode is divided by as much of
+    it as possible, the next by the rest. An integer divided by a tuple is divided by its
+    product."""
     return _fold(leaf.ceil_divide, lhs, rhs, (lhs, rhs))
 
 
 def shape_div(lhs: Tree, rhs: Tree) -> Tree:
-    """`ceil_div` where each time one number must divide the other: (6,4) by 12 is (1,2)."""
+    """`ceil_div`, but in each step one number must divide the other: (6,4) by 12 is (1,2)."""
     return _fold(leaf.shape_divide, lhs, rhs, (lhs, rhs))
 
 
@@ -101,13 +102,15 @@ def _fold(divide: Any, lhs: Tree, rhs: Tree, whole: tuple[Tree, Tree]) -> Tree:
     if not isinstance(rhs, tuple):
         return _consume(divide, lhs, rhs)[0]
     if len(rhs) > len(lhs):
-        raise ValueError(f"{text(whole[0])} has not the modes of its divisor {text(whole[1])}")
+        raise ValueError(
+            f"{text(whole[0])} does not have the modes of its divisor {text(whole[1])}"
+        )
     parts = (_fold(divide, a, b, whole) for a, b in zip(lhs, rhs, strict=False))
     return (*parts, *lhs[len(rhs) :])
 
 
 def _consume(divide: Any, lhs: Tree, rhs: Any) -> tuple[Tree, Any]:
-    """The quotient, and what of the divisor is left."""
+    """The quotient, and the remaining part of the divisor."""
     if not isinstance(lhs, tuple):
         return divide(lhs, rhs), divide(rhs, lhs)
     parts = []
@@ -117,10 +120,10 @@ def _consume(divide: Any, lhs: Tree, rhs: Any) -> tuple[Tree, Any]:
     return tuple(parts), rhs
 
 
-# -- comparison: 1 or 0, an integer ---------------------------------------------------------------
+# -- comparison: the result is an integer, 1 or 0 -------------------------------------------------
 def elem_less(lhs: Tree, rhs: Tree) -> Any:
-    """Whether each leaf is less than its counterpart: whether a coordinate is inside a shape.
-    A tuple with more modes than the other is not."""
+    """Whether each leaf is less than its counterpart, that is whether a coordinate is inside a
+    shape. False for a tuple with more modes than the other."""
     if not isinstance(lhs, tuple) and not isinstance(rhs, tuple):
         return leaf.less(lhs, rhs)
     if rank(lhs) > rank(rhs):
@@ -131,7 +134,7 @@ def elem_less(lhs: Tree, rhs: Tree) -> Any:
 
 
 def equal(lhs: Tree, rhs: Tree) -> Any:
-    """Whether both are the same tree of the same numbers."""
+    """Whether both are congruent and have equal leaves."""
     if not congruent(lhs, rhs):
         return Int(0)
     if not isinstance(lhs, tuple):

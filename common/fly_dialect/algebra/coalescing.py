@@ -1,4 +1,4 @@
-"""The same layout with fewer modes. Of a composed layout, the layout that takes the coordinate."""
+"""Coalescing: the same layout with fewer modes. A composed layout's linear layout is coalesced."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Pair = tuple[Tree, Tree]
 
 
 def coalesce(layout: AnyLayout, pattern: Tree = None) -> AnyLayout:
-    """The same function of the flat coordinate with as few modes as possible. With `pattern`, of
-    each mode that stands where `pattern` has a leaf; modes beyond it stay."""
+    """The same function of the flat coordinate, with as few modes as possible. With `pattern`, each
+    mode that corresponds to a leaf of `pattern` is coalesced separately; other modes are kept."""
     linear = layout.linear
     if pattern is None:
         return layout.with_linear(Layout(*coalesced(linear.shape, linear.stride)))
@@ -28,7 +28,7 @@ def coalesced_by(
     if not isinstance(pattern, tuple):
         return coalesced(shape, stride, boundary)
     if len(pattern) > rank(shape):
-        raise ValueError(f"{whole[0]} has not the modes of the pattern {text(whole[1])}")
+        raise ValueError(f"{whole[0]} does not have the modes of the pattern {text(whole[1])}")
     pairs = list(zip(modes(shape), modes(stride), strict=True))
     for index, part in enumerate(pattern):
         pairs[index] = coalesced_by(part, *pairs[index], whole, boundary)
@@ -36,10 +36,10 @@ def coalesced_by(
 
 
 def coalesced(shape: Tree, stride: Tree, boundary: bool = False) -> Pair:
-    """Merges neighbours from the right. Only what is static can be seen to be contiguous.
+    """Merges adjacent modes from the right, if they are statically known to be contiguous.
 
-    `boundary` keeps a last mode of size 1, as one of size 2: the layout then still says where
-    coordinates beyond its end go, which a composition may ask for.
+    `boundary` keeps a last mode of size 1, as one of size 2. The layout then still defines the
+    offsets of coordinates beyond its end, which a composition may need.
     """
     pairs = list(zip(flatten(shape), flatten(stride), strict=True))
     extent, step = pairs[-1]
@@ -48,7 +48,7 @@ def coalesced(shape: Tree, stride: Tree, boundary: bool = False) -> Pair:
     if len(pairs) == 1:
         if leaf.is_one(extent):
             return Int(1), Int(0)
-        # Singleton tuples around it stay, as in FlyDSL.
+        # Singleton tuples are kept, as in FlyDSL.
         return (shape, stride) if not boundary else (extent, step)
     merged: list[Pair] = []
     for left_extent, left_step in reversed(pairs[:-1]):
@@ -69,7 +69,7 @@ def coalesced(shape: Tree, stride: Tree, boundary: bool = False) -> Pair:
 
 
 def _contiguous(extent: Tree, step: Tree, next_extent: Tree, next_step: Tree) -> bool:
-    """Whether the second mode is known to go on where the first one ends."""
+    """Whether the second mode is known to continue where the first one ends."""
     if isinstance(step, Basis) and isinstance(next_step, Basis):
         if step.modes != next_step.modes:
             return False

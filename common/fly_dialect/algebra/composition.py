@@ -1,4 +1,4 @@
-"""Layouts of layouts. Of a composed layout, the layout that takes the coordinate is composed."""
+"""Composition of layouts. For a composed layout, its linear layout is composed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from fly_dialect.layouts.tile import Mode, Tile
 
 
 def composition(outer: AnyLayout, inner: Layout | Tile) -> AnyLayout:
-    """The layout that maps c to outer(inner(c)), of the shape of `inner`; with a tile, each mode
-    of `outer` composed with its mode of the tile.
+    """The layout that maps c to outer(inner(c)), with the shape of `inner`. With a tile, each mode
+    of `outer` is composed with its mode of the tile.
 
-    ValueError where mode by mode that is no layout: where a mode of `inner` leaves a mode of
-    `outer` in the middle, or several together go beyond one. What is dynamic is taken to fit.
+    Raises ValueError if the mode-wise composition is not a layout: if a mode of `inner` ends within
+    a mode of `outer`, or if several modes together exceed one. Dynamic integers are assumed to fit.
     """
     linear = outer.linear
     if isinstance(inner, Tile):
@@ -31,7 +31,7 @@ def _composed(outer: Layout, inner: Layout) -> Layout:
     if isinstance(profile, tuple):
         shape, stride = coalesced_by(profile, shape, stride, (outer, profile), boundary=True)
     elif any(isinstance(step, Basis) for step in flatten(inner.stride)):
-        pass  # The strides name modes of `outer`, which must therefore stay.
+        pass  # the strides name modes of `outer`, so these must be kept
     else:
         shape, stride = coalesced(shape, stride, boundary=True)
     try:
@@ -48,7 +48,7 @@ def _composed_by_mode(outer: Layout, tile: Tile) -> Layout:
         return _composed_by(outer, tile.modes)
     pairs = list(zip(modes(outer.shape), modes(outer.stride), strict=True))
     if tile.rank > len(pairs):
-        raise ValueError(f"{outer} has not the modes of the tile {tile}")
+        raise ValueError(f"{outer} does not have the modes of the tile {tile}")
     for index, mode in enumerate(tile.modes):
         if mode is not None:
             composed = _composed_by(Layout(*pairs[index]), mode)
@@ -63,12 +63,12 @@ def _composed_by(outer: Layout, mode: Mode) -> Layout:
 
 
 def as_layout(mode: Int | Layout) -> Layout:
-    """An extent as a layout of that many neighbours."""
+    """Converts an extent to a contiguous layout of that size."""
     return Layout(mode, Int(1)) if isinstance(mode, Int) else mode
 
 
 def canonical(layout: Layout) -> Layout:
-    """Without singleton tuples, and with stride 0 for modes of size 1."""
+    """Removes singleton tuples, and sets the stride of modes of size 1 to 0."""
 
     def pair(shape: Tree, stride: Tree) -> Pair:
         if not isinstance(shape, tuple):
@@ -82,8 +82,8 @@ def canonical(layout: Layout) -> Layout:
 
 
 class _Reached:
-    """How far the modes of the inner layout together reach into those of the outer one. Composing
-    mode by mode is right only if they never carry from one into the next."""
+    """Tracks how far the modes of the inner layout together reach into each mode of the outer one.
+    Mode-wise composition is only correct if there is no carry from one mode into the next."""
 
     def __init__(self) -> None:
         self.sums: dict[tuple[int, ...], tuple[tuple, list[int]]] = {}
@@ -91,7 +91,7 @@ class _Reached:
     def note(
         self, path: tuple[int, ...], shape: tuple, index: int, count: Tree, step: Tree
     ) -> None:
-        """`count` coordinates, `step` apart, in a mode of what a basis stride's `path` names."""
+        """Records `count` coordinates, `step` apart, in mode `index` of the part at `path`."""
         sums = self.sums.setdefault(path, (shape, [0] * len(shape)))[1]
         known_count, known_step = static_value(count), static_value(step)
         if known_count is not None and known_step is not None:
@@ -102,7 +102,7 @@ class _Reached:
             for extent, reach in zip(shape[:-1], sums[:-1], strict=True):
                 size = static_value(extent)
                 if size is not None and reach >= size:
-                    raise ValueError(f"its modes together go beyond the extent {size}")
+                    raise ValueError(f"its modes together exceed the extent {size}")
 
 
 def _compose(
@@ -118,7 +118,7 @@ def _compose(
         pairs = [_compose(shape, stride, *part, reached, path) for part in parts]
         return tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
     if isinstance(inner_stride, Basis):
-        # So many steps along one mode of the outer layout.
+        # The scale counts steps along one mode of the outer layout.
         for mode in inner_stride.modes:
             if mode >= rank(shape):
                 raise ValueError(f"there is no mode {mode}")
@@ -137,7 +137,7 @@ def _compose(
 def _walk(
     shape: tuple, stride: tuple, count: Tree, step: Tree, reached: _Reached, path: tuple[int, ...]
 ) -> Pair:
-    """`count` coordinates, `step` apart, through the flat modes of the outer layout."""
+    """Composes `count` coordinates, `step` apart, with the flat modes of the outer layout."""
     known_step = static_value(step)
     if known_step is not None and known_step < 0:
         raise ValueError(f"a stride of {known_step} goes backwards through {text(shape)}")
@@ -165,19 +165,21 @@ def _walk(
 
 
 def _check_step(extent: Tree, step: Tree) -> None:
-    """A step is so many whole modes, or within the mode."""
+    """Checks that a step is a multiple of the extent, or less than it."""
     size, by = static_value(extent), static_value(step)
     if size and by is not None and by >= size and by % size:
-        raise ValueError(f"a stride of {by} is no multiple of the extent {size}")
+        raise ValueError(f"a stride of {by} is not a multiple of the extent {size}")
 
 
 def _check_count(taken: Tree, count: Tree, extent: Tree, step: Tree) -> None:
-    """What goes on beyond a mode has used up the mode, to its end."""
+    """Checks that what continues beyond a mode uses the mode up to its end."""
     here, left = static_value(taken), static_value(count)
     size, by = static_value(extent), static_value(step)
     if here is None or left is None:
         return
     if left % here:
-        raise ValueError(f"{left} steps are no multiple of the {here} in the extent {text(extent)}")
+        raise ValueError(
+            f"{left} steps are not a multiple of the {here} in the extent {text(extent)}"
+        )
     if left > here and size is not None and by is not None and size % by:
-        raise ValueError(f"a stride of {by} does not divide the extent {size} that it leaves")
+        raise ValueError(f"a stride of {by} does not divide the extent {size}")

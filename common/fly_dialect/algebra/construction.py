@@ -1,4 +1,4 @@
-"""Layouts made of shapes, orders and other layouts."""
+"""Construction of layouts from shapes, orders and other layouts."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from fly_dialect.layouts.layout import Layout
 
 
 def compact(shape: Tree, start: Tree = Int(1)) -> Tree:
-    """The strides of a shape whose first mode is the fastest, from `start` on."""
+    """The compact strides of a shape, with the first mode fastest, beginning with `start`."""
     return _compact(shape, start)[0]
 
 
 def _compact(shape: Tree, start: Tree) -> tuple[Tree, Tree]:
-    """The strides, and the size they span."""
+    """The strides, and the size of the shape times `start`."""
     if not isinstance(shape, tuple):
         return start, leaf.multiply(start, shape)
     strides = []
@@ -30,16 +30,18 @@ def _compact(shape: Tree, start: Tree) -> tuple[Tree, Tree]:
 
 
 def make_ordered_layout(shape: Tree, order: Tree) -> Layout:
-    """The compact layout whose modes are as fast as `order` says: of (0,1) the first, of (1,0)
-    the second. What of the order is dynamic comes after what is static, from left to right."""
+    """The compact layout with modes in the given order: (0,1) makes the first mode the fastest,
+    (1,0) the second. Dynamic parts of the order come after static ones, from left to right."""
     for one, other in combinations(_places(shape, order), 2):
         if one.number is not None and one.number == other.number and not (one.one or other.one):
-            raise ValueError(f"order {text(order)} gives two modes of {text(shape)} one place")
+            raise ValueError(
+                f"order {text(order)} gives two modes of {text(shape)} the same position"
+            )
     return Layout(shape, ordered_strides(shape, order))
 
 
 def ordered_strides(shape: Tree, order: Tree) -> Tree:
-    """The strides of the compact layout in that order; from left to right where it is equal."""
+    """The strides of the compact layout in that order. Ties are broken from left to right."""
     places = _places(shape, order)
     index = -1
 
@@ -59,7 +61,7 @@ def ordered_strides(shape: Tree, order: Tree) -> Tree:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """What a leaf of the order says: its number, if it is known, and the size of what it orders."""
+    """A leaf of the order: its number, if known, and the size of the part that it orders."""
 
     number: int | None
     size: Tree
@@ -87,8 +89,7 @@ def _before(one: _Place, index: int, other: _Place, other_index: int) -> bool:
 
 
 def make_layout_like(layout: Layout) -> Layout:
-    """A compact layout of the same shape, with modes as fast in the same order. Strides of 0 stay:
-    what is broadcast is broadcast."""
+    """The compact layout with the same shape and the same order of modes. Strides of 0 are kept."""
     shape, stride = layout.shape, layout.stride
     compacted = ordered_strides(filter_zeros(stride, shape), stride)
     kept = transform(lambda old, new: old if leaf.is_zero(old) else new, stride, compacted)
@@ -96,7 +97,7 @@ def make_layout_like(layout: Layout) -> Layout:
 
 
 def filter_zeros(stride: Tree, shape: Tree) -> Tree:
-    """The shape with 1 where the stride is 0."""
+    """The shape with extent 1 in place of the modes of stride 0."""
     return transform(lambda step, extent: Int(1) if leaf.is_zero(step) else extent, stride, shape)
 
 

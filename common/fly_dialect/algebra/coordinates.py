@@ -1,4 +1,4 @@
-"""From coordinates to offsets and back, and how many there are of each."""
+"""Conversion between coordinates and offsets, and the sizes of their ranges."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def size(nested: AnyLayout | Tree) -> Any:
 
 
 def coshape(layout: AnyLayout) -> Tree:
-    """One more than the greatest offset, for each mode of the offsets: an integer, or a tuple if
-    the strides are bases."""
+    """The greatest offset plus one, for each mode of the offsets: an integer, or a tuple if the
+    strides are bases."""
     linear = layout.linear
     last = transform(lambda extent: leaf.subtract(extent, Int(1)), linear.shape)
     greatest = inner_product(last, linear.stride)
@@ -47,7 +47,7 @@ def _one_more(number: Any) -> Any:
 
 
 def coprofile(layout: AnyLayout) -> Tree:
-    """The tree of the offsets, with 0 for each leaf."""
+    """The structure of the offsets, with 0 for each leaf."""
     return transform(lambda _: Int(0), total(layout.linear.stride))
 
 
@@ -58,16 +58,16 @@ def cosize(layout: AnyLayout) -> Any:
 
 # -- coordinates → offset -------------------------------------------------------------------------
 def crd2idx(coord: Tree, layout: Inner) -> Tree:
-    """The offset of `coord`: the sum of coordinate times stride. Of a swizzle the permuted offset,
-    of a coord swizzle the permuted coordinate.
+    """The offset of `coord`: the sum of coordinates times strides. For a swizzle, the permuted
+    offset; for a coord swizzle, the permuted coordinate.
 
-    A leaf coordinate against a tuple shape counts through it with the first mode fastest, FlyDSL's
-    (and CuTe's) order. The last mode takes what is left, so a coordinate beyond the shape goes on.
+    A leaf coordinate for a tuple shape is split with the first mode fastest, the order of FlyDSL
+    and CuTe. The last mode takes the rest, so a coordinate beyond the shape is valid.
 
-    The offset is computed in 64 bits where 32 may not hold it: if a stride or, for strides other
-    than 1, an extent is a 64-bit one, or if the static shape spans more than 2³¹ − 1 elements.
-    (FlyDSL computes in the widest operand and overflows silently.) A 32-bit dynamic extent or
-    stride is the program's word that offsets fit.
+    The offset is computed with 64 bits if it may not fit 32: if a stride, or an extent whose stride
+    is not 1, has 64 bits, or if the static shape spans more than 2³¹ − 1 elements. (FlyDSL uses the
+    widest operand and overflows silently.) A 32-bit dynamic extent or stride is the program's
+    promise that offsets fit.
     """
     if isinstance(layout, Swizzle):
         return scalar(coord).swizzled(layout)
@@ -91,7 +91,7 @@ def _pair(coord: Tree, shape: Tree, stride: Tree, terms: list, whole: tuple[Tree
         for part in zip(coord, modes(shape), modes(stride), strict=True):
             _pair(*part, terms, whole)
     elif coord is None or isinstance(coord, Basis):
-        raise ValueError(f"coordinate {text(whole[0])} holds {text(coord)}")
+        raise ValueError(f"coordinate {text(whole[0])} contains {text(coord)}")
     elif isinstance(shape, tuple):
         _count(coord, shape, stride, terms)
     else:
@@ -122,7 +122,8 @@ def _spans_more_than_32_bits(layout: Layout) -> bool:
         if step.value is not None and extent.value is not None:
             span += max(0, extent.value - 1) * abs(step.value)
         elif step.value == 1 and extent.width == 64:
-            # The coordinate itself has been computed in its own width: nothing more can be lost.
+            # The coordinate has already been computed with its own width, so nothing more can be
+            # lost.
             span += INT32_MAX
         elif max(extent.width, step.width) == 64:
             return True
@@ -161,12 +162,12 @@ def _idx2crd(index: Tree, shape: Tree, stride: Tree, layout: Layout) -> Tree:
     if leaf.is_one(shape):
         return Int(0)
     if leaf.is_zero(stride):
-        raise ValueError(f"{layout} gives one offset to several coordinates: it has no inverse")
+        raise ValueError(f"{layout} maps several coordinates to one offset: it has no inverse")
     return leaf.remainder(leaf.divide(index, stride), shape)
 
 
 def flat_index(coord: Tree, shape: Tree) -> Any:
-    """The number of a coordinate, counted with the first mode fastest; a leaf is its own."""
+    """The index of a coordinate, with the first mode fastest. A leaf is its own index."""
     if not isinstance(coord, tuple):
         return coord
     if len(coord) != rank(shape):
@@ -179,12 +180,12 @@ def flat_index(coord: Tree, shape: Tree) -> Any:
 
 
 def get_1d_coord(index: Tree, layout: Layout) -> Any:
-    """The number of the coordinate whose offset is `index`."""
+    """The index of the coordinate whose offset is `index`."""
     return flat_index(idx2crd(index, layout), layout.shape)
 
 
 def get_flat_coord(index: Tree, layout: Layout) -> Tree:
-    """The coordinate whose offset is `index`, one number a mode."""
+    """The coordinate whose offset is `index`, with one index per mode."""
     coord = idx2crd(index, layout)
     if not isinstance(layout.shape, tuple):
         return coord
@@ -200,10 +201,10 @@ def origin(layout: AnyLayout) -> Tree:
 
 # -- slices ---------------------------------------------------------------------------------------
 def slice_(nested: Any, coord: Tree) -> Any:
-    """The modes where `coord` is `*`, of a tree or a layout.
+    """The modes of a tree or a layout where `coord` is `*`.
 
-    A layout forgets where the slice begins (`slice_offset`); a composed layout keeps it: it is
-    added to the offset next to the layout that takes the coordinate.
+    The result for a layout does not include the slice's offset (`slice_offset`). The result for a
+    composed layout does: it is added to the offset next to the linear layout.
     """
     if isinstance(nested, Layout):
         return kept_by_slice(nested, coord)
@@ -217,5 +218,5 @@ def slice_(nested: Any, coord: Tree) -> Any:
 
 
 def slice_offset(layout: AnyLayout, coord: Tree) -> Tree:
-    """The offset at which a slice begins."""
+    """The offset of a slice's first element."""
     return crd2idx(zeros_for_free(coord), layout)

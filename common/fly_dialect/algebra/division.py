@@ -1,13 +1,13 @@
-"""Dividing a layout by a layout or a tile: the elements of one tile, and the tiles.
+"""Division of a layout by a layout or a tile, into the elements of a tile and the tiles.
 
     logical_divide    ((tile, rest) of mode 0, (tile, rest) of mode 1, …)
     zipped_divide     ((tile of mode 0, tile of mode 1, …), (rest of mode 0, …))
     tiled_divide      ((tiles), rest of mode 0, rest of mode 1, …)
     flat_divide       (tile of mode 0, tile of mode 1, …, rest of mode 0, …)
 
-What the divisor does not divide is rounded up: the last tile then reaches beyond the layout. Where
-the divisor has a stride that is no multiple of what its smaller ones span, its complement leaves
-offsets out, and the tiles elements.
+Sizes that the divisor does not divide are rounded up: the last tile then extends beyond the layout.
+If a stride of the divisor is not a multiple of the span of its smaller strides, the complement of
+the divisor omits offsets, and the tiles omit elements.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def _divided(layout: Layout, divisor: Mode) -> Layout:
     try:
         return composition(layout, both).linear
     except ValueError:
-        # A last mode of size 1 says where coordinates beyond the layout go (`coalesced`). What a
-        # tile has there is no element, so a layout that is one without that mode will do.
+        # A last mode of size 1 defines the offsets of coordinates beyond the layout (`coalesced`).
+        # These are not elements, so the layout may be divided without that mode.
         shorter = coalesce(layout)
         if shorter == layout:
             raise
@@ -52,7 +52,7 @@ def _divided(layout: Layout, divisor: Mode) -> Layout:
 def _divided_by_mode(layout: Layout, divisors: tuple[Mode, ...], tile: Tile) -> Layout:
     pairs = list(zip(modes(layout.shape), modes(layout.stride), strict=True))
     if len(divisors) > len(pairs):
-        raise ValueError(f"{layout} has not the modes of the tile {tile}")
+        raise ValueError(f"{layout} does not have the modes of the tile {tile}")
     for index, divisor in enumerate(divisors):
         if divisor is not None:
             part = _divided(Layout(*pairs[index]), divisor)
@@ -68,8 +68,8 @@ def zipped_divide(layout: AnyLayout, divisor: Layout | Tile) -> AnyLayout:
 
 
 def _unzipped(tree: Tree, guide: Mode, whole: Tree) -> tuple[Tree, Tree]:
-    """(tiles, rests) of ((tile, rest), …). A mode that is not divided is a tile whose rest is one
-    mode of extent 1: `whole` is its extent or stride."""
+    """Splits ((tile, rest), …) into (tiles, rests). A mode that is not divided is a tile whose rest
+    has extent 1. `whole` is its extent or stride."""
     if guide is None:
         return tree, whole
     if not isinstance(guide, Tile):

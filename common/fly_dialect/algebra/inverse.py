@@ -1,7 +1,4 @@
-"""What a layout leaves out, and layouts that undo it.
-
-Of a composed layout, of the layout that takes the coordinate.
-"""
+"""Complements and inverses of layouts. For a composed layout, those of its linear layout."""
 
 from __future__ import annotations
 
@@ -16,12 +13,12 @@ from fly_dialect.layouts.layout import AnyLayout, Layout
 
 
 def complement(layout: AnyLayout, cotarget: Tree = None) -> AnyLayout:
-    """The layout of the offsets that `layout` leaves out, up to `cotarget` (without it, up to the
-    layout's cosize): its offsets plus those of `layout` are all different. They are all there are
-    if each stride is a multiple of what the smaller ones span: (2,2):(1,3) leaves 2 and 5 out.
+    """The layout of the offsets that `layout` omits, up to `cotarget` or, without it, up to the
+    cosize of `layout`. Sums of its offsets and those of `layout` are all different. They cover all
+    offsets if each stride is a multiple of the span of the smaller ones: (2,2):(1,3) omits 2 and 5.
 
-    ValueError if `layout` gives one offset to two coordinates (other than by a stride of 0), or if
-    strides are bases, or dynamic in more than one mode.
+    Raises ValueError if `layout` maps two coordinates to one offset (other than by a stride of 0),
+    if strides are bases, or if more than one mode has a dynamic stride.
     """
     linear = layout.linear
     shape, stride = coalesced(filter_zeros(linear.stride, linear.shape), linear.stride)
@@ -31,7 +28,7 @@ def complement(layout: AnyLayout, cotarget: Tree = None) -> AnyLayout:
 
 def _complement(layout: Layout, shape: list[Tree], stride: list[Tree], end: Tree) -> Layout:
     if any(isinstance(step, Basis) or step is None for step in stride):
-        raise ValueError(f"{layout} has no complement: its strides are no integers")
+        raise ValueError(f"{layout} has no complement: its strides are not integers")
     if len(stride) == 1 and leaf.is_zero(stride[0]):
         return Layout(end, Int(1))
     pairs = list(zip(shape, stride, strict=True))
@@ -43,7 +40,7 @@ def _complement(layout: Layout, shape: list[Tree], stride: list[Tree], end: Tree
         gap = leaf.divide(step, steps[-1])
         known_gap = static_value(gap)
         if known_gap is not None and known_gap < 1:
-            raise ValueError(f"{layout} has no complement: it gives one offset to two coordinates")
+            raise ValueError(f"{layout} has no complement: it maps two coordinates to one offset")
         extents.append(gap)
         steps.append(leaf.multiply(step, extent))
     extents.append(leaf.ceil_divide(end, steps[-1]))
@@ -53,13 +50,13 @@ def _complement(layout: Layout, shape: list[Tree], stride: list[Tree], end: Tree
 def _static_stride(layout: Layout, stride: Tree) -> int:
     known = static_value(stride)
     if known is None:
-        raise ValueError(f"{layout} has no complement: its strides are not known when compiling")
+        raise ValueError(f"{layout} has no complement: its strides are not known at compile time")
     return known
 
 
 def right_inverse(layout: AnyLayout) -> AnyLayout:
-    """The layout r with layout(r(i)) == i, for as many i from 0 on as there are. Modes of dynamic
-    stride or extent are left out."""
+    """The layout r with layout(r(i)) == i, for the longest possible range of i from 0. Modes with
+    dynamic stride or extent are ignored."""
     shape, stride, places = _flat_places(layout.linear)
     found: list[Pair] = [(Int(1), Int(0))]
     expected = 1
@@ -74,9 +71,9 @@ def right_inverse(layout: AnyLayout) -> AnyLayout:
 
 
 def left_inverse(layout: AnyLayout) -> AnyLayout:
-    """The layout l with l(layout(i)) == i. Where strides are 0, l(layout(i)) is the least
-    coordinate of that offset. ValueError if a stride is not known when compiling or no multiple
-    of the offsets below it."""
+    """The layout l with l(layout(i)) == i. With strides of 0, l(layout(i)) is the least coordinate
+    with that offset. Raises ValueError if a stride is not static, or not a multiple of the offsets
+    below it."""
     linear = layout.linear
     shape, stride, places = _flat_places(linear)
     order = [index for index in _by_stride(stride) if not leaf.is_zero(stride[index])]
@@ -84,8 +81,8 @@ def left_inverse(layout: AnyLayout) -> AnyLayout:
         raise ValueError(f"{linear} has no left inverse: its strides are not known integers")
     extents: list[Tree] = []
     steps: list[Tree] = [Int(0)]
-    below = 1  # the offsets between two of the mode at hand, so far
-    taken: int | None = 1  # what the modes below take of them
+    below = 1  # the stride of the previous mode
+    taken: int | None = 1  # the number of offsets that the modes so far span
     for index in order:
         step = static_value(stride[index]) or 0
         if step < 0 or step % below or (taken is not None and step < taken):
@@ -100,7 +97,7 @@ def left_inverse(layout: AnyLayout) -> AnyLayout:
 
 
 def _flat_places(layout: Layout) -> tuple[list[Tree], list[Tree], list[Tree]]:
-    """The modes of the coalesced layout, and for each how far it steps through coordinates."""
+    """The shape and strides of the coalesced layout, and the index by which each mode steps."""
     shape, stride = map(flatten, coalesced(layout.shape, layout.stride))
     places: list[Tree] = [Int(1)]
     for extent in shape[:-1]:
@@ -109,7 +106,7 @@ def _flat_places(layout: Layout) -> tuple[list[Tree], list[Tree], list[Tree]]:
 
 
 def _by_stride(stride: list[Tree]) -> list[int]:
-    """The indices of static strides, the smallest first."""
+    """The indices of static strides, in ascending order of the strides."""
     known = {index: static_value(step) for index, step in enumerate(stride)}
     found = [index for index, value in known.items() if value is not None]
     return sorted(found, key=lambda index: known[index])  # type: ignore[arg-type, return-value]

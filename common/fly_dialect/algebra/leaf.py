@@ -1,41 +1,41 @@
 """Arithmetic on leaves: integers of either kind (`Int` and a pass's), and basis strides.
 
-An `Int` may stand on either side of a pass's leaf, so the algebra can write its constants as Int.
-Bad arguments are a ValueError that shows them.
+Either operand may be an `Int` when the other is a pass's leaf, so the algebra writes its constants
+as Int. Invalid arguments raise a ValueError that shows them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeAlias
 
-from fly_dialect.layouts.int_tuple import static_value, text
-from fly_dialect.layouts.integers import Basis, Int
+from fly_dialect.layouts.int_tuple import Tree, static_value, text
+from fly_dialect.layouts.integers import Basis, Int, Integer
 
-Leaf = Any  # an Integer, a Basis or None
+Leaf: TypeAlias = Integer | Basis | None
 
 
 def known(leaf: Leaf) -> Int:
-    """What is known of an integer leaf."""
+    """The type of an integer leaf."""
     return integer(leaf).type
 
 
-def integer(leaf: Leaf) -> Any:
+def integer(leaf: Leaf) -> Integer:
     """The leaf, which must be an integer."""
     if leaf is None or isinstance(leaf, (Basis, tuple)):
         raise ValueError(f"{text(leaf)} is not an integer")
     return leaf
 
 
-def alike(lhs: Leaf, rhs: Leaf) -> tuple[Any, Any]:
-    """Both integers, an Int beside a pass's leaf as a leaf of that pass."""
+def alike(lhs: Leaf, rhs: Leaf) -> tuple[Integer, Integer]:
+    """Both integers. An Int is converted to a leaf of the pass if the other operand is one."""
     lhs, rhs = integer(lhs), integer(rhs)
     if isinstance(lhs, Int):
         return (lhs if isinstance(rhs, Int) else rhs.constant(lhs)), rhs
     return lhs, (lhs.constant(rhs) if isinstance(rhs, Int) else rhs)
 
 
-def _on_integers(compute: Callable[[Any, Any], Any]) -> Callable[[Leaf, Leaf], Any]:
+def _on_integers(compute: Callable[[Integer, Integer], Integer]) -> Callable[[Leaf, Leaf], Integer]:
     return lambda lhs, rhs: compute(*alike(lhs, rhs))
 
 
@@ -59,7 +59,7 @@ def multiply(lhs: Leaf, rhs: Leaf) -> Leaf:
 
 
 def ceil_divide(lhs: Leaf, rhs: Leaf) -> Leaf:
-    """lhs / rhs, rounded up; of a basis, the basis of the quotient."""
+    """lhs / rhs, rounded up. For a basis, the basis with the quotient as its scale."""
     if isinstance(lhs, Basis):
         return Basis(ceil_divide(lhs.scale, rhs), lhs.modes)
     lhs, rhs = alike(lhs, rhs)
@@ -67,7 +67,7 @@ def ceil_divide(lhs: Leaf, rhs: Leaf) -> Leaf:
 
 
 def exact_divide(lhs: Leaf, rhs: int) -> Leaf:
-    """lhs / rhs where nothing is left over, as far as is known; of a basis, the basis of it."""
+    """lhs / rhs without a remainder, as far as is known. For a basis, divides its scale."""
     if isinstance(lhs, Basis):
         return Basis(exact_divide(lhs.scale, rhs), lhs.modes)
     if known(lhs).factor % rhs:
@@ -76,7 +76,7 @@ def exact_divide(lhs: Leaf, rhs: int) -> Leaf:
 
 
 def shape_divide(lhs: Leaf, rhs: Leaf) -> Leaf:
-    """lhs / rhs, rounded up, where one must divide the other."""
+    """lhs / rhs, rounded up; one must divide the other."""
     dividend, divisor = known(lhs).value, known(rhs).value
     if divisor == 0:
         raise ValueError(f"{text(lhs)} is divided by 0")
@@ -89,9 +89,9 @@ def _divides(lhs: int, rhs: int) -> bool:
     return lhs % rhs == 0 or (lhs != 0 and rhs % lhs == 0)
 
 
-def equals(lhs: Leaf, rhs: Leaf) -> Any:
-    """1 or 0, an integer: two bases are equal if modes and scales are, an integer and a basis
-    never."""
+def equals(lhs: Leaf, rhs: Leaf) -> Integer:
+    """Returns 1 or 0, an integer. Two bases are equal if modes and scales are; an integer and a
+    basis are never equal."""
     if isinstance(lhs, Basis) and isinstance(rhs, Basis) and lhs.modes == rhs.modes:
         return equals(lhs.scale, rhs.scale)
     if lhs is None or rhs is None:
@@ -102,7 +102,7 @@ def equals(lhs: Leaf, rhs: Leaf) -> Any:
     return lhs.equals(rhs)
 
 
-def is_zero(leaf: Leaf) -> bool:
+def is_zero(leaf: Tree) -> bool:
     """Whether a leaf is known to be the integer 0."""
     return static_value(leaf) == 0
 

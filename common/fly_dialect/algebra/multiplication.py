@@ -1,10 +1,10 @@
-"""Products of layouts: a block, repeated as a tiler says.
+"""Products of layouts: a block that is repeated as given by a tiler.
 
 logical_product   (block, tiler)
 zipped_product    (block, tiler)
 tiled_product     (block, mode 0 of the tiler, mode 1, …)
 flat_product      (mode 0 of the block, …, mode 0 of the tiler, …)
-blocked_product   ((mode 0 of the block, mode 0 of the tiler), …): blocks beside each other
+blocked_product   ((mode 0 of the block, mode 0 of the tiler), …): blocks side by side
 raked_product     ((mode 0 of the tiler, mode 0 of the block), …): blocks interleaved
 """
 
@@ -57,7 +57,7 @@ def raked_product(block: AnyLayout, tiler: Layout) -> AnyLayout:
 
 
 def _padded_product(block: Layout, tiler: Layout) -> Layout:
-    """The product of both with as many modes."""
+    """The product after padding both to the same rank."""
     count = max(rank(block.shape), rank(tiler.shape))
     return _product(append_ones(block, count), append_ones(tiler, count))
 
@@ -70,15 +70,15 @@ def append_ones(layout: Layout, count: int) -> Layout:
 
 
 def _zipped(first: Tree, second: Tree) -> Tree:
-    """((mode 0 of first, mode 0 of second), …). Where both had one mode, the product may have
-    taken off the tuple around it."""
+    """((mode 0 of first, mode 0 of second), …). If both have one mode, the product may have removed
+    the tuple around it."""
     if isinstance(first, tuple) and isinstance(second, tuple) and len(first) == len(second):
         return tuple(zip(first, second, strict=True))
     return first, second
 
 
 def tile_to_shape(block: AnyLayout, shape: Tree, order: Tree) -> AnyLayout:
-    """The block repeated until it fills `shape`, the repetitions in `order`."""
+    """The block repeated to fill `shape`, with the repetitions in `order`."""
     linear = block.linear
     padded = append_ones(linear, rank(shape))
     counts = ceil_div(product_each(shape), product_each(padded.shape))

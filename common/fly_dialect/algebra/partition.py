@@ -1,4 +1,4 @@
-"""Parts of layouts for one thread or one block, and layouts made for that."""
+"""Partitions of layouts for a thread or a block, and layouts for partitioning."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from fly_dialect.layouts.tile import Tile
 
 
 def local_tile(layout: AnyLayout, tile: Tile, coord: Tree) -> AnyLayout:
-    """The tile at `coord`: the modes of the tile, then those of the rest where `coord` has `*` or
-    nothing. Where it begins is `slice_offset(zipped_divide(layout, tile), tile_coord(…))`."""
+    """The tile at `coord`: the modes of the tile, then those of the rest where `coord` is `*` or
+    missing. Its offset is `slice_offset(zipped_divide(layout, tile), tile_coord(…))`."""
     zipped = zipped_divide(layout, tile)
     return slice_(zipped, tile_coord(zipped, coord))
 
 
 def tile_coord(zipped: AnyLayout, coord: Tree) -> Tree:
-    """The coordinate in a zipped division of the tile at `coord`, with `*` for its elements."""
+    """The coordinate of the tile at `coord` in a zipped division, with `*` for its elements."""
     tiles, rest = zipped.shape
     return _free(rank(tiles)), _filled(coord, rank(rest), zipped)
 
 
 def local_partition(layout: AnyLayout, threads: Layout, index: Tree) -> AnyLayout:
-    """What thread `index` of `threads` gets of a layout that is divided into tiles of one element
-    a thread: the modes of the rest."""
+    """The part of thread `index` of `threads`, in a layout divided into tiles of one element per
+    thread: the modes of the rest."""
     zipped = zipped_divide(layout, thread_tile(threads))
     return slice_(zipped, thread_coord(zipped, threads, index))
 
 
 def thread_tile(threads: Layout) -> Tile:
-    """The tile of one element a thread."""
+    """The tile with one element per thread."""
     return Tile(modes(product_each(threads.shape)))
 
 
 def thread_coord(zipped: AnyLayout, threads: Layout, index: Tree) -> Tree:
-    """The coordinate in a zipped division of what thread `index` gets, with `*` for that."""
+    """The coordinate of thread `index`'s part in a zipped division, with `*` for its elements."""
     tiles, rest = zipped.shape
     coord = _filled(get_flat_coord(index, threads), rank(tiles), zipped)
     return coord, _free(rank(rest))
@@ -53,7 +53,7 @@ def _free(count: int) -> Tree:
 
 
 def _filled(coord: Tree, count: int, layout: AnyLayout) -> Tree:
-    """The coordinate with `*` for what is missing of `count` modes."""
+    """The coordinate padded with `*` to `count` modes."""
     given = modes(coord)
     if len(given) > count:
         raise ValueError(f"coordinate {text(coord)} has more than {count} modes of {layout}")
@@ -61,11 +61,11 @@ def _filled(coord: Tree, count: int, layout: AnyLayout) -> Tree:
 
 
 def make_layout_tv(threads: Layout, values: Layout) -> tuple[Tree, Layout]:
-    """The tile that threads with their values cover, and its thread-value layout: from (thread,
-    value) to the number of an element in the tile, counted with the first mode fastest."""
+    """The tile that the threads' values cover, and its thread-value layout, from (thread, value) to
+    the index of an element in the tile, with the first mode fastest."""
     for layout in (threads, values):
         if not layout.is_static:
-            raise ValueError(f"{layout} is not known when compiling")
+            raise ValueError(f"{layout} is not known at compile time")
     elements = raked_product(threads, values)
     count = size(threads)
     pairs = Layout((count, size(values)), (Int(1), count))
@@ -74,12 +74,14 @@ def make_layout_tv(threads: Layout, values: Layout) -> tuple[Tree, Layout]:
 
 
 def make_fragment_layout_like(layout: AnyLayout) -> Layout:
-    """The layout in registers of what `layout` is in memory: the first mode contiguous, the others
-    after it in the order of their strides. ValueError if the shape is dynamic."""
+    """The register layout for a partition with `layout`: the first mode is contiguous, the others
+    follow in the order of their strides. Raises ValueError if the shape is dynamic."""
     linear = layout.linear
     shape = linear.shape
     if not is_static(shape):
-        raise ValueError(f"a fragment's shape is known when compiling, but {linear} is dynamic")
+        raise ValueError(
+            f"a fragment's shape must be known at compile time, but {linear} is dynamic"
+        )
     if rank(shape) == 1:
         return Layout(shape, compact(shape))
     first = Layout(shape[0], compact(shape[0]))

@@ -1,4 +1,4 @@
-"""The same memory counted in elements of another width."""
+"""Recasting: a layout of the same memory in elements of another width."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from fly_dialect.layouts.swizzle import CoordSwizzle, Swizzle
 
 
 def recast_layout(layout: AnyLayout, old_bits: int, new_bits: int) -> AnyLayout:
-    """The layout in elements of `new_bits` of memory laid out in elements of `old_bits`.
+    """The layout of the same memory in elements of `new_bits` instead of `old_bits`.
 
-    The contiguous mode gets shorter or longer, strides of the others are scaled. What the ratio
-    does not divide of an extent is rounded up. ValueError where strides, offsets or swizzles fall
-    between the new elements.
+    The contiguous mode becomes shorter or longer; the strides of the others are scaled. Extents
+    that the ratio does not divide are rounded up. Raises ValueError if strides, offsets or swizzles
+    are not multiples of a new element.
     """
     if old_bits <= 0 or new_bits <= 0:
-        raise ValueError(f"elements have some bits, not {old_bits} and {new_bits}")
+        raise ValueError(f"element widths must be positive, not {old_bits} and {new_bits} bits")
     common = gcd(old_bits, new_bits)
     try:
         for cast in (_Wider(new_bits // common), _Narrower(old_bits // common)):
@@ -33,7 +33,7 @@ def recast_layout(layout: AnyLayout, old_bits: int, new_bits: int) -> AnyLayout:
 
 @dataclass(frozen=True, slots=True)
 class _Wider:
-    """In elements `factor` times as wide."""
+    """Recasts to elements `factor` times as wide."""
 
     factor: int
 
@@ -46,7 +46,7 @@ class _Wider:
             return shape, leaf.exact_divide(stride, self.factor)
         if step % self.factor and self.factor % step:
             raise ValueError(f"neither of the stride {step} and {self.factor} divides the other")
-        # So many of the old elements along this mode make one of the new.
+        # The number of old elements along this mode that form a new one.
         merged = max(1, self.factor // abs(step))
         far = max(1, abs(step) // self.factor)
         return leaf.ceil_divide(shape, Int(merged)), Int(far if step > 0 else -far)
@@ -60,7 +60,7 @@ class _Wider:
 
 @dataclass(frozen=True, slots=True)
 class _Narrower:
-    """In elements of which `factor` make an old one."""
+    """Recasts to elements `factor` times as narrow."""
 
     factor: int
 
@@ -98,7 +98,7 @@ def _pairs(shape: Tree, stride: Tree, cast: _Wider | _Narrower) -> tuple[Tree, T
 
 
 def _shifted(swizzle: Swizzle | CoordSwizzle, by: int) -> Swizzle | CoordSwizzle:
-    """The swizzle of bits that are `by` higher."""
+    """The swizzle with its bits shifted up by `by`."""
     if isinstance(swizzle, Swizzle):
         bases = {"base": swizzle.base + by}
     else:
@@ -110,5 +110,5 @@ def _shifted(swizzle: Swizzle | CoordSwizzle, by: int) -> Swizzle | CoordSwizzle
 
 def _exponent(factor: int) -> int:
     if factor & (factor - 1):
-        raise ValueError(f"a swizzle is recast by a power of two, not by {factor}")
+        raise ValueError(f"a swizzle can only be recast by a power of two, not by {factor}")
     return factor.bit_length() - 1

@@ -1,7 +1,7 @@
-"""The structure of integer tuples and layouts: their parts, and other arrangements of them.
+"""The structure of integer tuples and layouts: their parts and rearrangements.
 
-What takes a tree here takes a layout too, and does the same to its shape and its stride; of a
-composed layout, to those of the layout that takes the coordinate.
+Functions of a tree also accept a layout, and apply to its shape and its stride. For a composed
+layout, they apply to its linear layout.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from fly_dialect.layouts.int_tuple import Tree, leaves, rank, text
 from fly_dialect.layouts.integers import Basis, Int
 from fly_dialect.layouts.layout import ComposedLayout, Layout
 
-# A tree, a Layout or a ComposedLayout; the result is of the same kind.
+# A tree, a Layout or a ComposedLayout. The result is of the same kind.
 Nested: TypeAlias = Any
 
 
 def modes(tree: Tree) -> tuple[Tree, ...]:
-    """The modes; a leaf is its own only mode."""
+    """The modes of a tree. A leaf is its own only mode."""
     return tree if isinstance(tree, tuple) else (tree,)
 
 
@@ -28,7 +28,7 @@ def flatten(tree: Tree) -> list[Tree]:
 
 
 def unwrap(tree: Tree) -> Tree:
-    """What is inside singleton tuples: ((42)) is 42."""
+    """Removes singleton tuples: ((42)) is 42."""
     while isinstance(tree, tuple) and len(tree) == 1:
         tree = tree[0]
     return tree
@@ -49,7 +49,7 @@ def integers(tree: Tree) -> list[Any]:
     found = flatten(tree)
     for leaf in found:
         if leaf is None or isinstance(leaf, Basis):
-            raise ValueError(f"{text(tree)} holds {text(leaf)}, which is not an integer")
+            raise ValueError(f"{text(tree)} contains {text(leaf)}, which is not an integer")
     return found
 
 
@@ -63,7 +63,7 @@ def transform(function: Callable[..., Tree], *trees: Tree) -> Tree:
 
 
 def rearranged(nested: Nested, change: Callable[[Tree], Tree]) -> Nested:
-    """A tree changed, or a layout of which shape and stride are."""
+    """Applies `change` to a tree, or to the shape and the stride of a layout."""
     if isinstance(nested, (Layout, ComposedLayout)):
         linear = nested.linear
         return nested.with_linear(Layout(change(linear.shape), change(linear.stride)))
@@ -86,7 +86,8 @@ def at(nested: Nested, path: tuple[int, ...]) -> Nested:
 
 
 def take(nested: Nested, begin: int, end: int = -1) -> Nested:
-    """The modes from `begin` up to `end` (-1: to the last); one mode alone is that mode itself."""
+    """The modes from `begin` up to `end` (-1: through the last). A single mode is not wrapped in a
+    tuple."""
 
     def part(tree: Tree) -> Tree:
         last = rank(tree) if end == -1 else end
@@ -98,7 +99,7 @@ def take(nested: Nested, begin: int, end: int = -1) -> Nested:
 
 
 def select(nested: Nested, indices: Sequence[int]) -> Nested:
-    """The modes at `indices`, in that order; one mode alone is that mode itself."""
+    """The modes at `indices`, in that order. A single mode is not wrapped in a tuple."""
 
     def part(tree: Tree) -> Tree:
         if not isinstance(tree, tuple) or not indices:
@@ -109,7 +110,8 @@ def select(nested: Nested, indices: Sequence[int]) -> Nested:
 
 
 def group(nested: Nested, begin: int, end: int = -1) -> Nested:
-    """The modes from `begin` up to `end` (-1: to the last) as one mode. A leaf stays a leaf."""
+    """Groups the modes from `begin` up to `end` (-1: through the last) into one mode. A leaf is
+    unchanged."""
 
     def part(tree: Tree) -> Tree:
         if not isinstance(tree, tuple):
@@ -125,13 +127,12 @@ def group(nested: Nested, begin: int, end: int = -1) -> Nested:
 
 
 def append(nested: Nested, element: Any, n: int | None = None) -> Nested:
-    """`element` after the modes: once, or until there are `n` modes. `element` is a layout where
-    `nested` is one."""
+    """Appends `element`, a layout if `nested` is one, once or until there are `n` modes."""
     return _extended(nested, element, n, lambda own, more: (*own, *more))
 
 
 def prepend(nested: Nested, element: Any, n: int | None = None) -> Nested:
-    """`element` before the modes: once, or until there are `n` modes."""
+    """Prepends `element` once, or until there are `n` modes."""
     return _extended(nested, element, n, lambda own, more: (*more, *own))
 
 
@@ -146,17 +147,17 @@ def _extended(
 
     if isinstance(nested, (Layout, ComposedLayout)):
         if not isinstance(element, Layout):
-            raise ValueError(f"{nested} is extended by a layout, not by {text(element)}")
+            raise ValueError(f"{nested} can only be extended by a layout, not by {text(element)}")
         linear = nested.linear
         shape = extend(linear.shape, element.shape)
         return nested.with_linear(Layout(shape, extend(linear.stride, element.stride)))
     if isinstance(element, (Layout, ComposedLayout)):
-        raise ValueError(f"{text(nested)} is extended by an int_tuple, not by {element}")
+        raise ValueError(f"{text(nested)} can only be extended by an int_tuple, not by {element}")
     return extend(nested, element)
 
 
 def expand(tree: Tree, *indices: int) -> Tree:
-    """The modes at `indices` replaced by their own modes: expand(((1,2),(3,4)), 1) is
+    """Replaces the modes at `indices` by their own modes: expand(((1,2),(3,4)), 1) is
     ((1,2),3,4)."""
     if not isinstance(tree, tuple):
         return tree
@@ -192,18 +193,18 @@ def _kept(tree: Tree, coord: Tree, *, free: bool) -> Tree:
                 found.append(part)
             return
         if len(at) != rank(part):
-            raise ValueError(f"coordinate {text(coord)} does not fit {text(tree)}")
+            raise ValueError(f"coordinate {text(coord)} does not fit in {text(tree)}")
         for inner in zip(modes(part), at, strict=True):
             visit(*inner)
 
     visit(tree, coord)
     if not found:
-        raise ValueError(f"nothing of {text(tree)} is kept by {text(coord)}")
+        raise ValueError(f"{text(coord)} keeps nothing of {text(tree)}")
     return tree if not isinstance(coord, tuple) else unwrap(tuple(found))
 
 
 def zeros_for_free(coord: Tree) -> Tree:
-    """The coordinate with 0 for each `*`: where a slice begins."""
+    """The coordinate with 0 for each `*`: the first element of a slice."""
     if isinstance(coord, tuple):
         return tuple(map(zeros_for_free, coord))
     return Int(0) if coord is None else coord

@@ -1,1 +1,1 @@
-"""The dialect `fly_rocdl`: what only AMD's hardware has."""
+"""The dialect `fly_rocdl`, for features specific to AMD hardware."""

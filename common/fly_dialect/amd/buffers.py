@@ -1,24 +1,25 @@
-"""How result types follow from operand types: buffer descriptors. As
-`fly_dialect.inference.rules`."""
+"""Type inference for buffer descriptors. See `fly_dialect.inference.rules`."""
 
 from __future__ import annotations
 
 from fly_dialect.inference.rules import Attributes, ptr_operand
 from fly_dialect.types import PtrSpec, Spec
 
-# The space of pointers behind a buffer descriptor, and LLVM's type of the descriptor itself.
+# The address space of pointers with a buffer descriptor, and LLVM's type of the descriptor.
 BUFFER_SPACE = "#fly_rocdl.buffer_desc"
 BUFFER_RESOURCE = "!llvm.ptr<8>"
-# What makes a descriptor of a global pointer: stride, bytes behind it, and flags; without flags it
-# has those of the target that the module is compiled for.
+# The operands that make a descriptor from a global pointer: stride, size in bytes, and flags. The
+# default flags are those of the module's target.
 _DESCRIPTOR = ("i16", "i64", "i32")
 
 
 def check_buffer_ptr(operands: list[Spec], result: PtrSpec) -> None:
-    """ValueError unless a make_ptr of a buffer descriptor has what describes the buffer."""
+    """Raises ValueError unless a make_ptr of a buffer descriptor has the operands it needs."""
     base = operands[0] if operands else None
     if not isinstance(base, PtrSpec) or base.space != "global" or base.element != result.element:
-        raise ValueError(f"{result} is made of a !fly.ptr<{result.element}, global>, not of {base}")
+        raise ValueError(
+            f"{result} is made from a !fly.ptr<{result.element}, global>, not from {base}"
+        )
     if tuple(operands[1:]) not in (_DESCRIPTOR, _DESCRIPTOR[:2]):
         found = ", ".join(map(str, operands[1:])) or "nothing"
         raise ValueError(

@@ -1,11 +1,9 @@
-"""Builders of the ops of `fly_rocdl`. As `fly_dialect.builders.ops`."""
+"""Builders of the ops of `fly_rocdl`. See `fly_dialect.builders.ops`."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from fly_dialect.amd.buffers import BUFFER_SPACE
-from fly_dialect.builders.building import Value, build
+from fly_dialect.builders.building import Ip, Loc, Value, build
 from fly_dialect.dialect import pointer_of
 from fly_dialect.types import PtrSpec
 
@@ -18,17 +16,17 @@ def make_buffer_ptr(
     size: Value,
     flags: Value | None = None,
     *,
-    loc: Any = None,
-    ip: Any = None,
+    loc: Loc = None,
+    ip: Ip = None,
 ) -> Value:
-    """A pointer behind a buffer descriptor from a global one: i16 stride, i64 bytes, i32 flags, or
-    those of the target."""
+    """Builds a buffer pointer from a global pointer, an i16 stride, an i64 size in bytes and i32
+    flags. The default flags are the target's."""
     pointer = pointer_of(base)
     result = PtrSpec(pointer.element, BUFFER_SPACE, pointer.align)
     operands = [base, stride, size, *([] if flags is None else [flags])]
     return build("make_ptr", operands, [result], loc=loc, ip=ip)
 
 
-def get_buffer_rsrc(ptr: Value, *, loc: Any = None, ip: Any = None) -> Value:
-    """The descriptor of a buffer pointer, an !llvm.ptr<8>."""
+def get_buffer_rsrc(ptr: Value, *, loc: Loc = None, ip: Ip = None) -> Value:
+    """Builds the descriptor of a buffer pointer, an !llvm.ptr<8>."""
     return build("fly_rocdl.get_buffer_rsrc", [ptr], loc=loc, ip=ip)

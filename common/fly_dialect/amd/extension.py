@@ -1,4 +1,4 @@
-"""The dialect `fly_rocdl`: what only AMD's hardware has, under FlyDSL's names."""
+"""The dialect `fly_rocdl`, for features specific to AMD hardware, with FlyDSL's names."""
 
 from __future__ import annotations
 

@@ -2,11 +2,11 @@
 
 interface       CopyOp, MmaOp, StateField
 registry        the instructions by name
-universal       copies, atomics and a multiply-add of any hardware
+universal       copies, atomics and a multiply-add for any hardware
 mfma            matrix instructions of CDNA
 wmma            matrix instructions of RDNA and gfx1250
 buffer          copies through buffer descriptors, and to LDS
-lds_transpose   reads of LDS that transpose
+lds_transpose   transposing LDS reads
 tdm             the tensor data mover
 specs           !fly.copy_atom, !fly.mma_atom, !fly.tiled_copy, !fly.tiled_mma
 """

@@ -1,14 +1,14 @@
-"""The two interfaces by which an instruction becomes an atom.
+"""The two interfaces of instructions that can be atoms: CopyOp and MmaOp.
 
-A copy or matrix instruction is a frozen dataclass: its fields are the type's parameters, its
-`__str__` the type's text. It says which threads execute it together and which thread holds which
-element, as layouts; nothing here knows MLIR or what the instruction is lowered to. So a new
-instruction needs a class in one module of this package and no new op.
+A copy or matrix instruction is a frozen dataclass. Its fields are the type's parameters, its
+`__str__` is the type's text. It defines, as layouts, which threads execute it together and which
+thread holds which element. Nothing here depends on MLIR or on how the instruction is lowered, so a
+new instruction needs a class in one module of this package and no new op.
 
-Layouts of threads and values are `(threads, values) : (…)`, from (thread, value) to a place in
-the tile that the instruction works on:
+Layouts of threads and values are `(threads, values) : (…)`, from (thread, value) to a position in
+the tile of the instruction:
 
-    a copy    to a bit of the memory it moves, which `thr_val_layout_…(bits)` regroups by elements
+    a copy    to a bit of the memory it moves; `thr_val_layout_…(bits)` regroups bits by elements
     A         to m + M·k of the M × K tile, B to n + N·k of the N × K tile
     C and D   to m + M·n of the M × N tile
 """
@@ -26,7 +26,7 @@ from fly_dialect.layouts.scanner import Scanner
 @dataclass(frozen=True, slots=True)
 class StateField:
     """A value that an atom carries besides its type, set by `fly.atom.set_value`: its name, its
-    integer type and what it is until it is set."""
+    integer type and its initial value."""
 
     name: str
     type: str
@@ -34,13 +34,13 @@ class StateField:
 
 
 class AtomOp(ABC):
-    """What copy and matrix instructions have in common: a type's name and text, and state."""
+    """Base of copy and matrix instructions: the type's name and text, and state."""
 
     __slots__ = ()
     # The type's name with its dialect: "fly_rocdl.cdna3.mfma".
     NAME: ClassVar[str]
-    # The chips that have the instruction, or some form of it, by words of `Target.traits`: families
-    # and sets of matrix instructions. None for one that is everywhere.
+    # The chips that have some form of the instruction, by `Target.traits`: families and sets of
+    # matrix instructions. Empty if all chips have it.
     FAMILIES: ClassVar[tuple[str, ...]] = ()
 
     @property
@@ -51,7 +51,7 @@ class AtomOp(ABC):
     @classmethod
     @abstractmethod
     def read(cls, scanner: Scanner) -> Self:
-        """The instruction that the text between the brackets spells. Raises ValueError."""
+        """Parses the text between the brackets. Raises ValueError."""
 
     @property
     @abstractmethod
@@ -60,11 +60,11 @@ class AtomOp(ABC):
 
     @property
     def state(self) -> tuple[StateField, ...]:
-        """The fields of its state in the order of their slots; empty for most."""
+        """The fields of its state in the order of their slots. Most instructions have none."""
         return ()
 
     def slot(self, field: str) -> int:
-        """The place of a state field. ValueError names those there are."""
+        """The index of a state field. Raises ValueError if it is unknown."""
         names = [item.name for item in self.state]
         if field not in names:
             known = f"has the state {', '.join(names)}" if names else "has no state"
@@ -76,27 +76,27 @@ class AtomOp(ABC):
 
 
 class CopyOp(AtomOp):
-    """An instruction that moves data. Its bit layouts are those of one execution."""
+    """An instruction that moves data. Its bit layouts describe one execution."""
 
     __slots__ = ()
-    # Whether one execution moves a tile of any size, so that a copy is not cut into elements.
+    # Whether one execution moves a tile of any size, so that a copy is not split into elements.
     WHOLE_TILE: ClassVar[bool] = False
-    # The bits of a thread that one execution can move; none where something else says them.
+    # The bits that one execution can move per thread; empty if they are determined otherwise.
     SIZES: ClassVar[tuple[int, ...]] = ()
 
     @property
     @abstractmethod
     def thr_bit_layout_src(self) -> Layout:
-        """(thread, bit of its share) → bit of the tile, as the source is read."""
+        """(thread, bit of its share) → bit of the tile, for reading the source."""
 
     @property
     @abstractmethod
     def thr_bit_layout_dst(self) -> Layout:
-        """(thread, bit of its share) → bit of the tile, as the destination is written."""
+        """(thread, bit of its share) → bit of the tile, for writing the destination."""
 
     @property
     def thr_bit_layout_ref(self) -> Layout:
-        """The side that a tiled copy's own layout of threads and values speaks of."""
+        """The side to which a tiled copy's thread-value layout refers."""
         return self.thr_bit_layout_src
 
 

@@ -2,7 +2,7 @@
 
     <16x16x32, (f16, f16) -> f32, signA = false, …>
 
-A family lists the forms it has; any other is refused with those that come near.
+A family lists its forms. Any other form is refused with an error that suggests similar ones.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from fly_dialect.layouts.scanner import Scanner
 
 
 def option(text: str, default: int | bool) -> Any:
-    """A parameter that follows the element types as `text = value`."""
+    """A parameter written after the element types as `text = value`."""
     return field(default=default, metadata={"text": text})
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A shape with its element types and the sets of matrix instructions that have it
+    """A shape with its element types, and the sets of matrix instructions that include it
     (`Target.matrix`)."""
 
     m: int
@@ -47,7 +47,7 @@ class Form:
 class WaveMma(MmaOp):
     """A matrix instruction that a wave executes together."""
 
-    # All that the family has.
+    # All forms of the family.
     FORMS: ClassVar[tuple[Form, ...]] = ()
     m: int
     n: int
@@ -62,12 +62,12 @@ class WaveMma(MmaOp):
 
     @property
     def shape(self) -> str:
-        """The shape as it is written: 16x16x32."""
+        """The shape as text: 16x16x32."""
         return f"{self.m}x{self.n}x{self.k}"
 
     @property
     def types(self) -> str:
-        """The element types as they are written: (f16, f16) -> f32."""
+        """The element types as text: (f16, f16) -> f32."""
         return f"({self.a}, {self.b}) -> {self.acc}"
 
     @property
@@ -88,7 +88,7 @@ class WaveMma(MmaOp):
         shape, types = reading.shape(scanner), reading.signature(scanner)
         options: dict[str, int | bool] = {}
         for item in fields(cls):
-            # Options come in their order; those at the end may be left to their defaults.
+            # Options have a fixed order; trailing ones may be omitted.
             if (text := item.metadata.get("text")) and scanner.take(","):
                 reading.key(scanner, text)
                 read = reading.flag if isinstance(item.default, bool) else reading.number
@@ -97,8 +97,8 @@ class WaveMma(MmaOp):
 
     @property
     def is_known(self) -> bool:
-        """Whether the family has this shape with these elements. si8 and ui8 are i8: options say
-        whether an instruction takes integers as signed."""
+        """Whether the family has this shape with these elements. si8 and ui8 match i8, because
+        signedness is an option."""
         elements = tuple(map(_signless, (self.a, self.b, self.acc)))
         return any(
             form.shape == self.shape and (form.a, form.b, form.acc) == elements
@@ -106,14 +106,14 @@ class WaveMma(MmaOp):
         )
 
     def nearest(self) -> str:
-        """What there is instead: shapes of its types, else types of its shape, else all shapes."""
+        """Similar forms: shapes with its types, or types with its shape, or all shapes."""
         same_types = [form for form in self.FORMS if form.types == self.types]
         same_shape = [form for form in self.FORMS if form.shape == self.shape]
         if same_types:
-            return f"of {self.types} there are {_list(form.shape for form in same_types)}"
+            return f"the shapes of {self.types} are {_list(form.shape for form in same_types)}"
         if same_shape:
-            return f"of {self.shape} there are {_list(form.types for form in same_shape)}"
-        return f"there are {_list(form.shape for form in self.FORMS)}"
+            return f"the types of {self.shape} are {_list(form.types for form in same_shape)}"
+        return f"the shapes are {_list(form.shape for form in self.FORMS)}"
 
 
 def _signless(element: str) -> str:

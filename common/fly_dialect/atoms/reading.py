@@ -1,4 +1,4 @@
-"""What the texts of instructions are made of: numbers, words, element types, `key = value`."""
+"""Parsers for the text of instructions: numbers, words, element types, `key = value`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def string(scanner: Scanner) -> str:
 
 
 def flag(scanner: Scanner) -> bool:
-    """`true` or `false`, or a number as MLIR takes it."""
+    """Parses `true`, `false`, or a number, which MLIR also accepts."""
     if match := _NUMBER.match(scanner.source, scanner.at):
         scanner.at = match.end()
         return bool(int(match[1]))
@@ -37,19 +37,19 @@ def flag(scanner: Scanner) -> bool:
 
 
 def shape(scanner: Scanner) -> tuple[int, int, int]:
-    """M, N and K as `16x16x32`."""
+    """Parses M, N and K as `16x16x32`."""
     match = _match(scanner, _SHAPE, "a shape MxNxK")
     return int(match[1]), int(match[2]), int(match[3])
 
 
 def key(scanner: Scanner, name: str) -> None:
-    """`name =`."""
+    """Parses `name =`."""
     scanner.expect(name)
     scanner.expect("=")
 
 
 def element(scanner: Scanner) -> str:
-    """An MLIR type, up to the comma or bracket that ends it."""
+    """Parses an MLIR type, up to the comma or bracket that ends it."""
     scanner.skip()
     start, depth = scanner.at, 0
     for index in range(start, len(scanner.source)):
@@ -72,7 +72,7 @@ def element(scanner: Scanner) -> str:
 
 
 def signature(scanner: Scanner) -> tuple[str, str, str]:
-    """The element types of A, B and the accumulator, after a shape: `, (f16, f16) -> f32`."""
+    """Parses the element types of A, B and accumulator after a shape: `, (f16, f16) -> f32`."""
     scanner.expect(",")
     scanner.expect("(")
     a = element(scanner)

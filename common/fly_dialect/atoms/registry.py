@@ -1,7 +1,7 @@
-"""The instructions by the name of their type. A class joins by the decorator `register`.
+"""The instructions by type name. Classes are registered with the decorator `register`.
 
-Modules of families that come with the dialect are imported when one of their types is met: most
-programs use few of them.
+The dialect's own modules of families are imported when one of their types is first used, because
+most programs use few of them.
 """
 
 from __future__ import annotations
@@ -25,38 +25,38 @@ _Op = TypeVar("_Op", bound=type[AtomOp])
 
 
 def register(family: _Op) -> _Op:
-    """Makes `!NAME<…>` read as `family`."""
+    """Registers `family` as the class of the type `!NAME<…>`."""
     _FAMILIES[family.NAME] = family
     return family
 
 
 def families() -> tuple[type[AtomOp], ...]:
-    """All families, in the order of their names."""
+    """All families, sorted by name."""
     for module in set(_homes().values()):
         import_module(module)
     return tuple(_FAMILIES[name] for name in sorted(_FAMILIES))
 
 
 def is_family(name: str) -> bool:
-    """Whether `name` ("fly.universal_copy") is an instruction's type."""
+    """Whether `name` ("fly.universal_copy") is the type of an instruction."""
     return name in _FAMILIES or name in _homes()
 
 
 def family(name: str) -> type[AtomOp]:
-    """The family of the type `name`. ValueError gives the nearest name there is."""
+    """The family of the type `name`. Raises ValueError, which suggests the nearest name."""
     if name not in _FAMILIES and name in _homes():
         import_module(_homes()[name])
     if name not in _FAMILIES:
         near = difflib.get_close_matches(name, {*_FAMILIES, *_homes()}, n=1)
         raise ValueError(
-            f"there is no instruction !{name}{f'; !{near[0]} is the nearest name' if near else ''}"
+            f"unknown instruction !{name}{f'; did you mean !{near[0]}?' if near else ''}"
         )
     return _FAMILIES[name]
 
 
 @functools.cache
 def _homes() -> dict[str, str]:
-    """Type → the module whose families have it."""
+    """Maps each type to the module that defines its family."""
     from fly_dialect.extension import extensions
 
     tables = [_UNIVERSAL, *(extension.atoms for extension in extensions())]

@@ -1,11 +1,11 @@
-"""The types of atoms and of tiled copies and multiplications, as data, and their text.
+"""The types of atoms and of tiled copies and multiplications, and their text.
 
     CopyAtomSpec    !fly.copy_atom<!fly.universal_copy<64>, 16>
     MmaAtomSpec     !fly.mma_atom<!fly_rocdl.cdna3.mfma<16x16x16, (f16, f16) -> f32>>
     TiledCopySpec   !fly.tiled_copy<ATOM, !fly.layout<(4,8):(8,1)>, !fly.tile<[4|8]>>
     TiledMmaSpec    !fly.tiled_mma<ATOM, !fly.layout<(1,4,1):(0,1,0)>, !fly.tile<[*|32|*]>>
 
-`<(1,4,1):(0,1,0)>` is read too where a layout or tile stands in a tiled type.
+The parser also accepts `<(1,4,1):(0,1,0)>` for a layout or tile in a tiled type.
 """
 
 from __future__ import annotations
@@ -22,39 +22,39 @@ from fly_dialect.layouts.scanner import Scanner
 from fly_dialect.layouts.tile import Tile
 from fly_dialect.types import LayoutSpec, TileSpec, read_body, split_type
 
-# A tiled multiplication takes M, N and K as they are unless it says otherwise.
+# The default: M, N and K are not permuted.
 NO_PERMUTATION = Tile((None, None, None))
 
 
 @dataclass(frozen=True, slots=True)
 class CopyAtomSpec:
-    """A copy instruction and the bits of the values that its layouts count."""
+    """A copy instruction, and the width in bits of the values that its layouts count."""
 
     op: CopyOp
     bits: int
 
     def __post_init__(self) -> None:
         if self.bits < 0:
-            raise ValueError(f"a value has {self.bits} bits")
+            raise ValueError(f"a value can't have {self.bits} bits")
 
     @property
     def is_static(self) -> bool:
-        """Whether the type says all; else the atom has state."""
+        """Whether the atom has no state, so that its type describes it completely."""
         return not self.op.state
 
     @property
     def thr_val_layout_src(self) -> Layout:
-        """(thread, value) → value of the tile, as the source is read."""
+        """(thread, value) → value of the tile, for reading the source."""
         return self._in_values(self.op.thr_bit_layout_src)
 
     @property
     def thr_val_layout_dst(self) -> Layout:
-        """(thread, value) → value of the tile, as the destination is written."""
+        """(thread, value) → value of the tile, for writing the destination."""
         return self._in_values(self.op.thr_bit_layout_dst)
 
     @property
     def thr_val_layout_ref(self) -> Layout:
-        """The one of the two that a tiled copy's layout speaks of."""
+        """The one of the two to which a tiled copy's layout refers."""
         return self._in_values(self.op.thr_bit_layout_ref)
 
     def _in_values(self, layout: Layout) -> Layout:
@@ -82,8 +82,8 @@ class MmaAtomSpec:
 
 @dataclass(frozen=True, slots=True)
 class TiledCopySpec:
-    """A copy atom repeated over threads and values: `layout_tv` maps (thread, value) to a place in
-    the tile, counted with its first mode fastest."""
+    """A copy atom repeated over threads and values. `layout_tv` maps (thread, value) to a position
+    in the tile, with its first mode fastest."""
 
     atom: CopyAtomSpec
     layout_tv: Layout
@@ -91,7 +91,7 @@ class TiledCopySpec:
 
     def __post_init__(self) -> None:
         if not self.layout_tv.is_static:
-            raise ValueError(f"the layout of a tiled copy is static, not {self.layout_tv}")
+            raise ValueError(f"the layout of a tiled copy must be static, not {self.layout_tv}")
 
     @property
     def is_static(self) -> bool:
@@ -103,8 +103,8 @@ class TiledCopySpec:
 
 @dataclass(frozen=True, slots=True)
 class TiledMmaSpec:
-    """A matrix atom repeated: `atom_layout` places waves along M, N and K, `permutation` says
-    which rows and columns of the operands are taken together."""
+    """A matrix atom repeated over waves. `atom_layout` distributes waves along M, N and K;
+    `permutation` selects the rows and columns of the operands that are processed together."""
 
     atom: MmaAtomSpec
     atom_layout: Layout
@@ -112,7 +112,7 @@ class TiledMmaSpec:
 
     def __post_init__(self) -> None:
         if not self.atom_layout.is_static:
-            raise ValueError(f"the layout of a tiled mma is static, not {self.atom_layout}")
+            raise ValueError(f"the layout of a tiled mma must be static, not {self.atom_layout}")
 
     @property
     def is_static(self) -> bool:
@@ -132,7 +132,7 @@ _Part = TypeVar("_Part")
 
 # -- text -----------------------------------------------------------------------------------------
 def _atom(scanner: Scanner) -> AtomSpec | TiledSpec | AtomOp | str:
-    """An atom or an instruction; the text of what is neither."""
+    """Parses an atom or an instruction; returns other text unchanged."""
     text = reading.element(scanner)
     parts = split_type(text)
     read = reader(f"{parts[0]}.{parts[1]}") if parts else None
@@ -142,7 +142,7 @@ def _atom(scanner: Scanner) -> AtomSpec | TiledSpec | AtomOp | str:
 def _read_copy_atom(scanner: Scanner) -> CopyAtomSpec:
     op = _atom(scanner)
     if not isinstance(op, CopyOp):
-        raise ValueError(f"a copy atom needs a copy instruction, but {op} is none")
+        raise ValueError(f"a copy atom needs a copy instruction, but {op} is not one")
     scanner.expect(",")
     return CopyAtomSpec(op, reading.number(scanner))
 
@@ -150,7 +150,7 @@ def _read_copy_atom(scanner: Scanner) -> CopyAtomSpec:
 def _read_mma_atom(scanner: Scanner) -> MmaAtomSpec:
     op = _atom(scanner)
     if not isinstance(op, MmaOp):
-        raise ValueError(f"an mma atom needs a matrix instruction, but {op} is none")
+        raise ValueError(f"an mma atom needs a matrix instruction, but {op} is not one")
     return MmaAtomSpec(op)
 
 
@@ -176,7 +176,7 @@ def _read_tiled_mma(scanner: Scanner) -> TiledMmaSpec:
 
 
 def _bracketed(scanner: Scanner, name: str, read: Callable[[Scanner], _Part]) -> _Part:
-    """`!fly.name<…>` or `<…>`."""
+    """Parses `!fly.name<…>` or `<…>`."""
     scanner.take(f"!fly.{name}")
     scanner.expect("<")
     part = read(scanner)
@@ -193,8 +193,8 @@ _SPECS: dict[str, Callable[[Scanner], AtomSpec | TiledSpec]] = {
 
 
 def reader(name: str) -> Callable[[Scanner], AtomSpec | TiledSpec | AtomOp] | None:
-    """What reads the text between the brackets of the type `!name<…>`; None if it is no atom's.
-    ValueError for an instruction of the target's that there is not."""
+    """The parser for the text between the brackets of the type `!name<…>`, or None if it is not an
+    atom's. Raises ValueError for an unknown instruction."""
     if name in _SPECS:
         return _SPECS[name]
     if name.startswith("fly_") or registry.is_family(name):

@@ -1,4 +1,4 @@
-"""Atoms of no particular hardware: a copy of bits, an atomic update and a multiply-add."""
+"""Hardware-independent atoms: a copy of bits, an atomic update and a multiply-add."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from fly_dialect.layouts.layout import Layout
 from fly_dialect.layouts.scanner import Scanner
 from fly_dialect.types import bits
 
-# One thread by itself.
+# A single thread.
 ONE_THREAD = Layout(1, 1)
-# The updates an atomic can make, as FlyDSL spells them.
+# The atomic updates, with FlyDSL's names.
 ATOMIC_OPS = ("add", "max", "min", "and", "or", "inc", "dec")
 
 
 def one_thread_bits(count: int) -> Layout:
-    """`count` bits that one thread moves as they lie."""
+    """`count` consecutive bits that one thread moves."""
     return Layout((1, count), (1, 1))
 
 
 class ThreadCopy(CopyOp):
-    """A copy that each thread makes by itself, in the order of memory."""
+    """A copy that each thread executes alone, in the order of memory."""
 
     __slots__ = ()
 
     @property
     def copied_bits(self) -> int:
-        """How many bits one execution moves."""
+        """The number of bits that one execution moves."""
         raise NotImplementedError
 
     @property
@@ -48,7 +48,7 @@ class ThreadCopy(CopyOp):
 
 @dataclass(frozen=True, slots=True)
 class SizedCopy(ThreadCopy):
-    """A copy whose type says only how many bits it moves."""
+    """A copy whose only parameter is the number of bits."""
 
     bit_size: int
 
@@ -68,21 +68,21 @@ class SizedCopy(ThreadCopy):
 @register
 @dataclass(frozen=True, slots=True)
 class UniversalCopy(SizedCopy):
-    """`!fly.universal_copy<64>`: one load and one store of so many bits, between any memories."""
+    """`!fly.universal_copy<64>`: a load and a store of 64 bits, between any two address spaces."""
 
     NAME: ClassVar[str] = "fly.universal_copy"
 
     def __post_init__(self) -> None:
         if self.bit_size <= 0 or self.bit_size % 8:
-            raise ValueError(f"a copy moves whole bytes, not {self.bit_size} bits")
+            raise ValueError(f"a copy must move whole bytes, not {self.bit_size} bits")
 
 
 @register
 @dataclass(frozen=True, slots=True)
 class UniversalAtomic(ThreadCopy):
-    """`!fly.universal_atomic<add, f32, "agent">`: the source's value updates the destination.
+    """`!fly.universal_atomic<add, f32, "agent">`: updates the destination by the source's value.
 
-    `scope` is LLVM's synchronization scope; empty is the whole system.
+    `scope` is LLVM's synchronization scope; empty means the whole system.
     """
 
     NAME: ClassVar[str] = "fly.universal_atomic"
@@ -112,9 +112,9 @@ class UniversalAtomic(ThreadCopy):
 
 
 def check_atomic(op: str) -> None:
-    """ValueError unless `op` is an update that an atomic can make."""
+    """Raises ValueError unless `op` is an atomic update."""
     if op not in ATOMIC_OPS:
-        raise ValueError(f"`{op}` is no atomic update; there are {', '.join(ATOMIC_OPS)}")
+        raise ValueError(f"`{op}` is not an atomic update; expected one of {', '.join(ATOMIC_OPS)}")
 
 
 @register

@@ -1,1 +1,1 @@
-"""Builders of the dialect's ops: one function an op, result types inferred."""
+"""Builders of the dialect's ops: one function per op, with inferred result types."""

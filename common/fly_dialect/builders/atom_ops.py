@@ -1,12 +1,10 @@
-"""Builders of the ops of atoms, tiles and vectors of views. As `fly_dialect.builders.ops`."""
+"""Builders of the ops on atoms, tiles and vectors of views. See `fly_dialect.builders.ops`."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from fly_dialect.atoms import CopyAtomSpec, CopyOp, MmaAtomSpec, MmaOp
 from fly_dialect.bindings import ir
-from fly_dialect.builders.building import Value, build
+from fly_dialect.builders.building import Ip, Loc, Value, build
 from fly_dialect.types import Spec
 
 __all__ = [
@@ -37,12 +35,12 @@ __all__ = [
 ]
 
 
-def enumeration(name: str, case: str) -> Any:
-    """The attribute of an enumeration's case: #fly<mma_operand a>."""
+def enumeration(name: str, case: str) -> ir.Attribute:
+    """The attribute for a case of an enumeration: #fly<mma_operand a>."""
     return ir.Attribute.parse(f"#fly<{name} {case}>")
 
 
-def _i32(value: int) -> Any:
+def _i32(value: int) -> ir.IntegerAttr:
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), value)
 
 
@@ -51,30 +49,30 @@ def _present(*operands: Value | None) -> list[Value]:
 
 
 # -- atoms ----------------------------------------------------------------------------------------
-def make_copy_atom(op: CopyOp, bits: int, *, loc: Any = None, ip: Any = None) -> Value:
-    """An atom of the copy instruction `op` whose values have `bits` bits."""
+def make_copy_atom(op: CopyOp, bits: int, *, loc: Loc = None, ip: Ip = None) -> Value:
+    """Builds an atom of the copy instruction `op` for values of `bits` bits."""
     attributes = {"valBits": _i32(bits)}
     return build("make_copy_atom", [], [CopyAtomSpec(op, bits)], attributes, loc=loc, ip=ip)
 
 
-def make_mma_atom(op: MmaOp, *, loc: Any = None, ip: Any = None) -> Value:
-    """An atom of the matrix instruction `op`."""
+def make_mma_atom(op: MmaOp, *, loc: Loc = None, ip: Ip = None) -> Value:
+    """Builds an atom of the matrix instruction `op`."""
     return build("make_mma_atom", [], [MmaAtomSpec(op)], loc=loc, ip=ip)
 
 
 def atom_set_value(
-    atom: Value, field: str, value: Value, *, loc: Any = None, ip: Any = None
+    atom: Value, field: str, value: Value, *, loc: Loc = None, ip: Ip = None
 ) -> Value:
-    """The atom with another value in a field of its state."""
+    """Builds the atom with a new value in a field of its state."""
     attributes = {"field": ir.StringAttr.get(field)}
     return build("atom.set_value", [atom, value], None, attributes, loc=loc, ip=ip)
 
 
-def get_copy_atom(tiled_copy: Value, *, loc: Any = None, ip: Any = None) -> Value:
+def get_copy_atom(tiled_copy: Value, *, loc: Loc = None, ip: Ip = None) -> Value:
     return build("get_copy_atom", [tiled_copy], loc=loc, ip=ip)
 
 
-def get_mma_atom(tiled_mma: Value, *, loc: Any = None, ip: Any = None) -> Value:
+def get_mma_atom(tiled_mma: Value, *, loc: Loc = None, ip: Ip = None) -> Value:
     return build("get_mma_atom", [tiled_mma], loc=loc, ip=ip)
 
 
@@ -85,17 +83,17 @@ def copy_atom_call(
     dst: Value,
     pred: Value | None = None,
     *,
-    loc: Any = None,
-    ip: Any = None,
+    loc: Loc = None,
+    ip: Ip = None,
 ) -> None:
-    """One execution of a copy, from memref to memref, if `pred` (a memref of an i1) holds."""
+    """Executes a copy once, from memref to memref, if `pred` (a memref of an i1) is true."""
     build("copy_atom_call", _present(atom, src, dst, pred), loc=loc, ip=ip)
 
 
 def mma_atom_call(
-    atom: Value, d: Value, a: Value, b: Value, c: Value, *, loc: Any = None, ip: Any = None
+    atom: Value, d: Value, a: Value, b: Value, c: Value, *, loc: Loc = None, ip: Ip = None
 ) -> None:
-    """One execution of D = A·B + C on memrefs in registers."""
+    """Executes D = A·B + C once, on memrefs in registers."""
     build("mma_atom_call", [atom, d, a, b, c], loc=loc, ip=ip)
 
 
@@ -106,11 +104,11 @@ def copy_atom_call_ssa(
     pred: Value | None = None,
     *,
     result: Spec | None = None,
-    loc: Any = None,
-    ip: Any = None,
+    loc: Loc = None,
+    ip: Ip = None,
 ) -> Value | None:
-    """A copy with vectors in the place of registers. With `result` it gives the vector that the
-    instruction loads; `dst` is then what the vector is if `pred` does not hold."""
+    """Executes a copy with vectors in place of register memrefs. With `result`, returns the vector
+    that the instruction loads; `dst` is then the result if `pred` is false."""
     segments = [1, 1, int(dst is not None), int(pred is not None)]
     attributes = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get(segments)}
     results = [result] if result is not None else []
@@ -119,9 +117,9 @@ def copy_atom_call_ssa(
 
 
 def mma_atom_call_ssa(
-    atom: Value, a: Value, b: Value, c: Value, *, result: Spec, loc: Any = None, ip: Any = None
+    atom: Value, a: Value, b: Value, c: Value, *, result: Spec, loc: Loc = None, ip: Ip = None
 ) -> Value:
-    """D = A·B + C on vectors; `result` is the type of D."""
+    """Executes D = A·B + C on vectors. `result` is the type of D."""
     return build("mma_atom_call_ssa", [atom, a, b, c], [result], loc=loc, ip=ip)
 
 
@@ -131,10 +129,10 @@ def copy(
     dst: Value,
     pred: Value | None = None,
     *,
-    loc: Any = None,
-    ip: Any = None,
+    loc: Loc = None,
+    ip: Ip = None,
 ) -> None:
-    """Copies a whole view by an atom or tiled copy, where `pred`, a memref of i1, holds."""
+    """Copies a whole view by an atom or tiled copy, where `pred`, a memref of i1, is true."""
     build("copy", _present(atom, src, dst, pred), loc=loc, ip=ip)
 
 
@@ -147,11 +145,11 @@ def gemm(
     *,
     traversal_order: str | None = None,
     traversal_layout: Value | None = None,
-    loc: Any = None,
-    ip: Any = None,
+    loc: Loc = None,
+    ip: Ip = None,
 ) -> None:
-    """D = A·B + C on fragments by an atom or tiled mma. The order ("kmn", "mnk_serpentine") says
-    in which order the atom goes through them, or a layout does."""
+    """Computes D = A·B + C on fragments by an atom or tiled mma. The traversal order of the
+    fragments is named ("kmn", "mnk_serpentine") or given by a layout."""
     attributes = None
     if traversal_order is not None:
         attributes = {"traversalOrder": enumeration("gemm_traversal_order", traversal_order)}
@@ -161,9 +159,9 @@ def gemm(
 
 # -- tiled copies and multiplications ----------------------------------------------------------
 def make_tiled_copy(
-    atom: Value, layout_tv: Value, tile: Value, *, loc: Any = None, ip: Any = None
+    atom: Value, layout_tv: Value, tile: Value, *, loc: Loc = None, ip: Ip = None
 ) -> Value:
-    """A copy of a tile whose elements `layout_tv` gives to threads and their values."""
+    """Builds a tiled copy. `layout_tv` assigns the tile's elements to threads and values."""
     return build("make_tiled_copy", [atom, layout_tv, tile], loc=loc, ip=ip)
 
 
@@ -172,32 +170,32 @@ def make_tiled_mma(
     atom_layout: Value,
     permutation: Value | None = None,
     *,
-    loc: Any = None,
-    ip: Any = None,
+    loc: Loc = None,
+    ip: Ip = None,
 ) -> Value:
-    """A multiplication by waves that `atom_layout` places along M, N and K; `permutation`, a tile,
-    says what is divided among them."""
+    """Builds a tiled mma. `atom_layout` distributes waves along M, N and K; `permutation`, a tile,
+    selects what is divided among them."""
     return build("make_tiled_mma", _present(atom, atom_layout, permutation), loc=loc, ip=ip)
 
 
 def tiled_copy_partition_src(
-    tiled_copy: Value, view: Value, coord: Value, *, loc: Any = None, ip: Any = None
+    tiled_copy: Value, view: Value, coord: Value, *, loc: Loc = None, ip: Ip = None
 ) -> Value:
-    """What thread `coord` reads of a view: (values, tiles of mode 0, …)."""
+    """The part of a view that thread `coord` reads: (values, tiles of mode 0, …)."""
     return build("tiled_copy.partition_src", [tiled_copy, view, coord], loc=loc, ip=ip)
 
 
 def tiled_copy_partition_dst(
-    tiled_copy: Value, view: Value, coord: Value, *, loc: Any = None, ip: Any = None
+    tiled_copy: Value, view: Value, coord: Value, *, loc: Loc = None, ip: Ip = None
 ) -> Value:
-    """What thread `coord` writes of a view: (values, tiles of mode 0, …)."""
+    """The part of a view that thread `coord` writes: (values, tiles of mode 0, …)."""
     return build("tiled_copy.partition_dst", [tiled_copy, view, coord], loc=loc, ip=ip)
 
 
 def tiled_copy_retile(
-    tiled_copy: Value, fragment: Value, *, loc: Any = None, ip: Any = None
+    tiled_copy: Value, fragment: Value, *, loc: Loc = None, ip: Ip = None
 ) -> Value:
-    """A fragment of another tiled op in the order in which this copy takes its values."""
+    """A fragment of another tiled op, in the order in which this copy uses its values."""
     return build("tiled_copy.retile", [tiled_copy, fragment], loc=loc, ip=ip)
 
 
@@ -207,17 +205,17 @@ def tiled_mma_partition(
     view: Value,
     coord: Value,
     *,
-    loc: Any = None,
-    ip: Any = None,
+    loc: Loc = None,
+    ip: Ip = None,
 ) -> Value:
-    """What thread `coord` holds of operand "a", "b", "c" or "d": (values, atoms, atoms)."""
+    """The part of operand "a", "b", "c" or "d" of thread `coord`: (values, atoms, atoms)."""
     attributes = {"operand_id": enumeration("mma_operand", operand)}
     operands = [tiled_mma, view, coord]
     return build("tiled_mma.partition", operands, None, attributes, loc=loc, ip=ip)
 
 
 def tiled_mma_partition_shape(
-    operand: str, tiled_mma: Value, shape: Value, *, loc: Any = None, ip: Any = None
+    operand: str, tiled_mma: Value, shape: Value, *, loc: Loc = None, ip: Ip = None
 ) -> Value:
     """The shape of a thread's part of an operand of `shape`."""
     attributes = {"operand_id": enumeration("mma_operand", operand)}
@@ -231,10 +229,10 @@ def mma_make_fragment(
     view: Value,
     *,
     stages: int | None = None,
-    loc: Any = None,
-    ip: Any = None,
+    loc: Loc = None,
+    ip: Ip = None,
 ) -> Value:
-    """Registers for a thread's part of an operand, `stages` times."""
+    """Registers for a thread's part of an operand, for each of `stages`."""
     attributes = {"operand_id": enumeration("mma_operand", operand)}
     if stages is not None:
         attributes["stages"] = _i32(stages)
@@ -242,20 +240,20 @@ def mma_make_fragment(
 
 
 # -- views ----------------------------------------------------------------------------------------
-def memref_load_vec(view: Value, *, loc: Any = None, ip: Any = None) -> Value:
+def memref_load_vec(view: Value, *, loc: Loc = None, ip: Ip = None) -> Value:
     """All elements of a view of static shape as a vector, the first mode fastest."""
     return build("memref.load_vec", [view], loc=loc, ip=ip)
 
 
-def memref_store_vec(vector: Value, view: Value, *, loc: Any = None, ip: Any = None) -> None:
+def memref_store_vec(vector: Value, view: Value, *, loc: Loc = None, ip: Ip = None) -> None:
     build("memref.store_vec", [vector, view], loc=loc, ip=ip)
 
 
-def apply_swizzle(ptr: Value, swizzle: Value, *, loc: Any = None, ip: Any = None) -> Value:
-    """The pointer whose offsets are permuted."""
+def apply_swizzle(ptr: Value, swizzle: Value, *, loc: Loc = None, ip: Ip = None) -> Value:
+    """The pointer with its offsets permuted."""
     return build("apply_swizzle", [ptr, swizzle], loc=loc, ip=ip)
 
 
-def decomposition(view: Value, *, loc: Any = None, ip: Any = None) -> Value:
-    """The view without the inner parts of a composed layout: they are in its base."""
+def decomposition(view: Value, *, loc: Loc = None, ip: Ip = None) -> Value:
+    """The view without the inner parts of a composed layout, which are added to its base."""
     return build("decomposition", [view], loc=loc, ip=ip)

@@ -1,7 +1,8 @@
-"""Building one op of the table: its operands' types are looked up, its results' inferred."""
+"""Builds one op of the table, and infers its result types from its operands' types."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from fly_dialect.bindings import ir
@@ -9,19 +10,23 @@ from fly_dialect.dialect import check_operand_count, check_types, plain, spec_of
 from fly_dialect.op_table import OPS
 from fly_dialect.types import Spec
 
-Value: TypeAlias = Any  # an ir.Value
+Value: TypeAlias = ir.Value
+# What an op is built with; None stands for the context manager's.
+Loc: TypeAlias = ir.Location | None
+Ip: TypeAlias = ir.InsertionPoint | None
 
 
 def build(
     name: str,
-    operands: list[Value],
+    operands: Sequence[Value],
     results: list[Spec] | None = None,
-    attributes: dict[str, Any] | None = None,
+    attributes: Mapping[str, ir.Attribute] | None = None,
     *,
-    loc: Any = None,
-    ip: Any = None,
+    loc: Loc = None,
+    ip: Ip = None,
 ) -> Any:
-    """Builds `fly.name`. `results` is needed where the op's result type can't be inferred."""
+    """Builds `fly.name`. `results` is needed where the op's result type can't be inferred. One
+    result is given as a value, several as a list, none as None: Any, as the table says which."""
     op = build_op(name, operands, results, attributes, loc=loc, ip=ip)
     if len(op.results) == 1:
         return op.results[0]
@@ -30,14 +35,14 @@ def build(
 
 def build_op(
     name: str,
-    operands: list[Value],
+    operands: Sequence[Value],
     results: list[Spec] | None = None,
-    attributes: dict[str, Any] | None = None,
+    attributes: Mapping[str, ir.Attribute] | None = None,
     *,
-    loc: Any = None,
-    ip: Any = None,
-) -> Any:
-    """`build` that gives the `ir.Operation`."""
+    loc: Loc = None,
+    ip: Ip = None,
+) -> ir.Operation:
+    """`build`, but returns the `ir.Operation`."""
     info = OPS[name]
     specs = [spec_of(operand.type) for operand in operands]
     data = {key: plain(value) for key, value in attributes.items()} if attributes else {}
@@ -55,15 +60,15 @@ def build_op(
 
 
 class Inferred:
-    """The result types of ops, inferred once for all ops of one name and operand types. It is for
-    ops without attributes whose results can be inferred, and as long-lived as one module: types
-    belong to their context."""
+    """Caches inferred result types by op name and operand types. It is for ops without attributes
+    whose result types can be inferred. An instance must not outlive its module, because types
+    belong to a context."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, tuple[Any, ...]], list[Any]] = {}
+        self._known: dict[tuple[str, tuple[ir.Type, ...]], list[ir.Type]] = {}
 
-    def build(self, name: str, operands: list[Value], loc: Any, ip: Any) -> Any:
-        """`build_op`, without looking again at types that were right before."""
+    def build(self, name: str, operands: Sequence[Value], loc: Loc, ip: Ip) -> ir.Operation:
+        """`build_op`, without repeating the inference for types seen before."""
         key = name, tuple([operand.type for operand in operands])
         results = self._known.get(key)
         if results is None:
@@ -75,13 +80,13 @@ class Inferred:
 
 def create(
     name: str,
-    operands: list[Value],
-    results: list[Any],
-    attributes: dict[str, Any] | None,
-    loc: Any,
-    ip: Any,
-) -> Any:
-    """The `ir.Operation` of the table's op `name`, for who has inferred its results' `ir.Type`s."""
+    operands: Sequence[Value],
+    results: list[ir.Type],
+    attributes: Mapping[str, ir.Attribute] | None,
+    loc: Loc,
+    ip: Ip,
+) -> ir.Operation:
+    """Creates the op `name` of the table with already inferred result types (`ir.Type`)."""
     return ir.Operation.create(
         OPS[name].full_name,
         results=results,

@@ -1,28 +1,29 @@
-"""Builders of the ops that compute tuples and layouts: a function an op, as in
+"""Builders of the ops that compute tuples and layouts: one function per op, as in
 `fly_dialect.builders.ops`.
 
-Each takes the op's operands, then its attributes by name, then `loc` and `ip`. An operand that may
-be left out may be None: `coalesce(layout, None)`.
+Each takes the op's operands, then its attributes by name, then `loc` and `ip`. Optional operands
+may be None: `coalesce(layout, None)`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from fly_dialect.bindings import ir
-from fly_dialect.builders.ops import Value, build
+from fly_dialect.builders.building import Ip, Loc, Value, build
 from fly_dialect.dialect import type_of
 from fly_dialect.inference.computation import COMPUTATIONS
 
 
 class Builder(Protocol):
     def __call__(
-        self, *operands: Value | None, loc: Any = None, ip: Any = None, **attributes: Any
+        self, *operands: Value | None, loc: Loc = None, ip: Ip = None, **attributes: Any
     ) -> Value: ...
 
 
 def _builder(name: str) -> Builder:
-    def op(*operands: Value | None, loc: Any = None, ip: Any = None, **attributes: Any) -> Value:
+    def op(*operands: Value | None, loc: Loc = None, ip: Ip = None, **attributes: Any) -> Value:
         given = [operand for operand in operands if operand is not None]
         encoded = {key: _attribute(data) for key, data in attributes.items() if data is not None}
         return build(name, given, None, encoded, loc=loc, ip=ip)
@@ -33,8 +34,8 @@ def _builder(name: str) -> Builder:
     return op
 
 
-def _attribute(data: Any) -> Any:
-    """An integer as i32, several as an array of i32, the name of a type as the type."""
+def _attribute(data: int | str | Sequence[int]) -> ir.Attribute:
+    """Converts an integer to i32, several to an array of i32, and a type's name to the type."""
     if isinstance(data, int):
         return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), data)
     if isinstance(data, str):
@@ -51,7 +52,7 @@ make_fragment_like = _builder("make_fragment_like")  # (layout or view, dtype="f
 composed_get_inner = _builder("composed_get_inner")  # (composed)
 composed_get_offset = _builder("composed_get_offset")  # (composed)
 composed_get_outer = _builder("composed_get_outer")  # (composed)
-int_tuple_add = _builder("int_tuple_add")  # (lhs, rhs), as the next ones
+int_tuple_add = _builder("int_tuple_add")  # (lhs, rhs), as for those below
 int_tuple_sub = _builder("int_tuple_sub")
 int_tuple_mul = _builder("int_tuple_mul")
 int_tuple_div = _builder("int_tuple_div")
@@ -72,7 +73,7 @@ slice_ = _builder("slice")  # (nested, coord)
 dice = _builder("dice")  # (nested, coord)
 coprofile = _builder("coprofile")  # (layout)
 coshape = _builder("coshape")  # (layout)
-idx2crd = _builder("idx2crd")  # (index, layout), as the next ones
+idx2crd = _builder("idx2crd")  # (index, layout), as for those below
 get_flat_coord = _builder("get_flat_coord")
 get_1d_coord = _builder("get_1d_coord")
 coalesce = _builder("coalesce")  # (layout, pattern)
@@ -80,11 +81,11 @@ composition = _builder("composition")  # (outer, inner layout or tile)
 complement = _builder("complement")  # (layout, cotarget)
 right_inverse = _builder("right_inverse")  # (layout)
 left_inverse = _builder("left_inverse")  # (layout)
-logical_divide = _builder("logical_divide")  # (layout, layout or tile), as the next ones
+logical_divide = _builder("logical_divide")  # (layout, layout or tile), as for those below
 zipped_divide = _builder("zipped_divide")
 tiled_divide = _builder("tiled_divide")
 flat_divide = _builder("flat_divide")
-logical_product = _builder("logical_product")  # (block, tiler), as the next ones
+logical_product = _builder("logical_product")  # (block, tiler), as for those below
 zipped_product = _builder("zipped_product")
 tiled_product = _builder("tiled_product")
 flat_product = _builder("flat_product")

@@ -1,1 +1,1 @@
-"""How result types follow from operand types, an op's rule a function."""
+"""Type inference: one function per op, from operand types to result types."""

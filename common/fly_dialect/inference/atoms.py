@@ -1,7 +1,7 @@
-"""How result types follow from operand types: atoms, and the ops that execute them.
+"""Type inference for atoms and the ops that execute them. See `fly_dialect.inference.rules`.
 
-As `fly_dialect.inference.rules`. A memory form takes memrefs and gives nothing; an SSA form takes
-vectors in the place of registers and gives what the instruction writes to them.
+The memory form of an op takes memrefs and has no result. The SSA form takes vectors in place of
+register memrefs, and returns what the instruction writes to them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from fly_dialect.atoms import CopyAtomSpec, MmaAtomSpec, TiledCopySpec, TiledMma
 from fly_dialect.inference.rules import Attributes, memref_operand, wrong
 from fly_dialect.types import LayoutSpec, Spec, bits
 
-# The orders in which gemm may go through M, N and K, the fastest first.
+# The orders in which gemm may traverse M, N and K, the fastest mode first.
 TRAVERSAL_ORDERS = tuple(
     f"{order}{kind}"
     for kind in ("", "_serpentine")
@@ -81,8 +81,7 @@ def infer_get_mma_atom(operands: list[Spec], _: Attributes) -> list[Spec]:
 
 # -- execution ------------------------------------------------------------------------------------
 def check_copy(operands: list[Spec], _: list[Spec], __: Attributes) -> None:
-    """`copy` of a whole view: an atom or tiled copy, source, destination and, if not every part is
-    to be copied, a predicate."""
+    """Checks a `copy`: an atom or tiled copy, source, destination and an optional predicate."""
     copy_atom_operand(operands)
     for index in range(1, len(operands)):
         memref_operand(operands, index)
@@ -103,13 +102,15 @@ def check_copy_atom_call_ssa(
     segments = attributes.get("operandSegmentSizes")
     if segments is None or len(segments) != 4 or sum(segments) != len(operands):
         raise ValueError(
-            "operandSegmentSizes must say which of atom, source, destination and predicate the "
+            "operandSegmentSizes must specify which of atom, source, destination and predicate the "
             f"{len(operands)} operands are, but is {segments}"
         )
     if tuple(segments[:2]) != (1, 1) or not set(segments) <= {0, 1}:
-        raise ValueError(f"there is one atom and one source, not operandSegmentSizes = {segments}")
+        raise ValueError(
+            f"there must be one atom and one source, not operandSegmentSizes = {segments}"
+        )
     if len(results) > 1:
-        raise ValueError(f"gives one value at most, but has {len(results)} results")
+        raise ValueError(f"returns at most one value, but has {len(results)} results")
 
 
 def check_mma_atom_call(operands: list[Spec], _: list[Spec], __: Attributes) -> None:
@@ -120,11 +121,11 @@ def check_mma_atom_call(operands: list[Spec], _: list[Spec], __: Attributes) -> 
 
 
 def check_mma_atom_call_ssa(operands: list[Spec], results: list[Spec], _: Attributes) -> None:
-    """Atom, A, B and C as values; D too where it is memory, and then no result."""
+    """Checks an atom with A, B and C as values. D is the result, or an operand in memory."""
     if not isinstance(operands[0], MmaAtomSpec):
         raise wrong(0, "an mma_atom", operands[0])
     if len(results) > 1:
-        raise ValueError(f"gives one value at most, but has {len(results)} results")
+        raise ValueError(f"returns at most one value, but has {len(results)} results")
 
 
 def check_gemm(operands: list[Spec], _: list[Spec], attributes: Attributes) -> None:
@@ -140,12 +141,12 @@ def check_gemm(operands: list[Spec], _: list[Spec], attributes: Attributes) -> N
         raise ValueError("takes a traversalOrder or a traversalLayout, not both")
     if enumerator(order) not in TRAVERSAL_ORDERS:
         raise ValueError(
-            f"`{enumerator(order)}` is no order to go through the tiles; "
-            f"there are {', '.join(TRAVERSAL_ORDERS)}"
+            f"`{enumerator(order)}` is not a traversal order; "
+            f"expected one of {', '.join(TRAVERSAL_ORDERS)}"
         )
 
 
 def enumerator(attribute: object) -> str:
-    """The case of an enumeration's attribute: `a` of #fly<mma_operand a>."""
+    """The case in an enumeration's attribute: `a` of #fly<mma_operand a>."""
     match = _CASE.search(str(attribute))
     return match[1] if match else str(attribute)

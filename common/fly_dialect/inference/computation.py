@@ -1,8 +1,8 @@
-"""The ops that only compute: each is a function of the layout algebra.
+"""The ops without side effects: each is a function of the layout algebra.
 
-One table serves types and code. The verifier calls an op's function on what the operands' types
-say (integers are `Int`), and gets the result's type; `fly-layout-lowering` calls it on what the
-operands stand for (integers carry SSA values), and gets code. Attributes are passed by name.
+The table is used for types and for code. The verifier calls an op's function on its operands' types
+(integers are `Int`) and gets the result's type. `fly-layout-lowering` calls it on the operands'
+values (integers carry SSA values) and gets code. Attributes are passed by name.
 
     int_tuple         a tree
     layout            Layout, ComposedLayout
@@ -35,7 +35,7 @@ from fly_dialect.types import (
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a memref or coord_tensor is made of. `base` is a tree, or what stands for a pointer."""
+    """The parts of a memref or coord_tensor. `base` is a tree, or represents a pointer."""
 
     base: Any
     layout: AnyLayout
@@ -43,7 +43,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What an operand may be: in words, and the specs."""
+    """The kind of an operand: its name, and its specs."""
 
     name: str
     specs: tuple[type, ...]
@@ -63,8 +63,8 @@ MAP = Kind("a layout or swizzle", (*NARROW.specs, SwizzleSpec, CoordSwizzleSpec)
 
 @dataclass(frozen=True, slots=True)
 class Computation:
-    """An op: its function, what its operands may be, of which the last `optional` may be left out,
-    and the attributes that the function takes by name; those in `defaults` may be left out."""
+    """An op: its function, the kinds of its operands, of which the last `optional` are optional,
+    and the attributes that are passed by name. Those in `defaults` are optional."""
 
     function: Callable[..., Any]
     operands: tuple[Kind, ...]
@@ -73,7 +73,7 @@ class Computation:
     defaults: tuple[str, ...] = ()
 
     def __call__(self, operands: Iterable[Any], attributes: Mapping[str, Any]) -> Any:
-        """What the op computes; `attributes` may hold others too."""
+        """Computes the op's result. `attributes` may contain other attributes as well."""
         for name in self.attributes:
             if name not in attributes:
                 raise ValueError(f"needs the attribute {name}")
@@ -82,7 +82,7 @@ class Computation:
 
 
 def _of_layout(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of a layout, of views too: what it computes does not depend on the base."""
+    """Extends a function of a layout to views. It ignores the base."""
 
     def compute(source: Any, *rest: Any) -> Any:
         return function(source.layout if isinstance(source, View) else source, *rest)
@@ -91,7 +91,7 @@ def _of_layout(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _as_view(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function from layout to layout, from view to view too: the base stays."""
+    """Extends a function from layout to layout to views. It keeps the base."""
 
     def compute(source: Any, *rest: Any, **attributes: Any) -> Any:
         if isinstance(source, View):
@@ -108,7 +108,7 @@ def _stride(layout: AnyLayout) -> Tree:
 
 
 def _get(source: Any, mode: list[int]) -> Any:
-    """A part of a tree, layout or view; of a view of coordinates, of its base as well."""
+    """A part of a tree, layout or view. For a view of coordinates, also a part of its base."""
     path = tuple(mode)
     if not isinstance(source, View):
         return algebra.at(source, path)

@@ -1,5 +1,4 @@
-"""How result types follow from operand types: the ops that only compute. As
-`fly_dialect.inference.rules`."""
+"""Type inference for the ops without side effects. See `fly_dialect.inference.rules`."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ from fly_dialect.types import (
 
 
 def meaning_of(spec: Spec) -> Any:
-    """What a type says of a value, as the functions of `computation` take it."""
+    """Converts a type to the form that the functions of `computation` take."""
     if isinstance(spec, IntTupleSpec):
         return spec.value
     if isinstance(spec, (LayoutSpec, ComposedLayoutSpec)):
@@ -51,7 +50,7 @@ def meaning_of(spec: Spec) -> Any:
 
 
 def spec_of_meaning(meaning: Any) -> Spec:
-    """The type of a value of which that is known."""
+    """Converts a result of `computation` to a type."""
     if isinstance(meaning, (Layout, ComposedLayout)):
         return layout_spec(meaning)
     if isinstance(meaning, Swizzle):
@@ -79,7 +78,7 @@ def check_kinds(kinds: tuple[Kind, ...], operands: list[Spec]) -> None:
 
 
 def infer_computation(computation: Computation) -> Infer:
-    """The result type of an op of the table."""
+    """The inference function of an op of the table."""
 
     def infer(operands: list[Spec], attributes: Attributes) -> list[Spec]:
         check_kinds(computation.operands, operands)
@@ -107,14 +106,14 @@ def infer_slice(operands: list[Spec], _: Attributes) -> list[Spec]:
         return [spec_of_meaning(algebra.slice_(source, coord))]
     layout = algebra.slice_(source.layout, coord)
     if isinstance(layout, ComposedLayout):
-        # It keeps where the slice begins.
+        # A composed layout includes the offset of the slice.
         return [view_spec(source.base, layout)]
     return [view_spec(moved(source.base, algebra.slice_offset(source.layout, coord)), layout)]
 
 
 def infer_decomposition(operands: list[Spec], _: Attributes) -> list[Spec]:
-    """A view with the plain layout that takes the coordinate; its base is where the rest of a
-    composed layout sends the first element."""
+    """The view with only the linear layout. Its base is the position to which the rest of a
+    composed layout maps the first element."""
     check_kinds((VIEW,), operands)
     view = meaning_of(operands[0])
     if isinstance(view.layout, Layout):
@@ -123,7 +122,7 @@ def infer_decomposition(operands: list[Spec], _: Attributes) -> list[Spec]:
 
 
 def moved(base: Any, offset: Any) -> Any:
-    """A pointer type or a coordinate, `offset` later."""
+    """A pointer type or a coordinate, advanced by `offset`."""
     if isinstance(base, PtrSpec):
         return moved_pointer(base, offset)
     return algebra.add(base, offset)

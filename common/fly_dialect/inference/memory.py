@@ -1,5 +1,4 @@
-"""How result types follow from operand types: pointers and memory. As
-`fly_dialect.inference.rules`."""
+"""Type inference for pointers and memory. See `fly_dialect.inference.rules`."""
 
 from __future__ import annotations
 
@@ -41,15 +40,15 @@ def infer_add_offset(operands: list[Spec], _: Attributes) -> list[Spec]:
 
 
 def moved_pointer(pointer: PtrSpec, offset: IntTuple) -> PtrSpec:
-    """The type of the pointer `offset` elements on: what divides the address and the offset, in
-    elements, still divides the sum."""
+    """The type of the pointer advanced by `offset` elements. Its alignment is what divides both the
+    address and the offset."""
     if not isinstance(offset, Int):
         raise ValueError(f"the offset must be one integer, but is {text(offset)}")
     return _aligned(pointer, gcd(_held(pointer), offset.factor))
 
 
 def _held(pointer: PtrSpec) -> int:
-    """The elements that the address is known to be a multiple of."""
+    """The known alignment of the address, in elements."""
     return max(1, pointer.alignment * 8 // bits(pointer.element))
 
 
@@ -71,13 +70,13 @@ def check_make_ptr(operands: list[Spec], results: list[Spec], attributes: Attrib
     if not isinstance(spec, PtrSpec):
         raise ValueError(f"the result must be a ptr, but is {spec}")
     if not check_made_pointer(spec.space, operands, spec) and operands:
-        raise ValueError(f"{spec} is memory of its own: it is made of nothing")
+        raise ValueError(f"{spec} is allocated by make_ptr, which takes no operands for it")
     if spec.space in ("register", "shared") and allocation_size(attributes) is None:
         raise ValueError(f"{spec} needs dictAttrs = {{allocSize = N : i64}}")
 
 
 def allocation_size(attributes: Attributes) -> int | None:
-    """The size a make_ptr asks for: elements in registers, bytes of LDS."""
+    """The size that a make_ptr requests: elements in registers, bytes of LDS."""
     given = attributes.get("dictAttrs") or {}
     return given.get("allocBytes", given.get("allocSize"))
 
@@ -113,11 +112,11 @@ def check_recast_iter(operands: list[Spec], results: list[Spec], _: Attributes) 
     if not isinstance(result, PtrSpec):
         raise ValueError(f"the result must be a ptr, but is {result}")
     if source.space != result.space:
-        raise ValueError(f"{source} can't become {result}: the address spaces differ")
+        raise ValueError(f"{source} can't be converted to {result}: the address spaces differ")
 
 
 def _value_fits(value: Spec, element: str) -> bool:
-    """Whether a value of this type is one element, or a vector of them."""
+    """Whether a value of this type is one element, or a vector of elements."""
     if value == element:
         return True
     return isinstance(value, str) and value.startswith("vector<") and value.endswith(f"x{element}>")
@@ -161,7 +160,7 @@ def check_memref_alloca(operands: list[Spec], results: list[Spec], _: Attributes
 
 
 def check_extract_ptr(operands: list[Spec], results: list[Spec], _: Attributes) -> None:
-    """The address of a memref, as any pointer of LLVM's."""
+    """Checks the conversion of a memref's address to any LLVM pointer."""
     memref_operand(operands, 0)
     if not (isinstance(results[0], str) and results[0].startswith("!llvm.ptr")):
         raise ValueError(f"the result must be an !llvm.ptr, but is {results[0]}")

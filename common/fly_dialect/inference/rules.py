@@ -1,8 +1,9 @@
-"""How result types follow from operand types: building and taking apart.
+"""Type inference for construction and extraction, and helpers for the other rules.
 
-Types are specs (`fly_dialect.types`), so nothing here imports MLIR. An `infer_…` function takes the
-operand specs and the attributes and gives the result specs, or raises a ValueError that says what
-is wrong; where the result type is free, a `check_…` function judges it.
+Types are specs (`fly_dialect.types`), so this package does not import MLIR. An `infer_…` function
+takes the operand specs and the attributes and returns the result specs, or raises a ValueError that
+says what is wrong. If the result type is not determined by the operands, a `check_…` function
+validates it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from fly_dialect.types import (
     TileSpec,
 )
 
-Attributes = Mapping[str, Any]  # array<i32: …> as a list of int, integers as int
+Attributes = Mapping[str, Any]  # array<i32: …> is a list of int, an integer is an int
 Infer = Callable[[list[Spec], Attributes], list[Spec]]
 Check = Callable[[list[Spec], list[Spec], Attributes], None]
 
@@ -65,7 +66,7 @@ def layout_of(spec: Spec) -> AnyLayout | None:
 
 
 def any_layout_operand(operands: list[Spec], index: int) -> AnyLayout:
-    """The layout of such an operand, composed or not."""
+    """The layout of an operand with a layout, composed or not."""
     layout = layout_of(operands[index])
     if layout is None:
         raise wrong(index, "a layout, memref or coord_tensor", operands[index])
@@ -73,7 +74,7 @@ def any_layout_operand(operands: list[Spec], index: int) -> AnyLayout:
 
 
 def layout_operand(operands: list[Spec], index: int) -> Layout:
-    """The layout of such an operand, which must not be composed."""
+    """The layout of an operand, which must not be composed."""
     layout = any_layout_operand(operands, index)
     if not isinstance(layout, Layout):
         raise wrong(index, "without a composed layout", operands[index])
@@ -86,7 +87,7 @@ def check_make_int_tuple(operands: list[Spec], results: list[Spec], _: Attribute
         raise ValueError(f"the result must be an int_tuple, but is {results[0]}")
     needed = [f"i{leaf.width}" for leaf in dynamic_leaves(results[0].value)]
     given = [str(operand) for operand in operands]
-    # An integer of the other width is cut or sign-extended: the type's width is what counts.
+    # An integer of the other width is truncated or sign-extended to the type's width.
     if len(needed) != len(given) or any(integer not in ("i32", "i64") for integer in given):
         raise ValueError(
             f"{results[0]} has the dynamic leaves ({', '.join(needed)}), "
@@ -103,12 +104,12 @@ def check_static(_: list[Spec], results: list[Spec], __: Attributes) -> None:
         or (layout is not None and layout.is_static)
         or isinstance(spec, (SwizzleSpec, CoordSwizzleSpec, TileSpec))
         or (isinstance(spec, CoordTensorSpec) and is_static(spec.base) and spec.layout.is_static)
-        # An atom, or a tiling of one, whose instruction carries no state.
+        # An atom, or a tiled op, whose instruction has no state.
         or getattr(spec, "is_static", False)
         or isinstance(spec, OtherSpec)
     )
     if isinstance(spec, (PtrSpec, MemRefSpec, str)) or not static:
-        raise ValueError(f"{spec} is not wholly known from its type")
+        raise ValueError(f"{spec} is not fully determined by its type")
 
 
 def infer_make_view(operands: list[Spec], _: Attributes) -> list[Spec]:

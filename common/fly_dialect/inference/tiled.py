@@ -1,6 +1,6 @@
-"""How result types follow from operand types: tiled copies and multiplications.
+"""Type inference for tiled copies and multiplications. See `fly_dialect.inference.rules`.
 
-As `fly_dialect.inference.rules`; the layouts are those of `fly_dialect.tiled`.
+The layouts are computed by `fly_dialect.tiled`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def tiled_mma_operand(operands: list[Spec]) -> TiledMmaSpec:
 
 
 def operand_id(attributes: Attributes) -> tiled.Operand:
-    """Which matrix an op is about: its attribute #fly<mma_operand a>."""
+    """The matrix operand that an op refers to, from its attribute #fly<mma_operand a>."""
     found = enumerator(attributes.get("operand_id"))
     match found:
         case "a" | "b" | "c" | "d":
@@ -93,8 +93,8 @@ def infer_retile(operands: list[Spec], _: Attributes) -> list[Spec]:
 
 
 def _moved_view(view: MemRefSpec | CoordTensorSpec, offset: Tree, layout: Layout) -> Spec:
-    """The type of a view that begins `offset` further on and has `layout`. In a composed layout
-    the offset is that of the layout that takes the coordinate."""
+    """The type of a view advanced by `offset`, with `layout`. In a composed layout, the offset is
+    added to that of the linear layout."""
     base = view.pointer if isinstance(view, MemRefSpec) else view.base
     if isinstance(view.layout, ComposedLayout):
         return view_spec(base, tiled.moved_composition(view.layout, offset, layout))
@@ -118,8 +118,8 @@ def infer_partition(operands: list[Spec], attributes: Attributes) -> list[Spec]:
 def _known_of_offset(
     mma: TiledMmaSpec, operand: tiled.Operand, layout: Layout, thread: Tree
 ) -> Tree:
-    """What FlyDSL's type says of the offset of a thread that is not known: as if the thread counted
-    through the operand's own waves. That is the multiple that it is, perhaps not the greatest."""
+    """FlyDSL's type of the offset of a dynamic thread: the thread is treated as an index into the
+    operand's own waves. The divisibility is correct, but perhaps not the greatest possible."""
     return algebra.crd2idx(thread, tiled.mode(tiled.mma_view(mma, operand, layout), 0))
 
 

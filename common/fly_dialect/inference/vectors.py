@@ -1,5 +1,4 @@
-"""How result types follow from operand types: vectors of views. As
-`fly_dialect.inference.rules`."""
+"""Type inference for vectors of views. See `fly_dialect.inference.rules`."""
 
 from __future__ import annotations
 
@@ -34,14 +33,14 @@ def vector_of(spec: Spec) -> tuple[int, str] | None:
 
 
 def _count(view: Spec) -> int:
-    """The number of elements of a view, which must be known and not composed."""
+    """The number of elements of a view, which must be static and not composed."""
     layout = layout_of(view)
     if not isinstance(layout, Layout):
-        raise ValueError(f"a vector of {view} can't be had: its layout is composed")
+        raise ValueError(f"can't make a vector of {view}: its layout is composed")
     if not is_static(layout.shape):
-        raise ValueError(f"a vector of {view} can't be had: its shape is {text(layout.shape)}")
+        raise ValueError(f"can't make a vector of {view}: its shape is {text(layout.shape)}")
     size = algebra.size(layout).value
-    assert size is not None  # a static shape
+    assert size is not None  # the shape is static
     return size
 
 
@@ -51,8 +50,10 @@ def infer_memref_load_vec(operands: list[Spec], _: Attributes) -> list[Spec]:
     if isinstance(view, MemRefSpec):
         return [f"vector<{count}x{view.element}>"]
     if not isinstance(view.base, Int):
-        raise ValueError(f"a vector of coordinates has integers, but the base is {text(view.base)}")
-    # An element is the base plus the offset of some coordinate: as wide as the two together.
+        raise ValueError(
+            f"a vector of coordinates must have integers, but the base is {text(view.base)}"
+        )
+    # An element is the base plus an offset, and has the width of their sum.
     element = algebra.add(view.base, algebra.crd2idx(Int(None), view.layout))
     return [f"vector<{count}xi{element.width}>"]
 

@@ -1,1 +1,1 @@
-"""Integer tuples, layouts, swizzles and tiles as data, and their text."""
+"""Integer tuples, layouts, swizzles and tiles, and their text."""

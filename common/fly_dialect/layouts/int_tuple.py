@@ -1,8 +1,7 @@
-"""Integer tuples as data: trees of leaves.
+"""Integer tuples: trees of leaves.
 
-A tree is a leaf or a Python tuple of trees. A leaf is an integer (`integers.Integer`: an `Int` or
-a pass's leaf), a `Basis`, or None, which is printed `*` and stands for no value (a slice's free
-mode).
+A tree is a leaf or a Python tuple of trees. A leaf is an integer (`integers.Integer`: an `Int` or a
+pass's leaf), a `Basis`, or None, which is printed `*` and means no value (a slice's free mode).
 """
 
 from __future__ import annotations
@@ -14,21 +13,22 @@ from fly_common.quoting import quoted
 
 from fly_dialect.layouts.integers import Basis, Int
 
-# The tree of a type: its leaves are Int, Basis and None.
+# The tree of a type. Its leaves are Int, Basis and None.
 IntTuple: TypeAlias = "Int | Basis | tuple[IntTuple, ...] | None"
-# A tree whose leaves may also be a pass's.
+# A tree whose leaves may also be a pass's (`integers.Integer`). Any: no type says that two trees
+# are congruent, so that one is a tuple where the other is.
 Tree: TypeAlias = Any
 
 
 def int_tuple(value: object) -> Tree:
-    """`value` as an integer tuple: Python integers become static leaves, lists tuples."""
+    """Converts `value` to an integer tuple: Python integers to static leaves, lists to tuples."""
     if value is None or isinstance(value, (Int, Basis)):
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return Int(value)
     if isinstance(value, (tuple, list)):
         if not value:
-            raise ValueError("an integer tuple has at least one element")
+            raise ValueError("an integer tuple must have at least one element")
         return tuple(int_tuple(element) for element in value)
     if isinstance(getattr(value, "type", None), Int):
         return value  # a pass's leaf
@@ -36,7 +36,7 @@ def int_tuple(value: object) -> Tree:
 
 
 def is_tree(value: object) -> bool:
-    """Whether that is an integer tuple."""
+    """Whether `value` is an integer tuple."""
     if value is None or isinstance(value, (tuple, Basis)):
         return True
     return isinstance(getattr(value, "type", None), Int)
@@ -64,8 +64,8 @@ def _collect(value: tuple[Tree, ...], found: list[Tree]) -> None:
 
 
 def dynamic_leaves(value: Tree) -> list[Tree]:
-    """The dynamic integers from left to right (of a basis its scale): what a value of this type
-    carries when it runs."""
+    """The dynamic integers from left to right, including scales of bases: what a value of this type
+    carries at run time."""
     found = []
     for leaf in leaves(value):
         number = leaf.scale if isinstance(leaf, Basis) else leaf
@@ -79,21 +79,21 @@ def is_static(value: Tree) -> bool:
 
 
 def static_value(leaf: Tree) -> int | None:
-    """The number a leaf is known to be; None for any other leaf or tuple."""
+    """The value of a static leaf; None for any other leaf or tuple."""
     if leaf is None or isinstance(leaf, (Basis, tuple)):
         return None
     return leaf.type.value
 
 
 def congruent(lhs: Tree, rhs: Tree) -> bool:
-    """Whether both are the same tree."""
+    """Whether both have the same tree structure."""
     if not isinstance(lhs, tuple) or not isinstance(rhs, tuple):
         return not isinstance(lhs, tuple) and not isinstance(rhs, tuple)
     return len(lhs) == len(rhs) and all(map(congruent, lhs, rhs))
 
 
 def are_layout(shape: object, stride: object) -> bool:
-    """Whether both are integer tuples as `int_tuple` gives them, and the same tree."""
+    """Whether both are integer tuples as returned by `int_tuple`, and congruent."""
     if isinstance(shape, tuple) and isinstance(stride, tuple):
         return len(shape) == len(stride) > 0 and all(map(are_layout, shape, stride))
     return _is_leaf(shape) and _is_leaf(stride)
@@ -106,7 +106,7 @@ def _is_leaf(value: object) -> bool:
 
 
 def type_of(value: Tree) -> IntTuple:
-    """What is known of a tree: the same tree with the type of each leaf."""
+    """The type of a tree: the same tree with the type of each leaf."""
     if isinstance(value, tuple):
         return tuple(map(type_of, value))
     if isinstance(value, Basis):

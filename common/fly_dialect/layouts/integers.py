@@ -1,14 +1,15 @@
-"""The leaves of integer tuples: what is known of one integer, and steps along a coordinate.
+"""The leaves of integer tuples: integers and their types, and basis strides.
 
-    Int(4)                       printed 4            known when the kernel is compiled
-    Int(None)                    printed ?            known when it runs, 32 bits
+    Int(4)                       printed 4            static
+    Int(None)                    printed ?            dynamic, 32 bits
     Int(None, 64, 16)            printed ?{i64 div=16}
     Basis(Int(48), (1,))         printed 48E1         48 steps along coordinate 1
 
-Integers are Python's, so nothing overflows: the size of (65536,65536) is 4294967296.
+Integers are Python's, so they never overflow: the size of (65536,65536) is 4294967296.
 
-`Integer` is what the algebra asks of a leaf. `Int` is one: it computes what is known of a result,
-which is the result's *type*. A pass has another, which carries an SSA value and builds code.
+`Integer` is the interface that the algebra requires of a leaf. `Int` implements it by computing
+what is known of a result, which is the result's *type*. A pass implements it with leaves that carry
+an SSA value and build code.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ INT32_MAX = 2**31 - 1
 
 
 class Integer(Protocol):
-    """A leaf that is an integer. Both operands are leaves of one class."""
+    """A leaf that is an integer. Both operands of a method are leaves of the same class."""
 
     @property
     def type(self) -> Int:
-        """What is known of it."""
+        """What is known of its value."""
         ...
 
     def constant(self, value: Int) -> Any:
-        """A leaf of this class that is known to be `value`."""
+        """A leaf of this class with the static value `value`."""
         ...
 
     def __add__(self, other: Any) -> Any: ...
@@ -51,7 +52,7 @@ class Integer(Protocol):
         """This column, permuted with `row`."""
         ...
 
-    # Truth is an integer: 1 or 0.
+    # Booleans are integers: 1 or 0.
     def less(self, other: Any) -> Any: ...
     def equals(self, other: Any) -> Any: ...
     def both(self, other: Any) -> Any: ...
@@ -59,10 +60,10 @@ class Integer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Int:
-    """One integer of a shape, stride or coordinate: its value, or what is known of it.
+    """An integer of a shape, stride or coordinate: its value, or what is known of it.
 
-    `value` None is dynamic. `width` is 32 or 64 bits; a static value has the narrowest of them
-    that holds it. A dynamic value is a multiple of `divisibility`.
+    `value` is None if it is dynamic. `width` is 32 or 64 bits; a static value has the narrower one
+    that fits. A dynamic value is a multiple of `divisibility`.
     """
 
     value: int | None
@@ -77,9 +78,9 @@ class Int:
             if self.divisibility != 1:
                 object.__setattr__(self, "divisibility", 1)
         elif self.width not in (32, 64):
-            raise ValueError(f"an integer of a layout has 32 or 64 bits, not {self.width}")
+            raise ValueError(f"an integer of a layout must have 32 or 64 bits, not {self.width}")
         elif self.divisibility < 1:
-            raise ValueError(f"divisibility is at least 1, not {self.divisibility}")
+            raise ValueError(f"divisibility must be at least 1, not {self.divisibility}")
 
     @property
     def type(self) -> Int:
@@ -94,7 +95,7 @@ class Int:
 
     @property
     def factor(self) -> int:
-        """A number that divides every value this can have (0 only for the static 0)."""
+        """A number that divides every possible value (0 only for the static 0)."""
         return self.divisibility if self.value is None else abs(self.value)
 
     def __str__(self) -> str:
@@ -105,8 +106,8 @@ class Int:
             notes.append(f"div={self.divisibility}")
         return f"?{{{' '.join(notes)}}}" if notes else "?"
 
-    # The result of arithmetic, as far as it is known. The rules for divisibility are FlyDSL's
-    # (IntUtils): sums, remainders and minima keep the greatest common divisor, products multiply.
+    # The type of results of arithmetic. The rules for divisibility are FlyDSL's (IntUtils): sums,
+    # remainders and minima use the greatest common divisor, products multiply.
 
     def __add__(self, other: Int) -> Int:
         if self.value == 0:
@@ -132,7 +133,7 @@ class Int:
         return _dynamic(self, other, self.factor * other.factor)
 
     def __floordiv__(self, other: Int) -> Int:
-        """Division that truncates, as `arith.divsi` does."""
+        """Truncating division, as in `arith.divsi`."""
         if other.value == 0:
             raise ValueError(f"{self} is divided by 0")
         if self.value == 0:
@@ -142,7 +143,7 @@ class Int:
         return _dynamic(self, other, 1)
 
     def __mod__(self, other: Int) -> Int:
-        """The remainder of a division that truncates, as `arith.remsi` gives it."""
+        """The remainder of truncating division, as in `arith.remsi`."""
         if other.value == 0:
             raise ValueError(f"{self} is divided by 0")
         if self.value == 0 or other.value == 1:
@@ -166,7 +167,7 @@ class Int:
         return _dynamic(self, other, gcd(self.factor, other.factor))
 
     def widened(self) -> Int:
-        """The same integer in 64 bits."""
+        """The same integer with 64 bits."""
         if self.value is not None or self.width == 64:
             return self
         return Int(None, 64, self.divisibility)
@@ -196,7 +197,7 @@ class Int:
         return Int(None)
 
     def both(self, other: Int) -> Int:
-        """1 if this and `other` are not 0."""
+        """1 if neither this nor `other` is 0."""
         if self.value == 0 or other.value == 0:
             return Int(0)
         if self.value is not None and other.value is not None:
@@ -215,8 +216,8 @@ def _truncated(dividend: int, divisor: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """A stride along a coordinate rather than along memory: `scale` (an Integer) steps of the
-    mode at the path `modes`."""
+    """A stride along a coordinate instead of memory: `scale` (an Integer) steps along the mode at
+    the path `modes`."""
 
     scale: Any
     modes: tuple[int, ...]

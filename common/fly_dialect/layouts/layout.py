@@ -1,13 +1,13 @@
-"""Layouts as data: functions from coordinates to offsets, and their text, which is FlyDSL's.
+"""Layouts: functions from coordinates to offsets, with FlyDSL's text.
 
     Layout((4, 8), (1, 4))                        (4,8):(1,4)
     ComposedLayout(Swizzle(3, 3, 3), 0, outer)    S<3,3,3> o 0 o (8,64):(64,1)
 
-A layout is `shape:stride`, two congruent integer tuples: it maps a coordinate to the sum of
-coordinate times stride. A composed layout `inner o offset o outer` maps it to
-inner(offset + outer(coordinate)). Leaves are `Int`, or a pass's; `scanner` reads the text.
+A layout is `shape:stride`, two congruent integer tuples. It maps a coordinate to the sum of
+coordinates times strides. A composed layout `inner o offset o outer` maps it to
+inner(offset + outer(coordinate)). Leaves are `Int`, or a pass's. `scanner` parses the text.
 
-What layouts are made of can be imported from here too.
+This module also exports the parts of layouts.
 """
 
 from __future__ import annotations
@@ -53,8 +53,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """`shape:stride`. Python integers and lists are taken too. ValueError if they are not
-    congruent (the same tree)."""
+    """`shape:stride`. Converts Python integers and lists. Raises ValueError if not congruent."""
 
     shape: Tree
     stride: Tree
@@ -71,7 +70,7 @@ class Layout:
 
     @property
     def linear(self) -> Layout:
-        """The layout that takes the coordinate: itself."""
+        """The layout that is applied to the coordinate: this one."""
         return self
 
     @property
@@ -80,11 +79,11 @@ class Layout:
 
     @property
     def type(self) -> Layout:
-        """What is known of it."""
+        """The type: what is known of it statically."""
         return self.mapped(type_of)
 
     def mapped(self, change: Callable[[Tree], Tree]) -> Layout:
-        """The layout with each of its integer tuples changed."""
+        """Applies `change` to each of the layout's integer tuples."""
         return Layout(change(self.shape), change(self.stride))
 
     def with_linear(self, layout: Layout) -> Layout:
@@ -96,8 +95,8 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class ComposedLayout:
-    """`inner o offset o outer`: the coordinate goes through `outer`, then `offset` is added, then
-    `inner` applied. Its shape is that of `outer`; it has no stride."""
+    """`inner o offset o outer`: applies `outer` to the coordinate, adds `offset`, applies `inner`.
+    Its shape is that of `outer`. It has no stride."""
 
     inner: Inner
     offset: Tree
@@ -108,7 +107,7 @@ class ComposedLayout:
 
     @property
     def linear(self) -> Layout:
-        """The layout that takes the coordinate: the outermost of the composition."""
+        """The layout that is applied to the coordinate: the last one in the composition."""
         return self.outer.linear
 
     @property
@@ -122,18 +121,18 @@ class ComposedLayout:
 
     @property
     def type(self) -> ComposedLayout:
-        """What is known of it."""
+        """The type: what is known of it statically."""
         return self.mapped(type_of)
 
     def mapped(self, change: Callable[[Tree], Tree]) -> ComposedLayout:
-        """The layout with each of its integer tuples changed."""
+        """Applies `change` to each of the layout's integer tuples."""
         inner = self.inner
         if not isinstance(inner, (Swizzle, CoordSwizzle)):
             inner = inner.mapped(change)
         return ComposedLayout(inner, change(self.offset), self.outer.mapped(change))
 
     def with_linear(self, layout: Layout) -> ComposedLayout:
-        """The composition with another layout that takes the coordinate."""
+        """The composition with another linear layout."""
         return ComposedLayout(self.inner, self.offset, self.outer.with_linear(layout))
 
     def __str__(self) -> str:

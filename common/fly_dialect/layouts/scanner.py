@@ -1,4 +1,4 @@
-"""Reads the text of integer tuples, layouts and tiles. White space is free.
+"""Parses the text of integer tuples, layouts and tiles. White space is insignificant.
 
 tuple    := leaf | '(' tuple (',' tuple)* ')'
 leaf     := '*' | int ('E' number)*
@@ -38,7 +38,7 @@ LONGEST = 200  # characters of a type that a message quotes
 
 
 class Scanner:
-    """A position in the text of a type. `fail` gives a ValueError that shows where."""
+    """A position in the text of a type. `fail` returns a ValueError that shows the position."""
 
     def __init__(self, source: str):
         self.source = source
@@ -142,7 +142,7 @@ class Scanner:
         return tuple(modes)
 
     def any_layout(self) -> AnyLayout:
-        """A layout, or a composition of several."""
+        """Parses a layout or a composition of layouts."""
         self.skip()
         if self.source.startswith("CS", self.at):
             found: Inner = self.coord_swizzle()
@@ -189,13 +189,13 @@ class Scanner:
 
 
 def _shown(text: str) -> str:
-    """As much of a text as a message quotes."""
+    """The text, truncated for a message."""
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 @lru_cache(maxsize=4096)
 def parse_int_tuple(source: str) -> IntTuple:
-    """The integer tuple that `source` spells. Raises ValueError."""
+    """Parses an integer tuple. Raises ValueError."""
     scanner = Scanner(source)
     value = scanner.int_tuple()
     scanner.end()
@@ -204,7 +204,7 @@ def parse_int_tuple(source: str) -> IntTuple:
 
 @lru_cache(maxsize=4096)
 def parse_layout(source: str) -> Layout:
-    """The layout that `source` spells. Raises ValueError."""
+    """Parses a layout. Raises ValueError."""
     scanner = Scanner(source)
     value = scanner.layout()
     scanner.end()
@@ -213,7 +213,7 @@ def parse_layout(source: str) -> Layout:
 
 @lru_cache(maxsize=4096)
 def parse_any_layout(source: str) -> AnyLayout:
-    """The layout or composed layout that `source` spells. Raises ValueError."""
+    """Parses a layout or a composed layout. Raises ValueError."""
     scanner = Scanner(source)
     value = scanner.any_layout()
     scanner.end()
@@ -222,7 +222,7 @@ def parse_any_layout(source: str) -> AnyLayout:
 
 @lru_cache(maxsize=1024)
 def parse_tile(source: str) -> Tile:
-    """The tile that `source` spells. Raises ValueError."""
+    """Parses a tile. Raises ValueError."""
     scanner = Scanner(source)
     value = scanner.tile()
     scanner.end()

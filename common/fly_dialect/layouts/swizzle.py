@@ -1,8 +1,7 @@
-"""Swizzles as data: permutations of offsets, and of coordinates, by exclusive-or. Their text is
-FlyDSL's.
+"""Swizzles: permutations of offsets or coordinates by exclusive or, with FlyDSL's text.
 
-    Swizzle(3, 4, 3)                    S<3,4,3>
-    CoordSwizzle(3, 0, (0,), 2, (1,))   CS<3,0,[0],2,[1]>
+Swizzle(3, 4, 3)                    S<3,4,3>
+CoordSwizzle(3, 0, (0,), 2, (1,))   CS<3,0,[0],2,[1]>
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ class Swizzle:
 
     @property
     def is_trivial(self) -> bool:
-        """Whether it leaves every offset as it is."""
+        """Whether it is the identity."""
         return self.mask == 0
 
     @property
     def source_bits(self) -> int:
-        """The bits that are read, as a mask."""
+        """The mask of the bits that are read."""
         return ((1 << self.mask) - 1) << (self.base + self.shift)
 
     def apply(self, offset: int) -> int:
@@ -41,8 +40,8 @@ class Swizzle:
 
 @dataclass(frozen=True, slots=True)
 class CoordSwizzle:
-    """`CS<mask,base_row,[mode_row],base_col,[mode_col]>`: in a coordinate, exclusive-ors `mask`
-    bits of the column with bits of the row. `mode_row` and `mode_col` are the paths to the two."""
+    """`CS<mask,base_row,[mode_row],base_col,[mode_col]>`: exclusive-ors `mask` bits of a
+    coordinate's column with bits of its row. `mode_row` and `mode_col` are the paths to the two."""
 
     mask: int
     base_row: int
@@ -60,7 +59,7 @@ class CoordSwizzle:
 
     @property
     def is_trivial(self) -> bool:
-        """Whether it leaves every coordinate as it is."""
+        """Whether it is the identity."""
         return self.mask == 0
 
     def apply(self, row: int, col: int) -> int:

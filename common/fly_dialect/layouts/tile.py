@@ -1,4 +1,4 @@
-"""Tiles as data: a divisor for each mode of a layout. The text is FlyDSL's.
+"""Tiles: a divisor for each mode of a layout. The text is FlyDSL's.
 
 Tile((Int(4), Layout(8, 1), None))     [4|8:1|*]
 Tile(Int(4))                           4
@@ -17,9 +17,9 @@ from fly_dialect.layouts.layout import Layout
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """For each mode an extent, a layout, a tile of the mode's modes, or None: as it is. One mode
-    alone, not in a tuple, divides the whole layout. All of it is known when compiling; Python
-    integers and lists are taken too."""
+    """For each mode an extent, a layout, a tile of the mode's modes, or None to leave it undivided.
+    A single mode that is not in a tuple divides the whole layout. Everything is static. Python
+    integers and lists are converted."""
 
     modes: Mode | tuple[Mode, ...]
 
@@ -27,7 +27,7 @@ class Tile:
         modes = self.modes
         if isinstance(modes, (tuple, list)):
             if not modes:
-                raise ValueError("a tile has at least one mode")
+                raise ValueError("a tile must have at least one mode")
             object.__setattr__(self, "modes", tuple(map(_mode, modes)))
         else:
             object.__setattr__(self, "modes", _mode(modes))
@@ -57,7 +57,7 @@ def _mode(mode: object) -> Mode:
     if not isinstance(mode, (Int, Layout)):
         raise TypeError(f"{quoted(mode)} is not a mode of a tile")
     if not mode.is_static:
-        raise ValueError(f"a mode of a tile is known when compiling, but {mode} is not")
+        raise ValueError(f"a mode of a tile must be known at compile time, but {mode} is not")
     return mode
 
 

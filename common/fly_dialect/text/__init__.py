@@ -1,22 +1,21 @@
-"""Reading and printing FlyDSL's text. Purely lexical: MLIR's own parser and printer do the rest.
+"""Parses and prints FlyDSL's text. Purely lexical: the rest is done by MLIR's parser and printer.
 
-MLIR reads and prints ops it has no syntax for in generic form, so two things differ:
+MLIR parses and prints ops of an unregistered dialect in generic form. The differences are:
 
     FlyDSL's                                        MLIR's generic form
     fly.make_layout(%s, %d) : (T, T) -> T           "fly.make_layout"(%s, %d) : (T, T) -> T
     fly.static {elems = [4 : i32]} : T              "fly.static"() {elems = [4 : i32]} : () -> T
     fly.get_dyn_shared() : T                        "fly.get_dyn_shared"() : () -> T
 
-and more where an op has a form of its own (`fly_dialect.text.forms`). The reader also brings types
-into normal form (no white space, `(4, 8)` is `(4,8)`), because MLIR compares them as texts. It
-takes generic form as well. Lines stay lines, so a place in what MLIR parsed is found again in what
-the user wrote.
+and the forms of some other ops (`fly_dialect.text.forms`). The reader also normalizes types (no
+white space, `(4, 8)` is `(4,8)`), because MLIR compares them as text. It accepts the generic form
+as well. Line breaks are kept, so that a position in MLIR's input maps to the user's text.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fly_common.errors import InputError, Place
 
@@ -25,8 +24,11 @@ from fly_dialect.text import forms, lexical
 from fly_dialect.text.lexical import Rewriter
 from fly_dialect.type_text import parse_type
 
-# What matters to the reader: strings and comments (passed over whole), fly types, and names of fly
-# ops. A name after one of `!#@%."` or inside a word is something else.
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
+# The tokens that the reader needs: strings and comments (which are skipped), fly types, and names
+# of fly ops. A name after one of `!#@%."` or inside a word is something else.
 _READ = re.compile(
     r"""
       "fly(?:_[a-z0-9]+)?\.[A-Za-z_][\w.]*"\s*\([^()"]*\)\s*(?P<properties><\{)
@@ -39,7 +41,7 @@ _READ = re.compile(
 )
 _SHALLOW = re.compile(r"\s*<((?:[^<>\"-]|<[^<>\"-]*>)*)>")
 
-# `!mma = …` and `#buffer = …` at the start of a line, and the use of such a name.
+# `!mma = …` and `#buffer = …` at the start of a line, and uses of such names.
 _ALIAS = re.compile(r"^[ \t]*([!#][A-Za-z_]\w*)[ \t]*=[ \t]*", re.MULTILINE)
 _ALIASED = re.compile(r"[!#][A-Za-z_]\w*(?![\w.$])")
 _DOTTED = re.compile(r"[!#][A-Za-z_][\w.]*")
@@ -49,10 +51,10 @@ _WRITE = re.compile(
 )
 
 
-def read(text: str, context: Any, name: str = "<stdin>") -> Any:
-    """The module that `text` spells; MLIR's verifier has seen it, `dialect.verify` has not.
+def read(text: str, context: ir.Context, name: str = "<stdin>") -> ir.Module:
+    """Parses a module. MLIR's verifier has checked it; `dialect.verify` has not.
 
-    Raises InputError with file `name`, line, column and the line itself.
+    Raises InputError with file `name`, line, column and the text of the line.
     """
     from fly_dialect.bindings import ir
     from fly_dialect.dialect import load
@@ -66,8 +68,8 @@ def read(text: str, context: Any, name: str = "<stdin>") -> Any:
             raise _parse_error(error, rewriter, generic, name) from None
 
 
-def write(module: Any, locations: bool = True) -> str:
-    """The module in FlyDSL's text, with a newline at the end. `locations` prints `loc(…)`."""
+def write(module: ir.Module, locations: bool = True) -> str:
+    """Prints the module in FlyDSL's text, with a trailing newline. `locations` prints `loc(…)`."""
     generic = module.operation.get_asm(
         enable_debug_info=locations,
         use_local_scope=locations,
@@ -79,7 +81,7 @@ def write(module: Any, locations: bool = True) -> str:
 
 
 def to_generic(text: str, name: str = "<stdin>") -> Rewriter:
-    """FlyDSL's text → what MLIR parses. InputError for a fly type that can't be read."""
+    """FlyDSL's text → MLIR's generic form. Raises InputError for an invalid fly type."""
     if (deep := lexical.too_deep(text)) is not None:
         raise InputError(
             f"brackets are nested more than {lexical.MOST_NESTED} levels deep",
@@ -101,8 +103,8 @@ def to_generic(text: str, name: str = "<stdin>") -> Rewriter:
 
 
 def _aliases(text: str) -> dict[str, str]:
-    """What the names of types and attributes stand for. MLIR puts it in their place, but not in a
-    fly type, whose text is its own."""
+    """The aliases of types and attributes. MLIR expands them, except inside fly types, whose text
+    it does not parse."""
     found: dict[str, str] = {}
     for match in _ALIAS.finditer(text):
         end = text.find("\n", match.end())
@@ -123,7 +125,7 @@ def _read_type(
     aliases: dict[str, str],
     name: str,
 ) -> int:
-    """Replaces a type by its normal form; gives the position after it."""
+    """Replaces a type by its normal form. Returns the position after it."""
     start, source = match.start(), out.source
     if shallow := _SHALLOW.match(source, match.end()):
         end = shallow.end()
@@ -143,7 +145,7 @@ def _read_type(
         except RecursionError:
             where = _place(source, start, name)
             raise InputError(f"{match['type']} is nested too deeply", place=where) from None
-        # Lines must stay lines: a type that spans several keeps its line breaks after it.
+        # Line breaks must be kept: those of a type that spans several lines are put after it.
         normal[written] = text + "\n" * written.count("\n")
     if normal[written] != written:
         out.put(start, end, normal[written])
@@ -151,8 +153,8 @@ def _read_type(
 
 
 def _read_properties(out: Rewriter, match: re.Match[str]) -> None:
-    """Makes `<{…}>`, the properties of an op in generic form, its attributes: ops of an
-    unregistered dialect have no properties. Attributes that follow join them."""
+    """Converts `<{…}>`, the properties of an op in generic form, to attributes, because ops of an
+    unregistered dialect have no properties. Attributes that follow are merged."""
     start = match.start("properties")
     end = lexical.closing_brace(out.source, start + 1)
     if end is None or not out.source.startswith(">", end):
@@ -166,7 +168,7 @@ def _read_properties(out: Rewriter, match: re.Match[str]) -> None:
 
 
 def from_generic(text: str) -> str:
-    """What MLIR prints → FlyDSL's text."""
+    """MLIR's output → FlyDSL's text."""
     out = Rewriter(text)
     for match in _WRITE.finditer(text):
         if name := match["op"]:
@@ -175,7 +177,7 @@ def from_generic(text: str) -> str:
 
 
 def form_of(name: str) -> str:
-    """The form of an op's text; an op that is not known has the general one."""
+    """The form of an op's text. An unknown op has the general form."""
     info = find(name)
     return info.form if info else "functional"
 
@@ -189,8 +191,8 @@ def _place(source: str, position: int, name: str, width: int = 1) -> Place:
     return Place(name, line, position - start + 1, text, width)
 
 
-def _parse_error(error: Any, rewriter: Rewriter, generic: str, name: str) -> InputError:
-    """MLIR's first diagnostic, at the place in the user's text."""
+def _parse_error(error: ir.MLIRError, rewriter: Rewriter, generic: str, name: str) -> InputError:
+    """MLIR's first diagnostic, located in the user's text."""
     from fly_dialect.dialect import PARSED_TEXT, file_position
 
     diagnostics = list(error.error_diagnostics)

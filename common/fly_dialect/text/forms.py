@@ -1,4 +1,4 @@
-"""How the text of each op looks, beside what MLIR's generic form of it looks like.
+"""The text form of each op, and its conversion to and from MLIR's generic form.
 
     functional   fly.op(%a, %b) {…} : (A, B) -> R         "fly.op"(%a, %b) {…} : (A, B) -> R
     static       fly.op {…} : R                           "fly.op"() {…} : () -> R
@@ -7,7 +7,7 @@
     others       fly.op(%a, 3) : (A) -> R                 "fly.op"(%a) {n = 3 : i32} : (A) -> R
 
 The others write some attributes among the operands, in angle brackets before them, or an operand
-after them; `Form` says which. Positions move, lines stay lines.
+after them, as described by `Form`. Columns change, line breaks are kept.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _ENTRY = re.compile(r"([\w.$-]+)\s*=\s*")
 
 @dataclass(frozen=True, slots=True)
 class Inline:
-    """An attribute that the text has among the operands.
+    """An attribute that is written among the operands.
 
-    `place` is its place there, None the end. The text has `label = value`, or the value alone;
-    the attribute is the value between `opening` and `closing`.
+    `place` is its position there, None for the end. It is written as `label = value`, or as the
+    value alone. The attribute is the value between `opening` and `closing`.
     """
 
     attribute: str
@@ -39,7 +39,7 @@ class Inline:
     closing: str = ""
 
     def read(self, text: str) -> str:
-        """The attribute of the text among the operands."""
+        """Converts the text among the operands to the attribute."""
         if self.label:
             text = re.sub(rf"^{self.label}\s*=\s*", "", text)
         if self.opening and text.startswith("#"):
@@ -47,16 +47,16 @@ class Inline:
         return f"{self.opening}{text}{self.closing}"
 
     def write(self, attribute: str) -> str:
-        """The text among the operands of the attribute."""
+        """Converts the attribute to the text among the operands."""
         value = attribute.removeprefix(self.opening).removesuffix(self.closing)
         return f"{self.label} = {value}" if self.label else value
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The text of an op: `inlines` among its operands, `angle` in angle brackets before them; of
-    more than `trailing[0]` operands the last comes after them as `trailing[1] = %x`. `gap` stands
-    before the bracket."""
+    """The text of an op: `inlines` are written among its operands, `angle` in angle brackets before
+    them. If there are more than `trailing[0]` operands, the last is written after them as
+    `trailing[1] = %x`. `gap` is written before the bracket."""
 
     inlines: tuple[Inline, ...] = ()
     angle: Inline | None = None
@@ -85,8 +85,8 @@ UNTYPED = ("static", "nullary", "bare")
 
 # -- FlyDSL's text → generic form -----------------------------------------------------------------
 def read(out: Rewriter, form: str, name: str, start: int, end: int) -> None:
-    """Rewrites the op whose name is source[start:end]. What is not as the form wants it stays for
-    MLIR's parser to refuse."""
+    """Rewrites the op whose name is source[start:end]. Text that does not match the form is left
+    for MLIR's parser to report."""
     source = out.source
     if form in ("static", "nullary"):
         _read_untyped(out, name, start, end)
@@ -121,7 +121,7 @@ def read(out: Rewriter, form: str, name: str, start: int, end: int) -> None:
 
 
 def _take_inlines(out: Rewriter, form: Form, found: list[tuple[int, int]]) -> list[tuple[str, str]]:
-    """Takes what is no operand out of the list; gives it as attributes."""
+    """Removes the inline attributes from the list of operands, and returns them."""
     given = [index for index, (first, _) in enumerate(found) if out.source[first] != "%"]
     attributes: list[tuple[str, str]] = []
     for index, inline in zip(given, form.inlines, strict=False):
@@ -135,7 +135,7 @@ def _take_inlines(out: Rewriter, form: Form, found: list[tuple[int, int]]) -> li
 
 
 def _read_trailing(out: Rewriter, label: str, close: int) -> int:
-    """Moves `label = %x` into the list that ends before `close`; gives where it ended."""
+    """Moves `label = %x` into the list that ends before `close`. Returns the position after it."""
     source = out.source
     match = re.compile(rf"\s*{label}\s*=\s*({_VALUE.pattern})").match(source, close)
     if match is None:
@@ -146,7 +146,7 @@ def _read_trailing(out: Rewriter, label: str, close: int) -> int:
 
 
 def _add_attributes(out: Rewriter, position: int, attributes: list[tuple[str, str]]) -> None:
-    """Adds to the dictionary after `position`, or makes one."""
+    """Adds attributes to the dictionary after `position`, or creates one."""
     text = ", ".join(f"{name} = {value}" for name, value in attributes)
     start = lexical.after_space(out.source, position)
     if out.source.startswith("{", start):
@@ -186,7 +186,7 @@ def _read_bare(out: Rewriter, name: str, start: int, end: int) -> None:
 
 
 def after_attributes(source: str, position: int) -> int:
-    """The position after white space and an attribute dictionary, if there is one."""
+    """The position after white space and an optional attribute dictionary."""
     start = lexical.after_space(source, position)
     if not source.startswith("{", start):
         return start
@@ -196,7 +196,7 @@ def after_attributes(source: str, position: int) -> int:
 
 # -- generic form → FlyDSL's text -----------------------------------------------------------------
 def write(out: Rewriter, form: str, name: str, start: int, end: int) -> None:
-    """Rewrites the op in generic form whose name, with its quotes, is source[start:end]."""
+    """Rewrites the op in generic form whose quoted name is source[start:end]."""
     source = out.source
     if form in UNTYPED:
         _write_untyped(out, form, name, start, end)
@@ -226,7 +226,7 @@ def write(out: Rewriter, form: str, name: str, start: int, end: int) -> None:
 
 
 def _attributes(source: str, position: int) -> tuple[dict[str, str], list[tuple[str, str]], int]:
-    """The attributes after `position`: by name, in order with their texts, and where they end."""
+    """The attributes after `position`: by name, in order with their text, and their end."""
     start = lexical.after_space(source, position)
     listed = lexical.items(source, start) if source.startswith("{", start) else None
     if listed is None:

@@ -1,5 +1,5 @@
-"""Changing a text by its tokens: brackets that match, lists between them, and a record of changes
-that knows where each part of the new text came from."""
+"""Token-based text rewriting: matching brackets, lists between them, and a record of changes that
+maps positions in the new text to the old one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BRACE = re.compile(r'[{}]|"(?:[^"\\\n]|\\.)*"')
 _LIST = re.compile(r'->|[<>(){}\[\],]|"(?:[^"\\\n]|\\.)*"')
 _SPACE = re.compile(r"\s*")
 
-MOST_NESTED = 256  # levels of brackets in a text; clang's bound, and MLIR's parser takes a thousand
+MOST_NESTED = 256  # maximum nesting of brackets: clang's limit; MLIR's is 1000
 _BRACKETS = b"<>()[]{}"
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in _BRACKETS)
 _OPENING = {")": "(", "]": "[", "}": "{", ">": "<"}
@@ -19,21 +19,21 @@ _TOKEN = re.compile(r'//[^\n]*|->|[<>(){}\[\]]|"(?:[^"\\\n]|\\.)*"')
 
 
 class Rewriter:
-    """A text and changes to it; once `finish` has made them, it knows how positions moved."""
+    """A text and changes to it. After `finish` has applied them, it maps positions back."""
 
     def __init__(self, source: str):
         self.source = source
         self.changes: list[tuple[int, int, str]] = []
         self.moved_from: list[int] = []  # positions in the output, ascending …
-        self.moved_to: list[int] = []  # … and the positions in the source they came from
+        self.moved_to: list[int] = []  # … and the corresponding positions in the source
 
     def put(self, start: int, end: int, replacement: str) -> None:
-        """Notes that source[start:end] is to be replaced. Changes may come in any order, because
-        an op's colon is found before the types in its attributes; they may not overlap."""
+        """Replaces source[start:end]. Changes may be added in any order, because an op's colon is
+        found before the types in its attributes; they must not overlap."""
         self.changes.append((start, end, replacement))
 
     def drop(self, start: int, end: int) -> None:
-        """Notes that source[start:end] goes; its line breaks stay, because lines must."""
+        """Deletes source[start:end] except for its line breaks."""
         self.put(start, end, "\n" * self.source.count("\n", start, end))
 
     def finish(self) -> str:
@@ -52,7 +52,7 @@ class Rewriter:
         return "".join(pieces)
 
     def origin(self, position: int) -> int:
-        """The source position of an output position (of an insertion: where it was made)."""
+        """The source position of an output position (for inserted text: where it was inserted)."""
         index = bisect_right(self.moved_from, position) - 1
         origin = self.moved_to[index] + position - self.moved_from[index]
         limit = self.moved_to[index + 1] if index + 1 < len(self.moved_to) else len(self.source)
@@ -60,10 +60,10 @@ class Rewriter:
 
 
 def too_deep(source: str, most: int = MOST_NESTED) -> int | None:
-    """The position of the first bracket that is nested more than `most` levels deep; None if none
-    is. Who reads the text recursively would come to the end of the stack there."""
-    # Pairs that hold nothing go, again and again: each round takes one level away, or up to four.
-    # That is quick, and answers for nearly every text.
+    """The position of the first bracket nested more than `most` levels deep, or None. A recursive
+    parser would overflow its stack there."""
+    # Repeatedly removes empty pairs of brackets: each round removes one to four levels. This is
+    # fast, and suffices for nearly every text.
     left = source.encode(errors="replace").replace(b"->", b"").translate(None, _NO_BRACKETS)
     rounds = 0
     while 4 * rounds + len(left) > most and 4 * rounds <= most:
@@ -73,7 +73,7 @@ def too_deep(source: str, most: int = MOST_NESTED) -> int | None:
             break
     if 4 * rounds + len(left) <= most:
         return None
-    # The rest looks at each bracket. A `<` that no `>` closes is a comparison.
+    # Otherwise look at each bracket. A `<` without a closing `>` is a comparison.
     open_: list[str] = []
     for token in _TOKEN.finditer(source):
         char = token[0]
@@ -90,14 +90,14 @@ def too_deep(source: str, most: int = MOST_NESTED) -> int | None:
 
 
 def after_space(source: str, position: int) -> int:
-    """The position of what follows white space."""
+    """The position after white space."""
     match = _SPACE.match(source, position)
     return match.end() if match else position
 
 
 def closing_angle(source: str, position: int) -> int | None:
-    """The position after the `>` that closes the `<` at `position`; `position` if there is none
-    to close; None if it never closes. `->` is an arrow."""
+    """The position after the `>` that closes the `<` at `position`; `position` if there is no `<`;
+    None if it is not closed. `->` is an arrow."""
     start = after_space(source, position)
     if not source.startswith("<", start):
         return position
@@ -113,7 +113,7 @@ def closing_angle(source: str, position: int) -> int | None:
 
 
 def closing_brace(source: str, start: int) -> int | None:
-    """The position after the `}` that closes the `{` at `start`; None if nothing does."""
+    """The position after the `}` that closes the `{` at `start`, or None."""
     depth = 0
     for token in _BRACE.finditer(source, start):
         if token[0] == "{":
@@ -126,9 +126,9 @@ def closing_brace(source: str, start: int) -> int | None:
 
 
 def items(source: str, start: int) -> tuple[list[tuple[int, int]], int] | None:
-    """The parts between the bracket at `start` and its partner, separated by commas that no other
-    bracket holds: their first and last positions without white space, and the position after the
-    partner. None if it never closes. `()` has no parts."""
+    """Splits the text between the bracket at `start` and its partner at the commas outside nested
+    brackets. Returns the parts' start and end positions without white space, and the position after
+    the partner; None if it is not closed. `()` has no parts."""
     depth, begin = 0, start + 1
     found: list[tuple[int, int]] = []
     for token in _LIST.finditer(source, start):

@@ -1,25 +1,20 @@
 """Making a launcher a Python callable.
 
-    native = compile(specialise(program, arguments, limits), entry)
-    native.call(a, b, 1000)             the result, or NotImplemented: not a call for this one
-    native.prepare(a, b, 1000)()        only launches
-    native.llvm(), native.llvm(optimised=True)
-
-The callable is a builtin of Python's own kind. Its `self` is a Launcher: a bytearray whose bytes
-are the table of slots, and whose attributes keep alive what the slots point at. The builtin holds
-its `self`, so that all lives as long as the builtin.
+native = compile(specialise(program, arguments, limits), entry)
+native.call(a, b, 1000)             the result, or NotImplemented: not a call for this one
+native.prepare(a, b, 1000)()        only launches
+native.llvm(), native.llvm(optimised=True)
 """
 
 from __future__ import annotations
 
-import ctypes
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fly_host.machine import Machine
 from fly_host.native import arrays, engine, failures, launcher, library, probing
+from fly_host.native.builtin import Held, builtin
 from fly_host.native.failures import Failures
 from fly_host.native.frame import Way
 from fly_host.native.launcher import Text
@@ -37,42 +32,6 @@ from fly_host.native.specialisation import (
 )
 from fly_host.native.unavailable import Unavailable
 from fly_host.program import Call, Program, Tensor, every_step
-
-METH_FASTCALL = 0x0080
-
-
-class Launcher(bytearray):
-    """The table of slots of a launcher, and what it needs."""
-
-    kept: tuple[Any, ...]
-
-
-class _MethodDef(ctypes.Structure):
-    _fields_ = (
-        ("ml_name", ctypes.c_char_p),
-        ("ml_meth", ctypes.c_void_p),
-        ("ml_flags", ctypes.c_int),
-        ("ml_doc", ctypes.c_char_p),
-    )
-
-
-def builtin(name: str, function: int, table: list[object], kept: tuple[Any, ...]) -> Any:
-    """A builtin of a native function. The table holds addresses (int) and objects (_Object)."""
-    words = [id(item.value) if isinstance(item, Held) else item for item in table]
-    owner = Launcher((ctypes.c_uint64 * len(words))(*words))
-    definition = _MethodDef(name.encode(), function, METH_FASTCALL, None)
-    owner.kept = (definition, table, kept)
-    make = ctypes.pythonapi.PyCFunction_NewEx
-    make.restype = ctypes.py_object
-    make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    return make(ctypes.addressof(definition), owner, None)
-
-
-@dataclass(frozen=True)
-class Held:
-    """An object in a slot."""
-
-    value: Any
 
 
 class Native:
@@ -117,16 +76,15 @@ class Native:
         handle = Handle(recording, result, (args, made))
         if isinstance(self.entry, PythonEntry):
             return handle.for_python(self.entry, self.batches)
-        return handle.for_driver(self.specialisation, self.entry, self.options, builtin, Held)
+        return handle.for_driver(self.specialisation, self.entry, self.options)
 
     # -- slots
 
     def _builtin(self, text: Text, entry: Entry) -> Any:
         functions = library.load(text.llvm, self.options)
         table = self._table(text, entry)
-        function = ctypes.cast(functions.call, ctypes.c_void_p).value
-        assert function
-        return builtin(self.specialisation.program.entry, function, table, (self.specialisation,))
+        name = self.specialisation.program.entry
+        return builtin(name, functions.call, table, (self.specialisation,))
 
     def _table(self, text: Text, entry: Entry) -> list[object]:
         program = self.specialisation.program

@@ -68,9 +68,9 @@ def identity(options: Options) -> str:
 
 @_available
 def _program_identity() -> str:
-    from fly_common import toolchain
+    from fly_store.identity import program
 
-    return toolchain.fingerprint("llc")
+    return program("llc")
 
 
 @functools.cache

@@ -7,6 +7,7 @@ the emulator's handlers: this is the one place that knows where they are kept.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import itertools
 import os
@@ -15,7 +16,9 @@ import sysconfig
 import threading
 from hashlib import sha256
 
-from fly_common import built_library
+from fly_common import paths
+from fly_common.errors import FlyError
+from fly_store import built_library
 
 from fly_host.native import engine
 from fly_host.native.specialisation import Options
@@ -39,16 +42,7 @@ def load(text: str, options: Options) -> ctypes.CDLL:
         room = _room.setdefault(options.num_threads, threading.Semaphore(options.num_threads))
     with lock:
         if key not in _loaded:
-            recipe = built_library.Recipe(
-                f"launcher-{key}.so", lambda: _built(text, options, room), "a launcher", "0.05 s"
-            )
-            try:
-                data = built_library.obtain(recipe)
-            except Unavailable:
-                raise
-            except Exception as error:
-                raise Unavailable(f"the launcher can't be kept: {error}") from error
-            _loaded[key] = opened(data)
+            _loaded[key] = opened(_obtained(f"launcher-{key}.so", text, options, room))
         return _loaded[key]
 
 
@@ -64,9 +58,22 @@ def key_of(text: str, options: Options) -> str:
     return sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
-def _built(text: str, options: Options, room: threading.Semaphore) -> bytes:
-    with room:
-        return engine.library(text, options)
+def _obtained(name: str, text: str, options: Options, room: threading.Semaphore) -> bytes:
+    """The bytes of a library: kept ones, if they are whole, else new ones, which are kept where
+    that can be. Unlike `built_library.obtain` it says nothing and waits for nobody: what is made in
+    30 ms may be made twice."""
+    try:
+        path = os.path.join(paths.private_cache_dir(), name)
+    except FlyError:
+        path = None
+    data = built_library.read(path)[0] if path is not None else None
+    if data is None:
+        with room:
+            data = engine.library(text, options)
+        if path is not None:
+            with contextlib.suppress(OSError):
+                built_library.keep(path, data)
+    return data
 
 
 def opened(data: bytes) -> ctypes.CDLL:

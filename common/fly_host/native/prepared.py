@@ -17,7 +17,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fly_host.native import failures, library
+from fly_host.native.builtin import Held, builtin
 from fly_host.native.launches import HEADER
+from fly_host.native.objects import FAIL, INTEGERS
 from fly_host.native.specialisation import (
     Batch,
     DriverEntry,
@@ -110,8 +112,6 @@ attributes #0 = {{ nounwind nonlazybind }}
 
 def text(end: int, blocking: bool) -> str:
     """The LLVM IR of handles."""
-    from fly_host.native.objects import FAIL, INTEGERS
-
     loads: list[str] = []
     words = (
         ("i64", "length", 0),
@@ -129,6 +129,10 @@ def text(end: int, blocking: bool) -> str:
         save="%thread = call ptr @PyEval_SaveThread()" if blocking else "",
         restore="call void @PyEval_RestoreThread(ptr %thread)" if blocking else "",
     )
+
+
+class NoStream(Exception):
+    """An argument for a stream is none."""
 
 
 @dataclass
@@ -169,20 +173,18 @@ class Handle:
         specialisation: Specialisation,
         entry: DriverEntry,
         options: Options,
-        builtin: Callable[..., Any],
-        held: Callable[[Any], Any],
     ) -> Any:
-        """A handle for a driver's function: a builtin."""
-        import ctypes
-
-        found = self._records(specialisation, entry)
+        """A handle for a driver's function: a builtin. NotImplemented where a stream is none."""
+        try:
+            found = self._records(specialisation, entry)
+        except NoStream:
+            return NotImplemented
         records, count = b"".join(found), len(found)
         functions = library.load(text(entry.end, entry.blocking), options)
-        function = ctypes.cast(functions.prepared, ctypes.c_void_p).value
         words = struct.unpack(f"<{len(records) // 8}q", records)
         error = failures.raising(entry.error)
-        table = [entry.function, held(error), held(self.result), count, *words]
-        return builtin(specialisation.program.entry, function, table, self.kept)
+        table = [entry.function, Held(error), Held(self.result), count, *words]
+        return builtin(specialisation.program.entry, functions.prepared, table, self.kept)
 
     def _records(self, specialisation: Specialisation, entry: DriverEntry) -> list[bytes]:
         program, made = specialisation.program, list[bytes]()
@@ -226,4 +228,7 @@ def _signed(number: int) -> int:
 def _stream_handle(stream: Any, entry: DriverEntry) -> int:
     if stream is None:
         return entry.stream() if entry.stream is not None else 0
-    return stream if isinstance(stream, int) else stream.cuda_stream
+    handle = stream if type(stream) is int else getattr(stream, "cuda_stream", None)
+    if not isinstance(handle, int) or not -(1 << 63) <= handle < 1 << 63:
+        raise NoStream
+    return handle

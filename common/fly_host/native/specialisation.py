@@ -17,7 +17,6 @@ from fly_host.native.unavailable import Unavailable
 from fly_host.program import Program, Stream, Tensor, Triple
 
 MOST_WORK_ITEMS = (1 << 32) - 1  # a dimension of a grid
-KINDS = ("torch", "numpy")
 CPU = (1, 0)  # DLPack's device type and number
 
 

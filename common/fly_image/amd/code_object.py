@@ -1,7 +1,7 @@
 """A linked AMD GPU code object (HSACO): its kernels, their arguments, its host program.
 
-An implementation of `fly_image.image`. What the interface lacks (descriptors, hidden arguments,
-waves, registers) is here for the emulator and for statistics.
+Implements `fly_image.image`. It also has what only AMD's devices, such as the emulator, and
+statistics need: descriptors, hidden arguments, waves, registers.
 
 Source: LLVM's "User Guide for AMDGPU Backend", "Code Object V5 Metadata" and "Kernel Descriptor".
 """
@@ -28,19 +28,19 @@ from fly_image.image import POINTER, SHARED, VALUE, Image, find_kernel
 if TYPE_CHECKING:
     from fly_image.dwarf import LineTable
 
-# The 64 bytes of "Kernel Descriptor": LDS, scratch and argument sizes, reserved, entry offset,
-# reserved, compute_pgm_rsrc 3, 1 and 2, properties, kernarg preload, reserved.
+# The fields of the 64-byte kernel descriptor: LDS, scratch and argument sizes, reserved, entry
+# offset, reserved, compute_pgm_rsrc 3, 1 and 2, properties, kernarg preload, reserved.
 DESCRIPTOR = struct.Struct("<III4xq20xIIIHH4x")
 
-# Bounds that no working code object reaches: what lies beyond is damage, and must not make a
-# device allocate gigabytes.
-MOST_LOADED = 1 << 30  # bytes of segments
+# Limits that no working code object reaches. A larger value means that the file is damaged, and
+# must not make a device allocate gigabytes.
+MOST_LOADED = 1 << 30  # bytes of all segments
 MOST_KERNARG = 1 << 16  # bytes
 MOST_LDS = max(target.lds for target in BUILT_IN.values())
-MOST_SCRATCH = 1 << 17  # bytes a lane; hardware's limit is 2^13 dwords times 4
+MOST_SCRATCH = 1 << 17  # bytes per lane; the hardware's limit is 2^13 dwords
 MOST_WORKGROUP = 1024  # work items
 
-# LLVM's words for arguments that callers give → the interface's.
+# LLVM's kinds of arguments that callers pass → the interface's kinds.
 ARGUMENT_KINDS = {
     "global_buffer": POINTER,
     "by_value": VALUE,
@@ -50,7 +50,7 @@ ARGUMENT_KINDS = {
 
 @dataclass(frozen=True)
 class Argument:
-    """An entry of a kernel's `.args`. `value_kind` is LLVM's word: `global_buffer`, `by_value`,
+    """An entry of a kernel's `.args`. `value_kind` is LLVM's: `global_buffer`, `by_value`,
     `dynamic_shared_pointer`, `hidden_block_count_x`, …"""
 
     name: str
@@ -62,7 +62,7 @@ class Argument:
 
     @property
     def hidden(self) -> bool:
-        """Whether the device fills it, not the caller."""
+        """Whether the device fills it in, rather than the caller."""
         return self.value_kind.startswith("hidden_")
 
     @property
@@ -71,7 +71,7 @@ class Argument:
 
     @property
     def description(self) -> str:
-        """`a global_buffer (float*)`, `8 bytes by value (struct S)`."""
+        """A description such as `a global_buffer (float*)` or `8 bytes by value (struct S)`."""
         by_value = self.value_kind == "by_value"
         told = f"{self.size} bytes by value" if by_value else f"a {self.value_kind}"
         return told + (f" ({self.type_name})" if self.type_name else "")
@@ -81,8 +81,8 @@ class Argument:
 class Kernel:
     """A kernel: its descriptor, which the hardware reads, and its metadata, which the host reads.
 
-    Sizes are in bytes, `private_segment_fixed_size` a lane's. `descriptor` and `entry` are
-    addresses in the code object's numbering.
+    Sizes are in bytes; `private_segment_fixed_size` is per lane. `descriptor` and `entry` are
+    addresses relative to the code object.
     """
 
     name: str
@@ -110,7 +110,7 @@ class Kernel:
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
-        """Those that the caller gives."""
+        """The arguments that the caller passes."""
         return tuple(argument for argument in self.args if not argument.hidden)
 
     @property
@@ -147,7 +147,7 @@ class Kernel:
             (
                 "memory",
                 f"{self.group_segment_fixed_size} bytes LDS,"
-                f" {self.private_segment_fixed_size} scratch a lane{stack},"
+                f" {self.private_segment_fixed_size} scratch per lane{stack},"
                 f" {self.kernarg_size} of arguments",
             ),
         ]
@@ -162,7 +162,7 @@ class Kernel:
 class CodeObject:
     data: bytes
     target: str
-    features: tuple[str, ...]  # as in a target id: "xnack+", "sramecc-"; none where either will do
+    features: tuple[str, ...]  # as in a target id: "xnack+"; absent if unspecified
     segments: tuple[Segment, ...]
     kernels: dict[str, Kernel]
     symbols: dict[str, Symbol]
@@ -171,7 +171,7 @@ class CodeObject:
 
     @staticmethod
     def parse(data: bytes, name: str = "<stdin>") -> CodeObject:
-        """Reads a HSACO. InputError, with `name` as its place, says what is wrong with it."""
+        """Parses a HSACO. Raises InputError, located at `name`, if it is invalid."""
         try:
             return _parse(data, name)
         except InputError as error:
@@ -179,7 +179,7 @@ class CodeObject:
             raise
 
     def kernel(self, name: str | None) -> Kernel:
-        """The kernel `name`; for None the only one. InputError lists what there is."""
+        """Returns the kernel `name`, or with None the only one. InputError lists the kernels."""
         return find_kernel(self.kernels, name)
 
     @functools.cached_property
@@ -202,7 +202,7 @@ class CodeObject:
 
     @functools.cached_property
     def lines(self) -> LineTable:
-        """The source lines of the code, read when somebody asks."""
+        """The source lines of the code, read on first use."""
         from fly_image import dwarf as lines
 
         return lines.table_of(self.data)
@@ -240,7 +240,7 @@ def _parse(data: bytes, name: str) -> CodeObject:
             raise InputError(f"the metadata describes kernel {quoted(kernel.name)} twice")
         kernels[kernel.name] = kernel
     if not kernels:
-        raise InputError("the code object holds no kernel")
+        raise InputError("the code object contains no kernel")
     return CodeObject(
         data=data,
         target=target,
@@ -254,7 +254,7 @@ def _parse(data: bytes, name: str) -> CodeObject:
 
 
 def _features(flags: int) -> tuple[str, ...]:
-    """xnack (bits 8-9) and sramecc (10-11) of e_flags: 2 is off, 3 is on."""
+    """Returns the xnack (bits 8-9) and sramecc (10-11) settings of e_flags: 2 is off, 3 is on."""
     made = []
     for feature, shift in (("xnack", 8), ("sramecc", 10)):
         setting = (flags >> shift) & 3
@@ -270,8 +270,8 @@ def _program(elf: Elf, target: str) -> Program | None:
     made = text.read(section.data.rstrip(b"\0"))
     if made.target != target:
         raise InputError(
-            f"the host program is for {made.target}, the code for {target}",
-            hint="compile the kernel again; --target is said once, to fly-opt-py",
+            f"the host program is for {made.target}, but the code is for {target}",
+            hint="compile the kernel again; --target is given once, to fly-opt-py",
         )
     return made
 
@@ -297,16 +297,16 @@ def _kernel(elf: Elf, said: dict[str, Any]) -> Kernel:
     entry = symbol.value + offset
     if not any(s.executable and s.holds(entry, 4) for s in elf.segments) or entry % 4:
         raise InputError(
-            f"kernel {quoted(name)} begins at 0x{entry & (1 << 64) - 1:x}, where no code is"
+            f"kernel {quoted(name)} begins at 0x{entry & (1 << 64) - 1:x}, where there is no code"
         )
     for value, most, what in (
         (lds, MOST_LDS, "LDS"),
-        (scratch, MOST_SCRATCH, "scratch a lane"),
+        (scratch, MOST_SCRATCH, "scratch per lane"),
         (kernarg, MOST_KERNARG, "arguments"),
     ):
         if value > most:
             raise InputError(
-                f"kernel {quoted(name)} asks for {value} bytes of {what}; {most} is most"
+                f"kernel {quoted(name)} requests {value} bytes of {what}; the maximum is {most}"
             )
     arguments = tuple(
         _argument(name, as_map(item, "an argument"), kernarg)

@@ -1,4 +1,4 @@
-"""The metadata of AMD GPU code objects, out of its ELF note, and checked readers of its fields.
+"""Reads the metadata note of AMD GPU code objects, and checks its fields.
 
 Source: LLVM's "User Guide for AMDGPU Backend", "Code Object V5 Metadata".
 """
@@ -16,8 +16,8 @@ NOTE_METADATA = 32  # NT_AMDGPU_METADATA
 
 
 def metadata(elf: Elf) -> dict[str, Any]:
-    """The code object metadata of an object or a code object, as LLVM's guide for AMDGPU describes
-    it ("Code Object V6 Metadata"). InputError where there is none, or none that can be read."""
+    """Returns the metadata of an object or a code object, as described by LLVM's AMDGPU guide
+    ("Code Object V6 Metadata"). Raises InputError if it is missing or malformed."""
     for section in elf.sections:
         if section.type == SHT_NOTE:
             found = _note(section.data)
@@ -30,14 +30,14 @@ def metadata(elf: Elf) -> dict[str, Any]:
 
 
 def _note(data: bytes) -> bytes | None:
-    """The content of the metadata note. A note is: sizes of name and content, type, name,
-    content, the last two padded to 4 bytes."""
+    """Returns the contents of the metadata note. A note consists of the sizes of name and contents,
+    a type, the name and the contents; the last two are padded to 4 bytes."""
     at = 0
     while at + 12 <= len(data):
         name_size, size, type = struct.unpack_from("<III", data, at)
         start = at + 12 + (name_size + 3 & ~3)
         if start + size > len(data):
-            raise InputError("a note reaches past the end of its section")
+            raise InputError("a note extends past the end of its section")
         name = data[at + 12 : at + 12 + name_size].rstrip(b"\0")
         if type == NOTE_METADATA and name == b"AMDGPU":
             return data[start : start + size]
@@ -58,13 +58,13 @@ def _unpack(data: bytes) -> dict[str, Any]:
 
 def as_map(value: Any, what: str) -> dict[str, Any]:
     if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
-        raise InputError(f"the metadata is damaged: {what} is no map")
+        raise InputError(f"the metadata is damaged: {what} is not a map")
     return value
 
 
 def as_list(value: Any, what: str) -> list[Any]:
     if not isinstance(value, list):
-        raise InputError(f"the metadata is damaged: {what} is no list")
+        raise InputError(f"the metadata is damaged: {what} is not a list")
     return value
 
 

@@ -1,9 +1,9 @@
 """AMD's chips.
 
-processors    the numbers by which an ELF file names its processor
+processors    the processor numbers of ELF files
 waits         the fields of S_WAITCNT
-triple        LLVM's triple, data layout and the version of code objects
-facts         `AmdFacts`, the record of what only AMD's chips have
-generations   what chips of one architecture share
+triple        LLVM's triple, the data layout and the code object version
+facts         `AmdFacts`, the properties that only AMD's chips have
+generations   what the chips of one architecture share
 chips         the rows
 """

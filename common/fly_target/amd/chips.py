@@ -1,8 +1,8 @@
 """AMD's chips: one row each. A new chip of a known generation is a new row.
 
-A row gives the name, the generation and the products; the rest is the generation's, but for what
-the row says otherwise. LLVM's name is the chip's own; the ELF file's number and the version that
-the device libraries count by follow from it.
+A row gives the name, the generation and the products. Other fields are the generation's unless the
+row overrides them. LLVM's name, the ELF file's processor number and the ISA version of the device
+libraries follow from the chip's name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fly_target.target import Target
 def chip(
     name: str, generation: Target, products: str, registers: RegisterFiles | None = None
 ) -> Target:
-    """The row of a chip that LLVM calls `name`."""
+    """Returns the row of a chip that LLVM calls `name`."""
     facts, number = generation.amd, version(name)
     assert facts is not None
     assert number is not None

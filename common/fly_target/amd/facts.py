@@ -1,4 +1,4 @@
-"""What only AMD's chips have: `AmdFacts`."""
+"""`AmdFacts`: the properties that only AMD's chips have."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from fly_common.record import record
 
 from fly_target.amd.waits import Waits
 
-TYPE_CHECKING = False  # typing's own costs 5 ms
+TYPE_CHECKING = False  # importing it from typing costs 5 ms
 if TYPE_CHECKING:
     from fly_target.target import Target
 
-# Where accumulation registers (a0 …) are.
+# Location of the accumulation registers (a0 …).
 NONE = "none"
-SEPARATE = "separate"  # a file of their own, as large as the other one
-UNIFIED = "unified"  # the upper part of one file, from the descriptor's accum_offset on
+SEPARATE = "separate"  # a register file of their own, of the same size
+UNIFIED = "unified"  # the upper part of the one file, starting at the descriptor's accum_offset
 
 
 @record
 class RegisterFiles:
-    """The registers of a SIMD. Numbers of vector registers are for each lane of waves of the
-    default size; waves of 64 on a chip whose default is 32 have half as many and half the granules.
+    """The registers of a SIMD. Numbers of vector registers are per lane, for waves of the default
+    size. Waves of 64 on a chip whose default is 32 have half as many, and half the granules.
 
-    `vgprs` in all, allocated to a wave by the `granule`; the kernel descriptor counts in
-    `encoded_granule`. `accumulation` is NONE, SEPARATE or UNIFIED. `sgpr_waves`: up to so many
-    scalar registers of a wave allow so many waves; the last entry has no bound. Empty where every
-    wave has all of them.
+    `vgprs` is the total. They are allocated to waves in units of `granule`; the kernel descriptor
+    counts in units of `encoded_granule`. `accumulation` is NONE, SEPARATE or UNIFIED. `sgpr_waves`
+    holds (scalar registers of a wave, waves) pairs: a wave with at most so many registers allows so
+    many waves. The last entry has no bound. It is empty if every wave has all scalar registers.
     """
 
     vgprs: int
@@ -36,12 +36,12 @@ class RegisterFiles:
 
 @record
 class ComputeUnit:
-    """What shares LDS. `work_group_processor`: kernels choose between one unit and a processor of
-    two, which has twice the SIMDs and LDS; `simds` are those of one unit. `barriers`: the
-    workgroups of more than one wave that it holds at most."""
+    """The unit that shares LDS. `work_group_processor`: kernels choose between one unit and a
+    processor of two, which has twice the SIMDs and LDS; `simds` counts those of one unit.
+    `barriers` is the maximum number of resident workgroups of more than one wave."""
 
     simds: int
-    waves: int  # of a SIMD
+    waves: int  # per SIMD
     barriers: int
     work_group_processor: bool = False
 
@@ -50,16 +50,15 @@ class ComputeUnit:
 class AmdFacts:
     """`generation` is the major version of the instruction set: 9, 11, 12.
 
-    `elf_machine` is EF_AMDGPU_MACH; `isa_version` what the device libraries count by
-    (__oclc_ISA_version); `features` are LLVM's subtarget features that the disassembler needs.
-    `smem_offset_bits` is the width of a scalar load's constant offset, sign included.
-    `buffer_flags` are bits of a buffer descriptor's fourth word that raw, checked accesses need.
-    `packed_work_item_ids`: a work item finds its x, y and z in 10 bits each of v0, not in v0, v1
-    and v2. `workgroup_ids_in_ttmp`: a wave finds its workgroup in ttmp9 and ttmp7, not in SGPRs.
-    `split_barriers`: s_barrier_signal and s_barrier_wait. `mode_has_ieee`: MODE has IEEE and
-    DX10_CLAMP. `clamps_poles`: FP16_OVFL also clamps what divisions by zero give.
-    `sums` names the arithmetic by which the emulator sums products of f16 and bf16, of which
-    `sums_note` says where it is known from.
+    `elf_machine` is EF_AMDGPU_MACH. `isa_version` is the device libraries' __oclc_ISA_version.
+    `features` are LLVM's subtarget features that the disassembler needs. `smem_offset_bits` is the
+    width of a scalar load's constant offset, including the sign. `buffer_flags` are the bits of a
+    buffer descriptor's fourth word that raw, bounds-checked accesses need. `packed_work_item_ids`:
+    x, y and z of a work item are in 10 bits each of v0, instead of v0, v1 and v2.
+    `workgroup_ids_in_ttmp`: the workgroup ids are in ttmp9 and ttmp7, instead of SGPRs.
+    `split_barriers`: has s_barrier_signal and s_barrier_wait. `mode_has_ieee`: MODE has IEEE and
+    DX10_CLAMP. `clamps_poles`: FP16_OVFL also clamps the results of divisions by zero. `sums` names
+    the emulator's arithmetic for sums of products of f16 and bf16; `sums_note` gives its source.
     """
 
     generation: int
@@ -89,6 +88,6 @@ class AmdFacts:
 
 
 def facts_of(target: Target) -> AmdFacts:
-    """The record of one of AMD's chips, where no other can be meant."""
+    """Returns the facts of a target that is known to be AMD's."""
     assert target.amd is not None, f"{target.name} is none of AMD's chips"
     return target.amd

@@ -1,6 +1,6 @@
-"""What chips of one architecture share: rows without a name, of which `chips` makes the chips.
+"""What the chips of one architecture share: rows without a name, from which `chips` makes chips.
 
-Where a fact is from:
+Sources:
 
     LLVM     "User Guide for AMDGPU Backend" (Processors; Kernel Descriptor; Initial Kernel
              Execution State); AMDGPUBaseInfo.cpp (getTotalNumVGPRs, getVGPRAllocGranule,
@@ -23,11 +23,11 @@ from fly_target.amd.triple import DATA_LAYOUT, TRIPLE
 from fly_target.target import FNUZ, OCP, LdsBanks, Target
 
 BACKEND = "rocm"
-# RDNA: bit 24 of a buffer descriptor's fourth word is always set; bits 28 and 29 choose the check,
-# 3 tests offset + size against the number of bytes. CDNA has no such choice and tests the same.
+# RDNA: bit 24 of a buffer descriptor's fourth word is always set. Bits 28 and 29 select the bounds
+# check; 3 compares offset + size with the number of bytes. CDNA always does that check.
 RDNA_BUFFER_FLAGS = 1 << 24 | 3 << 28
 
-# SGPRs of a wave (VCC and the like included) and the waves of a SIMD that they allow.
+# SGPRs of a wave (including VCC and other special ones) and the waves per SIMD that they allow.
 GFX9_SGPR_WAVES = ((80, 10), (88, 9), (100, 8), (1 << 16, 7))
 
 _CDNA2 = AmdFacts(
@@ -55,7 +55,7 @@ CDNA2 = Target(
     emulated=True,
     amd=_CDNA2,
 )
-# MI100: two files of 256 registers, of which only the second takes C and D of matrix instructions.
+# MI100: two files of 256 registers. Only the second can hold C and D of matrix instructions.
 CDNA1 = replace(
     CDNA2,
     family="CDNA1",
@@ -89,8 +89,8 @@ CDNA4 = replace(
     amd=replace(_CDNA3, sums_note="by the model of CDNA3; none is published for this target"),
 )
 
-# The larger chips of a generation have half as many vector registers again as the others
-# (LLVM's feature allocate1_5xvgprs).
+# The larger chips of a generation have 1.5 times as many vector registers as the others (LLVM's
+# feature allocate1_5xvgprs).
 RDNA_LARGE_FILE = RegisterFiles(1536, 24)
 RDNA_SMALL_FILE = RegisterFiles(1024, 16)
 _RDNA3 = AmdFacts(
@@ -120,7 +120,7 @@ _RDNA4 = replace(
     _RDNA3,
     generation=12,
     waits=waits.GFX12,
-    # Encodings name halves of registers; without this the text of some says nothing.
+    # Encodings name register halves; without this feature, the disassembly of some is ambiguous.
     features="+real-true16",
     smem_offset_bits=24,
     workgroup_ids_in_ttmp=True,
@@ -138,8 +138,8 @@ RDNA4 = replace(
     amd=_RDNA4,
 )
 
-# The emulator does not run it. Neither the banks of its LDS nor its cache lines are published:
-# those of RDNA4 are taken.
+# The emulator does not support it. Its LDS banks and cache lines are not published; those of RDNA4
+# are assumed.
 GFX1250 = replace(
     RDNA4,
     family="gfx1250",

@@ -1,7 +1,8 @@
-"""The processors that LLVM 22 knows, and what their names and ELF files say of them.
+"""The processors that LLVM 22 knows: their names and ELF numbers.
 
 Source: LLVM's "User Guide for AMDGPU Backend", "Processors" and "ELF Code Object" (EF_AMDGPU_MACH).
-All of them are here, so that a refusal can name what it refuses; the chips are in `chips`.
+The table is complete, so that an error can name an unsupported processor. `chips` has the supported
+ones.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ MACHINES = {name: number for number, name in PROCESSORS.items()}
 
 
 def version(name: str) -> tuple[int, int, int] | None:
-    """Major, minor and stepping of a processor's instruction set: (9, 4, 2) of gfx942, (9, 0, 10)
-    of gfx90a. None for a name that is not of that kind, such as gfx9-generic."""
+    """Returns (major, minor, stepping) of a processor's instruction set: (9, 4, 2) for gfx942,
+    (9, 0, 10) for gfx90a. Returns None for other names, such as gfx9-generic."""
     digits = name.removeprefix("gfx")
     if not name.startswith("gfx") or len(digits) not in (3, 4) or not digits[:-1].isdecimal():
         return None

@@ -1,7 +1,7 @@
-"""The waits for memory: the fields of S_WAITCNT's immediate, and what came after it.
+"""Waits for memory: the fields of S_WAITCNT's immediate, and the instructions that replaced it.
 
-Until gfx11 one instruction waits for several counters, in fields whose places differ between
-generations; since gfx12 there is an instruction for each counter.
+Up to gfx11, one instruction waits for several counters; the positions of their fields differ
+between generations. Since gfx12, each counter has its own instruction.
 
 Sources: CDNA3 and RDNA3 ISA manuals, S_WAITCNT; RDNA4 ISA manual, S_WAIT_*CNT;
 llvm/lib/Target/AMDGPU/Utils: decodeWaitcnt, encodeWaitcnt.
@@ -14,13 +14,13 @@ from fly_common.record import record
 
 @record
 class WaitField:
-    """Bits of an immediate: (shift, width) pieces, the low one first."""
+    """A bit field of an immediate, as (shift, width) pieces, least significant first."""
 
     pieces: tuple[tuple[int, int], ...]
 
     @property
     def most(self) -> int:
-        """The greatest number, which waits for nothing."""
+        """The greatest value, which means no wait."""
         return (1 << sum(width for _, width in self.pieces)) - 1
 
     def read(self, word: int) -> int:
@@ -31,7 +31,7 @@ class WaitField:
         return value
 
     def write(self, word: int, value: int) -> int:
-        """`word` with this field holding `value`, whose bits beyond the field are dropped."""
+        """Returns `word` with this field set to `value`, truncated to the field's width."""
         for shift, width in self.pieces:
             mask = (1 << width) - 1
             word = word & ~(mask << shift) | (value & mask) << shift
@@ -41,11 +41,13 @@ class WaitField:
 
 @record
 class Waits:
-    """What a wave waits for: vector memory (`vm`), LDS and scalar memory (`lgkm`), exports (`exp`).
+    """The counters that a wave waits for: vector memory (`vm`), LDS and scalar memory (`lgkm`),
+    exports (`exp`).
 
-    `split`: there is an instruction for each counter, which has LDS (s_wait_dscnt) and scalar
-    memory (s_wait_kmcnt) apart; the fields then only say how far each counts. Else they are those
-    of S_WAITCNT. `stores_apart`: stores have a counter of their own and are none of `vm`'s.
+    `split`: each counter has its own instruction, and LDS (s_wait_dscnt) and scalar memory
+    (s_wait_kmcnt) have separate counters. The fields then only give each counter's maximum.
+    Otherwise they are those of S_WAITCNT. `stores_apart`: stores have their own counter, and `vm`
+    excludes them.
     """
 
     vm: WaitField
@@ -55,7 +57,7 @@ class Waits:
     split: bool = False
 
     def word(self, vm: int | None = None, lgkm: int | None = None, exp: int | None = None) -> int:
-        """S_WAITCNT's immediate. None waits for nothing."""
+        """Returns S_WAITCNT's immediate. None means no wait for that counter."""
         made = 0
         for field, count in ((self.vm, vm), (self.lgkm, lgkm), (self.exp, exp)):
             made = field.write(made, field.most if count is None else count)

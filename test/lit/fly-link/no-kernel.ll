@@ -2,7 +2,7 @@
 ; RUN: fly-llc %s | fly-link -o %t.hsaco 2>&1 | %filecheck %s
 ; RUN: %llvm-nm %t.hsaco | %filecheck %s --check-prefix=SYMBOL
 
-; CHECK: fly-link: warning: no kernel in it: nothing can be launched
+; CHECK: fly-link: warning: the HSACO defines no kernel: nothing can be launched
 ; SYMBOL: T helper
 
 target triple = "amdgcn-amd-amdhsa"

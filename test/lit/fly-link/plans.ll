@@ -1,14 +1,14 @@
-; The launch plan: two of them, one that doesn't fit the code, one that is damaged.
+; The host program: two of them, one that doesn't fit the code, one that is damaged.
 ; RUN: fly-llc %s -o %t.o
 ; RUN: sed s/@k/@other/ %s | fly-llc | not fly-link %t.o - 2>&1 | %filecheck %s --check-prefix=TWO
 ; RUN: sed s/@k/@other/ %s | fly-llc | not fly-link 2>&1 | %filecheck %s --check-prefix=KERNEL
 ; RUN: sed s/cpu.*/cpu\"=\"gfx950\"}/ %s | fly-llc | not fly-link 2>&1 | %filecheck %s --check-prefix=TARGET
 ; RUN: sed s/entry.*version/version/ %s | fly-llc | not fly-link 2>&1 | %filecheck %s --check-prefix=DAMAGED
 
-; TWO: .o and <stdin> each hold a launch plan, and a HSACO has one
-; KERNEL: <stdin>: the launch plan starts the kernel k, which no object holds
-; TARGET: <stdin>: the launch plan is for gfx942, the code for gfx950
-; DAMAGED: <stdin>: the launch plan is damaged
+; TWO: .o and <stdin> each contain a host program, but a HSACO can only have one
+; KERNEL: <stdin>: the host program launches the kernel k, which no object defines
+; TARGET: <stdin>: the host program is for gfx942, but the code is for gfx950
+; DAMAGED: <stdin>: the host program is damaged
 
 target triple = "amdgcn-amd-amdhsa"
 module asm ".pushsection .fly.manifest,\22\22,@progbits"

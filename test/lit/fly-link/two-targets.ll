@@ -4,7 +4,7 @@
 ; RUN: not fly-link %t.o %t.other.o 2>&1 | %filecheck %s
 
 ; CHECK: fly-link: error: {{.*}}.o is code for gfx90a, {{.*}}.other.o for gfx942
-; CHECK-NEXT: a HSACO holds code for one GPU: compile all of it with one --target
+; CHECK-NEXT: a HSACO contains code for one GPU: compile everything with the same --target
 ; CHECK-NEXT: reproduce: fly-link {{.*}}.o {{.*}}.other.o
 
 target triple = "amdgcn-amd-amdhsa"

@@ -23,8 +23,8 @@
 ; DUMP-NEXT: 03.after-virtregrewriter.2.mir
 ; FALSE: fly-llc: error: the filter false (after virtregrewriter,2) failed (exit status 1)
 ; FALSE-NEXT: reproduce: fly-llc --insert post-ra=false
-; PLACE: LLVM can't go on after greedy for this module
-; PLACE-NEXT: it can before greedy and after virtregrewriter
+; PLACE: LLVM can't resume after greedy for this module
+; PLACE-NEXT: it can resume before greedy and after virtregrewriter
 
 target triple = "amdgcn-amd-amdhsa"
 

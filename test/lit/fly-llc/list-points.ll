@@ -6,7 +6,7 @@
 ; CHECK: finalize-isel{{ +}}exact{{ +}}exact{{ +}}{{.*}}virtual registers{{ +}}(post-isel: after)
 ; CHECK: regallocfast{{ +}}exact
 ; CHECK: prologepilog{{ +}}exact{{ +}}exact{{ +}}physical registers{{ +}}(post-frame: after)
-; CHECK: exact: going on gives the bytes of an undisturbed run
+; CHECK: exact: resuming gives the bytes of an uninterrupted run
 
 target triple = "amdgcn-amd-amdhsa"
 

@@ -3,12 +3,12 @@
 ; RUN: sed /triple/d %s | not fly-llc 2>&1 | %filecheck %s --check-prefix=TRIPLE
 ; RUN: sed s/amdgcn-amd-amdhsa/x86_64-pc-linux-gnu/ %s | not fly-llc 2>&1 | %filecheck %s --check-prefix=OTHER
 
-; CHECK: error: {{.*}}no-target.ll: no function says "target-cpu"
+; CHECK: error: {{.*}}no-target.ll: no function has "target-cpu"
 ; CHECK-NEXT: fly-opt-py --target writes the target into the IR
 
 ; TRIPLE: error: <stdin>: the module has no target triple
 
-; OTHER: error: <stdin>: the module is for x86_64-pc-linux-gnu; fly-llc makes code for amdgcn-amd-amdhsa
+; OTHER: error: <stdin>: the module is for x86_64-pc-linux-gnu; fly-llc generates code for amdgcn-amd-amdhsa
 
 target triple = "amdgcn-amd-amdhsa"
 

@@ -8,21 +8,21 @@ func.func @no_target(%p: !fly.ptr<f32, global>, %s: i16, %n: i64) {
 // -----
 func.func @both_sides(%a: !fly.memref<f32, global, 1:1>, %b: !fly.memref<f32, global, 1:1>) {
   %c = fly.make_copy_atom {valBits = 32 : i32} : !fly.copy_atom<!fly_rocdl.cdna3.buffer_copy<32>, 32>
-  // expected-error@+1 {{!fly_rocdl.cdna3.buffer_copy<32> copies between registers and memory behind a buffer descriptor}}
+  // expected-error@+1 {{!fly_rocdl.cdna3.buffer_copy<32> copies between registers and memory with a buffer descriptor}}
   fly.copy_atom_call(%c, %a, %b) : (!fly.copy_atom<!fly_rocdl.cdna3.buffer_copy<32>, 32>, !fly.memref<f32, global, 1:1>, !fly.memref<f32, global, 1:1>) -> ()
   return
 }
 // -----
 func.func @too_many(%a: !fly.memref<f32, global, 4:1>, %r: !fly.memref<f32, register, 4:1>) {
   %c = fly.make_copy_atom {valBits = 32 : i32} : !fly.copy_atom<!fly.universal_copy<64>, 32>
-  // expected-error@+1 {{!fly.universal_copy<64> moves 64 bits, and vector<4xf32> has 128}}
+  // expected-error@+1 {{!fly.universal_copy<64> moves 64 bits, but vector<4xf32> has 128}}
   fly.copy_atom_call(%c, %a, %r) : (!fly.copy_atom<!fly.universal_copy<64>, 32>, !fly.memref<f32, global, 4:1>, !fly.memref<f32, register, 4:1>) -> ()
   return
 }
 // -----
 func.func @too_few(%r: !fly.memref<f16, register, 4:1>, %d: !fly.memref<f32, register, 4:1>) {
   %m = fly.make_mma_atom : !fly.mma_atom<!fly_rocdl.gfx11.wmma<16x16x16, (f16, f16) -> f32, signA = false, signB = false, clamp = false>>
-  // expected-error@+1 {{the instruction takes vector<16xf16>, and !fly.memref<f16, register, 4:1> is vector<4xf16>}}
+  // expected-error@+1 {{the instruction takes vector<16xf16>, but !fly.memref<f16, register, 4:1> is vector<4xf16>}}
   fly.mma_atom_call(%m, %d, %r, %r, %d) : (!fly.mma_atom<!fly_rocdl.gfx11.wmma<16x16x16, (f16, f16) -> f32, signA = false, signB = false, clamp = false>>, !fly.memref<f32, register, 4:1>, !fly.memref<f16, register, 4:1>, !fly.memref<f16, register, 4:1>, !fly.memref<f32, register, 4:1>) -> ()
   return
 }
@@ -42,14 +42,14 @@ func.func @from_global(%a: !fly.memref<f16, global, 4:1>, %r: !fly.memref<f16, r
 }
 // -----
 func.func @parted(%p: !fly.ptr<f16, shared, S<3,3,3>>) -> vector<8xf16> {
-  // expected-error@+1 {{fly.ptr.load: S<3,3,3> keeps 8 bytes together, and one access has 16}}
+  // expected-error@+1 {{fly.ptr.load: S<3,3,3> keeps 8 bytes together, but one access has 16}}
   %v = fly.ptr.load(%p) : (!fly.ptr<f16, shared, S<3,3,3>>) -> vector<8xf16>
   return %v : vector<8xf16>
 }
 // -----
 func.func @two_predicates(%a: !fly.memref<f32, global, 1:1>, %r: !fly.memref<f32, register, 1:1>, %p: !fly.memref<i1, register, 2:1>) {
   %c = fly.make_copy_atom {valBits = 32 : i32} : !fly.copy_atom<!fly.universal_copy<32>, 32>
-  // expected-error@+1 {{one i1 decides over a copy, not vector<2xi1>}}
+  // expected-error@+1 {{the predicate of a copy must be one i1, not vector<2xi1>}}
   fly.copy_atom_call(%c, %a, %r, %p) : (!fly.copy_atom<!fly.universal_copy<32>, 32>, !fly.memref<f32, global, 1:1>, !fly.memref<f32, register, 1:1>, !fly.memref<i1, register, 2:1>) -> ()
   return
 }

@@ -18,7 +18,7 @@ func.func @coordinate(%m: !fly.memref<f32, global, (4,8):(8,1)>) {
 // -----
 
 func.func @no_such_op(%l: !fly.layout<(4,8):(1,4)>) {
-  // expected-error@below {{fly.get_shpae: there is no such op; fly.get_shape is the nearest name}}
+  // expected-error@below {{fly.get_shpae: unknown op; did you mean fly.get_shape?}}
   %s = fly.get_shpae(%l) : (!fly.layout<(4,8):(1,4)>) -> !fly.int_tuple<(4,8)>
   return
 }

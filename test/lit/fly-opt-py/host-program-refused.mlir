@@ -1,10 +1,10 @@
 // What a host program can't hold is refused at its place.
 // RUN: not fly-opt-py --target gfx942 %s 2>&1 | %filecheck %s
 
-// CHECK: fly-opt-py: error: {{.*}}host-program-refused.mlir:15:10: pass fly-extract-host-program: arith.mulf can't stand in the host function
+// CHECK: fly-opt-py: error: {{.*}}host-program-refused.mlir:15:10: pass fly-extract-host-program: arith.mulf is not supported in the host function
 // CHECK-NEXT: %y = arith.mulf %x, %x : f32
 // CHECK-NEXT: ^
-// CHECK-NEXT: a host program holds integer arithmetic
+// CHECK-NEXT: a host program supports integer arithmetic
 // CHECK-NEXT: reproduce: fly-opt-py --target=gfx942 {{.*}}host-program-refused.mlir
 module attributes {gpu.container_module} {
   gpu.module @kernels {

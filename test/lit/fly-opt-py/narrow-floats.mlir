@@ -5,9 +5,9 @@
 // RUN: not fly-opt-py --fly-select-math %s 2>&1 | %filecheck %s --check-prefix=NONE
 
 // OTHER: gfx950 has no conversion between f8E4M3FNUZ and f32
-// OTHER: what it converts: f8E4M3FN, f8E5M2, f6E2M3FN, f6E3M2FN, f4E2M1FN
+// OTHER: supported conversions: f8E4M3FN, f8E5M2, f6E2M3FN, f6E3M2FN, f4E2M1FN
 // FEWER: gfx1201 has no conversion between f4E2M1FN and f32
-// FEWER: what it converts: f8E4M3FN, f8E5M2{{$}}
+// FEWER: supported conversions: f8E4M3FN, f8E5M2{{$}}
 // NONE: a module without a target has no conversion between f8E4M3FN and f32
 
 // Three elements: a word of four, of which the last is not asked for.

@@ -12,5 +12,5 @@ module @second {
 
 // The errors of all parts are told, each at its place.
 // RUN: not fly-opt-py --split-input-file %S/Inputs/two-errors.mlir 2>&1 | %filecheck %s --check-prefix=ERRORS
-// ERRORS: two-errors.mlir:2:{{.*}}there is no such op
-// ERRORS: two-errors.mlir:11:{{.*}}there is no such op
+// ERRORS: two-errors.mlir:2:{{.*}}unknown op
+// ERRORS: two-errors.mlir:11:{{.*}}unknown op

@@ -13,8 +13,8 @@
 // WAVE32-LABEL: llvm.func @lanes
 // WAVE32-NOT: rocdl.ds_bpermute
 // WAVE32: llvm.mlir.constant(32 : i64)
-// REFUSED: fly-opt-py: error: {{.*}}: a shuffle among 64 lanes, and a wave of gfx1201 has 32
-// REFUSED: leave the width out for the whole wave; fx.num_warp_threads() is its size
+// REFUSED: fly-opt-py: error: {{.*}}: a shuffle uses 64 lanes, but a wave of gfx1201 has 32
+// REFUSED: omit the width to use the whole wave; fx.num_warp_threads() is its size
 // NONE: the module has no target
 module {
   gpu.module @kernels {

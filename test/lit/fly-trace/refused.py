@@ -21,10 +21,10 @@ def host(body):
     return fly.jit(entry)
 
 
-# RETURN: fly-trace: error: {{.*}}refused.py:30:9: `return` inside a dynamic `if` or `while`: work items would part ways here
+# RETURN: fly-trace: error: {{.*}}refused.py:30:9: `return` inside a dynamic `if` or `while`: the work items would diverge here
 # RETURN-NEXT: return
 # RETURN-NEXT: ^~~~~~
-# RETURN-NEXT: put what follows in the `else`
+# RETURN-NEXT: put the following code in the `else`
 def returns(A, n):
     if n > 3:
         return
@@ -41,17 +41,17 @@ def otherwise(A, n):
         A[0] = 2.0
 
 
-# SIDE: error: {{.*}}refused.py:51:12: `value` has a value on one way through the dynamic `if` of line 49 only
+# SIDE: error: {{.*}}refused.py:51:12: `value` is assigned on only one side of the dynamic `if` on line 49
 # SIDE-NEXT: A[0] = value
 # SIDE-NEXT: ^~~~~
-# SIDE-NEXT: give value a value before the `if`
+# SIDE-NEXT: assign value a value before the `if`
 def sided(A, n):
     if n > 3:
         value = 1.0
     A[0] = value
 
 
-# LIST: error: {{.*}}refused.py:60:9: append() changes a Python list made outside this dynamic branch or loop
+# LIST: error: {{.*}}refused.py:60:9: append() modifies a Python list created outside this dynamic branch or loop
 # LIST-NEXT: values.append(2.0)
 # LIST-NEXT: ^~~~~~~~~~~~~~~~~~
 def listed(A, n):
@@ -64,6 +64,6 @@ def listed(A, n):
 # ENTRY: fly-trace: error: {{.*}}refused.py: has no host function 'nothing'
 # ENTRY-NEXT: its host functions: early_return, loop_else, one_sided, changed_list
 # MANY: fly-trace: error: {{.*}}refused.py: has 4 host functions
-# MANY-NEXT: name one: {{.*}}refused.py:early_return, {{.*}}refused.py:loop_else
+# MANY-NEXT: select one: {{.*}}refused.py:early_return, {{.*}}refused.py:loop_else
 early_return, loop_else = host(returns), host(otherwise)
 one_sided, changed_list = host(sided), host(listed)

@@ -28,13 +28,13 @@ def kernel(A: fx.Tensor, B: fx.Tensor, C: fx.Tensor, W: fx.Constexpr[int]):
 # STRIDE-SAME: %C: !fly.memref<i8, global, ?{i64}:1> {fly.access = "r", fly.contiguous, fly.dtype = "bool"
 # KNOWN: func.func @entry(%A: !fly.memref<f32, global, (?,?{i64 div=8}):(?{i64},1)> {fly.access = "r", fly.contiguous
 # KNOWN-SAME: %B: !fly.memref<f32, global, (?{div=4},8):(?{i64 div=16},1)> {fly.access = "r", fly.dtype = "f32", fly.name = "B", fly.shape = ["N", 8]}
-# UNKNOWN: fly-trace: error: --sig: `A: f32[?{i16}]`: `?{i16}` is no extent
+# UNKNOWN: fly-trace: error: --sig: `A: f32[?{i16}]`: `?{i16}` is not an extent
 # LIKE: func.func @entry(%A: !fly.memref<f64, global, (3,5):(1,3)> {fly.access = "r", fly.dtype = "f64"
 # WIDE: gpu.barrier
 # WIDE-NEXT: gpu.barrier
 # WIDE: func.func @entry(%A: !fly.memref<f64, global, (?{i64},?{i64}):(1,?{i64})> {fly.access = "r", fly.dtype = "f64"
 # MISSING: fly-trace: error: the type of A is not known
-# MISSING-NEXT: annotate it in the file, or give it by --sig 'A: f32[?]', or --like A=FILE.npy
+# MISSING-NEXT: annotate it in the file, or give it with --sig 'A: f32[?]', or --like A=FILE.npy
 @fly.jit
 def entry(A: fx.Tensor, B: fx.Tensor, C: fx.Tensor, W: fx.Constexpr[int] = 1):
     kernel(A, B, C, W).launch(grid=1, block=64)

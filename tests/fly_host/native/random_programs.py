@@ -233,6 +233,10 @@ class Maker:
         held = self.add("min", any_, self.add("const", most))
         return self.add("max", held, self.add("const", least))
 
+    def extent(self) -> int:
+        """An extent of what is allocated: never large, once in a while negative."""
+        return self.add("min", self.small(), self.add("const", 5))
+
     # -- steps
     def steps(self, depth: int) -> list[Any]:
         found: list[Any] = []
@@ -252,7 +256,7 @@ class Maker:
 
     def allocate(self, depth: int) -> list[Any]:
         name, rank = self.name(), self.number(0, 3)
-        shape = [self.small() for _ in range(rank)]
+        shape = [self.extent() for _ in range(rank)]
         strides, step = [], self.add("const", self.one_of(1, 1, 1, 2))
         for extent in reversed(shape):
             strides.append(step)
@@ -260,7 +264,7 @@ class Maker:
         if self.often(3):
             elements = step
         else:
-            elements = self.add("add", step, self.small(9))
+            elements = self.add("add", step, self.extent())
         dtype = self.one_of(*DTYPES)
         self.declared.append(
             host.Buffer(name, dtype, tuple(shape), tuple(reversed(strides)), elements)
@@ -314,7 +318,7 @@ class Maker:
 
     def call(self, depth: int) -> list[Any]:
         name = self.name()
-        extent = self.small(4)
+        extent = self.extent()
         dtype = self.one_of("f32", "i32")
         operands = [Operand("integer", extent), Operand("constant", dtype)]
         if self.tensors and self.number(0, 1):

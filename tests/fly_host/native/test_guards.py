@@ -286,6 +286,15 @@ def test_streams() -> None:
     assert plain.call(1) is None
     assert driver.log[0][2] == 0
 
+    def lost() -> int:
+        raise OSError("no device")
+
+    wrong, driver = native(made, 1, stream=lost)
+    with pytest.raises(OSError, match="no device"):
+        wrong.call(1)
+    assert wrong.call(1, 7) is None
+    assert len(driver.log) == 1
+
 
 def test_limits_of_launches() -> None:
     """A launch that is not allowed is a miss before the first step."""

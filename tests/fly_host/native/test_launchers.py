@@ -224,6 +224,34 @@ def test_a_prepared_call_keeps_its_tensors() -> None:
     assert gone() is None
 
 
+def test_streams_of_prepared_calls() -> None:
+    launch = host.Launch("k", (0,) * 3, (0,) * 3, 1, (), "s")
+    expressions = (("const", 1), ("const", 0))
+    made = host.Program("f", "gfx942", (host.Stream("s"),), expressions, (launch,))
+
+    class Stream:
+        cuda_stream = 99
+
+    found, driver = native(made, None, stream=lambda: 42)
+    for stream in (None, 7, Stream()):
+        assert found.prepare(stream)() is None
+    assert [log[2] for log in driver.log] == [42, 7, 99]
+    for stream in ("x", object(), 1 << 70):
+        assert found.prepare(stream) is NotImplemented
+
+
+def test_empty_grids_of_prepared_calls() -> None:
+    made = program(host.Scalar("n", "i64"), expressions=(("scalar", "n"), ("const", 0)))
+    launch = made.launches[0]
+    one = host.Launch(launch.kernel, (0, 2, 2), (2, 2, 2), 1, launch.arguments)
+    made = program(*made.parameters, expressions=(*made.expressions, ("const", 1)), steps=(one,))
+    found, driver = native(made, 1)
+    assert found.prepare(0)() is None
+    assert driver.log == []
+    assert found.prepare(3)() is None
+    assert driver.log[0][1][:3] == (3, 1, 1)
+
+
 def test_library_calls_can_t_be_prepared() -> None:
     call = host.Call("torch.relu", ())
     made = host.Program("f", "gfx942", (), (), (call,))
@@ -388,6 +416,38 @@ def test_a_kept_library_is_used_again(cache: Path, monkeypatch: pytest.MonkeyPat
     found, driver = native(made, 1)
     assert found.call(4) is None
     assert len(driver.log) == 1
+
+
+@pytest.mark.parametrize("folder", ["file", "open to others", "relative"])
+def test_a_library_that_can_t_be_kept(
+    folder: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It is compiled each time, without a word."""
+    path = tmp_path / "cache"
+    if folder == "file":
+        path.write_text("")
+    else:
+        path.mkdir()
+        path.chmod(0o777)
+    monkeypatch.setenv("FLY_CACHE_DIR", "cache" if folder == "relative" else str(path))
+    library._loaded.clear()
+    found, driver = native(program(host.Scalar("n", "i32")), 1)
+    assert found.call(1) is None
+    assert len(driver.log) == 1
+    assert folder == "file" or list(path.iterdir()) == []
+    assert capsys.readouterr() == ("", "")
+
+
+def test_nobody_is_told_of_a_launcher_that_is_built(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    native(program(host.Scalar("n", "i32")), 1)
+    assert len(list(cache.iterdir())) == 1
+    assert capsys.readouterr() == ("", "")
 
 
 def test_a_library_s_key(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import math
 from typing import Any, NamedTuple
 
 import pytest
-from fly_common.errors import FlyError
+from fly_common.errors import FlyError, InputError
 from fly_host.interpreter import run
 from fly_host.native import calling
 from fly_host.native.specialisation import Array, Specialisation, specialise
@@ -42,6 +42,8 @@ def made(case: Case, value: Any) -> Any:
 def make(kind: str, extent: int, dtype: str, *_: Any, scale: Any = None) -> Any:
     """The library function of random programs."""
     assert scale in (None, (1, 2.0, True))
+    if extent < 0:
+        raise InputError(f"an extent of {extent}")
     if kind == "torch":
         return torch.zeros(extent, dtype={"f32": torch.float32, "i32": torch.int32}[dtype])
     import numpy
@@ -108,7 +110,7 @@ def compiled(case: Case) -> tuple[Any, Any, list[Any]]:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=300, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=200, phases=[Phase.explicit, Phase.generate])
 def test_the_interpreter_agrees(seed: int) -> None:
     agree(random_programs.case(seed))
 

@@ -176,12 +176,12 @@ def test_a_static_block_is_a_constant():
         (b"module {\n  gpu.module @a {\n  }\n  gpu.module @b {\n  }\n}", "2 gpu.modules", 4),
         (
             b"module {\n  gpu.module @a {\n    llvm.fence seq_cst\n  }\n}",
-            "stands outside of any",
+            "is outside of any",
             3,
         ),
         (
             b"module {\n  gpu.module @a {\n  }\n  func.func @g() {\n    return\n  }\n}",
-            "func.func @g stands beside",
+            "func.func @g is outside of the gpu.module",
             4,
         ),
     ],
@@ -199,7 +199,7 @@ def test_what_has_no_llvm_ir_is_refused(source, message, line):
         (
             'llvm.func @k() attributes {rocdl.kernel, rocdl.flat_work_group_size = "1,64",'
             " rocdl.reqd_work_group_size = array<i32: 256, 1, 1>} { llvm.return }",
-            'flat_work_group_size is "1,64", and rocdl.reqd_work_group_size asks for "256,256"',
+            'flat_work_group_size is "1,64", but rocdl.reqd_work_group_size requires "256,256"',
         ),
         (
             "llvm.func @k() attributes {rocdl.reqd_work_group_size = 7 : i32} { llvm.return }",
@@ -212,16 +212,16 @@ def test_what_has_no_llvm_ir_is_refused(source, message, line):
         (
             "llvm.func @k(%p: !llvm.ptr) { %0 = llvm.load %p {alignment = -255 : i64}"
             " : !llvm.ptr -> i32\n llvm.return }",
-            "llvm.load: the alignment -255 is no power of two",
+            "llvm.load: the alignment -255 is not a power of two",
         ),
         (
             "llvm.func @k(%p: !llvm.ptr) { %0 = llvm.load %p {alignment = 3 : i64}"
             " : !llvm.ptr -> i32\n llvm.return }",
-            "llvm.load: the alignment 3 is no power of two",
+            "llvm.load: the alignment 3 is not a power of two",
         ),
         (
             'llvm.func @k() attributes {passthrough = ["\\ff"]} { llvm.return }',
-            r"a string holds bytes that are not UTF-8, near .*\\xff",
+            r"a string contains bytes that are not UTF-8, near .*\\xff",
         ),
     ],
 )

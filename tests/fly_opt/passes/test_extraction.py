@@ -300,10 +300,13 @@ NESTED = "!fly.memref<f32, global, ((2,?),4):((1,2),8)>"
             host(f"{NAMED}, {NAMED.replace('%a', '%b')}", "", kernel="", launches=launch()),
             "two arguments .* 'a'",
         ),
-        (host(FLOAT, "    %x = arith.addf %f, %f : f32"), "arith.addf can't stand"),
+        (
+            host(FLOAT, "    %x = arith.addf %f, %f : f32"),
+            "arith.addf is not supported in the host function",
+        ),
         (
             host(FLOAT, "    %x = arith.fptosi %f : f32 to i64", launches=""),
-            "arith.fptosi can't stand",
+            "arith.fptosi is not supported in the host function",
         ),
         (
             host(
@@ -334,7 +337,7 @@ NESTED = "!fly.memref<f32, global, ((2,?),4):((1,2),8)>"
                 kernel=f"%A: {VECTOR}",
                 launches=launch(arguments=f"%A : {VECTOR}"),
             ),
-            "fly.shape of A has 2 extents, its layout 1",
+            "fly.shape of A has 2 extents, but its layout has 1",
         ),
         (
             host("", "    %big = arith.constant 2048 : index", "", launch(block="%big")),

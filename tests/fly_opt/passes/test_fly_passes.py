@@ -255,7 +255,7 @@ def test_coordinates_of_an_index_that_is_known_when_it_runs(shape, data):
         (
             "%s = fly.get_shape(%d) : (!fly.layout<?:1>) -> !fly.int_tuple<?>",
             [LayoutLowering],
-            "fly.get_shape: what !fly.layout<?:1> holds is not known here: run "
+            "fly.get_shape: the contents of !fly.layout<?:1> are not known here: run "
             "fly-rewrite-func-signature first",
         ),
         (
@@ -268,7 +268,7 @@ def test_coordinates_of_an_index_that_is_known_when_it_runs(shape, data):
         (
             "%s = fly.make_ptr() {dictAttrs = {allocSize = 4 : i64}} : () -> !fly.ptr<f32, shared>",
             [ConvertFlyToROCDL],
-            "fly.make_ptr: shared memory is a kernel's: it must be inside a gpu.module",
+            "fly.make_ptr: shared memory must be inside a gpu.module",
         ),
         (
             "%b = fly.ptrtoint(%g) : (!fly.ptr<f32, global>) -> i64\n"

@@ -80,8 +80,16 @@ def test_every_pass_is_what_the_registry_says(name):
         ),
         (Options(target="gfx942", pipeline="rocn"), "unknown pipeline 'rocn'", "rocm"),
         (Options(pipeline="rocm"), "needs a target", "|".join(BUILT_IN)),
-        (Options(target="gfx942", passes="cse"), "--passes with --target", "print-pipeline"),
-        (Options(passes="cse", pipeline="rocm"), "--passes with --pipeline", "leave one"),
+        (
+            Options(target="gfx942", passes="cse"),
+            "--passes can't be combined with --target",
+            "print-pipeline",
+        ),
+        (
+            Options(passes="cse", pipeline="rocm"),
+            "--passes can't be combined with --pipeline",
+            "omit one",
+        ),
         (Options(emit="ll"), "unknown emission 'll'", "mlir, llvm, host or host-llvm"),
         (Options(passes="canonicalise"), "unknown pass 'canonicalise'", "canonicalize"),
         (Options(passes="fly-layout-lower"), "unknown pass", "fly-layout-lowering"),
@@ -92,9 +100,21 @@ def test_every_pass_is_what_the_registry_says(name):
         (Options(passes="canonicalize{foo=1}"), "no such option foo", ""),
         (Options(passes="convert-gpu-to-rocdl"), "runs on gpu.module", "gpu.module(convert-gpu"),
         (Options(passes="fly-lower-launch-sizes"), "runs on gpu.module", "gpu.module(fly-lower"),
-        (Options(passes="gpu.module(fly-extract-host-program)"), "runs on builtin.module", ""),
-        (Options(passes="fly-emit-llvm,cse"), "has to be the last", ""),
-        (Options(passes="gpu.module(fly-emit-llvm)"), "has to be the last", ""),
+        (
+            Options(passes="gpu.module(fly-extract-host-program)"),
+            "runs on builtin.module",
+            "builtin",
+        ),
+        (
+            Options(passes="fly-emit-llvm,cse"),
+            "fly-emit-llvm must be the last pass of the pipeline",
+            "",
+        ),
+        (
+            Options(passes="gpu.module(fly-emit-llvm)"),
+            "fly-emit-llvm must be the last pass of the pipeline",
+            "",
+        ),
     ],
 )
 def test_a_wrong_call(options, message, hint):

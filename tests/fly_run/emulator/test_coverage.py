@@ -117,7 +117,7 @@ def test_the_number_of_instructions(target, capsys):
 def test_the_report_names_what_is_missing_and_why():
     lines = list(coverage.report("gfx942"))
     assert "    ds_gws_barrier" in lines
-    assert "  global wave sync: a resource of the driver's:" in lines
+    assert "  global wave sync: a driver resource:" in lines
     shown = {line.strip() for line in lines[1:] if line.startswith("    ")}
     assert {split_mnemonic(name)[0] for name in shown} == {
         split_mnemonic(name)[0] for name in of("gfx942").missing

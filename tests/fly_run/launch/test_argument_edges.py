@@ -70,13 +70,13 @@ def test_empty_arrays_are_not_asked_for_strides_or_alignment():
 def test_two_elements_are_asked_for_their_stride():
     wide = np.zeros((2, 200), F4)
     error = refusal({"X": wide[:, ::2][:, :2], "Y": np.zeros((2, 2), F4)})
-    assert error.message == "X has fixed strides: stride 1 must be 1 elements, the array's is 2"
+    assert error.message == "X has fixed strides: stride 1 must be 1 elements, but the array's is 2"
 
 
 def test_a_stride_that_is_no_multiple_of_the_element():
     apart = np.lib.stride_tricks.as_strided(np.zeros(100, F4), (2, 3), (14, 4))
     error = refusal({"X": apart, "Y": np.zeros((2, 3), F4)})
-    assert error.message == "stride 0 of X is 14 bytes, no multiple of the element's 4"
+    assert error.message == "stride 0 of X is 14 bytes, which is not a multiple of the element's 4"
     # Of one row nobody asks how far the next would be.
     one = np.lib.stride_tricks.as_strided(np.zeros(100, F4), (1, 3), (14, 4))
     record(PROGRAM, CODE, arrays() | {"X": one, "Y": np.zeros((1, 3), F4)})
@@ -107,7 +107,7 @@ def test_multiples_of_the_strides_of_two_rows():
         {"X": np.zeros((2, 100), F4), "Y": np.zeros((2, 100), F4)},
         host_program=with_x(multiples=(1, 1, 64, 1)),
     )
-    assert error.message == "X: stride 0 must be a multiple of 64 elements, and is 100"
+    assert error.message == "X: stride 0 must be a multiple of 64 elements, but is 100"
     record(with_x(multiples=(1, 1, 64, 1)), CODE, arrays(2, 0) | {"X": np.zeros((2, 0), F4)})
 
 
@@ -143,7 +143,7 @@ def test_truth_is_two_numbers(value, good):
         record(made, CODE, arrays() | {"more": value})
     else:
         error = refusal({"more": value}, host_program=made)
-        assert error.message == f"more is bool: true or false, not {value}"
+        assert error.message == f"more is bool: expected true or false, not {value}"
 
 
 @pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"])

@@ -146,55 +146,55 @@ F4 = np.float32
     [
         (
             {"X": np.zeros((3, 100))},
-            "X must be f32, the array is f64",
+            "X must be f32, but the array is f64",
             "convert it: x.astype('float32')",
         ),
         (
             {"X": np.zeros((3, 100), ">f4")},
-            "X must be f32, the array is >f4",
-            "its bytes are in the other order; convert it: x.astype(x.dtype.newbyteorder('='))",
+            "X must be f32, but the array is >f4",
+            "its byte order is not this machine's; convert it: x.astype(x.dtype.newbyteorder('='))",
         ),
         (
             {"X": np.zeros(100, F4)},
-            "X must have 2 dimensions, the array has 1: shape (100,)",
+            "X must have 2 dimensions, but the array has 1: shape (100,)",
             "X is f32[m,n], read",
         ),
         (
             {"X": np.zeros((3, 99), F4)},
-            "extent n is 99 in X, 100 in Y",
+            "extent n is 99 in X, but 100 in Y",
             "X has shape (3, 99), Y (3, 100)",
         ),
         (
             {"X": 2.5},
-            "X is f32[m,n], read; 2.5 is no array",
+            "X is f32[m,n], read; 2.5 is not an array",
             "for an array of one value: X=full((100,100),f32,2.5)",
         ),
         (
             {"X": np.zeros((3, 200), F4)[:, ::2]},
-            "X has fixed strides: stride 1 must be 1 elements, the array's is 2",
+            "X has fixed strides: stride 1 must be 1 elements, but the array's is 2",
             "pass a copy: np.ascontiguousarray(x)",
         ),
         (
             {"Y": np.zeros((100, 3), F4).T},
-            "Y must be contiguous in C order: stride 0 must be 100 elements, the array's is 1",
+            "Y must be contiguous in C order: stride 0 must be 100 elements, but the array's is 1",
             "pass a copy: np.ascontiguousarray(x)",
         ),
         (
             {"X": np.zeros((3, 100), [("a", "f4"), ("b", "u2")])["a"]},
-            "stride 1 of X is 6 bytes, no multiple of the element's 4",
+            "stride 1 of X is 6 bytes, which is not a multiple of the element's 4",
             "pass a copy: np.ascontiguousarray(x)",
         ),
         (
             {"Y": np.broadcast_to(F4(0), (3, 100))},
-            "Y must be contiguous in C order: stride 0 must be 100 elements, the array's is 0",
+            "Y must be contiguous in C order: stride 0 must be 100 elements, but the array's is 0",
             "pass a copy: np.ascontiguousarray(x)",
         ),
         ({"a": "x"}, "a must be one f32 number, not 'x'", None),
         ({"a": np.zeros(3)}, "a must be one f32 number, not an array of shape (3,)", None),
-        ({"a": 1e39}, "a=1e+39 does not fit f32", None),
-        ({"lds": 2.5}, "lds is i32, 2.5 is not an integer", None),
-        ({"lds": 2.0}, "lds is i32, 2.0 is not an integer", "write lds=2"),
-        ({"lds": 1 << 31}, "lds=2147483648 does not fit i32", None),
+        ({"a": 1e39}, "a=1e+39 does not fit in f32", None),
+        ({"lds": 2.5}, "lds is i32, but 2.5 is not an integer", None),
+        ({"lds": 2.0}, "lds is i32, but 2.0 is not an integer", "write lds=2"),
+        ({"lds": 1 << 31}, "lds=2147483648 does not fit in i32", None),
         ({"lds": -4}, "k: 1024 bytes of static and -4 of dynamic LDS; gfx942 has 65536", None),
         (
             {"lds": 64513},
@@ -213,7 +213,7 @@ def test_results_need_memory_that_can_be_written():
     given = arrays()["Y"]
     given.flags.writeable = False
     error = refusal({"Y": given})
-    assert error.message == "Y is f32[m,n], read and written, and the array is read-only"
+    assert error.message == "Y is f32[m,n], read and written, but the array is read-only"
 
 
 def test_misaligned_elements_are_refused():
@@ -225,16 +225,16 @@ def test_static_extents():
     tensor = replace(PROGRAM.parameters[0], shape=(4, "n"))
     made = replace(PROGRAM, parameters=(tensor, *PROGRAM.parameters[1:]))
     error = refusal({}, host_program=made)
-    assert error.message == "extent 0 of X must be 4, the array's shape is (3, 100)"
+    assert error.message == "extent 0 of X must be 4, but the array's shape is (3, 100)"
 
 
 @pytest.mark.parametrize(
     ("multiples", "shape", "message"),
     [
         ((1, 4, 1, 1), (3, 100), None),
-        ((1, 16, 1, 1), (3, 100), "X: extent 1 must be a multiple of 16 and is 100"),
+        ((1, 16, 1, 1), (3, 100), "X: extent 1 must be a multiple of 16, but is 100"),
         ((1, 1, 25, 1), (3, 100), None),
-        ((1, 1, 8, 1), (3, 100), "X: stride 0 must be a multiple of 8 elements, and is 100"),
+        ((1, 1, 8, 1), (3, 100), "X: stride 0 must be a multiple of 8 elements, but is 100"),
         # Nobody uses the stride of one row.
         ((1, 1, 8, 1), (1, 100), None),
     ],
@@ -289,19 +289,19 @@ def code_with(**changes) -> CodeObject:
     [
         (
             code_with(max_flat_workgroup_size=32),
-            "k: a block of 64 is 64 work items, the kernel was compiled for 32 at most",
+            "k: a block of 64 is 64 work items, but the kernel was compiled for at most 32",
         ),
         (
             code_with(required_workgroup_size=(8, 8, 1)),
-            "k: a block of 64, the kernel was compiled for 8×8",
+            "k: a block of 64, but the kernel was compiled for 8×8",
         ),
         (
             code_with(args=KERNEL.args[:2]),
-            "the host program gives k 4 arguments, the kernel takes 2",
+            "the host program passes 4 arguments to k, but the kernel takes 2",
         ),
         (
             code_with(args=(KERNEL.args[0], Argument("", 8, 8, "by_value"), *KERNEL.args[2:])),
-            "the host program gives argument 1 of k 16 bytes, the kernel takes 8",
+            "the host program passes argument 1 of k with 16 bytes, but the kernel takes 8",
         ),
         (replace(CODE, kernels={"other": KERNEL}), "no kernel 'k' in the code object"),
     ],
@@ -344,7 +344,7 @@ def test_an_integer_that_does_not_fit_its_argument():
     launch = replace(PROGRAM.launches[0], arguments=words)
     made = replace(PROGRAM, expressions=(*PROGRAM.expressions, ("const", 1 << 31)), steps=(launch,))
     assert refusal({}, host_program=made).message == (
-        "2147483648 does not fit a 32-bit argument of k"
+        "2147483648 does not fit in a 32-bit argument of k"
     )
 
 
@@ -359,7 +359,7 @@ def test_an_integer_beyond_all_floats(value: int):
     with pytest.raises(InputError) as raised:
         record(PROGRAM, CODE, arrays() | {"a": value})
     assert raised.value.message.startswith("a=")
-    assert raised.value.message.endswith(" does not fit f32")
+    assert raised.value.message.endswith(" does not fit in f32")
     assert len(raised.value.message) < 250
 
 
@@ -391,7 +391,7 @@ def test_an_output_whose_elements_share_memory_is_refused(name: str):
     if apart:
         record(written, CODE, given)
         return
-    with pytest.raises(InputError, match="elements of the array lie in the same memory") as raised:
+    with pytest.raises(InputError, match="elements of the array overlap in memory") as raised:
         record(written, CODE, given)
     assert "np.array(x)" in str(raised.value.hint)
     # What is only read may be expanded.

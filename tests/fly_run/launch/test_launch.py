@@ -131,17 +131,17 @@ A = np.zeros(3, np.float32)
     [
         (
             {"args": [A]},
-            "add takes 4 arguments, 1 are given",
+            "add takes 4 arguments, got 1",
             "they are: a global_buffer, a global_buffer, a global_buffer, 8 bytes by value",
         ),
         (
             {"args": [A, A, np.int64(3), np.int64(3)]},
-            "argument 2 of add is a global_buffer: an array is wanted",
+            "argument 2 of add is a global_buffer: expected an array",
             None,
         ),
         (
             {"args": [A, A, A, np.int32(3)]},
-            "argument 3 of add is 8 bytes by value: 4 bytes are given",
+            "argument 3 of add is 8 bytes by value: got 4 bytes",
             None,
         ),
         (
@@ -150,10 +150,10 @@ A = np.zeros(3, np.float32)
             "give a type: i32:5 or f32:2.5; np.int32(5) from Python; or bytes",
         ),
         ({"kernel": "sub"}, "no kernel 'sub' in the code object", "its kernels: add"),
-        ({"grid": (1, 2, 3, 4)}, "grid (1, 2, 3, 4): one to three integers are wanted", None),
+        ({"grid": (1, 2, 3, 4)}, "grid (1, 2, 3, 4): expected one to three integers", None),
         (
             {"block": 65},
-            "add: a block of 65 is 65 work items, the kernel was compiled for 64 at most",
+            "add: a block of 65 is 65 work items, but the kernel was compiled for at most 64",
             None,
         ),
         (
@@ -176,7 +176,7 @@ def test_local_memory_follows_the_static(assemble):
     first, second = struct.unpack_from("<II", call.packed, 0)
     assert (first, second) == (48, 160)  # 40 bytes are static
     assert call.shared == 160 + 8 - 40
-    with pytest.raises(InputError, match="an amount of LDS is wanted"):
+    with pytest.raises(InputError, match="expected an amount of LDS"):
         bind_arguments(code, "local", 1, 64, [bytes(4), Lds(8), np.zeros(1)])
 
 

@@ -84,11 +84,11 @@ def header(shape: str, dtype: str = "<i4") -> bytes:
     ("content", "message"),
     [
         (b"", "is empty"),
-        (b"hello", "is no .npy file"),
-        (HEADER[:5], "is no .npy file"),
+        (b"hello", "is not a .npy file"),
+        (HEADER[:5], "is not a .npy file"),
         (HEADER[:7], "the .npy header is damaged: "),
         (HEADER[:60], "the .npy header is damaged: "),
-        (HEADER[:-1], "is cut off: shape (100,) of int32 takes 400 bytes, the file has 399"),
+        (HEADER[:-1], "is truncated: shape (100,) of int32 takes 400 bytes, but the file has 399"),
         (HEADER.replace(b"(100,)", b"(1e9,)"), "the .npy header is damaged: "),
         (HEADER.replace(b"(100,)", b"(-10,)"), "the .npy header is damaged: shape (-10,)"),
         (HEADER.replace(b"<i4", b"<q9"), "the .npy header is damaged: "),
@@ -97,14 +97,14 @@ def header(shape: str, dtype: str = "<i4") -> bytes:
         (HEADER.replace(b"(100,)", b"(True,)"), "the .npy header is damaged: shape (True,)"),
         (header(f"({'1,' * 65})"), "the .npy header is damaged: shape (1, 1, "),
         (header("(0, 9223372036854775807)"), "the .npy header is damaged: shape (0, 9223372036"),
-        (header("(1,)", "(2,)<f4"), "holds ('<f4', (2,)), not numbers"),
+        (header("(1,)", "(2,)<f4"), "contains ('<f4', (2,)), not numbers"),
         (header(f"({'9' * 4000},)"), "the .npy header is damaged: shape (9999"),
         (HEADER[:6] + b"\x03" + HEADER[7:], ".npy version 3.0 can't be read"),
         (HEADER[:6] + b"\x63" + HEADER[7:], ".npy version 99.0 can't be read"),
-        (saved(np.array([{}, 1]), allow_pickle=True), "holds Python objects, not numbers"),
-        (saved(np.zeros(3, [("a", "f4")])), "holds [('a', '<f4')], not numbers"),
-        (saved(np.array(["ab"])), "holds <U2, not numbers"),
-        (saved(np.zeros(3, "M8[s]")), "holds datetime64[s], not numbers"),
+        (saved(np.array([{}, 1]), allow_pickle=True), "contains Python objects, not numbers"),
+        (saved(np.zeros(3, [("a", "f4")])), "contains [('a', '<f4')], not numbers"),
+        (saved(np.array(["ab"])), "contains <U2, not numbers"),
+        (saved(np.zeros(3, "M8[s]")), "contains datetime64[s], not numbers"),
     ],
 )
 def test_what_is_no_array_is_one_line(load, content, message):
@@ -126,7 +126,7 @@ def test_an_archive_is_named(load):
 def test_a_header_can_not_ask_for_more_than_there_is(load):
     huge = HEADER.replace(b"(100,), }" + b" " * 12, b"(99999999999999999,), }")
     assert huge != HEADER
-    with pytest.raises(InputError, match="is cut off"):
+    with pytest.raises(InputError, match="is truncated"):
         load(huge.ljust(len(HEADER), b" "))
 
 

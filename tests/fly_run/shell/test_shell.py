@@ -126,7 +126,7 @@ def test_inspect(fly_run):
         "  entry      0x1500\n"
         "  block      at most 64 work items in waves of 64\n"
         "  registers  4 VGPR (0 of them AGPR), 18 SGPR, 0 spilled\n"
-        "  memory     0 bytes LDS, 0 scratch a lane, 32 of arguments\n"
+        "  memory     0 bytes LDS, 0 scratch per lane, 32 of arguments\n"
         "  offset  size  argument\n"
         "       0     8  global_buffer\n"
         "       8     8  global_buffer\n"
@@ -193,29 +193,32 @@ PARAMETERS = "A: f32[n], read, B: f32[n], read, C: f32[n], written"
             ("add.hsaco", "a.npy", "b.npy", "c.npy"),
             2,
             [
-                "a.npy: which argument of add?",
+                "a.npy: the argument has no name",
                 "arguments are given by name: A=a.npy B=b.npy C=c.npy",
             ],
         ),
         (
             ("add.hsaco", "A=wide.npy", "B=b.npy", "C=c.npy"),
             1,
-            ["A must be f32, the array is f64", "convert it: x.astype('float32')"],
+            ["A must be f32, but the array is f64", "convert it: x.astype('float32')"],
         ),
         (
             ("add.hsaco", "A=square.npy", "B=b.npy", "C=c.npy"),
             1,
-            ["A must have 1 dimensions, the array has 2: shape (10, 100)", "A is f32[n], read"],
+            ["A must have 1 dimensions, but the array has 2: shape (10, 100)", "A is f32[n], read"],
         ),
         (
             ("add.hsaco", "A=a.npy", "B=short.npy", "C=c.npy"),
             1,
-            ["extent n is 1000 in A, 999 in B", "A has shape (1000,), B (999,)"],
+            ["extent n is 1000 in A, but 999 in B", "A has shape (1000,), B (999,)"],
         ),
         (
             ("add.hsaco", "A=cut.npy", "B=b.npy", "C=c.npy"),
             1,
-            ["cut.npy: is cut off: shape (1000,) of float32 takes 4000 bytes, the file has 872"],
+            [
+                "cut.npy: is truncated: shape (1000,) of float32 takes 4000 bytes, but the file"
+                " has 872"
+            ],
         ),
         (
             ("add.hsaco", "A=none.npy", "B=b.npy", "C=c.npy"),
@@ -226,7 +229,7 @@ PARAMETERS = "A: f32[n], read, B: f32[n], read, C: f32[n], written"
             ("add.hsaco", "A=3", "B=b.npy", "C=c.npy"),
             1,
             [
-                "A is f32[n], read; 3 is no array",
+                "A is f32[n], read; 3 is not an array",
                 "for an array of one value: A=full((100,),f32,3)",
             ],
         ),
@@ -235,32 +238,32 @@ PARAMETERS = "A: f32[n], read, B: f32[n], read, C: f32[n], written"
             2,
             ["A=i32:3: A is f32[n], read, an array"],
         ),
-        (("add.hsaco", "A=nonsense"), 2, ["A=nonsense: 'nonsense' is not understood", FORMS]),
+        (("add.hsaco", "A=nonsense"), 2, ["A=nonsense: can't parse 'nonsense'", FORMS]),
         (
             ("add.hsaco", "A=a.npy:x.npy", "B=b.npy", "C=c.npy"),
             2,
-            ["A=a.npy:x.npy: A is only read, there is no result to write"],
+            ["A=a.npy:x.npy: A is only read, so there is no result to write"],
         ),
         (
             ("any.hsaco", *GOOD, "C=c.npy"),
             2,
             [
-                "C=c.npy: extent 0 of C does not follow from the other arguments",
-                "say it: C=zeros((N,),f32):c.npy",
+                "C=c.npy: extent 0 of C can't be computed from the other arguments",
+                "specify it: C=zeros((N,),f32):c.npy",
             ],
         ),
         (
             ("add.hsaco", *GOOD, "C=nowhere/c.npy"),
             2,
-            ["C=…:nowhere/c.npy: the folder nowhere does not exist"],
+            ["C=…:nowhere/c.npy: the directory nowhere does not exist"],
         ),
         (("none.hsaco", *GOOD), 2, ["none.hsaco: no such file"]),
         (
             ("add.hsaco", "rw.hsaco"),
             2,
             [
-                "two files are named, add.hsaco and rw.hsaco",
-                "one code object is run; arguments have the form NAME=VALUE",
+                "two files are given, add.hsaco and rw.hsaco",
+                "fly-run runs one code object; arguments have the form NAME=VALUE",
             ],
         ),
         (
@@ -280,20 +283,21 @@ PARAMETERS = "A: f32[n], read, B: f32[n], read, C: f32[n], written"
         (
             ("add.hsaco", *GOOD, "C=c.npy", "--grid", "4"),
             2,
-            ["--grid goes with --kernel: a host program has sizes of its own"],
+            ["--grid requires --kernel: a host program defines its own sizes"],
         ),
         (
             ("bare.hsaco", *GOOD),
             2,
             [
                 "the code object has no host program: it was not made by fly-opt-py",
-                "say what to launch: --kernel add --grid 4 --block 256, and the arguments in order",
+                "specify what to launch: --kernel add --grid 4 --block 256, and the arguments in"
+                " order",
             ],
         ),
         (
             ("bare.hsaco", "--kernel", "add", "a.npy"),
             2,
-            ["--kernel needs --block", "add --block 256 --grid 4, say"],
+            ["--kernel needs --block", "for example, add --block 256 --grid 4"],
         ),
         (
             ("bare.hsaco", "--kernel", "sub", "--block", "64"),
@@ -304,7 +308,7 @@ PARAMETERS = "A: f32[n], read, B: f32[n], read, C: f32[n], written"
             ("bare.hsaco", "--kernel", "add", "--block", "64", "a.npy"),
             2,
             [
-                "add takes 4 arguments, 1 are given",
+                "add takes 4 arguments, got 1",
                 "they are: a global_buffer, a global_buffer, a global_buffer, 8 bytes by value",
             ],
         ),
@@ -312,19 +316,19 @@ PARAMETERS = "A: f32[n], read, B: f32[n], read, C: f32[n], written"
             ("bare.hsaco", "--kernel", "add", "--block", "64", "a.npy", "b.npy", "a.npy", "5"),
             2,
             [
-                "5: the size of a number is not known to a kernel without a program",
+                "5: the size of a number is not known without a program",
                 "give its type: i32:5, f32:2.5",
             ],
         ),
         (
             ("bare.hsaco", "--kernel", "add", "--block", "64", "--grid", "x", "a.npy"),
             2,
-            ["--grid x: one to three integers are wanted, as in 4 or 16,16"],
+            ["--grid x: expected one to three integers, as in 4 or 16,16"],
         ),
         (
             ("add.hsaco", *GOOD, "C=c.npy", "--max-instructions", "0"),
             2,
-            ["--max-instructions counts from 1"],
+            ["--max-instructions must be at least 1"],
         ),
     ],
 )
@@ -348,7 +352,7 @@ def test_a_damaged_code_object_from_a_pipe_is_kept(fly_run, folder):
     assert kept.read_bytes() == data
     assert done.returncode == 1
     lines = done.stderr.decode().splitlines()
-    assert lines[0].startswith("fly-run: error: <stdin>: the section table lies at bytes ")
+    assert lines[0].startswith("fly-run: error: <stdin>: the section table is at bytes ")
     assert lines[-1] == f"  reproduce: fly-run {kept} A=a.npy B=b.npy C=c.npy"
 
 
@@ -393,4 +397,4 @@ def test_bytes_in_the_other_order_are_named(fly_run, folder):
     (folder / "swapped.npy").write_bytes(content.getvalue())
     done = fly_run("add.hsaco", "A=swapped.npy", "B=b.npy", "C=c.npy")
     assert done.returncode == 1
-    assert "its bytes are in the other order" in done.stderr.decode()
+    assert "its byte order is not this machine's" in done.stderr.decode()

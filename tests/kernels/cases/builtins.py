@@ -1,4 +1,4 @@
-"""Operations that C has no name for: clang's builtins, which the host has not."""
+"""Operations without a name in C: clang's builtins, which the host does not have."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ N = 192
 
 def _permuted(a: int, b: int, selector: int) -> int:
     """v_perm_b32: bytes 0 to 3 are `b`'s, 4 to 7 `a`'s, 8 to 11 signs of every other byte, 12 is 0,
-    what is above 0xff."""
+    and higher selectors give 0xff."""
     both = b | a << 32
     result = 0
     for place in range(4):
@@ -38,7 +38,8 @@ def _dot(a: int, b: int, size: int, signed: bool = False) -> int:
 
 
 def _field(a: int, at: int, width: int, signed: bool) -> int:
-    """`width` bits of `a` from `at` on; `a` goes on with zeros or, if signed, with bit 31."""
+    """Returns `width` bits of `a` from `at` on; `a` is extended with zeros or, if signed, with bit
+    31."""
     extended = a - (a >> 31 << 32) if signed else a
     value = extended >> at & (1 << width) - 1
     return value - (value >> width - 1 << width) if signed and width else value
@@ -81,7 +82,7 @@ def bytes(rng: Random) -> Launch:
 
 
 def _toward_zero(x: np.ndarray) -> np.ndarray:
-    """f16, truncated; what is too large becomes the largest."""
+    """Truncates to f16; overflow gives the largest number."""
     with np.errstate(over="ignore"):
         near = x.astype("f2")
     over = np.abs(near.astype("f8")) > np.abs(x)
@@ -134,7 +135,7 @@ def transcendental(rng: Random) -> Launch:
         ],
         1,
     )
-    # The ISA's promise: one ulp; sine and cosine within 2^-20 where they are near zero.
+    # The ISA guarantees one ulp; sine and cosine are within 2^-20 near zero.
     bound = np.spacing(np.abs(wanted).astype("f4")).astype("f8")
     bound[:, 1] = np.maximum(bound[:, 1], 2.0**-23)
     bound[:, 5:] = np.maximum(bound[:, 5:], 2.0**-20)
@@ -154,7 +155,8 @@ def dot_half(rng: Random) -> Launch:
 
 @case("builtins", host=False, targets=INEXACT, kernel="dot_half")
 def dot_half_off(rng: Random) -> Launch:
-    """Three terms below 1,024, each up to a unit of 2^(9 - 24) and the ones' complement's off."""
+    """Three terms below 1,024, each off by up to a unit of 2^(9 - 24) and that of a ones'
+    complement."""
     return _dot_half(rng, 6 * 2.0**-15)
 
 

@@ -36,7 +36,7 @@ def _root(parents: np.ndarray, node: int) -> int:
 
 @case("graph", portable=False, host=False)
 def union_find(rng: Random) -> Launch:
-    """The trees depend on the order, their roots do not."""
+    """The trees depend on the order, but their roots do not."""
     n, m = 120, 80
     edges = rng.integers(0, n, (m, 2)).astype("i4")
     label = np.arange(n)

@@ -53,7 +53,7 @@ def sha256(rng: Random) -> Launch:
 
 @case("hash")
 def philox(rng: Random) -> Launch:
-    """Against NumPy's own generator, which runs the 64-bit variant: so by Python's integers."""
+    """Compared with Python integers, because NumPy's own generator uses the 64-bit variant."""
     n, key = 96, rng.integers(0, 2**32, 2).astype("u4")
     wanted = np.zeros((n, 4), "u4")
     for i in range(n):

@@ -1,4 +1,4 @@
-"""Integers of many words and many widths."""
+"""Multi-word integers and integers of many widths."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WORD = 2**64
 
 
 def _long_edges(rng: Random, n: int) -> np.ndarray:
-    """Random of every magnitude; the first are edges."""
+    """Random numbers of every magnitude, preceded by edge cases."""
     a = rng.integers(-(2**63), 2**63, n) >> rng.integers(0, 64, n)
     edges = [0, 1, -1, 2**63 - 1, -(2**63), 2**32, 2**32 - 1, -(2**32), 3, 10**18]
     a[: len(edges)] = edges
@@ -36,7 +36,7 @@ def divide_long(rng: Random) -> Launch:
 
 
 def _big(rng: Random, n: int) -> tuple[np.ndarray, list[int]]:
-    """256-bit numbers: as words, lowest first, and as Python's integers."""
+    """256-bit numbers: as words, lowest first, and as Python integers."""
     words = rng.integers(0, 2**32, (n, 8)).astype("u4")
     words[0], words[1], words[2, 1:] = 2**32 - 1, 0, 2**32 - 1
     return words, [int.from_bytes(row.tobytes(), "little") for row in words]

@@ -1,4 +1,4 @@
-"""What lanes tell each other. The kernels keep within 32 lanes, so that both wave sizes agree."""
+"""Lane communication. The kernels use at most 32 lanes, so that both wave sizes agree."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Products by the matrix instructions. Small integers are exact in every format and any order of
-sums, so all targets must agree but INEXACT ones; there, and for other values, they keep within the
-bound of the arithmetic."""
+"""Products by matrix instructions. Small integers are exact in every format and any order of sums,
+so all targets must agree except INEXACT ones; there, and for other values, results must be within
+the error bound of the arithmetic."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def product(a: Array, b: Array, out: Array, expected: Any, tile: int = 16) -> La
 def whole(
     rng: Random, most: int, given: str, result: str, tile: int = 16, exact: bool = True
 ) -> Launch:
-    """Integers up to `most`, of which no sum is rounded."""
+    """Integers up to `most`, whose sums are all exact."""
     a, b = (rng.integers(-most, most + 1, shape) for shape in ((M, K), (K, N)))
     out = np.zeros((M, N), result)
     expected = (a @ b).astype(result) if exact else _about(a, b)
@@ -35,13 +35,13 @@ def whole(
 
 
 def _about(a: Array, b: Array) -> Near:
-    """A step adds two products to C, each of the three up to a unit and the ones' complement's off;
-    a unit is at most 2^-24 of the sum of magnitudes."""
+    """A step adds two products to C, each of the three off by up to a unit and that of a ones'
+    complement; a unit is at most 2^-24 of the sum of magnitudes."""
     return Near((a @ b).astype("f8"), 2 * K * 2.0**-24 * (abs(a) @ abs(b)))
 
 
 def _real(rng: Random, given: str, result: str, unit: float) -> Launch:
-    """Normal values. `unit`: what a term, and each of the K partial sums, may be off by, relative
+    """Normal values. `unit`: the error bound of a term, and of each of the K partial sums, relative
     to the sum of magnitudes."""
     a, b = (rng.standard_normal(shape).astype(given) for shape in ((M, K), (K, N)))
     wide = a.astype("f8"), b.astype("f8")
@@ -50,7 +50,7 @@ def _real(rng: Random, given: str, result: str, unit: float) -> Launch:
 
 
 def _bf16(values: Array) -> Array:
-    """Of values that have at most eight significant bits."""
+    """Converts values with at most eight significant bits."""
     return (np.ascontiguousarray(values, "f4").view("u4") >> 16).astype("u2")
 
 

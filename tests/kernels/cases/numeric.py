@@ -1,5 +1,5 @@
-"""Floating-point kernels. Bits are asked for wherever NumPy rounds the same operations in the same
-order; a bound is derived where it does not."""
+"""Floating-point kernels. Results must be bit-identical wherever NumPy rounds the same operations
+in the same order; otherwise a bound is derived."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def nbody(rng: Random) -> Launch:
 
 
 def _price(spot, strike, years, rate, volatility):
-    """By the error function of the C library."""
+    """Uses the error function of the C library."""
     root = volatility * np.sqrt(years)
     d1 = (np.log(spot / strike) + (rate + volatility**2 / 2) * years) / root
     below = np.vectorize(lambda x: math.erfc(-x / math.sqrt(2)) / 2)

@@ -21,7 +21,8 @@ def _in_format(x: np.ndarray, fraction: int, how=np.round) -> np.ndarray:
 
 @case("builtins", host=False, targets=TARGETS)
 def convert_fp8(rng: Random) -> Launch:
-    """Only what is normal in gfx942's formats and in OCP's, whose biases differ by one."""
+    """Only numbers that are normal in both gfx942's formats and OCP's, whose biases differ by
+    one."""
     x = (
         rng.uniform(1, 2, (ITEMS, 2))
         * 2.0 ** rng.integers(-6, 7, (ITEMS, 2))
@@ -35,7 +36,7 @@ def convert_fp8(rng: Random) -> Launch:
     exact = np.stack([fp8[:, 0], fp8[:, 1], fp8[:, 1], bf8[:, 0], bf8[:, 1], bf8[:, 0]], 1)
 
     def rounds(found: np.ndarray) -> None:
-        """No noise truncates, all ones round away, what is between gives a neighbour."""
+        """No noise truncates, all ones round away from zero, anything between gives a neighbour."""
         np.testing.assert_array_equal(found[:, :6], exact)
         for column, fraction in ((0, 3), (1, 2)):
             value, got = x[:, column], found[:, 6 + column]
@@ -56,7 +57,7 @@ def gemm_fp8(rng: Random) -> Launch:
 
 @case("matrix", host=False, targets=TARGETS)
 def gemm_bf8(rng: Random) -> Launch:
-    """bf8, here of A, has three."""
+    """bf8, here for A, has three."""
     a, b = rng.integers(-7, 8, (M, K)), rng.integers(-15, 16, (K, N))
     out = np.zeros((M, N), "f4")
     return product(a.astype("f4"), b.astype("f4"), out, (a @ b).astype("f4"))

@@ -1,7 +1,7 @@
-"""On the path of the processes that a judging test starts.
+"""Imported by the processes that a judging test starts.
 
-With FLY_MUTANT=MODULE=FILE, MODULE is what FILE says. With FLY_MUTATION_RECORD=FOLDER, the lines of
-the files in FOLDER/files that a process executes are written there when it ends.
+With FLY_MUTANT=MODULE=FILE, MODULE is loaded from FILE. With FLY_MUTATION_RECORD=FOLDER, a process
+records there, when it ends, which lines of the files in FOLDER/files it has executed.
 """
 
 import os

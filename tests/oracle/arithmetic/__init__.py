@@ -1,1 +1,1 @@
-"""Floats, exact: what instructions are computed with."""
+"""Exact float arithmetic for instructions."""

@@ -1,4 +1,4 @@
-"""IEEE arithmetic that NumPy lacks, exact: fused multiply-add, ldexp, roundings, NaN rules.
+"""Exact IEEE arithmetic that NumPy lacks: fused multiply-add, ldexp, roundings, NaN rules.
 
 All functions take and return arrays of one float type unless their name says otherwise.
 """
@@ -23,7 +23,7 @@ def bits(x: np.ndarray) -> np.ndarray:
 
 
 def exponent(x: np.ndarray) -> np.ndarray:
-    """The biased exponent field, int64."""
+    """Returns the biased exponent field, int64."""
     width = MANTISSA[x.dtype]
     return ((bits(x) >> width).astype(np.int64)) & (2 * BIAS[x.dtype] + 1)
 
@@ -33,12 +33,12 @@ def is_denormal(x: np.ndarray) -> np.ndarray:
 
 
 def flush(x: np.ndarray) -> np.ndarray:
-    """Denormals become zeros of their sign."""
+    """Flushes denormals to zeros of their sign."""
     return np.where(is_denormal(x), np.copysign(x.dtype.type(0), x), x)
 
 
 def quiet(x: np.ndarray) -> np.ndarray:
-    """Signalling NaNs become quiet, with their payload; nothing else changes."""
+    """Makes signalling NaNs quiet, with their payload; other values are unchanged."""
     raw = bits(x)
     one = raw.dtype.type(1 << (MANTISSA[x.dtype] - 1))
     return np.where(np.isnan(x), raw | one, raw).view(x.dtype)
@@ -50,10 +50,10 @@ def is_signalling(x: np.ndarray) -> np.ndarray:
 
 
 def odd_sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a + b in float64, rounded to odd: exact, or the neighbour whose last bit is 1.
+    """Returns a + b in float64, rounded to odd: exact, or the neighbour whose last bit is 1.
 
-    A sum so rounded can be rounded again, to a type at least two bits narrower, without error
-    (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
+    A sum rounded in this way can be rounded again, to a type at least two bits narrower, without
+    error (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
     """
     total = a + b
     part = total - a
@@ -66,7 +66,7 @@ def odd_sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """a * b + c with one rounding, to nearest even."""
+    """Returns a * b + c with one rounding, to nearest even."""
     a, b, c = np.broadcast_arrays(a, b, c)
     if a.dtype == np.float64:
         return _fma_double(a, b, c)
@@ -76,8 +76,8 @@ def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 
 def _fma_double(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    # Boldo and Melquiond's algorithm holds away from overflow and underflow. The other lanes are
-    # few, and go through exact fractions.
+    # Boldo and Melquiond's algorithm is valid away from overflow and underflow. The other lanes
+    # are few, and use exact fractions.
     def moderate(x, low, high):
         return (exponent(x) > 1023 + low) & (exponent(x) < 1023 + high)
 
@@ -106,7 +106,7 @@ def _fma_double(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
 def _fma_one(a: float, b: float, c: float) -> float:
     with np.errstate(all="ignore"):
         if not (np.isfinite(a) and np.isfinite(b) and np.isfinite(c)):
-            # The product's overflow must not hide a finite product beside an infinite c.
+            # Overflow of the product must not hide a finite product with an infinite c.
             finite = np.isfinite(a) and np.isfinite(b)
             return float(c if finite else np.float64(a) * np.float64(b) + np.float64(c))
         exact = Fraction(a) * Fraction(b) + Fraction(c)
@@ -116,7 +116,7 @@ def _fma_one(a: float, b: float, c: float) -> float:
 
 
 def round_fraction(value: Fraction) -> float:
-    """To float64, nearest even; overflow gives an infinity."""
+    """Rounds to float64, nearest even; overflow gives an infinity."""
     try:
         return value.numerator / value.denominator  # Python rounds integer division correctly
     except OverflowError:
@@ -124,25 +124,25 @@ def round_fraction(value: Fraction) -> float:
 
 
 def ldexp(x: np.ndarray, power: np.ndarray) -> np.ndarray:
-    """x * 2**power with one rounding."""
+    """Returns x * 2**power with one rounding."""
     power = np.clip(power.astype(np.int64), -3000, 3000).astype(np.int32)
     if x.dtype == np.float64:
         return np.ldexp(x, power)
-    # f64 has room for any f32 scaled by ±400: only the conversion rounds. Beyond that the result
+    # f64 can represent any f32 scaled by ±400: only the conversion rounds. Beyond that the result
     # is 0 or infinite in any case.
     wide = np.ldexp(x.astype(np.float64), np.clip(power, -400, 400))
     return wide.astype(x.dtype)
 
 
 def toward_zero(x: np.ndarray, dtype: type) -> np.ndarray:
-    """float64 `x` to a narrower float, rounding toward zero: the largest finite, never overflow."""
+    """Rounds float64 `x` toward zero to a narrower float; overflow gives the largest number."""
     result = x.astype(dtype)
     away = np.abs(result.astype(np.float64)) > np.abs(x)
     return np.where(away, (bits(result) - 1).astype(bits(result).dtype), bits(result)).view(dtype)
 
 
 def minimum(a: np.ndarray, b: np.ndarray, ieee: bool) -> np.ndarray:
-    """V_MIN: a number beats a NaN, -0 is below +0; in IEEE mode a signalling NaN wins, quieted."""
+    """V_MIN: prefers a number to NaN, -0 is below +0; in IEEE mode returns a quieted sNaN."""
     return _extreme(a, b, ieee, np.where((a == 0) & (b == 0), np.signbit(a), a < b))
 
 
@@ -160,7 +160,7 @@ def _extreme(a, b, ieee: bool, first: np.ndarray) -> np.ndarray:
 
 
 def minimum3(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """V_MINIMUM3 (CDNA4): IEEE 754-2019 minimum of all: NaN if any is one; -0 is below +0."""
+    """V_MINIMUM3 (CDNA4): IEEE 754-2019 minimum of all: NaN if any is NaN; -0 is below +0."""
     stacked = np.stack(np.broadcast_arrays(a, b, c))
     least = np.min(stacked, axis=0)
     negative_zero = ((stacked == 0) & np.signbit(stacked)).any(axis=0)
@@ -173,7 +173,7 @@ def maximum3(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 
 def median(a, b, c, ieee: bool) -> np.ndarray:
-    """V_MED3: the lowest of the three where one is a NaN."""
+    """V_MED3: the minimum of the three if any is NaN."""
     top = maximum(maximum(a, b, ieee), c, ieee)
     result = np.where(
         bits(top) == bits(a),
@@ -188,7 +188,7 @@ CLASSES = ("sNaN", "qNaN", "-inf", "-norm", "-denorm", "-0", "+0", "+denorm", "+
 
 
 def classify(x: np.ndarray) -> np.ndarray:
-    """V_CMP_CLASS's bit of each element, uint32."""
+    """Returns V_CMP_CLASS's bit of each element, uint32."""
     negative = np.signbit(x)
     kind = np.full(x.shape, 8)
     kind = np.where(np.isinf(x), 9, kind)
@@ -200,9 +200,9 @@ def classify(x: np.ndarray) -> np.ndarray:
 
 
 def to_integer(x: np.ndarray, dtype: type) -> np.ndarray:
-    """Truncated, clamped to the type's range; NaN is 0."""
+    """Truncates, clamps to the type's range; NaN gives 0."""
     info = np.iinfo(dtype)
-    # float64 holds every bound of 32 bits and below exactly.
+    # float64 represents every bound of 32 bits or fewer exactly.
     wide = np.trunc(np.nan_to_num(x.astype(np.float64), nan=0.0, posinf=1e300, neginf=-1e300))
     return np.clip(wide, info.min, info.max).astype(np.int64).astype(dtype)
 
@@ -211,9 +211,9 @@ def divide_scale(s0, s1, s2):
     """V_DIV_SCALE: (result, VCC). s1 is the denominator, s2 the numerator, s0 is one of them.
 
     The manual's f32 text says `1 / 64'F(S1) == DENORM`; the branches are meant in the operation's
-    own type, as its f64 text has them. Where both denormal conditions hold, its `ldexp(S0, 64)`
-    would scale a denominator near the largest number to infinity: down is the only way that
-    V_DIV_FMAS can undo, and the one that makes the quotient right.
+    own type, as in its f64 text. If both denormal conditions hold, its `ldexp(S0, 64)` would scale
+    a denominator near the largest number to infinity; only scaling down can be undone by
+    V_DIV_FMAS and gives the correct quotient.
     """
     kind = s0.dtype
     single = kind == np.float32
@@ -255,11 +255,11 @@ def _ratio_is_denormal(n: np.ndarray, d: np.ndarray) -> np.ndarray:
 
 
 def divide_fmas(a, b, c, flag) -> np.ndarray:
-    """V_DIV_FMAS: fma, scaled back where V_DIV_SCALE's flag is set; rounded once, after that.
+    """V_DIV_FMAS: fma, scaled back if V_DIV_SCALE's flag is set; rounded once, after that.
 
-    The early manuals' factor 2**32 would undo neither of V_DIV_SCALE's cases; the later ones say
-    2**±64 (f64: 2**±128) by the quotient's size, which does. Two roundings would make quotients
-    that are denormal wrong in the last bit, which OpenCL's conformance tests don't allow.
+    The early manuals' factor 2**32 does not undo either case of V_DIV_SCALE; the later ones' 2**±64
+    (f64: 2**±128) by the quotient's size does. With two roundings, denormal quotients would be
+    wrong in the last bit, which OpenCL's conformance tests don't allow.
     """
     shape = np.broadcast_shapes(a.shape, b.shape, c.shape, flag.shape)
     a, b, c, flag = (np.broadcast_to(x, shape) for x in (a, b, c, flag))
@@ -280,8 +280,8 @@ def divide_fmas(a, b, c, flag) -> np.ndarray:
 def divide_fixup(q, d, n) -> np.ndarray:
     """V_DIV_FIXUP: the quotient's special cases. Operands: quotient, denominator, numerator.
 
-    A quotient that overflows between V_DIV_SCALE and here has become a NaN (inf - inf); operands
-    that are numbers make it an infinity. The manual's text leaves that case out, IEEE doesn't.
+    A quotient that overflows between V_DIV_SCALE and here has become NaN (inf - inf); for operands
+    that are numbers the result is infinity. The manual's text omits that case, IEEE doesn't.
     """
     kind = q.dtype
     negative = np.signbit(d) ^ np.signbit(n)

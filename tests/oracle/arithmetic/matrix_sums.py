@@ -1,19 +1,19 @@
-"""How matrix instructions sum floats: the published models of CDNA2 and CDNA3.
+"""Sums of floats in matrix instructions: the published models of CDNA2 and CDNA3.
 
-Xie et al., "MMA-Sim" (arXiv 2511.10909) and their package mmasim 2.1.1, which says what the paper
-leaves out; written anew from what they say:
+Xie et al., "MMA-Sim" (arXiv 2511.10909) and their package mmasim 2.1.1, which has details that the
+paper omits; reimplemented from their description:
 
-    CDNA2, f16 and bf16     f32 multiplications and additions, subnormals to zero on the way in and
-                            out; two or four products in pairs, then C
-    CDNA3, f16, bf16, xf32  "TR-FDPA": 8 (xf32: 4) products cut off toward zero 24 bits below the
+    CDNA2, f16 and bf16     f32 multiplications and additions, subnormals flushed on input and
+                            output; two or four products in pairs, then C
+    CDNA3, f16, bf16, xf32  "TR-FDPA": 8 (xf32: 4) products truncated toward zero 24 bits below the
                             greatest exponent and added; that sum rounded down 32 bits below the
                             greater exponent of it and C, and C 24 bits below; their sum rounded
                             down 31 bits below its own exponent; one rounding to f32
-    CDNA3, fp8 and bf8      "GTR-FDPA": 16 products, even and odd k by themselves; then as above
+    CDNA3, fp8 and bf8      "GTR-FDPA": 16 products, even and odd k separately; then as above
     f32, f64                fused multiply-adds along k
 
-A product's exponent is the sum of its factors'; a zero has none: it is below all others. gfx950 is
-said to be as gfx942 (docs/emulator.md); none has measured it.
+A product's exponent is the sum of its factors'; a zero has an exponent below all others. gfx950
+is assumed to behave like gfx942 (docs/emulator.md); it has not been measured.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ ZERO = -999  # the exponent of a product that is zero
 
 
 def sums(a, b, c, kinds: tuple[str, str], target: str, name: str) -> np.ndarray:
-    """c + a · b along the last axis, which is k; all are float64 arrays that broadcast. f32, or f64
-    for an f64 matrix."""
+    """Returns c + a · b along the last axis, which is k; all are float64 arrays that broadcast. The
+    result is f32, or f64 for an f64 matrix."""
     steps = a.shape[-1]
     if kinds[0] in ("f32", "f64"):
         dtype = f32 if kinds[0] == "f32" else f64
@@ -73,7 +73,8 @@ def _flushed_sums(a, b, c, least: float, pairs: int) -> np.ndarray:
 
 
 def _parts(x: np.ndarray, least: int) -> tuple[np.ndarray, np.ndarray]:
-    """A significand of 1 or more and less than 2, or less than 1 with the least exponent."""
+    """Returns a significand in [1, 2), or in [0, 1) with the smallest exponent, and the
+    exponent."""
     significand, exponent = np.frexp(x)
     significand, exponent = significand * 2, exponent.astype(i64) - 1
     low = (exponent < least) | (x == 0)

@@ -1,4 +1,4 @@
-"""Floats of 8, 6 and 4 bits: their values listed, and the nearest of them found in the list.
+"""Floats of 8, 6 and 4 bits: all values are listed, and conversions search the list.
 
 OCP "8-bit Floating Point" (E4M3, E5M2) and "Microscaling Formats" (E2M3, E3M2, E2M1); gfx942's FNUZ
 formats have a bias one larger, no infinity, no -0, and one NaN: 0x80.
@@ -16,8 +16,8 @@ f64, i64 = np.float64, np.int64
 
 @dataclass(frozen=True)
 class Format:
-    """`last`: the code of the largest finite magnitude. `infinity`, `nan`: codes, None where the
-    format has none. Codes are without sign; `unsigned_zero`: minus with code 0 is the NaN."""
+    """`last`: the code of the largest finite magnitude. `infinity`, `nan`: codes, None if the
+    format has none. Codes are without sign; `unsigned_zero`: the sign with code 0 is the NaN."""
 
     bits: int
     mantissa: int
@@ -39,11 +39,12 @@ class Format:
 
     @cached_property
     def magnitudes(self) -> np.ndarray:
-        """Of the finite codes, and of the one after the last, which overflow is rounded to."""
+        """Magnitudes of the finite codes, and of the one after the last, to which overflow is
+        rounded."""
         return np.array([self.magnitude(code) for code in range(self.last + 2)])
 
     def decode(self, codes: np.ndarray) -> np.ndarray:
-        """float64."""
+        """Returns the values as float64."""
         table = np.full(2 * self.sign, np.nan)
         for code in range(self.sign):
             value = self.magnitude(code) if code <= self.last else np.nan
@@ -55,7 +56,7 @@ class Format:
         return table[codes.astype(i64)]
 
     def encode(self, x: np.ndarray) -> np.ndarray:
-        """Of float64: the nearest, of two the one with an even code; int64 codes."""
+        """Returns the codes nearest to float64 values, ties to the even code; int64."""
         size = np.abs(x)
         middles = (self.magnitudes[1:] + self.magnitudes[:-1]) / 2
         low = np.searchsorted(middles, size, side="left")
@@ -63,8 +64,8 @@ class Format:
         return self._finish(x, np.where(low % 2 == 0, low, high))
 
     def encode_stochastic(self, x: np.ndarray, seed: np.ndarray, kept: int) -> np.ndarray:
-        """Rounded up where the share of a step that is dropped, plus the seed's share of 2^32, is
-        one or more. `kept`: the upper bits of the seed that count."""
+        """Rounds up if the dropped fraction of a step plus the seed's fraction of 2^32 is one or
+        more. `kept`: the number of the seed's upper bits that count."""
         size = np.abs(x)
         below = np.searchsorted(self.magnitudes, size, side="right") - 1
         below = np.minimum(below, self.last)
@@ -74,7 +75,7 @@ class Format:
         return self._finish(x, below + (share + chance >= 1))
 
     def _finish(self, x: np.ndarray, code: np.ndarray) -> np.ndarray:
-        """The sign, and what overflow and NaN become."""
+        """Applies the sign, overflow and NaN."""
         nan = self.nan if self.nan is not None else self.last
         over = self.infinity if self.infinity is not None else nan
         code = np.where(code > self.last, over, code)

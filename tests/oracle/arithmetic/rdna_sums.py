@@ -1,23 +1,23 @@
-"""Sums of products of f16 and bf16 as gfx1100 and gfx1201 were measured to make them.
+"""Sums of products of f16 and bf16 as measured on gfx1100 and gfx1201.
 
-In words (the measurements are AMD's, for rocjitsu: tests/captures compares with them). One step
-adds two products to C on gfx1100, and four (v_dot2: two) on gfx1201. A product's exponent is the
-sum of its factors', a subnormal's that of the least normal number. Numbers are brought to whole
-multiples of 2^grid, 24 below the greatest exponent of a product that is not zero, or 26 below that
+The measurements are AMD's, for rocjitsu: tests/captures compares with them. One step adds two
+products to C on gfx1100, and four (v_dot2: two) on gfx1201. A product's exponent is the sum of its
+factors' exponents; a subnormal has that of the smallest normal number. Numbers are converted to
+integer multiples of 2^grid, 24 below the greatest exponent of a non-zero product, or 26 below that
 of C's first digit, whichever is greater.
 
 gfx1100     digits below the grid are dropped from magnitudes. A product with another sign than C's,
-            though it be zero, then counts as the bitwise complement of its magnitude where C's
-            sign is the positive one. A subnormal bf16 factor is a zero of its sign, as is a
+            even if it is zero, then counts as the bitwise complement of its magnitude, with C's
+            sign as the positive one. A subnormal bf16 factor is a zero of its sign, as is a
             subnormal C; a sum that has 24 digits and is then too small for a normal number is +0.
-gfx1201     two products each are rounded down on a grid 24 below their greater exponent, their sum
-            and C then on the common one. A C of less than a unit is dropped, but where the unit is
-            less than the least normal number.
+gfx1201     each pair of products is rounded down on a grid 24 below the greater exponent; the
+            pair's sum and C are then rounded down on the common grid. A C of less than a unit is
+            dropped, unless the unit is less than the smallest normal number.
 
-The result is rounded to nearest even. With results of 16 bits every step ends with one: bf16 is the
-upper half of the f32, f16 is rounded without an f32 between, and C's exponent is then never taken
-for less than -14. Among what is not finite, NaN factors go first, then infinity times zero and
-products of both infinities, then C's NaN, then the infinities.
+The result is rounded to nearest even. With 16-bit results every step ends with a rounding: bf16 is
+the upper half of the f32, f16 is rounded without an intermediate f32, and C's exponent is then at
+least -14. Special values take precedence in this order: NaN factors, infinity times zero and
+products of both infinities, C's NaN, infinities.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 i64, u32 = np.int64, np.uint32
-EMPTY = -(1 << 20)  # the exponent of nothing
+EMPTY = -(1 << 20)  # the exponent of an empty sum
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,12 @@ class Format:
 
 
 FORMATS = {"f32": Format(32, 23, 127), "f16": Format(16, 10, 15), "bf16": Format(16, 7, 127)}
-# The NaN that a NaN factor gives, by the result's format; the others are the quiet one, negative.
+# The NaN that a NaN factor gives, by the result's format; the others give the negative quiet NaN.
 FACTOR_NAN = {"f32": 0xFFC00A3D, "f16": 0xFE3D, "bf16": 0xFFFD}
 
 
 class Numbers:
-    """Raw bits taken apart: finite ones are (-1)^negative · digits · 2^(exponent - fraction)."""
+    """Decoded bits: finite numbers are (-1)^negative · digits · 2^(exponent - fraction)."""
 
     def __init__(self, raw: np.ndarray, form: Format, flush: bool) -> None:
         raw = raw.astype(i64)
@@ -70,7 +70,7 @@ class Numbers:
         self.exponent = np.maximum(field, 1) - form.bias
 
 
-# What a step takes along k of a matrix. gfx1201's lanes share k in runs of four.
+# The number of k per step of a matrix. gfx1201's lanes share k in runs of four.
 STEPS = {
     "gfx1100": [slice(k, k + 2) for k in range(0, 16, 2)],
     "gfx1201": [slice(k, k + 4) for k in (0, 8, 4, 12)],
@@ -80,8 +80,8 @@ STEPS = {
 def matrix(
     a: np.ndarray, b: np.ndarray, c: np.ndarray, form: str, target: str, result: str
 ) -> np.ndarray:
-    """`step` along k, which is the last axis: of gfx1201's as its lanes hold it, first those of the
-    lower half."""
+    """Applies `step` along k, the last axis: for gfx1201 in the order of its lanes, the lower half
+    first."""
     for k in STEPS[target]:
         c = step(a[..., k], b[..., k], c, form, target, result)
     return c
@@ -90,8 +90,8 @@ def matrix(
 def step(
     a: np.ndarray, b: np.ndarray, c: np.ndarray, form: str, target: str, result: str
 ) -> np.ndarray:
-    """Raw bits of C plus the products along the last axis of A and B, raw bits all: C's and the
-    result's are of the format `result`."""
+    """Returns C plus the products along the last axis of A and B, all as raw bits; C and the result
+    have the format `result`."""
     old = target == "gfx1100"
     x, y = (Numbers(side, FORMATS[form], old and form == "bf16") for side in (a, b))
     z = Numbers(c, FORMATS[result], old and result != "f16")
@@ -100,13 +100,13 @@ def step(
     first_digit = np.where(z.digits == 0, EMPTY, first_digit)
     least = -14 if result == "f16" else EMPTY if old else -126
     grid = np.maximum(exponents.max(axis=-1) - 24, np.maximum(first_digit, least) - 26)
-    grid = np.where(grid < -2000, 0, grid)  # nothing at all: any will do
+    grid = np.where(grid < -2000, 0, grid)  # an empty sum: any grid will do
     total = (_complements if old else _pairs)(x, y, z, exponents, grid, result)
     return _special(x, y, z, result, _packed(total, grid, result, old))
 
 
 def _moved(value: np.ndarray, power: np.ndarray) -> np.ndarray:
-    """The integer value · 2^power, rounded down."""
+    """Returns the integer value · 2^power, rounded down."""
     power = np.where(value == 0, 0, power)
     return np.where(power > 0, value << np.maximum(power, 0), value >> np.clip(-power, 0, 63))
 
@@ -137,7 +137,7 @@ def _pairs(x: Numbers, y: Numbers, z: Numbers, exponents, grid, result: str) -> 
 
 
 def _packed(total: np.ndarray, grid: np.ndarray, result: str, flush: bool) -> np.ndarray:
-    """Raw bits of total · 2^grid, rounded to nearest even."""
+    """Returns the raw bits of total · 2^grid, rounded to nearest even."""
     form = FORMATS["f16" if result == "f16" else "f32"]
     magnitude = np.abs(total)
     first = np.frexp(magnitude.astype(float))[1] - 1 + grid

@@ -1,1 +1,1 @@
-"""What is compared of the oracle and the emulator."""
+"""Comparisons of the oracle with the emulator."""

@@ -1,4 +1,4 @@
-"""A batch of probes on the oracle and on the emulator: what differs."""
+"""Runs a batch of probes on the oracle and on the emulator, and returns the differences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from oracle.probes import probe
 
 
 def differing(batch: probe.Batch, data: bytes, frame: probe.Frame = probe.GFX9) -> list[str]:
-    """A line for each probe whose records differ, with the first lane that does."""
+    """Returns a line for each probe whose records differ, with the first differing lane."""
     arguments = [batch.inputs, batch.outputs(), batch.masks]
     where = ((frame.waves, 1, 1), (frame.lanes, 1, 1))
     mine = launch.on_oracle(data, "probe", *where, arguments).arguments[1]

@@ -1,7 +1,7 @@
-"""All comparisons of single instructions that the suite makes: what is tried, on which target.
+"""All comparisons of single instructions in the suite: the probes of each target.
 
-tests/fly_run/emulator/test_oracle_instructions.py and test_oracle_rdna.py make them; so does the
-mutation run, which therefore sees what they would see.
+tests/fly_run/emulator/test_oracle_instructions.py and test_oracle_rdna.py run them; so does the
+mutation run, which therefore detects what they detect.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ SHORT = re.compile(
 )
 # gfx9 has none of these.
 LITERAL = re.compile(r"v_fma[am]k_f16")
-# With IEEE off a signalling NaN is as good as a quiet one.
+# With IEEE off a signalling NaN is treated like a quiet one.
 QUIET = re.compile(r"v_(pk_)?(min3?|max3?|med3|minmax|maxmin)_f(16|32|64)")
 
 
 @dataclass(frozen=True)
 class Run:
-    """Probes of a target that go together, of a family or of instructions with such `names`."""
+    """Probes of a target that form one run: those of a family, or of instructions matching
+    `names`."""
 
     target: str
     family: str
@@ -60,8 +61,8 @@ def _supported(target: str, family: str) -> list[probe.Probe]:
 
 
 def named(target: str, names: re.Pattern[str]) -> list[probe.Probe]:
-    """The probes of instructions so named. A result that rounds up to the smallest normal number is
-    left open."""
+    """Returns the probes of instructions that match. A result that rounds up to the smallest normal
+    number is unspecified."""
     families = ("vector", "compares", "packed")
     listed = [p for family in families for p in _supported(target, family)]
     return [
@@ -71,7 +72,7 @@ def named(target: str, names: re.Pattern[str]) -> list[probe.Probe]:
     ]
 
 
-# In another MODE than LLVM's.
+# Runs in other MODEs than LLVM's default.
 OTHERWISE = (
     Run("gfx942", "flushed-f32", probe.Mode(denormals=0), SINGLE),
     Run("gfx942", "flushed-f16-f64", probe.Mode(short_denormals=0), SHORT),

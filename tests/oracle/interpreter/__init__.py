@@ -1,1 +1,1 @@
-"""From an instruction to what it does, and the machine that executes kernels."""
+"""Decodes instructions, and executes kernels."""

@@ -1,7 +1,7 @@
-"""From an instruction's text to a function of Waves.
+"""Decodes an instruction's text to a function of Waves.
 
-What an instruction does depends on its text and on the wave's MODE, not on where it stands: each
-is decoded once for all kernels.
+An instruction's effect depends on its text and on the wave's MODE, not on its address, so each is
+decoded once for all kernels.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ Step = Callable[[Waves], None]
 
 
 class Unsupported(Exception):
-    """An instruction the oracle can't execute."""
+    """An instruction that the oracle does not support."""
 
 
 @dataclass(frozen=True)
 class Decoded:
-    """`step` of a plain instruction; `flow` of one that sets the pc: (waves, pc) → targets."""
+    """`step` of a normal instruction; `flow` of one that sets the pc: (waves, pc) → targets."""
 
     text: str
     size: int
@@ -39,7 +39,7 @@ class Decoded:
 
 @functools.lru_cache(maxsize=1 << 16)
 def decode(text: str, words: tuple[int, ...], target: str, state: int) -> Decoded:
-    """`state`: MODE, and what else modes.states has."""
+    """Decodes an instruction. `state`: MODE, and the other state in modes.states."""
     mode = state & 0xFFFFFFFF
     if " :: " in text:
         return Decoded(text, 4 * len(words), rdna.dual(text, words, target, mode))

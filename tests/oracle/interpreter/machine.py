@@ -1,10 +1,10 @@
 """The test oracle: a lockstep interpreter of AMD GPU machine code in NumPy.
 
-It is an independent reading of the ISA manuals (AMD Instinct MI200 and MI300, RDNA3 and RDNA4) and
-of LLVM's AMDGPUUsage, and shares no code with the emulator. The waves of a chunk of workgroups
-execute together, an instruction being one NumPy operation on an array [waves, 64]. Waves that part
-at a branch are grouped by pc; the group with the lowest pc runs, so that groups meet again where
-their paths do. A chunk of 512 to 2048 waves is fastest (`Oracle(chunk_waves=…)`).
+It is an independent implementation of the ISA manuals (AMD Instinct MI200 and MI300, RDNA3 and
+RDNA4) and of LLVM's AMDGPUUsage, and shares no code with the emulator. The waves of a chunk of
+workgroups execute together: an instruction is one NumPy operation on an array [waves, 64]. Waves
+that diverge at a branch are grouped by pc; the group with the lowest pc runs, so that groups
+reconverge. A chunk of 512 to 2048 waves is fastest (`Oracle(chunk_waves=…)`).
 
     oracle = Oracle()
     a = oracle.bind("A", array)
@@ -33,7 +33,7 @@ RUNNING, WAITING, DONE = range(3)
 
 
 class Runaway(Exception):
-    """More wave-instructions than the oracle was allowed."""
+    """The launch exceeded the limit of wave-instructions."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class Launch:
 
 
 class Oracle:
-    """`executed` counts wave-instructions over all launches. `poison`: fill registers and LDS with
-    signalling NaNs at first, rather than leave in them what is there."""
+    """`executed` counts wave-instructions over all launches. `poison`: initialise registers and LDS
+    with signalling NaNs, instead of leaving their content."""
 
     def __init__(
         self, chunk_waves: int = 1024, max_instructions: int = 1 << 40, poison: bool = True
@@ -110,7 +110,7 @@ class Oracle:
 
 @functools.lru_cache(maxsize=64)
 def _decoded(data: bytes, kernel: str) -> dict[int, Decoded]:
-    """The instructions of a kernel decoded so far, by pc: kept from launch to launch."""
+    """Returns the decoded instructions of a kernel by pc, which are cached across launches."""
     return {}
 
 
@@ -158,7 +158,7 @@ class Chunk:
             np.ascontiguousarray(arguments).view(np.uint32),
             self.scratch_starts if self.by_registers else None,
         )
-        # Past the prologue for firmware that can't preload.
+        # Skips the prologue for firmware that can't preload.
         self.entry = kernel.entry + (256 if preload else 0)
 
     # LDS and scratch
@@ -173,7 +173,7 @@ class Chunk:
         return addresses.view(np.int64) + base[:, None]
 
     def scratch_offsets(self, w: Waves, offsets: np.ndarray) -> np.ndarray:
-        """Lane addresses → bytes of `scratch`: dwords of the 64 lanes lie side by side."""
+        """Converts lane addresses to bytes of `scratch`: dwords of the 64 lanes are contiguous."""
         if self.by_registers:
             base = w.s64(102).astype(np.int64) - SCRATCH_BASE  # FLAT_SCRATCH, set by the kernel
         else:
@@ -206,7 +206,7 @@ class Chunk:
             raise Fault("barrier that some waves never reach")
 
     def _run_group(self, pc: int, rows: np.ndarray) -> None:
-        """Until the rows part, wait, end, or reach another group."""
+        """Runs until the rows diverge, wait, end, or reach another group."""
         w, oracle, count = self.waves, self.oracle, len(rows)
         limit = min(self.pending, default=1 << 62)
         while pc < limit:
@@ -242,7 +242,7 @@ class Chunk:
         return decoded
 
     def _under_modes(self, decoded: Decoded, pc: int) -> None:
-        """A step of waves that have a MODE of their own: those of one MODE together."""
+        """Runs a step of waves with different MODEs: those of one MODE together."""
         w, rows = self.waves, self.waves.rows
         numbers, states = w.row_numbers(), modes.states(w)
         words = self.launch.code.lines[pc].words
@@ -255,7 +255,7 @@ class Chunk:
         w.select(rows)
 
     def _flow(self, decoded: Decoded, pc: int, rows: np.ndarray):
-        """The next pc of all rows, or a list of (pc, rows)."""
+        """Returns the next pc of all rows, or a list of (pc, rows)."""
         ins, w, after = decoded.instruction, self.waves, pc + decoded.size
         name = decoded.flow
         if name == "s_endpgm":
@@ -295,8 +295,8 @@ class Chunk:
         return [(target, rows[taken]), (after, rows[~taken])]
 
     def _release(self):
-        """The waves go on that wait for a barrier which all of their workgroup has signalled that
-        has not ended."""
+        """Releases the waves that wait for a barrier that every unfinished wave of their workgroup
+        has signalled."""
         live = self.state != DONE
         fewest = np.full(self.group_of[-1] + 1, np.iinfo(np.int64).max)
         np.minimum.at(fewest, self.group_of[live], self.signals[live])

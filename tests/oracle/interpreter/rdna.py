@@ -1,7 +1,7 @@
-"""What gfx11 and gfx12 have that gfx9 has not, or have in another way: instructions on waves.
+"""Instructions that gfx11 and gfx12 have and gfx9 does not, or that differ: functions of waves.
 
-Sources: the RDNA3 and RDNA4 ISA manuals; LLVM's AMDGPUUsage and test/MC/AMDGPU. Names that mean the
-same as a gfx9 one are in rdna_names.py; the arithmetic of new vector instructions in rdna_valu.py.
+Sources: the RDNA3 and RDNA4 ISA manuals; LLVM's AMDGPUUsage and test/MC/AMDGPU. Names of operations
+identical to gfx9's are in rdna_names.py; the arithmetic of new vector instructions in rdna_valu.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from oracle.vector import rdna_dots, rdna_lanes, rdna_valu, valu, vector
 
 Step = Callable[[Waves], None]
 
-# Waits and hints: nothing in an interpreter that finishes each instruction at once.
+# Waits and hints, which have no effect in an interpreter that completes each instruction at once.
 NOTHING = {
     *("s_clause", "s_delay_alu", "s_set_inst_prefetch_distance", "s_sendmsg", "s_wait_idle"),
     *("s_waitcnt_vscnt", "s_waitcnt_vmcnt", "s_waitcnt_expcnt", "s_waitcnt_lgkmcnt"),
@@ -36,13 +36,13 @@ NOTHING = {
 
 
 def float_mode(mode: int, target: str) -> int:
-    """The MODE register's float bits. gfx12's descriptor has other things where gfx9 to gfx11 have
-    DX10_CLAMP and IEEE_MODE: it clamps NaN to 0, and its minimum is IEEE 754-2019's whatever."""
+    """Returns the MODE register's float bits. In gfx12's descriptor other fields replace DX10_CLAMP
+    and IEEE_MODE: gfx12 clamps NaN to 0, and its minimum is always IEEE 754-2019's."""
     return mode & ~(1 << 9) | 1 << 8 if target.startswith("gfx12") else mode
 
 
 def renamed(ins: Instruction, target: str) -> Instruction:
-    """`ins` under gfx9's name, its modifiers as gfx9 says the same."""
+    """Returns `ins` with gfx9's name and modifiers."""
     if not target.startswith("gfx1"):
         return ins
     modifiers = dict(ins.modifiers)
@@ -52,7 +52,7 @@ def renamed(ins: Instruction, target: str) -> Instruction:
 
 
 def build(ins: Instruction, mode: int, target: str) -> Step | None:
-    """A function of Waves; None for what gfx9 has alike."""
+    """Returns a function of Waves; None for an instruction that is the same on gfx9."""
     name = ins.mnemonic
     if step := rdna_wmma.build(ins, target) or rdna_dots.build(ins, target):
         return step
@@ -62,7 +62,7 @@ def build(ins: Instruction, mode: int, target: str) -> Step | None:
     if name in rdna_valu.TABLE:
         return vector.table(ins, mode, rdna_valu.TABLE[name])
     if name in valu.VALU and valu.VALU[name].result.endswith("16"):
-        # From gfx10 on a 16-bit result leaves the register's other half alone.
+        # From gfx10 on a 16-bit result preserves the register's other half.
         return vector.table(ins, mode, replace(valu.VALU[name], keeps_high=True))
     if match := re.fullmatch(r"s_(\w+)_(save|wr)exec_b(32|64)", name):
         return _save_exec(ins, match[1], match[2] == "wr", int(match[3]))

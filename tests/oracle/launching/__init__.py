@@ -1,1 +1,1 @@
-"""Kernels built, and launched on the oracle or on a device."""
+"""Builds kernels, and launches them on the oracle or on a device."""

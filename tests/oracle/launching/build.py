@@ -1,4 +1,4 @@
-"""Test kernels made into HSACOs: OpenCL through clang, assembly through llvm-mc and ld.lld."""
+"""Compiles test kernels to HSACOs: OpenCL with clang, assembly with llvm-mc and ld.lld."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RDNA = ("gfx1100", "gfx1201")
 
 @functools.cache
 def opencl(source: str, target: str, level: int) -> bytes:
-    """`source`: a file's name in tests/kernels; `level`: clang's -O. Warnings are not shown."""
+    """`source`: a file's name in tests/kernels; `level`: clang's -O. Warnings are suppressed."""
     options = ["-x", "cl", "-cl-std=CL2.0", "-cl-fp32-correctly-rounded-divide-sqrt"]
     options += ["-target", "amdgcn-amd-amdhsa", f"-mcpu={target}"]
     with tempfile.TemporaryDirectory() as folder:
@@ -28,7 +28,7 @@ def opencl(source: str, target: str, level: int) -> bytes:
 
 @functools.lru_cache(maxsize=256)
 def assemble(text: str, target: str) -> bytes:
-    """Assembly text to an HSACO."""
+    """Assembles text to an HSACO."""
     with tempfile.TemporaryDirectory() as folder:
         source, middle, path = (Path(folder, name) for name in ("k.s", "k.o", "k.hsaco"))
         source.write_text(text)

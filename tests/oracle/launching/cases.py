@@ -1,4 +1,4 @@
-"""Whole kernels with what they must compute: (source, launch, arguments, expectation by NumPy)."""
+"""Whole kernels and their expected results: (source, launch, arguments, expectation by NumPy)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ f4, i4, u4 = np.float32, np.int32, np.uint32
 
 @dataclass(frozen=True)
 class Case:
-    """`make(rng)`: the arguments. `expect(*arguments)`: {argument's index: array}. `exact`: bit for
-    bit; else within `relative` of each value or of 1e-6."""
+    """`make(rng)`: the arguments. `expect(*arguments)`: {argument's index: array}. `exact`:
+    compared bit for bit; otherwise within `relative` of each value or of 1e-6."""
 
     source: str
     kernel: str
@@ -46,7 +46,7 @@ EDGE64 = np.array(
 
 
 def all_pairs(edges, rng, extra):
-    """Every pair of edge values, then random ones over the whole exponent range."""
+    """Returns every pair of edge values, then random ones over the whole exponent range."""
     left, right = (grid.ravel() for grid in np.meshgrid(edges, edges))
     unsigned = np.uint32 if edges.dtype == f4 else np.uint64
     raw = rng.integers(0, np.iinfo(unsigned).max, (2, extra), unsigned, endpoint=True)
@@ -170,7 +170,7 @@ def make_atomics(rng):
 def expect_atomics(low, high, bits, total, order, values, n):
     seen = np.bitwise_or.reduce(np.uint32(1) << (values & 31).astype(u4))
     counts = np.bincount(np.arange(int(n)) & 7, minlength=8)
-    # Each turn makes order[k] twice itself and one: a number of ones, all 32 in the end.
+    # Each step doubles order[k] and adds one: a number of ones, all 32 in the end.
     ordered = np.array([(1 << min(int(c), 32)) - 1 for c in counts], u4)
     return {
         0: np.array([values.min()]),
@@ -208,9 +208,9 @@ CASES = [
         "elementwise.cl",
         "saxpy",
         (3, 1, 1),
-        (100, 1, 1),  # the last wave is not full
+        (100, 1, 1),  # the last wave is partial
         lambda r: [normal(r, 250), normal(r, 250), f4(1.7), np.int64(250)],
-        # The product of two f32 is exact in float64, and so is this sum up to a rounding.
+        # The product of two f32 is exact in float64, and so is this sum except for one rounding.
         lambda x, y, alpha, n: {1: (np.float64(alpha) * x + y).astype(f4)},
         relative=1e-7,
     ),
@@ -365,6 +365,6 @@ def check(case: Case, arguments: list, results: list) -> None:
             np.testing.assert_allclose(got, array, rtol=case.relative, atol=case.relative)
         else:
             np.testing.assert_array_equal(got, array.reshape(got.shape))
-            if got.dtype.kind == "f":  # -0 is not 0
+            if got.dtype.kind == "f":  # distinguishes -0 from 0
                 known = ~np.isnan(got)
                 np.testing.assert_array_equal(np.signbit(got[known]), np.signbit(array[known]))

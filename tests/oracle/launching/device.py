@@ -1,4 +1,4 @@
-"""The emulator under test, launched the way `launch.on_oracle` launches the oracle."""
+"""Launches the emulator under test with the interface of `launch.on_oracle`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from oracle.launching.launch import Run, Triple, pack
 def on_emulator(
     data: bytes, kernel: str, grid: Triple, block: Triple, arguments: Sequence, dynamic_lds=0
 ) -> Run:
-    """On copies of the arguments."""
+    """Runs on copies of the arguments."""
     from fly_image.amd.code_object import CodeObject
     from fly_run.emulator.machine import Emulator
 
@@ -32,23 +32,23 @@ def on_emulator(
 
 @functools.cache
 def implemented(target: str) -> frozenset[str]:
-    """The mnemonics, without encoding suffix, that the emulator says it executes."""
+    """Returns the mnemonics, without encoding suffix, that the emulator claims to execute."""
     from fly_run.emulator.coverage import coverage
     from fly_run.emulator.semantics import table
 
-    # The enumeration behind `coverage` does not meet every instruction.
+    # The enumeration of `coverage` does not find every instruction.
     return coverage(target).plain_implemented | table.operations_of(target).keys()
 
 
 @functools.cache
 def found(target: str) -> frozenset[str]:
-    """The mnemonics of `implemented` that the enumeration meets."""
+    """Returns the mnemonics of `implemented` that the enumeration finds."""
     return implemented(target) & known(target)
 
 
 @functools.cache
 def known(target: str) -> frozenset[str]:
-    """The mnemonics that the disassembler finds on a target."""
+    """Returns the mnemonics that the disassembler finds on a target."""
     from fly_run.emulator.coverage import coverage
 
     return coverage(target).plain

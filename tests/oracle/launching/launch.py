@@ -1,4 +1,4 @@
-"""One way to launch a kernel on the oracle and on any device that keeps the same protocol."""
+"""Launches a kernel on the oracle, or on a device with the same protocol."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Triple = tuple[int, int, int]
 def pack(
     data: bytes, kernel: str, arguments: Sequence, bind: Callable[[str, np.ndarray], int]
 ) -> bytes:
-    """The explicit kernel arguments: arrays by the address that `bind` gives, NumPy scalars as
-    they are, at the offsets of the code object's metadata."""
+    """Packs the explicit kernel arguments at the offsets of the code object's metadata: arrays as
+    the address that `bind` returns, NumPy scalars by value."""
     content = bytearray()
     explicit = [
         argument
@@ -36,7 +36,7 @@ def pack(
 
 @dataclass(frozen=True)
 class Run:
-    """`arguments`: after the launch, arrays hold what the kernel wrote."""
+    """`arguments`: after the launch, arrays hold the kernel's output."""
 
     arguments: list
     executed: int
@@ -51,7 +51,7 @@ def on_oracle(
     dynamic_lds=0,
     **more,
 ) -> Run:
-    """On copies of the arguments. `more`: the Oracle's options."""
+    """Runs on copies of the arguments. `more`: the Oracle's options."""
     oracle = Oracle(**more)
     own = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
     kernarg = pack(data, kernel, own, oracle.bind)

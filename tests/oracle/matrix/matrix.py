@@ -1,7 +1,6 @@
-"""V_MFMA and V_SMFMAC: which register and lane an element is in. How floats are added is in
-matrix_sums.py.
+"""V_MFMA and V_SMFMAC: the register and lane of each element. matrix_sums.py models float sums.
 
-The places are those that AMD's matrix instruction calculator prints. EXEC plays no part.
+The layouts are those that AMD's matrix instruction calculator prints. EXEC is ignored.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def build(ins: Instruction, target: str) -> Callable[[Waves], None] | None:
 
 
 def elements(w: Waves, operand: Operand, kind: str, target: str) -> np.ndarray:
-    """float64 or int64 [element, wave, lane]: what a vector operand's registers hold."""
+    """Returns float64 or int64 [element, wave, lane] from a vector operand's registers."""
     first, bits = w.first(operand), BITS[kind]
     registers = [w.v32(first + k) for k in range(operand.count)]
     if bits == 64:
@@ -60,7 +59,7 @@ def elements(w: Waves, operand: Operand, kind: str, target: str) -> np.ndarray:
     raw = np.stack(parts)
     if kind == "f32":
         return raw.view(np.float32).astype(np.float64)
-    if kind == "xf32":  # ten bits of the mantissa
+    if kind == "xf32":  # ten fraction bits
         return (raw & ~u32(0x1FFF)).view(np.float32).astype(np.float64)
     if kind == "f16":
         return raw.astype(u16).view(np.float16).astype(np.float64)
@@ -72,8 +71,8 @@ def elements(w: Waves, operand: Operand, kind: str, target: str) -> np.ndarray:
 
 
 def factor(values: np.ndarray, rows: int, shape: Shape) -> np.ndarray:
-    """[wave, block, row, k] of A, or of B with its columns for rows. A lane holds consecutive k of
-    one row; lanes go through the rows, then through the blocks, then through k."""
+    """Returns [wave, block, row, k] of A, or of B with columns in place of rows. A lane holds
+    consecutive k of one row; lanes iterate over the rows, then the blocks, then k."""
     held, waves, _ = values.shape
     result = np.zeros((waves, shape.blocks, rows, shape.k), values.dtype)
     group = LANE // rows
@@ -88,7 +87,7 @@ def factor(values: np.ndarray, rows: int, shape: Shape) -> np.ndarray:
 
 
 def places(shape: Shape, count: int):
-    """For each element of C and D: the lanes' blocks, rows and columns."""
+    """Returns, for each element of C and D, the lanes' blocks, rows and columns."""
     for r in range(count):
         if shape.out == "f64":
             if shape.m == 4:
@@ -164,7 +163,7 @@ def _dense(ins: Instruction, shape: Shape, target: str) -> Callable[[Waves], Non
 
 
 def _group_lanes(group: int) -> np.ndarray:
-    """BLGP: the lane of B that each lane's place is taken from."""
+    """BLGP: returns the lane of B that each lane reads."""
     if group == 1:
         return LANE % 32
     if group == 2:
@@ -175,8 +174,8 @@ def _group_lanes(group: int) -> np.ndarray:
 
 
 def _sparse(ins: Instruction, shape: Shape, target: str) -> Callable[[Waves], None]:
-    """A has two of every four k; the third operand says which: two bits each. Of its bits a lane
-    needs 8 or 16 (or all 32): ABID says which of them, where CBSZ is 0."""
+    """A has two of every four k; the third operand selects which: two bits each. A lane needs 8, 16
+    or all 32 of its bits: ABID selects them if CBSZ is 0."""
     target_, a_operand, b_operand, index_operand = ins.operands
     needed = 2 * a_operand.count * 32 // BITS[shape.a]
     first = needed * int(ins.modifiers.get("abid", 0)) if needed < 32 else 0

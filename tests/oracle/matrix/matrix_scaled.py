@@ -1,13 +1,13 @@
-"""gfx950's V_MFMA_F32_*_F8F6F4 and V_MFMA_SCALE_F32_*_F8F6F4: A and B of formats of their own, and
-a scale for each 32 elements along k.
+"""gfx950's V_MFMA_F32_*_F8F6F4 and V_MFMA_SCALE_F32_*_F8F6F4: A and B have their own formats, and a
+scale for each 32 elements along k.
 
-CDNA4 ISA manual, chapter 7. CBSZ and BLGP say the formats of A and B. A lane has 32 elements of a
-row of A (a column of B). Of 6 and 4 bits they are consecutive k; of 8 bits they are two runs of
-sixteen, half of the instruction's k apart ("8-bit and Smaller Matrix Operations and Layouts": the
-tables go by the operand's own format, and FlyDSL's kernels with fp8 A and fp4 B load it so). Scales
-are powers of two with a bias of 127; 0xFF is a NaN. Lane l has that of row l % M and of the k from
-32 * (l / M) on, in the byte that {OP_SEL_HI, OP_SEL} choose; LLVM knows no scale in a constant.
-Sums are exact and rounded once, as in matrix.py: probes must not round.
+CDNA4 ISA manual, chapter 7. CBSZ and BLGP select the formats of A and B. A lane has 32 elements of
+a row of A (a column of B). With 6 and 4 bits they are consecutive k; with 8 bits they are two runs
+of sixteen, half of the instruction's k apart ("8-bit and Smaller Matrix Operations and Layouts":
+the tables depend on the operand's own format, and FlyDSL's kernels with fp8 A and fp4 B load it
+so). Scales are powers of two with a bias of 127; 0xFF is a NaN. Lane l has that of row l % M and of
+the k from 32 * (l / M) on, in the byte selected by {OP_SEL_HI, OP_SEL}; LLVM allows no constant
+scale. Sums are exact and rounded once, as in matrix.py: probes must not round.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from oracle.state.waves import LANES, Waves
 u32, f32, f64 = np.uint32, np.float32, np.float64
 LANE = np.arange(LANES)
 FORMATS = ("fp8", "bf8", "fp6", "bf6", "fp4")
-HELD = 32  # elements of a lane, and of a scale
+HELD = 32  # elements per lane, and per scale
 _NAME = re.compile(r"v_mfma_(scale_)?f32_(16x16x128|32x32x64)_f8f6f4")
 
 
 @dataclass(frozen=True)
 class Side:
-    """A, or B with its columns for rows."""
+    """A, or B with columns in place of rows."""
 
     operand: Operand
     form: str
@@ -42,7 +42,7 @@ class Side:
     byte: int
 
     def positions(self) -> np.ndarray:
-        """k of each of a lane's elements: [element, lane]."""
+        """Returns the k of each of a lane's elements: [element, lane]."""
         group, element = LANE // self.rows, np.arange(HELD)[:, None]
         if FORMATS.index(self.form) < 2:
             half = HELD // 2
@@ -50,7 +50,7 @@ class Side:
         return group * HELD + element
 
     def read(self, w: Waves) -> np.ndarray:
-        """Scaled: float64[wave, row, k]."""
+        """Returns the scaled elements: float64[wave, row, k]."""
         small, first = OCP[self.form], w.first(self.operand)
         count = HELD * small.bits // 32
         bits = bit_rows(np.stack([w.v32(first + k) for k in range(count)]))
@@ -64,7 +64,7 @@ class Side:
         return result * np.repeat(self.scales(w), HELD, axis=2)
 
     def scales(self, w: Waves) -> np.ndarray:
-        """float64[wave, row, block of 32 k]."""
+        """Returns float64[wave, row, block of 32 k]."""
         blocks = self.depth // HELD
         if self.scale is None:
             return np.ones((w.n, self.rows, blocks))

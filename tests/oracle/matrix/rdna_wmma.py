@@ -1,11 +1,11 @@
-"""WMMA of gfx11 and gfx12 in waves of 32: D = A × B + C, matrices spread over the lanes.
+"""WMMA of gfx11 and gfx12 in waves of 32: D = A × B + C, with matrices distributed over the lanes.
 
 Sources: the RDNA3 and RDNA4 ISA manuals, "Wave Matrix Multiply Accumulate". Lane l holds row l % 16
 of A and column l % 16 of B. On gfx11 it holds all of their K elements, and lanes 16 to 31 repeat
-what lanes 0 to 15 hold; on gfx12 the upper lanes hold the upper half of K. Of C and D lane l has
-column l % 16; register i is row 2i + l / 16 on gfx11, and row i + 8 (l / 16) on gfx12. The manuals
-leave open how a float product is rounded: f16 and bf16 are summed as `rdna_sums` says, and others
-are exact in double and rounded once.
+lanes 0 to 15; on gfx12 the upper lanes hold the upper half of K. Of C and D lane l has column l %
+16; register i is row 2i + l / 16 on gfx11, and row i + 8 (l / 16) on gfx12. The manuals do not
+specify the rounding of float products: f16 and bf16 are summed as in `rdna_sums`, and others are
+exact in double and rounded once.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _NAME = re.compile(
 
 @dataclass(frozen=True)
 class Shape:
-    """`packed`: gfx12, whose lanes share K and whose 16-bit results lie two in a register.
-    `measured`: elements and C are raw bits."""
+    """`packed`: gfx12, whose lanes share K and whose registers hold two 16-bit results. `measured`:
+    elements and C are raw bits."""
 
     result: str
     k: int
@@ -71,13 +71,13 @@ def _multiply(w: Waves, ins: Instruction, shape: Shape) -> None:
 
 
 def result_rows(shape: Shape) -> np.ndarray:
-    """int[8, 32]: the row of D that an element of a lane is."""
+    """int[8, 32]: the row of D of each element of a lane."""
     index = np.arange(8)[:, None]
     return index + 8 * (LANE // 16) if shape.packed else 2 * index + LANE // 16
 
 
 def elements(w: Waves, ins: Instruction, position: int, operand: Operand, kind: str, shape: Shape):
-    """A or B by rows (of B: columns): float64 or int64[n, 16, k], or raw bits."""
+    """Returns A or B by rows (B: columns): float64 or int64[n, 16, k], or raw bits."""
     bits = {"f16": 16, "bf16": 16, "iu8": 8, "iu4": 4, "fp8": 8, "bf8": 8}[kind]
     held = shape.k // 2 if shape.packed else shape.k
     raw = np.stack([w.read(_register(operand, i), 32)[:, :32] for i in range(held * bits // 32)], 2)
@@ -93,18 +93,18 @@ def decoded(raw: np.ndarray, kind: str, ins: Instruction, position: int) -> np.n
     low = ins.modifiers.get("neg_lo", [0, 0, 0])[position]
     high = ins.modifiers.get("neg_hi", [0, 0, 0])[position]
     if kind in ("iu8", "iu4"):
-        # neg_lo says that the source is signed.
+        # neg_lo marks the source as signed.
         top = 1 << (7 if kind == "iu8" else 3)
         value = raw.astype(np.int64)
         return (value ^ top) - top if low else value
     if kind in ("fp8", "bf8"):
         return small_float(raw, 4 if kind == "fp8" else 5)
-    # Elements lie two in a register: neg_lo is of the lower, neg_hi of the upper.
+    # A register holds two elements: neg_lo applies to the lower, neg_hi to the upper.
     return raw ^ np.where(np.arange(raw.shape[2]) % 2, high << 15, low << 15).astype(u32)
 
 
 def small_float(raw: np.ndarray, exponent_bits: int) -> np.ndarray:
-    """OCP's E4M3 (no infinity, one NaN a sign) and E5M2, as gfx12 has them."""
+    """Decodes OCP's E4M3 (no infinity, one NaN per sign) and E5M2, as on gfx12."""
     mantissa_bits = 7 - exponent_bits
     bias = (1 << exponent_bits - 1) - 1
     exponent = (raw >> u32(mantissa_bits) & u32((1 << exponent_bits) - 1)).astype(np.int64)
@@ -120,7 +120,7 @@ def small_float(raw: np.ndarray, exponent_bits: int) -> np.ndarray:
 
 
 def accumulator(w: Waves, ins: Instruction, operand: Operand, shape: Shape) -> np.ndarray:
-    """C as float64 or int64[n, 16, 16], or raw bits."""
+    """Returns C as float64 or int64[n, 16, 16], or raw bits."""
     bits = 16 if shape.result.endswith("16") else 32
     if operand.kind in ("int", "float"):
         raw = constant(operand, 16 if shape.result == "f16" else 32).astype(u32)
@@ -140,10 +140,10 @@ def accumulator(w: Waves, ins: Instruction, operand: Operand, shape: Shape) -> n
 
 
 def _as_matrix(raw: np.ndarray, ins: Instruction, shape: Shape) -> np.ndarray:
-    """From C's bits, [n, 8 elements, 32 lanes]."""
+    """Converts C's bits, [n, 8 elements, 32 lanes]."""
     sign = u32(1 << (15 if shape.result.endswith("16") else 31))
     if shape.result != "i32":
-        # Of C neg_hi is the absolute value, neg_lo the sign.
+        # For C neg_hi is the absolute value, neg_lo the sign.
         if ins.modifiers.get("neg_hi", [0, 0, 0])[2]:
             raw = raw & ~sign
         if ins.modifiers.get("neg_lo", [0, 0, 0])[2]:
@@ -159,7 +159,7 @@ def _as_matrix(raw: np.ndarray, ins: Instruction, shape: Shape) -> np.ndarray:
 
 
 def place(w: Waves, ins: Instruction, target: Operand, value: np.ndarray, shape: Shape) -> None:
-    """`value`: [n, 8, 32], an element of D for each of a lane's eight."""
+    """`value`: [n, 8, 32], eight elements of D per lane."""
     if shape.result == "i32":
         if ins.modifiers.get("clamp"):
             value = np.clip(value, -(1 << 31), (1 << 31) - 1)
@@ -181,7 +181,7 @@ def place(w: Waves, ins: Instruction, target: Operand, value: np.ndarray, shape:
 
 
 def _upper(ins: Instruction) -> int:
-    """gfx11: op_sel's third bit says which half of the registers of C and D is used."""
+    """gfx11: op_sel's third bit selects the half of the registers of C and D."""
     return [*ins.modifiers.get("op_sel", ()), 0, 0, 0][2]
 
 

@@ -1,9 +1,8 @@
-"""Memory instructions: addresses, and what moves between registers and memory.
+"""Memory instructions: addresses, and data movement between registers and memory.
 
-FLAT, GLOBAL and SCRATCH; SMEM is in scalar_memory.py, MUBUF in buffers.py, DS in lds.py, what loads
-straight to LDS in lds_direct.py.
-`build(instruction)` gives a function of Waves, whose `chunk` (machine.Chunk) holds the memory, LDS
-and scratch.
+Covers FLAT, GLOBAL and SCRATCH; SMEM is in scalar_memory.py, MUBUF in buffers.py, DS in lds.py, and
+loads straight to LDS are in lds_direct.py. `build(instruction)` returns a function of Waves, whose
+`chunk` (machine.Chunk) holds the memory, LDS and scratch.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ LOADS = {
     "dwordx3": (12, False, None),
     "dwordx4": (16, False, None),
 }
-# bytes, and the shift of the half that is stored
+# size in bytes, and the shift of the stored half
 STORES = {
     "byte": (1, 0),
     "byte_d16_hi": (1, 16),
@@ -53,12 +52,13 @@ STORES = {
 
 @dataclass(frozen=True)
 class Space:
-    """Where an access goes, "global", "lds" or "flat": its load, its store, an atomic's pieces."""
+    """A destination of accesses, "global", "lds" or "flat": loads, stores, and the parts of
+    atomics."""
 
     kind: str
 
     def pieces(self, w: Waves, addresses: np.ndarray, lanes, size: int, write: bool):
-        """(region bytes, offsets, lanes) of an access to this space."""
+        """Yields (region bytes, offsets, lanes) of an access to this space."""
         chunk = w.chunk
         if self.kind == "global":
             for region, offsets, here in chunk.memory.split(addresses, lanes, size, write):
@@ -105,7 +105,7 @@ class Space:
     def _gather(self, w: Waves, data, offsets, here, size):
         if data is not w.chunk.scratch or size <= 4:
             return gather(data, offsets, here, size)
-        # Scratch is interleaved by dword: the next one of a lane is 256 bytes on.
+        # Scratch is interleaved by dword: the stride between a lane's dwords is 256 bytes.
         return [gather(data, offsets + 256 * k, here, 4)[0] for k in range(size // 4)]
 
     def store(self, w: Waves, addresses, lanes, size: int, values) -> None:
@@ -216,7 +216,7 @@ def atomic_step(atomic, space: Space, address_of: Callable, data: list[Operand],
     def step(w: Waves) -> None:
         lanes = w.active()
         if atomic.sources == 2 and len(data) == 1:
-            # Memory's compare and swap has both in one span: new value, then comparand.
+            # Memory's compare and swap has one operand for both: new value, then comparand.
             sources = [values_of(w, data[0], 0), values_of(w, data[0], registers)]
         else:
             sources = [values_of(w, operand, 0) for operand in data]

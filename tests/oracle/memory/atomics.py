@@ -1,4 +1,4 @@
-"""Read-modify-write operations: one lane after the other, in ascending order of wave and lane."""
+"""Read-modify-write operations, lane by lane in ascending order of wave and lane."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ u16, u32, u64 = np.uint16, np.uint32, np.uint64
 
 @dataclass(frozen=True)
 class Atomic:
-    """`kind`: of an element. `function`: (old, data) → new, on arrays of one element; for compare
-    and swap `data` is (new, expected). `ufunc`: the same without a result, where NumPy has it."""
+    """`kind`: the element type. `function`: (old, data) → new, on arrays of one element; for
+    compare and swap `data` is (new, expected). `ufunc`: the equivalent without a result, if NumPy
+    has it."""
 
     kind: str
     function: Callable
@@ -58,7 +59,7 @@ def _halves(old, data, dtype):
 
 
 def _brains(old, data):
-    """bf16 pairs: added in f32, which is wide enough that the second rounding changes nothing."""
+    """bf16 pairs: added in f32, which is wide enough that double rounding is harmless."""
     result = np.zeros_like(old)
     for shift in (u32(0), u32(16)):
         a, b = ((x >> shift << u32(16)).astype(u32).view(np.float32) for x in (old, data))
@@ -68,7 +69,7 @@ def _brains(old, data):
 
 GLOBAL: dict[str, Atomic] = {}
 for _name in _integer(32):
-    if _name != "rsub":  # only DS has it
+    if _name != "rsub":  # only in DS
         GLOBAL[_name] = _integer(32)[_name]
         GLOBAL[f"{_name}_x2"] = _integer(64)[_name]
 GLOBAL["add_f32"] = Atomic("f32", lambda o, d: o + d, np.add)
@@ -78,7 +79,7 @@ GLOBAL["max_f64"] = Atomic("f64", lambda o, d: floats.maximum(o, d, True))
 GLOBAL["pk_add_bf16"] = Atomic("u32", _brains)
 GLOBAL["pk_add_f16"] = Atomic("u32", lambda o, d: _halves(o, d, np.float16))
 
-# The names of DS differ: the type is at the end, some operations have another name.
+# DS has other names: the type is a suffix, and some operations are named differently.
 DS: dict[str, Atomic] = {}
 for _bits in (32, 64):
     _table = _integer(_bits)
@@ -90,7 +91,7 @@ for _bits in (32, 64):
         DS[f"{_name}_i{_bits}"] = _table[f"s{_name}"]
         DS[f"{_name}_u{_bits}"] = _table[f"u{_name}"]
     DS[f"wrxchg_b{_bits}"] = _table["swap"]
-    # DS_CMPST: the first data operand is the comparand (memory's cmpswap has it second).
+    # DS_CMPST: the first data operand is the comparand (the second in memory's cmpswap).
     DS[f"cmpst_b{_bits}"] = Atomic(
         f"u{_bits}", lambda o, expected, new: np.where(o == expected, new, o), None, 2
     )
@@ -112,7 +113,8 @@ def apply(
     sources: list[np.ndarray],
     wants_old: bool,
 ) -> np.ndarray | None:
-    """On region bytes `data` at 1-D byte `offsets`, in their order. The old values if wanted."""
+    """Applies to region bytes `data` at 1-D byte `offsets`, in order. Returns old values if
+    wanted."""
     dtype = np.dtype(atomic.kind[0] + str(int(atomic.kind[1:]) // 8))
     if (offsets % dtype.itemsize).any():
         raise ValueError("misaligned atomic")

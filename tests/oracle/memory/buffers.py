@@ -1,16 +1,16 @@
 """MUBUF: addresses and bounds of buffer resources, and the loads, stores and atomics through them.
 
 CDNA3 and CDNA4 ISA manuals, "Buffer Addressing", "Range Checking", "Swizzled Buffer Addressing" and
-"Buffer Resource". The scalar offset belongs neither to the bound nor to the swizzle. gfx9's
-resource has no element size: it is four bytes.
+"Buffer Resource". The scalar offset is part of neither the bound nor the swizzle. gfx9's resource
+has no element size: it is four bytes.
 
 | a buffer is | where | is out of range where |
 |---|---|---|
-| private | ADD_TID, no idxen | never; its offset wraps around at 2^32 |
+| private | ADD_TID, no idxen | never; its offset wraps at 2^32 |
 | raw | no ADD_TID, no swizzle, no idxen | instruction's + vector's offset >= NUM_RECORDS |
 | structured | no ADD_TID, a stride, idxen | index >= NUM_RECORDS |
 
-The manual says nothing of other combinations, and neither does this. gfx11 and gfx12: raw only.
+The manual does not specify other combinations; they are not supported. gfx11 and gfx12: raw only.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def build(ins: Instruction, target: str) -> Callable[[Waves], None] | None:
 
 @dataclass(frozen=True)
 class Buffer:
-    """Where a buffer instruction's lanes go: its operands after the data."""
+    """The addresses of a buffer instruction's lanes: its operands after the data."""
 
     ins: Instruction
     vector: Operand
@@ -56,7 +56,7 @@ class Buffer:
     target: str
 
     def _parts(self, w: Waves) -> tuple[np.ndarray, np.ndarray]:
-        """The vector's index and offset, zero where it gives none: u64[n, 64]."""
+        """Returns the vector's index and offset, zero if absent: u64[n, 64]."""
         modifiers = self.ins.modifiers
         index, offset = np.zeros((2, w.n, LANES), u64)
         first = w.first(self.vector) if self.vector.name != "off" else 0
@@ -68,8 +68,8 @@ class Buffer:
         return index, offset
 
     def place(self, w: Waves, more: int, size: int) -> tuple[np.ndarray, np.ndarray]:
-        """Addresses u64[n, 64], and which are in range, of `size` bytes that stand `more` bytes
-        after the first. NotImplementedError: waves whose resources are of different kinds."""
+        """Returns addresses u64[n, 64], and which are in range, of `size` bytes at `more` bytes
+        after the first. NotImplementedError for waves whose resources are of different kinds."""
         words = [w.s32(self.resource.index + k).astype(u64)[:, None] for k in range(4)]
         base = words[0] | (words[1] & u64(0xFFFF)) << u64(32)
         stride = words[1] >> u64(16) & u64(0x3FFF)
@@ -80,7 +80,7 @@ class Buffer:
         index, offset = self._parts(w)
         offset = offset + u64(int(self.ins.modifiers.get("offset", 0)) + more)
         if add_tid and not indexed:
-            # Never out of range, so that a negative offset of the vector is one: modulo 2^32.
+            # Never out of range, so a negative vector offset is valid: modulo 2^32.
             offset = offset & u64(0xFFFFFFFF)
             inside = np.ones((w.n, LANES), bool)
         elif not add_tid and not swizzled and not indexed:
@@ -91,7 +91,7 @@ class Buffer:
             raise NotImplementedError(f"{self.ins.text}: a bound that is not documented")
         if add_tid:
             index = index + np.arange(LANES, dtype=u64)
-            # DATA_FORMAT's place holds the stride's upper bits there.
+            # The DATA_FORMAT field holds the stride's upper bits there.
             stride = stride | (words[3] >> u64(15) & u64(15)) << u64(14)
         if swizzled:
             together = u64(8) << (words[3] >> u64(21) & u64(3))
@@ -110,7 +110,7 @@ class Buffer:
 
 
 def fetch(w: Waves, buffer: Buffer, size: int) -> list[np.ndarray]:
-    """The dwords that a load gives, checked one by one; 0 where a lane is out of range or off."""
+    """Returns the dwords of a load, checked one by one; 0 if a lane is out of range or inactive."""
     active, found = w.active_or_ones(), []
     for k in range(max(1, size // 4)):
         addresses, inside = buffer.place(w, 4 * k, min(size, 4))
@@ -150,8 +150,8 @@ def _store(buffer: Buffer, data: Operand, size: int, shift: int):
 
 
 def _atomic(buffer: Buffer, data: Operand, atomic: atomics.Atomic):
-    """ "All or nothing": lanes out of range do nothing, and return 0. The data register is also
-    where the old value goes."""
+    """ "All or nothing": lanes out of range do nothing, and return 0. The old value goes to the
+    data register."""
     size = int(atomic.kind[1:]) // 8
     wants_old = bool({"sc0", "glc"} & set(buffer.ins.modifiers))
 
@@ -169,7 +169,7 @@ def _atomic(buffer: Buffer, data: Operand, atomic: atomics.Atomic):
 
 
 def _under(w: Waves, lanes: np.ndarray, step: Callable[[Waves], None]) -> None:
-    """A step under fewer lanes than EXEC's."""
+    """Runs a step with fewer active lanes than in EXEC."""
     saved = w.s64(EXEC).copy()
     w.put_s64(EXEC, pack_mask(lanes))
     step(w)

@@ -1,14 +1,14 @@
-"""Loads that go straight to LDS: BUFFER_LOAD … lds, GLOBAL_LOAD_LDS and SCRATCH_LOAD_LDS.
+"""Loads straight to LDS: BUFFER_LOAD … lds, GLOBAL_LOAD_LDS and SCRATCH_LOAD_LDS.
 
 CDNA4 ISA manual, "Memory Buffer Load to LDS" and the chapter on flat memory, "Addressing":
 
     buffer:          LDS address = M0[17:0]     + instruction's offset + 4 (or 16) * lane
     global, scratch: LDS address = M0[17:2] * 4 + instruction's offset + 4 (or 16) * lane
 
-The lane's place has 16 bytes where three or four dwords are loaded, else 4. Before gfx950 M0 has 16
-bits of offset. What is narrower than a dword is extended to one: LLVM's instruction selection gives
-each of these loads an LDS store of a dword (SIISelLowering, LOAD_LDS). A lane of a buffer that is
-out of range loads 0.
+A lane's place has 16 bytes if three or four dwords are loaded, otherwise 4. Before gfx950 M0 has 16
+bits of offset. Data narrower than a dword is extended to one: LLVM's instruction selection models
+each of these loads with an LDS store of a dword (SIISelLowering, LOAD_LDS). A lane of a buffer that
+is out of range loads 0.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def build(ins: Instruction, target: str) -> Callable[[Waves], None] | None:
 
 
 def _step(ins: Instruction, target: str, size: int, extend: bool, fetch: Callable, ignored: int):
-    """`ignored`: the bits of M0 below its offset."""
+    """`ignored`: the number of bits of M0 below its offset."""
     place = 16 if size > 4 else 4
     bits = (0x3FFFF if target == "gfx950" else 0xFFFF) & ~ignored
     offset = u64(int(ins.modifiers.get("offset", 0)) & (1 << 64) - 1)

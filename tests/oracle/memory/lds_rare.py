@@ -3,7 +3,7 @@ Instructions").
 
 DS_APPEND and DS_CONSUME: the manual has "M0.base + instr_offset" for GDS, and "instr_offset" alone
 for LDS; LLVM puts the address in M0 for both (AMDGPUISelDAGToDAG, SelectDSAppendConsume), as RDNA's
-manuals say it, and so it is here.
+manuals document it, and this follows them.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def _offset(ins: Instruction, name: str = "offset") -> int:
 
 
 def _base(w: Waves) -> np.ndarray:
-    """What M0 holds: [n, 1]."""
+    """Returns the content of M0: [n, 1]."""
     return w.s32(M0).astype(u64)[:, None]
 
 
 def _count(w: Waves, ins: Instruction) -> None:
-    """Adds to one dword, or subtracts, how many lanes are active; all get what was there."""
+    """Adds or subtracts the number of active lanes to or from one dword; all get the old value."""
     active = w.active_or_ones()
     some = active.any(axis=1, keepdims=True)
     address = _base(w) + u64(_offset(ins))
@@ -79,7 +79,7 @@ def _exchange_two(w: Waves, ins: Instruction, size: int, scale: int) -> None:
 
 
 def _exchange_marked(ins: Instruction) -> Callable[[Waves], None]:
-    """Of two dwords those are written whose new value has its uppermost bit set, without it."""
+    """Of two dwords, writes those whose new value has its highest bit set, without that bit."""
     target, vector, data = ins.operands
 
     def step(w: Waves) -> None:
@@ -96,7 +96,7 @@ def _exchange_marked(ins: Instruction) -> Callable[[Waves], None]:
 
 
 def _wrap(ins: Instruction) -> Callable[[Waves], None]:
-    """old >= first ? old - first : old + second; lanes have addresses of their own."""
+    """old >= first ? old - first : old + second; each lane has its own address."""
     target, vector, first, second = ins.operands
 
     def step(w: Waves) -> None:

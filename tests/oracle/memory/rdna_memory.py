@@ -1,4 +1,4 @@
-"""gfx11's and gfx12's new atomic operations on memory and LDS."""
+"""Atomic operations on memory and LDS that are new on gfx11 and gfx12."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ u16, u32, u64 = np.uint16, np.uint32, np.uint64
 
 
 def subtract_clamped(old, data):
-    """GLOBAL_ATOMIC_CSUB, and gfx12's SUB_CLAMP: not below 0."""
+    """GLOBAL_ATOMIC_CSUB, and gfx12's SUB_CLAMP: saturates at 0."""
     return np.where(old < data, old.dtype.type(0), old - data)
 
 
 def subtract_if(old, data):
-    """COND_SUB: only where it does not go below 0."""
+    """COND_SUB: subtracts only if the result is not below 0."""
     return np.where(old >= data, old - data, old)
 
 
@@ -36,7 +36,7 @@ def brain_sums(old, data):
 
 
 def exchange(kind: str) -> Atomic:
-    """Compare and swap, the new value first: DS agrees with memory's order from gfx11 on."""
+    """Compare and swap, the new value first: DS has memory's order from gfx11 on."""
     return Atomic(kind, lambda o, new, expected: np.where(o == expected, new, o), None, 2)
 
 

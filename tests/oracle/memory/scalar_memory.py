@@ -1,10 +1,10 @@
 """SMEM: scalar loads, stores and atomics, by an address or through a buffer resource.
 
-CDNA3 and CDNA4 ISA manuals, chapter "Scalar Memory Operations". EXEC plays no part: a wave does
-each operation once. Of a resource the base, the stride and NUM_RECORDS count; the stride is for the
-bound alone. A dword past the bound is not accessed, and loads as 0. The manual's pseudocode has for
-the bound `m_size = (m_stride == 0) ? 1 : m_num_records`, in records as it seems; in bytes that is
-NUM_RECORDS, times the stride where there is one.
+CDNA3 and CDNA4 ISA manuals, chapter "Scalar Memory Operations". EXEC is ignored: a wave executes
+each operation once. Only the base, the stride and NUM_RECORDS of a resource matter; the stride only
+affects the bound. A dword past the bound is not accessed, and loads as 0. The manual's pseudocode
+has `m_size = (m_stride == 0) ? 1 : m_num_records` for the bound, apparently in records; in bytes
+that is NUM_RECORDS, times the stride if there is one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def build(ins: Instruction) -> Callable[[Waves], None] | None:
 
 
 def offset_of(w: Waves, ins: Instruction) -> np.ndarray:
-    """Of a register and of the instruction, in bytes."""
+    """Returns the offset of a register and of the instruction, in bytes."""
     total = np.full(w.n, ins.modifiers.get("offset", 0) & (1 << 64) - 1, u64)
     for operand in ins.operands[2:]:
         if operand.kind == "int":
@@ -45,7 +45,7 @@ def offset_of(w: Waves, ins: Instruction) -> np.ndarray:
 
 
 def _places(w: Waves, ins: Instruction, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """For each dword its address and whether it is in range: [waves, 1]."""
+    """Returns, for each dword, its address and whether it is in range: [waves, 1]."""
     base, offset = ins.operands[1], offset_of(w, ins)
     if not ins.mnemonic.startswith("s_buffer"):
         address = (w.read_scalar(base, 64) + offset) & ~u64(3)
@@ -59,7 +59,7 @@ def _places(w: Waves, ins: Instruction, count: int) -> list[tuple[np.ndarray, np
 
 
 def resource(w: Waves, base: Operand) -> tuple[np.ndarray, np.ndarray]:
-    """The address and the size in bytes of the resource in four registers: [waves]."""
+    """Returns the address and the size in bytes of the resource in four registers: [waves]."""
     words = [w.s32(base.index + k).astype(u64) for k in range(3)]
     start = (words[0] | (words[1] & u64(0xFFFF)) << u64(32)) & ~u64(3)
     stride = words[1] >> u64(16) & u64(0x3FFF)
@@ -67,7 +67,7 @@ def resource(w: Waves, base: Operand) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _load(w: Waves, ins: Instruction, count: int) -> None:
-    # All of them before the first result: the base may be among the destinations.
+    # Loads everything before writing results: the base may be among the destinations.
     found = [
         np.where(inside, w.chunk.memory.load(address, inside, 4)[0], u32(0))
         for address, inside in _places(w, ins, count)
@@ -88,8 +88,8 @@ def _data(w: Waves, operand: Operand, skip: int, registers: int) -> np.ndarray:
 
 
 def _atomic(w: Waves, ins: Instruction, atomic: atomics.Atomic) -> None:
-    """Wave after wave. GLC returns the value from before into the data's registers; compare and
-    swap has the new value first there, then the comparand."""
+    """Executes waves one after the other. GLC returns the old value into the data's registers;
+    compare and swap has the new value first there, then the comparand."""
     registers = int(atomic.kind[1:]) // 32
     data = ins.operands[0]
     sources = [_data(w, data, registers * k, registers) for k in range(atomic.sources)]

@@ -1,10 +1,10 @@
 """gfx950's transposed reads of LDS: DS_READ_B64_TR_B16, _B8, _B4 and DS_READ_B96_TR_B6.
 
-CDNA4 ISA manual, "MFMA Transpose Load from LDS": a matrix whose rows lie in LDS is wanted by
-column. The manual gives no formula; kernels that run on the hardware do (HipKittens' loads by
+CDNA4 ISA manual, "MFMA Transpose Load from LDS": reads a matrix stored by rows in LDS by columns.
+The manual gives no formula; kernels that run on the hardware do (HipKittens' loads by
 ds_read_b64_tr_b8: lane p of sixteen points at row p / 2 and column 8 * (p % 2), and gets column p).
-So the 16 lanes' data, one after the other, are rows of sixteen elements, and a lane's result is its
-own column. EXEC has to be all ones.
+So the consecutive data of 16 lanes are rows of sixteen elements, and a lane's result is its own
+column. EXEC has to be all ones.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def build(ins: Instruction) -> Callable[[Waves], None] | None:
 
 
 def by_column(words: np.ndarray, count: int, bits: int) -> np.ndarray:
-    """`words`: [register, wave, lane], `count` elements of `bits` bits in each lane's."""
+    """`words`: [register, wave, lane], with `count` elements of `bits` bits per lane."""
     lanes = bit_rows(words).reshape(*words.shape[1:], count, bits)
     groups = lanes.reshape(-1, LANES // GROUP, count, GROUP, bits)  # rows of sixteen elements
     turned = groups.transpose(0, 1, 3, 2, 4)
@@ -49,7 +49,8 @@ def by_column(words: np.ndarray, count: int, bits: int) -> np.ndarray:
 
 
 def bit_rows(words: np.ndarray) -> np.ndarray:
-    """[register, wave, lane] → each lane's bits, lowest first: bool[wave, lane, 32 * registers]."""
+    """Converts [register, wave, lane] to each lane's bits, lowest first: bool[wave, lane, 32 *
+    registers]."""
     shifts = np.arange(32, dtype=u32)
     separate = (words[..., None] >> shifts & u32(1)).astype(bool)
     return np.moveaxis(separate, 0, -2).reshape(*words.shape[1:], -1)

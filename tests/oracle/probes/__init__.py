@@ -1,1 +1,1 @@
-"""Kernels that try one instruction after the other."""
+"""Kernels that test single instructions."""

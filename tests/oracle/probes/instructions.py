@@ -1,4 +1,4 @@
-"""The instructions that the probe kernel tries, by family."""
+"""The instructions tested by the probe kernel, by family."""
 
 from __future__ import annotations
 
@@ -51,15 +51,15 @@ FAMILIES = {
 }
 
 
-# Families whose instructions mean another thing on each target: the formats of small floats.
+# Families whose instructions are target-specific: the formats of small floats.
 OWN = ("small",)
 
 
 @functools.cache
 def probes_for(target: str, family: str) -> tuple[list[Probe], list[str]]:
-    """The family's probes that llvm-mc knows on a target, and the mnemonics it knows none of."""
+    """Returns the family's probes that llvm-mc knows on a target, and mnemonics without any."""
     if family in ("scratch", "private_to_lds") and target == "gfx90a":
-        return [], []  # FLAT_SCRATCH would be the kernel's to set up: whole kernels do
+        return [], []  # the kernel would have to set up FLAT_SCRATCH: whole kernels do
     returning = "glc" if target == "gfx90a" else "sc0"
     probes = [
         replace(probe, text=probe.text.replace("{rtn}", returning)) for probe in FAMILIES[family]()
@@ -77,7 +77,7 @@ _AROUND = re.compile(
 
 
 def subject(probe: Probe) -> str:
-    """The mnemonic that a probe is about: that of its first line that is no preparation."""
+    """Returns the mnemonic that a probe tests: that of its first line that is not preparation."""
     lines = [line.strip() for line in probe.text.split("\n")]
     chosen = next((line for line in lines if not _AROUND.match(line)), lines[0])
     return probe.about or re.sub(r"_(e32|e64|dpp|sdwa)$", "", chosen.split()[0])
@@ -85,14 +85,14 @@ def subject(probe: Probe) -> str:
 
 @functools.cache
 def named(target: str, family: str) -> frozenset[str]:
-    """The mnemonics that a family's probes execute on a target."""
+    """Returns the mnemonics that a family's probes execute on a target."""
     lines = [line for probe in probes_for(target, family)[0] for line in probe.text.split("\n")]
     return frozenset(re.sub(r"_(e32|e64|dpp|sdwa)$", "", line.split()[0]) for line in lines)
 
 
 def supported(target: str, family: str) -> list[Probe]:
-    """What the emulator is to be tried on. The targets share most instructions: all forms of those
-    are tried on gfx942, every third on the others."""
+    """Returns the probes for the emulator. The targets share most instructions: all forms of those
+    are tested on gfx942, every third on the others."""
     implemented = device.implemented(target)
     chosen = [p for p in probes_for(target, family)[0] if subject(p) in implemented]
     if target == "gfx942" or len(chosen) < 200 or family in OWN:

@@ -1,14 +1,14 @@
-"""One kernel that tries many instructions: load operands → instruction → store, for each of them.
+"""A kernel that tests many instructions: for each it loads operands, executes, and stores.
 
 Every wave has its own EXEC pattern and lane mask (`PATTERNS`), every lane its own operands: edge
-values against each other, then random ones. The record of an instruction is 16 bytes a lane: the
-destination pair v[8:9], which held `old` before, and the scalar pair s[16:17].
+values in all pairs, then random ones. The record of an instruction is 16 bytes per lane: the
+destination pair v[8:9], initially `old`, and the scalar pair s[16:17].
 
     a = v[2:3]   b = v[4:5]   c = v[6:7]   destination v[8:9]   (32-bit operands: the first one)
     s[24:25], s[26:27]: a and b of one lane, for scalar sources     s[16:17]: the scalar result
     s44: c of that lane, for scalar instructions of gfx1201
-    v14: 16 * lane, an LDS address of its own; v15: one of four that lanes share
-    v13, s[4:5]: the lane's operands in memory; v12, s[6:7]: where its record will be
+    v14: 16 * lane, an LDS address per lane; v15: one of four shared by lanes
+    v13, s[4:5]: the address of the lane's operands; v12, s[6:7]: the address of its record
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from oracle.state.waves import DTYPES
 
 WAVES = 24
 LANES = 64
-SCALAR_LANE = 3  # whose operands the scalar registers hold
-# EXEC of one wave after the other. All lanes in every second one: operands that no active lane has
-# are not tried.
+SCALAR_LANE = 3  # the lane whose operands the scalar registers hold
+# EXEC of consecutive waves. Every second wave has all lanes active, because operands of inactive
+# lanes are not tested.
 FULL = 0xFFFFFFFFFFFFFFFF
 MASKS = [
     *(FULL, 1 << 37),  # one lane
@@ -39,7 +39,7 @@ MASKS = [
     *(FULL, 1),
 ]
 
-# First come constants of probes: scalar registers, which see the first edges, hold them too.
+# Constants of probes come first: scalar registers, which take the first edges, hold them too.
 EDGES = {
     "f32": [
         *(0x40000000, 0xBF000000),
@@ -55,7 +55,7 @@ EDGES = {
             0xFF7FFFFF,
         ),
         *(0x3F7FFFFF, 0x4B800001, 0x4F000000, 0xCF000001, 0x3EFFFFFF, 0x40490FDB, 0xC0200000),
-        *(0x3F808000, 0x3F818000),  # in the middle of two bf16
+        *(0x3F808000, 0x3F818000),  # midpoints of two bf16
         *(0x7E800000, 0x01000001, 0x4F800000, 0x33800000, 0x38800000, 0x477FF000, 0xB3000000),
     ],
     "f64": [
@@ -118,29 +118,29 @@ EDGES = {
         0xAAAA,
     ],
 }
-# Floats without signalling NaNs and, infinities apart, of at most 256: for operations whose
-# behaviour the manuals leave open elsewhere.
+# Floats without signalling NaNs and, except infinities, of at most 256: for operations that the
+# manuals leave unspecified elsewhere.
 EDGES["tame16"] = [0, 0x8000, 1, 0x83FF, 0x3C00, 0xB800, 0x3400, 0x5BFF, 0xDC00, 0x7C00, 0x7E00]
 EDGES["tame32"] = [
     *(0, 0x80000000, 1, 0x807FFFFF, 0x3F800000, 0xBF000000, 0x3E800000, 0x3F400000, 0x437FFFFF),
     *(0xC3800000, 0x40490FDB, 0x3DCCCCCD, 0x7F800000, 0xFF800000, 0x7FC00000),
 ]
-EDGES["number32"] = EDGES["tame32"][:-1]  # no NaN at all
+EDGES["number32"] = EDGES["tame32"][:-1]  # no NaN
 EDGES["tame64"] = [
     *(0, 1 << 63, 1, 0x3FF0000000000000, 0xBFE0000000000000, 0x406FE00000000000),
     *(0x7FF0000000000000, 0xFFF0000000000000, 0x7FF8000000000000, 0x400921FB54442D18),
 ]
-# Floats whose products and their sums are exact in f32: what adds them in whatever order agrees.
+# Floats whose products and their sums are exact in f32, so that the order of sums does not matter.
 EDGES["exact16"] = [0, 0x8000, 0x3C00, 0xBC00, 0x3800, 0xB800, 0x4200, 0xC500, 0x4880, 0x4D40]
 EDGES["exact32"] = [0, 0x80000000, 0x3F800000, 0xBF000000, 0x40400000, 0xC1A80000, 0x43808000]
 # The same for bf16.
 EDGES["brain16"] = [0, 0x8000, 0x3F80, 0xBF80, 0x3F00, 0x4040, 0xC0A0, 0x4110, 0xC1A8, 0x4228]
-# Scales: only the exponent counts.
+# Scales: only the exponent matters.
 EDGES["scale32"] = [
     *(0x3F800000, 0x40000000, 0x3F000000, 0x3EC00000, 0x447A0000, 0x3A83126F),
     *(0x7E000000, 0x01800000, 0x7F800000, 0xFFABCDEF),
 ]
-# Moderate floats, and the specials that a format of 8 bits has a code for.
+# Moderate floats, and the special values that an 8-bit format can represent.
 EDGES["small32"] = [
     *(0, 0x80000000, 0x3F800000, 0xBF800000, 0x3E4CCCCD, 0x3F8CCCCD, 0x43E00000, 0xC3E80000),
     *(0x43E80001, 0x43700000, 0x43780000, 0x47600000, 0x47700000, 0x7F800000, 0xFF800000),
@@ -148,7 +148,7 @@ EDGES["small32"] = [
 ]
 EDGES["finite32"] = [v for v in EDGES["small32"] if v & 0x7F800000 != 0x7F800000]
 EDGES["finite16"] = [0, 0x8000, 0x3C00, 0xBC00, 0x4480, 0x4B00, 0x3555, 0x0400, 0x5640, 0xD7FF]
-# Among moderate floats some that are none, and, of bf16, some whose products reach 2^128.
+# Moderate floats mixed with special values and, for bf16, values whose products reach 2^128.
 EDGES["odd16"] = [
     *[0, 0x8000, 0x3C00, 0xBC00, 0x4248, 0xC100, 0x3555, 1, 0x83FF, 0x0400, 0x7BFF, 0x1401] * 6,
     *(0x7C00, 0xFC00, 0x7E00),
@@ -157,19 +157,20 @@ EDGES["oddbrain16"] = [
     *[0, 0x8000, 0x3F80, 0xBF81, 0x4049, 0xC2F7, 0x3DCC, 1, 0x807F, 0x0080, 0x1F81] * 6,
     *(0x5F00, 0x5F40, 0x5F80, 0xDFC0, 0x7F00, 0x7F80, 0xFF80, 0x7FC0),
 ]
-# bf16 numbers whose products and sums are rounded; a subnormal among them.
+# bf16 numbers whose products and sums need rounding, including a subnormal.
 EDGES["ragged16"] = [0x3F80, 0xBF81, 0x4049, 0xC2F7, 0x3DCC, 0x4640, 0xC731, 0x3812, 1, 0x8000]
-# Those that no random numbers are mixed with.
+# Kinds that are not mixed with random numbers.
 CHOSEN = ("scale32", "small32", "finite32", "finite16", "ragged16", "odd16", "oddbrain16")
 
 
 @dataclass(frozen=True)
 class Probe:
-    """`text`: one or more lines of assembly. `sources`: the types of a, b, c. `result`: what
-    v[8:9] then holds, or s[16:17] of a `scalar` instruction ("f32", "2f16", "b64", …). `ulp`: the
+    """`text`: one or more lines of assembly. `sources`: the types of a, b, c. `result`: the type of
+    v[8:9], or of s[16:17] for a `scalar` instruction ("f32", "2f16", "b64", …). `ulp`: the
     tolerance of a float result. `signalling`: the manual passes NaNs through, quiet or not.
-    `tininess`: a result that rounds up to the smallest normal number may be flushed: is it tiny
-    before or after rounding? `about`: the mnemonic, where it is not the first line's."""
+    `tininess`: a result that rounds up to the smallest normal number may be flushed, because
+    tininess may be detected before or after rounding. `about`: the mnemonic, if it is not the first
+    line's."""
 
     text: str
     sources: tuple[str, ...]
@@ -190,10 +191,10 @@ def edge_kind(kind: str) -> str:
 
 
 def operands(columns: tuple[str, ...], rng: np.random.Generator) -> np.ndarray:
-    """uint64[WAVES * 64, 4]: a, b, c and the destination's old value."""
+    """Returns uint64[WAVES * 64, 4]: a, b, c and the destination's old value."""
     count = WAVES * LANES
     result = rng.integers(0, 1 << 64, (count, 4), np.uint64)
-    # Every pair of edges of the first two; the third walks along at another stride.
+    # Every pair of edges of the first two; the third uses another stride.
     edges = [np.array(EDGES[kind], np.uint64) for kind in columns]
     pairs = list(product(*(range(len(e)) for e in edges[:2])))
     order = rng.permutation(len(pairs))
@@ -202,18 +203,18 @@ def operands(columns: tuple[str, ...], rng: np.random.Generator) -> np.ndarray:
         choice = [*pair, *(rng.integers(len(e)) for e in edges[2:])]
         for column, (edge, kind) in enumerate(zip(edges, columns, strict=True)):
             value = edge[choice[column]]
-            if kind.endswith("16"):  # the upper half has an edge of its own
+            if kind.endswith("16"):  # the upper half has its own edge
                 value |= edge[rng.integers(len(edge))] << np.uint64(16)
             result[row, column] = value
-    # Scalar sources are one lane's of each wave: edges come up there in turn, in waves of 64 lanes
-    # (every second turn) as in those of 32.
+    # Scalar sources are those of one lane per wave: edges are rotated through it, for waves of 64
+    # lanes (every second turn) and of 32.
     for turn, row in enumerate(range(SCALAR_LANE, count, LANES // 2)):
         for column, edge in enumerate(edges):
             step = turn // 2 + turn % 2 * (len(edge) // 2)
             value = edge[(step * (1, 5, 7, 11)[column] + column) % len(edge)]
             other = edge[(turn * 3 + column) % len(edge)] if columns[column].endswith("16") else 0
             result[row, column] = value | np.uint64(other) << np.uint64(16)
-    for column, kind in enumerate(columns):  # random floats of moderate size, now and then
+    for column, kind in enumerate(columns):  # occasionally, random floats of moderate size
         rows = np.arange(count * 3 // 4, count, 2 if kind in ("f16", "f32", "f64") else 1)
         rows = rows[rows % (LANES // 2) != SCALAR_LANE]
         if kind[:5] in ("exact", "brain"):
@@ -230,14 +231,14 @@ def operands(columns: tuple[str, ...], rng: np.random.Generator) -> np.ndarray:
 
 
 def _equal_ones(operands: np.ndarray, columns: tuple[str, ...]) -> None:
-    """In some lanes, operands that are the wave's scalar ones, of a wave of 64 lanes and of 32; and
-    all operands alike."""
+    """Makes operands of some lanes equal to the wave's scalar ones, for waves of 64 lanes and of
+    32; and in some lanes makes all operands equal."""
     if len(set(columns)) > 1:
         return
     half = LANES // 2
     for turn, start in enumerate(range(0, len(operands), half)):
-        # Each of them is the last of 16 lanes in turn: what is done for 16 at once may be wrong of
-        # that one alone.
+        # Each of them is the last of 16 lanes in turn, to detect errors in the last lane of code
+        # that processes 16 lanes at once.
         for lane, of in ((10, start // LANES * LANES), (16, start)):
             a, b = operands[of + SCALAR_LANE, :2]
             same = (a, b, a), (b, a, b), (a, a, b), (b, b, a), (a, a, a), (b, b, b)
@@ -246,11 +247,11 @@ def _equal_ones(operands: np.ndarray, columns: tuple[str, ...]) -> None:
                 operands[place, : len(columns)] = values[: len(columns)]
 
 
-# Sources of a sum a·b + c that lies beside the middle of two numbers by so little that whoever
-# rounds twice is wrong; nothing at all, of either sign. Kind: (a, b, c), …
+# Sources of a sum a·b + c that is so close to the midpoint of two numbers that double rounding
+# gives a wrong result, and sums with next to nothing, of either sign. Kind: (a, b, c), …
 TRIPLES = {
     "f16": [
-        # ±3 · 683 = ±2049, and next to nothing; or six tenths of the last bit that f32 has there.
+        # ±3 · 683 = ±2049, plus a tiny number, or six tenths of the last bit that f32 has there.
         *((a, 0x6156, c) for a in (0x4200, 0xC200) for c in (0x0001, 0x8001, 0x08CC, 0x88CC)),
         *product((0, 0x8000), repeat=3),
     ],
@@ -259,7 +260,7 @@ TRIPLES = {
 
 
 def _triples(operands: np.ndarray, columns: tuple[str, ...]) -> None:
-    """Each of TRIPLES in some lanes of every wave; of two operands the first two."""
+    """Puts each of TRIPLES into some lanes of every wave; with two operands only the first two."""
     if len(set(columns)) > 1 or columns[0] not in TRIPLES:
         return
     listed = TRIPLES[columns[0]]
@@ -272,7 +273,7 @@ def _triples(operands: np.ndarray, columns: tuple[str, ...]) -> None:
 
 
 def exact(kind: str, rng: np.random.Generator, count: int) -> np.ndarray:
-    """Halves of small integers, as f32 or as two floats of 16 bits."""
+    """Returns halves of small integers, as f32 or as two 16-bit floats."""
     values = rng.integers(-30, 31, (2, count)) / np.float32(2)
     single = values.astype(np.float32).view(np.uint32).astype(np.uint64)
     if kind == "exact32":
@@ -284,7 +285,7 @@ def exact(kind: str, rng: np.random.Generator, count: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Mode:
-    """The MODE that waves begin with. Denormals: 3 keeps them, as LLVM has it; 0 flushes them;
+    """The initial MODE of waves. Denormals: 3 preserves them, LLVM's default; 0 flushes them;
     `short_denormals` are those of f16 and f64."""
 
     denormals: int = 3
@@ -297,7 +298,7 @@ class Mode:
             f"float_denorm_mode_32 {self.denormals}",
             f"float_denorm_mode_16_64 {self.short_denormals}",
         ]
-        if not self.ieee:  # which gfx12 has not
+        if not self.ieee:  # not on gfx12
             lines.append("ieee_mode 0")
         return "".join(f"  .amdhsa_{line}\n" for line in lines)
 
@@ -310,7 +311,7 @@ class Batch:
     probes: tuple[Probe, ...]
     text: str
     inputs: np.ndarray  # uint64[groups, WAVES * 64, 4]
-    masks: np.ndarray  # uint64[WAVES, 2]: EXEC, and the mask that VCC and s[16:17] begin with
+    masks: np.ndarray  # uint64[WAVES, 2]: EXEC, and the initial mask in VCC and s[16:17]
 
     def outputs(self) -> np.ndarray:
         return np.zeros((len(self.probes), WAVES * LANES, 4), np.uint32)
@@ -318,7 +319,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Frame:
-    """The assembly around the probes, and how its work items are split into `waves`."""
+    """The assembly around the probes, and the division of work items into `waves`."""
 
     prologue: str
     load: str  # with {offset}
@@ -327,7 +328,7 @@ class Frame:
     epilogue: str  # with {mode}
     waves: int
     lanes: int
-    masks: tuple[int, ...]  # EXEC of one wave after the other
+    masks: tuple[int, ...]  # EXEC of consecutive waves
 
 
 def batch(
@@ -336,10 +337,10 @@ def batch(
     frame: Frame | None = None,
     mode: Mode = LLVMS,
 ) -> Batch:
-    """`frame`: gfx9's, unless said otherwise."""
+    """`frame`: gfx9's by default."""
     frame = frame or GFX9
     groups = sorted({probe.columns for probe in probes})
-    # The values of a group depend on nothing else in the batch.
+    # The values of a group do not depend on the rest of the batch.
     inputs = np.stack(
         [
             operands(columns, np.random.default_rng([seed, zlib.crc32(repr(columns).encode())]))
@@ -417,7 +418,7 @@ _VECTOR = (
 """
     + _STORE
 )
-# Scalar instructions see the operands of four lanes in turn; v8 gets SCC, v9 an EXEC half.
+# Scalar instructions use the operands of four lanes in turn; v8 gets SCC, v9 an EXEC half.
 _SCALAR = (
     "".join(
         f"""  v_readlane_b32 s24, v2, {lane}
@@ -490,7 +491,7 @@ GFX9 = Frame(_PROLOGUE, _LOAD, _VECTOR, _SCALAR, _EPILOGUE, WAVES, LANES, tuple(
 
 
 def known_to(target: str, texts: list[str]) -> list[bool]:
-    """Which texts, of one or more lines, llvm-mc assembles for a target."""
+    """Returns which texts, of one or more lines, llvm-mc assembles for a target."""
     lines = [(number, line) for number, text in enumerate(texts) for line in text.split("\n")]
     done = subprocess.run(
         [hsaco.llvm_program("llvm-mc"), "-triple=amdgcn-amd-amdhsa", f"-mcpu={target}"],
@@ -504,7 +505,7 @@ def known_to(target: str, texts: list[str]) -> list[bool]:
 
 
 def views(kind: str, record: np.ndarray) -> np.ndarray:
-    """The destination of records [.., 4] as an array of the result's kind."""
+    """Views the destination of records [.., 4] as an array of the result's kind."""
     if kind == "2f16":
         return np.ascontiguousarray(record[..., :1]).view(np.float16)
     if kind == "2f32":
@@ -519,8 +520,8 @@ def views(kind: str, record: np.ndarray) -> np.ndarray:
 def differences(probe: Probe, mine: np.ndarray, other: np.ndarray) -> np.ndarray:
     """bool[lanes]: where two records [lanes, 4] of an instruction differ.
 
-    Bit for bit, but: the ISA leaves a NaN result's sign and payload open, so that any quiet NaN
-    equals any other; and a transcendental result may be `ulp` away.
+    The comparison is bit for bit, except that a NaN result's sign and payload are unspecified, so
+    any quiet NaN equals any other; and that a transcendental result may be off by `ulp`.
     """
     if probe.scalar:  # its result comes first
         mine, other = (np.roll(record, 2, axis=1) for record in (mine, other))
@@ -545,7 +546,7 @@ def differences(probe: Probe, mine: np.ndarray, other: np.ndarray) -> np.ndarray
 
 
 def ordered(raw: np.ndarray, size: int) -> np.ndarray:
-    """Float bits as integers in the floats' order, one a step."""
+    """Converts float bits to integers in the floats' order, one per step."""
     sign = np.uint64(1) << np.uint64(8 * size - 1)
     magnitude = (raw & (sign - np.uint64(1))).astype(np.int64)
     return np.where(raw & sign != 0, -magnitude, magnitude)

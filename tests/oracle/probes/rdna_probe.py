@@ -1,7 +1,7 @@
-"""The probe kernel for gfx11 and gfx12: gfx9's (probe.py), spelled as those targets have it.
+"""The probe kernel for gfx11 and gfx12: gfx9's (probe.py), in those targets' spelling.
 
 The work items are the same; waves have 32 lanes, so there are twice as many, and a lane mask is one
-register: s16 and vcc_lo begin with the wave's, s[20:21] hold EXEC's low word and nothing.
+register: s16 and vcc_lo initially hold the wave's, s[20:21] hold EXEC's low word and zero.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ WAVES = probe.WAVES * probe.LANES // LANES
 PARTS = (1 << 21, 0x55555555, 0, 0xFF00F0C1, 0x80000001, 0xFFFF0000, 1)
 MASKS = tuple(mask for part in PARTS for mask in (0xFFFFFFFF, part))  # as probe.MASKS
 RETURNING = {"gfx1100": "glc", "gfx1201": "th:TH_ATOMIC_RETURN"}
-# The group's number: in a register after the user's, in a trap register on gfx12.
+# The group's number: in a register after the user registers, in a trap register on gfx12.
 GROUP = {"gfx1100": "s2", "gfx1201": "ttmp9"}
 WAITS = {
     "gfx1100": ("s_waitcnt vmcnt(0) lgkmcnt(0)", "s_waitcnt_vscnt null, 0x0"),
@@ -32,7 +32,7 @@ _HALF = {"vcc": "vcc_lo", "exec": "exec_lo"}
 
 
 def spelled(text: str, target: str) -> str:
-    """Lines of gfx9 assembly in a target's names; lane masks in one register."""
+    """Converts lines of gfx9 assembly to a target's names, with lane masks in one register."""
     return "\n".join(
         "  " + line for given in text.split("\n") for line in _line(given.strip(), target)
     )
@@ -49,7 +49,7 @@ def _line(line: str, target: str) -> list[str]:
     suffix = re.search(r"(_e32|_e64|_dpp)?$", mnemonic)[0]
     name = of_rdna(mnemonic.removesuffix(suffix), target)
     if name in ("v_add_co_u32", "v_sub_co_u32", "v_subrev_co_u32"):
-        suffix = ""  # gfx11 has the long encoding only
+        suffix = ""  # gfx11 only has the long encoding
     if name.startswith("v_"):
         rest = re.sub(r"\b(vcc|exec)\b", lambda match: _HALF[match[1]], rest)
     if name.startswith("buffer_") and target.startswith("gfx12"):
@@ -58,7 +58,7 @@ def _line(line: str, target: str) -> list[str]:
 
 
 def _move_mask(left: str, right: str) -> str:
-    """A lane mask's move: of the low word of what gfx9 moves."""
+    """Moves a lane mask: the low word of gfx9's."""
 
     def low(name: str) -> str:
         return _HALF.get(name) or re.sub(r"s\[(\d+):\d+\]", r"s\1", name)
@@ -66,7 +66,7 @@ def _move_mask(left: str, right: str) -> str:
     return f"s_mov_b32 {low(left)}, {low(right)}"
 
 
-# Whose operands scalar instructions see in turn. gfx12 has floats there.
+# The lanes whose operands scalar instructions use in turn. gfx12 has floats there.
 SEEN = {"gfx1100": (0, 9, 21, 30), "gfx1201": (0, 3, 9, 13, 19, 21, 28, 30)}
 _NEXT = """  s_mov_b32 exec_lo, -1
   s_add_u32 s6, s6, s10
@@ -75,7 +75,7 @@ _NEXT = """  s_mov_b32 exec_lo, -1
 
 
 def _scalar(lanes: tuple[int, ...]) -> str:
-    """These lanes' operands in turn, in registers; each turn's record is that of another lane."""
+    """Loads these lanes' operands in turn; each turn's record is that of another lane."""
     turns = (
         f"""  v_readlane_b32 s24, v2, {lane}
   v_readlane_b32 s25, v3, {lane}

@@ -1,5 +1,5 @@
 """Probes of buffer resources that are structured, swizzled or add the lane's number, and of loads
-that go straight to LDS."""
+straight to LDS."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STRUCTURED = (
 
 
 def resource(base: int, stride: int, records: int, index_stride: int | None, add_tid=False):
-    """s[36:39], of the inputs (`base` 4) or the outputs (6)."""
+    """A resource in s[36:39], of the inputs (`base` 4) or the outputs (6)."""
     word3 = 7 << 12 | (1 << 23 if add_tid else 4 << 15)
     if index_stride:
         word3 |= (index_stride.bit_length() - 4) << 21
@@ -59,14 +59,14 @@ def _loads() -> list[Probe]:
         head = (*INDEX, *resource(4, stride, records, index_stride))
         for name, (size, _, _) in access.LOADS.items():
             if size > 4 and index_stride:
-                continue  # more than an element
+                continue  # larger than an element
             for where in (
                 "v16, s[36:39], 0 idxen offset:4",
                 "v[16:17], s[36:39], s11 idxen offen",
                 "v[16:17], s[36:39], s11 idxen offen offset:8",
             ):
                 if "offen" in where and size > (12 if "offset" not in where else 4):
-                    continue  # beyond the last lane's record
+                    continue  # past the last lane's record
                 load = f"buffer_load_{name} {{}}, {where}"
                 lines = (*head, *loaded(size, load, WAIT))
                 probes.append(_probe("64", f"buffer_load_{name}", *lines))
@@ -122,7 +122,7 @@ def _atomics() -> list[Probe]:
     probes = []
     for name, atomic in atomics.GLOBAL.items():
         if name not in ("add", "umax_x2", "cmpswap", "swap_x2"):
-            continue  # the operations are tried with raw resources
+            continue  # tested with raw resources
         wide = atomic.kind.endswith("64")
         size = (8 if wide else 4) * atomic.sources
         moved = [f"v_mov_b32 v{30 + k}, v{2 + k}" for k in range(size // 4)]
@@ -140,7 +140,8 @@ def _atomics() -> list[Probe]:
 
 
 def _private() -> list[Probe]:
-    """The lane's number added to the index: no range is checked then. A wave's part by s11."""
+    """Adds the lane's number to the index, which disables range checks. s11 selects a wave's
+    part."""
     probes = []
     for stride, index_stride, records in (
         (32, None, 0x10000),
@@ -161,7 +162,7 @@ def _private() -> list[Probe]:
     return probes
 
 
-# LDS holds the operands of all lanes before; 16 bytes of it a lane are read afterwards.
+# LDS initially holds the operands of all lanes; 16 bytes per lane are read back afterwards.
 LDS_FILL = (
     "s_mov_b64 exec, -1",
     "ds_write_b128 v14, v[4:7] offset:960",
@@ -176,10 +177,10 @@ LDS_BACK = (
 
 
 def to_lds() -> list[Probe]:
-    """By each kind of address; the places begin at 960, 1,024 and 1,032 bytes."""
+    """Loads with each kind of address; the places start at 960, 1,024 and 1,032 bytes."""
     probes = []
     names = [name for name in access.LOADS if "d16" not in name and name != "dwordx2"]
-    # Which targets have a buffer's wide loads to LDS: those that have the global ones.
+    # A target has wide buffer loads to LDS if it has the global ones.
     wide = {name: f"global_load_lds_{name}" for name in ("dwordx3", "dwordx4")}
     starts = (("0x400", 0), ("0x80404", 4), ("0x3b0", 16))
     for name in names:
@@ -203,7 +204,7 @@ def to_lds() -> list[Probe]:
             load = f"buffer_load_{name} v16, s[36:39], s11 idxen offset:{offset} lds"
             about = wide.get(name, f"buffer_load_{name}")
             probes.append(_probe("64", about, *buffer, *head, load, *LDS_BACK))
-    # What of M0 counts: of a global load no bits below a dword.
+    # The bits of M0 that count: for a global load none below a dword.
     for name in ("dword", "dwordx4"):
         head = (*LDS_FILL, EXEC, "s_mov_b32 m0, 0x407")
         load = f"global_load_lds_{name} v13, s[4:5]"

@@ -1,8 +1,8 @@
 """Probes of matrix instructions: every dense and sparse one, and their modifiers.
 
-A, B and C differ from register to register: each is the operand's lanes moved round its rows of
-sixteen. Nothing is rounded: floats are halves of small integers, floats of 8 bits have one
-exponent. C is never a multiple of a product's last bit, so that no sum is a zero with a sign.
+A, B and C differ from register to register: each is the operand's lanes rotated within rows of
+sixteen. Nothing is rounded: floats are halves of small integers, 8-bit floats have a single
+exponent. C is never a multiple of a product's last bit, so that no sum is a signed zero.
 """
 
 from __future__ import annotations
@@ -13,20 +13,21 @@ from dataclasses import replace
 from oracle.launching import device
 from oracle.probes.probe import Probe
 
-# What the operand registers take, and of 8-bit floats: the bits that stay, and those that are set.
+# The edges of operand registers, and for 8-bit floats the bits to keep and to set.
 KINDS = {"f16": "exact16", "bf16": "brain16", "f32": "exact32", "xf32": "exact32", "f64": "exact32"}
 BYTES = {"fp8": ("0x87878787", "0x38383838"), "bf8": ("0x83838383", "0x3c3c3c3c")}
 
 
 def matrix() -> list[Probe]:
-    """Of what the enumeration finds on any gfx9 target; llvm-mc says on which."""
+    """Probes of the instructions that the enumeration finds on any gfx9 target; llvm-mc selects
+    them."""
     names = set()
     for target in ("gfx90a", "gfx942", "gfx950"):
         names |= {n for n in device.known(target) if re.match(r"v_s?mfmac?_[if]", n)}
     return [probe for name in sorted(names) if "f8f6f4" not in name for probe in _of(name)]
 
 
-# One instruction of each way to add, on each target.
+# One instruction for each summation model, on each target.
 ROUNDED = (
     *("v_mfma_f32_16x16x16f16", "v_mfma_f32_16x16x8bf16", "v_mfma_f32_16x16x16bf16_1k"),
     *("v_mfma_f32_16x16x16_f16", "v_mfma_f32_32x32x8_bf16", "v_mfma_f32_16x16x8_xf32"),
@@ -35,16 +36,17 @@ ROUNDED = (
     *("v_mfma_f32_16x16x32_f16", "v_mfma_f32_32x32x16_bf16"),
     *("v_mfma_f32_4x4x4f16", "v_mfma_f32_4x4x2bf16", "v_mfma_f32_4x4x4_16b_bf16"),
 )
-# The operands of `matrix`, and those that are rounded. Of 8-bit floats all but the largest and NaN.
+# The operands of `matrix`, and their counterparts that need rounding. For 8-bit floats all but the
+# largest number and NaN.
 RAGGED = {"exact16": "finite16", "brain16": "ragged16", "exact32": "finite32"}
 
 
-# The same among infinities, NaNs, subnormals and products that are too large.
+# The same mixed with infinities, NaNs, subnormals and products that overflow.
 ODD = {"exact16": "odd16", "brain16": "oddbrain16", "exact32": "f32"}
 
 
 def rounded_matrices() -> list[Probe]:
-    """What is rounded within a sum, and what is no number or too large for one."""
+    """Probes of sums that need rounding, and of special values and overflow."""
     probes = []
     for name in ROUNDED:
         probe = _of(name)[0]
@@ -62,7 +64,8 @@ def rounded_matrices() -> list[Probe]:
 
 
 def _with_one_nan(name: str, text: str) -> str:
-    """A NaN result's sign and payload are open: one stands for all before results are folded."""
+    """A NaN result's sign and payload are unspecified: replaces all by one before results are
+    folded."""
     match = re.search(rf"{name} v\[(\d+):(\d+)\]", text)
     assert match, text
     lines = ["v_mov_b32 v16, 0x7fc00000"]
@@ -136,7 +139,7 @@ def _of(name: str) -> list[Probe]:
     def add(modifiers: str = "", c: str = d) -> None:
         last = "v7" if sparse else c
         one = f"{name} {d}, {a_text}, {b_text}, {last}{modifiers}"
-        # EXEC is of no matter to the instruction itself; all else is done for every lane.
+        # The instruction itself ignores EXEC; everything else runs in all lanes.
         lines = [
             *("s_mov_b64 exec, -1", *fill, *addend),
             *("v_and_b32 v7, 0x55555555, v18", "v_or_b32 v7, 0x88888888, v7"),
@@ -163,7 +166,7 @@ def _of(name: str) -> list[Probe]:
 
 
 def _blocks(name: str, m: int, k: int, bits: int) -> int:
-    """gfx90a's names don't say: what fills the lanes' registers of the instruction's kind."""
+    """gfx90a's names don't tell: returns the number that fills the lanes' registers."""
     if match := re.search(r"_(\d+)b_", name):
         return int(match[1])
     held = {64: 1, 32: 1, 16: 2 if re.search(r"x\d+bf16$", name) else 4, 8: 4}[bits]

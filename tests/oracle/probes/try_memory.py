@@ -10,7 +10,7 @@ from oracle.probes.probe import Probe
 def memory() -> list[Probe]:
     """DS, GLOBAL, FLAT and SMEM: each width of load and store, each atomic operation.
 
-    `{rtn}` is the bit that makes an atomic return: sc0, or glc on gfx90a.
+    `{rtn}` is the modifier that makes an atomic return: sc0, or glc on gfx90a.
     """
     probes = []
 
@@ -74,7 +74,7 @@ def memory() -> list[Probe]:
             )
     add("32", "b64", "ds_write_b32 v14, v2", "ds_read2_b32 v[8:9], v14 offset1:0", wait)
 
-    for address in ("v14", "v15"):  # alone, and with lanes that meet
+    for address in ("v14", "v15"):  # separate, and shared by lanes
         for name, atomic in atomics.DS.items():
             wide = atomic.kind.endswith("64")
             kind = _atomic_kind(name, atomic)
@@ -142,7 +142,8 @@ def memory() -> list[Probe]:
 
 
 def _atomic_kind(name: str, atomic: atomics.Atomic) -> str:
-    """The operands' type. Of minimum and maximum with a signalling NaN the manuals say nothing."""
+    """Returns the operands' type. The manuals do not specify minimum and maximum of signalling
+    NaNs."""
     if "pk" in name:
         return "f16"
     if atomic.kind[0] != "f":
@@ -167,7 +168,7 @@ def scalar_loads() -> list[Probe]:
 
 
 def buffers() -> list[Probe]:
-    """MUBUF with a raw resource on the operands: in range, and past its end by lanes."""
+    """MUBUF with a raw resource on the operands: in range, and out of range in some lanes."""
     probes = []
     for records in ("0x100000", "0x1f0"):
         resource = (

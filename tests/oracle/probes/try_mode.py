@@ -1,6 +1,6 @@
-"""Probes of MODE: roundings, denormals of one direction, clamps, output modifiers, and what reads
-and writes it; and VGPR indexing, which it turns on. The waves have the kernel's MODE before an
-instruction and after it."""
+"""Probes of MODE: rounding modes, denormals of one direction, clamps, output modifiers,
+instructions that read and write it; and VGPR indexing, which it enables. The waves have the
+kernel's MODE before and after a probed instruction."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _denormals() -> list[Probe]:
                 one = f"v_{name}_{kind} {d}, {a}, {b}{more}"
                 about = f"v_{name}_{kind}"
                 probes.append(_under(value, kind, one, result=kind, tininess=True, about=about))
-            # f16's keep denormals whatever MODE says.
+            # f16's preserve denormals in any MODE.
             exponent = "i16" if kind == "f16" else "i32"
             for name, to in ((f"v_frexp_mant_{kind}", d), (f"v_frexp_exp_{exponent}_{kind}", "v8")):
                 result = kind if "mant" in name else "b64"
@@ -94,8 +94,8 @@ def _denormals() -> list[Probe]:
 
 
 def _modifiers() -> list[Probe]:
-    """They count where results' denormals and IEEE mode are off, and nowhere else. Whether a
-    denormal is flushed before it is scaled is open: there are none."""
+    """They only apply if denormal results and IEEE mode are off. Whether a denormal is flushed
+    before it is scaled is unspecified, so there are none."""
     probes = []
     for value in (USUAL, 0x1F0, 0x300, 0x100, 0x150):
         for kind, edges in (("f32", "exact32"), ("f16", "exact16"), ("f64", "tame64")):
@@ -111,7 +111,7 @@ def _modifiers() -> list[Probe]:
 
 
 def _clamps() -> list[Probe]:
-    """Without DX10_CLAMP a NaN stays one."""
+    """Without DX10_CLAMP NaN is preserved."""
     probes = []
     for kind in ("f32", "f16"):
         for name in ("v_add", "v_max", *(("v_pk_add",) if kind == "f16" else ())):
@@ -123,7 +123,7 @@ def _clamps() -> list[Probe]:
 
 
 def _overflows() -> list[Probe]:
-    """FP16_OVFL in every rounding mode: f16 results that are too large."""
+    """FP16_OVFL in every rounding mode: f16 results that overflow."""
     field, probes = "hwreg(HW_REG_MODE, {}, {})", []
     for direction in range(4):
         on = (
@@ -148,7 +148,8 @@ def _overflows() -> list[Probe]:
 
 
 def _registers() -> list[Probe]:
-    """A wave's own MODE, out of a register: f32 rounding and denormals; and what reads it."""
+    """A per-wave MODE, set from a register: f32 rounding and denormals; and instructions that read
+    it."""
     part = "hwreg(HW_REG_MODE, {}, {})"
     probes = []
     for first, size, name, shift in ((0, 2, "f32", 20), (2, 2, "f64", 9), (4, 2, "f32", 3)):
@@ -165,7 +166,7 @@ def _registers() -> list[Probe]:
     for first, size in ((0, 10), (4, 1), (9, 1), (8, 2), (2, 7)):
         lines = (f"s_setreg_b32 {WORD}, s24", f"s_getreg_b32 s16, {part.format(first, size)}")
         probes.append(_under(USUAL, "32", *lines, about="s_getreg_b32"))
-    for first, size in ((29, 3), (30, 1), (31, 1)):  # which change nothing
+    for first, size in ((29, 3), (30, 1), (31, 1)):  # which have no effect
         lines = (
             f"s_setreg_b32 {part.format(29, 3)}, s24",
             *(f"s_getreg_b32 s16, {part.format(first, size)}", f"s_getreg_b32 s17, {WORD}"),
@@ -176,7 +177,7 @@ def _registers() -> list[Probe]:
 
 
 def _indexing() -> list[Probe]:
-    """Registers' numbers moved on by up to 3; M0 afterwards, whatever it and the index were."""
+    """Register numbers increased by up to 3; checks M0 afterwards, for any M0 and index."""
     numbers = [f"v_mov_b32 v{30 + k}, v{2 + k}" for k in range(6)]
     probes = []
     for name, which in (("on", ", gpr_idx(SRC0)"), ("on", ", gpr_idx(SRC1,DST)"), ("idx", "")):

@@ -1,5 +1,5 @@
-"""Probes of gfx950's matrices of 8, 6 and 4 bits with and without scales, and of its transposed
-reads of LDS. Nothing is rounded: floats of 8 bits have one exponent, scales are 1 or a half."""
+"""Probes of gfx950's matrices of 8, 6 and 4 bits with and without scales, and of its transposed LDS
+reads. Nothing is rounded: 8-bit floats have a single exponent, scales are 1 or a half."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from oracle.matrix.matrix_scaled import FORMATS
 from oracle.probes.probe import Probe
 from oracle.probes.try_matrix import moved, span
 
-# Registers of an operand, and of 8-bit floats the bits that stay and those that are set.
+# Registers of an operand, and for 8-bit floats the bits to keep and to set.
 REGISTERS = {"fp8": 8, "bf8": 8, "fp6": 6, "bf6": 6, "fp4": 4}
 BYTES = {"fp8": ("0x87878787", "0x38383838"), "bf8": ("0x83838383", "0x3c3c3c3c")}
 SHAPES = ("16x16x128", "32x32x64")
@@ -51,7 +51,7 @@ SCALES = (
     *("v_and_b32 v56, 0x01010101, v18", "v_or_b32 v56, 0x7e7e7e7e, v56"),
     *("v_and_b32 v57, 0x01010101, v19", "v_or_b32 v57, 0x7e7e7e7e, v57"),
 )
-# One of A's scales is not a number, and one of B's is as large as they get.
+# One of A's scales is NaN, and one of B's is the largest possible.
 ODD_SCALES = (
     *("v_mov_b32 v56, 0x7f7f7f7f", "v_mov_b32 v57, 0x7f7f7f7f"),
     *("s_nop 1", "v_writelane_b32 v56, -1, 21", "s_nop 1"),
@@ -74,8 +74,8 @@ def narrow_matrices() -> list[Probe]:
 
 
 def transposed() -> list[Probe]:
-    """Of what LDS holds of all lanes; EXEC is all ones. A lane's address is that of its own 16
-    bytes, or of a lane's elsewhere."""
+    """Transposed reads of all lanes' operands in LDS; EXEC is all ones. A lane's address is that of
+    its own 16 bytes, or of another lane's."""
     fill = (
         "s_mov_b64 exec, -1",
         "ds_write_b128 v14, v[2:5]",

@@ -1,12 +1,12 @@
-"""Probes of what no table has: LDS operations with addresses of their own, relative registers, an
-FFT's order of lanes."""
+"""Probes of instructions outside the tables: LDS operations with their own addressing, relative
+registers, an FFT's lane order."""
 
 from __future__ import annotations
 
 from oracle.probes.probe import Probe
 
 WAIT = "s_waitcnt lgkmcnt(0)"
-# 1,024 bytes on and none, for elements of so many bits: lanes don't meet.
+# Offsets of 1,024 bytes and 0, by element size in bits: lanes don't overlap.
 FAR = {32: "offset0:4 offset1:0", 64: "offset0:2 offset1:0"}
 EXEC = "s_mov_b64 exec, s[20:21]"
 # LDS holds the operands of all lanes.
@@ -15,7 +15,7 @@ FILL = (
     *(WAIT, EXEC),
 )
 BACK = (WAIT, "s_mov_b64 exec, -1")
-# 16 bytes of each lane's places, into v9.
+# Folds 16 bytes of each lane's places into v9.
 PLACES = ("ds_read_b128 v[30:33], v14", WAIT, "v_xor_b32 v9, v30, v31", "v_xor_b32 v9, v9, v32")
 PLACES = (*PLACES, "v_xor_b32 v9, v9, v33")
 

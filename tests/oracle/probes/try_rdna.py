@@ -1,7 +1,8 @@
-"""Probes of gfx11 and gfx12: gfx9's under their new names, and those of what is new.
+"""Probes of gfx11 and gfx12: gfx9's under their new names, and those of new instructions.
 
-Probes are written as gfx9 has them wherever gfx9 has them; rdna_probe.spelled gives each target's
-spelling. What llvm-mc does not know of a target falls out, and its test says so (`ABSENT`).
+Probes use gfx9's spelling wherever gfx9 has the instruction; rdna_probe.spelled converts it for
+each target. Probes that llvm-mc does not know for a target are dropped, and its test lists them
+(`ABSENT`).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def vectors(target: str) -> list[Probe]:
 
 
 def halves(target: str) -> list[Probe]:
-    """gfx11's true16 operands: either half of a register, of sources and destination."""
+    """gfx11's true16 operands: either half of a register, for sources and destination."""
     probes = []
     if target != "gfx1100":
         return probes
@@ -52,7 +53,7 @@ def halves(target: str) -> list[Probe]:
         ]
         result = "2f16" if op.result == "f16" else "b64"
         if name.startswith("v_frexp"):
-            continue  # of a signalling NaN the manual leaves the kind open
+            continue  # the manual does not specify the NaN for a signalling NaN
         ulp = 1 if name.split("_")[1] in ("exp", "log", "sin", "cos", "rcp", "rsq", "sqrt") else 0
         kinds = tuple("tame16" if ulp and kind == "f16" else kind for kind in op.sources)
         for end in "lh":
@@ -64,7 +65,7 @@ def halves(target: str) -> list[Probe]:
 
 
 def compares(target: str) -> list[Probe]:
-    """V_CMP into vcc_lo and another register; V_CMPX into EXEC alone."""
+    """V_CMP into vcc_lo and another register; V_CMPX into EXEC only."""
     probes = []
     for name, op in valu.VOPC.items():
         a, b = REGISTERS[width(op.sources[0])][0], REGISTERS[width(op.sources[1])][1]
@@ -91,7 +92,7 @@ def _masks(target: str) -> list[Probe]:
 
 
 def lanes(target: str) -> list[Probe]:
-    """DPP of both kinds, and instructions that look across lanes."""
+    """DPP of both kinds, and instructions that exchange data between lanes."""
     probes = []
     for control in DPP:
         for mask in ("row_mask:0xf bank_mask:0xf", "row_mask:0x2 bank_mask:0x7"):
@@ -161,14 +162,14 @@ DUAL = {
 
 
 def duals(target: str) -> list[Probe]:
-    """VOPD: each operation as X and as Y; sources that the other half writes."""
+    """VOPD: each operation as X and as Y; sources that the other half overwrites."""
     probes = []
 
     def add(x: str, y: str, first: str, second: str) -> None:
         left, right = (of_rdna(f"v_{n}", target).replace("v_", "v_dual_", 1) for n in (x, y))
         text = f"{left} {first} :: {right} {second}"
-        # A NaN result's payload is open, so none must come where the other result is bits; a moved
-        # one must not be signalling.
+        # A NaN result's payload is unspecified, so there must be no NaN if the other result is
+        # bits, and a moved NaN must not be signalling.
         if x.endswith("f32") and y.endswith("f32"):
             kind, result = "f32", "2f32"
         elif all(name.endswith(("f32", "mov_b32")) for name in (x, y)):
@@ -192,14 +193,14 @@ def duals(target: str) -> list[Probe]:
 
 
 def scalars(target: str) -> list[Probe]:
-    """gfx9's under their names; masks of 32 bits; 64-bit and float arithmetic."""
+    """gfx9's under their new names; 32-bit masks; 64-bit and float arithmetic."""
     probes = [probe for probe in try_scalar.scalars() if "exec_b64" not in probe.text]
 
     def add(text: str, left: str, right: str = "32", result: str = "b64") -> None:
         probes.append(Probe(text, (left, right), result, scalar=True))
 
     for name in ("and", "or", "xor", "and_not1", "or_not1", "nand", "nor", "xnor"):
-        for source in ("s24", "1", "-2"):  # results of 1 among them
+        for source in ("s24", "1", "-2"):  # including results of 1
             add(f"s_{name}_saveexec_b32 s16, {source}", "32")
     for name in ("and_not0", "or_not0"):
         for source in ("s24", "1", "-2"):
@@ -229,7 +230,7 @@ def scalars(target: str) -> list[Probe]:
 
 
 def _packed(target: str) -> list[Probe]:
-    """gfx9's; V_DOT4_I32_I8 and its like, which became one that names each source's sign."""
+    """gfx9's; V_DOT4_I32_I8 and similar, which became one that gives each source's signedness."""
     probes = [*packed(), *dots()]
     probes = [probe for probe in probes if "v_dot4_i32_i8" not in probe.text]
     probes = [probe for probe in probes if "v_dot8_i32_i4" not in probe.text]
@@ -256,14 +257,14 @@ def _packed(target: str) -> list[Probe]:
 
 
 def _memory(target: str) -> list[Probe]:
-    """gfx9's, and the atomic operations that are new."""
+    """gfx9's, and the new atomic operations."""
     probes = [probe for probe in memory() if "ds_cmpst_" not in probe.text]
 
     def add(kind: str, result: str, *lines: str) -> None:
         probes.append(Probe("\n  ".join(lines), (kind, kind, kind), result))
 
     wait = "s_waitcnt vmcnt(0) lgkmcnt(0)"
-    for address in ("v14", "v15"):  # alone, and with lanes that meet
+    for address in ("v14", "v15"):  # separate, and shared by lanes
         for name, atomic in rdna_memory.DS.items():
             head, _, tail = name.rpartition("_")
             wide = atomic.kind.endswith("64")
@@ -280,14 +281,14 @@ def _memory(target: str) -> list[Probe]:
 
 
 def _narrow(target: str) -> list[Probe]:
-    """S_LOAD and S_BUFFER_LOAD of bytes and halves, beside gfx9's widths, and of three dwords."""
+    """S_LOAD and S_BUFFER_LOAD of bytes and halves, besides gfx9's widths, and of three dwords."""
     probes = scalar_loads()
     far = ("s_sub_u32 s40, s4, 0x80000000", "s_subb_u32 s41, s5, 0", "s_mov_b32 s11, 0x80000006")
     for name in rdna_salu.LOADS:
         if "buffer" in name:
             probes += _scalar_buffer(name, "s16")
             continue
-        # Of each datum another place.
+        # A different offset for each datum.
         some = ("s_and_b32 s11, s24, 0x1ffe",)
         places = (("s[4:5], 0x0",), ("s[4:5], 0x6",), (*far, "s[40:41], s11"))
         for *before, place in (*places, (*some, "s[4:5], s11")):
@@ -295,7 +296,7 @@ def _narrow(target: str) -> list[Probe]:
             probes.append(Probe("\n  ".join(lines), ("32", "32"), scalar=True, about=name))
     name = "s_load_dwordx3"
     fold = ("s_mov_b32 s16, s48", "s_mov_b32 s17, s50", "s_xor_b32 s17, s17, s49")
-    # Of either part of an address the two lowest bits are ignored.
+    # The two lowest bits of either part of an address are ignored.
     odd = (*far[:2], "s_or_b32 s40, s40, 3", "s_mov_b32 s11, 0x80000010")
     for *before, place in (("s[4:5], 0x24",), (*far, "s[40:41], s11"), (*odd, "s[40:41], s11")):
         lines = (*before, f"{name} s[48:50], {place}", "s_waitcnt lgkmcnt(0)", *fold)
@@ -305,8 +306,8 @@ def _narrow(target: str) -> list[Probe]:
 
 
 def _scalar_buffer(name: str, result: str, *after: str, register: int = 4) -> list[Probe]:
-    """A scalar load at 0x34, or at 0x30 and what a register holds, of a resource that ends well
-    after it, with one byte more or fewer than each width needs, in strides or before it."""
+    """A scalar load at 0x34, or at 0x30 plus a register, of a resource that ends well after it,
+    with one byte more or fewer than each width needs, in strides, or before it."""
     probes = []
     for records, stride in (
         *((0x34 + n, 0) for n in (0, 1, 2, 4, 11, 12, 64)),
@@ -325,7 +326,7 @@ def _scalar_buffer(name: str, result: str, *after: str, register: int = 4) -> li
 
 
 def _buffers(target: str) -> list[Probe]:
-    """gfx9's loads, and stores of each width into the lane's own record, which is loaded back."""
+    """gfx9's loads, and stores of each width into the lane's own record, which is read back."""
     probes = buffers()
     resource = (
         "s_mov_b32 s36, s6",
@@ -398,19 +399,19 @@ FAMILIES = {
 
 
 def subject(probe: Probe, target: str) -> str:
-    """The mnemonic that a probe is about, in the target's names; VOPD's as the pair."""
+    """Returns the mnemonic that a probe tests, in the target's names; for VOPD the pair."""
     if "::" in probe.text:
         return " ".join(half.split()[0] for half in probe.text.split("::"))
     name = instructions.subject(probe)
     if scratch_ := re.findall(r"scratch_\w+", probe.text):
-        name = scratch_[1]  # the first one prepares
+        name = scratch_[1]  # the first one is preparation
     return of_rdna(re.sub(r"_e64$", "", name), target)
 
 
 @functools.cache
 def probes_for(target: str, family: str) -> tuple[list[Probe], list[str]]:
-    """The family's probes that llvm-mc knows, in the target's spelling, and the mnemonics it knows
-    none of. The same text is tried once."""
+    """Returns the family's probes that llvm-mc knows, in the target's spelling, and the mnemonics
+    without any. Equal texts are tested once."""
     given = {
         rdna_probe.spelled(probe.text, target).strip(): probe for probe in FAMILIES[family](target)
     }
@@ -425,13 +426,13 @@ def probes_for(target: str, family: str) -> tuple[list[Probe], list[str]]:
 
 @functools.cache
 def missing(target: str) -> frozenset[str]:
-    """The mnemonics of all families that a target does not have."""
+    """Returns the mnemonics of all families that a target does not have."""
     return frozenset(name for family in FAMILIES for name in probes_for(target, family)[1])
 
 
 def supported(target: str, family: str) -> list[Probe]:
-    """What the emulator is to be tried on: all forms on gfx1100; on gfx1201 every third, and all of
-    what gfx1100 has not, or sums otherwise."""
+    """Returns the probes for the emulator: all forms on gfx1100; on gfx1201 every third, and all of
+    those that gfx1100 lacks or sums differently."""
     chosen = probes_for(target, family)[0]
     if target == "gfx1100" or len(chosen) < 200:
         return chosen

@@ -1,5 +1,5 @@
-"""Probes of what gfx11 and gfx12 have room for, and gfx9 has not: two scalar registers in a vector
-instruction, scalar floats of 16 bits, and their own atomic operations in every address space."""
+"""Probes of forms that gfx11 and gfx12 have and gfx9 does not: two scalar registers in a vector
+instruction, 16-bit scalar floats, and new atomic operations in every address space."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WAIT = "s_waitcnt vmcnt(0) lgkmcnt(0)"
 
 
 def two_scalars(table: dict[str, Op]) -> list[Probe]:
-    """Two of the sources scalar registers; a third one a constant."""
+    """Two of the sources are scalar registers; a third one is a constant."""
     probes = []
     for name, op in table.items():
         sources = op.sources[:-1] if op.tied else op.sources
@@ -48,11 +48,11 @@ def two_scalars(table: dict[str, Op]) -> list[Probe]:
 
 
 def short_floats() -> list[Probe]:
-    """gfx12's scalar arithmetic on f16, and what adds to a register."""
+    """gfx12's scalar arithmetic on f16, and instructions that accumulate into a register."""
     probes = []
     for name in rdna_salu.ARITHMETIC:
         sources = "s24" if name in rdna_salu.ONE_SOURCE else "s24, s26"
-        if not name.endswith(("ak", "mk")):  # which f16 has not
+        if not name.endswith(("ak", "mk")):  # which f16 lacks
             text = f"s_{name}_f16 s16, {sources}"
             probes.append(Probe(text, ("f16", "f16"), "f16", scalar=True))
     for kind in ("f16", "f32"):
@@ -62,13 +62,13 @@ def short_floats() -> list[Probe]:
 
 
 def atomics(target: str) -> list[Probe]:
-    """Through flat and 64-bit addresses and through buffers; with and without a result."""
+    """Accesses through flat and 64-bit addresses and buffers, with and without a result."""
     probes = []
     fill = (ALL, "global_store_dwordx4 v12, v[2:5], s[6:7]", WAIT)
     back = (WAIT, ALL, "global_load_dword v9, v12, s[6:7]", WAIT)
     for name, atomic in rdna_memory.GLOBAL.items():
         if target == "gfx1201" and name in ("csub_u32", "min_f32", "max_f32"):
-            continue  # llvm-mc takes them for gfx12's own names
+            continue  # llvm-mc parses them as gfx12's own names
         kind = "tame32" if atomic.kind[0] == "f" or name.startswith("pk") else "32"
         result = "2f32" if atomic.kind[0] == "f" else "b64"
         data = "v[4:5]" if atomic.sources == 2 else "v4"

@@ -1,7 +1,7 @@
-"""Probes of accesses whose lanes follow each other, or have one address, which may be done at once.
-With all lanes, and with some of them; in whole waves, and by 16 lanes.
+"""Probes of accesses whose lanes have consecutive addresses or a single one, which may be
+vectorised. With all lanes active, and with some; in whole waves, and in groups of 16 lanes.
 
-All lanes' bytes are looked at afterwards, so that what an inactive lane did is seen.
+All lanes' bytes are compared afterwards, to detect writes by inactive lanes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from oracle.probes.loaded import ALL, FOLD, SOME, loaded, registers
 from oracle.probes.probe import Probe
 
 WAIT = "s_waitcnt vmcnt(0) lgkmcnt(0)"
-# Offsets into a wave's 1,024 bytes, in v17, by the size of an element: v14 is 16 · lane.
+# Offsets into a wave's 1,024 bytes, in v17, by element size: v14 is 16 · lane.
 SHIFT = {1: 4, 2: 3, 4: 2, 8: 1, 16: 0}
 
 
@@ -94,7 +94,7 @@ def runs() -> list[Probe]:
             offset = " offset:4" if where is _run_of_sixteen else ""
             text = f"{about} v17, {{}}{offset}"
             probes.append(_store(about, size, where(size), fill, text, back))
-    # Two runs at once, of which either may be the fast one's.
+    # Two runs at once, either of which may take the fast path.
     for first, second in ((0, 64), (1, 2)):
         text = f"ds_read2_b32 v[8:9], v17 offset0:{first} offset1:{second}"
         probes.append(_load("ds_read2_b32", 8, _run(4), fill, text))
@@ -105,7 +105,7 @@ Place = Callable[[int], tuple[str, ...]]
 
 
 def _patterns(size: int) -> list[tuple[Place, str]]:
-    """Places of a load, with the constant offset."""
+    """Returns the places of a load, with the constant offset."""
     found: list[tuple[Place, str]] = [(_run, ""), (_backwards, "")]
     if size <= 12:
         found.append((_run, " offset:4"))

@@ -20,7 +20,7 @@ SDWA = ["BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD"]
 
 
 def lanes() -> list[Probe]:
-    """DPP and SDWA forms, and instructions that look across lanes."""
+    """DPP and SDWA forms, and instructions that exchange data between lanes."""
     probes = []
     for control in DPP:
         for masks_ in ("row_mask:0xf bank_mask:0xf", "row_mask:0xa bank_mask:0x7"):
@@ -100,7 +100,8 @@ def lanes() -> list[Probe]:
                 (SOME, "v_accvgpr_read_b32 v8, a1", "v_mov_b32 v9, v8"),
             )
         ),
-        # With lanes off, what these do is open: the manual's text has no EXEC in it.
+        # Their behaviour with inactive lanes is unspecified: the manual's text does not mention
+        # EXEC.
         "s_mov_b64 exec, -1\n  v_permlane16_swap_b32 v8, v9",
         "s_mov_b64 exec, -1\n  v_permlane32_swap_b32 v8, v9",
         "v_bitop3_b32 v8, v2, v4, v6 bitop3:0x6c",
@@ -150,7 +151,7 @@ def scalars() -> list[Probe]:
             add(f"s_cmpk_{condition}_i32 s24, {constant}", 32)
         add(f"s_cmpk_{condition}_u32 s24, 5", 32)
     for name in ("and", "or", "xor", "andn2", "orn2", "nand", "nor", "xnor", "andn1", "orn1"):
-        for source in ("s[24:25]", "1", "-2"):  # results of 1 among them
+        for source in ("s[24:25]", "1", "-2"):  # including results of 1
             add(f"s_{name}_saveexec_b64 s[16:17], {source}", 64)
     for name in ("andn1", "andn2"):
         add(f"s_{name}_wrexec_b64 s[16:17], s[24:25]", 64)
@@ -175,12 +176,12 @@ def scalars() -> list[Probe]:
     # Conditions as operands.
     for condition in ("src_scc", "src_execz", "src_vccz"):
         add(f"s_mov_b64 vcc, s[24:25]\n  s_sub_u32 s16, s26, {condition}", 64)
-    # Flow, forwards over one instruction, by each condition.
+    # Control flow: skips one instruction, by each condition.
     for condition in ("scc0", "scc1", "execz", "execnz", "vccz", "vccnz"):
         skip = "s_mov_b64 vcc, s[24:25]\n  " if "vcc" in condition else ""
         add(f"{skip}s_cbranch_{condition} 1\n  s_mov_b32 s16, 33", 64)
     add("s_branch 1\n  s_mov_b32 s16, 33", 32)
-    # Calls, over one instruction; what they return to, from where they are.
+    # Calls that skip one instruction; the return address, relative to their own.
     back = "s_mov_b32 s16, 33\n  s_sub_u32 s17, s36, s34"
     add(f"s_getpc_b64 s[34:35]\n  s_call_b64 s[36:37], 1\n  {back}", 32)
     over = "s_getpc_b64 s[34:35]\n  s_add_u32 s34, s34, 16\n  s_addc_u32 s35, s35, 0"

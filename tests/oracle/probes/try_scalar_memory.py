@@ -1,7 +1,7 @@
 """Probes of scalar memory: loads through a resource, stores and atomics of both kinds.
 
-A wave's own memory is that of its records: bytes 64 to 127, which belong to lanes that no scalar
-result is kept for, so that what is stored is compared as well.
+A wave's own memory is that of its records: bytes 64 to 127, which belong to lanes without a scalar
+result, so that stored data is compared as well.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ RESOURCE = (
 )
 # The two lowest bits of an address are ignored.
 UNALIGNED = "s_or_b32 s40, s40, 3"
-# Such an address, and an offset that is more than any signed number.
+# Such an address, and an offset larger than any signed number.
 FAR = (
     *(UNALIGNED, "s_sub_u32 s40, s40, 0x80000000", "s_subb_u32 s41, s41, 0"),
     "s_mov_b32 s11, 0x80000010",
 )
-# The records and strides of resources: in bytes, in strides, of which 14 bits count.
+# The records and strides of resources: in bytes, and in strides, of which 14 bits count.
 BOUNDS = ((0x400, 0), (0x48, 0), (0x58, 0), (0x12, 0x4004), (2, 40), (1, 0x2000))
 
 
@@ -52,7 +52,7 @@ def _named(count: int) -> str:
 
 
 def _folded(count: int) -> list[str]:
-    """`count` registers from s48 on into s[16:17], each at a place of its own."""
+    """Folds `count` registers from s48 on into s[16:17], each at its own position."""
     lines = ["s_mov_b32 s16, s48", f"s_mov_b32 s17, s{47 + count}"]
     for k in range(1, count - 1):
         lines += ["s_lshl1_add_u32 s16, s16, s17", f"s_xor_b32 s17, s17, s{48 + k}"]
@@ -60,7 +60,7 @@ def _folded(count: int) -> list[str]:
 
 
 def _loads() -> list[Probe]:
-    """From the operands, which end after a wave's first lanes where the bound says so."""
+    """Loads from the operands; the bound may be after a wave's first lanes."""
     probes = []
     offsets = ("0x0", "0x44", "0x50", "0x20", "s11", "s11 offset:0x1c", "m0")
     for count in (1, 2, 4, 8, 16):
@@ -103,14 +103,15 @@ def _stores() -> list[Probe]:
 
 
 def _atomics() -> list[Probe]:
-    """On a, with b (and what is about b: a comparand is equal now and then). Once a wave."""
+    """Atomics on a, with b (and values near b, so that comparands are sometimes equal). Once per
+    wave."""
     probes = []
     for operation, atomic in atomics.GLOBAL.items():
         if atomic.kind[0] == "f" or "pk" in operation:
             continue  # the scalar unit has the integer ones
         registers = int(atomic.kind[1:]) // 32
         count = registers * atomic.sources
-        # Of either part of an address the two lowest bits are ignored.
+        # The two lowest bits of either part of an address are ignored.
         fill = ("s_store_dwordx2 s[24:25], s[36:37], 0x40", WAIT, "s_movk_i32 m0, 0x43")
         far = ("s_mov_b64 s[40:41], s[36:37]", *FAR)
         moved = ("s_mov_b64 s[48:49], s[26:27]", "s_mov_b64 s[50:51], s[26:27]")
@@ -129,8 +130,8 @@ def _atomics() -> list[Probe]:
                 probes.append(_probe(name, *lines, scalar=False))
         name = f"s_buffer_atomic_{operation}"
         end = 0x40 + 4 * registers
-        # The bound is the operation's end, a byte less, far before it, a little more in strides, a
-        # little less in strides that have a bit above, far behind it in one long stride.
+        # The bound is the operation's end, one byte less, far before it, slightly more in strides,
+        # slightly less in strides with an extra high bit, and far after it in one long stride.
         strides = ((end // 5 + 1, 5), (end // 5, 0x4005), (1, 0x2000))
         for records, stride in ((end, 0), (end - 1, 0), (0x20, 0), *strides):
             resource = [*_resource(records, stride), UNALIGNED]

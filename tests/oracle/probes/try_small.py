@@ -65,7 +65,7 @@ def _scaled() -> list[Probe]:
                 add(f"pk_{wide}_{t}", f"{pair}, v2, v4", select, "32", "scale32", result=result)
             for select in ("", "[0,0,0,1]") if wide == "f32" else ("", "[0,0,1]"):
                 add(f"pk_{t}_{wide}", f"v8, {two}{scale}", select, *floats)
-            # The scale's place is a scalar's too, and the value's and the random number's.
+            # The scale may also be scalar, and so may the value and the random number.
             if wide == "f32":
                 for mixed in ("v2, v4, s26", "s24, v4, v6", "s24, 1.0, v6", "s24, -2.0, 4.0"):
                     add(f"pk_{t}_{wide}", f"v8, {mixed}", "", *floats)
@@ -108,7 +108,7 @@ def _scaled() -> list[Probe]:
 
 
 def _scaled_32() -> list[Probe]:
-    """32 values made of the operands: each register of the source differs from the others."""
+    """32 values computed from the operands: each register of the source differs from the others."""
     probes = []
 
     def add(kind: str, lines: list[str], convert: str) -> None:
@@ -116,7 +116,7 @@ def _scaled_32() -> list[Probe]:
         probes.append(Probe("\n  ".join(lines), kinds, about=name))
 
     def narrow(kind: str, values: list[str], convert: str) -> None:
-        """What inactive lanes' registers hold afterwards is looked at too."""
+        """Also compares the registers of inactive lanes afterwards."""
         back = ["v_xor_b32 v8, v40, v41", "v_xor_b32 v9, v42, v43"]
         back += ["v_add_u32 v8, v8, v44", "v_add_u32 v9, v9, v45"]
         old = [f"v_mov_b32 v{40 + k}, v19" for k in range(6)]
@@ -152,7 +152,7 @@ def _scaled_32() -> list[Probe]:
             narrow(kind, values, convert)
             convert = convert.replace(", v6", ", 4.0")
             narrow(kind, values, convert)
-            # The stochastic form, with a seed of both operands' bits.
+            # The stochastic form, with a seed from both operands' bits.
             for seed, scale in (("v18", "v6"), ("s24", "v6"), ("v18", "2.0"), ("s24", "0.5")):
                 operands = f"v[40:45], v[46:{last}], {seed}, {scale}"
                 convert = f"v_cvt_scalef32_sr_pk32_{t}_{wide} {operands}"
@@ -179,7 +179,7 @@ def dots() -> list[Probe]:
             text = f"v_mov_b32 v8, v6\n  v_dot2c_f32_{t}_e64 v8, {mixed}"
             probes.append(Probe(text, (kind, kind, "exact32"), "f32"))
         for *factors, addend in scalar_mixtures(["v2", "v4", "v6"]):
-            # Factors have two floats of 16 bits, the addend is an f32: constants that fit.
+            # Factors have two 16-bit floats, the addend is an f32: uses constants that fit.
             mixed = [one if one[0] in "vs" else "-2.0" for one in factors]
             mixed.append(addend if addend[0] == "v" else "2.0")
             text = f"{name} v8, {', '.join(mixed)}"

@@ -1,5 +1,5 @@
-"""Probes of memory instructions by their address spaces: buffers, scratch, flat; and of LDS
-operations that need more than an address."""
+"""Probes of memory instructions by address space (buffers, scratch, flat), and of LDS operations
+that need more than an address."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ RESOURCE = (
     "s_mov_b32 s39, 0x27000",
 )
 FILL = ("global_store_dwordx4 v12, v[2:5], s[6:7]", WAIT)
-# Of a wave some lanes, and of the last one, the 470th item, a dword or two. The items around it are
-# active, in waves of 64 lanes and of 32.
+# Ends within a wave, in the last one at the 470th item, after a dword or two. The items around it
+# are active, in waves of 64 lanes and of 32.
 PART, PART_64 = "0x1d64", "0x1d68"
 
 
@@ -63,9 +63,9 @@ def buffer_atomics() -> list[Probe]:
             result = atomic.kind if atomic.kind[0] == "f" else result
             size = (8 if wide else 4) * atomic.sources
             where = "v12, s[36:39], 0 offen"
-            # All lanes go to their places before: an inactive one must not go there again.
+            # All lanes write their places first: an inactive one must not do so again.
             fill = (*FILL, *resource, f"buffer_load_dword v17, {where}", WAIT, SOME)
-            # What returns is moved into place: lanes out of range return 0.
+            # Results are moved into place: lanes out of range return 0.
             moved = [f"v_mov_b32 v{30 + k}, v{4 + k}" for k in range(size // 4)]
             data = registers(30, size)
             to = ("v_mov_b32 v8, v30", *(("v_mov_b32 v9, v31",) if wide else ()))
@@ -88,7 +88,7 @@ FLAT = (
 
 
 def flat() -> list[Probe]:
-    """What try_memory's flat probes have not: stores, wide loads; and `global … v[16:17], off`."""
+    """What try_memory's flat probes lack: stores, wide loads; and `global … v[16:17], off`."""
     probes = []
     local = (
         "s_mov_b64 s[28:29], src_shared_base",
@@ -136,11 +136,11 @@ def flat() -> list[Probe]:
 
 
 def scratch() -> list[Probe]:
-    """Private memory of 64 bytes a lane: by a vector offset, by a scalar one, by neither."""
+    """Private memory of 64 bytes per lane: by a vector offset, by a scalar one, by neither."""
     probes = []
     places = ("off, s11", "v17, off")
     store = "scratch_store_dwordx4 off, v[2:5], s11"
-    # v17: 0 or 16, of eight lanes in turn.
+    # v17: 0 or 16, alternating between groups of eight lanes.
     turns = ("v_lshrrev_b32 v17, 7, v14", "v_and_b32 v17, 1, v17", "v_lshlrev_b32 v17, 4, v17")
     fill = ("s_mov_b32 s11, 16", ALL, *turns, store, store.replace("s11", "off"), SOME)
     for name, (size, _) in access.STORES.items():

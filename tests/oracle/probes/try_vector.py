@@ -1,4 +1,4 @@
-"""Probes of vector ALU instructions: every form of the oracle's tables, in assembly text."""
+"""Probes of vector ALU instructions: every form in the oracle's tables, as assembly text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from oracle.vector import saturated, valu
 REGISTERS = {64: ("v[2:3]", "v[4:5]", "v[6:7]"), 32: ("v2", "v4", "v6")}
 SCALARS = {64: ("s[24:25]", "s[26:27]"), 32: ("s24", "s26")}
 
-# Within so many ULP of correctly rounded: the manuals promise 1 for most.
+# Tolerance in ULP of correctly rounded results: the manuals guarantee 1 for most.
 ULP = dict.fromkeys(("exp", "log", "sin", "cos", "rcp", "rsq", "sqrt"), 1)
 LITERAL = ("madmk", "madak", "fmamk", "fmaak")
 
@@ -28,8 +28,9 @@ def result_kind(name: str, kind: str) -> str:
 
 
 def mixtures(sources: tuple[str, ...], regs: list[str]) -> Iterator[list[str]]:
-    """The sources with a scalar register or a constant in each set of places but none and the first
-    alone. An instruction has room for one scalar register; constants fill the other places."""
+    """Yields the sources with a scalar register or a constant in each set of places, except none
+    and the first alone. An instruction allows one scalar register; constants fill the other
+    places."""
     for chosen in product((False, True), repeat=len(sources)):
         if not any(chosen[1:]):
             continue
@@ -47,7 +48,7 @@ def mixtures(sources: tuple[str, ...], regs: list[str]) -> Iterator[list[str]]:
 
 
 def vector(table: dict[str, valu.Op] = valu.VALU) -> list[Probe]:
-    """VOP1, VOP2 and VOP3 out of the table; each form that an encoding has."""
+    """VOP1, VOP2 and VOP3 from the table, in each form that an encoding has."""
     probes = []
     for name, op in table.items():
         base = name[2:].split("_")[0]
@@ -55,22 +56,22 @@ def vector(table: dict[str, valu.Op] = valu.VALU) -> list[Probe]:
         target = "v8" if width(op.result) == 32 else "v[8:9]"
         sources = op.sources[:-1] if op.tied else op.sources
         regs = [REGISTERS[width(kind_)][k] for k, kind_ in enumerate(sources)]
-        # What a result is added to are operands like others.
+        # The accumulator of a result is an operand like others.
         words = width(op.result) // 32 if op.tied else 0
         before = "".join(f"v_mov_b32 v{8 + k}, v{6 + k}\n  " for k in range(words))
         make = {
             "sources": op.sources,
             "result": kind if kind[0] in "f2" else "b64",
             "ulp": ULP.get(base, 0),
-            # A product with zero leaves DX9's addend as it is: a signalling NaN too.
-            # So are the coordinates of cube maps.
+            # A product with zero leaves DX9's addend unchanged, including a signalling NaN. So do
+            # the coordinates of cube maps.
             "signalling": base == "frexp" or base.startswith("cube") or "fma_dx9" in name,
         }
         if base in ("sin", "cos"):  # the manual's domain is ±256 turns
             make["sources"] = (f"tame{op.result[1:]}",)
         if base in LITERAL:
             at = 1 if base.endswith("mk") else 2
-            # Of f16 what probe.TRIPLES have there.
+            # For f16 the values that probe.TRIPLES have there.
             literal = ("0x6156", "0x08cc")[at - 1] if op.result == "f16" else "0x40490fdb"
             regs[at] = literal
             for first in (regs[0], SCALARS[32][0], "2.0"):
@@ -116,7 +117,7 @@ def vector(table: dict[str, valu.Op] = valu.VALU) -> list[Probe]:
                 Probe(f"{before}{name}{suffix} {target}, {', '.join(regs)} clamp", **make)
             )
         if op.result[0] != "f" and saturated.has(name):
-            # Saturating forms are handlers of their own.
+            # Saturating forms have separate handlers.
             for mixed in ([first, *regs[1:]], *mixtures(sources, regs)):
                 probes.append(
                     Probe(f"{before}{name}{suffix} {target}, {', '.join(mixed)} clamp", **make)
@@ -124,7 +125,7 @@ def vector(table: dict[str, valu.Op] = valu.VALU) -> list[Probe]:
         if op.keeps_high and op.result.endswith("16"):
             for select in ("[1,0,0,0]", "[0,1,1,1]", "[1,1,1,1]"):
                 bits = select.strip("[]").split(",")
-                # A source of 32 bits has no halves to choose from.
+                # A 32-bit source has no halves to select from.
                 halves = zip(bits, sources, strict=False)
                 bits[: len(sources)] = [b if k.endswith("16") else "0" for b, k in halves]
                 chosen = ",".join([*bits[: len(sources)], bits[3]])
@@ -164,7 +165,7 @@ def compares() -> list[Probe]:
 
 
 def masks() -> list[Probe]:
-    """What reads or writes a lane mask beside its result."""
+    """Instructions that read or write a lane mask besides their result."""
     probes = [
         Probe("v_cndmask_b32_e32 v8, v2, v4, vcc", ("32", "32")),
         *(
@@ -187,7 +188,7 @@ def masks() -> list[Probe]:
         carry = ", s[22:23]" if takes else ""
         text = f"{name}_e64 v8, s[16:17], v2, v4{carry}"
         probes += [Probe(text + form, ("32", "32")) for form in ("", " clamp")]
-        # The mask is the one scalar register that there is room for.
+        # The mask is the only scalar register allowed.
         for mixed in (
             ("v2, -3", "5, v4", "5, 5") if takes else ("v2, s26", "s24, v4", "s24, -3", "s24, 0")
         ):
@@ -258,7 +259,7 @@ def packed() -> list[Probe]:
             probes.append(
                 Probe(
                     f"{name} v[8:9], {regs}{_trim(form, count)}",
-                    ("f64",) * count,  # both dwords of it are of interest
+                    ("f64",) * count,  # both dwords of it are compared
                     "2f32" if plain else "b64",
                 )
             )
@@ -284,7 +285,7 @@ def packed() -> list[Probe]:
     return probes
 
 
-# The packed instructions on integers that saturate.
+# The packed integer instructions that saturate.
 SATURATED = dict.fromkeys(
     [f"v_pk_{name}_{kind}16" for name in ("add", "sub", "mad", "min", "max") for kind in "iu"],
     (" clamp",),
@@ -292,7 +293,8 @@ SATURATED = dict.fromkeys(
 
 
 def scalar_mixtures(registers: list[str]) -> list[list[str]]:
-    """Of 32-bit sources: a scalar register or a constant in each set of places but none."""
+    """Returns 32-bit sources with a scalar register or a constant in each set of places, except
+    none."""
     return [["s24", *registers[1:]], *mixtures(("32",) * len(registers), registers)]
 
 

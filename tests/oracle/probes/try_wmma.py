@@ -1,4 +1,4 @@
-"""A kernel that tries WMMA instructions: registers in, matrix D out, one instruction a row.
+"""A kernel that tests WMMA instructions: registers in, matrix D out, one instruction per row.
 
 C and D are v[8:15], A is v[16:23], B is v[24:31]; shorter operands are their first registers. The
 inputs are uint32[instructions, 32 lanes, 24], the outputs uint32[instructions, 32 lanes, 8].
@@ -11,7 +11,7 @@ import numpy as np
 from oracle.probes.rdna_probe import WAITS, spelled
 
 LANES = 32
-# Registers of C and D, of A, of B, and the names; forms come after.
+# Registers of C and D, of A, of B, and the names; forms follow.
 GFX11 = (
     (8, 8, "f32_16x16x16_f16"),
     (8, 8, "f32_16x16x16_bf16"),
@@ -41,7 +41,7 @@ FLOAT_FORMS = ("", " neg_lo:[1,0,0]", " neg_hi:[0,1,0]", " neg_lo:[0,0,1]", " ne
 
 
 def instructions(target: str) -> list[tuple[str, str]]:
-    """(what its elements are, text)"""
+    """Returns (element types, text) pairs."""
     found = []
     gfx11 = target == "gfx1100"
     for size, short, name in GFX11 if gfx11 else GFX12:
@@ -61,8 +61,8 @@ def _span(first: int, count: int) -> str:
 
 
 def inputs(target: str, seed: int, whole: bool) -> np.ndarray:
-    """`whole`: floats are small integers, so that every sum is exact in every result's type; else
-    they are normal. Integers are random bits."""
+    """`whole`: floats are small integers, so that every sum is exact in every result's type;
+    otherwise they are normal numbers. Integers are random bits."""
     rng = np.random.default_rng(seed)
     rows = [_registers(name, target, rng, whole) for name, _ in instructions(target)]
     return np.stack(rows)
@@ -76,14 +76,14 @@ def _registers(name: str, target: str, rng: np.random.Generator, whole: bool) ->
             words[:, first : first + 8] = _floats(kind, (LANES, 8), rng, whole)
     if result != "i32":
         words[:, :8] = _floats(result, (LANES, 8), rng, whole)
-    if target == "gfx1100":  # what the upper lanes have to hold there
+    if target == "gfx1100":  # the upper lanes must repeat the lower ones there
         words[16:, 8:] = words[:16, 8:]
     return words
 
 
 def strange(target: str, seed: int) -> np.ndarray:
-    """Inputs with floats of 16 and 32 bits of every exponent, near ones in some lanes; one in 200
-    is infinite or no number."""
+    """Returns inputs with 16- and 32-bit floats of every exponent, similar ones in some lanes; one
+    in 200 is infinite or NaN."""
     rng = np.random.default_rng(seed)
     rows = []
     for name, _ in instructions(target):
@@ -99,7 +99,7 @@ def strange(target: str, seed: int) -> np.ndarray:
 
 
 def _any_bits(kind: str, near: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """[lane, register]: in two of three lanes in place of what is near, any bits."""
+    """[lane, register]: replaces the values of two in three lanes by random bits."""
     dtype, fraction = (np.uint32, 23) if kind == "f32" else (np.uint16, 10 if kind == "f16" else 7)
     numbers = np.ascontiguousarray(near).view(dtype)
     top = (1 << 8 * numbers.itemsize - 1) - (1 << fraction)
@@ -113,7 +113,7 @@ def _any_bits(kind: str, near: np.ndarray, rng: np.random.Generator) -> np.ndarr
 
 def _floats(kind: str, shape: tuple[int, int], rng: np.random.Generator, whole: bool):
     if kind in ("fp8", "bf8"):
-        # 0 and 1, 2, 3 with either sign; or any pattern of moderate size.
+        # 0 and 1, 2, 3 with either sign; or any pattern of moderate magnitude.
         exact = [0, 0x38, 0x40, 0x44] if kind == "fp8" else [0, 0x3C, 0x40, 0x42]
         low = rng.choice(exact, (*shape, 4)) if whole else rng.integers(0, 0x50, (*shape, 4))
         signs = rng.integers(0, 2, (*shape, 4)) << 7

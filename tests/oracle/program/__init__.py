@@ -1,1 +1,1 @@
-"""What is executed: code objects, and instructions as text."""
+"""Reads programs: code objects, and instructions as text."""

@@ -1,4 +1,4 @@
-"""Code objects, read for the oracle: kernels and instructions out of an AMDGPU ELF file.
+"""Reads code objects for the oracle: kernels and instructions from an AMDGPU ELF file.
 
 Nothing here is shared with fly_common or fly_run: symbols are read from the file's own tables, the
 instructions' text comes from the program `llvm-objdump`.
@@ -21,7 +21,7 @@ MACHINES = {0x3F: "gfx90a", 0x4C: "gfx942", 0x4F: "gfx950", 0x41: "gfx1100", 0x4
 
 @dataclass(frozen=True)
 class Line:
-    """One instruction: where it stands, its text and its encoding (little-endian dwords)."""
+    """One instruction: its address, its text and its encoding (little-endian dwords)."""
 
     address: int
     text: str
@@ -50,12 +50,12 @@ class Kernel:
 
     @property
     def vgprs(self) -> int:
-        """Allocated vector registers, AGPRs included: granules of 8 on gfx90a and later."""
+        """Allocated vector registers, including AGPRs: granules of 8 on gfx90a and later."""
         return ((self.rsrc1 & 0x3F) + 1) * 8
 
     @property
     def lanes(self) -> int:
-        """Of a wave: ENABLE_WAVEFRONT_SIZE32 is bit 10 of the code properties, from gfx10 on."""
+        """Wave size: ENABLE_WAVEFRONT_SIZE32 is bit 10 of the code properties, from gfx10 on."""
         return 32 if self.properties >> 10 & 1 else 64
 
     @property
@@ -84,7 +84,7 @@ class CodeObject:
 
 
 def llvm_program(name: str) -> str:
-    """LLVM 22 or newer's `name`: FLY_LLVM_DIR, else the newest install that Debian's names show."""
+    """Finds `name` of LLVM 22 or newer: FLY_LLVM_DIR's, else the newest Debian install's."""
     if chosen := os.environ.get("FLY_LLVM_DIR"):
         return os.path.join(chosen, "bin", name)
     found = glob.glob(f"/usr/lib/llvm-*/bin/{name}")
@@ -95,7 +95,7 @@ def llvm_program(name: str) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def read(data: bytes) -> CodeObject:
-    """Reads an HSACO. Raises ValueError for what is for none of the targets."""
+    """Reads an HSACO. ValueError if it is for an unsupported target."""
     flags, sections, segments = _headers(data)
     symbols = _symbols(data, sections)
     metadata = _metadata(data, sections)
@@ -183,7 +183,7 @@ _LINE = re.compile(r"^\t(?P<text>.+?)\s*// (?P<address>[0-9A-F]{12}):(?P<words>(
 
 @functools.lru_cache(maxsize=16)
 def _disassemble(data: bytes, target: str) -> dict[int, Line]:
-    # The text of gfx12 says which half of a register is meant only if it is told to.
+    # gfx12's text only distinguishes the halves of a register with this option.
     options = ["--mattr=+real-true16"] if target.startswith("gfx12") else []
     with tempfile.NamedTemporaryFile(suffix=".hsaco") as file:
         file.write(data)

@@ -1,14 +1,14 @@
-"""RDNA's names for what gfx9 has under another: gfx11's of memory, gfx12's of more of the ALU.
+"""RDNA's names of gfx9 operations: gfx11's for memory, gfx12's also for more of the ALU.
 
-Sources: the RDNA3 and RDNA4 ISA manuals' opcode tables, LLVM's tests in test/MC/AMDGPU. A name is
-here only where the operation is the same to the bit; what differs is in rdna.py and its kin.
+Sources: the RDNA3 and RDNA4 ISA manuals' opcode tables, LLVM's tests in test/MC/AMDGPU. Only
+operations that are identical to the bit are listed; others are in rdna.py and related modules.
 """
 
 from __future__ import annotations
 
 import re
 
-# Elements of memory: RDNA → gfx9 loads, stores.
+# Memory elements: RDNA → gfx9 loads, stores.
 LOADS = {
     "u8": "ubyte",
     "i8": "sbyte",
@@ -55,7 +55,7 @@ DS = {
     "store": "write",
 }
 
-# Whole names of both families, and those of gfx12 alone.
+# Whole names of both families, and those only on gfx12.
 PLAIN = {
     "s_and_not1_b32": "s_andn2_b32",
     "s_and_not1_b64": "s_andn2_b64",
@@ -124,7 +124,7 @@ for _type in ("f16", "f32"):
 
 
 def of_gfx9(name: str) -> str:
-    """`name` as gfx9 has it, or as it is."""
+    """Returns `name` as on gfx9; unchanged if it is the same."""
     if other := PLAIN.get(name) or GFX12.get(name):
         return other
     if match := re.fullmatch(r"(global|flat|scratch|buffer)_(load|store|atomic)_(\w+)", name):
@@ -149,7 +149,7 @@ _ELEMENTS = {
 
 
 def of_rdna(name: str, target: str) -> str:
-    """gfx9's `name` as `target` has it: the other way round."""
+    """Returns gfx9's `name` as on `target`: the inverse."""
     if target.startswith("gfx12") and name in _INVERSE_GFX12:
         return _INVERSE_GFX12[name]
     if name in _INVERSE:

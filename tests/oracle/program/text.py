@@ -1,4 +1,4 @@
-"""Instruction text, as llvm-objdump prints it, taken apart.
+"""Parses instruction text, as llvm-objdump prints it.
 
     mnemonic operand, operand, … modifier modifier:value …
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-NULL = 128  # gfx11 and later: reads 0, drops what is written; a number that no register has
+NULL = 128  # gfx11 and later: reads 0, discards writes; a number that no register has
 
 SPECIAL = {
     "flat_scratch_lo": 102,
@@ -41,8 +41,8 @@ class Operand:
     negate: bool = False
     absolute: bool = False
     sign_extend: bool = False
-    half: int | None = None  # gfx11's v1.l and v1.h: which 16 bits of the register
-    literal: bool = False  # printed in hexadecimal: a dword of its own after the instruction
+    half: int | None = None  # gfx11's v1.l and v1.h: the half of the register
+    literal: bool = False  # printed in hexadecimal: a separate dword after the instruction
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def parse(text: str, words: tuple[int, ...]) -> Instruction:
 
 
 def _split(text: str) -> list[str]:
-    """At commas that stand outside brackets."""
+    """Splits at commas outside brackets."""
     pieces, depth, start = [], 0, 0
     for at, char in enumerate(text):
         if char in "[(":
@@ -105,7 +105,7 @@ def _split(text: str) -> list[str]:
 
 
 def _tokens(text: str) -> list[str]:
-    """At spaces that stand outside brackets."""
+    """Splits at spaces outside brackets."""
     return re.findall(r"(?:\[[^\]]*\]|\([^)]*\)|\S)+", text)
 
 
@@ -119,7 +119,7 @@ def _modifier(word: str, modifiers: dict, text: str) -> None:
         return
     match = _MODIFIER.match(word)
     if not match:
-        # s_waitcnt's counters and the like: nothing the oracle executes.
+        # s_waitcnt's counters and similar words, which the oracle ignores.
         modifiers.setdefault("words", []).append(word)
         return
     value = match["value"]

@@ -1,4 +1,4 @@
-"""gfx11's and gfx12's new scalar instructions: 64-bit arithmetic, floats, narrow loads."""
+"""Scalar instructions that are new on gfx11 and gfx12: 64-bit arithmetic, floats, narrow loads."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ CONVERSIONS: dict[str, Callable] = {
     "s_cvt_f32_f16": lambda a: half(a).astype(f32).view(u32),
     "s_cvt_hi_f32_f16": lambda a: half(a >> u32(16)).astype(f32).view(u32),
 }
-# Of valu's, those of scalar compares of floats.
+# The conditions of valu, for scalar compares of floats.
 CONDITIONS: dict[str, Callable] = {
     name: FUNCTIONS[name] for name in FLOAT_CONDITIONS if name not in ("f", "tru")
 }
-# gfx12's vector instructions on one scalar, whatever EXEC is.
+# gfx12's vector instructions on one scalar, which ignore EXEC.
 TRANSCENDENTAL = tuple(f"v_s_{name}_f32" for name in ("exp", "log", "rcp", "rsq", "sqrt"))
 LOADS = {"s_load_u8": (1, False), "s_load_i8": (1, True)}
 LOADS |= {"s_load_u16": (2, False), "s_load_i16": (2, True)}
@@ -116,7 +116,7 @@ def _float(w: Waves, operand, kind: str) -> np.ndarray:
 
 
 def _modified(w: Waves, operand) -> np.ndarray:
-    """A source of the long encoding, which has signs."""
+    """Reads a source of the long encoding, which has signs."""
     return np.ascontiguousarray(w.read_as(operand, "f32")[:, 0])
 
 
@@ -133,8 +133,8 @@ def _pack(w: Waves, ins: Instruction) -> None:
 
 
 def _narrow_load(w: Waves, ins: Instruction, size: int, extend: bool) -> None:
-    """S_LOAD_{U,I}{8,16} and S_BUFFER_LOAD_…: the address has no alignment beyond the element's
-    own; past a buffer's end is 0."""
+    """S_LOAD_{U,I}{8,16} and S_BUFFER_LOAD_…: the address only needs the element's alignment; a
+    read past a buffer's end gives 0."""
     target, base, *_ = ins.operands
     offset = scalar_memory.offset_of(w, ins)
     inside = np.ones((w.n, 1), bool)

@@ -1,7 +1,7 @@
-"""What each scalar ALU instruction computes, and what it leaves in SCC: tables.
+"""Tables of scalar ALU instructions: their results and SCC.
 
-Functions take unsigned arrays [n] (of 32 or 64 bits as the mnemonic says) and give `(result, scc)`;
-`scc` is None where SCC stays.
+Functions take unsigned arrays [n] (of 32 or 64 bits as the mnemonic says) and return `(result,
+scc)`; `scc` is None if SCC is unchanged.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ def shift(function):
 
 
 def field(a, control):
-    """S_BFE's pieces: offset and width out of S1's bits 4:0 (5:0) and 22:16."""
+    """S_BFE's fields: offset and width from S1's bits 4:0 (5:0) and 22:16."""
     bits = width_of(a)
     return control & u32(bits - 1), np.minimum(control >> u32(16) & u32(127), u32(bits))
 
 
 def low_bits(a, count):
-    """The lowest `count` bits of `a`, where count may be all of them."""
+    """Returns the lowest `count` bits of `a`; count may be all of them."""
     bits = width_of(a)
     mask = np.where(
         count >= bits, ~a.dtype.type(0), (a.dtype.type(1) << (count % bits).astype(a.dtype)) - 1
@@ -72,8 +72,9 @@ def bfe_signed(a, control):
 
 
 def pick(better):
-    """Minimum or maximum: SCC says that the first one was chosen. Of equal ones it is not, though
-    the manuals write >= for S_MAX: AMD's rocjitsu tests for that (tests/scalar_scc_test.cpp)."""
+    """Minimum or maximum: SCC tells whether the first one was chosen. If both are equal it is not,
+    although the manuals write >= for S_MAX: AMD's rocjitsu tests for that
+    (tests/scalar_scc_test.cpp)."""
     return lambda a, b: (np.where(better(a, b), a, b), better(a, b))
 
 
@@ -155,7 +156,7 @@ for _count in (1, 2, 3, 4):
 
 
 def whole_quads(a):
-    """S_WQM: each group of four bits becomes all ones where any is one."""
+    """S_WQM: each group of four bits becomes all ones if any is one."""
     any_one = a | a >> a.dtype.type(1) | a >> a.dtype.type(2) | a >> a.dtype.type(3)
     ones = a.dtype.type(0x1111111111111111 & (1 << width_of(a)) - 1)
     return nonzero((any_one & ones) * a.dtype.type(15))
@@ -174,7 +175,7 @@ def count_ones(a):
 
 
 def by_halves(low_first: bool, function):
-    """A 64-bit search by its two dwords: -1 where neither half has one."""
+    """A 64-bit search by its two dwords: -1 if neither half has one."""
 
     def apply(a):
         low, high = a.astype(u32), (a >> u64(32)).astype(u32)

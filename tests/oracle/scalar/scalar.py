@@ -1,4 +1,4 @@
-"""Scalar ALU instructions on waves. What they compute is in salu.py, where it is a function."""
+"""Scalar ALU instructions on waves. salu.py has those that are pure functions."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _replicate(w: Waves, ins: Instruction) -> None:
 
 
 def _relative(w: Waves, ins: Instruction) -> None:
-    """S_MOVRELS, S_MOVRELD: a register number plus M0, which may differ from wave to wave."""
+    """S_MOVRELS, S_MOVRELD: a register number plus M0, which may differ between waves."""
     wide = ins.mnemonic.endswith("b64")
     offset = w.s32(M0).astype(i64)
     rows = w.row_numbers()

@@ -1,1 +1,1 @@
-"""What instructions read and write: registers, memory, modes; and how a wave starts."""
+"""The state of waves: registers, memory, modes; and its initialisation."""

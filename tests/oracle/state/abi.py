@@ -1,4 +1,4 @@
-"""What a kernel finds when it starts: arguments, dispatch packet, registers.
+"""The initial state of a kernel: arguments, dispatch packet, registers.
 
 LLVM's AMDGPUUsage: "Kernarg", "Initial Kernel Execution State", "Kernel Descriptor".
 """
@@ -13,7 +13,7 @@ from oracle.program import hsaco
 from oracle.state.waves import EXEC, LANES, Waves
 
 SCRATCH_BASE = 0x3000_0000_0000
-TTMP = 108  # the scalar register that TTMP0 is
+TTMP = 108  # the scalar register number of TTMP0
 
 HIDDEN = {
     "hidden_block_count_x": lambda g, b, d: g[0],
@@ -28,8 +28,9 @@ HIDDEN = {
 
 
 def kernarg_bytes(kernel: hsaco.Kernel, explicit: bytes, grid, block, dynamic_lds) -> bytes:
-    """The whole kernarg segment: the explicit arguments, then the hidden ones by their metadata."""
-    # Rounded up: LLVM reads a whole aligned dwordx4 where only its first dwords are arguments.
+    """Returns the whole kernarg segment: explicit arguments, then the hidden ones by their
+    metadata."""
+    # Rounded up: LLVM may load a whole aligned dwordx4 of which only some dwords are arguments.
     content = bytearray((max(kernel.kernarg_bytes, len(explicit)) + 63) // 64 * 64)
     content[: len(explicit)] = explicit
     for argument in kernel.arguments:
@@ -44,7 +45,7 @@ def kernarg_bytes(kernel: hsaco.Kernel, explicit: bytes, grid, block, dynamic_ld
 
 
 def packet_bytes(kernel, grid, block, dynamic_lds, kernarg: int) -> bytes:
-    """The AQL dispatch packet (HSA specification, hsa_kernel_dispatch_packet_t)."""
+    """Returns the AQL dispatch packet (HSA specification, hsa_kernel_dispatch_packet_t)."""
     items = [g * b for g, b in zip(grid, block, strict=True)]
     dimensions = HIDDEN["hidden_grid_dims"](grid, block, 0)
     return struct.pack(
@@ -68,7 +69,7 @@ def set_up(
 
     `pointers`: the value of a user register pair by its bit in the kernel code properties.
     `preloaded`: uint32 arguments in registers. `wave_offsets`: each wave's offset in scratch, None
-    where the hardware keeps it to itself (gfx942 and later).
+    if the hardware does not expose it (gfx942 and later).
     """
     items = block[0] * block[1] * block[2]
     waves = w.count // len(groups)
@@ -83,7 +84,7 @@ def set_up(
 
     user: list = []
     if kernel.properties & 1 << 0:
-        # The resource that gfx90a's buffer instructions reach scratch by: swizzled, ADD_TID.
+        # The resource through which gfx90a's buffer instructions access scratch: swizzled, ADD_TID.
         user += [SCRATCH_BASE, SCRATCH_BASE >> 32 | 1 << 31, 0xFFFFFFFF, 1 << 23 | 3 << 21]
     for bit in range(1, 6):
         if kernel.properties & 1 << bit:
@@ -91,7 +92,7 @@ def set_up(
     if kernel.properties & 1 << 6:
         user.append(kernel.scratch_bytes)
     user += [int(word) for word in preloaded]
-    # The descriptor counts more than there are where LLVM pads them (gfx1100 needs 16 in all).
+    # If LLVM pads the user registers, the descriptor counts the padding (gfx1100 needs 16 in all).
     user += [0] * ((kernel.rsrc2 >> 1 & 31) - len(user))
     values = user
     by_trap_registers = target.startswith("gfx12")
@@ -100,7 +101,7 @@ def set_up(
         x, y, z = (np.repeat(groups[:, axis], waves).astype(np.uint32) for axis in range(3))
         w.put_s32(TTMP + 9, x)
         w.put_s32(TTMP + 7, y | z << np.uint32(16))
-        # "Architected": the wave's number in its workgroup, as llvm.amdgcn.wave.id reads it.
+        # "Architected": the wave's number in its workgroup, which llvm.amdgcn.wave.id reads.
         w.put_s32(TTMP + 8, wave.astype(np.uint32) << np.uint32(25))
     for axis in range(0 if by_trap_registers else 3):
         if kernel.rsrc2 >> (7 + axis) & 1:

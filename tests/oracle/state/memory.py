@@ -1,4 +1,4 @@
-"""Memory: bound buffers at guest addresses, with gaps between; every access is checked.
+"""Memory: buffers bound at guest addresses, separated by gaps; every access is checked.
 
 Offsets are arrays [n, 64] with a lane mask (None for all lanes). A value wider than a dword is a
 list of dwords.
@@ -15,7 +15,7 @@ GAP = 0x10000
 
 
 class Fault(Exception):
-    """An access outside every buffer, or a write to one that is read-only."""
+    """An access outside every buffer, or a write to a read-only one."""
 
 
 @dataclass
@@ -40,7 +40,8 @@ class Memory:
         self._last: Region | None = None
 
     def bind(self, name: str, host: np.ndarray, writable: bool = True) -> int:
-        """Copies a C-contiguous array in; `synchronize` copies it back. Its guest address."""
+        """Copies in a C-contiguous array, and returns its guest address; `synchronize` copies it
+        back."""
         raw = host.reshape(-1).view(np.uint8)
         data = padded(raw.nbytes)
         data[: raw.nbytes] = raw
@@ -64,7 +65,7 @@ class Memory:
                 region.host[:] = region.data[: region.size]
 
     def find(self, low: int, high: int) -> Region | None:
-        """The region that holds bytes [low, high)."""
+        """Returns the region that holds bytes [low, high)."""
         last = self._last
         if last and last.base <= low and high <= last.base + last.size:
             return last
@@ -75,7 +76,7 @@ class Memory:
         return None
 
     def split(self, addresses: np.ndarray, lanes: np.ndarray | None, size: int, write: bool):
-        """Yields (region, offsets, lanes) that cover an access by regions. Raises Fault."""
+        """Yields (region, offsets, lanes) that partition an access by regions. Raises Fault."""
         flat = addresses.ravel() if lanes is None else addresses[lanes]
         if flat.size == 0:
             return
@@ -105,7 +106,7 @@ class Memory:
             raise Fault(f"{region.name} at {address:#x} is read-only")
 
     def load(self, addresses: np.ndarray, lanes: np.ndarray | None, size: int) -> list[np.ndarray]:
-        """`size` bytes a lane: a list of uint32[n, 64], lowest first."""
+        """Loads `size` bytes per lane: a list of uint32[n, 64], lowest first."""
         result = None
         for region, offsets, here in self.split(addresses, lanes, size, False):
             values = gather(region.data, offsets, here, size)
@@ -133,7 +134,7 @@ UNITS = {1: np.uint8, 2: np.uint16, 4: np.uint32}
 
 
 def unit_of(offsets: np.ndarray, size: int) -> int:
-    """The widest unit that every offset is aligned to, at most a dword."""
+    """Returns the widest unit to which every offset is aligned, at most a dword."""
     unit = min(size, 4)
     low = int(np.bitwise_or.reduce(offsets, axis=None)) | size
     while low & (unit - 1):
@@ -172,7 +173,7 @@ def gather(data: np.ndarray, offsets: np.ndarray, lanes, size: int) -> list[np.n
 
 
 def scatter(data: np.ndarray, offsets: np.ndarray, lanes, size: int, values) -> None:
-    """Where lanes overlap, the highest one's value stays (NumPy assigns in order)."""
+    """If lanes overlap, the highest one's value remains (NumPy assigns in order)."""
     values = [np.broadcast_to(value, offsets.shape) for value in values]
     if lanes is not None:
         offsets, values = offsets[lanes], [value[lanes] for value in values]

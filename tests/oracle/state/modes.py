@@ -1,10 +1,10 @@
-"""The MODE register: how scalar instructions read and write it, and VGPR indexing, which it turns
-on.
+"""The MODE register: scalar instructions that read and write it, and VGPR indexing, which it
+enables.
 
 CDNA4 ISA manual, "Hardware Internal Registers" and "VGPR Indexing". A wave's MODE has FP_ROUND in
 bits 3:0 (f32, then f64 and f16), FP_DENORM in 7:4, DX10_CLAMP in 8, IEEE in 9, FP16_OVFL in 23 and
-GPR_IDX_EN in 27; other registers are not modelled. What an instruction does under a MODE is settled
-when it is decoded (decoding.py): `states` says for each wave what that depends on.
+GPR_IDX_EN in 27; other registers are not modelled. An instruction's behaviour under a MODE is fixed
+when it is decoded (decoding.py): `states` returns, for each wave, the state it depends on.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from oracle.state.waves import M0, Waves
 u32, u64 = np.uint32, np.uint64
 MODE = 1  # the register's number
 INDEXING = 1 << 27
-INDEX, WHICH = 32, 40  # where a state has M0's bits 7:0 and 15:12
+INDEX, WHICH = 32, 40  # position of M0's bits 7:0 and 15:12 in a state
 NAMES = {"SRC0": 1, "SRC1": 2, "SRC2": 4, "DST": 8}
 
 
 def states(w: Waves) -> np.ndarray:
-    """uint64[n]: MODE, and of M0 what counts while VGPRs are indexed."""
+    """Returns uint64[n]: MODE, and the bits of M0 that matter while VGPRs are indexed."""
     mode, m0 = w.get_mode().astype(u64), w.s32(M0).astype(u64)
     index = (m0 & u64(0xFF)) << u64(INDEX) | (m0 >> u64(12) & u64(15)) << u64(WHICH)
     return mode | np.where(mode & u64(INDEXING) != 0, index, u64(0))
 
 
 def indexed(ins: Instruction, state: int) -> Instruction:
-    """The instruction with its vector registers' numbers moved on. Only V_MOV_B32 is modelled."""
+    """Returns the instruction with its vector registers indexed. Only V_MOV_B32 is supported."""
     if not state & INDEXING or not ins.mnemonic.startswith("v_"):
         return ins
     if ins.mnemonic != "v_mov_b32":
@@ -56,7 +56,7 @@ def build(ins: Instruction) -> Callable[[Waves], None] | None:
 
 
 def _field(ins: Instruction) -> tuple[int, int]:
-    """Offset and size within MODE: SIMM16 is size - 1, offset, register."""
+    """Returns offset and size in MODE: SIMM16 is size - 1, offset, register."""
     number = ins.words[0] & 0xFFFF
     if number & 63 != MODE:
         raise NotImplementedError(f"{ins.text}: a register other than MODE")
@@ -76,7 +76,7 @@ def _set(w: Waves, ins: Instruction) -> None:
 
 
 def _which(ins: Instruction) -> int:
-    """`gpr_idx(SRC0,DST)` as bits."""
+    """Returns `gpr_idx(SRC0,DST)` as bits."""
     text = ins.text[ins.text.index("gpr_idx(") :]
     return sum(NAMES[name] for name in re.findall(r"SRC\d|DST", text))
 

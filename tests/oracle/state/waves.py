@@ -1,10 +1,10 @@
-"""The registers of many waves, in lockstep: arrays with one row a wave.
+"""The registers of many waves in lockstep: arrays with one row per wave.
 
-A wave of 32 lanes has rows of 64 too, whose upper half is never active; its lane masks are one
+A wave of 32 lanes also has rows of 64, whose upper half is never active; its lane masks are one
 scalar register.
 
-`rows` is the group of waves that execute together now: None for all of them, so that registers are
-used in place, or an array of row numbers. Everything an instruction sees or writes goes through the
+`rows` is the group of waves that currently execute together: None for all of them, so that
+registers are used in place, or an array of row numbers. Instructions access all state through the
 methods here, which apply `rows` and EXEC.
 """
 
@@ -18,7 +18,7 @@ LANES = 64
 VCC, M0, EXEC = 106, 124, 126
 SHARED_APERTURE = 0x0001_0000_0000_0000
 PRIVATE_APERTURE = 0x0002_0000_0000_0000
-POISON = 0x7FA5C3E1  # what registers and LDS hold at first: a signalling NaN
+POISON = 0x7FA5C3E1  # initial content of registers and LDS: a signalling NaN
 
 DTYPES = {
     f"{kind}{width}": np.dtype(f"{letter}{width // 8}")
@@ -27,7 +27,7 @@ DTYPES = {
     if (kind, width) != ("f", 8)
 }
 UNSIGNED = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
-# 1/(2*pi) as the manual's inline constant prints.
+# 1/(2*pi) as the manual's inline constant is printed.
 INVERSE_TWO_PI = {0.15915494: {16: 0x3118, 32: 0x3E22F983, 64: 0x3FC45F306DC9C882}}
 
 
@@ -36,14 +36,14 @@ class Waves:
         self, chunk, count: int, vgprs: int, first_agpr: int, poison: bool, lanes: int = LANES
     ):
         self.chunk = chunk  # the machine's Chunk: memory, LDS, scratch
-        self.lanes = lanes  # of a wave: 32 or 64
+        self.lanes = lanes  # per wave: 32 or 64
         self.count = count
         self.vgpr = np.empty((vgprs, count, LANES), np.uint32)
         if poison:
             self.vgpr.fill(POISON)
         self.sgpr = np.full((NULL + 2, count), POISON, np.uint32)
         self.sgpr[NULL:] = 0
-        # VOPD: writes to vector registers held back until both halves have read theirs.
+        # VOPD: writes to vector registers, delayed until both halves have read theirs.
         self.held: list[tuple[int, np.ndarray, np.ndarray | None]] | None = None
         self.first_agpr = first_agpr
         self.scc = np.zeros(count, bool)
@@ -67,7 +67,7 @@ class Waves:
         return np.arange(self.count) if self.rows is None else self.rows
 
     def active(self) -> np.ndarray | None:
-        """EXEC as bool[n, 64]; None where every lane of every wave is on."""
+        """Returns EXEC as bool[n, 64]; None if all lanes of all waves are active."""
         if not self._fresh:
             mask = self.mask(EXEC)
             self._active = None if (mask == ~np.uint64(0)).all() else unpack_mask(mask)
@@ -102,7 +102,7 @@ class Waves:
         self.put_s32(index + 1, (value >> np.uint64(32)).astype(np.uint32))
 
     def mask(self, index: int) -> np.ndarray:
-        """A lane mask out of a scalar register, or out of a pair where waves have 64 lanes."""
+        """Reads a lane mask from a scalar register, or from a pair if waves have 64 lanes."""
         return self.s64(index) if self.lanes == 64 else self.s32(index).astype(np.uint64)
 
     def put_mask(self, index: int, lanes: np.ndarray) -> None:
@@ -155,13 +155,13 @@ class Waves:
             register[self.rows] = old
 
     def first(self, operand: Operand) -> int:
-        """The row of `vgpr` of a vector operand: AGPRs follow the VGPRs in one file."""
+        """Returns the row of `vgpr` of a vector operand: AGPRs follow the VGPRs in one file."""
         return operand.index + (self.first_agpr if operand.kind == "a" else 0)
 
     # Operands
 
     def read(self, operand: Operand, width: int) -> np.ndarray:
-        """An operand's bits, unsigned of `width`: [n, 64], [n, 1] or [1, 1]."""
+        """Returns an operand's bits, unsigned of `width`: [n, 64], [n, 1] or [1, 1]."""
         kind = operand.kind
         if kind in "va":
             index = self.first(operand)
@@ -194,24 +194,24 @@ class Waves:
         return value.astype(UNSIGNED[width])[:, None]
 
     def read_as(self, operand: Operand, kind: str) -> np.ndarray:
-        """An operand as "f32", "i64", …, its `-` and `|…|` applied."""
+        """Returns an operand as "f32", "i64", …, with `-` and `|…|` applied."""
         width = int(kind[1:])
         if kind == "f64" and operand.literal:
             # The manual: a 32-bit literal is the upper half of a double.
             high = np.array([[int(operand.value) << 32]], np.uint64)
             return modified(operand, high, 64).view(np.float64)
         if operand.kind == "float" and kind in ("i16", "u16"):
-            # LLVM, isInlinableLiteralI16: such an operand sees the low half of a 32-bit float.
+            # LLVM, isInlinableLiteralI16: such an operand reads the low half of a 32-bit float.
             return self.read(operand, 32).astype(np.uint16).view(DTYPES[kind])
         raw = modified(operand, self.read(operand, width), width)
         return raw.view(DTYPES[kind])
 
     def read_scalar(self, operand: Operand, width: int) -> np.ndarray:
-        """An operand of a scalar instruction: [n] or [1]."""
+        """Returns an operand of a scalar instruction: [n] or [1]."""
         return self.read(operand, width)[:, 0]
 
     def read_mask(self, operand: Operand) -> np.ndarray:
-        """A lane mask operand as bool[n, 64] or [1, 64]."""
+        """Returns a lane mask operand as bool[n, 64] or [1, 64]."""
         return unpack_mask(self.read_scalar(operand, self.lanes).astype(np.uint64))
 
 
@@ -225,7 +225,7 @@ def modified(operand: Operand, raw: np.ndarray, width: int) -> np.ndarray:
 
 
 def constant(operand: Operand, width: int) -> np.ndarray:
-    """An inline constant or literal. A float's pattern is that of the operand's width."""
+    """Returns an inline constant or literal. A float has the operand's width."""
     if operand.kind == "int":
         value = int(operand.value) & (1 << width) - 1
         return np.array([[value]], UNSIGNED[width])
@@ -236,11 +236,11 @@ def constant(operand: Operand, width: int) -> np.ndarray:
 
 
 def unpack_mask(mask: np.ndarray) -> np.ndarray:
-    """uint64[n] → bool[n, 64], bit 0 first."""
+    """Converts uint64[n] to bool[n, 64], bit 0 first."""
     raw = np.ascontiguousarray(mask, np.uint64).view(np.uint8).reshape(-1, 8)
     return np.unpackbits(raw, axis=1, bitorder="little").view(bool)
 
 
 def pack_mask(lanes: np.ndarray) -> np.ndarray:
-    """bool[n, 64] → uint64[n]."""
+    """Converts bool[n, 64] to uint64[n]."""
     return np.packbits(lanes, axis=1, bitorder="little").view(np.uint64)[:, 0]

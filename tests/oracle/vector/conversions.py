@@ -1,22 +1,22 @@
 """Conversions between f32, f16, bf16 and the small floats, plain (gfx942, gfx950) and scaled by a
 power of two (gfx950's V_CVT_SCALEF32 family).
 
-Where each reading is from ("CDNA4": AMD's CDNA4 ISA manual, pseudocode of the instruction):
+Sources of each interpretation ("CDNA4": AMD's CDNA4 ISA manual, pseudocode of the instruction):
 
-    op_sel         LLVM's lowering of the intrinsics' index. Of results fp8 and bf8 pairs have
+    op_sel         LLVM's lowering of the intrinsics' index. For results, fp8 and bf8 pairs have
                    OPSEL[3] for the half; stochastic single bytes and fp4 pairs OPSEL[3:2], bit 2
-                   the low one; f16 and bf16 OPSEL[3]. Of sources pairs of fp8 have OPSEL[0] for the
-                   half, single bytes and pairs of fp4 OPSEL[1:0]
-    2XPK16         CDNA4: S0 and S1 by turns, S0 first
-    a number each  CDNA4, of the PK forms with SR, and section 7.3: the next element has the next
+                   the low one; f16 and bf16 OPSEL[3]. For sources, pairs of fp8 have OPSEL[0] for
+                   the half, single bytes and pairs of fp4 OPSEL[1:0]
+    2XPK16         CDNA4: S0 and S1 alternate, S0 first
+    a number each  CDNA4, for the PK forms with SR, and section 7.3: the next element has the next
                    number of V_PRNG_B32, (x << 1) ^ (x >> 31 ? 197 : 0)
-    stochastic     HIP's amd_hip_ocp_fp.h: as many upper bits of the number as the mantissa loses,
-                   added below it, and the carry goes into the exponent. CDNA4's formula alone would
-                   let the mantissa wrap around
-    overflow, NaN  CDNA4, table of conversions: fp8 and bf8 by MODE.FP16_OVFL, here as it is 0; fp6
-                   and fp4 have neither infinity nor NaN, and saturate
-    scale          CDNA4: the exponent field of an f32 alone. 255 is NaN there (HIP:
-                   OCP_SCALE_EXP_NAN), which probes leave out
+    stochastic     HIP's amd_hip_ocp_fp.h: as many upper bits of the number as the mantissa loses
+                   are added below it, and the carry goes into the exponent. CDNA4's formula alone
+                   would let the mantissa wrap
+    overflow, NaN  CDNA4, table of conversions: fp8 and bf8 by MODE.FP16_OVFL, here with the mode 0;
+                   fp6 and fp4 have neither infinity nor NaN, and saturate
+    scale          CDNA4: only the exponent field of an f32. 255 is NaN there (HIP:
+                   OCP_SCALE_EXP_NAN), which probes avoid
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def select(ins: Instruction, position: int) -> int:
 
 
 def insert(w: Waves, operand: Operand, value: np.ndarray, index: int, bits: int) -> None:
-    """A field of a register; the other bits stay."""
+    """Inserts a field into a register; the other bits are preserved."""
     register = w.first(operand)
     field = u32(((1 << bits) - 1) << bits * index & 0xFFFFFFFF)
     kept = w.v32(register) & ~field
@@ -112,14 +112,14 @@ def _narrow_stochastic(ins: Instruction, small: Format, kept: int, first: int) -
 
 
 def power(scale: np.ndarray) -> np.ndarray:
-    """2^n of a scale operand, float64: its exponent field alone counts, and 255 is a NaN (OCP
-    Microscaling Formats, E8M0)."""
+    """Returns 2^n of a scale operand, float64: only its exponent field counts, and 255 is a NaN
+    (OCP Microscaling Formats, E8M0)."""
     exponent = (scale >> u32(23) & u32(255)).astype(i64)
     return np.where(exponent == 255, np.nan, np.ldexp(1.0, (exponent - 127).astype(np.int32)))
 
 
 def scaled(value: np.ndarray, by: np.ndarray) -> np.ndarray:
-    """A NaN that a scale makes has no sign."""
+    """Scales a value; a NaN from the scale has no sign."""
     return np.where(np.isnan(by), np.nan, value * by)
 
 
@@ -127,7 +127,7 @@ WIDTHS = {"f32": 32, "f16": 16, "bf16": 16}
 
 
 def unpacked(kind: str, raw: np.ndarray) -> np.ndarray:
-    """float64 of an f32, or of a 16-bit float in the low half."""
+    """Returns the float64 of an f32, or of a 16-bit float in the low half."""
     if kind == "f32":
         return raw.view(f32).astype(f64)
     if kind == "f16":
@@ -159,7 +159,7 @@ def _scaled(ins: Instruction, name: str, known: dict[str, Format]) -> Step | Non
 
 
 def _scaled_widen(ins: Instruction, kind: str, small: Format, pair: bool) -> Step:
-    """op_sel chooses the source's byte (two bits), or its half for a pair of fp8 (one bit)."""
+    """op_sel selects the source's byte (two bits), or its half for a pair of fp8 (one bit)."""
     target, source, scale = ins.operands
 
     def step(w: Waves) -> None:
@@ -185,7 +185,7 @@ def _scaled_widen(ins: Instruction, kind: str, small: Format, pair: bool) -> Ste
 
 
 def _sources(w: Waves, kind: str, operand: Operand, count: int) -> list[np.ndarray]:
-    """`count` floats of consecutive registers, packed if they are of 16 bits."""
+    """Returns `count` floats of consecutive registers, packed if they have 16 bits."""
     first = w.first(operand)
     if kind == "f32":
         return [unpacked(kind, w.v32(first + k)) for k in range(count)]
@@ -196,7 +196,7 @@ def _sources(w: Waves, kind: str, operand: Operand, count: int) -> list[np.ndarr
 
 
 def _codes(small: Format, kind: str, values, by, seed) -> list[np.ndarray]:
-    # What a scale that is a NaN makes has the value's sign, as a NaN has that is the value.
+    # The NaN from a NaN scale has the value's sign, and so does a NaN value.
     values = [np.copysign(value / by, value) for value in values]
     if seed is None:
         return [small.encode(value) for value in values]
@@ -210,8 +210,8 @@ def _codes(small: Format, kind: str, values, by, seed) -> list[np.ndarray]:
 
 
 def _scaled_pair(ins: Instruction, small: Format, kind: str, stochastic: bool) -> Step:
-    """Two codes into a half (fp8) or a byte (fp4) of the destination. op_sel: fp8 the last bit, fp4
-    the last two."""
+    """Inserts two codes into a half (fp8) or a byte (fp4) of the destination. op_sel: fp8 the last
+    bit, fp4 the last two."""
     target, *sources, scale = ins.operands
     seed_operand = sources.pop() if stochastic else None
 
@@ -222,7 +222,7 @@ def _scaled_pair(ins: Instruction, small: Format, kind: str, stochastic: bool) -
             values = _sources(w, kind, sources[0], 2)
         seed = w.read(seed_operand, 32) if seed_operand else None
         low, high = _codes(small, kind, values, power(w.read(scale, 32)), seed)
-        # OPSEL 3 stands last: the instructions of two sources list three bits.
+        # OPSEL 3 is the last: instructions of two sources print three bits.
         chosen = ins.modifiers.get("op_sel", (0,))
         index = int(chosen[-1])
         if small.bits == 4:
@@ -270,7 +270,8 @@ def _scaled_widen_32(ins: Instruction, kind: str, small: Format) -> Step:
 def _scaled_narrow_32(
     ins: Instruction, small: Format, kind: str, stochastic: bool, halves: bool
 ) -> Step:
-    """32 codes of six bits in six registers. The 2XPK16 form has its 32 floats in two operands."""
+    """Writes 32 codes of six bits to six registers. The 2XPK16 form has 32 floats in two
+    operands."""
     target, *sources, scale = ins.operands
     seed_operand = sources.pop() if stochastic else None
 

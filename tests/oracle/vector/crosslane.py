@@ -1,6 +1,6 @@
-"""Instructions that look across lanes: DPP, readlane and its kin, mbcnt, permutes.
+"""Instructions that exchange data between lanes: DPP, readlane and similar, mbcnt, permutes.
 
-The patterns are the manual's section "Data Parallel Processing"; row_newbcast is gfx90a's;
+The patterns follow the manual's section "Data Parallel Processing"; row_newbcast is gfx90a's;
 row_share, row_xmask and dpp8 are RDNA's.
 """
 
@@ -20,8 +20,8 @@ ROW, IN_ROW = LANE & ~15, LANE & 15
 
 @dataclass(frozen=True)
 class Dpp:
-    """`source[i]`: the lane that lane i reads; -1 where there is none. `enabled`: the lanes that
-    row_mask and bank_mask let through. `zero`: bound_ctrl, an invalid lane reads 0."""
+    """`source[i]`: the lane that lane i reads; -1 if there is none. `enabled`: the lanes enabled by
+    row_mask and bank_mask. `zero`: bound_ctrl, an invalid lane reads 0."""
 
     source: np.ndarray
     enabled: np.ndarray
@@ -99,7 +99,7 @@ def build(ins: Instruction) -> Callable[[Waves], None] | None:
 
 
 def _first_lane(w: Waves) -> np.ndarray:
-    """The lowest active lane of each wave, 0 where none is."""
+    """Returns the lowest active lane of each wave, 0 if none is active."""
     active = w.active()
     return np.zeros(w.n, np.int64) if active is None else active.argmax(axis=1)
 
@@ -121,7 +121,7 @@ def _write_lane(w: Waves, ins: Instruction) -> None:
 
 
 def _count_below(w: Waves, ins: Instruction) -> None:
-    """V_MBCNT: how many of the mask's bits belong to lanes before this one, plus S1."""
+    """V_MBCNT: counts the mask's bits of lanes before this one, plus S1."""
     low = ins.mnemonic.startswith("v_mbcnt_lo")
     below = [(1 << int(lane)) - 1 for lane in LANE]
     mine = np.array([b & 0xFFFFFFFF if low else b >> 32 for b in below], np.uint32)
@@ -130,7 +130,7 @@ def _count_below(w: Waves, ins: Instruction) -> None:
 
 
 def _pull(w: Waves, ins: Instruction) -> None:
-    """DS_BPERMUTE: each lane takes from the lane its address names; an inactive one gives 0."""
+    """DS_BPERMUTE: each lane reads the lane that its address selects; an inactive one gives 0."""
     address = w.read(ins.operands[1], 32) + np.uint32(ins.modifiers.get("offset", 0))
     lane = (address >> np.uint32(2)) & np.uint32(w.lanes - 1)
     data = np.where(w.active_or_ones(), w.read(ins.operands[2], 32), np.uint32(0))
@@ -139,7 +139,7 @@ def _pull(w: Waves, ins: Instruction) -> None:
 
 
 def _push(w: Waves, ins: Instruction) -> None:
-    """DS_PERMUTE: each active lane gives to the lane its address names; the highest one wins."""
+    """DS_PERMUTE: each active lane writes the lane that its address selects; the highest wins."""
     address = w.read(ins.operands[1], 32) + np.uint32(ins.modifiers.get("offset", 0))
     lane = (address >> np.uint32(2)) & np.uint32(w.lanes - 1)
     data, active = w.read(ins.operands[2], 32), w.active_or_ones()
@@ -151,9 +151,9 @@ def _push(w: Waves, ins: Instruction) -> None:
 
 def _swizzle(w: Waves, ins: Instruction) -> None:
     """DS_SWIZZLE by its offset's bits: from 0xE000 on an FFT's order, from 0xC000 on a rotation,
-    bit 15 a quad permutation, else AND, OR, XOR masks. The FFT's: the lane's five bits reversed,
-    moved down by as many as the mask has, under the lane's own bits in the mask (RDNA3 ISA manual;
-    the orders that CDNA3's lists for three masks agree)."""
+    bit 15 a quad permutation, otherwise AND, OR, XOR masks. The FFT's: the lane's five bits
+    reversed, shifted down by the number of mask bits, below the lane's own bits in the mask (RDNA3
+    ISA manual; CDNA3's lists of the orders for three masks agree)."""
     offset = ins.words[0] & 0xFFFF
     if offset >= 0xE000:
         mask = offset & 31
@@ -172,8 +172,8 @@ def _swizzle(w: Waves, ins: Instruction) -> None:
 
 
 def _permlane_swap(w: Waves, ins: Instruction) -> None:
-    """gfx950 V_PERMLANE{16,32}_SWAP: odd blocks of the first register change places with even
-    blocks of the second."""
+    """gfx950 V_PERMLANE{16,32}_SWAP: swaps odd blocks of the first register with even blocks of the
+    second."""
     size = 32 if "32_swap" in ins.mnemonic else 16
     left, right = (w.read(o, 32).copy() for o in ins.operands)
     odd = (LANE // size % 2).astype(bool)

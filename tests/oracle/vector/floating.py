@@ -53,8 +53,8 @@ define("fmac_f64", "f64: f64 f64 f64", fma, tied=True)
 define("fmamk_f32 fmaak_f32", "f32: f32 f32 f32", fma)
 for name in ("mac", "madmk", "madak", "mad"):
     for t in ("f16", "f32"):
-        # Two roundings. The f32 forms flush denormals whatever the mode (checked by the machine).
-        # LLVM's zeroesHigh16BitsOfDest ("derived from experimentation"): the f16 ones keep the
+        # Two roundings. The f32 forms flush denormals in any mode (checked by the machine).
+        # LLVM's zeroesHigh16BitsOfDest ("derived from experimentation"): the f16 ones preserve the
         # upper half on gfx9.
         define(
             f"{name}_{t}",
@@ -74,7 +74,7 @@ define("mad_legacy_f32", "f32: f32 f32 f32", lambda a, b, c: legacy_product(a, b
 
 
 def fraction(x):
-    """x - floor(x), below 1: the largest number below 1 where it would round to 1."""
+    """x - floor(x), limited to the largest number below 1."""
     below_one = np.nextafter(x.dtype.type(1), x.dtype.type(0))
     part = x - np.floor(x)
     return floats.quiet(np.where(part >= 1, below_one, part))
@@ -98,7 +98,7 @@ define("ldexp_f32", "f32: f32 i32", floats.ldexp)
 define("ldexp_f64", "f64: f64 i32", floats.ldexp)
 define("ldexp_f16", "f16: f16 i16", floats.ldexp)
 
-# Transcendental: the manual promises about 1 ULP. These are correctly rounded, or nearly.
+# Transcendental: the manual guarantees about 1 ULP. These are correctly rounded, or nearly.
 
 
 def through_double(function):
@@ -106,11 +106,12 @@ def through_double(function):
 
 
 def turns(function):
-    """Of an angle in turns. Quarter turns are exact; the manual's domain is ±256 turns."""
+    """A function of an angle in turns. Quarter turns are exact; the manual's domain is ±256
+    turns."""
 
     def of(x):
         angle = x.astype(f64)
-        part = angle - np.rint(angle)  # exact, and small where the angle is
+        part = angle - np.rint(angle)  # exact, and small if the angle is
         exact = np.isfinite(angle) & (part * 4 == np.rint(part * 4))
         quarter = np.where(exact, part * 4, 0)
         result = np.where(exact, np.rint(function(np.pi / 2 * quarter)), function(2 * np.pi * part))
@@ -210,7 +211,7 @@ for t in ("f32", "f16"):
 
 
 def to_brain(x):
-    """float32 to bfloat16, nearest even."""
+    """Converts float32 to bfloat16, to nearest even."""
     raw = x.view(u32)
     rounded = (raw + u32(0x7FFF) + ((raw >> u32(16)) & u32(1))) >> u32(16)
     return np.where(np.isnan(x), (raw >> u32(16)) | u32(0x40), rounded).astype(u16)
@@ -230,7 +231,7 @@ define("cvt_norm_u16_f16", "u16: f16", lambda x: normalize(x, 65535, u16))
 
 
 def pack_byte(x, index, old):
-    """V_CVT_PK_U8_F32: a float, truncated and clamped to a byte, in the place of one of old's."""
+    """V_CVT_PK_U8_F32: replaces a byte of old by a float, truncated and clamped to a byte."""
     shift = (index & u32(3)) * u32(8)
     value = np.clip(floats.to_integer(x, i32), 0, 255).astype(u32)
     return (old & ~(u32(255) << shift)) | value << shift

@@ -19,8 +19,8 @@ def count_bits(x):
 
 
 def leading_zeros(x):
-    """Of uint32; 32 for 0."""
-    # frexp's exponent is the number of significant bits: exact, as float64 holds 32 bits.
+    """Counts leading zeros of uint32; 32 for 0."""
+    # frexp's exponent is the number of significant bits: exact, because float64 holds 32 bits.
     return (32 - np.frexp(x.astype(f64))[1]).astype(u32)
 
 
@@ -153,7 +153,7 @@ define("max_i32", "i32: i32 i32", np.maximum)
 
 
 def low24(x):
-    """The low 24 bits, of the operand's signedness."""
+    """Returns the low 24 bits, with the operand's signedness."""
     return (x << 8) >> 8
 
 

@@ -1,6 +1,6 @@
 """VOP3P: two results in one instruction, mixed precision and dot products.
 
-op_sel and op_sel_hi choose each source's half for the low and the high result; neg_lo and neg_hi
+op_sel and op_sel_hi select each source's half for the low and the high result; neg_lo and neg_hi
 negate it. For f32 pairs the halves are dwords of a 64-bit operand.
 """
 
@@ -66,7 +66,7 @@ def build(ins: Instruction, mode: int) -> Callable[[Waves], None] | None:
 
 
 def saturating(function: Callable, kind: str) -> Callable:
-    """Integer clamp: of the exact result, to the range of `kind`."""
+    """Integer clamp: saturates the exact result to the range of `kind`."""
     info = np.iinfo(DTYPES[kind])
 
     def clamped(*values: np.ndarray) -> np.ndarray:
@@ -77,7 +77,7 @@ def saturating(function: Callable, kind: str) -> Callable:
 
 
 def clamped(value: np.ndarray, mode: int) -> np.ndarray:
-    """Floats to [0, 1], without -0; NaN is 0 under DX10_CLAMP."""
+    """Clamps floats to [0, 1], without -0; NaN is 0 under DX10_CLAMP."""
     result = np.where(value > 0, np.minimum(value, 1), 0).astype(value.dtype)
     return result if mode >> 8 & 1 else np.where(np.isnan(value), value, result)
 
@@ -98,15 +98,15 @@ def _halves(ins: Instruction, mode: int):
     operands = ins.operands[1:]
     low_half, high_half, low_sign, high_sign = _selections(ins, len(operands))
     options = {"ieee": bool(mode >> 9 & 1)} if op.ieee else {}
-    # MODE's bits 7:6 keep denormals of f16 in results and sources.
+    # MODE's bits 7:6 preserve denormals of f16 in results and sources.
     flush_source, flush_result = (
         (lambda x: x) if kind != "f16" or mode >> 6 & bit else floats.flush for bit in (1, 2)
     )
 
     def half(w: Waves, position: int, high: int, negate: int) -> np.ndarray:
         operand = operands[position]
-        # A float constant of 16 bits is in the lower half alone; the integer instructions see
-        # that of 32 bits (LLVM: AMDGPUBaseInfo, getInlineEncodingV216).
+        # A 16-bit float constant is only in the lower half; integer instructions read a 32-bit one
+        # (LLVM: AMDGPUBaseInfo, getInlineEncodingV216).
         narrow = operand.kind == "float" and kind == "f16"
         raw = w.read(operand, 16).astype(np.uint32) if narrow else w.read(operand, 32)
         raw = raw >> np.uint32(16 * high)
@@ -160,7 +160,8 @@ def _dwords(ins: Instruction, mode: int):
             high = [flush(dword(w, k, high_half[k], high_sign[k]).view(np.float32)) for k in count]
             results = [flush(function(*x)).view(np.uint32) for x in (low, high)]
         else:
-            # V_PK_MOV_B32: the low result is S0's choice, the high one S1's, both by op_sel.
+            # V_PK_MOV_B32: the low result is selected from S0, the high one from S1, both by
+            # op_sel.
             results = dword(w, 0, low_half[0], 0).copy(), dword(w, 1, low_half[1], 0).copy()
         index = w.first(ins.operands[0])
         w.put_v32(index, results[0], w.active())
@@ -170,7 +171,7 @@ def _dwords(ins: Instruction, mode: int):
 
 
 def _mix(ins: Instruction):
-    """V_FMA_MIX: a source is f16 where op_sel_hi says so; `-` and `|…|` apply to it."""
+    """V_FMA_MIX: a source is f16 if op_sel_hi is set; `-` and `|…|` apply to it."""
     operands = ins.operands[1:]
     half = ins.modifiers.get("op_sel", [0, 0, 0])
     is_half = ins.modifiers.get("op_sel_hi", [0, 0, 0])
@@ -183,7 +184,7 @@ def _mix(ins: Instruction):
         return modified(operands[k], raw, 16).view(np.float16).astype(np.float32)
 
     def step(w: Waves) -> None:
-        # The f16 forms round to f32 and then to f16: LLVM selects them for an fma and an fptrunc.
+        # The f16 forms round to f32 and then to f16: LLVM selects them for fma and fptrunc.
         result = floats.fma(*(source(w, k) for k in range(3)))
         index = w.first(ins.operands[0])
         narrow = np.float32 if ins.mnemonic == "v_fma_mix_f32" else np.float16
@@ -241,8 +242,8 @@ def _dot(ins: Instruction):
 
 
 def _dot_floats(ins: Instruction, kind: str):
-    """V_DOT2_F32_F16 and its kin: in float64, rounded once. How the hardware rounds between the
-    sums is not known: probes have operands for which nothing is rounded."""
+    """V_DOT2_F32_F16 and similar: in float64, rounded once. The hardware's rounding between the
+    sums is unknown, so probes use operands for which nothing is rounded."""
     operands = ins.operands[1:3]
     addend = ins.operands[3] if len(ins.operands) > 3 else ins.operands[0]
     low_half, high_half, low_sign, high_sign = _selections(ins, 3)

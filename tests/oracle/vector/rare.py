@@ -1,12 +1,11 @@
-"""Vector instructions that compilers rarely make: cube maps, sums of absolute differences of moving
-windows, gfx8's half-float forms, gfx950's packed shifts, random numbers and stochastic rounding.
+"""Rare vector instructions: cube maps, sums of absolute differences of moving windows, gfx8's
+half-float forms, gfx950's packed shifts, random numbers and stochastic rounding.
 
-All after the CDNA4 ISA manual's pseudocode. It has two oddities. V_TRIG_PREOP's mask keeps the
-lowest 53 bits, which a shift to the left has emptied: what its comments say, and what LLVM's
-argument reduction needs, are the upper 53. And of V_CVT_SR_F16_F32 it says nothing but the name:
-here it is what AMD's HIP headers do for smaller floats where the processor has no instruction
-(from_float_sr): the random number's upper bits, as many as are dropped, are added to the mantissa;
-a carry goes into the exponent; the rest is cut off.
+All follow the CDNA4 ISA manual's pseudocode, with two exceptions. V_TRIG_PREOP's mask keeps the
+lowest 53 bits, which a left shift has cleared: its comments and LLVM's argument reduction need the
+upper 53. V_CVT_SR_F16_F32 has no pseudocode: it follows what AMD's HIP headers do for smaller
+floats without an instruction (from_float_sr): the random number's upper bits, as many as are
+dropped, are added to the mantissa; a carry goes into the exponent; the rest is truncated.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from oracle.vector.table import define
 u8, u16, u32, u64, i32, i64 = np.uint8, np.uint16, np.uint32, np.uint64, np.int32, np.int64
 f16, f32 = np.float16, np.float32
 
-# Cube maps: of the axis with the largest magnitude, z before y before x.
+# Cube maps: the axis with the largest magnitude, z before y before x.
 
 
 def _by_axis(x, y, z, of_x, of_y, of_z):
@@ -57,7 +56,7 @@ define("cubema_f32", "f32: f32 f32 f32", cube_axis)
 
 
 def _byte_into(x, index, old):
-    """The float as a byte, truncated and clamped, in the place of the old value's byte."""
+    """Replaces a byte of the old value by the float, truncated and clamped."""
     shift = (index & u32(3)) * u32(8)
     value = np.clip(floats.to_integer(x, i32), 0, 255).astype(u32)
     return (old & ~(u32(255) << shift)) | value << shift
@@ -69,7 +68,7 @@ define("cvt_pkaccum_u8_f32", "b32: f32 u32 b32", _byte_into, tied=True)
 
 
 def _windows(source: np.ndarray) -> list[np.ndarray]:
-    """The four dwords that begin at bytes 0 to 3 of a 64-bit source."""
+    """Returns the four dwords that start at bytes 0 to 3 of a 64-bit source."""
     return [(source >> u64(8 * k)).astype(u32) for k in range(4)]
 
 
@@ -130,7 +129,7 @@ define("ashr_pk_u8_i32", "b16: i32 i32 u32", _packed_shift(0, 255), keeps_high=T
 
 
 def next_random(seed):
-    """V_PRNG_B32: a shift register of 32 bits with feedback."""
+    """V_PRNG_B32: a 32-bit linear feedback shift register."""
     return (seed << u32(1)) ^ np.where(seed >> u32(31) != 0, u32(197), u32(0))
 
 
@@ -159,7 +158,7 @@ PLACES = 1201
 
 @functools.cache
 def two_over_pi() -> int:
-    """The first 1,201 bits after the point, by Machin's formula: π/4 = 4 atan 1/5 - atan 1/239."""
+    """Returns the first 1,201 fraction bits, by Machin's formula: π/4 = 4 atan 1/5 - atan 1/239."""
     one = 1 << PLACES + 64
 
     def arctangent(x: int) -> int:
@@ -192,7 +191,7 @@ define("trig_preop_f64", "f64: f64 u32", _part_of_two_over_pi)
 
 
 def build(ins: Instruction) -> Callable[[Waves], None] | None:
-    """What is not one value of 64 bits or less a lane."""
+    """Builds instructions whose result is not one value of at most 64 bits per lane."""
     if ins.mnemonic == "v_pk_fmac_f16":
         return lambda w: _multiply_add_halves(w, ins)
     if ins.mnemonic == "v_mqsad_u32_u8":
@@ -203,7 +202,7 @@ def build(ins: Instruction) -> Callable[[Waves], None] | None:
 def _multiply_add_halves(w: Waves, ins: Instruction) -> None:
     target, *sources = ins.operands
     first = w.first(target)
-    # A float constant is in the lower half alone, on gfx9 (LLVM: getInlineEncodingV216).
+    # On gfx9 a float constant is only in the lower half (LLVM: getInlineEncodingV216).
     words = [
         w.read(operand, 16).astype(u32) if operand.kind == "float" else w.read(operand, 32)
         for operand in sources
@@ -219,7 +218,7 @@ def _four_wide_sums(w: Waves, ins: Instruction) -> None:
         _difference(window, against, w.v32(first + k), masked=True)
         for k, window in enumerate(_windows(w.read(source, 64)))
     ]
-    if ins.modifiers.get("clamp"):  # what is less than the addend has gone beyond 32 bits
+    if ins.modifiers.get("clamp"):  # a sum below the addend has overflowed 32 bits
         sums = [np.where(x < w.v32(first + k), ~u32(0), x) for k, x in enumerate(sums)]
     for k, value in enumerate(sums):
         w.put_v32(w.first(target) + k, value, w.active())

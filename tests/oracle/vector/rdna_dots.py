@@ -1,12 +1,13 @@
 """Dot products of gfx11 and gfx12.
 
-V_DOT4_I32_IU8 and V_DOT8_I32_IU4 have sources that say their own signedness. V_DOT2_F32_F16 and
-V_DOT2_F32_BF16 are a step of `rdna_sums`. Constants as factors are measured too (rocjitsu's
-gfx11_dot2_test.cpp and gfx12_dot_test.cpp): one of f16 is in the lower half of its register alone,
-but in VOPD in both, as one of bf16 always is, of which a float is the upper half of its f32.
+V_DOT4_I32_IU8 and V_DOT8_I32_IU4 specify the signedness of each source. V_DOT2_F32_F16 and
+V_DOT2_F32_BF16 are a step of `rdna_sums`. Constants as factors have been measured (rocjitsu's
+gfx11_dot2_test.cpp and gfx12_dot_test.cpp): an f16 one is only in the lower half of its register,
+except in VOPD, where it is in both, as a bf16 one always is; a bf16 float is the upper half of its
+f32.
 
-V_DOT2_F16_F16 and V_DOT2_BF16_BF16 are VOP3: a sign is of both halves of a factor, op_sel is the
-addend's and the result's. The products' sum, then the addend, in f32, then one rounding to nearest
+V_DOT2_F16_F16 and V_DOT2_BF16_BF16 are VOP3: a sign applies to both halves of a factor, op_sel to
+the addend and the result. The products' sum, then the addend, in f32, then one rounding to nearest
 even (the order is rocjitsu's, shared/fp_mode.h); bf16 has no denormals (RDNA4 ISA manual, MODE).
 """
 
@@ -36,7 +37,7 @@ def build(ins: Instruction, target: str) -> Callable[[Waves], None] | None:
 
 
 def _number(raw: np.ndarray, form: str) -> np.ndarray:
-    """16 bits as f32."""
+    """Converts 16 bits to f32."""
     if form == "f16":
         return raw.astype(np.uint16).view(np.float16).astype(np.float32)
     return floats.flush((raw.astype(np.uint32) << np.uint32(16)).view(np.float32))
@@ -85,7 +86,7 @@ def _halves(ins: Instruction, form: str) -> Callable[[Waves], None]:
 
 
 def _integers(ins: Instruction) -> Callable[[Waves], None]:
-    """neg_lo's bit of a source says that its elements are signed; the addend always is."""
+    """A source's bit of neg_lo makes its elements signed; the addend is always signed."""
     bits = BITS[ins.mnemonic]
     signed = ins.modifiers.get("neg_lo", [0, 0, 0])
 

@@ -1,4 +1,4 @@
-"""gfx11's and gfx12's instructions that look across lanes; DPP is in crosslane.py."""
+"""Instructions of gfx11 and gfx12 that exchange data between lanes; DPP is in crosslane.py."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def build(ins: Instruction) -> Callable[[Waves], None] | None:
 
 
 def _permute_rows(w: Waves, ins: Instruction) -> None:
-    """V_PERMLANE16: each lane takes from the lane of its row that a nibble names, out of S1 for the
-    lower eight lanes and S2 for the upper; V_PERMLANEX16 from the row's neighbour. op_sel's first
-    bit reads inactive lanes too, its second writes 0 where there is nothing to read."""
+    """V_PERMLANE16: each lane reads the lane of its row selected by a nibble, of S1 for the lower
+    eight lanes and of S2 for the upper; V_PERMLANEX16 reads the row's neighbour. op_sel's first bit
+    allows reading inactive lanes, its second writes 0 if there is no lane to read."""
     low, high = (w.read_scalar(o, 32).astype(u64) for o in ins.operands[2:4])
     choices = low | high << u64(32)
     chosen = (choices[:, None] >> (u64(4) * IN_ROW.astype(u64)) & u64(15)).astype(np.intp)
@@ -30,7 +30,7 @@ def _permute_rows(w: Waves, ins: Instruction) -> None:
 
 
 def _permute_rows_by_lane(w: Waves, ins: Instruction) -> None:
-    """gfx12 V_PERMLANE16_VAR: the same, the choice in the lane's own S1."""
+    """gfx12 V_PERMLANE16_VAR: the same, with the selector in the lane's own S1."""
     chosen = (w.read(ins.operands[2], 32) & u32(15)).astype(np.intp)
     row = ROW ^ 16 if ins.mnemonic.startswith("v_permlanex16") else ROW
     _move(w, ins, row + chosen)

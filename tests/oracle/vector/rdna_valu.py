@@ -1,6 +1,6 @@
-"""What gfx11's and gfx12's new vector ALU instructions compute: a table like integer.py's.
+"""Vector ALU instructions that are new on gfx11 and gfx12: a table like integer.py's.
 
-Written from the RDNA3 and RDNA4 ISA manuals. 16-bit results keep the register's other half.
+Written from the RDNA3 and RDNA4 ISA manuals. 16-bit results preserve the register's other half.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def min_then_max(a, b, c, ieee):
 
 
 def minimum(a, b):
-    """IEEE 754-2019's minimum: any NaN wins. The three-source one says it already."""
+    """IEEE 754-2019's minimum, which propagates NaN, by the three-source one."""
     return floats.minimum3(a, b, b)
 
 
@@ -76,7 +76,7 @@ define("fmamk_f16 fmaak_f16", "f16: f16 f16 f16", fma)
 
 
 def fma_zero(a, b, c):
-    """The DX9 rule: a product with zero is zero, whatever the other factor is."""
+    """The DX9 rule: zero times anything is zero."""
     return np.where((a == 0) | (b == 0), c, fma(a, b, c))
 
 
@@ -85,7 +85,7 @@ define("fmac_dx9_zero_f32", "f32: f32 f32 f32", fma_zero, tied=True)
 
 
 def bytes_of_halves(x):
-    """V_SAT_PK_U8_I16: each half of a dword, signed, saturated to a byte."""
+    """V_SAT_PK_U8_I16: saturates each signed half of a dword to a byte."""
     low, high = (x & u32(0xFFFF)).astype(u16).view(i16), (x >> u32(16)).astype(u16).view(i16)
     return np.clip(low, 0, 255).astype(u16) | np.clip(high, 0, 255).astype(u16) << u16(8)
 

@@ -1,15 +1,16 @@
-"""Float arithmetic rounded upwards, downwards or toward zero, as MODE.FP_ROUND may say.
+"""Float arithmetic rounded up, down or toward zero, according to MODE.FP_ROUND.
 
 CDNA4 ISA manual, "Denormalized and Rounding Modes": 0 nearest even, 1 up, 2 down, 3 toward zero;
-one field for f32 results, one for f64 and f16. An instruction follows that of its result's type,
-but V_CVT_F32_F64 that of f64: LLVM lowers fptrunc.round so (its test llvm.fptrunc.round.ll).
+one field for f32 results, one for f64 and f16. An instruction uses that of its result's type,
+except V_CVT_F32_F64, which uses that of f64: LLVM lowers fptrunc.round this way (test
+llvm.fptrunc.round.ll).
 
-MODE.FP16_OVFL keeps what overflows in f16 at the largest number ("regardless of round mode, while
-still preserving true INF values"). Here the exact result says whether it overflows: it is a number,
-and larger than that one. Instructions that are not in EXACTLY can't.
+MODE.FP16_OVFL limits overflow in f16 to the largest number ("regardless of round mode, while still
+preserving true INF values"). Here the exact result determines overflow: a number larger than that
+one. Instructions that are not in EXACTLY can't overflow.
 
-f32 and f16 results are made of sums in f64 that are rounded to odd, so that the second rounding is
-of the exact value; f64 results of fractions, one by one.
+f32 and f16 results are computed from sums in f64 that are rounded to odd, so that the second
+rounding is of the exact value; f64 results from fractions, one by one.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ EXACT = re.compile(
 )
 
 
-# What overflows in f16, in f64. mad and mac are left out: whether their product does is open.
+# Operations that can overflow in f16, in f64. mad and mac are omitted: whether their product
+# overflows is unspecified.
 EXACTLY: dict[str, Callable] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
@@ -49,7 +51,7 @@ EXACTLY: dict[str, Callable] = {
 
 
 def rounded(name: str, op: Op, mode: int) -> Callable:
-    """What `op` computes under a MODE."""
+    """Returns the function of `op` under a MODE."""
     function = _rounded(name, op, mode)
     match = re.fullmatch(r"v_(cvt(?=_f16)|\w+?)_(?:legacy_)?f16(?:_[fiu]\d\d)?", name)
     if not mode & FP16_OVFL or op.result != "f16" or not match or match[1] not in EXACTLY:
@@ -86,7 +88,7 @@ def _directed(name: str, direction: int) -> Callable:
 
 
 def narrowed(exact: np.ndarray, dtype: type, direction: int) -> np.ndarray:
-    """float64 `exact` (exact, or rounded to odd) to f32 or f16."""
+    """Rounds float64 `exact` (exact, or rounded to odd) to f32 or f16."""
     near = exact.astype(dtype)
     wide = near.astype(f64)
     above = np.where(wide < exact, np.nextafter(near, dtype(np.inf)), near)
@@ -130,15 +132,15 @@ OPERATIONS = {
 
 def _sum(a: np.ndarray, b: np.ndarray, dtype: type, direction: int) -> np.ndarray:
     total = floats.odd_sum(a, b)
-    if direction == DOWN:  # what cancels out is -0
+    if direction == DOWN:  # exact cancellation gives -0
         cancelled = (total == 0) & (np.signbit(a) != np.signbit(b))
         total = np.where(cancelled, -np.zeros_like(total), total)
     return narrowed(total, dtype, direction)
 
 
 def _each(direction: int, terms: Callable, plain: Callable, *operands: np.ndarray) -> np.ndarray:
-    """f64. `terms` of the operands are the numbers or pairs of factors to add; `plain` gives what
-    becomes of infinities and NaNs, and zeros their sign."""
+    """f64. `terms` returns the numbers or pairs of factors to add; `plain` gives the result for
+    infinities and NaNs, and the sign of zeros."""
     operands = tuple(np.broadcast_arrays(*operands))
     result = np.array(plain(*operands))
     finite = np.isfinite(np.stack(operands)).all(axis=0)

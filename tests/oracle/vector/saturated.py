@@ -1,9 +1,10 @@
 """Integer clamp: "the result must be clamped to the largest and smallest representable value"
-(LLVM, Syntax of AMDGPU Instruction Modifiers). Exact results in wide integers, cut to the range.
+(LLVM, Syntax of AMDGPU Instruction Modifiers). Computes exact results in wide integers, and limits
+them to the range.
 
-What is in its type's range anyway, minima and maxima, and what saturates by itself, conversions, is
-the same with the modifier. Of packed results of 16-bit floats it is [0, 1], as of other floats.
-V_CMP's modifier is about exceptions.
+Results that are always in range (minima and maxima) and operations that saturate anyway
+(conversions) are unaffected by the modifier. Packed 16-bit floats are clamped to [0, 1], like other
+floats. V_CMP's modifier is about exceptions.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ HALVES = re.compile(r"v_cvt_pk_?(rtz_)?f16_f32")
 
 
 def _low_24(x: np.ndarray) -> np.ndarray:
-    """Of the operand's own signedness."""
+    """Extends the low 24 bits with the operand's signedness."""
     low = x.astype(i64) & 0xFFFFFF
     return (low ^ 0x800000) - 0x800000 if x.dtype == np.int32 else low
 
@@ -35,7 +36,7 @@ def _field(x: np.ndarray, width: int, k: int) -> np.ndarray:
 
 
 def _gaps(a: np.ndarray, b: np.ndarray, width: int, masked: bool = False) -> np.ndarray:
-    """The sum of all absolute differences of fields; masked: where the second one is not zero."""
+    """Sums all absolute differences of fields; masked: only where the second field is not zero."""
     total = np.zeros(np.broadcast_shapes(a.shape, b.shape), i64)
     for k in range(32 // width):
         x, y = _field(a, width, k), _field(b, width, k)
@@ -92,7 +93,7 @@ def has(name: str) -> bool:
 
 
 def function(name: str, plain: Callable, kind: str) -> Callable | None:
-    """What an instruction of VALU computes with the modifier; None where that is not known."""
+    """Returns the function of an instruction of VALU with the modifier; None if unknown."""
     if name in WHOLE:
         return WHOLE[name]
     if name in EXACT:
@@ -104,14 +105,14 @@ def function(name: str, plain: Callable, kind: str) -> Callable | None:
 
 
 def _unit(word: np.ndarray) -> np.ndarray:
-    """Both halves between 0 and 1; a NaN is 0, as it is under DX10_CLAMP."""
+    """Clamps both halves to [0, 1]; NaN is 0, as under DX10_CLAMP."""
     halves = np.ascontiguousarray(word, u32)[..., None].view(np.float16)
     held = np.where(halves > 0, np.minimum(halves, np.float16(1)), np.float16(0))
     return np.ascontiguousarray(held.astype(np.float16)).view(u32)[..., 0]
 
 
 def multiply_add(low: int, high: int) -> Callable:
-    """V_MAD_U64_U32 and V_MAD_I64_I32, the mask as without the modifier."""
+    """V_MAD_U64_U32 and V_MAD_I64_I32; the mask is the same as without the modifier."""
 
     def run(a, b, c):
         exact = a.astype(object) * b.astype(object) + c.astype(object)

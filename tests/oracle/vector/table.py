@@ -1,8 +1,8 @@
 """The form of an entry in the oracle's tables of vector instructions.
 
 `VALU[mnemonic] = Op("f32: f32 f32", function)`: the destination's type, the sources' types, and a
-function of NumPy arrays of those types. Types: b/u/i/f and a width. Source modifiers, clamp, output
-scale, DPP, SDWA and the writing of a partial register are the machine's business (vector.py).
+function of NumPy arrays of those types. Types: b/u/i/f and a width. vector.py handles source
+modifiers, clamp, output scale, DPP, SDWA and partial register writes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Op:
     """`ieee`: the function takes the IEEE mode bit as a keyword. `tied`: the last source is the
-    destination's old value. `high`: what a 16-bit result does to the register's upper half."""
+    destination's old value. `high`: the effect of a 16-bit result on the register's upper half."""
 
     result: str
     sources: tuple[str, ...]

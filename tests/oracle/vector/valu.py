@@ -1,6 +1,6 @@
-"""What each vector ALU instruction computes, lane by lane: tables, written from the ISA manual.
+"""Tables of vector ALU instructions, lane by lane, written from the ISA manual.
 
-Here are the compares and what has a carry; integer.py and floating.py fill VALU with the rest.
+This module has compares and carries; integer.py and floating.py fill VALU with the rest.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Vector ALU instructions on waves: operands through modifiers, DPP and SDWA, results under EXEC.
 
-`build(instruction)` gives a function of Waves. What an instruction computes is in valu.py.
+`build(instruction)` returns a function of Waves. valu.py has the instructions' functions.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ Step = Callable[[Waves], None]
 VCC_OPERAND = Operand("s", VCC, 2)
 # The denormal-flushing forms of multiply-add (the manual: "does not support denormals").
 ALWAYS_FLUSH = {"v_mac_f32", "v_mad_f32", "v_madmk_f32", "v_madak_f32", "v_mad_legacy_f32"}
-# What floats pass through without arithmetic: no denormal is flushed there. An f32's V_FREXP gives
-# 0 of a denormal that MODE flushes, by a comment in tinygrad's emulator (test/mockgpu/amd/emu.py).
+# Instructions that pass floats through without arithmetic do not flush denormals. V_FREXP of f32
+# gives 0 for a denormal that MODE flushes, by a comment in tinygrad's emulator
+# (test/mockgpu/amd/emu.py).
 NEVER_FLUSH = (
     "v_cvt_",
     "v_frexp_mant_f16",
@@ -41,7 +42,7 @@ NEVER_FLUSH = (
 
 
 def build(ins: Instruction, mode: int) -> Step | None:
-    """`mode`: the MODE register's float bits (see hsaco.Kernel.float_mode). None: not known."""
+    """`mode`: the MODE register's float bits (see hsaco.Kernel.float_mode). None if unknown."""
     name = ins.mnemonic
     if step := crosslane.build(ins):
         return step
@@ -75,7 +76,7 @@ def build(ins: Instruction, mode: int) -> Step | None:
 
 
 def reader(ins: Instruction, position: int, operand: Operand, kind: str) -> Callable:
-    """A function of Waves that gives source number `position` as an array of `kind`."""
+    """Returns a function of Waves that reads source number `position` as an array of `kind`."""
     width, modifiers = int(kind[1:]), ins.modifiers
     if selection := modifiers.get(f"src{position}_sel") if ins.encoding == "sdwa" else None:
         return lambda w: _sdwa_source(w, operand, selection, kind)
@@ -106,7 +107,7 @@ def _sdwa_source(w: Waves, operand: Operand, selection: str, kind: str) -> np.nd
 
 
 def writer(ins: Instruction, kind: str, keeps_high: bool) -> Callable:
-    """A function (Waves, array) that stores a result of `kind` in the first operand."""
+    """Returns a function (Waves, array) that stores a result of `kind` to the first operand."""
     target, width = ins.operands[0], int(kind[1:])
     move = crosslane.dpp(ins) if ins.encoding.endswith("dpp") else None
     dtype = DTYPES[kind]
@@ -133,7 +134,7 @@ def writer(ins: Instruction, kind: str, keeps_high: bool) -> Callable:
 
 
 def half_result(ins: Instruction, raw: np.ndarray, old: np.ndarray, keeps_high: bool):
-    """gfx9 zeroes the upper half; op_sel's last bit writes it, and the op_sel forms keep halves."""
+    """gfx9 clears the upper half; op_sel's last bit writes it, and op_sel forms preserve halves."""
     if (half := ins.operands[0].half) is not None:
         shift = np.uint32(16 * half)
         return (old & ~(np.uint32(0xFFFF) << shift)) | raw.astype(np.uint32) << shift
@@ -165,15 +166,15 @@ def _sdwa_result(ins: Instruction, raw: np.ndarray, old: np.ndarray) -> np.ndarr
 
 
 def denormals(kind: str, mode: int) -> int:
-    """MODE.FP_DENORM of a type: bit 0 allows them in sources, bit 1 in results."""
+    """Returns MODE.FP_DENORM of a type: bit 0 enables them in sources, bit 1 in results."""
     return (mode >> 4 if kind == "f32" else mode >> 6) & 3
 
 
 def finish(ins: Instruction, kind: str, value: np.ndarray, mode: int = 0x3F0) -> np.ndarray:
-    """Output scale, then clamp of a float result.
+    """Applies the output scale, then clamps a float result.
 
-    CDNA4 ISA manual, "Output Modifiers (OMOD)": they are ignored where denormal results or IEEE
-    mode are on; else denormal results are flushed, and -0 becomes 0.
+    CDNA4 ISA manual, "Output Modifiers (OMOD)": they are ignored if denormal results or IEEE mode
+    are on; otherwise denormal results are flushed, and -0 becomes 0.
     """
     if kind[0] != "f":
         return value
@@ -187,8 +188,8 @@ def finish(ins: Instruction, kind: str, value: np.ndarray, mode: int = 0x3F0) ->
 
 
 def flusher(name: str, kind: str, mode: int, allows: int = 1) -> Callable | None:
-    """What denormals go through on the way in (`allows`: 1) and out (2) of `name`; None where they
-    are kept."""
+    """Returns the flushing of `name`'s sources (`allows`: 1) or results (2); None if denormals are
+    preserved."""
     if kind[0] != "f":
         return None
     if name in ALWAYS_FLUSH:
@@ -198,7 +199,7 @@ def flusher(name: str, kind: str, mode: int, allows: int = 1) -> Callable | None
 
 
 def table(ins: Instruction, mode: int, op: valu.Op) -> Step:
-    """What a row of the tables says, of the instruction's operands."""
+    """Builds a row of the tables for the instruction's operands."""
     operands = ins.operands[1:]
     if op.tied:
         operands = (*operands[:2], replace(ins.operands[0], negate=False, absolute=False))
@@ -240,7 +241,7 @@ def _compare(ins: Instruction, mode: int) -> Step:
         for k, (o, kind) in enumerate(zip(ins.operands[-2:], op.sources, strict=True))
     ]
     flushes = [flusher(ins.mnemonic, kind, mode) for kind in op.sources]
-    # From gfx10 on V_CMPX writes EXEC alone, and has no destination to name.
+    # From gfx10 on V_CMPX only writes EXEC, and names no destination.
     targets = [operand.index for operand in ins.operands[:-2]]
     writes_exec = ins.mnemonic.startswith("v_cmpx")
 
@@ -273,7 +274,7 @@ def _carry(ins: Instruction) -> Step:
             a, b = b, a
         carry = w.read_mask(carry_in) if takes else np.zeros((1, 64), bool)
         result, out = function(a, b, carry)
-        if ins.modifiers.get("clamp"):  # the carry is as without it
+        if ins.modifiers.get("clamp"):  # the carry ignores the modifier
             beyond = np.uint32(0xFFFFFFFF if "add" in ins.mnemonic else 0)
             result = np.where(out, beyond, result)
         _put_mask(w, carry_out, out)
@@ -305,7 +306,7 @@ def _pair(ins: Instruction, result: str, kinds: tuple[str, ...], function: Calla
 
 
 def _selected(ins: Instruction) -> Step:
-    """What a lane mask chooses: V_CNDMASK and V_DIV_FMAS."""
+    """Selection by a lane mask: V_CNDMASK and V_DIV_FMAS."""
     if ins.mnemonic == "v_cndmask_b32":
         kind, count = "b32", 2
         mask = ins.operands[3] if len(ins.operands) > 3 else VCC_OPERAND

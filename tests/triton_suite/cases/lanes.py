@@ -1,4 +1,4 @@
-"""What goes between lanes and waves: sorts, scans, reductions, gathers, changes of layout."""
+"""Communication between lanes and waves: sorts, scans, reductions, gathers, layout changes."""
 
 from __future__ import annotations
 

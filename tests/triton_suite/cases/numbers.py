@@ -1,4 +1,4 @@
-"""Arithmetic: random numbers, conversions, integers, mathematics, a loop whose end nobody knows."""
+"""Arithmetic: random numbers, conversions, integers, math functions, a data-dependent loop."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def numbers() -> Iterator[Case]:
             b = (
                 rng.integers(1, limits.max, n, dtype, True) >> rng.integers(0, 31, n).astype(dtype)
             ) | 1
-            # As C divides, not as Python does.
+            # Division truncates as in C, not as in Python.
             pairs = [(int(x), int(y)) for x, y in zip(a, b.astype(dtype), strict=True)]
             quotient = [abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1) for x, y in pairs]
             width, mask = dtype.itemsize * 8, 2 ** (dtype.itemsize * 8) - 1

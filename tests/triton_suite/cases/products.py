@@ -1,4 +1,4 @@
-"""Products of matrices: plain, scaled, persistent, as a convolution."""
+"""Matrix products: plain, scaled, persistent, as a convolution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects → HSACO: `ld.lld -shared`, with the symbols, targets and host program checked first."""
+"""Objects → HSACO: checks symbols, targets and the host program, then runs `ld.lld -shared`."""
 
 from fly_link.linker import fingerprint, link
 

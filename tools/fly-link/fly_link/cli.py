@@ -19,17 +19,17 @@ TOOL = "fly-link"
 @Command.of()
 def command(
     files: Annotated[
-        list[str] | None, typer.Argument(metavar="[FILES]...", help="Objects. [stdin]")
+        list[str] | None, typer.Argument(metavar="[FILES]...", help="Object files. [stdin]")
     ] = None,
     output: Annotated[
-        str | None, typer.Option("-o", metavar="FILE", help="Where the HSACO goes. [stdout]")
+        str | None, typer.Option("-o", metavar="FILE", help="Write the HSACO to FILE. [stdout]")
     ] = None,
     timeout: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="End ld.lld if it runs longer. [300]")
+        float | None, typer.Option(metavar="SECONDS", help="Kill ld.lld after this time. [300]")
     ] = None,
     _: Annotated[bool, version.option(typer, TOOL, "ld.lld")] = False,
 ) -> None:
-    """Links objects into a HSACO with LLVM's ld.lld."""
+    """Link object files into a HSACO with LLVM's ld.lld."""
     from fly_link import link
 
     def warn(text: str) -> None:
@@ -45,7 +45,7 @@ def command(
         from fly_common.errors import UsageError
 
         raise UsageError("standard input can be only one of the objects")
-    # The inputs after the first are read here: a refusal names all of them as they were given.
+    # Read the inputs after the first here, so that errors name them as the user gave them.
     rest = [filter.read_input(path) for path in others]
     names = [filter.input_name(path) for path in paths]
 

@@ -1,4 +1,4 @@
-"""The objects to be linked, read once, and what must hold among them."""
+"""The objects to link, parsed once, and the checks among them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from fly_host import text
 from fly_host.program import SECTION
 from fly_image.elf import ET_REL, SHT_SYMTAB, Elf, Symbol
 
-KERNEL_DESCRIPTOR = ".kd"  # the suffix of the symbol that makes a function a kernel
-UNDEFINED = 0  # a symbol's section where it is defined elsewhere
-LOCAL, GLOBAL = 0, 1  # a symbol's binding
+KERNEL_DESCRIPTOR = ".kd"  # suffix of the symbol that marks a function as a kernel
+UNDEFINED = 0  # the section of a symbol that is defined elsewhere
+LOCAL, GLOBAL = 0, 1  # symbol bindings
 
-# Two bits of e_flags each: 2 says off, 3 on, less that either will do (LLVM's AMDGPU guide,
-# "AMDGPU e_flags for code object V4 and above").
+# The bit position of each setting in e_flags, two bits each: 2 is off, 3 is on, less is any (LLVM's
+# AMDGPU guide, "AMDGPU e_flags for code object V4 and above").
 _SETTINGS = {"xnack": 8, "sramecc": 10}
 
 
 @dataclass(frozen=True)
 class Input:
-    """An object with the name that messages call it by; `symbols` in the order of its table."""
+    """An object and its name in messages. `symbols` are in the order of its symbol table."""
 
     name: str
     data: bytes
@@ -44,7 +44,7 @@ class Input:
 
 
 def read(objects: Sequence[bytes], names: Sequence[str]) -> tuple[Input, ...]:
-    """The objects, parsed. InputError names the first that is none, or is damaged."""
+    """Parses the objects. Raises InputError for the first that is damaged or not an object."""
     inputs = []
     for data, name in zip(objects, names, strict=True):
         kind = artifact.identify(data)
@@ -58,21 +58,21 @@ def read(objects: Sequence[bytes], names: Sequence[str]) -> tuple[Input, ...]:
         except InputError as error:
             raise InputError(error.message, place=Place(name), hint=error.hint) from None
         if parsed.type != ET_REL:
-            raise InputError("this ELF file is no relocatable object", place=Place(name))
+            raise InputError("this ELF file is not a relocatable object", place=Place(name))
         inputs.append(Input(name, data, parsed, symbols))
     return tuple(inputs)
 
 
 def check_targets(inputs: Sequence[Input]) -> None:
-    """All for one processor. A setting (xnack, sramecc) may be left open in some objects, but not
-    on in one and off in another."""
+    """Checks that all objects are for one processor. A setting (xnack, sramecc) may be unspecified
+    in some objects, but must not be on in one and off in another."""
     first, *others = inputs
     for other in others:
         if other.elf.processor != first.elf.processor:
             raise InputError(
                 f"{first.name} is code for {first.elf.processor}, {other.name} for "
                 f"{other.elf.processor}",
-                hint="a HSACO holds code for one GPU: compile all of it with one --target",
+                hint="a HSACO contains code for one GPU: compile everything with the same --target",
             )
     for feature, shift in _SETTINGS.items():
         says = {item.elf.flags >> shift & 3: item for item in reversed(inputs)}
@@ -81,7 +81,7 @@ def check_targets(inputs: Sequence[Input]) -> None:
 
 
 def check_duplicates(inputs: Sequence[Input]) -> None:
-    """No strong symbol defined twice."""
+    """Checks that no strong symbol is defined twice."""
     definer: dict[str, Input] = {}
     for item in inputs:
         for symbol in item.symbols:
@@ -92,21 +92,21 @@ def check_duplicates(inputs: Sequence[Input]) -> None:
             if first is not item:
                 raise InputError(
                     f"{name} is defined twice: in {first.name} and in {item.name}",
-                    hint="leave one of them out, or rename the kernel",
+                    hint="remove one of them, or rename the kernel",
                 )
 
 
 def the_manifest(inputs: Sequence[Input]) -> bytes:
-    """The text of the one host program, empty for none. InputError for two of them, for one that is
-    damaged, and for one that does not fit the code."""
+    """Returns the text of the host program; empty if there is none. Raises InputError if there are
+    two, or if it is damaged or does not match the code."""
     holders = [item for item in inputs if item.manifest]
     if not holders:
         return b""
     if len(holders) > 1:
         raise InputError(
-            f"{holders[0].name} and {holders[1].name} each hold a host program, and a HSACO has"
-            " one",
-            hint="link them into a HSACO each, or take one program out with"
+            f"{holders[0].name} and {holders[1].name} each contain a host program, but a HSACO"
+            " can only have one",
+            hint="link each into its own HSACO, or remove one program with"
             f" llvm-objcopy --remove-section={SECTION}",
         )
     (holder,) = holders
@@ -117,16 +117,16 @@ def the_manifest(inputs: Sequence[Input]) -> bytes:
     target, _, _ = read.target.partition(":")
     if target != holder.elf.processor:
         raise InputError(
-            f"the host program is for {target}, the code for {holder.elf.processor}",
+            f"the host program is for {target}, but the code is for {holder.elf.processor}",
             place=Place(holder.name),
-            hint="fly-opt-py --target says it once for both; no later stage may change it",
+            hint="fly-opt-py --target sets both; no later stage may change it",
         )
     kernels = {name for item in inputs for name in item.kernels}
     for launch in read.launches:
         if launch.kernel not in kernels:
             raise InputError(
-                f"the host program starts the kernel {launch.kernel}, which no object holds",
+                f"the host program launches the kernel {launch.kernel}, which no object defines",
                 place=Place(holder.name),
-                hint="link the object that has it too, or keep passes from removing it",
+                hint="link the object that defines it, or make sure that no pass removes it",
             )
     return holder.manifest

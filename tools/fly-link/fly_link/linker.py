@@ -1,7 +1,7 @@
-"""The stage: `link` makes a HSACO of objects by running LLVM's `ld.lld`.
+"""The stage: `link` makes a HSACO from objects with LLVM's `ld.lld`.
 
-The checks come first, and say what the linker would not: who defines a missing symbol, which two
-objects don't fit. ld.lld's own refusals are the net below.
+Its own checks run first, and their errors say more than the linker's: what defines a missing
+symbol, which two objects do not match. Other errors are ld.lld's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from fly_link.inputs import Input
 
-# What clang passes for this target, without its -plugin-opt, which is for bitcode.
+# clang's flags for this target, without its -plugin-opt, which is for bitcode.
 FLAGS = ("-shared", "--no-undefined")
 
 
@@ -28,12 +28,12 @@ def link(
     *,
     warn: Callable[[str], None] | None = None,
 ) -> bytes:
-    """The HSACO that holds `objects`; `names` stand for them in messages. `warn` is given what is
-    doubtful but no error, a line each.
+    """Links `objects` into a HSACO. `names` are their names in messages. `warn` is called with each
+    warning, one line each.
 
-    InputError where an object is none, where two don't fit each other (target, symbol defined
-    twice, two host programs), where a symbol is defined by none, and where the host program is
-    damaged or does not fit the code. MissingError where there is no LLVM.
+    Raises InputError if an input is not an object, if two do not match (target, symbol defined
+    twice, two host programs), if a symbol is undefined, or if the host program is damaged or does
+    not match the code. Raises MissingError if LLVM is not found.
     """
     from fly_host.program import SECTION
     from fly_image.elf import Elf
@@ -49,28 +49,29 @@ def link(
     section = Elf.parse(result).section(SECTION)
     if manifest != (section.data if section else b""):
         raise InputError(
-            "the linker lost the host program", hint=f"its section {SECTION} must stay as it is"
+            "the linker lost the host program",
+            hint=f"its section {SECTION} must not be changed",
         )
     if warn and not any(item.kernels for item in read):
-        warn("no kernel in it: nothing can be launched")
+        warn("the HSACO defines no kernel: nothing can be launched")
     return result
 
 
 def fingerprint() -> str:
-    """What this stage's result depends on besides its input."""
-    from fly_common import toolchain
+    """Identifies everything that this stage's result depends on besides its input."""
+    from fly_store import identity
 
-    return f"fly-link 1 {' '.join(FLAGS)} {toolchain.fingerprint('ld.lld')}"
+    return f"fly-link 1 {' '.join(FLAGS)} {identity.program('ld.lld')}"
 
 
-# Of one object: it is read from the standard input, and the result written to the output.
+# The arguments for a single object: it is read from standard input.
 ARGUMENTS = (*FLAGS, "-o", "-", "/dev/stdin")
 
 
 def _run(read: Sequence[Input]) -> bytes:
-    """ld.lld opens its inputs by name. They are given as its standard input or as files in memory:
-    no folder is needed, no name of ours reaches the result, and nothing is left behind even by
-    kill -9."""
+    """Runs ld.lld, which opens its inputs by name. They are passed as standard input or as files in
+    memory: no temporary folder is needed, the result contains no path, and nothing is left behind
+    even after kill -9."""
     from fly_common import toolchain
 
     if len(read) == 1:
@@ -84,7 +85,7 @@ def _run(read: Sequence[Input]) -> bytes:
 
 
 def _run_several(read: Sequence[Input]) -> tuple[dict[str, str], Done]:
-    """The names that ld.lld knows the objects by, with ours, and what it did."""
+    """Returns ld.lld's result, and the names that it saw mapped to the objects' own names."""
     from fly_common import process, toolchain
 
     held: dict[str, str] = {}
@@ -97,7 +98,7 @@ def _run_several(read: Sequence[Input]) -> tuple[dict[str, str], Done]:
         arguments = [*FLAGS, "-o", "-", *held]
         return held, toolchain.run_program("ld.lld", arguments, None, pass_fds=handles)
     except OSError as error:
-        raise MissingError(f"no memory for the objects: {error.strerror}") from None
+        raise MissingError(f"not enough memory for the objects: {error.strerror}") from None
     finally:
         for handle in handles:
             os.close(handle)
@@ -108,9 +109,9 @@ def _numbered(count: int) -> list[str]:
 
 
 def _refused(stderr: str, held: dict[str, str]) -> InputError:
-    """ld.lld's first error, with the objects by their own names."""
+    """Returns ld.lld's first error, with the objects' own names."""
     for path, name in sorted(held.items(), key=lambda item: -len(item[0])):
         stderr = stderr.replace(path, name)
     match = re.search(r"^ld\.lld: error: (.+(?:\n>>> .+)*)", stderr, re.MULTILINE)
     what = match[1].replace("\n>>>", ";") if match else stderr.strip() or "no reason given"
-    return InputError(f"ld.lld refused: {what}")
+    return InputError(f"ld.lld: {what}")

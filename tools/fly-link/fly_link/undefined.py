@@ -1,4 +1,4 @@
-"""Symbols that nothing defines: which, who uses them, and what would define them."""
+"""Undefined symbols: which they are, what uses them, and what would define them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fly_common.errors import InputError, MissingError, Place
 
 from fly_link.inputs import GLOBAL, LOCAL, UNDEFINED, Input
 
-# Who defines a symbol, by its name. The first that fits is said.
+# What defines symbols, by pattern. The first match is used.
 _DEFINERS = (
     (
         r"__(?:ocml|ockl|oclc)_\w+",
@@ -18,7 +18,7 @@ _DEFINERS = (
     ),
     (
         r"f?printf|puts|putchar|__printf\w*|__hostcall\w*|hipHostcall\w*",
-        "printing from a kernel needs a host that listens, which fly-run is not",
+        "printing from a kernel needs support on the host, which fly-run does not have",
     ),
     (
         r"malloc|free|_Zn[aw][jm]\w*|_Zd[al]Pv\w*",
@@ -28,7 +28,7 @@ _DEFINERS = (
     (r"mem(?:cpy|set|move|cmp)|str\w+", "no C library exists on a GPU: write it as a loop"),
     (
         r"__(?:u?(?:div|mod)|mul|add|sub|fix|float|trunc|extend|ash|lsh|neg|cmp|powi)\w*[sdtx][if]\w*",
-        "it is compiler-rt's, which is not made for this GPU: use a narrower type",
+        "it is part of compiler-rt, which does not support this GPU: use a narrower type",
     ),
     (
         r"l?l?(?:a?(?:sin|cos|tan)h?|atan2|exp(?:2|10|m1)?|log(?:2|10|1p|b)?|pow|fmod|erfc?|hypot"
@@ -44,7 +44,7 @@ _FUNCTION = 2
 
 
 def check(inputs: Sequence[Input]) -> None:
-    """InputError for the first symbol that is used and defined by none of the objects."""
+    """Raises InputError for the first symbol that is used but not defined by any object."""
     defined = {
         symbol.name
         for item in inputs
@@ -69,12 +69,12 @@ def check(inputs: Sequence[Input]) -> None:
 
 
 def definer(name: str) -> str:
-    """What would define the symbol `name`."""
+    """Returns what would define the symbol `name`."""
     return next((who for sign, who in _DEFINERS if re.fullmatch(sign, name)), _ELSEWHERE)
 
 
 def _user(item: Input, index: int) -> str | None:
-    """The function in `item` whose code refers to its symbol number `index`."""
+    """Returns the function in `item` whose code refers to its symbol number `index`."""
     for section in item.elf.sections:
         if section.type != _RELA or len(section.data) % _RELOCATION.size:
             continue
@@ -89,7 +89,7 @@ def _user(item: Input, index: int) -> str | None:
 
 
 def _demangled(names: list[str]) -> dict[str, str]:
-    """Each name as C++ wrote it, where it is C++'s and LLVM's demangler is installed."""
+    """Maps each name to its C++ form, if it has one and LLVM's demangler is installed."""
     from fly_common import toolchain
 
     if not any(name.startswith("_Z") for name in names):
@@ -98,5 +98,5 @@ def _demangled(names: list[str]) -> dict[str, str]:
         done = toolchain.run_program("llvm-cxxfilt", [], "\n".join(names).encode())
     except MissingError:
         return dict(zip(names, names, strict=True))
-    said = done.stdout.decode(errors="replace").splitlines()
-    return dict(zip(names, said if len(said) == len(names) else names, strict=True))
+    demangled = done.stdout.decode(errors="replace").splitlines()
+    return dict(zip(names, demangled if len(demangled) == len(names) else names, strict=True))

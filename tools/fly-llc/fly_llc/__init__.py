@@ -1,5 +1,4 @@
-"""LLVM IR → object, assembly or MIR: `llc`, with the target read from the IR and with insertion
-points."""
+"""LLVM IR → object, assembly or MIR, with `llc` and with insertion points."""
 
 from fly_llc.codegen.options import Options
 from fly_llc.stage import compile, fingerprint

@@ -18,17 +18,18 @@ TOOL = "fly-llc"
 
 @Command.of(
     epilog='The processor is read from the IR ("target-cpu"), where fly-opt-py --target puts it. '
-    "PASS is a machine pass as --list-points lists it, or one of the points post-isel, pre-ra, "
-    "post-ra, post-frame, pre-sched2, pre-waits, pre-emit (POINT=WHAT will do). WHAT is a command "
-    "that reads MIR and writes MIR, a filter of fly-llc's own (nop-sled, schedule, peephole, "
-    "tighten-waits, pressure), or plugin.so:NAME. MIR that fly-llc made says itself where to go on."
+    "PASS is a machine pass listed by --list-points, or one of the points post-isel, pre-ra, "
+    "post-ra, post-frame, pre-sched2, pre-waits, pre-emit (POINT=WHAT is enough). WHAT is a "
+    "command that reads MIR and writes MIR, one of fly-llc's own filters (nop-sled, schedule, "
+    "peephole, tighten-waits, pressure), or plugin.so:NAME. MIR printed by fly-llc records where "
+    "to resume."
 )
 def command(
     file: Annotated[
         str | None, typer.Argument(metavar="[FILE]", help="LLVM IR, bitcode or MIR. [stdin]")
     ] = None,
     output: Annotated[
-        str | None, typer.Option("-o", metavar="FILE", help="Where the result goes. [stdout]")
+        str | None, typer.Option("-o", metavar="FILE", help="Write the result to FILE. [stdout]")
     ] = None,
     emit: Annotated[str | None, options.flag(typer, "llc", "emit")] = None,
     level: Annotated[int | None, options.flag(typer, "llc", "level")] = None,
@@ -41,7 +42,7 @@ def command(
     timeout: Annotated[float | None, options.flag(typer, "llc", "timeout")] = None,
     dump_mir: Annotated[str | None, options.flag(typer, "llc", "dump")] = None,
     diff: Annotated[
-        bool, typer.Option("--diff", help="Tell on stderr what the insertions changed.")
+        bool, typer.Option("--diff", help="Print to stderr what the insertions changed.")
     ] = False,
     stop_after: Annotated[str | None, options.flag(typer, "llc", "stop_after")] = None,
     stop_before: Annotated[str | None, options.flag(typer, "llc", "stop_before")] = None,
@@ -50,16 +51,16 @@ def command(
     list_points: Annotated[
         bool,
         typer.Option(
-            "--list-points", help="List the machine passes, and what holds there; try FILE."
+            "--list-points", help="List the machine passes; with FILE, test resuming at each."
         ),
     ] = False,
     _: Annotated[bool, version.option(typer, TOOL, "llc")] = False,
 ) -> None:
-    """Turns LLVM IR into machine code with LLVM's llc, and lets others in between."""
+    """Compile LLVM IR to machine code with LLVM's llc, with insertion points for machine passes."""
     said = options.fields("llc", locals())
     from fly_llc import Options, compile
 
-    # Who says where to stop wants MIR.
+    # -stop-after and -stop-before produce MIR.
     made = said.setdefault("emit", "mir" if stop_after or stop_before else "obj")
     chosen = Options(**said)
 
@@ -76,7 +77,7 @@ def command(
                 return listing.text(data, chosen, name).encode()
             result = compile(data, chosen, name, warn=warn)
             if diff:
-                from fly_llc import comparison
+                from fly_llc.backends.amd import comparison
 
                 print(comparison.report(data, result, chosen, name), file=sys.stderr)
             return result
@@ -93,7 +94,7 @@ def command(
 
 
 def _flags(words: list[str], file: str | None, output: str | None) -> list[str]:
-    """The words that the user gave besides the files: for saying how to repeat a failure."""
+    """Returns the user's arguments except the files, for the command that repeats a failure."""
     kept, skip = [], False
     for word in words:
         if skip or word == file:
@@ -106,7 +107,7 @@ def _flags(words: list[str], file: str | None, output: str | None) -> list[str]:
 
 
 def _suffix(data: bytes) -> str:
-    """The file name ending under which a refused input is kept."""
+    """Returns the suffix of the file in which a refused input is saved."""
     from fly_common import artifact
 
     kind = artifact.identify(data)

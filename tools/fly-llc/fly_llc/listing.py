@@ -1,5 +1,5 @@
-"""`--list-points`: the machine passes of a module's pipeline, and at which of them code generation
-can be stopped and go on, found by trying each on this very module."""
+"""`--list-points`: the machine passes of a module's pipeline, and where code generation can stop
+and resume, found by trying each point on the module."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from fly_llc.codegen.options import Options
     from fly_llc.codegen.source import Source
 
-# How one can go on, in words for the table.
+# How resuming compares with an uninterrupted run, as shown in the table.
 WORDS = {"exact": "exact", "registers": "registers", "other": "other", "none": "-"}
 LEGEND = (
-    "exact: going on gives the bytes of an undisturbed run\n"
+    "exact: resuming gives the bytes of an uninterrupted run\n"
     "registers: the same instructions with other registers\n"
-    "other: other code, as right as the undisturbed\n"
-    "-: LLVM can't go on there\n"
+    "other: different code, just as correct\n"
+    "-: LLVM can't resume there\n"
 )
 
 
 @dataclass(frozen=True)
 class Found:
-    """What trying a pass gave: `before` and `after` are keys of WORDS."""
+    """The result of trying a pass. `before` and `after` are keys of WORDS."""
 
     machine_pass: str
     before: str
@@ -40,7 +40,7 @@ class Found:
 
 
 def text(data: bytes, options: Options, name: str) -> str:
-    """The table for the module `data`."""
+    """Returns the table for the module `data`."""
     from fly_llc.codegen.source import prepare
 
     source = prepare(data, options, name)
@@ -62,7 +62,7 @@ def text(data: bytes, options: Options, name: str) -> str:
 
 
 def survey(source: Source) -> Iterator[Found]:
-    """Tries every pass that is ahead of `source`, in the pipeline's order."""
+    """Tries every pass after the start of `source`, in pipeline order."""
     cpu, level = source.target.cpu, source.level
     ahead = points.position(source.resume, cpu, level) if source.resume else -1
     passes = [
@@ -70,8 +70,8 @@ def survey(source: Source) -> Iterator[Found]:
         for number, name in enumerate(points.machine_passes(cpu, level))
         if 2 * number > ahead and not points.is_analysis(name)
     ]
-    whole = llc.judge(llc.generate(source, "obj"), source, None)
-    limit = process.time_limit()  # other threads don't know what holds in this one
+    whole = llc.checked_output(llc.generate(source, "obj"), source, None)
+    limit = process.time_limit()  # read here because it is per thread
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         rows = pool.map(lambda name: _try(source, name, whole, limit), passes)
         yield from _with_progress(rows, len(passes))
@@ -79,12 +79,12 @@ def survey(source: Source) -> Iterator[Found]:
 
 def _try(source: Source, name: str, whole: bytes, limit: float) -> Found:
     with process.limited(limit):
-        before, _ = _go_on(source, Point("before", name), whole)
-        after, mir = _go_on(source, Point("after", name), whole)
+        before, _ = _resume(source, Point("before", name), whole)
+        after, mir = _resume(source, Point("after", name), whole)
     return Found(name, before, after, _holds(mir or b""))
 
 
-def _go_on(source: Source, point: Point, whole: bytes) -> tuple[str, bytes | None]:
+def _resume(source: Source, point: Point, whole: bytes) -> tuple[str, bytes | None]:
     mir = llc.generate(source, "mir", point).output
     if mir is None:
         return "none", None
@@ -93,7 +93,7 @@ def _go_on(source: Source, point: Point, whole: bytes) -> tuple[str, bytes | Non
 
 
 def _holds(mir: bytes) -> str:
-    """What MIR says of its functions: SSA or not, virtual or physical registers."""
+    """Returns the properties of the MIR's functions: SSA or not, virtual or physical registers."""
     if not mir:
         return ""
     form = "SSA, " if b"isSSA:           true" in mir else ""
@@ -101,7 +101,7 @@ def _holds(mir: bytes) -> str:
 
 
 def _names(cpu: str, level: int) -> dict[str, list[str]]:
-    """The points with names of their own, by the pass they stand at."""
+    """Returns the names of the named points, by pass."""
     found: dict[str, list[str]] = {}
     for named in points.named(cpu).values():
         point = named.point if level else named.unoptimised

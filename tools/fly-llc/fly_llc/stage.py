@@ -1,4 +1,4 @@
-"""The stage: `compile` turns LLVM IR into an object, assembly or MIR by running LLVM's `llc`."""
+"""The stage: `compile` turns LLVM IR into an object, assembly or MIR with LLVM's `llc`."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 def compile(
     source: bytes, options: Options, name: str = "<stdin>", *, warn: Warn | None = None
 ) -> bytes:
-    """The code of `source`: LLVM IR text, bitcode, or MIR text.
+    """Compiles `source`: LLVM IR text, bitcode, or MIR text.
 
-    `name` stands for the input in messages. `warn` is given llc's warnings, a line each.
-    Raises InputError for what llc or an inserted filter refuses, UsageError for options that
-    contradict the input, MissingError where there is no LLVM or no such filter.
+    `name` is the input's name in messages. `warn` is called with each of llc's warnings.
+    Raises InputError for errors of llc or of an inserted filter, UsageError for options that
+    contradict the input, MissingError if LLVM or a filter is not found.
     """
     from fly_common import process
 
@@ -42,13 +42,13 @@ def _compile(source: bytes, options: Options, name: str, warn: Warn | None) -> b
         side = side.removeprefix("stop-")
         stop = points.find(side, wanted, prepared.target.cpu, prepared.level)
         _check_order(prepared, stop)
-    if options.weaves:
+    if options.changes_pipeline:
         from fly_llc.insertion import interleaving
 
         return interleaving.compile(prepared, options, stop, warn)
     if stop is not None:
         return _stop(prepared, stop, warn)
-    return llc.judge(llc.generate(prepared, options.emit), prepared, warn)
+    return llc.checked_output(llc.generate(prepared, options.emit), prepared, warn)
 
 
 def _check_order(source: Source, stop: Point) -> None:
@@ -58,15 +58,15 @@ def _check_order(source: Source, stop: Point) -> None:
         return
     here = (source.target.cpu, source.level)
     if points.position(stop, *here) <= points.position(source.resume, *here):
-        raise UsageError(f"can't stop {stop}: the MIR was stopped {source.resume} already")
+        raise UsageError(f"can't stop {stop}: the MIR was already stopped {source.resume}")
 
 
 def _stop(source: Source, stop: Point, warn: Warn | None) -> bytes:
-    """The MIR at the point `stop`, if going on from it gives the object that an undisturbed run
-    gives: this is tried each time, because no table could promise it for every module."""
+    """Returns the MIR at the point `stop`, if resuming from it gives the object of an uninterrupted
+    run. This is tried each time, because no table could guarantee it for every module."""
     from fly_llc.codegen import llc, points
 
-    whole = llc.judge(llc.generate(source, "obj"), source, warn)
+    whole = llc.checked_output(llc.generate(source, "obj"), source, warn)
 
     def stopped(point: Point) -> bytes | None:
         mir = llc.generate(source, "mir", point).output
@@ -85,22 +85,22 @@ def _stop(source: Source, stop: Point, warn: Warn | None) -> bytes:
         if point and points.position(point, *here) > first and stopped(point) is not None:
             exact.append(named.name)
     raise InputError(
-        f"going on {stop} would give other code than an undisturbed run",
+        f"resuming {stop} would give different code than an uninterrupted run",
         place=Place(source.name),
-        hint=f"for this module it is exact at {', '.join(exact)}"
+        hint=f"for this module, resuming is exact at {', '.join(exact)}"
         if exact
-        else f"it is exact at no point for this module; llc {stop.stop} shows the MIR there",
+        else f"for this module, resuming is exact nowhere; llc {stop.stop} shows the MIR there",
     )
 
 
 def fingerprint(options: Options) -> str:
-    """What this stage's result depends on besides its input: the options, llc's build, and the
-    content of every filter and plugin. Not on how long it may take."""
-    from fly_common import toolchain
+    """Identifies what this stage's result depends on besides its input: the options, llc's build,
+    and the contents of every filter and plugin. The time limit is not included."""
+    from fly_store import identity
 
     untimed = replace(options, timeout=None)
-    parts = [f"fly-llc 3 {untimed} {toolchain.fingerprint('llc')}"]
-    if options.weaves:
+    parts = [f"fly-llc 3 {untimed} {identity.program('llc')}"]
+    if options.changes_pipeline:
         from fly_llc.insertion import filters
 
         parts += filters.identities(options)

@@ -1,11 +1,11 @@
 """fly-opt-py: MLIR → MLIR → LLVM IR.
 
-    compile(source, options, name) -> bytes     the stage
-    fingerprint(options) -> str                 what its result depends on, for a cache key
-    Options                                     what a call asks for
+    compile(source, options, name) -> bytes     runs the stage
+    fingerprint(options) -> str                 what the result depends on, for a cache key
+    Options                                     the options of a call
 
-Each is imported when it is first used: `fly-opt-py --help` and a cache hit pay for neither MLIR nor
-the other two.
+Each is imported on first use: `fly-opt-py --help` and a cache hit import neither MLIR nor the
+other two.
 """
 
 from __future__ import annotations

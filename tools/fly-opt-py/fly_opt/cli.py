@@ -19,43 +19,50 @@ TOOL = "fly-opt-py"
 
 
 @Command.of(
-    # A pass is a flag, and MLIR has hundreds: what is no option here is the name of a pass.
+    # Each pass is a flag, and MLIR has hundreds: an unknown option is the name of a pass.
     context_settings={"ignore_unknown_options": True},
-    epilog="Every pass is a flag as well, in the order given: --canonicalize --cse, with options "
-    '--fly-set-target=chip=gfx942 or --canonicalize="max-iterations=2 top-down=false".',
+    epilog="Every pass is also a flag; flags run in the order given: --canonicalize --cse. Options "
+    'follow =: --fly-set-target=chip=gfx942 or --canonicalize="max-iterations=2 top-down=false".',
 )
 def command(
     arguments: Annotated[
         list[str] | None,
-        typer.Argument(metavar="FILE|--PASS[=OPTIONS]", help="MLIR text; passes to run. [stdin]"),
+        typer.Argument(
+            metavar="FILE|--PASS[=OPTIONS]", help="MLIR file [stdin], and passes to run."
+        ),
     ] = None,
     output: Annotated[
-        str | None, typer.Option("-o", metavar="FILE", help="Where the result goes. [stdout]")
+        str | None, typer.Option("-o", metavar="FILE", help="Write the result to FILE. [stdout]")
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option(metavar="CHIP", help=f"Run its pipeline: {registry.listed()}."),
+        typer.Option(metavar="CHIP", help=f"Run this target's pipeline: {registry.listed()}."),
     ] = None,
     emit: Annotated[
         str | None,
         typer.Option(metavar="KIND", help="mlir, llvm, host, host-llvm [llvm for a target]"),
     ] = None,
     passes: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Run 'builtin.module(…)'.")
+        str | None, typer.Option(metavar="TEXT", help="Run the pipeline 'builtin.module(…)'.")
     ] = None,
     pipeline: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Run this pipeline, not the target's own.")
+        str | None, typer.Option(metavar="NAME", help="Run this pipeline instead of the target's.")
     ] = None,
     debug_info: Annotated[
-        bool, typer.Option("-g", help="Line tables in the LLVM IR, from the locations.")
+        bool, typer.Option("-g", help="Emit line tables in the LLVM IR, from the locations.")
     ] = False,
-    list_passes: Annotated[bool, typer.Option("--list-passes", help="Name the passes.")] = False,
+    list_passes: Annotated[bool, typer.Option("--list-passes", help="List the passes.")] = False,
     print_pipeline: Annotated[
         bool,
-        typer.Option("--print-pipeline", help="Print the pipeline, for --passes; run nothing."),
+        typer.Option(
+            "--print-pipeline", help="Print the pipeline as text for --passes; run nothing."
+        ),
     ] = False,
     split: Annotated[
-        bool, typer.Option("--split-input-file", help="Compile the parts between '// -----' lines.")
+        bool,
+        typer.Option(
+            "--split-input-file", help="Process the parts between '// -----' lines separately."
+        ),
     ] = False,
     verify: Annotated[
         bool,
@@ -71,7 +78,7 @@ def command(
         bool, typer.Option("--mlir-print-debuginfo", help="Print locations in MLIR.")
     ] = False,
     timing: Annotated[
-        bool, typer.Option("--timing", help="Print what each step took to stderr.")
+        bool, typer.Option("--timing", help="Print the time of each step to stderr.")
     ] = False,
     draw_layout: Annotated[
         str | None,
@@ -83,7 +90,7 @@ def command(
     ] = None,
     _: Annotated[bool, version.option(typer, TOOL, "llvm-link")] = False,
 ) -> None:
-    """Runs passes over MLIR and prints the result. With no option: parse, verify, print."""
+    """Run passes on MLIR and print the result. Without options: parse, verify, print."""
     from fly_common.errors import UsageError
 
     from fly_opt.pipeline.options import Options
@@ -108,7 +115,7 @@ def command(
         for name, value in (("target", target), ("passes", passes), ("pipeline", pipeline)):
             if value is not None:
                 raise UsageError(
-                    f"{flags[0]} with --{name}: one of them says what runs",
+                    f"{flags[0]} can't be combined with --{name}",
                     hint="--print-pipeline shows a pipeline's text, which --passes takes",
                 )
         passes = _pipeline_of(flags)
@@ -143,9 +150,9 @@ def _work(
     from fly_opt.pipeline.stage import check, run
 
     chosen = pipelines.select(options)
-    # MLIR reads an empty text as an empty module, and the tools behind would complain of that one.
+    # MLIR reads empty text as an empty module, which later tools would then reject.
     if (kind := artifact.identify(data)) in (artifact.EMPTY, artifact.EMPTY_MODULE):
-        check(chosen)  # a call that is wrong is said first
+        check(chosen)  # report a wrong call first
         artifact.refuse(kind, artifact.MLIR, name)
     if split or verify:
         return split_input.run(data, chosen, options, name, observer, split, verify)
@@ -153,13 +160,13 @@ def _work(
 
 
 def _sort(arguments: list[str]) -> tuple[str | None, list[str]]:
-    """The file and the pass flags among what click doesn't know."""
+    """Separates the file from the pass flags among the arguments that click doesn't know."""
     from fly_common.errors import UsageError
 
     flags = [word for word in arguments if word.startswith("-") and word != filter.STDIN]
     files = [word for word in arguments if word not in flags]
     if len(files) > 1:
-        raise UsageError(f"one input at a time: {', '.join(files)}")
+        raise UsageError(f"more than one input file: {', '.join(files)}")
     for flag in flags:
         if not flag.startswith("--"):
             raise UsageError(f"no such option: {flag}", hint=f"see {TOOL} --help")
@@ -167,7 +174,7 @@ def _sort(arguments: list[str]) -> tuple[str | None, list[str]]:
 
 
 def _pipeline_of(flags: list[str]) -> str:
-    """The pipeline text that flags `--name` and `--name=options` mean, in their order."""
+    """Returns the pipeline text for flags `--name` and `--name=options`, in their order."""
     from fly_opt.pipeline.runner import implicit_nest
     from fly_opt.pipeline.text import Step
 
@@ -179,7 +186,7 @@ def _pipeline_of(flags: list[str]) -> str:
 
 
 def _pretty(options: Options) -> str:
-    """The chosen pipeline, one element a line."""
+    """Formats the selected pipeline, one element a line."""
     from fly_opt.pipeline import pipelines
 
     chosen = pipelines.select(options)
@@ -200,7 +207,7 @@ def _pass_list() -> str:
 
 
 def _flags(options: Options, split: bool, verify: bool) -> list[str]:
-    """The command line that these options came from."""
+    """Returns the command line that gives these options."""
     flags = []
     for name in ("target", "emit", "passes", "pipeline"):
         if (value := getattr(options, name)) is not None:

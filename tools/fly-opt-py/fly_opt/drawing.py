@@ -1,4 +1,4 @@
-"""`--draw-layout` and its options."""
+"""The option `--draw-layout` and its options."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ NAMES = ("tile", "element", "vector", "target")
 
 
 def svg(text: str | None, options: str | None) -> bytes:
-    """The picture of what `text` spells; `options` is the text of `--draw-with`."""
+    """Draws the layout written in `text`; `options` is the text of `--draw-with`."""
     if text is None:
-        raise UsageError("--draw-with says how to draw, but not what", hint="--draw-layout TEXT")
+        raise UsageError("--draw-with needs --draw-layout", hint="--draw-layout TEXT")
     import fly_draw
 
     try:
@@ -23,7 +23,7 @@ def svg(text: str | None, options: str | None) -> bytes:
 
 
 def _read(options: str) -> dict[str, Any]:
-    """The keyword arguments of `fly_draw.draw` that `tile=8x4 vector=8` means."""
+    """Parses text such as `tile=8x4 vector=8` into keyword arguments of `fly_draw.draw`."""
     found: dict[str, Any] = {}
     for word in options.split():
         name, _, value = word.partition("=")
@@ -36,10 +36,10 @@ def _read(options: str) -> dict[str, Any]:
         elif name == "tile":
             extents = re.fullmatch(r"([1-9]\d{0,8})[x,]([1-9]\d{0,8})", value)
             if extents is None:
-                raise UsageError(f"--draw-with: a tile is ROWSxCOLUMNS, not {value}")
+                raise UsageError(f"--draw-with: a tile must be ROWSxCOLUMNS, not {value}")
             found[name] = int(extents[1]), int(extents[2])
         elif not re.fullmatch(r"0*[1-9][0-9]{0,8}", value):
-            raise UsageError(f"--draw-with: {name} is a positive number, not {value}")
+            raise UsageError(f"--draw-with: {name} must be a positive number, not {value}")
         else:
             found[name] = int(value)
     return found

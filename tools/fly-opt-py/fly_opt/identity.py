@@ -1,4 +1,4 @@
-"""What a result of this stage depends on, apart from its input: for the content store's key."""
+"""What a result of this stage depends on besides its input, for the content store's key."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import dataclasses
 import hashlib
 import re
 
-from fly_common import identity, toolchain
 from fly_common.errors import MissingError
+from fly_store import identity
 from fly_target import registry
 
 from fly_opt.lowering import interface
@@ -15,8 +15,8 @@ from fly_opt.pipeline.options import Options
 
 
 def fingerprint(options: Options) -> str:
-    """A digest of the options, of this compiler's sources, of the MLIR bindings and of the device
-    libraries. Imports no MLIR: a warm cache hit must not pay for it."""
+    """Returns a digest of the options, this compiler's sources, the MLIR bindings and the device
+    libraries. Does not import MLIR, so that a warm cache hit does not pay for it."""
     parts = [
         repr(dataclasses.astuple(options)),
         identity.sources("fly_opt", "fly_dialect", *identity.SHARED),
@@ -29,14 +29,13 @@ def fingerprint(options: Options) -> str:
 
 
 def _rows(options: Options) -> list[str]:
-    """The rows of the targets that other packages have; those that come with the compiler are among
-    its sources."""
+    """Returns the rows of targets from other packages; the built-in ones are among the sources."""
     named = {options.target, *re.findall(r"\bchip=([\w.-]+)", options.passes or "")} - {None}
     return [repr(registry.get(name)) for name in sorted(named) if name not in registry.BUILT_IN]
 
 
 def _linker() -> str:
     try:
-        return toolchain.fingerprint("llvm-link")
+        return identity.program("llvm-link")
     except MissingError:
         return "none"

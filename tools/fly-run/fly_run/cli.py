@@ -16,8 +16,8 @@ TOOL = "fly-run"
 
 @Command.of(
     epilog="VALUE is x.npy, a number, zeros(shape,dtype), full(shape,dtype,value), arange(n,dtype) "
-    "or random(shape,dtype,seed=0); VALUE:out.npy writes the result there. C=out.npy names the "
-    "result of a tensor that is only written. With --kernel, values come in order, and numbers "
+    "or random(shape,dtype,seed=0); VALUE:out.npy writes the result to out.npy. C=out.npy is "
+    "enough for a tensor that is only written. With --kernel, values are positional, and numbers "
     "have types: i32:5, f32:2.5, bytes:00ff, lds:1024."
 )
 def command(
@@ -28,66 +28,70 @@ def command(
         ),
     ] = None,
     device: Annotated[
-        str, typer.Option(metavar="auto|hip|cuda|emulator", help="Where to run. [auto]")
+        str, typer.Option(metavar="auto|hip|cuda|emulator", help="Device to run on.")
     ] = "auto",
     inspect: Annotated[
         bool, typer.Option("--inspect", help="Print kernels, arguments and program; run nothing.")
     ] = False,
     json: Annotated[
-        bool, typer.Option("--json", help="--inspect, --stats or --trace as JSON.")
+        bool, typer.Option("--json", help="Print --inspect, --stats or --trace as JSON.")
     ] = False,
     kernel: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Launch this kernel, without a program.")
+        str | None, typer.Option(metavar="NAME", help="Launch this kernel without a program.")
     ] = None,
     grid: Annotated[
-        str | None, typer.Option(metavar="X[,Y[,Z]]", help="Workgroups, for --kernel. [1]")
+        str | None,
+        typer.Option(metavar="X[,Y[,Z]]", help="Number of workgroups, for --kernel. [1]"),
     ] = None,
     block: Annotated[
-        str | None, typer.Option(metavar="X[,Y[,Z]]", help="Work items of each, for --kernel.")
+        str | None,
+        typer.Option(metavar="X[,Y[,Z]]", help="Work items per workgroup, for --kernel."),
     ] = None,
     lds: Annotated[
-        int | None, typer.Option(metavar="BYTES", help="Dynamic LDS, for --kernel. [0]")
+        int | None, typer.Option(metavar="BYTES", help="Bytes of dynamic LDS, for --kernel. [0]")
     ] = None,
     max_instructions: Annotated[
         int | None,
-        typer.Option(metavar="N", help="End a launch after N wave instructions (emulator)."),
+        typer.Option(metavar="N", help="Stop a launch after N wave instructions (emulator)."),
     ] = None,
     threads: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Host threads for a long grid (emulator)."),
+        typer.Option(metavar="N", help="Number of host threads for a long grid (emulator)."),
     ] = None,
     strict: Annotated[
         bool,
         typer.Option(
             "--strict",
-            help="End at missing waits, LDS races, uses of uninitialised values (emulator).",
+            help="Stop at missing waits, LDS races and uses of uninitialized values (emulator).",
         ),
     ] = False,
     stats: Annotated[
-        bool, typer.Option("--stats", help="Tell what the launches did (emulator).")
+        bool, typer.Option("--stats", help="Print statistics of the launches (emulator).")
     ] = False,
     mfma: Annotated[
         str,
-        typer.Option(metavar="exact|fast", help="Sums of matrix instructions (emulator)."),
+        typer.Option(metavar="exact|fast", help="How matrix instructions sum (emulator)."),
     ] = "exact",
     host: Annotated[
         str, typer.Option(metavar="jit|py|interp", help="What runs the host program. [auto]")
     ] = "auto",
     trace: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Write each instruction and its results (emulator)."),
+        typer.Option(metavar="FILE", help="Write executed instructions to FILE (emulator)."),
     ] = None,
     trace_only: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="Trace one kernel, group, wave, pc range, lanes."),
+        typer.Option(metavar="KEY=VALUE", help="Trace only this kernel, group, wave, pc or lanes."),
     ] = None,
     trace_limit: Annotated[
-        int | None, typer.Option(metavar="N", help="Trace so many instructions. [1000]")
+        int | None, typer.Option(metavar="N", help="Maximum number of traced instructions. [1000]")
     ] = None,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No table of results.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("-q", "--quiet", help="Don't print the table of results.")
+    ] = False,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
-    """Runs a code object on a device, with arguments from .npy files."""
+    """Run a code object on a device, with arguments from .npy files."""
     from fly_run.shell import command as shell
 
     if version:

@@ -16,41 +16,45 @@ if TYPE_CHECKING:
 @Command.of()
 def command(
     source: Annotated[
-        str, typer.Argument(metavar="FILE[:ENTRY]", help="a Python file; its @fly.jit function")
+        str,
+        typer.Argument(
+            metavar="FILE[:ENTRY]", help="Python file, and the @fly.jit function in it."
+        ),
     ],
     sig: Annotated[
         list[str] | None,
         typer.Option(
             "--sig",
             metavar="SIGNATURE",
-            help="types of parameters: 'A: f32[M,N], B: f32[?,128], n: i32, BLOCK = 256'",
+            help="Parameter types: 'A: f32[M,N], B: f32[?,128], n: i32, BLOCK = 256'.",
         ),
     ] = None,
     like: Annotated[
         list[str] | None,
-        typer.Option("--like", metavar="NAME=FILE.npy", help="dtype and rank as in this file"),
+        typer.Option("--like", metavar="NAME=FILE.npy", help="Take dtype and rank from this file."),
     ] = None,
     static: Annotated[
-        bool, typer.Option("--static", help="take the extents of --like files as static")
+        bool, typer.Option("--static", help="Take the extents from --like files too.")
     ] = False,
     target: Annotated[
         str | None,
         typer.Option(
             "--target",
             metavar="CHIP",
-            help=f"the GPU, for programs that ask: {registry.listed()}",
+            help=f"The GPU, for programs that query it: {registry.listed()}.",
         ),
     ] = None,
-    no_loc: Annotated[bool, typer.Option("--no-loc", help="print no source locations")] = False,
+    no_loc: Annotated[bool, typer.Option("--no-loc", help="Print no source locations.")] = False,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="write here, not stdout")
+        str | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write the result to FILE. [stdout]"),
     ] = None,
     _: Annotated[bool, version.option(typer, "fly-trace")] = False,
 ) -> None:
     """Trace a GPU kernel written in Python and print it as MLIR.
 
-    Runs the host function ENTRY (the only one of FILE, if left out) and the kernels that it
-    launches once, on symbolic values.
+    Runs the host function ENTRY and the kernels that it launches once, on symbolic values. ENTRY
+    may be omitted if FILE has only one.
     """
     from fly_trace.session.trace import trace_file
 
@@ -79,7 +83,7 @@ def _signature(sigs: list[str], likes: list[str], static: bool):
             raise UsageError(f"--like {like}: is not NAME=FILE.npy")
         found[name] = signature.of_npy(path, static)
     if static and not likes:
-        raise UsageError("--static says how to take --like files, and there are none")
+        raise UsageError("--static needs --like files")
     for text in sigs:
         found.update(signature.parse(text))
     return found

@@ -1,4 +1,4 @@
-"""Copies of CDNA through buffer descriptors, and those that write straight to LDS."""
+"""CDNA copies through buffer descriptors, and copies directly to LDS."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fly_dialect.atoms.universal import SizedCopy, ThreadCopy, check_atomic
 from fly_dialect.layouts.scanner import Scanner
 from fly_dialect.types import bits
 
-# Elements that the wave adds to every thread's offset, and bytes that the instruction adds.
+# An offset in elements that applies to all threads, and the immediate offset in bytes.
 SOFFSET = StateField("soffset", "i32")
 IMM_OFFSET = StateField("imm_offset", "i32")
 
@@ -22,7 +22,7 @@ IMM_OFFSET = StateField("imm_offset", "i32")
 @dataclass(frozen=True, slots=True)
 class BufferCopy(SizedCopy):
     """`!fly_rocdl.cdna3.buffer_copy<64, cache = 2>`: buffer_load or buffer_store, between registers
-    and memory behind a descriptor. `cache` is the cache policy: 0 cached, 2 non-temporal."""
+    and memory with a descriptor. `cache` is the cache policy: 0 cached, 2 non-temporal."""
 
     NAME: ClassVar[str] = "fly_rocdl.cdna3.buffer_copy"
     SIZES: ClassVar[tuple[int, ...]] = (8, 16, 32, 64, 96, 128)
@@ -55,8 +55,8 @@ class BufferCopy(SizedCopy):
 @register
 @dataclass(frozen=True, slots=True)
 class BufferCopyLds(SizedCopy):
-    """`!fly_rocdl.cdna3.buffer_copy_lds<32>`: buffer_load … lds, from memory behind a descriptor
-    to LDS. The threads' words lie one after the other from the wave's first address."""
+    """`!fly_rocdl.cdna3.buffer_copy_lds<32>`: buffer_load … lds, from memory with a descriptor to
+    LDS. The threads' words are consecutive, starting at the wave's first address."""
 
     NAME: ClassVar[str] = "fly_rocdl.cdna3.buffer_copy_lds"
     FAMILIES: ClassVar[tuple[str, ...]] = ALL
@@ -77,8 +77,8 @@ class BufferCopyLds(SizedCopy):
 @register
 @dataclass(frozen=True, slots=True)
 class BufferAtomic(ThreadCopy):
-    """`!fly_rocdl.cdna3.buffer_atomic<add, f32>`: the source's value updates memory behind a
-    descriptor."""
+    """`!fly_rocdl.cdna3.buffer_atomic<add, f32>`: updates memory with a descriptor by the value of
+    the source."""
 
     NAME: ClassVar[str] = "fly_rocdl.cdna3.buffer_atomic"
     op: str
@@ -109,7 +109,7 @@ class BufferAtomic(ThreadCopy):
 
 @dataclass(frozen=True, slots=True)
 class AsyncLds(SizedCopy):
-    """A load to LDS that nobody waits for until `rocdl.wait.asyncmark` says so."""
+    """A load to LDS that completes only after `rocdl.wait.asyncmark`."""
 
     SIZES: ClassVar[tuple[int, ...]] = (32, 96, 128)
 
@@ -124,7 +124,7 @@ class AsyncLds(SizedCopy):
 @register
 @dataclass(frozen=True, slots=True)
 class BufferLoadAsyncLDS(AsyncLds):
-    """`!fly_rocdl.cdna4.buffer_load_async_lds<128>`: as buffer_copy_lds, unwaited for."""
+    """`!fly_rocdl.cdna4.buffer_load_async_lds<128>`: an asynchronous buffer_copy_lds."""
 
     NAME: ClassVar[str] = "fly_rocdl.cdna4.buffer_load_async_lds"
     FAMILIES: ClassVar[tuple[str, ...]] = (CDNA4,)
@@ -137,7 +137,7 @@ class BufferLoadAsyncLDS(AsyncLds):
 @register
 @dataclass(frozen=True, slots=True)
 class GlobalLoadAsyncLDS(AsyncLds):
-    """`!fly_rocdl.cdna4.global_load_async_lds<128>`: from a global pointer to LDS, unwaited for."""
+    """`!fly_rocdl.cdna4.global_load_async_lds<128>`: asynchronous, from a global pointer to LDS."""
 
     NAME: ClassVar[str] = "fly_rocdl.cdna4.global_load_async_lds"
     FAMILIES: ClassVar[tuple[str, ...]] = (CDNA4,)

@@ -1,6 +1,6 @@
-"""The copy of CDNA4 that transposes while it reads LDS: ds_read_b64_tr_b16 and its kin.
+"""CDNA4's transposing LDS reads: ds_read_b64_tr_b16 and its variants.
 
-Source: the CDNA4 ISA manual, "LDS transpose loads"; sixteen threads work together.
+Source: the CDNA4 ISA manual, "LDS transpose loads". Sixteen threads execute one together.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fly_dialect.atoms.registry import register
 from fly_dialect.layouts.layout import Layout
 from fly_dialect.layouts.scanner import Scanner
 
-# Bits of an element → bits that a thread reads.
+# Bits per element → bits read per thread.
 READ_BITS = {4: 64, 6: 96, 8: 64, 16: 64}
 THREADS = 16
 
@@ -23,8 +23,8 @@ THREADS = 16
 @register
 @dataclass(frozen=True, slots=True)
 class LdsReadTranspose(CopyOp):
-    """`!fly_rocdl.cdna4.lds_read_trans<trans = 16b, 64>`: thread t gives the address of row t of a
-    tile in LDS and gets column t, in elements of `granularity` bits."""
+    """`!fly_rocdl.cdna4.lds_read_trans<trans = 16b, 64>`: thread t passes the address of row t of a
+    tile in LDS and receives column t, in elements of `granularity` bits."""
 
     NAME: ClassVar[str] = "fly_rocdl.cdna4.lds_read_trans"
     FAMILIES: ClassVar[tuple[str, ...]] = (CDNA4,)
@@ -37,7 +37,7 @@ class LdsReadTranspose(CopyOp):
             known = ", ".join(f"({size}, {trans})" for trans, size in READ_BITS.items())
             raise ValueError(
                 f"unsupported (bitSize, transGranularity) = ({self.bit_size}, "
-                f"{self.granularity}) for LDS read transpose; there are {known}"
+                f"{self.granularity}) for LDS read transpose; expected one of {known}"
             )
 
     @property

@@ -1,8 +1,8 @@
 """Matrix instructions of CDNA: MFMA, and MFMA with block scales (CDNA4).
 
-A wave of 64 threads holds the tile. Source: the CDNA3 and CDNA4 ISA manuals, "Matrix Arithmetic
-Instructions", tables of the register layouts; `tests/fly_dialect/test_atom_layouts.py` compares
-them with what the instructions do.
+A wave of 64 threads holds the tile. Source: the register layout tables in the CDNA3 and CDNA4 ISA
+manuals, "Matrix Arithmetic Instructions". `tests/fly_dialect/test_atom_layouts.py` compares them
+with the behavior of the instructions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fly_dialect.types import bits
 CDNA1, CDNA2, CDNA3, CDNA4 = "CDNA1", "CDNA2", "CDNA3", "CDNA4"
 SINCE_CDNA2 = (CDNA2, CDNA3, CDNA4)
 ALL = (CDNA1, *SINCE_CDNA2)
-# Eight-bit floats: CDNA3 has a format of its own (no negative zero), CDNA4 the OCP's.
+# Eight-bit floats: CDNA3 has its own format without negative zero, CDNA4 the OCP format.
 FNUZ, OCP8 = FLOAT8["fnuz"], FLOAT8["ocp"]
 
 
@@ -30,8 +30,8 @@ def _square(mn: int, k: int, a: str, b: str, acc: str, families: tuple[str, ...]
     return Form(mn, mn, k, a, b, acc, families)
 
 
-# Instructions that compute one product. Those that compute 2, 4 or 16 small ones at once (such as
-# v_mfma_f32_4x4x4_16b_f16) are no atoms: an atom is one tile of M × N × K.
+# Instructions that compute one product. Those that compute 2, 4 or 16 small ones (such as
+# v_mfma_f32_4x4x4_16b_f16) are not atoms: an atom is one tile of M × N × K.
 MFMA_FORMS = (
     _square(32, 2, "f32", "f32", "f32", ALL),
     _square(16, 4, "f32", "f32", "f32", ALL),
@@ -58,7 +58,7 @@ MFMA_FORMS = (
     _square(32, 16, "i8", "i8", "i32", (CDNA3, CDNA4)),
     _square(16, 64, "i8", "i8", "i32", (CDNA4,)),
     _square(32, 32, "i8", "i8", "i32", (CDNA4,)),
-    # XF32: operands of f32 that are rounded to 10 bits of fraction.
+    # XF32: f32 operands, rounded to 10 bits of fraction.
     _square(16, 8, "f32", "f32", "f32", (CDNA3,)),
     _square(32, 4, "f32", "f32", "f32", (CDNA3,)),
     _square(16, 4, "f64", "f64", "f64", SINCE_CDNA2),
@@ -66,29 +66,29 @@ MFMA_FORMS = (
 
 
 def operand_layout(mn: int, k: int) -> Layout:
-    """A or B: thread t holds row t mod mn, and of it the k/(64/mn) values that follow each other
-    from column (t div mn)·(their number)."""
+    """A or B: thread t holds row t mod mn, and k/(64/mn) consecutive values of it, starting at
+    column (t div mn)·(k/(64/mn))."""
     groups = 64 // mn
     values = k // groups
     return Layout(((mn, groups), values), ((1, mn * values), mn))
 
 
 def accumulator_layout(m: int, n: int) -> Layout:
-    """C or D: thread t holds column t mod n; its values are four rows from 4·(t div n), then four
-    more in each block of rows below."""
+    """C or D: thread t holds column t mod n. Its values are four rows from 4·(t div n), then four
+    more in each following block of rows."""
     groups = 64 // n
     return Layout(((n, groups), (4, m // 4 // groups)), ((m, 4), (1, 4 * groups)))
 
 
 def accumulator_layout_f64(m: int, n: int) -> Layout:
-    """C or D of f64: thread t holds column t mod n and every fourth row from t div n on."""
+    """C or D of f64: thread t holds column t mod n and every fourth row, starting at t div n."""
     groups = 64 // n
     return Layout(((n, groups), m // groups), ((m, 1), groups))
 
 
 @dataclass(frozen=True, slots=True)
 class Cdna(WaveMma):
-    """What MFMA and scaled MFMA share: a wave of 64, square tiles."""
+    """Base of MFMA and scaled MFMA: a wave of 64, square tiles."""
 
     @property
     def thr_layout(self) -> Layout:
@@ -144,9 +144,9 @@ class MfmaScale(Cdna):
     """`!fly_rocdl.cdna4.mfma_scale<16x16x128, (f8E4M3FN, f4E2M1FN) -> f32, opselA = 0,
     opselB = 0>`: v_mfma_scale_f32_16x16x128_f8f6f4.
 
-    Each 32 values along K share a scale, an E8M0 exponent: one byte of the state's `scale_a` and
-    `scale_b`, which `opsel_a` and `opsel_b` choose (0 to 3). Thread t's is that of row t mod M (of
-    B: column) and of the values from 32·(t div M).
+    Each 32 values along K share a scale, an E8M0 exponent. It is a byte of the state's `scale_a` or
+    `scale_b`, selected by `opsel_a` or `opsel_b` (0 to 3). The scale of thread t applies to row t
+    mod M (for B: column t mod N) and to the values from 32·(t div M).
     """
 
     NAME: ClassVar[str] = "fly_rocdl.cdna4.mfma_scale"
@@ -179,9 +179,9 @@ class MfmaScale(Cdna):
 
 
 def scaled_operand_layout(mn: int, k: int, element: str) -> Layout:
-    """A or B: a thread's 32 values follow each other along K; of 8 bits they are two runs of
-    sixteen, half of K apart (CDNA4 ISA manual, 7.1.5). FlyDSL's layout has one run of 8 bits too:
-    then scales, and an operand of fewer bits, meet other values than theirs."""
+    """A or B: the 32 values of a thread are consecutive along K. With 8 bits they are two runs of
+    sixteen, half of K apart (CDNA4 ISA manual, 7.1.5). FlyDSL's layout has one run for 8 bits too,
+    which pairs values with the wrong scales and with the wrong values of a narrower operand."""
     if bits(element) != 8:
         return operand_layout(mn, k)
     run = 16 * mn
@@ -189,7 +189,7 @@ def scaled_operand_layout(mn: int, k: int, element: str) -> Layout:
 
 
 def check_scaled(op: WaveMma) -> None:
-    """ValueError unless the elements are those that block scales go with."""
+    """Raises ValueError unless the element types support block scales."""
     if op.acc != "f32":
         raise ValueError(f"elemTyAcc must be f32, got {op.acc}")
     for name, element in (("elemTyA", op.a), ("elemTyB", op.b)):
@@ -198,6 +198,6 @@ def check_scaled(op: WaveMma) -> None:
 
 
 def check_range(name: str, value: int, limit: int) -> None:
-    """ValueError unless 0 ≤ value ≤ limit."""
+    """Raises ValueError unless 0 ≤ value ≤ limit."""
     if not 0 <= value <= limit:
         raise ValueError(f"{name} must be in [0, {limit}], got {value}")

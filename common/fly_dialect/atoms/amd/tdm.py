@@ -1,4 +1,4 @@
-"""The tensor data mover of gfx1250: one instruction copies a whole tile between memory and LDS."""
+"""The tensor data mover of gfx1250: one instruction copies a tile between memory and LDS."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from fly_dialect.layouts.layout import Layout
 from fly_dialect.layouts.scanner import Scanner
 
 MAX_RANK = 5
-# What the state's extents and strides are until they are set: an extent that cuts nothing off, and
-# a stride no tensor has, for which the tile's own stride is taken.
+# The initial extents and strides of the state: an extent that does not limit the tile, and a stride
+# that no tensor has, which selects the tile's own stride.
 NO_LIMIT = 2**31 - 1
 TILE_STRIDE = -(2**31)
 
@@ -25,9 +25,9 @@ class Tdm(CopyOp):
     """`!fly_rocdl.gfx1250.tdm<rank = 2, warps = 4, pad = 64, 8, cache = 0, barrier = false,
     timeout = false>`: tensor_load_to_lds or tensor_store_from_lds.
 
-    The tile of `rank` modes is shared out among `warps` waves. After each `pad_interval` elements
-    LDS is left free for `pad_amount`. The state says how far the tensor reaches (`extent_0` is the
-    outermost), its strides in elements, a mask of workgroups and a byte offset.
+    The tile of `rank` modes is divided among `warps` waves. After each `pad_interval` elements,
+    `pad_amount` of LDS is skipped. The state holds the tensor's extents (`extent_0` is the
+    outermost), its strides in elements, a workgroup mask and a byte offset.
     """
 
     NAME: ClassVar[str] = "fly_rocdl.gfx1250.tdm"

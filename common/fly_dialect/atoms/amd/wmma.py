@@ -1,8 +1,8 @@
 """Matrix instructions of RDNA and gfx1250: WMMA, and WMMA with block scales (gfx1250).
 
-A wave of 32 threads holds the tile. Sources: the RDNA3 and RDNA4 ISA manuals, "Wave Matrix
-Multiply Accumulate"; `tests/fly_dialect/test_atom_layouts.py` compares the layouts of gfx11 and
-gfx120x with what the instructions do. Those of gfx1250 are FlyDSL's word.
+A wave of 32 threads holds the tile. Sources: the RDNA3 and RDNA4 ISA manuals, "Wave Matrix Multiply
+Accumulate"; `tests/fly_dialect/test_atom_layouts.py` compares the layouts of gfx11 and gfx120x with
+the behavior of the instructions. The layouts of gfx1250 are FlyDSL's.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GFX1250 = ("gfx1250",)
 
 def halves_layout(k: int, element: str) -> Layout:
     """A or B on gfx12: threads 0–15 and 16–31 both hold rows 0–15. Blocks of eight values along K
-    go in turn to the one half and the other; values of 32 bits go in one block each."""
+    alternate between the two halves. Values of 32 bits form one block per half."""
     values = k // 2
     if bits(element) == 32:
         return Layout(((16, 2), values), ((1, 16 * values), 16))
@@ -36,16 +36,16 @@ def halves_layout(k: int, element: str) -> Layout:
 
 
 def rows_layout(rows: int = 8) -> Layout:
-    """C or D on gfx12: thread t holds column t mod 16 and the rows that follow each other from
+    """C or D on gfx12: thread t holds column t mod 16 and consecutive rows, starting at
     `rows`·(t div 16). A 16-bit accumulator packs two rows into a register, in the same order."""
     return Layout(((16, 2), rows), ((16, rows), 1))
 
 
 @dataclass(frozen=True, slots=True)
 class Wave32(WaveMma):
-    """What the WMMA families share: a wave of 32, and signs of integer operands.
+    """Base of the WMMA families: a wave of 32, and signedness of integer operands.
 
-    `sign_a` and `sign_b` make the integers of A and B signed, `clamp` saturates the sum.
+    `sign_a` and `sign_b` make the integers of A and B signed; `clamp` saturates the sum.
     """
 
     sign_a: bool = option("signA", False)
@@ -61,7 +61,7 @@ class Wave32(WaveMma):
         return self.acc == "i32"
 
     def _signs_refused(self, family: str) -> ValueError:
-        """Floats have no such controls: a type that promises them would be silently wrong."""
+        """Floats have no such modifiers, so a type that sets them would be silently wrong."""
         flags = (("signA", self.sign_a), ("signB", self.sign_b), ("clamp", self.clamp))
         given = ", ".join(f"{name}={int(value)}" for name, value in flags)
         return ValueError(
@@ -90,8 +90,8 @@ class Gfx11Wmma(Wave32):
     """`!fly_rocdl.gfx11.wmma<16x16x16, (f16, f16) -> f32, signA = false, signB = false,
     clamp = false>`: v_wmma_f32_16x16x16_f16.
 
-    The upper half of the wave holds the same A and B as the lower. Rows of C alternate between
-    the halves: row 2v in the lower, row 2v + 1 in the upper.
+    Both halves of the wave hold the same A and B. Rows of C alternate between the halves: row 2v is
+    in the lower half, row 2v + 1 in the upper.
     """
 
     NAME: ClassVar[str] = "fly_rocdl.gfx11.wmma"
@@ -131,7 +131,7 @@ GFX120X_FORMS = (
 
 @dataclass(frozen=True, slots=True)
 class Gfx12(Wave32):
-    """What WMMA of gfx120x and gfx1250 share: the layouts."""
+    """Base of the WMMA of gfx120x and gfx1250, which have the same layouts."""
 
     @property
     def thr_val_layout_a(self) -> Layout:
@@ -222,9 +222,9 @@ class Gfx1250WmmaScale(WaveMma):
     """`!fly_rocdl.gfx1250.wmma_scale<16x16x128, (f8E4M3FN, f8E4M3FN) -> f32, opselA = 0,
     opselB = 0, modC = 0, reuseA = false, reuseB = false, blockSize = 32>`.
 
-    `block_size` values along K share a scale, an E8M0 exponent: 32 is v_wmma_scale (i32 scales),
-    16 v_wmma_scale16 (i64). `opsel_a` and `opsel_b` choose the row of threads that the scales come
-    from, `mod_c` is the modifier of C, `reuse_a` and `reuse_b` are hints to the operand cache.
+    `block_size` values along K share a scale, an E8M0 exponent: 32 is v_wmma_scale (i32 scales), 16
+    is v_wmma_scale16 (i64). `opsel_a` and `opsel_b` select the row of threads that supplies the
+    scales, `mod_c` is the modifier of C, `reuse_a` and `reuse_b` are hints to the operand cache.
     """
 
     NAME: ClassVar[str] = "fly_rocdl.gfx1250.wmma_scale"

@@ -54,7 +54,7 @@ def test_a_wide_access_over_the_end() -> None:
     source = """kernel void k(global float4 *A, global float4 *B) {
         B[0] = *(global float4 *)((global float *)A + 2); }"""
     text = refused(Fault, source, [np.zeros(5, "f4"), np.zeros(4, "f4")])
-    assert "the last 4 of its bytes lie past the end of `A` (20 bytes)" in text
+    assert "the last 4 of its bytes are past the end of `A` (20 bytes)" in text
 
 
 def test_read_only() -> None:
@@ -206,7 +206,7 @@ def test_unsupported_instructions_are_refused_before_anything_runs() -> None:
     text = refused(InputError, source, [a])
     first, second = text.splitlines()
     assert first == (
-        "fly-run: error: kernel k uses 1 instruction that the emulator does not have;"
+        "fly-run: error: kernel k uses 1 instruction that the emulator does not support;"
         " nothing was run"
     )
     assert re.match(r"  ds_gws_barrier \(.*\): 2 times, first at pc 0x\w+: ds_gws", second)
@@ -216,15 +216,15 @@ def test_unsupported_instructions_are_refused_before_anything_runs() -> None:
 def test_shapes_and_targets() -> None:
     a = np.zeros(64, "i4")
     text = refused(InputError, STORE, [a, np.int32(1)], block=512)
-    assert "compiled for at most 256 work items a workgroup, the block has 512" in text
+    assert "compiled for at most 256 work items per workgroup, but the block has 512" in text
     text = refused(UsageError, STORE, [a, np.int32(1)], block=2048)
     assert "can't be launched" in text
     text = refused(InputError, STORE, [a, np.int32(1)], lds=70000)
-    assert "k wants 70000 bytes of LDS, gfx942 has 65536 for a workgroup" in text
+    assert "k requests 70000 bytes of LDS, but gfx942 has 65536 per workgroup" in text
     from fly_run.emulator.machine import Emulator
 
     code = compile_opencl(STORE, "gfx90a", "-O3")
-    with pytest.raises(InputError, match="is for gfx90a, the emulator was made for gfx942"):
+    with pytest.raises(InputError, match="is for gfx90a, but the emulator was created for gfx942"):
         launch(code, [a, np.int32(1)], device=Emulator("gfx942"))
     with pytest.raises(MissingError, match="does not run gfx906"):
         Emulator("gfx906")

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from fly_common import built_library
 from fly_common.errors import MissingError, UsageError
 from fly_run.emulator.engine import library
 from fly_run.emulator.semantics import table
+from fly_store import built_library
 
 
 def test_the_library_holds_every_handler_of_the_tables() -> None:
@@ -28,7 +28,7 @@ def test_ir_is_the_same_every_time() -> None:
 
 ONE_OF_TWO = """
 import os, sys, time
-from fly_common import built_library
+from fly_store import built_library
 from fly_run.emulator.engine import library
 
 def build(cpu):
@@ -86,7 +86,7 @@ def test_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MissingError, match="needs an x86-64-v4 processor; this one lacks avx512f"):
         library.host_level()
     monkeypatch.setenv("FLY_EMULATOR_CPU", "znver4")
-    with pytest.raises(UsageError, match="FLY_EMULATOR_CPU=znver4 is no level"):
+    with pytest.raises(UsageError, match="FLY_EMULATOR_CPU=znver4 is not a level"):
         library.host_level()
 
 
@@ -127,9 +127,9 @@ def test_a_cache_that_can_not_be_written(
     assert len(rebuilt) == 1
     assert not loaded.path.exists()
     assert capfd.readouterr().err == (
-        "fly: warning: the emulator's instruction handlers can't be kept, and will be built each"
+        "fly: warning: the emulator's instruction handlers can't be cached and will be built each"
         f" time: {elsewhere}: Not a directory\n"
-        "  set FLY_CACHE_DIR to a folder that can be written and has 10 MB\n"
+        "  set FLY_CACHE_DIR to a writable directory with 10 MB of free space\n"
     )
 
 
@@ -184,10 +184,10 @@ def test_a_planted_library_is_not_loaded(
     said = capfd.readouterr().err
     if what == "folder":
         assert said == (
-            "fly: warning: the emulator's instruction handlers can't be kept, and will be built"
-            f" each time: the cache folder {elsewhere} is not private: {elsewhere} can be written"
-            f" by everyone\n  chmod -R go-w {elsewhere}, or set FLY_CACHE_DIR to a folder of your"
-            " own\n"
+            "fly: warning: the emulator's instruction handlers can't be cached and will be built"
+            f" each time: the cache directory {elsewhere} is not private: {elsewhere} can be"
+            " written by everyone\n"
+            f"  chmod -R go-w {elsewhere}, or set FLY_CACHE_DIR to a directory of your own\n"
         )
         assert b"planted" in path.read_bytes()
     else:

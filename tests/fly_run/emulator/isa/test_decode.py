@@ -130,9 +130,9 @@ def test_what_is_no_code_is_an_error_where_it_is_reached(calls):
     with pytest.raises(InputError) as caught:
         code.reachable(trap + 4)
     assert caught.value.message == (
-        f"pc 0x{trap + 4:x}: 0xbfffffff is no instruction of this processor"
+        f"pc 0x{trap + 4:x}: 0xbfffffff is not an instruction of this processor"
     )
-    with pytest.raises(InputError, match="no code is there"):
+    with pytest.raises(InputError, match="there is no code"):
         code.reachable(0x10)
 
 
@@ -141,6 +141,6 @@ def test_an_error_says_where_control_came_from(assemble):
     damaged = CodeObject.parse(data.replace(bytes.fromhex("000081bf"), bytes.fromhex("ffffffbf")))
     with pytest.raises(InputError) as caught:
         Code(damaged).reachable(damaged.kernels["add"].entry)
-    assert "0xbfffffff is no instruction of this processor, reached from 0x" in (
+    assert "0xbfffffff is not an instruction of this processor, reached from 0x" in (
         caught.value.message
     )

@@ -1,4 +1,4 @@
-"""Kernels that are right, and the same with one line of their assembly missing."""
+"""Correct kernels, and mutants of them with one line of their assembly missing."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ KERNELS = {
             if (A[i] > 0.0f) { sum += A[i]; found++; }
         B[INDEX] = found ? sum / found : -1.0f; }""",
 }
-WAIT = re.compile(r"\s+s_wait(?!cnt_depctr|_alu)")  # not those for hazards of the ALU
+WAIT = re.compile(r"\s+s_wait(?!cnt_depctr|_alu)")  # except those for hazards of the ALU
 BARRIER = re.compile(r"\s+s_barrier")
-# A vector register set to a constant, which the kernel then counts or sums in.
+# Sets a vector register to a constant, as the kernel does for counters and sums.
 SET = re.compile(r"\s+v_mov_b32_e32 (v\d+), -?[\d.]+$")
 
 
@@ -67,8 +67,8 @@ class Mutant:
 
     @property
     def invalidates(self) -> bool:
-        """Whether it is the wait before a cache is invalidated. Where no load is under way, it only
-        matters to what other workgroups see of global memory, which --strict does not look at."""
+        """Whether it is the wait before a cache invalidation. Without outstanding loads, that only
+        affects when other workgroups see global memory, which --strict does not check."""
         lines = assembly(self.kernel, self.target, self.level)
         return "loadcnt " in self.line and "global_inv" in lines[self.number + 1]
 
@@ -88,8 +88,8 @@ def assembly(kernel: str, target: str, level: str) -> tuple[str, ...]:
 
 
 def body(lines: tuple[str, ...], level: str) -> range:
-    """The lines that are executed. clang emits a kernel's body twice, once as a function, which the
-    kernel calls without optimisation."""
+    """Returns the executed lines. clang emits a kernel's body twice, once as a function, which the
+    kernel only calls without optimisation."""
     label = "__clang_ocl_kern_imp_k:" if level == "-O0" else "k:"
     first = next(at for at, line in enumerate(lines) if line.startswith(label))
     ends = (at for at in range(first, len(lines)) if re.search("s_endpgm|s_setpc", lines[at]))
@@ -97,8 +97,9 @@ def body(lines: tuple[str, ...], level: str) -> range:
 
 
 def mutants(what: re.Pattern[str], target: str, level: str) -> Iterator[Mutant]:
-    """Each line that `what` finds, left out. Of initialisations only those of registers that no
-    earlier line names, and that are set to a constant once: else an old value would be there."""
+    """Yields a mutant for each line that matches `what`. Initialisations are only removed if no
+    earlier line names the register and it is set to a constant once: otherwise it may hold an old
+    value."""
     for kernel in KERNELS:
         lines = assembly(kernel, target, level)
         texts = {number: re.sub(r"\s*;.*", "", lines[number]) for number in body(lines, level)}
@@ -115,7 +116,7 @@ def mutants(what: re.Pattern[str], target: str, level: str) -> Iterator[Mutant]:
 
 
 def _names(text: str, number: int) -> bool:
-    """Whether assembly names a vector register, by itself or in a range."""
+    """Whether assembly names a vector register, alone or in a range."""
     ranges = re.findall(r"\bv(?:(\d+)\b|\[(\d+):(\d+)\])", text)
     return number == 0 or any(
         int(one or low) <= number <= int(one or high) for one, low, high in ranges
@@ -123,8 +124,8 @@ def _names(text: str, number: int) -> bool:
 
 
 def run(text: str, target: str, **options: Any) -> Fault | None:
-    """The fault of a kernel from assembly, or None. Two workgroups of 256 for 440 elements: a wave
-    of either width has all, some or no items to do, so each path is gone."""
+    """Returns the fault of a kernel from assembly, or None. Two workgroups of 256 for 440 elements:
+    in both wave sizes a wave has all, some or no active items, so that every path is taken."""
     code = assemble(text, target)
     a = np.linspace(-1, 1, 512, dtype="f4")
     b = np.zeros(512, "f4")

@@ -159,7 +159,7 @@ def test_a_register_spilled_to_private_memory_is_named(target: str) -> None:
     source = """kernel void k(global int *o) {
         int v; __asm__ volatile("" : "={v40}"(v)); o[TID] = v; }"""
     code = compile_opencl(source, target, "-O0")
-    with pytest.raises(Fault, match="`v40`, which was never written, decides what is stored"):
+    with pytest.raises(Fault, match="`v40`, which was never written, determines a stored value"):
         launch(code, [np.zeros(64, "i4")], strict=True)
 
 
@@ -206,5 +206,5 @@ STORE = "s_waitcnt lgkmcnt(0)\nglobal_store_dword v20, v1, s[2:3]\n"
 def test_the_register_that_was_never_written_is_named(body: str, register: str, lane: int) -> None:
     with pytest.raises(Fault) as caught:
         run(f"{body}\n{STORE}")
-    told = f"`{register}`, which was never written, decides what is stored of lane {lane};"
+    told = f"`{register}`, which was never written, determines a stored value of lane {lane};"
     assert told in caught.value.message

@@ -25,10 +25,10 @@ def test_right_kernels_pass(kernel: str, target: str) -> None:
 @pytest.mark.parametrize(
     ("what", "told"),
     [
-        (WAIT, r"before its load has arrived|LDS race"),
+        (WAIT, r"before its load has completed|LDS race"),
         # Without a barrier a wave may meet bytes that nobody has stored yet.
-        (BARRIER, r"LDS race|LDS that was never stored|barrier that the wave has not signalled"),
-        (SET, r"uninitialised value"),
+        (BARRIER, r"LDS race|LDS that was never stored|barrier that the wave has not signaled"),
+        (SET, r"uninitialized value"),
     ],
     ids=["wait", "barrier", "initialisation"],
 )
@@ -60,33 +60,33 @@ def test_what_a_missing_wait_is_told() -> None:
     fault = run("\n".join([*lines[:number], *lines[number + 1 :]]), "gfx942")
     assert fault is not None
     assert re.fullmatch(
-        r"`v\d+` is read before its load has arrived: pc 0x\w+ 'global_load_dword v\d+, [^']*'"
-        r" loads it; kernel k pc 0x\w+ '[^']*' workgroup \(0, 0, 0\) wave 0",
+        r"`v\d+` is read before its load has completed: it is loaded by pc 0x\w+"
+        r" 'global_load_dword v\d+, [^']*'; kernel k pc 0x\w+ '[^']*' workgroup \(0, 0, 0\) wave 0",
         fault.message,
     )
     # Of the two loads the younger one may still be on its way.
-    assert fault.hint == "s_waitcnt vmcnt(1) must come between"
+    assert fault.hint == "insert s_waitcnt vmcnt(1) between them"
 
 
 def test_what_a_race_is_told() -> None:
     first, hint = told("""kernel void k(global int *A, int n) {
         local int s[256]; s[TID] = n; BARRIER; s[TID] = TID; A[TID] = s[255 - TID]; }""")
     assert re.match(
-        r"fly-run: error: LDS race: byte 0x\w+ is stored by wave \d and loaded by wave \d, with"
-        r" nothing that orders them; the other is pc 0x\w+ 'ds_read",
+        r"fly-run: error: LDS race: byte 0x\w+ is stored by wave \d and loaded by wave \d,"
+        r" without synchronization; the other is pc 0x\w+ 'ds_read",
         first,
     ) or re.match(
-        r"fly-run: error: LDS race: byte 0x\w+ is loaded by wave \d and stored by wave \d, with"
-        r" nothing that orders them; the other is pc 0x\w+ 'ds_write",
+        r"fly-run: error: LDS race: byte 0x\w+ is loaded by wave \d and stored by wave \d,"
+        r" without synchronization; the other is pc 0x\w+ 'ds_write",
         first,
     )
-    assert hint == "  a barrier must come between; the earlier access must be waited for before it"
+    assert hint == "  insert a barrier between them, and wait for the earlier access before it"
 
 
 def test_two_lanes_at_one_byte() -> None:
     first, _ = told("""kernel void k(global int *A, int n) {
         volatile local int s[64]; s[TID / 2 % 2] = TID; A[TID] = s[0]; }""")
-    assert "LDS race: lanes 0 and 1 of one store put different values at byte 0x0;" in first
+    assert "LDS race: lanes 0 and 1 of one store write different values to byte 0x0;" in first
     # The same value from all lanes is no race, nor are atomics.
     source = """kernel void k(global int *A, int n) {
         local int s[1]; if (TID < 64) s[0] = n; BARRIER;
@@ -131,7 +131,7 @@ def test_waves_that_store_the_same_value(body: str, found: str | None) -> None:
         launch(code, arguments, 1, 128, strict=True)
 
 
-EARLY = r"byte 0x\w+ of LDS is used before its load has arrived: .* loads it"
+EARLY = r"byte 0x\w+ of LDS is used before its load has completed: it is loaded by"
 
 
 @pytest.mark.parametrize(
@@ -171,14 +171,17 @@ def test_loads_straight_to_lds(target: str, last: int, between: str, found: str 
             "volatile int p[4]; if (n) p[0] = 1; A[TID] = p[0];",
             "private memory that was never stored",
         ),
-        ('int v; __asm__ volatile("" : "=v"(v)); A[TID] = v;', "was never written, decides what"),
+        (
+            'int v; __asm__ volatile("" : "=v"(v)); A[TID] = v;',
+            "was never written, determines a stored",
+        ),
     ],
 )
 def test_uninitialised_memory(source: str, message: str) -> None:
     first, hint = told(f"kernel void k(global int *A, int n) {{ {source} }}")
-    assert "uninitialised value" in first
+    assert "uninitialized value" in first
     assert message in first
-    assert hint == "  a variable is read on a path that skips it"
+    assert hint == "  a variable is read on a path that does not initialize it"
 
 
 def test_private_offsets_wrap_around() -> None:
@@ -199,7 +202,7 @@ def test_the_environment_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = [np.zeros(512, "f4"), np.zeros(512, "f4"), np.int32(500)]
     launch(code, arguments, 2, 256)
     monkeypatch.setenv("FLY_STRICT", "1")
-    with pytest.raises(Fault, match="before its load has arrived"):
+    with pytest.raises(Fault, match="before its load has completed"):
         launch(code, arguments, 2, 256)
 
 

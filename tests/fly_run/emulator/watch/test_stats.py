@@ -166,9 +166,9 @@ def called(tmp_path, assemble, add_program):
 
 TEXT = """\
 add on gfx942: grid 2, block 64: 2 waves, 30 wave instructions
-  occupancy  8 of 8 waves on a SIMD; a compute unit holds 32 workgroups, 32 waves
+  occupancy  8 of 8 waves per SIMD; per compute unit: 32 workgroups, 32 waves
   registers  4 VGPR (0 of them AGPR), 18 SGPR, 0 spilled
-  memory     0 bytes LDS a workgroup, 0 scratch a lane
+  memory     0 bytes LDS per workgroup, 0 scratch per lane
   lanes      86.3 % active in vector instructions
   branches   2 conditional, 1 of them with only a part of the work items active
 

@@ -89,7 +89,7 @@ def test_the_bound_is_told(called) -> None:
     done = called("--trace", "-", "--trace-limit", "3", "-q", file="twice.hsaco")
     lines = done.stdout.splitlines()
     assert len(lines) == 6  # two headings, three instructions
-    assert lines[4] == "… 3 instructions are told; --trace-limit sets how many"
+    assert lines[4] == "… 3 instructions were traced; --trace-limit sets the limit"
     assert lines[0] == lines[5] == "add: grid 2, block 64"
     done = called("--trace", "-", "--trace-limit", "3", "-q", "--json", file="twice.hsaco")
     assert [json.loads(line) for line in done.stdout.splitlines()][-1] == {"limit": 3}
@@ -134,13 +134,16 @@ def test_the_instruction_that_faults_is_the_last(called, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--trace-only", "wave=0"], "--trace-only and --trace-limit go with --trace FILE"),
-        (["--trace-limit", "5"], "--trace-only and --trace-limit go with --trace FILE"),
-        (["--trace", "-", "--trace-limit", "0"], "--trace-limit counts from 1"),
-        (["--trace", "-", "--trace-only", "lane=3"], "--trace-only lane=3: KEY=VALUE is wanted"),
-        (["--trace", "-", "--trace-only", "wave=x"], "--trace-only wave=x: 'x' is no wave"),
-        (["--trace", "-", "--stats", "--json"], "both want standard output"),
-        (["--trace", "no/such.txt"], "/no/such.txt: the folder "),
+        (["--trace-only", "wave=0"], "--trace-only and --trace-limit require --trace FILE"),
+        (["--trace-limit", "5"], "--trace-only and --trace-limit require --trace FILE"),
+        (["--trace", "-", "--trace-limit", "0"], "--trace-limit must be at least 1"),
+        (["--trace", "-", "--trace-only", "lane=3"], "--trace-only lane=3: expected KEY=VALUE"),
+        (
+            ["--trace", "-", "--trace-only", "wave=x"],
+            "--trace-only wave=x: 'x' is not a valid wave",
+        ),
+        (["--trace", "-", "--stats", "--json"], "both write to standard output"),
+        (["--trace", "no/such.txt"], "/no/such.txt: the directory "),
     ],
 )
 def test_mistakes_are_told_before_anything_runs(called, words: list[str], message: str) -> None:

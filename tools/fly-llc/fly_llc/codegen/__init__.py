@@ -1,1 +1,1 @@
-"""Runs of llc: what it reads, its options, its points, what its words mean."""
+"""Runs llc: its input, options, points of the pipeline, and error messages."""

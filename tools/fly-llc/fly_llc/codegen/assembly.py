@@ -1,4 +1,4 @@
-"""What is in an object's code: its instructions by function, and how two objects differ."""
+"""The code of objects: instructions by function, and a comparison of two objects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _REGISTER = re.compile(r"\b([vsa])(?:\d+(\.[lh])?|\[(\d+):(\d+)\])")
 
 
 def functions(obj: bytes) -> dict[str, list[str]]:
-    """The instructions of each function, as LLVM prints them, without places and encodings."""
+    """Maps each function to its instructions in LLVM's syntax, without addresses and encodings."""
     from fly_common import toolchain
 
     words = ["-d", "--no-show-raw-insn", "--no-leading-addr", "-"]
@@ -23,14 +23,14 @@ def functions(obj: bytes) -> dict[str, list[str]]:
         elif line.startswith("\t"):
             current.append(line.partition("//")[0].strip())
     for lines in found.values():
-        # Code is padded for the instruction cache's sake, behind its end.
+        # Code is padded at its end for the instruction cache.
         while lines and lines[-1] in ("s_nop 0", "s_code_end"):
             lines.pop()
     return found
 
 
 def without_registers(lines: Iterable[str]) -> list[str]:
-    """The instructions with registers by kind and width only: `v_add_f32_e32 v, v, s`."""
+    """Replaces registers by their kind: `v_add_f32_e32 v, v, s`. Widths are kept."""
     return [_REGISTER.sub(_kind, line) for line in lines]
 
 
@@ -41,8 +41,8 @@ def _kind(match: re.Match[str]) -> str:
 
 
 def likeness(one: bytes, other: bytes) -> str:
-    """How alike two objects are: "exact" (the same bytes), "registers" (the same instructions in
-    the same order, other registers) or "other"."""
+    """Returns how similar two objects are: "exact" (the same bytes), "registers" (the same
+    instructions in the same order, other registers) or "other"."""
     if one == other:
         return "exact"
     first, second = functions(one), functions(other)

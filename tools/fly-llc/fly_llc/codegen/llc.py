@@ -1,7 +1,7 @@
-"""Runs of LLVM's `llc`: its command line, its output, and what its words mean.
+"""Runs LLVM's `llc`: its command line, its output, and its error messages.
 
-`llc` always reads its standard input and never learns a file's name or folder, so that none of
-them can reach the bytes it makes.
+`llc` always reads standard input and never sees a file name or folder, so the output cannot depend
+on them.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 Warn = Callable[[str], None]
 
-# A crash costs llc 0.15 s of looking up symbols that nobody sees.
-LOAD = "-load=/proc/self/fd/"  # of a library in memory (`native.shim`)
+# After a crash, llc would spend 0.15 s on symbolizing a stack that nobody sees.
+LOAD = "-load=/proc/self/fd/"  # loads a library in memory (`native.shim`)
 STREAMS = ("-disable-symbolication", "-o", "-", "-")
 
 
 @record
 class Run:
-    """llc's output, None where it failed; what it said; the signal that ended it, if one did."""
+    """llc's output (None if it failed), its standard error, and the signal that ended it."""
 
     output: bytes | None
     stderr: str
@@ -42,11 +42,11 @@ def generate(
     verify: bool = False,
     meanwhile: Callable[[], None] | None = None,
 ) -> Run:
-    """Code generation of `source`, to its end ("obj" or "asm") or to the point `stop`, as MIR.
+    """Runs code generation of `source` to the end ("obj" or "asm"), or to the point `stop`, as MIR.
 
-    Without `stop`, and for a source that is IR, the command line is what a person would type. With
-    `verify`, LLVM's machine verifier looks at the code after each pass, which costs little beside a
-    run for it alone. `meanwhile` is called while llc works.
+    Without `stop`, and for IR, the command line is one that a user would type. With `verify`,
+    LLVM's machine verifier runs after each pass, which is cheap compared with a separate run.
+    `meanwhile` is called while llc runs.
     """
     target = source.target
     words = code_words(target.cpu, source.level, source.flags, target.features)
@@ -72,24 +72,24 @@ def generate(
 def code_words(
     cpu: str, level: int, flags: Sequence[str] = (), features: Sequence[str] = ()
 ) -> list[str]:
-    """What llc is told of the code to make."""
+    """Returns llc's arguments that affect the code."""
     attributes = [f"-mattr={','.join(features)}"] if features else []
     return [f"-mcpu={cpu}", f"-O{level}", *flags, *attributes]
 
 
 def expected(cpu: str, options: Options) -> list[str] | None:
-    """The arguments that an undisturbed run on IR for `cpu` will probably have; None if what runs
-    depends on more."""
+    """Returns the likely arguments of a plain run on IR for `cpu`, or None if they depend on more
+    than these options."""
     from fly_llc.codegen.source import LEVEL
 
-    if options.weaves or options.emit not in ("obj", "asm"):
+    if options.changes_pipeline or options.emit not in ("obj", "asm"):
         return None
     level = LEVEL if options.level is None else options.level
     return [*code_words(cpu, level, options.flags), f"-filetype={options.emit}", *STREAMS]
 
 
 def start(words: Sequence[str], data: bytes) -> Running:
-    """Starts llc with these words. It inherits the descriptors that they load libraries from."""
+    """Starts llc with these arguments. It inherits the file descriptors of libraries it loads."""
     from fly_common import toolchain
 
     named = [word.removeprefix(LOAD) for word in words if word.startswith(LOAD)]
@@ -98,8 +98,8 @@ def start(words: Sequence[str], data: bytes) -> Running:
 
 
 def finish(running: Running) -> Run:
-    """What a started llc did. A crash is a failure like others: LLVM reports much of what it can't
-    compile by aborting."""
+    """Waits for llc and returns its result. A crash is an ordinary failure: LLVM aborts on much
+    that it cannot compile."""
     done = running.wait()
     output = None if done.returncode else done.stdout
     signal = -done.returncode if done.returncode < 0 else None
@@ -107,12 +107,12 @@ def finish(running: Running) -> Run:
 
 
 def run(words: Sequence[str], data: bytes) -> Run:
-    """llc with these words, to its end."""
+    """Runs llc with these arguments."""
     return finish(start(words, data))
 
 
-def judge(done: Run, source: Source, warn: Warn | None) -> bytes:
-    """llc's output. Raises what its words mean, or passes them on where they are only warnings."""
+def checked_output(done: Run, source: Source, warn: Warn | None) -> bytes:
+    """Returns llc's output. Raises its error messages, and passes warnings to `warn`."""
     if done.output is not None and not done.stderr:
         return done.output
     from fly_llc.codegen import refusal

@@ -1,4 +1,4 @@
-"""What a call of fly-llc asks for."""
+"""The options of a call of fly-llc."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ EMITS = ("obj", "asm", "mir")
 
 @record
 class Options:
-    """`emit` is "obj", "asm" or "mir". `level` is code generation's -O; None is 2, or for MIR the
-    level it was made at. `stop_after` and `stop_before` name a machine pass or a point
-    (`points.named`) at which to stop, giving MIR; `start_after` and `start_before` are for MIR that
-    does not say where it was stopped. `flags` are options of LLVM's own ("-amdgpu-…=…").
+    """`emit` is "obj", "asm" or "mir". `level` is -O of code generation; None is 2, or for MIR the
+    level at which it was made. `stop_after` and `stop_before` name the machine pass or point
+    (`points.named`) at which to stop and print MIR. `start_after` and `start_before` are for MIR
+    that does not record where it was stopped. `flags` are LLVM's own options ("-amdgpu-…=…").
 
-    `insert` holds what runs on the MIR within the pipeline, in the words of `--insert` and
-    `--replace` (`insertions.parse`); `disable` names passes that are left out. `in_process` runs
-    native passes in llc's own process, and not as filters. `verify` runs LLVM's machine verifier on
-    what each filter made. `dump` is a folder that gets a MIR file for each point. `timeout` ends
-    each run of llc, and of a filter, that takes longer, in seconds; None is `FLY_TIMEOUT`, else
-    300.
+    `insert` holds the programs to run on the MIR within the pipeline, in the syntax of `--insert`
+    and `--replace` (`insertions.parse`). `disable` names passes to omit. `in_process` runs native
+    passes in llc's own process instead of as filters. `verify` runs LLVM's machine verifier on each
+    filter's output. `dump` is a folder for a MIR file per point. `timeout` is the limit in seconds
+    for each run of llc or of a filter; None is `FLY_TIMEOUT`, or 300.
     """
 
     emit: str = "obj"
@@ -47,27 +46,25 @@ class Options:
         for pair in (("stop_after", "stop_before"), ("start_after", "start_before")):
             if all(getattr(self, name) for name in pair):
                 first, second = (f"--{name.replace('_', '-')}" for name in pair)
-                raise UsageError(f"{first} and {second}: one of them")
+                raise UsageError(f"{first} can't be combined with {second}")
         if self.stop and self.emit != "mir":
-            raise UsageError(
-                f"--{self.stop[0]} makes MIR, and --emit {self.emit} asks for something else"
-            )
+            raise UsageError(f"--{self.stop[0]} prints MIR, which contradicts --emit {self.emit}")
         if self.timeout is not None:
             from fly_common import process
 
             process.check_limit(self.timeout, f"--timeout {self.timeout:g}")
         for flag in self.flags:
             if not flag.startswith("-"):
-                raise UsageError(f"{quoted(flag)} is no option of LLVM's: they begin with a dash")
+                raise UsageError(f"{quoted(flag)} is not an LLVM option: these begin with a dash")
 
     @property
     def stop(self) -> tuple[str, str] | None:
-        """The option that says where to stop, and its value."""
+        """The name and the value of the option that stops the pipeline."""
         if self.stop_after:
             return "stop-after", self.stop_after
         return ("stop-before", self.stop_before) if self.stop_before else None
 
     @property
-    def weaves(self) -> bool:
-        """Whether anything is to be done within the pipeline."""
+    def changes_pipeline(self) -> bool:
+        """Whether something runs or is omitted within the pipeline."""
         return bool(self.insert or self.replace or self.disable or self.dump)

@@ -1,12 +1,12 @@
-"""The points of the machine pipeline: where code generation stops, and goes on from MIR.
+"""The points of the machine pipeline at which code generation can stop and resume from MIR.
 
-A point is before or after a machine pass, by the name llc knows it by; `greedy,1` is the second run
-of a pass that runs several times. A backend names more of them by what people mean: `named`.
+A point is before or after a machine pass, which is named as in llc: `greedy,1` is the second run of
+a pass that runs several times. A backend gives some points names of their own: see `named`.
 
-Stopping, printing MIR, reading it and going on gives the very bytes of an undisturbed run at nearly
-every point for most modules. No point does so for every module: MIR does not carry the order in
-which a call graph is compiled, all that alias analysis knew, nor stack slots that were removed; and
-at a few places LLVM can't go on at all. So nothing here is promised: it is tried.
+For most modules, stopping at a point, printing MIR and resuming from it gives the bytes of an
+uninterrupted run. No point does so for every module: MIR lacks the order in which a call graph is
+compiled, parts of the alias analysis, and removed stack slots. At a few points LLVM cannot resume
+at all. fly-llc therefore does not rely on a table: it tries each point.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fly_common.record import record
 
 @record
 class Point:
-    """`side` is "before" or "after"."""
+    """A point `side` ("before" or "after") a machine pass."""
 
     side: str
     machine_pass: str
@@ -31,26 +31,26 @@ class Point:
 
     @property
     def stop(self) -> str:
-        """llc's option that ends a run here."""
+        """llc's option that stops here."""
         return f"-stop-{self.side}={self.machine_pass}"
 
     @property
     def start(self) -> str:
-        """llc's option that begins a run here."""
+        """llc's option that starts here."""
         return f"-start-{self.side}={self.machine_pass}"
 
 
 @record
 class Named:
-    """A point by what holds there. Without optimisation (-O0) the pipeline has other passes; None
-    where it has none of the kind.
+    """A point with a name of its own. The pipeline without optimisation (-O0) has other passes; the
+    pass is None if it has no equivalent.
 
-    `promises` say what going on there gives for kernels without calls, by words of the backend's
-    (`CodeGeneration`): "exact", the bytes of an undisturbed run, is what holds where nothing is
-    said; "registers", the same instructions, perhaps with other registers; "other", perhaps other
-    code. An llc that goes on from MIR lacks the alias analysis by address space, which LLVM adds
-    together with the passes of IR: up to the last scheduling it keeps in order what it then can't
-    tell apart.
+    `promises` maps groups of the backend (`CodeGeneration`) to what resuming here gives for kernels
+    without calls: "exact", the bytes of an uninterrupted run, which is the default; "registers",
+    the same instructions with possibly other registers; "other", possibly other code. An llc that
+    resumes from MIR lacks the alias analysis by address space, which LLVM adds together with the IR
+    passes: up to the last scheduling pass, it then keeps accesses in order that it cannot
+    distinguish.
     """
 
     name: str
@@ -60,16 +60,15 @@ class Named:
     promises: tuple[tuple[str, str], ...] = ()
 
     def promise(self, word: str) -> str:
-        """What going on gives for kernels that the word describes."""
+        """Returns what resuming gives for kernels of the group `word`."""
         return dict(self.promises).get(word, "exact")
 
 
 @record
 class CodeGeneration:
-    """A backend's machine pipeline. `triple` is what llc is asked about it by, `triples` the
-    regular expression of the triples that it makes code for, `first_pass` the machine pass that all
-    others are behind. `header_features` are the subtarget features that an object's header
-    records."""
+    """A backend's machine pipeline. `triple` is used to query llc about it, `triples` is a regular
+    expression for the supported triples, and `first_pass` is the machine pass that precedes all
+    others. `header_features` are the subtarget features that an object's header records."""
 
     triple: str
     triples: str
@@ -80,7 +79,7 @@ class CodeGeneration:
 
 @functools.cache
 def code_generation(cpu: str) -> CodeGeneration:
-    """The backend's of a processor; for one that has no row, the default backend's."""
+    """Returns the machine pipeline of a processor; the default backend's if it has no row."""
     from fly_backend.registry import default, find
     from fly_common.resolve import resolve
     from fly_target import registry
@@ -91,7 +90,7 @@ def code_generation(cpu: str) -> CodeGeneration:
 
 @functools.cache
 def code_generations() -> tuple[CodeGeneration, ...]:
-    """Those of the backends that come with the compiler."""
+    """Returns the machine pipelines of the built-in backends."""
     from fly_backend.registry import built_in
     from fly_common.resolve import resolve
 
@@ -99,15 +98,16 @@ def code_generations() -> tuple[CodeGeneration, ...]:
 
 
 def named(cpu: str) -> dict[str, Named]:
-    """The points of a processor's pipeline that have names, in the pipeline's order."""
+    """Returns the named points of a processor's pipeline, in pipeline order."""
     return {one.name: one for one in code_generation(cpu).points}
 
 
-# The first line of the MIR that fly-llc prints, so that going on needs no flags. A YAML comment.
+# The first line of the MIR that fly-llc prints, a YAML comment. It makes flags for resuming
+# unnecessary.
 _NOTE = rb"# fly-llc: stopped (?P<side>before|after) (?P<pass>[\w,-]+) at -O(?P<level>[0-3])\n"
 
 
-# Analyses run between the passes and change nothing: no points of their own.
+# Analyses run between the passes and change nothing. They are not points.
 _ANALYSES = (
     r"(machine-?(post)?dom(inator)?-?tree|machine-(loops|cycles|block-freq|opt-remark-emitter)"
     r"|lazy-machine-block-freq|slotindexes|liveintervals|livevars|livedebugvars|livestacks"
@@ -116,19 +116,20 @@ _ANALYSES = (
 
 
 def is_analysis(name: str) -> bool:
-    """Whether a pass only looks, and so is no point that one means."""
+    """Returns whether a pass is an analysis, and so not a point."""
     return re.fullmatch(_ANALYSES, name) is not None
 
 
 @functools.cache
 def machine_passes(cpu: str, level: int) -> tuple[str, ...]:
-    """The machine passes of a processor's pipeline in their order, as llc lists them. Each is
-    distinct: the second run of a pass is `name,1`.
+    """Returns the machine passes of a processor's pipeline in order, as llc lists them. Repeated
+    passes are numbered: the second run of a pass is `name,1`.
 
-    The list is kept in the content store, by llc's content: asking llc takes as long as compiling.
+    The list is cached in the content store by llc's identity: querying llc takes as long as
+    compiling.
     """
-    from fly_common import toolchain
-    from fly_common.store import Store, default_store, key_of
+    from fly_store import identity
+    from fly_store.store import Store, default_store, key_of
 
     words = [
         f"-mtriple={code_generation(cpu).triple}",
@@ -136,7 +137,7 @@ def machine_passes(cpu: str, level: int) -> tuple[str, ...]:
         f"-O{level}",
         "-debug-pass=Arguments",
     ]
-    key = key_of(f"machine passes\n{toolchain.fingerprint('llc')}", " ".join(words).encode())
+    key = key_of(f"machine passes\n{identity.program('llc')}", " ".join(words).encode())
     store = Store(default_store().folder)
     listed = store.obtain(
         key, lambda: _listed(words, code_generation(cpu).first_pass), label="machine passes"
@@ -151,7 +152,7 @@ def machine_passes(cpu: str, level: int) -> tuple[str, ...]:
 
 
 def _listed(words: list[str], first: str) -> bytes:
-    """The names of the machine passes, as llc prints them for these options."""
+    """Returns the names of the machine passes, as llc prints them with these options."""
     from fly_common import toolchain
 
     done = toolchain.run_program("llc", [*words, "-filetype=null", "-o", "-", "-"], b"")
@@ -160,13 +161,13 @@ def _listed(words: list[str], first: str) -> bytes:
         if first in names:
             return " ".join(names[names.index(first) :]).encode()
     raise MissingError(
-        f"llc does not list the machine passes behind {first}",
+        f"llc does not list the machine passes after {first}",
         hint=toolchain.HOW_TO_GET.format(name="llc"),
     )
 
 
 def find(side: str | None, name: str, cpu: str, level: int) -> Point:
-    """The point that a user names. UsageError for a pass that the pipeline does not have."""
+    """Returns the point that a user named. Raises UsageError if the pipeline lacks the pass."""
     known = named(cpu)
     if name in known:
         point = known[name].point if level else known[name].unoptimised
@@ -177,9 +178,8 @@ def find(side: str | None, name: str, cpu: str, level: int) -> Point:
         return point
     if side is None:
         raise UsageError(
-            f"{quoted(name)} names no point",
-            hint=f"say before:{name} or after:{name}; the points with a name of their own are"
-            f" {', '.join(known)}",
+            f"{quoted(name)} is not an insertion point",
+            hint=f"use before:{name} or after:{name}; the named points are {', '.join(known)}",
         )
     name = name.removesuffix(",0")
     passes = machine_passes(cpu, level)
@@ -203,18 +203,18 @@ def _unknown(name: str, passes: tuple[str, ...], cpu: str, level: int) -> UsageE
 
 
 def position(point: Point, cpu: str, level: int) -> int:
-    """Where a point is in the pipeline, for putting several in order."""
+    """Returns the position of a point in the pipeline, for sorting points."""
     place = machine_passes(cpu, level).index(point.machine_pass)
     return 2 * place + (point.side == "after")
 
 
 def note(point: Point, level: int) -> bytes:
-    """The line that says where MIR was stopped."""
+    """Returns the line that records where MIR was stopped."""
     return f"# fly-llc: stopped {point} at -O{level}\n".encode()
 
 
 def read_note(mir: bytes) -> tuple[Point, int] | None:
-    """The point and the level that `note` wrote; None for MIR from elsewhere."""
+    """Returns the point and the level that `note` wrote, or None for other MIR."""
     match = re.match(_NOTE, mir)
     if match is None:
         return None

@@ -1,6 +1,6 @@
-"""llc's words, as this project's errors.
+"""Converts llc's error messages to this project's errors.
 
-llc refuses in ten ways, each with its own form (LLVM 22):
+llc reports errors in ten forms (LLVM 22):
 
     llc: error: llc: <stdin>:8:13: error: expected type          the parser, with source and caret
     error: <stdin>:97:12: …   error: YAML:40:8: …                 the MIR parser
@@ -11,9 +11,9 @@ llc refuses in ten ways, each with its own form (LLVM 22):
     *** Bad machine code: …\\n- function: k\\n- instruction: …     the machine verifier, on MIR
     LLVM ERROR: Cannot select: intrinsic %llvm.amdgcn.tanh        an abort, with a stack dump
     llc: Unknown command line argument '-x'.  Try: …              the command line
-    llc: for the --x option: '7' is invalid value for boolean …   and what an option is told
+    llc: for the --x option: '7' is invalid value for boolean …   the value of an option
 
-and where the process died without a word, by its signal.
+A process that died without a message is reported by its signal.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _WRONG_VALUE = re.compile(r"^\S+: for the (?P<option>-\S+) option: (?P<what>.+)"
 _UNLOADED = re.compile(r"Error opening '(?P<path>[^']+)': (?P<why>.+)")
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}(?:: |\b)")
 
-# What to do about a refusal, by a piece of its text. The first that fits is said.
+# Advice for an error, by a part of its text. The first match is used.
 _ADVICE = (
     (
         "Cannot select",
-        "{cpu} has no instruction for it: compute it another way, or pick a newer --target",
+        "{cpu} has no instruction for it: compute it differently, or use a newer --target",
     ),
     ("local memory", "a workgroup's LDS has a fixed size: make the shared buffers smaller"),
     ("scratch", "the kernel's private arrays are too large"),
@@ -57,13 +57,13 @@ _ADVICE = (
 
 
 def is_refusal(stderr: str) -> bool:
-    """Whether llc said something that spoils its output though it went on: it takes a processor
-    it doesn't know for the oldest one it does."""
+    """Returns whether llc reported an error that invalidates its output although it succeeded: it
+    replaces an unknown processor by the oldest one."""
     return bool(_UNKNOWN_CPU.search(stderr) or _UNKNOWN_FEATURE.search(stderr))
 
 
 def explain(stderr: str, text: str, name: str, cpu: str, signal: int | None = None) -> FlyError:
-    """The error that says what llc said. `text` is the input, for the excerpt; `name` its name."""
+    """Returns llc's error. `text` is the input, for the excerpt; `name` is the input's name."""
     if match := _UNLOADED.search(stderr):
         return MissingError(f"LLVM can't load {match['path']}: {match['why'].strip()}")
     if match := _UNKNOWN_OPTION.search(stderr):
@@ -74,13 +74,13 @@ def explain(stderr: str, text: str, name: str, cpu: str, signal: int | None = No
         return UsageError(f"llc's option {match['option']}: {match['what']}")
     if match := _UNKNOWN_CPU.search(stderr):
         return InputError(
-            f"LLVM knows no processor {quoted(match['cpu'])}",
+            f"LLVM does not know the processor {quoted(match['cpu'])}",
             place=Place(name),
-            hint="llc -march=amdgcn -mcpu=help lists those it knows",
+            hint="llc -march=amdgcn -mcpu=help lists the known ones",
         )
     if match := _UNKNOWN_FEATURE.search(stderr):
         return InputError(
-            f"LLVM knows no feature {quoted(match['feature'])} of {cpu}", place=Place(name)
+            f"LLVM does not know the feature {quoted(match['feature'])} of {cpu}", place=Place(name)
         )
     if _UNVERIFIED.search(stderr) or _BROKEN in stderr:
         return _unverified(stderr, text, name)
@@ -103,18 +103,18 @@ def explain(stderr: str, text: str, name: str, cpu: str, signal: int | None = No
             return _refused(match["what"], Place(name), cpu)
     if signal is not None:
         return _crashed(signal, stderr, name)
-    return InputError(f"llc refused it: {last_words(stderr)}", place=Place(name))
+    return InputError(f"llc rejected it: {last_words(stderr)}", place=Place(name))
 
 
 def warnings(stderr: str) -> list[str]:
-    """llc's warnings, each on one line, without the place it doesn't know."""
+    """Returns llc's warnings, one line each, without unknown locations."""
     lines = (line for line in stderr.splitlines() if line.strip())
-    said = (line.removeprefix("warning: ").removeprefix("<unknown>:0:0: ") for line in lines)
-    return list(dict.fromkeys(said))
+    messages = (line.removeprefix("warning: ").removeprefix("<unknown>:0:0: ") for line in lines)
+    return list(dict.fromkeys(messages))
 
 
 def last_words(stderr: str) -> str:
-    """The last line that says something, without llc's own name."""
+    """Returns the last line with text, without llc's own name."""
     lines = [line for line in stderr.splitlines() if line.strip()]
     return (
         re.sub(r"^.*?error: (?:<stdin>: )?(?:error: )?", "", lines[-1])
@@ -130,8 +130,8 @@ def _place(name: str, text: str, line: int, column: int) -> Place:
 
 
 def _unverified(stderr: str, text: str, name: str) -> InputError:
-    """The verifier prints what is wrong, then the instruction, without saying where that is: the
-    line is looked for in the input, and named if only one is like it."""
+    """The verifier prints the problem and the instruction, but no location. The input is searched
+    for the line, which is reported if the match is unique."""
     lines = [line for line in stderr.splitlines() if line.strip()]
     what = lines[0].rstrip("!.")
     wanted = _squeezed(lines[1]) if len(lines) > 1 else ""
@@ -150,7 +150,7 @@ def _squeezed(line: str) -> str:
 
 
 def _in_assembly(match: re.Match[str], stderr: str, name: str) -> InputError:
-    """The assembler counts lines within one piece of assembly, and shows the line below."""
+    """The assembler counts lines within one piece of assembly, and prints the source line below."""
     rest = stderr[match.end() :].split("\n")
     text = rest[1].rstrip() if len(rest) > 1 else ""
     return InputError(
@@ -160,7 +160,7 @@ def _in_assembly(match: re.Match[str], stderr: str, name: str) -> InputError:
 
 
 def _aborted(what: str, stderr: str, name: str, cpu: str) -> InputError:
-    """An abort says the function, if at all, in a line of its own or in the stack dump."""
+    """An abort may name the function in a line of its own or in the stack dump."""
     function = re.search(r"^In function: (\S+)", stderr, re.MULTILINE) or _RUNNING.search(stderr)
     where = f"in {function[function.lastindex or 0]}: " if function else ""
     return _refused(where + _ADDRESS.sub("", what), Place(name), cpu)
@@ -183,5 +183,5 @@ def _crashed(signal: int, stderr: str, name: str) -> InputError:
     return InputError(
         f"llc crashed ({cause}){during}",
         place=Place(name),
-        hint="this is a defect of LLVM; another -O level may avoid it",
+        hint="this is a bug in LLVM; another -O level may avoid it",
     )

@@ -1,12 +1,12 @@
-"""What MIR loses between the llc that prints it and the llc that goes on, put back.
+"""Restores what MIR loses between the llc that prints it and the llc that resumes from it.
 
-Two things, both of RDNA (LLVM 22):
+Both losses concern RDNA (LLVM 22):
 
-- In waves of 32 lanes the instructions that use VCC implicitly use its lower half. LLVM prints them
-  so and does not read them so: it wants the whole name, and makes it the half by itself.
+- In waves of 32 lanes, instructions that use VCC implicitly use its lower half. LLVM prints the
+  half but cannot parse it: it expects the full name and replaces it by the half itself.
 - The number of user SGPRs in a kernel's descriptor. gfx11 initialises at least 16 scalar registers
-  before a wave starts, so LLVM reserves user SGPRs before the workgroup's numbers; MIR does not say
-  how many, but it says where the workgroup's numbers are, which is right behind them.
+  before a wave starts, so LLVM reserves user SGPRs before the workgroup IDs. MIR lacks their
+  number, but it records the registers of the workgroup IDs, which follow them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 import struct
 
-# Opcodes whose description has VCC among the implicit operands (SIInstructions, VOP2, VOPC).
+# Opcodes with VCC among their implicit operands (SIInstructions, VOP2, VOPC).
 _USES_VCC = re.compile(
     rb"^.*\b(?:S_CBRANCH_VCCN?Z|V_CMPX?_\w+_(?:e32|sdwa)\w*"
     rb"|V_(?:CNDMASK_B(?:16|32)|ADDC_U32|SUBB_U32|SUBBREV_U32)_(?:e32|dpp|sdwa)\w*"
@@ -34,19 +34,19 @@ _COUNT_SHIFT, _COUNT_MASK = 1, 0x1F
 
 
 def readable(mir: bytes) -> bytes:
-    """MIR that LLVM printed, as it reads it."""
+    """Converts MIR that LLVM printed to MIR that it can parse."""
     if b"$vcc_lo" not in mir:
         return mir
     return _USES_VCC.sub(lambda line: _HALF.sub(rb"\1", line[0]), mir)
 
 
 def user_registers(mir: bytes) -> dict[str, int]:
-    """For the functions of MIR that get workgroup numbers in scalar registers: how many user SGPRs
-    lie before them."""
+    """Returns the number of user SGPRs of each function that gets workgroup IDs in scalar
+    registers: those before the workgroup IDs."""
     starts = [*_FUNCTION.finditer(mir)]
     ends = [match.start() for match in starts[1:]] + [len(mir)]
     found = {}
-    for match, end in zip(starts, ends, strict=False):  # without functions there is one end
+    for match, end in zip(starts, ends, strict=False):  # one end even without functions
         groups = [int(row[1]) for row in _FIRST_GROUP.finditer(mir, match.end(), end)]
         if groups:
             name = match[1].decode(errors="backslashreplace").strip("'\"")
@@ -55,8 +55,8 @@ def user_registers(mir: bytes) -> dict[str, int]:
 
 
 def restore(made: bytes, mir: bytes, emit: str) -> bytes:
-    """What llc made of MIR, an object or assembly, with the number of user SGPRs that the MIR's
-    registers tell."""
+    """Returns llc's output for MIR, an object or assembly, with the number of user SGPRs set to the
+    one that the MIR's registers imply."""
     counts = user_registers(mir)
     if emit == "asm":
         return _in_assembly(made, counts)
@@ -70,7 +70,7 @@ def _in_object(obj: bytes, counts: dict[str, int]) -> bytes:
     data = bytearray(obj)
     for name, count in counts.items():
         descriptor = elf.symbols.get(f"{name}.kd")
-        if descriptor is None:  # no kernel
+        if descriptor is None:  # not a kernel
             continue
         at = elf.sections[descriptor.section].offset + descriptor.value + _RSRC2
         (word,) = struct.unpack_from("<I", data, at)

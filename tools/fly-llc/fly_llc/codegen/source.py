@@ -1,4 +1,4 @@
-"""What code generation reads: LLVM IR, bitcode or MIR, with all that llc must be told of it."""
+"""The input of code generation: LLVM IR, bitcode or MIR, and the options that llc needs for it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ LEVEL = 2  # llc's own default
 
 @record
 class Source:
-    """An input that llc can read. `name` stands for it in messages; `resume` is the point that MIR
-    was stopped at; `level` is the -O of code generation, `flags` are options of LLVM's."""
+    """An input that llc can read. `name` is its name in messages. `resume` is the point at which
+    MIR was stopped. `level` is -O of code generation; `flags` are LLVM's options."""
 
     data: bytes
     name: str
@@ -27,14 +27,14 @@ class Source:
     flags: tuple[str, ...] = ()
 
     def at(self, point: Point, mir: bytes) -> Source:
-        """The same module, as MIR at a point."""
+        """Returns the same module as MIR at a point."""
         from fly_llc.codegen.resume import readable
 
         return replace(self, data=readable(mir), resume=point)
 
 
 def prepare(data: bytes, options: Options, name: str) -> Source:
-    """Checks what the input is, and finds its target, its level and where to begin."""
+    """Detects the input's format, and reads its target, its level and its starting point."""
     from fly_common import artifact
 
     from fly_llc.codegen.target import read_target
@@ -50,8 +50,8 @@ def prepare(data: bytes, options: Options, name: str) -> Source:
     if options.start_after or options.start_before:
         side = "after" if options.start_after else "before"
         raise UsageError(
-            f"--start-{side} goes on from MIR, and the input is {kind.noun}",
-            hint="fly-llc --stop-after PASS makes MIR",
+            f"--start-{side} resumes from MIR, but the input is {kind.noun}",
+            hint="fly-llc --stop-after PASS prints MIR",
         )
     level = LEVEL if options.level is None else options.level
     if kind == artifact.BITCODE:
@@ -66,7 +66,7 @@ def prepare(data: bytes, options: Options, name: str) -> Source:
 
 
 def _resumption(data: bytes, options: Options, target: Target, name: str) -> tuple[Point, int]:
-    """At which point, and at which level, to go on from MIR."""
+    """Returns the point and the level at which to resume from MIR."""
     from fly_llc.codegen import points
 
     noted, made_at = points.read_note(data) or (None, LEVEL)
@@ -79,13 +79,13 @@ def _resumption(data: bytes, options: Options, target: Target, name: str) -> tup
         raise InputError(
             "the MIR does not say where it was stopped",
             place=Place(name),
-            hint="say after or before which pass with --start-after PASS or --start-before PASS",
+            hint="use --start-after PASS or --start-before PASS",
         )
     return noted, level
 
 
 def _disassemble(bitcode: bytes, name: str) -> str:
-    """The text of `bitcode`, from llvm-dis."""
+    """Returns the text of `bitcode`, from llvm-dis."""
     from fly_common import toolchain
 
     from fly_llc.codegen import refusal
@@ -95,6 +95,6 @@ def _disassemble(bitcode: bytes, name: str) -> str:
         raise InputError(
             f"the bitcode is damaged: {refusal.last_words(done.stderr.decode(errors='replace'))}",
             place=Place(name),
-            hint="it was cut short on its way, or a newer LLVM wrote it",
+            hint="it is truncated, or was written by a newer LLVM",
         )
     return done.stdout.decode(errors="replace")

@@ -1,11 +1,11 @@
-"""Which processor a module is for, read out of its LLVM IR text.
+"""Reads the processor of a module from its LLVM IR text.
 
 `llc` takes the processor of the ELF header, and of functions that name none, from `-mcpu`, and the
-xnack and sramecc settings of the header from `-mattr`, not from the functions' attributes. The IR
-says all of it already, so nobody should have to say it again: it is read here and passed on.
+header's xnack and sramecc settings from `-mattr`, not from the functions' attributes. The IR
+already contains all of it, so it is read here and passed on.
 
-The reader is lexical. It knows strings and comments, so that a `define` inside one is none, and
-takes the attributes of function *definitions* only: a declaration's mean nothing for the code.
+The reader is lexical. It recognises strings and comments, so that a `define` inside one is ignored.
+It only reads the attributes of function *definitions*: those of declarations do not affect code.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fly_llc.codegen import points
 HOW = "fly-opt-py --target writes the target into the IR"
 
 _STRING = r'"[^"]*"'
-# What matters at the top level. Strings and comments come first: they hide what is in them.
+# The constructs read at the top level. Strings and comments come first, to skip their contents.
 _TOP = re.compile(
     rf"(?P<skip>;[^\n]*)|\btarget\s+triple\s*=\s*(?P<triple>{_STRING})"
     r"|\battributes\s+(?P<group>\#\d+)\s*=\s*\{"
@@ -47,11 +47,11 @@ class _Function:
 
 
 def read_target(text: str, name: str) -> Target:
-    """The target of the module `text`, LLVM IR or the IR in a MIR file. `name` is the input's name
-    in messages.
+    """Returns the target of the module `text`, LLVM IR or the IR in a MIR file. `name` is the
+    input's name in messages.
 
-    Raises InputError where the triple is missing or not AMD GPU's, where no function names its
-    processor, and where two functions name different ones.
+    Raises InputError if the triple is missing or not an AMD GPU's, if no function names its
+    processor, or if two functions name different ones.
     """
     triple, functions = _scan(text)
     if triple is None:
@@ -60,14 +60,14 @@ def read_target(text: str, name: str) -> Target:
     generation = next((one for one in known if re.match(one.triples, triple)), None)
     if generation is None:
         raise InputError(
-            f"the module is for {triple}; fly-llc makes code for"
+            f"the module is for {triple}; fly-llc generates code for"
             f" {', '.join(one.triple for one in known)}",
             place=Place(name),
             hint=HOW,
         )
     cpu = _agreed("target-cpu", functions, name, lambda function: function.get("target-cpu"))
     if cpu is None:
-        raise InputError('no function says "target-cpu"', place=Place(name), hint=HOW)
+        raise InputError('no function has "target-cpu"', place=Place(name), hint=HOW)
     settings = (
         _agreed(f"setting of {feature}", functions, name, lambda f, key=feature: _setting(f, key))
         for feature in generation.header_features
@@ -76,32 +76,32 @@ def read_target(text: str, name: str) -> Target:
 
 
 def _setting(attributes: dict[str, str], feature: str) -> str | None:
-    """`+xnack`, `-xnack` or None; the last mention counts, as in LLVM."""
+    """Returns `+xnack`, `-xnack` or None. The last mention wins, as in LLVM."""
     words = [word for word in attributes.get("target-features", "").split(",") if word]
     return next((word for word in reversed(words) if word[1:] == feature), None)
 
 
 def _agreed(what, functions: list[_Function], name: str, value) -> str | None:
-    """The one value that all functions which have any give; None where none does."""
+    """Returns the value that the functions have in common, or None if none has one."""
     first: _Function | None = None
     for function in functions:
-        said = value(function.attributes)
-        if said is None:
+        own = value(function.attributes)
+        if own is None:
             continue
         if first is None:
             first = function
-        elif said != value(first.attributes):
+        elif own != value(first.attributes):
             raise InputError(
                 f"the functions disagree on their {what}: {first.name} has "
-                f"{value(first.attributes)}, {function.name} has {said}",
+                f"{value(first.attributes)}, {function.name} has {own}",
                 place=Place(name, function.line),
-                hint="one object holds code for one target: compile them apart",
+                hint="an object contains code for one target: compile them separately",
             )
     return value(first.attributes) if first else None
 
 
 def _scan(text: str) -> tuple[str | None, list[_Function]]:
-    """The triple, and the defined functions with all their attributes."""
+    """Returns the triple, and the defined functions with all their attributes."""
     triple: str | None = None
     groups: dict[str, dict[str, str]] = {}
     found: list[_Function] = []
@@ -117,7 +117,8 @@ def _scan(text: str) -> tuple[str | None, list[_Function]]:
             position = _past_parameters(text, position)
             own, used, position = _attributes(text, position, "{")
             found.append(_Function(match["name"], line, own, used))
-    # Groups stand below the functions that use them; a function's own word wins over its groups'.
+    # Groups are defined after the functions that use them. A function's own attributes override
+    # them.
     functions = []
     for function in found:
         merged: dict[str, str] = {}
@@ -129,7 +130,7 @@ def _scan(text: str) -> tuple[str | None, list[_Function]]:
 
 
 def _past_parameters(text: str, position: int) -> int:
-    """The position after the `)` that closes a parameter list whose `(` lies behind."""
+    """Returns the position after the `)` of a parameter list; `position` is after its `(`."""
     depth = 1
     for match in _PIECE.finditer(text, position):
         if match[0] in "()":
@@ -140,7 +141,7 @@ def _past_parameters(text: str, position: int) -> int:
 
 
 def _attributes(text: str, position: int, end: str) -> tuple[dict[str, str], tuple[str, ...], int]:
-    """String attributes and group references up to `end`, and the position after it."""
+    """Returns string attributes and group references up to `end`, and the position after it."""
     own: dict[str, str] = {}
     groups: list[str] = []
     for match in _PIECE.finditer(text, position):

@@ -1,1 +1,1 @@
-"""Other programs within code generation: filters of MIR and native passes."""
+"""Insertions into code generation: MIR filters and native passes."""

@@ -1,7 +1,7 @@
-"""Runs what a user inserts: a command on MIR, a filter of this project's own, or a native pass.
+"""Runs an insertion: a command on MIR, one of the shipped filters, or a native pass.
 
-Each gets MIR on its standard input and gives MIR on its standard output. What one says on standard
-error is passed on where it succeeds, and quoted where it fails.
+Each reads MIR from standard input and writes MIR to standard output. Its standard error is passed
+on if it succeeds, and quoted in the error if it fails.
 """
 
 from __future__ import annotations
@@ -21,15 +21,21 @@ if TYPE_CHECKING:
     from fly_llc.codegen.source import Source
     from fly_llc.insertion.insertions import Cut
 
-# Our own filters: each has a module of its name in `fly_llc.shipped`.
-SHIPPED = ("nop-sled", "schedule", "peephole", "tighten-waits", "pressure")
-_LOADED = "Error opening"  # what LLVM says of a library that it can't load
+# Our own filters, and the modules that have them.
+SHIPPED = {
+    "nop-sled": "fly_llc.shipped.amd.nop_sled",
+    "schedule": "fly_llc.shipped.amd.schedule",
+    "peephole": "fly_llc.shipped.amd.peephole",
+    "tighten-waits": "fly_llc.shipped.amd.tighten_waits",
+    "pressure": "fly_llc.shipped.amd.pressure",
+}
+_LOADED = "Error opening"  # LLVM's message for a library that it cannot load
 WHOLE = "a filter prints the whole MIR, changed or not"
-SHOWN = 12  # lines of a failing filter's words
+SHOWN = 12  # lines shown of a failing filter's standard error
 
 
 def find(what: What) -> str:
-    """The path of a command. MissingError says what is wrong with it."""
+    """Returns the path of a command. Raises MissingError if it cannot be run."""
     word = what.words[0]
     if os.path.dirname(word):
         if not os.path.isfile(word):
@@ -44,22 +50,21 @@ def find(what: What) -> str:
         here = f", or write ./{word}" if os.path.isfile(word) else ""
         raise MissingError(
             f"there is no filter {word}",
-            hint=f"fly-llc's own are {', '.join(SHIPPED)}; give another one's path, put it on PATH"
-            + here,
+            hint=f"fly-llc's own filters are {', '.join(SHIPPED)}; give the path of another one,"
+            " or put it on PATH" + here,
         )
     return path
 
 
 def shipped(name: str) -> Callable[[str, Sequence[str]], str]:
-    """The filter of ours: a function of MIR and the words behind its name."""
+    """Returns the shipped filter: a function of MIR and the words after its name."""
     from importlib import import_module
 
-    module = import_module(f"fly_llc.shipped.{name.replace('-', '_')}")
-    return module.main
+    return import_module(SHIPPED[name]).main
 
 
 def load(what: What) -> None:
-    """Imports what applying it takes."""
+    """Imports the modules that applying it needs."""
     if not what.plugin:
         if what.words[0] in SHIPPED:
             shipped(what.words[0])
@@ -68,14 +73,14 @@ def load(what: What) -> None:
 
 
 def identity(what: What) -> str:
-    """Everything about it that a result may depend on: its words, and the content of its program
-    and of each file its words name."""
-    from fly_common import file_digests
+    """Identifies everything that a result may depend on: the words, and the contents of its program
+    and of each file that the words name."""
+    from fly_store import file_digests
 
     if what.plugin:
         return f"{what.text} {file_digests.digest_of(insertions.library(what))}"
     if what.words[0] in SHIPPED:
-        # The filters' sources are among the package's, which the stage's fingerprint has.
+        # The stage's fingerprint already covers the sources of shipped filters.
         return what.text
     folder = os.getcwd()
     named = [path for word in what.words[1:] for path in file_digests.named_in(word, folder)]
@@ -83,14 +88,14 @@ def identity(what: What) -> str:
 
 
 def identities(options: Options) -> list[str]:
-    """The content of everything that runs within the pipeline."""
+    """Returns the identities of everything that runs within the pipeline."""
     texts = [(text, "--insert") for text in options.insert]
     texts += [(text, "--replace") for text in options.replace]
     return [identity(insertions.parse(*one)[2]) for one in texts]
 
 
 def apply(what: What, source: Source, cut: Cut) -> bytes:
-    """The MIR that `what` makes of `source`'s. InputError for whatever goes wrong with it."""
+    """Applies `what` to `source` and returns the MIR. Raises InputError if anything fails."""
     where = f"{what.text} ({cut})"
     if what.plugin:
         return _native(what, source, where)
@@ -114,8 +119,10 @@ def _command(what: What, source: Source, where: str) -> bytes:
             [path, *what.words[1:]], input=source.data, capture_output=True, timeout=limit
         )
     except subprocess.TimeoutExpired as late:
-        said = _quoted(late.stderr or b"")
-        raise InputError(f"the filter {where} did not end within {limit:g} s", hint=said) from None
+        output = _quoted(late.stderr or b"")
+        raise InputError(
+            f"the filter {where} did not finish within {limit:g} s", hint=output
+        ) from None
     except OSError as error:
         raise MissingError(
             f"the filter {where} can't be run: {error.strerror}",
@@ -134,14 +141,16 @@ def _command(what: What, source: Source, where: str) -> bytes:
         )
     if artifact.identify(done.stdout) != artifact.MIR:
         first = done.stdout.strip().partition(b"\n")[0].decode(errors="replace")
-        raise InputError(f"the filter {where} printed what is not MIR: {first[:80]}", hint=WHOLE)
+        raise InputError(
+            f"the filter {where} printed something that is not MIR: {first[:80]}", hint=WHOLE
+        )
     if b"target triple" not in done.stdout:
-        raise InputError(f"the filter {where} left out the module's IR", hint=WHOLE)
+        raise InputError(f"the filter {where} removed the module's IR", hint=WHOLE)
     return done.stdout
 
 
 def _native(what: What, source: Source, where: str) -> bytes:
-    """A machine pass of a plugin, run on its own by llc."""
+    """Runs a plugin's machine pass on its own in llc."""
     from fly_llc.codegen import llc, refusal
 
     target = source.target
@@ -152,7 +161,7 @@ def _native(what: What, source: Source, where: str) -> bytes:
         if f"run-pass {name} is not registered" in done.stderr and _LOADED not in done.stderr:
             raise UsageError(
                 f"{what.plugin} has no pass {name}",
-                hint="INITIALIZE_PASS or RegisterPass gives a machine pass its name",
+                hint="a machine pass gets its name from INITIALIZE_PASS or RegisterPass",
             )
         text = source.data.decode(errors="replace")
         error = refusal.explain(done.stderr, text, where, target.cpu, done.signal)
@@ -170,7 +179,7 @@ def _quoted(stderr: bytes) -> str | None:
 
 
 def check(what: What) -> None:
-    """MissingError for a filter that can't be run: said before anything else is done."""
+    """Raises MissingError for a filter that cannot be run. Called before any other work."""
     if what.plugin:
         insertions.library(what)
     elif what.words[0] not in SHIPPED:

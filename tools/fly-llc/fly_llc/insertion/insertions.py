@@ -1,11 +1,10 @@
-"""What a user puts into the machine pipeline: where, and what runs there.
+"""Parses the user's insertions into the machine pipeline: the point, and what runs there.
 
     --insert before:PASS=WHAT    --insert after:PASS=WHAT    --insert POINT=WHAT
     --replace PASS=WHAT          --disable-pass PASS
 
-WHAT is a command that reads MIR and writes MIR, in any language (`./pass.py --flag`), one of this
-project's own filters by its name (`nop-sled`), or `plugin.so:NAME`, a machine pass of a library
-that LLVM loads.
+WHAT is a command in any language that reads and writes MIR (`./pass.py --flag`), the name of a
+shipped filter (`nop-sled`), or `plugin.so:NAME`, a machine pass in a library that LLVM loads.
 """
 
 from __future__ import annotations
@@ -27,8 +26,9 @@ PLUGIN = ".so"
 
 @record
 class What:
-    """`text` is what the user wrote; `words` the command, its first word a path or the name of a
-    filter of ours. For a native pass `plugin` is the library's path, `words` the pass's name."""
+    """`text` is what the user wrote. `words` is the command; its first word is a path or the name
+    of a shipped filter. For a native pass, `plugin` is the library's path, `words` the pass's
+    name."""
 
     text: str
     words: tuple[str, ...]
@@ -37,8 +37,8 @@ class What:
 
 @record
 class Cut:
-    """A gap in the pipeline: llc ends at `stop`, `filters` work on the MIR, llc begins at `start`.
-    The two differ where passes are left out between them."""
+    """A gap in the pipeline: llc stops at `stop`, `filters` transform the MIR, llc starts at
+    `start`. The two differ if passes between them are omitted."""
 
     stop: Point
     start: Point
@@ -51,17 +51,17 @@ class Cut:
 
 
 def parse(text: str, option: str) -> tuple[str, str, What]:
-    """`[before:|after:]PASS=WHAT` → the side ("" where none is said), the pass, and what."""
+    """Parses `[before:|after:]PASS=WHAT` into the side ("" if omitted), the pass, and `What`."""
     place, equals, what = text.partition("=")
     side, colon, name = place.rpartition(":")
     if not equals or not name or not what.strip() or (colon and side not in ("before", "after")):
         form = "PASS=WHAT" if option == "--replace" else "before:PASS=WHAT or after:PASS=WHAT"
-        raise UsageError(f"{option} {shortened(text)}: the form is {form}")
+        raise UsageError(f"{option} {shortened(text)}: expected {form}")
     return side, name, parse_what(what)
 
 
 def parse_what(text: str) -> What:
-    """UsageError for text that is no command."""
+    """Parses WHAT. Raises UsageError if it is not a command."""
     path, colon, name = text.rpartition(":")
     if colon and path.endswith(PLUGIN):
         if not name:
@@ -72,7 +72,7 @@ def parse_what(text: str) -> What:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise UsageError(f"{quoted(text)} is no command: {error}") from None
+        raise UsageError(f"{quoted(text)} is not a command: {error}") from None
     if words[0].endswith(PLUGIN):
         raise UsageError(
             f"{shortened(text)}: the pass's name is missing", hint=f"write {words[0]}:my-pass"
@@ -81,8 +81,7 @@ def parse_what(text: str) -> What:
 
 
 def cuts(options: Options, source: Source) -> list[Cut]:
-    """Where the pipeline is opened, in its own order. At one point, filters run in the order in
-    which the user gave them."""
+    """Returns the cuts in pipeline order. At one point, filters run in the user's order."""
     here = (source.target.cpu, source.level)
     found: list[tuple[Point, Point, What | None]] = []
     for text in options.insert:
@@ -93,7 +92,7 @@ def cuts(options: Options, source: Source) -> list[Cut]:
     for text in options.replace:
         side, name, what = parse(text, "--replace")
         if side:
-            raise UsageError(f"--replace {shortened(text)}: the form is PASS=WHAT")
+            raise UsageError(f"--replace {shortened(text)}: expected PASS=WHAT")
         found.append((*_around(name, here), what))
     found += [(*_around(name, here), None) for name in options.disable]
     merged: dict[tuple[Point, Point], list[What]] = {}
@@ -104,11 +103,11 @@ def cuts(options: Options, source: Source) -> list[Cut]:
     def place(cut: Cut) -> tuple[int, int]:
         return points.position(cut.stop, *here), points.position(cut.start, *here)
 
-    if len(made) > 1:  # a place has to be looked up, and one cut needs none
+    if len(made) > 1:  # sorting needs pipeline positions, a lookup that one cut can avoid
         made.sort(key=place)
     for cut in made:
         if source.resume and place(cut)[0] < points.position(source.resume, *here):
-            raise UsageError(f"{cut}: the MIR was stopped {source.resume} already")
+            raise UsageError(f"{cut}: the MIR was already stopped {source.resume}")
     return made
 
 
@@ -117,7 +116,7 @@ def _around(name: str, here: tuple[str, int]) -> tuple[Point, Point]:
 
 
 def library(what: What) -> str:
-    """The path of a native pass's library. MissingError where there is none."""
+    """Returns the path of a native pass's library. Raises MissingError if there is none."""
     assert what.plugin
     if not os.path.isfile(what.plugin):
         raise MissingError(f"the plugin {what.plugin} was not found")

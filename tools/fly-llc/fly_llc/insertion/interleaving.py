@@ -1,9 +1,10 @@
-"""Code generation with other programs within it: llc to a point, filters, llc to the next point.
+"""Code generation with filters in between: llc to a point, filters, llc to the next point.
 
     llc -stop-before=A │ filter │ llc -start-before=A -stop-after=B │ filter │ llc -start-after=B
 
-Where llc can't go on, the same MIR without the filters tells whose fault it is: the filter's, or
-LLVM's at this point, which then is refused with the nearest points that work.
+If llc cannot resume, it is run on the same MIR without the filters. This shows whether a filter or
+LLVM is at fault; in the latter case the point is refused, and the error suggests the nearest points
+that work.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ if TYPE_CHECKING:
     from fly_llc.codegen.options import Options
     from fly_llc.codegen.source import Source
 
-REACH = 12  # how far to look for a point that works, in passes
+REACH = 12  # how many passes to search for a point that works
 
 
 def compile(source: Source, options: Options, stop: Point | None, warn: Warn | None) -> bytes:
-    """The code of `source` with everything that `options` puts into the pipeline; to the point
-    `stop`, if there is one, where it is MIR."""
+    """Compiles `source` with everything that `options` insert into the pipeline, to the end or to
+    the point `stop`, as MIR."""
     if options.in_process:
         from fly_llc.insertion import native
 
@@ -47,7 +48,7 @@ def compile(source: Source, options: Options, stop: Point | None, warn: Warn | N
         raise UsageError(f"can't stop {stop}: something is inserted {cuts[-1]}, which is later")
     if options.dump and not cuts:
         cuts = _named_cuts(source, stop)
-    work = _Weave(source, options, warn)
+    work = _Pipeline(source, options, warn)
     try:
         for cut in cuts:
             work.open(cut)
@@ -57,9 +58,9 @@ def compile(source: Source, options: Options, stop: Point | None, warn: Warn | N
     return points.note(stop, source.level) + made if stop else made
 
 
-class _Weave:
-    """The way through the pipeline. `source` is what llc reads next; `clean` is the same as LLVM
-    made it, before the filters of `cut`, the last one."""
+class _Pipeline:
+    """The progress through the pipeline. `source` is llc's next input. `clean` is the same MIR
+    before the filters of `cut`, the last cut."""
 
     def __init__(self, source: Source, options: Options, warn: Warn | None):
         self.original = self.source = self.clean = source
@@ -69,14 +70,14 @@ class _Weave:
         self.number = 0
 
     def open(self, cut: Cut) -> None:
-        """Goes on to a cut, and runs its filters."""
-        mir = self._go_on("mir", cut.stop, cut.filters)
+        """Advances to a cut and runs its filters."""
+        mir = self._continue("mir", cut.stop, cut.filters)
         self.clean = self.source = self.source.at(cut.start, mir)
         self.cut = cut
         self._dump(cut)
         for what in cut.filters:
             for check in self.checks[-1:]:
-                check.start()  # of the filter before this one
+                check.start()  # of the previous filter
             made = filters.apply(what, self.source, cut)
             self.source = self.source.at(cut.start, made)
             self._dump(cut, what)
@@ -84,21 +85,21 @@ class _Weave:
                 self.checks.append(_Check(self.source, self.clean, what, cut))
 
     def finish(self, stop: Point | None) -> bytes:
-        return self._go_on(self.options.emit, stop)
+        return self._continue(self.options.emit, stop)
 
     def end(self) -> None:
-        """Ends what still runs, after an error."""
+        """Stops running checks after an error."""
         for check in self.checks:
             check.end()
 
-    def _go_on(self, emit: str, stop: Point | None, upcoming: Sequence[What] = ()) -> bytes:
-        """Code generation from where it is to the point `stop`, where the filters `upcoming` are.
+    def _continue(self, emit: str, stop: Point | None, upcoming: Sequence[What] = ()) -> bytes:
+        """Runs code generation from the current point to `stop`, where the filters `upcoming` are.
 
-        The last filter's output is verified on the way. Where that fails, each filter's is by
-        itself; if none is to blame it is LLVM's own code that does not pass the verifier.
+        The run also verifies the last filter's output. If that fails, each filter's output is
+        verified separately. If none is at fault, LLVM's own code does not pass the verifier.
         """
 
-        def load() -> None:  # while llc works: what comes then
+        def load() -> None:  # while llc runs: imports for the next filters
             from fly_image import elf  # noqa: F401
 
             from fly_llc.codegen import resume  # noqa: F401
@@ -114,17 +115,17 @@ class _Weave:
             done = llc.generate(self.source, emit, stop)
         self._await_checks()
         if done.output is None and self.cut is not None:
-            raise self._blame(done, emit, stop, self.cut)
-        return llc.judge(done, self.source, self.warn)
+            raise self._diagnose(done, emit, stop, self.cut)
+        return llc.checked_output(done, self.source, self.warn)
 
     def _await_checks(self) -> None:
-        """Raises what the machine verifier found in a filter's output, the earliest first."""
+        """Raises the first error that the machine verifier found in a filter's output."""
         while self.checks:
             if error := self.checks.pop(0).wait():
                 raise error
 
-    def _blame(self, done: Run, emit: str, stop: Point | None, cut: Cut) -> FlyError:
-        """Why llc could not go on from a cut: the filters' output, or the place."""
+    def _diagnose(self, done: Run, emit: str, stop: Point | None, cut: Cut) -> FlyError:
+        """Returns why llc could not resume at a cut: the filters' output, or the point."""
         from fly_llc.codegen import refusal
 
         source = self.source
@@ -137,24 +138,24 @@ class _Weave:
             error = refusal.explain(
                 done.stderr, text, f"<output of {names}>", source.target.cpu, done.signal
             )
-            error.message = f"LLVM can't use what {names} made ({cut}): {error.message}"
+            error.message = f"LLVM can't use the output of {names} ({cut}): {error.message}"
             return error
         if cut.stop != cut.start:
             what = refusal.explain(done.stderr, "", source.name, source.target.cpu, done.signal)
             return InputError(
-                f"LLVM can't do without {cut.stop.machine_pass}: {what.message}",
+                f"LLVM requires {cut.stop.machine_pass}: {what.message}",
                 place=Place(source.name),
             )
         near = _nearest(self.original, cut.stop)
         return InputError(
-            f"LLVM can't go on {cut.stop} for this module",
+            f"LLVM can't resume {cut.stop} for this module",
             place=Place(source.name),
-            hint=f"it can {' and '.join(map(str, near))}" if near else None,
+            hint=f"it can resume {' and '.join(map(str, near))}" if near else None,
         )
 
     def _dump(self, cut: Cut, what: What | None = None) -> None:
-        """A file with the MIR as it is now: `03.before-greedy.mir`, then what each filter made of
-        it, `04.before-greedy.my-pass.mir`."""
+        """Writes the current MIR to a file: `03.before-greedy.mir`, then each filter's output as
+        `04.before-greedy.my-pass.mir`."""
         if self.options.dump is None:
             return
         self.number += 1
@@ -172,7 +173,7 @@ class _Weave:
 
 
 class _Check:
-    """LLVM's machine verifier on a filter's output, by itself: beside other work once started."""
+    """Runs LLVM's machine verifier on one filter's output, in parallel once started."""
 
     def __init__(self, source: Source, clean: Source, what: What, cut: Cut):
         self.source, self.clean, self.what, self.cut = source, clean, what, cut
@@ -187,11 +188,11 @@ class _Check:
             self.running.end()
 
     def wait(self) -> FlyError | None:
-        """What is wrong with the output."""
+        """Returns the error in the output, if any."""
         self.start()
         assert self.running is not None
         done = llc.finish(self.running)
-        # LLVM's own MIR may not pass the verifier at some points: then nobody can tell.
+        # At some points LLVM's own MIR does not pass the verifier. Then the check is inconclusive.
         if done.output is not None or llc.finish(_verifier(self.clean)).output is None:
             return None
         from fly_llc.codegen import refusal
@@ -209,7 +210,7 @@ def _verifier(source: Source) -> Running:
 
 
 def _named_cuts(source: Source, stop: Point | None) -> list[Cut]:
-    """A cut without filters at each named point that is ahead: for looking at them."""
+    """Returns a cut without filters at each named point that is ahead, for `--dump`."""
     here = (source.target.cpu, source.level)
     ahead = points.position(source.resume, *here) if source.resume else -1
     end = points.position(stop, *here) if stop else None
@@ -224,7 +225,7 @@ def _named_cuts(source: Source, stop: Point | None) -> list[Cut]:
 
 
 def _nearest(source: Source, point: Point) -> list[Point]:
-    """The nearest points before and behind `point` at which llc stops and goes on."""
+    """Returns the nearest points before and after `point` at which llc can stop and resume."""
     passes = points.machine_passes(source.target.cpu, source.level)
     place = points.position(point, source.target.cpu, source.level)
     found = []

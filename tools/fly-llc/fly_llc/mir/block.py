@@ -14,15 +14,16 @@ _SUCCESSOR = re.compile(r"%bb\.(\d{1,9})(?!\d)")
 
 
 class Block:
-    """`label` is the line that opens it; `head` the lines between that and the instructions
-    (successors, live-ins, comments), `tail` those behind the last one (an empty line)."""
+    """`label` is the line that starts the block, `head` the lines between it and the instructions
+    (successors, live-ins, comments), `tail` those after the last instruction (an empty line)."""
 
     def __init__(self, label: str):
         self.label = label
         self.head: list[str] = []
         self.instructions: list[Instruction] = []
         self.tail: list[str] = []
-        # Lines among the instructions that are none (comments): with the instruction they precede.
+        # Lines among the instructions that are not instructions (comments), by the instruction they
+        # precede.
         self.between: dict[int, list[str]] = {}
 
     @staticmethod
@@ -37,12 +38,12 @@ class Block:
 
     @property
     def name(self) -> str:
-        """`bb.3`, as branches name it without the percent sign."""
+        """`bb.3`, the name in branches without the percent sign."""
         return f"bb.{self.number}"
 
     @property
     def successors(self) -> list[int]:
-        """The numbers of the blocks that control may go to."""
+        """The numbers of the successor blocks."""
         for line in self.head:
             if line.lstrip().startswith("successors:"):
                 return [int(number) for number in _SUCCESSOR.findall(line)]
@@ -50,7 +51,7 @@ class Block:
 
     @property
     def live_ins(self) -> list[str]:
-        """The physical registers that are live where it begins."""
+        """The physical registers that are live at its start."""
         for line in self.head:
             text = line.strip()
             if text.startswith("liveins:"):
@@ -58,7 +59,7 @@ class Block:
         return []
 
     def insert(self, index: int, *texts: str | Instruction) -> None:
-        """Puts instructions before the one at `index`; negative numbers count from the end."""
+        """Inserts instructions before the one at `index`. Negative indices count from the end."""
         made = [one if isinstance(one, Instruction) else Instruction(one) for one in texts]
         self.instructions[index:index] = made
 
@@ -75,14 +76,14 @@ class Block:
         del self.instructions[self.index(instruction)]
 
     def reorder(self, instructions: Iterable[Instruction]) -> None:
-        """The same instructions in another order. ValueError if they are not the same ones."""
+        """Reorders the instructions. Raises ValueError if they are not the same ones."""
         wanted = list(instructions)
         if sorted(map(id, wanted)) != sorted(map(id, self.instructions)):
-            raise ValueError(f"{self.name}: the new order is not of the same instructions")
+            raise ValueError(f"{self.name}: the new order does not contain the same instructions")
         self.instructions = wanted
 
     def index(self, instruction: Instruction) -> int:
-        """Where an instruction is, by identity."""
+        """The index of an instruction, by identity."""
         for number, one in enumerate(self.instructions):
             if one is instruction:
                 return number

@@ -1,4 +1,4 @@
-"""What must stay in order among instructions of a block."""
+"""Dependences between the instructions of a block."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fly_llc.mir.instruction import Instruction
 
 
 def regions(instructions: Sequence[Instruction]) -> list[tuple[int, int]]:
-    """The runs of instructions, as start and end, within which they may change places."""
+    """The ranges of instructions, as start and end, within which instructions may be reordered."""
     found, start = [], 0
     for at, one in enumerate(instructions):
         if not kinds.is_movable(one):
@@ -22,11 +22,11 @@ def regions(instructions: Sequence[Instruction]) -> list[tuple[int, int]]:
 
 
 def dependences(instructions: Sequence[Instruction]) -> list[set[int]]:
-    """For each instruction of a region, the numbers of those that must come before it.
+    """For each instruction of a region, the indices of those that must precede it.
 
-    Registers: it reads what another writes, writes what another reads or writes. Memory: a store
-    stays in order with every access, since addresses are not compared; accesses that are volatile
-    or atomic, or say nothing of themselves, with each other too.
+    Registers: read after write, write after read, write after write. Memory: a store is ordered
+    with all accesses, because addresses are not compared. Volatile and atomic accesses, and those
+    without memory operands, are also ordered with each other.
     """
     writer: dict[str, int] = {}
     readers: dict[str, set[int]] = {}

@@ -15,8 +15,8 @@ _HEAD = re.compile(r"^    (?:successors|liveins):|^\s*(?:;.*)?$")
 
 
 class Function:
-    """`header` is the YAML above the body, as text. `blocks` are in the order in which they lie in
-    memory; the first is the entry."""
+    """`header` is the YAML text before the body. `blocks` are in layout order; the first one is the
+    entry."""
 
     def __init__(self, header: str, body: str, line: int = 0):
         self.header = header
@@ -57,7 +57,7 @@ class Function:
 
     @property
     def predecessors(self) -> dict[int, list[int]]:
-        """For each block, by number, the blocks that control comes from."""
+        """The predecessors of each block, by number."""
         found: dict[int, list[int]] = {block.number: [] for block in self.blocks}
         for block in self.blocks:
             for successor in block.successors:

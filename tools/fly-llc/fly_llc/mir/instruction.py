@@ -1,4 +1,5 @@
-"""A machine instruction: read when it is asked for, printed as it was unless it was changed."""
+"""A machine instruction. It is parsed on first access, and printed unchanged unless it is
+modified."""
 
 from __future__ import annotations
 
@@ -23,10 +24,10 @@ _OPCODE = re.compile(r"[A-Za-z_][\w.]*")
 
 class Instruction:
     """`text` is the instruction on one line, without its indentation. `bundled` holds the
-    instructions of a bundle whose head this is.
+    instructions of the bundle that starts with this one.
 
-    `results` are the registers left of `=`, `operands` what follows the opcode. They may be changed
-    as lists; after `edited()`, or through `replace`, the text follows them.
+    `results` are the registers left of `=`, `operands` what follows the opcode. The lists may be
+    modified; call `edited()` or `replace` to update the text.
     """
 
     __slots__ = ("_parts", "bundled", "indent", "text")
@@ -69,17 +70,17 @@ class Instruction:
 
     @property
     def memory(self) -> str:
-        """The memory operands, as they are printed: `(load (s32) from %ir.20, addrspace 1)`."""
+        """The memory operands as text: `(load (s32) from %ir.20, addrspace 1)`."""
         return self.parts.memory
 
     @property
     def attributes(self) -> list[str]:
-        """`debug-location !12` and the like."""
+        """Attributes such as `debug-location !12`."""
         return self.parts.attributes
 
     @property
     def defined(self) -> Iterator[Operand]:
-        """The registers that it writes; of a bundle, its head's."""
+        """The registers that it writes; for a bundle, those of its first instruction."""
         yield from self.results
         yield from (one for one in self.operands if one.is_register and one.defines)
 
@@ -97,7 +98,7 @@ class Instruction:
         results: Iterable[Operand] | None = None,
         operands: Iterable[Operand | str | int] | None = None,
     ) -> None:
-        """Changes the instruction in place."""
+        """Modifies the instruction in place."""
         parts = self.parts
         if opcode is not None:
             parts.opcode = opcode
@@ -110,12 +111,13 @@ class Instruction:
         self.edited()
 
     def edited(self) -> None:
-        """Prints the parts anew, after they were changed."""
+        """Updates the text after the parts were modified."""
         self.text = str(self.parts)
 
 
 class _Parts:
-    """What a line says: `results = flags OPCODE operands, attributes :: memory {`, `; comment`."""
+    """The parts of a line: `results = flags OPCODE operands, attributes :: memory {`, `;
+    comment`."""
 
     def __init__(self, text: str):
         text, self.comment = _without_comment(text)
@@ -149,7 +151,7 @@ class _Parts:
 
 
 def _without_comment(text: str) -> tuple[str, str]:
-    """The instruction and the comment behind it, which begins with a semicolon outside quotes."""
+    """Splits off a comment, which begins with a semicolon outside quotes."""
     quoted = False
     for at, char in enumerate(text):
         if char == '"':

@@ -1,4 +1,4 @@
-"""Which registers hold a value that is still wanted: backward over the control flow."""
+"""Liveness of registers: a backward data-flow analysis."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from fly_llc.mir.function import Function
 
 
 def live_outs(function: Function) -> dict[int, frozenset[str]]:
-    """For each block, by number, the units that are live at its end.
+    """The units that are live at the end of each block, by number.
 
-    A fixpoint of live-in = used before defined ∪ (live-out − defined). The uses of a phi count at
-    its block's start, which is slightly more than what is live.
+    Computes the fixpoint of live-in = used before defined ∪ (live-out − defined). The operands of a
+    phi count as used at the start of its block, which is slightly conservative.
     """
     uses: dict[int, frozenset[str]] = {}
     defs: dict[int, frozenset[str]] = {}
@@ -38,7 +38,7 @@ def live_outs(function: Function) -> dict[int, frozenset[str]]:
 
 
 def live_sets(block: Block, live_out: frozenset[str]) -> list[frozenset[str]]:
-    """The units that are live just before each instruction of `block`."""
+    """The units that are live before each instruction of `block`."""
     live = set(live_out)
     found: list[frozenset[str]] = []
     for one in reversed(block.instructions):

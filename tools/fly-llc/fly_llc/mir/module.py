@@ -14,7 +14,7 @@ _BODY = re.compile(r"^body: +\|\n", re.MULTILINE)
 
 
 class Module:
-    """`pieces` holds the file in order: text that is kept as it is, and functions."""
+    """`pieces` holds the file in order: unparsed text, and functions."""
 
     def __init__(self, pieces: list[str | Function]):
         self.pieces = pieces
@@ -42,8 +42,8 @@ class Module:
 
 
 def parse(text: str) -> Module:
-    """Reads MIR as LLVM prints it. InputError for text that is none, for two blocks of one
-    number, and for control flow to a block that is not there."""
+    """Parses MIR as LLVM prints it. Raises InputError for other text, for two blocks with the same
+    number, and for branches to missing blocks."""
     starts = [match.start() for match in _DOCUMENT.finditer(text)]
     if not starts:
         raise InputError(
@@ -75,6 +75,7 @@ def _checked(function: Function) -> Function:
         for successor in block.successors:
             if successor not in numbers:
                 raise InputError(
-                    f"{function.name}: {block.name} goes on to bb.{successor}, which is no block"
+                    f"{function.name}: {block.name} branches to bb.{successor}, which is not a"
+                    " block"
                 )
     return function

@@ -13,17 +13,17 @@ REGISTER_FLAGS = frozenset(
 _REGISTER = re.compile(
     r"(?P<name>\$\w+|%\w+)(?:\.(?P<sub>\w+))?(?P<rest>(?::\w+)?(?:\(.*\))?(?::0x[0-9A-F]+)?)"
 )
-# What begins with % and is no register.
+# Prefixes of names that begin with % and are not registers.
 _OTHER = re.compile(r"%(?:bb|stack|fixed-stack|const|jump-table|ir|ir-block|subreg)[.]")
 _INTEGER = re.compile(r"-?\d{1,20}")
 
 
 @dataclass
 class Operand:
-    """`text` is the operand as it is printed, without its flags.
+    """`text` is the operand as printed, without its flags.
 
-    Of a register, `register` is its name (`$vgpr0_vgpr1`, `%12`), `sub` the part that is meant
-    (`sub0`), `flags` the words before it; `rest` what follows (`:vgpr_32`, `(tied-def 0)`, `(p4)`).
+    For a register, `register` is its name (`$vgpr0_vgpr1`, `%12`), `sub` the subregister (`sub0`),
+    `flags` the words before it, and `rest` what follows (`:vgpr_32`, `(tied-def 0)`, `(p4)`).
     """
 
     text: str
@@ -57,7 +57,8 @@ class Operand:
 
     @property
     def defines(self) -> bool:
-        """Whether the register is written, by the flags; results left of `=` are written too."""
+        """Whether the flags say that the register is written. Results left of `=` are written as
+        well."""
         return "implicit-def" in self.flags or "def" in self.flags
 
     @property
@@ -80,7 +81,7 @@ class Operand:
 
 
 def split(text: str) -> Iterator[str]:
-    """The pieces of `text` between commas that are in no bracket and in no quotes."""
+    """Splits `text` at the commas outside brackets and quotes."""
     depth, start, quote = 0, 0, ""
     for at, char in enumerate(text):
         if quote:

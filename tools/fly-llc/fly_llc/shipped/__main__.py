@@ -12,7 +12,9 @@ from fly_llc.insertion import filters
 def main() -> int:
     try:
         if len(sys.argv) < 2 or sys.argv[1] not in filters.SHIPPED:
-            raise UsageError("which filter?", hint=f"there are {', '.join(filters.SHIPPED)}")
+            raise UsageError(
+                "no filter given", hint=f"the filters are {', '.join(filters.SHIPPED)}"
+            )
         made = filters.shipped(sys.argv[1])(sys.stdin.read(), sys.argv[2:])
         sys.stdout.write(made)
     except FlyError as error:

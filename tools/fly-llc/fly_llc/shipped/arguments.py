@@ -1,4 +1,4 @@
-"""Options of the shipped filters: `--name value`, each with a type and a default."""
+"""Parses the options of shipped filters: `--name value`, each with a type and a default."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fly_common.quoting import quoted
 
 
 def read(filter_name: str, words: Sequence[str], **defaults: Any) -> dict[str, Any]:
-    """The options' values. The type of a default is the type of its option."""
+    """Returns the options' values. The type of an option is the type of its default."""
     values = dict(defaults)
     rest = list(words)
     while rest:
@@ -29,6 +29,6 @@ def read(filter_name: str, words: Sequence[str], **defaults: Any) -> dict[str, A
             values[name] = kind(text)
         except ValueError:
             raise UsageError(
-                f"{filter_name} {word}: {quoted(text)} is no {kind.__name__}"
+                f"{filter_name} {word}: {quoted(text)} is not a valid {kind.__name__}"
             ) from None
     return values

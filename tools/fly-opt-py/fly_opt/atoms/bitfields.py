@@ -1,30 +1,27 @@
-"""Words made of bit fields, some known when compiling and some only when the kernel runs."""
+"""Words made of bit fields, some known at compile time and some only at run time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from fly_dialect.bindings import ir
 
 from fly_opt.ir import pointers
 from fly_opt.ir.builder import Builder
 
-Value = Any  # an ir.Value
-
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """`width` bits from bit `offset` on: a number, or the low bits of an i32 or i64."""
+    """`width` bits starting at bit `offset`: a number, or the low bits of an i32 or i64."""
 
     offset: int
     width: int
-    value: int | Value
+    value: int | ir.Value
 
 
-def words(builder: Builder, count: int, fields: Iterable[Field]) -> Value:
-    """A vector of `count` i32 with the fields in it; other bits are 0. Fields don't overlap."""
+def words(builder: Builder, count: int, fields: Iterable[Field]) -> ir.Value:
+    """Returns a vector of `count` i32 holding the fields, which don't overlap; other bits are 0."""
     known, pieces = [0] * count, [[] for _ in range(count)]
     for field in fields:
         for index in range(field.offset // 32, (field.offset + field.width - 1) // 32 + 1):
@@ -38,7 +35,7 @@ def words(builder: Builder, count: int, fields: Iterable[Field]) -> Value:
     return builder.value("vector.from_elements", type_, values)
 
 
-def _word(builder: Builder, known: int, pieces: list[Value]) -> Value:
+def _word(builder: Builder, known: int, pieces: list[ir.Value]) -> ir.Value:
     if not known and pieces:
         word, *pieces = pieces
     else:
@@ -48,9 +45,9 @@ def _word(builder: Builder, known: int, pieces: list[Value]) -> Value:
     return word
 
 
-def _piece(builder: Builder, field: Field, value: Value, index: int) -> Value:
-    """What a field puts into word `index`: its bits from `start` on, moved up by `shift`."""
-    held = value.type.width
+def _piece(builder: Builder, field: Field, value: ir.Value, index: int) -> ir.Value:
+    """Returns the part of a field in word `index`: its bits from `start` on, shifted by `shift`."""
+    held = pointers.width(value.type)
     start, shift = max(0, 32 * index - field.offset), max(0, field.offset - 32 * index)
     count = min(field.width - start, 32 - shift)
     if start:
@@ -58,7 +55,7 @@ def _piece(builder: Builder, field: Field, value: Value, index: int) -> Value:
         value = builder.value("arith.shrui", value.type, [value, amount])
     if held > 32:
         value = builder.value("arith.trunci", pointers.integer(32), [value])
-    # Bits above the field's that the shift would leave in the word.
+    # Mask the bits above the field that the shift would leave in the word.
     if count + shift < 32 and held - start > count:
         mask = builder.constant((1 << count) - 1, 32)
         value = builder.value("arith.andi", value.type, [value, mask])

@@ -1,18 +1,17 @@
-"""Calls of atoms, brought to the one form that a family's emitter sees.
+"""Calls of atoms, normalised to the form that a family's emitter takes.
 
     copy_atom_call      registers are memrefs: loaded before the instruction, stored after it
     copy_atom_call_ssa  registers are values
-    mma_atom_call       as copy_atom_call, for A, B, C and D
-    mma_atom_call_ssa   registers are values; what is not contiguous is a memref
+    mma_atom_call       like copy_atom_call, for A, B, C and D
+    mma_atom_call_ssa   registers are values; a non-contiguous operand is a memref
 
-A predicate is an scf.if around the whole.
+A predicate becomes an scf.if around the whole call.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from fly_dialect.atoms.interface import CopyOp, MmaOp
 from fly_dialect.bindings import ir
@@ -23,47 +22,58 @@ from fly_opt.atoms.emitters import Copy, Memory, Multiply
 from fly_opt.ir import pointers
 from fly_opt.ir.builder import Builder
 
-Value = Any  # an ir.Value
-Operand = Memory | Value
+Operand = Memory | ir.Value
 
 
 def copy(
     builder: Builder,
     op: CopyOp,
-    state: Value,
+    state: ir.Value,
     source: Operand,
     destination: Operand | None,
     predicate: Operand | None,
-    result: Any,
-) -> Value | None:
-    """Writes a copy; gives the value of its result, of type `result`, if it has one.
+    result: ir.Type | None,
+) -> ir.Value | None:
+    """Emits a copy; returns its result, of type `result`, if it has one.
 
-    With a result, `destination` is the value that a copy which doesn't happen leaves.
+    With a result, `destination` is the result's value when the predicate is false.
     """
     _check_elements(source, destination)
 
-    def emit() -> Value | None:
-        call = Copy(builder, op, state, source, destination, result)
+    def emit() -> ir.Value | None:
         if result is not None:
-            return _emit(replace(call, destination=None))
-        if isinstance(destination, Memory) and destination.spec.space == "register":
+            return _emit_value(Copy(builder, op, state, source, None, result), result)
+        if not isinstance(destination, Memory):
+            raise ValueError(f"{op} without a result copies to memory")
+        if destination.spec.space == "register":
             wanted = registers.value_type(destination.spec)
-            value = _emit(replace(call, destination=None, result=wanted))
+            value = _emit_value(Copy(builder, op, state, source, None, wanted), wanted)
             registers.store(builder, value, destination.spec, destination.pointer)
-            return None
-        return _emit(call)
+        else:
+            _emit(Copy(builder, op, state, source, destination, None))
+        return None
 
     if predicate is None:
         return emit()
-    condition: Value = predicate
     if isinstance(predicate, Memory):
         condition = registers.load(builder, predicate.spec, predicate.pointer)
+    else:
+        condition = predicate
     if condition.type != pointers.integer(1):
-        raise ValueError(f"one i1 decides over a copy, not {condition.type}")
-    return _conditional(builder, condition, emit, destination, result)
+        raise ValueError(f"the predicate of a copy must be one i1, not {condition.type}")
+    otherwise = None if isinstance(destination, Memory) else destination
+    return _conditional(builder, condition, emit, otherwise, result)
 
 
-def _emit(call: Copy) -> Value | None:
+def _emit_value(call: Copy[CopyOp], wanted: ir.Type) -> ir.Value:
+    """What a copy to registers gives, as the type that is wanted."""
+    value = _emit(call)
+    if value is None:
+        raise ValueError(f"{call.op} gives no value: its destination is memory")
+    return pointers.bitcast(call.builder, value, wanted)
+
+
+def _emit(call: Copy[CopyOp]) -> ir.Value | None:
     builder, source = call.builder, call.source
     if isinstance(source, Memory) and source.spec.space == "register":
         value = registers.load(builder, source.spec, source.pointer)
@@ -72,14 +82,9 @@ def _emit(call: Copy) -> Value | None:
         moved = getattr(call.op, "copied_bits", None)
         if type_ is not None and moved is not None and pointers.width(type_) != moved:
             raise ValueError(
-                f"{call.op} moves {moved} bits, and {type_} has {pointers.width(type_)}"
+                f"{call.op} moves {moved} bits, but {type_} has {pointers.width(type_)}"
             )
-    value = emitters.of_copy(call.op)(call)
-    if call.result is None:
-        return None
-    if value is None:
-        raise ValueError(f"{call.op} gives no value: its destination is memory")
-    return pointers.bitcast(builder, value, call.result)
+    return emitters.of_copy(call.op)(call)
 
 
 def _check_elements(source: Operand, destination: Operand | None) -> None:
@@ -93,12 +98,13 @@ def _check_elements(source: Operand, destination: Operand | None) -> None:
 
 def _conditional(
     builder: Builder,
-    condition: Value,
-    emit: Callable[[], Value | None],
-    otherwise: Value | None,
-    result: Any,
-) -> Value | None:
-    """`emit` where the condition holds; with a result, else the value `otherwise`."""
+    condition: ir.Value,
+    emit: Callable[[], ir.Value | None],
+    otherwise: ir.Value | None,
+    result: ir.Type | None,
+) -> ir.Value | None:
+    """Emits an scf.if around `emit`; if there is a result, `otherwise` is its value in the else
+    branch."""
     op = ir.Operation.create(
         "scf.if",
         results=[] if result is None else [result],
@@ -112,6 +118,8 @@ def _conditional(
         builder.op("scf.yield", None, [] if value is None else [value])
     if result is None:
         return None
+    if otherwise is None:
+        raise ValueError("a copy with a result and a predicate has the value of one not made")
     with builder.within(op.regions[1].blocks.append()):
         builder.op("scf.yield", None, [otherwise])
     return op.results[0]
@@ -120,13 +128,13 @@ def _conditional(
 def multiply(
     builder: Builder,
     op: MmaOp,
-    state: Value,
+    state: ir.Value,
     d: Memory | None,
     operands: tuple[Operand, Operand, Operand],
-    result: Any,
-) -> Value | None:
-    """Writes a matrix instruction; gives the value of its result, of type `result`, if it has one,
-    else puts it into `d`."""
+    result: ir.Type | None,
+) -> ir.Value | None:
+    """Emits a matrix instruction; returns its result, of type `result`, if it has one, and stores
+    it to `d` otherwise."""
     types, emit = emitters.of_mma(op)
     wanted = types(op)
     a, b, c = (
@@ -143,7 +151,7 @@ def multiply(
     return None
 
 
-def _operand(builder: Builder, name: str, operand: Operand, type_: Any) -> Value:
+def _operand(builder: Builder, name: str, operand: Operand, type_: ir.Type) -> ir.Value:
     if isinstance(operand, Memory):
         return registers.load(builder, operand.spec, operand.pointer, type_)
     if pointers.width(operand.type) != pointers.width(type_):

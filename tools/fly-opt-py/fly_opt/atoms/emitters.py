@@ -1,13 +1,14 @@
-"""Which function writes an instruction, by the class of the instruction."""
+"""Registry of the functions that emit instructions, by the class of the instruction."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from fly_dialect.atoms.interface import AtomOp, CopyOp, MmaOp
+from fly_dialect.bindings import ir
 from fly_dialect.dialect import type_of
 from fly_dialect.types import MemRefSpec
 
@@ -15,70 +16,74 @@ from fly_opt.ir import pointers
 from fly_opt.ir.builder import Builder
 from fly_opt.lowering import interface
 
-Value = Any  # an ir.Value
+C = TypeVar("C", bound=CopyOp, covariant=True)
+M = TypeVar("M", bound=MmaOp, covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A memref: its type, and its LLVM pointer (in a backend's space, what stands for it)."""
+    """A memref: its type, and its LLVM pointer or the value that a backend's space has for one."""
 
     spec: MemRefSpec
-    pointer: Value
+    pointer: ir.Value
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
-    """A copy to be written. Registers are values: as a source they are given, as a destination
-    they are what the emitter returns, of type `result`."""
+class Copy(Generic[C]):
+    """A copy to emit. Registers are values: a source is given as a value, a destination is the
+    value that the emitter returns, of type `result`."""
 
     builder: Builder
-    op: Any  # the CopyOp
-    state: Value  # the atom: a struct of its state
-    source: Memory | Value
+    op: C
+    state: ir.Value  # the atom: a struct of its state
+    source: Memory | ir.Value
     destination: Memory | None
-    result: Any  # the type of the destination's registers, None for a destination in memory
+    result: (
+        ir.Type | None
+    )  # the type of the destination's registers, None for a destination in memory
 
-    def field(self, name: str) -> Value:
-        """A field of the atom's state."""
+    def field(self, name: str) -> ir.Value:
+        """Returns a field of the atom's state."""
         return state_field(self.builder, self.op, self.state, name)
 
 
 @dataclass(frozen=True, slots=True)
-class Multiply:
-    """A matrix instruction to be written: D = A·B + C on values of the types it takes."""
+class Multiply(Generic[M]):
+    """A matrix instruction to emit: D = A·B + C on values of the types it takes."""
 
     builder: Builder
-    op: Any  # the MmaOp
-    state: Value
-    a: Value
-    b: Value
-    c: Value
+    op: M
+    state: ir.Value
+    a: ir.Value
+    b: ir.Value
+    c: ir.Value
 
-    def field(self, name: str) -> Value:
-        """A field of the atom's state."""
+    def field(self, name: str) -> ir.Value:
+        """Returns a field of the atom's state."""
         return state_field(self.builder, self.op, self.state, name)
 
 
 @dataclass(frozen=True, slots=True)
 class Operands:
-    """The types a matrix instruction takes for A, B and C."""
+    """The types that a matrix instruction takes for A, B and C."""
 
-    a: Any
-    b: Any
-    c: Any
-
-
-CopyEmitter = Callable[[Copy], Value | None]
-MmaEmitter = Callable[[Multiply], Value]
-
-_COPIES: dict[type[AtomOp], CopyEmitter] = {}
-_MULTIPLIES: dict[type[AtomOp], tuple[Callable[[Any], Operands], MmaEmitter]] = {}
+    a: ir.Type
+    b: ir.Type
+    c: ir.Type
 
 
-def copies(*ops: type[CopyOp]) -> Callable[[CopyEmitter], CopyEmitter]:
-    """Makes a function the emitter of these copies."""
+CopyEmitter = Callable[[Copy[C]], ir.Value | None]
+MmaEmitter = Callable[[Multiply[M]], ir.Value]
 
-    def register(emitter: CopyEmitter) -> CopyEmitter:
+# Any: the class that a function is found by is that of the op it takes.
+_COPIES: dict[type[AtomOp], CopyEmitter[Any]] = {}
+_MULTIPLIES: dict[type[AtomOp], tuple[Callable[[Any], Operands], MmaEmitter[Any]]] = {}
+
+
+def copies(*ops: type[C]) -> Callable[[CopyEmitter[C]], CopyEmitter[C]]:
+    """Registers the decorated function as the emitter of these copies."""
+
+    def register(emitter: CopyEmitter[C]) -> CopyEmitter[C]:
         _COPIES.update(dict.fromkeys(ops, emitter))
         return emitter
 
@@ -86,22 +91,23 @@ def copies(*ops: type[CopyOp]) -> Callable[[CopyEmitter], CopyEmitter]:
 
 
 def multiplies(
-    operands: Callable[[Any], Operands], *ops: type[MmaOp]
-) -> Callable[[MmaEmitter], MmaEmitter]:
-    """Makes a function the emitter of these matrix instructions; `operands` gives their types."""
+    operands: Callable[[M], Operands], *ops: type[M]
+) -> Callable[[MmaEmitter[M]], MmaEmitter[M]]:
+    """Registers the decorated function as the emitter of these matrix instructions; `operands`
+    returns their types."""
 
-    def register(emitter: MmaEmitter) -> MmaEmitter:
+    def register(emitter: MmaEmitter[M]) -> MmaEmitter[M]:
         _MULTIPLIES.update(dict.fromkeys(ops, (operands, emitter)))
         return emitter
 
     return register
 
 
-def of_copy(op: CopyOp) -> CopyEmitter:
+def of_copy(op: C) -> CopyEmitter[C]:
     return _found(_COPIES, op)
 
 
-def of_mma(op: MmaOp) -> tuple[Callable[[Any], Operands], MmaEmitter]:
+def of_mma(op: M) -> tuple[Callable[[M], Operands], MmaEmitter[M]]:
     return _found(_MULTIPLIES, op)
 
 
@@ -116,7 +122,7 @@ def _found(table: dict[type[AtomOp], Any], op: AtomOp) -> Any:
     return table[type(op)]
 
 
-def state_field(builder: Builder, op: AtomOp, state: Value, name: str) -> Value:
-    """A field of an atom's state."""
+def state_field(builder: Builder, op: AtomOp, state: ir.Value, name: str) -> ir.Value:
+    """Returns a field of an atom's state."""
     slot = op.slot(name)
     return pointers.extract(builder, state, slot, type_of(op.state[slot].type))

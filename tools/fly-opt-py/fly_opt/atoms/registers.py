@@ -1,12 +1,10 @@
-"""Registers of a memref as one value.
+"""Loads and stores of register memrefs as single values.
 
-Contiguous registers are one vector, of one element a scalar; others are gathered from and scattered
-to the runs they consist of, in the order of the layout's index.
+Contiguous registers are one vector, or a scalar if there is one element; others are gathered from
+and scattered to their contiguous runs, in the order of the layout's index.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 from fly_dialect.bindings import ir
 from fly_dialect.layouts.int_tuple import IntTuple
@@ -18,42 +16,42 @@ from fly_opt.ir import pointers, vectors
 from fly_opt.ir.builder import Builder
 from fly_opt.ir.storage import storage_type
 
-Value = Any  # an ir.Value
 
-
-def value_type(spec: MemRefSpec) -> Any:
-    """The type of all of a memref's elements as one value. ValueError where their number is known
-    only when the kernel runs."""
+def value_type(spec: MemRefSpec) -> ir.Type:
+    """Returns the type of all of a memref's elements as one value. ValueError if their number is
+    dynamic."""
     count, element = len(_offsets(spec.layout)), storage_type(spec.element)
     return element if count == 1 else ir.VectorType.get([count], element)
 
 
-def load(builder: Builder, spec: MemRefSpec, pointer: Value, type_: Any = None) -> Value:
-    """The elements of a memref, as `type_` of as many bits where that is given."""
+def load(
+    builder: Builder, spec: MemRefSpec, pointer: ir.Value, type_: ir.Type | None = None
+) -> ir.Value:
+    """Loads the elements of a memref, as `type_` of the same number of bits if given."""
     whole = value_type(spec)
     wanted = type_ or whole
-    # Registers have a byte for each element, also where packed ones fill fewer; FlyDSL's programs
+    # Registers have a byte for each element, even for packed ones that need less; FlyDSL's programs
     # let an instruction take all of them.
     held = len(_offsets(spec.layout)) * element_bytes(spec.element) * 8
     if pointers.width(wanted) not in (pointers.width(whole), held):
-        raise ValueError(f"the instruction takes {wanted}, and {spec} is {whole}")
+        raise ValueError(f"the instruction takes {wanted}, but {spec} is {whole}")
     runs = _runs(spec.layout)
     if len(runs) == 1:
         return pointers.load(builder, wanted, _at(builder, spec, pointer, *runs[0]))
     value, done = vectors.poison(builder, whole), 0
     for offset, count in runs:
-        run = ir.VectorType.get([count], whole.element_type)
+        run = ir.VectorType.get([count], ir.VectorType(whole).element_type)
         part = pointers.load(builder, run, _at(builder, spec, pointer, offset, count))
         value = vectors.insert(builder, part, value, done)
         done += count
     return pointers.bitcast(builder, value, wanted)
 
 
-def store(builder: Builder, value: Value, spec: MemRefSpec, pointer: Value) -> None:
-    """Puts a value of as many bits into the elements of a memref."""
+def store(builder: Builder, value: ir.Value, spec: MemRefSpec, pointer: ir.Value) -> None:
+    """Stores a value of the same number of bits to the elements of a memref."""
     whole = value_type(spec)
     if pointers.width(value.type) != pointers.width(whole):
-        raise ValueError(f"the instruction gives {value.type}, and {spec} takes {whole}")
+        raise ValueError(f"the instruction returns {value.type}, but {spec} takes {whole}")
     runs = _runs(spec.layout)
     if len(runs) == 1:
         pointers.store(builder, value, _at(builder, spec, pointer, *runs[0]))
@@ -65,8 +63,8 @@ def store(builder: Builder, value: Value, spec: MemRefSpec, pointer: Value) -> N
         done += count
 
 
-def _at(builder: Builder, spec: MemRefSpec, pointer: Value, offset: int, count: int) -> Value:
-    """The address of the `count` elements from `offset` on."""
+def _at(builder: Builder, spec: MemRefSpec, pointer: ir.Value, offset: int, count: int) -> ir.Value:
+    """Returns the address of the `count` elements that start at `offset`."""
     if offset:
         pointers.check_whole(spec.element, Int(offset))
         index = builder.constant(offset, 32)
@@ -76,7 +74,7 @@ def _at(builder: Builder, spec: MemRefSpec, pointer: Value, offset: int, count: 
 
 
 def _offsets(layout: AnyLayout) -> list[int]:
-    """The offset of each index, in elements."""
+    """Returns the offset of each index, in elements."""
     if not isinstance(layout, Layout) or not layout.is_static:
         raise ValueError(f"registers need a static layout, but it is {layout}")
     offsets = [0]
@@ -85,7 +83,7 @@ def _offsets(layout: AnyLayout) -> list[int]:
 
 
 def _extend(offsets: list[int], shape: IntTuple, stride: IntTuple) -> None:
-    """Makes the offsets of one mode those of it and the next, which varies slower."""
+    """Appends a mode to the offsets; it varies slower than those before it."""
     if isinstance(shape, tuple) and isinstance(stride, tuple):
         for inner_shape, inner_stride in zip(shape, stride, strict=True):
             _extend(offsets, inner_shape, inner_stride)
@@ -98,7 +96,7 @@ def _extend(offsets: list[int], shape: IntTuple, stride: IntTuple) -> None:
 
 
 def _runs(layout: AnyLayout) -> list[tuple[int, int]]:
-    """(offset, length) of the stretches of neighbours, in the order of the index."""
+    """Returns (offset, length) of each contiguous run, in the order of the index."""
     runs: list[tuple[int, int]] = []
     for offset in _offsets(layout):
         if runs and runs[-1][0] + runs[-1][1] == offset:

@@ -1,12 +1,10 @@
-"""Atoms of no particular hardware: loads and stores, atomic updates, a multiply and an add.
+"""Target-independent atoms: loads and stores, atomic updates, a multiply and an add.
 
-A universal copy's pointers are aligned to what it moves, as those of CuTe's UniversalCopy are: the
-access is one load or store of that width.
+As with CuTe's UniversalCopy, the pointers of a universal copy are aligned to its size: the access
+is one load or store of that width.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 from fly_dialect.atoms.universal import UniversalAtomic, UniversalCopy, UniversalFma
 from fly_dialect.bindings import ir
@@ -16,9 +14,7 @@ from fly_opt.atoms.emitters import Copy, Memory, Multiply, Operands, copies, mul
 from fly_opt.ir import pointers
 from fly_opt.lowering import spaces
 
-Value = Any  # an ir.Value
-
-# LLVM's atomicrmw: update → (integers, floats); None where there is none.
+# LLVM's atomicrmw: update → (integers, floats); None if there is none.
 _RMW: dict[str, tuple[int, int | None]] = {
     "add": (1, 11),
     "and": (3, None),
@@ -28,12 +24,12 @@ _RMW: dict[str, tuple[int, int | None]] = {
     "inc": (15, None),
     "dec": (16, None),
 }
-_MONOTONIC = 2  # LLVM's ordering: atomic, and no fence
+_MONOTONIC = 2  # LLVM's ordering: atomic, without a fence
 
 
 @copies(UniversalCopy)
-def copy(call: Copy) -> Value | None:
-    """A load, a store, or both."""
+def copy(call: Copy[UniversalCopy]) -> ir.Value | None:
+    """Emits a load, a store, or both."""
     value = call.source
     if isinstance(value, Memory):
         value = _read(call, value, call.result or _moved(call.op.bit_size))
@@ -43,12 +39,12 @@ def copy(call: Copy) -> Value | None:
     return value
 
 
-def _moved(bits: int) -> Any:
-    """The type in which bits pass through registers on their way between two memories."""
+def _moved(bits: int) -> ir.Type:
+    """Returns the register type for a copy between two memories."""
     return pointers.words(bits // 32) if bits % 32 == 0 else pointers.integer(bits)
 
 
-def _read(call: Copy, source: Memory, type_: Any) -> Value:
+def _read(call: Copy[UniversalCopy], source: Memory, type_: ir.Type) -> ir.Value:
     builder, size = call.builder, pointers.width(type_)
     if (own := spaces.of(source.spec)) is not None:
         return own.load_through(builder, source.spec, source.pointer, type_)
@@ -56,7 +52,7 @@ def _read(call: Copy, source: Memory, type_: Any) -> Value:
     return pointers.load(builder, type_, address, _alignment(size))
 
 
-def _write(call: Copy, value: Value, destination: Memory) -> None:
+def _write(call: Copy[UniversalCopy], value: ir.Value, destination: Memory) -> None:
     builder, size = call.builder, pointers.width(value.type)
     if (own := spaces.of(destination.spec)) is not None:
         own.store_through(builder, destination.spec, destination.pointer, value)
@@ -65,9 +61,9 @@ def _write(call: Copy, value: Value, destination: Memory) -> None:
     pointers.store(builder, value, address, _alignment(size))
 
 
-def _alignment(size: int) -> dict[str, Any] | None:
-    """What is known of the address of a copy of so many bits: it is a multiple of them. Where that
-    is no power of two LLVM would take the next greater."""
+def _alignment(size: int) -> dict[str, ir.Attribute] | None:
+    """Returns the alignment of a copy of `size` bits if that is not a power of two; LLVM would
+    assume the next greater power of two."""
     known = (size // 8) & -(size // 8)
     if known * 8 == size:
         return None
@@ -75,8 +71,8 @@ def _alignment(size: int) -> dict[str, Any] | None:
 
 
 @copies(UniversalAtomic)
-def atomic(call: Copy) -> Value:
-    """atomicrmw of one element, without order. Gives the source's value."""
+def atomic(call: Copy[UniversalAtomic]) -> ir.Value:
+    """Emits a monotonic atomicrmw of one element. Returns the source's value."""
     builder, op, destination = call.builder, call.op, call.destination
     if not isinstance(destination, Memory) or isinstance(call.source, Memory):
         raise ValueError(f"{op} updates memory with a value in registers")
@@ -86,7 +82,7 @@ def atomic(call: Copy) -> Value:
         raise ValueError(f"there is no atomic {op.op} of {op.element}")
     size = op.copied_bits
     address = pointers.swizzled(builder, destination.pointer, destination.spec, size)
-    attributes = {
+    attributes: dict[str, ir.Attribute] = {
         "bin_op": ir.IntegerAttr.get(pointers.integer(64), code),
         "ordering": ir.IntegerAttr.get(pointers.integer(64), _MONOTONIC),
     }
@@ -103,8 +99,8 @@ def _element(op: UniversalFma) -> Operands:
 
 
 @multiplies(_element, UniversalFma)
-def fma(call: Multiply) -> Value:
-    """A multiply and an add, which code generation may fuse: `contract` allows it."""
+def fma(call: Multiply[UniversalFma]) -> ir.Value:
+    """Emits a multiply and an add that code generation may fuse: `contract` allows it."""
     builder, type_ = call.builder, call.c.type
     if isinstance(type_, ir.IntegerType):
         product = builder.value("arith.muli", type_, [call.a, call.b])

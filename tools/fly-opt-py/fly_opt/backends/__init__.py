@@ -1,1 +1,1 @@
-"""What a backend adds to fly-opt-py: pipelines, passes, emitters of instructions, LLVM modules."""
+"""The backends' parts of fly-opt-py: pipelines, passes, instruction emitters, LLVM modules."""

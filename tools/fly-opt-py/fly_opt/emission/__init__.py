@@ -1,1 +1,1 @@
-"""MLIR in the LLVM dialect → LLVM IR text that LLVM 22 reads."""
+"""Translation of MLIR in the LLVM dialect to LLVM IR text that LLVM 22 reads."""

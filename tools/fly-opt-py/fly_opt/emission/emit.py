@@ -1,13 +1,13 @@
-"""MLIR in the LLVM dialect → LLVM IR text: the element `fly-emit-llvm` of a pipeline.
+"""Translates MLIR in the LLVM dialect to LLVM IR text: the pipeline element `fly-emit-llvm`.
 
-One LLVM module comes out: the gpu.module's functions and globals, the target's triple and data
-layout, the host program as module assembly, the backend's module flags.
+The result is one LLVM module: the gpu.module's functions and globals, the target's triple and data
+layout, the host program as module assembly, and the backend's module flags.
 """
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fly_common.errors import InputError
 from fly_host.program import SECTION
@@ -22,13 +22,16 @@ from fly_opt.passes.target.set_target import target_of
 from fly_opt.reporting.diagnostics import Source
 from fly_opt.reporting.observer import Observer
 
-# What MLIR's translation knows of the LLVM dialect that may stand outside of functions.
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
+# Ops of the LLVM dialect that MLIR's translation accepts outside of functions.
 TOP_LEVEL = (
     *("llvm.func", "llvm.mlir.global", "llvm.mlir.alias", "llvm.mlir.ifunc", "llvm.comdat"),
     *("llvm.mlir.global_ctors", "llvm.mlir.global_dtors", "llvm.module_flags"),
     *("llvm.linker_options", "llvm.named_metadata"),
 )
-# Intrinsics that the passes here call. Others may not exist, and then the translation crashes.
+# Intrinsics that the passes here call. The translation crashes on one that does not exist.
 KNOWN_INTRINSICS = (
     {f"{name}.{kind}" for name, kinds in INTRINSICS.values() for kind in kinds}
     | {f"llvm.is.fpclass.{kind}" for kind in EVERY}
@@ -36,8 +39,8 @@ KNOWN_INTRINSICS = (
 )
 
 
-def emit(module: Any, source: Source, observer: Observer) -> str:
-    """The LLVM IR of a lowered module. InputError names the first operation that has none."""
+def emit(module: ir.Module, source: Source, observer: Observer) -> str:
+    """Returns the LLVM IR of a lowered module. InputError names the first op that has none."""
     target = target_of(module.operation)
     with observer.timed("translate"):
         flat = _flatten(module, target, source)
@@ -58,26 +61,26 @@ def emit(module: Any, source: Source, observer: Observer) -> str:
     return text
 
 
-def _flatten(module: Any, target: Target | None, source: Source) -> Any:
-    """A builtin module with the contents of the gpu.module (of the module itself, where there is
-    none) and what LLVM has to know of the whole."""
+def _flatten(module: ir.Module, target: Target | None, source: Source) -> ir.Module:
+    """Returns a builtin module with the contents of the gpu.module (or of the module itself, if
+    there is none) and the module-level attributes that LLVM needs."""
     from fly_dialect.bindings import ir
 
     top = module.operation
     inner = [child.operation for child in module.body if child.operation.name == "gpu.module"]
     if len(inner) > 1:
         raise InputError(
-            f"the module has {len(inner)} gpu.modules; one becomes one code object",
+            f"the module has {len(inner)} gpu.modules; a code object is made from one",
             place=source.place_of(inner[1].location),
             hint="put the kernels of one program into one gpu.module",
         )
     for child in module.body if inner else ():
         if child.operation.name != "gpu.module":
             raise InputError(
-                f"{_called(child.operation)} stands beside the gpu.module, and nothing of it would"
+                f"{_called(child.operation)} is outside of the gpu.module, and would not"
                 " reach the code object",
                 place=source.place_of(child.operation.location),
-                hint="fly-extract-host-program takes the host function into the host program",
+                hint="fly-extract-host-program converts the host function to the host program",
             )
     flat = ir.Module.create(loc=top.location)
     for child in inner[0].regions[0].blocks[0] if inner else module.body:
@@ -101,13 +104,13 @@ def _flatten(module: Any, target: Target | None, source: Source) -> Any:
     return flat
 
 
-def _called(op: Any) -> str:
+def _called(op: ir.Operation) -> str:
     name = op.attributes.get("sym_name")
     return f"{op.name} @{name.value}" if name is not None else op.name
 
 
 def _program_assembly(text: str) -> list[str]:
-    """Assembly that puts the program into its section, and leaves the current section as it was."""
+    """Returns assembly that puts the program into its section and restores the current section."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return [
         f'.pushsection {SECTION},"",@progbits',
@@ -116,10 +119,10 @@ def _program_assembly(text: str) -> list[str]:
     ]
 
 
-def _prepare(flat: Any, source: Source, lowerings: tuple[Lowering, ...]) -> bool:
-    """Puts what LLVM 22 has in the place of intrinsics it lacks. InputError for an operation that
-    can't be translated: the bindings' translation crashes on one. True where only trying tells,
-    because an intrinsic is called by a name."""
+def _prepare(flat: ir.Module, source: Source, lowerings: tuple[Lowering, ...]) -> bool:
+    """Replaces intrinsics that LLVM 22 lacks. InputError for an op that can't be translated: the
+    bindings' translation crashes on one. Returns True if only an attempt can tell, because an
+    intrinsic is called by name."""
     from fly_dialect.bindings import ir
 
     translated = ("llvm.", *(prefix for lowering in lowerings for prefix in lowering.translated))
@@ -128,12 +131,12 @@ def _prepare(flat: Any, source: Source, lowerings: tuple[Lowering, ...]) -> bool
         name = child.operation.name
         if name.startswith(translated) and name not in TOP_LEVEL:
             where = source.place_of(child.operation.location)
-            raise InputError(f"{name} stands outside of any function", place=where)
+            raise InputError(f"{name} is outside of any function", place=where)
     refused: list[InputError] = []
-    newer: list[tuple[Lowering, Any]] = []
+    newer: list[tuple[Lowering, ir.Operation]] = []
     doubtful = False
 
-    def visit(op: Any) -> Any:
+    def visit(op: ir.Operation) -> ir.WalkResult:
         nonlocal doubtful
         name = op.name
         if not name.startswith(translated) and name != "builtin.module":
@@ -167,8 +170,8 @@ def _prepare(flat: Any, source: Source, lowerings: tuple[Lowering, ...]) -> bool
     return doubtful
 
 
-def _wrong_alignment(op: Any) -> str | None:
-    """What is wrong with an operation's alignment, which the translation takes as it is."""
+def _wrong_alignment(op: ir.Operation) -> str | None:
+    """Returns what is wrong with an op's alignment, which the translation does not check."""
     from fly_dialect.bindings import ir
 
     attribute = op.attributes["alignment"]
@@ -177,12 +180,12 @@ def _wrong_alignment(op: Any) -> str | None:
     value = attribute.value
     if value == 0 or (0 < value <= MOST_ALIGNED and value & (value - 1) == 0):
         return None
-    return f"{op.name}: the alignment {value} is no power of two up to 2^32"
+    return f"{op.name}: the alignment {value} is not a power of two up to 2^32"
 
 
-def _is_ordinary(function: Any, lowerings: tuple[Lowering, ...]) -> bool:
-    """Whether a function has no attributes but such as the pipeline here writes, or such as the
-    translation does not look at (`gpu.…`). It refuses others by a crash."""
+def _is_ordinary(function: ir.Operation, lowerings: tuple[Lowering, ...]) -> bool:
+    """Returns whether a function's attributes are all set by this pipeline or ignored by the
+    translation (`gpu.…`). The translation crashes on others."""
     from fly_dialect.bindings import ir
 
     known = {"passthrough": "ArrayAttr"}
@@ -204,18 +207,18 @@ def _is_ordinary(function: Any, lowerings: tuple[Lowering, ...]) -> bool:
     return True
 
 
-MOST_ALIGNED = 1 << 32  # bytes; LLVM's own bound
+MOST_ALIGNED = 1 << 32  # bytes; LLVM's limit
 
 
-def _translate(flat: Any) -> str:
+def _translate(flat: ir.Module) -> str:
     from fly_dialect.bindings import module
 
-    # Not through dialects.llvm: that module's 1,500 classes take 30 ms to import.
+    # Not through dialects.llvm, whose 1,500 classes take 30 ms to import.
     return module("_mlir_libs._mlirDialectsLLVM").translate_module_to_llvmir(flat.operation)
 
 
-def _try_in_child(flat: Any, source: Source) -> None:
-    """Translates in a child process first. InputError with MLIR's words where that dies."""
+def _try_in_child(flat: ir.Module, source: Source) -> None:
+    """Tries the translation in a child process. InputError with MLIR's message if that crashes."""
     import faulthandler
     import resource
 
@@ -223,11 +226,11 @@ def _try_in_child(flat: Any, source: Source) -> None:
     child = os.fork()
     if child == 0:
         os.close(reader)
-        # It may die of a signal, and that is nobody's business but ours.
+        # A crash here is expected and reported by the parent.
         faulthandler.disable()
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
-        def tell(diagnostic: Any) -> bool:
+        def tell(diagnostic: ir.Diagnostic) -> bool:
             place = source.place_of(diagnostic.location)
             line = place.line if place and place.line is not None else 0
             os.write(writer, f"{line} {diagnostic.message}\n".encode())

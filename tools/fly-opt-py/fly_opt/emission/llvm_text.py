@@ -1,4 +1,4 @@
-"""The version bridge: LLVM IR as the bindings' LLVM 24 prints it → as LLVM 22 reads it.
+"""The version bridge: rewrites LLVM IR printed by the bindings' LLVM 24 for LLVM 22.
 
     LLVM 24                                   LLVM 22 and newer
     float f0x3727C5AC                         float 0x3EE4F8B580000000
@@ -8,16 +8,16 @@
         "line"                                module asm "other"
         "other"
 
-Intrinsics that differ are the backends' to rewrite (`fly_opt.lowering.interface`).
+Intrinsics that differ are rewritten by the backends (`fly_opt.lowering.interface`).
 
-A decimal of LLVM 24 means the nearest value of its type; LLVM 22 wants it exact in that type. The
-hexadecimal forms are read by every LLVM: `0x` and 16 digits are the bits of the double that equals
-the float (LangRef, "Simple Constants"), `0xH` those of a half, `0xR` those of a bfloat.
+A decimal in LLVM 24 means the nearest value of its type; LLVM 22 requires it to be exact in that
+type. Every LLVM reads the hexadecimal forms: `0x` and 16 digits are the bits of the double that
+equals the float (LangRef, "Simple Constants"), `0xH` those of a half, `0xR` those of a bfloat.
 
-The lexer knows strings, comments and names and leaves them alone. A literal's type is the last
-floating-point type before it on its line: in LLVM's grammar a constant always follows its type, no
-other such type stands between, and LLVM breaks no line there. So only lines with something that may
-be such a literal are read at all: most of a module has none.
+The lexer recognises strings, comments and names and leaves them unchanged. A literal's type is the
+last floating-point type before it on its line: in LLVM's grammar a constant always follows its
+type, no other such type can come between them, and LLVM never breaks the line there. So only lines
+that may contain such a literal are lexed; most of a module has none.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ _BITS = re.compile(r"f0x([0-9A-Fa-f]+)")
 _DECIMAL = re.compile(r"[-+]?[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?")
 _ASSEMBLY = re.compile(r'module asm\n(?:[ \t]+"[^"]*"\n?)+')
 _LINE = re.compile(r'"[^"]*"')
-# Type → width in bits, and bits of its mantissa without the leading one.
+# Type → width in bits, and bits of its mantissa without the implicit one.
 FORMATS = {"half": (16, 10), "bfloat": (16, 7), "float": (32, 23), "double": (64, 52)}
 MOST_DIGITS = 2000  # of a decimal; LLVM prints at most 17
-# Types whose special values and hexadecimal literals nothing in this chain can hold.
+# Types whose special values and hexadecimal literals this chain does not support.
 UNSUPPORTED = ("fp128", "x86_fp80", "ppc_fp128")
 
 
 def bridge(text: str) -> str:
-    """Rewrites what LLVM 22 refuses. InputError names a literal that has no form there."""
+    """Rewrites what LLVM 22 rejects. InputError names a literal that has no form there."""
     return _literals(text)
 
 
@@ -85,7 +85,7 @@ def _literals(text: str) -> str:
 
 
 def _lines(text: str) -> Iterator[tuple[int, int]]:
-    """Where the lines that have to be read begin and end; of module assembly, all its lines."""
+    """Yields the extent of each line that must be lexed; for module assembly, of all its lines."""
     end = 0
     for sign in _SIGN.finditer(text):
         if sign.start() < end:
@@ -100,7 +100,7 @@ def _lines(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _known(kind: str, text: str, match: re.Match[str]) -> str:
-    """The type of a literal, if it is one that has a form in LLVM 22."""
+    """Returns the type of a literal. InputError if the literal has no form in LLVM 22."""
     if kind in FORMATS:
         return kind
     line = text.count("\n", 0, match.start()) + 1
@@ -113,7 +113,7 @@ def _known(kind: str, text: str, match: re.Match[str]) -> str:
 
 
 def _from_bits(bits: int, kind: str) -> str:
-    """The literal for a value of `kind` given by its bits."""
+    """Returns the literal for the value of type `kind` with these bits."""
     if kind == "half":
         return f"0xH{bits:04X}"
     if kind == "bfloat":
@@ -124,8 +124,8 @@ def _from_bits(bits: int, kind: str) -> str:
 
 
 def _widened(bits: int) -> int:
-    """The bits of the double that equals a float. Done on bits: a conversion by the processor
-    would make a signaling NaN quiet."""
+    """Returns the bits of the double that equals a float. Computed on bits, because a conversion by
+    the processor would make a signaling NaN quiet."""
     sign, exponent, mantissa = bits >> 31, bits >> 23 & 0xFF, bits & 0x7FFFFF
     if exponent == 0xFF:
         return sign << 63 | 0x7FF << 52 | mantissa << 29
@@ -148,8 +148,8 @@ def _from_special(literal: str, payload: str | None, kind: str) -> str:
 
 
 def _from_decimal(literal: str, kind: str) -> str | None:
-    """The literal for the value of `kind` nearest to a decimal; None where the decimal is right
-    as it stands: LLVM 22 reads it as a double, which then has to be exact in `kind`."""
+    """Returns the literal for the value of `kind` nearest to a decimal; None if the decimal is
+    valid as it is: LLVM 22 reads it as a double, which has to be exact in `kind`."""
     if kind == "double":
         return None
     from fractions import Fraction
@@ -166,7 +166,7 @@ def _from_decimal(literal: str, kind: str) -> str | None:
 
 
 def nearest(value: Fraction, kind: str) -> int:
-    """The bits of the magnitude of `value` rounded to `kind`, ties to even (IEEE 754, 4.3.1)."""
+    """Returns the bits of |value| rounded to `kind`, ties to even (IEEE 754, 4.3.1)."""
     from fractions import Fraction
 
     width, mantissa = FORMATS[kind]
@@ -179,14 +179,14 @@ def nearest(value: Fraction, kind: str) -> int:
         exponent -= 1
     exponent = max(exponent, 1 - bias)  # below that, subnormal
     steps = round(magnitude / Fraction(2) ** (exponent - mantissa))  # round() ties to even
-    # A subnormal has no leading one; a carry out of the mantissa runs into the exponent.
+    # A subnormal has no implicit one; a carry out of the mantissa increments the exponent.
     bits = steps + ((exponent + bias - 1) << mantissa)
     infinity = ((1 << (width - 1 - mantissa)) - 1) << mantissa
     return min(bits, infinity)
 
 
 def _value(bits: int, kind: str) -> float:
-    """The value of a finite number or infinity of half, bfloat or float."""
+    """Returns the value of a finite number or infinity of type half, bfloat or float."""
     if kind == "half":
         return struct.unpack("<e", struct.pack("<H", bits))[0]
     wide = bits << 16 if kind == "bfloat" else bits

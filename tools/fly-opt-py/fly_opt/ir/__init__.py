@@ -1,1 +1,1 @@
-"""What passes build with: operations, pointers, vectors, integers."""
+"""Utilities that passes build IR with: operations, pointers, vectors, integers."""

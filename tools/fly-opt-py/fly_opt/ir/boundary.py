@@ -1,8 +1,8 @@
-"""What carries a value of the fly dialect across a function boundary.
+"""How a value of the fly dialect crosses a function boundary.
 
-A tuple or layout is carried by a packed LLVM struct of its dynamic leaves, and by nothing where all
-is static, as a swizzle, a tile or an atom without state; a memref by its pointer and its layout's
-struct. The form is FlyDSL's, so its kernels and ours can be called alike:
+A tuple or layout is passed as a packed LLVM struct of its dynamic leaves; a static one, and a
+swizzle, a tile or an atom without state, is not passed at all. A memref is passed as its pointer
+and its layout's struct. The form is FlyDSL's, so its kernels and ours can be called alike:
 
     !fly.int_tuple<(4,8)>                          –
     !fly.int_tuple<(?,?{i64})>                     !llvm.struct<packed (i32, i64)>
@@ -13,7 +13,7 @@ struct. The form is FlyDSL's, so its kernels and ours can be called alike:
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from fly_dialect.atoms import CopyAtomSpec, MmaAtomSpec, TiledCopySpec, TiledMmaSpec
 from fly_dialect.bindings import ir
@@ -36,10 +36,8 @@ from fly_dialect.types import (
     layout_spec,
 )
 
-Value = Any  # an ir.Value
-
 # What consists of parts: the op that takes each out, in the order of the struct's fields, and the
-# op that puts them together, with the parts in the order of its operands.
+# the struct's fields, and the op that combines the parts, in the order of its operands.
 _GETTERS = {
     LayoutSpec: ("get_shape", "get_stride"),
     ComposedLayoutSpec: ("composed_get_outer", "composed_get_offset", "composed_get_inner"),
@@ -55,7 +53,7 @@ _ATOMS = (CopyAtomSpec, MmaAtomSpec, TiledCopySpec, TiledMmaSpec)
 
 
 def carriers(spec: Spec) -> list[Spec] | None:
-    """The types that carry a value of type `spec`; None where it goes as it is."""
+    """Returns the types that carry a value of type `spec`; None if it is passed unchanged."""
     if isinstance(spec, _ALWAYS_STATIC):
         return []
     if isinstance(spec, _ATOMS):
@@ -69,21 +67,22 @@ def carriers(spec: Spec) -> list[Spec] | None:
 
 
 def _struct(spec: Spec) -> str:
-    """The struct of what is dynamic in `spec`, as nested in another; "" if all is static."""
+    """Returns the struct of the dynamic leaves of `spec`, as nested in another; "" if all is
+    static."""
     if isinstance(spec, IntTupleSpec):
         fields = [f"i{leaf.width}" for leaf in dynamic_leaves(spec.value)]
     elif isinstance(spec, MemRefSpec):
         return _struct(layout_spec(spec.layout))
     elif isinstance(spec, (*_ALWAYS_STATIC, *_ATOMS)):
-        return ""  # of atoms only static ones come here
+        return ""  # only static atoms occur here
     else:
         fields = [field for part in parts(spec) if (field := _struct(part))]
     return f"struct<packed ({', '.join(fields)})>" if fields else ""
 
 
 def parts(spec: Spec) -> list[Spec]:
-    """The types of the parts of a layout (shape, stride), a composed layout (outer, offset, inner)
-    or a coord_tensor (base, layout)."""
+    """Returns the types of the parts of a layout (shape, stride), a composed layout (outer, offset,
+    inner) or a coord_tensor (base, layout)."""
     if isinstance(spec, LayoutSpec):
         return [IntTupleSpec(spec.layout.shape), IntTupleSpec(spec.layout.stride)]
     if isinstance(spec, ComposedLayoutSpec):
@@ -102,8 +101,8 @@ def _inner_spec(inner: AnyLayout | Swizzle | CoordSwizzle) -> Spec:
 
 
 # -- value → carriers -----------------------------------------------------------------------------
-def pack(value: Value, spec: Spec, loc: Any) -> list[Value]:
-    """Takes a value apart into its carriers, at the current insertion point."""
+def pack(value: ir.Value, spec: Spec, loc: ir.Location | None) -> list[ir.Value]:
+    """Decomposes a value into its carriers, at the current insertion point."""
     if isinstance(spec, MemRefSpec):
         pointer = ops.get_iter(value, loc=loc)
         if spec.layout.is_static:
@@ -114,7 +113,7 @@ def pack(value: Value, spec: Spec, loc: Any) -> list[Value]:
     return [_pack_struct(value, spec, f"!llvm.{struct}", loc)] if struct else []
 
 
-def _pack_struct(value: Value, spec: Spec, struct: str, loc: Any) -> Value:
+def _pack_struct(value: ir.Value, spec: Spec, struct: str, loc: ir.Location | None) -> ir.Value:
     type_ = type_of(struct)
     result = ir.Operation.create("llvm.mlir.undef", results=[type_], loc=loc).result
     for index, field in enumerate(_fields(value, spec, loc)):
@@ -128,7 +127,7 @@ def _pack_struct(value: Value, spec: Spec, struct: str, loc: Any) -> Value:
     return result
 
 
-def _fields(value: Value, spec: Spec, loc: Any) -> list[Value]:
+def _fields(value: ir.Value, spec: Spec, loc: ir.Location | None) -> list[ir.Value]:
     if isinstance(spec, IntTupleSpec):
         paths = _dynamic_paths(spec.value, ())
         picked = [ops.get(value, *path, loc=loc) if path else value for path in paths]
@@ -153,8 +152,8 @@ def _dynamic_paths(value: IntTuple, path: tuple[int, ...]) -> list[tuple[int, ..
 
 
 # -- carriers → value -----------------------------------------------------------------------------
-def unpack(values: list[Value], spec: Spec, loc: Any) -> Value:
-    """Makes a value of type `spec` of its carriers, at the current insertion point."""
+def unpack(values: Sequence[ir.Value], spec: Spec, loc: ir.Location | None) -> ir.Value:
+    """Builds a value of type `spec` from its carriers, at the current insertion point."""
     if isinstance(spec, MemRefSpec):
         layout = unpack(values[1:], layout_spec(spec.layout), loc)
         return ops.make_view(values[0], layout, loc=loc)
@@ -163,14 +162,14 @@ def unpack(values: list[Value], spec: Spec, loc: Any) -> Value:
     return _unpack_struct(values[0], spec, loc)
 
 
-def _static(spec: Spec, loc: Any) -> Value:
+def _static(spec: Spec, loc: ir.Location | None) -> ir.Value:
     if isinstance(spec, CoordTensorSpec):
         base, layout = (ops.static(part, loc=loc) for part in parts(spec))
         return ops.make_view(base, layout, loc=loc)
     return ops.static(spec, loc=loc)
 
 
-def _unpack_struct(struct: Value, spec: Spec, loc: Any) -> Value:
+def _unpack_struct(struct: ir.Value, spec: Spec, loc: ir.Location | None) -> ir.Value:
     if isinstance(spec, IntTupleSpec):
         types = [f"i{leaf.width}" for leaf in dynamic_leaves(spec.value)]
         found = [_extract(struct, index, type_, loc) for index, type_ in enumerate(types)]
@@ -189,7 +188,7 @@ def _unpack_struct(struct: Value, spec: Spec, loc: Any) -> Value:
     return ops.build(name, [made[index] for index in order], loc=loc)
 
 
-def _extract(struct: Value, index: int, type_: str, loc: Any) -> Value:
+def _extract(struct: ir.Value, index: int, type_: str, loc: ir.Location | None) -> ir.Value:
     return ir.Operation.create(
         "llvm.extractvalue",
         results=[type_of(type_)],

@@ -1,26 +1,26 @@
-"""Building ops in a pass: where they go, and each pure one only once."""
+"""Builds ops at an insertion point, each pure op only once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any
+from typing import TypeAlias
 
 from fly_dialect.bindings import ir
 
-Value = Any  # an ir.Value
+Attributes: TypeAlias = Mapping[str, ir.Attribute]
 
 
-def operations(op: Any) -> list[Any]:
-    """All operations inside `op`, in the order of the text.
+def operations(op: ir.Operation | ir.OpView | ir.Module) -> list[ir.Operation]:
+    """Returns all operations inside `op`, in textual order.
 
-    By walking, not by iterating over blocks: that makes an OpView of every op.
+    Uses walk instead of iterating over blocks, which creates an OpView of every op.
     """
-    found: list[Any] = []
+    found: list[ir.Operation] = []
     advance = ir.WalkResult.ADVANCE
 
-    def visit(inner: Any) -> Any:
+    def visit(inner: ir.Operation) -> ir.WalkResult:
         found.append(inner.operation)
         return advance
 
@@ -28,57 +28,59 @@ def operations(op: Any) -> list[Any]:
     return found[1:]
 
 
-def unused(value: Value) -> bool:
+def unused(value: ir.Value) -> bool:
     return next(iter(value.uses), None) is None
 
 
-def used_twice(value: Value) -> bool:
+def used_twice(value: ir.Value) -> bool:
     return len(list(islice(value.uses, 2))) == 2
 
 
 class Builder:
-    """Where ops are built, and which pure ones are there already.
+    """An insertion point, and the pure ops that are visible from it.
 
-    Equal constants and address computations are built once where the first is visible: in its
-    block, a scope, and in the blocks inside it. `visible` maps an op's key to its value; a scope
-    lists the keys that go with it.
+    Equal constants and address computations are built once in the scope where the first is visible:
+    its block and the blocks nested in it. `visible` maps an op's key to its value; a scope lists
+    the keys that expire with it.
     """
 
     def __init__(self) -> None:
-        self.ip: Any = None
-        self.loc: Any = None
-        self.visible: dict[Any, Value] = {}
-        self.scopes: list[tuple[Any, list[Any]]] = []  # (block, the keys of what is built in it)
-        self.unsure: list[Any] = []  # pure ops that may turn out unused
+        self.ip: ir.InsertionPoint | None = None
+        self.loc: ir.Location | None = None
+        self.visible: dict[tuple[object, ...], ir.Value] = {}
+        # (block, the keys of what is built in it)
+        self.scopes: list[tuple[ir.Block, list[tuple[object, ...]]]] = []
+        self.unsure: list[ir.Operation] = []  # pure ops that may turn out to be unused
 
-    def enter(self, op: Any) -> None:
-        """Makes the scopes those of the blocks around `op`; ops come in the order of the text."""
+    def enter(self, op: ir.Operation) -> None:
+        """Sets the scopes to the blocks around `op`; must be called in textual order."""
         block = op.block
         if self.scopes and self.scopes[-1][0] == block:
             return
         depths = {other: depth for depth, (other, _) in enumerate(self.scopes, 1)}
-        # The nearest block around it that has a scope; blocks without fly ops have none.
+        # The nearest enclosing block that has a scope; blocks without fly ops have none.
         around, holder = block, op.parent
         while around not in depths and holder is not None and holder.parent is not None:
-            # (The outermost op, the module, is in no block, and must not be asked for it.)
+            # The outermost op, the module, is in no block; asking for its block is an error.
             around, holder = holder.block, holder.parent
         self._leave(depths.get(around, 0))
         if around != block or not self.scopes:
             self.scopes.append((block, []))
 
-    def at(self, op: Any) -> None:
-        """Builds before `op` from now on, with its location."""
+    def at(self, op: ir.Operation) -> None:
+        """Sets the insertion point before `op`, and the location to that of `op`."""
         self.ip, self.loc = ir.InsertionPoint(op), op.location
 
-    def alone(self, op: Any) -> None:
-        """Builds before `op`, and takes for granted nothing that is built elsewhere."""
+    def alone(self, op: ir.Operation) -> None:
+        """Sets the insertion point before `op` without reusing values built elsewhere."""
         self._leave(0)
         self.scopes.append((op.block, []))
         self.at(op)
 
     @contextmanager
-    def within(self, block: Any) -> Iterator[None]:
-        """Builds at the end of a new block meanwhile: what is pure there is not visible outside."""
+    def within(self, block: ir.Block) -> Iterator[None]:
+        """Builds at the end of a new block for the duration; its pure ops are not visible
+        outside."""
         outside = self.ip
         self.scopes.append((block, []))
         self.ip = ir.InsertionPoint(block)
@@ -89,14 +91,20 @@ class Builder:
             self._leave(len(self.scopes) - 1)
 
     def _leave(self, depth: int) -> None:
-        """Forgets the scopes but the `depth` outermost, and what is built in them."""
+        """Drops all scopes but the `depth` outermost, and the values built in them."""
         for _, keys in self.scopes[depth:]:
             for key in keys:
                 del self.visible[key]
         del self.scopes[depth:]
 
-    def op(self, name: str, result: Any, operands: list[Value], attributes: Any = None) -> Any:
-        """Builds an op; gives the ir.Operation."""
+    def op(
+        self,
+        name: str,
+        result: ir.Type | None,
+        operands: Sequence[ir.Value],
+        attributes: Attributes | None = None,
+    ) -> ir.Operation:
+        """Builds an op and returns the ir.Operation."""
         return ir.Operation.create(
             name,
             results=[] if result is None else [result],
@@ -106,17 +114,29 @@ class Builder:
             ip=self.ip,
         )
 
-    def value(self, name: str, result: Any, operands: list[Value], attributes: Any = None) -> Value:
-        """Builds an op; gives its result."""
+    def value(
+        self,
+        name: str,
+        result: ir.Type,
+        operands: Sequence[ir.Value],
+        attributes: Attributes | None = None,
+    ) -> ir.Value:
+        """Builds an op and returns its result."""
         return self.op(name, result, operands, attributes).results[0]
 
-    def pure(self, name: str, result: Any, operands: list[Value], attributes: Any = None) -> Value:
-        """Such an op, or the value of an equal one that dominates this place."""
+    def pure(
+        self,
+        name: str,
+        result: ir.Type,
+        operands: Sequence[ir.Value],
+        attributes: Attributes | None = None,
+    ) -> ir.Value:
+        """Builds a pure op, or returns the value of an equal one that dominates this point."""
         key = (name, result, *operands, str(attributes) if attributes else None)
         return self.once(key, lambda: self.op(name, result, operands, attributes))
 
-    def once(self, key: Any, make: Callable[[], Any]) -> Value:
-        """The value of `key`, made by the pure op that `make` builds where it isn't there yet."""
+    def once(self, key: tuple[object, ...], make: Callable[[], ir.Operation]) -> ir.Value:
+        """Returns the value of `key`; if there is none yet, `make` builds the pure op."""
         value = self.visible.get(key)
         if value is None:
             op = make()
@@ -126,18 +146,18 @@ class Builder:
         return value
 
     def sweep(self) -> None:
-        """Erases the pure ops that nothing has come to use."""
+        """Erases the pure ops that have no uses."""
         for op in reversed(self.unsure):
             if unused(op.results[0]):
                 op.erase()
         self.unsure.clear()
 
-    def constant_of(self, attribute: Any) -> Value:
-        """The constant of a typed attribute."""
+    def constant_of(self, attribute: ir.Attribute) -> ir.Value:
+        """Returns the constant with this typed attribute."""
         return self.pure("arith.constant", attribute.type, [], {"value": attribute})
 
-    def constant(self, value: int, width: int) -> Value:
-        def make() -> Any:
+    def constant(self, value: int, width: int) -> ir.Value:
+        def make() -> ir.Operation:
             type_ = ir.IntegerType.get_signless(width)
             attributes = {"value": ir.IntegerAttr.get(type_, value)}
             return self.op("arith.constant", type_, [], attributes)

@@ -1,34 +1,30 @@
-"""Which power of two divides an integer: what its definition and its uses say.
+"""Analysis of the power of two that divides an integer, from its definition and its uses.
 
 Forward, from the arith op that defines a value: a sum is divisible by what divides both terms, a
-product by both factors' powers together. Backward, from the int_tuples a value is put into: the
-type's `div` is the program's word. Whichever says more is right, as both hold.
+product by the product of the powers that divide its factors. Backward, from the int_tuples that
+hold a value: the type's `div` is a promise of the program. Both hold, so the greater is the result.
 
-Only powers of two are followed: arithmetic modulo 2ʷ keeps those and no others, so what is said
-here holds where a sum or product wraps around, too.
+Only powers of two are tracked: arithmetic modulo 2ʷ preserves divisibility by those and no others,
+so results hold even if a sum or product wraps.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import PREFIX, int_tuple_of
 from fly_dialect.layouts.layout import dynamic_leaves
 
-Value = Any  # an ir.Value
-
 MAKERS = frozenset(
     f"{PREFIX}{name}" for name in ("make_int_tuple", "make_shape", "make_stride", "make_coord")
 )
 
-# Ops whose result keeps the zeros that both operands end in.
+# Ops whose result has the trailing zeros that both operands have.
 _COMMON = frozenset(f"arith.{name}" for name in ("addi", "subi", "ori", "xori", "remsi", "remui"))
 _SAME = frozenset(f"arith.{name}" for name in ("extsi", "extui", "index_cast", "index_castui"))
 
 
-def constant(value: Value) -> int | None:
-    """The number that an arith.constant gives; None for any other value."""
+def constant(value: ir.Value) -> int | None:
+    """Returns the value of an arith.constant; None for any other value."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name != "arith.constant":
         return None
@@ -37,31 +33,31 @@ def constant(value: Value) -> int | None:
 
 
 def factors_of_two(number: int, width: int) -> int:
-    """The zeros that `number` ends in, in binary; `width`, all of them, for 0."""
+    """Returns the number of trailing zero bits; `width` for 0."""
     return (number & -number).bit_length() - 1 if number else width
 
 
-def width_of(value: Value) -> int:
-    """The bits of an integer; 64 for an index, which is as wide as an address."""
+def width_of(value: ir.Value) -> int:
+    """Returns the width of an integer; 64 for an index, which is as wide as an address."""
     type_ = value.type
     return type_.width if isinstance(type_, ir.IntegerType) else 64
 
 
 class Divisibility:
-    """The lattice, filled as it is asked: value → the zeros it is known to end in."""
+    """The analysis, computed on demand: value → its known trailing zeros."""
 
     def __init__(self) -> None:
-        self._known: dict[Value, int] = {}
+        self._known: dict[ir.Value, int] = {}
 
-    def zeros(self, value: Value) -> int:
-        """2 to this power divides `value`; its width if it is 0."""
+    def zeros(self, value: ir.Value) -> int:
+        """Returns n such that 2^n divides `value`; its width if it is 0."""
         if value not in self._known:
-            # Operands of a definition come before it, so there is no cycle but through a block's
-            # arguments, of which nothing is known forward.
+            # Operands of a definition precede it, so the only cycles go through block arguments, of
+            # which nothing is known forward.
             self._known[value] = max(self._forward(value), _backward(value))
         return self._known[value]
 
-    def _forward(self, value: Value) -> int:
+    def _forward(self, value: ir.Value) -> int:
         owner, width = value.owner, width_of(value)
         if isinstance(owner, ir.Block):
             return 0
@@ -84,22 +80,22 @@ class Divisibility:
             return self._shifted(name, operands[0], operands[1], width)
         return 0
 
-    def _resized(self, value: Value, width: int) -> int:
+    def _resized(self, value: ir.Value, width: int) -> int:
         zeros = self.zeros(value)
         return width if zeros >= width_of(value) else min(width, zeros)
 
-    def _shifted(self, name: str, value: Value, amount: Value, width: int) -> int:
+    def _shifted(self, name: str, value: ir.Value, amount: ir.Value, width: int) -> int:
         zeros, count = self.zeros(value), constant(amount)
         if name == "arith.shli":
-            # A shift by an unknown number only adds zeros.
+            # A left shift by an unknown amount can only add zeros.
             return min(width, zeros + max(0, count or 0))
         if zeros >= width:
             return width
         return max(0, zeros - count) if count is not None and count >= 0 else 0
 
 
-def _backward(value: Value) -> int:
-    """What the int_tuples that hold the value say of it."""
+def _backward(value: ir.Value) -> int:
+    """Returns what the int_tuples that hold the value promise."""
     best = 0
     for use in value.uses:
         user = use.owner

@@ -1,8 +1,8 @@
 """Integers of a layout as code: leaves for `fly_dialect.algebra` that build arith ops.
 
-A `Scalar` has the type that the verifier infers (`layout.Int`) and, where that is dynamic, the SSA
-value. Its operators build the op at the builder's place and give the type that `Int`'s operators
-give, so lowering an op yields what its inferred type says. Static parts fold away.
+A `Scalar` has the type that the verifier infers (`layout.Int`) and, if that is dynamic, the SSA
+value. Its operators build the op at the builder's insertion point and return the type that `Int`'s
+operators return, so lowering an op gives the value its inferred type promises. Static parts fold.
 """
 
 from __future__ import annotations
@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from fly_dialect.bindings import ir
-from fly_dialect.layouts.int_tuple import dynamic_leaves
+from fly_dialect.layouts.int_tuple import IntTuple, Tree, dynamic_leaves
 from fly_dialect.layouts.integers import Basis, Int
 from fly_dialect.layouts.swizzle import CoordSwizzle, Swizzle
 
 from fly_opt.ir.builder import Builder
-
-Value = Any  # an ir.Value
 
 _COMMUTATIVE = frozenset(("arith.addi", "arith.muli", "arith.minsi"))
 # arith.cmpi's predicates (ArithBase.td, CmpIPredicate).
@@ -26,33 +24,35 @@ _EQUAL, _SIGNED_LESS = 0, 2
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A leaf; `value` is None where the type says it all. A truth value (`less`, `equals`, `both`)
-    is an i1, though its type has the 32 bits of any integer."""
+    """A leaf; `value` is None if the type is static. A truth value (`less`, `equals`, `both`) is an
+    i1, although its type has the 32 bits of any integer."""
 
     builder: Builder
     type: Int
-    value: Value | None
+    value: ir.Value | None
 
     def __str__(self) -> str:
         return str(self.type)
 
-    def read(self, width: int | None = None) -> Value:
-        """The SSA value, sign-extended to `width` bits if that is wider."""
+    def read(self, width: int | None = None) -> ir.Value:
+        """Returns the SSA value, sign-extended to `width` bits if that is wider."""
         width = max(width or 0, self.type.width)
         if self.type.value is not None:
             return self.builder.constant(self.type.value, width)
+        assert self.value is not None, "its type would say it all"
         if width == self.type.width:
             return self.value
         return self.builder.pure("arith.extsi", _integer(width), [self.value])
 
-    def read_truth(self) -> Value:
-        """The i1 of a truth value."""
+    def read_truth(self) -> ir.Value:
+        """Returns the i1 of a truth value."""
         if self.type.value is not None:
             return self.builder.constant(bool(self.type.value), 1)
+        assert self.value is not None, "its type would say it all"
         return self.value
 
     def constant(self, value: Int) -> Scalar:
-        """A leaf like this one that is known."""
+        """Returns a static leaf with the same builder."""
         return Scalar(self.builder, value, None)
 
     def widened(self) -> Scalar:
@@ -109,7 +109,8 @@ class Scalar:
     # -- permutations
 
     def swizzled(self, swizzle: Swizzle) -> Scalar:
-        """x ^ ((x & mask) >> shift): the sequence that fly-int-swizzle-simplify looks for."""
+        """Computes x ^ ((x & mask) >> shift), the sequence that fly-int-swizzle-simplify
+        matches."""
         type_ = self.type.swizzled(swizzle)
         if type_.is_static or swizzle.is_trivial:
             return self._as(type_)
@@ -121,7 +122,7 @@ class Scalar:
         return Scalar(b, type_, b.pure("arith.xori", _integer(width), [value, moved]))
 
     def coord_swizzled(self, row: Scalar | Int, swizzle: CoordSwizzle) -> Scalar:
-        """col ^ (((row >> base_row) & mask) << base_col)."""
+        """Computes col ^ (((row >> base_row) & mask) << base_col)."""
         row = self._lift(row)
         type_ = self.type.coord_swizzled(row.type, swizzle)
         if type_.is_static or swizzle.is_trivial:
@@ -154,13 +155,13 @@ class Scalar:
         operands = [self.read_truth(), other.read_truth()]
         return Scalar(self.builder, type_, self.builder.pure("arith.andi", _integer(1), operands))
 
-    # -- what the operators share
+    # -- helpers of the operators
 
     def _lift(self, other: Scalar | Int) -> Scalar:
         return other if isinstance(other, Scalar) else Scalar(self.builder, other, None)
 
     def _as(self, type_: Int) -> Scalar:
-        """The same number, of which `type_` is known."""
+        """Returns the same number with the type `type_`."""
         if type_.value is not None:
             return Scalar(self.builder, type_, None)
         return Scalar(self.builder, type_, self.read(type_.width))
@@ -170,7 +171,7 @@ class Scalar:
             return Scalar(self.builder, type_, None)
         operands = [self.read(type_.width), other.read(type_.width)]
         if name in _COMMUTATIVE and self.type.is_static:
-            operands.reverse()  # constants stand on the right, as MLIR's canonical form has them
+            operands.reverse()  # constants go on the right, as in MLIR's canonical form
         value = self.builder.pure(name, _integer(type_.width), operands)
         return Scalar(self.builder, type_, value)
 
@@ -184,14 +185,14 @@ class Scalar:
         return Scalar(self.builder, type_, value)
 
 
-def _integer(width: int) -> Any:
+def _integer(width: int) -> ir.IntegerType:
     return ir.IntegerType.get_signless(width)
 
 
-def tree_of(builder: Builder, value: Any, dynamic: list[Value]) -> Any:
-    """The tree of the int_tuple type `value`, its dynamic leaves made Scalars; `dynamic` holds
-    their values from left to right and is used up. One of another width than the type says is cut
-    or sign-extended."""
+def tree_of(builder: Builder, value: IntTuple, dynamic: list[ir.Value]) -> Tree:
+    """Returns the tree of the int_tuple type `value` with Scalars as its dynamic leaves. Their
+    values are taken from `dynamic`, from left to right, and truncated or sign-extended if their
+    width differs from the type's."""
     if isinstance(value, tuple):
         return tuple(tree_of(builder, part, dynamic) for part in value)
     if isinstance(value, Basis):
@@ -201,23 +202,24 @@ def tree_of(builder: Builder, value: Any, dynamic: list[Value]) -> Any:
     return Scalar(builder, value, _resized(builder, dynamic.pop(0), value.width))
 
 
-def _resized(builder: Builder, value: Value, width: int) -> Value:
-    if value.type.width == width:
+def _resized(builder: Builder, value: ir.Value, width: int) -> ir.Value:
+    held = ir.IntegerType(value.type).width
+    if held == width:
         return value
-    name = "arith.trunci" if width < value.type.width else "arith.extsi"
+    name = "arith.trunci" if width < held else "arith.extsi"
     return builder.pure(name, _integer(width), [value])
 
 
-def read(builder: Builder, leaf: Any) -> Value:
-    """The SSA value of an integer leaf."""
+def read(builder: Builder, leaf: Any) -> ir.Value:
+    """Returns the SSA value of an integer leaf."""
     return leaf.read() if isinstance(leaf, Scalar) else builder.constant(leaf.value, leaf.width)
 
 
-def read_truth(builder: Builder, leaf: Any) -> Value:
-    """The i1 of a truth value."""
+def read_truth(builder: Builder, leaf: Any) -> ir.Value:
+    """Returns the i1 of a truth value."""
     return leaf.read_truth() if isinstance(leaf, Scalar) else builder.constant(leaf.value, 1)
 
 
-def values_of(tree: Any) -> list[Value]:
-    """The SSA values of the dynamic leaves, from left to right."""
+def values_of(tree: Any) -> list[ir.Value]:
+    """Returns the SSA values of the dynamic leaves, from left to right."""
     return [leaf.value for leaf in dynamic_leaves(tree)]

@@ -1,8 +1,8 @@
-"""The normal form of a value that its type says wholly: the op that makes it of static parts."""
+"""Builds the normal form of a value that is static by its type."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fly_dialect.atoms import CopyAtomSpec, MmaAtomSpec, TiledCopySpec, TiledMmaSpec
 from fly_dialect.builders import ops
@@ -10,14 +10,15 @@ from fly_dialect.types import IntTupleSpec, LayoutSpec, Spec, TileSpec
 
 from fly_opt.ir.boundary import MAKERS, parts
 
-Value = Any  # an ir.Value
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
 
-def make(spec: Spec, *, loc: Any, ip: Any) -> Value:
-    """Builds the value at `ip`. `spec` must be a type that carriers(spec) finds static."""
+def make(spec: Spec, *, loc: ir.Location | None, ip: ir.InsertionPoint | None) -> ir.Value:
+    """Builds the value at `ip`. `spec` must be a type that `carriers` finds static."""
     at = {"loc": loc, "ip": ip}
 
-    def of(*specs: Spec) -> list[Value]:
+    def of(*specs: Spec) -> list[ir.Value]:
         return [make(part, **at) for part in specs]
 
     if isinstance(spec, IntTupleSpec):

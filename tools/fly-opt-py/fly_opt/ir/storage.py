@@ -1,21 +1,20 @@
-"""The types in which LLVM holds elements: a float narrower than 16 bits is its bits."""
+"""The types in which LLVM stores elements: a float narrower than 16 bits is stored as an
+integer."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import type_of
 
 
-def storage_type(element: str) -> Any:
-    """The type of an element type in memory and in registers: f32 of f32, i8 of f8E4M3FN."""
+def storage_type(element: str) -> ir.Type:
+    """Returns the type of an element in memory and in registers: f32 for f32, i8 for f8E4M3FN."""
     return stored_type(type_of(element))
 
 
-def stored_type(type_: Any) -> Any:
-    """The type in which a value is held: its own, or of a narrow float, or a vector of such, an
-    integer of as many bits."""
+def stored_type(type_: ir.Type) -> ir.Type:
+    """Returns the type in which a value is stored: its own, or for narrow floats and vectors of
+    them integers of the same width."""
     if isinstance(type_, ir.VectorType):
         element = stored_type(type_.element_type)
         return type_ if element == type_.element_type else ir.VectorType.get(type_.shape, element)

@@ -1,28 +1,24 @@
-"""Builders for the ops of MLIR's vector dialect that passes here make.
+"""Builders for the ops of MLIR's vector dialect that passes here create.
 
-By name rather than through the bindings' module of the dialect, whose import takes longer than the
+They create ops by name, because importing the bindings' module of the dialect takes longer than the
 passes.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 from fly_dialect.bindings import ir
 
 from fly_opt.ir.builder import Builder
 
-Value = Any  # an ir.Value
 
-
-def poison(builder: Builder, type_: Any) -> Value:
-    """A value of which nothing is known."""
+def poison(builder: Builder, type_: ir.Type) -> ir.Value:
+    """Returns ub.poison."""
     return builder.value("ub.poison", type_, [], {"value": ir.Attribute.parse("#ub.poison")})
 
 
-def extract(builder: Builder, vector: Value, offset: int, count: int | None) -> Value:
-    """`count` elements from `offset` on as a vector; one as a scalar where count is None."""
-    element = vector.type.element_type
+def extract(builder: Builder, vector: ir.Value, offset: int, count: int | None) -> ir.Value:
+    """Extracts `count` elements from `offset` as a vector; a scalar if `count` is None."""
+    element = ir.VectorType(vector.type).element_type
     if count is None:
         position = {"static_position": ir.DenseI64ArrayAttr.get([offset])}
         return builder.value("vector.extract", element, [vector], position)
@@ -31,8 +27,8 @@ def extract(builder: Builder, vector: Value, offset: int, count: int | None) -> 
     return builder.value("vector.extract_strided_slice", type_, [vector], slice_)
 
 
-def insert(builder: Builder, value: Value, vector: Value, offset: int) -> Value:
-    """`vector` with the elements from `offset` on replaced by `value`, a vector or a scalar."""
+def insert(builder: Builder, value: ir.Value, vector: ir.Value, offset: int) -> ir.Value:
+    """Replaces the elements of `vector` from `offset` on by `value`, a vector or a scalar."""
     if not isinstance(value.type, ir.VectorType):
         position = {"static_position": ir.DenseI64ArrayAttr.get([offset])}
         return builder.value("vector.insert", vector.type, [value, vector], position)
@@ -40,8 +36,8 @@ def insert(builder: Builder, value: Value, vector: Value, offset: int) -> Value:
     return builder.value("vector.insert_strided_slice", vector.type, [value, vector], slice_)
 
 
-def bitcast(builder: Builder, value: Value, type_: Any) -> Value:
-    """The same bits as another type: both vectors, or both scalars."""
+def bitcast(builder: Builder, value: ir.Value, type_: ir.Type) -> ir.Value:
+    """Reinterprets the bits as another type; both types are vectors, or both are scalars."""
     if value.type == type_:
         return value
     if isinstance(type_, ir.VectorType):
@@ -51,5 +47,5 @@ def bitcast(builder: Builder, value: Value, type_: Any) -> Value:
     return extract(builder, other, 0, None)
 
 
-def _integers(number: int) -> Any:
+def _integers(number: int) -> ir.ArrayAttr:
     return ir.ArrayAttr.get([ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)])

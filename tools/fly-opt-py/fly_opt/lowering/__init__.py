@@ -1,1 +1,1 @@
-"""What the passes and the emission of LLVM IR ask of a backend; `fly_opt.backends` answers."""
+"""The interface between the passes and a backend; `fly_opt.backends` implements it."""

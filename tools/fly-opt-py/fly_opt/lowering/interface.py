@@ -1,8 +1,7 @@
-"""`Lowering`: what fly-opt-py asks of a backend.
+"""`Lowering`: the interface of fly-opt-py to a backend.
 
-A backend's record (`fly_backend`) refers to its `Lowering`. Nothing here imports MLIR:
-`--list-passes` and a cache hit ask too. What works on operations is imported by the method that
-does.
+A backend's record (`fly_backend`) refers to its `Lowering`. Nothing here imports MLIR, because
+`--list-passes` and cache hits use it too. Methods that work on operations import MLIR themselves.
 """
 
 from __future__ import annotations
@@ -10,11 +9,18 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from fly_backend import registry
 from fly_common.resolve import resolve
 from fly_target.target import Target
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+    from fly_dialect.types import MemRefSpec, PtrSpec, Spec
+
+    from fly_opt.ir.builder import Builder
+    from fly_opt.passes.llvm.conversion import Conversion
 
 # The last element of a pipeline that ends in LLVM IR, in the listing of the host program, or in the
 # LLVM IR of its launcher. It is written in the pipeline's text like a pass, so that the text alone
@@ -23,34 +29,50 @@ EMIT_LLVM = "fly-emit-llvm"
 EMIT_HOST = "fly-emit-host"
 EMIT_HOST_LLVM = "fly-emit-host-llvm"
 
-# Target, whether line tables are wanted → the pipeline's fragments, each with its reason beside it.
+# (target, whether to emit line tables) → the pipeline's fragments, each with its reason beside it.
 Pipeline = Callable[[Target, bool], tuple[str, ...]]
 
 
 class PointerSpaces(Protocol):
-    """The address spaces of a backend's own, whose pointers are not LLVM's. `spec` is the pointer's
-    or memref's type as data, `pointer` the value that it has become. ValueError for what can't
-    be."""
+    """A backend's own address spaces, whose pointers are not LLVM pointers.
 
-    def holds(self, spec: Any, /) -> bool:
-        """Whether a type is a pointer or memref in one of these spaces."""
+    `spec` is the type of the pointer or memref, `pointer` its lowered value. Methods raise
+    ValueError for an unsupported operation.
+    """
+
+    def holds(self, spec: Spec, /) -> bool:
+        """Returns whether a type is a pointer or memref in one of these spaces."""
         ...
 
-    def lowered_type(self, spec: Any, /) -> Any:
-        """The LLVM type that a pointer becomes."""
+    def lowered_type(self, spec: Spec, /) -> ir.Type:
+        """Returns the LLVM type of a lowered pointer."""
         ...
 
-    def make_pointer(self, conversion: Any, op: Any, /) -> Any:
-        """The pointer that a `fly.make_ptr` makes."""
+    def make_pointer(self, conversion: Conversion, op: ir.Operation, /) -> ir.Value:
+        """Lowers a `fly.make_ptr`."""
         ...
 
-    def add(self, builder: Any, pointer: Any, elements: Any, /) -> Any:
-        """The pointer `elements` on."""
+    def add(self, builder: Builder, pointer: ir.Value, elements: ir.Value, /) -> ir.Value:
+        """Returns the pointer plus `elements` elements."""
         ...
 
-    def load_through(self, builder: Any, spec: Any, pointer: Any, type_: Any, /) -> Any: ...
+    def load_through(
+        self,
+        builder: Builder,
+        spec: PtrSpec | MemRefSpec,
+        pointer: ir.Value,
+        type_: ir.Type,
+        /,
+    ) -> ir.Value: ...
 
-    def store_through(self, builder: Any, spec: Any, pointer: Any, value: Any, /) -> None: ...
+    def store_through(
+        self,
+        builder: Builder,
+        spec: PtrSpec | MemRefSpec,
+        pointer: ir.Value,
+        value: ir.Value,
+        /,
+    ) -> None: ...
 
 
 class Lowering(Protocol):
@@ -58,27 +80,27 @@ class Lowering(Protocol):
 
     @property
     def pipelines(self) -> Mapping[str, Pipeline]:
-        """Name of a pipeline → what makes its fragments."""
+        """Maps a pipeline's name to the function that returns its fragments."""
         ...
 
     @property
     def passes(self) -> Mapping[str, str]:
-        """Name of a pass of this backend's own → the module that defines it."""
+        """Maps a pass of this backend to the module that defines it."""
         ...
 
     @property
     def upstream_passes(self) -> Mapping[str, str]:
-        """Name of a pass of MLIR's for this backend → what it does."""
+        """Maps an MLIR pass for this backend to its description."""
         ...
 
     @property
     def emitters(self) -> tuple[str, ...]:
-        """Modules that register emitters of instructions (`fly_opt.atoms.emitters`)."""
+        """Modules that register instruction emitters (`fly_opt.atoms.emitters`)."""
         ...
 
     @property
     def translated(self) -> tuple[str, ...]:
-        """Prefixes of the ops that MLIR's translation to LLVM IR knows, beside `llvm.`"""
+        """Prefixes of the ops that MLIR's translation to LLVM IR accepts, besides `llvm.`"""
         ...
 
     @property
@@ -88,68 +110,70 @@ class Lowering(Protocol):
 
     def spaces(self) -> PointerSpaces | None: ...
 
-    def conversions(self) -> Mapping[str, Callable[[Any, Any], Any]]:
-        """The ops of the backend's dialect by full name, each with the function that converts it
-        (as in `fly_opt.passes.llvm`)."""
+    def conversions(self) -> Mapping[str, Callable[[Conversion, ir.Operation], ir.Value | None]]:
+        """Maps an op of the backend's dialect, by full name, to the function that converts it (see
+        `fly_opt.passes.llvm`)."""
         ...
 
-    def convert_float(self, op: Any, target: Target | None) -> bool:
-        """Replaces an `arith.extf` or `arith.truncf` of a float that LLVM does not have by the
-        target's instructions; False where LLVM has both types."""
+    def convert_float(self, op: ir.Operation, target: Target | None) -> bool:
+        """Replaces an `arith.extf` or `arith.truncf` of a float type that LLVM does not have by the
+        target's instructions; returns False if LLVM has both types."""
         ...
 
-    def significand(self, value: Any) -> Any:
-        """m of an f64 ±m·2^k, 1/2 <= m < 1, as an f64."""
+    def significand(self, value: ir.Value) -> ir.Value:
+        """Returns m, as an f64, for an f64 ±m·2^k with 1/2 <= m < 1."""
         ...
 
-    def exponent(self, value: Any) -> Any:
-        """k of an f64 ±m·2^k, 1/2 <= m < 1, as an i32."""
+    def exponent(self, value: ir.Value) -> ir.Value:
+        """Returns k, as an i32, for an f64 ±m·2^k with 1/2 <= m < 1."""
         ...
 
     def lacks(self, name: str) -> bool:
-        """Whether the oldest LLVM that is accepted lacks an op, and nothing replaces it."""
+        """Returns whether the oldest supported LLVM lacks an op and there is no replacement."""
         ...
 
     def replaces(self, name: str) -> bool:
-        """Whether `replace` replaces an op, which the oldest LLVM lacks, by what it has."""
+        """Returns whether `replace` replaces an op that the oldest supported LLVM lacks."""
         ...
 
-    def replace(self, op: Any) -> None: ...
+    def replace(self, op: ir.Operation) -> None: ...
 
     @property
     def function_attributes(self) -> Mapping[str, str]:
-        """Attributes that the backend's passes put on functions → the class of their value in the
-        bindings. Functions with other attributes of a dialect are translated in a child first."""
+        """Maps attributes that the backend's passes set on functions to the class of their value in
+        the bindings. Functions with other dialect attributes are translated in a child process
+        first."""
         ...
 
-    def wrong_function(self, function: Any) -> str | None:
-        """What is wrong with a function on which MLIR's translation would crash."""
+    def wrong_function(self, function: ir.Operation) -> str | None:
+        """Returns what is wrong with a function that would crash MLIR's translation."""
         ...
 
     def bridge(self, text: str) -> str:
-        """LLVM IR with intrinsics in the form that the oldest LLVM reads."""
+        """Rewrites intrinsics in LLVM IR to the form that the oldest supported LLVM reads."""
         ...
 
     def module_flags(self) -> tuple[str, ...]:
-        """`#llvm.mlir.module_flag` attributes that a module for this backend has."""
+        """`#llvm.mlir.module_flag` attributes of a module for this backend."""
         ...
 
     def needed_functions(self, text: str) -> tuple[str, ...]:
-        """The functions of the device libraries that LLVM IR declares."""
+        """Returns the device library functions that LLVM IR declares."""
         ...
 
     def link(self, text: str, functions: tuple[str, ...], target: Target) -> str:
-        """LLVM IR with these functions linked into it. MissingError without the libraries."""
+        """Links these functions into LLVM IR. MissingError if the libraries are not installed."""
         ...
 
     def identity(self) -> str:
-        """What results depend on outside of this project's sources: the device libraries."""
+        """Identifies what results depend on outside this project's sources: the device
+        libraries."""
         ...
 
 
 @functools.cache
 def of_backend(name: str) -> Lowering:
-    """The lowering of the backend `name`."""
+    """Returns the lowering of the backend `name`."""
     return resolve(registry.find(name).lowering)
 
 
@@ -159,19 +183,19 @@ def of_target(target: Target) -> Lowering:
 
 @functools.cache
 def built_in() -> tuple[Lowering, ...]:
-    """The lowerings of the backends that come with the compiler."""
+    """Returns the lowerings of the built-in backends."""
     return tuple(of_backend(name) for name in registry.BUILT_IN)
 
 
 def candidates(target: Target | None) -> tuple[Lowering, ...]:
-    """The target's lowering; all of them for a module that names no target."""
+    """Returns the target's lowering; all of them if a module names no target."""
     return built_in() if target is None else (of_target(target),)
 
 
-# The lowering that the pass at work is for; formulas ask it for the target's own instructions.
+# The lowering of the running pass; formulas use it for the target's own instructions.
 active: ContextVar[Lowering] = ContextVar("active lowering")
 
 
 def current() -> Lowering:
-    """The lowering that the pass at work is for; the default backend's where none says so."""
+    """Returns the lowering of the running pass, or the default backend's if none is set."""
     return active.get(None) or built_in()[0]

@@ -1,4 +1,4 @@
-"""Address spaces of backends: whose pointers a value's type asks for."""
+"""Finds the backend address space of a type."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fly_opt.lowering.interface import PointerSpaces
 
 
 def of(spec: Spec) -> PointerSpaces | None:
-    """The backend's spaces that a pointer or memref is in; None where it becomes LLVM's pointer."""
+    """Returns the backend's spaces that hold a pointer or memref; None if LLVM's do."""
     if not isinstance(spec, (PtrSpec, MemRefSpec)) or spec.space in SPACES:
         return None
     every = (lowering.spaces() for lowering in interface.built_in())

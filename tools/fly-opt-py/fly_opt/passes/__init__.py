@@ -1,1 +1,1 @@
-"""Passes written in Python, in folders by what they change."""
+"""Passes written in Python, in folders by what they transform."""

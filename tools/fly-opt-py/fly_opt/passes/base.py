@@ -1,7 +1,7 @@
-"""What a pass written in Python is.
+"""The base class of passes written in Python.
 
 A pass is a frozen dataclass. Its fields *are* its options, its docstring *is* its help (the first
-line is what `--list-passes` prints), `name` is what the pipeline text calls it:
+line is what `--list-passes` prints), and `name` is its name in the pipeline text:
 
     @dataclass(frozen=True)
     class LayoutLowering(Pass):
@@ -15,18 +15,21 @@ line is what `--list-passes` prints), `name` is what the pipeline text calls it:
         def run(self, op): ...
 
 `run` gets one operation whose name is `anchor` and changes it in place; it is called inside the
-operation's context with an unknown default location. It refuses input by raising the error that
-`refuse(op, message)` makes. The runner verifies the module after each pass, as MLIR does.
+operation's context with an unknown default location. It rejects input by raising the error that
+`refuse(op, message)` returns. The runner verifies the module after each pass, as MLIR does.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fly_common.errors import InputError, UsageError
 from fly_common.quoting import quoted
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
 
 @dataclass(frozen=True)
@@ -36,8 +39,8 @@ class Pass:
     name: ClassVar[str]
     anchor: ClassVar[str] = "builtin.module"
 
-    def run(self, op: Any) -> None:
-        """Transforms `op` (an `ir.Operation` named `anchor`). InputError where it can't."""
+    def run(self, op: ir.Operation) -> None:
+        """Transforms `op` (an `ir.Operation` named `anchor`). InputError if it can't."""
         raise NotImplementedError
 
     @classmethod
@@ -46,18 +49,18 @@ class Pass:
         return (cls.__doc__ or "").strip().splitlines()[0]
 
 
-def refuse(op: Any, message: str, hint: str | None = None) -> InputError:
-    """The error of a pass that can't take `op`, with the place the operation came from."""
+def refuse(op: ir.Operation, message: str, hint: str | None = None) -> InputError:
+    """Returns the error of a pass that can't handle `op`, located at that operation."""
     from fly_dialect.dialect import PARSED_TEXT, place_of
 
     return InputError(message, place=place_of(op.location, name=PARSED_TEXT), hint=hint)
 
 
 def make(kind: type[Pass], options: str) -> Pass:
-    """Builds a pass from MLIR's option text, `chip=gfx942 fast=true`. UsageError if it doesn't fit.
+    """Builds a pass from MLIR's option text, `chip=gfx942 fast=true`. UsageError if it is invalid.
 
-    A field's default decides how its value reads: bool, int, else text. A bool without a value is
-    true, as in MLIR.
+    The type of a field's default determines how its value is parsed: bool, int, otherwise text. A
+    bool without a value is true, as in MLIR.
     """
     fields = {field.name.replace("_", "-"): field for field in dataclasses.fields(kind)}
     values: dict[str, Any] = {}
@@ -82,13 +85,15 @@ def make(kind: type[Pass], options: str) -> Pass:
 def _value(kind: type[Pass], key: str, text: str, default: Any) -> Any:
     if isinstance(default, bool):
         if text not in ("true", "false", "1", "0"):
-            raise UsageError(f"pass {kind.name}: option {key} is true or false, not {quoted(text)}")
+            raise UsageError(
+                f"pass {kind.name}: option {key} must be true or false, not {quoted(text)}"
+            )
         return text in ("true", "1")
     if isinstance(default, int):
         try:
             return int(text)
         except ValueError:
             raise UsageError(
-                f"pass {kind.name}: option {key} is an integer, not {quoted(text)}"
+                f"pass {kind.name}: option {key} must be an integer, not {quoted(text)}"
             ) from None
     return text

@@ -1,1 +1,1 @@
-"""The stage: which passes run, in which order, and their text."""
+"""The stage and its pipelines: selection, parsing, and running of passes."""

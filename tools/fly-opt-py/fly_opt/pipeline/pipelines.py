@@ -1,7 +1,7 @@
-"""Which pipeline a call runs. The pipelines are the backends', each one literal list of fragments.
+"""Selects the pipeline of a call. Pipelines belong to the backends; each is one literal list.
 
-A pipeline's text is complete: target, host program, attributes and the emission of LLVM IR are
-elements of it. What `--print-pipeline` prints, given back with `--passes`, gives the same bytes.
+A pipeline's text is complete: it includes the target, the host program, the attributes and the
+emission of LLVM IR. The output of `--print-pipeline`, passed to `--passes`, gives the same bytes.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ EXTRACTION = "fly-extract-host-program"
 
 
 def pipelines() -> dict[str, Pipeline]:
-    """Name → what makes its fragments, of all backends that come with the compiler."""
+    """Maps the name of each built-in backend's pipelines to the function that returns its
+    fragments."""
     every = (lowering.pipelines for lowering in interface.built_in())
     return {name: made for table in every for name, made in table.items()}
 
 
 def select(options: Options) -> Nest:
-    """What a call runs. UsageError where its options contradict each other.
+    """Returns the pipeline of a call. UsageError if its options contradict each other.
 
     `passes` is the whole pipeline and says its own target; else `pipeline`, else the target's own.
     `emit` adds or takes away the pipeline's last element, `fly-emit-llvm`; "host" and "host-llvm"
@@ -40,8 +41,9 @@ def select(options: Options) -> Nest:
         for other in ("target", "pipeline"):
             if getattr(options, other) is not None:
                 raise UsageError(
-                    f"--passes with --{other}: a pipeline's text says everything itself",
-                    hint="leave one of them out; --print-pipeline shows the text of the other",
+                    f"--passes can't be combined with --{other}: the text of a pipeline is"
+                    " complete",
+                    hint="omit one of them; --print-pipeline shows the text of the other",
                 )
         return _emitting(parse(options.passes), options.emit)
     if options.target is None:
@@ -71,7 +73,7 @@ def _emitting(pipeline: Nest, emit: str | None) -> Nest:
     elements = pipeline.elements
     if emit is None:
         return pipeline
-    if elements and elements[-1] in map(Step, (EMIT_LLVM, EMIT_HOST, EMIT_HOST_LLVM)):
+    if elements and elements[-1] in [Step(end) for end in (EMIT_LLVM, EMIT_HOST, EMIT_HOST_LLVM)]:
         elements = elements[:-1]
     if emit == "llvm":
         elements = (*elements, Step(EMIT_LLVM))

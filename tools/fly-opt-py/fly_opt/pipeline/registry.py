@@ -1,8 +1,8 @@
-"""Every pass by name: ours, which are imported when they run, and MLIR's.
+"""The registry of passes: ours, which are imported when they run, and MLIR's.
 
-MLIR registers its passes in its library and offers no list of them to Python. `upstream` names
-those that matter to this compiler, for `--list-passes` and for suggestions; any other registered
-name works as well.
+MLIR registers its passes in its library and does not list them for Python. `upstream` names those
+that matter to this compiler, for `--list-passes` and for suggestions; any other registered name
+works too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ EMISSIONS = {
     EMIT_HOST_LLVM: "Prints the LLVM IR of a launcher of the host program; always the last.",
 }
 
-# name → the module that defines it. Backends add theirs.
+# name → the module that defines it. Backends add their own.
 _OWN: dict[str, str] = {
     "fly-rewrite-func-signature": "fly_opt.passes.signature.rewrite_signature",
     "fly-canonicalize": "fly_opt.passes.layout.canonicalize",
@@ -48,8 +48,8 @@ _UPSTREAM: dict[str, str] = {
     "affine-expand-index-ops": "lowers affine operations on indices to arith",
     "arith-expand": "expands ceildiv, floordiv, min and max into simpler arith operations",
     "arith-int-range-narrowing": "narrows integer operations to the bits their values need",
-    "arith-unsigned-when-equivalent": "makes signed operations unsigned where they are the same",
-    "canonicalize": "folds and simplifies by every operation's own rules",
+    "arith-unsigned-when-equivalent": "converts signed operations to equivalent unsigned ones",
+    "canonicalize": "folds and simplifies with the rules of each operation",
     "composite-fixed-point-pass": "repeats a pipeline until nothing changes",
     "control-flow-sink": "moves operations into the only region that uses them",
     "convert-arith-to-llvm": "lowers arith to the LLVM dialect",
@@ -64,20 +64,20 @@ _UPSTREAM: dict[str, str] = {
     "convert-vector-to-llvm": "lowers vectors to the LLVM dialect",
     "convert-vector-to-scf": "lowers vector transfers to loops",
     "cse": "removes common subexpressions",
-    "ensure-debug-info-scope-on-llvm-func": "gives functions a debug scope, so locations survive",
+    "ensure-debug-info-scope-on-llvm-func": "adds debug scopes to functions, to preserve locations",
     "expand-strided-metadata": "makes the arithmetic of memref views explicit",
     "finalize-memref-to-llvm": "lowers memrefs to the LLVM dialect",
     "gpu-async-region": "makes gpu operations asynchronous",
     "gpu-decompose-memrefs": "flattens memrefs inside kernels",
-    "gpu-eliminate-barriers": "removes barriers that order nothing",
+    "gpu-eliminate-barriers": "removes unnecessary barriers",
     "gpu-kernel-outlining": "moves gpu.launch bodies into kernels",
     "gpu-launch-sink-index-computations": "sinks index computations into gpu.launch",
     "gpu-map-parallel-loops": "maps parallel loops to blocks and threads",
     "gpu-module-to-binary": "compiles gpu.modules into gpu.binary",
     "gpu-to-llvm": "lowers gpu launches on the host to runtime calls",
     "inline": "inlines calls",
-    "int-range-optimizations": "folds what integer ranges decide",
-    "llvm-legalize-for-export": "rewrites what LLVM IR can't express",
+    "int-range-optimizations": "folds operations using integer ranges",
+    "llvm-legalize-for-export": "rewrites operations that LLVM IR can't express",
     "loop-invariant-code-motion": "hoists invariant operations out of loops",
     "loop-invariant-subset-hoisting": "hoists invariant subsets out of loops",
     "lower-affine": "lowers affine to scf and arith",
@@ -103,14 +103,14 @@ _UPSTREAM: dict[str, str] = {
 
 @cache
 def passes() -> dict[str, str]:
-    """Name → the module that defines it, for every pass of this project's."""
+    """Maps each pass of this project to the module that defines it."""
     tables = (_OWN, *(lowering.passes for lowering in interface.built_in()))
     return {name: module for table in tables for name, module in table.items()}
 
 
 @cache
 def upstream() -> dict[str, str]:
-    """Name → what it does, for the passes of MLIR's that matter to this compiler."""
+    """Maps each MLIR pass that matters to this compiler to its description."""
     tables = (_UPSTREAM, *(lowering.upstream_passes for lowering in interface.built_in()))
     return dict(sorted((name, text) for table in tables for name, text in table.items()))
 
@@ -120,7 +120,7 @@ def is_ours(name: str) -> bool:
 
 
 def load(step: Step) -> Pass:
-    """The pass of a pipeline's step, with its options. UsageError where they don't fit."""
+    """Returns the pass of a pipeline's step, with its options. UsageError if they are invalid."""
     module = importlib.import_module(passes()[step.name])
     for value in vars(module).values():
         if isinstance(value, type) and getattr(value, "name", None) == step.name:
@@ -138,9 +138,9 @@ def unknown(name: str) -> UsageError:
 
 @cache
 def descriptions() -> dict[str, str]:
-    """name → the first line of a pass's docstring, for every pass of ours, sorted by name.
+    """Maps each pass of this project to the first line of its docstring, sorted by name.
 
-    The sources are parsed, not imported: a list of names must not wait for MLIR.
+    The sources are parsed, not imported, so that listing names does not import MLIR.
     """
     import ast
 
@@ -154,7 +154,7 @@ def descriptions() -> dict[str, str]:
 
 
 def _source(module: str) -> str:
-    """The text of a module that is not imported, nor are the packages around it."""
+    """Returns the text of a module without importing it or its packages."""
     package, *inner = module.split(".")
     spec = importlib.machinery.PathFinder.find_spec(package)
     folder = next(iter(spec.submodule_search_locations or ())) if spec else ""
@@ -162,7 +162,7 @@ def _source(module: str) -> str:
 
 
 def _names(node: Any, name: str) -> bool:
-    """Whether a class body says `name = "<name>"`."""
+    """Returns whether a statement of a class body is `name = "<name>"`."""
     import ast
 
     return any(

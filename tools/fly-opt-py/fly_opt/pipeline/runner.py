@@ -1,16 +1,16 @@
 """Runs a pipeline on a module, pass by pass.
 
-Each pass of MLIR gets a pass manager of its own. That costs 0.1 ms a pass and buys: the name of
-the pass in every error, dumps in FlyDSL's text rather than in the internal one, timings of both
-kinds of passes in one table. Nested pipelines run pass after pass over all operations rather than
-operation after operation; operations under an anchor are isolated, so the result is the same.
+Each MLIR pass gets a pass manager of its own. This costs 0.1 ms a pass; in return, every error
+names the pass, dumps are in FlyDSL's text instead of the internal one, and one table has the
+timings of both kinds of passes. Nested pipelines run each pass over all operations before the next
+pass; operations under an anchor are isolated, so the result is the same.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import InputError, UsageError
 
@@ -19,6 +19,9 @@ from fly_opt.pipeline.text import ROOT, Nest, Step
 from fly_opt.reporting.diagnostics import Source, from_mlir, located
 from fly_opt.reporting.observer import Observer
 
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
 Placed = tuple[tuple[str, ...], Step]  # the anchors around a pass, outermost first
 
 _NOT_REGISTERED = re.compile(r"'([^']*)' does not refer to a registered pass")
@@ -26,7 +29,7 @@ _RESTRICTED = re.compile(r"restricted to '([^']*)' on a PassManager intended to 
 
 
 def place_steps(nest: Nest, around: tuple[str, ...] = ()) -> Iterator[Placed]:
-    """Every pass with the anchors it stands in."""
+    """Yields every pass with its enclosing anchors."""
     anchors = (*around, nest.anchor)
     for element in nest.elements:
         if isinstance(element, Nest):
@@ -36,14 +39,14 @@ def place_steps(nest: Nest, around: tuple[str, ...] = ()) -> Iterator[Placed]:
 
 
 def check(pipeline: Nest) -> None:
-    """UsageError for an unknown pass, options that don't fit, a wrong anchor. Needs MLIR only for
-    passes of MLIR; run before any pass is, so that a pipeline fails before it works."""
+    """Raises UsageError for an unknown pass, invalid options or a wrong anchor. Needs MLIR only for
+    MLIR's passes. Runs before any pass does, so that an invalid pipeline fails early."""
     for anchors, step in place_steps(pipeline):
         if anchors[0] != ROOT:
-            raise UsageError(f"a pipeline's outermost operation is {ROOT}, not {anchors[0]}")
+            raise UsageError(f"a pipeline's outermost operation must be {ROOT}, not {anchors[0]}")
         if step.name in registry.EMISSIONS:
             if pipeline.elements[-1] is not step:
-                raise UsageError(f"{step.name} has to be the last of the pipeline")
+                raise UsageError(f"{step.name} must be the last pass of the pipeline")
         elif registry.is_ours(step.name):
             made = registry.load(step)
             if anchors[-1] not in (made.anchor, "any"):
@@ -55,8 +58,8 @@ def check(pipeline: Nest) -> None:
             manager(anchors, step)
 
 
-def run(pipeline: Nest, module: Any, source: Source, observer: Observer) -> None:
-    """Runs every pass but the emission. InputError where one of them refuses the module."""
+def run(pipeline: Nest, module: ir.Module, source: Source, observer: Observer) -> None:
+    """Runs every pass except the emission. InputError if one of them rejects the module."""
     for anchors, step in place_steps(pipeline):
         if step.name in registry.EMISSIONS:
             continue
@@ -68,7 +71,7 @@ def run(pipeline: Nest, module: Any, source: Source, observer: Observer) -> None
 
 
 def manager(anchors: tuple[str, ...], step: Step) -> Any:
-    """MLIR's pass manager for one pass. UsageError says what MLIR has against it."""
+    """Returns MLIR's pass manager for one pass. UsageError has MLIR's objection to it."""
     from fly_dialect.bindings import ir, passmanager
 
     try:
@@ -83,12 +86,12 @@ def manager(anchors: tuple[str, ...], step: Step) -> Any:
             hint=f"write {_around((ROOT, match[1]) if match[1] != ROOT else (ROOT,), step)}",
         )
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    reason = lines[0].removeprefix("<Pass-Options-Parser>: ") if lines else "MLIR refuses it"
+    reason = lines[0].removeprefix("<Pass-Options-Parser>: ") if lines else "rejected by MLIR"
     raise UsageError(f"pass {step}: {reason}")
 
 
 def implicit_nest(step: Step) -> Step | Nest:
-    """A pass named by a flag, inside the anchor it needs: `--convert-gpu-to-rocdl` means
+    """Wraps a pass given as a flag in the anchor it needs: `--convert-gpu-to-rocdl` means
     `gpu.module(convert-gpu-to-rocdl)`, as in mlir-opt."""
     if step.name in registry.EMISSIONS:
         return step
@@ -110,7 +113,7 @@ def _around(anchors: tuple[str, ...], step: Step) -> str:
     return "(".join([*anchors, str(step)]) + ")" * len(anchors)
 
 
-def _run_ours(anchors: tuple[str, ...], step: Step, module: Any, source: Source) -> None:
+def _run_ours(anchors: tuple[str, ...], step: Step, module: ir.Module, source: Source) -> None:
     from fly_dialect.bindings import ir
 
     made = registry.load(step)
@@ -135,10 +138,10 @@ def _run_ours(anchors: tuple[str, ...], step: Step, module: Any, source: Source)
     try:
         module.operation.verify()
     except ir.MLIRError as error:
-        raise from_mlir(error, source, f"pass {step.name} left invalid IR behind") from None
+        raise from_mlir(error, source, f"pass {step.name} produced invalid IR") from None
 
 
-def _run_upstream(anchors: tuple[str, ...], step: Step, module: Any, source: Source) -> None:
+def _run_upstream(anchors: tuple[str, ...], step: Step, module: ir.Module, source: Source) -> None:
     from fly_dialect.bindings import ir
 
     try:

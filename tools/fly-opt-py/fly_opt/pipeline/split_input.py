@@ -1,4 +1,4 @@
-"""Inputs of several parts, and errors that are wanted: what MLIR's tests are written with.
+"""Support for inputs of several parts and for expected errors, as in MLIR's tests.
 
     // RUN: fly-opt-py %s --split-input-file --verify-diagnostics
     // expected-error@below {{operand #0 must be}}
@@ -6,8 +6,8 @@
     // -----
     …
 
-`expected-error` and `expected-note` stand on the line they are about, or say which: `@+2`, `@-1`,
-`@above`, `@below`; the text in double braces is part of the message.
+`expected-error` and `expected-note` refer to their own line or to a relative one: `@+2`, `@-1`,
+`@above`, `@below`; the text in double braces must occur in the message.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Expected:
 
 
 class PartErrors(InputError):
-    """The errors of several parts, each with its place."""
+    """The errors of several parts, each with its location."""
 
     def __init__(self, errors: list[InputError]):
         first = errors[0]
@@ -57,8 +57,8 @@ def run(
     split: bool,
     verify: bool,
 ) -> bytes:
-    """Compiles each part. With `verify` the errors of each part must be those it expects, and
-    nothing is printed; else the errors of all parts are told together."""
+    """Compiles each part. With `verify`, the errors of each part must be the expected ones, and
+    nothing is printed; otherwise the errors of all parts are reported together."""
     outputs, errors = [], []
     for part, first_line in parts(data) if split else [(data, 1)]:
         try:
@@ -78,7 +78,7 @@ def run(
 
 
 def parts(data: bytes) -> list[tuple[bytes, int]]:
-    """The parts of an input with the line on which each starts."""
+    """Returns the parts of an input, each with the line on which it starts."""
     text = data.decode(errors="surrogateescape")
     found, start, line = [], 0, 1
     for match in [*_SPLIT.finditer(text), None]:
@@ -91,7 +91,7 @@ def parts(data: bytes) -> list[tuple[bytes, int]]:
 
 
 def expectations(text: str, first_line: int) -> list[Expected]:
-    """What the comments of a part expect."""
+    """Returns the diagnostics that the comments of a part expect."""
     found = []
     for number, line in enumerate(text.split("\n"), first_line):
         for match in _EXPECTED.finditer(line):
@@ -103,15 +103,15 @@ def expectations(text: str, first_line: int) -> list[Expected]:
 
 
 def diagnostics_of(error: InputError) -> list[Expected]:
-    """An error and its notes, as they are compared with what is expected."""
+    """Returns an error and its notes in the form that is compared with the expectations."""
     line = error.place.line if error.place and error.place.line else 0
     notes = getattr(error, "notes", ())
     return [Expected("error", line, error.message), *(Expected("note", *note) for note in notes)]
 
 
 def compare(part: bytes, name: str, first_line: int, found: list[Expected]) -> None:
-    """InputError for the first error that was not expected, or expected and did not come. Notes
-    may come unexpected, as in MLIR."""
+    """Raises InputError for the first error that is unexpected, or expected and missing. Unexpected
+    notes are allowed, as in MLIR."""
     text = part.decode(errors="replace")
     open_ = list(found)
     for wanted in expectations(text, first_line):

@@ -19,7 +19,7 @@ from fly_opt.reporting.observer import Observer
 def compile(source: bytes, options: Options | None = None, name: str = "<stdin>") -> bytes:
     """Compiles one module of MLIR text as `options` say.
 
-    Equal arguments give equal bytes. InputError if the module is wrong or a pass refuses it,
+    Equal arguments give equal bytes. InputError if the module is wrong or a pass rejects it,
     UsageError if the options contradict each other, MissingError without bindings or libraries.
     """
     options = options or Options()
@@ -34,12 +34,14 @@ def run(
     observer: Observer,
     first_line: int = 1,
 ) -> bytes:
-    """Runs a pipeline on a text and prints the result; `first_line` is where in the input the
-    text starts."""
+    """Runs a pipeline on a text and prints the result; `first_line` is the line of the input on
+    which the text starts."""
     try:
         text = source.decode()
     except UnicodeDecodeError as error:
-        raise InputError(f"{name}: byte {error.start} is not UTF-8: this is no MLIR text") from None
+        raise InputError(
+            f"{name}: byte {error.start} is not UTF-8: this is not MLIR text"
+        ) from None
     with observer.timed("import MLIR"):
         from fly_dialect import dialect
         from fly_dialect import text as fly_text
@@ -82,12 +84,12 @@ def run(
             raise _not_text(error, name) from None
 
 
-_NO_STRING = "str_from_cstr_and_size"  # where the bindings make a string of MLIR's bytes
+_NO_STRING = "str_from_cstr_and_size"  # the bindings' function that decodes MLIR's bytes
 
 
 def _not_text(error: UnicodeDecodeError | RuntimeError, name: str) -> InputError:
-    """MLIR's strings hold any bytes; what is read of one here has to be text. A RuntimeError that
-    has other reasons is raised again."""
+    """Returns the error for text that is not UTF-8: MLIR's strings hold any bytes, Python's do not.
+    A RuntimeError with another cause is raised again."""
     if isinstance(error, UnicodeDecodeError):
         start = max(0, error.start - 20)
         near = bytes(error.object[start : error.start + 20]).decode("ascii", "backslashreplace")
@@ -97,14 +99,14 @@ def _not_text(error: UnicodeDecodeError | RuntimeError, name: str) -> InputError
     else:
         raise error
     return InputError(
-        f"a string holds bytes that are not UTF-8{shown}",
+        f"a string contains bytes that are not UTF-8{shown}",
         place=Place(name),
-        hint="names and attributes are text; other bytes may stand in the values of globals",
+        hint="names and attributes are text; other bytes are allowed in the values of globals",
     )
 
 
 def check(pipeline: Nest) -> None:
-    """UsageError for a pipeline with an unknown pass, or with options that do not fit."""
+    """Raises UsageError for a pipeline with an unknown pass or invalid options."""
     from fly_dialect import dialect
     from fly_dialect.bindings import ir
 
@@ -116,11 +118,12 @@ def check(pipeline: Nest) -> None:
 
 @contextlib.contextmanager
 def _plain_operations() -> Iterator[None]:
-    """Keeps the bindings from importing a dialect's Python classes when one of its operations is
-    first seen: gpu, llvm and rocdl take 110 ms, and no pass here needs them. Operations are of
-    class `ir.OpView` then; classes that somebody imported are found as before.
+    """Keeps the bindings from importing a dialect's Python classes when they first see one of its
+    operations: gpu, llvm and rocdl take 110 ms, and no pass here needs them. Operations are then of
+    class `ir.OpView`; classes that have been imported are still found.
 
-    The table is the process's: the first thread in empties it, the last one out restores it.
+    The table is global to the process: the first thread to enter empties it, the last one to leave
+    restores it.
     """
     from fly_dialect.bindings import module
 
@@ -145,7 +148,7 @@ _search_modules: list[str] = []
 
 
 def _moved(error: InputError, origin: Source) -> InputError:
-    """An error of the reader, whose lines count from the start of the text, in the input."""
+    """Moves an error of the reader, whose lines count from the start of the text, to the input."""
     place = error.place
     if place is None or place.line is None or origin.first_line == 1:
         return error

@@ -1,4 +1,4 @@
-"""MLIR's textual pipelines, read and printed.
+"""Parser and printer of MLIR's textual pipelines.
 
     pipeline := element (',' element)*
     element  := name ('{' options '}')? ('(' pipeline? ')')?
@@ -24,7 +24,7 @@ _SPACE = re.compile(r"\s*")
 
 @dataclass(frozen=True)
 class Step:
-    """A pass: its name and its options as written, white space collapsed."""
+    """A pass: its name and its options as written, with white space collapsed."""
 
     name: str
     options: str = ""
@@ -35,7 +35,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Nest:
-    """An anchor: its elements run on each operation named `anchor` directly inside."""
+    """An anchor: its elements run on each operation named `anchor` directly inside the parent."""
 
     anchor: str
     elements: tuple[Step | Nest, ...]
@@ -44,7 +44,7 @@ class Nest:
         return f"{self.anchor}({','.join(map(str, self.elements))})"
 
     def steps(self) -> Iterator[Step]:
-        """Every pass in the order in which it first runs."""
+        """Yields every pass in the order in which it first runs."""
         for element in self.elements:
             if isinstance(element, Nest):
                 yield from element.steps()
@@ -53,7 +53,7 @@ class Nest:
 
 
 def parse(text: str) -> Nest:
-    """Reads a pipeline. UsageError with a caret below the character that doesn't fit."""
+    """Parses a pipeline. UsageError has a caret below the offending character."""
     reader = _Reader(text)
     elements = reader.pipeline()
     if reader.at < len(text):
@@ -74,7 +74,7 @@ class _Reader:
         self.at = _SPACE.match(self.text, self.at).end()  # type: ignore[union-attr]
 
     def take(self, character: str) -> bool:
-        """Steps over `character` if it is next, and over the white space behind it."""
+        """Consumes `character`, and white space after it, if it is next."""
         if not self.text.startswith(character, self.at):
             return False
         self.at += 1

@@ -1,1 +1,1 @@
-"""What fly-opt-py tells people: MLIR's diagnostics, dumps between passes, times, suggestions."""
+"""Output for users: MLIR's diagnostics, dumps between passes, timings, suggestions."""

@@ -1,19 +1,22 @@
-"""MLIR's diagnostics as this project's errors."""
+"""Converts MLIR's diagnostics to this project's errors."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fly_common.errors import InputError, Place
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
 _SEE_CURRENT = re.compile(r"see current operation: (.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Source:
-    """The text that is being compiled and how messages name it."""
+    """The text that is being compiled, and its name in messages."""
 
     name: str
     text: str
@@ -24,15 +27,15 @@ class Source:
         text = lines[line - 1] if 0 < line <= len(lines) else None
         return Place(self.name, line + self.first_line - 1, column, text)
 
-    def place_of(self, location: Any) -> Place | None:
-        """Where an `ir.Location` points: into this text, or into the file it names."""
+    def place_of(self, location: ir.Location) -> Place | None:
+        """Returns the place of an `ir.Location`: in this text, or in the file it names."""
         from fly_dialect.dialect import PARSED_TEXT, place_of
 
         found = place_of(location, name=PARSED_TEXT)
         return found and self.named(found)
 
     def named(self, found: Place) -> Place:
-        """A place in the text that MLIR read, under the input's name."""
+        """Returns a place in the text that MLIR read, with the input's name."""
         from fly_dialect.dialect import PARSED_TEXT
 
         if found.file != PARSED_TEXT or found.line is None:
@@ -41,25 +44,26 @@ class Source:
 
 
 def located(error: InputError, source: Source, who: str | None = None) -> InputError:
-    """The error with MLIR's unnamed text under the input's name, and with `who` refused."""
+    """Returns the error with the input's name for MLIR's unnamed text, and the rejecting pass
+    `who`."""
     where = error.place and source.named(error.place)
     message = f"{who}: {error.message}" if who else error.message
     return type(error)(message, place=where, hint=error.hint)
 
 
 class Diagnosed(InputError):
-    """An error of MLIR's, with its notes as (line, message); line 0 where a note has none."""
+    """An MLIR error, with its notes as (line, message); the line is 0 if a note has none."""
 
     notes: tuple[tuple[int, str], ...] = ()
 
 
-def from_mlir(error: Any, source: Source, who: str | None = None) -> InputError:
-    """An `ir.MLIRError`: its first diagnostic is the error, the others and the notes follow."""
-    diagnostics: list[Any] = list(getattr(error, "error_diagnostics", None) or [])
+def from_mlir(error: Exception, source: Source, who: str | None = None) -> InputError:
+    """Converts an `ir.MLIRError`: its first diagnostic is the error, the rest become notes."""
+    diagnostics: list[ir.DiagnosticInfo] = list(getattr(error, "error_diagnostics", None) or [])
     if not diagnostics:
         first = str(error).strip().splitlines() or ["MLIR gave no reason"]
         return InputError(f"{who}: {first[0]}" if who else first[0])
-    # The operation of "see current operation" stands at the place shown, and may be pages long.
+    # The operation in "see current operation" is at the place shown, and may be pages long.
     notes = [
         note
         for diagnostic in diagnostics
@@ -78,12 +82,12 @@ def from_mlir(error: Any, source: Source, who: str | None = None) -> InputError:
     return made
 
 
-def _line(diagnostic: Any, source: Source) -> int:
+def _line(diagnostic: ir.DiagnosticInfo, source: Source) -> int:
     found = source.place_of(diagnostic.location)
     return (found and found.line) or 0
 
 
-def _where(diagnostic: Any, source: Source) -> str:
+def _where(diagnostic: ir.DiagnosticInfo, source: Source) -> str:
     found = source.place_of(diagnostic.location)
     return f"{found}: " if found else ""
 

@@ -1,4 +1,4 @@
-"""What a person sees of a run, on standard error: the module between passes, and times."""
+"""Diagnostic output of a run on standard error: the module between passes, and timings."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
 
 @dataclass
 class Observer:
-    """Watches passes. `show(module) -> str` prints a module; it is called for dumps only."""
+    """Observes passes. `show(module) -> str` prints a module; it is called for dumps only."""
 
     before_all: bool = False
     after_all: bool = False
@@ -22,8 +25,8 @@ class Observer:
     times: dict[str, list[float]] = field(default_factory=dict)  # seconds, by name, in order
 
     @contextmanager
-    def watching(self, name: str, module: Any) -> Iterator[None]:
-        """Around one pass: dumps and times it. A failing pass is dumped as it left the module."""
+    def watching(self, name: str, module: ir.Module) -> Iterator[None]:
+        """Wraps one pass: dumps and times it. A failing pass is dumped in the state it left."""
         if self.before_all:
             self._dump(f"IR Dump Before {name}", module)
         try:
@@ -44,12 +47,12 @@ class Observer:
         finally:
             self.times.setdefault(name, []).append(time.perf_counter() - start)
 
-    def _dump(self, title: str, module: Any) -> None:
+    def _dump(self, title: str, module: ir.Module) -> None:
         self.stream.write(f"// -----// {title} //----- //\n{self.show(module)}\n")
         self.stream.flush()
 
     def report(self) -> None:
-        """Prints the table of times: with rich on a terminal, plain text elsewhere."""
+        """Prints the table of timings: with rich on a terminal, otherwise as plain text."""
         if not self.timing or not self.times:
             return
         total = sum(map(sum, self.times.values()))

@@ -1,4 +1,4 @@
-"""What to say about a name that doesn't exist."""
+"""Suggestions for unknown names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
-    """The names nearest to `name`; where none is near, `otherwise` and all of them."""
+    """Suggests the names closest to `name`; if none is close, returns `otherwise` and all of
+    them."""
     import difflib
 
     names = list(known)

@@ -1,1 +1,1 @@
-"""Devices: the protocol, their options, and the table by which they are opened."""
+"""Devices: the protocol, their options, and the registry that opens them."""

@@ -1,4 +1,4 @@
-"""How a device is to run kernels, whichever it is."""
+"""Options for running kernels, common to all devices."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fly_run.emulator.watch.observe import Observer
 
-# Called now and then while a kernel runs: workgroups done, workgroups in all.
+# Called periodically while a kernel runs, with the workgroups done and their total.
 Progress = Callable[[int, int], None]
 
-MFMA = ("exact", "fast")  # how matrix instructions may be computed
-STRICT = "FLY_STRICT"  # in the environment: what --strict is on the command line
+MFMA = ("exact", "fast")  # arithmetic models of matrix instructions
+STRICT = "FLY_STRICT"  # environment variable for --strict
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a device can't do of this it ignores or refuses.
+    """Options for running kernels. A device ignores or rejects those it does not support.
 
-    `max_instructions` ends a launch after so many wave instructions. `threads` is how many host
-    threads share a long grid; unless it is given, as many as there are processors, and one where
-    the order of workgroups would show. `observers` hear of instructions as they are executed.
-    `mfma` is how matrix instructions are computed where they are emulated: "exact", as the best
-    public model of the hardware has it, or "fast", as chains of fused multiply-adds.
-    `strict` ends a launch that reads registers before their loads have arrived, races on LDS, or
-    lets uninitialised values matter; FLY_STRICT=1 in the environment asks for it too.
+    `max_instructions` limits the wave instructions of a launch. `threads` is the number of host
+    threads for a long grid; by default the number of processors, or one if the order of workgroups
+    would affect the result. `observers` are notified of executed instructions. `mfma` selects the
+    arithmetic of emulated matrix instructions: "exact" follows the best public model of the
+    hardware, "fast" uses chains of fused multiply-adds. `strict` stops a launch that reads
+    registers before their loads have arrived, races on LDS, or depends on uninitialised values; the
+    environment variable FLY_STRICT=1 enables it too.
     """
 
     max_instructions: int | None = None
@@ -39,7 +39,7 @@ class Options:
 
     @property
     def private(self) -> bool:
-        """Whether a device with these options belongs to one caller, who hears of its launches."""
+        """Whether a device with these options serves a single caller, who observes its launches."""
         return bool(self.observers or self.strict or self.progress)
 
 
@@ -47,7 +47,7 @@ DEFAULTS = Options()
 
 
 def in_environment(options: Options | None) -> Options:
-    """The options, with what the environment asks for."""
+    """Returns the options, updated from the environment."""
     options = options or DEFAULTS
     if not options.strict and os.environ.get(STRICT, "0") not in ("", "0"):
         return replace(options, strict=True)

@@ -1,17 +1,17 @@
-"""What runs kernels: the protocol of devices.
+"""The protocol of devices, which run kernels.
 
-    module = device.load(image)                          code, in the device's memory
-    function = module.function("saxpy_kernel")           a kernel, ready to launch
-    a = device.adopt(pointer, nbytes, label="A")         host memory that the device can see, or
+    module = device.load(image)                          loads code into the device's memory
+    function = module.function("saxpy_kernel")           returns a kernel, ready to launch
+    a = device.adopt(pointer, nbytes, label="A")         maps host memory into the device, or
     b = device.alloc(nbytes); device.copy(b, pointer, nbytes, TO_DEVICE)
     device.launch(function, grid, block, packed, shared)
     device.synchronize()
     device.release(a); device.free(b)
 
-Addresses are integers, of the device's address space or of the host's. Packed arguments hold device
-addresses already. Errors of a kernel while it runs are fly_common.errors.Fault, raised by `launch`
-or by the `synchronize` after it. A built-in device implements this the way one from outside does
-(`registry`).
+Addresses are integers, in the device's address space or the host's. Packed arguments contain
+device addresses. Errors of a running kernel are fly_common.errors.Fault, raised by `launch` or by
+the following `synchronize`. Built-in devices and those of other packages implement the same
+protocol (`registry`).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 Triple = tuple[int, int, int]
 
-# What `copy` copies.
+# Directions of `copy`.
 TO_DEVICE, FROM_DEVICE, ON_DEVICE = "to device", "from device", "on device"
 
 
 class Function(Protocol):
-    """A kernel of a module that is loaded. It is good as long as its module."""
+    """A kernel of a loaded module. Valid as long as its module."""
 
     @property
     def interface(self) -> KernelInterface: ...
@@ -44,29 +44,29 @@ class Module(Protocol):
     def image(self) -> Image: ...
 
     def function(self, name: str | None) -> Function:
-        """The kernel `name`; for None the only one. InputError for a kernel that is not there, or
-        that the device can't run. The same function each time."""
+        """Returns the kernel `name`; for None the only one. InputError if the kernel does not exist
+        or the device can't run it. Returns the same object each time."""
         ...
 
     def unload(self) -> None:
-        """Gives the module's memory back. Its functions are gone."""
+        """Frees the module's memory. Its functions become invalid."""
         ...
 
 
 class Stream(Protocol):
-    """Work in order. Work of different streams is in no order."""
+    """A sequence of work that runs in order. Different streams are unordered."""
 
 
 class Event(Protocol):
-    """A moment in a stream."""
+    """A point in a stream."""
 
 
 class Device(Protocol):
-    """A GPU, or what stands for one, that runs images for `target`.
+    """A GPU, or an emulation of one, that runs images for `target`.
 
-    `name` is shown to users. `concurrent` tells whether threads may use it at the same time: with
-    one that is not, they take turns (`fly_run.launch.runtime`). `instructions` counts the wave
-    instructions executed so far, None where the device can't tell.
+    `name` is shown to users. `concurrent` tells whether threads may use the device simultaneously;
+    otherwise they take turns (`fly_run.launch.runtime`). `instructions` counts the wave
+    instructions executed so far; None if the device does not count them.
     """
 
     name: str
@@ -78,19 +78,19 @@ class Device(Protocol):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What users should know of how the launches so far were computed, a line each."""
+        """Remarks for users on how the launches so far were computed, one line each."""
         ...
 
     def load(self, image: Image) -> Module:
-        """InputError for an image that is not for this device."""
+        """Loads an image. InputError if it is not for this device."""
         ...
 
     def alloc(self, nbytes: int, label: str = "") -> int:
-        """Memory of the device's own, zeroed; its address. `label` is what faults call it."""
+        """Allocates zeroed device memory and returns its address. Faults refer to it by `label`."""
         ...
 
     def free(self, address: int) -> None:
-        """Gives back what `alloc` gave."""
+        """Frees memory that `alloc` returned."""
         ...
 
     def copy(
@@ -101,18 +101,18 @@ class Device(Protocol):
         direction: str,
         stream: Stream | None = None,
     ) -> None:
-        """Copies bytes: TO_DEVICE from a host address to the device's, FROM_DEVICE back, ON_DEVICE
-        within the device. In order with the stream's other work."""
+        """Copies bytes: TO_DEVICE from a host address to the device, FROM_DEVICE back, ON_DEVICE
+        within the device. Ordered with the stream's other work."""
         ...
 
     def adopt(self, pointer: int, nbytes: int, *, writable: bool = True, label: str = "") -> int:
-        """Makes `nbytes` bytes of host memory from the address `pointer` on visible to kernels, and
-        returns their device address. The memory must live until `release`. A device that can't see
-        host memory raises MissingError: it wants `alloc` and `copy`."""
+        """Makes `nbytes` bytes of host memory at `pointer` accessible to kernels and returns their
+        device address. The memory must live until `release`. A device that can't access host memory
+        raises MissingError; use `alloc` and `copy` there."""
         ...
 
     def release(self, address: int) -> None:
-        """Ends what `adopt` began. The memory stays."""
+        """Ends the mapping made by `adopt`. The host memory remains."""
         ...
 
     def adopt_all(self, spans: Sequence[tuple[str, int, int, bool]]) -> list[int]:
@@ -133,8 +133,8 @@ class Device(Protocol):
         stream: Stream | None = None,
     ) -> None:
         """Runs `grid` workgroups of `block` work items. `packed` holds the arguments at the offsets
-        of the kernel's interface; what else the kernel finds there the device fills in. `shared` is
-        the bytes of dynamic shared memory."""
+        of the kernel's interface; the device fills in the hidden ones. `shared` is the size in
+        bytes of dynamic shared memory."""
         ...
 
     def driver_entry(self, functions: Sequence[Function]) -> DriverEntry | None:
@@ -143,22 +143,22 @@ class Device(Protocol):
         ...
 
     def stream(self) -> Stream:
-        """A stream of the caller's own. Without one, work is in the device's default stream."""
+        """Creates a stream. Work without a stream goes to the device's default stream."""
         ...
 
     def event(self, stream: Stream | None = None) -> Event:
-        """An event, recorded behind what the stream was given so far."""
+        """Creates an event, recorded after the work submitted to the stream so far."""
         ...
 
     def elapsed(self, start: Event, end: Event) -> float:
-        """Seconds between two events; both must be over."""
+        """Returns the seconds between two events, which must have completed."""
         ...
 
     def synchronize(self, what: Stream | Event | None = None) -> None:
-        """Returns when a stream's work, or that before an event, has ended; for None all work. Host
-        memory that was adopted holds the results then."""
+        """Waits for a stream's work, or for the work before an event; for None, for all work.
+        Afterwards adopted host memory holds the results."""
         ...
 
     def close(self) -> None:
-        """Gives back all memory. The device is not used any more."""
+        """Frees all memory. The device must not be used afterwards."""
         ...

@@ -1,8 +1,8 @@
-"""The table of devices: name → the factory that opens one, resolved on use.
+"""The registry of devices: name → factory, resolved on use.
 
-A device from outside is an entry point of the group `fly.devices`, of the name that `--device` has,
-for a factory of the same signature: (target, options) → Device. Entry points are looked at for a
-name that is not in the table.
+Another package adds a device as an entry point of the group `fly.devices`, with the name that
+`--device` takes, for a factory with the signature (target, options) → Device. Entry points are
+only consulted for names that are not in the table.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ GROUP = "fly.devices"
 DEVICES: dict[str, str] = {
     "emulator": "fly_run.emulator.machine:Emulator",
 }
-AUTO = "emulator"  # the emulator is there on every machine
-# Devices that have a name already, and what to say to who asks for one.
+AUTO = "emulator"  # the emulator is available on every machine
+# Reserved names without a device yet, and the hint for each.
 NOT_HERE = {
     "hip": "this version of fly-run launches on its emulator only, not through ROCm's HIP runtime",
     "cuda": "this version of fly-run launches on its emulator only, and runs AMD GPU code only",
@@ -26,9 +26,9 @@ NOT_HERE = {
 
 
 def open_device(name: str, target: str, options: Options | None = None) -> Device:
-    """A device for code of `target` ("gfx942"), for the caller alone; `name` is one of DEVICES, an
-    entry point's, or "auto". MissingError where there is none such here, or where the device does
-    not run that target. `fly_run.launch.runtime.device` gives the one that the process shares."""
+    """Opens a device for code of `target` ("gfx942"), exclusive to the caller; `name` is a key of
+    DEVICES, an entry point's name, or "auto". MissingError if it is not available here or does not
+    run that target. `fly_run.launch.runtime.device` returns the one that the process shares."""
     name = AUTO if name == "auto" else name
     options = in_environment(options)
     if name in DEVICES:

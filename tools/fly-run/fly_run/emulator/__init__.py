@@ -1,1 +1,1 @@
-"""AMD GPU machine code on the host processor."""
+"""Emulates AMD GPU machine code on the host processor."""

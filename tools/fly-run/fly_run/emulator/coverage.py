@@ -1,10 +1,11 @@
-"""Which instructions of a target the emulator executes: asked of the disassembler and the encoder.
+"""Reports which instructions of a target the emulator executes.
 
     python -m fly_run.emulator.coverage [TARGET …]
 
-There is no list of a target's instructions to compare with, so encodings are tried systematically
-and LLVM's disassembler says what they are. An instruction is implemented if the encoder makes
-micro-ops of at least one form of it; the others stand in `unsupported`, with a reason.
+There is no list of a target's instructions to compare with, so encodings are enumerated
+systematically and LLVM's disassembler identifies them. An instruction is implemented if the encoder
+makes micro-ops for at least one of its forms; the others are listed in `unsupported`, with a
+reason.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from fly_run.emulator.lowering.encode import Encoder
 from fly_run.emulator.lowering.registers import Allocation, Constants, Registers
 from fly_run.emulator.semantics import table
 
-STRIDE = 16  # bytes of each try: no encoding is longer
+STRIDE = 16  # bytes per candidate: no encoding is longer
 TARGETS = tuple(registry.EMULATED)
-SHAPES = 64  # how many forms of a mnemonic are kept
+SHAPES = 64  # maximum number of forms per mnemonic
 V_READLANE = 0xD289  # both its sources are restricted, so it is rarely hit
-# Fields of memory instructions that may be used together, with register numbers fit for any width.
+# Compatible fields of memory instructions, with register numbers valid for any width.
 MEMORY = (
     (0, 0),
     (0, 0xFC000000),
@@ -46,10 +47,10 @@ MEMORY = (
 HARDWARE_REGISTER = {0xB880, 0xB900, 0xBA00}
 
 
-def _tries_of_rdna(high: int, bits: Callable[[int], int]) -> Iterator[tuple[int, int, int]]:
-    """More of the forms that gfx11 and gfx12 have legal: three dwords, of which the upper half of
-    the first one is `high`."""
-    if 0xBE80 <= high < 0xBF00:  # SOP1: -1, the workgroup's barrier; 0x83, the message for the time
+def _rdna_candidates(high: int, bits: Callable[[int], int]) -> Iterator[tuple[int, int, int]]:
+    """Yields more candidates for legal forms of gfx11 and gfx12: three dwords, where `high` is the
+    upper half of the first."""
+    if 0xBE80 <= high < 0xBF00:  # SOP1: -1, the workgroup's barrier; 0x83, the time message
         yield from (
             (opcode << 8 | source, 0, 0) for opcode in range(128) for source in (0xC1, 0x83)
         )
@@ -65,27 +66,27 @@ def _tries_of_rdna(high: int, bits: Callable[[int], int]) -> Iterator[tuple[int,
         yield bits(5), 0x00020100 | bits(18) & 0x0001C0E0, 0
         yield from ((bits(5), source | 5 << 9 | 6 << 18, 0) for source in (0x104, 4))
     elif 0xC400 <= high < 0xC800 or 0xEC00 <= high < 0xF000:  # gfx12's memory, in three dwords
-        for opcode in range(4):  # its low bits
+        for opcode in range(4):  # low bits of the opcode
             yield from ((opcode << 14 | base, 0, 0x1000) for base in (0x7C, 0))
 
 
 def encodings(target: str) -> bytes:
-    """Tries of `STRIDE` bytes each, the same ones every time: each pattern of the upper 16 bits
-    with a few of the others; VOP1 and SOP1 have their opcodes further down."""
+    """Returns candidates of `STRIDE` bytes each, deterministically: each pattern of the upper 16
+    bits with a few patterns of the rest; the opcodes of VOP1 and SOP1 are in lower bits."""
     generator = random.Random(target)
     bits = generator.getrandbits
     vop1, sop1 = range(0x7E00, 0x8000), range(0xBE80, 0xBF00)
     highs = [*range(1 << 16), *[*vop1, *sop1, *sop1, V_READLANE] * 12]
     made = bytearray()
     for high in highs:
-        # VGPRs and no modifiers are legal nearly everywhere; few modifiers are in most places.
+        # VGPRs without modifiers are legal nearly everywhere; few modifiers are in most places.
         tried = [(bits(16), bits(32) & 0x0007FFFF), (0, bits(32) & bits(32))]
         if high < 0x8000:  # VOP1, VOP2, VOPC: SDWA with legal selectors, DPP
             sdwa = generator.randrange(7) << 8 | generator.randrange(3) << 11
             sdwa |= generator.randrange(7) << 16 | generator.randrange(7) << 24
             tried.append((bits(16) & 0xFE00 | 0xF9, sdwa | bits(8) | bits(2) << 19))
             tried.append((bits(16) & 0xFE00 | 0xFA, bits(32)))
-            # Even registers, row_newbcast: what DPP of 64 bits may have.
+            # Even registers and row_newbcast, which DPP allows for 64 bits.
             tried.append((bits(16) & 0xFC00 | 0xFA, 0xFF015000 | bits(8) & 0xFE))
         elif high & 0xFF80 in HARDWARE_REGISTER:
             tried.append((0xF801, bits(32)))
@@ -93,8 +94,8 @@ def encodings(target: str) -> bytes:
             tried += [(bits(8), bits(27)) for _ in range(12)]
             # A mask in scalar registers as the third source, the others in vector registers.
             tried += [(bits(3), 0x0028_0000 | bits(18) | 0x20100)]
-            # Matrices: three vector registers (256 and up in nine bits) fit for any width.
-            # They go first: of forms that differ in numbers only the first one is kept.
+            # Matrices: three vector registers (256 and up in nine bits) valid for any width.
+            # They go first: of forms that differ only in numbers the first one is kept.
             fit = [(bits(8) & 0xE0, 0x04020100 | bits(27) & 0x0381C0E0) for _ in range(8)]
             tried = fit + tried
         elif high >= 0xC000:
@@ -102,15 +103,15 @@ def encodings(target: str) -> bytes:
         for low, second in tried:
             made += struct.pack("<4I", high << 16 | low, second, bits(32), 0)
         if not facts_of(registry.find(target)).is_gfx9:
-            for low, second, third in _tries_of_rdna(high, bits):
+            for low, second, third in _rdna_candidates(high, bits):
                 made += struct.pack("<4I", high << 16 | low, second, third, 0)
     return bytes(made)
 
 
 @functools.cache
 def universe(target: str) -> dict[str, tuple[tuple[str, bytes], ...]]:
-    """For each mnemonic, with its encoding suffix, texts and encodings of up to `SHAPES` forms that
-    differ in more than numbers."""
+    """Returns, for each mnemonic with its encoding suffix, the texts and encodings of up to
+    `SHAPES` forms that differ in more than numbers."""
     code = encodings(target)
     disassembler = Disassembler(target, code, 0)
     found: dict[str, dict[str, tuple[str, bytes]]] = {}
@@ -127,7 +128,8 @@ def universe(target: str) -> dict[str, tuple[tuple[str, bytes], ...]]:
 
 @dataclass(frozen=True)
 class Coverage:
-    """The mnemonics of a target, with their encoding suffixes, by whether they are executed."""
+    """The mnemonics of a target, with their encoding suffixes, split by whether they are
+    executed."""
 
     target: str
     implemented: frozenset[str]
@@ -135,7 +137,7 @@ class Coverage:
 
     @property
     def plain_implemented(self) -> frozenset[str]:
-        """Mnemonics without suffix of which some encoding is implemented."""
+        """Mnemonics, without suffix, that have an implemented encoding."""
         return frozenset(split_mnemonic(name)[0] for name in self.implemented)
 
     @property
@@ -153,7 +155,7 @@ def coverage(target: str) -> Coverage:
     operations = table.operations_of(target)
 
     def accepted(text: str, code: bytes) -> bool:
-        # An encoder for each: s_set_gpr_idx_on changes the meaning of what follows.
+        # A new encoder for each: s_set_gpr_idx_on changes the meaning of what follows.
         encoder = Encoder(registers, operations, handlers, null_region=0)
         try:
             encoder.encode({0: parse(text, 0, len(code))}, text)
@@ -166,7 +168,7 @@ def coverage(target: str) -> Coverage:
 
 
 def report(target: str) -> Iterator[str]:
-    """Lines for a person: how many there are, then what is missing and why."""
+    """Yields the report's lines: the counts, then what is missing and why."""
     found = coverage(target)
     done, every = found.plain_implemented, found.plain
     yield (

@@ -1,7 +1,7 @@
-"""A small typed writer of LLVM IR text.
+"""A small typed builder of LLVM IR text.
 
 A `Value` is an SSA value of `lanes` elements (0: a scalar) of type `element`; Python's operators
-on it write instructions. A Python number beside a value becomes a constant of its type, splatted.
+on it emit instructions. A Python number next to a value becomes a constant of its type, splatted.
 `Function` holds the text; its `loop` and `when` are the only control flow that handlers need.
 """
 
@@ -23,7 +23,7 @@ def spell(element: str, lanes: int) -> str:
 
 
 def constant(element: str, number: int | float) -> str:
-    """A scalar constant as LLVM spells it; floats by their bits, so that nothing is rounded."""
+    """Formats a scalar constant for LLVM; floats by their bits, so that nothing is rounded."""
     if element in INTEGERS:
         width = INTEGERS[element]
         if element == "i1":
@@ -33,14 +33,14 @@ def constant(element: str, number: int | float) -> str:
     if element == "half":
         return f"0xH{struct.unpack('<H', struct.pack('<e', number))[0]:04X}"
     if element == "float":
-        # LLVM spells a float as the double of the same value.
+        # LLVM writes a float as the double of the same value.
         number = struct.unpack("<f", struct.pack("<f", number))[0]
     return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
 
 
 class Value:
-    """An SSA value. Integer operators follow Python's spelling; what depends on signedness has a
-    method (`lshr`, `ashr`, `compare("slt", …)`, …)."""
+    """An SSA value. Integer operators have Python's spelling; those that depend on signedness are
+    methods (`lshr`, `ashr`, `compare("slt", …)`, …)."""
 
     __slots__ = ("element", "function", "lanes", "name")
 
@@ -59,7 +59,7 @@ class Value:
         return self.element in FLOATS
 
     def like(self, number: Number) -> Value:
-        """`number` as a value of this one's type."""
+        """Returns `number` as a value of this value's type."""
         if isinstance(number, Value):
             if number.lanes == self.lanes:
                 return number
@@ -128,7 +128,8 @@ class Value:
         return self.binary("ashr", other)
 
     def compare(self, predicate: str, other: Number) -> Value:
-        """An i1 of the same lanes; the predicate is LLVM's (`eq`, `ult`, `slt`, `olt`, `uno`)."""
+        """Returns an i1 of the same lanes; the predicate is LLVM's (`eq`, `ult`, `slt`, `uno`,
+        …)."""
         other = self.like(other)
         opcode = "fcmp" if self.is_float else "icmp"
         text = f"{opcode} {predicate} {self.type} {self.name}, {other.name}"
@@ -138,7 +139,7 @@ class Value:
         return self.compare("uno", self)
 
     def select(self, yes: Number, no: Number) -> Value:
-        """`yes` where this i1 is set, else `no`; one of the two must be a Value."""
+        """Selects `yes` if this i1 is set, otherwise `no`; one of the two must be a Value."""
         if isinstance(yes, Value):
             no = yes.like(no)
         elif isinstance(no, Value):
@@ -152,7 +153,7 @@ class Value:
         return self.function.value(yes.element, lanes, text)
 
     def convert(self, opcode: str, element: str) -> Value:
-        """A conversion by LLVM's opcode: `zext`, `sext`, `trunc`, `sitofp`, `fptrunc`, …"""
+        """Converts with LLVM's opcode: `zext`, `sext`, `trunc`, `sitofp`, `fptrunc`, …"""
         if element == self.element and opcode != "bitcast":
             return self
         text = f"{opcode} {self.type} {self.name} to {spell(element, self.lanes)}"
@@ -168,7 +169,7 @@ class Value:
         return self.convert("trunc", element)
 
     def bits(self, element: str) -> Value:
-        """The same bits as another element type of the same width."""
+        """Reinterprets the bits as another element type of the same width."""
         return self if element == self.element else self.convert("bitcast", element)
 
     def splat(self, lanes: int) -> Value:
@@ -190,7 +191,7 @@ class Value:
         return self.function.value(element, lanes, text)
 
     def at(self, offset: Number) -> Value:
-        """This pointer moved by `offset` bytes."""
+        """Returns this pointer advanced by `offset` bytes."""
         index = offset if isinstance(offset, Value) else self.function.constant("i64", offset, 0)
         text = f"getelementptr i8, ptr {self.name}, {index.type} {index.name}"
         return self.function.value("ptr", 0, text)
@@ -202,19 +203,19 @@ class Value:
         return self.function.value(element, lanes, text)
 
     def load_shared(self, element: str) -> Value:
-        """One whole load of an aligned word that other threads may be writing."""
+        """Loads an aligned word atomically; other threads may be writing it."""
         align = INTEGERS.get(element, 64) // 8
         text = f"load atomic {element}, ptr {self.name} monotonic, align {align}"
         return self.function.value(element, 0, text)
 
     def store_shared(self, value: Value) -> None:
-        """One whole store of an aligned word that other threads may be reading."""
+        """Stores an aligned word atomically; other threads may be reading it."""
         align = INTEGERS.get(value.element, 64) // 8
         text = f"store atomic {value.type} {value.name}, ptr {self.name} monotonic, align {align}"
         self.function.line(text)
 
     def take_ticket(self) -> Value:
-        """Adds one to an i64 that other threads add to as well; the result is what it was."""
+        """Atomically increments an i64 shared with other threads; returns its old value."""
         return self.function.value("i64", 0, f"atomicrmw add ptr {self.name}, i64 1 monotonic")
 
     def store(self, value: Value, align: int = 0) -> None:
@@ -223,10 +224,10 @@ class Value:
 
 
 class Function:
-    """The text of one function, written from the top to its last block."""
+    """The text of one function, emitted from its first block to its last."""
 
     def __init__(self, name: str, parameters: str, result: str = "void", attributes: str = "#0"):
-        # In a symbol's name `@` would begin its version.
+        # In a symbol's name `@` would start its version.
         self.name = name.replace("@", ".")
         self.header = f'define {result} @"{self.name}"({parameters}) {attributes} {{'
         self.lines: list[str] = ["entry:"]
@@ -250,7 +251,7 @@ class Function:
         return Value(self, element, lanes, name)
 
     def named(self, element: str, name: str) -> Value:
-        """A parameter or a global, as a value."""
+        """Returns a parameter or a global as a value."""
         return Value(self, element, 0, name)
 
     def constant(self, element: str, number: int | float, lanes: int = 0) -> Value:
@@ -258,7 +259,7 @@ class Function:
         return Value(self, element, lanes, f"splat ({element} {text})" if lanes else text)
 
     def vector(self, element: str, numbers: Iterable[int | float]) -> Value:
-        """A constant vector."""
+        """Returns a constant vector."""
         parts = [f"{element} {constant(element, number)}" for number in numbers]
         return Value(self, element, len(parts), f"<{', '.join(parts)}>")
 
@@ -270,7 +271,7 @@ class Function:
         self, name: str, *arguments: Value, result: Value | None = None, mangle: bool = True
     ) -> Value:
         """Calls an LLVM intrinsic; overloaded on the first argument's type unless `mangle` is
-        off. The result has the type of `result`, else of the first argument."""
+        off. The result has the type of `result`, by default that of the first argument."""
         first = arguments[0]
         shape = result or first
         if mangle:
@@ -303,7 +304,7 @@ class Function:
         self.line(f"br i1 {condition.name}, label %{yes}, label %{no}")
 
     def when(self, condition: Value, body: Callable[[], None]) -> None:
-        """Runs `body` where the scalar `condition` holds; `body` may end in a return."""
+        """Emits `body` under the scalar `condition`; `body` may end in a return."""
         number = self.fresh()
         yes, after = f"then{number}", f"after{number}"
         self.branch_if(condition, yes, after)
@@ -320,7 +321,7 @@ class Function:
         no: Callable[[], Value],
         label: str = "yes",
     ) -> Value:
-        """The value of one of two branches, of which the first one is called `label`."""
+        """Returns the value of one of two branches, of which the first is called `label`."""
         number = self.fresh()
         labels = f"{label}{number}", f"no{number}", f"join{number}"
         self.branch_if(condition, labels[0], labels[1])
@@ -339,8 +340,8 @@ class Function:
         carried: list[Value],
         body: Callable[[list[Value]], tuple[list[Value], Value]],
     ) -> list[Value]:
-        """Runs `body` at least once. It gets the carried values and returns their next ones and
-        the condition to go on. The result is the values after the last turn."""
+        """Runs `body` at least once. It gets the carried values and returns their next ones and the
+        condition to continue. The result is the values after the last iteration."""
         number = self.fresh()
         head, after, before = f"loop{number}", f"done{number}", self.label
         self.branch(head)
@@ -380,4 +381,4 @@ class Function:
 
 
 def void(_: object) -> None:
-    """Drops a result where a callback must return nothing."""
+    """Discards a result, for callbacks that must return nothing."""

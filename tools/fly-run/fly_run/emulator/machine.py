@@ -1,11 +1,11 @@
-"""The emulator as a device: code objects are loaded, kernels launched, faults raised.
+"""The emulator's device: loads code objects, launches kernels, raises faults.
 
-Emulator.load        the code object's segments at guest addresses                    loading
-Loaded.function      encode the kernel (once): decode, lower, refuse what no handler does
-Emulator.launch      set up the launch: registers, arguments, slots for resident workgroups
-                     (once a shape)                                                   workspace
-                     run the grid in slices, so that progress, Ctrl-C and the instruction limit
-                     get a look                                                       launch
+Emulator.load        maps the code object's segments to guest addresses               loading
+Loaded.function      encodes the kernel (once): decode, lower, reject unsupported code
+Emulator.launch      sets up the launch: registers, arguments, slots for resident
+                     workgroups (once per shape)                                      workspace
+                     runs the grid in slices, between which progress, Ctrl-C and the
+                     instruction limit are handled                                    launch
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from fly_run.emulator.engine.workspace import Workspace
 from fly_run.emulator.isa import matrix
 
 MOST_WORK_ITEMS = 1024  # of a workgroup
-# What launches leave for others in the same shape: so many shapes, and so many bytes in all.
+# Limits of the state kept for later launches of the same shape: shapes, and total bytes.
 MOST_SPACES, MOST_SPACE_BYTES = 64, 256 << 20
 
 Triple = tuple[int, int, int]
@@ -42,7 +42,7 @@ _Shape = tuple[Prepared, Triple, Triple, int]
 
 @dataclass(frozen=True)
 class Event:
-    """A moment, by the host's clock (`time.perf_counter`)."""
+    """A point in time, by the host's clock (`time.perf_counter`)."""
 
     seconds: float
 
@@ -51,8 +51,8 @@ class Emulator:
     """Runs AMD GPU machine code of `target` on the host processor. Its results have not been
     compared with hardware.
 
-    It is a `devices.protocol.Device`. Launches are complete when they return, so streams are in
-    order of themselves. One launch runs at a time, however many threads ask.
+    It is a `devices.protocol.Device`. Launches are complete when they return, so streams are
+    trivially in order. One launch runs at a time, whatever the number of calling threads.
     """
 
     name = "emulator"
@@ -72,8 +72,8 @@ class Emulator:
             raise UsageError("the number of threads must be at least 1")
         if options.mfma not in MFMA:
             raise UsageError(
-                f"{options.mfma} is no arithmetic of matrix instructions",
-                hint=f"there are {' and '.join(MFMA)}",
+                f"{options.mfma} is not a summation mode of matrix instructions",
+                hint=f"expected {' or '.join(MFMA)}",
             )
         if options.strict:
             from fly_run.emulator.strict.strict import Strict
@@ -83,23 +83,23 @@ class Emulator:
         self.options = options
         self._library = library.load()
         self._buffers = Buffers()
-        self._own: dict[int, mmap.mmap] = {}  # the memory of `alloc`, by guest address
+        self._own: dict[int, mmap.mmap] = {}  # memory of `alloc`, by guest address
         self._spaces: OrderedDict[_Shape, Workspace] = OrderedDict()
         self._space_bytes = 0
         self._executed = 0
         self._multiplies = False
-        # Launches share the table of buffers and the waves' memory: one at a time. The launching
-        # thread comes in again where a progress bar or an observer uses the device.
+        # Launches share the table of buffers and the waves' memory, so they take turns. The lock is
+        # reentrant because a progress bar or an observer may use the device during a launch.
         self._busy = threading.RLock()
 
     @property
     def instructions(self) -> int:
-        """Wave instructions executed so far, by all launches."""
+        """The wave instructions executed so far, by all launches."""
         return self._executed
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """How matrix instructions were computed, where a kernel had some."""
+        """The arithmetic of matrix instructions, if a kernel had any."""
         return (matrix.remark(self.target, self.options.mfma),) if self._multiplies else ()
 
     # -- memory
@@ -123,7 +123,7 @@ class Emulator:
                 raise UsageError(f"no buffer begins at 0x{error.args[0]:x}") from None
 
     def release(self, address: int) -> None:
-        """See Device. UsageError where no buffer begins there."""
+        """See Device. UsageError if no buffer starts there."""
         with self._busy:
             try:
                 self._buffers.remove(address)
@@ -135,14 +135,14 @@ class Emulator:
         try:
             memory = mmap.mmap(-1, max(1, nbytes), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         except (OSError, OverflowError, ValueError):
-            raise MissingError(f"there is no memory for {nbytes} bytes more") from None
+            raise MissingError(f"there is no memory for {nbytes} more bytes") from None
         host = ctypes.addressof(ctypes.c_char.from_buffer(memory))
         address = self.adopt(host, nbytes, label=label or "memory of the device")
         self._own[address] = memory
         return address
 
     def free(self, address: int) -> None:
-        """See Device. UsageError for what `alloc` did not give."""
+        """See Device. UsageError for an address that `alloc` did not return."""
         if address not in self._own:
             raise UsageError(f"no memory was allocated at 0x{address:x}")
         self.release(address)
@@ -156,7 +156,7 @@ class Emulator:
         direction: str,
         stream: Stream | None = None,
     ) -> None:
-        """See Device. InputError where the device's bytes are in no buffer."""
+        """See Device. InputError if the device's bytes are not in a buffer."""
         with self._busy:
             if direction != TO_DEVICE:
                 source = self._host(source, nbytes)
@@ -167,7 +167,7 @@ class Emulator:
     def _host(self, address: int, nbytes: int) -> int:
         region = self._buffers.find(address, nbytes)
         if region is None:
-            raise InputError(f"no buffer holds {nbytes} bytes at 0x{address:x}")
+            raise InputError(f"no buffer contains {nbytes} bytes at 0x{address:x}")
         return address - region.low + region.host
 
     # -- code
@@ -178,7 +178,8 @@ class Emulator:
             raise InputError("the emulator runs AMD GPU code objects only")
         if image.target != self.target:
             raise InputError(
-                f"the code object is for {image.target}, the emulator was made for {self.target}",
+                f"the code object is for {image.target}, but the emulator was created for"
+                f" {self.target}",
                 hint=f"compile with --target {self.target}",
             )
         handlers, options = self._library.handlers, self.options
@@ -193,7 +194,7 @@ class Emulator:
         shared: int = 0,
         stream: Stream | None = None,
     ) -> None:
-        """See Device. Raises Fault for what the kernel does wrong."""
+        """See Device. Raises Fault for an error of the kernel."""
         assert isinstance(function, Prepared)
         with self._busy:
             if 0 in grid:
@@ -214,7 +215,7 @@ class Emulator:
                 self._keep(shape, space)
 
     def _space(self, shape: _Shape) -> Workspace:
-        """The memory of launches in this shape: made once, and kept for a while."""
+        """Returns the workspace for this shape, which is cached."""
         space = self._spaces.get(shape)
         if space is not None:
             self._spaces.move_to_end(shape)
@@ -225,17 +226,17 @@ class Emulator:
         return space
 
     def _keep(self, shape: _Shape, space: Workspace) -> None:
-        """Counts the memory that a launch's shape has taken, and drops what is too much."""
+        """Accounts for the memory of a launch's shape, and evicts what exceeds the limits."""
         grown = space.grown()
         if self._spaces.get(shape) is not space:
-            return  # what an observer or a progress bar did has dropped it meanwhile
+            return  # an observer or a progress bar has dropped it meanwhile
         self._space_bytes += grown
         while len(self._spaces) > MOST_SPACES or self._space_bytes > MOST_SPACE_BYTES:
             _, oldest = self._spaces.popitem(last=False)
             self._space_bytes -= oldest.nbytes
 
     def _forget(self, module: Loaded) -> None:
-        """Drops what launches of a module have left."""
+        """Drops the workspaces of a module."""
         for shape in [shape for shape in self._spaces if shape[0].loaded is module]:
             self._space_bytes -= self._spaces.pop(shape).nbytes
 
@@ -268,7 +269,7 @@ class Emulator:
                 self.free(address)
 
     def _check(self, kernel: Kernel, grid: Triple, block: Triple, shared: int) -> int:
-        """The bytes of LDS that a workgroup of this launch has, if it can be launched."""
+        """Returns the bytes of LDS of a workgroup, if the launch is valid."""
         lds = kernel.group_segment_fixed_size + shared
         items = block[0] * block[1] * block[2]
         if min(block) < 1 or items > MOST_WORK_ITEMS or min(grid) < 0:
@@ -278,11 +279,12 @@ class Emulator:
         if kernel.max_flat_workgroup_size and items > kernel.max_flat_workgroup_size:
             raise InputError(
                 f"{kernel.name} was compiled for at most {kernel.max_flat_workgroup_size} work"
-                f" items a workgroup, the block has {items}"
+                f" items per workgroup, but the block has {items}"
             )
         most = registry.find(self.target).lds
         if lds > most:
             raise InputError(
-                f"{kernel.name} wants {lds} bytes of LDS, {self.target} has {most} for a workgroup"
+                f"{kernel.name} requests {lds} bytes of LDS, but {self.target} has {most} per"
+                " workgroup"
             )
         return lds

@@ -1,9 +1,9 @@
-"""Where everything lies that Python and the generated handlers both touch: one table of byte
-offsets for each structure.
+"""Layout of the structures shared by Python and the generated handlers: a table of byte offsets for
+each.
 
     wave state   registers of one wave, and what it waits for       (offset 0 = s0)
-    micro-op     one decoded step, 64 bytes                          (handlers walk these)
-    region       a range of guest addresses and the host memory behind it
+    micro-op     one decoded step, 64 bytes                          (handlers traverse these)
+    region       a range of guest addresses and the host memory it maps to
     context      one thread of a launch: regions, code map, grid, budget
     slot         one resident workgroup: a header, its waves, its LDS, its scratch
 
@@ -39,28 +39,28 @@ LDS_BASE = 576  # host pointer
 LDS_SIZE = 584  # u64, bytes
 SCRATCH_BASE = 592  # host pointer; lane l's memory starts at l * SCRATCH_SIZE
 SCRATCH_SIZE = 600  # u64, bytes of each lane
-SAVED_EXEC = 608  # what EXEC was before a DPP instruction narrowed it
+SAVED_EXEC = 608  # EXEC before a DPP instruction narrowed it
 GROUP = 616  # 3 × u32: the workgroup's x, y, z
 WAVE = 628  # u32: which wave of the workgroup
 MXCSR_SINGLE = 632  # u32: host control word for f32 operations
 MXCSR_DOUBLE = 636  # u32: host control word for f16 and f64 operations
-SCALAR_TEMP = 640  # 8 × u64: operands that an adapter made
-VGPR_LIMIT = 704  # u64: byte offset in the wave state of the first row beyond the VGPRs
+SCALAR_TEMP = 640  # 8 × u64: operands made by an adapter
+VGPR_LIMIT = 704  # u64: byte offset in the wave state of the end of the VGPRs
 SIGNALS = 712  # u32: how often the wave has signalled the barrier (gfx12)
-ZEROS = 720  # 16 bytes of zeros: what a buffer load out of range reads
+ZEROS = 720  # 16 bytes of zeros: the result of a buffer load out of range
 ADDRESS = 1024  # 64 × u64: the addresses of a gather or scatter
-TEMP = 1536  # TEMP_ROWS rows: operands that an adapter made
+TEMP = 1536  # TEMP_ROWS rows: operands made by an adapter
 TEMP_ROWS = 12
-SINK = TEMP + TEMP_ROWS * ROW  # 16 bytes a lane: where a buffer store out of range goes
+SINK = TEMP + TEMP_ROWS * ROW  # 16 bytes a lane: absorbs a buffer store out of range
 VGPR = SINK + 16 * LANES  # the vector registers, then the constants
 HEADER = VGPR
 
 STATUS_READY, STATUS_BARRIER, STATUS_DONE, STATUS_FAULT, STATUS_DECODE = range(5)
 
-# What a fault record says went wrong; machine.py words it.
+# Kinds of faults in a fault record; engine.faults has their messages.
 FAULTS = (
     "none",
-    "unmapped",  # no region holds the address
+    "unmapped",  # no region contains the address
     "read-only",
     "misaligned",
     "lds",  # outside the workgroup's LDS
@@ -68,8 +68,8 @@ FAULTS = (
     "end of code",  # control ran past the last instruction
     "trap",
     "register index",  # relative addressing beyond the allocated registers
-    "aperture",  # a flat access of a kind that its memory cannot do
-    "observer",  # Python, watching, wants no more
+    "aperture",  # a flat access that its memory does not support
+    "observer",  # an observer in Python stopped the launch
 )
 FAULT = {name: number for number, name in enumerate(FAULTS)}
 
@@ -81,7 +81,7 @@ OP_OPERANDS = 8  # 6 × u32: byte offsets into the wave state, in the order of t
 OP_IMMEDIATE = 32  # u64
 OP_LINK = 40  # a branch's target micro-op, or a memory access's last region
 OP_PC = 48  # u64: guest-independent, the code object's own numbering
-OP_INDEX = 56  # u32: running number of the instruction, for counting
+OP_INDEX = 56  # u32: number of the instruction, for counting
 OP_EXTRA = 60  # u32: a second small immediate
 MICRO_OP = struct.Struct("<Q6IQQQII")
 assert MICRO_OP.size == OP_SIZE
@@ -96,18 +96,18 @@ REGION_FLAGS = 24  # u64: bit 0, writable
 REGION = struct.Struct("<QQqQ")
 WRITABLE = 1
 
-# Flat addresses whose high dword is one of these go to LDS or to private memory. LLVM only needs
-# them to be ranges of 4 GiB that nothing else lies in.
+# Flat addresses with one of these high dwords go to LDS or to private memory. LLVM only needs them
+# to be ranges of 4 GiB that contain nothing else.
 SHARED_APERTURE = 0x0001_0000
 PRIVATE_APERTURE = 0x0002_0000
-# Swizzled buffer accesses to private memory (gfx90a) carry this base in their resource.
+# The resource of swizzled buffer accesses to private memory (gfx90a) has this base.
 SCRATCH_BUFFER = 0x3000 << 32
 
 # -- context ----------------------------------------------------------------------------------
 
 
 class _Fields:
-    """Names of consecutive u64 fields, and so their offsets, which are its attributes."""
+    """Names of consecutive u64 fields; its attributes are their offsets."""
 
     def __init__(self, names: tuple[str, ...]):
         self.names = names
@@ -125,11 +125,11 @@ CTX = _Fields(
     (
         "regions",  # pointer to the sorted region table
         "region_count",
-        "load_base",  # what was added to the code object's own addresses
+        "load_base",  # added to the code object's own addresses
         "code_low",  # guest address of the first byte of code
-        "code_dwords",  # how many there are
+        "code_dwords",  # their number
         "code_map",  # pointer to one micro-op pointer for each dword of code, 0 = not decoded
-        "tickets",  # pointer to the number of the next workgroup, which all threads take from
+        "tickets",  # pointer to the number of the next workgroup, shared by all threads
         "next_group",  # the workgroup after the last one that this thread started
         "next_x",  # and its place in the grid
         "next_y",
@@ -140,7 +140,7 @@ CTX = _Fields(
         "waves",  # waves in a workgroup
         "slots",  # how many workgroups are resident at once
         "used_slots",  # how many of them have ever held one
-        "next_slot",  # whose turn it is when a slice begins
+        "next_slot",  # the slot that runs first in the next slice
         "live_groups",  # workgroups that have started and not ended
         "slot_base",  # pointer to the first slot
         "slot_stride",
@@ -153,26 +153,26 @@ CTX = _Fields(
         "quantum",  # instructions a wave runs before another gets its turn
         "executed",  # instructions executed so far, by all waves
         "limit",  # stop when `executed` passes this
-        "slice_end",  # go back to Python when `executed` passes this
+        "slice_end",  # return to Python when `executed` passes this
         "done_groups",
         "stopped_wave",  # pointer to the wave that faulted or needs code decoded
-        "template",  # pointer to a wave state: header and constants that all waves start with
+        "template",  # pointer to a wave state: the initial header and constants of all waves
         "template_constants",  # byte offset of the constants in it
         "template_constants_size",
-        "ids",  # pointer to rows for each wave: v0, and perhaps v1 and v2, at the start
+        "ids",  # pointer to rows for each wave: the initial v0, and perhaps v1 and v2
         "id_bytes",  # their size for each wave
-        "masks",  # pointer to a u64 for each wave: EXEC at the start
+        "masks",  # pointer to a u64 for each wave: the initial EXEC
         "group_x_sgpr",  # byte offset of the SGPR that gets the workgroup's x, or 2^64-1
         "group_y_sgpr",
         "group_z_sgpr",
-        "group_yz_sgpr",  # that of one register with y in its low half and z in its high half
-        "wave_sgpr",  # that of one whose bits 25 to 29 get the wave's number in its workgroup
-        "split_barriers",  # 1: barriers are signalled and waited for separately (gfx12)
+        "group_yz_sgpr",  # likewise of a register with y in its low half and z in its high half
+        "wave_sgpr",  # likewise of one whose bits 25 to 29 get the wave's number in its workgroup
+        "split_barriers",  # 1: barriers have separate signal and wait (gfx12)
         "vgpr_bytes",  # size of the allocated vector registers
         "saved_mxcsr",  # the host's own control word
-        "control",  # u32: the control word in force
+        "control",  # u32: the active control word
         "matrix",  # pointer to the thread's matrix workspace, MATRIX_SIZE bytes
-        "watch",  # what fly_watch calls: (wave, number of the moment) → 0 to go on
+        "watch",  # the function that fly_watch calls: (wave, number of the event) → 0 to continue
     )
 )
 
@@ -184,49 +184,49 @@ SLOT_HEADER = 64
 
 # -- site --------------------------------------------------------------------------------------
 
-# What is counted at one instruction of an observed launch.
+# Counters of one instruction of an observed launch.
 SITE = _Fields(
     (
-        "times",  # how often it was executed
+        "times",  # number of executions
         "lanes",  # the sum of active lanes
-        "partial",  # times with EXEC narrower than the wave's work items
-        "idle",  # times with no lane active
+        "partial",  # executions with EXEC narrower than the wave's work items
+        "idle",  # executions with no lane active
     )
 )
 
-# What is measured at one memory access of an observed launch, and how.
-PHASES = 9  # room for eight, and the 0 that ends them
+# Parameters and sums of the measurement of one memory access of an observed launch.
+PHASES = 9  # room for eight, and a terminating 0
 ACCESS = _Fields(
     (
-        "lanes",  # active lanes that went to this access's own memory
-        "private",  # those that went to private memory instead (flat, swizzled buffers)
-        "shared",  # those that went to LDS instead (flat)
+        "lanes",  # active lanes that accessed this access's own memory
+        "private",  # lanes that accessed private memory instead (flat, swizzled buffers)
+        "shared",  # lanes that accessed LDS instead (flat)
         "units",  # global: cache lines touched; LDS: cycles
-        "ideal",  # the least that so many lanes, or phases, can do with
-        "size",  # from here on parameters. Bytes of each lane
+        "ideal",  # the minimum for that many lanes or phases
+        "size",  # bytes per lane; parameters start here
         "shift",  # log2 of a cache line's bytes
-        "granule",  # LDS: log2 of bytes; where all addresses are multiples, they go together
-        "banks",  # how many, each 4 bytes wide
-        *(f"phase{number}" for number in range(PHASES)),  # masks of lanes; 0 ends them
+        "granule",  # LDS: log2 of bytes that go together if all addresses are multiples
+        "banks",  # number of banks, each 4 bytes wide
+        *(f"phase{number}" for number in range(PHASES)),  # masks of lanes; 0 terminates them
         "known_mask",  # the last pattern that was counted: EXEC, 0 for none
-        "known_key",  # what of the base or the alignment the result depends on
-        "known_units",  # and the result
+        "known_key",  # the part of the base or alignment that the result depends on
+        "known_units",  # the result
         "known_ideal",
     )
 )
-KNOWN = ACCESS.size  # 64 × u64: the pattern's addresses, less the first active lane's
+KNOWN = ACCESS.size  # 64 × u64: the pattern's addresses, relative to the first active lane's
 ACCESS_BYTES = KNOWN + 8 * LANES
 
 # -- matrix workspace --------------------------------------------------------------------------
 
-# A and B of a matrix instruction as numbers: up to 2048 each, and as many exponents behind. The
-# distances keep what lies at the same place of two planes off the same cache sets.
+# A and B of a matrix instruction as numbers: up to 2048 each, followed by as many exponents. The
+# strides keep equal offsets in two planes off the same cache sets.
 MATRIX_PLANE = 4 * 2048 + 192
 MATRIX_B = 2 * MATRIX_PLANE
-MATRIX_ROW = 2048  # bytes from row to row of A, where rows are laid out apart
+MATRIX_ROW = 2048  # stride in bytes between rows of A, if rows are separate
 MATRIX_SIZE = 4 * MATRIX_PLANE
 
-POISON = 0x7FF7_BAD0  # a quiet NaN that no computation makes: what registers and LDS start as
+POISON = 0x7FF7_BAD0  # a quiet NaN that no computation makes, initially in registers and LDS
 
 # Results of the grid driver.
 RUN_DONE, RUN_SLICE, RUN_TIMEOUT, RUN_FAULT, RUN_DECODE = range(5)

@@ -1,1 +1,1 @@
-"""A program and values → buffers, launches and the bytes of their arguments; and running them."""
+"""Binds values to a program, and runs the resulting launches."""

@@ -1,4 +1,4 @@
-"""The names of element types, and what NumPy calls them."""
+"""Names of element types, and their NumPy counterparts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def numpy_dtype(name: str) -> np.dtype:
 
 
 def name_of(dtype: np.dtype) -> str:
-    """Our name of a NumPy type, where it has one; else NumPy's."""
+    """Returns our name of a NumPy type, if there is one; otherwise NumPy's."""
     if dtype == "V2":
         return "bf16"
     for name, text in NUMPY.items():
@@ -38,10 +38,10 @@ def name_of(dtype: np.dtype) -> str:
 
 
 def holds(dtype: np.dtype, name: str) -> bool:
-    """Whether an array of `dtype` holds elements of our type `name`, in this machine's order.
+    """Whether an array of `dtype` holds elements of our type `name`, in native byte order.
 
-    A type that NumPy lacks comes as its bits, as ml_dtypes' type, or as the `V2` or `V1` that NumPy
-    makes of the latter when it loads a .npy file.
+    A type that NumPy lacks may be given as its bits, as ml_dtypes' type, or as the `V2` or `V1`
+    that NumPy makes of the latter when it loads a .npy file.
     """
     if name in ML_DTYPES and (
         dtype.name == ML_DTYPES[name] or (dtype.kind, dtype.itemsize) == ("V", SIZES[name])
@@ -51,13 +51,13 @@ def holds(dtype: np.dtype, name: str) -> bool:
 
 
 def spelled(name: str) -> str:
-    """How an array of a type that NumPy lacks may come: for a hint."""
+    """Lists the NumPy types accepted for a type that NumPy lacks, for a hint."""
     bits = numpy_dtype(name).name
-    return f"{name} arrays hold their bits as {bits}, or are ml_dtypes.{ML_DTYPES[name]}"
+    return f"{name} arrays contain the bits as {bits}, or are ml_dtypes.{ML_DTYPES[name]}"
 
 
 def pack_scalar(value: int | float | bool, name: str) -> bytes:
-    """A scalar's bytes in a kernel's arguments. OverflowError where it does not fit.
+    """Returns a scalar's bytes in a kernel's arguments. OverflowError if it does not fit.
 
     A float is rounded to the nearest, ties to even; one that would become infinite does not fit.
     """
@@ -84,8 +84,8 @@ def pack_scalar(value: int | float | bool, name: str) -> bytes:
 
 
 def convert(values: np.ndarray, name: str) -> np.ndarray:
-    """`values` as our type `name`; what NumPy lacks rounds to nearest, ties to even. OverflowError
-    for one that a type of 8 bits can't hold."""
+    """Converts `values` to our type `name`; types that NumPy lacks round to nearest, ties to even.
+    OverflowError for a value that a type of 8 bits can't hold."""
     import numpy as np
 
     if name in FORMATS:
@@ -98,7 +98,7 @@ def convert(values: np.ndarray, name: str) -> np.ndarray:
 
 
 def as_numbers(array: np.ndarray, name: str) -> np.ndarray:
-    """An array of our type as NumPy can compute with it: what it lacks as float32."""
+    """Returns an array that NumPy can compute with: types that it lacks become float32."""
     import numpy as np
 
     if name in FORMATS:

@@ -1,4 +1,4 @@
-"""The launch of any kernel by its own arguments, in order, without a program.
+"""Launches any kernel by its own arguments, in order, without a program.
 
 launch(image, "vadd", 4, 256, [a, b, c, np.int32(1000)])
 """
@@ -78,10 +78,10 @@ def launch(
 ) -> list[Ran]:
     """Launches a kernel by its own argument list, as its metadata describes it.
 
-    `args` in order: NumPy arrays for buffers (written where they are writable); NumPy scalars
-    (`np.int32(5)`) or `bytes` for what is passed by value, of the argument's size; `Lds(n)` for a
-    local pointer. `grid` counts workgroups, `block` work items. `names` are what errors call the
-    arguments. Without a `device` it runs on the one of this process that `auto` stands for.
+    `args` are, in order: NumPy arrays for buffers (written if they are writable); NumPy scalars
+    (`np.int32(5)`) or `bytes` of the argument's size for values; `Lds(n)` for a local pointer.
+    `grid` counts workgroups, `block` work items. `names` are the arguments' names in errors.
+    Without a `device` it runs on the process's `auto` device.
     """
     call = bind_arguments(image, kernel, grid, block, args, dynamic_lds, names)
     if device is None:
@@ -111,7 +111,7 @@ def bind_arguments(
     explicit = found.arguments
     if len(args) != len(explicit):
         raise UsageError(
-            f"{found.name} takes {len(explicit)} arguments, {len(args)} are given",
+            f"{found.name} takes {len(explicit)} arguments, got {len(args)}",
             hint="they are: " + (", ".join(one.description for one in explicit) or "none"),
         )
     kernarg = bytearray(found.argument_bytes)
@@ -123,13 +123,13 @@ def bind_arguments(
         content = b""
         if argument.kind == SHARED:
             if not isinstance(value, Lds):
-                raise InputError(f"{what}: an amount of LDS is wanted", hint="write lds:BYTES")
+                raise InputError(f"{what}: expected an amount of LDS", hint="write lds:BYTES")
             offset = -(-(found.shared_bytes + dynamic_lds) // LDS_ALIGNMENT)
             content = (offset * LDS_ALIGNMENT).to_bytes(argument.size, "little")
             dynamic_lds = offset * LDS_ALIGNMENT + value.nbytes - found.shared_bytes
         elif argument.kind == POINTER:
             if not isinstance(value, np.ndarray) or value.ndim == 0:
-                raise InputError(f"{what}: an array is wanted")
+                raise InputError(f"{what}: expected an array")
             pointers.append((argument.offset, name))
             arrays[name] = value
         elif argument.kind == VALUE:
@@ -153,13 +153,13 @@ def _by_value(what: str, argument: Argument, value: Any) -> bytes:
             hint="give a type: i32:5 or f32:2.5; np.int32(5) from Python; or bytes",
         )
     if len(value) != argument.size:
-        raise InputError(f"{what}: {len(value)} bytes are given")
+        raise InputError(f"{what}: got {len(value)} bytes")
     return bytes(value)
 
 
 def _triple(size: int | tuple[int, ...], what: str) -> Triple:
     sizes = (size,) if isinstance(size, int) else tuple(size)
     if not 1 <= len(sizes) <= 3 or not all(isinstance(n, int) for n in sizes):
-        raise UsageError(f"{what} {quoted(size)}: one to three integers are wanted")
+        raise UsageError(f"{what} {quoted(size)}: expected one to three integers")
     x, y, z = (*sizes, 1, 1)[:3]
     return x, y, z

@@ -1,4 +1,4 @@
-"""What a launch may ask of the hardware.
+"""Limits of the hardware on launches.
 
 Sources: the AQL dispatch packet of the HSA Runtime specification (grid sizes are 32-bit counts of
 work items).
@@ -10,8 +10,8 @@ from fly_common.errors import InputError
 from fly_image.image import KernelInterface
 from fly_target import registry
 
-MOST_SHARED = max(row.lds for row in registry.BUILT_IN.values())  # bytes of a workgroup
-MOST_WORK_ITEMS = (1 << 32) - 1  # a dimension of a grid
+MOST_SHARED = max(row.lds for row in registry.BUILT_IN.values())  # bytes per workgroup
+MOST_WORK_ITEMS = (1 << 32) - 1  # per dimension of a grid
 
 Triple = tuple[int, int, int]
 
@@ -19,21 +19,22 @@ Triple = tuple[int, int, int]
 def check_launch(
     target: str, kernel: KernelInterface, grid: Triple, block: Triple, lds: int
 ) -> None:
-    """InputError for a launch that the kernel or the hardware does not allow. A grid of 0
-    workgroups is allowed: it runs nothing."""
+    """Raises InputError for a launch that the kernel or the hardware does not allow. A grid of 0
+    workgroups is allowed and runs nothing."""
     name = kernel.name
     if min(block) < 1:
         raise InputError(f"{name}: a block of {show(block)} work items")
     size = block[0] * block[1] * block[2]
     if size > kernel.max_threads:
         raise InputError(
-            f"{name}: a block of {show(block)} is {size} work items, the kernel was compiled for"
-            f" {kernel.max_threads} at most"
+            f"{name}: a block of {show(block)} is {size} work items, but the kernel was compiled"
+            " for"
+            f" at most {kernel.max_threads}"
         )
     required = kernel.required_block
     if required is not None and required != block:
         raise InputError(
-            f"{name}: a block of {show(block)}, the kernel was compiled for {show(required)}"
+            f"{name}: a block of {show(block)}, but the kernel was compiled for {show(required)}"
         )
     if min(grid) < 0:
         raise InputError(f"{name}: a grid of {show(grid)} workgroups")
@@ -44,7 +45,7 @@ def check_launch(
                 f" {MOST_WORK_ITEMS} work items"
             )
     row = registry.get(target)
-    room = row.lds if row else MOST_SHARED  # a device refuses what is none of the targets
+    room = row.lds if row else MOST_SHARED  # the device itself rejects an unknown target
     if lds < 0 or lds + kernel.shared_bytes > room:
         raise InputError(
             f"{name}: {kernel.shared_bytes} bytes of static and {lds} of dynamic LDS;"
@@ -53,6 +54,6 @@ def check_launch(
 
 
 def show(triple: Triple) -> str:
-    """(64, 1, 1) → "64", (8, 8, 1) → "8×8"."""
+    """Formats (64, 1, 1) as "64", (8, 8, 1) as "8×8"."""
     count = 3 if triple[2] != 1 else 2 if triple[1] != 1 else 1
     return "×".join(str(n) for n in triple[:count])

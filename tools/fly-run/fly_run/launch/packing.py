@@ -74,6 +74,6 @@ def integer_bytes(kernel: KernelInterface, word: Word, value: int) -> bytes:
         return value.to_bytes(word.size, "little", signed=True)
     except OverflowError:
         raise InputError(
-            f"{value} does not fit a {8 * word.size}-bit argument of {kernel.name}",
+            f"{value} does not fit in a {8 * word.size}-bit argument of {kernel.name}",
             hint="declare it in 64 bits: a kernel's number as fx.Int64, an extent as fx.sym_int64",
         ) from None

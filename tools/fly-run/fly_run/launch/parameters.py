@@ -1,6 +1,6 @@
-"""What the parameters of a program ask of the values given for them, by name and as text.
+"""Checks the names and scalars given for the parameters of a program, and describes the parameters.
 
-Arrays are looked at by `tensors`.
+`tensors` checks arrays.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fly_run.launch import dtypes
 
 
 def check_names(program: Program, values: Mapping[str, object]) -> None:
-    """UsageError for the first name that is unknown or missing."""
+    """Raises UsageError for the first name that is unknown or missing."""
     known = {p.name for p in program.parameters}
     for name in values:
         if name not in known:
@@ -37,7 +37,7 @@ def _suggest(name: str, program: Program) -> str:
     import difflib
 
     names = [p.name for p in program.parameters]
-    # A single letter in the other case is too short for difflib to call close.
+    # A single letter in the other case is too short for difflib to match.
     near = [known for known in names if known.lower() == name.lower()]
     near += difflib.get_close_matches(name, names, n=1)
     told = ", ".join(f"{p.name}: {describe(p)}" for p in program.parameters)
@@ -70,8 +70,8 @@ def _example(parameter: Parameter) -> str:
 
 
 def check_scalar(scalar: Scalar, value: object) -> int | float | bool:
-    """`value` as the plain Python number that the parameter's type asks for. InputError where it
-    is no number, or does not fit."""
+    """Converts `value` to a Python number for the parameter's type. InputError if it is not a
+    number, or does not fit."""
     import numpy as np
 
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
@@ -82,15 +82,15 @@ def check_scalar(scalar: Scalar, value: object) -> int | float | bool:
     if dtype in dtypes.FLOATS:
         try:
             number: int | float | bool = float(value)
-        except OverflowError:  # an integer beyond all floats
+        except OverflowError:  # an integer beyond the range of floats
             raise _does_not_fit(scalar, value) from None
     elif dtype == "bool":
         if value not in (0, 1):
-            raise InputError(f"{scalar.name} is bool: true or false, not {quoted(value)}")
+            raise InputError(f"{scalar.name} is bool: expected true or false, not {quoted(value)}")
         number = bool(value)
     elif isinstance(value, float):
         raise InputError(
-            f"{scalar.name} is {dtype}, {value} is not an integer",
+            f"{scalar.name} is {dtype}, but {value} is not an integer",
             hint=f"write {scalar.name}={int(value)}" if value.is_integer() else None,
         )
     else:
@@ -103,7 +103,7 @@ def check_scalar(scalar: Scalar, value: object) -> int | float | bool:
 
 
 def _does_not_fit(scalar: Scalar, value: object) -> InputError:
-    return InputError(f"{scalar.name}={quoted(value)} does not fit {scalar.dtype}")
+    return InputError(f"{scalar.name}={quoted(value)} does not fit in {scalar.dtype}")
 
 
 def _kind(value: object) -> str:

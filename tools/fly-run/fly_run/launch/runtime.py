@@ -1,17 +1,17 @@
-"""The devices of this process: each is opened once, and keeps what it has loaded.
+"""The devices of this process: each is opened once, and caches loaded images.
 
-    opened = runtime.device("auto", "gfx942")       the same one each time
-    opened.run(bound, image)                        loads the image if it is not there
+    opened = runtime.device("auto", "gfx942")       returns the same one each time
+    opened.run(bound, image)                        loads the image if necessary
 
-A device that hears of launches for one caller (observers, `strict`, a progress bar) is the caller's
-own, and is closed when he is done:
+A device whose options make it private (observers, `strict`, a progress bar) belongs to the caller,
+who closes it:
 
     with runtime.device("emulator", "gfx942", options) as opened: …
 
-Threads may share a device: where it can't work for two at a time (`Device.concurrent`) they take
-turns, whole calls at a time, so that a kernel never sees another call's buffers. What is kept is
-bounded; what was not used for longest goes. A process that forks leaves its devices to the parent:
-the child opens its own.
+Threads may share a device: if it does not support concurrency (`Device.concurrent`) they take
+turns, a whole call at a time, so that a kernel never sees another call's buffers. The cache is
+bounded and evicts the least recently used image. After a fork the devices belong to the parent: the
+child opens its own.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from fly_run.launch.ran import Ran
 
 MOST_DEVICES = 16
-MOST_MODULES = 64  # of a device
+MOST_MODULES = 64  # per device
 
 _listeners: list[Callable[[], None]] = []
 
@@ -63,7 +63,7 @@ class Opened:
         self.turn = contextlib.nullcontext() if device.concurrent else self._loading
 
     def module(self, image: Image) -> Module:
-        """The image as the device has it loaded, by its content."""
+        """Returns the loaded module of the image, identified by its content."""
         with self._loading:
             modules, digest = self._modules, image.digest
             module = modules.get(digest)
@@ -113,13 +113,13 @@ _opening = threading.Lock()
 
 
 def device(name: str, target: str, options: Options | None = None) -> Opened:
-    """The process's device `name` ("auto", "emulator", …) for code of `target`, with these options;
-    the caller's own where the options are private. Errors are those of
+    """Returns the process's device `name` ("auto", "emulator", …) for code of `target`, with these
+    options; a new one if the options are private. Raises the errors of
     `devices.registry.open_device`."""
     global _opening
     if options is not None and options.private:
         return Opened(open_device(name, target, options), shared=False)
-    # To hash options takes longer than the rest of this: the usual ones are None.
+    # Hashing options takes longer than the rest: the default options are None in the key.
     key = name, target, None if options == DEFAULTS else options, _environment()
     found = _opened.get(key)
     if found is not None:
@@ -138,7 +138,7 @@ def device(name: str, target: str, options: Options | None = None) -> Opened:
 
 
 def close_all() -> None:
-    """Closes the devices that are shared. The next call opens new ones."""
+    """Closes the shared devices. The next call opens new ones."""
     with _opening:
         closing = list(_opened.values())
         _opened.clear()
@@ -149,7 +149,7 @@ def close_all() -> None:
 
 
 def _after_fork() -> None:
-    """A lock may be held by a thread that the child does not have."""
+    """Drops the parent's devices, and the lock, whose owner the child may lack."""
     global _opening
     _opening = threading.Lock()
     _opened.clear()

@@ -1,4 +1,4 @@
-"""An array as a tensor argument: whether it fits, and what the program sees of it."""
+"""Checks arrays given as tensor arguments, and describes them for the program."""
 
 from __future__ import annotations
 
@@ -18,41 +18,42 @@ if TYPE_CHECKING:
 
 
 def check_array(tensor: Tensor, value: object) -> np.ndarray:
-    """`value`, if it is an array that fits the parameter. InputError otherwise."""
+    """Returns `value` if it is an array that fits the parameter. InputError otherwise."""
     import numpy as np
 
     name, wanted = tensor.name, tensor.dtype
     if not isinstance(value, np.ndarray):
         raise InputError(
-            f"{name} is {describe(tensor)}; {quoted(value)} is no array",
+            f"{name} is {describe(tensor)}; {quoted(value)} is not an array",
             hint=f"for an array of one value: {name}=full({_shape_text(tensor)},{wanted},{value})",
         )
     if not dtypes.holds(value.dtype, wanted):
         raise InputError(
-            f"{name} must be {wanted}, the array is {dtypes.name_of(value.dtype)}",
+            f"{name} must be {wanted}, but the array is {dtypes.name_of(value.dtype)}",
             hint=_conversion(value.dtype, wanted),
         )
     if value.ndim != len(tensor.shape):
         raise InputError(
-            f"{name} must have {len(tensor.shape)} dimensions, the array has {value.ndim}:"
+            f"{name} must have {len(tensor.shape)} dimensions, but the array has {value.ndim}:"
             f" shape {value.shape}",
             hint=f"{name} is {describe(tensor)}",
         )
     for dimension, (extent, there) in enumerate(zip(tensor.shape, value.shape, strict=True)):
         if isinstance(extent, int) and extent != there:
             raise InputError(
-                f"extent {dimension} of {name} must be {extent}, the array's shape is {value.shape}"
+                f"extent {dimension} of {name} must be {extent}, but the array's shape is"
+                f" {value.shape}"
             )
     _check_strides(tensor, value)
     _check_multiples(tensor, value)
     if tensor.access != "r" and not value.flags.writeable:
         raise InputError(
-            f"{name} is {describe(tensor)}, and the array is read-only",
+            f"{name} is {describe(tensor)}, but the array is read-only",
             hint="pass a copy: np.array(x)",
         )
     if tensor.access != "r" and _overlaps_itself(value):
         raise InputError(
-            f"{name} is {describe(tensor)}, and elements of the array lie in the same memory:"
+            f"{name} is {describe(tensor)}, but elements of the array overlap in memory:"
             f" shape {value.shape}, strides {tuple(s // value.itemsize for s in value.strides)}",
             hint="pass a copy, which has memory for each element: np.array(x), x.clone()",
         )
@@ -64,12 +65,12 @@ def check_array(tensor: Tensor, value: object) -> np.ndarray:
 
 
 def _overlaps_itself(array: np.ndarray) -> bool:
-    """Whether two elements of an array are one place in memory, as those of an expanded or strided
-    view may be."""
+    """Whether two elements of an array share memory, as may happen in an expanded or strided
+    view."""
     modes = [(abs(step), n) for n, step in zip(array.shape, array.strides, strict=True) if n > 1]
     if not array.size or not modes:
         return False
-    reach = array.itemsize  # bytes from the first to past the last element of the modes so far
+    reach = array.itemsize  # bytes up to the end of the last element, over the modes so far
     for step, extent in sorted(modes):
         if step < reach:
             break
@@ -78,10 +79,10 @@ def _overlaps_itself(array: np.ndarray) -> bool:
         return False
     span = sum(step * (extent - 1) for step, extent in modes) + array.itemsize
     if any(step == 0 for step, _ in modes) or array.size > span // array.itemsize:
-        return True  # more elements than places
+        return True  # more elements than bytes to hold them
     import numpy as np
 
-    # Interleaved modes, which are rare: look at all places.
+    # Interleaved modes, which are rare: compare all offsets.
     places = np.zeros(1, np.int64)
     for step, extent in modes:
         places = np.add.outer(places, np.arange(extent, dtype=np.int64) * step).ravel()
@@ -96,18 +97,21 @@ def _shape_text(tensor: Tensor) -> str:
 
 def _conversion(dtype: np.dtype, wanted: str) -> str:
     if not dtype.isnative and dtypes.holds(dtype.newbyteorder("="), wanted):
-        return "its bytes are in the other order; convert it: x.astype(x.dtype.newbyteorder('='))"
+        return (
+            "its byte order is not this machine's; convert it: x.astype(x.dtype.newbyteorder('='))"
+        )
     if wanted in dtypes.ML_DTYPES:
         return dtypes.spelled(wanted)
     return f"convert it: x.astype('{dtypes.numpy_dtype(wanted).name}')"
 
 
 def _check_strides(tensor: Tensor, array: np.ndarray) -> None:
-    """Strides matter only where a dimension has more than one element."""
+    """Strides only matter if a dimension has more than one element."""
     for dimension, stride in enumerate(array.strides):
         if array.shape[dimension] > 1 and stride % array.itemsize and array.size:
             raise InputError(
-                f"stride {dimension} of {tensor.name} is {stride} bytes, no multiple of the"
+                f"stride {dimension} of {tensor.name} is {stride} bytes, which is not a multiple"
+                " of the"
                 f" element's {array.itemsize}",
                 hint="pass a copy: np.ascontiguousarray(x)",
             )
@@ -117,14 +121,15 @@ def _check_strides(tensor: Tensor, array: np.ndarray) -> None:
         if want is not None and want != have and array.shape[dimension] > 1 and array.size:
             what = "must be contiguous in C order" if tensor.contiguous else "has fixed strides"
             raise InputError(
-                f"{tensor.name} {what}: stride {dimension} must be {want} elements, the array's is"
+                f"{tensor.name} {what}: stride {dimension} must be {want} elements, but the"
+                " array's is"
                 f" {have}",
                 hint="pass a copy: np.ascontiguousarray(x)",
             )
 
 
 def _check_multiples(tensor: Tensor, array: np.ndarray) -> None:
-    """What the kernel takes for multiples must be."""
+    """Checks the divisibility that the kernel assumes."""
     strides = (
         stride // array.itemsize if extent > 1 and array.size else 0
         for extent, stride in zip(array.shape, array.strides, strict=True)
@@ -135,14 +140,14 @@ def _check_multiples(tensor: Tensor, array: np.ndarray) -> None:
             what = "extent" if number < array.ndim else "stride"
             raise InputError(
                 f"{tensor.name}: {what} {number % array.ndim} must be a multiple of {divisor}"
-                f" {'elements, ' if what == 'stride' else ''}and is {value}",
+                f"{' elements' if what == 'stride' else ''}, but is {value}",
                 hint="the kernel was compiled for such arrays: pad the array, or compile without"
                 " div=",
             )
 
 
 def _canonical(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides of a C-contiguous array, in elements."""
+    """Returns the strides of a C-contiguous array, in elements."""
     strides: list[int] = []
     step = 1
     for extent in reversed(shape):
@@ -152,8 +157,8 @@ def _canonical(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def extents_of(tensor: Tensor, array: np.ndarray) -> Extents:
-    """What the program sees of an array. NumPy leaves the stride of a dimension of one element
-    open; where the parameter says what it is, the kernel may rely on it."""
+    """Returns an array's extents and strides for the program. NumPy leaves the stride of a
+    dimension of one element unspecified; if the parameter fixes it, the kernel may rely on it."""
     canonical = _canonical(array.shape)
     strides = [stride // array.itemsize for stride in array.strides]
     for dimension, stated in enumerate(tensor.strides):
@@ -169,8 +174,8 @@ def extents_of(tensor: Tensor, array: np.ndarray) -> Extents:
 def check_symbols(
     tensors: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, ...]]
 ) -> dict[str, int]:
-    """The extents that symbols stand for. InputError where two arrays disagree. Tensors that
-    `shapes` lacks are passed over."""
+    """Returns the extents of symbols. InputError if two arrays disagree. Tensors that are not in
+    `shapes` are ignored."""
     known: dict[str, tuple[int, str]] = {}
     for name, shape in shapes.items():
         for symbol, extent in zip(tensors[name].shape, shape, strict=True):
@@ -179,7 +184,7 @@ def check_symbols(
             before, first = known.setdefault(symbol, (extent, name))
             if before != extent:
                 raise InputError(
-                    f"extent {symbol} is {before} in {first}, {extent} in {name}",
+                    f"extent {symbol} is {before} in {first}, but {extent} in {name}",
                     hint=f"{first} has shape {shapes[first]}, {name} {shape}",
                 )
     return {symbol: extent for symbol, (extent, _) in known.items()}

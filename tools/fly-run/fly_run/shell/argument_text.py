@@ -1,4 +1,4 @@
-"""NAME=VALUE on the command line: what stands on the right, and the arrays it makes.
+"""Parses NAME=VALUE on the command line, and makes the arrays that it describes.
 
     argument := [NAME "="] value
     value    := source [":" destination]
@@ -14,10 +14,10 @@
     dtype    := "f16" | "bf16" | "f32" | "f64" | "i8" … "i64" | "u8" … "u64" | "bool"
               | "f8E4M3FN" | "f8E4M3FNUZ" | "f8E5M2" | "f8E5M2FNUZ" | "f8E8M0FNU"
 
-`typed` is for kernels without a host program, where nothing else tells a number's size. random is
-uniform from a generator of its own: 0 ≤ x < 1 for floats, 0 to 99 for integers, true or false for
-bool; the seed is 0 where none is given. A destination is a path to write the array to, as .npy,
-after the run. White space inside parentheses is free.
+`typed` is for kernels without a host program, where nothing else gives a number's size. random is
+uniform, from a generator of its own: 0 ≤ x < 1 for floats, 0 to 99 for integers, true or false for
+bool; the seed defaults to 0. A destination is a path to which the array is written after the run,
+as .npy. White space is allowed inside parentheses.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 Number = int | float | bool
-MOST_DIGITS = 200  # of a number; 64 bits are 20, and Python refuses to read 4,300
-MOST_BYTES = 1 << 40  # an array beyond this is a slip of the keyboard
+MOST_DIGITS = 200  # of a number; 64 bits need 20, and Python refuses to parse 4,300
+MOST_BYTES = 1 << 40  # a larger array is surely a typing error
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class Path:
 
 @dataclass(frozen=True)
 class Made:
-    """An array that is made: `function` is zeros, full, arange or random. `dtype` None is the
-    parameter's. `value` is full's number, and random's seed."""
+    """A generated array: `function` is zeros, full, arange or random. If `dtype` is None, it is the
+    parameter's. `value` is the number of full, and the seed of random."""
 
     function: str
     shape: tuple[int, ...]
@@ -59,7 +59,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Typed:
-    """A scalar of a given type (`dtype`), or bytes as they are."""
+    """A scalar of a given type (`dtype`), or raw bytes."""
 
     content: bytes
     dtype: str | None = None
@@ -75,7 +75,7 @@ Source = Path | Made | Typed | LocalMemory | Number
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument as written: `text` is all of it. `name` is None where none is given."""
+    """An argument as written: `text` is all of it. `name` is None if there is none."""
 
     text: str
     name: str | None
@@ -95,24 +95,24 @@ _WORDS = {"true": True, "false": False}
 
 
 def is_argument(text: str) -> bool:
-    """Whether a word of the command line is an argument, and not the code object's file."""
+    """Whether a word of the command line is an argument, rather than the code object's file."""
     return bool(
         _NAME.match(text) or re.search(r"\.npy(:|$)|^[a-z]\w*[(:]", text) or _is_number(text)
     )
 
 
 def parse(text: str) -> Argument:
-    """Reads [NAME=]VALUE. UsageError names the word and says what may stand there."""
+    """Parses [NAME=]VALUE. UsageError names the word and lists what is allowed."""
     match = _NAME.match(text)
     name, value = (match[1], text[match.end() :]) if match else (None, text)
     source, destination = _split(value.strip())
     if destination == "":
-        raise UsageError(f"{shortened(text)}: no path behind the colon", hint=FORMS)
+        raise UsageError(f"{shortened(text)}: no path after the colon", hint=FORMS)
     return Argument(text, name, _source(text, source), destination)
 
 
 def parse_all(texts: list[str]) -> list[Argument]:
-    """Reads arguments. UsageError for a name or a destination that occurs twice."""
+    """Parses arguments. UsageError for a name or a destination that occurs twice."""
     import os
 
     made = [parse(text) for text in texts]
@@ -127,8 +127,8 @@ def parse_all(texts: list[str]) -> list[Argument]:
 
 
 def _split(value: str) -> tuple[str, str | None]:
-    """The source and the destination: they part at the first colon outside parentheses that does
-    not follow a type."""
+    """Splits source and destination at the first colon outside parentheses that does not follow a
+    type."""
     depth = 0
     for index, char in enumerate(value):
         depth += (char == "(") - (char == ")")
@@ -159,27 +159,27 @@ def _number(text: str, word: str) -> Number:
     if word in _WORDS:
         return _WORDS[word]
     if _INTEGER.fullmatch(word):
-        # A leading zero is no octal here: 010 is ten.
+        # A leading zero does not mean octal here: 010 is ten.
         digits = word.replace("_", "")
         if len(digits) > MOST_DIGITS:
             raise UsageError(
-                f"{text[:MOST_DIGITS]}…: a number of {len(digits)} digits fits nothing"
+                f"{text[:MOST_DIGITS]}…: a number of {len(digits)} digits is too large"
             )
         return int(digits, 0 if re.match(r"[+-]?0[xXbB]", digits) else 10)
     if _REAL.fullmatch(word):
         return float(word)
-    raise UsageError(f"{shortened(text)}: {quoted(word)} is not understood", hint=FORMS)
+    raise UsageError(f"{shortened(text)}: can't parse {quoted(word)}", hint=FORMS)
 
 
 def _integer(text: str, word: str, what: str) -> int:
     number = _number(text, word) if _INTEGER.fullmatch(word) else None
     if not isinstance(number, int) or number < 0:
-        raise UsageError(f"{shortened(text)}: {what} is {quoted(word)}, not an integer ≥ 0")
+        raise UsageError(f"{shortened(text)}: {what} must be an integer ≥ 0, not {quoted(word)}")
     return number
 
 
 def _commas(inside: str) -> list[str]:
-    """Parts at commas outside parentheses."""
+    """Splits at commas outside parentheses."""
     parts, depth = [""], 0
     for char in inside:
         depth += (char == "(") - (char == ")")
@@ -200,21 +200,22 @@ _MADE = {
 
 def _made(text: str, function: str, parts: list[str]) -> Made:
     if function not in _MADE:
-        raise UsageError(f"{shortened(text)}: there is no {function}()", hint=FORMS)
+        raise UsageError(f"{shortened(text)}: unknown function {function}()", hint=FORMS)
     usage = f"write {_MADE[function]}"
     seed: Number = 0
     if function == "random" and parts[-1].startswith("seed="):
         seed = _integer(text, parts.pop().removeprefix("seed="), "the seed")
     least, most = (3, 3) if function == "full" else (1, 2)
     if not least <= len(parts) <= most or not parts[0]:
-        raise UsageError(f"{shortened(text)}: {function} is not called so", hint=usage)
+        raise UsageError(f"{shortened(text)}: invalid arguments of {function}", hint=usage)
     shape = _shape(text, parts[0], usage)
     if function == "arange" and len(shape) != 1:
-        raise UsageError(f"{shortened(text)}: arange makes one dimension", hint=usage)
+        raise UsageError(f"{shortened(text)}: arange makes one-dimensional arrays", hint=usage)
     dtype = parts[1] if len(parts) > 1 else None
     if dtype is not None and dtype not in dtypes.NUMPY:
         raise UsageError(
-            f"{shortened(text)}: no type {quoted(dtype)}", hint=f"types: {', '.join(dtypes.NUMPY)}"
+            f"{shortened(text)}: unknown type {quoted(dtype)}",
+            hint=f"types: {', '.join(dtypes.NUMPY)}",
         )
     value = _number(text, parts[2]) if function == "full" else seed
     made = Made(function, shape, dtype, value)
@@ -238,7 +239,7 @@ def _shape(text: str, word: str, usage: str) -> tuple[int, ...]:
     if parts[-1] == "":
         parts.pop()  # (3,) is a shape of one dimension
     if "" in parts or not 0 < len(parts) <= 32:
-        raise UsageError(f"{shortened(text)}: {shortened(word)} is no shape", hint=usage)
+        raise UsageError(f"{shortened(text)}: {shortened(word)} is not a shape", hint=usage)
     return tuple(_integer(text, part, "an extent") for part in parts)
 
 
@@ -250,20 +251,20 @@ def _typed(text: str, kind: str, word: str) -> Typed | LocalMemory:
             return Typed(bytes.fromhex(word))
         except ValueError:
             raise UsageError(
-                f"{shortened(text)}: {quoted(word)} is no row of hex digits, two a byte"
+                f"{shortened(text)}: {quoted(word)} is not a string of hex digits, two per byte"
             ) from None
     number = _number(text, word)
     if isinstance(number, float) and kind not in dtypes.FLOATS:
-        raise UsageError(f"{shortened(text)}: {shortened(word)} is no {kind}")
+        raise UsageError(f"{shortened(text)}: {shortened(word)} is not a valid {kind}")
     try:
         return Typed(dtypes.pack_scalar(number, kind), kind)
     except OverflowError:
-        raise UsageError(f"{shortened(text)}: {shortened(word)} does not fit {kind}") from None
+        raise UsageError(f"{shortened(text)}: {shortened(word)} does not fit in {kind}") from None
 
 
 def make(made: Made, dtype: str | None) -> np.ndarray:
-    """The array; `dtype` is the parameter's, for a source that does not say its own. OverflowError
-    for a number that the type can't hold."""
+    """Makes the array; `dtype` is the parameter's, for a source without a type. OverflowError for a
+    number that the type can't hold."""
     import numpy as np
 
     wanted = made.dtype or dtype

@@ -1,4 +1,4 @@
-"""Arguments as written on the command line → arrays and numbers, and where results go."""
+"""Converts command-line arguments to arrays and numbers, and allocates results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Given:
-    """What a call was given: `values` by name in the order of the parameters, our types of the
+    """The arguments of a call: `values` by name in the order of the parameters, our types of the
     arrays among them, the names that kernels write, and the destinations of results."""
 
     values: dict[str, Any]
@@ -57,17 +57,16 @@ def _leaves(results: Any) -> list[Any]:
 
 
 def for_program(program: Program, arguments: list[Argument]) -> Given:
-    """Arguments by name for a code object with a program.
+    """Returns the arguments, by name, for a code object with a program.
 
-    A tensor that the kernels only write may be given as the path it goes to: its extents follow
-    from the other arguments. UsageError for a call that makes no sense, InputError for files that
-    do not fit.
+    A tensor that the kernels only write may be given as the path of its result: its extents follow
+    from the other arguments. UsageError for an invalid call, InputError for files that do not fit.
     """
     by_name: dict[str, Argument] = {}
     for argument in arguments:
         if argument.name is None:
             raise UsageError(
-                f"{shortened(argument.text)}: which argument of {program.entry}?",
+                f"{shortened(argument.text)}: the argument has no name",
                 hint=f"arguments are given by name: {_usage(program)}",
             )
         by_name[argument.name] = argument
@@ -95,7 +94,7 @@ def for_program(program: Program, arguments: list[Argument]) -> Given:
         destination = argument.destination
         if parameter.access == "r" and destination is not None:
             raise UsageError(
-                f"{shortened(argument.text)}: {parameter.name} is only read, there is no"
+                f"{shortened(argument.text)}: {parameter.name} is only read, so there is no"
                 " result to write"
             )
         if parameter.access == "w" and destination is None and isinstance(argument.source, Path):
@@ -143,13 +142,13 @@ def _scalar(scalar: Scalar, argument: Argument) -> int | float | bool:
     if isinstance(argument.source, int | float) and argument.destination is None:
         return argument.source
     raise UsageError(
-        f"{shortened(argument.text)}: {scalar.name} is {describe(scalar)}: one number",
+        f"{shortened(argument.text)}: {scalar.name} is {describe(scalar)}: expected one number",
         hint=f"write {scalar.name}=1",
     )
 
 
 def _array(argument: Argument, source: Source, tensor: Tensor) -> Any:
-    """The array of a source; a number is handed on, for check_array to refuse it."""
+    """Returns the array of a source; a number is returned as is, for check_array to reject."""
     if isinstance(source, Path):
         return npy.load(source.path)
     if isinstance(source, Made):
@@ -166,34 +165,34 @@ def _make(argument: Argument, made: Made, dtype: str | None) -> np.ndarray:
         return make(made, dtype)
     except OverflowError:
         raise UsageError(
-            f"{shortened(argument.text)}: {made.value} does not fit {made.dtype or dtype}"
+            f"{shortened(argument.text)}: {made.value} does not fit in {made.dtype or dtype}"
         ) from None
 
 
 def _allocate(tensor: Tensor, symbols: Mapping[str, int], path: str) -> np.ndarray:
-    """Memory for a result whose extents the program gives."""
+    """Allocates a result whose extents the program gives."""
     import numpy as np
 
     shape: list[int] = []
     for dimension, extent in enumerate(tensor.shape):
         found = symbols.get(extent) if isinstance(extent, str) else extent
         if found is None:
-            # What is known is filled in; what is not is named, as in the message.
+            # Known extents are filled in, unknown ones keep their names, as in the message.
             known = [symbols.get(e, e) if isinstance(e, str) else e for e in tensor.shape]
             extents = ",".join("N" if e is None else str(e) for e in known)
             comma = "," if len(tensor.shape) == 1 else ""
             raise UsageError(
-                f"{tensor.name}={path}: extent {dimension} of {tensor.name} does not follow from"
+                f"{tensor.name}={path}: extent {dimension} of {tensor.name} can't be computed from"
                 " the other arguments",
-                hint=f"say it: {tensor.name}=zeros(({extents}{comma}),{tensor.dtype}):{path}",
+                hint=f"specify it: {tensor.name}=zeros(({extents}{comma}),{tensor.dtype}):{path}",
             )
         shape.append(found)
     return np.zeros(shape, dtypes.numpy_dtype(tensor.dtype))
 
 
 def for_kernel(kernel: KernelInterface, arguments: list[Argument]) -> Given:
-    """Arguments in order for a kernel without a program; names are labels. What the kernel
-    writes is not known: what has a destination counts as written."""
+    """Returns the arguments, in order, for a kernel without a program; names are labels. Which
+    arguments the kernel writes is unknown: those with a destination count as written."""
     explicit = kernel.arguments
     values: dict[str, Any] = {}
     types: dict[str, str] = {}
@@ -214,8 +213,7 @@ def for_kernel(kernel: KernelInterface, arguments: list[Argument]) -> Given:
             values[name] = Lds(source.nbytes)
         else:
             raise UsageError(
-                f"{shortened(argument.text)}: the size of a number is not known to a kernel without"
-                " a program",
+                f"{shortened(argument.text)}: the size of a number is not known without a program",
                 hint="give its type: i32:5, f32:2.5",
             )
         if isinstance(source, Path | Made):
@@ -223,7 +221,7 @@ def for_kernel(kernel: KernelInterface, arguments: list[Argument]) -> Given:
             types[name] = stated or dtypes.name_of(values[name].dtype)
             if not values[name].dtype.isnative:
                 raise InputError(
-                    f"{shortened(argument.text)}: the array's bytes are in the other order"
+                    f"{shortened(argument.text)}: the array's byte order is not this machine's"
                 )
         if argument.destination is not None:
             if name not in types:

@@ -1,4 +1,4 @@
-"""One call of fly-run from the shell: words → code object and arguments → run → files and a table.
+"""One call of fly-run from the shell: reads the code object and arguments, runs, prints a table.
 
 Outputs are written after everything has run, so that a failure leaves none behind.
 """
@@ -30,7 +30,7 @@ TOOL = "fly-run"
 
 @dataclass(frozen=True)
 class Call:
-    """What the command line says. `words` holds the file, if one is named, and the arguments."""
+    """The parsed command line. `words` holds the file, if one is named, and the arguments."""
 
     words: tuple[str, ...]
     device: str = "auto"
@@ -71,14 +71,14 @@ def version() -> str:
 
 
 def call(call: Call) -> None:
-    """Does what a command line says."""
+    """Executes a command line."""
     path, words = split(call.words)
     given = argument_text.parse_all(words)
     _check_options(call)
     data = filter.read_input(path)
     name = filter.input_name(path)
     with _kept(call, path, data):
-        # LLVM's disassembler and the emulator's machine code work on whatever the file holds.
+        # LLVM's disassembler and the emulator process untrusted bytes of the file.
         isolate(TOOL, name)
         image = fly_image.read(data, name)
     if call.inspect:
@@ -104,53 +104,54 @@ def call(call: Call) -> None:
 
 @contextlib.contextmanager
 def _kept(call: Call, path: str | None, data: bytes) -> Iterator[None]:
-    """Keeps a code object that is refused, or fails as it runs, where it came through a pipe, and
-    tells the command that shows the failure again."""
+    """Saves a code object that is rejected, or fails as it runs, if it came through a pipe, and
+    prints the command that reproduces the failure."""
     try:
         yield
     except InputError as error:
         if path in (None, filter.STDIN) and data:
             kept = filter.save_failed_input(TOOL, data, ".hsaco")
             if kept is not None:
-                reproduce = f"reproduce: {shlex.join([TOOL, str(kept), *_again(call)])}"
+                reproduce = f"reproduce: {shlex.join([TOOL, str(kept), *_reproducing_words(call)])}"
                 error.hint = "\n  ".join(line for line in (error.hint, reproduce) if line)
         raise
 
 
 def split(words: tuple[str, ...]) -> tuple[str | None, list[str]]:
-    """The code object's path and the arguments. UsageError where two words could be the path."""
+    """Separates the code object's path from the arguments. UsageError if two words could be the
+    path."""
     paths = [word for word in words if word == filter.STDIN or not argument_text.is_argument(word)]
     if len(paths) > 1:
         raise UsageError(
-            f"two files are named, {paths[0]} and {paths[1]}",
-            hint="one code object is run; arguments have the form NAME=VALUE",
+            f"two files are given, {paths[0]} and {paths[1]}",
+            hint="fly-run runs one code object; arguments have the form NAME=VALUE",
         )
     return (paths[0] if paths else None), [word for word in words if word not in paths]
 
 
 def _check_options(call: Call) -> None:
-    """UsageError for options that do not go together."""
+    """Raises UsageError for options that contradict each other."""
     if call.kernel is None:
         for option in ("grid", "block", "lds"):
             if getattr(call, option) is not None:
                 raise UsageError(
-                    f"--{option} goes with --kernel: a host program has sizes of its own"
+                    f"--{option} requires --kernel: a host program defines its own sizes"
                 )
     elif call.block is None and not call.inspect:
-        raise UsageError("--kernel needs --block", hint="add --block 256 --grid 4, say")
+        raise UsageError("--kernel needs --block", hint="for example, add --block 256 --grid 4")
     if call.lds is not None and call.lds < 0:
-        raise UsageError("--lds counts bytes")
+        raise UsageError("--lds must be a number of bytes, at least 0")
     if call.max_instructions is not None and call.max_instructions < 1:
-        raise UsageError("--max-instructions counts from 1")
+        raise UsageError("--max-instructions must be at least 1")
     if call.threads is not None and call.threads < 1:
-        raise UsageError("--threads counts from 1")
+        raise UsageError("--threads must be at least 1")
     if call.mfma not in MFMA:
-        raise UsageError(f"--mfma {call.mfma}: exact or fast is wanted")
+        raise UsageError(f"--mfma {call.mfma}: expected exact or fast")
     readers.check("--host", call.host)
 
 
-def _again(call: Call) -> list[str]:
-    """The options and arguments of a call, without its file."""
+def _reproducing_words(call: Call) -> list[str]:
+    """Returns the options and arguments of a call, without its file."""
     options = [
         (f"--{name.replace('_', '-')}", getattr(call, name))
         for name in ("kernel", "grid", "block", "lds", "max_instructions", "threads")
@@ -185,7 +186,8 @@ def _work(
     if program is None:
         raise UsageError(
             "the code object has no host program: it was not made by fly-opt-py",
-            hint=f"say what to launch: --kernel {next(iter(image.kernels))} --grid 4 --block 256,"
+            hint=f"specify what to launch: --kernel {next(iter(image.kernels))} --grid 4 --block"
+            " 256,"
             " and the arguments in order",
         )
     held = argument_values.for_program(program, given)
@@ -226,18 +228,18 @@ def _sizes(option: str, text: str) -> tuple[int, ...]:
     except ValueError:
         sizes = ()
     if not 1 <= len(sizes) <= 3:
-        raise UsageError(f"{option} {text}: one to three integers are wanted, as in 4 or 16,16")
+        raise UsageError(f"{option} {text}: expected one to three integers, as in 4 or 16,16")
     return sizes
 
 
 def _check_destinations(destinations: dict[str, str]) -> None:
-    """Refuses what can't be written before an hour of work, not after it."""
+    """Raises an error for unwritable destinations before an hour of work, instead of after it."""
     for name, destination in destinations.items():
         path = Path(destination)
         if path.is_dir():
             raise UsageError(f"{name}=…:{destination}: is a directory, not a file")
         folder = path.parent
         if not folder.is_dir():
-            raise UsageError(f"{name}=…:{destination}: the folder {folder} does not exist")
+            raise UsageError(f"{name}=…:{destination}: the directory {folder} does not exist")
         if not path.exists() and not os.access(folder, os.W_OK):
-            raise MissingError(f"{name}=…:{destination}: nothing may be written to {folder}")
+            raise MissingError(f"{name}=…:{destination}: no permission to write to {folder}")

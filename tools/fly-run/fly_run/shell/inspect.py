@@ -1,4 +1,4 @@
-"""What an image holds, as text for people and as JSON for programs."""
+"""Describes the content of an image, as text for users and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fly_run.launch.parameters import describe
 
 
 def text(image: Image, name: str) -> str:
-    """A page: the file, each kernel, the host program."""
+    """Returns a page of text: the file, each kernel, the host program."""
     lines = [
         f"{name}: {image.variant}, {len(image.data)} bytes, {_count(len(image.kernels), 'kernel')}"
     ]
@@ -61,7 +61,7 @@ def _triple(program: Program, sizes: tuple[int, int, int]) -> str:
 
 
 def as_json(image: Image) -> str:
-    """The same as JSON; the host program stands in it as it is in the file."""
+    """Returns the same as JSON, with the host program as it is in the file."""
     from fly_host import text
 
     launched = json.loads(text.write(image.program)) if image.program else None

@@ -1,7 +1,7 @@
-"""Reading and writing .npy files; every way a file can be wrong is one InputError.
+"""Reads and writes .npy files; any defect of a file is an InputError.
 
-Files are untrusted: pickled objects are refused, and a header that promises more than the file
-holds does not make anybody allocate it.
+Files are untrusted: pickled objects are rejected, and a header that promises more than the file
+holds does not cause an allocation.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from fly_common.errors import InputError, UsageError
 if TYPE_CHECKING:
     import numpy as np
 
-# From here on a file is mapped, not read: an array of gigabytes costs what is touched of it.
+# Larger files are mapped instead of read, so that only the pages touched cost memory.
 MAPPED = 64 << 20
 MOST_DIMENSIONS = 32
-LONGEST = 200  # characters of a header that a message quotes
+LONGEST = 200  # maximum characters of a header quoted in a message
 
 
 def load(path: str) -> np.ndarray:
-    """The array in a .npy file, writable; writes never reach the file."""
+    """Returns the array in a .npy file, writable; writes never reach the file."""
     import numpy as np
 
     try:
@@ -47,7 +47,7 @@ def _read(path: str, file: io.BytesIO) -> np.ndarray:
 
     dtype, shape, fortran = _header(path, file, len(file.getbuffer()))
     count = math.prod(shape)
-    # The copy is what makes it writable and aligned.
+    # The copy makes it writable and aligned.
     flat = np.frombuffer(file.getbuffer(), dtype, count, file.tell()).copy()
     return flat.reshape(shape, order="F" if fortran else "C")
 
@@ -55,13 +55,13 @@ def _read(path: str, file: io.BytesIO) -> np.ndarray:
 def _header(
     path: str, file: io.BufferedIOBase, size: int
 ) -> tuple[np.dtype, tuple[int, ...], bool]:
-    """What the header says; the file stands at the first byte of data then."""
+    """Parses the header, and leaves the file at the first byte of data."""
     from numpy.lib import format
 
     start = file.read(6)
     file.seek(0)
     if start != format.MAGIC_PREFIX:
-        what = "is empty" if not start else "is no .npy file"
+        what = "is empty" if not start else "is not a .npy file"
         npz = start[:2] == b"PK"
         hint = "it is a .npz archive; save one array with numpy.save" if npz else None
         raise InputError(f"{path}: {what}", hint=hint)
@@ -74,18 +74,18 @@ def _header(
     except (InputError, OSError):
         raise
     except Exception as error:
-        # NumPy reads the header as Python, by tokenize and literal_eval: what a damaged one makes
-        # these raise is documented nowhere.
+        # NumPy parses the header as Python, with tokenize and literal_eval: the exceptions for a
+        # damaged header are not documented.
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__
         raise InputError(f"{path}: the .npy header is damaged: {reason[:LONGEST]}") from None
     if dtype.hasobject:
         raise InputError(
-            f"{path}: holds Python objects, not numbers", hint="convert it: x.astype('float32')"
+            f"{path}: contains Python objects, not numbers", hint="convert it: x.astype('float32')"
         )
     if dtype.fields is not None or dtype.subdtype is not None or dtype.kind not in "biufcV":
-        raise InputError(f"{path}: holds {dtype}, not numbers")
-    # NumPy takes any tuple of integers for a shape, and Python's booleans for such. Its arrays have
-    # 64 dimensions at most, 32 before NumPy 2, and strides that fit 64 bits even where nothing is.
+        raise InputError(f"{path}: contains {dtype}, not numbers")
+    # NumPy accepts any tuple of integers, including booleans, as a shape. Its arrays have at most
+    # 64 dimensions, 32 before NumPy 2, and strides that fit 64 bits even if there are no elements.
     sound = all(type(extent) is int and extent >= 0 for extent in shape)
     span = math.prod(max(extent, 1) for extent in shape) * dtype.itemsize if sound else 0
     if not sound or len(shape) > MOST_DIMENSIONS or not 0 < span < 1 << 63:
@@ -93,14 +93,14 @@ def _header(
     needed, there = math.prod(shape) * dtype.itemsize, size - file.tell()
     if needed > there:
         raise InputError(
-            f"{path}: is cut off: shape {shape} of {dtype} takes {needed} bytes, the file has"
+            f"{path}: is truncated: shape {shape} of {dtype} takes {needed} bytes, but the file has"
             f" {there}"
         )
     return dtype, shape, fortran
 
 
 def dump(array: np.ndarray) -> bytes:
-    """The content of a .npy file."""
+    """Returns the content of a .npy file."""
     import numpy as np
 
     file = io.BytesIO()

@@ -1,7 +1,7 @@
-"""What a call asks to be told of its launches (`--stats`, `--trace`), and how it is told.
+"""The observers of a call (`--stats`, `--trace`), and their output.
 
-Statistics for people are on standard error, beside the table of results, as JSON on standard
-output. A trace goes where `--trace` says, and what there is of it even where the run fails.
+Statistics for users go to standard error, after the table of results; JSON goes to standard output.
+A trace goes to the file of `--trace`, even if the run fails.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Watching:
-    """The observers of a call, and what becomes of what they have seen."""
+    """The observers of a call, and the output of their results."""
 
     json: bool = False
     statistics: Statistics | None = None
@@ -34,7 +34,8 @@ class Watching:
 
     @staticmethod
     def of(call: Call) -> Watching:
-        """UsageError for what can't be asked together, or can't be written."""
+        """Returns a call's observers. UsageError for options that contradict each other, or a file
+        that can't be written."""
         statistics = tracer = None
         if call.stats:
             from fly_run.emulator.watch.stats import Statistics
@@ -42,21 +43,21 @@ class Watching:
             statistics = Statistics()
         if call.trace is None:
             if call.trace_only or call.trace_limit is not None:
-                raise UsageError("--trace-only and --trace-limit go with --trace FILE")
+                raise UsageError("--trace-only and --trace-limit require --trace FILE")
         else:
             from fly_run.emulator.watch.trace import LINES, Only, Tracer
 
             if call.trace == filter.STDIN and call.stats and call.json:
                 raise UsageError(
-                    "--trace - and --stats --json both want standard output",
-                    hint="give the trace a file",
+                    "--trace - and --stats --json both write to standard output",
+                    hint="write the trace to a file",
                 )
             if call.trace_limit is not None and call.trace_limit < 1:
-                raise UsageError("--trace-limit counts from 1")
+                raise UsageError("--trace-limit must be at least 1")
             limit = LINES if call.trace_limit is None else call.trace_limit
             tracer = Tracer(Only.parse(call.trace_only), limit, call.json)
             if call.trace != filter.STDIN:
-                # A file that can't be written is refused before the work, not after it.
+                # An unwritable file is rejected before the work, instead of after it.
                 filter.write_output(b"", call.trace)
         return Watching(call.json, statistics, tracer, call.trace)
 
@@ -66,7 +67,7 @@ class Watching:
 
     @contextlib.contextmanager
     def tracing(self) -> Iterator[None]:
-        """Writes the trace of what runs inside, even where that fails: then it is wanted most."""
+        """Writes the trace of the enclosed run, even if that fails, when it is needed most."""
         try:
             yield
         finally:
@@ -75,7 +76,7 @@ class Watching:
                 filter.write_output(text.encode(), self.trace_path)
 
     def report(self) -> None:
-        """Tells the statistics of a run that has succeeded."""
+        """Prints the statistics of a successful run."""
         if self.statistics is None:
             return
         documents = self.statistics.documents

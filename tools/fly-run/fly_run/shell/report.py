@@ -1,4 +1,4 @@
-"""What a run did, as a table on standard error; and the progress of a long one."""
+"""The table of results on standard error, and the progress bar of a long run."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from fly_run.shell.argument_values import Given
 if TYPE_CHECKING:
     import numpy as np
 
-SHOWN = 4  # first values of a result
+SHOWN = 4  # number of elements of a result that are shown
 PATIENCE = 1.0  # seconds before a progress bar appears
 
 
 def report(given: Given, ran: list[Ran], device: str, remarks: tuple[str, ...]) -> None:
-    """Prints the arguments with what they hold now, the launches, and the device's remarks."""
+    """Prints the arguments with their values after the run, the launches, and the device's
+    remarks."""
     rows = [
         ("name", "dtype", "shape", "min", "max", "mean", "first", "result"),
         *(_row(given, name, value) for name, value in given.values.items()),
@@ -47,7 +48,7 @@ def _row(given: Given, name: str, value: Any) -> tuple[str, ...]:
 
 
 def summary(array: np.ndarray, dtype: str) -> tuple[str, str, str, str]:
-    """Least, greatest, mean and the first few values. NaNs are passed over, and told."""
+    """Returns minimum, maximum, mean and the first few values. NaNs are ignored, and counted."""
     import numpy as np
 
     if array.size == 0:
@@ -74,7 +75,7 @@ def _number(value: Any) -> str:
 
 
 def aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    """Columns that are empty everywhere below their heading are left out."""
+    """Aligns columns; those that are empty below their heading are omitted."""
     kept = [column for column in zip(*rows, strict=True) if any(column[1:])]
     widths = [max(map(len, column)) for column in kept]
     return [
@@ -112,8 +113,8 @@ def _seconds(seconds: float) -> str:
 
 
 class ProgressBar:
-    """A bar on standard error for runs longer than a second; nothing where that is no terminal.
-    It is called by the device: workgroups done, workgroups in all."""
+    """A progress bar on standard error for runs longer than a second, if that is a terminal. The
+    device calls it with the workgroups done, and the total."""
 
     def __init__(self) -> None:
         self._shows = sys.stderr.isatty()

@@ -1,4 +1,4 @@
-"""Statistics of launches for people: a few tables for each launch."""
+"""Formats statistics of launches for users: a few tables for each launch."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from fly_run.shell.report import aligned, print_rich
 Row = tuple[str, ...]
 
 
-# Lines as they are, and tables whose first row is the heading.
+# Plain lines, or tables whose first row is the heading.
 Block = str | list[Row]
 
 
 def show(documents: list[Document], stream: TextIO) -> None:
-    """Prints the statistics of all launches, on a terminal with rich."""
+    """Prints the statistics of all launches; on a terminal, with rich."""
     for one in documents:
         for block in _blocks(one):
             if isinstance(block, str):
@@ -58,7 +58,7 @@ def _summary(one: Document) -> list[Row]:
         rows.append(
             (
                 "occupancy",
-                f"{held['waves']} of {held['most']} waves on a SIMD{limits}; a compute unit holds"
+                f"{held['waves']} of {held['most']} waves per SIMD{limits}; per compute unit:"
                 f" {held['workgroups']} workgroups, {held['unit_waves']} waves",
             )
         )
@@ -73,7 +73,8 @@ def _summary(one: Document) -> list[Row]:
     rows.append(
         (
             "memory",
-            f"{one['lds_bytes']:,} bytes LDS a workgroup, {one['scratch_bytes']:,} scratch a lane",
+            f"{one['lds_bytes']:,} bytes LDS per workgroup, {one['scratch_bytes']:,} scratch per"
+            " lane",
         )
     )
     if one["lanes_active"] is not None:

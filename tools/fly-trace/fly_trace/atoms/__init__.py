@@ -1,1 +1,1 @@
-"""Copy and matrix instructions, tiled copies and products, and their execution."""
+"""Copy and matrix instructions, tiled copies and multiplications, and their execution."""

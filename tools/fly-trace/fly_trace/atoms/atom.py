@@ -1,8 +1,8 @@
-"""Atoms: single copy and matrix instructions, and the values that some of them carry."""
+"""Atoms: single copy and matrix instructions, and the state that some of them carry."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from fly_common.quoting import quoted
 from fly_dialect.atoms import CopyAtomSpec, CopyOp, MmaAtomSpec, MmaOp
@@ -18,6 +18,11 @@ from fly_trace.layouts.layouts import Layout
 from fly_trace.memory.view_construction import static_layout
 from fly_trace.values.conversion import convert
 from fly_trace.values.dtypes import I32, I64, DType
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
+    from fly_trace.session.builder import Builder
 
 __all__ = [
     "AtomicOp",
@@ -46,35 +51,35 @@ __all__ = [
 
 
 class AtomicOp:
-    """What an atomic copy does with the destination."""
+    """The updates of an atomic copy's destination."""
 
     Add, Max, Min, And, Or, Inc, Dec = "add", "max", "min", "and", "or", "inc", "dec"
 
 
 class SyncScope:
-    """LLVM's synchronization scopes of every target; backends have their own."""
+    """LLVM's synchronization scopes on every target. Backends add their own."""
 
     System = ""
     SingleThread = "singlethread"
 
 
 class Stateful(DialectValue):
-    """A value with the state of an instruction: what a type does not say of it."""
+    """A value that may carry an instruction's state, which is not part of its type."""
 
     __slots__ = ()
 
     @property
     def has_state(self) -> bool:
-        """Whether the instruction has state, so that a new atom can become a dynamic one."""
+        """Whether the instruction has state, so that a static atom can become dynamic."""
         return bool(instruction(self.spec).state)
 
     @property
     def fields(self) -> dict[str, str]:
-        """The state's fields and their types."""
+        """Maps the state's fields to their types."""
         return {field.name: field.type for field in instruction(self.spec).state}
 
     def set_value(self, field: Any, value: Any = None) -> Self:
-        """The same atom with other values in its state: `set_value("soffset", n)`, or a dict."""
+        """Returns the atom with new values in its state: `set_value("soffset", n)`, or a dict."""
         if isinstance(field, dict):
             atom = self
             for name, item in field.items():
@@ -83,7 +88,7 @@ class Stateful(DialectValue):
         kind = self.fields.get(field)
         if kind is None:
             known = ", ".join(self.fields) or "none"
-            tracing.refuse(f"{self} has no state {quoted(field)}", f"what it has: {known}")
+            tracing.refuse(f"{self} has no state {quoted(field)}", f"its state: {known}")
         builder = tracing.kernel("an atom's state")
         number = builder.ssa(convert(value, I64 if kind == "i64" else I32))
         ssa = builder.fly_op("atom.set_value", [self.value(builder), number], {"field": field})
@@ -91,25 +96,26 @@ class Stateful(DialectValue):
 
 
 def instruction(spec: Any) -> Any:
-    """The instruction of an atom's or tiled op's type."""
+    """The instruction of the type of an atom or a tiled op."""
     return getattr(spec, "atom", spec).op
 
 
 @values_of(CopyAtomSpec)
 class CopyAtom(Stateful):
-    """A copy instruction. `layout_src_tv` and its kin: (thread, value) → place, in elements."""
+    """A copy instruction. `layout_src_tv` and similar properties map (thread, value) to a position,
+    in elements."""
 
     __slots__ = ()
     noun = "a copy atom"
 
-    def made(self, builder: Any) -> Any:
+    def made(self, builder: Builder) -> ir.Value:
         from fly_dialect.builders import ops
 
         return builder.fly(ops.make_copy_atom, self.spec.op, self.spec.bits)
 
     @property
     def val_bits(self) -> int:
-        """The bits of an element."""
+        """The width of an element in bits."""
         return self.spec.bits
 
     @property
@@ -134,12 +140,13 @@ class CopyAtom(Stateful):
 
 @values_of(MmaAtomSpec)
 class MmaAtom(Stateful):
-    """A matrix instruction. `layout_A_tv` and its kin: (thread, value) → place in the operand."""
+    """A matrix instruction. `layout_A_tv` and similar properties map (thread, value) to a position
+    in the operand."""
 
     __slots__ = ()
     noun = "an mma atom"
 
-    def made(self, builder: Any) -> Any:
+    def made(self, builder: Builder) -> ir.Value:
         from fly_dialect.builders import ops
 
         return builder.fly(ops.make_mma_atom, self.spec.op)
@@ -169,11 +176,11 @@ class MmaAtom(Stateful):
         return static_layout(self.spec.op.thr_val_layout_c)
 
 
-# -- instructions of every target ------------------------------------------------------------------
+# -- instructions of all targets -------------------------------------------------------------------
 
 
 def made(family: Any, what: str, *fields: Any, **named: Any) -> Any:
-    """An instruction; refused at the user's line where there is none such."""
+    """Creates an instruction. Invalid parameters are reported at the user's line."""
     try:
         return family(*fields, **named)
     except (ValueError, TypeError) as error:
@@ -188,7 +195,7 @@ def element(dtype: Any, what: str) -> str:
 
 
 def UniversalCopy(bit_size: int) -> CopyOp:
-    """A load and a store of so many bits, between any memories."""
+    """A load and a store of `bit_size` bits, between any two address spaces."""
     return made(UniversalCopyOp, "fx.UniversalCopy", bit_size)
 
 
@@ -227,7 +234,7 @@ UniversalAtomicDec = _atomic("dec")
 
 
 def UniversalFMA(ty: DType) -> MmaOp:
-    """One multiply-add of one thread."""
+    """A multiply-add of a single thread."""
     return made(UniversalFmaOp, "fx.UniversalFMA", element(ty, "fx.UniversalFMA"))
 
 
@@ -235,7 +242,8 @@ def UniversalFMA(ty: DType) -> MmaOp:
 
 
 def make_copy_atom(copy_op_type: CopyOp, elem_type: Any) -> CopyAtom:
-    """The atom of a copy instruction whose layouts count elements of a type (or of n bits)."""
+    """Creates the atom of a copy instruction. `elem_type` is the element type that its layouts
+    count, or its width in bits."""
     if not isinstance(copy_op_type, CopyOp):
         tracing.refuse(
             f"fx.make_copy_atom takes a copy instruction first, not {describe(copy_op_type)}",
@@ -248,7 +256,7 @@ def make_copy_atom(copy_op_type: CopyOp, elem_type: Any) -> CopyAtom:
 
 
 def make_mma_atom(mma_op_type: MmaOp) -> MmaAtom:
-    """The atom of a matrix instruction."""
+    """Creates the atom of a matrix instruction."""
     if not isinstance(mma_op_type, MmaOp):
         tracing.refuse(
             f"fx.make_mma_atom takes a matrix instruction, not {describe(mma_op_type)}",
@@ -258,7 +266,7 @@ def make_mma_atom(mma_op_type: MmaOp) -> MmaAtom:
 
 
 def atom_set_value(atom: Any, field: str, value: Any) -> Any:
-    """The atom with another value in its state."""
+    """Returns the atom with a new value in its state."""
     if not isinstance(atom, Stateful):
         tracing.refuse(f"fx.atom_set_value takes an atom, not {describe(atom)}")
     return atom.set_value(field, value)

@@ -1,4 +1,4 @@
-"""Executing atoms: copies of whole views, matrix products of fragments, gathers and scatters."""
+"""Execution of atoms: copies of whole views, products of fragments, gathers and scatters."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ __all__ = [
 
 
 class GemmTraversalOrder:
-    """The order in which `gemm` goes through the atoms of a tile, the slowest mode first. A
-    serpentine goes back the way it came."""
+    """The order in which `gemm` traverses the atoms of a tile, the slowest mode first. A serpentine
+    order reverses direction after each pass."""
 
     KMN, KNM, MKN, MNK, NKM, NMK = "kmn", "knm", "mkn", "mnk", "nkm", "nmk"
     KMN_Serpentine, KNM_Serpentine = "kmn_serpentine", "knm_serpentine"
@@ -53,12 +53,12 @@ def _move(name: str, atom: Any, src: Any, dst: Any, pred: Any) -> None:
     modes = [rank(linear(view.spec).shape) for view in (source, target)]
     if modes[0] != modes[1]:
         tracing.refuse(
-            f"{what} copies between views of as many modes, not of {modes[0]} to {modes[1]}:"
+            f"{what} needs views with the same number of modes, not {modes[0]} and {modes[1]}:"
             f" {source.describe()} and {target.describe()}"
         )
     if source.dtype.bits != target.dtype.bits:
         tracing.refuse(
-            f"{what} moves elements as they are, and {source.name} holds {source.dtype.name},"
+            f"{what} does not convert elements, but {source.name} contains {source.dtype.name} and"
             f" {target.name} {target.dtype.name}",
             "convert them between two copies: g.store(f.load().to(…))",
         )
@@ -72,9 +72,9 @@ def _move(name: str, atom: Any, src: Any, dst: Any, pred: Any) -> None:
 
 
 def copy(copy_atom: Any, src: Any, dst: Any, *, pred: Any = None, **state: Any) -> None:
-    """Copies a whole view, atom by atom: `src` and `dst` have the same shape, a value's modes
-    first. `pred`, a tensor of bools by (atoms of a tile, tiles …), says which atoms are copied.
-    `state` sets values of the atom, as `soffset=`."""
+    """Copies a whole view, atom by atom. `src` and `dst` have the same shape; their first mode is
+    the values of an atom. `pred`, a tensor of bools with shape (atoms of a tile, tiles …), selects
+    the atoms that are copied. `state` sets the atom's state, such as `soffset=`."""
     if not isinstance(copy_atom, (CopyAtom, TiledCopy)):
         tracing.refuse(f"fx.copy takes a copy atom first, not {describe(copy_atom)}")
     _move("copy", copy_atom.set_value(state) if state else copy_atom, src, dst, pred)
@@ -98,8 +98,8 @@ def gemm(
     traversal_layout: Any = None,
     **state: Any,
 ) -> None:
-    """d = a·b + c on fragments, atom by atom. `traversal_order` (of fx.GemmTraversalOrder) or
-    `traversal_layout` says in which order; `state` sets values of the atom, as `scale_a=`."""
+    """Computes d = a·b + c on fragments, atom by atom. `traversal_order` (of fx.GemmTraversalOrder)
+    or `traversal_layout` gives the order. `state` sets the atom's state, such as `scale_a=`."""
     if traversal_order is not None and traversal_layout is not None:
         tracing.refuse("fx.gemm takes traversal_order or traversal_layout, not both")
     attributes: dict[str, Any] = {}
@@ -136,9 +136,9 @@ def _fragments(d: Any, a: Any, b: Any, c: Any, what: str) -> list[Any]:
 
 
 def _instances(offsets: Any, operand: Tensor, pred: Any) -> Iterator[tuple[Any, Tensor, Any]]:
-    """The offset of each atom of a fragment, the atom's part, and whether it is moved."""
+    """Yields the offset of each atom of a fragment, the atom's part, and its predicate."""
     if pred is not None:
-        # An atom's own predicate has a mode for its values, of one element.
+        # The predicate of a single atom has a mode for its values, of one element.
         layout = prepend(get_layout(pred), make_layout(1, 0))
         pred = make_view(get_iter(pred), layout)
     values = int(size(offsets.shape[0]))
@@ -158,8 +158,8 @@ def _instances(offsets: Any, operand: Tensor, pred: Any) -> Iterator[tuple[Any, 
 def gather(
     copy_atom: CopyAtom, base_iter: Any, offset_tensor: Any, dst_tensor: Any, *, pred: Any = None
 ) -> None:
-    """Loads by offsets: atom (v, rest) of `dst_tensor`, ((values, atoms), tiles …), from
-    `base_iter` + `offset_tensor[v, rest]`, (atoms, tiles …). `pred` is like the offsets."""
+    """Loads by offsets. `dst_tensor` has shape ((values, atoms), tiles …), `offset_tensor` and
+    `pred` (atoms, tiles …). Atom (v, rest) is at `base_iter` + `offset_tensor[v, rest]`."""
     layout = copy_atom.layout_src_tv[1]
     offsets, target = tensor_of(offset_tensor, "fx.gather"), tensor_of(dst_tensor, "fx.gather")
     for offset, part, condition in _instances(offsets, target, pred):
@@ -170,7 +170,7 @@ def scatter(
     copy_atom: CopyAtom, src_tensor: Any, base_iter: Any, offset_tensor: Any, *, pred: Any = None
 ) -> None:
     """Stores by offsets: atom (v, rest) of `src_tensor` to `base_iter` + `offset_tensor[v, rest]`.
-    Shapes are as for `gather`."""
+    Shapes are those of `gather`."""
     layout = copy_atom.layout_dst_tv[1]
     offsets, source = tensor_of(offset_tensor, "fx.scatter"), tensor_of(src_tensor, "fx.scatter")
     for offset, part, condition in _instances(offsets, source, pred):

@@ -1,8 +1,8 @@
-"""Tiled copies and matrix products: which part of a tile each thread moves or holds."""
+"""Tiled copies and multiplications: the part of a tile that each thread moves or holds."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from fly_dialect import tiled as data
 from fly_dialect.atoms import TiledCopySpec, TiledMmaSpec
@@ -19,6 +19,11 @@ from fly_trace.layouts.tiles import Tile, make_tile, tiler
 from fly_trace.memory.pointers import dtype_of
 from fly_trace.memory.tensors import Tensor
 from fly_trace.memory.view_construction import static_layout, tensor_of, view_of
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
+    from fly_trace.session.builder import Builder
 
 __all__ = [
     "MmaOperand",
@@ -54,8 +59,8 @@ def _operand(operand: Any, what: str) -> Any:
 
 
 class OfThread(Stateful):
-    """What a thread does of a tiled op: `tiled` and the thread's number. Control flow carries the
-    two, so that neither is looked at before it has its value."""
+    """A thread's part of a tiled op: `tiled` and the thread's index. Control flow carries the two
+    separately, so neither is used before it has its value."""
 
     __slots__ = ("thread", "tiled")
     __fly_fields__ = ("tiled", "thr_idx")
@@ -67,7 +72,7 @@ class OfThread(Stateful):
         self.thread = int_tuple(thr_idx, "a thread's number")
 
     @classmethod
-    def wrapped(cls, spec: Any, ssa: Any, origin: Any) -> Self:
+    def wrapped(cls, spec: Any, ssa: ir.Value | None, origin: Any) -> Self:
         return cls(cls.whole(spec, ssa), origin.thread)
 
     @property
@@ -76,10 +81,10 @@ class OfThread(Stateful):
 
     @property
     def thr_idx(self) -> IntTuple:
-        """The thread's number, an int tuple."""
+        """The thread's index, an int tuple."""
         return self.thread
 
-    def value(self, builder: Any) -> Any:
+    def value(self, builder: Builder) -> ir.Value:
         return self.tiled.value(builder)
 
     def with_fields(self, fields: dict[str, Any]) -> Self:
@@ -99,12 +104,12 @@ class OfThread(Stateful):
 
 @values_of(TiledCopySpec)
 class TiledCopy(Stateful):
-    """A copy atom repeated over threads and values. Static: a kernel may take it as an argument."""
+    """A copy atom repeated over threads and values. It is static, and may be a kernel argument."""
 
     __slots__ = ()
     noun = "a tiled copy"
 
-    def made(self, builder: Any) -> Any:
+    def made(self, builder: Builder) -> ir.Value:
         atom = CopyAtom(self.spec.atom).value(builder)
         layout = static_layout(self.spec.layout_tv).value(builder)
         tile = self.tile_mn.value(builder)
@@ -121,7 +126,7 @@ class TiledCopy(Stateful):
 
     @property
     def layout_tv_tiled(self) -> Layout:
-        """(thread, value) → place in the tile, its first mode fastest."""
+        """(thread, value) → position in the tile, with its first mode fastest."""
         return static_layout(self.spec.layout_tv)
 
     @property
@@ -133,7 +138,7 @@ class TiledCopy(Stateful):
         return static_layout(data.copy_layout_tv(self.spec, "dst"))
 
     def get_slice(self, thr_idx: Any) -> ThrCopy:
-        """What the thread `thr_idx` does of it."""
+        """The part of the thread `thr_idx`."""
         return ThrCopy(self, thr_idx)
 
     thr_slice = get_slice
@@ -146,20 +151,20 @@ class ThrCopy(OfThread, TiledCopy):
     whole = TiledCopy
 
     def partition_S(self, src: Any) -> Any:
-        """What the thread reads of a source: (values, tiles of mode 0, tiles of mode 1, …)."""
+        """The part of a source that the thread reads: (values, tiles of mode 0, …)."""
         return tiled_copy_partition_src(self.tiled, src, self.thread)
 
     def partition_D(self, dst: Any) -> Any:
-        """What the thread writes of a destination, likewise."""
+        """The part of a destination that the thread writes: (values, tiles of mode 0, …)."""
         return tiled_copy_partition_dst(self.tiled, dst, self.thread)
 
     def retile(self, t: Any) -> Tensor:
-        """A fragment of another tiled op, as this copy takes its values."""
+        """A fragment of another tiled op, in the order in which this copy uses its values."""
         return tiled_copy_retile(self.tiled, t)
 
 
 def make_tiled_copy(copy_atom: CopyAtom, layout_thr_val: Layout, tile_mn: Any) -> TiledCopy:
-    """A copy of tiles `tile_mn`: `layout_thr_val` maps (thread, value) to a place in the tile."""
+    """A copy of tiles `tile_mn`. `layout_thr_val` maps (thread, value) to tile positions."""
     _need_atom("fx.make_tiled_copy", copy_atom, CopyAtom)
     operands = copy_atom, _static(layout_thr_val, "fx.make_tiled_copy"), tiler(tile_mn, "a tile")
     return _tiled(TiledCopy, "make_tiled_copy", operands)
@@ -183,7 +188,7 @@ def _static(layout: Any, what: str) -> Layout:
 
 
 def make_tiled_copy_tv(atom: CopyAtom, thr_layout: Layout, val_layout: Layout) -> TiledCopy:
-    """A copy by threads laid out as `thr_layout`, each moving values as `val_layout` lays them."""
+    """A copy with threads arranged by `thr_layout`, and their values by `val_layout`."""
     tile, layout_tv = make_layout_tv(thr_layout, val_layout)
     return make_tiled_copy(atom, layout_tv, tile)
 
@@ -217,17 +222,17 @@ def _partition(name: str, tiled_copy: TiledCopy, view: Any, thread: Any) -> Any:
 
 
 def tiled_copy_partition_src(tiled_copy: TiledCopy, src: Any, thr_int_tuple: Any) -> Any:
-    """What a thread reads of a source."""
+    """The part of a source that a thread reads."""
     return _partition("tiled_copy.partition_src", tiled_copy, src, thr_int_tuple)
 
 
 def tiled_copy_partition_dst(tiled_copy: TiledCopy, dst: Any, thr_int_tuple: Any) -> Any:
-    """What a thread writes of a destination."""
+    """The part of a destination that a thread writes."""
     return _partition("tiled_copy.partition_dst", tiled_copy, dst, thr_int_tuple)
 
 
 def tiled_copy_retile(tiled_copy: TiledCopy, t: Any) -> Tensor:
-    """A fragment of another tiled op, as this copy takes its values."""
+    """A fragment of another tiled op, in the order in which this copy uses its values."""
     fragment = tensor_of(t, "fx.tiled_copy_retile")
     return apply("tiled_copy.retile", tiled_copy, fragment, origin=fragment)
 
@@ -237,12 +242,12 @@ def tiled_copy_retile(tiled_copy: TiledCopy, t: Any) -> Tensor:
 
 @values_of(TiledMmaSpec)
 class TiledMma(Stateful):
-    """A matrix atom repeated over waves. Static: a kernel may take it as an argument."""
+    """A matrix atom repeated over waves. It is static, and may be a kernel argument."""
 
     __slots__ = ()
     noun = "a tiled mma"
 
-    def made(self, builder: Any) -> Any:
+    def made(self, builder: Builder) -> ir.Value:
         operands = [
             MmaAtom(self.spec.atom).value(builder),
             self.atom_layout.value(builder),
@@ -256,12 +261,12 @@ class TiledMma(Stateful):
 
     @property
     def atom_layout(self) -> Layout:
-        """Where the waves are along M, N and K."""
+        """The layout of waves along M, N and K."""
         return static_layout(self.spec.atom_layout)
 
     @property
     def permutation_mnk(self) -> Tile:
-        """Which rows and columns are taken together."""
+        """The permutation of M, N and K: which rows and columns are processed together."""
         return Tile(TileSpec(self.spec.permutation))
 
     @property
@@ -287,21 +292,21 @@ class TiledMma(Stateful):
         return static_layout(data.mma_layout_tv(self.spec, "c"))
 
     def get_slice(self, thr_idx: Any) -> ThrMma:
-        """What the thread `thr_idx` holds."""
+        """The part of the thread `thr_idx`."""
         return ThrMma(self, thr_idx)
 
     thr_slice = get_slice
 
     def make_fragment_A(self, a: Any, *, stages: int | None = None) -> Tensor:
-        """Registers for a thread's part of A; with `stages` so many of them."""
+        """Registers for a thread's part of A; with `stages`, that many copies."""
         return mma_make_fragment(MmaOperand.A, self, a, stages=stages)
 
     def make_fragment_B(self, b: Any, *, stages: int | None = None) -> Tensor:
-        """Registers for a thread's part of B; with `stages` so many of them."""
+        """Registers for a thread's part of B; with `stages`, that many copies."""
         return mma_make_fragment(MmaOperand.B, self, b, stages=stages)
 
     def make_fragment_C(self, c: Any, *, stages: int | None = None) -> Tensor:
-        """Registers for a thread's part of C, of the type that the instruction sums in."""
+        """Registers for a thread's part of C, with the accumulator type of the instruction."""
         return mma_make_fragment(MmaOperand.C, self, c, stages=stages)
 
 
@@ -312,27 +317,27 @@ class ThrMma(OfThread, TiledMma):
     whole = TiledMma
 
     def partition_A(self, a: Any) -> Any:
-        """What the thread holds of A: (values, atoms along M, atoms along K)."""
+        """The part of A that the thread holds: (values, atoms along M, atoms along K)."""
         return tiled_mma_partition(MmaOperand.A, self.tiled, a, self.thread)
 
     def partition_B(self, b: Any) -> Any:
-        """What the thread holds of B: (values, atoms along N, atoms along K)."""
+        """The part of B that the thread holds: (values, atoms along N, atoms along K)."""
         return tiled_mma_partition(MmaOperand.B, self.tiled, b, self.thread)
 
     def partition_C(self, c: Any) -> Any:
-        """What the thread holds of C: (values, atoms along M, atoms along N)."""
+        """The part of C that the thread holds: (values, atoms along M, atoms along N)."""
         return tiled_mma_partition(MmaOperand.C, self.tiled, c, self.thread)
 
 
 def make_tiled_mma(mma_atom: MmaAtom, atom_layout: Layout, permutation: Any = None) -> TiledMma:
-    """A matrix product of waves laid out as `atom_layout` says along M, N and K; `permutation`
-    says which rows and columns of the operands a tile takes."""
+    """A multiplication whose waves are arranged by `atom_layout` along M, N and K. `permutation`
+    selects the rows and columns of the operands that form a tile."""
     _need_atom("fx.make_tiled_mma", mma_atom, MmaAtom)
     layout = _static(atom_layout, "fx.make_tiled_mma")
     if layout.rank != 3:
         tracing.refuse(
             f"fx.make_tiled_mma takes a layout of waves along M, N and K, not {layout}",
-            "one wave is fx.make_layout((1, 1, 1), (0, 0, 0))",
+            "for one wave, use fx.make_layout((1, 1, 1), (0, 0, 0))",
         )
     operands: tuple[DialectValue, ...] = mma_atom, layout
     if permutation is not None:
@@ -342,7 +347,7 @@ def make_tiled_mma(mma_atom: MmaAtom, atom_layout: Layout, permutation: Any = No
 
 
 def tiled_mma_partition(operand_id: str, tiled_mma: TiledMma, t: Any, coord: Any) -> Any:
-    """What a thread holds of an operand."""
+    """The part of an operand that a thread holds."""
     what = "fx.tiled_mma_partition"
     view = view_of(t, what)
     thread = int_tuple(coord, what)
@@ -351,7 +356,7 @@ def tiled_mma_partition(operand_id: str, tiled_mma: TiledMma, t: Any, coord: Any
 
 
 def tiled_mma_partition_shape(operand_id: str, tiled_mma: TiledMma, shape: Any) -> Any:
-    """The shape of what a thread holds of an operand of `shape`."""
+    """The shape of a thread's part of an operand of `shape`."""
     what = "fx.tiled_mma_partition_shape"
     operand = _operand(operand_id, what)
     return apply("tiled_mma.partition_shape", tiled_mma, int_tuple(shape, what), operand_id=operand)
@@ -360,7 +365,7 @@ def tiled_mma_partition_shape(operand_id: str, tiled_mma: TiledMma, shape: Any) 
 def mma_make_fragment(
     operand_id: str, tiled_mma: TiledMma, input: Any, *, stages: int | None = None
 ) -> Tensor:
-    """Registers for a thread's part of an operand of the shape of `input`."""
+    """Registers for a thread's part of an operand with the shape of `input`."""
     what = "fx.mma_make_fragment"
     view = tensor_of(input, what)
     attributes = {"operand_id": _operand(operand_id, what), "stages": stages}

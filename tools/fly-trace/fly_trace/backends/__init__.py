@@ -1,1 +1,1 @@
-"""What backends add to the language."""
+"""Additions of backends to the language."""

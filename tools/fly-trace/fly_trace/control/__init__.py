@@ -1,1 +1,1 @@
-"""What rewritten Python calls in place of its control flow."""
+"""The runtime that rewritten Python calls in place of its control flow."""

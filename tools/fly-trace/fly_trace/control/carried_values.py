@@ -1,15 +1,15 @@
 """The values that control flow carries: Python trees whose leaves may be dynamic.
 
-Tuples, lists and dictionaries of numbers pass through branches and loops leaf by leaf, and so do
-vectors and the dialect's dynamic values (tensors, layouts) of one type. Any other object (a
-function, None) must be the same on every way.
+Branches and loops carry tuples, lists and dictionaries of numbers leaf by leaf, as well as vectors
+and the dialect's dynamic values (tensors, layouts) of one type. Any other object (a function, None)
+must be the same on every path.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from fly_common.quoting import quoted
 
@@ -21,11 +21,14 @@ from fly_trace.values.conversion import convert
 from fly_trace.values.dtypes import BOOL, F32, I32, I64, DType, PromotionError, check_fits, default
 from fly_trace.values.scalars import Number, Scalar
 
-Leaf = Any  # a number, or a value with `ssa`, `carried` and `with_ssa`
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
+    from fly_trace.session.builder import Builder
 
 
 class Undefined:
-    """What a local variable holds where it has no value; `why` it has none."""
+    """The value of a local variable that is not assigned. `why` gives the reason."""
 
     __slots__ = ("hint", "name", "why")
 
@@ -39,7 +42,7 @@ class Undefined:
 
 
 class Mismatch(Exception):
-    """Two values that can't be one: what differs. `path` leads to the leaf, as in `[0]`."""
+    """Two values that cannot be merged. `path` leads to the leaf that differs, as in `[0]`."""
 
     def __init__(self, a: Any, b: Any, path: str = ""):
         super().__init__(path)
@@ -51,8 +54,8 @@ def is_number(value: Any) -> bool:
 
 
 def is_leaf(value: Any) -> bool:
-    """Whether a value is carried as one SSA value: of the dialect's what is dynamic or can become
-    so, as an atom's state can."""
+    """Whether a value is carried as one SSA value: a number, or a value of the dialect that is
+    dynamic or can become dynamic, such as an atom with state."""
     if is_number(value):
         return True
     if fields_of(value):
@@ -60,9 +63,9 @@ def is_leaf(value: Any) -> bool:
     return getattr(value, "ssa", None) is not None or getattr(value, "has_state", False)
 
 
-def merge(a: Any, b: Any, join: Callable[[Leaf, Leaf], Any], path: str = "") -> Any:
-    """The tree that is `a` or `b`; `join` makes a leaf of two numbers that differ. Mismatch where
-    the trees do."""
+def merge(a: Any, b: Any, join: Callable[[Any, Any], Any], path: str = "") -> Any:
+    """Merges two trees. `join` makes a leaf from two numbers that differ. Raises Mismatch if the
+    trees differ otherwise."""
     if a is b:
         return a
     if is_leaf(a) and is_leaf(b):
@@ -93,8 +96,8 @@ def merge(a: Any, b: Any, join: Callable[[Leaf, Leaf], Any], path: str = "") -> 
     raise Mismatch(a, b, path)
 
 
-def transform(value: Any, leaf: Callable[[Leaf], Any]) -> Any:
-    """The tree with `leaf` applied to its leaves."""
+def transform(value: Any, leaf: Callable[[Any], Any]) -> Any:
+    """Applies `leaf` to the leaves of a tree."""
     if is_leaf(value):
         return leaf(value)
     if isinstance(value, (tuple, list)):
@@ -106,7 +109,7 @@ def transform(value: Any, leaf: Callable[[Leaf], Any]) -> Any:
     return value
 
 
-def leaves(value: Any) -> list[Leaf]:
+def leaves(value: Any) -> list[Any]:
     """The leaves of a tree, in order."""
     if is_leaf(value):
         return [value]
@@ -120,7 +123,7 @@ def leaves(value: Any) -> list[Leaf]:
 
 
 def fields_of(value: Any) -> Any:
-    """The fields of a struct's value."""
+    """The field names of a struct, or None."""
     return getattr(type(value), "__fly_fields__", None)
 
 
@@ -131,15 +134,15 @@ def _rebuilt(like: Any, items: list[Any]) -> Any:
 
 
 def _joined(container: Any) -> Any:
-    """A list or dictionary that comes out of control flow."""
+    """Registers a list or dictionary that control flow created."""
     builder = tracing.active()
     if builder is not None:
         builder.frozen.carry(container)
     return container
 
 
-def same(a: Leaf, b: Leaf) -> bool:
-    """Whether two leaves are one Python number (0.0 and -0.0 are two) or one atom as it is made."""
+def same(a: Any, b: Any) -> bool:
+    """Whether two leaves are the same Python number (0.0 is not -0.0) or static atom."""
     if isinstance(a, DialectValue):
         return a.is_same(b)
     if not (is_number(a) and is_number(b)) or isinstance(a, Scalar) or isinstance(b, Scalar):
@@ -158,13 +161,15 @@ def _equal(a: Any, b: Any) -> bool:
 
 @dataclass(frozen=True)
 class Carried:
-    """How a leaf is carried: a scalar of `dtype`, or a value `like` that one."""
+    """How a leaf is carried: a scalar of `dtype`, or a value `like` that one.
+
+    A leaf is a number, or a value with `ssa`, `carried` and `with_ssa`."""
 
     dtype: DType | None
     like: Any = None
 
-    def ssa(self, builder: Any, leaf: Leaf) -> Any:
-        """The SSA value of a leaf; Mismatch unless it is of this kind or can adapt to it."""
+    def ssa(self, builder: Builder, leaf: Any) -> ir.Value:
+        """The SSA value of a leaf. Raises Mismatch unless it has this kind or converts to it."""
         if self.dtype is not None:
             if not is_number(leaf) or (isinstance(leaf, Scalar) and not self._takes(leaf, builder)):
                 raise Mismatch(self.like, leaf)
@@ -184,19 +189,19 @@ class Carried:
         return wide or leaf.dtype is self.dtype
 
     def made(self, value: Any) -> Any:
-        """The leaf of an SSA value."""
+        """Creates the leaf of an SSA value."""
         return self.like.with_ssa(value) if self.dtype is None else Scalar(self.dtype, value)
 
-    def fill(self, leaf: Leaf, value: Any) -> None:
-        """Gives a leaf that was made of no value its own."""
+    def fill(self, leaf: Any, value: Any) -> None:
+        """Sets the SSA value of a leaf that was created without one."""
         if self.dtype is None:
             leaf.ssa = value
         else:
             leaf.value = value
 
 
-def kind_of(leaf: Leaf) -> Carried:
-    """How a variable that holds `leaf` before a loop is carried."""
+def kind_of(leaf: Any) -> Carried:
+    """The kind of a variable that is `leaf` before a loop."""
     if isinstance(leaf, Scalar):
         return Carried(_wide(leaf.dtype), leaf)
     return Carried(_wide(default(leaf)), leaf) if is_number(leaf) else Carried(None, leaf)
@@ -208,9 +213,9 @@ def _wide(dtype: DType) -> DType:
     return I64 if dtype.is_integer and builder is not None and builder.host else dtype
 
 
-def unify(a: Leaf, b: Leaf) -> Carried:
-    """How a variable is carried that is `a` on one way and `b` on the other. Mismatch where the two
-    are of different types: nothing is promoted behind the user's back."""
+def unify(a: Any, b: Any) -> Carried:
+    """The kind of a variable that is `a` on one path and `b` on the other. Raises Mismatch if their
+    types differ: there is no implicit promotion."""
     if is_number(a) and is_number(b):
         found = [_wide(one.dtype) if isinstance(one, Scalar) else None for one in (a, b)]
         if found[0] is not None and found[0] is found[1]:
@@ -221,7 +226,7 @@ def unify(a: Leaf, b: Leaf) -> Carried:
     return Carried(None, a)
 
 
-def _unified(a: Leaf, b: Leaf) -> DType:
+def _unified(a: Any, b: Any) -> DType:
     if isinstance(a, Scalar) and isinstance(b, Scalar):
         if a.dtype is not b.dtype:
             raise Mismatch(a, b)
@@ -240,7 +245,7 @@ def _unified(a: Leaf, b: Leaf) -> DType:
 
 
 def adopt(number: Number, dtype: DType) -> DType:
-    """`dtype`, if a Python number can take it."""
+    """Returns `dtype` if a Python number can be converted to it. Raises Mismatch otherwise."""
     if isinstance(number, bool) is not dtype.is_bool:
         raise Mismatch(number, dtype)
     try:
@@ -251,15 +256,15 @@ def adopt(number: Number, dtype: DType) -> DType:
 
 
 def refuse_mismatch(name: str, mismatch: Mismatch, first: str, second: str) -> NoReturn:
-    """Names the variable and both types."""
+    """Reports the mismatch with the variable's name and both types."""
     a, b = mismatch.a, mismatch.b
     hint = None
     typed = next((x for x in (a, b) if isinstance(x, Scalar)), None)
     if is_number(a) and is_number(b):
         title = typed.dtype.title if typed is not None else "Float32"
-        hint = f"make it one type: fx.{title}(…)"
+        hint = f"convert it to one type: fx.{title}(…)"
     elif isinstance(a, Undefined) or isinstance(b, Undefined):
-        hint = f"give {name} a value before"
+        hint = f"assign {name} a value first"
     shown = f"`{name}{mismatch.path}`" if name.isidentifier() else name + mismatch.path
     tracing.refuse(f"{shown} is {shape_of(a)} {first}, and {shape_of(b)} {second}", hint)
 

@@ -1,4 +1,4 @@
-"""What is known while tracing, said so: `fx.range_constexpr`, `fx.const_expr`."""
+"""Explicitly static values: `fx.range_constexpr`, `fx.const_expr`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["const_expr", "draw", "printf", "range_constexpr"]
 
 
 def range_constexpr(*bounds: Any) -> range:
-    """A range whose loop Python runs: the body is traced once for each number."""
+    """A range for a loop that Python runs: the body is traced once for each number."""
     given = [getattr(bound, "number", bound) for bound in bounds]
     for bound, number in zip(bounds, given, strict=True):
         if not hasattr(type(number), "__index__") or isinstance(number, Scalar):
@@ -24,23 +24,23 @@ def range_constexpr(*bounds: Any) -> range:
 
 
 def const_expr(value: Any) -> Any:
-    """The value, which must be known while tracing."""
+    """Returns the value, which must be static."""
     if isinstance(value, Scalar) and value.number is None:
         tracing.refuse("const_expr takes a value that is known while tracing")
     return value.number if isinstance(value, Scalar) else value
 
 
 def printf(*_: Any, **__: Any) -> None:
-    """Not there yet: a kernel's printf calls a library on the device."""
+    """Not supported: a kernel's printf needs a library on the device."""
     tracing.refuse(
-        "fx.printf needs a library on the device, which no target here has yet",
+        "fx.printf needs a device library, which no target has yet",
         "write the values to a tensor and print it on the host",
     )
 
 
 def draw(what: Any, **options: Any) -> Any:
-    """The picture of a layout, a TV layout, a tiled copy or product that is known while tracing:
-    `fly_draw.draw`, whose options it takes. A notebook shows it; `.save(path)` writes SVG."""
+    """Draws a static layout, TV layout, tiled copy or multiplication. Takes the options of
+    `fly_draw.draw`. A notebook displays the result; `.save(path)` writes SVG."""
     from fly_draw import draw as picture
 
     try:

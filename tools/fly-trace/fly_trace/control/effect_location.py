@@ -1,8 +1,9 @@
 """Finds the line that changes an object outside a trace.
 
-That something changed is found when a dynamic branch, a loop or the whole function has been traced.
-Calls are checked one by one, but operators, attributes and methods of the user's classes are not.
-So the function is traced once more, line by line, which takes a while and happens for errors only.
+Such a change is detected after a dynamic branch, a loop or the whole function has been traced.
+Calls are checked individually, but operators, attributes and methods of the user's classes are not.
+To find the line, the function is traced once more, line by line. This is slow and only done for
+errors.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from fly_trace.core import locations, tracing
 
 
 def relocate(error: objects.ChangedSomewhere, trace: Callable[[], Any]) -> NoReturn:
-    """Raises `error` at the line that `trace`, called again, has just run when something is found
-    changed; as it is where no such line is found."""
-    if sys.gettrace() is not None:  # a debugger's: it would lose its place
+    """Calls `trace` again, and raises `error` at the line after which a change is found, or
+    unchanged if no such line is found."""
+    if sys.gettrace() is not None:  # a debugger uses the trace function
         raise error from None
     last: list[tuple[CodeType, int]] = []
 

@@ -1,7 +1,7 @@
 """`for … in range(…)` and `while` as scf.for and scf.while.
 
-A `range` loop of a kernel is always scf.for, static bounds too: `range_constexpr` unrolls. The
-variables that the body assigns and that are needed again are carried; each keeps its type.
+A `range` loop of a kernel always becomes scf.for, even with static bounds; `range_constexpr`
+unrolls. Variables that the body assigns and that are read again are carried. Each keeps its type.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from fly_trace.session.builder import Builder
 
 Put = Callable[[Any], None]
-PEELED = 10_000  # iterations of a static `while`
+PEELED = 10_000  # maximum number of iterations of a static `while`
 
 
 def python_range(range_: Any, arguments: tuple[Any, ...], word: str, span: Any) -> Any:
-    """A `range` loop that can be left by `word`: Python runs it, so its bounds must be known."""
+    """A `range` loop with an early exit `word`. Python runs it, so its bounds must be static."""
     if range_ is builtins.range and any(_is_dynamic(argument) for argument in arguments):
         tracing.refuse(
             f"`{word}` {'on' if word == 'else' else 'in'} a loop over a dynamic range",
-            "use `while` with a condition that says when to stop, or fx.range_constexpr",
+            "use `while` with a condition that ends the loop, or fx.range_constexpr",
             at=locations.Position(sys._getframe(1).f_code.co_filename, *span),
         )
     return range_(*map(_static, arguments))
@@ -54,8 +54,8 @@ def _static(value: Any) -> Any:
 
 
 class Carried:
-    """The variables a loop carries. Variables are those its body assigns, the first `count` of
-    them read again; those that have a value before the loop are carried, number by number."""
+    """The variables that a loop carries. `names` are those that its body assigns; the first `count`
+    are read again. Those with a value before the loop are carried, leaf by leaf."""
 
     def __init__(self, names: tuple[str, ...], count: int, before: tuple[Any, ...]):
         self.names = names
@@ -71,7 +71,7 @@ class Carried:
         return [kind.ssa(builder, leaf) for leaf, kind in pairs]
 
     def inside(self, values: Any) -> list[Any]:
-        """The variables at the start of an iteration, made of a block's arguments."""
+        """The variables at the start of an iteration, from a block's arguments."""
         given = iter(zip(values, self.kinds, strict=True))
 
         def leaf(_: Any) -> Any:
@@ -84,7 +84,7 @@ class Carried:
         return held
 
     def outcome(self, builder: Builder, start: list[Any], after: tuple[Any, ...]) -> list[Any]:
-        """The values that one iteration hands to the next, each of its variable's type."""
+        """The values that an iteration passes to the next, converted to the variables' types."""
         given: list[Any] = []
 
         def leaf(_: Any, now: Any) -> Any:
@@ -140,13 +140,13 @@ class Carried:
                 held[index] = Undefined(
                     name,
                     f"`{name}` gets its value in {what}, which may not run at all",
-                    f"give {name} a value before the loop",
+                    f"assign {name} a value before the loop",
                 )
         return held
 
 
 def _pair(before: Any, after: Any, leaf: Callable[[Any, Any], Any], path: str = "") -> None:
-    """Walks two trees that must be alike; Mismatch where they aren't."""
+    """Walks two trees in parallel. Raises Mismatch if their structures differ."""
     if carried_values.is_leaf(before) and carried_values.is_leaf(after):
         leaf(before, after)
     elif (
@@ -183,7 +183,7 @@ def for_(
     carried: int,
     targets: tuple[str, ...],
 ) -> None:
-    """`for target in range(*arguments): body(target)`; `names` and `carried` as for Carried."""
+    """Builds `for target in range(*arguments): body(target)`. For `names` see Carried."""
     builder = tracing.active()
     static = not any(_is_dynamic(argument) for argument in arguments)
     if range_ is not builtins.range or (static and (builder is None or builder.host)):
@@ -238,7 +238,7 @@ def _bounds(arguments: tuple[Any, ...]) -> tuple[Any, Any, Any]:
 
 
 def _loop_type(start: Any, stop: Any, step: Any) -> DType:
-    """The loop variable's type: what the bounds promote to. A static step only has to fit."""
+    """The loop variable's type: the promotion of the bounds. A static step only has to fit."""
     if isinstance(step, Scalar):
         return meet("range", start, stop, step)
     if isinstance(start, Scalar) or isinstance(stop, Scalar):
@@ -248,8 +248,8 @@ def _loop_type(start: Any, stop: Any, step: Any) -> DType:
 
 @dataclass(frozen=True)
 class Trips:
-    """How scf.for counts: its bounds and step, whether it compares them as unsigned numbers, and
-    what makes the loop's variable of its counter."""
+    """The parameters of scf.for: bounds and step, whether it compares them as unsigned, and the
+    function from its counter to the loop variable."""
 
     lower: Any
     upper: Any
@@ -259,11 +259,11 @@ class Trips:
 
 
 def _trips(builder: Builder, start: Any, stop: Any, step: Any, dtype: DType) -> Trips:
-    """How scf.for runs through a range.
+    """Computes the parameters of scf.for for a range.
 
-    scf.for adds the step once more after the last iteration, which must not overflow. Where it
-    could, a loop of numbers that are not negative counts as unsigned, which has the room; another
-    counts iterations, and the variable is computed.
+    scf.for adds the step once more after the last iteration, and this must not overflow. If it
+    could, a loop over non-negative numbers uses unsigned comparison, which has enough range. Other
+    loops count iterations, and compute the variable from the count.
     """
 
     def ssa(value: Any) -> Any:
@@ -273,7 +273,7 @@ def _trips(builder: Builder, start: Any, stop: Any, step: Any, dtype: DType) -> 
     size = _static(step)
     if not _is_dynamic(step) and size > 0:
         plain = Trips(first, end, ssa(size), unsigned=not dtype.is_signed)
-        if size == 1 or dtype.bits == 64:  # in 64 bits, that the sum fits is asked of the program
+        if size == 1 or dtype.bits == 64:  # with 64 bits, the program guarantees that the sum fits
             return plain
         ends = _numbers(builder, stop, end, dtype)
         if ends[1] + size - 1 <= dtype.range[1]:
@@ -287,13 +287,14 @@ def _trips(builder: Builder, start: Any, stop: Any, step: Any, dtype: DType) -> 
         return builder.one(f"arith.{name}", dtype.ir, *operands)
 
     zero, one = builder.constant(0, dtype), builder.constant(1, dtype)
-    up = compare(builder, "lt", Scalar(dtype, first), Scalar(dtype, end), dtype).value
-    down = compare(builder, "lt", Scalar(dtype, end), Scalar(dtype, first), dtype).value
+    up = builder.ssa(compare(builder, "lt", Scalar(dtype, first), Scalar(dtype, end), dtype))
+    down = builder.ssa(compare(builder, "lt", Scalar(dtype, end), Scalar(dtype, first), dtype))
     if _is_dynamic(step):
         by = ssa(step)
-        forward = compare(builder, "gt", Scalar(dtype, by), Scalar(dtype, zero), dtype).value
+        is_forward = compare(builder, "gt", Scalar(dtype, by), Scalar(dtype, zero), dtype)
+        forward = builder.ssa(is_forward)
         runs = builder.one("arith.select", "i1", forward, up, down)
-        # Python refuses a step of zero; here such a loop doesn't run.
+        # Python raises an error for a step of zero; here the loop does not run.
         moves = integer_ops.test(builder, 1, by, zero)
         runs = builder.one("arith.andi", "i1", runs, moves)
         span = make("select", forward, make("subi", end, first), make("subi", first, end))
@@ -315,7 +316,7 @@ def _trips(builder: Builder, start: Any, stop: Any, step: Any, dtype: DType) -> 
 
 
 def _numbers(builder: Builder, bound: Any, ssa: Any, dtype: DType) -> Interval:
-    """The interval of a bound, of which `ssa` is the SSA value."""
+    """The interval of a bound with the SSA value `ssa`."""
     if not _is_dynamic(bound):
         return _static(bound), _static(bound)
     found = interval(builder, ssa)
@@ -333,8 +334,8 @@ def while_(
     names: tuple[str, ...],
     carried: int,
 ) -> None:
-    """`while test(): body()`. Iterations whose test is known while tracing are run by Python; from
-    the first dynamic test on, the rest is scf.while."""
+    """Builds `while test(): body()`. Python runs iterations with a static test. From the first
+    dynamic test on, the rest becomes scf.while."""
     for _ in range(PEELED):
         builder = tracing.active()
         value = _tried(builder, test) if builder and not builder.host else test()
@@ -371,8 +372,8 @@ def while_(
 
 
 def _tried(builder: Builder, test: Callable[[], Any]) -> Any:
-    """The test's value. Its ops stay if the value is static (they may do something), and go if it
-    is dynamic (the loop makes them again)."""
+    """Evaluates the test. Its ops are kept if the value is static, because they may have side
+    effects. They are erased if it is dynamic, because the loop builds them again."""
     scratch = builder.op("scf.execute_region", [], [], regions=1)
     block = scratch.regions[0].blocks.append()
     with builder.inside(block):

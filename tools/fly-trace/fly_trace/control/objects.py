@@ -1,9 +1,9 @@
-"""Python's own objects while tracing: what may change them, and calls.
+"""Checks for changes to Python objects while tracing, and calls.
 
-A trace runs once, and both ways of a dynamic branch are traced. So nothing may change an object
-that was made outside: in a kernel one that lives longer than its trace, in a dynamic branch or loop
-one that was made before it. Assignments are refused before they happen; what calls and all
-other Python does is found by comparing objects with what they were (`snapshots`), and undone.
+A trace runs once, and traces both branches of a dynamic `if`. It must therefore not change an
+object from outside: in a kernel, an object that outlives the trace; in a dynamic branch or loop, an
+object from before it. Assignments are refused before they happen. Changes by calls and other Python
+code are found by comparing objects with their snapshots (`snapshots`), and undone.
 """
 
 from __future__ import annotations
@@ -33,15 +33,14 @@ if TYPE_CHECKING:
 
 
 class ChangedSomewhere(InputError):
-    """Something is not as it was. Whether the line that did it is known, and whether the change was
-    undone."""
+    """An object was changed. `is_located` says whether the error names the line."""
 
     is_located = False
     is_undone = True
 
 
 def refuse_changed(frozen: Snapshot, at: locations.Position) -> NoReturn:
-    """Refuses a change at the line `at`."""
+    """Reports a change at the line `at`."""
     try:
         for entry in frozen.changed_at_all():
             _refuse_change(entry, "this", at)
@@ -53,7 +52,7 @@ def refuse_changed(frozen: Snapshot, at: locations.Position) -> NoReturn:
 
 
 def _refuse_somewhere(entry: Entry, how: str, at: locations.Position | None = None) -> NoReturn:
-    """Refuses a change that was found afterwards."""
+    """Reports a change that was found afterwards."""
     try:
         _refuse_change(entry, how, at)
     except InputError as error:
@@ -63,22 +62,22 @@ def _refuse_somewhere(entry: Entry, how: str, at: locations.Position | None = No
 
 
 def _refuse_change(entry: Entry, how: str, at: locations.Position | None = None) -> NoReturn:
-    """Refuses what changes, or has changed, an object that was made outside."""
+    """Reports that an object from outside changes or has changed."""
     name = entry.name
     stays = entry.changed and not entry.restore()
     kind = type(entry.value).__name__
     if entry.origin is Origin.CARRIED:
         tracing.refuse(
-            f"{how} changes a Python {kind} that a dynamic branch or loop carries",
-            f"change a copy: x = {kind}(x); or assign a new one",
+            f"{how} modifies a Python {kind} that a dynamic branch or loop carries",
+            f"modify a copy: x = {kind}(x); or assign a new one",
             at=at,
         )
     if entry.origin is Origin.BEFORE:
-        message = f"{how} changes a Python {kind} made outside this dynamic branch or loop"
+        message = f"{how} modifies a Python {kind} created outside this dynamic branch or loop"
         hint = "assign a new one to the variable, or keep the values in fx.shared_array"
     else:
         message, hint = _outside(name, f"a Python {kind}", how)
-    tracing.refuse(message, f"{hint} (it stays changed)" if stays else hint, at=at)
+    tracing.refuse(message, f"{hint} (the change can't be undone)" if stays else hint, at=at)
 
 
 def _outside(name: str, what: str, how: str) -> tuple[str, str]:
@@ -86,34 +85,34 @@ def _outside(name: str, what: str, how: str) -> tuple[str, str]:
     where = "host function" if builder is None or builder.host else "kernel"
     named = f"{name}, {what}" if name else what
     return (
-        f"{how} changes {named} from outside the {where}",
-        "it would change once, while tracing, and not with each launch: change a copy, or pass the"
+        f"{how} modifies {named} from outside the {where}",
+        "it would change once, while tracing, and not at each launch: modify a copy, or pass the"
         " value as an argument",
     )
 
 
 def _check_change(container: Any, how: str) -> None:
-    """Refuses to change a Python object that was made outside what is being traced."""
+    """Refuses a change of a Python object from outside the current trace."""
     builder = tracing.active()
     if builder is not None and (entry := builder.frozen.find(container)) is not None:
         _refuse_change(entry, how)
 
 
 def before_region(builder: Builder) -> Snapshot:
-    """What there is when a dynamic branch or loop is about to be traced."""
+    """Takes a snapshot before a dynamic branch or loop is traced."""
     return snapshots.of_frames(sys._getframe(2), builder.entry, builder.frozen)
 
 
 def check_region(before: Snapshot) -> None:
-    """Refuses a dynamic branch or loop that changed something of what there was before."""
+    """Refuses a dynamic branch or loop that changed an object from before it."""
     for entry in before.changed_in_region() if before.entries or before.count else ():
         _refuse_somewhere(entry, "this dynamic branch or loop")
 
 
 @contextmanager
 def preserved(builder: Builder, function: Any) -> Iterator[None]:
-    """The trace of a function: what can be reached from it must be as it was afterwards. After an
-    error it is put back too, as far as that can be done."""
+    """Traces a function, and checks that nothing reachable from it has changed afterwards. After an
+    error, changes are undone as far as possible."""
     try:
         yield
         for entry in builder.frozen.changed_at_all():
@@ -147,21 +146,21 @@ def target_attribute(thing: Any) -> Any:
 
 
 def augmented(word: str, value: Any, other: Any) -> Any:
-    """`value word= other` of a variable; a list would be changed in place."""
+    """`value word= other` for a variable; a list would be changed in place."""
     if not carried_values.is_number(value) and hasattr(type(value), f"__{word}__"):
         _check_change(value, "the augmented assignment")
     return getattr(operator, word)(value, other)
 
 
 def items(iterable: Any) -> Any:
-    """What Python goes through: in a `for`, a comprehension, `a, b = …`, `f(*…)`."""
+    """An iterable that Python iterates over: in a `for`, a comprehension, `a, b = …`, `f(*…)`."""
     if hasattr(type(iterable), "__next__"):
         _check_change(iterable, "the loop")
     return iterable
 
 
 def item(container: Any, key: Any) -> Any:
-    """`container[key]`, which makes an item of what is not in a `defaultdict`."""
+    """`container[key]`, which may add an item to a `defaultdict`."""
     if isinstance(container, dict) and type(container) is not dict:
         return _checked(operator.getitem, (container, key), {}, f"reading [{quoted(key, 40)}]")
     return container[key]
@@ -177,17 +176,17 @@ _REFUSED = {
     eval: ("eval() has no meaning in a kernel", "write the expression out"),
     exec: ("exec() has no meaning in a kernel", "write the statements out"),
 }
-# What changes nothing itself, and is called often. (What a `__len__` of the user's does is found at
-# the end of the branch, or of the trace.)
+# Frequently called functions without side effects of their own. (Effects of a user's `__len__` are
+# found at the end of the branch or trace.)
 _HARMLESS = frozenset(
     (len, isinstance, issubclass, callable, id, abs, round, divmod, getattr, hasattr)
 )
 _HARMLESS_TYPES = frozenset((range, int, float, bool, type, slice))
-_DEPTH = 64  # of calls: beyond it, a helper calls itself for ever
+_DEPTH = 64  # nested calls; more are taken for infinite recursion
 
 
 def call(function: Any, /, *arguments: Any, **named: Any) -> Any:
-    """`function(…)`: helpers of the user's are rewritten too."""
+    """`function(…)`. The user's helper functions are rewritten as well."""
     kind = type(function)
     if kind is FunctionType or (kind is MethodType and type(function.__func__) is FunctionType):
         return _call_python(function, arguments, named)
@@ -208,7 +207,7 @@ def call(function: Any, /, *arguments: Any, **named: Any) -> Any:
 
 
 def _checked(function: Any, arguments: Any, named: Any, name: str = "") -> Any:
-    """Calls what is not traced, and refuses it if it changed anything outside."""
+    """Calls a function that is not traced, and refuses it if it changed anything outside."""
     builder = tracing.active()
     if builder is None:
         return function(*arguments, **named)
@@ -245,7 +244,7 @@ def _call_python(function: Any, arguments: Any, named: Any) -> Any:
     new = rewritten(plain)
     if len(builder.calls) >= _DEPTH:
         tracing.refuse(
-            f"{plain.__name__} calls itself without end: a GPU has no call stack, so every call is"
+            f"{plain.__name__} recurses endlessly: a GPU has no call stack, so every call is"
             " traced",
             "use a loop; a recursion must end on values that are known while tracing",
         )

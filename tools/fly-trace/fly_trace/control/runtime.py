@@ -1,8 +1,7 @@
-"""What rewritten Python calls in place of its control flow: `if`, `and`, `not`, calls, …
+"""The functions that rewritten Python calls for its control flow: `if`, `and`, `not`, calls, …
 
-A condition that is known while tracing means what it means in Python: one branch is traced. A
-dynamic one becomes scf.if: both branches are traced, each once, and the variables that are needed
-afterwards are carried out.
+A static condition has Python's meaning: one branch is traced. A dynamic one becomes scf.if: both
+branches are traced once, and the variables that are read afterwards are carried.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from fly_trace.values.conversion import convert
 from fly_trace.values.dtypes import BOOL
 from fly_trace.values.scalars import Scalar
 
-# What else rewritten code finds here.
+# Re-exported for rewritten code.
 __all__ = [
     "augmented",
     "call",
@@ -47,19 +46,19 @@ def undefined(name: str) -> Undefined:
 
 
 def load(value: Any) -> Any:
-    """A local variable that may have no value."""
+    """Loads a local variable that may be unassigned."""
     if type(value) is Undefined:
         value.refuse()
     return value
 
 
 def dynamic(value: Any) -> bool:
-    """Whether a value's truth is known only when the kernel runs."""
+    """Whether a value's truth is only known at run time."""
     return isinstance(value, Scalar) and value.number is None
 
 
 def truth(value: Any) -> bool:
-    """The truth of a value that is not dynamic."""
+    """The truth of a static value."""
     return bool(value.number) if isinstance(value, Scalar) else bool(value)
 
 
@@ -75,8 +74,8 @@ def if_(
     names: tuple[str, ...],
     live: int,
 ) -> None:
-    """`if test: … else: …`. `get` and `put` read and write the variables `names` that the branches
-    assign; the first `live` of them are needed afterwards."""
+    """Builds `if test: … else: …`. `get` and `put` read and write the variables `names` that the
+    branches assign. The first `live` of them are read afterwards."""
     if not dynamic(test):
         (then if truth(test) else orelse)()
         return
@@ -107,13 +106,13 @@ def _one_sided(name: str) -> Undefined:
     at = _line()
     return Undefined(
         name,
-        f"`{name}` has a value on one way through the dynamic `if` of line {at} only",
-        f"give {name} a value before the `if`",
+        f"`{name}` is assigned on only one side of the dynamic `if` on line {at}",
+        f"assign {name} a value before the `if`",
     )
 
 
 def _dead(name: str) -> Undefined:
-    return Undefined(name, f"`{name}` is not carried out of the `if` of line {_line()}")
+    return Undefined(name, f"`{name}` is not carried out of the `if` on line {_line()}")
 
 
 def _line() -> int:
@@ -128,7 +127,7 @@ def _branch(
     join: Callable[[Any, Any, Callable[[str, Any, Any], Any]], Any],
     what: str = "`if`",
 ) -> Any:
-    """Builds scf.if. `join(a, b, merge)` puts together what the branches gave."""
+    """Builds scf.if. `join(a, b, merge)` merges the values of the branches."""
     builder = tracing.current(what)
     condition = builder.ssa(convert(test, BOOL))
     draft = builder.op("scf.if", [], [condition], regions=2)
@@ -153,7 +152,7 @@ def _branch(
             return carried_values.merge(a, b, leaf)
         except Mismatch as mismatch:
             carried_values.refuse_mismatch(
-                name, mismatch, f"after one way through the {what}", "after the other"
+                name, mismatch, f"on one side of the {what}", "on the other side"
             )
 
     merged = join(values[0], values[1], merge)
@@ -165,8 +164,8 @@ def _branch(
             if side == 0:
                 types = [operand.type for operand in operands]
             builder.op("scf.yield", [], operands)
-    # The op's results are known only now, so the draft's blocks move to the real one. An else that
-    # holds nothing but its yield is left out.
+    # The result types are only known now, so the blocks are moved to a new op. An else that
+    # contains only its yield is omitted.
     final = builder.op("scf.if", types, [condition], regions=2)
     blocks[0].append_to(final.regions[0])
     if results or len(blocks[1].operations) > 1:
@@ -191,7 +190,7 @@ def ifexp(test: Any, a: Thunk, b: Thunk) -> Any:
 
 
 def and_(first: Thunk, *rest: Thunk) -> Any:
-    """`first and rest`: the rest is computed only where `first` holds."""
+    """`first and rest`: the rest is only evaluated if `first` is true."""
     value = first()
     if not rest:
         return value
@@ -201,7 +200,7 @@ def and_(first: Thunk, *rest: Thunk) -> Any:
 
 
 def or_(first: Thunk, *rest: Thunk) -> Any:
-    """`first or rest`: the rest is computed only where `first` does not hold."""
+    """`first or rest`: the rest is only evaluated if `first` is false."""
     value = first()
     if not rest:
         return value
@@ -212,7 +211,7 @@ def or_(first: Thunk, *rest: Thunk) -> Any:
 
 def _short(word: str, value: Scalar, rest: Thunk) -> Any:
     def own() -> Any:
-        # The operand that decides: where a bool decides, its value is known.
+        # The value of the operand that decides; for a bool it is known.
         return (word == "or") if value.dtype.is_bool else value
 
     ways = (rest, own) if word == "and" else (own, rest)
@@ -247,7 +246,7 @@ _COMPARE = {
 
 
 def chain(words: tuple[str, ...], *operands: Thunk) -> Any:
-    """`a < b < c`: each operand is computed once, those after a false comparison not at all."""
+    """`a < b < c`: each operand is evaluated once, and none after a false comparison."""
 
     def rest(index: int, left: Any) -> Any:
         right = operands[index + 1]()
@@ -263,11 +262,11 @@ def chain(words: tuple[str, ...], *operands: Thunk) -> Any:
 
 
 def is_(a: Any, b: Any) -> bool:
-    """`a is b`, which says nothing about dynamic values: only None can be asked for."""
+    """`a is b`. For dynamic values, only `is None` is allowed."""
     for value, other in ((a, b), (b, a)):
         if isinstance(value, Scalar) and other is not None:
             tracing.refuse(
-                f"`is` asks for the same object, and {describe(value)} is a value", "use =="
+                f"`is` compares object identity, but {describe(value)} is a value", "use =="
             )
     return a is b
 
@@ -280,28 +279,28 @@ def assert_(test: Any, message: Thunk) -> None:
             return
         tracing.refuse(
             "an assert on a dynamic value can't stop a kernel",
-            "check it on the host, or write the outcome to a tensor",
+            "check it on the host, or write the result to a tensor",
         )
     if not truth(test):
         raise AssertionError(*([text] if (text := message()) is not None else []))
 
 
 def static_test(test: Any, word: str, span: Span) -> bool:
-    """The test of an `if` or `while` that can be left by `word`, which stands at `span`."""
+    """The test of an `if` or `while` that contains `word` (such as `break`) at `span`."""
     if dynamic(test):
         where = "on a dynamic `while`" if word == "else" else "inside a dynamic `if` or `while`"
         tracing.refuse(
-            f"`{word}` {where}: work items would part ways here",
-            _INSTEAD.get(word, "give the code after it a condition instead"),
+            f"`{word}` {where}: the work items would diverge here",
+            _INSTEAD.get(word, "put the code after it under a condition instead"),
             at=Position(sys._getframe(1).f_code.co_filename, *span),
         )
     return truth(test)
 
 
 _INSTEAD = {
-    "return": "put what follows in the `else`, or assign a variable and return it at the end",
+    "return": "put the following code in the `else`, or assign a variable and return it at the end",
     "break": "carry a bool and test it in the loop's condition: `while go and …`",
-    "continue": "put what follows it into an `if`",
+    "continue": "put the following code in an `if`",
     "raise": "a kernel can't raise; check on the host",
     "else": "set a bool in the loop and test it afterwards",
 }

@@ -1,1 +1,1 @@
-"""What a trace is: the one that is running, its target, places in the user's Python."""
+"""The state of a trace: the current trace, its target, locations in the user's Python."""

@@ -1,10 +1,10 @@
-"""What the values of the fly dialect have in common: a type, which says most of them, and a value.
+"""The base class of the fly dialect's values: a type, and an SSA value unless the type suffices.
 
-A value that its type says wholly (a static layout, an atom, a tiled copy) is plain data: it exists
-outside kernels too, is the same in the host function and in its kernels, and costs no op. Where an
-op needs it as an operand, it is made at the start of the function that is traced, once.
+A value that its type describes completely (a static layout, an atom, a tiled copy) is plain data.
+It exists outside kernels too, is shared by the host function and its kernels, and needs no op. If
+an op needs it as an operand, it is materialized once, at the start of the traced function.
 
-`apply` is the one way from a function of the language to an op of the dialect.
+`apply` maps all functions of the language to ops of the dialect.
 """
 
 from __future__ import annotations
@@ -15,61 +15,61 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 from fly_trace.core import tracing
 
 if TYPE_CHECKING:
-    from fly_trace.session.builder import Builder
+    from fly_dialect.bindings import ir
 
-IrValue = Any  # an ir.Value
+    from fly_trace.session.builder import Builder
 
 
 class DialectValue:
-    """`spec` is the type; `ssa` the value, None where the type says it all."""
+    """`spec` is the type. `ssa` is the value, or None if the type describes it completely."""
 
     __slots__ = ("spec", "ssa")
-    noun = "a value"  # how messages name it
+    noun = "a value"  # the name in messages
 
-    def __init__(self, spec: Any, ssa: IrValue = None):
+    def __init__(self, spec: Any, ssa: ir.Value | None = None):
         self.spec = spec
         self.ssa = ssa
 
     @classmethod
-    def wrapped(cls, spec: Any, ssa: IrValue, origin: Any) -> Any:
-        """The value of an op. `origin` is the operand that it is a part or another view of."""
+    def wrapped(cls, spec: Any, ssa: ir.Value | None, origin: Any) -> Any:
+        """Creates a value from an op's result. `origin` is the operand it is a part or view of."""
         return cls(spec, ssa)
 
     @property
     def is_static(self) -> bool:
-        """Whether all of it is known while tracing."""
+        """Whether it is known completely while tracing."""
         return self.ssa is None
 
-    def value(self, builder: Builder) -> IrValue:
-        """The SSA value in the function that is traced."""
+    def value(self, builder: Builder) -> ir.Value:
+        """The SSA value in the current function."""
         if self.ssa is not None:
             return self.ssa
         return builder.static(self.spec, lambda: self.made(builder))
 
-    def made(self, builder: Builder) -> IrValue:
-        """An op that makes a static value."""
+    def made(self, builder: Builder) -> ir.Value:
+        """Builds an op for a static value."""
         from fly_dialect.builders import ops
 
         return builder.fly(ops.static, self.spec)
 
-    # -- as a variable of a branch or loop
+    # -- carried by branches and loops
 
     @property
     def carried(self) -> Any:
-        """What must be the same on every way for a dynamic value to be carried."""
+        """What must be equal on every path for a dynamic value to be carried."""
         return type(self), self.spec
 
-    def with_ssa(self, ssa: IrValue) -> Self:
-        """The same kind of value, of which the type is unchanged."""
+    def with_ssa(self, ssa: ir.Value) -> Self:
+        """A value of the same kind and type with another SSA value."""
         return self.wrapped(self.spec, ssa, self)
 
     @property
     def compared_as(self) -> type:
-        """Only values of one kind can be equal."""
+        """The class for comparisons: only values of the same class can be equal."""
         return type(self)
 
     def is_same(self, other: Any) -> bool:
-        """Whether two values are known to be one: what `==` can't ask of dynamic ones."""
+        """Whether two values are known to be the same. Unlike `==`, it accepts dynamic values."""
         return self is other or (
             isinstance(other, DialectValue)
             and self.compared_as is other.compared_as
@@ -107,14 +107,14 @@ class DialectValue:
         tracing.refuse(f"{self.noun} has no truth value", "use fx.equal or `is None`")
 
 
-# Spec's class → the class of its values, and whether a value of a spec is static.
+# Spec class → the class of its values, and a predicate that says whether a spec's value is static.
 _CLASSES: dict[type, Any] = {}
 _STATIC: dict[type, Any] = {}
 
 
 def values_of(spec: type, is_static: Any = None) -> Any:
-    """Decorates the class of the values whose types are `spec`. `is_static(spec)` says whether a
-    type says its value wholly; left out, none does."""
+    """Registers the decorated class for values whose types are `spec`. `is_static(spec)` says
+    whether a type describes its value completely; by default, none does."""
 
     def register(cls: Any) -> Any:
         _CLASSES[spec] = cls
@@ -125,19 +125,19 @@ def values_of(spec: type, is_static: Any = None) -> Any:
 
 
 def says_all(spec: Any) -> bool:
-    """Whether a type says its value wholly."""
+    """Whether a type describes its value completely."""
     test = _STATIC.get(type(spec))
     return test is not None and test(spec)
 
 
-def wrap(spec: Any, ssa: IrValue, origin: Any = None) -> Any:
+def wrap(spec: Any, ssa: ir.Value | None, origin: Any = None) -> Any:
     """The language's value of an SSA value of type `spec`."""
     return _CLASSES[type(spec)].wrapped(spec, None if says_all(spec) else ssa, origin)
 
 
 @lru_cache(maxsize=4096)
 def _inferred(name: str, specs: tuple[Any, ...], attributes: tuple[tuple[str, Any], ...]) -> Any:
-    """The type of an op's result. ValueError where the operands don't fit."""
+    """The type of an op's result. Raises ValueError for invalid operands."""
     from fly_dialect.op_table import OPS
 
     infer = OPS[name].infer
@@ -148,7 +148,7 @@ def _inferred(name: str, specs: tuple[Any, ...], attributes: tuple[tuple[str, An
 
 
 def inferred(name: str, operands: tuple[DialectValue, ...], attributes: dict[str, Any]) -> Any:
-    """The type of `fly.name`'s result; refused at the user's line where the operands don't fit."""
+    """The type of the result of `fly.name`. Invalid operands are reported at the user's line."""
     given = tuple((key, value) for key, value in attributes.items() if value is not None)
     try:
         return _inferred(name, tuple(operand.spec for operand in operands), given)
@@ -159,10 +159,11 @@ def inferred(name: str, operands: tuple[DialectValue, ...], attributes: dict[str
 def apply(
     name: str, *operands: DialectValue, origin: DialectValue | None = None, **attributes: Any
 ) -> Any:
-    """The value of `fly.name` on `operands`. No op is built where its type says it wholly.
+    """Returns the value of `fly.name` applied to `operands`. Builds no op if the result's type
+    describes it completely.
 
-    Attributes are integers, tuples of integers, strings; None leaves one out. `origin` is the
-    operand that the result is a part of, the first one if left out.
+    Attributes are integers, tuples of integers, or strings; None omits one. `origin` is the operand
+    that the result is a part of; the default is the first one.
     """
     spec = inferred(name, operands, attributes)
     if origin is None and operands:

@@ -1,7 +1,7 @@
-"""Where in the user's Python something happens: from the running frame to file, line, column.
+"""Maps the running frame to a position in the user's Python: file, line, column.
 
 Nothing here walks frames with `inspect`: the positions of a code object's instructions are read
-once into a list, and a frame's instruction indexes it. So a location costs about a microsecond.
+once into a list, which is indexed by a frame's instruction. A location costs about a microsecond.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fly_common.errors import Place
 
 
 class Position(NamedTuple):
-    """A stretch of source: 1-based lines; columns are 0-based offsets in UTF-8, as CPython's."""
+    """A source range. Lines are 1-based; columns are 0-based offsets in UTF-8, as in CPython."""
 
     file: str
     line: int
@@ -26,7 +26,7 @@ class Position(NamedTuple):
     end_column: int
 
 
-_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # fly_trace
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # the package's folder
 
 
 def _package(name: str) -> str | None:
@@ -41,14 +41,14 @@ _STDLIB = tuple(
 _SITE = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
 OURS = (
     *("fly_trace", "fly_dialect", "fly_backend", "fly_host", "fly_target", "fly_numerics"),
+    "fly_store",
     "fly_common",
     "fly",
 )
 
 
 def is_library(file: str) -> bool:
-    """Whether a file belongs to Python, to an installed package or to this project: not the
-    user's."""
+    """Whether a file belongs to Python, an installed package or this project."""
     if file.startswith("<"):
         return file.startswith(("<frozen", "<fly"))
     if any(part in file for part in _SITE) or file.startswith(_STDLIB):
@@ -59,12 +59,12 @@ def is_library(file: str) -> bool:
 def is_ours(file: str) -> bool:
     if file.startswith(_HERE):
         return True
-    # `fly` may sit anywhere; what was imported says where.
+    # `fly` may be anywhere; the imported package gives its folder.
     return any((folder := _package(name)) and file.startswith(folder) for name in OURS)
 
 
 class _Table(NamedTuple):
-    code: CodeType  # held, so that its id stays its own
+    code: CodeType  # keeps its id valid
     user: bool
     positions: list[Position]
 
@@ -88,7 +88,7 @@ def _read(code: CodeType, user: bool = False) -> _Table:
 
 
 def _is_generated(code: CodeType) -> bool:
-    """Whether `dataclass` or attrs wrote a method: it has no source that could be shown."""
+    """Whether `dataclass` or attrs generated a method, which then has no source to show."""
     file = code.co_filename
     made = file == "<string>" and code.co_qualname.startswith("__create_fn__.")
     return made or file.startswith("<attrs generated")
@@ -100,13 +100,13 @@ def user_code(code: CodeType) -> bool:
 
 
 def position(frame: FrameType | None) -> Position | None:
-    """Where the innermost frame of the user's, from `frame` outwards, is."""
+    """The position of the innermost user frame, from `frame` outwards."""
     tables = TABLES
     while frame is not None:
         code = frame.f_code
         table = tables.get(id(code)) or _read(code)
         if table.user:
-            # An instruction takes two bytes; -1 is a frame that has not begun.
+            # An instruction takes two bytes. -1 means that the frame has not started.
             index = frame.f_lasti >> 1
             if 0 <= index < len(table.positions):
                 return table.positions[index]
@@ -116,7 +116,7 @@ def position(frame: FrameType | None) -> Position | None:
 
 
 def here(depth: int = 1) -> Position | None:
-    """The user's innermost position of the caller."""
+    """The innermost user position of the caller."""
     return position(sys._getframe(depth))
 
 
@@ -138,7 +138,7 @@ _names: dict[str, str] = {}
 
 
 def call_it(file: str, name: str) -> None:
-    """Messages and locations name `file` as the user did."""
+    """Sets the name of `file` in messages and locations."""
     _names[file] = name
 
 
@@ -147,7 +147,7 @@ def shown(file: str) -> str:
 
 
 def place(at: Position | None) -> Place | None:
-    """A position for a message: the line's text and a caret as wide as the expression."""
+    """A position for a message: the line's text, and a caret as wide as the expression."""
     if at is None:
         return None
     line = linecache.getline(at.file, at.line).rstrip("\n")
@@ -163,7 +163,7 @@ def place(at: Position | None) -> Place | None:
 
 
 def adopt(code: CodeType) -> None:
-    """Counts `code` as the user's wherever its file is."""
+    """Treats `code` as the user's regardless of its file."""
     table = TABLES.get(id(code)) or _read(code, True)
     if not table.user:
         _read(code, True)

@@ -1,7 +1,7 @@
-"""The GPU that a trace is for, where a program asks for it.
+"""The target of a trace, for programs that query it.
 
-A trace is for every target unless the program asks for one, by a function of a backend's. Then the
-module names its target.
+A trace is valid for every target unless the program queries its target through a function of a
+backend. Then the module names the target.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from fly_target import registry
 
 from fly_trace.core import tracing
 
-HINT = f"say which: fly-trace --target {default().default_target} (@fly.jit knows its own)"
+HINT = f"specify it: fly-trace --target {default().default_target} (@fly.jit knows its own)"
 
 
 @dataclass
 class Target:
-    """`chip` is LLVM's name of a processor, None where nobody said one. `asked`: whether the
-    program looked, so that its trace is for this target alone."""
+    """`chip` is LLVM's name of a processor, or None. `asked` is set when the program queries it:
+    the trace is then specific to this target."""
 
     chip: str | None = None
     asked: bool = False
@@ -30,9 +30,9 @@ class Target:
 
 
 def chip(what: str) -> str:
-    """The target that `what` asks for. InputError where the trace has none."""
+    """Returns the target for `what`. Raises InputError if the trace has none."""
     target = tracing.current(what).target
     if target.chip is None:
-        tracing.refuse(f"{what} depends on the target, and this trace is for every one", HINT)
+        tracing.refuse(f"{what} depends on the target, but this trace is for all targets", HINT)
     target.asked = True
     return target.chip

@@ -1,4 +1,4 @@
-"""The trace that is running, and how it refuses. Light: MLIR is the builder's business."""
+"""The current trace and its errors. Does not import MLIR, which only the builder needs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class _State(threading.local):
-    """Each thread traces by itself."""
+    """Each thread has its own trace."""
 
     builder: Builder | None = None
 
@@ -33,24 +33,24 @@ def busy_address() -> int:
 
 
 def active() -> Builder | None:
-    """The builder of the function that is being traced, None outside."""
+    """The builder of the function that is being traced, or None."""
     return _state.builder
 
 
 def current(what: str) -> Builder:
-    """The builder; InputError where nothing is being traced."""
+    """The current builder. Raises InputError if nothing is being traced."""
     builder = _state.builder
     if builder is None:
         raise InputError(
             f"{what} has no value outside a kernel",
             place=locations.place(locations.here(2)),
-            hint="use it in a function that @fly.kernel or @fly.jit decorates",
+            hint="use it in a function decorated with @fly.kernel or @fly.jit",
         )
     return builder
 
 
 def kernel(what: str) -> Builder:
-    """The builder of a kernel; InputError outside kernels."""
+    """The builder of a kernel. Raises InputError outside kernels."""
     builder = current(what)
     if builder.host:
         refuse(f"{what} can only be used in a kernel, not in the host function")
@@ -58,7 +58,7 @@ def kernel(what: str) -> Builder:
 
 
 def enter(builder: Builder | None) -> Builder | None:
-    """Makes `builder` the current one; gives back the one before."""
+    """Makes `builder` the current one. Returns the previous one."""
     before = _state.builder
     _state.builder = builder
     with _counting:
@@ -67,7 +67,7 @@ def enter(builder: Builder | None) -> Builder | None:
 
 
 def describe(value: Any) -> str:
-    """How a message names a value. The language's own classes say it in `described`."""
+    """Describes a value in a message. The language's own classes define `described`."""
     if hasattr(type(value), "described"):
         return value.described
     if value is None:
@@ -78,5 +78,5 @@ def describe(value: Any) -> str:
 
 
 def refuse(message: str, hint: str | None = None, at: locations.Position | None = None) -> NoReturn:
-    """Raises InputError at `at`, or where the user's code is now."""
+    """Raises InputError at `at`, or at the user's current position."""
     raise InputError(message, place=locations.place(at or locations.here(2)), hint=hint)

@@ -1,1 +1,1 @@
-"""Effects of a trace on Python's objects: what it may change, and how a change is noticed."""
+"""Side effects of a trace on Python objects: which are allowed, and how changes are detected."""

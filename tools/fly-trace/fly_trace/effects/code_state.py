@@ -1,7 +1,7 @@
-"""How the state of functions and classes is read, compared and put back.
+"""Reads, compares and restores the state of functions and classes.
 
-Of a function that outlives a trace it is also what the names in it stand for: its globals, closure
-and the attributes of modules that it names.
+The state of a function that outlives a trace includes the values of its names: globals, closure
+variables, and the attributes of modules that it names.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _function_children(value: Any) -> Members:
 
 
 def _named(value: Any) -> Members:
-    """The global variables that a function names, and attributes of modules among them."""
+    """The global variables that a function names, and the attributes of modules among them."""
     names = user_code.names_of(value.__code__)
     space = value.__globals__
     for name in names:
@@ -59,7 +59,7 @@ _FUNCTION_PARTS = ("__code__", "__defaults__", "__kwdefaults__", "__dict__")
 
 
 def _read_names(value: Any) -> dict[str, Any]:
-    """What a function is, and what the names in it stand for."""
+    """The function's own state, and the values of its names."""
     found = _read_function(value)
     found.update(_named(value))
     for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
@@ -70,7 +70,7 @@ def _read_names(value: Any) -> dict[str, Any]:
 def _contents(cell: Any) -> Any:
     try:
         return cell.cell_contents
-    except ValueError:  # not assigned yet
+    except ValueError:  # not yet assigned
         return MISSING
 
 
@@ -99,8 +99,8 @@ def _write_function(value: Any, state: dict[str, Any]) -> None:
 
 
 def _read_class(value: type) -> dict[str, Any]:
-    """A class's attributes. What Python adds to one when it is asked for (`__annotations__`) is no
-    change, nor is what Enum keeps."""
+    """A class's attributes, without those that Python adds on demand (`__annotations__`) and those
+    that Enum keeps."""
     return {
         name: item for name, item in vars(value).items() if name[:1] != "_" or name[-2:] != "__"
     }
@@ -143,7 +143,7 @@ CLASS = Kind(
 
 
 def held(*names: str) -> Kind:
-    """Of what only holds other things, under these attributes."""
+    """The kind of objects without state of their own, which hold others in these attributes."""
 
     def children(value: Any) -> Members:
         for name in names:

@@ -1,5 +1,5 @@
-"""How the state of other libraries' objects is read, compared and put back: arrays, generators of
-random numbers, the environment."""
+"""Reads, compares and restores the state of other libraries' objects: arrays, random number
+generators, the environment."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _write_array(value: Any, state: Any) -> None:
     value[...] = numpy.frombuffer(content, dtype).reshape(shape)
 
 
-_LARGE = 1 << 20  # bytes: of larger arrays a digest is kept
+_LARGE = 1 << 20  # bytes; of larger arrays only a digest is kept
 ARRAY = Kind(_read_array, lambda a, b: a[:2] == b[:2], _write_array)
 TORCH = Kind(lambda value: getattr(value, "_version", None))
 RANDOM = Kind(lambda v: v.getstate(), operator.eq, lambda v, state: v.setstate(state))

@@ -1,8 +1,8 @@
-"""The kind of state that objects of a type have.
+"""The `Kind` of each type: how the state of its objects is read.
 
-It is put together from what the type is made of: a list's items, a dictionary's, the attributes of
-a class that the user wrote. The language's own values have none: programs can't change them.
-Objects of other C extensions and of installed packages are known to exist, no more.
+A kind is composed of the type's parts: a list's items, a dictionary's items, the attributes of a
+user class. Programs cannot change the language's own values, so these have no state. The state of
+objects of other C extensions and of installed packages is not known.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BY_TYPE: dict[type, Kind] = {
     types.GeneratorType: object_state.GENERATOR,
     types.CellType: code_state.held("cell_contents"),
 }
-# Types of which no object has, or holds, any object_state. It grows as types are met.
+# Types whose objects neither have nor hold any state. Types are added when they are first seen.
 NEVER: set[type] = set()
 for _made in (
     *(int, float, complex, bool, str, bytes, type(None), type(...), type(NotImplemented)),
@@ -45,7 +45,7 @@ for _made in (
     BY_TYPE[_made] = SKIPPED
     NEVER.add(_made)
 
-# What a class's objects are made of, by its bases; in order.
+# The parts of a class's objects, by its bases, in order.
 _PARTS: tuple[tuple[type, Kind], ...] = (
     (list, object_state.LIST),
     (collections.OrderedDict, object_state.ORDERED),
@@ -70,16 +70,16 @@ _BY_NAME = {
 
 
 def kind_of(kind: type) -> Kind:
-    """How objects of a type are looked at."""
+    """The kind of a type's objects."""
     found = BY_TYPE.get(kind)
     if found is None:
-        found = BY_TYPE[kind] = _judge(kind)
+        found = BY_TYPE[kind] = _find_kind(kind)
         if found is SKIPPED:
             NEVER.add(kind)
     return found
 
 
-def _judge(kind: type) -> Kind:
+def _find_kind(kind: type) -> Kind:
     if issubclass(kind, type):
         return code_state.CLASS
     if user_code.is_own_type(kind):
@@ -108,7 +108,7 @@ _VALUES = ("decimal", "fractions", "pathlib", "datetime", "re", "operator", "num
 
 
 def _composed(parts: list[Kind]) -> Kind:
-    """A subclass of a container, with attributes of its own."""
+    """The kind of a subclass of a container, with attributes of its own."""
     stateful = [part for part in parts if part.has_state]
 
     def same(a: Any, b: Any) -> bool:

@@ -1,6 +1,6 @@
-"""How the state of containers, objects with attributes and iterators is read and put back.
+"""Reads and restores the state of containers, objects with attributes, and iterators.
 
-A `Kind` says it for objects of one make; `object_kinds` puts the kinds of types together.
+A `Kind` describes the objects of one type; `object_kinds` maps types to kinds.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from fly_common.quoting import quoted
 from fly_trace.effects import user_code
 
 MISSING: Any = type("Missing", (), {})()
-Members = Iterable[tuple[str, Any]]  # what follows a name to say the member's, and the member
+Members = Iterable[tuple[str, Any]]  # a member's path suffix (see `Entry.path`), and the member
 
 
 def no_state(value: Any) -> Any:
-    """How the state of what has none is read."""
+    """Reads the state of an object without state."""
 
 
 class Kind(NamedTuple):
-    """`read` gives an object's state, `same` compares two states, `write` puts one back. `children`
-    are objects that it holds. `is_data`: calls may change it. `whole`: the kind to use where all
-    that a function names is compared too. `applies`: whether an object of the type is looked at."""
+    """`read` returns an object's state, `same` compares two states, `write` restores one.
+    `children` are the objects that it holds. `is_data`: calls may change it. `whole` is the kind to
+    use if the values of a function's names are compared too. `applies`: whether an object is
+    observed."""
 
     read: Callable[[Any], Any]
     same: Callable[[Any, Any], bool] = operator.eq
@@ -49,7 +50,7 @@ def _identical(a: list[Any], b: list[Any]) -> bool:
 
 
 def _alike(a: list[Any], b: list[Any]) -> bool:
-    """For members that are made anew when they are read."""
+    """Compares members that are created each time they are read."""
     return len(a) == len(b) and all(
         x is y or (type(x) is type(y) and type(x) in _BY_VALUE and x == y)
         for x, y in zip(a, b, strict=True)
@@ -126,7 +127,7 @@ SET = Kind(
 )
 DEQUE = Kind(lambda v: list(collections.deque.__iter__(v)), _identical, _write_deque, _indexed)
 BYTES = Kind(bytes, operator.eq, _write_bytes)
-# Not changed themselves, but what they hold is.
+# Immutable, but the objects that they hold may change.
 TUPLE = Kind(no_state, children=lambda v: _indexed(tuple.__iter__(v)))
 FROZENSET = Kind(no_state, children=lambda v: (("{…}", item) for item in v))
 PROXY = Kind(
@@ -149,7 +150,7 @@ def _slots(kind: type) -> tuple[Any, ...]:
 
 
 def _attributes(value: Any) -> dict[str, Any]:
-    """All attributes that an object carries, those in slots too."""
+    """All attributes of an object, including slots."""
     try:
         held = object.__getattribute__(value, "__dict__")
     except AttributeError:
@@ -164,8 +165,8 @@ def _attributes(value: Any) -> dict[str, Any]:
 
 
 def _read_attributes(value: Any) -> dict[str, Any]:
-    """Attributes by name, without those that `functools.cached_property` keeps results in: a read
-    of such a one is no change that a program could see."""
+    """Attributes by name, without the results of `functools.cached_property`: reading such a
+    property is not a visible change."""
     found = _attributes(value)
     for name in list(found):
         if type(getattr(type(value), name, None)) is functools.cached_property:
@@ -192,7 +193,7 @@ def _attribute_children(value: Any) -> Members:
 
 
 ATTRIBUTES = Kind(_read_attributes, same_names, _write_attributes, _attribute_children)
-# Members of an Enum: what begins with an underscore is Enum's own, some of it made when asked for.
+# Members of an Enum: names with an underscore are Enum's own, and some are created on demand.
 MEMBER = ATTRIBUTES._replace(
     read=lambda v: {name: x for name, x in _read_attributes(v).items() if name[0] != "_"}
 )
@@ -203,8 +204,8 @@ OPAQUE = Kind(lambda value: None, is_data=False)
 
 
 def _flat(value: Any, own: bool) -> Iterator[Any]:
-    """What `__reduce__` gives. An iterator of a list gives the list (a new one when it is done),
-    others give lists (`own`) that they make of what is left."""
+    """Flattens the result of `__reduce__`. An iterator of a list holds the list (a new one when it
+    is exhausted); others hold lists (`own`) that they create from the remaining items."""
     if type(value) is tuple:
         yield len(value)
         for item in value:

@@ -1,12 +1,12 @@
-"""Snapshots of Python objects: what code outside a trace, or outside a dynamic branch, can see.
+"""Snapshots of Python objects that are visible outside a trace or a dynamic branch.
 
-Tracing runs Python once, so a list that a kernel appends to would grow while tracing and not with
-each launch, and one that a dynamic branch appends to would grow whichever way the kernel goes.
-Nobody can list all the ways to change an object (`operator.setitem`, `heapq`, a method of C code,
-a `__getitem__`), so changes are not looked for: objects are compared with what they were.
+Tracing runs Python once. A list that a kernel appends to would grow while tracing and not at each
+launch, and one that a dynamic branch appends to would grow whichever branch is taken. The ways to
+change an object cannot be enumerated (`operator.setitem`, `heapq`, a method of C code, a
+`__getitem__`), so objects are compared with their earlier state instead.
 
-A `Snapshot` holds every object that can be reached from the function that is traced (`of_function`)
-or from the variables of the running functions (`of_frames`), and the state of each: the members of
+A `Snapshot` holds every object that is reachable from the traced function (`of_function`) or from
+the variables of the running functions (`of_frames`), and the state of each: the members of
 containers, the attributes of objects, the global variables that functions name, the positions of
 iterators. Members are compared by identity. The state of other C extensions' objects is not known.
 """
@@ -23,21 +23,21 @@ from fly_trace.core import locations
 from fly_trace.effects import object_kinds
 from fly_trace.effects.object_state import MISSING, Kind
 
-MOST_OBJECTS = 20_000  # more are not looked at
-FEW = 16  # so many objects are all compared after a call; of more those that it can reach
+MOST_OBJECTS = 20_000  # further objects are not observed
+FEW = 16  # up to this many objects are all compared after a call
 
 
 class Origin(Enum):
-    """Where an object was made that must not change."""
+    """Where an object that must not change was created."""
 
     OUTSIDE = "outside the function that is traced"
     BEFORE = "before the dynamic branch or loop that is traced"
-    CARRIED = "by a dynamic branch or loop, which may have made it or another one"
+    CARRIED = "by a dynamic branch or loop, which may have created it or another one"
 
 
 class Entry(NamedTuple):
-    """An object, how its state is read, and the state it had. `path` is its name and the path of
-    the object that holds it, as in (".sizes", ("CONFIG", None))."""
+    """An object, its kind, and its earlier state. `path` is its name and the path of the object
+    that holds it, as in (".sizes", ("CONFIG", None))."""
 
     value: Any
     kind: Kind
@@ -47,16 +47,16 @@ class Entry(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As a program would write it; "" where it has no name."""
+        """The object as an expression, or "" if it has no name."""
         parts: list[str] = []
         path = self.path
         while path is not None:
             label, path = path
             parts.append(label)
-            if label[0] not in ".[({":  # a variable's own name
+            if label[0] not in ".[({":  # the name of a variable
                 break
         if isinstance(self.value, types.FunctionType):
-            # A variable that the function names, more often than the function.
+            # Report a variable that the function names, if one changed, rather than the function.
             now = self.kind.read(self.value)
             for name, item in self.state.items():
                 if now.get(name, MISSING) is not item and name[0] not in ".":
@@ -68,7 +68,7 @@ class Entry(NamedTuple):
         return not self.kind.same(self.state, self.kind.read(self.value))
 
     def restore(self) -> bool:
-        """Undoes the changes. False where that can't be done."""
+        """Undoes the changes. Returns False if that is not possible."""
         if self.kind.write is None:
             return False
         try:
@@ -79,19 +79,19 @@ class Entry(NamedTuple):
 
 
 class Snapshot:
-    """Objects by id, all of one origin but for those that are carried. What `parent` holds is left
-    to it."""
+    """Objects by id. All have the same origin, except those that are carried. Objects that `parent`
+    holds are not repeated."""
 
     def __init__(self, origin: Origin, parent: Snapshot | None = None):
         self.origin = origin
         self.parent = parent
         self.entries: dict[int, Entry] = {}
-        self.data: list[Entry] = []  # what calls can change: neither functions nor classes
-        self.count = parent.count if parent else 0  # of data, the parents' too
+        self.data: list[Entry] = []  # objects that calls can change: neither functions nor classes
+        self.count = parent.count if parent else 0  # length of data, including the parents
 
     def add(self, roots: Iterable[tuple[Any, Any]]) -> None:
-        """Adds what can be reached from values, each with its path."""
-        waiting = deque(roots)  # breadth first: names are short
+        """Adds everything reachable from the given values, each with its path."""
+        waiting = deque(roots)  # breadth first, for short names
         entries, passed = self.entries, set()
         while waiting and len(entries) < MOST_OBJECTS:
             value, path = waiting.popleft()
@@ -114,8 +114,8 @@ class Snapshot:
                     waiting.append((member, (label, path)))
 
     def carry(self, container: Any) -> None:
-        """Adds a list or dictionary that came out of control flow: in Python it would be one of two
-        objects, which other variables may hold too, so nothing may change it."""
+        """Adds a list or dictionary that control flow created. In Python it would be one of two
+        existing objects, which other variables may refer to, so it must not change."""
         kind = object_kinds.kind_of(type(container))
         entry = Entry(container, kind, kind.read(container), None, Origin.CARRIED)
         self.entries[id(container)] = entry
@@ -133,23 +133,23 @@ class Snapshot:
         return None
 
     def changed(self) -> Iterator[Entry]:
-        """What is not as it was, the parents' left out."""
+        """Changed entries, without those of the parents."""
         return (entry for entry in self.entries.values() if entry.changed)
 
     def changed_in_region(self) -> Iterator[Entry]:
-        """What is not as it was; of the parents' what is data."""
+        """Changed entries. Of the parents' entries, only data is compared."""
         yield from self.changed()
         if self.parent is not None and self.parent.count:
             yield from (entry for entry in self.parent._all_data() if entry.changed)
 
     def changed_at_all(self) -> Iterator[Entry]:
-        """What is not as it was, here and in the parents."""
+        """Changed entries, including all those of the parents."""
         yield from self.changed()
         if self.parent is not None:
             yield from self.parent.changed_at_all()
 
     def reached_by(self, values: Iterable[Any]) -> list[Entry]:
-        """What a call may change whose function and arguments are `values`."""
+        """The entries that a call may change; `values` are its function and arguments."""
         if self.count > FEW:
             return self._reached(values)
         found = self._all_data()
@@ -180,17 +180,17 @@ class Snapshot:
 
 
 def of_function(function: Any, values: Iterable[Any], parent: Snapshot | None = None) -> Snapshot:
-    """What a function and `values` (its arguments) can reach, before it is traced."""
+    """A snapshot of everything reachable from a function and its arguments `values`."""
     made = Snapshot(Origin.OUTSIDE, parent)
     made.add([(value, ("an argument", None)) for value in values])
-    # The paths of what a function names begin with the name.
+    # The paths of a function's names begin with the name.
     made.add([(function, None)])
     return made
 
 
 def of_frames(frame: types.FrameType | None, end: types.CodeType, parent: Snapshot) -> Snapshot:
-    """What the variables of running functions reach, from `frame` outwards to the frame of `end`,
-    and `parent` does not hold."""
+    """A snapshot of everything reachable from the variables of running functions, from `frame`
+    outwards to the frame of `end`, except what `parent` holds."""
     made = Snapshot(Origin.BEFORE, parent)
     roots: list[tuple[Any, Any]] = []
     tables, never = locations.TABLES, object_kinds.NEVER
@@ -199,7 +199,7 @@ def of_frames(frame: types.FrameType | None, end: types.CodeType, parent: Snapsh
         if code is end:
             break
         table = tables.get(id(code))
-        # Bodies of branches and loops share the variables of the function that they are in.
+        # Bodies of branches and loops share the variables of the enclosing function.
         if (table.user if table else locations.user_code(code)) and code.co_name[:6] != "__fly_":
             for name, value in frame.f_locals.items():
                 if type(value) not in never and name[:6] != "__fly_":

@@ -1,4 +1,4 @@
-"""Which functions and classes are the user's, as against Python's, installed packages' and ours."""
+"""Distinguishes the user's functions and classes from those of Python and of packages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from fly_trace.core import locations
 from fly_trace.rewrite import is_rewritten, is_users, uses_language
 
-# Entries of a class's namespace that Python and `enum` keep for themselves.
+# Entries of a class's namespace that Python and `enum` maintain.
 _KEPT = """
     __dict__ __weakref__ __doc__ __module__ __annotations__ __abstractmethods__ _abc_impl
     __dataclass_fields__ __dataclass_params__ __match_args__ __slots__ __slotnames__
@@ -24,12 +24,12 @@ _HEAP, _IMMUTABLE = 1 << 9, 1 << 8  # Py_TPFLAGS_HEAPTYPE, Py_TPFLAGS_IMMUTABLET
 
 
 def is_own(module: Any) -> bool:
-    """Whether a module's name is one of this project's packages."""
+    """Whether a module belongs to one of this project's packages."""
     return isinstance(module, str) and module.partition(".")[0] in locations.OURS
 
 
 def is_own_type(kind: type) -> bool:
-    """Whether a class is the language's, or made of one of its classes."""
+    """Whether a class is one of the language's, or derived from one."""
     return any(is_own(base.__module__) for base in kind.__mro__) or hasattr(kind, "__fly_fields__")
 
 
@@ -48,7 +48,7 @@ def is_users_class(kind: type) -> bool:
     if kind.__flags__ & (_HEAP | _IMMUTABLE) != _HEAP:
         return False
     module = sys.modules.get(name)
-    if module is None:  # of a module that is not kept, or of C code without one
+    if module is None:  # the module was deleted, or C code without a module
         return any(type(item) is FunctionType for item in vars(kind).values())
     file = getattr(module, "__file__", None) or ""
     if file.endswith((".so", ".pyd")):
@@ -58,7 +58,7 @@ def is_users_class(kind: type) -> bool:
 
 @functools.cache
 def names_of(code: CodeType) -> tuple[str, ...]:
-    """The names of globals and attributes in `code` and in all code within it."""
+    """The names of globals and attributes in `code` and in nested code."""
     found = dict.fromkeys(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

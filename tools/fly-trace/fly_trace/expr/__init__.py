@@ -1,7 +1,7 @@
-"""The language: what kernels import as `fx`. Nothing here imports MLIR; tracing does.
+"""The language, which kernels import as `fx`. Only tracing imports MLIR, not this module.
 
-FlyDSL's names. A name is imported from its module when it is first used; `fx.gpu`, `fx.math` and
-the like are the modules themselves.
+The names are FlyDSL's. A name is imported from its module on first use. `fx.gpu`, `fx.math` and
+similar names are modules.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ Float6E2M3FN, Float6E3M2FN = STORED["f6E2M3FN"], STORED["f6E3M2FN"]
 Float4E2M1FN = STORED["f4E2M1FN"]
 Int4, Uint4 = STORED["i4"], STORED["u4"]
 
-# Module → the names it gives to fx: what its `__all__` says.
+# Module → the names it exports to fx, as in its `__all__`.
 NAMES = {
     "fly_trace.gpu.assumptions": "assume",
     "fly_trace.atoms.atom": """
@@ -141,7 +141,7 @@ NAMES = {
 }
 _HOMES = {name: module for module, names in NAMES.items() for name in names.split()}
 _MODULES = ("gpu", "math")
-# What only some hardware has: `fx.NAME` → module, from the backends.
+# Backend-specific namespaces: `fx.NAME` → module.
 _NAMESPACES = {name: home for one in built_in() for name, home in one.namespaces.items()}
 
 __all__ = [
@@ -191,13 +191,13 @@ def __getattr__(name: str) -> Any:
         import difflib
 
         near = difflib.get_close_matches(name, __all__, n=1)
-        raise AttributeError(f"fx has no {name!r}{f'; is it {near[0]}?' if near else ''}")
+        raise AttributeError(f"fx has no {name!r}{f'; did you mean {near[0]}?' if near else ''}")
     value = globals()[name] = getattr(importlib.import_module(home), name)
     return value
 
 
 def _vector_type(name: str) -> Any:
-    """`Float32x4`: the type of vectors of 4 f32."""
+    """`Float32x4` is the type of vectors of 4 f32."""
     title, _, lanes = name.rpartition("x")
     dtype = globals().get(title)
     if not isinstance(dtype, DType) or not lanes.isdecimal() or int(lanes) < 1:

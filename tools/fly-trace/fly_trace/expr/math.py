@@ -1,4 +1,4 @@
-"""`fx.math`: functions of numbers, element by element of vectors. `max`, `min` let NaN through."""
+"""`fx.math`: functions of numbers and, elementwise, of vectors. `max`, `min` propagate NaN."""
 
 from __future__ import annotations
 
@@ -112,13 +112,13 @@ def sincos(x: Any, *, fastmath: Flags = None) -> tuple[Any, Any]:
 
 
 def where(condition: Any, a: Any, b: Any) -> Any:
-    """`a` where the condition holds, else `b`, element by element of vectors. Both are computed; a
-    conditional expression computes only one."""
+    """`a` where the condition is true, else `b`; elementwise for vectors. Both are evaluated,
+    whereas a conditional expression evaluates only one."""
     if any(isinstance(operand, Vector) for operand in (condition, a, b)):
         return vector_arithmetic.select(condition, a, b)
     return math_functions.where(condition, a, b)
 
 
 def bitcast(x: Any, dtype: DType) -> Any:
-    """The same bits as a `dtype`; of a vector as many as the bits make."""
+    """The same bits as a `dtype`. For a vector, the number of elements follows from the width."""
     return x.bitcast(dtype) if isinstance(x, Vector) else conversion.bitcast(x, dtype)

@@ -1,1 +1,1 @@
-"""What only a GPU has: ids, barriers, lane shuffles, atomics; what a program promises."""
+"""GPU features: ids, barriers, lane shuffles, atomics, assumptions."""

@@ -1,9 +1,9 @@
-"""fx.assume: what a program knows of an integer that the compiler can't see."""
+"""fx.assume: facts about an integer that the compiler cannot derive."""
 
 from __future__ import annotations
 
 from math import lcm
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fly_dialect.layouts.integers import Int
 
@@ -17,6 +17,9 @@ from fly_trace.values.immediates import number
 from fly_trace.values.scalars import Scalar
 from fly_trace.values.value_ranges import promise
 
+if TYPE_CHECKING:
+    from fly_trace.session.builder import Builder
+
 __all__ = ["assume"]
 
 _SIGNED_LESS_EQUAL, _UNSIGNED_LESS_EQUAL = 3, 7  # arith's CmpIPredicate
@@ -25,16 +28,16 @@ _SIGNED_LESS_EQUAL, _UNSIGNED_LESS_EQUAL = 3, 7  # arith's CmpIPredicate
 def assume(
     src: Any, divby: int | None = None, *, least: int | None = None, most: int | None = None
 ) -> Any:
-    """`src`, an integer, of which the program promises that `divby` divides it and that it lies
-    from `least` to `most`. Layouts made of it know its divisor, and LLVM all of it. What is
-    promised and not so is undefined; of a number known while tracing it is checked."""
+    """Returns the integer `src`, with the assumption that `divby` divides it and that it is in the
+    range from `least` to `most`. Layouts made from it use the divisor; LLVM uses all of it. A false
+    assumption is undefined behavior. For a static number it is checked."""
     what = "fx.assume"
     divisor = 1 if divby is None else number(divby, f"divby of {what}", 2**31 - 1)
     if divisor == 0:
-        tracing.refuse(f"divby of {what} is at least 1, not 0")
+        tracing.refuse(f"divby of {what} must be at least 1, not 0")
     for limit in (least, most):
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int)):
-            tracing.refuse(f"a bound of {what} is a Python int, not {describe(limit)}")
+            tracing.refuse(f"a bound of {what} must be a Python int, not {describe(limit)}")
     if isinstance(src, IntTuple):
         src = src.unpack()
     known = src.number if isinstance(src, Scalar) else src
@@ -48,13 +51,13 @@ def assume(
         for condition in _conditions(builder, src, divisor, least, most):
             attributes = {"op_bundle_sizes": builder.attribute("array<i32>")}
             builder.op("llvm.intr.assume", [], [condition], attributes)
-        if src.dtype.is_signed and builder.region == 0:  # in a branch it holds there alone
+        if src.dtype.is_signed and builder.region == 0:  # in a branch it only holds there
             promise(builder, src.value, least, most)
     if src.leaf is not None:
         leaf = Int(None, src.leaf.width, lcm(src.leaf.divisibility, divisor))
         return Scalar(src.dtype, src.value, leaf=leaf)
     if src.dtype not in (I32, I64):
-        return src  # a layout would hold another integer, of which nothing is known
+        return src  # a layout would hold a different integer, without the assumption
     return Scalar(src.dtype, src.value, leaf=Int(None, src.dtype.bits, divisor))
 
 
@@ -68,9 +71,9 @@ def _check(known: int, divisor: int, least: int | None, most: int | None) -> Non
 
 
 def _conditions(
-    builder: Any, src: Scalar, divisor: int, least: int | None, most: int | None
+    builder: Builder, src: Scalar, divisor: int, least: int | None, most: int | None
 ) -> list[Any]:
-    """What is promised, as i1."""
+    """The assumptions as i1 values."""
     dtype, value = src.dtype, builder.ssa(src)
     unsigned = dtype.kind == "uint"
     compare = _UNSIGNED_LESS_EQUAL if unsigned else _SIGNED_LESS_EQUAL

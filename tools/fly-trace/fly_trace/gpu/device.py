@@ -1,4 +1,4 @@
-"""What only a GPU has: ids, shared memory, barriers, lane shuffles, atomics."""
+"""GPU features: ids, shared memory, barriers, lane shuffles, atomics."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from fly_trace.values.scalars import Scalar
 if TYPE_CHECKING:
     from fly_trace.session.builder import Builder
 
-WIDTHS = (1, 2, 4, 8, 16, 32, 64)  # of shuffles; no wave has more lanes
-SHARED_ALIGN = 16  # bytes: the widest access to it
+WIDTHS = (1, 2, 4, 8, 16, 32, 64)  # group sizes of shuffles; no wave has more lanes
+SHARED_ALIGN = 16  # bytes: the widest access
 
 
 @dataclass(frozen=True)
 class Axes:
-    """`fx.thread_idx` and its like: three i32 values. `op` is the gpu dialect's."""
+    """`fx.thread_idx` and similar: three i32 values. `op` is an op of the gpu dialect."""
 
     name: str
     op: str
@@ -67,7 +67,7 @@ grid_dim = Axes("grid_dim", "gpu.grid_dim")
 
 
 def lane_id() -> Scalar:
-    """The work item's number in its wave, i32."""
+    """The work item's index in its wave, i32."""
     builder = tracing.kernel("fx.lane_id")
     if "lane" not in builder.ids:
         builder.ids["lane"] = builder.at_start(
@@ -77,7 +77,7 @@ def lane_id() -> Scalar:
 
 
 def known_block_size() -> tuple[int, int, int]:
-    """The block's size, where the launch gives it in Python ints."""
+    """The block size, if the launch gives it as Python ints."""
     builder = tracing.kernel("fx.known_block_size")
     block = builder.known_block
     if block is None:
@@ -86,8 +86,8 @@ def known_block_size() -> tuple[int, int, int]:
 
 
 def num_warp_threads() -> Scalar:
-    """The lanes of a wave, i32: 64 on CDNA, 32 on RDNA. A constant of the compiled kernel, and not
-    known while tracing, because a trace is for every target."""
+    """The number of lanes of a wave, i32: 64 on CDNA, 32 on RDNA. It is a constant in the compiled
+    kernel, but not known while tracing, because a trace is for all targets."""
     builder = tracing.kernel("fx.num_warp_threads")
     if "wave" not in builder.ids:
         builder.ids["wave"] = builder.at_start(
@@ -97,7 +97,7 @@ def num_warp_threads() -> Scalar:
 
 
 def barrier() -> None:
-    """Waits for every work item of the block; shared memory written before is seen after."""
+    """Waits for all work items of the block. Earlier writes to shared memory are then visible."""
     tracing.kernel("fx.barrier").op("gpu.barrier", [], [])
 
 
@@ -106,8 +106,7 @@ def barrier() -> None:
 
 
 def shared_array(dtype: DType, shape: int | tuple[int, ...]) -> Tensor:
-    """An array in shared memory, the block's, not initialised. Each call is another one; the shape
-    is known while tracing."""
+    """Allocates an uninitialised array of static shape in the block's shared memory."""
     from fly_dialect.builders import ops
     from fly_dialect.layouts.layout import Layout
     from fly_dialect.types import LayoutSpec, PtrSpec
@@ -134,8 +133,8 @@ def shared_array(dtype: DType, shape: int | tuple[int, ...]) -> Tensor:
 
 
 def dynamic_shared(dtype: DType, shape: Any, offset: int = 0) -> Tensor:
-    """An array in the shared memory that the launch asks for with `smem=`, from byte `offset` on.
-    Extents may be dynamic."""
+    """An array in the shared memory that the launch requests with `smem=`, starting at byte
+    `offset`. Extents may be dynamic."""
     from fly_dialect.builders import ops
     from fly_dialect.types import PtrSpec
 
@@ -150,7 +149,7 @@ def dynamic_shared(dtype: DType, shape: Any, offset: int = 0) -> Tensor:
         strides.insert(0, extent * strides[0])
     if not isinstance(offset, int) or offset % dtype.bytes or offset < 0:
         tracing.refuse(
-            f"the offset of fx.dynamic_shared is in bytes and a multiple of {dtype.bytes},"
+            f"the offset of fx.dynamic_shared must be in bytes and a multiple of {dtype.bytes},"
             f" not {describe(offset)}"
         )
     pointer = builder.fly(ops.get_dyn_shared)
@@ -184,7 +183,7 @@ def _check_dtype(what: str, dtype: Any) -> None:
 def _shape(shape: Any) -> tuple[Any, ...]:
     items = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     if not items:
-        tracing.refuse("a shared array has at least one dimension")
+        tracing.refuse("a shared array must have at least one dimension")
     return items
 
 
@@ -202,7 +201,7 @@ def _extent(item: Any) -> int:
 
 
 def _layout(extents: Any, strides: Any) -> tuple[Any, Any]:
-    """A layout of rank 1 has leaves, not tuples of one."""
+    """Unwraps the tuples of a layout of rank 1, whose shape and stride are leaves."""
     return (extents[0], strides[0]) if len(extents) == 1 else (extents, strides)
 
 
@@ -211,25 +210,26 @@ def _layout(extents: Any, strides: Any) -> tuple[Any, Any]:
 
 def _shuffle(mode: str, value: Any, by: Any, width: Any) -> Scalar:
     builder = tracing.kernel(f"fx.shuffle_{mode}")
-    value = scalar(value, f"what fx.shuffle_{mode} moves")
+    value = scalar(value, f"the value of fx.shuffle_{mode}")
     given = width.number if isinstance(width, Scalar) else width
     if given not in WIDTHS and width is not None:
         tracing.refuse(
-            f"the width of a shuffle is a power of two up to {WIDTHS[-1]}, known while tracing,"
+            f"the width of a shuffle must be a power of two up to {WIDTHS[-1]}, known while"
+            " tracing,"
             f" not {describe(width)}",
-            "leave it out for the whole wave",
+            "omit it to use the whole wave",
         )
     lanes: Any = num_warp_threads() if width is None else given
     amount = scalar(by, "a shuffle's offset")
     if not amount.dtype.is_integer:
         tracing.refuse(f"a shuffle's offset must be an integer, not {describe(by)}")
     if mode == "idx" and width is not None:
-        # Lanes count within their group; the op's count within the wave.
+        # Lanes are numbered within their group, but the op numbers them within the wave.
         lane = lane_id()
         amount = (lane - lane % lanes) + (convert(amount, I32) & (lanes - 1))
         lanes = num_warp_threads()
     elif mode == "up":
-        # MLIR's lowering to ROCDL checks the group's upper end only, and reads below it.
+        # MLIR's lowering to ROCDL only checks the upper end of the group, and reads below it.
         lane = lane_id()
         by = convert(amount, I32)
         outside = convert(lane % lanes, U32) < convert(by, U32)
@@ -247,7 +247,7 @@ def _shuffle(mode: str, value: Any, by: Any, width: Any) -> Scalar:
     dtype, x = value.dtype, builder.ssa(value)
     if dtype.bits == 32:
         return Scalar(dtype, move(x, dtype.ir))
-    # The machine moves 32 bits: shorter values travel in a word, longer ones in two.
+    # The hardware moves 32 bits: shorter values are extended to a word, longer ones split.
     bits = f"i{dtype.bits}"
     raw = builder.one("arith.bitcast", bits, x) if dtype.is_float else x
     if dtype.bits < 32:
@@ -266,29 +266,29 @@ def _shuffle(mode: str, value: Any, by: Any, width: Any) -> Scalar:
 
 
 def shuffle_xor(value: Any, offset: Any, width: int | None = None) -> Scalar:
-    """The value of lane `lane ^ offset`. `width` lanes form a group, all of the wave's without it;
-    a lane outside it is not read, and the value stays the lane's own."""
+    """The value of lane `lane ^ offset`. Lanes form groups of `width`, by default the whole wave.
+    If the lane is outside the group, returns the lane's own value."""
     return _shuffle("xor", value, offset, width)
 
 
 def shuffle_up(value: Any, offset: Any, width: int | None = None) -> Scalar:
-    """The value of lane `lane - offset` of the group; its own where there is none."""
+    """The value of lane `lane - offset` of the group, or the lane's own value if there is none."""
     return _shuffle("up", value, offset, width)
 
 
 def shuffle_down(value: Any, offset: Any, width: int | None = None) -> Scalar:
-    """The value of lane `lane + offset` of the group; its own where there is none."""
+    """The value of lane `lane + offset` of the group, or the lane's own value if there is none."""
     return _shuffle("down", value, offset, width)
 
 
 def shuffle_idx(value: Any, lane: Any, width: int | None = None) -> Scalar:
-    """The value of lane `lane` of the group, the same for all."""
+    """The value of lane `lane` of the group, the same for all lanes."""
     return _shuffle("idx", value, lane, width)
 
 
 # -- atomics ---------------------------------------------------------------------------------------
 
-# name → llvm.atomicrmw's bin_op for signed, unsigned, float (None: there is none).
+# name → llvm.atomicrmw's bin_op for signed, unsigned, float (None: unsupported).
 RMW = {
     "add": (1, 1, 11),
     "min": (8, 10, None),
@@ -298,12 +298,12 @@ RMW = {
     "xor": (6, 6, None),
     "xchg": (0, 0, 0),
 }
-_MONOTONIC = 2  # llvm's ordering: atomic, and no fence
+_MONOTONIC = 2  # LLVM's ordering: atomic, without a fence
 SCOPES = {"global": "agent", "shared": "workgroup"}
 
 
 def _atomic_target(name: str, target: Any, index: Any, floats: bool) -> tuple[Builder, Any]:
-    """The builder and the `!llvm.ptr` of an element."""
+    """The builder, and an element's `!llvm.ptr`."""
     from fly_dialect.builders import ops
 
     builder = tracing.kernel(f"fx.atomic_{name}")
@@ -312,7 +312,7 @@ def _atomic_target(name: str, target: Any, index: Any, floats: bool) -> tuple[Bu
     dtype = target.dtype
     if dtype in (I8, I16, BOOL) or dtype.bits < 32 or (dtype.is_float and not floats):
         allowed = "i32, i64, u32, u64" + (", f32, f64" if floats else "")
-        tracing.refuse(f"fx.atomic_{name} works on {allowed}, and {target.name} holds {dtype.name}")
+        tracing.refuse(f"fx.atomic_{name} supports {allowed}, but {target.name} has {dtype.name}")
     coordinate = target.coordinate(builder, index)
     layout = builder.fly(ops.get_layout, target.ssa)
     offset = builder.fly(ops.crd2idx, coordinate, layout)
@@ -356,7 +356,7 @@ atomic_xchg = _atomic("xchg")
 
 
 def atomic_cas(target: Any, index: Any, expected: Any, value: Any) -> Scalar:
-    """Stores `value` if the element equals `expected`; gives the old value either way."""
+    """Stores `value` if the element equals `expected`. Returns the old value in both cases."""
     builder, pointer = _atomic_target("cas", target, index, False)
     dtype = target.dtype
     operands = [

@@ -1,1 +1,1 @@
-"""Integer tuples, layouts, tiles and views while tracing."""
+"""Integer tuples, layouts, tiles and views of the language."""

@@ -1,8 +1,8 @@
-"""Tensors of coordinates: views without memory, whose elements say where they are."""
+"""Coordinate tensors: views without memory, whose elements are their coordinates."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fly_dialect.layouts.int_tuple import text
 from fly_dialect.types import CoordTensorSpec, IntTupleSpec, LayoutSpec
@@ -15,6 +15,11 @@ from fly_trace.layouts.views import View, linear, static_shape
 from fly_trace.values.dtypes import I32, I64
 from fly_trace.values.vectors import Vector
 
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
+    from fly_trace.session.builder import Builder
+
 __all__ = ["CoordTensor"]
 
 
@@ -24,25 +29,25 @@ def _is_static(spec: CoordTensorSpec) -> bool:
 
 @values_of(CoordTensorSpec, _is_static)
 class CoordTensor(View):
-    """A tensor of coordinates: an element is an int tuple, `base` plus the layout's offset."""
+    """A coordinate tensor. An element is an int tuple: `base` plus the layout's offset."""
 
     __slots__ = ()
     noun = "a coordinate tensor"
 
-    def made(self, builder: Any) -> Any:
+    def made(self, builder: Builder) -> ir.Value:
         from fly_dialect.builders import ops
 
         base = IntTuple(IntTupleSpec(self.spec.base)).value(builder)
         return builder.fly(ops.make_view, base, get_layout(self).value(builder))
 
     def __getitem__(self, index: Any) -> Any:
-        """A coordinate; with None in the index a coordinate tensor."""
+        """A coordinate, or a coordinate tensor if the index contains None."""
         if has_none(index):
             return self.part(index)
         return apply("memref.load", self, int_tuple(index, "a coordinate"))
 
     def load(self) -> Vector:
-        """The coordinates as a vector; each must be one integer."""
+        """The coordinates as a vector. Each must be a single integer."""
         shape = static_shape(self, "load")
         builder = tracing.kernel("load")
         value = builder.fly_op("memref.load_vec", [self.value(builder)], {})
@@ -51,12 +56,12 @@ class CoordTensor(View):
 
 
 def along(view: CoordTensor, path: tuple[int, ...]) -> CoordTensor:
-    """The coordinates along one mode, where the others are 0. `fly.get` would take that mode of the
-    base too, and so read right only from a base of zeros."""
+    """The coordinates along one mode, with the others 0. `fly.get` would also take that mode of the
+    base, which is only correct for a base of zeros."""
     whole = linear(view.spec).shape
 
     def coordinate(shape: Any, path: tuple[int, ...]) -> Any:
-        """Free at `path`, 0 elsewhere."""
+        """A coordinate that is free at `path` and 0 elsewhere."""
         if not path:
             return None
         if not isinstance(shape, tuple) or not 0 <= path[0] < len(shape):

@@ -1,7 +1,7 @@
-"""Integer tuples: shapes, strides, coordinates, and what is read out of them.
+"""Integer tuples: shapes, strides, coordinates, and their elements.
 
-A leaf is an integer: a Python int where it is known while tracing (an `Extent`), else a scalar.
-`None` in a coordinate leaves a mode free. A `Basis` is a stride along a coordinate.
+A leaf is an integer: a Python int if it is static (an `Extent`), otherwise a scalar. `None` in a
+coordinate leaves a mode free. A `Basis` is a stride along a coordinate.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from fly_trace.values.dtypes import I32, I64
 from fly_trace.values.scalars import Scalar
 
 if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
     from fly_trace.session.builder import Builder
 
 __all__ = [
@@ -40,11 +42,9 @@ __all__ = [
     "rank",
 ]
 
-Tree = Any  # a leaf or a tuple of trees
-
 
 class Extent(int):
-    """An integer of a shape, stride or coordinate that is known while tracing."""
+    """A static integer of a shape, stride or coordinate."""
 
     __slots__ = ()
 
@@ -59,7 +59,7 @@ class Extent(int):
 
 
 def scalar_of(leaf: data.Int, value: Any) -> Scalar:
-    """An integer that the kernel knows when it runs, with what its type says of it."""
+    """A dynamic integer, with what its type says about it."""
     return Scalar(I64 if leaf.width == 64 else I32, value, leaf=leaf)
 
 
@@ -80,7 +80,7 @@ class Basis:
 
 
 def E(*modes: Any) -> Any:
-    """The unit stride along a coordinate's mode: `E(0)`, `E(1, 0)` in a nested one; `E()` is 1."""
+    """The unit stride along a mode: `E(0)`, or `E(1, 0)` for a nested one. `E()` is 1."""
     path = tuple(modes[0]) if len(modes) == 1 and isinstance(modes[0], (list, tuple)) else modes
     for mode in path:
         if not isinstance(mode, int) or isinstance(mode, bool) or mode < 0:
@@ -90,13 +90,13 @@ def E(*modes: Any) -> Any:
 
 @values_of(IntTupleSpec, lambda spec: data.is_static(spec.value))
 class IntTuple(DialectValue):
-    """A tuple of integers, maybe nested. `t[i]` is a mode: a tuple, an int or a scalar."""
+    """A possibly nested tuple of integers. `t[i]` is a mode: a tuple, an int or a scalar."""
 
     __slots__ = ()
     noun = "an int tuple"
 
     @classmethod
-    def wrapped(cls, spec: IntTupleSpec, ssa: Any, origin: Any) -> Any:
+    def wrapped(cls, spec: IntTupleSpec, ssa: ir.Value | None, origin: Any) -> Any:
         if isinstance(spec.value, tuple):
             return cls(spec, ssa)
         if ssa is None:
@@ -110,8 +110,8 @@ class IntTuple(DialectValue):
         assert isinstance(spec.value, data.Int)
         return scalar_of(spec.value, value)
 
-    def with_ssa(self, ssa: Any) -> IntTuple:
-        return IntTuple(self.spec, ssa)  # of one integer too: `ssa` may still be to come
+    def with_ssa(self, ssa: ir.Value | None) -> IntTuple:
+        return IntTuple(self.spec, ssa)  # even if it is a single integer: `ssa` may be set later
 
     @property
     def rank(self) -> int:
@@ -153,7 +153,7 @@ class IntTuple(DialectValue):
         tracing.refuse(f"{self} has no mode {', '.join(map(str, path))}")
 
     def part(self, path: tuple[int, ...]) -> Any:
-        """The mode at a path, which exists."""
+        """The mode at a valid path."""
         tree = self.spec.value
         for index in path:
             tree = tree[index] if isinstance(tree, tuple) else tree
@@ -165,7 +165,7 @@ class IntTuple(DialectValue):
         return apply("get", self, mode=path)
 
     def unpack(self) -> Any:
-        """The tuple in Python: nested tuples of ints and scalars."""
+        """The tuple as nested Python tuples of ints and scalars."""
         return self._unpacked(self.spec.value, ())
 
     to_py_value = unpack
@@ -175,7 +175,7 @@ class IntTuple(DialectValue):
             return tuple(self._unpacked(part, (*path, i)) for i, part in enumerate(tree))
         return self.part(path)
 
-    def made(self, builder: Builder) -> Any:
+    def made(self, builder: Builder) -> ir.Value:
         from fly_dialect.builders import ops
 
         return builder.fly(lambda **where: ops.make_int_tuple(spec=self.spec, **where))
@@ -195,7 +195,7 @@ class IntTuple(DialectValue):
 
 
 def _known(leaf: Any) -> Any:
-    """A static leaf in Python."""
+    """A static leaf as a Python object."""
     if isinstance(leaf, data.Basis):
         return Basis(leaf.scale.value, leaf.modes)
     return None if leaf is None else Extent(leaf.value)
@@ -205,11 +205,11 @@ def _depth(tree: Any) -> int:
     return 1 + max(map(_depth, tree)) if isinstance(tree, tuple) else 0
 
 
-# -- making them -----------------------------------------------------------------------------------
+# -- construction ----------------------------------------------------------------------------------
 
 
 def int_tuple(value: Any, what: str = "an int tuple") -> IntTuple:
-    """Anything that is an int tuple, as one: integers, scalars, None, nested tuples of them."""
+    """Converts integers, scalars, None, and nested tuples of them to an int tuple."""
     if isinstance(value, IntTuple):
         return value
     operands: list[Any] = []
@@ -222,14 +222,14 @@ def int_tuple(value: Any, what: str = "an int tuple") -> IntTuple:
 
 
 def _tree(value: Any, operands: list[Any], what: str) -> Any:
-    """The type of a tree; its dynamic leaves, as they are to be passed, go to `operands`."""
+    """The type of a tree. Its dynamic leaves are appended to `operands`, converted."""
     if value is None:
         return None
     if isinstance(value, IntTuple):
         return _tree(value.unpack(), operands, what)
     if isinstance(value, (tuple, list)):
         if not value:
-            tracing.refuse(f"{what} has at least one element")
+            tracing.refuse(f"{what} must have at least one element")
         return tuple(_tree(item, operands, what) for item in value)
     if isinstance(value, Basis):
         return data.Basis(_tree(value.value, operands, what), value.modes)
@@ -238,21 +238,21 @@ def _tree(value: Any, operands: list[Any], what: str) -> Any:
         return value.leaf
     if isinstance(value, Scalar):
         if not value.dtype.is_integer:
-            tracing.refuse(f"{what} holds integers, not {describe(value)}", "convert it: fx.Int32")
+            tracing.refuse(f"{what} needs integers, not {describe(value)}", "convert it: fx.Int32")
         if value.number is not None:
             return _static(int(value.number), what)
-        # A u32's upper half needs the 64 bits; shorter integers take 32.
+        # The upper half of u32 needs 64 bits; shorter integers fit 32.
         wide = value.dtype.bits == 64 or value.dtype.name == "u32"
         operands.append(convert(value, I64 if wide else I32))
         return data.Int(None, 64 if wide else 32)
     if isinstance(value, bool) or not hasattr(type(value), "__index__"):
-        tracing.refuse(f"{what} holds integers, not {describe(value)}")
+        tracing.refuse(f"{what} needs integers, not {describe(value)}")
     return _static(int(operator.index(value)), what)
 
 
 def _static(number: int, what: str) -> data.Int:
     if not -(1 << 63) <= number < 1 << 63:
-        tracing.refuse(f"{what} holds integers of 64 bits, and {quoted(number)} does not fit them")
+        tracing.refuse(f"{what} must contain 64-bit integers, and {quoted(number)} does not fit")
     return data.Int(number)
 
 
@@ -267,12 +267,12 @@ def make_shape(*shape: Any) -> Any:
 
 
 def make_stride(*stride: Any) -> Any:
-    """A stride, a step in elements for each mode; nested as its shape."""
+    """A stride, in elements for each mode, with the structure of its shape."""
     return int_tuple(_variadic(stride), "fx.make_stride")
 
 
 def make_coord(*coord: Any) -> Any:
-    """A coordinate; None leaves its mode free: `make_coord(None, 3)`."""
+    """A coordinate. None leaves a mode free: `make_coord(None, 3)`."""
     return int_tuple(_variadic(coord), "fx.make_coord")
 
 
@@ -280,11 +280,11 @@ def _variadic(items: tuple[Any, ...]) -> Any:
     return items[0] if len(items) == 1 else items
 
 
-# -- reading them ----------------------------------------------------------------------------------
+# -- access ----------------------------------------------------------------------------------------
 
 
 def get_scalar(int_tuple: Any) -> Any:
-    """The one integer in a tuple: an int where it is known, else a scalar."""
+    """The single integer in a tuple: an int if it is static, otherwise a scalar."""
     if isinstance(int_tuple, IntTuple):
         tree, path = int_tuple.spec.value, ()
         while isinstance(tree, tuple):
@@ -298,7 +298,7 @@ def get_scalar(int_tuple: Any) -> Any:
 
 
 def get_leaves(input: Any, dynamic_only: bool = False) -> tuple[Any, ...]:
-    """The leaves from left to right; with `dynamic_only` those not known while tracing."""
+    """The leaves from left to right; with `dynamic_only`, only dynamic ones."""
     leaves = tuple(_flat(int_tuple_value(input)))
     if dynamic_only:
         return tuple(leaf for leaf in leaves if isinstance(leaf, Scalar) and leaf.number is None)
@@ -306,7 +306,7 @@ def get_leaves(input: Any, dynamic_only: bool = False) -> tuple[Any, ...]:
 
 
 def int_tuple_value(value: Any) -> Any:
-    """An int tuple in Python: nested tuples of ints and scalars."""
+    """An int tuple as nested Python tuples of ints and scalars."""
     if isinstance(value, IntTuple):
         return value.unpack()
     return tuple(map(int_tuple_value, value)) if isinstance(value, (tuple, list)) else value
@@ -321,7 +321,7 @@ def _flat(tree: Any) -> Iterator[Any]:
 
 
 def rank(int_or_tuple: Any) -> int:
-    """How many modes a tuple, layout or tensor has; an integer has one."""
+    """The number of modes of a tuple, layout or tensor; 1 for an integer."""
     own = getattr(int_or_tuple, "rank", None)
     if own is not None:
         return own
@@ -329,7 +329,7 @@ def rank(int_or_tuple: Any) -> int:
 
 
 def depth(int_or_tuple: Any) -> int:
-    """How deeply a tuple or layout is nested: 0 of an integer, 1 of a tuple of integers."""
+    """The nesting depth of a tuple or layout: 0 for an integer, 1 for a tuple of integers."""
     own = getattr(int_or_tuple, "depth", None)
     if own is not None:
         return own

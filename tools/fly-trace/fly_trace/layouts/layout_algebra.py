@@ -47,27 +47,27 @@ __all__ = [
 
 
 def size(int_tuple: Any) -> Any:
-    """How many elements a shape, layout or tensor has: a Python int where that is known."""
+    """The number of elements of a shape, layout or tensor: a Python int if it is static."""
     return apply("size", shaped("size", int_tuple))
 
 
 def coprofile(layout: Any) -> Any:
-    """A tuple of zeros, nested as what the layout maps to."""
+    """A tuple of zeros with the structure of the layout's codomain."""
     return apply("coprofile", layout_of(layout, "fx.coprofile"))
 
 
 def coshape(layout: Any) -> Any:
-    """The shape of what the layout maps to: one more than its greatest offset, of each mode."""
+    """The shape of the layout's codomain: its greatest offset plus one, for each mode."""
     return apply("coshape", layout_of(layout, "fx.coshape"))
 
 
 def cosize(layout: Any) -> Any:
-    """One more than the greatest offset of a layout."""
+    """The greatest offset of a layout plus one."""
     return apply("cosize", layout_of(layout, "fx.cosize"))
 
 
 def crd2idx(crd: Any, layout: Any) -> Any:
-    """The offset of a coordinate: of (1, 2) in (4,8):(1,4) 9."""
+    """The offset of a coordinate: 9 for (1, 2) in (4,8):(1,4)."""
     return apply("crd2idx", int_tuple(crd, "fx.crd2idx"), layout_of(layout, "fx.crd2idx"))
 
 
@@ -91,7 +91,7 @@ get_1d_coord = _from_index(
 
 
 def coalesce(layout: Any, pattern: Any = None) -> Any:
-    """The same function with as few modes as it takes; with a pattern, mode by mode."""
+    """The same function with as few modes as possible; with a pattern, mode by mode."""
     operands = [layout_of(layout, "fx.coalesce")]
     if pattern is not None:
         operands.append(int_tuple(pattern, "fx.coalesce"))
@@ -99,13 +99,13 @@ def coalesce(layout: Any, pattern: Any = None) -> Any:
 
 
 def composition(layout: Any, tiler: Any) -> Any:
-    """`layout` of `tiler`: coordinates of the second, offsets of the first. A tile goes mode by
-    mode."""
+    """The composition of `layout` with `tiler`: coordinates of the second, offsets of the first. A
+    tile is composed mode by mode."""
     return _both("composition", layout, tiler)
 
 
 def complement(layout: Any, codomain_size: Any = None) -> Any:
-    """The layout of what `layout` leaves out, up to `codomain_size`."""
+    """The layout of the offsets that `layout` omits, up to `codomain_size`."""
     operands = [layout_of(layout, "fx.complement")]
     if codomain_size is not None:
         operands.append(int_tuple(codomain_size, "fx.complement"))
@@ -165,7 +165,7 @@ raked_product = _product("raked_product", "Copies of `layout` interleaved.")
 
 
 def recast_layout(layout: Any, old_type_bits: Any, new_type_bits: Any) -> Any:
-    """The layout of the same memory in elements of other width, in bits or as element types."""
+    """The layout of the same memory in elements of another width, given in bits or as types."""
     return apply(
         "recast_layout",
         layout_of(layout, "fx.recast_layout"),
@@ -185,7 +185,7 @@ def _bits(width: Any) -> int:
 
 
 def tile_to_shape(block: Any, trg_shape: Any, ord_shape: Any) -> Any:
-    """`block` repeated until it has the shape `trg_shape`, the copies in the order `ord_shape`."""
+    """`block` repeated to fill the shape `trg_shape`, with the repetitions in order `ord_shape`."""
     what = "fx.tile_to_shape"
     return apply(
         "tile_to_shape",
@@ -196,12 +196,13 @@ def tile_to_shape(block: Any, trg_shape: Any, ord_shape: Any) -> Any:
 
 
 def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[Any, Layout]:
-    """(tile, TV layout) of threads laid out by `thr_layout`, each with values as `val_layout` lays
-    them out: the TV layout maps (thread, value) to a place in the tile, first mode fastest."""
+    """Returns (tile, TV layout) for threads arranged by `thr_layout`, and the values of each by
+    `val_layout`. The TV layout maps (thread, value) to a position in the tile, first mode
+    fastest."""
     for name, layout in (("thr_layout", thr_layout), ("val_layout", val_layout)):
         if not isinstance(layout, Layout) or not layout.is_static:
             tracing.refuse(
-                f"{name} of fx.make_layout_tv is a static layout, not {describe(layout)}"
+                f"{name} of fx.make_layout_tv must be a static layout, not {describe(layout)}"
             )
     tile = raked_product(thr_layout, val_layout)
     threads, values = int(size(thr_layout)), int(size(val_layout))
@@ -212,14 +213,14 @@ def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[Any, Layout]
 
 
 def local_tile(tensor: Any, tiler: Any, coord: Any) -> Any:
-    """The tile at `coord` of a tensor or layout cut into tiles: None in `coord` keeps a mode that
-    counts tiles."""
+    """Divides a tensor or layout into tiles, and returns the tile at `coord`. None in `coord` keeps
+    the mode that counts tiles."""
     return slice_(zipped_divide(tensor, tiler), (None, coord))
 
 
 def local_partition(tensor: Any, threads: Layout, index: Any) -> Any:
-    """The elements of thread `index`, where `threads` lays a tile's threads out, one to an
-    element: their number along each mode apart."""
+    """The elements of thread `index`. `threads` arranges the threads of a tile, one per element; a
+    thread's elements are as far apart as the tile is large."""
     if not isinstance(threads, Layout) or not threads.is_static:
         tracing.refuse(
             f"fx.local_partition takes a static layout of threads, not {describe(threads)}"

@@ -1,4 +1,4 @@
-"""Layouts: functions from coordinates to offsets. A static one is plain data, in Python too."""
+"""Layouts: functions from coordinates to offsets. A static layout is plain data in Python."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ __all__ = [
 
 
 class Moded(DialectValue):
-    """A value whose type has a layout, and so modes."""
+    """A value whose type has a layout, and therefore modes."""
 
     __slots__ = ()
 
@@ -58,7 +58,7 @@ class Moded(DialectValue):
 
 
 class LayoutLike(Moded):
-    """What layouts and composed layouts share. `layout(i, j)` is an offset, with None a part."""
+    """Base of layouts. `layout(i, j)` is an offset, or with None a part of the layout."""
 
     __slots__ = ()
 
@@ -68,7 +68,7 @@ class LayoutLike(Moded):
 
     @property
     def shape(self) -> IntTuple:
-        """The extents, an int tuple: ints where they are known while tracing."""
+        """The extents, an int tuple; ints if they are static."""
         return get_shape(self)
 
     def __len__(self) -> int:
@@ -86,14 +86,14 @@ class LayoutLike(Moded):
 
 @values_of(LayoutSpec, lambda spec: spec.layout.is_static)
 class Layout(LayoutLike):
-    """`shape:stride`: maps a coordinate to the sum of coordinate times stride."""
+    """`shape:stride`: maps a coordinate to the sum of coordinates times strides."""
 
     __slots__ = ()
     noun = "a layout"
 
     @property
     def stride(self) -> IntTuple:
-        """The steps in elements, an int tuple."""
+        """The strides in elements, an int tuple."""
         return get_stride(self)
 
     @property
@@ -105,22 +105,22 @@ class Layout(LayoutLike):
         return says_all(IntTupleSpec(self.spec.layout.stride))
 
     def get_hier_coord(self, index: Any) -> Any:
-        """The coordinate whose offset is `index`, nested as the shape."""
+        """The coordinate whose offset is `index`, with the structure of the shape."""
         return apply("idx2crd", int_tuple(index), self)
 
     def get_flat_coord(self, index: Any) -> Any:
-        """The coordinate whose offset is `index`, one number a mode."""
+        """The coordinate whose offset is `index`, with one number per mode."""
         return apply("get_flat_coord", int_tuple(index), self)
 
     def get_1d_coord(self, index: Any) -> Any:
-        """The number, first mode fastest, of the coordinate whose offset is `index`."""
+        """The index, first mode fastest, of the coordinate whose offset is `index`."""
         return apply("get_1d_coord", int_tuple(index), self)
 
 
 @values_of(ComposedLayoutSpec, lambda spec: spec.layout.is_static)
 class ComposedLayout(LayoutLike):
-    """`inner o offset o outer`: the coordinate goes through `outer`, then `offset` is added, then
-    `inner` (a layout or a swizzle) is applied."""
+    """`inner o offset o outer`: applies `outer` to the coordinate, adds `offset`, and applies
+    `inner` (a layout or a swizzle)."""
 
     __slots__ = ()
     noun = "a composed layout"
@@ -144,8 +144,8 @@ class ComposedLayout(LayoutLike):
 
 @values_of(SwizzleSpec, lambda spec: True)
 class Swizzle(DialectValue):
-    """`S<mask,base,shift>`: exclusive-ors `mask` bits of an offset at bit `base` with those `shift`
-    above."""
+    """`S<mask,base,shift>`: exclusive-ors the `mask` bits of an offset at bit `base` with those
+    `shift` bits above."""
 
     __slots__ = ()
     noun = "a swizzle"
@@ -172,7 +172,7 @@ class CoordSwizzle(DialectValue):
 
 
 class SwizzleType:
-    """`SwizzleType.get(mask, base, shift)`: what `fx.static` makes a swizzle of."""
+    """`SwizzleType.get(mask, base, shift)`: the type from which `fx.static` makes a swizzle."""
 
     @staticmethod
     def get(mask: int, base: int, shift: int) -> SwizzleSpec:
@@ -195,45 +195,45 @@ class CoordSwizzleType:
 
 
 def static(result_type: Any) -> Any:
-    """The value that a type says wholly: `static(SwizzleType.get(3, 3, 3))`."""
+    """The value of a type that describes it completely: `static(SwizzleType.get(3, 3, 3))`."""
     if isinstance(result_type, DialectValue) and result_type.is_static:
         return result_type
     kinds = (IntTupleSpec, LayoutSpec, ComposedLayoutSpec, SwizzleSpec, CoordSwizzleSpec, TileSpec)
     if not isinstance(result_type, kinds) or not says_all(result_type):
         tracing.refuse(
-            f"fx.static takes a type that says its value wholly, not {describe(result_type)}"
+            f"fx.static takes a type that determines its value, not {describe(result_type)}"
         )
     return wrap(result_type, None)
 
 
-# -- making them -----------------------------------------------------------------------------------
+# -- construction ----------------------------------------------------------------------------------
 
 
 def make_layout(shape: Any, stride: Any) -> Layout:
-    """The layout `shape:stride`, two tuples nested alike; the stride counts elements."""
+    """The layout `shape:stride`, two congruent tuples. The stride counts elements."""
     return apply(
         "make_layout", int_tuple(shape, "fx.make_layout"), int_tuple(stride, "fx.make_layout")
     )
 
 
 def make_ordered_layout(shape: Any, order: Any) -> Layout:
-    """A compact layout. The mode whose `order` is least is contiguous: (1, 0) is row-major."""
+    """A compact layout. The mode with the least `order` is contiguous: (1, 0) is row-major."""
     what = "fx.make_ordered_layout"
     return apply("make_ordered_layout", int_tuple(shape, what), int_tuple(order, what))
 
 
 def make_layout_like(ref: Any) -> Layout:
-    """A compact layout of the same shape, whose strides are in the same order."""
+    """A compact layout of the same shape, with strides in the same order."""
     return apply("make_layout_like", layout_of(ref, "fx.make_layout_like"))
 
 
 def make_identity_layout(shape: Any) -> Layout:
-    """The layout that maps each coordinate to itself: of (4, 8) `(4,8):(1E0,1E1)`."""
+    """The layout that maps each coordinate to itself: `(4,8):(1E0,1E1)` for (4, 8)."""
     return apply("make_identity_layout", int_tuple(shape, "fx.make_identity_layout"))
 
 
 def make_composed_layout(inner: Any, offset_or_outer: Any, outer: Any = None) -> ComposedLayout:
-    """`inner o offset o outer`; without an offset it is zero. `inner` is a swizzle or a layout."""
+    """`inner o offset o outer`. The default offset is zero. `inner` is a swizzle or a layout."""
     what = "fx.make_composed_layout"
     if outer is None:
         outer = layout_of(offset_or_outer, what)
@@ -246,11 +246,11 @@ def make_composed_layout(inner: Any, offset_or_outer: Any, outer: Any = None) ->
     return apply("make_composed_layout", inner, int_tuple(offset, what), layout_of(outer, what))
 
 
-# -- reading them ----------------------------------------------------------------------------------
+# -- access ----------------------------------------------------------------------------------------
 
 
 def layout_of(value: Any, what: str) -> DialectValue:
-    """A layout or a tensor; refused for anything else."""
+    """Returns a layout or a tensor. Refuses other values."""
     if isinstance(value, LayoutLike) or (
         isinstance(value, DialectValue) and hasattr(value.spec, "layout")
     ):
@@ -279,15 +279,15 @@ def get_layout(memref: Any) -> Any:
 
 
 def composed_get_inner(input: ComposedLayout) -> Any:
-    """What a composed layout applies last."""
+    """The part of a composed layout that is applied last."""
     return apply("composed_get_inner", layout_of(input, "fx.composed_get_inner"))
 
 
 def composed_get_offset(input: ComposedLayout) -> Any:
-    """What a composed layout adds."""
+    """The offset of a composed layout."""
     return apply("composed_get_offset", layout_of(input, "fx.composed_get_offset"))
 
 
 def composed_get_outer(input: ComposedLayout) -> Any:
-    """What a composed layout applies first."""
+    """The part of a composed layout that is applied first."""
     return apply("composed_get_outer", layout_of(input, "fx.composed_get_outer"))

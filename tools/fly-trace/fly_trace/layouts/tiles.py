@@ -1,4 +1,4 @@
-"""Tiles: what divides a layout, mode by mode."""
+"""Tiles: divisors of a layout, mode by mode."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Tile(DialectValue):
         return self.spec.tile.rank
 
     def unpack(self) -> Any:
-        """The tile in Python: ints, layouts, None, nested tuples."""
+        """The tile as Python ints, layouts, None, and nested tuples of them."""
         return _unpacked(self.spec.tile)
 
     def __iter__(self) -> Any:
@@ -48,7 +48,8 @@ def _unpacked(mode: Any) -> Any:
 
 
 def make_tile(*modes: Any) -> Tile:
-    """A tile of extents, static layouts, nested tuples of them, and None: as the mode is."""
+    """A tile of extents, static layouts, and nested tuples of them. None leaves a mode
+    undivided."""
     made = tuple(_mode(mode) for mode in modes)
     try:
         return Tile(TileSpec(TileData(made[0] if len(made) == 1 else made)))
@@ -72,13 +73,14 @@ def _mode(mode: Any) -> Any:
     if mode is None:
         return None
     return tracing.refuse(
-        "a mode of a tile is an integer, a layout, a tuple or None, known while tracing, not"
+        "a mode of a tile must be an integer, a layout, a tuple or None, known while tracing, not"
         f" {describe(mode)}"
     )
 
 
 def tiler(value: Any, what: str) -> DialectValue:
-    """A divisor: a tile or layout as it is; a tuple of extents becomes a tile."""
+    """Converts a divisor: a tuple of extents becomes a tile; a tile or layout is returned
+    unchanged."""
     if isinstance(value, DialectValue) and not isinstance(value, IntTuple):
         return value
     if isinstance(value, (tuple, list)):

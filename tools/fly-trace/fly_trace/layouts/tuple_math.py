@@ -1,5 +1,5 @@
-"""Arithmetic and structure of integer tuples; `get_`, `select` and the like take layouts and
-tensors too."""
+"""Arithmetic and structure of integer tuples. `get_`, `select` and similar functions also accept
+layouts and tensors."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ ceil_div = _elementwise("ceil_div", "lhs / rhs rounded up, mode by mode.")
 
 
 def int_tuple_product(int_tuple: Any) -> Any:
-    """The product of all leaves: of (2, (3, 4)) 24."""
+    """The product of all leaves: 24 for (2, (3, 4))."""
     return apply("int_tuple_product", _tuple("int_tuple_product", int_tuple))
 
 
 def int_tuple_product_each(int_tuple: Any) -> Any:
-    """The product of each mode: of ((2, 3), 4) (6, 4)."""
+    """The product of each mode: (6, 4) for ((2, 3), 4)."""
     return apply("int_tuple_product_each", _tuple("int_tuple_product_each", int_tuple))
 
 
@@ -75,12 +75,13 @@ def _tuple(name: str, value: Any) -> IntTuple:
 
 
 def elem_less(lhs: Any, rhs: Any) -> Scalar:
-    """Whether each leaf of lhs is less than rhs's: (i, j) lies inside the shape (M, N). A bool."""
+    """Whether each leaf of lhs is less than that of rhs: (i, j) is inside the shape (M, N). A
+    bool."""
     return _test("elem_less", lhs, rhs)
 
 
 def equal(lhs: Any, rhs: Any) -> Scalar:
-    """Whether two tuples are the same, leaf by leaf. A bool."""
+    """Whether two tuples are equal, leaf by leaf. A bool."""
     return _test("equal", lhs, rhs)
 
 
@@ -98,7 +99,7 @@ def _test(name: str, lhs: Any, rhs: Any) -> Scalar:
 
 
 def shaped(name: str, value: Any) -> DialectValue:
-    """A layout or a tensor as it is, anything else as an int tuple."""
+    """Returns a layout or a tensor unchanged, and converts anything else to an int tuple."""
     return value if isinstance(value, DialectValue) else int_tuple(value, f"fx.{name}")
 
 
@@ -111,47 +112,47 @@ def modes_of(name: str, modes: Any) -> tuple[int, ...]:
 
 
 def get_(int_tuple: Any, mode: Any) -> Any:
-    """A mode of a tuple, layout or tensor; with several numbers the mode at that path."""
+    """A mode of a tuple, layout or tensor. Several numbers are a path."""
     value, path = shaped("get_", int_tuple), modes_of("get_", mode)
     return along(value, path) if isinstance(value, CoordTensor) else apply("get", value, mode=path)
 
 
 def get(int_tuple: Any, mode: int) -> Any:
-    """One integer of a tuple."""
+    """One mode of a tuple."""
     return shaped("get", int_tuple)[mode]  # type: ignore[index]
 
 
 def take(int_tuple: Any, begin: int, end: int) -> Any:
-    """The modes from `begin` to before `end`."""
+    """The modes from `begin` up to, but not including, `end`."""
     return apply("take", shaped("take", int_tuple), begin=begin, end=end)
 
 
 def select(int_tuple: Any, indices: Any) -> Any:
-    """The modes `indices`, in that order."""
+    """The modes at `indices`, in that order."""
     return apply("select", shaped("select", int_tuple), indices=modes_of("select", indices))
 
 
 def group(int_tuple: Any, begin: int, end: int) -> Any:
-    """The modes from `begin` to before `end` as one nested mode."""
+    """Groups the modes from `begin` up to, but not including, `end` into one nested mode."""
     return apply("group", shaped("group", int_tuple), begin=begin, end=end)
 
 
 def append(base: Any, elem: Any, *, n: int | None = None) -> Any:
-    """`base` with `elem` as its last mode, repeated until there are `n` modes."""
+    """Appends `elem` to `base` as a mode, once or until there are `n` modes."""
     return apply("append", shaped("append", base), shaped("append", elem), n=n)
 
 
 def prepend(base: Any, elem: Any, *, n: int | None = None) -> Any:
-    """`base` with `elem` as its first mode, repeated until there are `n` modes."""
+    """Prepends `elem` to `base` as a mode, once or until there are `n` modes."""
     return apply("prepend", shaped("prepend", base), shaped("prepend", elem), n=n)
 
 
 def slice(src: Any, coord: Any) -> Any:
-    """The modes that the coordinate leaves free with None, at the place its integers say: of a
-    tensor a view, of a layout the layout of those modes."""
+    """The modes where the coordinate is None. For a tensor, a view at the position that its
+    integers give; for a layout, the layout of those modes."""
     return apply("slice", shaped("slice", src), _tuple("slice", coord))
 
 
 def dice(src: Any, coord: Any) -> Any:
-    """The modes that the coordinate fixes."""
+    """The modes where the coordinate is not None."""
     return apply("dice", shaped("dice", src), _tuple("dice", coord))

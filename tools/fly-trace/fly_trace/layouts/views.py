@@ -1,4 +1,4 @@
-"""What tensors of memory and tensors of coordinates share: a place, and a layout from there."""
+"""The base class of tensors and coordinate tensors: an iterator and a layout."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fly_trace.layouts.layouts import Moded, get_layout, get_shape, get_stride
 
 
 class View(Moded):
-    """`view[i, j]` is an element; None leaves a mode free, which gives the view of that part."""
+    """`view[i, j]` is an element. None leaves a mode free, which gives a view of that part."""
 
     __slots__ = ()
     noun = "a tensor"
@@ -26,12 +26,12 @@ class View(Moded):
 
     @property
     def shape(self) -> Any:
-        """The extents: Python ints where they are known, else scalars."""
+        """The extents: Python ints if they are static, otherwise scalars."""
         return get_shape(self)
 
     @property
     def stride(self) -> Any:
-        """The strides in elements, likewise."""
+        """The strides in elements: Python ints if they are static, otherwise scalars."""
         return get_stride(self)
 
     def part(self, index: Any) -> Any:
@@ -43,13 +43,13 @@ class View(Moded):
 
 
 def linear(spec: Any) -> Any:
-    """The layout of a view that takes its coordinate."""
+    """The layout of a view that is applied to its coordinate."""
     layout = spec.layout
     return layout.linear if isinstance(layout, ComposedLayoutData) else layout
 
 
 def static_shape(view: View, what: str) -> Any:
-    """The shape in Python; refused unless it is known while tracing."""
+    """The shape as Python ints. Refuses a dynamic shape."""
     shape = linear(view.spec).shape
     spec = IntTupleSpec(shape)
     if not says_all(spec):

@@ -1,1 +1,1 @@
-"""Tensors, pointers, shared memory, structures."""
+"""Tensors, pointers, shared memory, structs."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fly_dialect.types import PtrSpec
 
@@ -27,6 +27,9 @@ from fly_trace.values.scalars import Scalar
 from fly_trace.values.vector_shapes import vector_ir
 from fly_trace.values.vectors import Vector
 
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
 __all__ = [
     "AddressSpace",
     "Pointer",
@@ -42,13 +45,13 @@ __all__ = [
 
 
 class AddressSpace:
-    """Where memory is."""
+    """The kinds of memory."""
 
     Generic, Global, Shared, Register = "generic", "global", "shared", "register"
 
 
 class Access:
-    """What kernels do to a tensor: `text` is "r", "w", "rw"; nothing yet is "r"."""
+    """How kernels access a tensor. `text` is "r", "w" or "rw"; "r" if there is no access yet."""
 
     __slots__ = ("_reads", "_same", "_writes")
 
@@ -92,7 +95,7 @@ class Access:
 
 
 def dtype_of(element: str, like: DType | None = None) -> DType:
-    """The element type of memory whose MLIR type is `element`: `like`, if it is one of them."""
+    """The element type of memory with the MLIR type `element`; `like` if it is that type."""
     if like is not None and element in (like.ir, like.memory):
         return like
     found = BOOL if element == "i1" else EVERY.get(element)
@@ -102,8 +105,8 @@ def dtype_of(element: str, like: DType | None = None) -> DType:
 
 
 def converted(value: Any, dtype: DType, name: str) -> Any:
-    """A number or vector as elements of `name`. Only conversions that keep the value happen by
-    themselves."""
+    """Converts a number or vector to the element type of `name`. Only value-preserving conversions
+    are implicit."""
     if isinstance(value, (Scalar, Vector)) and value.dtype is dtype:
         return value
     if not isinstance(value, (Scalar, Vector, bool, int, float)):
@@ -115,31 +118,35 @@ def converted(value: Any, dtype: DType, name: str) -> Any:
             fits = isinstance(value, bool) or weak(value, dtype) is dtype
     except PromotionError as error:
         if not isinstance(value, (Scalar, Vector)):
-            tracing.refuse(f"{name} holds {dtype.name}: {error}")
+            tracing.refuse(f"{name} contains {dtype.name}: {error}")
         fits = False
     if not fits:
         how = f"v.to(fx.{dtype.title})" if isinstance(value, Vector) else f"fx.{dtype.title}(…)"
         tracing.refuse(
-            f"{name} holds {dtype.name}, and the value is {describe(value)}", f"convert it: {how}"
+            f"{name} contains {dtype.name}, but the value is {describe(value)}",
+            f"convert it: {how}",
         )
     return value.to(dtype) if isinstance(value, Vector) else convert(value, dtype)
 
 
 @values_of(PtrSpec)
 class Pointer(DialectValue):
-    """A pointer to elements of `dtype`. `p + n` counts elements; `p[n]` and `p[n] = v` are them."""
+    """A pointer to elements of `dtype`. `p + n` counts elements; `p[n]` loads and `p[n] = v`
+    stores."""
 
     __slots__ = ("access", "dtype", "name")
     noun = "a pointer"
 
-    def __init__(self, spec: PtrSpec, ssa: Any, dtype: DType, access: Access, name: str):
+    def __init__(
+        self, spec: PtrSpec, ssa: ir.Value | None, dtype: DType, access: Access, name: str
+    ):
         super().__init__(spec, ssa)
         self.dtype = dtype
         self.access = access
         self.name = name
 
     @classmethod
-    def wrapped(cls, spec: PtrSpec, ssa: Any, origin: Any) -> Pointer:
+    def wrapped(cls, spec: PtrSpec, ssa: ir.Value | None, origin: Any) -> Pointer:
         own = getattr(origin, "access", None) or Access()
         dtype = dtype_of(spec.element, getattr(origin, "dtype", None))
         return cls(spec, ssa, dtype, own, getattr(origin, "name", "a pointer"))
@@ -156,7 +163,7 @@ class Pointer(DialectValue):
 
     @property
     def alignment(self) -> int:
-        """In bytes."""
+        """The alignment in bytes."""
         return self.spec.alignment
 
     def __add__(self, offset: Any) -> Pointer:
@@ -180,7 +187,7 @@ class Pointer(DialectValue):
         ptr_store(value, self)
 
     def view(self, layout: Any) -> Any:
-        """The tensor of `layout` that begins here."""
+        """The tensor with `layout` that starts here."""
         return apply("make_view", self, layout)
 
 
@@ -191,20 +198,21 @@ def pointer(value: Any, what: str) -> Pointer:
 
 
 def add_offset(ptr: Any, offset: Any) -> Any:
-    """The pointer `offset` elements on. The iterator of a coordinate tensor is a coordinate."""
+    """The pointer advanced by `offset` elements. The iterator of a coordinate tensor is a
+    coordinate."""
     if not isinstance(ptr, Pointer):
         ptr = int_tuple(ptr, "fx.add_offset")
     return apply("add_offset", ptr, int_tuple(offset, "fx.add_offset"))
 
 
 def apply_swizzle(ptr: Any, swizzle: Any) -> Any:
-    """The pointer whose address is swizzled."""
+    """The pointer with its offsets swizzled."""
     return apply("apply_swizzle", pointer(ptr, "fx.apply_swizzle"), swizzle)
 
 
 def get_dyn_shared(dtype: DType | None = None) -> Pointer:
-    """The start of the shared memory that the launch asks for with `smem=`; of bytes without a
-    type."""
+    """The start of the shared memory that the launch requests with `smem=`. The default element
+    type is a byte."""
     from fly_dialect.builders import ops
 
     builder = tracing.kernel("fx.get_dyn_shared")
@@ -215,7 +223,7 @@ def get_dyn_shared(dtype: DType | None = None) -> Pointer:
 
 
 def recast_iter(result_type: Any, src: Any) -> Pointer:
-    """The same address as a pointer to another element type (or of a whole pointer type)."""
+    """The same address as a pointer to another element type, or with another pointer type."""
     from fly_dialect.builders import ops
 
     src = pointer(src, "fx.recast_iter")
@@ -239,7 +247,7 @@ def recast_iter(result_type: Any, src: Any) -> Pointer:
 
 
 def inttoptr(result_type: PtrSpec, src: Any) -> Pointer:
-    """An address as a pointer of type `result_type`: i64 of global memory, i32 of shared memory."""
+    """Converts an address to a pointer type: i64 for global memory, i32 for shared memory."""
     from fly_dialect.builders import ops
 
     builder = tracing.kernel("fx.inttoptr")
@@ -253,18 +261,18 @@ def inttoptr(result_type: PtrSpec, src: Any) -> Pointer:
 
 
 def ptrtoint(ptr: Any) -> Scalar:
-    """The address: i64 of global memory, i32 of shared memory."""
+    """The address: i64 for global memory, i32 for shared memory."""
     from fly_dialect.builders import ops
 
     ptr = pointer(ptr, "fx.ptrtoint")
     builder = tracing.kernel("fx.ptrtoint")
-    ptr.access.reads = ptr.access.writes = True  # whoever has the address may do anything
+    ptr.access.reads = ptr.access.writes = True  # the address may be used for any access
     wide = I64 if ptr.spec.space in ("global", "generic") else I32
     return Scalar(wide, builder.fly(ops.ptrtoint, ptr.value(builder)))
 
 
 def ptr_load(ptr: Any, result_type: Any = None) -> Any:
-    """The element at a pointer; with a vector type (`fx.Float32x4`) as many as it has."""
+    """Loads the element at a pointer; with a vector type (`fx.Float32x4`), as many elements."""
     from fly_dialect.builders import ops
 
     ptr = pointer(ptr, "fx.ptr_load")
@@ -280,7 +288,7 @@ def ptr_load(ptr: Any, result_type: Any = None) -> Any:
 
 
 def ptr_store(value: Any, ptr: Any) -> None:
-    """Stores a number, or a vector of the elements that follow each other."""
+    """Stores a number, or a vector to consecutive elements."""
     from fly_dialect.builders import ops
 
     ptr = pointer(ptr, "fx.ptr_store")

@@ -1,4 +1,4 @@
-"""shared memory handed out by layout types: `SharedAllocator` and the places it gives."""
+"""Allocation of shared memory by layout types: `SharedAllocator` and `Storage`."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from fly_trace.values.dtypes import U8
 
 __all__ = ["Arena", "SharedAllocator", "Storage"]
 
-ALIGN = 16  # bytes: the widest access to it
+ALIGN = 16  # bytes: the widest access
 
 
 class Storage:
-    """A place in memory for a layout type: `peek()` reads its value, `poke(value)` writes it, and a
-    struct's or union's fields are places too. `fx.Storage[T](pointer)` makes one of bytes."""
+    """Memory for a layout type. `peek()` reads its value, `poke(value)` writes it. The fields of a
+    struct or union are also storage. `fx.Storage[T](pointer)` uses the bytes at a pointer."""
 
     kind: Any = None
 
@@ -41,18 +41,18 @@ class Storage:
         self._parts = parts
 
     def peek(self) -> Any:
-        """The value there; of an array the array, whose elements are read when they are used."""
+        """The stored value. For an array, elements are only read when they are used."""
         if self._parts is not None and not self.kind.__fly_overlap__:
             return self.kind(**{name: part.peek() for name, part in self._parts.items()})
         return loaded(self.kind, self._ptr)  # type: ignore[arg-type]
 
     def poke(self, value: Any) -> None:
-        """Writes a value there."""
+        """Stores a value."""
         if self._parts is None or self.kind.__fly_overlap__:
             stored(self.kind, self._ptr, value)  # type: ignore[arg-type]
             return
         if not isinstance(value, self.kind):
-            tracing.refuse(f"a {self.kind.__name__} is stored here, not {describe(value)}")
+            tracing.refuse(f"a {self.kind.__name__} must be stored here, not {describe(value)}")
         for name, part in self._parts.items():
             part.poke(getattr(value, name))
 
@@ -77,7 +77,7 @@ def _storage_of(kind: Any) -> type[Storage]:
 
 
 class Arena:
-    """Hands out what follows a pointer to bytes, one place after the other."""
+    """Allocates consecutive memory, starting at a pointer to bytes."""
 
     def __init__(self, base_ptr: Pointer | None = None, base_alignment: int = ALIGN):
         self.base_ptr = base_ptr
@@ -85,7 +85,7 @@ class Arena:
         self.allocated_bytes = 0
 
     def allocate(self, kind: Any, alignment: int | None = None) -> Storage:
-        """A place for a layout type; for a number, for so many bytes."""
+        """Allocates a layout type, or a number of bytes."""
         kind, align = self._checked(kind, alignment)
         at = up(self.allocated_bytes, align)
         self.allocated_bytes = at + size_of(kind)
@@ -104,8 +104,8 @@ class Arena:
 
 
 class SharedAllocator(Arena):
-    """shared memory of the workgroup. Static: each array is an allocation of its own. With
-    `static=False` they follow each other in the shared memory that the launch asks for with
+    """Allocates the workgroup's shared memory. If static, each array is a separate allocation. With
+    `static=False`, they are consecutive in the shared memory that the launch requests with
     `smem=`."""
 
     def __init__(self, base_alignment: int = ALIGN, *, static: bool = True):
@@ -122,7 +122,7 @@ class SharedAllocator(Arena):
 
 
 def _allocated(kind: Any, align: int) -> Storage:
-    """A struct's fields are allocated one by one: what is known of one says nothing of another."""
+    """Allocates a struct's fields separately, so that alias analysis can tell them apart."""
     if is_record(kind) and not kind.__fly_overlap__:
         fields: dict[str, Any] = kind.__fly_fields__
         parts = {name: _allocated(field, align_of(field)) for name, field in fields.items()}

@@ -1,12 +1,12 @@
-"""Structures: how values lie side by side in memory, and the values themselves.
+"""Structs and unions: their memory layout, and their values.
 
     @fx.struct
     class Tile:
         a: fx.Array[fx.Float16, 1024, 16]     # 1024 elements, aligned to 16 bytes
         count: fx.Align[fx.Int32, 64]
 
-A **layout type** is an element type, `fx.Array[…]`, `fx.Align[…]`, a struct or a union. Fields lie
-in their order, each at a multiple of its alignment, as in C; a union's lie over each other.
+A **layout type** is an element type, `fx.Array[…]`, `fx.Align[…]`, a struct or a union. Fields are
+in declaration order, each aligned as in C. The fields of a union overlap.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _RESERVED = frozenset(("replace", "peek", "poke"))
 
 @dataclass(frozen=True)
 class ArrayType:
-    """`size` elements that follow each other."""
+    """`size` consecutive elements."""
 
     dtype: DType
     size: int
@@ -41,8 +41,8 @@ class ArrayType:
 
 
 class Array:
-    """`fx.Array[dtype, size]`, `fx.Array[dtype, size, align]` is a layout type; where it lies in
-    memory, `a[i]` and `a[i] = v` are its elements and `a.view(layout)` a tensor of them."""
+    """`fx.Array[dtype, size]` and `fx.Array[dtype, size, align]` are layout types. In memory,
+    `a[i]` and `a[i] = v` access the elements, and `a.view(layout)` is a tensor of them."""
 
     def __init__(self, ptr: Pointer):
         self.ptr = ptr
@@ -50,11 +50,11 @@ class Array:
     def __class_getitem__(cls, items: Any) -> ArrayType:
         given: tuple[Any, ...] = items if isinstance(items, tuple) else (items,)
         if len(given) not in (2, 3) or not isinstance(given[0], DType):
-            raise TypeError("fx.Array takes an element type, a size and maybe an alignment")
+            raise TypeError("fx.Array takes an element type, a size and optionally an alignment")
         dtype, size = given[0], given[1]
         found = given[2] if len(given) == 3 else dtype.bytes
         if not isinstance(size, int) or isinstance(size, bool) or size < 1:
-            raise TypeError(f"the size of fx.Array is a positive number, not {quoted(size)}")
+            raise TypeError(f"the size of fx.Array must be a positive number, not {quoted(size)}")
         _check_alignment(found, dtype.bytes)
         return ArrayType(dtype, size, found)
 
@@ -70,14 +70,14 @@ class Array:
 
 @dataclass(frozen=True)
 class AlignType:
-    """A layout type at a coarser alignment than its own."""
+    """A layout type with an increased alignment."""
 
     inner: Any
     align: int
 
 
 class Align:
-    """`fx.Align[type, n]`: the layout type at multiples of `n` bytes, a power of two."""
+    """`fx.Align[type, n]`: the layout type aligned to `n` bytes, a power of two."""
 
     def __class_getitem__(cls, items: Any) -> AlignType:
         if not isinstance(items, tuple) or len(items) != 2:
@@ -90,7 +90,7 @@ class Align:
 def _check_alignment(align: Any, natural: int) -> None:
     power = isinstance(align, int) and not isinstance(align, bool) and align > 0
     if not power or align & (align - 1):
-        raise ValueError(f"an alignment is a power of two, not {quoted(align)}")
+        raise ValueError(f"an alignment must be a power of two, not {quoted(align)}")
     if align < natural:
         raise ValueError(f"the alignment {align} is less than the type's own, {natural}")
 
@@ -99,7 +99,7 @@ def _check_alignment(align: Any, natural: int) -> None:
 
 
 class Record:
-    """A struct's value: its fields are attributes. Carried through branches and loops field by
+    """The value of a struct, with its fields as attributes. Branches and loops carry it field by
     field."""
 
     __fly_fields__: ClassVar[dict[str, Any]] = {}
@@ -108,7 +108,7 @@ class Record:
     def __init__(self, *values: Any, **named: Any):
         kind = type(self)
         if kind.__fly_overlap__:
-            raise TypeError(f"the union {kind.__name__} has no value; it says how memory is used")
+            raise TypeError(f"the union {kind.__name__} has no value; it only describes memory")
         names = list(kind.__fly_fields__)
         given = dict(zip(names, values, strict=False)) | named
         wrong = set(given) ^ set(names)
@@ -121,7 +121,7 @@ class Record:
         raise dataclasses.FrozenInstanceError(f"{name} of a struct can't be assigned; use replace")
 
     def replace(self, **changes: Any) -> Any:
-        """The same value with other fields."""
+        """The same value with some fields changed."""
         kind = type(self)
         for name in changes:
             if name not in kind.__fly_fields__:
@@ -129,7 +129,7 @@ class Record:
         return kind(**{name: getattr(self, name) for name in kind.__fly_fields__} | changes)
 
     def with_fields(self, values: dict[str, Any]) -> Any:
-        """The same struct of other values, which are as its fields are."""
+        """The same struct with new field values, which have the types of its fields."""
         made = object.__new__(type(self))
         for name, value in values.items():
             object.__setattr__(made, name, value)
@@ -169,12 +169,12 @@ def _make(name: str, fields: dict[str, Any], overlap: bool, module: str) -> type
 
 
 class _Maker(type):
-    """What makes `fx.struct` a decorator, and `fx.struct["a": fx.Int32, …]` a type."""
+    """Makes `fx.struct` a decorator, and `fx.struct["a": fx.Int32, …]` a type."""
 
     overlap = False
 
     def __call__(cls, plain: type) -> Any:
-        # Types may be local to the function that the class stands in.
+        # Types may be local to the function that contains the class.
         names = {**sys._getframe(1).f_locals, **vars(plain)}
         fields = inspect.get_annotations(plain, eval_str=True, locals=names)
         return _make(plain.__name__, fields, cls.overlap, plain.__module__)
@@ -189,11 +189,11 @@ class _Maker(type):
 
 
 class struct(metaclass=_Maker):
-    """Makes a class of annotated fields a struct."""
+    """Converts a class with annotated fields to a struct."""
 
 
 class union(metaclass=_Maker):
-    """Makes a class of annotated fields a union: the fields share their memory."""
+    """Converts a class with annotated fields to a union: the fields share their memory."""
 
     overlap = True
 
@@ -216,7 +216,7 @@ def align_of(kind: Any) -> int:
         return kind.align
     if is_record(kind):
         return max(map(align_of, kind.__fly_fields__.values()))
-    raise TypeError(f"{kind!r} is no type that lies in memory")
+    raise TypeError(f"{kind!r} is not a type that can be stored in memory")
 
 
 def size_of(kind: Any) -> int:
@@ -228,7 +228,7 @@ def size_of(kind: Any) -> int:
     if isinstance(kind, AlignType):
         return size_of(kind.inner)
     if not is_record(kind):
-        raise TypeError(f"{kind!r} is no type that lies in memory")
+        raise TypeError(f"{kind!r} is not a type that can be stored in memory")
     fields = kind.__fly_fields__
     if kind.__fly_overlap__:
         end = max(map(size_of, fields.values()))
@@ -239,7 +239,7 @@ def size_of(kind: Any) -> int:
 
 
 def offsets_of(kind: type[Record]) -> dict[str, int]:
-    """Where the fields begin, in bytes."""
+    """The fields' offsets, in bytes."""
     found, at = {}, 0
     for name, field in kind.__fly_fields__.items():
         at = 0 if kind.__fly_overlap__ else up(at, align_of(field))
@@ -249,12 +249,12 @@ def offsets_of(kind: type[Record]) -> dict[str, int]:
 
 
 def up(number: int, align: int) -> int:
-    """The next multiple of `align`."""
+    """Rounds up to a multiple of `align`."""
     return -(-number // align) * align
 
 
 def loaded(kind: Any, ptr: Pointer) -> Any:
-    """The value of a layout type at a pointer to bytes."""
+    """Loads the value of a layout type from a pointer to bytes."""
     if isinstance(kind, AlignType):
         return loaded(kind.inner, ptr)
     if isinstance(kind, DType):
@@ -268,7 +268,7 @@ def loaded(kind: Any, ptr: Pointer) -> Any:
 
 
 def stored(kind: Any, ptr: Pointer, value: Any) -> None:
-    """Writes a value of a layout type at a pointer to bytes."""
+    """Stores a value of a layout type to a pointer to bytes."""
     if isinstance(kind, AlignType):
         stored(kind.inner, ptr, value)
     elif isinstance(kind, DType):
@@ -276,7 +276,7 @@ def stored(kind: Any, ptr: Pointer, value: Any) -> None:
     elif isinstance(kind, ArrayType):
         tracing.refuse("an array is written element by element, or through a view")
     elif kind.__fly_overlap__ or not isinstance(value, kind):
-        tracing.refuse(f"a {kind.__name__} is stored here, not {describe(value)}")
+        tracing.refuse(f"a {kind.__name__} must be stored here, not {describe(value)}")
     else:
         for name, at in offsets_of(kind).items():
             stored(kind.__fly_fields__[name], ptr + at, getattr(value, name))

@@ -1,9 +1,9 @@
-"""Tensors: views of memory that a kernel indexes, in global memory, shared memory or registers."""
+"""Tensors: indexable views of global memory, shared memory or registers."""
 
 from __future__ import annotations
 
 import operator
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from fly_common.quoting import quoted
 from fly_dialect.types import IntTupleSpec, MemRefSpec
@@ -21,18 +21,24 @@ from fly_trace.values.value_ranges import of_type
 from fly_trace.values.vector_shapes import count, vector_ir
 from fly_trace.values.vectors import Vector
 
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
+    from fly_trace.session.builder import Builder
+
 INT32_MAX = 2**31 - 1
 
-Known = tuple[int | None, ...]  # extents or strides, None where not known
+Known = tuple[int | None, ...]  # extents or strides, None if dynamic
 
 
 @values_of(MemRefSpec)
 class Tensor(View, TensorName):
     """A tensor indexed by coordinates of its layout's shape.
 
-    An **array** (a function's argument, an array in shared memory) has flat extents and takes as
-    many integers as it has dimensions; what layouts make of it (tiles, partitions, fragments) takes
-    any coordinate of its shape, one integer that counts with the first mode fastest too.
+    An **array** (a function's argument, an array in shared memory) has flat extents, and takes as
+    many integers as it has dimensions. A tensor made by a layout operation (a tile, partition or
+    fragment) takes any coordinate of its shape, including one integer that counts with the first
+    mode fastest.
     """
 
     __slots__ = ("access", "dtype", "extents", "is_array", "name", "parts", "strides")
@@ -40,7 +46,7 @@ class Tensor(View, TensorName):
     def __init__(
         self,
         spec: Any,
-        ssa: Any = None,
+        ssa: ir.Value | None = None,
         dtype: Any = None,
         name: str = "a tensor",
         *,
@@ -56,13 +62,13 @@ class Tensor(View, TensorName):
         self.access: Access = access or Access()
         self.is_array = is_array
         layout = linear(spec)
-        # A tensor of rank 0 has one element at offset 0: it lies behind the layout 1:0.
+        # A tensor of rank 0 has one element at offset 0, and is represented with the layout 1:0.
         self.extents: Known = () if rank == 0 else _modes(layout.shape)
         self.strides: Known = () if rank == 0 else _modes(layout.stride)
-        self.parts: dict[tuple[str, int], Scalar] = {}  # leaves read so far, of an array
+        self.parts: dict[tuple[str, int], Scalar] = {}  # an array's extents and strides read so far
 
     @classmethod
-    def wrapped(cls, spec: MemRefSpec, ssa: Any, origin: Any) -> Tensor:
+    def wrapped(cls, spec: MemRefSpec, ssa: ir.Value | None, origin: Any) -> Tensor:
         dtype = dtype_of(spec.element, getattr(origin, "dtype", None))
         name = getattr(origin, "name", "a tensor")
         return cls(spec, ssa, dtype, name, access=getattr(origin, "access", None))
@@ -91,17 +97,17 @@ class Tensor(View, TensorName):
 
     @property
     def alignment(self) -> int:
-        """In bytes."""
+        """The alignment in bytes."""
         return self.spec.alignment
 
     @property
     def shape(self) -> Any:
-        """The extents: Python ints where static, else integers of 64 or 32 bits."""
+        """The extents: Python ints if static, otherwise integers of 64 or 32 bits."""
         return Parts(self, "shape")
 
     @property
     def stride(self) -> Any:
-        """The strides in elements, likewise."""
+        """The strides in elements: Python ints if static, otherwise integers of 64 or 32 bits."""
         return Parts(self, "stride")
 
     def describe(self) -> str:
@@ -119,13 +125,14 @@ class Tensor(View, TensorName):
     # -- elements
 
     def __getitem__(self, index: Any) -> Any:
-        """An element; with None in the index the view of that part, which is no load."""
+        """Loads an element. With None in the index, returns the view of that part and loads
+        nothing."""
         if has_none(index):
             return self.part(index)
         builder = tracing.kernel(f"an element of {self.name}")
         coordinate = self.coordinate(builder, index)
         self.access.reads = True
-        value = builder.fly_op("memref.load", [self.ssa, coordinate], {})
+        value = builder.fly_op("memref.load", [self.value(builder), coordinate], {})
         if self.dtype is BOOL and self.spec.element != "i1":
             return Scalar(I8, value).to(BOOL)
         return Scalar(self.dtype, value)
@@ -140,18 +147,18 @@ class Tensor(View, TensorName):
         if self.dtype is BOOL and self.spec.element != "i1":
             stored = builder.one("arith.extui", "i8", stored)
         self.access.writes = True
-        builder.fly_op("memref.store", [stored, self.ssa, coordinate], {})
+        builder.fly_op("memref.store", [stored, self.value(builder), coordinate], {})
 
-    def coordinate(self, builder: Any, index: Any) -> Any:
-        """The int_tuple of an index; InputError for a wrong rank, a slice, a static index that is
-        out of bounds."""
+    def coordinate(self, builder: Builder, index: Any) -> Any:
+        """The int_tuple of an index. Raises InputError for a wrong rank, a slice, or a static index
+        that is out of bounds."""
         from fly_dialect.builders import ops
 
         items = index if isinstance(index, tuple) else (index,)
         for item in items:
             if isinstance(item, slice) or item is Ellipsis:
                 tracing.refuse(
-                    f"{self.name} is indexed by integers, one a dimension, or by None",
+                    f"{self.name} is indexed by integers, one per dimension, or by None",
                     "None takes the whole dimension: A[i, None] is row i",
                 )
         if not self.is_array:
@@ -159,7 +166,7 @@ class Tensor(View, TensorName):
         if len(items) != self.rank:
             tracing.refuse(
                 f"{self.name} has {self.rank} dimension{'s' if self.rank != 1 else ''}"
-                f" ({self.describe()}), and is indexed by {len(items)}",
+                f" ({self.describe()}), but is indexed by {len(items)}",
                 f"its one element is {self.name}[()]" if self.rank == 0 else None,
             )
         if self.rank == 0:
@@ -167,7 +174,7 @@ class Tensor(View, TensorName):
         leaves = [self._leaf(builder, mode, item) for mode, item in enumerate(items)]
         return builder.fly(ops.make_int_tuple, *leaves)
 
-    def _leaf(self, builder: Any, mode: int, item: Any) -> Any:
+    def _leaf(self, builder: Builder, mode: int, item: Any) -> Any:
         extent = self.extents[mode]
         if isinstance(item, Scalar) and item.number is not None and item.dtype.is_integer:
             item = item.number
@@ -190,7 +197,7 @@ class Tensor(View, TensorName):
                     f" {extent} element{'s' if extent != 1 else ''}"
                 )
             if number >= 1 << 63:
-                tracing.refuse(f"index {quoted(number)} of {self.name} does not fit 64 bits")
+                tracing.refuse(f"index {quoted(number)} of {self.name} does not fit in 64 bits")
             return number
         if not item.dtype.is_integer:
             tracing.refuse(
@@ -203,8 +210,8 @@ class Tensor(View, TensorName):
         return builder.ssa(item.to(I64 if wide else I32))
 
     def _needs_64_bits(self, mode: int) -> bool:
-        """Whether an index times this stride, which is known, can exceed 32 bits. A stride that is
-        not known is a 64-bit leaf, and makes the product one by itself."""
+        """Whether an index times this static stride can exceed 32 bits. A dynamic stride is a
+        64-bit leaf, so its product has 64 bits anyway."""
         stride = self.strides[mode]
         if stride is None or stride == 1:
             return False
@@ -218,39 +225,39 @@ class Tensor(View, TensorName):
     # -- all elements at once
 
     def load(self) -> Vector:
-        """The elements as a vector; the shape is known while tracing."""
+        """Loads the elements as a vector. The shape must be static."""
         shape = static_shape(self, "load")
         builder = tracing.kernel(f"{self.name}.load")
         self.access.reads = True
-        value = builder.fly_op("memref.load_vec", [self.ssa], {})
+        value = builder.fly_op("memref.load_vec", [self.value(builder)], {})
         if self.dtype is BOOL and self.spec.element != "i1":
             return Vector(value, shape, I8).to(BOOL)
         return Vector(value, shape, self.dtype)
 
     def store(self, vector: Any) -> None:
-        """Stores a vector of as many elements; a number goes to each of them."""
+        """Stores a vector with as many elements, or a number to all elements."""
         shape = static_shape(self, "store")
         if not isinstance(vector, Vector):
             vector = Vector.filled(shape, converted(vector, self.dtype, self.name), self.dtype)
         if vector.numel != count(shape):
             tracing.refuse(
-                f"{self.name} has {count(shape)} elements, and the vector {vector.numel}"
+                f"{self.name} has {count(shape)} elements, but the vector has {vector.numel}"
             )
         builder = tracing.kernel(f"{self.name}.store")
         stored = converted(vector, self.dtype, self.name).value
         if self.dtype is BOOL and self.spec.element != "i1":
             stored = builder.one("arith.extui", vector_ir(I8, vector.numel), stored)
         self.access.writes = True
-        builder.fly_op("memref.store_vec", [stored, self.ssa], {})
+        builder.fly_op("memref.store_vec", [stored, self.value(builder)], {})
 
     def fill(self, value: Any) -> None:
-        """Stores a number to every element."""
+        """Stores a number to all elements."""
         self.store(converted(value, self.dtype, self.name))
 
     # -- extents and strides
 
     def leaf(self, what: str, mode: int) -> int | Scalar:
-        """Extent or stride `mode` of an array."""
+        """The extent or stride `mode` of an array."""
         known = (self.extents if what == "shape" else self.strides)[mode]
         if known is not None:
             return known
@@ -262,23 +269,24 @@ class Tensor(View, TensorName):
 
             # Where the part is used again it has to be there: a kernel's tensors are its arguments,
             # and the host function makes some on its way.
-            made = builder.after(self.ssa, read) if builder.host else builder.at_start(read)
+            ssa = self.ssa if builder.host else None
+            made = builder.at_start(read) if ssa is None else builder.after(ssa, read)
             self.parts[what, mode] = made
         return self.parts[what, mode]
 
-    def _read(self, builder: Any, what: str, mode: int) -> Scalar:
+    def _read(self, builder: Builder, what: str, mode: int) -> Scalar:
         from fly_dialect.builders import ops
 
         layout = linear(self.spec)
         tree = layout.shape if what == "shape" else layout.stride
-        leaves = builder.fly_op(f"get_{what}", [self.ssa], {})
+        leaves = builder.fly_op(f"get_{what}", [self.value(builder)], {})
         if self.rank > 1:
             leaves = builder.fly(ops.get, leaves, mode)
             tree = tree[mode]
         value = builder.fly(ops.get_scalar, leaves)
         if (
             what == "shape" and self.space == "global"
-        ):  # an argument's; shared memory has what it is given
+        ):  # an argument's; that of shared memory is set by the kernel
             builder.intervals[value] = (0, of_type(tree.width)[1])
         return scalar_of(tree, value)
 
@@ -312,7 +320,7 @@ def _modes(tree: Any) -> Known:
 
 
 class Parts(IntTuple):
-    """The extents or strides of a tensor, read where they are used: `A.shape[0]`."""
+    """The extents or strides of a tensor, read on use: `A.shape[0]`."""
 
     __slots__ = ("tensor", "what")
 
@@ -330,7 +338,7 @@ class Parts(IntTuple):
     def is_static(self) -> bool:
         return says_all(self.spec)
 
-    def value(self, builder: Any) -> Any:
+    def value(self, builder: Builder) -> ir.Value:
         if self.is_static:
             return super().value(builder)
         return builder.fly_op(f"get_{self.what}", [self.tensor.ssa], {})

@@ -1,4 +1,4 @@
-"""Making views: of pointers and layouts, of registers, like other views."""
+"""Construction of views: from pointers and layouts, in registers, like other views."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def tensor_of(value: Any, what: str) -> Tensor:
 
 
 def make_view(iter: Any, layout: Any) -> Any:
-    """The tensor of `layout` at a pointer; at a coordinate a tensor of coordinates."""
+    """The tensor with `layout` at a pointer, or a coordinate tensor at a coordinate."""
     layout = layout_of(layout, "fx.make_view")
     if not isinstance(iter, Pointer):
         iter = int_tuple(iter, "fx.make_view")
@@ -51,17 +51,17 @@ def make_view(iter: Any, layout: Any) -> Any:
 
 
 def get_iter(memref: Any) -> Any:
-    """Where a tensor begins: a pointer; of a coordinate tensor its first coordinate."""
+    """The iterator of a tensor: a pointer, or the first coordinate of a coordinate tensor."""
     return apply("get_iter", view_of(memref, "fx.get_iter"))
 
 
 def make_fragment_layout_like(tensor: Any) -> Any:
-    """A compact layout for registers that hold what `tensor` shows."""
+    """A compact register layout with the shape of `tensor`."""
     return apply("make_fragment_layout_like", layout_of(tensor, "fx.make_fragment_layout_like"))
 
 
 def make_fragment_like(tensor: Any, dtype: DType | None = None) -> Tensor:
-    """Registers of a tensor's shape; `dtype` is another element type."""
+    """Allocates registers with a tensor's shape. `dtype` overrides its element type."""
     what = "fx.make_fragment_like"
     source = layout_of(tensor, what)
     chosen = dtype if dtype is not None else getattr(source, "dtype", None)
@@ -75,7 +75,7 @@ def make_fragment_like(tensor: Any, dtype: DType | None = None) -> Tensor:
 
 
 def make_rmem_tensor(shape_or_layout: Any, dtype: DType) -> Tensor:
-    """Registers of a static layout, or of a shape (its first mode contiguous)."""
+    """Allocates registers with a static layout, or with a shape (its first mode contiguous)."""
     if not isinstance(dtype, DType):
         tracing.refuse(f"fx.make_rmem_tensor takes an element type, not {describe(dtype)}")
     layout = shape_or_layout
@@ -87,7 +87,7 @@ def make_rmem_tensor(shape_or_layout: Any, dtype: DType) -> Tensor:
 
 
 def memref_alloca(memref_type: MemRefSpec, layout: Layout, dtype: DType | None = None) -> Tensor:
-    """Registers of a memref type, whose layout is given as a value too."""
+    """Allocates registers with a memref type, whose layout is also given as a value."""
     from fly_dialect.builders import ops
 
     builder = tracing.kernel("fx.memref_alloca")
@@ -100,7 +100,7 @@ def memref_alloca(memref_type: MemRefSpec, layout: Layout, dtype: DType | None =
 
 
 def memref_load(memref: Any, indices: Any) -> Any:
-    """An element: `memref[indices]`."""
+    """Loads an element: `memref[indices]`."""
     return view_of(memref, "fx.memref_load")[indices]  # type: ignore[index]
 
 
@@ -110,7 +110,7 @@ def memref_store(value: Any, memref: Any, indices: Any) -> None:
 
 
 def memref_load_vec(memref: Any) -> Any:
-    """All elements as a vector: `memref.load()`."""
+    """Loads all elements as a vector: `memref.load()`."""
     return view_of(memref, "fx.memref_load_vec").load()  # type: ignore[attr-defined]
 
 
@@ -120,5 +120,5 @@ def memref_store_vec(vector: Any, memref: Any) -> None:
 
 
 def static_layout(layout: Any) -> Layout:
-    """A layout of fly_dialect as a value of the language."""
+    """Converts a layout of fly_dialect to a value of the language."""
     return Layout(LayoutSpec(layout))

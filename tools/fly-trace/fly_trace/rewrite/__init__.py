@@ -1,7 +1,7 @@
-"""Rewrites a Python function so that its control flow can be traced. `rewritten` does it.
+"""Rewrites Python functions so that their control flow can be traced. See `rewritten`.
 
-The function's own source is parsed, transformed and compiled; defaults, closure cells and globals
-are the original's, and nothing is put into anybody's globals.
+The function's own source is parsed, transformed and compiled. Defaults, closure cells and globals
+are the original's, and no globals are modified.
 """
 
 from __future__ import annotations
@@ -20,25 +20,26 @@ from fly_trace.rewrite.nodes import CONTROL
 from fly_trace.rewrite.refused import check
 from fly_trace.rewrite.transform import Transformer
 
-# id of a code object → it, and what it became. The object is held so that its id stays its own.
+# id of a code object → the object, which keeps its id valid, and its rewritten code.
 _done: dict[int, tuple[CodeType, CodeType]] = {}
-_new: dict[int, CodeType] = {}  # the code objects made here
+_new: dict[int, CodeType] = {}  # the rewritten code objects
 _users: dict[int, tuple[CodeType, bool]] = {}
 
-# What rewritten code calls in place of Python's control flow: `control`, which puts itself in.
+# The runtime that rewritten code calls for control flow. `control` sets it.
 RUNTIME = CellType()
 
 
 def is_users(function: FunctionType) -> bool:
-    """Whether a function is to be rewritten: the user's, or of a package that uses this one."""
+    """Whether a function is rewritten: it is the user's, or from a package that uses the
+    language."""
     code = function.__code__
     known = _users.get(id(code))
     if known is None:
-        known = _users[id(code)] = code, _judge(function)
+        known = _users[id(code)] = code, _is_rewritable(function)
     return known[1]
 
 
-def _judge(function: FunctionType) -> bool:
+def _is_rewritable(function: FunctionType) -> bool:
     file = function.__code__.co_filename
     if id(function.__code__) in _new or locations.is_ours(file):
         return False
@@ -48,8 +49,8 @@ def _judge(function: FunctionType) -> bool:
 
 
 def uses_language(space: dict[str, Any]) -> bool:
-    """Whether a module imports the language. An installed package of kernels, which does, is the
-    user's too."""
+    """Whether a module imports the language. Installed packages that do so are treated as user
+    code."""
     return any(
         getattr(value, "__name__", "") in ("fly", "fly.expr", "fly_trace.expr")
         for value in list(space.values())
@@ -57,13 +58,13 @@ def uses_language(space: dict[str, Any]) -> bool:
 
 
 def is_rewritten(code: CodeType) -> bool:
-    """Whether code was made here."""
+    """Whether code was created by this module."""
     return id(code) in _new
 
 
 def rewritten(function: FunctionType) -> FunctionType:
-    """The function with traceable control flow: itself if it was defined within one. InputError
-    where its Python is refused or its source can't be found."""
+    """The function with traceable control flow; unchanged if it was defined inside a rewritten one.
+    Raises InputError if its Python is not supported or its source cannot be found."""
     code = function.__code__
     if id(code) in _new:
         return function
@@ -88,7 +89,7 @@ def _parse(file: str, source: str) -> ast.Module:
 
 @functools.lru_cache(maxsize=64)
 def _functions(file: str, source: str) -> dict[int, list[ast.FunctionDef | ast.Lambda]]:
-    """The functions of a file by their first lines: a file is walked once, not for each of them."""
+    """The functions of a file by their first lines. Cached, so that a file is walked once."""
     found: dict[int, list[ast.FunctionDef | ast.Lambda]] = {}
     for node in ast.walk(_parse(file, source)):
         if isinstance(node, (ast.FunctionDef, ast.Lambda)):
@@ -109,11 +110,11 @@ def _compile(function: FunctionType) -> CodeType:
         for argument in ast.walk(plain.args):
             if isinstance(argument, ast.arg):
                 argument.annotation = None
-        # Under its own name the factory's local would hide the global that the body may mean.
+        # With its own name, the factory's local would hide a global that the body may use.
         plain.name = "__fly_function__"
         new = plain
     ast.copy_location(new, node)
-    # A factory makes the original's free variables free variables here too.
+    # A factory makes the free variables of the original free variables here as well.
     outer = ast.FunctionDef(
         "__fly_factory__",
         ast.arguments(
@@ -146,7 +147,7 @@ def _adopt(code: CodeType) -> None:
 
 
 def _without_defaults(node: Any) -> Any:
-    """A copy whose defaults are placeholders: the function object carries the real ones."""
+    """A copy with placeholder defaults: the function object has the real ones."""
     node = nodes.copied(node)
     node.args.defaults = [
         ast.copy_location(ast.Constant(None), item) for item in node.args.defaults
@@ -158,10 +159,10 @@ def _without_defaults(node: Any) -> Any:
 
 
 def _node(function: FunctionType) -> ast.FunctionDef | ast.Lambda:
-    """The syntax tree of a function, with the positions of its file."""
+    """The syntax tree of a function, with positions in its file."""
     code = function.__code__
     file, line = code.co_filename, code.co_firstlineno
-    # A module that was loaded again after an edit must not be traced from its old text.
+    # A module that was reloaded after an edit must not be traced from its old text.
     linecache.checkcache(file)
     source = "".join(linecache.getlines(file, function.__globals__))
     where = Place(locations.shown(file), line)
@@ -182,7 +183,7 @@ def _node(function: FunctionType) -> ast.FunctionDef | ast.Lambda:
         if isinstance(node, kind) and _named(node, function)
     ]
     if len(found) > 1:
-        # Lambdas on one line: the one whose body holds the code's instructions.
+        # Several lambdas on one line: choose the one whose body contains the code's instructions.
         spans = [item for item in code.co_positions() if item[2] is not None and item[0] == line]
         columns = {item[2] for item in spans[1:]} or {None}
         found = [
@@ -214,7 +215,7 @@ def _named(node: ast.AST, function: FunctionType) -> bool:
 
 
 def definition_of(function: Any) -> locations.Position:
-    """Where a function is defined: its `def` line, below the decorators."""
+    """The position of a function's `def` line, below the decorators."""
     code = function.__code__
     try:
         node = _node(function)
@@ -227,7 +228,7 @@ def definition_of(function: Any) -> locations.Position:
 
 
 def return_of(function: Any) -> locations.Position:
-    """Where a function first returns a value."""
+    """The position of a function's first return with a value."""
     found = [
         inner
         for inner in ast.walk(_node(function))

@@ -1,8 +1,8 @@
-"""Which names a stretch of Python assigns, reads, and still needs afterwards.
+"""Liveness of local variables in Python source.
 
-`liveness` leaves on each `if`, `for` and `while` the names that are read after it (`live_out`) and,
-on loops, those read at the start of an iteration (`live_head`). It errs on the side of more names:
-one that a nested function or lambda mentions is live everywhere.
+`liveness` annotates each `if`, `for` and `while` with the names that are read after it
+(`live_out`), and each loop with those read at the start of an iteration (`live_head`). It is
+conservative: a name that a nested function or lambda mentions is live everywhere.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def assigned(nodes: Iterable[ast.AST]) -> list[str]:
-    """The local names that the statements bind, in order of appearance; nested scopes not."""
+    """The local names that the statements bind, in order of appearance, without nested scopes."""
     found: dict[str, None] = {}
 
     def visit(node: ast.AST) -> None:
@@ -50,7 +50,7 @@ def parameters(arguments: ast.arguments) -> list[str]:
 
 
 def read(*nodes: ast.AST | None) -> Names:
-    """Every name that is read anywhere in the nodes."""
+    """All names that are read anywhere in the nodes."""
     return frozenset(
         inner.id
         for node in nodes
@@ -61,7 +61,7 @@ def read(*nodes: ast.AST | None) -> Names:
 
 
 def captured(body: list[ast.stmt]) -> Names:
-    """The names that nested functions and lambdas read: they may be called at any time."""
+    """The names that nested functions and lambdas read. These may be called at any time."""
     return frozenset().union(
         *(
             read(inner)
@@ -73,7 +73,7 @@ def captured(body: list[ast.stmt]) -> Names:
 
 
 def liveness(function: ast.FunctionDef | ast.Lambda) -> None:
-    """Annotates the control flow of a function's body; nested functions have their own."""
+    """Annotates the control flow of a function's body. Nested functions are separate."""
     if isinstance(function, ast.FunctionDef):
         _Liveness(captured(function.body)).block(function.body, NOTHING)
 
@@ -84,7 +84,7 @@ class _Liveness:
         self.loops: list[tuple[Names, Names]] = []  # live at `continue`, live at `break`
 
     def block(self, body: list[ast.stmt], after: Names) -> Names:
-        """What is live before the statements, given what is live after them."""
+        """The live names before the statements, given those after them."""
         for statement in reversed(body):
             after = self.statement(statement, after)
         return after
@@ -133,14 +133,14 @@ class _Liveness:
             case ast.FunctionDef():
                 return (after - {node.name}) | read(node)
             case _:
-                # Anything else keeps what is live and may read whatever it mentions.
+                # Any other statement keeps what is live, and may read all names that it mentions.
                 return after | read(node)
 
     def store(self, targets: list[ast.expr], after: Names) -> Names:
         return after - frozenset(assigned(targets))
 
     def loop(self, node: ast.For | ast.AsyncFor | ast.While, after: Names, enter, test: Names):
-        """Iterates until what is live at the head no longer grows."""
+        """Iterates until the live names at the loop head reach a fixpoint."""
         leave = self.block(node.orelse, after) | after
         head = leave | test
         while True:
@@ -160,8 +160,8 @@ def note(node: ast.AST, name: str, names: Names) -> None:
 
 
 def escapes(body: list[ast.stmt]) -> ast.stmt | None:
-    """The first statement that leaves `body` sideways: return or raise anywhere, break and
-    continue of a loop around it."""
+    """The first statement that leaves `body`: return or raise anywhere, or break and continue of an
+    enclosing loop."""
 
     def visit(node: ast.AST, in_loop: bool) -> ast.stmt | None:
         if isinstance(node, (ast.Return, ast.Raise)):
@@ -188,7 +188,7 @@ def escapes(body: list[ast.stmt]) -> ast.stmt | None:
 
 def loop_escapes(loop: ast.For | ast.While) -> ast.stmt | None:
     """The first statement that ends a loop early: its own break or continue, or a return. A raise
-    inside a loop is no such thing: it stops the trace wherever it is met."""
+    is not included: it stops the trace wherever it is."""
 
     def visit(node: ast.AST, own: bool) -> ast.stmt | None:
         if isinstance(node, ast.Return):
@@ -210,7 +210,7 @@ def loop_escapes(loop: ast.For | ast.While) -> ast.stmt | None:
 
 
 def shared(body: list[ast.stmt]) -> list[str]:
-    """The names that control flow assigns: its branches and bodies become nested functions."""
+    """The names that control flow assigns, whose branches and bodies become nested functions."""
     found: dict[str, None] = {}
 
     def visit(node: ast.AST) -> None:
@@ -228,6 +228,6 @@ def shared(body: list[ast.stmt]) -> list[str]:
 
 
 def ordered(names: list[str], live: frozenset[str]) -> tuple[tuple[str, ...], int]:
-    """The names that are needed again first, and how many they are."""
+    """The names with the live ones first, and the number of live ones."""
     needed = [name for name in names if name in live]
     return (*needed, *(name for name in names if name not in live)), len(needed)

@@ -1,24 +1,23 @@
-"""Pieces of syntax tree that rewritten code is put together from, and what calls are looked for."""
+"""Helpers that build the nodes of rewritten code, and predicates on nodes."""
 
 from __future__ import annotations
 
 import ast
 from typing import Any
 
-# The name under which rewritten code finds `fly_trace.control.runtime`: a free variable of the
-# function.
+# The name of `fly_trace.control.runtime` in rewritten code: a free variable of the function.
 CONTROL = "__fly_control__"
 
 
 def at(node: Any, origin: ast.AST) -> Any:
-    """The node at another's position. What in it has no position gets the position of what it is
-    in, when the whole is there: to see to it here would walk every node as often as it is deep."""
+    """Gives the node another's position. Child nodes without a position inherit one at the end, for
+    the whole tree: doing so here would walk every node once for each of its ancestors."""
     return ast.copy_location(node, origin)
 
 
 def copied(node: Any) -> Any:
-    """A copy of a tree. `copy.deepcopy` takes longer: it remembers what it has seen,
-    but nothing is in a tree twice. Operators and contexts, which hold nothing, are shared."""
+    """A copy of a tree. Faster than `copy.deepcopy`, which keeps track of what it has copied; no
+    node occurs twice in a tree. Operators and contexts, which have no fields, are shared."""
     if isinstance(node, list):
         return list(map(copied, node))
     if not isinstance(node, ast.AST) or not node._fields:
@@ -74,20 +73,20 @@ def span(node: ast.stmt) -> ast.Tuple:
 
 
 def range_call(node: ast.expr) -> ast.Call | None:
-    """The expression, if it is written as a call of range."""
+    """The expression, if it is a call of a function named range."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range":
         return node
     return None
 
 
 def has_slice(node: ast.expr) -> bool:
-    """Whether an index is written with a colon or a star, which no expression alone can be."""
+    """Whether an index contains a colon or a star, which are not expressions by themselves."""
     parts = node.elts if isinstance(node, ast.Tuple) else [node]
     return any(isinstance(part, (ast.Slice, ast.Starred)) for part in parts)
 
 
 def is_fastmath(node: ast.expr) -> bool:
-    """Whether an expression is written as a call of fx.fastmath."""
+    """Whether an expression is a call of fx.fastmath."""
     if not isinstance(node, ast.Call):
         return False
     function = node.func

@@ -1,4 +1,4 @@
-"""The constructs that a kernel can't hold, whatever their values: refused before tracing."""
+"""Constructs that are not allowed in a kernel. They are refused before tracing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fly_common.errors import InputError
 
 from fly_trace.core import locations
 
-# Node type → what the message says, and what to do instead.
+# Node type → the message, and a hint.
 REFUSED: dict[type[ast.AST], tuple[str, str | None]] = {
     ast.Try: ("`try` can't be used in a kernel: a GPU raises no exceptions", None),
     ast.AsyncWith: ("`async with` can't be used in a kernel", None),
@@ -26,7 +26,7 @@ REFUSED: dict[type[ast.AST], tuple[str, str | None]] = {
     ),
     ast.Yield: ("a generator can't be used in a kernel", "return a tuple or a list"),
     ast.YieldFrom: ("a generator can't be used in a kernel", "return a tuple or a list"),
-    ast.NamedExpr: ("`:=` can't be used in a kernel", "assign in a statement of its own"),
+    ast.NamedExpr: ("`:=` can't be used in a kernel", "use a separate assignment statement"),
     ast.ClassDef: ("a class can't be defined in a kernel", "define it outside"),
     ast.Import: ("`import` can't be used in a kernel", "import at the top of the file"),
     ast.ImportFrom: ("`import` can't be used in a kernel", "import at the top of the file"),
@@ -36,7 +36,7 @@ if hasattr(ast, "TryStar"):
 
 
 def check(node: ast.AST, file: str) -> None:
-    """InputError at the first refused construct, in the order of the text."""
+    """Raises InputError at the first refused construct in source order."""
     for inner in sorted(
         (inner for inner in ast.walk(node) if type(inner) in REFUSED),
         key=lambda inner: (inner.lineno, inner.col_offset),  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""From a function's syntax tree to one whose control flow calls `fly_trace.control.runtime`.
+"""Transforms a function's syntax tree so that control flow calls `fly_trace.control.runtime`.
 
     if c: x = a                 def then(): nonlocal x; x = a
                         →       def orelse(): nonlocal x; pass
@@ -6,9 +6,9 @@
                                 def put(v): nonlocal x; (x,) = v
                                 control.if_(c, then, orelse, get, put, ("x",), 1)
 
-Branches and bodies share the function's own variables (`nonlocal`), so closures see what they see
-in Python. Whether a condition is dynamic is known only while tracing; a construct that can be left
-sideways (return, break, …) stays Python's and refuses a dynamic condition there.
+Branches and bodies share the function's own variables (`nonlocal`), so that closures behave as in
+Python. Whether a condition is dynamic is only known while tracing. A construct with an early exit
+(return, break, …) remains Python's, and refuses a dynamic condition at run time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fly_trace.rewrite import names as analysis
 from fly_trace.rewrite import nodes
 from fly_trace.rewrite.refused import refuse_syntax
 
-# Python → the method whose in-place form `augmented` calls.
+# Python's operator → the method whose in-place form `augmented` calls.
 _AUGMENTED = {
     ast.Add: "iadd",
     ast.Sub: "isub",
@@ -41,7 +41,7 @@ _AUGMENTED = {
 @dataclass
 class _Scope:
     """A function or comprehension: the names it binds, and those that control flow may leave
-    without a value."""
+    unassigned."""
 
     bound: frozenset[str]
     checked: frozenset[str] = frozenset()
@@ -56,8 +56,7 @@ class Transformer(ast.NodeTransformer):
     # -- functions
 
     def function(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        """A function with rewritten body; its decorators are dropped, its defaults are the
-        caller's business."""
+        """Rewrites a function's body, and drops its decorators. Defaults are left to the caller."""
         analysis.liveness(node)
         given = analysis.parameters(node.args)
         bound = frozenset([*given, *analysis.assigned(node.body)])
@@ -73,7 +72,7 @@ class Transformer(ast.NodeTransformer):
         return nodes.at(nodes.function(node.name, node.args, [*start, *body]), node)
 
     def expression(self, node: ast.Lambda) -> ast.Lambda:
-        """A lambda as such."""
+        """Rewrites a lambda."""
         self.scopes.append(_Scope(frozenset(analysis.parameters(node.args))))
         body = self.visit(node.body)
         self.scopes.pop()
@@ -91,7 +90,7 @@ class Transformer(ast.NodeTransformer):
         return new
 
     def arguments(self, node: ast.arguments) -> ast.arguments:
-        """Defaults are computed outside, annotations not at all."""
+        """Rewrites arguments. Defaults are evaluated outside; annotations are dropped."""
         for argument in [*node.posonlyargs, *node.args, *node.kwonlyargs, node.vararg, node.kwarg]:
             if argument is not None:
                 argument.annotation = None
@@ -205,7 +204,7 @@ class Transformer(ast.NodeTransformer):
                     node,
                     self.file,
                     "`with` can't be used in a kernel",
-                    'but for fast-math flags: with fx.fastmath("contract"):',
+                    'except for fast-math flags: with fx.fastmath("contract"):',
                 )
             item.context_expr = self.visit(item.context_expr)
         return nodes.at(ast.With(node.items, self.block(node.body)), node)
@@ -234,7 +233,7 @@ class Transformer(ast.NodeTransformer):
         return nodes.at(ast.Return(value), node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
-        # An annotation of a local variable is never evaluated.
+        # The annotation of a local variable is never evaluated.
         if node.value is None:
             return nodes.at(ast.Pass(), node)
         return nodes.at(ast.Assign([self.visit(node.target)], self.visit(node.value)), node)
@@ -278,7 +277,7 @@ class Transformer(ast.NodeTransformer):
         return nodes.at(nodes.call("call", function, *arguments, keywords=keywords), node)
 
     def argument(self, node: ast.expr) -> ast.expr:
-        """A generator is consumed at once only as a call's argument."""
+        """A call's argument. A generator is only known to be consumed at once in this position."""
         if isinstance(node, ast.GeneratorExp):
             return self.comprehension(node)
         return self.visit(node)
@@ -344,13 +343,13 @@ class Transformer(ast.NodeTransformer):
         raise refuse_syntax(
             node,
             self.file,
-            "a generator that is kept runs later than it is written",
+            "a stored generator would run later than it is written",
             "use a list: [… for … in …]",
         )
 
     def comprehension(self, node: ast.expr) -> ast.expr:
         bound = analysis.assigned([item.target for item in node.generators])  # type: ignore[attr-defined]
-        # The first iterable is computed outside; the rest sees the targets.
+        # The first iterable is evaluated outside the scope of the targets.
         first = node.generators[0]  # type: ignore[attr-defined]
         first.iter = nodes.at(nodes.call("items", self.visit(first.iter)), first.iter)
         self.scopes.append(_Scope(frozenset(bound)))
@@ -365,7 +364,7 @@ class Transformer(ast.NodeTransformer):
         self.scopes.pop()
         return node
 
-    # -- pieces
+    # -- helpers
 
     def nested(
         self,
@@ -386,7 +385,7 @@ class Transformer(ast.NodeTransformer):
         )
 
     def accessors(self, names: tuple[str, ...], node: ast.AST) -> list[ast.FunctionDef]:
-        """The functions that read and write the variables."""
+        """The functions `get` and `put`, which read and write the variables."""
         load = ast.Tuple([ast.Name(name, ast.Load()) for name in names], ast.Load())
         get = self.nested("get", [nodes.at(ast.Return(load), node)], (), node)
         if not names:

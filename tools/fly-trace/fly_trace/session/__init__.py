@@ -1,1 +1,1 @@
-"""One trace: the builder, kernels and their launches, the user's file."""
+"""A trace: the builder, kernels and their launches, the user's file."""

@@ -1,13 +1,13 @@
-"""What builds MLIR while a function is traced: one Builder a traced function.
+"""Builds MLIR while a function is traced: one Builder per traced function.
 
-Every op gets the location of the user's expression that asked for it; locations are made once an
-instruction and kept. Types, constants and ids live here; what ops mean is the callers' business.
+Every op has the location of the user's expression; locations are created once per instruction and
+cached. Types, constants and ids are created here. The callers decide which ops to build.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -18,28 +18,30 @@ from fly_dialect.builders import building
 from fly_trace.control import objects
 from fly_trace.core import locations as places
 from fly_trace.values import (
-    fast_math,  # gives scalars their operators
+    fast_math,
 )
 from fly_trace.values.dtypes import DType
 from fly_trace.values.scalars import Scalar
 from fly_trace.values.value_ranges import Interval
 
 if TYPE_CHECKING:
+    from types import CodeType, FrameType
+
+    from fly_dialect.types import Spec
+
     from fly_trace.core.target import Target
     from fly_trace.effects.snapshots import Snapshot
 
-IrValue = Any  # an ir.Value
-
 
 class Builder:
-    """`host` is the host function, else a kernel. `target` is the trace's. `ip` is where ops go.
-    `region` numbers the dynamic region (a branch or a loop's body) that is being traced, 0 the
-    function itself."""
+    """`host` is true for the host function, false for a kernel. `target` is the trace's. `ip` is
+    the insertion point. `region` numbers the dynamic region (a branch or a loop's body) that is
+    being traced; 0 is the function itself."""
 
     def __init__(
         self,
-        context: Any,
-        block: Any,
+        context: ir.Context,
+        block: ir.Block,
         *,
         host: bool,
         locations: Locations,
@@ -54,13 +56,13 @@ class Builder:
         self.locations = locations
         self.region = 0
         self.regions = 0
-        self.frozen = frozen  # Python objects that nothing may change here
-        self.entry: Any = None  # the code whose frame the frames of the traced function follow
-        self.calls: list[Any] = []  # code objects of helpers that are being traced
+        self.frozen = frozen
+        self.entry: Any = None
+        self.calls: list[Any] = []
         self.ids: dict[str, Scalar] = {}
-        self.statics: dict[Any, IrValue] = {}  # static values of the fly dialect, by their types
-        self.last_static: IrValue = None
-        self.intervals: dict[IrValue, Interval] = {}  # of values whose ops don't say theirs
+        self.statics: dict[Any, ir.Value] = {}  # static values of the fly dialect, by their types
+        self.last_static: ir.Value | None = None
+        self.intervals: dict[ir.Value, Interval] = {}  # of values whose ops don't say theirs
         self.known_block: tuple[int, int, int] | None = None  # a kernel's, where it is static
         self.call_kernel: Callable[..., Any] | None = None  # what calling one does in the host
         self.returned: Any = None  # what a host function returned last, and its names
@@ -77,11 +79,11 @@ class Builder:
     def op(
         self,
         name: str,
-        results: list[Any],
-        operands: list[IrValue],
-        attributes: dict[str, Any] | None = None,
+        results: list[ir.Type],
+        operands: list[ir.Value],
+        attributes: Mapping[str, ir.Attribute] | None = None,
         regions: int = 0,
-    ) -> Any:
+    ) -> ir.Operation:
         return ir.Operation.create(
             name,
             results,
@@ -96,28 +98,28 @@ class Builder:
         self,
         name: str,
         result: str,
-        *operands: IrValue,
-        **attributes: Any,
-    ) -> IrValue:
-        """An op of one result; `result` is the text of its type."""
+        *operands: ir.Value,
+        **attributes: ir.Attribute,
+    ) -> ir.Value:
+        """Builds an op with one result. `result` is the text of its type."""
         if self.fastmath is not None and fast_math.is_flagged(name):
             attributes.setdefault("fastmath", self.fastmath)
         return self.op(name, [self.type(result)], list(operands), attributes).results[0]
 
     def fly(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """An op of the fly dialect, by its builder in `fly_dialect.builders.ops`."""
+        """Builds an op of the fly dialect by its builder in `fly_dialect.builders.ops`."""
         with self.context:
             return function(*arguments, loc=self.locations.here(), ip=self.ip)
 
     def fly_op(
         self,
         name: str,
-        operands: list[IrValue],
+        operands: list[ir.Value],
         attributes: dict[str, Any],
         result: Any = None,
     ) -> Any:
-        """`fly.name`, of the type `result` if that has been inferred. Attributes are integers,
-        tuples of them, strings."""
+        """Builds `fly.name`, with the result type `result` if it has been inferred. Attributes are
+        integers, tuples of integers, or strings."""
         made = {key: self._plain(value) for key, value in attributes.items() if value is not None}
         where = self.locations.here()
         if result is not None:
@@ -126,41 +128,42 @@ class Builder:
         with self.context:
             return building.build(name, operands, None, made, loc=where, ip=self.ip)
 
-    def fly_type(self, spec: Any) -> Any:
-        """The type of the fly dialect that `spec` describes."""
+    def fly_type(self, spec: Spec) -> ir.Type:
+        """The `ir.Type` of `spec`, a type of the fly dialect."""
         found = self._types.get(spec)
         if found is None:
             found = self._types[spec] = fly.type_of(spec, self.context)
         return found
 
-    def spec(self, value: IrValue) -> Any:
-        """The type of a value of the fly dialect, as data."""
+    def spec(self, value: ir.Value) -> Spec:
+        """The spec of the type of a value of the fly dialect."""
         return fly.spec_of(value.type)
 
-    def _plain(self, value: Any) -> Any:
+    def _plain(self, value: Any) -> ir.Attribute:
         if isinstance(value, tuple):
             return self.attribute(f"array<i32: {', '.join(map(str, value))}>")
         if isinstance(value, str):
-            # An attribute's text, or a string.
             is_text = value.startswith("#")
             return self.attribute(value) if is_text else ir.StringAttr.get(value, self.context)
         if isinstance(value, ir.Type):
             return ir.TypeAttr.get(value)
         return self.integer(value, "i32")
 
-    def integer(self, value: int, type_: str) -> Any:
-        """An integer attribute."""
+    def integer(self, value: int, type_: str) -> ir.Attribute:
+        """Creates an integer attribute."""
         key = (value, type_)
         found = self._attributes.get(key)
         if found is None:
-            kind = ir.IndexType.get(self.context) if type_ == "index" else self.type(type_)
-            # The bindings take signed values; a u64's upper half has the same bits.
-            bits = 64 if type_ == "index" else kind.width
+            if type_ == "index":
+                kind, bits = ir.IndexType.get(self.context), 64
+            else:
+                kind = ir.IntegerType(self.type(type_))
+                bits = kind.width
             signed = value - (1 << bits) if bits > 1 and value >= 1 << (bits - 1) else value
             found = self._attributes[key] = ir.IntegerAttr.get(kind, signed)
         return found
 
-    def constant(self, number: bool | int | float, dtype: DType) -> IrValue:
+    def constant(self, number: bool | int | float, dtype: DType) -> ir.Value:
         if dtype.is_float:
             kind = self.type(dtype.ir)
             attribute = ir.FloatAttr.get(kind, float(number), loc=self.locations.unknown)
@@ -168,8 +171,8 @@ class Builder:
             attribute = self.integer(int(number), dtype.ir)
         return self.one("arith.constant", dtype.ir, value=attribute)
 
-    def splat(self, number: bool | int | float, dtype: DType, kind: str) -> IrValue:
-        """A constant vector of type `kind` whose elements are all `number`."""
+    def splat(self, number: bool | int | float, dtype: DType, kind: str) -> ir.Value:
+        """A constant vector of type `kind` with all elements equal to `number`."""
         if dtype.is_float:
             element = ir.FloatAttr.get(
                 self.type(dtype.ir), float(number), loc=self.locations.unknown
@@ -179,19 +182,19 @@ class Builder:
         value = ir.DenseElementsAttr.get_splat(self.type(kind), element)
         return self.one("arith.constant", kind, value=value)
 
-    def index(self, number: int) -> IrValue:
+    def index(self, number: int) -> ir.Value:
         return self.one("arith.constant", "index", value=self.integer(number, "index"))
 
-    def ssa(self, scalar: Scalar) -> IrValue:
-        """The SSA value of a scalar; a typed constant becomes one here."""
+    def ssa(self, scalar: Scalar) -> ir.Value:
+        """The SSA value of a scalar. Materializes a typed constant."""
         if scalar.value is None:
             assert scalar.number is not None
             return self.constant(scalar.number, scalar.dtype)
         return scalar.value
 
     @contextmanager
-    def inside(self, block: Any) -> Iterator[None]:
-        """Ops go to the end of `block`, a new dynamic region."""
+    def inside(self, block: ir.Block) -> Iterator[None]:
+        """Sets the insertion point to the end of `block`, a new dynamic region."""
         ip, region, frozen = self.ip, self.region, self.frozen
         before = self.frozen = objects.before_region(self)
         self.ip = ir.InsertionPoint(block)
@@ -204,8 +207,8 @@ class Builder:
             self.ip, self.region, self.frozen = ip, region, frozen
 
     @contextmanager
-    def at_end(self, block: Any) -> Iterator[None]:
-        """Ops go to the end of `block`, in the region that is being traced."""
+    def at_end(self, block: ir.Block) -> Iterator[None]:
+        """Sets the insertion point to the end of `block`, in the current region."""
         ip = self.ip
         self.ip = ir.InsertionPoint(block)
         try:
@@ -214,7 +217,8 @@ class Builder:
             self.ip = ip
 
     def at_start(self, make: Callable[[], Any]) -> Any:
-        """What `make` builds goes to the start of the function, so it is there for all of it."""
+        """Calls `make` with the insertion point at the start of the function, so that its ops
+        dominate all of it."""
         ip = self.ip
         self.ip = ir.InsertionPoint.at_block_begin(self.block)
         try:
@@ -222,20 +226,21 @@ class Builder:
         finally:
             self.ip = ip
 
-    def after(self, value: IrValue, make: Callable[[], Any]) -> Any:
+    def after(self, value: ir.Value, make: Callable[[], Any]) -> Any:
         """What `make` builds goes right behind what gives `value`, so it is there wherever `value`
         is."""
         ip = self.ip
-        if hasattr(value, "arg_number"):
-            self.ip = ir.InsertionPoint.at_block_begin(value.owner)
+        owner = value.owner
+        if isinstance(owner, ir.Block):
+            self.ip = ir.InsertionPoint.at_block_begin(owner)
         else:
-            self.ip = ir.InsertionPoint.after(value.owner)
+            self.ip = ir.InsertionPoint.after(owner)
         try:
             return make()
         finally:
             self.ip = ip
 
-    def static(self, spec: Any, make: Callable[[], IrValue]) -> IrValue:
+    def static(self, spec: Any, make: Callable[[], ir.Value]) -> ir.Value:
         """The static value of a type, made once, at the function's start and after those that it
         may be made of."""
         found = self.statics.get(spec)
@@ -249,10 +254,12 @@ class Builder:
             self.statics[spec] = self.last_static = found
         return found
 
-    def _after_statics(self) -> Any:
+    def _after_statics(self) -> ir.InsertionPoint:
         if self.last_static is None:
             return ir.InsertionPoint.at_block_begin(self.block)
-        return ir.InsertionPoint.after(self.last_static.owner)
+        owner = self.last_static.owner
+        assert not isinstance(owner, ir.Block), "ops make static values"
+        return ir.InsertionPoint.after(owner)
 
     def string(self, text: str) -> Any:
         return ir.StringAttr.get(text, self.context)
@@ -269,16 +276,16 @@ class Builder:
 
 
 class Locations:
-    """MLIR locations of the user's positions, made once each."""
+    """MLIR locations of the user's positions, created once each."""
 
-    def __init__(self, context: Any):
+    def __init__(self, context: ir.Context):
         self.context = context
         self.unknown = ir.Location.unknown(context)
-        self.known: dict[tuple[int, int], Any] = {}
-        self.held: list[Any] = []  # code objects whose ids are keys
+        self.known: dict[tuple[int, int], ir.Location] = {}
+        self.held: list[CodeType] = []
 
-    def here(self) -> Any:
-        """The location of the innermost frame of the user's."""
+    def here(self) -> ir.Location:
+        """The location of the innermost user frame."""
         frame = sys._getframe(2)
         tables = places.TABLES
         while frame is not None:
@@ -291,8 +298,8 @@ class Locations:
             frame = frame.f_back
         return self.unknown
 
-    def _make(self, frame: Any, key: tuple[int, int]) -> Any:
-        """The slow way: `frame` is the user's, or of a code object not seen before."""
+    def _make(self, frame: FrameType, key: tuple[int, int]) -> ir.Location:
+        """The slow path, for a frame of the user's or a code object not seen before."""
         at = places.position(frame)
         found = self.at(at)
         if places.user_code(frame.f_code):
@@ -300,7 +307,7 @@ class Locations:
             self.known[key] = found
         return found
 
-    def at(self, at: places.Position | None) -> Any:
+    def at(self, at: places.Position | None) -> ir.Location:
         if at is None:
             return self.unknown
         return ir.Location.file(places.shown(at.file), at.line, at.column + 1, self.context)

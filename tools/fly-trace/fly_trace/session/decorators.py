@@ -1,4 +1,4 @@
-"""What @fly.kernel and @fly.jit make of a function. Light: tracing is imported when it begins."""
+"""The objects created by @fly.kernel and @fly.jit. Tracing is only imported when it starts."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def _function(function: Any, decorator: str) -> FunctionType:
 
 @dataclass(eq=False)
 class KernelFunction:
-    """A function that runs on the GPU. Called in the host function, it gives what `.launch` takes.
+    """A function that runs on the GPU. A call in the host function returns a KernelCall.
 
-    `block` is the block size that every launch must have, if the decorator says so.
+    `block` is the block size that every launch must have, if the decorator sets it.
     """
 
     is_decorated: ClassVar[bool] = True
@@ -52,8 +52,8 @@ class KernelFunction:
 
 @dataclass(eq=False)
 class HostFunction:
-    """A function that launches kernels: an entry of a file. `fly.jit` makes one that also runs;
-    `options` are its own."""
+    """A function that launches kernels: an entry of a file. `fly.jit` creates a subclass that also
+    runs it, with its own `options`."""
 
     is_decorated: ClassVar[bool] = True
     function: FunctionType
@@ -65,11 +65,11 @@ class HostFunction:
 
     @property
     def as_helper(self) -> Any:
-        """What a call of it runs while something is traced."""
+        """The function to run for a call while tracing."""
         return self.function
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """While something is traced, a host function is a helper like any other."""
+        """Runs the function. While tracing, a host function is an ordinary helper."""
         if tracing.active() is None:
             self.run(arguments, named)
         from fly_trace.control.objects import call
@@ -97,8 +97,8 @@ def kernel(
     name: str | None = None,
     known_block_size: Any = None,
 ) -> Any:
-    """Makes a function a kernel. `name` is its symbol in the code object; `known_block_size` the
-    block every launch must have."""
+    """Makes a function a kernel. `name` is its symbol in the code object. `known_block_size` is the
+    block size that every launch must have."""
 
     def make(plain: Any) -> KernelFunction:
         plain = _function(plain, "@fly.kernel")

@@ -1,4 +1,4 @@
-"""A kernel called in the host function: its arguments, its launch, its specialisations."""
+"""Kernel calls in the host function: arguments, launches, specialisations."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from fly_trace.session.builder import Builder
     from fly_trace.session.trace import ModuleTrace
 
-MOST_WORK_ITEMS = 1024  # of a workgroup, on every target
+MOST_WORK_ITEMS = 1024  # per workgroup, on every target
 
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of a kernel call: a tensor or scalar that is passed, or a constant that the
-    kernel is specialised for."""
+    """An argument of a kernel call: a tensor or scalar that is passed, or a constant for which the
+    kernel is specialised."""
 
     name: str
     value: Any
@@ -48,7 +48,7 @@ class Argument:
 
     @property
     def key(self) -> Any:
-        """What of it makes another kernel."""
+        """The key for specialisation: arguments with different keys need different kernels."""
         value = self.value
         if isinstance(value, Tensor):
             return ("tensor", value.dtype.name, value.spec, value.is_array, value.rank)
@@ -67,7 +67,7 @@ def _plain(value: Any) -> bool:
 
 @dataclass(eq=False)
 class KernelCall:
-    """`kernel(A, B, n)`: waits for `.launch(grid=…, block=…)`."""
+    """`kernel(A, B, n)`: a call that waits for `.launch(grid=…, block=…)`."""
 
     builder: Builder
     module: ModuleTrace
@@ -106,7 +106,7 @@ def prepare(
     arguments: tuple[Any, ...],
     named: dict[str, Any],
 ) -> KernelCall:
-    """Binds a kernel's arguments and brings them to the types its parameters are annotated with."""
+    """Binds a kernel's arguments, and converts them to the annotated types of its parameters."""
     parameters = signature.parameters_of(kernel.function)
     for parameter in parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -169,8 +169,9 @@ def _matches(annotation: TensorAnnotation, value: Tensor) -> bool:
 def _as_scalar(
     builder: Builder, kernel: KernelFunction, parameter: inspect.Parameter, dtype: DType, value: Any
 ) -> Scalar:
-    """Integers become integers of any width: the launch checks that the value fits. Floats must be
-    of the very type, for the host function can't convert them."""
+    """Converts an argument to a scalar. Integers are converted to any width: the launch checks that
+    the value fits. Floats must have the exact type, because the host function cannot convert
+    them."""
     if isinstance(value, (bool, int, float)):
         converted = convert(value, dtype)
         return Scalar(dtype, builder.ssa(converted))
@@ -185,14 +186,14 @@ def _as_scalar(
 def _mismatch(
     kernel: KernelFunction, parameter: inspect.Parameter, wanted: str, value: Any
 ) -> NoReturn:
-    tracing.refuse(f"{parameter.name} of {kernel.name} is {wanted}, and is given {describe(value)}")
+    tracing.refuse(f"{parameter.name} of {kernel.name} is {wanted}, but got {describe(value)}")
 
 
 def _sizes(what: str, given: Any) -> tuple[Any, Any, Any]:
-    """One to three numbers as x, y, z."""
+    """Converts one to three numbers to x, y, z."""
     sizes = tuple(given) if isinstance(given, (tuple, list)) else (given,)
     if not 1 <= len(sizes) <= 3:
-        tracing.refuse(f"{what} has 1 to 3 sizes, not {len(sizes)}")
+        tracing.refuse(f"{what} must have 1 to 3 sizes, not {len(sizes)}")
     made = []
     for size in sizes:
         if isinstance(size, Scalar):
@@ -204,27 +205,27 @@ def _sizes(what: str, given: Any) -> tuple[Any, Any, Any]:
             tracing.refuse(f"a size of {what} must be an integer, not {describe(size)}")
         number = operator.index(size)
         if number < (1 if what == "block" else 0) or number > 2**31 - 1:
-            tracing.refuse(f"a size of {what} is {quoted(number)}, which no launch can have")
+            tracing.refuse(
+                f"a size of {what} is {quoted(number)}, which is not a valid launch size"
+            )
         made.append(number)
     x, y, z = (*made, 1, 1)[:3]
     return x, y, z
 
 
 def _static_block(kernel: KernelFunction, block: tuple[Any, Any, Any]) -> Any:
-    """The block, if it is known while tracing; checked against the decorator and the hardware."""
+    """The block size if it is static, checked against the decorator and the hardware."""
     if any(isinstance(size, Scalar) for size in block):
         if kernel.block is not None:
             tracing.refuse(
-                f"{kernel.name} has known_block_size={kernel.block}, and the block is dynamic"
+                f"{kernel.name} has known_block_size={kernel.block}, but the block is dynamic"
             )
         return None
     if kernel.block is not None and kernel.block != block:
         tracing.refuse(f"{kernel.name} has known_block_size={kernel.block}, not {block}")
     total = block[0] * block[1] * block[2]
     if total > MOST_WORK_ITEMS:
-        tracing.refuse(
-            f"the block has {total} work items, and a workgroup at most {MOST_WORK_ITEMS}"
-        )
+        tracing.refuse(f"the block has {total} work items, but the maximum is {MOST_WORK_ITEMS}")
     return block
 
 
@@ -246,7 +247,7 @@ def _emit(
         operands.append(builder.ssa(convert(smem, I32)))
         has_shared = 1
     elif isinstance(smem, bool) or not hasattr(smem, "__index__"):
-        tracing.refuse(f"smem is a number of bytes, not {describe(smem)}")
+        tracing.refuse(f"smem must be a number of bytes, not {describe(smem)}")
     elif operator.index(smem):
         operands.append(builder.ssa(convert(operator.index(smem), I32)))
         has_shared = 1

@@ -1,4 +1,4 @@
-"""Runs a user's Python file and finds the host functions in it."""
+"""Runs a user's Python file and finds its host functions."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from fly_common.quoting import quoted
 from fly_trace.core import locations
 from fly_trace.session.decorators import HostFunction, KernelFunction
 
-# The name of a traced file's module: `if __name__ == "__main__"` stays out.
+# The module name of a traced file. Code under `if __name__ == "__main__"` does not run.
 _MODULE = "__fly_file__"
 
 
 def load_file(path: str) -> ModuleType:
-    """The module of a Python file. InputError shows the line where it fails; UsageError if it
-    can't be read."""
+    """Loads a Python file as a module. Raises InputError at the line where it fails, UsageError if
+    the file cannot be read."""
     try:
         with open(path, "rb") as file:
             data = file.read()
@@ -29,11 +29,11 @@ def load_file(path: str) -> ModuleType:
         raise UsageError(f"{path}: no such file") from None
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
-    # Tracebacks and locations name the file as the user did.
+    # Tracebacks and locations show the file's name as given by the user.
     code = _compile(path, data)
     module = ModuleType(_MODULE)
     module.__file__ = path
-    # dataclasses and the like look their module up.
+    # dataclasses and others look their module up.
     sys.modules[_MODULE] = module
     folder = os.path.dirname(os.path.abspath(path))
     if folder not in sys.path:
@@ -45,7 +45,7 @@ def load_file(path: str) -> ModuleType:
     except SyntaxError as error:
         raise _syntax_error(path, error) from None
     except SystemExit as error:
-        message = f"the file ends the process (SystemExit: {error.code})"
+        message = f"the file exits the process (SystemExit: {error.code})"
         raise InputError(message, place=Place(path)) from None
     except Exception as error:
         at = locations.of_traceback(error.__traceback__)
@@ -78,7 +78,8 @@ def _syntax_error(path: str, error: SyntaxError) -> InputError:
 
 
 def find_entry(module: ModuleType, path: str, entry: str | None) -> HostFunction:
-    """The host function `entry`, or the only one the file defines. UsageError lists them."""
+    """The host function `entry`, or the only one in the file. Raises UsageError, which lists
+    them."""
     found = {name: value for name, value in vars(module).items() if isinstance(value, HostFunction)}
     own = [
         name
@@ -91,7 +92,7 @@ def find_entry(module: ModuleType, path: str, entry: str | None) -> HostFunction
         value = getattr(module, entry, None)
         if isinstance(value, KernelFunction):
             raise UsageError(
-                f"{path}: {entry} is a kernel; an entry is a host function, with @fly.jit",
+                f"{path}: {entry} is a kernel; an entry must be a host function, with @fly.jit",
                 hint=_listed(own),
             )
         near = difflib.get_close_matches(entry, own, n=1)
@@ -111,5 +112,5 @@ def _listed(names: list[str], path: str | None = None) -> str:
     if not names:
         return "the file has no @fly.jit function"
     if path:
-        return "name one: " + ", ".join(f"{path}:{name}" for name in names)
+        return "select one: " + ", ".join(f"{path}:{name}" for name in names)
     return f"its host functions: {', '.join(names)}"

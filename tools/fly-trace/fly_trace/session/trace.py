@@ -1,6 +1,6 @@
 """Python → MLIR: runs a host function and its kernels once on symbolic values.
 
-The library calls `trace_function`, the command `trace_file`. Both give the module's text.
+The library calls `trace_function`, the command `trace_file`. Both return the module's text.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ def trace_function(
     name: str | None = None,
     target: str | None = None,
 ) -> str:
-    """The module of a host function: its kernels and itself.
+    """Traces a host function, and returns a module with its kernels and itself.
 
-    `signature` gives types by parameter name; what it leaves out, annotations and defaults say.
-    `locations` prints `loc(…)`. `target` is the GPU for programs that ask; only their modules name
-    it. InputError shows the user's line; UsageError is about `signature` and `target`.
+    `signature` maps parameter names to types; annotations and defaults give the others. `locations`
+    prints `loc(…)`. `target` is the GPU for programs that query it; only their modules name it.
+    Raises InputError at the user's line, or UsageError for `signature` and `target`.
     """
     if isinstance(function, HostFunction):
         name = name or function.name
@@ -90,7 +90,7 @@ def _traced(
     with context, ir.Location.unknown(context):
         module = ModuleTrace(context, name, chosen)
         module.host(function, types)
-        if chosen.asked:
+        if chosen.asked and chosen.chip is not None:
             attributes = module.module.operation.attributes
             attributes["fly.target"] = ir.StringAttr.get(chosen.chip)
         try:
@@ -100,23 +100,24 @@ def _traced(
         return text.write(module.module, locations)
 
 
-def _invalid(error: Any) -> InputError:
-    """What MLIR's verifier says of a module, in the words of the language where it is the user's
-    doing."""
+def _invalid(error: ir.MLIRError) -> InputError:
+    """Converts an error of MLIR's verifier. If the user's program caused it, the message uses the
+    language's terms."""
     first = error.error_diagnostics[0]
     where = fly.place_of(first.location)
     if "using value defined outside the region" in first.message:
         return InputError(
-            "a value is used here that another kernel or the host function computed",
+            "this uses a value that was computed by another kernel or by the host function",
             place=where,
-            hint="what the host function has is passed to a kernel as a parameter of its own,"
-            " neither within a list nor by the name it has outside",
+            hint="pass each value of the host function to the kernel as a separate argument,"
+            " not in a list and not through a closure",
         )
     return InputError(f"the module that was traced is not valid: {first.message}", place=where)
 
 
 class TracedKernel(NamedTuple):
-    """A kernel's symbol, what it does to each tensor, and what it has seen of Python."""
+    """A kernel's symbol, its access to each tensor, and a snapshot of the Python objects it can
+    reach."""
 
     symbol: str
     accesses: dict[str, Access]
@@ -125,15 +126,15 @@ class TracedKernel(NamedTuple):
 
 @dataclass
 class ModuleTrace:
-    """The module in the making."""
+    """The module that is being built."""
 
-    context: Any
+    context: ir.Context
     entry: str
     target: Target
-    module: Any = None
-    kernels: Any = None  # the gpu.module's block
+    module: ir.Module = field(init=False)
+    kernels: ir.Block = field(init=False)  # the gpu.module's block
     known: dict[Any, TracedKernel] = field(default_factory=dict)
-    world: Snapshot | None = None  # what the host function can reach
+    world: Snapshot | None = None  # everything the host function can reach
     symbols: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -212,11 +213,11 @@ class ModuleTrace:
     def kernel(
         self, kernel: KernelFunction, arguments: tuple[Argument, ...], block: Any
     ) -> tuple[str, dict[str, Access]]:
-        """The symbol of a kernel for these arguments, and what it does to each tensor. Each kernel
-        is traced once for each combination of types, constants and static block."""
+        """The symbol of a kernel for these arguments, and its access to each tensor. A kernel is
+        traced once for each combination of types, constants and static block size."""
         key = (id(kernel), block, tuple(argument.key for argument in arguments))
         known = self.known.get(key)
-        # What it sees may have changed: the host function's variables, when it is defined there.
+        # Objects it can reach may have changed, such as the host function's variables.
         if known is None or any(known.seen.changed()):
             constants = [argument.value for argument in arguments if not argument.passed]
             seen = snapshots.of_function(kernel.function, constants, self.world)
@@ -243,13 +244,8 @@ class ModuleTrace:
     ) -> dict[str, Access]:
         at = self.locations.at(definition(kernel.function))
         passed = [argument for argument in arguments if argument.passed]
-        kinds = [
-            argument.value.ssa.type
-            if isinstance(argument.value, DialectValue)
-            else fly.type_of(argument.value.dtype.ir)
-            for argument in passed
-        ]
-        attributes: dict[str, Any] = {"kernel": ir.UnitAttr.get()}
+        kinds = [_type_of(argument.value) for argument in passed]
+        attributes: dict[str, ir.Attribute] = {"kernel": ir.UnitAttr.get()}
         if block is not None:
             attributes["known_block_size"] = ir.DenseI32ArrayAttr.get(list(block))
         names = [argument.name for argument in passed]
@@ -282,7 +278,7 @@ class ModuleTrace:
             raise InputError(
                 f"the kernel {kernel.name} returns a value",
                 place=places.place(return_of(kernel.function)),
-                hint="a kernel writes its results to tensors",
+                hint="write the results to tensors",
             )
         ir.Operation.create("gpu.return", loc=at, ip=ir.InsertionPoint(body))
         return accesses
@@ -290,13 +286,13 @@ class ModuleTrace:
     def _function(
         self,
         op: str,
-        parent: Any,
+        parent: ir.Block,
         symbol: str,
         names: list[str],
-        types: list[Any],
-        at: Any,
-        attributes: dict[str, Any],
-    ) -> tuple[Any, Any]:
+        types: list[ir.Type],
+        at: ir.Location,
+        attributes: Mapping[str, ir.Attribute],
+    ) -> tuple[ir.Operation, ir.Block]:
         made = ir.Operation.create(
             op,
             attributes={
@@ -313,7 +309,7 @@ class ModuleTrace:
 
 
 def _run(builder: Builder, function: Any, arguments: dict[str, Any]) -> Any:
-    """Runs a function on symbolic values; what goes wrong is shown at the user's line."""
+    """Runs a function on symbolic values. Errors are reported at the user's line."""
     before = tracing.enter(builder)
     builder.entry = _run.__code__
     try:
@@ -323,7 +319,7 @@ def _run(builder: Builder, function: Any, arguments: dict[str, Any]) -> Any:
         raise
     except RecursionError as error:
         raise InputError(
-            "the program is nested too deeply, or calls itself without end",
+            "the program is nested too deeply, or recurses endlessly",
             place=places.place(places.of_traceback(error.__traceback__)),
         ) from error
     except Exception as error:
@@ -334,17 +330,25 @@ def _run(builder: Builder, function: Any, arguments: dict[str, Any]) -> Any:
         tracing.enter(before)
 
 
-def _ir_type(kind: ParameterType) -> Any:
+def _ir_type(kind: ParameterType) -> ir.Type:
     if isinstance(kind, ScalarType):
         return fly.type_of(kind.dtype.ir)
     if isinstance(kind, StreamType):
         return fly.type_of(streams.TYPE)
     assert isinstance(kind, TensorType)
-    if not kind.shape:  # no tuples without leaves: one element, at offset 0 whatever the stride
+    if not kind.shape:  # a tuple needs leaves: one element at offset 0, with any stride
         one = Layout(Int(1), Int(0))
         return fly.memref_type(MemRefSpec(kind.dtype.memory, "global", one))
     shape, stride = ((leaf[0] if len(leaf) == 1 else leaf) for leaf in kind.leaves)
     return fly.memref_type(MemRefSpec(kind.dtype.memory, "global", Layout(shape, stride)))
+
+
+def _type_of(value: DialectValue | Scalar) -> ir.Type:
+    """The type of what is passed to a kernel."""
+    if isinstance(value, DialectValue):
+        assert value.ssa is not None, "what is static is not passed"
+        return value.ssa.type
+    return fly.type_of(value.dtype.ir)
 
 
 def _symbolic(name: str, kind: ParameterType, value: Any) -> Tensor | Scalar | StreamValue:
@@ -357,14 +361,14 @@ def _symbolic(name: str, kind: ParameterType, value: Any) -> Tensor | Scalar | S
     return Scalar(kind.dtype, value)
 
 
-def _symbolic_tensor(name: str, like: Tensor, value: Any) -> Tensor:
-    """A kernel's tensor that is passed `like`."""
+def _symbolic_tensor(name: str, like: Tensor, value: ir.Value) -> Tensor:
+    """The kernel's tensor for the argument `like`."""
     return Tensor(like.spec, value, like.dtype, name, is_array=like.is_array, rank=like.rank)
 
 
-def _describe(name: str, kind: ParameterType, value: Any) -> Any:
-    """A host argument's attributes: what the host program needs to know of it."""
-    found: dict[str, Any] = {"fly.name": ir.StringAttr.get(name)}
+def _describe(name: str, kind: ParameterType, value: Any) -> ir.DictAttr:
+    """The attributes of a host argument, for the host program."""
+    found: dict[str, ir.Attribute] = {"fly.name": ir.StringAttr.get(name)}
     assert not isinstance(kind, Constant)
     if isinstance(kind, StreamType):
         return ir.DictAttr.get(found)
@@ -388,7 +392,7 @@ def _describe(name: str, kind: ParameterType, value: Any) -> Any:
     return ir.DictAttr.get(found)
 
 
-def _extent(extent: Extent) -> Any:
+def _extent(extent: Extent) -> ir.Attribute:
     symbol = symbol_of(extent)
     if symbol is not None:
         return ir.StringAttr.get(symbol)
@@ -405,7 +409,7 @@ def trace_file(
     locations: bool = True,
     target: str | None = None,
 ) -> str:
-    """The module of the host function `entry` of a Python file (its only one, if None)."""
+    """Traces the host function `entry` of a Python file, or with None its only one."""
     from fly_trace.session.load import find_entry, load_file
 
     return trace_function(

@@ -1,1 +1,1 @@
-"""The types of a host function's parameters, and how they are written."""
+"""The types of a host function's parameters, and their syntax."""

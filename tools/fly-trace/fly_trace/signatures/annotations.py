@@ -1,4 +1,4 @@
-"""What parameters are annotated with besides element types and `fx.Tensor`."""
+"""Annotations of parameters other than element types."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Constexpr:
-    """`fx.Constexpr[int]`: an argument known while tracing; each value is another kernel."""
+    """`fx.Constexpr[int]`: a compile-time constant. The kernel is specialised for each value."""
 
     kind: Any = None
 
@@ -33,11 +33,11 @@ class Stream:
 
 @dataclass(frozen=True)
 class TensorAnnotation:
-    """`fx.Tensor[fx.Float32, "n", 4]`: an element type and extents: numbers, names, None, or
-    what `fx.sym_int32` makes.
+    """`fx.Tensor[fx.Float32, "n", 4]`: an element type, and extents: numbers, names, None, or
+    results of `fx.sym_int32`.
 
-    `fx.Tensor[fx.Float32]` says nothing of the extents (`shape` is None); the rank 0 of a tensor
-    that holds one element is `fx.Tensor[fx.Float32, ()]`.
+    `fx.Tensor[fx.Float32]` does not specify the extents (`shape` is None). A tensor of rank 0, with
+    one element, is `fx.Tensor[fx.Float32, ()]`.
     """
 
     dtype: DType
@@ -45,8 +45,8 @@ class TensorAnnotation:
 
 
 class Tensor:
-    """`fx.Tensor`, `fx.Tensor[fx.Float32, "n", 4]`: a tensor, as a parameter's annotation. The
-    class of the values is `tensors.Tensor`, which is one; `fx.Tensor(view)` is the view."""
+    """`fx.Tensor`, `fx.Tensor[fx.Float32, "n", 4]`: the annotation of a tensor parameter. The
+    values are of the subclass `tensors.Tensor`; `fx.Tensor(view)` returns the view."""
 
     __slots__ = ()
 
@@ -60,7 +60,7 @@ class Tensor:
     def __class_getitem__(cls, items: Any) -> TensorAnnotation:
         dtype, *shape = items if isinstance(items, tuple) else (items,)
         if not isinstance(dtype, DType):
-            raise TypeError(f"fx.Tensor[…] begins with an element type, not {quoted(dtype)}")
+            raise TypeError(f"fx.Tensor[…] must begin with an element type, not {quoted(dtype)}")
         if not shape:
             return TensorAnnotation(dtype, None)
         if shape == [()]:
@@ -81,4 +81,6 @@ def _extent(given: Any) -> Extent:
 
     if isinstance(given, Symbol | Int):
         return given
-    raise TypeError(f"an extent of fx.Tensor[…] is a positive number, a name or None, not {given}")
+    raise TypeError(
+        f"an extent of fx.Tensor[…] must be a positive number, a name or None, not {given}"
+    )

@@ -1,4 +1,4 @@
-"""Extents and strides of a tensor's type, and how they are written: 128, N, ?, N{i32 div=4}."""
+"""Extents and strides of a tensor's type, and their syntax: 128, N, ?, N{i32 div=4}."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ __all__ = ["sym_int32", "sym_int64"]
 
 @dataclass(frozen=True)
 class Symbol:
-    """An extent that several parameters share, and what is known of it where it stands."""
+    """An extent that several parameters share, and what is known of it in this place."""
 
     name: str
     leaf: Int
 
 
-# A number, or what is known of any other (None: nothing; it is computed with in 64 bits).
+# A number, or what is known of a dynamic one (None: nothing; it has 64 bits).
 Step: TypeAlias = int | Int | None
-# Also a symbol, which is its name where nothing more is known.
+# Or a symbol, represented by its name if nothing else is known.
 Extent: TypeAlias = Step | str | Symbol
 
 _UNKNOWN = Int(None, 64)
@@ -30,13 +30,13 @@ _DYNAMIC = re.compile(r"(\?|[^\W\d]\w*)\s*(?:\{\s*(i32|i64)?\s*(?:div\s*=\s*([1-
 
 
 def sym_int32(name: str | None = None, divisibility: int = 1) -> Extent:
-    """An extent of a parameter that fits 32 bits and is a multiple of `divisibility`. Parameters
-    share it by its name; None is any. Launches check what it says."""
+    """A parameter's extent that fits 32 bits and is a multiple of `divisibility`. Parameters with
+    the same name share it; with None, it is independent. Launches check it."""
     return _extent(name, Int(None, 32, divisibility))
 
 
 def sym_int64(name: str | None = None, divisibility: int = 1) -> Extent:
-    """The same in 64 bits: `sym_int64("N")` is "N"."""
+    """The same with 64 bits: `sym_int64("N")` is "N"."""
     return _extent(name, Int(None, 64, divisibility))
 
 
@@ -44,12 +44,12 @@ def _extent(name: str | None, leaf: Int) -> Extent:
     if name is None:
         return None if leaf == _UNKNOWN else leaf
     if not name.isidentifier():
-        raise ValueError(f"a symbol is a name, not {quoted(name)}")
+        raise ValueError(f"a symbol must be a name, not {quoted(name)}")
     return name if leaf == _UNKNOWN else Symbol(name, leaf)
 
 
 def parse_extent(text: str) -> Extent:
-    """Reads an extent or a stride. ValueError for other text."""
+    """Parses an extent or a stride. Raises ValueError for other text."""
     text = text.strip()
     if text.isdecimal():
         return int(text)
@@ -61,7 +61,7 @@ def parse_extent(text: str) -> Extent:
 
 
 def leaf_of(extent: Extent) -> Int:
-    """It as a leaf of a layout."""
+    """The extent as a leaf of a layout."""
     if isinstance(extent, int):
         return Int(extent)
     if isinstance(extent, Symbol):
@@ -70,14 +70,14 @@ def leaf_of(extent: Extent) -> Int:
 
 
 def symbol_of(extent: Extent) -> str | None:
-    """The symbol's name; None where it is none."""
+    """The symbol's name, or None if it is not a symbol."""
     if isinstance(extent, Symbol):
         return extent.name
     return extent if isinstance(extent, str) else None
 
 
 def extent_text(extent: Extent) -> str:
-    """The text that `parse_extent` reads."""
+    """The text that `parse_extent` parses."""
     if isinstance(extent, int):
         return str(extent)
     known = leaf_of(extent)
@@ -88,10 +88,10 @@ def extent_text(extent: Extent) -> str:
 
 
 def admits(wanted: Extent, found: Any) -> bool:
-    """Whether a mode of a layout's shape is known to be what is wanted."""
+    """Whether a mode of a layout's shape is known to match `wanted`."""
     if isinstance(wanted, int):
         return found == Int(wanted)
     known = leaf_of(wanted)
-    if not isinstance(found, Int):  # a mode of several
+    if not isinstance(found, Int):  # a nested mode
         return known == _UNKNOWN
     return found.width <= known.width and found.factor % known.divisibility == 0

@@ -9,12 +9,13 @@ The grammar of `--sig`:
     strides   := stride (',' stride)*         stride := NUMBER | '?' [notes]
     notes     := '{' ['i32' | 'i64'] ['div=' NUMBER] '}'
 
-A SYMBOL is an extent that several parameters share; `?` is any. Without strides the tensor is
-C-contiguous: `f32[M,N]`; `f32[M,N:?,1]` takes any row stride. `f32[]` is a tensor of one element.
+A SYMBOL is an extent that several parameters share; `?` is any extent. Without strides the tensor
+is C-contiguous: `f32[M,N]`. `f32[M,N:?,1]` accepts any row stride. `f32[]` is a tensor of one
+element.
 
-What is not known is computed with in 64 bits, unless it is said to fit 32: `N{i32}`. `N{div=16}` is
-a multiple of 16. Both make better code, and both are checked at every launch. A note is of the
-extent it stands at; another extent of the same symbol has its own.
+Dynamic numbers have 64 bits unless a note says that they fit 32: `N{i32}`. `N{div=16}` is a
+multiple of 16. Both give better code, and both are checked at every launch. A note applies to the
+extent where it is written; other extents with the same symbol have their own.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from fly_trace.values.dtypes import DTYPES, EVERY, DType
 
 @dataclass(frozen=True)
 class TensorType:
-    """`strides` are in elements; None instead of the tuple promises C-contiguous memory."""
+    """`strides` are in elements. None means that the memory is C-contiguous."""
 
     dtype: DType
     shape: tuple[Extent, ...]
@@ -52,12 +53,12 @@ class TensorType:
 
     @property
     def extents(self) -> tuple[int | None, ...]:
-        """The extents that are known."""
+        """The static extents, and None for the others."""
         return tuple(extent if isinstance(extent, int) else None for extent in self.shape)
 
     @property
     def steps(self) -> tuple[int | None, ...]:
-        """The strides that are known."""
+        """The static strides, and None for the others."""
         if self.strides is None:
             return c_strides(self.extents)
         return tuple(step if isinstance(step, int) else None for step in self.strides)
@@ -109,7 +110,7 @@ _DTYPE = re.compile(r"\s*(\w+)\s*")
 
 
 def parse(text: str) -> dict[str, ParameterType]:
-    """Reads a `--sig`. UsageError says what is wrong and where."""
+    """Parses a `--sig`. UsageError says what is wrong and where."""
     found: dict[str, ParameterType] = {}
     for part in _split(text):
         name = _NAME.match(part)
@@ -131,7 +132,7 @@ def parse(text: str) -> dict[str, ParameterType]:
 
 
 def _split(text: str) -> list[str]:
-    """The parameters, at commas that no bracket or quotation mark holds."""
+    """Splits the parameters at the commas outside brackets and quotation marks."""
     parts, depth, quote, start = [], 0, "", 0
     for index, char in enumerate(text):
         if quote:
@@ -158,7 +159,7 @@ def _parse_type(part: str, text: str) -> TensorType | ScalarType:
     if not rest:
         return ScalarType(dtype)
     if not (rest[0] == "[" and rest[-1] == "]"):
-        raise _wrong(part, "extents stand in brackets, as in f32[M,N]")
+        raise _wrong(part, "extents must be in brackets, as in f32[M,N]")
     extents, colon, strides = rest[1:-1].partition(":")
     if not rest[1:-1].strip():
         return TensorType(dtype, ())
@@ -167,7 +168,7 @@ def _parse_type(part: str, text: str) -> TensorType | ScalarType:
         return TensorType(dtype, shape)
     steps = tuple(_stride(part, item) for item in strides.split(","))
     if len(steps) != len(shape):
-        raise _wrong(part, f"{len(shape)} extents need as many strides")
+        raise _wrong(part, f"{len(shape)} extents need the same number of strides")
     return TensorType(dtype, shape, steps)
 
 
@@ -177,7 +178,7 @@ def _extent(part: str, text: str) -> Extent:
     except ValueError:
         found = 0
     if found == 0:
-        raise _wrong(part, f"`{text.strip()}` is no extent")
+        raise _wrong(part, f"`{text.strip()}` is not an extent")
     return found
 
 
@@ -187,7 +188,7 @@ def _stride(part: str, text: str) -> Step:
     except ValueError:
         found = ""
     if isinstance(found, str | Symbol):
-        raise _wrong(part, f"`{text.strip()}` is no stride")
+        raise _wrong(part, f"`{text.strip()}` is not a stride")
     return found
 
 
@@ -211,8 +212,8 @@ def _is_extent(value: object) -> bool:
 
 
 def of_npy(path: str, static: bool) -> TensorType:
-    """The type of the array in a .npy file, from its header alone. `static` takes its extents as
-    they are, else they are dynamic."""
+    """The type of the array in a .npy file, from its header. With `static` its extents are static,
+    otherwise dynamic."""
     try:
         with open(path, "rb") as file:
             start = file.read(8)
@@ -231,8 +232,8 @@ def of_npy(path: str, static: bool) -> TensorType:
         raise UsageError(f"{path}: its .npy header is damaged") from None
     if name is None:
         raise UsageError(
-            f"{path}: holds {str(descr)[:_SHOWN]}, which is no element type of the language",
-            hint=f"these are: {' '.join(DTYPES)}; give the type with --sig",
+            f"{path}: contains {str(descr)[:_SHOWN]}, which is not an element type of the language",
+            hint=f"the element types are: {' '.join(DTYPES)}; give the type with --sig",
         )
     if not static:
         shape = tuple(None for _ in shape)
@@ -245,7 +246,7 @@ def of_npy(path: str, static: bool) -> TensorType:
 
 
 def parameters_of(function: Any) -> dict[str, inspect.Parameter]:
-    """A function's parameters, annotations evaluated."""
+    """A function's parameters, with evaluated annotations."""
     try:
         return dict(inspect.signature(function, eval_str=True).parameters)
     except Exception as error:
@@ -256,15 +257,15 @@ def parameters_of(function: Any) -> dict[str, inspect.Parameter]:
 
 
 def definition(function: Any) -> locations.Position:
-    """Where a function is defined: its `def` line, not its decorators'."""
+    """The position of a function's `def` line, not of its decorators."""
     from fly_trace.rewrite import definition_of
 
     return definition_of(function)
 
 
 def resolve(function: Any, given: Mapping[str, ParameterType]) -> dict[str, ParameterType]:
-    """The type of every parameter, in order: what is given, checked against the annotation, else
-    the annotation's. UsageError names what is missing, unknown or contradictory."""
+    """The type of every parameter, in order: the given type, checked against the annotation, or the
+    annotation's. UsageError names what is missing, unknown or contradictory."""
     parameters = parameters_of(function)
     for name in given:
         if name not in parameters:
@@ -279,15 +280,15 @@ def resolve(function: Any, given: Mapping[str, ParameterType]) -> dict[str, Para
 
 
 def _passable(name: str, kind: ParameterType) -> ParameterType:
-    """`kind`, unless a launch can't pass it: UsageError."""
+    """Returns `kind`, or raises UsageError if a launch cannot pass it."""
     if isinstance(kind, ScalarType) and kind.dtype.is_narrow:
         raise UsageError(
-            f"{name} is a scalar of {kind.dtype.name}, which nothing is computed in",
+            f"{name} is a scalar of type {kind.dtype.name}, which has no arithmetic",
             hint="pass it as fx.Float32 or fx.Int32, and convert it in the kernel",
         )
     if isinstance(kind, TensorType) and kind.dtype.is_packed:
         raise UsageError(
-            f"{name} is a tensor of {kind.dtype.name}, whose elements are no whole bytes",
+            f"{name} is a tensor of {kind.dtype.name}, whose elements are not whole bytes",
             hint="pass the bytes as fx.Uint8, and view them in the kernel:"
             f" fx.recast_iter(fx.{kind.dtype.title}, fx.get_iter({name}))",
         )
@@ -321,7 +322,7 @@ def _resolve(
         wants = " = VALUE" if _is_constexpr(annotation) else ": f32[?]"
         raise UsageError(
             f"the type of {name} is not known",
-            hint=f"annotate it in the file, or give it by --sig '{name}{wants}', or --like"
+            hint=f"annotate it in the file, or give it with --sig '{name}{wants}', or --like"
             f" {name}=FILE.npy",
         )
     if isinstance(declared, ScalarType) and isinstance(given, ScalarType):
@@ -357,4 +358,4 @@ def _agree(declared: ParameterType, given: ParameterType) -> bool:
 
 
 def _contradiction(name: str, declared: str, given: ParameterType) -> UsageError:
-    return UsageError(f"{name} is {declared} in the file, and given as {given}")
+    return UsageError(f"{name} is {declared} in the file, but given as {given}")

@@ -1,10 +1,10 @@
-"""The strides that a shape alone says."""
+"""The strides implied by a shape."""
 
 from __future__ import annotations
 
 
 def c_strides(shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
-    """The strides of a C-contiguous tensor as far as the extents tell: None is not known."""
+    """The strides of a C-contiguous tensor. None for those that depend on dynamic extents."""
     strides: list[int | None] = []
     step: int | None = 1
     for extent in reversed(shape):

@@ -1,1 +1,1 @@
-"""Numbers and vectors that a kernel computes with, and their operations."""
+"""Numbers and vectors of the language, and their operations."""

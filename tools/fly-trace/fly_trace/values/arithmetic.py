@@ -1,12 +1,12 @@
-"""What operators and conversions mean: Python's meaning, on values of fixed width.
+"""Operators on scalars, with Python's semantics for values of fixed width.
 
- - integers wrap at their width; `//` and `%` round towards minus infinity, as Python's;
- - `/` is a float division (two integers: f32); float `//` and `%` follow CPython step by step;
- - a shift by the width or more gives what Python gives, cut to the width (0, or -1 for `>>` of a
-   negative number); a negative amount known only when the kernel runs counts as a large one;
- - the host function's integers are 64 bits wide, whatever came in.
+- Integers wrap at their width. `//` and `%` round towards minus infinity, as in Python.
+- `/` is a float division (two integers: f32). Float `//` and `%` follow CPython step by step.
+- A shift by the width or more gives Python's result, truncated to the width (0, or -1 for `>>` of a
+  negative number). A dynamic negative amount counts as a large one.
+- The host function's integers have 64 bits, whatever their parameters' types.
 
-What two operands' types give is `dtypes.PROMOTION`.
+`dtypes.PROMOTION` gives the type of an operation on two types.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from fly_trace.values.dtypes import BOOL, F32, I64, DType, check_computes, defau
 from fly_trace.values.scalars import Scalar
 
 if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
     from fly_trace.session.builder import Builder
 
 SIGNS = {
@@ -44,7 +46,7 @@ SIGNS = {
     "gt": ">",
     "ge": ">=",
 }
-# comparison → arith.cmpi's predicate (signed, unsigned), arith.cmpf's (unordered only for !=).
+# comparison → predicates of arith.cmpi (signed, unsigned) and arith.cmpf (unordered only for !=).
 PREDICATES = {
     "eq": (0, 0, 1),
     "ne": (1, 1, 13),
@@ -62,7 +64,7 @@ BITS = {"and": "arith.andi", "or": "arith.ori", "xor": "arith.xori"}
 
 
 def common(a: Any, b: Any) -> DType:
-    """The type in which two operands meet, one of them at least a Scalar."""
+    """The promoted type of two operands, at least one of them a Scalar."""
     if isinstance(a, Scalar):
         if isinstance(b, Scalar):
             return a.dtype if a.dtype is b.dtype else checked(promote, a.dtype, b.dtype)
@@ -73,7 +75,8 @@ def common(a: Any, b: Any) -> DType:
 
 
 def binary(operation: str, a: Any, b: Any) -> Any:
-    """`a operation b`; NotImplemented where an operand is no number, so that Python says so."""
+    """`a operation b`, or NotImplemented if an operand is not a number, so that Python reports
+    it."""
     for operand in (a, b):
         if not isinstance(operand, (Scalar, bool, int, float)):
             return NotImplemented
@@ -93,6 +96,7 @@ def binary(operation: str, a: Any, b: Any) -> Any:
         x, by = builder.ssa(convert(a, dtype)), b.number if isinstance(b, Scalar) else b
         if by is None:
             by = builder.ssa(convert(b, dtype))
+        assert not isinstance(by, float), "floats were refused"
         return Scalar(dtype, integer_ops.shift(builder, operation, x, by, dtype))
     if operation in BITS:
         if dtype.is_float:
@@ -135,8 +139,8 @@ def _need_integers(operation: str, a: Any, b: Any, dtype: DType) -> None:
 
 
 def compare(builder: Builder, operation: str, a: Any, b: Any, dtype: DType) -> Scalar:
-    """A bool. A Python number that the other operand's type can't hold still compares rightly,
-    because `common` has refused it."""
+    """Compares two operands; returns a bool. Python numbers are known to fit `dtype`, because
+    `common` refuses others."""
     if builder.host:
         if dtype.is_float:
             tracing.refuse(
@@ -179,15 +183,17 @@ def unary(operation: str, a: Scalar) -> Scalar:
     return Scalar(dtype, builder.one("arith.subi", dtype.ir, builder.constant(0, dtype), x))
 
 
-def _float_division(builder: Builder, operation: str, x: Any, y: Any, dtype: DType) -> Any:
-    """Python's float `//` and `%`, after CPython's float_floor_div and float_rem."""
+def _float_division(
+    builder: Builder, operation: str, x: ir.Value, y: ir.Value, dtype: DType
+) -> ir.Value:
+    """Python's float `//` and `%`, following CPython's float_floor_div and float_rem."""
     kind = dtype.ir
     wide = kind if dtype.bits >= 32 else "f32"
 
-    def make(name: str, *operands: Any) -> Any:
+    def make(name: str, *operands: ir.Value) -> ir.Value:
         return builder.one(name, wide, *operands)
 
-    def test(predicate: int, a: Any, b: Any) -> Any:
+    def test(predicate: int, a: ir.Value, b: ir.Value) -> ir.Value:
         number = builder.integer(predicate, "i64")
         return builder.one("arith.cmpf", "i1", a, b, predicate=number)
 
@@ -207,7 +213,7 @@ def _float_division(builder: Builder, operation: str, x: Any, y: Any, dtype: DTy
     else:
         quotient = make("arith.divf", make("arith.subf", x, rest), y)
         quotient = make("arith.select", other_sign, make("arith.subf", quotient, one), quotient)
-        # The quotient is near an integer: rounding to the nearest gives that integer.
+        # The quotient is close to an integer; rounding to nearest gives that integer.
         floor = make("math.floor", quotient)
         half = builder.constant(0.5, wide_dtype)
         up = test(2, make("arith.subf", quotient, floor), half)
@@ -218,5 +224,5 @@ def _float_division(builder: Builder, operation: str, x: Any, y: Any, dtype: DTy
     return result if wide == kind else builder.one("arith.truncf", kind, result)
 
 
-def _true(builder: Builder) -> Any:
+def _true(builder: Builder) -> ir.Value:
     return builder.constant(True, BOOL)

@@ -14,7 +14,7 @@ from fly_trace.values.scalars import Scalar
 
 
 def _integer(name: str, x: Any) -> Scalar:
-    value = scalar(x, f"what fx.{name} takes")
+    value = scalar(x, f"the argument of fx.{name}")
     if not value.dtype.is_integer:
         tracing.refuse(f"fx.{name} takes an integer, not {describe(x)}")
     checked(check_computes, value.dtype)
@@ -28,28 +28,28 @@ def _counted(name: str, x: Any) -> Scalar:
 
 
 def ctpop(x: Any) -> Scalar:
-    """How many bits are 1."""
+    """The number of bits that are 1."""
     return _counted("ctpop", x)
 
 
 def ctlz(x: Any) -> Scalar:
-    """How many bits are 0 before the highest 1; of 0 the width."""
+    """The number of leading zero bits; the width for 0."""
     return _counted("ctlz", x)
 
 
 def cttz(x: Any) -> Scalar:
-    """How many bits are 0 behind the lowest 1; of 0 the width."""
+    """The number of trailing zero bits; the width for 0."""
     return _counted("cttz", x)
 
 
 def absi(x: Any) -> Any:
-    """The absolute value of an integer; the least stays itself, as two's complement has it."""
+    """The absolute value of an integer. The least integer is unchanged, as in two's complement."""
     return abs(_integer("absi", x))
 
 
 def ipowi(base: Any, exp: Any) -> Scalar:
-    """An integer to an integer power, at its width. Of a negative power 0, but for 1 and -1; 0 to a
-    negative power is undefined."""
+    """An integer to an integer power, with its width. A negative power gives 0, except for the
+    bases 1 and -1; 0 to a negative power is undefined."""
     x, n = _integer("ipowi", base), _integer("ipowi", exp)
     dtype = common(base, exp)
     if isinstance(exp, int) and exp >= 0:

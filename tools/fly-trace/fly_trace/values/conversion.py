@@ -1,4 +1,4 @@
-"""Numbers from one element type to another: `fx.Float32(x)`, `x.to(…)`, `fx.bitcast`."""
+"""Conversion between element types: `fx.Float32(x)`, `x.to(…)`, `fx.bitcast`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def checked(function: Any, *arguments: Any) -> Any:
 
 
 def scalar(value: Any, what: str) -> Scalar:
-    """A Scalar of a value that must be a number; a Python number takes its default type."""
+    """Converts a number to a Scalar. A Python number gets its default type."""
     if isinstance(value, Scalar):
         return value
     if isinstance(value, (bool, int, float)):
@@ -29,9 +29,9 @@ def scalar(value: Any, what: str) -> Scalar:
 
 
 def convert(value: Any, dtype: DType) -> Scalar:
-    """A number as a `dtype`: Python's and NumPy's casts. Integers wrap, floats round to nearest
-    even, a float becomes an integer by dropping its fraction (out of range: undefined), anything
-    becomes a bool by being compared with zero."""
+    """Converts a number to `dtype`, as Python and NumPy do. Integers wrap, floats round to nearest
+    even, a float is truncated to an integer (out of range: undefined), and a bool is the comparison
+    with zero."""
     if not isinstance(value, Scalar):
         if not isinstance(value, (bool, int, float)):
             tracing.refuse(f"fx.{dtype.title} takes a number, not {describe(value)}")
@@ -43,7 +43,7 @@ def convert(value: Any, dtype: DType) -> Scalar:
     builder = tracing.current(f"fx.{dtype.title}(…)")
     if dtype.is_bool and value.dtype.is_narrow:
         value = convert(value, F32 if value.dtype.is_float else I32)
-    x, source = value.value, value.dtype
+    x, source = builder.ssa(value), value.dtype
     if dtype.is_bool:
         zero = builder.constant(0, source)
         name, predicate = ("arith.cmpf", 13) if source.is_float else ("arith.cmpi", 1)
@@ -55,8 +55,8 @@ def convert(value: Any, dtype: DType) -> Scalar:
 
 
 def steps(source: DType, dtype: DType) -> list[tuple[str, str]]:
-    """The ops that bring a value of `source` to `dtype`, no bool, each with its result's type.
-    Narrow floats are converted from and to f32 alone, as the instructions are."""
+    """The ops that convert from `source` to `dtype`, which is not a bool, each with its result
+    type. Narrow floats are only converted to and from f32, like the hardware's instructions."""
     if source.is_narrow and source.is_float:
         rest = [] if dtype is F32 else steps(F32, dtype)
         return [("arith.extf", "f32"), *rest]
@@ -68,7 +68,7 @@ def steps(source: DType, dtype: DType) -> list[tuple[str, str]]:
             return [("arith.extf", dtype.ir)]
         if dtype.bits < source.bits:
             return [("arith.truncf", dtype.ir)]
-        # f16 and bf16 hold different values: by way of f32, which holds both.
+        # f16 and bf16 have different ranges: convert through f32, which contains both.
         return [("arith.extf", "f32"), ("arith.truncf", dtype.ir)]
     if source.is_float:
         return [("arith.fptosi" if dtype.is_signed else "arith.fptoui", dtype.ir)]
@@ -82,7 +82,7 @@ def steps(source: DType, dtype: DType) -> list[tuple[str, str]]:
 
 
 def _number(number: Number, dtype: DType, wraps: bool = False) -> Number:
-    """A Python number as `dtype` holds it. It must fit, unless it is a typed constant's."""
+    """Converts a Python number to `dtype`. It must fit, unless it belongs to a typed constant."""
     if dtype.is_bool:
         return bool(number)
     if dtype.is_float:
@@ -102,10 +102,10 @@ def _number(number: Number, dtype: DType, wraps: bool = False) -> Number:
 
 def bitcast(value: Any, dtype: DType) -> Scalar:
     """The same bits as a `dtype`."""
-    value = scalar(value, "what fx.bitcast takes")
+    value = scalar(value, "the argument of fx.bitcast")
     if value.dtype.bits != dtype.bits:
         tracing.refuse(
-            f"{value.dtype.name} and {dtype.name} differ in width; a bitcast keeps the bits"
+            f"{value.dtype.name} and {dtype.name} differ in width; a bitcast needs equal widths"
         )
     builder = tracing.kernel("a bitcast")
     if value.dtype.ir == dtype.ir:

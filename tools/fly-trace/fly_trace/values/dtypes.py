@@ -1,18 +1,18 @@
-"""The element types, and the one table of how they mix.
+"""The element types and their promotion table.
 
-A typed value meets a typed value: PROMOTION says the result's type. A typed value meets a Python
-number: the number is weak, it takes the value's type where its kind can (`weak`). So `x_f32 * 2.0`
-stays f32 and `i_i32 + 1` stays i32. A number that doesn't fit is refused, never wrapped.
+PROMOTION gives the result type for two typed values. If one operand is a Python number, it is weak:
+it takes the other's type if its kind allows that (`weak`). For example, `x_f32 * 2.0` stays f32 and
+`i_i32 + 1` stays i32. A number that does not fit is refused, never wrapped.
 
-Where the table differs from NumPy, it does so on purpose:
- - an integer that meets a float takes the float's type (NumPy: i32 with f32 is f64), because f64
-   is slow on most GPUs and never what a kernel's author meant;
- - the default float is f32 (NumPy: f64): int / int and i32 * 2.0 are f32, as in PyTorch;
- - u64 with a signed integer is refused (NumPy: f64, which loses bits silently);
- - bf16, which NumPy lacks: with f16 it is f32.
+Differences from NumPy are intentional:
+ - An integer and a float give the float's type (NumPy: i32 and f32 give f64), because f64 is slow
+   on most GPUs and rarely intended.
+ - The default float is f32 (NumPy: f64): int / int and i32 * 2.0 are f32, as in PyTorch.
+ - u64 with a signed integer is refused (NumPy: f64, which loses bits silently).
+ - bf16, which NumPy lacks, gives f32 with f16.
 
-Types narrower than these (STORED) are formats of memory and of matrix instructions: values of them
-are loaded, stored, moved and converted, and nothing is computed in them.
+The types in STORED are only formats for memory and matrix instructions: their values are loaded,
+stored, moved and converted, but there is no arithmetic in them.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from fly_numerics.small_floats import FORMATS
 
 
 class PromotionError(TypeError):
-    """Two types that don't mix, or a Python number that doesn't fit."""
+    """Two types that cannot be combined, or a Python number that does not fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class DType:
-    """An element type. Called, it converts: `fx.Float32(x)`. `kind` is bool, int, uint or float."""
+    """An element type. A call converts: `fx.Float32(x)`. `kind` is bool, int, uint or float."""
 
     name: str  # f32, as in signatures
     title: str  # Float32, as in kernels
@@ -49,12 +49,12 @@ class DType:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether nothing is computed in it: a float of 8 bits or less, an integer of 4."""
+        """Whether there is no arithmetic in it: a float of 8 bits or less, an integer of 4."""
         return self.name in STORED
 
     @property
     def is_packed(self) -> bool:
-        """Whether several share a byte of memory. (A bool has one of its own.)"""
+        """Whether several elements share a byte of memory. (A bool takes a whole byte.)"""
         return self.is_narrow and self.bits < 8
 
     @property
@@ -67,11 +67,11 @@ class DType:
 
     @property
     def bytes(self) -> int:
-        """What an element alone takes in memory; of less than 8 bits, several share a byte."""
+        """The size of a single element in memory; several of less than 8 bits share a byte."""
         return max(1, self.bits // 8)
 
     def bytes_of(self, count: Any) -> Any:
-        """What `count` elements that follow each other take in memory; a number or a Scalar."""
+        """The size of `count` consecutive elements in memory, for a number or a Scalar."""
         return -(-count * self.bits // 8) if self.is_packed else count * self.bytes
 
     @property
@@ -86,13 +86,13 @@ class DType:
 
     @property
     def range(self) -> tuple[int, int]:
-        """The least and greatest integer."""
+        """The least and the greatest integer."""
         if self.kind == "int":
             return -(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1
         return 0, (1 << self.bits) - 1
 
     if TYPE_CHECKING:
-        # Made in `operators`.
+        # Installed by `operators`.
         def __call__(self, value: Any) -> Any: ...
 
     def __instancecheck__(self, value: Any) -> bool:
@@ -112,7 +112,7 @@ _TITLES = {"int": "Int", "uint": "Uint", "float": "Float"}
 
 
 def _title(row: ElementType) -> str:
-    """The name in kernels, which is FlyDSL's: Float32, BFloat16, Uint8, Float8E4M3FN."""
+    """The name in kernels, as in FlyDSL: Float32, BFloat16, Uint8, Float8E4M3FN."""
     if row.kind == "bool":
         return "Boolean"
     if row.name == "bf16":
@@ -129,7 +129,7 @@ def _rows(computes: bool) -> tuple[DType, ...]:
 
 
 _TYPES = _rows(computes=True)
-# Those that are computed with.
+# The types with arithmetic.
 DTYPES = {dtype.name: dtype for dtype in _TYPES}
 BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64 = _TYPES
 STORED = {dtype.name: dtype for dtype in _rows(computes=False)}
@@ -140,11 +140,11 @@ EVERY = DTYPES | STORED
 
 
 def named(name: str) -> DType:
-    """The type of that short name."""
+    """The type with the short name `name`."""
     return EVERY[name]
 
 
-# THE promotion table. `----` is refused. docs/language.md shows it; a test holds both together.
+# The promotion table. `----` is refused. docs/language.md shows it; a test compares the two.
 PROMOTION_TEXT = """
        bool i8   i16  i32  i64  u8   u16  u32  u64  f16  bf16 f32  f64
  bool  bool i8   i16  i32  i64  u8   u16  u32  u64  f16  bf16 f32  f64
@@ -176,32 +176,32 @@ PROMOTION = _table(PROMOTION_TEXT)
 
 
 def promote(a: DType, b: DType) -> DType:
-    """The type of an operation on `a` and `b`. PromotionError where the table refuses."""
+    """The type of an operation on `a` and `b`. Raises PromotionError if the table refuses it."""
     if a is b:
         return a
     check_computes(a, b)
     result = PROMOTION[a, b]
     if result is None:
         raise PromotionError(
-            f"{a.name} and {b.name} have no common type that keeps every value;"
+            f"{a.name} and {b.name} have no common type that can represent every value;"
             " convert one of them, as in fx.Int64(x)"
         )
     return result
 
 
 def check_computes(*dtypes: DType) -> None:
-    """PromotionError if nothing is computed in one of them."""
+    """Raises PromotionError if there is no arithmetic in one of them."""
     for dtype in dtypes:
         if dtype.is_narrow:
             wide = "Float32" if dtype.is_float else "Int32"
             raise PromotionError(
-                f"{dtype.name} is a format of memory: nothing is computed in it;"
+                f"{dtype.name} is a storage-only type without arithmetic;"
                 f" convert it, as in x.to(fx.{wide})"
             )
 
 
 def rounded(number: float, dtype: DType) -> float:
-    """The float nearest to `number` that `dtype` holds (ties to even)."""
+    """The value of `dtype` nearest to `number`, ties to even."""
     if small := FORMATS.get(dtype.name):
         code = small.encode(number)
         return float(number) if code is None else small.decode(code)
@@ -209,7 +209,7 @@ def rounded(number: float, dtype: DType) -> float:
         return float(number)
     if dtype.name == "bf16":
         low = struct.unpack("<Q", struct.pack("<d", number))[0]
-        # A double has 52 fraction bits, a bf16 seven; subnormals (below 2**-126) keep fewer.
+        # A double has 52 fraction bits, a bf16 seven; subnormals (below 2**-126) have fewer.
         if abs(number) < 2.0**-126:
             return round(number * 2.0**133) * 2.0**-133
         low += (1 << 44) - 1 + (low >> 45 & 1)
@@ -219,7 +219,7 @@ def rounded(number: float, dtype: DType) -> float:
 
 
 def default(number: bool | int | float) -> DType:
-    """The type of a Python number that meets nothing typed: bool, i32 (i64 where it must), f32."""
+    """The default type of a Python number: bool, i32 (i64 if it does not fit), f32."""
     if isinstance(number, bool):
         return BOOL
     if isinstance(number, int):
@@ -227,13 +227,13 @@ def default(number: bool | int | float) -> DType:
             low, high = dtype.range
             if low <= number <= high:
                 return dtype
-        raise PromotionError(f"{quoted(number)} doesn't fit 64 bits")
+        raise PromotionError(f"{quoted(number)} doesn't fit in 64 bits")
     return F32
 
 
 def weak(number: bool | int | float, dtype: DType) -> DType:
-    """The type of an operation on a Python number and a value of `dtype`. PromotionError where
-    the number doesn't fit."""
+    """The type of an operation on a Python number and a value of `dtype`. Raises PromotionError if
+    the number does not fit."""
     if isinstance(number, bool):
         return dtype
     if isinstance(number, int):
@@ -248,21 +248,24 @@ def weak(number: bool | int | float, dtype: DType) -> DType:
 
 
 def check_fits(number: bool | int | float, dtype: DType) -> None:
-    """PromotionError unless `dtype` can hold the number (a float may round, not overflow)."""
+    """Raises PromotionError unless `dtype` can hold the number (a float may round, not
+    overflow)."""
     if small := FORMATS.get(dtype.name):
         if small.encode(float(number)) is None:
-            raise PromotionError(f"{quoted(number)} doesn't fit {dtype.name}")
+            raise PromotionError(f"{quoted(number)} doesn't fit in {dtype.name}")
     elif dtype.is_float:
         limit = OVERFLOW.get(dtype.name, 2**1024)
         finite = isinstance(number, int) or abs(number) < float("inf")
         if finite and abs(number) >= limit:
-            raise PromotionError(f"{quoted(number)} doesn't fit {dtype.name}: it would be infinite")
+            raise PromotionError(
+                f"{quoted(number)} doesn't fit in {dtype.name}: it would be infinite"
+            )
     elif isinstance(number, float):
-        raise PromotionError(f"{quoted(number)} is a float, and {dtype.name} holds integers")
+        raise PromotionError(f"{quoted(number)} is a float, but {dtype.name} is an integer type")
     elif dtype.is_bool:
         if number not in (0, 1):
             raise PromotionError(f"{quoted(number)} is not a bool")
     else:
         low, high = dtype.range
         if not low <= number <= high:
-            raise PromotionError(f"{quoted(number)} doesn't fit {dtype.name} ({low} to {high})")
+            raise PromotionError(f"{quoted(number)} doesn't fit in {dtype.name} ({low} to {high})")

@@ -1,7 +1,7 @@
-"""Fast-math flags: what code generation may ignore of an operation on floats.
+"""Fast-math flags for operations on floats.
 
-Said to one function (`fx.exp(x, fastmath="afn")`) or to all that is computed in a block
-(`with fx.fastmath("contract"):`).
+They are given for one call (`fx.exp(x, fastmath="afn")`), or for everything that is traced in a
+block (`with fx.fastmath("contract"):`).
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ from fly_common.quoting import quoted
 from fly_trace.core import tracing
 
 if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
     from fly_trace.session.builder import Builder
 
 __all__ = ["FastMathFlags", "fastmath"]
 
 
 class FastMathFlags(enum.Flag):
-    """LLVM's fast-math flags (language reference, "Fast-Math Flags"); `|` joins them. `fast` is all
-    of them."""
+    """LLVM's fast-math flags (language reference, "Fast-Math Flags"), combined by `|`. `fast` is
+    all of them."""
 
     none = 0
     reassoc = enum.auto()
@@ -36,7 +38,7 @@ class FastMathFlags(enum.Flag):
 
 
 FLAGS = tuple(FastMathFlags.__members__)
-# One by its name, several with commas between, or a list.
+# A flag, a name, several names separated by commas, or a list.
 Written = FastMathFlags | str | Iterable[FastMathFlags | str]
 Flags = Written | None
 
@@ -50,7 +52,7 @@ _OF_INTEGERS = frozenset(f"math.{name}" for name in ("ctpop", "ctlz", "cttz", "i
 
 
 def is_flagged(op: str) -> bool:
-    """Whether an op may have the flags."""
+    """Whether an op supports the flags."""
     return op in _OPS or (op.startswith("math.") and op not in _OF_INTEGERS)
 
 
@@ -63,8 +65,8 @@ def _words(flags: Written) -> list[str]:
     return [word for flag in flags for word in _words(flag)]
 
 
-def attribute(builder: Builder, flags: Written) -> Any:
-    """The flags as an op has them."""
+def attribute(builder: Builder, flags: Written) -> ir.Attribute | None:
+    """The flags as an op's attribute."""
     words = _words(flags)
     for word in words:
         if word not in FLAGS:
@@ -73,13 +75,13 @@ def attribute(builder: Builder, flags: Written) -> Any:
 
 
 def of_op(builder: Builder, flags: Flags) -> dict[str, Any]:
-    """An op's own attribute; none where nothing is said of it alone."""
+    """The attribute for one op; empty if no flags are given for it."""
     return {} if flags is None else {"fastmath": attribute(builder, flags)}
 
 
 class fastmath:
-    """`with fx.fastmath("afn,nnan"):` operations on floats that are traced in the block have these
-    flags, those of functions called there too. A flag said to a function alone replaces them."""
+    """`with fx.fastmath("afn,nnan"):` sets the flags of operations on floats that are traced in the
+    block, including those in called functions. Flags given for a single call replace them."""
 
     def __init__(self, flags: Written):
         self.attribute = attribute(tracing.kernel("fx.fastmath"), flags)

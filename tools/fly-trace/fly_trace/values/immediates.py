@@ -1,4 +1,4 @@
-"""Integers that an operation needs while tracing."""
+"""Integers that an operation requires to be static."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from fly_trace.values.scalars import Scalar
 
 
 def number(value: Any, what: str, most: int) -> int:
-    """A number of an instruction's immediate field, or of a promise: known while tracing, from 0 to
+    """An operand of an instruction's immediate field, or of an assumption: static, from 0 to
     `most`."""
     if isinstance(value, Scalar) and value.number is not None:
         value = value.number
     if isinstance(value, (bool, Scalar)) or not hasattr(type(value), "__index__"):
-        tracing.refuse(f"{what} is a number known while tracing, not {describe(value)}")
+        tracing.refuse(f"{what} must be a number known while tracing, not {describe(value)}")
     found = operator.index(value)
     if not 0 <= found <= most:
-        tracing.refuse(f"{what} is from 0 to {most}, not {found}")
+        tracing.refuse(f"{what} must be from 0 to {most}, not {found}")
     return found

@@ -1,4 +1,4 @@
-"""Integer division, shifts and absolute value in arith's ops, with Python's meaning."""
+"""Integer division, shifts and absolute value as ops of arith, with Python's semantics."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from fly_trace.values.dtypes import BOOL, DType
 from fly_trace.values.scalars import Scalar
 
 if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
     from fly_trace.session.builder import Builder
 
-IrValue = Any  # an ir.Value
 
-
-def test(builder: Builder, predicate: int, a: IrValue, b: IrValue) -> IrValue:
+def test(builder: Builder, predicate: int, a: ir.Value, b: ir.Value) -> ir.Value:
     """arith.cmpi: 0 eq, 1 ne, 2 slt, 6 ult."""
     return builder.one("arith.cmpi", "i1", a, b, predicate=builder.integer(predicate, "i64"))
 
 
 def division(
-    builder: Builder, operation: str, x: IrValue, y: IrValue, known: Any, dtype: DType
-) -> IrValue:
-    """Floor division ("floordiv") or its remainder ("mod"). `known` is the divisor, if it is."""
+    builder: Builder, operation: str, x: ir.Value, y: ir.Value, known: Any, dtype: DType
+) -> ir.Value:
+    """Floor division ("floordiv") or its remainder ("mod"). `known` is the divisor if it is
+    static."""
 
-    def make(name: str, *operands: IrValue) -> IrValue:
+    def make(name: str, *operands: ir.Value) -> ir.Value:
         return builder.one(f"arith.{name}", dtype.ir, *operands)
 
     if dtype.kind == "uint":
@@ -36,7 +37,7 @@ def division(
             return quotient
         return make("subi", x, make("muli", quotient, y))
     if known is not None and known > 0 and known & (known - 1) == 0:
-        # An arithmetic shift and a mask round towards minus infinity by themselves.
+        # An arithmetic shift and a mask already round towards minus infinity.
         if operation == "floordiv":
             return make("shrsi", x, builder.constant(known.bit_length() - 1, dtype))
         return make("andi", x, builder.constant(known - 1, dtype))
@@ -52,10 +53,10 @@ def division(
     return make("select", adjust, make("subi", quotient, one), quotient)
 
 
-def ceildiv(builder: Builder, x: IrValue, y: IrValue, dtype: DType) -> IrValue:
-    """The quotient rounded towards plus infinity, without a sum that could overflow."""
+def ceildiv(builder: Builder, x: ir.Value, y: ir.Value, dtype: DType) -> ir.Value:
+    """The quotient rounded towards plus infinity, without an intermediate that could overflow."""
 
-    def make(name: str, *operands: IrValue) -> IrValue:
+    def make(name: str, *operands: ir.Value) -> ir.Value:
         return builder.one(f"arith.{name}", dtype.ir, *operands)
 
     if builder.host:
@@ -71,9 +72,11 @@ def ceildiv(builder: Builder, x: IrValue, y: IrValue, dtype: DType) -> IrValue:
     return make("select", up, make("addi", quotient, one), quotient)
 
 
-def shift(builder: Builder, operation: str, x: IrValue, by: int | IrValue, dtype: DType) -> IrValue:
-    """`<<` or `>>` by a number or by a value of `dtype`. LLVM's shifts are undefined from the width
-    on: the amount is kept below."""
+def shift(
+    builder: Builder, operation: str, x: ir.Value, by: int | ir.Value, dtype: DType
+) -> ir.Value:
+    """`<<` or `>>` by a number or by a value of `dtype`. LLVM's shifts are undefined for amounts of
+    the width or more, so the amount is limited."""
     right = {"int": "arith.shrsi"}.get(dtype.kind, "arith.shrui")
     name = right if operation == "rshift" else "arith.shli"
     if isinstance(by, int):
@@ -94,7 +97,7 @@ def shift(builder: Builder, operation: str, x: IrValue, by: int | IrValue, dtype
     return builder.one("arith.select", dtype.ir, inside, shifted, builder.constant(0, dtype))
 
 
-def absolute(builder: Builder, x: IrValue, dtype: DType) -> IrValue:
+def absolute(builder: Builder, x: ir.Value, dtype: DType) -> ir.Value:
     zero = builder.constant(0, dtype)
     negative = builder.one("arith.subi", dtype.ir, zero, x)
     if builder.host:
@@ -104,7 +107,7 @@ def absolute(builder: Builder, x: IrValue, dtype: DType) -> IrValue:
 
 
 def check_index(value: Scalar, what: str) -> None:
-    """Refuses what can't count elements."""
+    """Refuses a scalar that cannot be an index."""
     if not value.dtype.is_integer:
         tracing.refuse(
             f"{what} must be an integer, not a dynamic {value.dtype.name}",

@@ -1,7 +1,7 @@
-"""The language's mathematics: fx.exp, fx.where, fx.minimum, …
+"""Mathematical functions of the language: fx.exp, fx.where, fx.minimum, …
 
-Each takes numbers and gives a Scalar of the promoted type. f16 and bf16 are computed in f32 and
-rounded once, except where the operation is exact anyway.
+Each takes numbers and returns a Scalar of the promoted type. f16 and bf16 are computed in f32 and
+rounded once, unless the operation is exact.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from fly_trace.values.scalars import Scalar
 if TYPE_CHECKING:
     from fly_trace.session.builder import Builder
 
-# fx's name → the op of the math dialect. These are computed in f32 for the 16-bit floats.
+# fx's name → the op of the math dialect. Computed in f32 for 16-bit floats.
 _NAMES = """
     exp exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt sin cos tan asin acos atan sinh cosh tanh
     asinh acosh atanh erf erfc
     """
 UNARY = {name: f"math.{name}" for name in _NAMES.split()}
-# These give a value that the type holds exactly, so the type's own op does.
+# The results are exact, so the type's own op is used.
 EXACT = {name: f"math.{name}" for name in ("floor", "ceil", "trunc", "round", "roundeven")}
 PREDICATES = {name: f"math.{name}" for name in ("isnan", "isinf", "isfinite", "isnormal")}
 
@@ -36,7 +36,7 @@ def _is_typed(operands: tuple[Any, ...]) -> bool:
 
 
 def meet(name: str, *operands: Any) -> DType:
-    """The type in which any number of operands meet: the typed ones first, then the weak."""
+    """The promoted type of any number of operands: the typed ones first, then the weak ones."""
     typed = [operand for operand in operands if isinstance(operand, Scalar)]
     plain = [operand for operand in operands if not isinstance(operand, Scalar)]
     for operand in plain:
@@ -62,7 +62,8 @@ def _floats(name: str, *operands: Any) -> tuple[Builder, DType, list[Any]]:
 def _widened(
     builder: Builder, op: str, dtype: DType, operands: list[Any], fastmath: Flags
 ) -> Scalar:
-    """`op` in f32 for a 16-bit float, rounded to `dtype`; in `dtype` for the others."""
+    """Computes `op` in f32 and rounds to `dtype` for a 16-bit float; computes it in `dtype` for
+    others."""
     flags = of_op(builder, fastmath)
     if dtype.bits >= 32:
         return Scalar(dtype, builder.one(op, dtype.ir, *operands, **flags))
@@ -109,7 +110,7 @@ def fpowi(x: Any, n: Any, *, fastmath: Flags = None) -> Scalar:
     exponent = scalar(n, "the exponent of fx.fpowi")
     if not exponent.dtype.is_integer or exponent.dtype.bits > 32 or exponent.dtype.name == "u32":
         tracing.refuse(
-            f"the exponent of fx.fpowi is an integer that fits i32, not {describe(n)}",
+            f"the exponent of fx.fpowi must be an integer that fits in i32, not {describe(n)}",
             "convert it, as in fx.Int32(n)",
         )
     power, flags = builder.ssa(convert(exponent, I32)), of_op(builder, fastmath)
@@ -127,14 +128,14 @@ def atan2(y: Any, x: Any, *, fastmath: Flags = None) -> Scalar:
 
 
 def copysign(mag: Any, sign: Any, *, fastmath: Flags = None) -> Scalar:
-    """The magnitude of one float with the sign of another; of a NaN's and a zero's too."""
+    """The magnitude of one float with the sign of another, including that of a NaN or a zero."""
     builder, dtype, operands = _floats("copysign", mag, sign)
     flags = of_op(builder, fastmath)
     return Scalar(dtype, builder.one("math.copysign", dtype.ir, *operands, **flags))
 
 
 def clampf(x: Any, lo: Any, hi: Any, *, fastmath: Flags = None) -> Scalar:
-    """x, but not above `hi` and not below `lo`; NaN if any is NaN."""
+    """x limited to the range from `lo` to `hi`; NaN if any operand is NaN."""
     _, dtype, _ = _floats("clampf", x, lo, hi)
     below = minimum(convert(x, dtype), hi, fastmath=fastmath)
     return maximum(below, lo, fastmath=fastmath)
@@ -148,7 +149,7 @@ def absf(x: Any, *, fastmath: Flags = None) -> Scalar:
 
 
 def power(a: Any, b: Any) -> Any:
-    """`a ** b`. A small integer exponent known while tracing is a product; other floats are pow."""
+    """`a ** b`. A small static integer exponent becomes a product; other floats use pow."""
     if not all(isinstance(operand, (Scalar, bool, int, float)) for operand in (a, b)):
         return NotImplemented
     builder = tracing.current("`**` on a typed value")
@@ -177,12 +178,12 @@ def power(a: Any, b: Any) -> Any:
 
 
 def fma(a: Any, b: Any, c: Any, *, fastmath: Flags = None) -> Scalar:
-    """a·b + c of floats with one rounding."""
+    """a·b + c of floats with a single rounding."""
     builder, dtype, operands = _floats("fma", a, b, c)
     flags = of_op(builder, fastmath)
     if dtype.name == "bf16":
-        # gfx9 has no bf16 fma. The product of two bf16 is exact in f32, the sum is rounded to
-        # f32 and then to bf16: that could round twice, in f64 both steps before the last are exact.
+        # gfx9 has no bf16 fma. The product of two bf16 is exact in f32, but rounding the sum to f32
+        # and then to bf16 could round twice. In f64, both steps before the last are exact.
         wide = [builder.one("arith.extf", "f64", operand) for operand in operands]
         result = builder.one("math.fma", "f64", *wide, **flags)
         return Scalar(dtype, builder.one("arith.truncf", dtype.ir, result))
@@ -190,11 +191,11 @@ def fma(a: Any, b: Any, c: Any, *, fastmath: Flags = None) -> Scalar:
 
 
 def abs_(x: Any) -> Scalar:
-    """The absolute value; the least integer stays itself, as two's complement has it."""
-    return abs(scalar(x, "what fx.abs takes")) if isinstance(x, Scalar) else abs(x)
+    """The absolute value. The least integer is unchanged, as in two's complement."""
+    return abs(scalar(x, "the argument of fx.abs")) if isinstance(x, Scalar) else abs(x)
 
 
-# Integer op by signedness, float op.
+# Op for signed integers, unsigned integers, floats.
 _EXTREMES = {
     "maximum": ("arith.maxsi", "arith.maxui", "arith.maximumf"),
     "minimum": ("arith.minsi", "arith.minui", "arith.minimumf"),
@@ -238,18 +239,18 @@ def minimum(a: Any, b: Any, *more: Any, fastmath: Flags = None) -> Scalar:
 
 
 def maxnumf(a: Any, b: Any, *more: Any, fastmath: Flags = None) -> Scalar:
-    """The greatest of those that are not NaN; NaN if all are."""
+    """The greatest of the operands that are not NaN; NaN if all are."""
     return _extreme("maxnumf", a, b, *more, fastmath=fastmath)
 
 
 def minnumf(a: Any, b: Any, *more: Any, fastmath: Flags = None) -> Scalar:
-    """The least of those that are not NaN; NaN if all are."""
+    """The least of the operands that are not NaN; NaN if all are."""
     return _extreme("minnumf", a, b, *more, fastmath=fastmath)
 
 
 def where(condition: Any, a: Any, b: Any) -> Any:
-    """`a` where the condition holds, else `b`. Both are computed; a conditional expression
-    computes only one."""
+    """`a` if the condition is true, else `b`. Both are evaluated, whereas a conditional expression
+    evaluates only one."""
     if isinstance(condition, (bool, int)):
         return a if condition else b
     builder = tracing.current("fx.where")
@@ -270,7 +271,7 @@ def where(condition: Any, a: Any, b: Any) -> Any:
 
 
 def ceildiv(a: Any, b: Any) -> Any:
-    """a / b rounded up, of integers."""
+    """a / b rounded up, for integers."""
     if not _is_typed((a, b)):
         return -(-a // b)
     builder = tracing.current("fx.ceildiv")

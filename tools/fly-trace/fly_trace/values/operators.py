@@ -1,8 +1,8 @@
-"""Gives the language's values Python's operators and conversions. Importing it does so for scalars;
-`vectors` installs those of vectors.
+"""Installs Python's operators and conversions on the language's values. Importing this module does
+so for scalars; `vectors` installs those of vectors.
 
-What the operators mean stands above the values in `arithmetic` and `functions`, so the classes
-cannot name it themselves.
+The operators are defined by `arithmetic` and `math_functions`, which import the classes of values,
+so the classes cannot refer to them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fly_trace.values import arithmetic, conversion, math_functions
 from fly_trace.values.dtypes import DType
 from fly_trace.values.scalars import Scalar
 
-# Python's method → our operation's name; the first group also as `__r…__`.
+# Python's method → our operation's name. Those of the first line also have an `__r…__` form.
 BINARY = (
     *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "divmod"),
     *("lshift", "rshift", "and", "or", "xor"),
@@ -26,7 +26,7 @@ UNARY = ("neg", "pos", "invert", "abs")
 def install(
     kind: type, binary: Callable[[str, Any, Any], Any], unary: Callable[[str, Any], Any]
 ) -> None:
-    """Gives a class the operators: `a + b` is `binary("add", a, b)`, `-a` is `unary("neg", a)`."""
+    """Adds operators to a class: `a + b` is `binary("add", a, b)`, `-a` is `unary("neg", a)`."""
 
     def method(name: str, function: Any) -> None:
         function.__name__ = function.__qualname__ = name

@@ -1,4 +1,4 @@
-"""Scalars: the values a kernel computes with. `operators` gives them their operators."""
+"""Scalars: the numbers of a kernel. `operators` installs their operators."""
 
 from __future__ import annotations
 
@@ -10,29 +10,37 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from fly_trace.core import tracing
 from fly_trace.values.dtypes import DType
 
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+    from fly_dialect.layouts.integers import Int
+
 Number = bool | int | float
 
 
 class Scalar:
-    """A value of one element type, known when the kernel runs.
+    """A run-time value of one element type.
 
-    `value` is the SSA value; None for a typed constant such as `fx.Float32(0)`, whose `number`
-    becomes an SSA value where it is used. Python's own operators work on it; what would need its
-    value while tracing (`bool(x)`, `int(x)`, `len(x)`, a dictionary's key) is refused.
+    `value` is the SSA value. It is None for a typed constant such as `fx.Float32(0)`, whose
+    `number` is materialized on use. Python's operators apply to it. Operations that need its value
+    while tracing (`bool(x)`, `int(x)`, `len(x)`, use as a dictionary key) are refused.
     """
 
     __slots__ = ("dtype", "leaf", "number", "value")
 
     def __init__(
-        self, dtype: DType, value: Any = None, number: Number | None = None, leaf: Any = None
+        self,
+        dtype: DType,
+        value: ir.Value | None = None,
+        number: Number | None = None,
+        leaf: Int | None = None,
     ):
         self.dtype = dtype
         self.value = value
         self.number = number
-        self.leaf = leaf  # of an extent or coordinate, what its type says: a fly_dialect Int
+        self.leaf = leaf  # the type of an extent or coordinate: a fly_dialect Int
 
     if TYPE_CHECKING:
-        # Made in `operators`.
+        # Installed by `operators`.
         def __add__(self, other: Any) -> Any: ...
         def __sub__(self, other: Any) -> Any: ...
         def __mul__(self, other: Any) -> Any: ...
@@ -60,7 +68,7 @@ class Scalar:
         def bitcast(self, dtype: DType) -> Scalar: ...
 
     def unpack(self) -> Scalar:
-        """An int tuple of one integer, in Python: itself."""
+        """An int tuple of one integer, as a Python value: itself."""
         return self
 
     @property
@@ -71,19 +79,19 @@ class Scalar:
         shown = "" if self.number is None else f" = {self.number}"
         return f"<{self.dtype.name}{shown}>"
 
-    # -- what only a number that is known while tracing can do
+    # -- operations that need a static number
 
     def __bool__(self) -> NoReturn:
         refuse_static(self, "has no truth value while the kernel is traced", _BOOL_HINT)
 
     def __int__(self) -> NoReturn:
-        refuse_static(self, "is no Python int", "convert it with fx.Int32(x) or fx.Int64(x)")
+        refuse_static(self, "is not a Python int", "convert it with fx.Int32(x) or fx.Int64(x)")
 
     def __float__(self) -> NoReturn:
-        refuse_static(self, "is no Python float", "convert it with fx.Float32(x)")
+        refuse_static(self, "is not a Python float", "convert it with fx.Float32(x)")
 
     def __complex__(self) -> NoReturn:
-        refuse_static(self, "is no Python complex number", None)
+        refuse_static(self, "is not a Python complex number", None)
 
     def __index__(self) -> NoReturn:
         refuse_static(
@@ -114,12 +122,16 @@ class Scalar:
     def __str__(self) -> str:
         if _shown.by is not None:
             return _shown.by(self)
-        refuse_static(self, "can't become text: it is known only when the kernel runs", None)
+        refuse_static(
+            self, "can't be converted to a string: it is known only when the kernel runs", None
+        )
 
     def __format__(self, form: str) -> str:
         if _shown.by is not None and not form:
             return _shown.by(self)
-        refuse_static(self, "can't become text: it is known only when the kernel runs", None)
+        refuse_static(
+            self, "can't be converted to a string: it is known only when the kernel runs", None
+        )
 
     def __round__(self, _: Any = None) -> NoReturn:
         refuse_static(self, "can't be rounded to a Python int", "use fx.floor, fx.ceil or fx.Int32")
@@ -128,7 +140,7 @@ class Scalar:
 
 
 _BOOL_HINT = (
-    "Python asks for it in any(), all(), sorted(), min(), max(), bool() and code that is not"
+    "Python needs it in any(), all(), sorted(), min(), max(), bool() and code that is not"
     " traced: use &, |, fx.minimum, fx.maximum, fx.where"
 )
 _INDEX_HINT = "loop with `for … in range(…)`, index a tensor, or make it an fx.Constexpr"

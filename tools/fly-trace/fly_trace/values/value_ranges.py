@@ -1,8 +1,8 @@
-"""Which numbers an integer may be, as far as the ops that compute it say.
+"""Integer range analysis on the ops that are being built.
 
-An interval is (least, greatest), both included, of the value read as a signed integer of its type.
-A sum that might leave its type may be any number of it. What no op says, that an extent is not
-negative, what the program assumes, stands in the builder's `intervals`.
+An interval is (least, greatest), inclusive, of the value as a signed integer of its type. A sum
+that may overflow has the full range of its type. Facts that the ops do not imply, such as
+non-negative extents and the program's assumptions, are in the builder's `intervals`.
 """
 
 from __future__ import annotations
@@ -11,25 +11,27 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
     from fly_trace.session.builder import Builder
 
 Interval = tuple[int, int]
 
-DEPTH = 8  # ops looked through: an index is made of few
+DEPTH = 8  # maximum depth of the search through ops
 # Sources: LLVM's "User Guide for AMDGPU Backend" (a workgroup has at most 1,024 work items, a wave
-# 32 or 64); the AQL dispatch packet of the HSA Runtime specification (a grid's dimension counts
-# work items in 32 bits).
+# 32 or 64); the AQL dispatch packet in the HSA Runtime specification (a grid dimension is a 32-bit
+# number of work items).
 MOST_IN_BLOCK = 1024
 MOST_IN_GRID = (1 << 32) - 1
 
 
 def of_type(bits: int) -> Interval:
-    """All numbers of a signed type."""
+    """The range of a signed type."""
     return -(1 << bits - 1), (1 << bits - 1) - 1
 
 
 def promise(builder: Builder, value: Any, least: int | None, most: int | None) -> None:
-    """Takes a promise about an SSA integer, made where it holds for all of the function."""
+    """Records an assumption about an SSA integer that holds in the whole function."""
     low, high = interval(builder, value)
     low = low if least is None else max(low, least)
     high = high if most is None else min(high, most)
@@ -37,7 +39,7 @@ def promise(builder: Builder, value: Any, least: int | None, most: int | None) -
 
 
 def interval(builder: Builder, value: Any, depth: int = DEPTH) -> Interval:
-    """The interval of an SSA integer, of arith's types or `index`."""
+    """The interval of an SSA integer of an arith type or `index`."""
     known = builder.intervals.get(value)
     if known is not None:
         return known
@@ -55,7 +57,7 @@ def interval(builder: Builder, value: Any, depth: int = DEPTH) -> Interval:
 
 
 def _of_argument(builder: Builder, value: Any, depth: int) -> Interval | None:
-    """Of a block's argument that is a loop's counter: it is between the loop's bounds."""
+    """The interval of a block argument that is a loop counter: it is within the loop's bounds."""
     loop = value.owner.owner.operation
     if loop.name != "scf.for" or value.arg_number != 0:
         return None
@@ -65,8 +67,8 @@ def _of_argument(builder: Builder, value: Any, depth: int) -> Interval | None:
     return lower[0], upper[1] - 1
 
 
-def _of_op(builder: Builder, op: Any, depth: int) -> Interval | None:
-    """What an op says; None for nothing. It may not fit the result's type."""
+def _of_op(builder: Builder, op: ir.Operation, depth: int) -> Interval | None:
+    """The interval of an op's result, or None if unknown. It may exceed the result type's range."""
     name = op.name
     if name == "arith.constant":
         number = op.attributes["value"].value
@@ -81,7 +83,7 @@ def _of_op(builder: Builder, op: Any, depth: int) -> Interval | None:
     return rule(*(interval(builder, operand, depth) for operand in op.operands))
 
 
-# Of the block's extent in the dimension, None where it is not known.
+# By the block's size in the dimension, None if it is dynamic.
 _IDS: dict[str, Callable[[int | None], Interval]] = {
     "gpu.thread_id": lambda block: (0, (block or MOST_IN_BLOCK) - 1),
     "gpu.block_dim": lambda block: (block or 1, block or MOST_IN_BLOCK),
@@ -96,7 +98,7 @@ def _product(a: Interval, b: Interval) -> Interval:
 
 
 def _masked(a: Interval, b: Interval) -> Interval | None:
-    """A mask without the sign bit leaves a number from 0 to itself."""
+    """A mask without the sign bit limits the result to the range from 0 to the mask."""
     high = [high for low, high in (a, b) if low >= 0]
     return (0, min(high)) if high else None
 

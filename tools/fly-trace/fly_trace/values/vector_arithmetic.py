@@ -1,7 +1,7 @@
-"""What operators and conversions mean on vectors: what they mean on scalars, element by element.
+"""Operators and conversions on vectors: those of scalars, applied elementwise.
 
-A Python number is weak, as beside a scalar. A scalar of the same kind takes the vector's element
-type, as in PyTorch, and so do coordinates: an i64 extent that meets i32 offsets widens nothing.
+A Python number is weak, as for scalars. A scalar of the same kind takes the vector's element type,
+as in PyTorch, and so do coordinates: an i64 extent does not widen i32 offsets.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def convert(vector: Vector, dtype: DType) -> Vector:
-    """Each element converted, as `fx.Float16(x)` converts a scalar."""
+    """Converts each element, as `fx.Float16(x)` converts a scalar."""
     if dtype is vector.dtype:
         return vector
     builder = tracing.current("a conversion")
@@ -38,32 +38,33 @@ def convert(vector: Vector, dtype: DType) -> Vector:
 
 
 def element_dtype(a: Any, b: Any) -> DType:
-    """The element type in which two operands meet, one of them a vector."""
+    """The promoted element type of two operands, at least one of them a vector."""
     if isinstance(a, Vector) and isinstance(b, Vector):
         if a.are_coordinates != b.are_coordinates:
             vector, other = (b, a) if a.are_coordinates else (a, b)
-            return _beside(vector, other.dtype)
+            return _unwidened_dtype(vector, other.dtype)
         return conversion.checked(promote, a.dtype, b.dtype)
     vector, other = (a, b) if isinstance(a, Vector) else (b, a)
     if not isinstance(other, Scalar):
         return conversion.checked(weak, other, vector.dtype)
-    return _beside(vector, other.dtype)
+    return _unwidened_dtype(vector, other.dtype)
 
 
-def _beside(vector: Vector, weak: DType) -> DType:
-    """The element type where a vector meets what does not widen it: a scalar, coordinates."""
+def _unwidened_dtype(vector: Vector, weak: DType) -> DType:
+    """The element type of an operation on a vector and an operand that does not widen it: a scalar
+    or coordinates."""
     if weak.is_bool or (weak.is_float == vector.dtype.is_float and not vector.dtype.is_bool):
         return vector.dtype
     return conversion.checked(promote, vector.dtype, weak)
 
 
 def _meeting_shape(*operands: Any) -> Shape:
-    """The shape in which the vectors among the operands meet."""
+    """The broadcast shape of the vectors among the operands."""
     return functools.reduce(broadcast, (v.shape for v in operands if isinstance(v, Vector)))
 
 
 def spread(value: Any, dtype: DType, shape: Shape) -> Any:
-    """The SSA vector of an operand, converted and repeated."""
+    """The SSA vector of an operand, converted and broadcast."""
     if isinstance(value, Vector):
         if flat(value.shape) != flat(shape):
             value = value.broadcast_to(shape)
@@ -72,7 +73,7 @@ def spread(value: Any, dtype: DType, shape: Shape) -> Any:
 
 
 def binary(operation: str, a: Any, b: Any) -> Any:
-    """`a operation b`, one of them a vector; NotImplemented where the other is no number."""
+    """`a operation b` with at least one vector, or NotImplemented if the other is not a number."""
     for operand in (a, b):
         if not isinstance(operand, (Vector, Scalar, bool, int, float)):
             return NotImplemented
@@ -130,7 +131,7 @@ def unary(operation: str, a: Vector) -> Vector:
 
 
 def select(condition: Any, a: Any, b: Any) -> Vector:
-    """Element by element `a` where the condition holds, else `b`."""
+    """Elementwise `a` where the condition is true, else `b`."""
     builder = tracing.current("a selection")
     if isinstance(condition, Vector) and not condition.dtype.is_bool:
         tracing.refuse(f"the condition must be of bools, not {condition.described}")
@@ -147,7 +148,7 @@ def select(condition: Any, a: Any, b: Any) -> Vector:
 
 
 def _by_lanes(function: Callable[..., Any], shape: Shape, *operands: Any) -> Vector:
-    """`function` of the scalars in each place."""
+    """Applies `function` to the scalars in each position."""
     spread_out = [
         operand.broadcast_to(shape) if isinstance(operand, Vector) else operand
         for operand in operands
@@ -160,7 +161,7 @@ def _by_lanes(function: Callable[..., Any], shape: Shape, *operands: Any) -> Vec
 
 
 def over_lanes(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of scalars that takes vectors too, element by element."""
+    """Extends a function of scalars to vectors, elementwise."""
 
     @functools.wraps(function)
     def wide(*operands: Any, **named: Any) -> Any:

@@ -1,6 +1,6 @@
-"""Vectors' shapes: how many elements they hold, which of them a coordinate names, broadcasting.
+"""Vector shapes: sizes, coordinates of elements, broadcasting.
 
-Elements are counted as a layout counts coordinates, with the first mode fastest.
+Elements are numbered like a layout's coordinates, with the first mode fastest.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Shape = tuple[Any, ...]  # of ints and nested shapes
 
 
 def nested(shape: Any) -> Shape:
-    """What a program gives as a shape, as tuples of ints."""
+    """Converts a user's shape to nested tuples of ints."""
     if isinstance(shape, (tuple, list)):
         return tuple(
             nested(item) if isinstance(item, (tuple, list)) else int(item) for item in shape
@@ -25,24 +25,25 @@ def nested(shape: Any) -> Shape:
 
 
 def flat(shape: Any) -> list[int]:
-    """The extents, without the nesting."""
+    """The extents as a flat list."""
     if isinstance(shape, tuple):
         return [extent for item in shape for extent in flat(item)]
     return [shape]
 
 
 def count(shape: Any) -> int:
-    """How many elements a shape has."""
+    """The number of elements of a shape."""
     return math.prod(flat(shape))
 
 
 def vector_ir(dtype: DType, number: int) -> str:
-    """The MLIR type of a vector of so many elements."""
+    """The MLIR type of a vector of `number` elements."""
     return f"vector<{number}x{dtype.ir}>"
 
 
 def broadcast(a: Shape, b: Shape) -> Shape:
-    """The shape in which two meet, NumPy's rule; the first one's nesting stays where it can."""
+    """The broadcast shape of two shapes, by NumPy's rules. Keeps the nesting of the first if
+    possible."""
     if flat(a) == flat(b) or count(b) == 1:
         return a
     if count(a) == 1:
@@ -55,8 +56,8 @@ def broadcast(a: Shape, b: Shape) -> Shape:
 
 
 def spread_places(shape: Shape, target: Shape) -> list[int]:
-    """For each element of `target` the place of the one of `shape` that stands there when `shape`
-    is repeated along the modes where it has one element."""
+    """For each element of `target`, the index of its element in `shape` when `shape` is repeated
+    along its modes of size 1."""
     wanted = flat(target)
     padded = _padded(shape, len(wanted))
     fits = all(a in (1, b) for a, b in zip(padded, wanted, strict=False))
@@ -79,7 +80,7 @@ def _padded(shape: Shape, rank: int) -> list[int]:
 
 
 def selected(shape: Shape, coord: tuple[Any, ...]) -> tuple[list[Any], list[int]]:
-    """The shape of the modes that `coord` leaves free (None), and the places of their elements."""
+    """The shape of the modes that are None in `coord`, and the indices of their elements."""
     kept: list[Any] = []
     places, step = [0], 1
 

@@ -1,5 +1,5 @@
-"""The class of vectors. `vectors` gives it its operators and conversions, as `operators` gives
-scalars theirs; import it from there.
+"""The class of vectors, without operators and conversions. Import it from `vectors`, which installs
+them, like `operators` does for scalars.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from fly_trace.values.dtypes import DType, check_computes, default
 from fly_trace.values.scalars import Scalar
 from fly_trace.values.vector_shapes import Shape, count, nested, selected, spread_places, vector_ir
 
-# Reduction → #vector.kind for floats, signed and unsigned integers. NaN goes through max and min.
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
+# Reduction → #vector.kind for floats, signed and unsigned integers. max and min propagate NaN.
 REDUCTIONS = {
     "add": ("add", "add", "add"),
     "mul": ("mul", "mul", "mul"),
@@ -27,13 +30,13 @@ REDUCTIONS = {
 
 
 class Vector:
-    """`value` is the SSA value, a flat MLIR vector; `shape` nests as layouts' shapes do."""
+    """`value` is the SSA value, a flat MLIR vector. `shape` may be nested, like layouts' shapes."""
 
     __slots__ = ("are_coordinates", "dtype", "shape", "value")
 
     def __init__(
         self,
-        value: Any,
+        value: ir.Value | Vector,
         shape: Any = None,
         dtype: DType | None = None,
         *,
@@ -47,7 +50,7 @@ class Vector:
         self.dtype: DType = dtype
         self.are_coordinates = are_coordinates
 
-    # -- what it is
+    # -- properties
 
     @property
     def element_type(self) -> DType:
@@ -75,28 +78,28 @@ class Vector:
 
     __hash__ = None  # type: ignore[assignment]
 
-    # -- as a variable of a branch or loop
+    # -- carried by branches and loops
 
     @property
     def carried(self) -> Any:
         return Vector, self.shape, self.dtype
 
     @property
-    def ssa(self) -> Any:
+    def ssa(self) -> ir.Value:
         return self.value
 
     @ssa.setter
-    def ssa(self, value: Any) -> None:
+    def ssa(self, value: ir.Value) -> None:
         self.value = value
 
-    def with_ssa(self, ssa: Any) -> Vector:
+    def with_ssa(self, ssa: ir.Value) -> Vector:
         return Vector(ssa, self.shape, self.dtype)
 
-    # -- its elements
+    # -- elements
 
     def __getitem__(self, index: Any) -> Any:
-        """An element, counted with the first mode fastest, or at a coordinate; with None in the
-        coordinate the vector of that part."""
+        """An element, by its index with the first mode fastest, or by its coordinate. With None in
+        the coordinate, the vector of that part."""
         if isinstance(index, tuple):
             return self._at(index)
         builder = tracing.current("an element of a vector")
@@ -136,13 +139,15 @@ class Vector:
         )
         return Vector(value, shape, self.dtype)
 
-    # -- other vectors of the same elements
+    # -- reinterpretation and rearrangement
 
     def bitcast(self, dtype: DType) -> Vector:
-        """The same bits as elements of another type; their number changes with the width."""
+        """The same bits as elements of another type. Their number changes with the width."""
         bits = self.numel * self.dtype.bits
         if bits % dtype.bits:
-            tracing.refuse(f"{self.described} holds {bits} bits, which are not whole {dtype.name}")
+            tracing.refuse(
+                f"{self.described} has {bits} bits, which is not a whole number of {dtype.name}"
+            )
         builder = tracing.current("a bitcast")
         number = bits // dtype.bits
         value = self.value
@@ -151,14 +156,14 @@ class Vector:
         return Vector(value, (number,), dtype)
 
     def reshape(self, shape: Any) -> Vector:
-        """The same elements in the same order under another shape."""
+        """The same elements in the same order with another shape."""
         new = nested(shape)
         if count(new) != self.numel:
             tracing.refuse(f"{self.described} can't have the shape {new} of {count(new)} elements")
         return Vector(self.value, new, self.dtype)
 
     def broadcast_to(self, target_shape: Any) -> Vector:
-        """The vector repeated along the modes where it has one element, NumPy's rule."""
+        """The vector repeated along its modes of size 1, by NumPy's rules."""
         target = nested(target_shape)
         if target == self.shape:
             return self
@@ -167,18 +172,20 @@ class Vector:
         return self._shuffled(spread_places(self.shape, target), target)
 
     def shuffle(self, other: Vector, mask: Iterable[int]) -> Vector:
-        """The elements `mask` of this vector and then the other, counted through."""
+        """The elements at the indices `mask` of the concatenation of this vector and `other`."""
         places = [operator.index(place) for place in mask]
         if not isinstance(other, Vector) or other.dtype is not self.dtype:
             tracing.refuse(
                 f"shuffle takes another vector of {self.dtype.name}, not {describe(other)}"
             )
         if not places or not all(0 <= place < self.numel + other.numel for place in places):
-            tracing.refuse(f"the mask {places} is not of numbers below {self.numel + other.numel}")
+            tracing.refuse(
+                f"the mask {places} must contain numbers below {self.numel + other.numel}"
+            )
         return self._shuffled(places, (len(places),), other)
 
     def reduce(self, op: str, init_val: Any = None) -> Scalar:
-        """All elements in one: "add", "mul", "max" or "min", in order; NaN goes through."""
+        """Reduces all elements by "add", "mul", "max" or "min", in order. NaN is propagated."""
         kinds = REDUCTIONS.get(op.lower()) if isinstance(op, str) else None
         if kinds is None:
             tracing.refuse(f"reduce takes {', '.join(REDUCTIONS)}, not {describe(op)}")
@@ -195,7 +202,7 @@ class Vector:
             self.dtype, builder.one("vector.reduction", self.dtype.ir, *operands, kind=attribute)
         )
 
-    # -- making them
+    # -- construction
 
     @classmethod
     def from_elements(cls, elements: Iterable[Any], dtype: DType | None = None) -> Vector:
@@ -212,17 +219,17 @@ class Vector:
 
     @staticmethod
     def filled(shape: Any, fill_value: Any, dtype: DType) -> Vector:
-        """A vector whose elements are all `fill_value`."""
+        """A vector with all elements equal to `fill_value`."""
         builder = tracing.current("a vector")
         full_shape = nested(shape)
         number = conversion.convert(fill_value, dtype)
         kind = vector_ir(dtype, count(full_shape))
         if number.value is None and number.number is not None:
             return Vector(builder.splat(number.number, dtype, kind), full_shape, dtype)
-        return Vector(builder.one("vector.broadcast", kind, number.value), full_shape, dtype)
+        return Vector(builder.one("vector.broadcast", kind, builder.ssa(number)), full_shape, dtype)
 
     if TYPE_CHECKING:
-        # Made in `vectors`.
+        # Installed by `vectors`.
         def __add__(self, other: Any) -> Vector: ...
         def __radd__(self, other: Any) -> Vector: ...
         def __sub__(self, other: Any) -> Vector: ...

@@ -1,10 +1,10 @@
-"""Vectors: several numbers of one type in registers, computed with element by element.
+"""Vectors: several numbers of one type in registers, with elementwise operations.
 
-A vector has the shape of the tensor it was loaded from. Its elements are counted as a layout counts
-coordinates, with the first mode fastest: `v[i, j]` is the element that the tensor has at (i, j).
+A vector has the shape of the tensor it was loaded from. Its elements are numbered like a layout's
+coordinates, with the first mode fastest: `v[i, j]` is the tensor's element at (i, j).
 
-What they are stands in `vector_values`, what their operators mean in `vector_arithmetic`; importing
-this module gives them their operators, as `operators` gives scalars theirs.
+`vector_values` defines the class, `vector_arithmetic` the operators. Importing this module installs
+the operators, like `operators` does for scalars.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ setattr(Vector, "select", vector_arithmetic.select)  # noqa: B010
 
 
 class ReductionOp:
-    """What `Vector.reduce` can do."""
+    """The operations of `Vector.reduce`."""
 
     ADD, MUL, MAX, MIN = "add", "mul", "max", "min"
 
 
 @dataclass(frozen=True)
 class VectorType:
-    """`fx.Float32x4`: called, a vector of so many elements; `p.load(fx.Float32x4)` loads one."""
+    """`fx.Float32x4`: a call makes a vector of 4 elements; `p.load(fx.Float32x4)` loads one."""
 
     dtype: DType
     lanes: int
@@ -52,25 +52,25 @@ class VectorType:
 
 
 def full(shape: Any, fill_value: Any, dtype: DType) -> Vector:
-    """A vector whose elements are all `fill_value`."""
+    """A vector with all elements equal to `fill_value`."""
     return Vector.filled(shape, fill_value, dtype)
 
 
 def full_like(a: Vector, fill_value: Any, dtype: DType | None = None) -> Vector:
-    """A vector of a's shape whose elements are all `fill_value`."""
+    """A vector with a's shape and all elements equal to `fill_value`."""
     return Vector.filled(a.shape, fill_value, dtype or a.dtype)
 
 
 def zeros_like(a: Vector, dtype: DType | None = None) -> Vector:
-    """A vector of a's shape, all zero."""
+    """A vector with a's shape and all elements 0."""
     return full_like(a, 0, dtype)
 
 
 def ones_like(a: Vector, dtype: DType | None = None) -> Vector:
-    """A vector of a's shape, all one."""
+    """A vector with a's shape and all elements 1."""
     return full_like(a, 1, dtype)
 
 
 def empty_like(a: Vector, dtype: DType | None = None) -> Vector:
-    """A vector of a's shape; its elements are zero."""
+    """A vector with a's shape. Its elements are zero."""
     return zeros_like(a, dtype)

@@ -1,5 +1,5 @@
 """Matrix instructions on gfx9, of 16 × 16 and of sixteen blocks of 4 × 4: A and B as codes of their
-format, D by rows and columns. Codes are decoded by the oracle's own tables and by NumPy.
+format, D by rows and columns. The oracle's tables and NumPy decode the codes.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from emulator_support.matrix import LANES, execute, registers
 from oracle.arithmetic import minifloat
 
 SIDE = 16
-GROUPS = LANES // SIDE  # of lanes, which share the k of a row of 16 × 16
+GROUPS = LANES // SIDE  # lane groups that share the k of a row of 16 × 16
 
 
 @dataclass(frozen=True)
 class Case:
-    """An instruction, the format of A and B, how many elements of each a lane has, and what chooses
-    the format; `flushes`: exact arithmetic takes a subnormal factor for 0."""
+    """An instruction, the format of A and B, the number of elements of each per lane, and the
+    modifier that selects the format; `flushes`: exact arithmetic reads a subnormal factor as 0."""
 
     target: str
     mnemonic: str
@@ -44,13 +44,13 @@ def bits_of(form: str) -> int:
 
 
 def decoded(codes: np.ndarray, form: str, target: str) -> np.ndarray:
-    """What codes (uint64) are worth: float64."""
+    """Returns the values of codes (uint64), as float64."""
     if form == "f64":
         return codes.view(np.float64)
     if form == "f32":
         with np.errstate(invalid="ignore"):  # a signalling NaN
             return codes.astype(np.uint32).view(np.float32).astype(np.float64)
-    if form == "xf32":  # ten bits of fraction
+    if form == "xf32":  # ten fraction bits
         return decoded(codes & ~np.uint64(0x1FFF), "f32", target)
     if form == "bf16":
         return decoded(codes << np.uint64(16), "f32", target)
@@ -62,7 +62,7 @@ def decoded(codes: np.ndarray, form: str, target: str) -> np.ndarray:
 
 
 def packed(elements: np.ndarray, width: int) -> np.ndarray:
-    """[wave, lane, element] → [wave, register, lane]: low bits first."""
+    """Packs [wave, lane, element] into [wave, register, lane], low bits first."""
     steps = np.arange(width, dtype=np.uint64)
     bits = (elements[..., None] >> steps & np.uint64(1)).astype(np.uint8)
     words = np.packbits(bits.reshape(*elements.shape[:2], -1), axis=-1, bitorder="little")
@@ -70,19 +70,19 @@ def packed(elements: np.ndarray, width: int) -> np.ndarray:
 
 
 def factor(case: Case, codes: np.ndarray) -> np.ndarray:
-    """What codes [wave, lane, element] of A are worth: [wave, block, row, k], of B with its columns
-    for rows."""
+    """Returns the values of codes [wave, lane, element] of A: [wave, block, row, k]; for B, columns
+    take the place of rows."""
     values = decoded(codes, case.form, case.target)
     waves, _, elements = values.shape
     if case.blocks > 1:  # lane l has row l % 4 of block l // 4
         return values.reshape(waves, case.blocks, -1, elements)
-    # Lane l has row l % 16, and of its k those from `elements` · (l // 16) on.
+    # Lane l has row l % 16, and its k start at `elements` · (l // 16).
     shares = values.reshape(waves, GROUPS, SIDE, elements).transpose(0, 2, 1, 3)
     return shares.reshape(waves, 1, SIDE, -1)
 
 
 def addend(case: Case, c: np.ndarray) -> np.ndarray:
-    """C [wave, block, row, column] of f32 as registers: uint32[wave, register, lane]."""
+    """Converts C [wave, block, row, column] of f32 to registers: uint32[wave, register, lane]."""
     if case.blocks > 1:  # register r of lane l is row r, column l % 4 of block l // 4
         rows = c.transpose(0, 2, 1, 3)
     else:  # register r of lane l is row 4·(l // 16) + r, column l % 16
@@ -98,9 +98,9 @@ def multiply(
     mode: str,
     scales: np.ndarray | None = None,
 ) -> np.ndarray:
-    """D of each wave: [wave, row, column] of f32, i32 or f64; of 4 × 4, [wave, block, row, column]
-    of f32. A and B are codes, [wave, lane, element]; C is uint32[wave, register, lane], and so are
-    the scales of A and B, a register each, of an instruction that has some."""
+    """Returns D of each wave: [wave, row, column] of f32, i32 or f64; for 4 × 4, [wave, block, row,
+    column] of f32. A and B are codes, [wave, lane, element]; C is uint32[wave, register, lane], and
+    so are the scales of A and B, one register each, if the instruction has them."""
     width = bits_of(case.form)
     factors = [packed(x, width) for x in (a, b)]
     count, results = factors[0].shape[1], c.shape[1]

@@ -1,5 +1,5 @@
-"""Kernels of one memory access each, for every instruction that accesses memory and each kind of
-address that it can have: what the tests of bounds and of shortcuts launch."""
+"""Kernels with one memory access each, for every memory instruction and each kind of its addresses,
+for the tests of bounds and of shortcuts."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from oracle.launching import build
 from oracle.probes import rdna_probe
 from oracle.probes.probe import known_to
 
-# The lane's offset is `stride` · lane + `start`; arguments: A, stride, start, EXEC, the bits of the
-# lane that are added to a 64-bit address's high dword, and the bytes that a buffer resource has.
+# The lane's offset is `stride` · lane + `start`. Arguments: A, stride, start, EXEC, the bits of the
+# lane's number to add to a 64-bit address's high dword, and the size of a buffer resource in bytes.
 BODY = """
   s_load_dwordx4 s[4:7], s[0:1], 0x0
   s_load_dwordx2 s[8:9], s[0:1], 0x10
@@ -88,9 +88,9 @@ METADATA = """  - .name: {name}
       - {{.name: apart, .offset: 24, .size: 4, .value_kind: by_value}}
       - {{.name: records, .offset: 28, .size: 4, .value_kind: by_value}}
 """
-AT_ONCE = 40  # forms of a code object
-PRIVATE = 64  # bytes a lane
-HALF = 1 << 32  # what the low dword of an address counts
+AT_ONCE = 40  # forms per code object
+PRIVATE = 64  # bytes per lane
+HALF = 1 << 32  # the range of an address's low dword
 EDGE = 8192  # bytes on either side of a multiple of that
 TARGETS = ("gfx942", "gfx1100", "gfx1201")
 SPACES = ("global", "flat", "buffer", "lds", "scratch", "smem")
@@ -116,7 +116,7 @@ def registers(first: int, count: int, bank: str = "v") -> str:
 
 
 def forms(operation: Operation, returning: str) -> Iterator[Form]:
-    """With each kind of address, in gfx9's spelling."""
+    """Yields the forms with each kind of address, in gfx9's spelling."""
     detail, space = operation.detail, operation.form
     name = operation.mnemonic.removesuffix(".rtn")
     if isinstance(detail, ScalarAccess):
@@ -145,14 +145,14 @@ def forms(operation: Operation, returning: str) -> Iterator[Form]:
     }
     for place in places[space]:
         operands = [*head, *place]
-        if space == "buffer":  # what is returned takes the data's place
+        if space == "buffer":  # the result takes the data's place
             operands = [result if loads else data, *place]
         text = f"{name} {', '.join(operands)}{more}"
         yield Form(space, text, detail.size, atomic or not loads, atomic)
 
 
 def scalar_form(name: str, detail: ScalarAccess, returns: bool) -> Form:
-    """At `start`, in s[10:11], or through the buffer."""
+    """Accesses `start`, in s[10:11], or through the buffer."""
     atomic = detail.atomic
     size = atomic.size if atomic else detail.size
     dwords = max(1, size // 4) * (atomic.values if atomic else 1)
@@ -164,7 +164,7 @@ def scalar_form(name: str, detail: ScalarAccess, returns: bool) -> Form:
 
 @functools.cache
 def all_forms(target: str) -> tuple[Form, ...]:
-    """What the target has, in gfx9's spelling; of gfx11 and gfx12 what none before has."""
+    """Returns the target's forms, in gfx9's spelling; for gfx11 and gfx12 only the new ones."""
     returning = rdna_probe.RETURNING.get(target, "sc0")
     before = {form for one in TARGETS[: TARGETS.index(target)] for form in all_forms(one)}
     tried = {form.name for form in before}
@@ -188,7 +188,7 @@ def lanes_of(target: str) -> int:
 
 
 def compiled(target: str, listed: Sequence[Form]) -> CodeObject:
-    """A kernel for each form: k0, k1, …"""
+    """Compiles a kernel for each form: k0, k1, …"""
     kernels, metadata = [], []
     for number, form in enumerate(listed):
         private = PRIVATE if form.space == "scratch" else 0
@@ -210,7 +210,7 @@ def batched(items: Sequence[Form], count: int) -> list[Sequence[Form]]:
 
 @dataclass(frozen=True)
 class Where:
-    """Where a launch's lanes go: the arguments of BODY behind A."""
+    """The addresses of a launch's lanes: the arguments of BODY after A."""
 
     stride: int = 0
     start: int = 0
@@ -221,7 +221,7 @@ class Where:
 
 @dataclass
 class Bench:
-    """`device`, with one buffer of as many bytes as a launch wants."""
+    """`device`, with one buffer of the size that a launch requests."""
 
     target: str
     forms: Sequence[Form]
@@ -231,8 +231,8 @@ class Bench:
     def works(
         self, number: int, room: int, *places: Where, writable: bool = True, size: int = 0
     ) -> bool:
-        """Whether the last one of some launches ends, with `room` bytes of memory or LDS; those
-        before it, which show each site where its memory is, must end. `size`: see `ends`."""
+        """Whether the last of several launches ends without a fault, with `room` bytes of memory or
+        LDS; the earlier ones, which let each site cache its region, must. `size`: see `ends`."""
         memory = np.zeros(room, np.uint8)
         shared = room if self.forms[number].space == "lds" else 0
         with Buffers(self.device) as buffers:
@@ -243,7 +243,7 @@ class Bench:
 
     @contextlib.contextmanager
     def high(self, writable: bool) -> Iterator[int]:
-        """A multiple of 4 GiB, A: memory is around the place HALF behind it, and nowhere else."""
+        """Yields A, a multiple of 4 GiB; memory is mapped only around A + HALF."""
         around = np.zeros(2 * EDGE, np.uint8)
         buffers = self.device._buffers
         low = FIRST + 3 * HALF & -HALF
@@ -253,7 +253,7 @@ class Bench:
         buffers.remove(at)
 
     def fault(self, number: int, address: int, where: Where, shared: int) -> str:
-        """What a launch is ended by, if anything."""
+        """Returns the message of the fault that ended a launch, if any."""
         kernarg = struct.pack("<QIIqII", address, *astuple(where))
         shape = (1, 1, 1), (lanes_of(self.target), 1, 1)
         try:
@@ -263,7 +263,7 @@ class Bench:
         return ""
 
     def ends(self, number: int, address: int, where: Where, shared: int, size: int = 0) -> bool:
-        """A fault that does not tell how many bytes were accessed is none: `size`, or as many as
-        the form has."""
+        """Whether a launch ends without an access fault, whose message gives the number of bytes:
+        `size`, or that of the form."""
         told = f" {size or self.forms[number].size} bytes at 0x"
         return told not in self.fault(number, address, where, shared)

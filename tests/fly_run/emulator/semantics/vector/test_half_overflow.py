@@ -176,5 +176,5 @@ def test_what_is_open_is_refused_under_strict() -> None:
     with pytest.raises(Fault) as caught:
         words("gfx942", body, sums, more, observers=(Strict(),))
     assert caught.value.message.startswith(
-        "no public source says whether MODE.FP16_OVFL holds the product too, before the sum; "
+        "no public source specifies whether MODE.FP16_OVFL limits the product too, before the sum; "
     )

@@ -1,1 +1,1 @@
-"""What LLVM's AMDGPU code generation has."""
+"""The AMD backend of fly-llc: LLVM's AMDGPU code generation."""

@@ -1,8 +1,8 @@
-"""LLVM's machine pipeline for AMD's GPUs: triples, and the points that have names.
+"""LLVM's machine pipeline for AMD's GPUs: triples and named points.
 
-Promises are told apart by three words: "gfx9" and "rdna", families of processors, found by trying
-all examples on five of them, and "pipelined", gfx9's kernels that keep loads from memory and from
-LDS under way at once, as a double-buffered product of matrices does.
+Promises are made for three groups of kernels: "gfx9" and "rdna", families of processors, tested
+with all examples on five of them, and "pipelined": gfx9 kernels that overlap loads from memory with
+loads from LDS, such as a double-buffered matrix product.
 """
 
 from __future__ import annotations

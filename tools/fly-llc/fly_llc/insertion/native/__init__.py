@@ -1,9 +1,9 @@
-"""Native machine passes inside llc's own pipeline, without MIR in between.
+"""Runs native machine passes inside llc's own pipeline, without MIR in between.
 
-A pass of a plugin can run as a filter (`llc -run-pass`) wherever llc can stop and go on. Where it
-can't, or where going on would allocate registers otherwise, it has to run in llc's process. llc has
-no option for that; a small library, `shim.cpp`, gives it one. It is built when it is first wanted,
-against the headers of the very LLVM whose llc runs.
+A plugin's pass can run as a filter (`llc -run-pass`) wherever llc can stop and resume. Elsewhere,
+or if resuming would change register allocation, it has to run in llc's process. llc has no option
+for that; a small library, `shim.cpp`, adds one. It is built on first use, against the headers of
+the LLVM whose llc runs.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fly_common import built_library, paths, process, toolchain
+from fly_common import paths, process, toolchain
 from fly_common.errors import MissingError, UsageError
+from fly_store import built_library, identity
 
 from fly_llc.codegen import points
 from fly_llc.codegen.points import Point
@@ -32,8 +33,7 @@ HEADER = "llvm/Target/RegisterTargetPassConfigCallback.h"
 
 
 def flags(options: Options, source: Source) -> tuple[str, ...]:
-    """llc's options that run the native passes of `options` in its process; none where there are
-    none."""
+    """Returns llc's options that run the native passes of `options` in its process, or none."""
     if not options.in_process:
         return ()
     here = (source.target.cpu, source.level)
@@ -51,8 +51,8 @@ def flags(options: Options, source: Source) -> tuple[str, ...]:
 
 
 def _anchor(point: Point, cpu: str, level: int) -> str:
-    """The pass behind whose only run the point is. LLVM inserts after every run of a pass, and
-    after no analysis; UsageError where that can't be this point."""
+    """Returns the pass after which the point is. LLVM inserts after every run of a pass, and not
+    after analyses. Raises UsageError if that does not identify the point."""
     passes = [name for name in points.machine_passes(cpu, level) if not points.is_analysis(name)]
     place = passes.index(point.machine_pass) if point.machine_pass in passes else 0
     if point.side == "before":
@@ -65,29 +65,33 @@ def _anchor(point: Point, cpu: str, level: int) -> str:
             for name in passes[max(place, 0) :]
             if sum(other.partition(",")[0] == name.partition(",")[0] for other in passes) == 1
         ]
+        if place < 0:
+            why = "no machine pass runs earlier"
+        else:
+            name = anchor.partition(",")[0]
+            why = f"LLVM would insert after each of the {len(runs)} runs of {name}"
         raise UsageError(
-            f"in llc's process nothing can be inserted {point}: that is behind {anchor}, which runs"
-            f" {len(runs)} times",
-            hint=f"the next place is after:{single[0]}" if single else None,
+            f"with --in-process nothing can be inserted {point}: {why}",
+            hint=f"the next possible point is after:{single[0]}" if single else None,
         )
     return anchor
 
 
 def shim() -> str:
-    """The path by which llc loads the library that gives it the option; the library is built unless
-    it is kept. MissingError says what is needed to build it.
+    """Returns the path from which llc loads the shim, which is built if it is not in the cache.
+    Raises MissingError if something needed to build it is missing.
 
-    llc inherits the descriptor that the path names (`llc.start`): it loads the very bytes that were
-    verified here, whatever happens to the file they came from.
+    The path names a file descriptor that llc inherits (`llc.start`): it loads the bytes that were
+    verified here, even if the file changes.
     """
     llc = toolchain.find_program("llc")
-    identity = sha256(SOURCE.read_bytes() + toolchain.fingerprint("llc").encode()).hexdigest()
-    return _in_memory(f"llc-shim-{identity[:16]}.so", llc, paths.cache_dir())
+    digest = sha256(SOURCE.read_bytes() + identity.program("llc").encode()).hexdigest()
+    return _in_memory(f"llc-shim-{digest[:16]}.so", llc, paths.cache_dir())
 
 
 @functools.cache
 def _in_memory(name: str, llc: str, folder: str) -> str:
-    """The shim of an llc, from a cache folder: taken once by a process."""
+    """Returns the shim of an llc from a cache folder. Called once per process."""
     recipe = built_library.Recipe(
         name, lambda: _build(llc), "the library for passes in llc's process", "about 3 s"
     )
@@ -109,23 +113,23 @@ def _build(llc: str) -> bytes:
         if done.returncode:
             lines = done.stderr.strip().splitlines()
             raise MissingError(
-                "the library for passes in llc's process can't be built: "
-                + (lines[0] if lines else "the compiler said nothing"),
-                hint=f"{' '.join(words)} shows it all",
+                "the library for --in-process can't be built: "
+                + (lines[0] if lines else "the compiler printed nothing"),
+                hint=f"for the full output, run: {' '.join(words)}",
             )
         return made.read_bytes()
 
 
 def _headers(llc: str) -> Path:
-    """LLVM's headers, which belong to the llc that runs."""
+    """Returns the folder of the LLVM headers that belong to this llc."""
     prefix = Path(llc).resolve().parent.parent
     for folder in (prefix / "include", Path(f"/usr/include/llvm-{toolchain.version_of(llc)}")):
         if (folder / HEADER).is_file():
             return folder
     raise MissingError(
         f"LLVM's C++ headers ({HEADER}) were not found in {prefix / 'include'}",
-        hint="they are needed for passes in llc's process (Debian: apt-get install llvm-22-dev);"
-        " without --in-process a native pass runs as a filter, which needs none",
+        hint="they are needed for --in-process (Debian: apt-get install llvm-22-dev);"
+        " without --in-process, a native pass runs as a filter and does not need them",
     )
 
 
@@ -140,6 +144,6 @@ def _compiler(llc: str) -> str:
             return path
     raise MissingError(
         f"no C++ compiler{f' ({chosen})' if chosen else ''} was found",
-        hint="one is needed for passes in llc's process (Debian: apt-get install g++), or set CXX;"
-        " without --in-process a native pass runs as a filter, which needs none",
+        hint="one is needed for --in-process (Debian: apt-get install g++), or set CXX;"
+        " without --in-process, a native pass runs as a filter and does not need it",
     )

@@ -1,10 +1,10 @@
-"""ROCm's device libraries: the mathematics that LLVM's code generation does not expand.
+"""ROCm's device libraries: math functions that LLVM's code generation does not expand.
 
-convert-math-to-rocdl leaves calls of `__ocml_*`. Their bitcode is linked here, only what is
-needed and made internal, so that `opt` inlines it and no later stage knows of it. The library
-reads a few constants (`__oclc_*`) that say what the target is and how exact to be; they are
-written here as globals rather than taken from the library's own files, because those stop at the
-chips that their release knew.
+convert-math-to-rocdl emits calls of `__ocml_*`. Only the functions that are needed are linked here,
+as bitcode with internal linkage, so that `opt` can inline them and no later stage depends on the
+library. The library reads constants (`__oclc_*`) that describe the target and the accuracy wanted.
+They are emitted here as globals instead of linked from the library's own files, which only cover
+the chips known to that release.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fly_target.target import Target
 LIBRARIES = ("ocml.bc", "ockl.bc")
 HOW_TO_GET = (
     "install them (Debian: apt-get install rocm-device-libs; ROCm: rocm-device-libs), or set"
-    " FLY_DEVICE_LIBS to the folder that has ocml.bc"
+    " FLY_DEVICE_LIBS to the directory that contains ocml.bc"
 )
 
 _DECLARED = re.compile(r"^declare [^\n]*@(__oc[mk]l_\w+)\(", re.MULTILINE)
@@ -35,13 +35,14 @@ _TARGET_WORD = re.compile(
 
 
 def needed(text: str) -> tuple[str, ...]:
-    """The device library functions that a module declares, sorted."""
+    """Returns the device library functions that a module declares, sorted."""
     return tuple(sorted(set(_DECLARED.findall(text))))
 
 
 @functools.cache
 def folder() -> str | None:
-    """Where the libraries are: FLY_DEVICE_LIBS (nothing else is looked at), ROCm, Debian."""
+    """Returns the libraries' folder: FLY_DEVICE_LIBS alone if it is set, else ROCm's or
+    Debian's."""
     if chosen := os.environ.get("FLY_DEVICE_LIBS"):
         candidates = [chosen]
     else:
@@ -61,7 +62,7 @@ def _is_in(path: str, name: str) -> bool:
 
 
 def identity() -> str:
-    """What identifies the libraries for a cache key: path, size and time of the file."""
+    """Identifies the libraries for a cache key: path, size and modification time of the first."""
     found = folder()
     if found is None:
         return "none"
@@ -70,12 +71,12 @@ def identity() -> str:
 
 
 def controls(target: Target) -> str:
-    """The library's control constants as LLVM IR: exact mathematics for this target.
+    """Returns the library's control constants as LLVM IR: full accuracy on this target.
 
     Names and meanings: ROCm device libraries, doc/OCML.md "Controls" and oclc/inc/oclc.h.
     """
     rows = (
-        ("finite_only_opt", "i8", 0),  # infinities and NaNs happen
+        ("finite_only_opt", "i8", 0),  # infinities and NaNs occur
         ("unsafe_math_opt", "i8", 0),  # no shortcuts
         ("daz_opt", "i8", 0),  # denormals are kept
         ("correctly_rounded_sqrt32", "i8", 1),
@@ -92,7 +93,7 @@ def controls(target: Target) -> str:
 
 
 def link(text: str, functions: tuple[str, ...], target: Target) -> str:
-    """The module with the library functions it declares, and what they call, inside it.
+    """Links the library functions that the module declares, and their callees, into it.
 
     MissingError without the libraries; InputError if they lack a function or can't be linked.
     """
@@ -107,25 +108,27 @@ def link(text: str, functions: tuple[str, ...], target: Target) -> str:
         control.write(controls(target))
         control.flush()
         libraries = [os.path.join(found, name) for name in LIBRARIES if _is_in(found, name)]
-        # The controls come last: they are what the libraries, not the kernels, need.
+        # The controls come last: the libraries need them, the kernels do not.
         arguments = ["-S", "--only-needed", "--internalize", "-", *libraries, control.name]
         done = toolchain.run_program("llvm-link", arguments, text.encode())
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines()
         raise InputError(
-            f"linking the device libraries in {found} failed: {said[-1] if said else 'no reason'}"
+            f"linking the device libraries in {found} failed:"
+            f" {said[-1] if said else 'no reason given'}"
         )
     linked = done.stdout.decode()
     if missing := needed(linked):
         raise InputError(
             f"the device libraries in {found} have no {missing[0]}",
-            hint="a newer release of rocm-device-libs may; set FLY_DEVICE_LIBS to its folder",
+            hint="a newer release of rocm-device-libs may have it; set FLY_DEVICE_LIBS to its"
+            " directory",
         )
     return _for_target(linked, target)
 
 
 def _for_target(text: str, target: Target) -> str:
-    """Puts the target on the linked functions: LLVM inlines only between equal targets."""
+    """Sets the target on the linked functions: LLVM inlines only between equal targets."""
     groups = set(_DEFINED.findall(text))
 
     def rewrite(match: re.Match[str]) -> str:

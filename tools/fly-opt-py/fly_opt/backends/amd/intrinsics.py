@@ -1,9 +1,9 @@
-"""Intrinsics of LLVM's AMDGPU code generation that passes call by name."""
+"""AMDGPU intrinsics of LLVM that passes call by name."""
 
 from __future__ import annotations
 
 SIGNIFICAND, EXPONENT = "llvm.amdgcn.frexp.mant.f64", "llvm.amdgcn.frexp.exp.i32.f64"
-# Atomic updates through a buffer descriptor; rocdl has ops for some of them only.
+# Atomic updates through a buffer descriptor; rocdl has ops for only some of them.
 BUFFER_ATOMIC = "llvm.amdgcn.raw.ptr.buffer.atomic"
 BUFFER_ATOMICS = {
     f"{BUFFER_ATOMIC}.{update}"

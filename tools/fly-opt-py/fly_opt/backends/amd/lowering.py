@@ -1,9 +1,9 @@
-"""The lowering of the backend `rocm`: `fly_opt.lowering.interface.Lowering` for AMD's GPUs."""
+"""The `fly_opt.lowering.interface.Lowering` of the backend `rocm`, for AMD's GPUs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fly_target.amd.triple import CODE_OBJECT_VERSION
 from fly_target.target import Target
@@ -17,6 +17,11 @@ from fly_opt.backends.amd import (
 )
 from fly_opt.backends.amd.pipeline import rocm
 from fly_opt.lowering.interface import Pipeline, PointerSpaces
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
+    from fly_opt.passes.llvm.conversion import Conversion
 
 
 class RocmLowering:
@@ -46,12 +51,12 @@ class RocmLowering:
 
         return buffers
 
-    def conversions(self) -> Mapping[str, Callable[[Any, Any], Any]]:
+    def conversions(self) -> Mapping[str, Callable[[Conversion, ir.Operation], ir.Value | None]]:
         from fly_opt.backends.amd import buffers
 
         return {"fly_rocdl.get_buffer_rsrc": buffers.get_descriptor}
 
-    def convert_float(self, op: Any, target: Target | None) -> bool:
+    def convert_float(self, op: ir.Operation, target: Target | None) -> bool:
         from fly_opt.backends.amd.passes import narrow_floats
 
         if not narrow_floats.is_conversion(op):
@@ -59,13 +64,13 @@ class RocmLowering:
         narrow_floats.convert(op, target)
         return True
 
-    def significand(self, value: Any) -> Any:
+    def significand(self, value: ir.Value) -> ir.Value:
         """V_FREXP_MANT_F64."""
         from fly_opt.ir.intrinsics import call
 
         return call(intrinsics.SIGNIFICAND, value.type, [value])
 
-    def exponent(self, value: Any) -> Any:
+    def exponent(self, value: ir.Value) -> ir.Value:
         """V_FREXP_EXP_I32_F64."""
         from fly_dialect.bindings import ir
 
@@ -79,10 +84,10 @@ class RocmLowering:
     def replaces(self, name: str) -> bool:
         return name in older_llvm.REPLACED
 
-    def replace(self, op: Any) -> None:
+    def replace(self, op: ir.Operation) -> None:
         older_llvm.replace(op)
 
-    def wrong_function(self, function: Any) -> str | None:
+    def wrong_function(self, function: ir.Operation) -> str | None:
         return workgroup.wrong_workgroup(function)
 
     def bridge(self, text: str) -> str:

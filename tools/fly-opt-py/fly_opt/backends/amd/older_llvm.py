@@ -1,15 +1,18 @@
-"""Ops of the bindings' LLVM 24 that LLVM 22, which makes the machine code, does not have.
+"""Replacements for ops of the bindings' LLVM 24 that LLVM 22, the code generator, does not have.
 
-Its asynchronous copies to LDS are the same instructions as those that LLVM 22 has and waits for by
-itself, so that they become these: what is said of groups then only waits too early, for all that is
-under way. For the rest there is nothing.
+LLVM 24's asynchronous copies to LDS are the same instructions as LLVM 22's synchronous ones, for
+which LLVM 22 inserts the waits, so they are replaced by those. A wait for a group then becomes a
+wait for all outstanding copies, which is conservative. The other ops have no replacement.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fly_target.amd.waits import GFX9
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
 ASYNCHRONOUS = {
     "rocdl.global.load.async.lds": "rocdl.global.load.lds",
@@ -24,8 +27,8 @@ MISSING = {"rocdl.ptr.s.buffer.load"}
 _WAIT_FOR_MEMORY = GFX9.word(vm=0)
 
 
-def replace(op: Any) -> None:
-    """Replaces one of REPLACED by what LLVM 22 has."""
+def replace(op: ir.Operation) -> None:
+    """Replaces an op of REPLACED with its LLVM 22 equivalent."""
     from fly_dialect.bindings import ir
 
     with ir.InsertionPoint(op), op.location:

@@ -1,12 +1,15 @@
-"""What a kernel says of its workgroup's size, checked before MLIR translates it."""
+"""Checks a kernel's workgroup size attributes before MLIR translates them."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
 _SIZES = ("flat", "reqd")
-# Attributes of functions that the pipeline writes, and the class of their value.
+# Function attributes that the pipeline sets, and the class of their value.
 FUNCTION_ATTRIBUTES = {
     "rocdl.kernel": "UnitAttr",
     "rocdl.flat_work_group_size": "StringAttr",
@@ -14,8 +17,8 @@ FUNCTION_ATTRIBUTES = {
 }
 
 
-def wrong_workgroup(function: Any) -> str | None:
-    """Whether a kernel's two statements of its workgroup's size contradict each other."""
+def wrong_workgroup(function: ir.Operation) -> str | None:
+    """Returns what is wrong if a kernel's two workgroup size attributes contradict each other."""
     from fly_dialect.bindings import ir
 
     flat, wanted = (function.attributes.get(f"rocdl.{name}_work_group_size") for name in _SIZES)
@@ -25,6 +28,6 @@ def wrong_workgroup(function: Any) -> str | None:
     if flat.value == f"{size},{size}":
         return None
     return (
-        f'rocdl.flat_work_group_size is "{flat.value}", and rocdl.reqd_work_group_size asks for'
+        f'rocdl.flat_work_group_size is "{flat.value}", but rocdl.reqd_work_group_size requires'
         f' "{size},{size}"'
     )

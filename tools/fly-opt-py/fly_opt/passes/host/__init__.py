@@ -1,1 +1,1 @@
-"""The host function becomes the host program."""
+"""Conversion of the host function to the host program."""

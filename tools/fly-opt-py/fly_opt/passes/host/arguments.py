@@ -1,4 +1,4 @@
-"""The arguments of a host function: what the program says of them, and how they reach a kernel."""
+"""The arguments of a host function: their description in the program, and how kernels get them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOKEN = "!gpu.async.token"  # a stream, in FlyDSL's host functions too
 
 @dataclass(frozen=True)
 class Parameter:
-    """An argument of the host function: what the program says of it, and its type."""
+    """An argument of the host function: its entry in the program, and its type."""
 
     made: Tensor | Scalar | Stream
     spec: Any
@@ -36,7 +36,7 @@ def parameter(host: Any, argument: Any, attributes: Any, fallback: str | None = 
         raise refuse(
             host,
             f"argument {number} of the host function has no fly.name",
-            'each argument says its name: {fly.name = "A"}',
+            'each argument needs a name: {fly.name = "A"}',
         )
     spec = spec_of(argument.type)
     made: Tensor | Scalar | Stream
@@ -64,7 +64,7 @@ def tensor(host: Any, name: str, spec: MemRefSpec, said: dict[str, Any]) -> Tens
         raise refuse(
             host,
             f"the layout of {name} is composed: {spec.layout}",
-            "a host function's tensors have one extent and one stride a dimension",
+            "a host function's tensors have one extent and one stride per dimension",
         )
     shape: tuple[Int, ...] = modes(spec.layout.shape)
     strides: tuple[Int, ...] = modes(spec.layout.stride)
@@ -72,16 +72,17 @@ def tensor(host: Any, name: str, spec: MemRefSpec, said: dict[str, Any]) -> Tens
         raise refuse(
             host,
             f"the layout of {name} is nested: {spec.layout}",
-            "a host function's tensors have one extent and one stride a dimension",
+            "a host function's tensors have one extent and one stride per dimension",
         )
     extents: list[int | str | None] = [leaf.value for leaf in shape]
     if "fly.shape" in said:
         stated = list(said["fly.shape"])
         if not stated and spec.layout.shape == Int(1):
-            shape, strides, extents = (), (), []  # a layout has no rank 0: it is 1:0 there
+            shape, strides, extents = (), (), []  # a layout has no rank 0: it is 1:0 instead
         if len(stated) != len(extents):
             raise refuse(
-                host, f"fly.shape of {name} has {len(stated)} extents, its layout {len(extents)}"
+                host,
+                f"fly.shape of {name} has {len(stated)} extents, but its layout has {len(extents)}",
             )
         for dimension, extent in enumerate(stated):
             if isinstance(extent, ir.StringAttr):
@@ -89,7 +90,7 @@ def tensor(host: Any, name: str, spec: MemRefSpec, said: dict[str, Any]) -> Tens
             elif isinstance(extent, ir.IntegerAttr) and extents[dimension] != extent.value:
                 raise refuse(
                     host,
-                    f"extent {dimension} of {name} is {extent.value} in fly.shape, and"
+                    f"extent {dimension} of {name} is {extent.value} in fly.shape, but"
                     f" {shape[dimension]} in its layout",
                 )
     return Tensor(
@@ -104,13 +105,13 @@ def tensor(host: Any, name: str, spec: MemRefSpec, said: dict[str, Any]) -> Tens
 
 
 def _multiples(leaves: tuple[Int, ...]) -> tuple[int, ...]:
-    """The divisors of dynamic leaves that code may rely on; none where all are 1."""
+    """Returns the divisors of dynamic leaves that code may assume; empty if all are 1."""
     found = tuple(leaf.divisibility for leaf in leaves)
     return found if any(divisor > 1 for divisor in found) else ()
 
 
-def scalar_size(op: Any, kind: str) -> int:
-    """Bytes of a scalar kernel argument; a bit is a byte, an index is 64 bits."""
+def scalar_size(op: ir.Operation, kind: str) -> int:
+    """Returns the size in bytes of a scalar kernel argument; i1 is a byte, index is 64 bits."""
     sizes = {"index": 8, "i1": 1, "bf16": 2, "f16": 2, "f32": 4, "f64": 8}
     sizes |= {f"i{8 * n}": n for n in (1, 2, 4, 8)}
     if kind not in sizes:

@@ -24,10 +24,14 @@ def results(walk: Walk, host: Any, end: Any) -> tuple[Result, tuple[str, ...]]:
     wanted: list[tuple[str | None, Operand]] = []
     form = host.attributes["fly.results"]
     result = _result(walk, end, form, operands, wanted)
-    if operands:
+    if operands and end is not None:
         raise refuse(end, f"fly.results says nothing of {len(operands)} values that are returned")
     assert len(wanted) == len(list(leaves(result)))
     return result, _unique(walk, wanted)
+
+
+def _value_of(attribute: Any) -> Any:
+    return attribute.value
 
 
 def _result(
@@ -39,7 +43,7 @@ def _result(
         return None
     if not isinstance(form, ir.DictAttr):
         raise refuse(end, f"fly.results holds {form}")
-    said = {item.name: item.attr.value for item in form}
+    said = {item.name: _value_of(item.attr) for item in form}
     if "value" in said:
         operand = Operand("constant", said["value"])
     elif operands:

@@ -1,9 +1,8 @@
-"""What a host program holds of the values of a host function: integer expressions, tuples of them,
-tensors seen through layouts that the function makes.
+"""Values of a host function as a host program represents them: integer expressions, tuples of them,
+and tensors viewed through layouts that the function builds.
 
-Integers are mathematical here: a width in the IR does not wrap, as it does not in the Python it
-came from, and the reader of the program refuses what leaves 64 bits or does not fit a kernel's
-argument.
+Integers are mathematical: they do not wrap at the IR's width, as they do not in the Python source.
+The reader of the program rejects values that leave 64 bits or do not fit a kernel's argument.
 """
 
 from __future__ import annotations
@@ -15,6 +14,8 @@ from typing import Any, TypeAlias
 from fly_common.quoting import quoted
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import spec_of
+from fly_dialect.layouts.int_tuple import IntTuple
+from fly_dialect.layouts.integers import Int
 from fly_dialect.types import IntTupleSpec, LayoutSpec, MemRefSpec
 from fly_host.graph import Graph
 from fly_host.program import Parameter as ProgramParameter
@@ -25,26 +26,26 @@ from fly_opt.passes.base import refuse
 from fly_opt.passes.host.arguments import TOKEN, Parameter, parameter
 from fly_opt.passes.host.tensors import Layout, TensorValue
 
-# An integer tuple of the program: an expression's index, or a tuple of integer tuples.
+# An integer tuple of the program: the index of an expression, or a tuple of integer tuples.
 Tree: TypeAlias = "int | tuple[Tree, ...]"
 
 
 @dataclass(frozen=True)
 class MadeLayout:
-    """A layout that the host function makes."""
+    """A layout that the host function builds."""
 
     shape: Tree
     stride: Tree
 
     @property
     def parts(self) -> tuple[Tree, Tree]:
-        """As `fly_carriers.parts` has them."""
+        """Returns the parts in the order of `boundary.parts`."""
         return self.shape, self.stride
 
 
 @dataclass(frozen=True)
 class MadeComposed:
-    """A composed layout that the host function makes; `inner` is a swizzle where it is STATIC."""
+    """A composed layout that the host function builds; `inner` is STATIC for a swizzle."""
 
     inner: Any
     offset: Tree
@@ -52,7 +53,7 @@ class MadeComposed:
 
     @property
     def parts(self) -> tuple[Any, Tree, Any]:
-        """As `fly_carriers.parts` has them."""
+        """Returns the parts in the order of `boundary.parts`."""
         return self.outer, self.offset, self.inner
 
 
@@ -87,7 +88,7 @@ BINARY = {
     "arith.shrsi": "shr",
     "arith.shrui": "shr",
 }
-# arith's predicates in the order of their numbers → operator, and whether operands are swapped.
+# arith's predicates, by number → operator, and whether the operands are swapped.
 COMPARISONS = (
     ("eq", False),
     ("ne", False),
@@ -129,7 +130,8 @@ class Values:
         made = parameter(host, argument, attributes, fallback)
         if any(other.name == made.made.name for other in self.parameters):
             raise refuse(
-                host, f"two arguments of the host function are called {quoted(made.made.name)}"
+                host,
+                f"two arguments of the host function have the same name {quoted(made.made.name)}",
             )
         self.parameters.append(made.made)
         self.held[argument] = made
@@ -139,11 +141,11 @@ class Values:
 
     # -- operations ------------------------------------------------------------------------------
 
-    def compute(self, op: Any) -> None:
-        """Takes up the results of an operation. InputError where no program holds them."""
+    def compute(self, op: ir.Operation) -> None:
+        """Records the results of an operation. InputError if a program can't express them."""
         self.held[op.results[0] if len(op.results) == 1 else op] = self.value(op)
 
-    def value(self, op: Any) -> Any:
+    def value(self, op: ir.Operation) -> Any:
         name = op.name
         if name in BINARY:
             return self.make(BINARY[name], *map(self.integer, (op, op), op.operands))
@@ -157,27 +159,27 @@ class Values:
             return self.make("select", *(self.integer(op, operand) for operand in op.operands))
         if name in CASTS:
             value = self.integer(op, op.operands[0])
-            # A sign-extended true is -1.
+            # True, sign-extended, is -1.
             from_bit = name == "arith.extsi" and str(op.operands[0].type) == "i1"
             return self.make("sub", self.make("const", 0), value) if from_bit else value
         if name.startswith("fly."):
             return self.tuple_value(op)
         raise refuse(
             op,
-            f"{name} can't stand in the host function",
-            "a host program holds integer arithmetic (arith.*), fly.get_shape, fly.get_stride,"
+            f"{name} is not supported in the host function",
+            "a host program supports integer arithmetic (arith.*), fly.get_shape, fly.get_stride,"
             " fly.get, fly.get_scalar, fly.empty, fly.call, fly.check, scf.for, scf.while, scf.if"
             " and gpu.launch_func",
         )
 
-    def constant(self, op: Any) -> Any:
+    def constant(self, op: ir.Operation) -> Any:
         attribute = op.attributes["value"]
         if isinstance(attribute, ir.FloatAttr):
             return self.float_word(op, str(op.results[0].type), attribute.value)
         return self.make("const", int(attribute.value))
 
-    def float_word(self, op: Any, kind: str, value: float) -> Word:
-        """A float constant as a kernel's argument: its bits."""
+    def float_word(self, op: ir.Operation, kind: str, value: float) -> Word:
+        """Returns a float constant as a kernel argument: its bits."""
         if kind == "bf16":
             bits = struct.unpack("<I", struct.pack("<f", value))[0] >> 16  # exact: value is a bf16
             return Word("integer", expression=self.make("const", bits), size=2)
@@ -188,8 +190,8 @@ class Values:
         bits = struct.unpack(unpack, struct.pack(pack, value))[0]
         return Word("integer", expression=self.make("const", bits), size=struct.calcsize(pack))
 
-    def tuple_value(self, op: Any) -> Any:
-        """fly's operations on shapes, strides and layouts."""
+    def tuple_value(self, op: ir.Operation) -> Any:
+        """Handles fly's operations on shapes, strides and layouts."""
         name, held = op.name, self.held.get(op.operands[0]) if len(op.operands) else None
         if name in ("fly.get_layout", "fly.get_shape", "fly.get_stride"):
             if isinstance(held, TensorValue):
@@ -208,14 +210,14 @@ class Values:
             return made
         raise refuse(
             op,
-            f"{name} can't stand in the host function",
+            f"{name} is not supported in the host function",
             "extents and strides come from fly.get_shape and fly.get_stride of an argument, one"
-            " of them with fly.get and fly.get_scalar; a tensor may be seen through another layout"
+            " of them with fly.get and fly.get_scalar; a tensor may be given another layout"
             " by fly.get_iter and fly.make_view",
         )
 
-    def made_value(self, op: Any, held: Any) -> Any:
-        """Tuples, layouts and views that the host function makes; None for any other op."""
+    def made_value(self, op: ir.Operation, held: Any) -> Any:
+        """Returns a tuple, layout or view that the host function builds; None for any other op."""
         if not len(op.results):
             return None
         name, spec = op.name, spec_of(op.results[0].type)
@@ -245,15 +247,16 @@ class Values:
         return MadeLayout(tensor.tree(self.graph, "extent"), tensor.tree(self.graph, "stride"))
 
     def static(self, spec: Any) -> Any:
-        """A value that its type says wholly, whatever op makes it."""
+        """Returns the representation of a value that is static by its type."""
         if isinstance(spec, LayoutSpec):
             return MadeLayout(self.tree(spec.layout.shape, []), self.tree(spec.layout.stride, []))
         return self.tree(spec.value, []) if isinstance(spec, IntTupleSpec) else STATIC
 
-    def tree(self, value: Any, dynamic: list[int]) -> Tree:
-        """An int_tuple as expressions; `dynamic` are those of its dynamic leaves, used up."""
+    def tree(self, value: IntTuple, dynamic: list[int]) -> Tree:
+        """Converts an int_tuple to expressions, taking its dynamic leaves from `dynamic`."""
         if isinstance(value, tuple):
             return tuple(self.tree(part, dynamic) for part in value)
+        assert isinstance(value, Int), "a host function has integers only"
         return dynamic.pop(0) if value.value is None else self.make("const", value.value)
 
     def integer(self, op: Any, value: Any) -> int:
@@ -271,11 +274,11 @@ class Values:
                 " computes with integers",
                 f"pass {scalar.name} on to the kernel and compute there",
             )
-        raise refuse(op, f"{op.name} takes a value that is no integer of the host program")
+        raise refuse(op, f"{op.name} takes a value that is not an integer of the host program")
 
 
 def is_tree(held: Any) -> bool:
-    """Whether a value is a Tree."""
+    """Returns whether a value is a Tree."""
     if isinstance(held, tuple):
         return all(map(is_tree, held))
     return isinstance(held, int)

@@ -1,7 +1,7 @@
-"""`fly-layout-lowering` in parts, each with a table of the ops it lowers:
+"""The parts of `fly-layout-lowering`, each with a table of the ops it lowers:
 
-    lowered_values   what values stand for: the algebra's data
-    lowering         the pass at work, and what every op's lowering uses
+    lowered_values   what values lower to: the algebra's data
+    lowering         the driver, and what every op's lowering uses
     memory           integers in and out, views, single elements, registers
     vectors          whole views as vectors
     tiles            each thread's part of a view

@@ -1,9 +1,9 @@
-"""`fly-canonicalize`: one form for what is known when compiling."""
+"""`fly-canonicalize`: normalises values that are known at compile time."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from fly_dialect.bindings import ir
 from fly_dialect.builders import ops
@@ -20,11 +20,9 @@ from fly_opt.ir.boundary import carriers
 from fly_opt.ir.builder import operations, unused
 from fly_opt.passes.base import Pass
 
-Value = Any  # an ir.Value
-
-# Other names of make_int_tuple.
+# Synonyms of make_int_tuple.
 ALIASES = frozenset(("make_shape", "make_stride", "make_coord"))
-# What only `fly.static` gives.
+# Types whose static values only `fly.static` builds.
 NO_OTHER_FORM = (SwizzleSpec, CoordSwizzleSpec, TileSpec)
 # The ops that are the normal form of a static value.
 NORMAL = frozenset(
@@ -43,26 +41,26 @@ NORMAL = frozenset(
 
 @dataclass(frozen=True)
 class Canonicalize(Pass):
-    """Brings static tuples, layouts and atoms into normal form.
+    """Normalises static tuples, layouts and atoms.
 
-    An op whose result is a static int_tuple becomes `fly.make_int_tuple()`, one whose result is a
-    static layout a make_layout of two such, a static composed layout, coord_tensor, tiled copy or
-    tiled mma the op that makes it of such parts; make_shape, make_stride and make_coord become
-    make_int_tuple. Pure fly ops that nothing uses any more are erased.
+    An op whose result is a static int_tuple becomes `fly.make_int_tuple()`; a static layout becomes
+    a make_layout of two of those; a static composed layout, coord_tensor, tiled copy or tiled mma
+    becomes the op that makes it from such parts. make_shape, make_stride and make_coord become
+    make_int_tuple. Pure fly ops without uses are erased.
     """
 
     name: ClassVar[str] = "fly-canonicalize"
 
-    def run(self, op: Any) -> None:
-        # Last first: what an op is no longer needed for is then erased, not brought into form.
+    def run(self, op: ir.Operation) -> None:
+        # In reverse: an op that its user no longer needs is erased instead of normalised.
         for inner in reversed(operations(op)):
             if inner.name.startswith(PREFIX) and not _erased(inner):
                 _normalise(inner)
                 _erased(inner)
 
 
-def _erased(op: Any) -> bool:
-    """Erases an op that only computes what nothing uses; whether it was one."""
+def _erased(op: ir.Operation) -> bool:
+    """Erases an op that has no side effects and no uses; returns whether it did."""
     info = OPS.get(op.name[len(PREFIX) :])
     if info is None or not info.pure or not all(map(unused, op.results)):
         return False
@@ -70,7 +68,7 @@ def _erased(op: Any) -> bool:
     return True
 
 
-def _normalise(op: Any) -> None:
+def _normalise(op: ir.Operation) -> None:
     name = op.name[len(PREFIX) :]
     if len(op.results) != 1 or name in NORMAL:
         return

@@ -1,6 +1,6 @@
-"""`copy` and `gemm`: the calls of an atom that they stand for, one after another.
+"""Expands `copy` and `gemm` to a sequence of calls of an atom.
 
-An operand's first mode is what the atom takes in one call, the others are counted through:
+An operand's first mode is what the atom takes in one call; the others are iterated over:
 
     copy    (V, Rest…) → (V, Rest…), where V may itself be (V, Rest…)
     gemm    A (V, M, K), B (V, N, K), C and D (V, M, N); or without K
@@ -28,17 +28,15 @@ from fly_opt.ir import static_values
 from fly_opt.passes.layout.lowering import Lower, Lowering
 from fly_opt.passes.layout.memory import Parts, decomposed
 
-Value = Any  # an ir.Value
-
 _MAKERS = frozenset(("fly.make_tiled_copy", "fly.make_tiled_mma"))
 # Calls are unrolled. So many already exceed every instruction cache by far.
 MOST_CALLS = 1 << 16
 
 
 # -- atoms ----------------------------------------------------------------------------------------
-def _atom(low: Lowering, value: Value) -> Value | None:
-    """The atom of an atom or of a tiled copy or multiplication; None where nothing tells it: of a
-    tiled one with state that comes from a loop or an argument."""
+def _atom(low: Lowering, value: ir.Value) -> ir.Value | None:
+    """Returns the atom of an atom or of a tiled copy or multiplication; None if it is unknown: that
+    of a tiled op with state that comes from a loop or an argument."""
     spec = spec_of(value.type)
     if not isinstance(spec, (TiledCopySpec, TiledMmaSpec)):
         return value
@@ -54,11 +52,17 @@ def _atom(low: Lowering, value: Value) -> Value | None:
     if not spec.is_static:
         return None
     loc, ip = builder.loc, builder.ip
-    return builder.once(spec.atom, lambda: static_values.make(spec.atom, loc=loc, ip=ip).owner)
+
+    def make() -> ir.Operation:
+        owner = static_values.make(spec.atom, loc=loc, ip=ip).owner
+        assert not isinstance(owner, ir.Block), "an op makes it"
+        return owner.operation
+
+    return builder.once((spec.atom,), make)
 
 
-def _called_atom(low: Lowering, value: Value) -> Value:
-    """The atom that `copy` or `gemm` calls."""
+def _called_atom(low: Lowering, value: ir.Value) -> ir.Value:
+    """Returns the atom that `copy` or `gemm` calls."""
     atom = _atom(low, value)
     if atom is not None:
         return atom
@@ -69,7 +73,7 @@ def _called_atom(low: Lowering, value: Value) -> Value:
     return low.once("get_mma_atom", [value], spec.atom)
 
 
-def _get_atom(low: Lowering, op: Any) -> bool:
+def _get_atom(low: Lowering, op: ir.Operation) -> bool:
     atom = _atom(low, op.operands[0])
     if atom is None:
         return False
@@ -78,10 +82,10 @@ def _get_atom(low: Lowering, op: Any) -> bool:
 
 
 def _count(shape: Any, layout: AnyLayout) -> int:
-    """The size of a shape of a layout, which must be known."""
+    """Returns the size of a layout's shape, which must be static."""
     size = static_value(algebra.product(shape))
     if size is None:
-        raise ValueError(f"how often the atom is called must be known, but {layout} is dynamic")
+        raise ValueError(f"the number of atom calls must be known, but {layout} is dynamic")
     return size
 
 
@@ -96,11 +100,11 @@ def _check_calls(op: str, counts: Iterable[int]) -> None:
 
 
 # -- copy -----------------------------------------------------------------------------------------
-def _copy(low: Lowering, op: Any) -> bool:
+def _copy(low: Lowering, op: ir.Operation) -> bool:
     tiled, *memrefs = op.operands
     atom = _called_atom(low, tiled)
     if copy_atom_operand([spec_of(atom.type)]).op.WHOLE_TILE:
-        # The instruction finds the tile's extents and strides in the layouts.
+        # The instruction takes the tile's extents and strides from the layouts.
         _call(low, "copy_atom_call", [atom, *memrefs])
         return True
     for views in _pieces(low, [low.view(memref) for memref in memrefs]):
@@ -111,21 +115,21 @@ def _copy(low: Lowering, op: Any) -> bool:
 
 
 def _plain(low: Lowering, view: View) -> View:
-    """What one call takes, without its composed layout. ValueError where a swizzle would tear it
-    apart: where it reaches further than the elements that the swizzle leaves together."""
+    """Returns the operand of one call without its composed layout. ValueError if a swizzle would
+    split it: if it extends past the elements that the swizzle keeps together."""
     layout = view.layout
     if isinstance(layout, ComposedLayout) and isinstance(layout.inner, Swizzle):
         reach, together = static_value(algebra.cosize(layout.linear)), 1 << layout.inner.base
         if reach is not None and reach > together and not layout.inner.is_trivial:
             raise ValueError(
-                f"one call takes {layout.linear}, but {layout.inner} leaves only {together} "
+                f"one call takes {layout.linear}, but {layout.inner} keeps only {together} "
                 "elements together"
             )
     return decomposed(low, view)
 
 
 def _pieces(low: Lowering, views: list[View]) -> Iterator[list[View]]:
-    """Source, destination and predicate of each call."""
+    """Yields the source, destination and predicate of each call."""
     levels = list(_levels([view.layout for view in views]))
     _check_calls("copy", (count for count, _ in levels))
     for place in product(*(range(count) for count, _ in levels)):
@@ -137,10 +141,10 @@ def _pieces(low: Lowering, views: list[View]) -> Iterator[list[View]]:
 
 
 def _levels(layouts: list[AnyLayout]) -> Iterator[tuple[int, list[Parts]]]:
-    """How calls are counted through, outermost first: into how many parts (V, Rest…) falls, and
-    how; then V, if it is (V, Rest…) again. ValueError where the operands disagree.
+    """Yields the loops over calls, outermost first: the number of parts of (V, Rest…), and the
+    parts; then those of V, if it is (V, Rest…) again. ValueError if the operands disagree.
 
-    The predicate has a boolean for each element, or, with a mode less, one for each call: its
+    The predicate has a boolean for each element, or, with one mode fewer, one for each call: its
     missing first mode then counts as (1):(0).
     """
     while True:
@@ -148,17 +152,17 @@ def _levels(layouts: list[AnyLayout]) -> Iterator[tuple[int, list[Parts]]]:
         modes = rank(source.shape)
         if modes != rank(target.shape):
             raise ValueError(
-                f"source and destination have not the same modes: {source} and {target}"
+                f"source and destination do not have the same modes: {source} and {target}"
             )
         if predicate and rank(predicate[0].shape) == modes - 1:
             layouts = [source, target, algebra.prepend(predicate[0], Layout(1, 0))]
         elif predicate and rank(predicate[0].shape) != modes:
             raise ValueError(
-                f"the predicate {predicate[0]} has not the modes of the source {source}"
+                f"the predicate {predicate[0]} does not have the modes of the source {source}"
             )
         if not isinstance(source.shape, tuple):
             return
-        # Rest as one mode, so that one number counts through all of it.
+        # Group Rest into one mode, so that one index iterates over all of it.
         parts = [Parts(algebra.group(layout, 1).linear) for layout in layouts]
         counts = [_count(p.others.shape, layout) for p, layout in zip(parts, layouts, strict=True)]
         if len(set(counts)) != 1:
@@ -169,7 +173,7 @@ def _levels(layouts: list[AnyLayout]) -> Iterator[tuple[int, list[Parts]]]:
 
 
 # -- gemm -----------------------------------------------------------------------------------------
-def _gemm(low: Lowering, op: Any) -> bool:
+def _gemm(low: Lowering, op: ir.Operation) -> bool:
     tiled, *operands = op.operands
     atom = _called_atom(low, tiled)
     d, a, b, c = (low.view(operand) for operand in operands[:4])
@@ -186,10 +190,10 @@ def _gemm(low: Lowering, op: Any) -> bool:
     bounds = _bounds(d, a, b, c)
     _check_calls("gemm", bounds)
     parts = {id(view): Parts(view.layout.linear) for view in (d, a, b, c)}
-    made: dict[tuple[int, tuple[int, ...]], Value] = {}
+    made: dict[tuple[int, tuple[int, ...]], ir.Value] = {}
 
-    def part(view: View, *place: int) -> Value:
-        """One call's part of an operand; most are parts of several calls."""
+    def part(view: View, *place: int) -> ir.Value:
+        """Returns one call's part of an operand; most parts are used by several calls."""
         key = id(view), place
         if key not in made:
             made[key] = low.view_value(parts[id(view)].of(low, view, *map(Int, place)))
@@ -198,7 +202,7 @@ def _gemm(low: Lowering, op: Any) -> bool:
     visited: set[tuple[int, ...]] = set()
     for place in _places(low, op, bounds):
         m, n, *k = place
-        # The sum begins with C; what comes to the same tile again goes on with D.
+        # The sum starts with C; later calls for the same tile accumulate in D.
         begin = d if (m, n) in visited else c
         visited.add((m, n))
         values = [part(d, m, n), part(a, m, *k), part(b, n, *k), part(begin, m, n)]
@@ -207,7 +211,7 @@ def _gemm(low: Lowering, op: Any) -> bool:
 
 
 def _bounds(d: View, a: View, b: View, c: View) -> tuple[int, ...]:
-    """How many tiles along M, N and, if there is one, K. ValueError where operands disagree."""
+    """Returns the tiles along M, N and, if present, K. ValueError if the operands disagree."""
     sizes = {
         name: [_count(view.layout.shape[mode], view.layout) for view, mode in places]
         for name, places in {
@@ -225,8 +229,8 @@ def _bounds(d: View, a: View, b: View, c: View) -> tuple[int, ...]:
     return tuple(found[0] for found in sizes.values() if found)
 
 
-def _places(low: Lowering, op: Any, bounds: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """The tiles (m, n) or (m, n, k) in the order the op asks for; if it asks for none, n changes
+def _places(low: Lowering, op: ir.Operation, bounds: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Yields the tiles (m, n) or (m, n, k) in the order that the op asks for; by default n varies
     fastest and k slowest."""
     if len(op.operands) == 6:
         return _by_layout(low.meaning(op.operands[5]), bounds)
@@ -236,27 +240,27 @@ def _places(low: Lowering, op: Any, bounds: tuple[int, ...]) -> Iterator[tuple[i
 
 
 def by_order(order: str, bounds: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """The tiles in the order of FlyDSL's name for it: `kmn` changes k fastest and n slowest,
-    `kmn_serpentine` turns round where an index would begin again. Without K the others' order
-    counts."""
+    """Yields the tiles in FlyDSL's named order: `kmn` varies k fastest and n slowest, and
+    `kmn_serpentine` reverses direction where an index would restart. Without K, the order of the
+    others applies."""
     letters, _, serpentine = order.partition("_")
     modes = ["mnk".index(letter) for letter in letters if "mnk".index(letter) < len(bounds)]
     for number in range(prod(bounds)):
         place, left = [0] * len(bounds), number
         for mode in modes:
             left, index = divmod(left, bounds[mode])
-            # `left` counts how often this index has begun anew.
+            # `left` counts how often this index has restarted.
             place[mode] = bounds[mode] - 1 - index if serpentine and left % 2 else index
         yield tuple(place)
 
 
 def _by_layout(layout: Layout, bounds: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """The tiles in the order of a layout: its i-th offset is the number of the i-th tile, counted
-    with m fastest. ValueError unless it gives each tile once."""
+    """Yields the tiles in the order of a layout: its i-th offset is the number of the i-th tile,
+    with m varying fastest. ValueError unless it gives each tile once."""
     total = prod(bounds)
     numbers = [static_value(algebra.crd2idx(Int(index), layout)) for index in range(total)]
     if sorted(n for n in numbers if n is not None) != list(range(total)):
-        raise ValueError(f"traversalLayout {layout} does not give each of {total} tiles once")
+        raise ValueError(f"traversalLayout {layout} does not visit each of {total} tiles once")
     for number in numbers:
         assert number is not None
         place = []
@@ -266,7 +270,7 @@ def _by_layout(layout: Layout, bounds: tuple[int, ...]) -> Iterator[tuple[int, .
         yield tuple(place)
 
 
-def _call(low: Lowering, name: str, operands: list[Value]) -> None:
+def _call(low: Lowering, name: str, operands: list[ir.Value]) -> None:
     low.inferred.build(name, operands, low.builder.loc, low.builder.ip)
 
 

@@ -1,8 +1,8 @@
-"""What values of the fly dialect stand for while `fly-layout-lowering` is at work.
+"""What values of the fly dialect are while `fly-layout-lowering` runs.
 
-They are the data of `fly_dialect.inference.computation`: trees, layouts, swizzles, tiles and Views,
-whose integers are `Int` where the type says them and Scalars where it doesn't. A memref's View has
-the pointer's SSA value for its base.
+They are the data of `fly_dialect.inference.computation`: trees, layouts, swizzles, tiles and Views.
+Their integers are `Int` if the type says them and Scalars otherwise. The base of a memref's View is
+the pointer's SSA value.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fly_opt.ir.boundary import carriers
 
 Meaning: TypeAlias = Any
 
-# What `of_static_type` gives for a type that does not say it all. (None is a tree: `*`.)
+# The result of `of_static_type` for a type that is not static. (None is a tree: `*`.)
 UNKNOWN = object()
 
 _DATA = (*NESTED.specs, SwizzleSpec, CoordSwizzleSpec, TileSpec)
@@ -30,14 +30,14 @@ _DATA = (*NESTED.specs, SwizzleSpec, CoordSwizzleSpec, TileSpec)
 
 @lru_cache(maxsize=4096)
 def of_static_type(spec: Spec) -> Meaning:
-    """What a value stands for whose type says it all; UNKNOWN for any other type."""
+    """Returns the meaning of a value that is static by its type; UNKNOWN for any other type."""
     if isinstance(spec, _DATA) and carriers(spec) == []:
         return meaning_of(spec)
     return UNKNOWN
 
 
 def spec_of_known(meaning: Meaning) -> Spec:
-    """The type of a tree, layout, swizzle or tile."""
+    """Returns the type of a tree, layout, swizzle or tile."""
     if isinstance(meaning, (Layout, ComposedLayout)):
         return spec_of_meaning(meaning.type)
     if isinstance(meaning, (Swizzle, CoordSwizzle, Tile)):

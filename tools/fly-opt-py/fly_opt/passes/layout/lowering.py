@@ -1,9 +1,9 @@
-"""`fly-layout-lowering` at work: the order of things, and what every op's lowering uses."""
+"""The driver of `fly-layout-lowering`, and what every op's lowering uses."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fly_dialect import algebra
 from fly_dialect.builders import ops
@@ -21,27 +21,29 @@ from fly_opt.ir.scalars import values_of
 from fly_opt.passes.base import refuse
 from fly_opt.passes.layout.lowered_values import UNKNOWN, Meaning, of_static_type, spec_of_known
 
-Value = Any  # an ir.Value
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
-# What lowers an op that does more than compute; whether the op is done with.
-Lower = Callable[["Lowering", Any], bool]
+# Lowers an op that does more than compute; returns whether the op is done with.
+Lower = Callable[["Lowering", "ir.Operation"], bool]
 
 
 class Lowering:
-    """`table` has the ops that do more than compute a tuple or layout, by name."""
+    """The state of the pass. `table` maps ops that do more than compute a tuple or layout, by
+    name."""
 
     def __init__(self, table: Mapping[str, Lower]) -> None:
         self.table = table
         self.builder = Builder()
-        self.meanings: dict[Value, Meaning] = {}
-        self.added: dict[Value, tuple[Value, Any]] = {}  # pointer → what it was added to
+        self.meanings: dict[ir.Value, Meaning] = {}
+        self.added: dict[ir.Value, tuple[ir.Value, Any]] = {}  # pointer → what it was added to
         self.inferred = Inferred()
-        # Layouts by identity, and their values, of the op that is being lowered: the hundreds of
-        # parts that one copy or gemm takes of a view have the same one.
-        self.layouts: dict[int, tuple[AnyLayout, Value]] = {}
+        # Layouts, by identity, of the op that is being lowered, and their values: the hundreds of
+        # parts that one copy or gemm takes of a view share one layout.
+        self.layouts: dict[int, tuple[AnyLayout, ir.Value]] = {}
 
-    def run(self, op: Any) -> None:
-        """Lowers all that `op` holds, definitions before uses."""
+    def run(self, op: ir.Operation) -> None:
+        """Lowers everything in `op`, definitions before uses."""
         seen, lowered = [], set()
         for inner in operations(op):
             if inner.name.startswith(PREFIX):
@@ -49,7 +51,7 @@ class Lowering:
                 seen.append(inner)
                 if self.fly_op(inner):
                     lowered.add(inner)
-        # Last first: what only lowered ops used is then unused.
+        # In reverse: values used only by lowered ops are then unused.
         for inner in reversed(seen):
             if inner in lowered:
                 self.retire(inner)
@@ -57,8 +59,8 @@ class Lowering:
                 inner.erase()
         self.builder.sweep()
 
-    def fly_op(self, op: Any) -> bool:
-        """Lowers one op; whether it is to be retired."""
+    def fly_op(self, op: ir.Operation) -> bool:
+        """Lowers one op; returns whether to retire it."""
         name = op.name[len(PREFIX) :]
         self.builder.at(op)
         self.layouts.clear()
@@ -73,23 +75,23 @@ class Lowering:
             raise refuse(op, f"{op.name}: {error}") from None
         return False
 
-    def static(self, op: Any) -> bool:
-        """A swizzle, a tile or an atom stays as it is where something still asks for it."""
+    def static(self, op: ir.Operation) -> bool:
+        """Keeps a swizzle, a tile or an atom if it still has uses."""
         meaning = of_static_type(spec_of(op.results[0].type))
         if meaning is UNKNOWN:
             return False
         self.keep(op, meaning)
         return not isinstance(meaning, (Swizzle, CoordSwizzle, Tile))
 
-    def computed(self, op: Any, computation: Computation) -> Meaning:
-        """The meaning of the result: from its type, if that says it all."""
+    def computed(self, op: ir.Operation, computation: Computation) -> Meaning:
+        """Returns the meaning of the result: from its type, if that is static."""
         meaning = of_static_type(spec_of(op.results[0].type))
         if meaning is not UNKNOWN:
             return meaning
         return computation(map(self.meaning, op.operands), attributes_of(op))
 
-    def retire(self, op: Any) -> None:
-        """Erases a lowered op; where its result is still used, its normal form takes its place."""
+    def retire(self, op: ir.Operation) -> None:
+        """Erases a lowered op; if its result still has uses, its normal form replaces it."""
         for result in op.results:
             if unused(result):
                 continue
@@ -100,52 +102,52 @@ class Lowering:
             result.replace_all_uses_with(self.normal_form(meaning, spec_of(result.type)))
         op.erase()
 
-    # -- what values stand for
+    # -- the meaning of a value
 
-    def keep(self, op: Any, meaning: Meaning) -> bool:
+    def keep(self, op: ir.Operation, meaning: Meaning) -> bool:
         self.meanings[op.results[0]] = meaning
         return True
 
-    def meaning(self, value: Value) -> Meaning:
-        """ValueError where a dynamic value comes from somewhere this pass does not see."""
+    def meaning(self, value: ir.Value) -> Meaning:
+        """Returns what a value lowers to. ValueError if a dynamic value has an unknown source."""
         if value in self.meanings:
             return self.meanings[value]
         spec = spec_of(value.type)
         found = of_static_type(spec)
         if isinstance(spec, MemRefSpec) and spec.layout.is_static:
-            # A block argument: its pointer is what convert-fly-to-rocdl makes of it.
+            # A block argument: convert-fly-to-rocdl lowers its pointer.
             found = View(self.once("get_iter", [value], spec.pointer), spec.layout)
         if found is UNKNOWN:
             raise ValueError(
-                f"what {spec} holds is not known here: run fly-rewrite-func-signature first"
+                f"the contents of {spec} are not known here: run fly-rewrite-func-signature first"
             )
         return found
 
-    def view(self, value: Value) -> View:
+    def view(self, value: ir.Value) -> View:
         meaning = self.meaning(value)
         assert isinstance(meaning, View), "the verifier has seen to it"
         return meaning
 
-    # -- what meanings are as values
+    # -- the value of a meaning
 
-    def once(self, name: str, operands: list[Value], result: Spec) -> Value:
-        """The value of the pure op `fly.name`, built where it is not there yet."""
+    def once(self, name: str, operands: list[ir.Value], result: Spec) -> ir.Value:
+        """Returns the value of the pure op `fly.name`, which is built if there is none yet."""
         loc, ip = self.builder.loc, self.builder.ip
 
-        def make() -> Any:
+        def make() -> ir.Operation:
             return ops.build_op(name, operands, [result], loc=loc, ip=ip)
 
         return self.builder.once((name, result, *operands), make)
 
-    def once_inferred(self, name: str, operands: list[Value]) -> Value:
-        """`once` for an op whose operands say its result's type."""
+    def once_inferred(self, name: str, operands: list[ir.Value]) -> ir.Value:
+        """Like `once`, for an op whose result type follows from its operands."""
         loc, ip = self.builder.loc, self.builder.ip
         key = (name, *operands)
         return self.builder.once(key, lambda: self.inferred.build(name, operands, loc, ip))
 
-    def normal_form(self, meaning: Meaning, spec: Spec) -> Value:
-        """The value of a meaning: of one make_int_tuple, make_layout, make_composed_layout or
-        make_view. `spec` is its type."""
+    def normal_form(self, meaning: Meaning, spec: Spec) -> ir.Value:
+        """Builds the value of a meaning of type `spec`: one make_int_tuple, make_layout,
+        make_composed_layout or make_view."""
         if isinstance(meaning, View):
             base = meaning.base
             if isinstance(spec, MemRefSpec):
@@ -165,11 +167,11 @@ class Lowering:
             return self.once("static", [], spec)
         return self.once("make_int_tuple", values_of(meaning), spec)
 
-    def value_of(self, meaning: Meaning) -> Value:
+    def value_of(self, meaning: Meaning) -> ir.Value:
         return self.normal_form(meaning, spec_of_known(meaning))
 
-    def view_value(self, view: View) -> Value:
-        """The memref of a view, all that is known of its pointer in its type."""
+    def view_value(self, view: View) -> ir.Value:
+        """Builds the memref of a view; its type has all that is known of the pointer."""
         layout = view.layout
         known = self.layouts.get(id(layout))
         if known is None:
@@ -178,10 +180,10 @@ class Lowering:
 
     # -- pointers
 
-    def replace_pointer(self, result: Value, pointer: Value) -> None:
-        """Puts a pointer in the place of an op's result. Of what is added in another order more
-        may be known than the result's type says; an op of another dialect, that may pass the
-        pointer on to where only that type fits, gets that type."""
+    def replace_pointer(self, result: ir.Value, pointer: ir.Value) -> None:
+        """Replaces an op's result by a pointer. After reordering additions, more may be known of it
+        than the result's type says. An op of another dialect may pass the pointer on to where only
+        the original type fits, so it gets that type."""
         spec = pointer_of(result)
         if pointer_of(pointer) != spec:
             for owner in {use.owner.operation for use in result.uses}:
@@ -189,14 +191,14 @@ class Lowering:
                     owner.replace_uses_of_with(result, self.pointer_as(pointer, spec))
         result.replace_all_uses_with(pointer)
 
-    def pointer_as(self, pointer: Value, spec: PtrSpec) -> Value:
-        """The pointer with this type, which differs in its alignment at most."""
+    def pointer_as(self, pointer: ir.Value, spec: PtrSpec) -> ir.Value:
+        """Returns the pointer as type `spec`, which may differ in its alignment."""
         if pointer_of(pointer) == spec:
             return pointer
         return self.once("recast_iter", [pointer], spec)
 
-    def add_offset(self, pointer: Value, offset: Any) -> Value:
-        """pointer + offset, in the form (pointer + dynamic) + static: at most one of each."""
+    def add_offset(self, pointer: ir.Value, offset: Any) -> ir.Value:
+        """Returns (pointer + dynamic) + static, with at most one addition of each kind."""
         if pointer in self.added:
             base, inner = self.added[pointer]
             both_static = inner.type.is_static and offset.type.is_static
@@ -207,11 +209,11 @@ class Lowering:
                 return self.plain_offset(self.add_offset(base, offset), inner)
         return self.plain_offset(pointer, offset)
 
-    def plain_offset(self, pointer: Value, offset: Any) -> Value:
+    def plain_offset(self, pointer: ir.Value, offset: Any) -> ir.Value:
         result = self.once_inferred("add_offset", [pointer, self.value_of(offset)])
         self.added[result] = (pointer, offset)
         return result
 
-    def element(self, view: View, coord: Any) -> Value:
-        """The pointer to an element of a memref."""
+    def element(self, view: View, coord: Any) -> ir.Value:
+        """Returns the pointer to an element of a memref."""
         return self.add_offset(view.base, algebra.scalar(algebra.crd2idx(coord, view.layout)))

@@ -1,4 +1,4 @@
-"""Views of memory and of coordinates: where they begin, and access to single elements."""
+"""Lowers views of memory and of coordinates, and accesses to single elements."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from fly_opt.passes.layout.lowering import Lower, Lowering
 
 
 # -- integers, in and out -------------------------------------------------------------------------
-def _make_int_tuple(low: Lowering, op: Any) -> bool:
+def _make_int_tuple(low: Lowering, op: ir.Operation) -> bool:
     spec = int_tuple_of(op.results[0])
     return low.keep(op, tree_of(low.builder, spec.value, list(op.operands)))
 
 
-def _get_scalar(low: Lowering, op: Any) -> bool:
+def _get_scalar(low: Lowering, op: ir.Operation) -> bool:
     leaf = algebra.scalar(low.meaning(op.operands[0]))
     op.results[0].replace_all_uses_with(read(low.builder, leaf))
     return True
 
 
-def _get_leaves(low: Lowering, op: Any) -> bool:
+def _get_leaves(low: Lowering, op: ir.Operation) -> bool:
     found = algebra.integers(low.meaning(op.operands[0]))
     if len(found) != len(op.results):  # dynamicOnly
         found = [leaf for leaf in found if not leaf.type.is_static]
@@ -40,7 +40,7 @@ def _get_leaves(low: Lowering, op: Any) -> bool:
 
 
 def _comparison(compare: Any) -> Lower:
-    def lower(low: Lowering, op: Any) -> bool:
+    def lower(low: Lowering, op: ir.Operation) -> bool:
         truth = compare(*map(low.meaning, op.operands))
         op.results[0].replace_all_uses_with(read_truth(low.builder, truth))
         return True
@@ -49,18 +49,18 @@ def _comparison(compare: Any) -> Lower:
 
 
 # -- views ----------------------------------------------------------------------------------------
-def _make_view(low: Lowering, op: Any) -> bool:
+def _make_view(low: Lowering, op: ir.Operation) -> bool:
     base, layout = op.operands
     if isinstance(spec_of(base.type), IntTupleSpec):
         base = low.meaning(base)
     return low.keep(op, View(base, low.meaning(layout)))
 
 
-def _get_iter(low: Lowering, op: Any) -> bool:
+def _get_iter(low: Lowering, op: ir.Operation) -> bool:
     view = op.operands[0]
     if isinstance(spec_of(view.type), MemRefSpec):
         if view not in low.meanings:
-            # A block argument: its pointer is what convert-fly-to-rocdl makes of it.
+            # A block argument: convert-fly-to-rocdl lowers its pointer.
             return False
         low.replace_pointer(op.results[0], low.view(view).base)
         return True
@@ -68,7 +68,7 @@ def _get_iter(low: Lowering, op: Any) -> bool:
 
 
 def moved(low: Lowering, view: View, offset: Any) -> View:
-    """The view that begins `offset` after this one."""
+    """Returns the view shifted by `offset`."""
     if static_value(offset) == 0:
         return view
     if isinstance(view.base, ir.Value):
@@ -77,8 +77,8 @@ def moved(low: Lowering, view: View, offset: Any) -> View:
 
 
 def sliced(low: Lowering, view: View, coord: Any) -> View:
-    """The modes of a view where `coord` is `*`. A composed layout keeps where the slice begins; of
-    a plain one the base moves there."""
+    """Returns the modes of a view where `coord` is `*`. A composed layout keeps the offset of the
+    slice; for a plain one the base is moved."""
     layout = algebra.slice_(view.layout, coord)
     if isinstance(view.layout, ComposedLayout):
         return View(view.base, layout)
@@ -86,10 +86,10 @@ def sliced(low: Lowering, view: View, coord: Any) -> View:
 
 
 class Parts:
-    """The parts of views of one layout (V, Rest…), of which V is what one call of an atom takes.
+    """The parts of views of one layout (V, Rest…), where V is the operand of one call of an atom.
 
-    `of(low, view, *place)` is the view `sliced` by (*, *place); but the layout that all parts have
-    is computed once, and an offset only of the modes that `place` is in.
+    `of(low, view, *place)` equals `sliced` by (*, *place), but the layout shared by all parts is
+    computed once, and an offset only from the modes in `place`.
     """
 
     def __init__(self, layout: Layout) -> None:
@@ -97,7 +97,7 @@ class Parts:
         self.whole = layout
         self.layout = algebra.slice_(layout, (None, *[Int(0)] * others))
         self.others = Layout(layout.shape[1:], layout.stride[1:]) if others else Layout((1,), (0,))
-        # The sum of steps along coordinates has a mode for each of them, those of V too.
+        # The sum of steps along coordinates has a mode for each of them, including those of V.
         along = any(isinstance(step, Basis) for step in leaves(layout.stride))
         self.along_coordinates = along and others > 0
 
@@ -118,27 +118,27 @@ class Parts:
 
 
 def decomposed(low: Lowering, view: View) -> View:
-    """The view with the plain layout that takes the coordinate; where the rest of its layout
-    begins, the base does. (So the rest must leave distances within the view as they are: what a
-    swizzle permutes must not lie within what one atom copies.)"""
+    """Returns the view with the plain layout that takes the coordinate; the offset of the rest of
+    its layout goes into the base. (The rest must preserve distances within the view: an atom must
+    not copy across elements that a swizzle permutes.)"""
     if not isinstance(view.layout, ComposedLayout):
         return view
     base = moved(low, view, algebra.origin(view.layout)).base
     return View(base, view.layout.linear)
 
 
-def _slice(low: Lowering, op: Any) -> bool:
+def _slice(low: Lowering, op: ir.Operation) -> bool:
     source, coord = map(low.meaning, op.operands)
     if isinstance(source, View):
         return low.keep(op, sliced(low, source, coord))
     return low.keep(op, algebra.slice_(source, coord))
 
 
-def _decomposition(low: Lowering, op: Any) -> bool:
+def _decomposition(low: Lowering, op: ir.Operation) -> bool:
     return low.keep(op, decomposed(low, low.view(op.operands[0])))
 
 
-def _add_offset(low: Lowering, op: Any) -> bool:
+def _add_offset(low: Lowering, op: ir.Operation) -> bool:
     base, offset = op.operands
     if isinstance(spec_of(base.type), PtrSpec):
         pointer = low.add_offset(base, algebra.scalar(low.meaning(offset)))
@@ -148,7 +148,7 @@ def _add_offset(low: Lowering, op: Any) -> bool:
 
 
 # -- elements -------------------------------------------------------------------------------------
-def _memref_load(low: Lowering, op: Any) -> bool:
+def _memref_load(low: Lowering, op: ir.Operation) -> bool:
     view, coord = map(low.meaning, op.operands)
     if not isinstance(spec_of(op.operands[0].type), MemRefSpec):
         return low.keep(op, algebra.add(view.base, algebra.crd2idx(coord, view.layout)))
@@ -157,24 +157,24 @@ def _memref_load(low: Lowering, op: Any) -> bool:
     return True
 
 
-def _memref_store(low: Lowering, op: Any) -> bool:
+def _memref_store(low: Lowering, op: ir.Operation) -> bool:
     value, view, coord = op.operands
     pointer = low.element(low.view(view), low.meaning(coord))
     ops.ptr_store(value, pointer, loc=low.builder.loc, ip=low.builder.ip)
     return True
 
 
-def _ptr_load(low: Lowering, op: Any) -> bool:
-    """The element a coordinate points to is the coordinate."""
+def _ptr_load(low: Lowering, op: ir.Operation) -> bool:
+    """Lowers the load of a coordinate, which is its own element."""
     if isinstance(spec_of(op.operands[0].type), PtrSpec):
         return False
     return low.keep(op, low.meaning(op.operands[0]))
 
 
 # -- registers ------------------------------------------------------------------------------------
-def _allocation(low: Lowering, op: Any) -> bool:
-    """Registers for a view of a static layout: memref.alloca, make_fragment_like and
-    mma.make_fragment."""
+def _allocation(low: Lowering, op: ir.Operation) -> bool:
+    """Lowers memref.alloca, make_fragment_like and mma.make_fragment: registers for a view of a
+    static layout."""
     spec = memref_of(op.results[0])
     layout = low.value_of(spec.layout)
     count = algebra.cosize(spec.layout).value

@@ -1,9 +1,9 @@
-"""`fly-int-swizzle-simplify`: constants and strides come out of swizzled offsets."""
+"""`fly-int-swizzle-simplify`: moves constants and strides out of swizzled offsets."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from fly_dialect.bindings import ir
 
@@ -11,26 +11,24 @@ from fly_opt.ir.builder import Builder, operations, unused
 from fly_opt.ir.divisibility import Divisibility, constant, factors_of_two, width_of
 from fly_opt.passes.base import Pass
 
-Value = Any  # an ir.Value
-
 
 @dataclass(frozen=True)
 class IntSwizzleSimplify(Pass):
-    """Takes what a swizzle can't change out of swizzled integers: swizzle(x + c) = swizzle(x) + c.
+    """Moves summands that a swizzle can't change out of it: swizzle(x + c) = swizzle(x) + c.
 
-    A swizzle is `x ^ ((x & mask) >> shift)` in arith, the mask a run of ones. It reads and writes
-    only bits below the mask's end, so what is a multiple of the period, the power of two there,
-    passes it unchanged. Summands of which that is known (fly_divisibility) become plain arith.addi
-    after the swizzle, where constants meet constants and equal swizzles are one; a swizzle of
-    nothing else is 0.
+    A swizzle is `x ^ ((x & mask) >> shift)` in arith, where the mask is a run of ones. It reads and
+    writes only bits below the mask's end, so multiples of the period, the power of two there, pass
+    unchanged. Summands that are known to be multiples (`ir.divisibility`) become plain arith.addi
+    after the swizzle, where constants fold and equal swizzles are shared; a swizzle of nothing else
+    is 0.
     """
 
     name: ClassVar[str] = "fly-int-swizzle-simplify"
 
-    def run(self, op: Any) -> None:
+    def run(self, op: ir.Operation) -> None:
         divisibility, builder = Divisibility(), Builder()
-        replaced: set[Any] = set()
-        # In the order of the text: the input of a swizzle of a swizzle is rewritten before it.
+        replaced: set[ir.Operation] = set()
+        # In textual order: the input of a nested swizzle is rewritten first.
         for inner in operations(op):
             swizzle = _swizzle(inner)
             if swizzle is None:
@@ -39,7 +37,7 @@ class IntSwizzleSimplify(Pass):
             if offsets:
                 builder.at(inner)
                 replaced.update(_rewrite(swizzle, kept, offsets, builder))
-        # Erased at the end, uses first: until then the lattice may hold their values.
+        # Erased at the end, uses first: until then the analysis may refer to their values.
         for inner in reversed(operations(op)) if replaced else ():
             if inner in replaced and all(map(unused, inner.results)):
                 inner.erase()
@@ -47,25 +45,26 @@ class IntSwizzleSimplify(Pass):
 
 @dataclass(frozen=True)
 class _Swizzle:
-    """`op` is the exclusive or; `mask` and `shift` are the values of its constants, 2 to the power
-    `period` is the first number beyond the mask."""
+    """`op` is the xori; `mask` and `shift` are the values of its constants, and 2^`period` is the
+    `period` is the first number beyond the mask. `steps` are the ops before it, last first."""
 
-    op: Any
-    input: Value
-    mask: Value
-    shift: Value
+    op: ir.Operation
+    input: ir.Value
+    mask: ir.Value
+    shift: ir.Value
     period: int
+    steps: tuple[ir.Operation, ir.Operation]
 
 
 @dataclass(frozen=True)
 class _Sum:
-    """A term of the input: a value of the text, or a sum that is still to be built."""
+    """A term of the input: an existing value, or a sum that is yet to be built."""
 
-    parts: tuple[Value, Value]
+    parts: tuple[ir.Value | _Sum, ir.Value | _Sum]
 
 
-def _swizzle(op: Any) -> _Swizzle | None:
-    """The swizzle that ends in `op`, if one does."""
+def _swizzle(op: ir.Operation) -> _Swizzle | None:
+    """Returns the swizzle whose last op is `op`, if there is one."""
     if op.name != "arith.xori":
         return None
     value, moved = op.operands
@@ -82,16 +81,19 @@ def _swizzle(op: Any) -> _Swizzle | None:
     mask &= (1 << width) - 1
     start = factors_of_two(mask, width)
     run = (mask >> start) + 1
-    # A run of ones, and none of them is shifted out below bit 0.
+    # The mask must be a run of ones, none of which is shifted out below bit 0.
     if mask == 0 or run & (run - 1) or not 0 <= amount <= start:
         return None
-    return _Swizzle(op, value, picked.operands[1], shift.operands[1], mask.bit_length())
+    steps = shift.operation, picked.operation
+    return _Swizzle(op, value, picked.operands[1], shift.operands[1], mask.bit_length(), steps)
 
 
-def _peel(swizzle: _Swizzle, divisibility: Divisibility) -> tuple[Any, list[Value]]:
-    """The input without its multiples of the period (None if nothing is left), and those."""
+def _peel(
+    swizzle: _Swizzle, divisibility: Divisibility
+) -> tuple[ir.Value | _Sum | None, list[ir.Value]]:
+    """Splits the input into the rest (None if empty) and its multiples of the period."""
 
-    def peel(value: Value) -> tuple[Value | _Sum | None, list[Value]]:
+    def peel(value: ir.Value) -> tuple[ir.Value | _Sum | None, list[ir.Value]]:
         if divisibility.zeros(value) >= swizzle.period:
             return None, [value]
         owner = value.owner
@@ -111,11 +113,13 @@ def _peel(swizzle: _Swizzle, divisibility: Divisibility) -> tuple[Any, list[Valu
     return peel(swizzle.input)
 
 
-def _rewrite(swizzle: _Swizzle, kept: Any, offsets: list[Value], builder: Builder) -> list[Any]:
-    """Builds the new sum and puts it in the old one's place; gives the ops that were the old."""
+def _rewrite(
+    swizzle: _Swizzle, kept: ir.Value | _Sum | None, offsets: list[ir.Value], builder: Builder
+) -> list[ir.Operation]:
+    """Builds the new sum and replaces the old one; returns the ops of the old one."""
     type_ = swizzle.op.results[0].type
 
-    def built(part: Any) -> Value:
+    def built(part: ir.Value | _Sum) -> ir.Value:
         if isinstance(part, _Sum):
             return builder.value("arith.addi", type_, [built(inner) for inner in part.parts])
         return part
@@ -131,12 +135,12 @@ def _rewrite(swizzle: _Swizzle, kept: Any, offsets: list[Value], builder: Builde
     for offset in offsets:
         total = builder.value("arith.addi", type_, [total, offset])
     swizzle.op.results[0].replace_all_uses_with(total)
-    shift = swizzle.op.operands[1].owner.operation
-    return [swizzle.op, shift, shift.operands[0].owner.operation, *_sums(swizzle.input)]
+    return [swizzle.op, *swizzle.steps, *_sums(swizzle.input)]
 
 
-def _sums(value: Value) -> list[Any]:
-    """The additions that make a value, down to their first other terms."""
+def _sums(value: ir.Value) -> list[ir.Operation]:
+    """Returns the additions that compute a value, down to the first terms that are not
+    additions."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name != "arith.addi":
         return []

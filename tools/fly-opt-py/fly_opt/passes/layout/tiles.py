@@ -1,8 +1,8 @@
-"""Tiled copies and multiplications: each thread's part of a view, as `fly_dialect.tiled` says."""
+"""Lowers tiled copies and multiplications to each thread's part (see `fly_dialect.tiled`)."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fly_dialect import tiled
 from fly_dialect.dialect import attributes_of, spec_of
@@ -13,17 +13,20 @@ from fly_dialect.layouts.layout import ComposedLayout, Layout
 from fly_opt.passes.layout.lowering import Lower, Lowering
 from fly_opt.passes.layout.memory import moved
 
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
 
 def _part(low: Lowering, view: View, offset: Any, layout: Layout) -> View:
-    """The part of a view that begins at `offset` of the layout that takes the coordinate. A
-    composed layout keeps where it begins; of a plain one the base moves there."""
+    """Returns the part of a view that starts at `offset` of the layout that takes the coordinate. A
+    composed layout keeps the offset; for a plain one the base is moved."""
     if isinstance(view.layout, ComposedLayout):
         return View(view.base, tiled.moved_composition(view.layout, offset, layout))
     return View(moved(low, view, offset).base, layout)
 
 
 def _partition_copy(side: tiled.Side) -> Lower:
-    def lower(low: Lowering, op: Any) -> bool:
+    def lower(low: Lowering, op: ir.Operation) -> bool:
         spec = tiled_copy_operand([spec_of(op.operands[0].type)])
         view, thread = low.view(op.operands[1]), low.meaning(op.operands[2])
         part = tiled.copy_partition(spec, side, view.layout.linear, thread)
@@ -32,13 +35,13 @@ def _partition_copy(side: tiled.Side) -> Lower:
     return lower
 
 
-def _retile(low: Lowering, op: Any) -> bool:
+def _retile(low: Lowering, op: ir.Operation) -> bool:
     spec = tiled_copy_operand([spec_of(op.operands[0].type)])
     view = low.view(op.operands[1])
     return low.keep(op, View(view.base, tiled.copy_retile(spec, view.layout.linear)))
 
 
-def _partition_mma(low: Lowering, op: Any) -> bool:
+def _partition_mma(low: Lowering, op: ir.Operation) -> bool:
     spec = tiled_mma_operand([spec_of(op.operands[0].type)])
     view, thread = low.view(op.operands[1]), low.meaning(op.operands[2])
     operand = operand_id(attributes_of(op))
@@ -46,7 +49,7 @@ def _partition_mma(low: Lowering, op: Any) -> bool:
     return low.keep(op, _part(low, view, *part))
 
 
-def _partition_shape(low: Lowering, op: Any) -> bool:
+def _partition_shape(low: Lowering, op: ir.Operation) -> bool:
     spec = tiled_mma_operand([spec_of(op.operands[0].type)])
     operand, shape = operand_id(attributes_of(op)), low.meaning(op.operands[1])
     return low.keep(op, tiled.mma_partition_shape(spec, operand, shape))

@@ -1,8 +1,8 @@
-"""`memref.load_vec` and `memref.store_vec`: a whole view as one vector.
+"""`memref.load_vec` and `memref.store_vec`: accesses to a whole view as one vector.
 
-Element i of the vector is the element of the view at coordinate i, the first mode fastest. What
-lies together in memory along one mode, the first of stride 1, goes in one access; for each
-coordinate of the other modes there is one such run. (LLVM joins runs that lie together.)
+Element i of the vector is the view's element at coordinate i, the first mode varying fastest.
+Elements that are contiguous along one mode, the first of stride 1, are one access; there is one
+such run for each coordinate of the other modes. (LLVM merges adjacent runs.)
 
     (4,2):(1,8)      runs of 4 at 0 and 8
     (2,4):(4,1)      runs of 4 at 0 and 4, their elements interleaved in the vector
@@ -22,20 +22,18 @@ from fly_dialect.builders import ops
 from fly_dialect.dialect import pointer_of, spec_of
 from fly_dialect.dialect import type_of as mlir_type
 from fly_dialect.inference.computation import View
-from fly_dialect.layouts.int_tuple import int_tuple, leaves, static_value, type_of
+from fly_dialect.layouts.int_tuple import Tree, int_tuple, leaves, static_value, type_of
 from fly_dialect.layouts.integers import Int
 from fly_dialect.layouts.layout import Layout
 from fly_dialect.types import MemRefSpec
 
 from fly_opt.passes.layout.lowering import Lower, Lowering
 
-Value = Any  # an ir.Value
-
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """What is accessed: `width` elements from each of `offsets` on. Modes with `before` coordinates
-    stand before the runs' own: so many runs are interleaved in the vector."""
+    """The accesses of a view: `width` elements at each of `offsets`. Modes with `before`
+    coordinates in total precede the runs' own mode: `before` runs are interleaved in the vector."""
 
     width: int
     before: int
@@ -47,12 +45,14 @@ class Runs:
 
 
 def runs(layout: Layout) -> Runs:
-    """The runs of a layout of static shape. ValueError for any other."""
+    """Returns the runs of a layout of static shape. ValueError for any other."""
     modes: list[tuple[int, Any]] = []
     for leaf, stride in zip(leaves(layout.shape), leaves(layout.stride), strict=True):
         extent = static_value(leaf)
         if extent is None:
-            raise ValueError(f"a vector's length is known when compiling, that of {layout} is not")
+            raise ValueError(
+                f"a vector's length must be known at compile time, but that of {layout} is not"
+            )
         if extent != 1:
             modes.append((extent, stride))
     own = next((i for i, (_, stride) in enumerate(modes) if static_value(stride) == 1), None)
@@ -64,7 +64,7 @@ def runs(layout: Layout) -> Runs:
 
 
 def _coordinates(modes: list[tuple[int, Any]]) -> list[tuple[int, ...]]:
-    """All coordinates, the first mode fastest."""
+    """Returns all coordinates, the first mode varying fastest."""
     backwards = product(*(range(extent) for extent, _ in reversed(modes)))
     return [tuple(reversed(place)) for place in backwards]
 
@@ -83,17 +83,17 @@ def _plain(view: View) -> Layout:
 
 
 # -- loads ----------------------------------------------------------------------------------------
-def _load_vec(low: Lowering, op: Any) -> bool:
+def _load_vec(low: Lowering, op: ir.Operation) -> bool:
     view, result = low.view(op.operands[0]), op.results[0]
     if isinstance(spec_of(op.operands[0].type), MemRefSpec):
-        value = _load(low, view, result.type)
+        value = _load(low, view, ir.VectorType(result.type))
     else:
-        value = _coordinates_vector(low, view, result.type)
+        value = _coordinates_vector(low, view, ir.VectorType(result.type))
     result.replace_all_uses_with(value)
     return True
 
 
-def _load(low: Lowering, view: View, type_: Any) -> Value:
+def _load(low: Lowering, view: View, type_: ir.VectorType) -> ir.Value:
     found, builder = runs(_plain(view)), low.builder
     element = pointer_of(view.base).element
     part = f"vector<{found.width}x{element}>" if found.width > 1 else element
@@ -115,11 +115,12 @@ def _load(low: Lowering, view: View, type_: Any) -> Value:
     return _transposed(low, value, (after, found.before, found.width))
 
 
-def _coordinates_vector(low: Lowering, view: View, type_: Any) -> Value:
-    """A view of coordinates: nothing is loaded, each element is computed."""
-    layout, element, builder = _plain(view), type_.element_type, low.builder
+def _coordinates_vector(low: Lowering, view: View, type_: ir.VectorType) -> ir.Value:
+    """Loads a view of coordinates: no memory is read, each element is computed."""
+    layout, builder = _plain(view), low.builder
+    element = ir.IntegerType(type_.element_type)
 
-    def number(index: int, base: Any, layout: Layout) -> Any:
+    def number(index: int, base: Tree, layout: Layout) -> Any:
         return algebra.scalar(algebra.add(base, algebra.crd2idx(Int(index), layout)))
 
     known = [
@@ -127,7 +128,7 @@ def _coordinates_vector(low: Lowering, view: View, type_: Any) -> Value:
     ]
     numbers = [ir.IntegerAttr.get(element, value or 0) for value in known]
     result = builder.constant_of(ir.DenseElementsAttr.get(numbers, type_))
-    # Constants come before what is computed; those that nothing uses are swept away.
+    # Constants are built before computed values; unused ones are swept.
     for index in range(len(known)):
         builder.constant(index, element.width)
     for index, value in enumerate(known):
@@ -138,10 +139,10 @@ def _coordinates_vector(low: Lowering, view: View, type_: Any) -> Value:
 
 
 # -- stores ---------------------------------------------------------------------------------------
-def _store_vec(low: Lowering, op: Any) -> bool:
+def _store_vec(low: Lowering, op: ir.Operation) -> bool:
     value, view = op.operands[0], low.view(op.operands[1])
     found, builder = runs(_plain(view)), low.builder
-    type_ = value.type
+    type_ = ir.VectorType(value.type)
     if found.interleaved:
         after = len(found.offsets) // found.before
         value = _transposed(low, value, (after, found.width, found.before))
@@ -162,9 +163,10 @@ def _store_vec(low: Lowering, op: Any) -> bool:
 
 
 # -- vectors --------------------------------------------------------------------------------------
-def _transposed(low: Lowering, value: Value, shape: tuple[int, int, int]) -> Value:
-    """The vector as one of three dimensions, of which the last two change places."""
-    type_, element = value.type, value.type.element_type
+def _transposed(low: Lowering, value: ir.Value, shape: tuple[int, int, int]) -> ir.Value:
+    """Views the vector as three-dimensional and swaps the last two dimensions."""
+    type_ = ir.VectorType(value.type)
+    element = type_.element_type
     first, second, third = shape
     wide = mlir_type(f"vector<{first}x{second}x{third}x{element}>")
     turned = mlir_type(f"vector<{first}x{third}x{second}x{element}>")
@@ -174,13 +176,13 @@ def _transposed(low: Lowering, value: Value, shape: tuple[int, int, int]) -> Val
     return low.builder.value("vector.shape_cast", type_, [value])
 
 
-def _position(index: int) -> dict[str, Any]:
-    """The attribute of vector.insert and vector.extract."""
+def _position(index: int) -> dict[str, ir.Attribute]:
+    """Returns the position attribute of vector.insert and vector.extract."""
     return {"static_position": ir.DenseI64ArrayAttr.get([index])}
 
 
-def _strided(start: int, size: int | None = None) -> dict[str, Any]:
-    """The attributes of insert_strided_slice and, with `size`, of extract_strided_slice."""
+def _strided(start: int, size: int | None = None) -> dict[str, ir.Attribute]:
+    """Returns the attributes of insert_strided_slice and, with `size`, of extract_strided_slice."""
     numbers = {"offsets": start, "strides": 1} | ({} if size is None else {"sizes": size})
     i64 = ir.IntegerType.get_signless(64)
     return {
@@ -189,7 +191,7 @@ def _strided(start: int, size: int | None = None) -> dict[str, Any]:
     }
 
 
-def _zero(type_: Any) -> Any:
+def _zero(type_: ir.Type) -> ir.Attribute:
     if isinstance(type_, (ir.IntegerType, ir.IndexType)):
         return ir.IntegerAttr.get(type_, 0)
     return ir.FloatAttr.get(type_, 0.0)

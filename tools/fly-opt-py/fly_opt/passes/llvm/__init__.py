@@ -1,1 +1,1 @@
-"""The fly dialect becomes LLVM's."""
+"""Conversion of the fly dialect to LLVM's."""

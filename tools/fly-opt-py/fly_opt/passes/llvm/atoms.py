@@ -1,10 +1,11 @@
-"""Atoms and the calls of them become instructions. One function an op, as in `fly_to_llvm`."""
+"""Lowers atoms and their calls to instructions: one function per op, as in `fly_to_llvm`."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from fly_dialect.atoms import CopyAtomSpec, MmaAtomSpec, TiledCopySpec, TiledMmaSpec
+from fly_dialect.bindings import ir
 from fly_dialect.dialect import attributes_of, spec_of
 from fly_dialect.types import MemRefSpec
 
@@ -13,11 +14,9 @@ from fly_opt.atoms.calls import Operand
 from fly_opt.atoms.emitters import Memory
 from fly_opt.passes.llvm.conversion import Conversion
 
-Value = Any  # an ir.Value
 
-
-def _instruction(value: Value) -> Any:
-    """The instruction of an atom, a tiled copy or a tiled matrix multiplication."""
+def _instruction(value: ir.Value) -> Any:
+    """Returns the instruction of an atom, a tiled copy or a tiled matrix multiplication."""
     spec = spec_of(value.type)
     if isinstance(spec, (TiledCopySpec, TiledMmaSpec)):
         spec = spec.atom
@@ -25,28 +24,28 @@ def _instruction(value: Value) -> Any:
     return spec.op
 
 
-def _operand(conversion: Conversion, value: Value) -> Operand:
+def _operand(conversion: Conversion, value: ir.Value) -> Operand:
     spec, lowered = spec_of(value.type), conversion.value(value)
     return Memory(spec, lowered) if isinstance(spec, MemRefSpec) else lowered
 
 
-def make_atom(conversion: Conversion, op: Any) -> Value:
+def make_atom(conversion: Conversion, op: ir.Operation) -> ir.Value:
     return state.default(conversion.builder, _instruction(op.results[0]))
 
 
-def same(conversion: Conversion, op: Any) -> Value:
-    """A tiled copy or multiplication is its atom: the tiling has become layouts."""
+def same(conversion: Conversion, op: ir.Operation) -> ir.Value:
+    """Lowers a tiled copy or multiplication to its atom: its tiling is already in the layouts."""
     return conversion.value(op.operands[0])
 
 
-def set_value(conversion: Conversion, op: Any) -> Value:
+def set_value(conversion: Conversion, op: ir.Operation) -> ir.Value:
     atom, value = op.operands
     field = attributes_of(op)["field"]
     struct, value = conversion.value(atom), conversion.value(value)
     return state.with_field(conversion.builder, _instruction(atom), struct, field, value)
 
 
-def copy_call(conversion: Conversion, op: Any) -> None:
+def copy_call(conversion: Conversion, op: ir.Operation) -> None:
     atom, source, destination, *predicate = op.operands
     calls.copy(
         conversion.builder,
@@ -59,7 +58,7 @@ def copy_call(conversion: Conversion, op: Any) -> None:
     )
 
 
-def copy_call_ssa(conversion: Conversion, op: Any) -> Value | None:
+def copy_call_ssa(conversion: Conversion, op: ir.Operation) -> ir.Value | None:
     operands = list(op.operands)
     _, _, has_destination, has_predicate = attributes_of(op)["operandSegmentSizes"]
     predicate = operands.pop() if has_predicate else None
@@ -76,28 +75,34 @@ def copy_call_ssa(conversion: Conversion, op: Any) -> Value | None:
     )
 
 
-def mma_call(conversion: Conversion, op: Any) -> None:
-    _multiply(conversion, op, list(op.operands), None)
+def mma_call(conversion: Conversion, op: ir.Operation) -> None:
+    atom, d, *inputs = op.operands
+    _multiply(conversion, atom, d, inputs, None)
 
 
-def mma_call_ssa(conversion: Conversion, op: Any) -> Value | None:
+def mma_call_ssa(conversion: Conversion, op: ir.Operation) -> ir.Value | None:
     atom, *rest = op.operands
     if not len(op.results):
-        return _multiply(conversion, op, [atom, *rest], None)
-    return _multiply(conversion, op, [atom, None, *rest], op.results[0].type)
+        return _multiply(conversion, atom, rest[0], rest[1:], None)
+    return _multiply(conversion, atom, None, rest, op.results[0].type)
 
 
 def _multiply(
-    conversion: Conversion, op: Any, operands: list[Value | None], result: Any
-) -> Value | None:
-    """Operands: the atom, D or None where it is a result, A, B, C."""
-    atom, d, *inputs = operands
+    conversion: Conversion,
+    atom: ir.Value,
+    d: ir.Value | None,
+    inputs: list[ir.Value],
+    result: ir.Type | None,
+) -> ir.Value | None:
+    """`d` is None where D is a result; `inputs` are A, B and C."""
     a, b, c = (_operand(conversion, value) for value in inputs)
+    into = None if d is None else _operand(conversion, d)
+    assert not isinstance(into, ir.Value), "the verifier has seen to it"
     return calls.multiply(
         conversion.builder,
         _instruction(atom),
         conversion.value(atom),
-        None if d is None else _operand(conversion, d),
+        into,
         (a, b, c),
         result,
     )

@@ -1,10 +1,8 @@
-"""The conversion of the dialect to LLVM's at work: which value has become which, and what is to be
-erased."""
+"""State of the conversion of the fly dialect to LLVM: the lowered values, and the ops to erase."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import NAMESPACES, int_tuple_of, pointer_of, spec_of
@@ -19,33 +17,35 @@ from fly_opt.lowering import spaces
 from fly_opt.passes.base import refuse
 from fly_opt.passes.target.set_target import target_of
 
-Value = Any  # an ir.Value
-
 FUNCTIONS = ("func.func", "gpu.func")
 _GLOBAL = "llvm.mlir.global"
 _DIALECTS = tuple(f"{namespace}." for namespace in NAMESPACES)
 
 
 class Conversion:
-    """The pass at work. `table` gives, for each op by its full name, the function that converts it:
-    it gives the value that takes the result's place, or None."""
+    """The conversion's state. `table` maps an op's full name to the function that converts it: it
+    returns the value that replaces the result, or None."""
 
-    def __init__(self, table: Mapping[str, Callable[[Conversion, Any], Value | None]]) -> None:
+    def __init__(
+        self, table: Mapping[str, Callable[[Conversion, ir.Operation], ir.Value | None]]
+    ) -> None:
         self.table = table
         self.builder = Builder()
-        self.lowered: dict[Value, Value] = {}
-        self.integers: dict[Value, Value] = {}  # scalar int_tuple → the integer in it
-        self.done: list[Any] = []  # fly ops, in the order of the text
-        self.retyped: list[tuple[Value, Any]] = []
-        self.functions: list[Any] = []
-        self.stack: Any = None  # the last stack slot of the function that was entered last
-        self.gpu_module: Any = None  # the last that was entered
+        self.lowered: dict[ir.Value, ir.Value] = {}
+        self.integers: dict[ir.Value, ir.Value] = {}  # scalar int_tuple → the integer in it
+        self.done: list[ir.Operation] = []  # fly ops, in the order of the text
+        self.retyped: list[tuple[ir.Value, ir.Type]] = []
+        self.functions: list[ir.Operation] = []
+        self.stack: ir.Operation | None = (
+            None  # the last stack slot of the function that was entered last
+        )
+        self.gpu_module: ir.Operation | None = None  # the last that was entered
         self.symbols: set[str] = set()  # the shared variables in it
-        self.dynamic: str | None = None  # the one that stands for dynamic shared memory
-        self.target: Target | None = None  # of the module, if it is known
+        self.dynamic: str | None = None  # the one that represents dynamic shared memory
+        self.target: Target | None = None  # the module's, if known
 
-    def run(self, module: Any) -> None:
-        """Converts all that `module` holds, definitions before uses."""
+    def run(self, module: ir.Operation) -> None:
+        """Converts everything in `module`, definitions before uses."""
         self.target = target_of(module)
         for op in operations(module):
             name = op.name
@@ -56,7 +56,7 @@ class Conversion:
                 self.foreign_op(op, name)
         self.finish()
 
-    def foreign_op(self, op: Any, name: str) -> None:
+    def foreign_op(self, op: ir.Operation, name: str) -> None:
         for result in op.results:
             self.retype(result)
         for region in op.regions:
@@ -69,11 +69,11 @@ class Conversion:
         elif name == "gpu.module":
             self.gpu_module, self.symbols, self.dynamic = op, _variables(op), None
 
-    def retype(self, value: Value) -> None:
+    def retype(self, value: ir.Value) -> None:
         if isinstance(value.type, ir.OpaqueType) and (type_ := lowered_type(spec_of(value.type))):
             self.retyped.append((value, type_))
 
-    def fly_op(self, op: Any, name: str) -> None:
+    def fly_op(self, op: ir.Operation, name: str) -> None:
         convert = self.table.get(name)
         if convert is not None:
             self.builder.at(op)
@@ -86,7 +86,7 @@ class Conversion:
         self.done.append(op)
 
     def finish(self) -> None:
-        """Erases the fly ops and gives what carried fly pointers LLVM's types."""
+        """Erases the fly ops and gives values that carried fly pointers LLVM's types."""
         for op in reversed(self.done):
             for result in op.results:
                 if result in self.lowered:
@@ -107,12 +107,12 @@ class Conversion:
 
     # -- values
 
-    def value(self, value: Value) -> Value:
-        """What a value has become; itself if it is not of the fly dialect."""
+    def value(self, value: ir.Value) -> ir.Value:
+        """Returns the lowered value; a value of another dialect is returned unchanged."""
         return self.lowered.get(value, value)
 
-    def offset(self, value: Value) -> Value:
-        """The integer in a scalar int_tuple that make_int_tuple made."""
+    def offset(self, value: ir.Value) -> ir.Value:
+        """Returns the integer in a scalar int_tuple built by make_int_tuple."""
         leaf = int_tuple_of(value).value
         if isinstance(leaf, Int) and leaf.value is not None:
             return self.builder.constant(leaf.value, leaf.width)
@@ -120,17 +120,17 @@ class Conversion:
             raise ValueError("the offset is not in normal form: run fly-layout-lowering first")
         return self.integers[value]
 
-    def address(self, pointer: Value, type_: Any) -> Value:
-        """The LLVM pointer that an access of `type_` goes to: the swizzle is applied here."""
+    def address(self, pointer: ir.Value, type_: ir.Type) -> ir.Value:
+        """Returns the LLVM pointer for an access of `type_`, with the swizzle applied."""
         spec = pointer_of(pointer)
         pointers.lowered_space(spec)
         return pointers.swizzled(self.builder, self.value(pointer), spec, pointers.width(type_))
 
     # -- allocations
 
-    def slot(self, build: Callable[[], Any]) -> Any:
-        """Builds an op at the start of the function, after the others built here: a stack slot
-        asked for in a loop must not be a new one each time round. Gives the op."""
+    def slot(self, build: Callable[[], ir.Operation]) -> ir.Operation:
+        """Builds an op at the start of the function, after the slots built there before: a stack
+        slot requested in a loop must not be allocated per iteration. Returns the op."""
         if self.functions:
             if self.stack is None:
                 entry = self.functions[-1].regions[0].blocks[0]
@@ -141,10 +141,10 @@ class Conversion:
         return self.stack
 
     def shared_variable(self, prefix: str, size: int, alignment: int, linkage: str) -> str:
-        """Declares `size` bytes of shared memory in the gpu.module; gives the symbol."""
+        """Declares `size` bytes of shared memory in the gpu.module; returns the symbol."""
         module = self.gpu_module
         if module is None:
-            raise ValueError("shared memory is a kernel's: it must be inside a gpu.module")
+            raise ValueError("shared memory must be inside a gpu.module")
         block = module.regions[0].blocks[0]
         number = 0
         while (symbol := f"{prefix}_{number}") in self.symbols:
@@ -166,13 +166,13 @@ class Conversion:
         )
         return symbol
 
-    def address_of(self, symbol: str) -> Value:
+    def address_of(self, symbol: str) -> ir.Value:
         attributes = {"global_name": ir.FlatSymbolRefAttr.get(symbol)}
         return self.builder.value("llvm.mlir.addressof", pointers.pointer(3), [], attributes)
 
 
-def lowered_type(spec: Spec) -> Any:
-    """What a pointer, memref or atom becomes; None for a type that carries none of them."""
+def lowered_type(spec: Spec) -> ir.Type | None:
+    """Returns the type to which a pointer, memref or atom lowers; None for any other type."""
     if isinstance(spec, str):
         return None
     if (own := spaces.of(spec)) is not None:
@@ -181,7 +181,7 @@ def lowered_type(spec: Spec) -> Any:
     return _atom_type(spec) if number is None else pointers.pointer(number)
 
 
-def _atom_type(spec: FlySpec) -> Any:
+def _atom_type(spec: FlySpec) -> ir.Type | None:
     from fly_dialect.atoms import CopyAtomSpec, MmaAtomSpec, TiledCopySpec, TiledMmaSpec
 
     if isinstance(spec, (TiledCopySpec, TiledMmaSpec)):
@@ -193,21 +193,21 @@ def _atom_type(spec: FlySpec) -> Any:
     return state.struct(spec.op)
 
 
-def _variables(module: Any) -> set[str]:
-    """The names of the LLVM variables in a gpu.module."""
+def _variables(module: ir.Operation) -> set[str]:
+    """Returns the names of the LLVM variables in a gpu.module."""
     names = (op.attributes["sym_name"] for op in operations(module) if op.name == _GLOBAL)
     return {ir.StringAttr(name).value for name in names}
 
 
-def _pure(op: Any) -> bool:
+def _pure(op: ir.Operation) -> bool:
     info = find(op.name)
     return info is not None and info.pure
 
 
-def _retype_function(op: Any) -> None:
-    old = ir.TypeAttr(op.attributes["function_type"]).value
+def _retype_function(op: ir.Operation) -> None:
+    old = ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value)
 
-    def converted(type_: Any) -> Any:
+    def converted(type_: ir.Type) -> ir.Type:
         new = lowered_type(spec_of(type_)) if isinstance(type_, ir.OpaqueType) else None
         return type_ if new is None else new
 

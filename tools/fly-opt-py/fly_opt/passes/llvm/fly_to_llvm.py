@@ -1,19 +1,17 @@
-"""The fly dialect becomes LLVM's: pointers LLVM's, accesses loads and stores, atoms instructions.
+"""Converts the fly dialect to LLVM: pointers, loads and stores, and atoms to instructions.
 
 ptr and memref types become !llvm.ptr<1> (global), <3> (shared), <5> (register); those in a
-backend's own space what it says. add_offset becomes a getelementptr that counts in elements,
-without inbounds: a pointer may be computed for an access that a condition then keeps from
-happening. ptr.load and ptr.store carry the alignment of the pointer's type. A shared make_ptr
-becomes a variable of its own in the gpu.module, a register make_ptr an alloca in the function's
-first block, get_dyn_shared the zero-length variable that stands for the shared memory a launch asks
-for. An atom becomes a struct of its state, and a call of it the target's instruction, from the
-table of its family.
+backend's own space are lowered by the backend. add_offset becomes a getelementptr in elements,
+without inbounds: a pointer may be computed for an access that a condition then skips. ptr.load and
+ptr.store have the alignment of the pointer's type. A shared make_ptr becomes a variable in the
+gpu.module, a register make_ptr an alloca in the function's first block, get_dyn_shared the
+zero-length variable that represents the shared memory requested by a launch. An atom becomes a
+struct of its state, and a call of it the target's instruction, from the table of its family.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import PREFIX, attributes_of, int_tuple_of, pointer_of, spec_of
@@ -32,13 +30,11 @@ from fly_opt.ir.storage import storage_type, stored_type
 from fly_opt.lowering import interface, spaces
 from fly_opt.passes.llvm.conversion import Conversion
 
-Value = Any  # an ir.Value
-
 SHARED_ALIGNMENT = 16  # bytes: the widest access to shared memory
-DYNAMIC_SHARED_ALIGNMENT = 1024  # what fly.get_dyn_shared's type promises
+DYNAMIC_SHARED_ALIGNMENT = 1024  # the alignment that the type of fly.get_dyn_shared promises
 
 
-def convert(module: Any) -> None:
+def convert(module: ir.Operation) -> None:
     """Turns fly pointers into LLVM pointers, fly memory ops into LLVM's, atoms into
     instructions."""
     own = (lowering.conversions() for lowering in interface.built_in())
@@ -48,14 +44,14 @@ def convert(module: Any) -> None:
     Conversion(table).run(module)
 
 
-# -- one function an op: the value that takes the result's place ----------------------------------
-def _make_int_tuple(conversion: Conversion, op: Any) -> None:
+# -- one function per op, which returns the value that replaces the result -----------------------
+def _make_int_tuple(conversion: Conversion, op: ir.Operation) -> None:
     if len(op.operands) == 1:
         conversion.integers[op.results[0]] = op.operands[0]
 
 
-def _same(conversion: Conversion, op: Any) -> Value | None:
-    """The address stays what it is: get_iter and make_view of a memref, recast_iter."""
+def _same(conversion: Conversion, op: ir.Operation) -> ir.Value | None:
+    """Keeps the address: get_iter and make_view of a memref, recast_iter."""
     operand = op.operands[0]
     kinds = (IntTupleSpec, LayoutSpec, ComposedLayoutSpec, CoordTensorSpec)
     if isinstance(spec_of(operand.type), kinds):
@@ -63,7 +59,7 @@ def _same(conversion: Conversion, op: Any) -> Value | None:
     return conversion.value(operand)
 
 
-def _to_llvm_ptr(conversion: Conversion, op: Any) -> Value:
+def _to_llvm_ptr(conversion: Conversion, op: ir.Operation) -> ir.Value:
     spec = pointer_of(op.operands[0])
     expected, found = pointers.pointer(pointers.lowered_space(spec)), op.results[0].type
     if expected != found:
@@ -71,7 +67,7 @@ def _to_llvm_ptr(conversion: Conversion, op: Any) -> Value:
     return conversion.value(op.operands[0])
 
 
-def _add_offset(conversion: Conversion, op: Any) -> Value | None:
+def _add_offset(conversion: Conversion, op: ir.Operation) -> ir.Value | None:
     pointer, offset = op.operands
     if isinstance(spec_of(pointer.type), IntTupleSpec):
         return None
@@ -84,7 +80,7 @@ def _add_offset(conversion: Conversion, op: Any) -> Value | None:
     return pointers.element_pointer(conversion.builder, base, elements, spec)
 
 
-def _ptr_load(conversion: Conversion, op: Any) -> Value:
+def _ptr_load(conversion: Conversion, op: ir.Operation) -> ir.Value:
     builder, pointer, wanted = conversion.builder, op.operands[0], op.results[0].type
     spec, type_ = pointer_of(pointer), stored_type(wanted)
     if (own := spaces.of(spec)) is not None:
@@ -95,7 +91,7 @@ def _ptr_load(conversion: Conversion, op: Any) -> Value:
     return value if type_ == wanted else builder.value("arith.bitcast", wanted, [value])
 
 
-def _ptr_store(conversion: Conversion, op: Any) -> None:
+def _ptr_store(conversion: Conversion, op: ir.Operation) -> None:
     builder, (value, pointer) = conversion.builder, op.operands
     spec, value = pointer_of(pointer), conversion.value(value)
     type_ = stored_type(value.type)
@@ -107,17 +103,17 @@ def _ptr_store(conversion: Conversion, op: Any) -> None:
         pointers.store(builder, value, conversion.address(pointer, type_), pointers.aligned(spec))
 
 
-def _ptrtoint(conversion: Conversion, op: Any) -> Value:
+def _ptrtoint(conversion: Conversion, op: ir.Operation) -> ir.Value:
     operands = [conversion.value(op.operands[0])]
     return conversion.builder.value("llvm.ptrtoint", op.results[0].type, operands)
 
 
-def _inttoptr(conversion: Conversion, op: Any) -> Value:
+def _inttoptr(conversion: Conversion, op: ir.Operation) -> ir.Value:
     space = pointers.lowered_space(spec_of(op.results[0].type))
     return conversion.builder.value("llvm.inttoptr", pointers.pointer(space), [op.operands[0]])
 
 
-def _make_ptr(conversion: Conversion, op: Any) -> Value:
+def _make_ptr(conversion: Conversion, op: ir.Operation) -> ir.Value:
     spec, given = pointer_of(op.results[0]), attributes_of(op)
     if (own := spaces.of(spec)) is not None:
         return own.make_pointer(conversion, op)
@@ -132,8 +128,8 @@ def _make_ptr(conversion: Conversion, op: Any) -> Value:
     )
 
 
-def _alloca(conversion: Conversion, spec: PtrSpec, count: int) -> Value:
-    """A stack slot of `count` elements."""
+def _alloca(conversion: Conversion, spec: PtrSpec, count: int) -> ir.Value:
+    """Allocates a stack slot of `count` elements."""
     builder, i64 = conversion.builder, pointers.integer(64)
     attributes = {"value": ir.IntegerAttr.get(i64, count)}
     number = conversion.slot(lambda: builder.op("arith.constant", i64, [], attributes))
@@ -144,7 +140,7 @@ def _alloca(conversion: Conversion, spec: PtrSpec, count: int) -> Value:
     return slot.results[0]
 
 
-def _get_dyn_shared(conversion: Conversion, op: Any) -> Value:
+def _get_dyn_shared(conversion: Conversion, op: ir.Operation) -> ir.Value:
     if conversion.dynamic is None:
         symbol = conversion.shared_variable(
             "__dynamic_shared", 0, DYNAMIC_SHARED_ALIGNMENT, "external"
@@ -158,10 +154,10 @@ def _get_dyn_shared(conversion: Conversion, op: Any) -> Value:
     return conversion.builder.value("llvm.getelementptr", pointers.pointer(3), [base], attributes)
 
 
-def _atoms(name: str) -> Callable[[Conversion, Any], Value | None]:
-    """The function of that name in `fly_atoms`, which few modules need."""
+def _atoms(name: str) -> Callable[[Conversion, ir.Operation], ir.Value | None]:
+    """Returns the function of that name in `atoms`, which few modules need."""
 
-    def convert(conversion: Conversion, op: Any) -> Value | None:
+    def convert(conversion: Conversion, op: ir.Operation) -> ir.Value | None:
         from fly_opt.passes.llvm import atoms
 
         return getattr(atoms, name)(conversion, op)
@@ -169,7 +165,7 @@ def _atoms(name: str) -> Callable[[Conversion, Any], Value | None]:
     return convert
 
 
-_FLY: dict[str, Callable[[Conversion, Any], Value | None]] = {
+_FLY: dict[str, Callable[[Conversion, ir.Operation], ir.Value | None]] = {
     "make_int_tuple": _make_int_tuple,
     "get_iter": _same,
     "make_view": _same,

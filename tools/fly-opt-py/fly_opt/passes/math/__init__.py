@@ -1,1 +1,1 @@
-"""Which mathematical function is computed how."""
+"""Lowering of math functions: selection, and formulas."""

@@ -1,7 +1,7 @@
-"""Functions of f32 computed in f32: those that neural networks spend time in.
+"""Functions of f32 computed in f32: those that dominate in neural networks.
 
-Each formula keeps NaN, infinities and the sign of zero as IEEE 754 and C (Annex F) have them.
-Coefficients are Chebyshev interpolants; tests/fly_opt/passes/test_mathematics.py derives them again
+Each formula handles NaN, infinities and the sign of zero as IEEE 754 and C (Annex F) require.
+Coefficients are Chebyshev interpolants; tests/fly_opt/passes/test_mathematics.py recomputes them
 and measures the errors that docs/fly-opt-py.md states.
 """
 
@@ -12,7 +12,7 @@ from math import factorial, pi
 
 from fly_opt.passes.math.number import Number, either, fma, polynomial, where
 
-# (tanh(x) - x) / x³ by x², to |x| = 0.64.
+# (tanh(x) - x) / x³ as a polynomial in x², for |x| <= 0.64.
 TANH = (
     -0.3333333312343713,
     0.13333296352751664,
@@ -21,7 +21,7 @@ TANH = (
     -0.00830169529333776,
     0.002246003629513375,
 )
-# (erf(x) - x) / x by x², to |x| = 0.93.
+# (erf(x) - x) / x as a polynomial in x², for |x| <= 0.93.
 ERF_NEAR = (
     0.12837916662064464,
     -0.3761263351714253,
@@ -31,7 +31,7 @@ ERF_NEAR = (
     -0.0008134709340867497,
     8.334718638930435e-05,
 )
-# log(1 - erf(x)) by x, from 0.92 to 4, where erf is 1 in f32.
+# log(1 - erf(x)) as a polynomial in x, from 0.92 to 4, where erf is 1 in f32.
 ERF_FAR = (
     0.0003204415379833847,
     -1.1302376163989407,
@@ -43,15 +43,15 @@ ERF_FAR = (
     -4.6177912844574475e-05,
     1.6435696552881345e-06,
 )
-# (sin(r) - r) / r³ and (cos(r) - 1) / r² by r², to |r| = π/4: Taylor's series.
+# (sin(r) - r) / r³ and (cos(r) - 1) / r² as polynomials in r², for |r| <= π/4: Taylor series.
 SINE = tuple((-1) ** n / factorial(2 * n + 1) for n in range(1, 6))
 COSINE = tuple((-1) ** n / factorial(2 * n) for n in range(1, 7))
 
-# π/2 as the sum of three f32: k·π/2 to k = 2¹⁵ with 57 bits behind the point.
+# π/2 as the sum of three f32: exact enough for k·π/2 up to k = 2¹⁵ with 57 fraction bits.
 HALF_PI = (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15)
-NEAR = 2.0**15  # up to here three terms do
-# 2/π as integers of 28 bits, the first has the bits from 2⁻¹ to 2⁻²⁸ (the digits of the fraction
-# by which f32's greatest exponent, 128, can be reduced, and 60 more).
+NEAR = 2.0**15  # up to here three terms suffice
+# 2/π as integers of 28 bits; the first holds the bits from 2⁻¹ to 2⁻²⁸ (enough digits of the
+# fraction to reduce f32's greatest exponent, 128, and 60 more).
 TWO_OVER_PI = (
     0xA2F9836,
     0xE4E4415,
@@ -64,7 +64,7 @@ TWO_OVER_PI = (
 
 
 def tanh(x: Number) -> Number:
-    """From 0.64 on 1 - 2/(e^2x + 1)."""
+    """Uses 1 - 2/(e^2x + 1) from 0.64 on."""
     a, square = abs(x), x * x
     near = fma(polynomial(square, TANH) * square, x, x)
     far = 1 - 2 / ((a + a).exp() + 1)
@@ -72,7 +72,7 @@ def tanh(x: Number) -> Number:
 
 
 def erf(x: Number) -> Number:
-    """From 0.92 on 1 - e^P(x)."""
+    """Uses 1 - e^P(x) from 0.92 on."""
     a = abs(x)
     near = fma(polynomial(x * x, ERF_NEAR), x, x)
     far = 1 - polynomial(where(a > 4, 4, a), ERF_FAR).exp()
@@ -85,7 +85,7 @@ def sin(x: Number) -> Number:
 
 
 def cos(x: Number) -> Number:
-    """sin(x + π/2)."""
+    """Computes sin(x + π/2)."""
     rest, quadrant = reduced(x)
     return _of_quadrant(rest, _modulo(quadrant + 1, 4))
 
@@ -99,8 +99,8 @@ def tan(x: Number) -> Number:
 
 
 def reduced(x: Number) -> tuple[Number, Number]:
-    """x = r + q·π/2, up to whole turns: r within ±π/4, q of 0 to 3. Both NaN where x is not
-    finite."""
+    """Returns (r, q) with x = r + q·π/2, up to whole turns: r within ±π/4, q from 0 to 3. Both are
+    NaN if x is not finite."""
 
     def near() -> tuple[Number, Number]:
         k = (x * (2 / pi)).rounded()
@@ -114,13 +114,13 @@ def reduced(x: Number) -> tuple[Number, Number]:
 
 
 def _far(x: Number) -> tuple[Number, Number]:
-    """By the digits of 2/π, in f64 (after Payne and Hanek): each partial product of 24 and 28 bits
-    is exact, and so is what is left of it when multiples of 4 are taken away."""
+    """Reduces by the digits of 2/π, in f64 (after Payne and Hanek): each partial product of 24 and
+    28 bits is exact, and so is its remainder modulo 4."""
     wide = x.widened()
     turns = quadrants = wide.like(0)
     for index, digits in enumerate(TWO_OVER_PI):
         turns = turns + _modulo(wide * (digits * 2.0 ** (-28 * (index + 1))), 4)
-        # The integer is taken away at once, so that small remainders keep all their bits.
+        # The integer is subtracted at once, so that small remainders keep all their bits.
         whole = turns.rounded()
         turns, quadrants = turns - whole, quadrants + whole
     return (turns * (pi / 2)).narrowed(), _modulo(quadrants, 4).narrowed()

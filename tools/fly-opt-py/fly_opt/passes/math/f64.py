@@ -1,8 +1,8 @@
 """Functions of f32 computed in f64 and rounded once.
 
-f64 makes short formulas of series that need no care: what is left out is below 2⁻³⁰ of the result,
-so that a result is the nearest f32, or where the function comes within 2⁻⁶ of a unit in the last
-place of the middle between two of them, its neighbour. Special values are those of C (Annex F).
+In f64, short truncated series suffice: the truncation error is below 2⁻³⁰ of the result, so a
+result is the nearest f32, or its neighbour if the exact value lies within 2⁻⁶ ulp of the midpoint
+between two of them. Special values are those of C (Annex F).
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from math import e, factorial, inf, log2, nan, pi, sqrt
 
 from fly_opt.passes.math.number import Number, fma, polynomial, repeated, where
 
-# log 2 as the sum of two f64, the first with 32 bits: k times it is exact.
+# log 2 as the sum of two f64, the first with 32 bits: its product with k is exact.
 LN2_HIGH = float.fromhex("0x1.62e42feep-1")
 LN2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
-MOST = 200.0  # e^200 and e^-200 are beyond f32
+MOST = 200.0  # e^200 and e^-200 are outside the range of f32
 
-# (e^r - 1 - r) / r² to |r| = log(2)/2; atanh(s)/s by s² to |s| = (√2 - 1)/(√2 + 1); atan(t)/t by t²
-# to |t| = tan(π/8): Taylor's series.
+# Taylor series of (e^r - 1 - r) / r² for |r| <= log(2)/2; of atanh(s)/s in s² for
+# |s| <= (√2 - 1)/(√2 + 1); of atan(t)/t in t² for |t| <= tan(π/8).
 EXPONENTIAL = tuple(1 / factorial(n + 2) for n in range(8))
 LOGARITHM = tuple(1 / (2 * n + 1) for n in range(7))
 ARC = tuple((-1) ** n / (2 * n + 1) for n in range(12))
 TAN_EIGHTH = sqrt(2) - 1
 
-# log(erfc(x)/t) + x² by t = 2/(2 + x), from x = 0 to 10.5, where erfc is 0 in f32: a Chebyshev
-# interpolant, which tests/fly_opt/passes/test_mathematics.py derives again.
+# log(erfc(x)/t) + x² as a polynomial in t = 2/(2 + x), for x from 0 to 10.5, where erfc is 0 in
+# f32: a Chebyshev interpolant, which tests/fly_opt/passes/test_mathematics.py recomputes.
 ERFC = (
     -1.2655022968738665,
     0.9996605392650059,
@@ -45,7 +45,8 @@ ERFC = (
 
 
 def exponential(x: Number, less: float = 0) -> Number:
-    """e^x - less, where `less` is 0 or 1; accurate for small x with 1. x is held within ±200."""
+    """Computes e^x - less, where `less` is 0 or 1; with 1, accurate for small x. x is clamped to
+    ±200."""
     x = where(x > MOST, MOST, where(x < -MOST, -MOST, x))
     k = (x * log2(e)).rounded()
     rest = fma(-k, LN2_LOW, fma(-k, LN2_HIGH, x))
@@ -55,7 +56,7 @@ def exponential(x: Number, less: float = 0) -> Number:
 
 
 def logarithm(u: Number, x: Number | None = None) -> Number:
-    """log u; more accurate near 1 where `x`, u - 1 with all its bits, is given."""
+    """Computes log u; more accurate near 1 if `x`, the exact u - 1, is given."""
     mantissa, exponent = u.mantissa(), u.exponent()
     low = mantissa < sqrt(0.5)
     mantissa = where(low, mantissa + mantissa, mantissa)
@@ -73,12 +74,13 @@ def logarithm(u: Number, x: Number | None = None) -> Number:
 
 
 def logarithm1p(x: Number) -> Number:
-    """log(1 + x)."""
+    """Computes log(1 + x)."""
     return where(x.equals(0), x, logarithm(x + 1, x))
 
 
 def arc(y: Number, x: Number) -> Number:
-    """The angle of the point (x, y), from -π to π; zeros and infinities count with their signs."""
+    """Computes the angle of the point (x, y), from -π to π, respecting signed zeros and
+    infinities."""
     high, wide = abs(y), abs(x)
     corner = high.equals(inf) & wide.equals(inf)
     high, wide = where(corner, 1, high), where(corner, 1, wide)
@@ -151,7 +153,7 @@ def cbrt(x: Number) -> Number:
 
 
 def power(x: Number, y: Number) -> Number:
-    """x to the power y: what IEEE 754 calls pow."""
+    """Computes x to the power y: IEEE 754's pow."""
     a = abs(x)
     result = exponential(y * logarithm(a))
     result = where(a.equals(1) & abs(y).equals(inf), 1, result)
@@ -165,19 +167,19 @@ def power(x: Number, y: Number) -> Number:
 
 
 def remainder(x: Number, y: Number) -> Number:
-    """C's fmod, exact: x - n·y for the integer n that x/y is when its fraction is dropped."""
+    """C's fmod, exact: x - n·y, where n is x/y truncated to an integer."""
     a, b = abs(x), abs(y)
     scale = b.exponent() + 28
 
     def less(rest: Number) -> Number:
-        # A multiple of y so large that the quotient has 29 bits: its product is exact in f64.
+        # A multiple of y such that the quotient has 29 bits: its product is exact in f64.
         above = rest.exponent() - scale
         step = b.times_power_of_two(where(above > 0, above, 0))
         left = fma(-(rest / step).floor(), step, rest)
-        return where(left < 0, left + step, left)  # where the quotient was rounded up
+        return where(left < 0, left + step, left)  # if the quotient was rounded up
 
     rest = repeated(lambda rest: (rest >= b) & (b > 0) & (a < inf), less, a)
-    known = (a < inf) & (b > 0)  # neither where an operand is NaN
+    known = (a < inf) & (b > 0)  # false if an operand is NaN
     return where(known, rest, nan).with_sign_of(x)
 
 

@@ -1,17 +1,21 @@
-"""Formulas in Python's operators: a `Number` is an SSA value, and computing with it makes ops.
+"""Formulas written with Python's operators: a `Number` wraps an SSA value, and its operators build
+ops at the current insertion point.
 
-What fly-select-math writes functions with. Ops go to the insertion point that is current.
+fly-select-math writes its functions with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fly_opt.ir.intrinsics import call
 from fly_opt.lowering import interface
 
-# Ordered comparisons: false where an operand is NaN (arith's CmpFPredicate).
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
+# Ordered comparisons, false if an operand is NaN (arith's CmpFPredicate).
 _PREDICATES = {"==": 1, ">": 2, ">=": 3, "<": 4}
 
 
@@ -20,7 +24,7 @@ class Number:
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Any):
+    def __init__(self, value: ir.Value):
         self.value = value
 
     def __add__(self, other: Operand) -> Number:
@@ -66,7 +70,7 @@ class Number:
         return _made("arith.ori", self.value.type, self, other)
 
     def __invert__(self) -> Number:
-        """The opposite of a comparison."""
+        """Negates a comparison."""
         from fly_dialect.bindings import ir
 
         true = ir.IntegerAttr.get(self.value.type, -1)
@@ -77,43 +81,44 @@ class Number:
         return self._called("llvm.floor")
 
     def rounded(self) -> Number:
-        """The nearest integer, ties to even."""
+        """Rounds to the nearest integer, ties to even."""
         return self._called("llvm.roundeven")
 
     def sqrt(self) -> Number:
         return self._called("llvm.sqrt")
 
     def exp(self) -> Number:
-        """Of an f32: code generation's own."""
+        """For an f32: expanded by code generation."""
         return self._called("llvm.exp")
 
     def with_sign_of(self, other: Number) -> Number:
         return self._called("llvm.copysign", other)
 
     def widened(self) -> Number:
-        """An f32, or an integer of up to 32 bits, as f64: exact."""
+        """Converts an f32, or an integer of up to 32 bits, to f64, exactly."""
         from fly_dialect.bindings import ir
 
         op = "arith.sitofp" if isinstance(self.value.type, ir.IntegerType) else "arith.extf"
         return _made(op, ir.F64Type.get(), self)
 
     def narrowed(self) -> Number:
-        """An f64 rounded to f32."""
+        """Rounds an f64 to f32."""
         from fly_dialect.bindings import ir
 
         return _made("arith.truncf", ir.F32Type.get(), self)
 
     def mantissa(self) -> Number:
-        """m of ±m·2^k, from 1/2 to 1."""
+        """Returns m of ±m·2^k, with 1/2 <= m < 1."""
         return Number(interface.current().significand(self.value))
 
     def exponent(self) -> Number:
-        """k of ±m·2^k, as a float."""
+        """Returns k of ±m·2^k, as a float."""
         found = interface.current().exponent(self.value)
         return _made("arith.sitofp", self.value.type, Number(found))
 
     def times_power_of_two(self, exponent: Number) -> Number:
-        """self·2^exponent, of f64 and an integer, which is a float too; for a NaN no matter."""
+        """Computes self·2^exponent for an f64 and an integral float; the exponent of a NaN is
+        ignored."""
         from fly_dialect.bindings import ir
 
         i32 = ir.IntegerType.get_signless(32)
@@ -135,7 +140,8 @@ class Number:
         return _made("arith.cmpf", i1, self, self.like(other), predicate=predicate)
 
     def like(self, other: Operand) -> Number:
-        """`other`; a Python number as a constant of this one's type."""
+        """Returns `other`, converted to a constant of this value's type if it is a Python
+        number."""
         from fly_dialect.bindings import ir
 
         if isinstance(other, Number):
@@ -147,7 +153,7 @@ class Number:
 Operand = Number | float
 
 
-def _made(name: str, kind: Any, *operands: Number, **attributes: Any) -> Number:
+def _made(name: str, kind: ir.Type, *operands: Number, **attributes: ir.Attribute) -> Number:
     from fly_dialect.bindings import ir
 
     values = [operand.value for operand in operands]
@@ -155,19 +161,19 @@ def _made(name: str, kind: Any, *operands: Number, **attributes: Any) -> Number:
 
 
 def fma(a: Number, b: Operand, c: Operand) -> Number:
-    """a·b + c, rounded once."""
+    """Computes a·b + c, rounded once."""
     return a._called("llvm.fma", a.like(b), a.like(c))
 
 
 def where(condition: Number, a: Operand, b: Operand) -> Number:
-    """`a` where the condition holds, else `b`; one of them may be a Python number."""
+    """Selects `a` if the condition holds, otherwise `b`; one of them may be a Python number."""
     known = a if isinstance(a, Number) else b
     assert isinstance(known, Number)
     return _made("arith.select", known.value.type, condition, known.like(a), known.like(b))
 
 
 def polynomial(x: Number, coefficients: Sequence[float]) -> Number:
-    """Horner's scheme with fma; the lowest coefficient first."""
+    """Evaluates by Horner's scheme with fma; the lowest coefficient comes first."""
     result = x.like(coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
         result = fma(result, x, coefficient)
@@ -180,8 +186,8 @@ def either(
     first: Callable[[], Sequence[Number]],
     second: Callable[[], Sequence[Number]],
 ) -> list[Number]:
-    """A branch: what `first()` gives where the condition holds, else what `second()` gives; only
-    one is computed. The results are of the types of `like`."""
+    """Builds a branch: the results of `first()` if the condition holds, otherwise of `second()`;
+    only one of them is computed. The results have the types of `like`."""
     from fly_dialect.bindings import ir
 
     kinds = [number.value.type for number in like]
@@ -195,7 +201,7 @@ def either(
 def repeated(
     condition: Callable[[Number], Number], body: Callable[[Number], Number], start: Number
 ) -> Number:
-    """A loop: `body` of the value before, as long as the condition holds of it."""
+    """Builds a loop: applies `body` to the value while the condition holds for it."""
     from fly_dialect.bindings import ir
 
     kind = start.value.type

@@ -1,12 +1,12 @@
-"""fly-select-math: which mathematical function is computed how, and which float is converted how.
+"""fly-select-math: selects how each math function and float conversion is computed.
 
-Four ways lead from math to machine code. LLVM's intrinsics where code generation expands them
-accurately (exp, log, sqrt of f32; rounding of every type). Formulas of our own for the other
-functions of f32 (`f32`, `f64`). A wider type: f16 and bf16 are computed in f32. And the target's
-device library for transcendental functions of f64: a later pass of the backend's calls it for what
-this pass leaves alone.
+A math op takes one of four routes to machine code. LLVM's intrinsics, if code generation expands
+them accurately (exp, log, sqrt of f32; rounding of every type). Formulas of our own for the other
+functions of f32 (`f32`, `f64`). A wider type: f16 and bf16 are computed in f32. The target's device
+library for transcendental functions of f64: this pass leaves those unchanged, and a later pass of
+the backend calls the library.
 
-LLVM has no floats narrower than 16 bits: their conversions are the target's instructions.
+LLVM has no floats narrower than 16 bits: conversions of them become the target's instructions.
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from fly_opt.ir.intrinsics import call
 from fly_opt.lowering import interface
 from fly_opt.passes.base import Pass
 from fly_opt.passes.target.set_target import target_of
 
-# math → LLVM's intrinsic, for the types in which code generation expands it accurately.
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
+# math → LLVM's intrinsic, for the types that code generation expands accurately.
 EVERY = ("f16", "f32", "f64")
 INTRINSICS: dict[str, tuple[str, tuple[str, ...]]] = {
     "math.absf": ("llvm.fabs", ("bf16", *EVERY)),
@@ -39,13 +42,13 @@ INTRINSICS: dict[str, tuple[str, tuple[str, ...]]] = {
     "math.log2": ("llvm.log2", ("f32",)),
     "math.log10": ("llvm.log10", ("f32",)),
 }
-# Computed in f32 where they aren't an intrinsic of their own type.
+# Computed in f32 unless they are an intrinsic of their own type.
 NARROW = ("f16", "bf16")
 CONVERSIONS = ("arith.extf", "arith.truncf")
-# In the math dialect, and not a function of floats.
+# Ops of the math dialect that are not functions of floats.
 NOT_FLOAT = ("math.absi", "math.ctlz", "math.cttz", "math.ctpop")
-# Predicates: the bits of llvm.is.fpclass (LLVM's language reference: 0–1 NaN, 2 and 9 infinities,
-# 3 and 8 normals, 4 to 7 subnormals and zeros).
+# The masks of llvm.is.fpclass (LLVM's language reference: bits 0–1 NaN, 2 and 9 infinities, 3 and 8
+# normals, 4 to 7 subnormals and zeros).
 CLASSES = {
     "math.isnan": 0b00_0000_0011,
     "math.isinf": 0b10_0000_0100,
@@ -56,20 +59,20 @@ CLASSES = {
 
 @dataclass(frozen=True)
 class SelectMath(Pass):
-    """Sends each math operation to LLVM's intrinsics, to f32, or on to the device library.
+    """Lowers each math operation to LLVM's intrinsics or f32, or leaves it to the device library.
 
-    Conversions of floats of 8 bits and less become the target's instructions.
+    Conversions of floats of 8 bits or fewer become the target's instructions.
     """
 
     name: ClassVar[str] = "fly-select-math"
 
-    def run(self, op: Any) -> None:
+    def run(self, op: ir.Operation) -> None:
         from fly_dialect.bindings import ir
 
-        found: list[Any] = []
-        conversions: list[Any] = []
+        found: list[ir.Operation] = []
+        conversions: list[ir.Operation] = []
 
-        def collect(child: Any) -> Any:
+        def collect(child: ir.Operation) -> ir.WalkResult:
             name = child.name
             if (name.startswith("math.") and name not in NOT_FLOAT) or name == "arith.remf":
                 found.append(child.operation)
@@ -88,15 +91,15 @@ class SelectMath(Pass):
             _convert(op, conversions)
 
 
-def _convert(module: Any, conversions: list[Any]) -> None:
-    """Lowers those that LLVM does not know."""
+def _convert(module: ir.Operation, conversions: list[ir.Operation]) -> None:
+    """Lowers the conversions from and to types that LLVM does not have."""
     target = target_of(module)
     for op in conversions:
         any(lowering.convert_float(op, target) for lowering in interface.candidates(target))
 
 
-def _select(op: Any) -> None:
-    """Replaces one operation, or leaves it where the device library has it as it is."""
+def _select(op: ir.Operation) -> None:
+    """Replaces one operation, or leaves it if the device library has it."""
     from fly_dialect.bindings import ir
 
     with ir.InsertionPoint(op), op.location:
@@ -106,7 +109,7 @@ def _select(op: Any) -> None:
         op.erase()
 
 
-def _replacement(op: Any) -> Any:
+def _replacement(op: ir.Operation) -> ir.Value | None:
     from fly_dialect.bindings import ir
 
     if op.name in CLASSES:
@@ -122,7 +125,7 @@ def _replacement(op: Any) -> Any:
     if op.name in INTRINSICS and element in INTRINSICS[op.name][1]:
         return _intrinsic(INTRINSICS[op.name][0], kind, operands, fast)
     if op.name == "math.rsqrt" and element in EVERY:
-        # One over the root: v_rsq_f32 alone is off by one in the last place.
+        # 1 / sqrt(x): v_rsq_f32 alone has an error of one ulp.
         root = _intrinsic("llvm.sqrt", kind, operands, fast)
         return _create("arith.divf", kind, [_one(kind), root], op)
     if element == "f32" and (formula := _formula(op.name)):
@@ -138,12 +141,14 @@ def _replacement(op: Any) -> Any:
     ]
     computed = _create(op.name, wide, extended, op)
     made = _create("arith.truncf", kind, [computed])
-    _select(computed.owner)
+    owner = computed.owner
+    assert not isinstance(owner, ir.Block), "an op has just made it"
+    _select(owner.operation)
     return made
 
 
-def _formula(name: str) -> Callable[..., Any] | None:
-    """The formula of a function of f32, as a function of SSA values."""
+def _formula(name: str) -> Callable[..., ir.Value] | None:
+    """Returns the formula of a function of f32, as a function of SSA values."""
     from fly_opt.passes.math import f32, f64
     from fly_opt.passes.math.number import Number
 
@@ -153,8 +158,10 @@ def _formula(name: str) -> Callable[..., Any] | None:
     return lambda *operands: function(*map(Number, operands)).value
 
 
-def _by_elements(function: Callable[..., Any], kind: Any, operands: list[Any]) -> Any:
-    """`function` of scalars; of vectors element by element."""
+def _by_elements(
+    function: Callable[..., ir.Value], kind: ir.Type, operands: list[ir.Value]
+) -> ir.Value:
+    """Applies `function` to scalars; to vectors element by element."""
     from fly_dialect.bindings import ir
 
     if not isinstance(kind, ir.VectorType):
@@ -164,7 +171,7 @@ def _by_elements(function: Callable[..., Any], kind: Any, operands: list[Any]) -
         at = {"static_position": ir.DenseI64ArrayAttr.get(index)}
         elements = [
             ir.Operation.create(
-                "vector.extract", [operand.type.element_type], [operand], at
+                "vector.extract", [ir.VectorType(operand.type).element_type], [operand], at
             ).results[0]
             for operand in operands
         ]
@@ -172,8 +179,8 @@ def _by_elements(function: Callable[..., Any], kind: Any, operands: list[Any]) -
     return _create("vector.from_elements", kind, made)
 
 
-def _classified(op: Any) -> Any:
-    """Whether floats are of a class. What bf16 is, it is as f32 too."""
+def _classified(op: ir.Operation) -> ir.Value:
+    """Tests whether floats are of a class. A bf16 is tested as f32, which has the same classes."""
     from fly_dialect.bindings import ir
 
     (operand,) = op.operands
@@ -188,8 +195,8 @@ def _classified(op: Any) -> Any:
     return call(f"llvm.is.fpclass.{_mangled(kind)}", result, [operand, mask])
 
 
-def _fast(op: Any) -> Any:
-    """An operation's fast-math flags for the LLVM dialect; None where it has none."""
+def _fast(op: ir.Operation) -> ir.Attribute | None:
+    """Returns an op's fast-math flags for the LLVM dialect; None if it has none."""
     from fly_dialect.bindings import ir
 
     if "fastmath" not in op.attributes:
@@ -197,12 +204,14 @@ def _fast(op: Any) -> Any:
     return ir.Attribute.parse(str(op.attributes["fastmath"]).replace("arith", "llvm", 1))
 
 
-def _intrinsic(name: str, kind: Any, operands: list[Any], fast: Any) -> Any:
+def _intrinsic(
+    name: str, kind: ir.Type, operands: list[ir.Value], fast: ir.Attribute | None
+) -> ir.Value:
     return call(f"{name}.{_mangled(kind)}", kind, operands, fast)
 
 
-def _mangled(kind: Any) -> str:
-    """A type as the names of LLVM's intrinsics spell it: f32, v4f16."""
+def _mangled(kind: ir.Type) -> str:
+    """Returns a type's suffix in the names of LLVM's intrinsics: f32, v4f16."""
     from fly_dialect.bindings import ir
 
     if isinstance(kind, ir.VectorType):
@@ -210,8 +219,10 @@ def _mangled(kind: Any) -> str:
     return str(kind)
 
 
-def _create(name: str, kind: Any, operands: list[Any], like: Any = None) -> Any:
-    """An operation, with the fast-math flags of `like`."""
+def _create(
+    name: str, kind: ir.Type, operands: list[ir.Value], like: ir.Operation | None = None
+) -> ir.Value:
+    """Creates an op with the fast-math flags of `like`."""
     from fly_dialect.bindings import ir
 
     attributes = {}
@@ -220,7 +231,7 @@ def _create(name: str, kind: Any, operands: list[Any], like: Any = None) -> Any:
     return ir.Operation.create(name, [kind], operands, attributes).results[0]
 
 
-def _one(kind: Any) -> Any:
+def _one(kind: ir.Type) -> ir.Value:
     from fly_dialect.bindings import ir
 
     if isinstance(kind, ir.VectorType):

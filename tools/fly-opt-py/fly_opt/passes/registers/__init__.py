@@ -1,1 +1,1 @@
-"""Memory in registers becomes values."""
+"""Promotion of register memory to values."""

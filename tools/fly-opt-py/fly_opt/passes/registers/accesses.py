@@ -1,11 +1,11 @@
-"""What a module does with registers: which can become values, and what reads and writes them."""
+"""Analysis of register memory: what can be promoted to values, and what accesses it."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import PREFIX, attributes_of, int_tuple_of, spec_of
@@ -17,24 +17,22 @@ from fly_opt.ir.builder import operations, unused
 from fly_opt.ir.storage import storage_type
 from fly_opt.passes.registers.pieces import Range, cut, reached
 
-Value = Any  # an ir.Value
-
-# Ops whose regions the vectors are threaded through, each of one block.
+# Ops whose regions vectors can be threaded through; each region has one block.
 _THREADED = ("scf.for", "scf.if", "scf.while")
 _TERMINATORS = ("scf.yield", "scf.condition")
 
 
 @dataclass(eq=False, slots=True)
 class Root:
-    """A make_ptr of registers, and the values that take its place."""
+    """A make_ptr of registers, and the values that replace it."""
 
-    op: Any
-    block: Any
-    element: Any  # the type in which elements are held
-    bits: int  # of one
+    op: ir.Operation
+    block: ir.Block
+    element: ir.Type  # the type in which elements are held
+    bits: int  # of one element
     size: int
     pieces: list[Piece]
-    known: dict[Range, list[Piece]]  # what was asked of `reached`
+    known: dict[Range, list[Piece]]  # cache of `reached`
 
     def reached(self, range_: Range) -> list[Piece]:
         found = self.known.get(range_)
@@ -48,31 +46,33 @@ class Root:
 class Piece:
     """Registers that become one value."""
 
-    number: int  # in the order of the text
+    number: int  # in textual order
     range: Range
-    type: Any  # vector<count x storage>
+    type: ir.VectorType  # vector<count x storage>
 
 
 class Access(NamedTuple):
-    """A make_ptr, ptr.load or ptr.store, in the order of the text."""
+    """A make_ptr, ptr.load or ptr.store, in textual order."""
 
-    op: Any
+    op: ir.Operation
     root: Root
     range: Range
 
 
 class Accesses:
-    """What a module does with registers: the roots that can be promoted, how they are reached."""
+    """The register accesses of a module: the promotable roots and how they are accessed."""
 
-    def __init__(self, module: Any) -> None:
-        self.roots: dict[Value, Root] = {}
-        self.places: dict[Value, tuple[Root, int]] = {}  # pointer → what it points to
-        self.uses: Counter[Value] = Counter()  # of a place, by ops that are understood
-        self.kept: set[Root] = set()  # stay memory
+    def __init__(self, module: ir.Operation) -> None:
+        self.roots: dict[ir.Value, Root] = {}
+        self.places: dict[ir.Value, tuple[Root, int]] = {}  # pointer → what it points to
+        self.uses: Counter[ir.Value] = Counter()  # of a place, by ops that are understood
+        self.kept: set[Root] = set()  # not promotable: these stay memory
         self.found: list[Access] = []
-        self.helpers: list[Any] = []  # add_offset and views: unused after the promotion
-        self.terminators: dict[Any, Any] = {}  # block → its scf.yield or scf.condition
-        self.chains: dict[Any, list[tuple[Any, Any]]] = {}
+        self.helpers: list[ir.Operation] = []  # add_offset and views: unused after the promotion
+        self.terminators: dict[
+            ir.Block, ir.Operation
+        ] = {}  # block → its scf.yield or scf.condition
+        self.chains: dict[ir.Block, list[tuple[ir.Operation, ir.Block]]] = {}
         for op in operations(module):
             if op.name.startswith(PREFIX):
                 self.fly_op(op, op.name[len(PREFIX) :])
@@ -86,7 +86,7 @@ class Accesses:
                 self.kept.add(access.root)
         self.roots = {v: root for v, root in self.roots.items() if root not in self.kept}
 
-    def fly_op(self, op: Any, name: str) -> None:
+    def fly_op(self, op: ir.Operation, name: str) -> None:
         if name == "make_ptr":
             self.make_ptr(op)
         elif self.places:
@@ -94,7 +94,7 @@ class Accesses:
                 if operand in self.places:
                     self.use(op, name, operand)
 
-    def make_ptr(self, op: Any) -> None:
+    def make_ptr(self, op: ir.Operation) -> None:
         value = op.results[0]
         spec = spec_of(value.type)
         if not isinstance(spec, PtrSpec) or spec.space != "register":
@@ -107,7 +107,7 @@ class Accesses:
         self.places[value] = root, 0
         self.found.append(Access(op, root, Range(0, size)))
 
-    def use(self, op: Any, name: str, pointer: Value) -> None:
+    def use(self, op: ir.Operation, name: str, pointer: ir.Value) -> None:
         root, offset = self.places[pointer]
         if name == "ptr.load" or (name == "ptr.store" and pointer == op.operands[1]):
             type_ = op.results[0].type if name == "ptr.load" else op.operands[0].type
@@ -126,7 +126,7 @@ class Accesses:
         self.uses[pointer] += 1
 
     def cut(self, pieces: bool) -> None:
-        """Decides which values take the place of each root: its pieces, or one."""
+        """Determines the values that replace each root: its pieces, or a single one."""
         counts: dict[Root, Counter[Range]] = {root: Counter() for root in self.roots.values()}
         for access in self.found if pieces else ():
             if access.root in counts and access.op is not access.root.op:
@@ -138,11 +138,12 @@ class Accesses:
                 root.pieces.append(Piece(number, range_, type_))
                 number += 1
 
-    def enclosing(self, access: Access) -> list[tuple[Any, Any]] | None:
-        """The ops around an access, as (op, its block) from the inside, up to the root's block.
+    def enclosing(self, access: Access) -> list[tuple[ir.Operation, ir.Block]] | None:
+        """Returns the ops around an access as (op, its block), innermost first, up to the root's
+        block.
 
-        None if one of them is nothing that a value can be threaded through, else at least the
-        access itself.
+        Returns None if a value can't be threaded through one of them; otherwise the list has at
+        least the access itself.
         """
         at, chain = access.op.block, [(access.op, access.op.block)]
         while at != access.root.block:
@@ -156,9 +157,9 @@ class Accesses:
         return chain
 
 
-def _around(block: Any, inside: Any) -> list[tuple[Any, Any]]:
-    """The op that holds `block`, which holds `inside`, with its own block; nothing if values can't
-    be threaded through it."""
+def _around(block: ir.Block, inside: ir.Operation) -> list[tuple[ir.Operation, ir.Block]]:
+    """Returns the op that holds `block`, which holds `inside`, with its own block; nothing if
+    values can't be threaded through it."""
     holder = inside.parent
     if holder is None or holder.name not in _THREADED:
         return []

@@ -1,9 +1,9 @@
-"""Into which pieces registers are cut, so that what reads and writes them mostly takes whole ones.
+"""Splits registers into pieces such that most accesses read or write whole pieces.
 
-A multiplication writes 4 of the 64 registers of its sum. As one value of 64 elements each of a
-kernel's hundreds of writes would be an insertion into all of them, two shuffles with masks of 64
-for LLVM to take apart; as sixteen values of 4 it is nothing. What fills or stores all of them is
-then sixteen slices, but there are only few of those.
+A multiplication writes 4 of the 64 registers of its accumulator. With one value of 64 elements,
+each of a kernel's hundreds of writes would be an insertion into all of them: two shuffles with
+masks of 64 that LLVM has to take apart. With sixteen values of 4 elements no shuffle is needed. An
+access to all of the registers is then sixteen slices, but there are few of those.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
-# What is narrower shares a register with its neighbours; alone it would take a whole one.
+# A narrower value would share a register with its neighbours; alone it takes a whole one.
 REGISTER_BITS = 32
 
 
 class Range(NamedTuple):
-    """`count` elements from `offset` on."""
+    """`count` elements starting at `offset`."""
 
     offset: int
     count: int
@@ -28,17 +28,17 @@ class Range(NamedTuple):
         return self.offset + self.count
 
     def common(self, other: Range) -> Range:
-        """The elements that are in both, of which there must be some."""
+        """Returns the intersection, which must not be empty."""
         offset = max(self.offset, other.offset)
         return Range(offset, min(self.end, other.end) - offset)
 
 
 def cut(size: int, bits: int, accesses: Mapping[Range, int]) -> list[Range]:
-    """The pieces of `size` elements of `bits` bits, in order; `accesses` counts the reads and
-    writes of each range.
+    """Returns the pieces of `size` elements of `bits` bits, in order; `accesses` counts the reads
+    and writes of each range.
 
-    Of the cuts at both ends of all accesses up to some length, and of none at all, it is the one
-    that leaves the fewest slices to build; of equal ones the one with the fewest pieces.
+    The candidates are the cuts at both ends of all accesses up to some length, and no cut at all.
+    The result is the one with the fewest slices, and among those the one with the fewest pieces.
     """
     inside = {r: n for r, n in accesses.items() if r.offset >= 0 and r.end <= size}
     best = [Range(0, size)]
@@ -58,8 +58,8 @@ def cut(size: int, bits: int, accesses: Mapping[Range, int]) -> list[Range]:
 
 
 def slices(pieces: list[Range], accesses: Mapping[Range, int]) -> int:
-    """How many slices the accesses take: none for a whole piece, else one for each piece that they
-    reach."""
+    """Counts the slices that the accesses need: none for a whole piece, otherwise one for each
+    piece that an access overlaps."""
     total = 0
     offsets = [piece.offset for piece in pieces]
     for access, times in accesses.items():
@@ -70,6 +70,6 @@ def slices(pieces: list[Range], accesses: Mapping[Range, int]) -> int:
 
 
 def reached(offsets: list[int], access: Range) -> tuple[int, int]:
-    """The indices of the first piece that an access reaches and of the first behind it; `offsets`
-    are those of the pieces."""
+    """Returns the index of the first piece that an access overlaps, and of the first one after it;
+    `offsets` are those of the pieces."""
     return bisect_right(offsets, access.offset) - 1, bisect_left(offsets, access.end)

@@ -1,9 +1,9 @@
-"""`fly-promote-regmem-to-vectorssa`: memory in registers becomes vector values."""
+"""`fly-promote-regmem-to-vectorssa`: promotes register memory to vector values."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from fly_dialect.bindings import ir
 
@@ -12,59 +12,60 @@ from fly_opt.ir.builder import Builder, unused
 from fly_opt.passes.base import Pass, refuse
 from fly_opt.passes.registers.accesses import Access, Accesses, Piece, Root
 
-Value = Any  # an ir.Value
-
 
 @dataclass(frozen=True)
 class PromoteRegmem(Pass):
     """Turns register make_ptrs into vector values threaded through scf.for, scf.if and scf.while.
 
-    Each `make_ptr` of n register elements that only ptr.load and ptr.store at static offsets touch
-    becomes one value of n elements: a store inserts into it, a load extracts from it, and a loop or
-    condition that touches it carries it. Before the first store its elements are poison. Elements
-    narrower than 16 bits that LLVM has no type for are held as integers. What is reached in another
-    way, by a recast, a dynamic offset, a call, a region that is none of the three, stays memory.
+    Each `make_ptr` of n register elements that is only accessed by ptr.load and ptr.store at static
+    offsets becomes one value of n elements: a store inserts into it, a load extracts from it, and a
+    loop or condition that accesses it carries it. Its elements are poison before the first store.
+    Elements narrower than 16 bits without an LLVM type are stored as integers. Registers accessed
+    in another way (a recast, a dynamic offset, a call, another region) stay memory.
 
-    With the option `pieces`, a make_ptr becomes several values where fewer elements have to be
-    inserted and extracted then: a sum of 64 that multiplications write 4 by 4 becomes sixteen.
+    With the option `pieces`, a make_ptr becomes several values if that reduces insertions and
+    extractions: a sum of 64 elements that multiplications write 4 at a time becomes sixteen values.
     """
 
     name: ClassVar[str] = "fly-promote-regmem-to-vectorssa"
 
     pieces: bool = False
 
-    def run(self, op: Any) -> None:
+    def run(self, op: ir.Operation) -> None:
         accesses = Accesses(op)
         if accesses.roots:
             accesses.cut(self.pieces)
-            # Without pieces, FlyDSL's text: a slice that is all of its vector is one too.
+            # Without pieces, emit FlyDSL's text: a slice that covers its whole vector is emitted
+            # too.
             _Promotion(accesses, whole_slices=not self.pieces).run()
 
 
 @dataclass(eq=False, slots=True)
 class _Threaded:
-    """An scf op that vectors are threaded through, and which."""
+    """An scf op through which vectors are threaded, and those vectors."""
 
-    op: Any
+    op: ir.Operation
     pieces: set[Piece]
 
 
 class _Promotion:
-    """Rewrites the accesses, block by block, with the vectors as they are at each place."""
+    """Rewrites the accesses, block by block, tracking the vectors' current values."""
 
     def __init__(self, accesses: Accesses, whole_slices: bool) -> None:
         self.accesses = accesses
         self.whole_slices = whole_slices
         self.builder = Builder()
-        self.events: dict[Any, list[Access | _Threaded]] = {}  # block → what to do in it, in order
-        # An operation's hash is of its operands: as a key it is good until the rewriting begins.
-        self.threaded: dict[Any, _Threaded] = {}
+        self.events: dict[
+            ir.Block, list[Access | _Threaded]
+        ] = {}  # block → what to do in it, in order
+        # starts.
+        self.threaded: dict[ir.Operation, _Threaded] = {}
         for access in accesses.found:
             if access.root not in accesses.kept:
                 self.note(access)
 
     def note(self, access: Access) -> None:
-        """Puts an access into the events of its block, and the ops around it into theirs."""
+        """Adds an access to the events of its block, and the ops around it to those of theirs."""
         chain = self.accesses.enclosing(access)
         assert chain is not None, "its root would have been kept"
         (_, block), *around = chain
@@ -86,8 +87,8 @@ class _Promotion:
         for root in self.accesses.roots.values():
             root.op.erase()
 
-    def block(self, block: Any, state: dict[Piece, Value]) -> None:
-        """Rewrites the events of a block; `state` is then as at its end."""
+    def block(self, block: ir.Block, state: dict[Piece, ir.Value]) -> None:
+        """Rewrites the events of a block; `state` is updated to the values at its end."""
         for event in self.events.get(block, ()):
             if isinstance(event, _Threaded):
                 self.thread(event, state)
@@ -98,16 +99,16 @@ class _Promotion:
             else:
                 self.store(event, state)
 
-    def begin(self, root: Root, state: dict[Piece, Value]) -> None:
-        """The values before the first store."""
+    def begin(self, root: Root, state: dict[Piece, ir.Value]) -> None:
+        """Sets the values before the first store."""
         self.builder.at(root.op)
-        unknown: dict[Any, Value] = {}
+        unknown: dict[ir.Type, ir.Value] = {}
         for piece in root.pieces:
             if piece.type not in unknown:
                 unknown[piece.type] = vectors.poison(self.builder, piece.type)
             state[piece] = unknown[piece.type]
 
-    def load(self, access: Access, state: dict[Piece, Value]) -> None:
+    def load(self, access: Access, state: dict[Piece, ir.Value]) -> None:
         op, result, wanted = access.op, access.op.results[0], access.range
         _check_inside(access)
         builder, pieces = self.builder, access.root.reached(wanted)
@@ -126,7 +127,7 @@ class _Promotion:
         result.replace_all_uses_with(vectors.bitcast(builder, part, result.type))
         op.erase()
 
-    def store(self, access: Access, state: dict[Piece, Value]) -> None:
+    def store(self, access: Access, state: dict[Piece, ir.Value]) -> None:
         op, value, given = access.op, access.op.operands[0], access.range
         _check_inside(access)
         builder, element = self.builder, access.root.element
@@ -143,18 +144,18 @@ class _Promotion:
             state[piece] = self.insert(part, state[piece], offset)
         op.erase()
 
-    def extract(self, vector: Value, offset: int, count: int | None) -> Value:
-        if count == vector.type.shape[0] and not self.whole_slices:
+    def extract(self, vector: ir.Value, offset: int, count: int | None) -> ir.Value:
+        if count == ir.VectorType(vector.type).shape[0] and not self.whole_slices:
             return vector
         return vectors.extract(self.builder, vector, offset, count)
 
-    def insert(self, value: Value, vector: Value, offset: int) -> Value:
+    def insert(self, value: ir.Value, vector: ir.Value, offset: int) -> ir.Value:
         if value.type == vector.type and not self.whole_slices:
             return value
         return vectors.insert(self.builder, value, vector, offset)
 
-    def thread(self, threaded: _Threaded, state: dict[Piece, Value]) -> None:
-        """Replaces an scf op by one that carries the vectors which are touched in it."""
+    def thread(self, threaded: _Threaded, state: dict[Piece, ir.Value]) -> None:
+        """Replaces an scf op by one that carries the vectors accessed in it."""
         op = threaded.op
         pieces = sorted(threaded.pieces, key=lambda piece: piece.number)
         carried = [piece.type for piece in pieces]
@@ -170,7 +171,7 @@ class _Promotion:
         )
         for old_region, region in zip(op.regions, new.regions, strict=True):
             blocks = list(old_region.blocks)
-            if not blocks:  # an scf.if without else: the vectors stay as they are
+            if not blocks:  # an scf.if without else: the vectors are unchanged
                 with ir.InsertionPoint(region.blocks.append()), op.location:
                     ir.Operation.create("scf.yield", operands=[state[piece] for piece in pieces])
                 continue
@@ -188,8 +189,8 @@ class _Promotion:
         state.update(zip(pieces, list(new.results)[count:], strict=True))
         op.erase()
 
-    def end(self, block: Any, values: list[Value]) -> None:
-        """Lets a block give `values` as well."""
+    def end(self, block: ir.Block, values: list[ir.Value]) -> None:
+        """Appends `values` to the operands of a block's terminator."""
         old = self.accesses.terminators[block]
         ir.Operation.create(
             old.name,
@@ -201,7 +202,7 @@ class _Promotion:
 
 
 def _check_inside(access: Access) -> None:
-    """InputError for an access beyond the registers."""
+    """Raises InputError for an access outside the registers."""
     wanted, root = access.range, access.root
     if wanted.offset < 0 or wanted.end > root.size:
         raise refuse(

@@ -1,1 +1,1 @@
-"""No value of the fly dialect crosses a function boundary."""
+"""Removal of fly types from function boundaries."""

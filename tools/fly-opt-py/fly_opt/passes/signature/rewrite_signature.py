@@ -1,9 +1,10 @@
-"""`fly-rewrite-func-signature`: no value of the fly dialect crosses a function boundary."""
+"""`fly-rewrite-func-signature`: removes fly types from function boundaries."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import spec_of, type_of
@@ -13,10 +14,8 @@ from fly_opt.ir import boundary as fly_carriers
 from fly_opt.ir.builder import operations, unused
 from fly_opt.passes.base import Pass, refuse
 
-Value = Any  # an ir.Value
-
 FUNCTIONS = ("func.func", "gpu.func")
-# Ops whose operands, results and entry arguments are one and the same boundary.
+# Ops whose operands, results and entry arguments form one boundary.
 BOUNDARIES = frozenset(
     (
         "func.call",
@@ -38,17 +37,17 @@ class RewriteFuncSignature(Pass):
     """Passes tuples, layouts and memrefs as pointers and packed structs of their dynamic leaves.
 
     Arguments and results of functions, calls, launches and scf control flow are rewritten alike. A
-    value that is wholly static is passed by nothing and made again by fly.static; a memref becomes
-    a pointer and, where its layout is dynamic, a struct of the layout's dynamic leaves. An argument
-    nobody uses is not made again. Attributes of an argument stay with its first carrier.
+    static value is not passed, but rebuilt by fly.static; a memref becomes a pointer and, if its
+    layout is dynamic, a struct of the layout's dynamic leaves. Unused arguments are not rebuilt. An
+    argument's attributes go to its first carrier.
     """
 
     name: ClassVar[str] = "fly-rewrite-func-signature"
 
-    def run(self, op: Any) -> None:
+    def run(self, op: ir.Operation) -> None:
         rewrite = _Rewrite()
-        # In the order of the text: a block's arguments have their carriers before an op passes them
-        # on, so they are not put together and taken apart again for it.
+        # In textual order: a block's arguments have their carriers before an op passes them on, so
+        # they are not packed and unpacked again.
         for inner in operations(op):
             if inner.name in FUNCTIONS:
                 rewrite.function(inner)
@@ -59,27 +58,27 @@ class RewriteFuncSignature(Pass):
 
 @dataclass
 class _Old:
-    """A value on its way out: its spec, its carriers, and the op that has them as results (None
-    for a block's arguments)."""
+    """A value to be replaced: its spec, its carriers, and the op whose results they are (None for a
+    block's arguments)."""
 
-    value: Value
+    value: ir.Value
     spec: Spec
-    carriers: list[Value]
-    op: Any
-    loc: Any
+    carriers: Sequence[ir.Value]
+    op: ir.Operation | None
+    loc: ir.Location | None
 
 
 class _Rewrite:
     def __init__(self) -> None:
-        self.carriers: dict[Value, list[Value]] = {}
+        self.carriers: dict[ir.Value, Sequence[ir.Value]] = {}
         self.old: list[_Old] = []
-        self.blocks: list[tuple[Any, int]] = []  # (block, how many old arguments lead it)
-        self.ops: list[Any] = []  # replaced, to be erased when their results are unused
+        self.blocks: list[tuple[ir.Block, int]] = []  # (block, how many old arguments lead it)
+        self.ops: list[ir.Operation] = []  # replaced, to be erased when their results are unused
 
     # -- functions
 
-    def function(self, op: Any) -> None:
-        signature = ir.TypeAttr(op.attributes["function_type"]).value
+    def function(self, op: ir.Operation) -> None:
+        signature = ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value)
         inputs = [spec_of(type_) for type_ in signature.inputs]
         results = [spec_of(type_) for type_ in signature.results]
         if all(fly_carriers.carriers(spec) is None for spec in [*inputs, *results]):
@@ -96,8 +95,9 @@ class _Rewrite:
                 if any(_carried(argument) for argument in block.arguments):
                     raise refuse(op, "a branch passes a fly value; use scf control flow instead")
 
-    def block(self, block: Any) -> None:
-        """Gives the block's arguments carriers. The old arguments stay, first, until `finish`."""
+    def block(self, block: ir.Block) -> None:
+        """Adds carriers to the block's arguments. The old arguments stay in front until
+        `finish`."""
         arguments = list(block.arguments)
         if not any(_carried(argument) for argument in arguments):
             return
@@ -113,7 +113,7 @@ class _Rewrite:
 
     # -- ops that pass values
 
-    def boundary(self, op: Any) -> None:
+    def boundary(self, op: ir.Operation) -> None:
         entries = [region.blocks[0] for region in op.regions if len(region.blocks)]
         touched = [*op.operands, *op.results, *(arg for b in entries for arg in b.arguments)]
         if not any(_carried(value) for value in touched):
@@ -138,7 +138,7 @@ class _Rewrite:
         for source, target in zip(op.regions, new.regions, strict=True):
             for block in list(source.blocks):
                 block.append_to(target)
-        # Asked for anew: a block knows the op it was asked of, and that one will be erased.
+        # Read again: a block refers to the op it was read from, which will be erased.
         for region in new.regions:
             if len(region.blocks):
                 self.block(region.blocks[0])
@@ -154,8 +154,8 @@ class _Rewrite:
                 self.retire(result, spec, values, new, op.location)
         self.ops.append(op)
 
-    def pack(self, value: Value, loc: Any) -> list[Value]:
-        """The carriers of a value, taken apart once, where the value is defined."""
+    def pack(self, value: ir.Value, loc: ir.Location | None) -> Sequence[ir.Value]:
+        """Returns the carriers of a value, which is unpacked once, at its definition."""
         if not _carried(value):
             return [value]
         if value not in self.carriers:
@@ -168,31 +168,41 @@ class _Rewrite:
                 self.carriers[value] = fly_carriers.pack(value, spec_of(value.type), loc)
         return self.carriers[value]
 
-    def retire(self, value: Value, spec: Spec, new: list[Value], op: Any, loc: Any) -> None:
+    def retire(
+        self,
+        value: ir.Value,
+        spec: Spec,
+        new: Sequence[ir.Value],
+        op: ir.Operation | None,
+        loc: ir.Location | None,
+    ) -> None:
         self.carriers[value] = new
         self.old.append(_Old(value, spec, new, op, loc))
 
     def finish(self) -> None:
-        """Makes the old values again where they are still used, and drops them.
+        """Rebuilds the old values that still have uses, and erases the replaced ops.
 
-        The last goes first: what only replaced ops used is then unused, and not made again. And of
-        two that are made in the same place, the first comes to stand before the second.
+        In reverse: values used only by replaced ops are then unused, and not rebuilt. And of two
+        values rebuilt at the same place, the first ends up before the second.
         """
         results = {old.value: old for old in self.old}
         for op in reversed(self.ops):
             for result in reversed(list(op.results)):
-                if old := results.get(result):
+                old = results.get(result)
+                if old is not None and old.op is not None:
                     _make_again(old, ir.InsertionPoint.after(old.op))
             op.erase()
         for old in reversed(self.old):
             if old.op is None:
-                _make_again(old, ir.InsertionPoint.at_block_begin(old.value.owner))
+                block = old.value.owner
+                assert isinstance(block, ir.Block), "only a block's argument has no op"
+                _make_again(old, ir.InsertionPoint.at_block_begin(block))
         for block, count in self.blocks:
             for _ in range(count):
                 block.erase_argument(0)
 
 
-def _make_again(old: _Old, at: Any) -> None:
+def _make_again(old: _Old, at: ir.InsertionPoint) -> None:
     if unused(old.value):
         return
     with at:
@@ -200,12 +210,12 @@ def _make_again(old: _Old, at: Any) -> None:
     old.value.replace_all_uses_with(made)
 
 
-def _carried(value: Value) -> bool:
+def _carried(value: ir.Value) -> bool:
     type_ = value.type
     return isinstance(type_, ir.OpaqueType) and fly_carriers.carriers(spec_of(type_)) is not None
 
 
-def _types(specs: list[Spec]) -> list[Any]:
+def _types(specs: list[Spec]) -> list[ir.Type]:
     types = []
     for spec in specs:
         kinds = fly_carriers.carriers(spec)
@@ -213,8 +223,8 @@ def _types(specs: list[Spec]) -> list[Any]:
     return types
 
 
-def _spread_attributes(attributes: Any, specs: list[Spec]) -> Any:
-    """One dictionary an argument → one a carrier: the first keeps it, the others have none."""
+def _spread_attributes(attributes: ir.Attribute, specs: list[Spec]) -> ir.ArrayAttr:
+    """Distributes the attributes of arguments to carriers: the first gets them, the others none."""
     spread = []
     for attribute, spec in zip(ir.ArrayAttr(attributes), specs, strict=True):
         kinds = fly_carriers.carriers(spec)
@@ -223,8 +233,8 @@ def _spread_attributes(attributes: Any, specs: list[Spec]) -> Any:
     return ir.ArrayAttr.get(spread)
 
 
-def _segments(sizes: Any, groups: list[list[Value]]) -> Any:
-    """operandSegmentSizes after each operand has become a group."""
+def _segments(sizes: ir.Attribute, groups: list[Sequence[ir.Value]]) -> ir.Attribute:
+    """Returns operandSegmentSizes after each operand has become a group."""
     result, index = [], 0
     for size in ir.DenseI32ArrayAttr(sizes):
         result.append(sum(len(group) for group in groups[index : index + size]))

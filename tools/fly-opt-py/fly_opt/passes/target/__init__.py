@@ -1,1 +1,1 @@
-"""Which chip a module is for, and what follows from its waves."""
+"""Passes that set the module's target and use its wave size."""

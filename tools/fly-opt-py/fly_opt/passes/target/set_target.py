@@ -1,15 +1,18 @@
-"""fly-set-target: says on the module which chip it is compiled for."""
+"""fly-set-target: records on the module which chip it is compiled for."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from fly_common.errors import InputError
 from fly_target import registry
 from fly_target.target import Target
 
 from fly_opt.passes.base import Pass
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
 ATTRIBUTE = "fly.target"
 
@@ -22,7 +25,7 @@ class SetTarget(Pass):
 
     chip: str
 
-    def run(self, op: Any) -> None:
+    def run(self, op: ir.Operation) -> None:
         from fly_dialect.bindings import ir
 
         chip = registry.find(self.chip).name
@@ -34,8 +37,8 @@ class SetTarget(Pass):
         op.attributes[ATTRIBUTE] = ir.StringAttr.get(chip)
 
 
-def target_of(op: Any) -> Target | None:
-    """The target a module was given; None where it has none."""
+def target_of(op: ir.Operation) -> Target | None:
+    """Returns the module's target; None if it has none."""
     if ATTRIBUTE not in op.attributes:
         return None
     return registry.find(op.attributes[ATTRIBUTE].value)

@@ -1,26 +1,29 @@
 """The lanes of a wave: a constant once the target is known, 64 on CDNA and 32 on RDNA.
 
-A trace is one for all targets, so it names the size (gpu.subgroup_size) and does not know it.
+A trace is target-independent, so it refers to the size symbolically (gpu.subgroup_size).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from fly_target.target import Target
 
 from fly_opt.passes.base import Pass, refuse
 from fly_opt.passes.target.set_target import target_of
 
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
 
 @dataclass(frozen=True)
 class FoldWaveSize(Pass):
-    """Makes gpu.subgroup_size the target's constant, so that what depends on it folds."""
+    """Replaces gpu.subgroup_size by the target's constant, so that its uses fold."""
 
     name: ClassVar[str] = "fly-fold-wave-size"
 
-    def run(self, op: Any) -> None:
+    def run(self, op: ir.Operation) -> None:
         from fly_dialect.bindings import ir
 
         target = _target(op)
@@ -40,46 +43,46 @@ class FoldWaveSize(Pass):
 
 @dataclass(frozen=True)
 class CheckShuffles(Pass):
-    """Refuses lane shuffles among more lanes than the target's waves have.
+    """Rejects lane shuffles among more lanes than the target's waves have.
 
-    Such a shuffle would read its own half of the group only, without a word. Run it after
-    canonicalize: what a test of the wave's size leaves out is gone by then.
+    Such a shuffle would silently read only its own half of the group. Run this after canonicalize,
+    which removes code that a test of the wave size excludes.
     """
 
     name: ClassVar[str] = "fly-check-shuffles"
 
-    def run(self, op: Any) -> None:
+    def run(self, op: ir.Operation) -> None:
         from fly_dialect.bindings import ir
 
         target = _target(op)
         for shuffle in _named(op, "gpu.shuffle"):
             width = shuffle.operands[2].owner
-            if getattr(width, "name", None) != "arith.constant":
+            if isinstance(width, ir.Block) or width.name != "arith.constant":
                 continue
             lanes = ir.IntegerAttr(width.attributes["value"]).value
             if lanes > target.wave_size:
                 raise refuse(
                     shuffle,
-                    f"a shuffle among {lanes} lanes, and a wave of {target.name} has"
+                    f"a shuffle uses {lanes} lanes, but a wave of {target.name} has"
                     f" {target.wave_size}",
-                    "leave the width out for the whole wave; fx.num_warp_threads() is its size",
+                    "omit the width to use the whole wave; fx.num_warp_threads() is its size",
                 )
 
 
-def _target(op: Any) -> Target:
+def _target(op: ir.Operation) -> Target:
     target = target_of(op)
     if target is None:
-        raise refuse(op, "the module has no target", "run fly-set-target{chip=…} before")
+        raise refuse(op, "the module has no target", "run fly-set-target{chip=…} first")
     return target
 
 
-def _named(root: Any, name: str) -> list[Any]:
-    """The operations of this name inside `root`, in the text's order."""
+def _named(root: ir.Operation, name: str) -> list[ir.Operation]:
+    """Returns the operations of this name inside `root`, in textual order."""
     from fly_dialect.bindings import ir
 
-    found: list[Any] = []
+    found: list[ir.Operation] = []
 
-    def collect(op: Any) -> Any:
+    def collect(op: ir.Operation) -> ir.WalkResult:
         if op.name == name:
             found.append(op)
         return ir.WalkResult.ADVANCE

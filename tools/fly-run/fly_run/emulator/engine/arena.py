@@ -1,15 +1,15 @@
-"""Guest memory: which guest addresses stand for which host memory.
+"""Guest memory: the mapping from guest addresses to host memory.
 
-Guest addresses are made here and are never host addresses. Between any two regions lie at least
-4 KiB that belong to nobody, so that an access past the end of one is a fault and not an access to
-the next.
+Guest addresses are assigned here and are never host addresses. Regions are separated by at least
+4 KiB of unmapped addresses, so that an access past the end of one faults instead of reaching the
+next.
 
     Buffers   what a device has adopted or allocated: the memory that kernels are given
-    Arena     what the launches of one module see: its code and data, what a launch sets up,
+    Arena     what the launches of one module see: its code and data, the regions of a launch,
               and the device's buffers
 
-Each module has an arena of its own, so that a kernel can't reach another module's memory. Arenas
-use the same addresses for the same purposes; buffers have one address in all of them.
+Each module has its own arena, so that a kernel can't access another module's memory. Arenas use
+the same addresses for the same purposes; a buffer has the same address in all of them.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from fly_common.errors import InputError
 from fly_run.emulator import state
 
 GAP = 4096
-ALIGNMENT = 4096  # of a region's first address; hardware allocations are page-aligned too
-# Whoever takes the low dword of an address for a signed number goes elsewhere: its top bit is set.
+ALIGNMENT = 4096  # of a region's address; hardware allocations are page-aligned too
+# Bit 31 is set, so that code that sign-extends the low dword of an address is exposed.
 FIRST, LAST = 0x7F10_8000_0000, 0x7FE0_0000_0000  # buffers
 LAUNCH_AT = 0x7FE0_8000_0000  # queue, dispatch packet, arguments
 CODE_AT = 0x7FF0_8000_0000  # a module's segments
-CAPACITY = 1024  # buffers that are writable, and as many that are not
+CAPACITY = 1024  # maximum number of writable buffers, and of read-only ones
 LAUNCH_REGIONS = 3
-FAR = 1 << 32  # bytes: no index that is a little wrong leads there
+FAR = 1 << 32  # bytes: more than any slightly wrong index can span
 
 
 class Region(NamedTuple):
-    """`length` bytes of host memory at `host` that kernels see at `low`. `name` is what faults call
-    it."""
+    """`length` bytes of host memory at `host`, mapped to guest address `low`. Faults call it
+    `name`."""
 
     name: str
     low: int
@@ -48,27 +48,26 @@ class Region(NamedTuple):
         return self.low + self.length
 
     def row(self) -> bytes:
-        """As the handlers' table has it."""
+        """Returns the region's entry in the handlers' table."""
         flags = state.WRITABLE if self.writable else 0
         return state.REGION.pack(self.low, self.length, self.host - self.low, flags)
 
 
 class Buffers:
-    """The buffers of a device, and their rows of the table that handlers search.
+    """The buffers of a device, and their rows in the table that handlers search.
 
-    A memory site keeps a pointer to the row that it found last, from one launch to the next. It
-    checks the row's bounds each time, and the permission only when it finds the row: so a row is
-    for writable buffers or for others for ever (even and odd ones), and one without a buffer holds
-    zeros.
+    A memory site caches a pointer to the row that it used last, across launches. It checks the
+    row's bounds each time, but its permission only when it looks the row up: so a row's permission
+    is fixed (even and odd rows differ), and a row without a buffer holds zeros.
     """
 
     def __init__(self) -> None:
         self._table = ctypes.create_string_buffer(2 * CAPACITY * state.REGION_SIZE)
         self._held: dict[int, tuple[tuple[str, int, int, int, bool], int]] = {}  # Region, row
         self._next = FIRST
-        self._given = [0, 0]  # rows of each kind that have ever been given
+        self._given = [0, 0]  # rows of each kind ever used
         self._free: tuple[list[int], list[int]] = ([], [])
-        self.rows = 0  # so many from the first on may hold a buffer
+        self.rows = 0  # only the rows below this one may hold a buffer
 
     @property
     def table(self) -> int:
@@ -81,7 +80,7 @@ class Buffers:
         return len(self._held)
 
     def add(self, name: str, host: int, length: int, writable: bool) -> int:
-        """Gives host memory a guest address."""
+        """Assigns a guest address to host memory."""
         low = self._next
         following = low + length + GAP
         following += -following % ALIGNMENT
@@ -133,7 +132,7 @@ class Buffers:
             self.remove(low)
 
     def place(self, region: Region) -> None:
-        """Puts a buffer where its address says, which nothing else may use."""
+        """Inserts a buffer at its own address, which must be free."""
         kind = 0 if region.writable else 1
         if self._free[kind]:
             row = self._free[kind].pop()
@@ -155,8 +154,8 @@ class Buffers:
         region = Region(*held)
         state.REGION.pack_into(self._table, row * state.REGION_SIZE, 0, 0, 0, 0)
         self._free[row & 1].append(row)
-        # Addresses are given again where that is cheap: a call that adopts its arguments and
-        # releases them in the opposite order has the same ones each time.
+        # Reuse addresses if that is cheap: a call that adopts its arguments and releases them in
+        # reverse order gets the same addresses each time.
         if not self._held:
             self._next, self._given, self._free, self.rows = FIRST, [0, 0], ([], []), 0
         elif region.end + GAP + -(region.end + GAP) % ALIGNMENT == self._next:
@@ -164,12 +163,12 @@ class Buffers:
         return region
 
     def find(self, address: int, size: int) -> Region | None:
-        """The buffer that holds `size` bytes at an address."""
+        """Returns the buffer that contains `size` bytes at an address."""
         inside = (r for r in self if r.low <= address and address + size <= r.end)
         return next(inside, None)
 
     def _gap(self, length: int) -> int:
-        """Addresses between the buffers there are, when those behind the last one are used up."""
+        """Returns a gap between buffers, once the addresses above the last one are exhausted."""
         low = FIRST
         for region in sorted(self, key=lambda one: one.low):
             if low + length + GAP <= region.low:
@@ -177,19 +176,19 @@ class Buffers:
             low = region.end + GAP + -(region.end + GAP) % ALIGNMENT
         if low + length + GAP <= LAST:
             return low
-        raise InputError(f"no {length} bytes are left among the emulator's addresses")
+        raise InputError(f"the emulator's address space has no {length} bytes left")
 
 
 class Arena:
-    """What the launches of a module see. `segments` are its own; the table holds, from its first
-    row on, LAUNCH_REGIONS rows of the launch, the segments, the device's buffers."""
+    """The memory that the launches of a module see. `segments` are its own; the table holds, in
+    order, LAUNCH_REGIONS rows of the launch, the segments, and the device's buffers."""
 
     def __init__(self, buffers: Buffers, segments: Iterable[Region]):
         self._buffers, self._segments = buffers, tuple(segments)
         self._launch: tuple[Region, ...] = ()
         self._fixed = LAUNCH_REGIONS + len(self._segments)
         rows = 1 + self._fixed + 2 * CAPACITY
-        # The first row, before the table, holds nothing: there every memory site starts.
+        # The row before the table is empty: every memory site initially points to it.
         self._memory = ctypes.create_string_buffer(rows * state.REGION_SIZE)
         for number, region in enumerate(self._segments, 1 + LAUNCH_REGIONS):
             ctypes.memmove(self._at(number), region.row(), state.REGION_SIZE)
@@ -213,7 +212,7 @@ class Arena:
         yield from self._buffers
 
     def enter(self, regions: tuple[Region, ...]) -> None:
-        """Makes these the regions of the launch, none of them writable."""
+        """Sets the regions of the launch; none of them is writable."""
         if regions is not self._launch:
             assert len(regions) == LAUNCH_REGIONS
             rows = b"".join(region.row() for region in regions)
@@ -221,17 +220,17 @@ class Arena:
             self._launch = regions
 
     def show_buffers(self) -> int:
-        """Brings the table up to the device's buffers as they are now. The result is its number of
-        rows, which are to be searched."""
+        """Updates the table with the device's current buffers. Returns the number of rows to
+        search."""
         rows = self._buffers.rows
-        # Rows of buffers that are gone are overwritten by zeros.
+        # Rows of removed buffers are overwritten with zeros.
         most = max(rows, self._shown)
         ctypes.memmove(self._buffers_at, self._buffers.table, most * state.REGION_SIZE)
         self._shown = rows
         return self._fixed + rows
 
     def nearest(self, address: int, size: int) -> str:
-        """Where an address is in terms of the regions: what a fault tells."""
+        """Describes an address relative to the regions, for fault messages."""
         if address < GAP:
             return "a null pointer, or an offset from one"
         region = min(self, key=lambda r: _distance(r, address))
@@ -243,7 +242,7 @@ class Arena:
         beyond = address - region.end
         if beyond < 0:
             over = address + size - region.end
-            return f"the last {over} of its bytes lie past the end of {of}"
+            return f"the last {over} of its bytes are past the end of {of}"
         where = "at" if beyond == 0 else f"{beyond} bytes past"
         return f"{where} the end of {of}"
 

@@ -1,4 +1,4 @@
-"""How a kernel starts: registers, arguments and packets, as hardware and runtime set them up.
+"""The initial state of a kernel: registers, arguments and packets set up by hardware and runtime.
 
 Sources: LLVM's "User Guide for AMDGPU Backend", "Initial Kernel Execution State", "Kernel
 Descriptor", "Code Object Metadata"; HSA System Architecture, "AQL kernel dispatch packet".
@@ -19,10 +19,10 @@ from fly_run.emulator.lowering.registers import Allocation
 
 Triple = tuple[int, int, int]
 KERNARG_ALIGNMENT = 64  # bytes
-UNUSED = 0xFFFF_FFFF_FFFF_FFFF  # a number that no register gets
+UNUSED = 0xFFFF_FFFF_FFFF_FFFF  # a number that is no register's
 TTMP_7, TTMP_8, TTMP_9 = 115, 116, 117  # their encoded numbers
 
-# kernel_code_properties: bit, how many SGPRs, name; in the order in which they are set up
+# kernel_code_properties: bit, number of SGPRs, name; in the order in which they are set up
 USER_SGPRS = (
     (0, 4, "private_segment_buffer"),
     (1, 2, "dispatch_ptr"),
@@ -32,16 +32,16 @@ USER_SGPRS = (
     (5, 2, "flat_scratch_init"),
     (6, 1, "private_segment_size"),
 )
-# The swizzled resource of private memory: its base is recognised, the rest is for looking at.
+# The swizzled resource of private memory: handlers recognise its base, the rest is informative.
 PRIVATE_RESOURCE = (0, (state.SCRATCH_BUFFER >> 32) | 1 << 31, 0xFFFF_FFFF, 0x00E8_0000)
 PACKET = struct.Struct("<HHHHHHIIIIIQQQQ")
-# amd_queue_t: where the high dwords of the apertures are.
+# amd_queue_t: the offsets of the high dwords of the apertures.
 QUEUE_BYTES, QUEUE_SHARED, QUEUE_PRIVATE = 4096, 0x40, 0x44
 
 
 def allocation(kernel: Kernel, target: Target) -> Allocation:
-    """The vector registers of a kernel. In a unified file the accumulation registers begin at
-    `accum_offset`; where they have a file of their own, as many of both kinds are allocated."""
+    """Returns the vector registers of a kernel. In a unified file the accumulation registers start
+    at `accum_offset`; with separate files, the same number of both kinds is allocated."""
     files = facts_of(target).registers
     granule = files.encoded_granule * target.wave_size // kernel.wavefront_size
     rows = ((kernel.compute_pgm_rsrc1 & 0x3F) + 1) * granule
@@ -55,9 +55,8 @@ def allocation(kernel: Kernel, target: Target) -> Allocation:
 
 
 def mode_register(kernel: Kernel, target: Target) -> int:
-    """MODE at the start: round and denormal modes, FP16_OVFL, DX10_CLAMP, IEEE, from
-    compute_pgm_rsrc1. Where MODE has neither of the last two, it has other fields in their
-    place."""
+    """Returns the initial MODE: round and denormal modes, FP16_OVFL, DX10_CLAMP, IEEE, from
+    compute_pgm_rsrc1. On targets without the last two, MODE has other fields there."""
     rsrc1 = kernel.compute_pgm_rsrc1
     mode = (rsrc1 >> 12 & 0xFF) | (rsrc1 >> 26 & 1) << 23
     if not facts_of(target).mode_has_ieee:
@@ -66,22 +65,22 @@ def mode_register(kernel: Kernel, target: Target) -> int:
 
 
 def control_word(rounding: int, denormals: int) -> int:
-    """The host's MXCSR for one side of MODE, all exceptions masked. The same as what
-    `fly_set_mode` computes."""
+    """Returns the host's MXCSR for one half of MODE, with all exceptions masked. Must agree with
+    `fly_set_mode`."""
     host_rounding = (0, 2, 1, 3)[rounding & 3]
     flush_inputs, flush_results = (denormals & 1) ^ 1, (denormals >> 1 & 1) ^ 1
     return 0x1F80 | host_rounding << 13 | flush_inputs << 6 | flush_results << 15
 
 
 def control_words(mode: int) -> tuple[int, int]:
-    """The host's control words for f32, and for f16 and f64."""
+    """Returns the host's control words for f32, and for f16 and f64."""
     return control_word(mode, mode >> 4), control_word(mode >> 2, mode >> 6)
 
 
 def packet(
     grid: Triple, block: Triple, private: int, lds: int, descriptor: int, kernarg: int
 ) -> bytes:
-    """The AQL packet of this launch; its grid counts work items."""
+    """Returns the AQL packet of this launch; its grid counts work items."""
     dimensions = 3 if grid[2] * block[2] > 1 else 2 if grid[1] * block[1] > 1 else 1
     items = (groups * size for groups, size in zip(grid, block, strict=True))
     sizes = [count & 0xFFFF_FFFF for count in items]
@@ -98,9 +97,9 @@ def queue() -> bytes:
 def hidden_arguments(
     kernel: Kernel, grid: Triple, block: Triple, lds: int, queue_address: int
 ) -> list[tuple[int, bytes]]:
-    """The arguments that the device fills, as offset and bytes. What is not known here (printf,
-    hostcall, heap, remainders, global offsets) is zero: this device has no such service, and its
-    grids are whole workgroups."""
+    """Returns the arguments that the device fills in, as offset and bytes. Unsupported ones
+    (printf, hostcall, heap, remainders, global offsets) are zero: this device has no such service,
+    and its grids are whole workgroups."""
     values = {"dynamic_lds_size": lds, "queue_ptr": queue_address}
     values["shared_base"], values["private_base"] = state.SHARED_APERTURE, state.PRIVATE_APERTURE
     values["grid_dims"] = 3 if grid[2] * block[2] > 1 else 2 if grid[1] * block[1] > 1 else 1
@@ -112,7 +111,7 @@ def hidden_arguments(
             continue
         if argument.offset + argument.size > kernel.kernarg_size:
             raise InputError(
-                f"the hidden argument {argument.value_kind} lies outside the arguments"
+                f"the hidden argument {argument.value_kind} is outside of the arguments"
             )
         value = values.get(argument.value_kind.removeprefix("hidden_"), 0)
         mask = (1 << 8 * argument.size) - 1
@@ -123,7 +122,7 @@ def hidden_arguments(
 @dataclass(frozen=True)
 class Start:
     """The scalar registers that all waves start with, and the byte offsets in the wave state of
-    those that get the workgroup's numbers (x, y, z, and y and z together) and the wave's."""
+    those that receive the workgroup's ids (x, y, z, and y and z together) and the wave's number."""
 
     sgprs: tuple[int, ...]
     groups: tuple[int, int, int, int]
@@ -157,7 +156,7 @@ def scalar_registers(
         values.append(int.from_bytes(kernarg[4 * word : 4 * word + 4], "little"))
     rsrc2 = kernel.compute_pgm_rsrc2
     user = rsrc2 >> 1 & 0x1F
-    # Preloaded arguments may be cut off by the number of user registers.
+    # The number of user registers may cut off preloaded arguments.
     values = (values + [0] * user)[:user]
     if facts_of(target).workgroup_ids_in_ttmp:
         return Start(tuple(values), (4 * TTMP_9, UNUSED, UNUSED, 4 * TTMP_7), 4 * TTMP_8)
@@ -170,10 +169,10 @@ def scalar_registers(
             groups.append(UNUSED)
     if rsrc2 >> 10 & 1:  # workgroup info
         values.append(0)
-    if rsrc2 & 1:  # the wave's offset in private memory: its resource holds it already
+    if rsrc2 & 1:  # the wave's offset in private memory is already in its resource
         values.append(0)
     if len(values) > 102:
-        raise InputError(f"{kernel.name} asks for {len(values)} scalar registers at its start")
+        raise InputError(f"{kernel.name} requests {len(values)} scalar registers at its start")
     x, y, z = groups
     return Start(tuple(values), (x, y, z, UNUSED))
 
@@ -183,8 +182,8 @@ def _pair(address: int) -> tuple[int, int]:
 
 
 def id_rows(kernel: Kernel, target: Target) -> int:
-    """The vector registers that work items find their place in: v0, or as many of v0, v1 and v2 as
-    the descriptor asks for (ENABLE_VGPR_WORKITEM_ID)."""
+    """Returns the number of vector registers that hold the work item's id: v0, or as many of v0, v1
+    and v2 as the descriptor asks for (ENABLE_VGPR_WORKITEM_ID)."""
     if facts_of(target).packed_work_item_ids:
         return 1
     return 1 + min(kernel.compute_pgm_rsrc2 >> 11 & 3, 2)
@@ -193,9 +192,9 @@ def id_rows(kernel: Kernel, target: Target) -> int:
 def work_items(
     block: Triple, wave_size: int, rows: int = 1, packed: bool = True
 ) -> tuple[bytes, bytes]:
-    """For each wave of a workgroup: its first `rows` vector registers and its EXEC (the last wave
-    may be partial). Packed, v0 has the work items' x, y, z in 10 bits each; else each has a
-    register of its own. A row's lanes beyond the wave are never active."""
+    """Returns, for each wave of a workgroup, its first `rows` vector registers and its EXEC (the
+    last wave may be partial). If packed, v0 has the work items' x, y, z in 10 bits each; otherwise
+    each has its own register. A row's lanes beyond the wave are never active."""
     width, height, depth = block
     total = width * height * depth
     waves = -(-total // wave_size)
@@ -219,6 +218,6 @@ def work_items(
 
 
 def entry_address(kernel: Kernel) -> int:
-    """Where waves start. With preloaded arguments the first 256 bytes load them for firmware that
-    can't preload; this device can."""
+    """Returns the address at which waves start. With preloaded arguments, the first 256 bytes load
+    them for firmware without preloading; this device supports preloading, so they are skipped."""
     return kernel.entry + (256 if kernel.kernarg_preload & 0x7F else 0)

@@ -1,5 +1,5 @@
-"""What went wrong in a wave, in words: source line, kernel, instruction, workgroup, wave, lane,
-address, the nearest buffer, and how many lanes went wrong at once."""
+"""Describes a fault in a wave: source line, kernel, instruction, workgroup, wave, lane, address,
+the nearest buffer, and how many lanes faulted at once."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Record:
-    """A fault as the handlers left it in the wave state. `others` are the addresses of the active
-    lanes above the first that faulted, which no handler has looked at yet."""
+    """A fault as the handlers recorded it in the wave state. `others` are the addresses of the
+    active lanes above the first faulting one, which no handler has checked yet."""
 
     kind: str
     lane: int
@@ -34,7 +34,7 @@ class Record:
 
     @staticmethod
     def read(wave: int, lanes: int = state.LANES) -> Record:
-        """From the wave state at host address `wave`, of a wave of `lanes`."""
+        """Reads the record from the wave state at host address `wave`, of a wave of `lanes`."""
 
         def word(offset: int) -> int:
             return ctypes.c_uint32.from_address(wave + offset).value
@@ -61,8 +61,8 @@ HINTS = {
     "misaligned": "atomics need an address that is a multiple of their size",
     "lds": "check the LDS index; --lds sets the dynamic part",
     "scratch": "the stack overflows, or a private array is indexed out of range",
-    "trap": "the kernel asked for it: an assertion, or unreachable code",
-    "register index": "s_set_gpr_idx_on or M0 holds a number that the compiler did not expect",
+    "trap": "an assertion failed, or unreachable code was reached",
+    "register index": "s_set_gpr_idx_on or M0 contains an unexpected number",
     "end of code": "a kernel ends with s_endpgm on every path",
 }
 
@@ -75,10 +75,10 @@ def describe(
     lds: int,
     scratch: int,
 ) -> Fault:
-    """The fault to raise. `lds` and `scratch` are the sizes of those memories."""
+    """Returns the fault to raise. `lds` and `scratch` are the sizes of those memories."""
     access = f"{record.size} bytes at 0x{record.address:x}"
     if instruction is None or not instruction.mnemonic.startswith("s_"):
-        more = sum(_also(record, arena, lds, scratch))
+        more = sum(_lanes_faulting_alike(record, arena, lds, scratch))
         access += f", lane {record.lane}" + (f" and {more} more" if more else "")
     kind = record.kind
     if kind == "unmapped":
@@ -109,8 +109,8 @@ def fault(
     record: Record,
     hint: str | None = None,
 ) -> Fault:
-    """`what`, and where: kernel, instruction, workgroup, wave, and the source line where the code
-    object says it."""
+    """Returns a fault with its location: kernel, instruction, workgroup, wave, and the source line
+    if the code object has line tables."""
     where = place(prepared.kernel.name, instruction, record.group, record.wave)
     line = line_of(prepared, instruction)
     pc = instruction.pc if instruction else None
@@ -130,13 +130,13 @@ def place(
 
 
 def _region(arena: Arena, address: int, size: int) -> Region | None:
-    """The region that holds an access whole."""
+    """Returns the region that contains the whole access."""
     inside = (r for r in arena if r.low <= address and address + size <= r.low + r.length)
     return next(inside, None)
 
 
-def _also(record: Record, arena: Arena, lds: int, scratch: int) -> Iterator[bool]:
-    """For each later lane, whether its access is wrong in the same way."""
+def _lanes_faulting_alike(record: Record, arena: Arena, lds: int, scratch: int) -> Iterator[bool]:
+    """Yields, for each later lane, whether its access faults in the same way."""
 
     def writable(address: int) -> bool:
         region = _region(arena, address, record.size)
@@ -153,7 +153,7 @@ def _also(record: Record, arena: Arena, lds: int, scratch: int) -> Iterator[bool
     if check is not None:
         flat = {state.SHARED_APERTURE: "lds", state.PRIVATE_APERTURE: "scratch"}
         for address in record.others:
-            # A flat access: each lane goes to the memory that its aperture says.
+            # A flat access: the aperture selects each lane's memory.
             space = flat.get(address >> 32)
             if space in (None, record.kind) or record.kind == "misaligned":
                 yield not check(address)

@@ -1,10 +1,10 @@
-"""One launch: the loop that runs the grid in slices, and what it does when a wave stops.
+"""One launch: the loop that runs the grid in slices and handles stopped waves.
 
-A launch begins on the calling thread. One that is not done after its first slice gets more threads,
-which take workgroups from the same counter; short launches never pay for them. After an early slice
-it gets them where processors are idle: on a busy machine a thread that is to run for a millisecond
-waits longer than that for its turn (benchmarks/emulator.py measures what they gain). In a round all
-threads run a slice; what one of them stopped for is looked after while none runs.
+A launch starts on the calling thread. If it is not done after its first slice, more threads join,
+which take workgroups from the same counter; short launches do not pay for threads. After an early
+slice threads join only if processors are idle: on a busy machine a thread that runs for a
+millisecond waits longer than that to be scheduled (benchmarks/emulator.py measures the gain). In a
+round all threads run a slice; stopped waves are handled between rounds, when no thread runs.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from fly_run.emulator.engine import faults, wave_report
 from fly_run.emulator.engine.resident_workgroups import ResidentWorkgroups
 from fly_run.emulator.engine.workspace import Workspace
 
-# Instructions of a thread between two looks by Python.
+# Instructions per thread between two returns to Python.
 EARLY_SLICE, FIRST_SLICE, SLICE = 1 << 16, 1 << 19, 1 << 25
 LOAD = Path("/proc/loadavg")
 FOREVER = (1 << 62) - 1
 MOST_THREADS = 64
 LONG = "raise --max-instructions if the kernel is only long; its waves were here:"
 WILD = "a function's address is wrong, or its return address was overwritten"
-# The order of workgroups shows in what these leave behind, or give back.
+# The order of workgroups affects the results of these.
 _ATOMIC = re.compile(r"(?:global|flat|buffer|s|s_buffer)_(?:\w+_)?atomic_")
 
 
 def run(space: Workspace, driver: Any, kernarg: bytes, options: Options) -> None:
-    """Runs the grid by the library's `driver`. Raises Fault for what the kernel does wrong, and
-    when more wave instructions have run than the options allow."""
+    """Runs the grid with the library's `driver`. Raises Fault for an error of the kernel, and if
+    the launch exceeds the options' limit of wave instructions."""
     limit = FOREVER if options.max_instructions is None else options.max_instructions
     space.begin(kernarg, limit)
     unfinished, length = list(space.members), EARLY_SLICE
@@ -47,7 +47,7 @@ def run(space: Workspace, driver: Any, kernarg: bytes, options: Options) -> None
         over = space.executed > limit
         for residents, result in zip(unfinished, results, strict=True):
             if result == state.RUN_FAULT:
-                _attend(space, residents)
+                _handle_stop(space, residents)
             elif result == state.RUN_TIMEOUT or (over and result == state.RUN_SLICE):
                 raise _timeout(space, limit)
         if options.progress is not None:
@@ -57,15 +57,15 @@ def run(space: Workspace, driver: Any, kernarg: bytes, options: Options) -> None
         if unfinished and length < SLICE:
             wanted = min(_threads(space, options) - 1, space.pending_groups)
             early = length < FIRST_SLICE
-            more = _early(space, options, wanted) if early else wanted
+            more = _early_threads(space, options, wanted) if early else wanted
             unfinished += [space.join() for _ in range(more)]
             length = FIRST_SLICE if more < wanted and early else SLICE
 
 
 def _threads(space: Workspace, options: Options) -> int:
-    """How many threads share a long grid. Unless the user says so, a kernel with atomics on global
-    memory keeps to one: with more, the order of its workgroups would be another each time. So does
-    one that is observed."""
+    """Returns the number of threads for a long grid. Unless the user chooses, a kernel with atomics
+    on global memory gets one thread, because the order of its workgroups would otherwise vary, and
+    so does an observed kernel."""
     if options.observers:
         return 1
     if options.threads is not None:
@@ -75,16 +75,16 @@ def _threads(space: Workspace, options: Options) -> int:
     return min(len(os.sched_getaffinity(0)), MOST_THREADS)
 
 
-def _early(space: Workspace, options: Options, wanted: int) -> int:
-    """How many of the wanted threads help from the early slice on: none where less than half of the
-    grid is left, and unless the user asks for threads no more than there are idle processors."""
+def _early_threads(space: Workspace, options: Options, wanted: int) -> int:
+    """Returns how many of the wanted threads join after the early slice: none if less than half of
+    the grid is left, and by default no more than there are idle processors."""
     if 2 * space.pending_groups < space.groups:
         return 0
     return wanted if options.threads is not None else min(wanted, _idle_processors())
 
 
 def _idle_processors() -> int:
-    """As Linux counts what runs now: this process is among it."""
+    """Counts idle processors from Linux's number of running tasks, which includes this process."""
     try:
         running = int(LOAD.read_text().split()[3].partition("/")[0])
     except (OSError, ValueError, IndexError):
@@ -93,14 +93,14 @@ def _idle_processors() -> int:
 
 
 def _round(members: list[ResidentWorkgroups], driver: Any, length: int, left: int) -> list[int]:
-    """Runs a slice of each member's workgroups, each on a thread of its own, the first one's on
-    this. The round ends for all when it ends for one: a thread that the system has not let run by
-    then is not waited for, and does nothing."""
+    """Runs a slice of each member's workgroups, each on its own thread, the first on this one. When
+    one member's slice ends, the round ends for all: a thread that the system has not scheduled by
+    then does nothing and is not waited for."""
     for residents in members:
         executed = residents.get("executed")
         residents.set("slice_end", executed + length)
         residents.set("limit", executed + left)
-    if len(members) == 1:  # no thread is started, nobody else's slice ends
+    if len(members) == 1:  # no thread to start, and no other slice to end
         return [driver(members[0].context)]
     results = [state.RUN_SLICE] * len(members)
 
@@ -109,7 +109,7 @@ def _round(members: list[ResidentWorkgroups], driver: Any, length: int, left: in
             residents.set("slice_end", 0)
 
     def work(number: int) -> None:
-        # The call lets other Python threads run; a signal's handler runs when it returns.
+        # The call releases the GIL; signal handlers run when it returns.
         results[number] = driver(members[number].context)
         end_round()
 
@@ -129,7 +129,7 @@ def _round(members: list[ResidentWorkgroups], driver: Any, length: int, left: in
 
     try:
         for number in range(1, len(members)):
-            # threading.Thread's start would wait until the thread runs.
+            # threading.Thread.start would wait until the thread runs.
             _thread.start_new_thread(help_with, (number,))
         work(0)
     finally:
@@ -141,8 +141,8 @@ def _round(members: list[ResidentWorkgroups], driver: Any, length: int, left: in
     return results
 
 
-def _attend(space: Workspace, residents: ResidentWorkgroups) -> None:
-    """Looks after the wave that stopped: new code to decode, or a fault."""
+def _handle_stop(space: Workspace, residents: ResidentWorkgroups) -> None:
+    """Handles a stopped wave: decodes new code, or raises its fault."""
     prepared, wave = space.prepared, residents.get("stopped_wave")
     prepared.watch.check()
     record = faults.Record.read(wave, prepared.kernel.wavefront_size)
@@ -155,9 +155,9 @@ def _attend(space: Workspace, residents: ResidentWorkgroups) -> None:
     pc = record.address - prepared.loaded.base
     try:
         if not 0 <= pc - prepared.loaded.low < prepared.loaded.size:
-            raise InputError("no code is there", hint=WILD)
+            raise InputError("there is no code", hint=WILD)
         if pc % 4:
-            raise InputError(f"pc 0x{pc:x} is no multiple of 4", hint=WILD)
+            raise InputError(f"pc 0x{pc:x} is not a multiple of 4", hint=WILD)
         program = prepared.add_code(pc)
     except InputError as error:
         what = f"jump to 0x{record.address:x}: {error.message}"
@@ -170,13 +170,13 @@ def _attend(space: Workspace, residents: ResidentWorkgroups) -> None:
 
 
 def _timeout(space: Workspace, limit: int) -> Fault:
-    """Names a wave that has not ended, and tells where they all are."""
-    standings = wave_report.waves(space)
+    """Returns a fault that names an unfinished wave and the location of all of them."""
+    positions = wave_report.waves(space)
     what = f"timeout: {space.executed} wave-instructions executed, the limit is {limit}"
-    running = next((one for one in standings if one.status == state.STATUS_READY), None)
-    first = running or next(iter(standings), None)
+    running = next((one for one in positions if one.status == state.STATUS_READY), None)
+    first = running or next(iter(positions), None)
     if first is None:
         return Fault(f"{what}; kernel {space.prepared.kernel.name}", hint=LONG)
-    hint = "\n  ".join([LONG, *wave_report.table(standings, space.prepared)])
+    hint = "\n  ".join([LONG, *wave_report.table(positions, space.prepared)])
     record = faults.Record.read(first.address)
     return faults.fault(what, space.prepared, first.instruction, record, hint)

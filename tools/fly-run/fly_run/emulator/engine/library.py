@@ -1,9 +1,9 @@
-"""The handler library: built once from the semantics tables, kept in the cache folder, loaded.
+"""The handler library: generated from the semantics tables, cached, and loaded.
 
     semantics tables → LLVM IR (two modules) → llc, llc → ld.lld -shared → handlers-<key>-<cpu>.so
 
-The key is a digest of the generator's sources and of LLVM's identity: to know whether the library
-is there, nothing has to be generated. What is loaded is what was verified (`built_library`).
+The key is a digest of the generator's sources and of LLVM's identity, so nothing is generated to
+find out whether the library exists. The bytes loaded are the bytes verified (`built_library`).
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from fly_common import built_library, paths, process, toolchain
+from fly_common import paths, process, toolchain
 from fly_common.errors import FlyError, MissingError, UsageError
+from fly_store import built_library, identity
 
-MODULES = 2  # as many llc processes as run side by side
+MODULES = 2  # the number of llc processes that run in parallel
 LEVELS = ("x86-64-v3", "x86-64-v4")
 
-# What a processor of each level reports (x86-64 psABI, "micro-architecture levels"), as
-# /proc/cpuinfo spells it; `abm` stands for LZCNT.
+# Flags of processors of each level (x86-64 psABI, "micro-architecture levels"), as /proc/cpuinfo
+# spells them; `abm` includes LZCNT.
 NEEDS = {
     "x86-64-v3": "avx avx2 bmi1 bmi2 f16c fma abm movbe xsave",
     "x86-64-v4": "avx512f avx512bw avx512cd avx512dq avx512vl",
@@ -32,8 +33,8 @@ NEEDS = {
 
 @dataclass(frozen=True)
 class Library:
-    """The loaded library: handler addresses by name, and the grid driver. `path` is where it is
-    kept, where it can be."""
+    """The loaded library: handler addresses by name, and the grid driver. `path` is its place in
+    the cache, if it could be stored."""
 
     path: Path
     handlers: dict[str, int]
@@ -43,8 +44,8 @@ class Library:
 
 @functools.cache
 def load() -> Library:
-    """Builds the library if it is not in the cache, and loads it. Where it can't be kept it is
-    built for this process alone, with a warning: a full disk costs seconds, not the result."""
+    """Builds the library if it is not cached, and loads it. If it can't be stored, it is built for
+    this process alone, with a warning: a full disk costs seconds, not the result."""
     cpu = host_level()
     path = library_path(cpu)
     recipe = built_library.Recipe(
@@ -54,13 +55,13 @@ def load() -> Library:
 
 
 def host_level() -> str:
-    """The micro-architecture level to generate code for: `FLY_EMULATOR_CPU`, else the highest
-    that this processor has. MissingError below x86-64-v3."""
+    """Returns the micro-architecture level to generate code for: `FLY_EMULATOR_CPU`, else the
+    highest that this processor supports. MissingError below x86-64-v3."""
     flags = _cpu_flags()
     chosen = os.environ.get("FLY_EMULATOR_CPU")
     if chosen and chosen not in LEVELS:
         raise UsageError(
-            f"FLY_EMULATOR_CPU={chosen} is no level this emulator knows",
+            f"FLY_EMULATOR_CPU={chosen} is not a level that the emulator supports",
             hint=f"set it to {' or '.join(LEVELS)}, or unset it",
         )
     best = None
@@ -96,7 +97,7 @@ def _cpu_flags() -> frozenset[str]:
 
 @functools.cache
 def library_path(cpu: str) -> Path:
-    digest = hashlib.sha256(toolchain.fingerprint("llc").encode())
+    digest = hashlib.sha256(identity.program("llc").encode())
     here = Path(__file__).parent.parent
     for source in [here / "irgen.py", here / "state.py", Path(__file__)]:
         digest.update(source.read_bytes())
@@ -106,11 +107,11 @@ def library_path(cpu: str) -> Path:
 
 
 def build(cpu: str) -> bytes:
-    """Generates, compiles and links the library. Nothing is written to any folder."""
+    """Generates, compiles and links the library. Writes to no permanent file."""
     from fly_run.emulator.semantics import table
 
     command = ["-O2", "-filetype=obj", "-relocation-model=pic", f"-mcpu={cpu}", "-o", "-", "-"]
-    # Upper halves of vector registers stay in use from handler to handler.
+    # Handlers pass upper halves of vector registers to each other, so they must not be zeroed.
     command += ["-mtriple=x86_64-unknown-linux-gnu", "-mattr=-vzeroupper,+fast-gather"]
     with contextlib.ExitStack() as ending:
         running = []
@@ -123,11 +124,11 @@ def build(cpu: str) -> bytes:
             if done.returncode:
                 raise FlyError(
                     f"llc does not accept the emulator's handlers: {_first_line(done.stderr)}",
-                    hint="this is a defect of the emulator or of this LLVM; LLVM 22 is known good",
+                    hint="this is a bug in the emulator or in this LLVM; LLVM 22 is known to work",
                 )
             objects.append(process.in_memory(done.stdout))
             ending.callback(os.close, objects[-1])
-        # Nothing from outside: a call of libm or the like would be found at load time only.
+        # No undefined symbols: a call of libm or the like would only be found at load time.
         words = ["-shared", "-z", "defs", "-o", "-"]
         words += [f"/proc/self/fd/{handle}" for handle in objects]
         linked = toolchain.run_program("ld.lld", words, None, pass_fds=objects)
@@ -148,7 +149,7 @@ def _open(data: bytes, path: Path, cpu: str) -> Library:
     except OSError as error:
         raise MissingError(
             f"the emulator's handlers can't be loaded: {error}",
-            hint="the system may forbid programs to run code that is in no file (SELinux: execmem)",
+            hint="the system may forbid running code that is not in a file (SELinux: execmem)",
         ) from None
     handlers: dict[str, int] = {}
     for number in range(MODULES):

@@ -1,4 +1,4 @@
-"""Code objects in guest memory, and kernels encoded from them."""
+"""Loads code objects into guest memory and encodes their kernels."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from fly_run.emulator.watch.observe import Watch
 
 @dataclass(eq=False)
 class Prepared:
-    """A kernel ready to run: its micro-ops, and what they need of a wave state. The emulator's
-    `devices.protocol.Function`.
+    """A kernel ready to run: its micro-ops, and the constants and registers they use. The
+    emulator's `devices.protocol.Function`.
 
-    `programs` grows when control reaches code that nothing in the kernel points to. `code_map` has
-    a micro-op's address for each dword of code, 0 where none is decoded. `watch` is what observers
-    have in the micro-ops. `multiplies`: there are matrix instructions among them.
+    `programs` grows when control reaches code that nothing in the kernel refers to. `code_map` has
+    a micro-op's address for each dword of code, 0 if none is decoded. `watch` is the observers'
+    part of the micro-ops. `multiplies` tells whether there are matrix instructions.
     """
 
     kernel: Kernel
@@ -52,7 +52,7 @@ class Prepared:
 
     @property
     def mnemonics(self) -> set[str]:
-        """What the code that is known so far consists of."""
+        """The mnemonics in the code that has been decoded so far."""
         return {one.mnemonic for program in self.programs for one in program.instructions}
 
     @property
@@ -68,8 +68,8 @@ class Prepared:
         return self.encoder.registers.constants
 
     def add_code(self, pc: int) -> Program:
-        """Decodes and encodes what control can reach from `pc`. InputError where no code is, or
-        where an instruction is unsupported."""
+        """Decodes and encodes the code reachable from `pc`. InputError if there is no code, or if
+        an instruction is unsupported."""
         reachable = self.code.reachable(pc)
         program = self.encoder.encode(reachable, f"kernel {self.kernel.name}")
         self.programs.append(program)
@@ -81,17 +81,17 @@ class Prepared:
         return program
 
     def add_pointers(self) -> None:
-        """Decodes and encodes what the code object's pointers lead to, since this kernel calls
-        through registers. Most of them are other kernels' business: a function that wants more
-        registers than this kernel has, or an unsupported instruction, is left out, and is a fault
-        only when control does get there."""
+        """Decodes and encodes the targets of the code object's pointers, because this kernel makes
+        indirect calls. Most targets belong to other kernels: a function that needs more registers
+        than this kernel has, or an unsupported instruction, is left out, and faults only if control
+        reaches it."""
         for pc in self.code.pointers:
             if self.code_map[(pc - self.loaded.low) // 4] == 0:
                 with suppress(InputError):
                     self.add_code(pc)
 
     def instruction_at(self, op: int) -> Instruction | None:
-        """The instruction of the micro-op at host address `op`."""
+        """Returns the instruction of the micro-op at host address `op`."""
         for program in self.programs:
             if program.holds(op):
                 return program.instruction_at(op)
@@ -100,9 +100,9 @@ class Prepared:
 
 @dataclass(eq=False)
 class Loaded:
-    """A code object in guest memory: the emulator's `devices.protocol.Module`. `base` is what is
-    added to its own addresses; its code takes `size` bytes from `low` on. `handlers`, `options`
-    and the lock `busy` are the device's; `forget` is told when the module is unloaded."""
+    """A code object in guest memory: the emulator's `devices.protocol.Module`. `base` is added to
+    the code object's addresses; its code takes `size` bytes from `low` on. `handlers`, `options`
+    and the lock `busy` are the device's; `forget` is called when the module is unloaded."""
 
     code_object: CodeObject
     base: int
@@ -126,8 +126,8 @@ class Loaded:
         busy: threading.RLock,
         forget: Callable[[Loaded], None],
     ) -> Loaded:
-        """Maps the segments, each in memory of its own, and relocates them. One guest range holds
-        them all, at their own distances, which pc-relative code relies on."""
+        """Maps the segments, each to its own memory, and relocates them. One guest range contains
+        them all at their original distances, as pc-relative code requires."""
         segments = [segment for segment in code.segments if segment.size]
         executable = code.executable()
         if not executable:
@@ -168,13 +168,13 @@ class Loaded:
         return self.code_object.target
 
     def code_of(self, wave_size: int) -> Code:
-        """The code as waves of this size read it: functions are for one size each."""
+        """Returns the code for waves of this size; a function is compiled for one size."""
         if wave_size not in self._code:
             self._code[wave_size] = Code(self.code_object, wave_size)
         return self._code[wave_size]
 
     def function(self, name: str | None) -> Prepared:
-        """See Module. InputError for code that the emulator does not have all instructions for."""
+        """See Module. InputError for code with unsupported instructions."""
         prepared = self._prepared.get(name or "")
         if prepared is not None:
             return prepared
@@ -185,15 +185,15 @@ class Loaded:
             return self._prepared[kernel.name]
 
     def _prepare(self, kernel: Kernel) -> Prepared:
-        """The kernel's micro-ops, with what observers want among them, and matrix instructions in
-        the arithmetic of the options."""
+        """Encodes the kernel with the observers' micro-ops, and matrix instructions in the
+        arithmetic selected by the options."""
         target = registry.find(self.target)
         if kernel.wavefront_size not in target.wave_sizes:
             raise InputError(
                 f"{kernel.name} is for waves of {kernel.wavefront_size}: {self.target} has none"
             )
         allocation = dispatch.allocation(kernel, target)
-        # A literal takes at least 8 bytes of code; inline constants, permutations' tables and the
+        # A literal takes at least 8 bytes of code; inline constants, permutation tables and the
         # encoder's own constants come on top.
         room = self.size + (64 << 10)
         constants = Constants(state.VGPR + allocation.rows * state.ROW, room)

@@ -1,4 +1,4 @@
-"""The workgroups that one thread of a launch has resident, and the context it runs them by."""
+"""The resident workgroups of one thread of a launch, and the context in which they run."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from fly_run.emulator import state
 from fly_run.emulator.lowering.registers import Constants
 
 QUANTUM = 1 << 16  # instructions a wave runs before the next one's turn
-SLOT_MEMORY = 256 << 20  # bytes that a thread's resident workgroups may take together
+SLOT_MEMORY = 256 << 20  # maximum memory of a thread's resident workgroups, in bytes
 MOST_SLOTS = 256
-PAD = state.ROW  # around LDS: a run of lanes may move bytes beside it, unchanged
+PAD = state.ROW  # around LDS: a run of lanes may rewrite adjacent bytes, unchanged
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What a slot must hold: `waves` wave states of `wave_stride` bytes, `lds` bytes, and `scratch`
+    """The layout of a slot: `waves` wave states of `wave_stride` bytes, `lds` bytes, and `scratch`
     bytes for each lane."""
 
     waves: int
@@ -40,15 +40,15 @@ class Layout:
 
 
 class ResidentWorkgroups:
-    """Slots for as many workgroups as are ever resident at once, at most `groups`. `fixed` is the
-    part of the context that all threads of all launches of a workspace share."""
+    """Slots for the workgroups that are resident at once, at most `groups`. `fixed` is the part of
+    the context that all threads of all launches of a workspace share."""
 
     def __init__(self, layout: Layout, groups: int, fixed: bytes):
         self._layout, self._fixed = layout, fixed
         most = max(1, SLOT_MEMORY // layout.stride)
         self._slots = min(groups, most, MOST_SLOTS)
-        # Memory is reserved here, and only used where a workgroup gets there. Private, so that a
-        # process that forks and its child each have waves of their own.
+        # Memory is only reserved here, and committed when a workgroup uses it. It is private, so
+        # that a process that forks and its child have separate waves.
         private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
         self._memory = mmap.mmap(-1, self._slots * layout.stride, private)
         self._base = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
@@ -61,12 +61,12 @@ class ResidentWorkgroups:
             name: ctypes.c_uint64.from_buffer(self._context, offset)
             for name, offset in state.CTX.offsets.items()
         }
-        self._start = self._fixed  # the context as launches with this limit start
+        self._start = self._fixed  # the context at the start of launches with this limit
         self._limit = -1
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the slots that have ever been used."""
+        """The size of the slots that have ever been used."""
         return max(self._seen_slots, self._fields["used_slots"].value) * self._layout.stride
 
     def set(self, name: str, value: int) -> None:
@@ -91,7 +91,7 @@ class ResidentWorkgroups:
         fields["region_count"].value = regions
 
     def _starting(self, limit: int) -> bytes:
-        """The context at the start of a launch with this limit, but for the count of regions."""
+        """Returns the context at the start of a launch with this limit, except the region count."""
         layout = self._layout
         made = ctypes.create_string_buffer(self._fixed, state.CTX.size)
         for name, value in (
@@ -111,7 +111,7 @@ class ResidentWorkgroups:
         return made.raw
 
     def wave_states(self) -> list[int]:
-        """The host addresses of the wave states in use in this launch."""
+        """Returns the host addresses of the wave states in use in this launch."""
         layout = self._layout
         return [
             self._base + slot * layout.stride + state.SLOT_HEADER + wave * layout.wave_stride
@@ -120,15 +120,15 @@ class ResidentWorkgroups:
         ]
 
     def live_wave_states(self) -> list[int]:
-        """Those of the workgroups that have begun and not ended."""
+        """Returns those of the workgroups that have started and not ended."""
         count = self._layout.waves
         active = [
             self._slot_word(slot, state.SLOT_ACTIVE).value for slot in range(self.get("used_slots"))
         ]
         return [wave for number, wave in enumerate(self.wave_states()) if active[number // count]]
 
-    def bring_constants(self, constants: Constants) -> None:
-        """Brings constants that were added since into all wave states."""
+    def copy_constants(self, constants: Constants) -> None:
+        """Copies constants that were added since into all wave states."""
         self.set("template_constants_size", round_up(max(1, len(constants.data)), state.ROW))
         if self._copied == len(constants.data):
             return

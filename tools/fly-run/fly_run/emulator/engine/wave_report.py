@@ -1,4 +1,4 @@
-"""Where the waves of a launch stand that has been stopped: a table for people.
+"""A table of the waves of a stopped launch, for users.
 
 workgroup  wave  state       pc      instruction            line
 (0, 0, 0)  0     runs        0x1624  s_cbranch_scc1 65533   k.cl:3
@@ -32,9 +32,9 @@ HEADER = ("workgroup", "wave", "state", "pc", "instruction", "line")
 
 
 @dataclass(frozen=True)
-class Standing:
-    """A wave: `address` is its state's; `instruction` is the one that it waits at, or would execute
-    next."""
+class WavePosition:
+    """The position of a wave: `address` is its state's; `instruction` is the one that it waits at,
+    or would execute next."""
 
     address: int
     group: tuple[int, int, int]
@@ -43,30 +43,30 @@ class Standing:
     instruction: Instruction | None
 
 
-def waves(space: Workspace) -> list[Standing]:
-    """The waves of the workgroups that have begun and not ended."""
+def waves(space: Workspace) -> list[WavePosition]:
+    """Returns the waves of the workgroups that have started and not ended."""
     found = []
     for wave in space.live_wave_states():
         status = ctypes.c_uint32.from_address(wave + state.STATUS).value
         op = ctypes.c_uint64.from_address(wave + state.OP).value
         if status == state.STATUS_BARRIER:
-            op -= state.OP_SIZE  # it goes on behind the barrier
+            op -= state.OP_SIZE  # it resumes after the barrier
         record = faults.Record.read(wave)
         instruction = space.prepared.instruction_at(op)
-        found.append(Standing(wave, record.group, record.wave, status, instruction))
+        found.append(WavePosition(wave, record.group, record.wave, status, instruction))
     return found
 
 
-def table(standings: list[Standing], prepared: Prepared) -> list[str]:
-    """Lines of text: waves of a workgroup that stand at the same place share one."""
+def table(positions: list[WavePosition], prepared: Prepared) -> list[str]:
+    """Formats the table; waves of a workgroup at the same place share a line."""
     rows: list[tuple[str, ...]] = [HEADER]
 
-    def alike(one: Standing) -> tuple[object, ...]:
+    def alike(one: WavePosition) -> tuple[object, ...]:
         pc = one.instruction.pc if one.instruction else None
-        # Where a wave has ended says nothing.
+        # The place where a wave has ended is irrelevant.
         return one.group, one.status, pc if one.status != state.STATUS_DONE else None
 
-    for _, run in itertools.groupby(standings, alike):
+    for _, run in itertools.groupby(positions, alike):
         first, *more = run
         x, y, z = first.group
         numbers = f"{first.wave}-{more[-1].wave}" if more else str(first.wave)

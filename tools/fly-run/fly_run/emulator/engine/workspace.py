@@ -1,7 +1,7 @@
-"""What launches of one kernel in one shape share: registers at the start, resident workgroups.
+"""State shared by launches of one kernel in one shape: initial registers, resident workgroups.
 
-A kernel is often launched many times in the same shape, so this is made once: another launch
-only brings its arguments.
+A kernel is often launched many times in the same shape, so this is set up once: later launches only
+change the arguments.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from fly_run.emulator.watch.observe import Launch
 if TYPE_CHECKING:
     from fly_run.emulator.engine.loading import Prepared
 
-# Where a launch's regions lie: far enough apart for the largest.
+# Addresses of a launch's regions, spaced for the largest.
 QUEUE_AT, PACKET_AT, KERNARG_AT = (LAUNCH_AT + (number << 20) for number in range(3))
-DYNAMIC_STACK = 16 << 10  # bytes a lane more, where the compiler can't tell the stack's depth
+DYNAMIC_STACK = 16 << 10  # more bytes a lane, if the compiler can't tell the stack's depth
 
 Triple = tuple[int, int, int]
 
 
 class Workspace:
-    """Memory of the launches of `prepared` with this grid, block and LDS size (bytes, static and
-    dynamic). One launch at a time uses it. `crew` has the resident workgroups of each thread that
-    has ever worked on such a launch, the launching one first; `working` of them do in this one.
-    `nbytes` of memory are in use, as far as `grown` has counted."""
+    """Memory for launches of `prepared` with this grid, block and LDS size (bytes, static and
+    dynamic). It serves one launch at a time. `crew` has the resident workgroups of each thread that
+    has ever worked on such a launch, the launching thread's first; the first `working` of them do
+    in this one. `nbytes` is the memory in use as of the last call of `grown`."""
 
     def __init__(self, prepared: Prepared, grid: Triple, block: Triple, lds: int):
         self.prepared, self.lds = prepared, lds
@@ -44,7 +44,7 @@ class Workspace:
         if kernel.uses_dynamic_stack:
             self.scratch += DYNAMIC_STACK
         self._queue = ctypes.create_string_buffer(dispatch.queue(), dispatch.QUEUE_BYTES)
-        # Compilers widen argument loads up to the segment's alignment: what lies there is readable.
+        # Compilers widen argument loads up to the segment's alignment, so the padding is readable.
         readable = round_up(max(1, kernel.kernarg_size), dispatch.KERNARG_ALIGNMENT)
         self._kernarg = ctypes.create_string_buffer(readable)
         self._kernarg_at = ctypes.addressof(self._kernarg)
@@ -80,7 +80,7 @@ class Workspace:
         self.nbytes = 0
 
     def described(self, grid: Triple, block: Triple) -> Launch:
-        """What observers are told of a launch."""
+        """Returns the description of a launch for observers."""
         prepared = self.prepared
         return Launch(
             prepared.kernel,
@@ -95,20 +95,19 @@ class Workspace:
         )
 
     def grown(self) -> int:
-        """How many bytes more are in use than the last time this was asked."""
+        """Returns by how many bytes the memory in use has grown since the last call."""
         before, self.nbytes = self.nbytes, sum(residents.nbytes for residents in self.crew)
         return self.nbytes - before
 
     def begin(self, kernarg: bytes, limit: int) -> None:
-        """Makes everything ready for a launch with these arguments, and this limit of
-        instructions."""
+        """Prepares a launch with these arguments and this limit of instructions."""
         self.working = 0
         kernel = self.prepared.kernel
         if len(kernarg) > kernel.kernarg_size:
             raise InputError(
                 f"{kernel.name} takes {kernel.kernarg_size} bytes of arguments, not {len(kernarg)}"
             )
-        # What the device fills lies behind what the caller fills, and stays.
+        # The device's arguments follow the caller's and do not change.
         ctypes.memmove(self._kernarg_at, kernarg, min(len(kernarg), self._explicit))
         if kernel.kernarg_preload:
             self._start(self._kernarg.raw)
@@ -119,13 +118,13 @@ class Workspace:
         self.join()
 
     def join(self) -> ResidentWorkgroups:
-        """Resident workgroups for one thread more."""
+        """Returns resident workgroups for one more thread."""
         if self.working == len(self.crew):
             self.crew.append(ResidentWorkgroups(self._layout, self.groups, self._fixed))
         residents = self.crew[self.working]
         self.working += 1
         residents.begin(self._rows, self._limit)
-        self._bring_constants(residents)
+        self._copy_constants(residents)
         return residents
 
     @property
@@ -135,7 +134,7 @@ class Workspace:
 
     @property
     def executed(self) -> int:
-        """Wave instructions that this launch has executed."""
+        """The number of wave instructions that this launch has executed."""
         return sum(residents.get("executed") for residents in self.members)
 
     @property
@@ -144,31 +143,32 @@ class Workspace:
 
     @property
     def pending_groups(self) -> int:
-        """How many workgroups have not started."""
+        """The number of workgroups that have not started."""
         return max(0, self.groups - self._taken.value)
 
     def live_wave_states(self) -> list[int]:
-        """The host addresses of the wave states of workgroups that have begun and not ended."""
+        """Returns the host addresses of the wave states of workgroups that have started and not
+        ended."""
         return [wave for residents in self.members for wave in residents.live_wave_states()]
 
     def update_constants(self) -> None:
-        """Brings constants that were added to the code up to date in all wave states. No thread
-        may be running."""
+        """Copies constants that were added to the code into all wave states. No thread may be
+        running."""
         for residents in self.members:
-            self._bring_constants(residents)
+            self._copy_constants(residents)
 
-    def _bring_constants(self, residents: ResidentWorkgroups) -> None:
+    def _copy_constants(self, residents: ResidentWorkgroups) -> None:
         constants = self.prepared.constants
         if self._copied != len(constants.data):
             data = bytes(constants.data)
             ctypes.memmove(self._template_at + constants.base, data, len(data))
             self._copied = len(data)
-        residents.bring_constants(constants)
+        residents.copy_constants(constants)
 
     # -- set-up
 
     def _start(self, kernarg: bytes) -> dispatch.Start:
-        """Sets the scalar registers that waves start with. The result tells where numbers go."""
+        """Sets the initial scalar registers of waves. Returns them with the places of the ids."""
         prepared, addresses = self.prepared, (KERNARG_AT, PACKET_AT, QUEUE_AT)
         start = dispatch.scalar_registers(prepared.kernel, prepared.target, kernarg, *addresses)
         data = struct.pack(f"<{len(start.sgprs)}I", *start.sgprs)
@@ -176,7 +176,7 @@ class Workspace:
         return start
 
     def _make_template(self) -> None:
-        """The wave state that every wave starts as a copy of."""
+        """Builds the wave state from which every wave is copied."""
         constants = self.prepared.constants
         self._wave_stride = constants.base + round_up(constants.capacity, state.ROW)
         self._template, self._template_at = aligned(self._wave_stride)
@@ -193,8 +193,8 @@ class Workspace:
         self._copied = -1
 
     def _fixed_context(self, grid: Triple) -> bytes:
-        """The context of each thread at the start of any launch; ResidentWorkgroups adds what
-        differs."""
+        """Returns the part of each thread's context that is the same for all launches;
+        ResidentWorkgroups adds the rest."""
         prepared = self.prepared
         loaded, kernel = prepared.loaded, prepared.kernel
         start = self._start(self._kernarg.raw)
@@ -235,7 +235,7 @@ def _region(name: str, low: int, memory: ctypes.Array[ctypes.c_char]) -> Region:
 
 
 def aligned(size: int) -> tuple[ctypes.Array[ctypes.c_char], int]:
-    """Zeroed memory that starts on a cache line: the owner, and the address."""
+    """Allocates zeroed memory that starts on a cache line; returns the owner and the address."""
     memory = ctypes.create_string_buffer(size + 64)
     address = ctypes.addressof(memory)
     return memory, address + -address % 64

@@ -1,1 +1,1 @@
-"""Machine code as instructions: disassembled, parsed, decoded."""
+"""Machine code as instructions: disassembling, parsing, decoding."""

@@ -1,7 +1,7 @@
-"""gfx11's and gfx12's names of what gfx9 has under another name.
+"""Names on gfx11 and gfx12 of instructions that gfx9 has under another name.
 
-Only instructions that mean the same are here: what differs has rows of its own in the semantics
-tables. Sources: LLVM's AMDGPU instruction definitions, where one pseudo-instruction has a name for
+Only instructions with the same semantics are listed; others have rows of their own in the semantics
+tables. Sources: LLVM's AMDGPU instruction definitions, where a pseudo-instruction has a name for
 each generation; RDNA3 and RDNA4 ISA manuals.
 """
 
@@ -42,7 +42,7 @@ SCALAR_LOADS = {
     "b256": "dwordx8",
     "b512": "dwordx16",
 }
-# new name without its type → (old name, the types it has)
+# new name without its type → (old name, its types)
 ATOMICS = {
     "swap": ("swap", "b"),
     "cmpswap": ("cmpswap", "b"),
@@ -147,7 +147,7 @@ def _lds() -> Iterator[tuple[str, str]]:
         yield f"ds_storexchg_rtn_b{width}", f"ds_wrxchg_rtn_b{width}"
         for middle in ("", "rtn_"):
             for kind in ("b", "f"):
-                # The operands' order differs: the lowering goes by the instruction's own name.
+                # The operands' order differs: the lowering checks the instruction's own name.
                 yield f"ds_cmpstore_{middle}{kind}{width}", f"ds_cmpst_{middle}{kind}{width}"
             for name in ("min", "max"):
                 yield f"ds_{name}_num_{middle}f{width}", f"ds_{name}_{middle}f{width}"
@@ -155,7 +155,7 @@ def _lds() -> Iterator[tuple[str, str]]:
 
 def _floats() -> Iterator[tuple[str, str]]:
     for size in ("f16", "f32", "f64"):
-        # gfx12's minimum and maximum "number"; MODE has no IEEE bit there, so they are the same.
+        # gfx12's "number" minimum and maximum: without an IEEE bit in MODE they are the same.
         for name in ("min", "max"):
             yield f"v_{name}_num_{size}", f"v_{name}_{size}"
             yield f"v_{name}3_num_{size}", f"v_{name}3_{size}"
@@ -167,7 +167,7 @@ def _floats() -> Iterator[tuple[str, str]]:
 
 @functools.cache
 def aliases_of(target: str) -> dict[str, str]:
-    """The gfx9 name by the target's own, without encoding suffixes. Empty for gfx9's targets."""
+    """Maps the target's names to gfx9's, without encoding suffixes. Empty for gfx9's targets."""
     if facts_of(registry.find(target)).is_gfx9:
         return {}
     return {**SCALAR, **VECTOR, **dict((*_logic(), *_memory(), *_lds(), *_floats()))}

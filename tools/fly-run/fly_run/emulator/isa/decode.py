@@ -1,8 +1,8 @@
-"""A code object's machine code as Instructions, decoded where it is asked for.
+"""Decodes a code object's machine code into Instructions, on demand.
 
-Code is no list: between functions lie padding and constants, and what a byte means is known only
-when control gets there. So nothing is decoded before it is reached; `reachable` follows what the
-instructions say, `everything` sweeps over the whole code for what only registers say.
+Code is not a contiguous list: padding and constants lie between functions, and only control flow
+tells what a byte means. So nothing is decoded before it is reached; `reachable` follows direct
+control flow, `everything` sweeps over the whole code to find targets that are only in registers.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from fly_run.emulator.isa.disassemble import Disassembler
 from fly_run.emulator.isa.instruction import Immediate, Instruction, Register
 from fly_run.emulator.isa.parse import parse
 
-# After these control does not go on to the next instruction. `s_trap 2` is llvm.trap.
+# Instructions after which control does not fall through. `s_trap 2` is llvm.trap.
 _ENDS = re.compile(r"s_endpgm(?:_saved|_ordered_ps_done)?|s_branch|s_setpc_b64|s_rfe\w*|s_code_end")
 _TRAP = 2
-# How far behind s_getpc_b64 the address may be completed: LLVM emits the three together, and the
-# scheduler may put a few others between.
+# How many instructions after s_getpc_b64 the address may be completed: LLVM emits the three
+# together, and the scheduler may put a few others between.
 _NEAR = 16
 
 
 def _with_mask(text: str, encoded: bytes) -> str:
-    """ds_swizzle's offset in digits: LLVM's text of a rotation says nothing of its mask."""
+    """Replaces ds_swizzle's offset by a number: LLVM's text of a rotation omits its mask."""
     return re.sub(r"swizzle\([^)]*\)", hex(int.from_bytes(encoded, "little")), text)
 
 
 class Code:
-    """The executable segments of a code object, read as code of waves of `wave_size` lanes (None:
-    the target's usual ones). `pointers`: the addresses of code that its data holds, which calls
-    through registers may go to."""
+    """The executable segments of a code object, decoded for waves of `wave_size` lanes (None: the
+    target's default). `pointers` are the code addresses in its data, the possible targets of
+    indirect calls."""
 
     def __init__(self, code_object: CodeObject, wave_size: int | None = None):
         target = code_object.target
@@ -53,8 +53,8 @@ class Code:
         return address % 4 == 0 and any(part.holds(address, 4) for part, _ in self._parts)
 
     def decode_at(self, pc: int) -> Instruction | None:
-        """The instruction at `pc`; None where no instruction is: bytes that encode none, or an
-        address outside the code. InputError for one whose text is not understood."""
+        """Returns the instruction at `pc`; None if there is none: invalid bytes, or an address
+        outside the code. InputError if the disassembler's text can't be parsed."""
         if pc not in self._decoded:
             self._decoded[pc] = self._decode(pc)
         return self._decoded[pc]
@@ -72,9 +72,9 @@ class Code:
         return None
 
     def reachable(self, entry: int) -> dict[int, Instruction]:
-        """What control can reach from `entry` by address, in ascending order: next instructions,
-        branches, calls, addresses formed from s_getpc_b64. InputError where an instruction is
-        needed and none is.
+        """Returns the instructions reachable from `entry` by address, in ascending order: next
+        instructions, branches, calls, addresses formed from s_getpc_b64. InputError if control
+        reaches an address without an instruction.
         """
         found: dict[int, Instruction] = {}
         waiting = [(entry, entry)]
@@ -84,7 +84,7 @@ class Code:
                 instruction = self.decode_at(pc)
                 if instruction is None:
                     if pc != entry and self._is_end(pc) and origin in found:
-                        break  # what follows the last instruction is a fault if control gets there
+                        break  # control that falls through the last instruction faults
                     raise self._no_code(pc, origin, found)
                 found[pc] = instruction
                 origin = pc
@@ -98,8 +98,8 @@ class Code:
         return dict(sorted(found.items()))
 
     def everything(self) -> dict[int, Instruction]:
-        """All that decodes in a sweep over the code, in ascending order; what does not is skipped a
-        dword at a time."""
+        """Returns all that decodes in a sweep over the code, in ascending order; skips a dword that
+        does not."""
         found: dict[int, Instruction] = {}
         for segment, _ in self._parts:
             pc = segment.address
@@ -117,12 +117,12 @@ class Code:
             return None
 
     def _is_end(self, address: int) -> bool:
-        """Whether code ends there. A function that does not return may be its last."""
+        """Whether code ends at an address. The last function may be one that does not return."""
         return any(address == part.address + part.size for part, _ in self._parts)
 
     def _formed(self, getpc: Instruction) -> list[int]:
-        """Code addresses formed by adding constants to the pair that `getpc` sets. LLVM's form is
-        s_getpc_b64 s[a:b]; s_add_u32 sc, sa, low; s_addc_u32 sd, sb, high."""
+        """Returns code addresses formed by adding constants to the pair that `getpc` sets. LLVM's
+        form is s_getpc_b64 s[a:b]; s_add_u32 sc, sa, low; s_addc_u32 sd, sb, high."""
         pair = getpc.operands[0]
         if not isinstance(pair, Register):
             return []
@@ -135,7 +135,7 @@ class Code:
             if instruction is None or _stops(instruction):
                 break
             if instruction.mnemonic == "s_getpc_b64" and instruction.operands == getpc.operands:
-                break  # what is added from here on goes to another address
+                break  # later additions belong to another address
             if instruction.mnemonic in ("s_add_u32", "s_add_co_u32"):
                 lows += _added(instruction, pair.index)
             elif instruction.mnemonic in ("s_addc_u32", "s_add_co_ci_u32"):
@@ -148,10 +148,10 @@ class Code:
         for segment, _ in self._parts:
             if segment.holds(pc, 4):
                 word = int.from_bytes(segment.data[pc - segment.address :][:4], "little")
-                what = f"0x{word:08x} is no instruction of this processor"
+                what = f"0x{word:08x} is not an instruction of this processor"
                 break
         else:
-            what = "no code is there"
+            what = "there is no code"
         came = (
             f", reached from 0x{origin:x} {quoted(found[origin].text)}" if origin in found else ""
         )
@@ -159,7 +159,7 @@ class Code:
 
 
 def _stops(instruction: Instruction) -> bool:
-    """Whether control never goes on behind `instruction`."""
+    """Whether control never falls through `instruction`."""
     if instruction.mnemonic == "s_trap":
         number = instruction.operands[0]
         return isinstance(number, Immediate) and number.value == _TRAP
@@ -167,7 +167,7 @@ def _stops(instruction: Instruction) -> bool:
 
 
 def _added(instruction: Instruction, source: int) -> list[int]:
-    """The unsigned 32-bit constant that `instruction` adds to scalar register `source`."""
+    """Returns the unsigned 32-bit constant that `instruction` adds to scalar register `source`."""
     _, a, b = instruction.operands
     if isinstance(b, Register):
         a, b = b, a

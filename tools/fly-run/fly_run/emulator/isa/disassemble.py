@@ -1,7 +1,7 @@
-"""Machine code → text, by LLVM's own disassembler in libLLVM, called through ctypes.
+"""Disassembles machine code with LLVM's own disassembler in libLLVM, called through ctypes.
 
-A call costs 4-9 µs. The library is opened with RTLD_LOCAL: MLIR's bindings carry another LLVM, and
-both live in one process as long as neither sees the other's symbols.
+A call costs 4-9 µs. The library is opened with RTLD_LOCAL: MLIR's bindings contain another LLVM,
+and the two can share a process as long as neither sees the other's symbols.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from fly_target import registry
 from fly_target.amd.facts import facts_of
 from fly_target.amd.triple import TRIPLE
 
-_PADDING = 16  # bytes, as many as the longest instruction has
+_PADDING = 16  # bytes, as many as the longest instruction
 _TEXT_ROOM = 512  # the longest text LLVM prints for these targets has under 200 characters
 
 
 class Disassembler:
-    """The instructions in `code`, whose first byte has the address `base`, as waves of `wave_size`
-    lanes have them: masks are of that width. None: the target's usual size."""
+    """Disassembles `code`, whose first byte has the address `base`, for waves of `wave_size` lanes,
+    which is the width of masks. None: the target's default."""
 
     def __init__(self, target: str, code: bytes, base: int, wave_size: int | None = None):
         self.code = code
@@ -32,14 +32,14 @@ class Disassembler:
         self._context = _context(target, wave_size or registry.find(target).wave_size)
         is_gfx9 = facts_of(registry.find(target)).is_gfx9
         self._is_forbidden = _is_forbidden if is_gfx9 else _is_forbidden_rdna
-        # LLVM 22 reads a literal that the code is too short to hold, so there is room behind it.
+        # LLVM 22 reads past the end for a literal that does not fit, so the code is padded.
         self._padded = code + bytes(_PADDING)
         self._start = ctypes.cast(ctypes.c_char_p(self._padded), ctypes.c_void_p).value or 0
         self._text = ctypes.create_string_buffer(_TEXT_ROOM)
 
     def at(self, pc: int) -> tuple[str, int] | None:
-        """The text and the size in bytes of the instruction at `pc`; None for what is none: bytes
-        that encode nothing, operands the encoding forbids, an address outside the code."""
+        """Returns the text and the size in bytes of the instruction at `pc`; None for bytes that
+        encode nothing, operands the encoding forbids, or an address outside the code."""
         offset = pc - self.base
         left = len(self.code) - offset
         if offset < 0 or left < 4 or offset % 4:
@@ -52,7 +52,7 @@ class Disassembler:
         if not 0 < size <= left:
             return None
         text = self._text.value.decode().strip()
-        # LLVM marks what the encoding forbids by comments: `/*Invalid immediate*/` after an
+        # LLVM marks what the encoding forbids with comments: `/*Invalid immediate*/` after an
         # operand, `; Warning: SGPR_64: scalar reg isn't aligned 7` at the end.
         return (text, size) if text and "/*" not in text and ";" not in text else None
 
@@ -60,11 +60,11 @@ class Disassembler:
 def _is_forbidden(code: bytes) -> bool:
     """Whether `code` is one of the illegal encodings of gfx9 on which LLVM 22 crashes.
 
-    Three kinds. SDWA selectors 7 are reserved, and the printer's table has seven entries. A 64-bit
-    encoding has no room for a literal (source 255; only gfx10 and later allow it), and the printer
-    reads a subtarget feature table that is not there. Where the two matrices of gfx950's f8f6f4
-    MFMA are constants, the decoder takes them for registers. Field positions: CDNA3 ISA, chapter
-    "Microcode Formats"; found by disassembling a million random encodings a target.
+    There are three kinds. SDWA selectors 7 are reserved, and the printer's table has seven entries.
+    A 64-bit encoding has no room for a literal (source 255; only gfx10 and later allow it), and the
+    printer reads a subtarget feature table that does not exist. If the two matrices of gfx950's
+    f8f6f4 MFMA are constants, the decoder treats them as registers. Field positions: CDNA3 ISA,
+    chapter "Microcode Formats"; found by disassembling a million random encodings a target.
     """
     low = int.from_bytes(code[:4], "little")
     high = int.from_bytes(code[4:8], "little")
@@ -93,13 +93,13 @@ def _is_forbidden(code: bytes) -> bool:
 
 
 def _is_forbidden_rdna(code: bytes) -> bool:
-    """The same for gfx11 and gfx12: one kind. A literal (source 255) has no place in gfx12's
-    barrier instructions, and the printer looks for its bits."""
+    """Like `_is_forbidden`, for gfx11 and gfx12: gfx12's barrier instructions can't have a literal
+    (source 255), and the printer reads its bits."""
     low = int.from_bytes(code[:4], "little")
     return low >> 23 == _SOP1 and low & 0xFF == 255 and (low >> 8 & 0xFF) in _BARRIERS
 
 
-_SOP1, _BARRIERS = 0x17D, range(0x4E, 0x53)  # an encoding's top bits, gfx12's opcodes in it
+_SOP1, _BARRIERS = 0x17D, range(0x4E, 0x53)  # top bits of the encoding, gfx12's opcodes in it
 _READLANE, _READFIRSTLANE = 0x289, 0x142  # VOP3 opcodes whose destination is scalar
 _LD_SCALE, _F8F6F4 = 0x3AC, (0x3AD, 0x3AE)  # VOP3P opcodes of gfx950
 
@@ -108,8 +108,8 @@ _LD_SCALE, _F8F6F4 = 0x3AC, (0x3AD, 0x3AE)  # VOP3P opcodes of gfx950
 def _library() -> Any:
     path = toolchain.find_library()
     try:
-        # PyDLL keeps the GIL: a call is shorter than giving it back, and a context of LLVM's is not
-        # safe for two threads.
+        # PyDLL keeps the GIL: a call takes less time than releasing it, and an LLVM context is not
+        # thread-safe.
         library = ctypes.PyDLL(path, mode=os.RTLD_LOCAL | os.RTLD_NOW)
         for part in ("TargetInfo", "TargetMC", "Disassembler"):
             getattr(library, f"LLVMInitializeAMDGPU{part}")()
@@ -133,7 +133,7 @@ def _library() -> Any:
 
 @functools.cache
 def _context(target: str, wave_size: int) -> int:
-    """LLVM's disassembler for a processor. It is kept as long as the process lives."""
+    """Returns LLVM's disassembler for a processor. It lives as long as the process."""
     row = registry.find(target)
     features = [facts_of(row).features]
     if len(row.wave_sizes) > 1:

@@ -1,7 +1,7 @@
-"""A decoded instruction: what the disassembler's text says, as data.
+"""A decoded instruction: the disassembler's text as data.
 
 `disassemble` makes these from machine code; `encode` turns them into micro-ops. Nothing here knows
-what an instruction does.
+an instruction's semantics.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 # Scalar registers by name → number, as in operand encodings (Vega/CDNA ISA manuals, "SGPR operand
 # encodings"). `vcc` is the pair 106-107, `exec` 126-127. gfx11 moved m0 to 125; the text names it,
-# so here it has one place on all targets.
+# so here it has the same number on all targets.
 SPECIAL_SCALARS = {
     "flat_scratch_lo": 102,
     "flat_scratch_hi": 103,
@@ -30,8 +30,8 @@ SPECIAL_SCALARS = {
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """`count` registers from `index` on. `bank` is "s" (scalar; specials by their encoded number,
-    ttmp at 108-123), "v" (vector) or "a" (accumulation)."""
+    """`count` registers starting at `index`. `bank` is "s" (scalar; specials by their encoded
+    number, ttmp at 108-123), "v" (vector) or "a" (accumulation)."""
 
     bank: str
     index: int
@@ -39,13 +39,13 @@ class Register:
     negate: bool = False  # -x or neg(x)
     absolute: bool = False  # |x|
     sign_extend: bool = False  # sext(x), SDWA
-    half: str = ""  # gfx11 and later: "l" or "h", the half that a 16-bit operand is
+    half: str = ""  # gfx11 and later: "l" or "h", the half of a 16-bit operand
 
 
 @dataclass(frozen=True, slots=True)
 class Immediate:
-    """A constant as printed. An integer is a bit pattern (`value`); an inline float constant
-    keeps `real`, because `1.0` is 0x3f800000, 0x3c00 or a double by the instruction's type."""
+    """A constant as printed. An integer is a bit pattern (`value`); an inline float constant keeps
+    `real`, because `1.0` is 0x3f800000, 0x3c00 or a double depending on the instruction's type."""
 
     value: int
     real: float | None = None
@@ -77,7 +77,7 @@ class Instruction:
     bytes. `mnemonic` keeps its encoding suffix (`v_add_f32_e32`, `_e64`, `_dpp`, `_sdwa`).
     `modifiers` holds what follows the operands: `offset` → 16, `glc` → True, `quad_perm` →
     (1, 0, 3, 2), `dst_sel` → "WORD_1", `op_sel` → (0, 1). A branch's immediate is resolved:
-    `target` is the address it goes to. `second` is the other half of a VOPD instruction
+    `target` is its destination address. `second` is the other half of a VOPD instruction
     (`v_dual_mov_b32 … :: v_dual_add_f32 …`)."""
 
     pc: int
@@ -90,12 +90,12 @@ class Instruction:
     second: Instruction | None = None
 
 
-# Encodings of one mnemonic by suffix, and their names where it matters which one it is.
+# Encoding suffixes of mnemonics, and the encoding's name if it matters.
 SUFFIXES = {"_e64_dpp": "dpp", "_e32": "", "_e64": "", "_dpp": "dpp", "_sdwa": "sdwa"}
 
 
 def split_mnemonic(mnemonic: str) -> tuple[str, str]:
-    """A mnemonic without its encoding suffix, and the encoding if it matters."""
+    """Returns a mnemonic without its encoding suffix, and the encoding if it matters."""
     for suffix, encoding in SUFFIXES.items():
         if mnemonic.endswith(suffix):
             return mnemonic.removesuffix(suffix), encoding

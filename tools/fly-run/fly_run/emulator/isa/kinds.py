@@ -1,11 +1,11 @@
-"""Instructions by what part of the hardware they use, told from their mnemonics."""
+"""Classifies instructions by the hardware unit they use, from their mnemonics."""
 
 from __future__ import annotations
 
 import functools
 import re
 
-# The first that matches counts. gfx11 has names of its own for loads, stores and LDS.
+# The first match counts. gfx11 has names of its own for loads, stores and LDS.
 KINDS: tuple[tuple[str, str], ...] = (
     ("matrix", r"v_(mfma|smfmac|wmma|swmmac)_"),
     ("VALU", r"v_"),
@@ -21,7 +21,7 @@ KINDS: tuple[tuple[str, str], ...] = (
     ("SALU", r"s_"),
     ("other", r""),
 )
-# What works on a wave's active lanes.
+# Kinds that operate on a wave's active lanes.
 VECTOR = frozenset(("matrix", "VALU", "LDS", "VMEM atomic", "VMEM store", "VMEM load"))
 MEMORY = frozenset(("SMEM", "LDS", "VMEM atomic", "VMEM store", "VMEM load"))
 
@@ -30,5 +30,5 @@ _PATTERNS = tuple((name, re.compile(pattern)) for name, pattern in KINDS)
 
 @functools.cache
 def kind(mnemonic: str) -> str:
-    """The name in KINDS."""
+    """Returns the name in KINDS."""
     return next(name for name, pattern in _PATTERNS if pattern.match(mnemonic))

@@ -1,7 +1,7 @@
-"""The matrix instructions as data: shapes, element formats, and what lies in which lane.
+"""The matrix instructions as data: shapes, element formats, and the layout across lanes.
 
 A matrix instruction computes D = A·B + C for `blocks` independent matrices: A is M × K, B is K × N,
-C and D are M × N. A wave's lanes hold them together. Three functions say how:
+C and D are M × N. They are distributed over a wave's lanes. Three functions describe the layout:
 
     input_at(shape, lane, element)      row (of B: column), k and block of an element of A or B
     output_at(shape, row, column, block)    register and lane of an element of C or D
@@ -26,10 +26,10 @@ LANES, WAVE_32 = 64, 32
 
 @dataclass(frozen=True)
 class Shape:
-    """Sizes, formats and place of the operands of one instruction. `a` and `b` name formats of
-    `semantics.matrix_formats`; `result` is the element type of C and D. `model` says how exact
-    arithmetic sums (see `semantics.matrix_arithmetic`). A sparse instruction has two of each four
-    elements of A along k in its registers, and the other two are zero."""
+    """Sizes, formats and layout of the operands of one instruction. `a` and `b` name formats of
+    `semantics.matrix.formats`; `result` is the element type of C and D. `model` says how exact
+    arithmetic sums (see `semantics.matrix.arithmetic`). A sparse instruction stores two of every
+    four elements of A along k in its registers; the other two are zero."""
 
     m: int
     n: int
@@ -48,41 +48,41 @@ class Shape:
 
     @property
     def elements(self) -> int:
-        """How many elements of B a lane holds, and of A where nothing is sparse."""
+        """The number of elements of B per lane, and of A unless it is sparse."""
         if self.wave == "gfx11":
-            return self.k  # lanes 16 to 31 repeat what lanes 0 to 15 hold
+            return self.k  # lanes 16 to 31 repeat lanes 0 to 15
         return self.m * self.k * self.blocks // self.lanes
 
     @property
     def results(self) -> int:
-        """How many elements of D a lane holds."""
+        """The number of elements of D per lane."""
         return self.m * self.n * self.blocks // self.lanes
 
     @property
     def distinct_lanes(self) -> int:
-        """The first lanes, which hold all elements of A and B."""
+        """The number of lanes, from the first, that hold all elements of A and B."""
         return 16 if self.wave == "gfx11" else self.lanes
 
     @property
     def split(self) -> int:
-        """The length of runs of elements along k in a lane; 0 where all are one run."""
+        """The length of runs of elements along k in a lane; 0 if they are all one run."""
         if self.wave == "gfx12" and self.a in ("f16", "bf16"):
             return 8 if self.sparse else 4
         return 0
 
     @property
     def groups(self) -> int:
-        """How many groups of lanes share the k of a matrix among them."""
+        """The number of lane groups that share the k of a matrix."""
         return self.distinct_lanes // (self.m * self.blocks)
 
 
 def input_at(shape: Shape, lane: int, element: int, split: int = 0) -> tuple[int, int, int]:
-    """Row of A (column of B), k and block of element number `element` of a lane. A lane's elements
-    are consecutive along k; where `split` is given they come in runs of that many, and a run of
-    each group of lanes goes before the next run of the first one."""
+    """Returns the row of A (column of B), k and block of element number `element` of a lane. A
+    lane's elements are consecutive along k; with `split` they come in runs of that length, and each
+    group of lanes has a run before the first group's next run."""
     row = lane % shape.m
     if shape.result == "double" and shape.m == 4:
-        # The only instruction that has both several blocks and several groups.
+        # The only instruction with both several blocks and several groups.
         return row, lane // (shape.m * shape.blocks), lane // shape.m % shape.blocks
     block, group = (
         (lane // shape.m, 0) if shape.blocks > 1 else (0, lane // shape.m)
@@ -93,7 +93,7 @@ def input_at(shape: Shape, lane: int, element: int, split: int = 0) -> tuple[int
 
 
 def output_at(shape: Shape, row: int, column: int, block: int) -> tuple[int, int]:
-    """Register (the first of two for f64) and lane of an element of C or D."""
+    """Returns the register (the first of two for f64) and lane of an element of C or D."""
     if shape.result == "double":
         if shape.m == 4:
             return 0, 16 * row + 4 * block + column
@@ -104,15 +104,15 @@ def output_at(shape: Shape, row: int, column: int, block: int) -> tuple[int, int
         return row % 8, row // 8 * 16 + column
     if shape.m == 4:
         return row, 4 * block + column
-    rows = 4 * (LANES // shape.m)  # as many rows lie in four consecutive registers
+    rows = 4 * (LANES // shape.m)  # the rows in four consecutive registers
     register = row // rows * 4 + row % 4
     registers = shape.m * shape.n // LANES
     return block * registers + register, row % rows // 4 * shape.n + column
 
 
 def index_sets(shape: Shape) -> tuple[int, int]:
-    """Bits of an index that a sparse instruction uses, and how many sets of so many an index
-    register holds. An index has two bits for each element of A in the lane."""
+    """Returns the number of index bits that a sparse instruction uses, and how many such sets an
+    index register holds. An index has two bits for each element of A in the lane."""
     bits = shape.elements  # half as many elements of A, two bits each
     return bits, 32 // bits
 
@@ -122,7 +122,7 @@ def index_sets(shape: Shape) -> tuple[int, int]:
 _NAME = re.compile(
     r"v_(mfma|smfmac|mfma_scale)_(f32|i32|f64)_(\d+)x(\d+)x(\d+)(_?)(?:(\d+)b_)?([a-z]\w*)"
 )
-# Elements in a lane by format: CDNA2's names don't tell the number of blocks.
+# Elements in a lane by format: CDNA2's names don't encode the number of blocks.
 _CDNA2_ELEMENTS = {"f32": 1, "f16": 4, "bf16": 2, "bf16_1k": 4, "i8": 4, "f64": 1}
 _CDNA2_MODELS = {"f16": "ftz4", "bf16": "ftz2", "bf16_1k": "ftz4"}
 _CDNA3_MODELS = {"f16": "tr8", "bf16": "tr8", "xf32": "tr4"}
@@ -155,7 +155,7 @@ _CDNA3 = [
     *_named("v_smfmac_i32_{}_i8", "16x16x64 32x32x32"),
 ]
 _BYTES = ("fp8_fp8", "fp8_bf8", "bf8_fp8", "bf8_bf8")
-# These have FNUZ formats on CDNA3 and OCP's on CDNA4.
+# FNUZ formats on CDNA3, OCP formats on CDNA4.
 _CDNA3_BYTES = [
     name
     for pair in _BYTES
@@ -178,8 +178,8 @@ _CDNA4 = [
 _CDNA4_BYTES = [
     name for pair in _BYTES for name in _named(f"v_smfmac_f32_{{}}_{pair}", "16x16x128 32x32x64")
 ]
-# Which sets of matrix instructions (`Target.matrix`) have which mnemonics; what `fp8` and `bf8` are
-# there. No model of CDNA1's sums is published: they are chains.
+# The mnemonics of each set of matrix instructions (`Target.matrix`), and the meaning of `fp8` and
+# `bf8` there. No model of CDNA1's sums is published: they are chains.
 TABLE = (
     (("CDNA1",), _CDNA1, ""),
     (("CDNA2",), _CDNA2, ""),
@@ -192,7 +192,7 @@ NARROW = ("fp8", "bf8", "fp6", "bf6", "fp4")
 
 
 def instructions() -> Iterator[tuple[str, Shape, tuple[str, ...]]]:
-    """Each mnemonic with its shape and the sets of matrix instructions in which it has it."""
+    """Yields each mnemonic with its shape and the sets of matrix instructions that contain it."""
     for sets, mnemonics, variety in TABLE:
         for mnemonic in mnemonics:
             shape = shape_of(mnemonic, variety)
@@ -203,7 +203,7 @@ def instructions() -> Iterator[tuple[str, Shape, tuple[str, ...]]]:
 
 
 def remark(target: str, mfma: str) -> str:
-    """How matrix instructions of `target` are computed, for people."""
+    """Describes, for users, the arithmetic of the matrix instructions of `target`."""
     if mfma == "fast":
         return "matrix instructions: fast, as chains of fused multiply-adds"
     return f"matrix instructions: {facts_of(registry.find(target)).sums_note}"
@@ -231,10 +231,11 @@ WAVE_TABLE = (("RDNA3", "gfx11", _GFX11), ("RDNA4", "gfx12", _GFX12))
 
 
 def wave_shape_of(mnemonic: str, wave: str) -> Shape:
-    """The shape of a WMMA or SWMMAC instruction. `result` is "f16" or "bf16" where C and D are."""
+    """Returns the shape of a WMMA or SWMMAC instruction. `result` is "f16" or "bf16" if C and D
+    are."""
     match = _WAVE_NAME.fullmatch(mnemonic)
     if match is None:
-        raise ValueError(f"{mnemonic} is no matrix instruction")
+        raise ValueError(f"{mnemonic} is not a matrix instruction")
     sparse, result, k, a, b = match.groups()
     model = "fma" if result == "i32" else "tr8" if b is None else "gtr16"
     if result != "i32" and b is None and not sparse:
@@ -243,11 +244,11 @@ def wave_shape_of(mnemonic: str, wave: str) -> Shape:
 
 
 def shape_of(mnemonic: str, variety: str = "") -> Shape:
-    """The shape that a mnemonic spells out; `variety` is appended to the names of 8-bit float
-    formats. gfx90a has no underscore before the format."""
+    """Returns the shape that a mnemonic spells out; `variety` is appended to the names of 8-bit
+    float formats. gfx90a has no underscore before the format."""
     match = _NAME.fullmatch(mnemonic)
     if match is None:
-        raise ValueError(f"{mnemonic} is no matrix instruction")
+        raise ValueError(f"{mnemonic} is not a matrix instruction")
     kind, result, *sizes, underscore, blocks, formats = match.groups()
     m, n, k = (int(size) for size in sizes)
     if underscore:
@@ -264,5 +265,5 @@ def shape_of(mnemonic: str, variety: str = "") -> Shape:
     else:
         a = b = formats.removesuffix("_1k")
     if model == "tr8" and k == 4:
-        model = "tr4"  # a block of the sum is not longer than k
+        model = "tr4"  # the sum has a single block along k
     return Shape(m, n, k, count, a, b, _RESULTS[result], model, kind == "smfmac")

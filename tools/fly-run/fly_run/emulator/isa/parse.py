@@ -1,4 +1,4 @@
-"""The disassembler's text → Instruction. What the grammar does not cover is an error.
+"""Parses the disassembler's text into an Instruction. Text outside the grammar is an error.
 
     instruction := mnemonic [operand {"," operand}] {" " modifier}
                  | "s_waitcnt" counter {" " counter}
@@ -14,8 +14,8 @@
     call        := "hwreg" | "sendmsg" | "gpr_idx" | counter, with "(" text ")"
     modifier    := flag | name ":" (integer | word | "[" item {"," item} "]" | swizzle)
 
-Operands and modifiers are read once per distinct text: a kernel has many instructions and few
-operands.
+Operands and modifiers are parsed once per distinct text: a kernel has many instructions and few
+distinct operands.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Operands that stand for themselves. `null` and src_lds_direct occur in encodings that no compiler
-# for these targets makes; whoever executes decides.
+# Operands that are plain names. `null` and src_lds_direct occur in encodings that no compiler for
+# these targets emits; the encoder decides about them.
 NAMES = _words(
     "off null src_scc src_vccz src_execz src_shared_base src_shared_limit src_private_base"
     " src_private_limit src_pops_exiting_wave_id src_lds_direct src_flat_scratch_base_lo"
@@ -55,12 +55,12 @@ NAMES = _words(
 )
 # Inline float constants; the last two are 1/(2π), single and double.
 FLOATS = frozenset(("0.5", "1.0", "2.0", "4.0", "0.15915494", "0.15915494309189532"))
-# Modifiers without a value.
+# Flags: modifiers without a value.
 FLAGS = _words(
     "clamp glc slc dlc nv scc sc0 sc1 nt lds gds offen idxen addr64 tfe lwe da unorm r128 a16 d16"
     " high row_mirror row_half_mirror fi"
 )
-# Modifiers with one integer.
+# Modifiers with an integer.
 INTEGERS = _words(
     "offset offset0 offset1 mul div cbsz abid blgp dmask bank_mask row_mask bound_ctrl bitop3"
     " row_shl row_shr row_ror row_bcast row_newbcast row_share row_xmask wave_shl wave_rol wave_shr"
@@ -68,7 +68,7 @@ INTEGERS = _words(
 )
 # Modifiers with a list of integers.
 LISTS = _words("quad_perm dpp8 op_sel op_sel_hi neg_lo neg_hi neg")
-# Modifiers with a word, and which words.
+# Modifiers with a word, and the valid words.
 _SELECTS = _words("BYTE_0 BYTE_1 BYTE_2 BYTE_3 WORD_0 WORD_1 DWORD")
 _UNUSED = _words("UNUSED_PAD UNUSED_SEXT UNUSED_PRESERVE")
 WORDS = {
@@ -77,18 +77,18 @@ WORDS = {
     "src1_sel": _SELECTS,
     "dst_unused": _UNUSED,
 }
-# Modifiers with a word of many: cache policy and scope (gfx12), the shape of an image.
+# Modifiers with a word from an open set: cache policy and scope (gfx12), the shape of an image.
 PATTERNS = {
     "th": re.compile(r"TH_[A-Z_]+|0x[0-9a-f]+"),
     "scope": re.compile(r"SCOPE_[A-Z]+"),
     "dim": re.compile(r"SQ_RSRC_IMG_[0-9A-Z_]+"),
 }
-# Instructions that only speak of timing: their operands are kept as they stand.
+# Instructions that only affect timing: their operands are kept as text.
 _HINTED = re.compile(r"(s_delay_alu|s_waitcnt_depctr|s_wait_alu) (.*)")
 _HINT = re.compile(r"\w+\(\w+\)|0x[0-9a-f]+|\d+")
 # Instructions whose last operand is a 16-bit distance in dwords, from the next instruction.
 BRANCHES = re.compile(r"s_branch|s_call_b64|s_cbranch_(?:scc[01]|vccn?z|execn?z|cdbg\w+|i_fork)")
-# Where a 32-bit literal may follow: 32-bit encodings that are eight bytes long.
+# Encodings with an optional 32-bit literal: 32-bit encodings that are eight bytes long.
 _SCALAR_MEMORY = re.compile(
     r"s_(?:buffer_|scratch_)?(?:load|store|atomic|prefetch)|s_dcache|s_memtime|s_memrealtime|s_atc"
 )
@@ -105,13 +105,13 @@ _CALL = re.compile(
 _MODIFIER = re.compile(r"([a-z_][a-z0-9_]*)(?::(.+))?")
 _FORMAT = re.compile(r"\[BUF_[A-Z0-9_]+(?:,BUF_[A-Z0-9_]+)?\]|\d+")
 _SWIZZLE = re.compile(r'swizzle\((BITMASK_PERM,"([01ip]{5})"|([A-Z_]+)((?:,\d+)+))\)')
-# Where operands and modifiers part: not inside brackets or quotes.
+# Pieces of operands and modifiers: separators inside brackets or quotes do not split.
 _PIECES = re.compile(r'(?:[^\s,(\["|]|\([^)]*\)|\[[^\]]*\]|"[^"]*"|\|[^|]*\|)+')
 
 
 def parse(text: str, pc: int, size: int) -> Instruction:
-    """The instruction that LLVM prints as `text`, of `size` bytes at address `pc`. InputError names
-    the pc and what is not understood."""
+    """Parses the text that LLVM prints for an instruction of `size` bytes at address `pc`.
+    InputError names the pc and the part that does not parse."""
     if hinted := _HINTED.fullmatch(text):
         hints = re.split(r" \| | ", hinted[2])
         if not all(_HINT.fullmatch(hint) for hint in hints):
@@ -137,7 +137,7 @@ def parse(text: str, pc: int, size: int) -> Instruction:
             raise _refuse(text, pc, text[at:], "an operand or a modifier")
         at = piece.end()
         operand = None if modifiers else _operand(piece[0])
-        # After a space stands a modifier; s_waitcnt's counters are operands all the same.
+        # A modifier follows a space; so do s_waitcnt's counters, which are operands.
         if operand is not None and (separator == ", " or not operands or _is_counter(operand)):
             operands.append(operand)
         else:
@@ -160,8 +160,9 @@ def parse(text: str, pc: int, size: int) -> Instruction:
 
 def _refuse(text: str, pc: int, rest: str, wanted: str) -> InputError:
     return InputError(
-        f"pc 0x{pc:x}: {quoted(text)} is not understood at {quoted(rest)}: {wanted} is expected",
-        hint="fly-run reads the text of LLVM 22's disassembler; another LLVM may print otherwise",
+        f"pc 0x{pc:x}: can't parse {quoted(text)} at {quoted(rest)}: expected {wanted}",
+        hint="fly-run reads the text of LLVM 22's disassembler; another LLVM may print it"
+        " differently",
     )
 
 
@@ -178,7 +179,7 @@ def _signed_16(value: int) -> int:
 
 @functools.lru_cache(maxsize=65536)
 def _operand(text: str) -> Operand | None:
-    """An operand, or None for a text that is none."""
+    """Parses an operand; None if the text is not one."""
     negate = absolute = sign_extend = False
     if text.startswith("sext(") and text.endswith(")"):
         text, sign_extend = text[5:-1], True
@@ -187,7 +188,7 @@ def _operand(text: str) -> Operand | None:
     elif text.startswith("abs(") and text.endswith(")"):
         text, absolute = text[4:-1], True
     else:
-        # A minus before a number is the number's own.
+        # A minus before a number belongs to the number.
         if text.startswith("-") and not text[1:2].isdigit():
             text, negate = text[1:], True
         if len(text) > 2 and text[0] == text[-1] == "|":
@@ -220,8 +221,8 @@ def _value(text: str) -> Operand | None:
 
 
 def _as_literal(operand: Operand) -> Operand:
-    """A number that is no inline constant is a literal: LLVM prints an inline integer in decimal,
-    and a literal that equals one as `lit(…)`."""
+    """Marks a number that is no inline constant as a literal: LLVM prints an inline integer in
+    decimal, and a literal with such a value as `lit(…)`."""
     if isinstance(operand, Immediate) and operand.real is None and not -16 <= operand.value <= 64:
         return replace(operand, literal=True)
     return operand
@@ -232,7 +233,7 @@ def _as_literal(operand: Operand) -> Operand:
 
 @functools.lru_cache(maxsize=65536)
 def _modifier(text: str) -> tuple[str, Modifier] | None:
-    """A modifier's name and value, or None for a text that is none."""
+    """Parses a modifier's name and value; None if the text is not a modifier."""
     match = _MODIFIER.fullmatch(text)
     if match is None:
         return None
@@ -256,8 +257,8 @@ def _modifier(text: str) -> tuple[str, Modifier] | None:
 
 
 def _swizzle(match: re.Match[str]) -> int | None:
-    """The 16-bit pattern of ds_swizzle_b32 ("DS_SWIZZLE_B32" in the CDNA3 ISA manual): bits 4-0
-    are and'ed to the lane's number, 9-5 or'ed, 14-10 xor'ed."""
+    """Returns the 16-bit pattern of ds_swizzle_b32 ("DS_SWIZZLE_B32" in the CDNA3 ISA manual): the
+    lane's number is and'ed with bits 4-0, or'ed with 9-5, xor'ed with 14-10."""
     if bits := match[2]:
         masks = {"0": 0, "1": 1 << 5, "p": 1, "i": 1 | 1 << 10}
         return sum(masks[bit] << 4 - index for index, bit in enumerate(bits))

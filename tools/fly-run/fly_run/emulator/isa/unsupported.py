@@ -1,8 +1,8 @@
-"""Instructions that the emulator does not execute, and why. `coverage` finds them.
+"""Instructions that the emulator does not execute, and the reasons. `coverage` finds them.
 
-A pattern matches a whole mnemonic, without its encoding suffix, or with it where only that encoding
-is missing. Tests hold that every missing instruction matches one, and that each matches a missing
-instruction and no other.
+A pattern matches a whole mnemonic without its encoding suffix, or with it if only that encoding is
+missing. Tests check that every missing instruction matches one, and that each pattern matches a
+missing instruction and no other.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from fly_run.emulator.isa.instruction import split_mnemonic
 
 REASONS: dict[str, tuple[str, ...]] = {
     "half of an instruction: scales without their matrices": ("v_mfma_ld_scale_b32",),
-    "stores from LDS: no compiler makes them": ("buffer_store_lds_dword",),
-    "both operands in LDS: no compiler makes them": ("ds_.*_src2_.*",),
+    "stores from LDS: no compiler emits them": ("buffer_store_lds_dword",),
+    "both operands in LDS: no compiler emits them": ("ds_.*_src2_.*",),
     "formatted buffers": ("t?buffer_(?:load|store)_(?:d16_)?(?:hi_)?format_.*",),
     "scalar access to private memory: its layout is not documented": (
         "s_scratch_(?:load|store)_.*",
     ),
     "images: the processor's texture units are not emulated": ("image_.*",),
-    "global wave sync: a resource of the driver's": ("ds_gws_.*",),
-    "messages that are answered or stop the wave": ("s_sendmsghalt", "s_sendmsg_rtn_b32"),
+    "global wave sync: a driver resource": ("ds_gws_.*",),
+    "messages that have a reply or stop the wave": ("s_sendmsghalt", "s_sendmsg_rtn_b32"),
     "debugging, trap handlers and graphics": (
         "s_cbranch_cdbg.*",
         "s_cbranch_[gi]_fork",
@@ -42,7 +42,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "ds_bvh_.*",
         "v_mullit_f32",
     ),
-    "global data share: a resource of the driver's": (
+    "global data share: a driver resource": (
         "ds_(?:add|sub)_gs_reg_rtn",
         "ds_ordered_count",
         "global_atomic_ordered_add_b64",
@@ -50,8 +50,8 @@ REASONS: dict[str, tuple[str, ...]] = {
     "named barriers": ("s_barrier_(?:init|join|leave|signal_isfirst)", "s_get_barrier_state"),
     "transposed loads": ("global_load_tr_b(?:64|128)",),
     "registers given and taken while a wave runs": ("s_alloc_vgpr",),
-    "marks of what is no code": ("s_code_end", "v_illegal"),
-    "no handler so far on gfx11 and gfx12": (
+    "markers for data in the code": ("s_code_end", "v_illegal"),
+    "not implemented yet for gfx11 and gfx12": (
         "ds_(?:load|store)_addtid_b32",
         "global_(?:load|store)_addtid_b32",
         "ds_storexchg_2addr_.*",
@@ -75,7 +75,7 @@ def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
 
 @functools.cache
 def reason(mnemonic: str) -> str | None:
-    """Why an instruction is not there; None for one that no pattern matches."""
+    """Returns why an instruction is missing; None if no pattern matches it."""
     return next((text for pattern, text in _patterns() if matches(pattern.pattern, mnemonic)), None)
 
 

@@ -1,1 +1,1 @@
-"""Instructions → steps → micro-ops."""
+"""Lowering of instructions to steps, and encoding of steps as micro-ops."""

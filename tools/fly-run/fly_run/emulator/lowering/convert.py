@@ -1,14 +1,13 @@
-"""Lowering of the conversions from and to 8-, 6- and 4-bit floating point that are made of several
-steps (CDNA4 ISA manual, V_CVT_SCALEF32_*): the fields of a register are taken apart, converted one
-by one, and put together.
+"""Lowers multi-step conversions from and to 8-, 6- and 4-bit floating point (CDNA4 ISA manual,
+V_CVT_SCALEF32_*): the fields of a register are extracted, converted one by one, and combined.
 
     v_cvt_scalef32_pk_fp8_f32      two f32 → two fp8 in a half of the result
     v_cvt_scalef32_sr_fp8_f16      f16 → fp8 in a byte, rounded stochastically
     v_cvt_scalef32_pk32_f32_fp6    32 fp6 in six registers → 32 f32
     v_cvt_scalef32_2xpk16_fp6_f32  2 · 16 f32, interleaved → 32 fp6
 
-op_sel says which byte or half it is: OPSEL 1:0 of the source, 3:2 (3) of the result; gfx12 says
-which byte by byte_sel.
+op_sel selects the byte or half: OPSEL 1:0 for the source, 3:2 (3) for the result; gfx12 selects
+the byte by byte_sel.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ WIDTHS = {"fp8": 8, "bf8": 8, "fp6": 6, "bf6": 6, "fp4": 4}
 _SMALL, _LARGE = "(fp8|bf8|fp6|bf6|fp4)", "(f32|f16|bf16)"
 NARROWING = re.compile(rf"v_cvt_(scalef32_)?(sr_)?(pk32_|2xpk16_|pk_)?{_SMALL}_{_LARGE}")
 WIDENING = re.compile(rf"v_cvt_(scalef32_)?(pk32_|pk_)?{_LARGE}_{_SMALL}")
-# Bits of the mantissa. Random numbers are as wide as what the source has more than the result.
+# Bits of the mantissa. Random numbers are as wide as the bits that the conversion drops.
 MANTISSAS = {"f32": 23, "f16": 10, "bf16": 7, "fp8": 3, "bf8": 2, "fp6": 3, "bf6": 2, "fp4": 1}
 UNSCALED = 0x3F80_0000  # 1.0
 BLOCK = 32  # numbers in a block of six registers
 
 
 def expansion(name: str) -> Callable[[Lowering, str, str], None] | None:
-    """The lowering of an instruction that no single handler does."""
+    """Returns the lowering of an instruction that no single handler implements."""
     if match := NARROWING.fullmatch(name):
         if match[3] in ("pk32_", "2xpk16_"):
             return _narrow_block
@@ -47,7 +46,7 @@ def expansion(name: str) -> Callable[[Lowering, str, str], None] | None:
 
 
 def _bits(lowering: Lowering, *known: str) -> list[int]:
-    """The four bits of OPSEL; where three are written, the last is the result's."""
+    """Returns the four bits of OPSEL; if three are given, the last is the result's."""
     chosen = modifiers(lowering, "op_sel", *known).get("op_sel", ())
     assert isinstance(chosen, tuple)
     values = [int(value) for value in chosen] or [0] * 4
@@ -55,7 +54,7 @@ def _bits(lowering: Lowering, *known: str) -> list[int]:
 
 
 def _name(lowering: Lowering, stem: str) -> str:
-    """The full name of an operation that may have a meaning of its own on this target."""
+    """Returns the full name of an operation that may have target-specific semantics."""
     operation = lowering.table.get(stem)
     if operation is None:
         raise Unsupported("this format on this target")
@@ -100,7 +99,7 @@ def _narrow(lowering: Lowering, name: str, encoding: str) -> None:
 def _values(
     lowering: Lowering, operands: list[Operand], large: str, count: int
 ) -> Iterator[Source]:
-    """The f32 values of the sources, one at a time."""
+    """Yields the f32 values of the sources, one at a time."""
     if large != "f32":
         (operand,) = operands
         source = lowering.source(plain(operand), "i32")
@@ -126,7 +125,7 @@ def _values(
 
 
 def _from_half(lowering: Lowering, source: Source, large: str, half: int, aside: int) -> Source:
-    """An f16 or bf16 half of a register as f32, in the row `aside`."""
+    """Converts an f16 or bf16 half of a register to f32, in the row `aside`."""
     here = Source("v", aside)
     if large == "bf16":
         if half:
@@ -142,8 +141,8 @@ def _from_half(lowering: Lowering, source: Source, large: str, half: int, aside:
 
 
 def _random_bits(lowering: Lowering, noise: Source, small: str, large: str, row: int) -> Source:
-    """The upper bits of a random number, in `row`: as many as are dropped. In an f32's conversion
-    the lower ones never count."""
+    """Puts the upper bits of a random number into `row`: as many as the conversion drops. In the
+    conversion of an f32 the lower ones never matter."""
     if large == "f32":
         return noise
     count = MANTISSAS[large] - MANTISSAS[small]
@@ -168,7 +167,7 @@ def _narrow_block(lowering: Lowering, name: str, encoding: str) -> None:
     _, stochastic, packed, small, large = match.groups()
     modifiers(lowering)
     target, *operands = lowering.instruction.operands
-    # What every number needs is copied into a row once.
+    # Values that every number needs are copied into a row once.
     scale = lowering.in_row(lowering.source(plain(operands.pop()), "i32"), "i32")
     noise = None
     if stochastic:
@@ -176,7 +175,7 @@ def _narrow_block(lowering: Lowering, name: str, encoding: str) -> None:
     row = lowering.row_source(target, 6)
     each = BLOCK // len(operands) if large == "f32" else BLOCK // 2
     rows = [lowering.row_source(operand, each) for operand in operands]
-    # The result may lie over the sources.
+    # The result may overlap the sources.
     result, code, value = lowering.temporary(6), lowering.temporary(), lowering.temporary()
     stem = f"fly_encode_{'sr_' if stochastic else ''}{small}"
     operation = _name(lowering, stem)
@@ -200,7 +199,7 @@ def _narrow_block(lowering: Lowering, name: str, encoding: str) -> None:
 
 
 def _put(lowering: Lowering, first: int, code: int, place: int, width: int) -> None:
-    """A field at bit `place` of consecutive registers, which may reach into the next one."""
+    """Inserts a field at bit `place` of consecutive registers; it may extend into the next one."""
     start, row = place % 32, first + place // 32 * ROW
     inside = min(width, 32 - start)
     _insert(lowering, row, code, start, inside)
@@ -220,14 +219,14 @@ def _decoder(lowering: Lowering, small: str) -> str:
 def _decoded(
     lowering: Lowering, small: str, code: Source, scale: Source | None, aside: int, row: int
 ) -> None:
-    """A code's number, scaled: in the row `aside`, a temporary, where there is no scale."""
+    """Decodes a number and scales it; without a scale, decodes into the temporary row `aside`."""
     lowering.valu(_decoder(lowering, small), (aside,), code)
     if scale is not None:
         lowering.valu("fly_scale_e8m0", (row,), Source("v", aside), scale)
 
 
 def _widen_byte(lowering: Lowering, name: str, encoding: str) -> None:
-    """V_CVT_F32_FP8 and _BF8: a handler of their own, on the byte that is meant."""
+    """V_CVT_F32_FP8 and _BF8: a single handler, applied to the selected byte."""
     byte = lowering.instruction.modifiers.get("byte_sel")
     if not isinstance(byte, int):
         lower_valu(lowering, lowering.table[_name(lowering, name)], encoding)
@@ -278,7 +277,7 @@ def _widen(lowering: Lowering, name: str, encoding: str) -> None:
 
 
 def _insert_half(lowering: Lowering, row: int, value: int, large: str, half: int) -> None:
-    """An f32 in the row `value` as f16 or bf16 into a half of `row`."""
+    """Converts an f32 in the row `value` to f16 or bf16 in a half of `row`."""
     name = "v_cvt_f16_f32" if large == "f16" else "fly_bf16_of_f32"
     lowering.valu(name, (value,), Source("v", value))
     _insert(lowering, row, value, 16 * half, 16)
@@ -293,7 +292,7 @@ def _widen_block(lowering: Lowering, name: str, encoding: str) -> None:
     sources = lowering.row_source(operand, 6)
     scale = lowering.source(plain(by), "i32")
     row = lowering.row_source(target, BLOCK if large == "f32" else BLOCK // 2)
-    # The result may lie over the source.
+    # The result may overlap the source.
     copy, value = lowering.temporary(6), lowering.temporary()
     for number in range(6):
         lowering.valu("v_mov_b32", (copy + number * ROW,), Source("v", sources + number * ROW))

@@ -1,8 +1,8 @@
-"""f16 denormals where MODE flushes them: steps around f16 arithmetic.
+"""Flushes f16 denormals where MODE asks for it, with steps around f16 arithmetic.
 
-The host's control word flushes f32 and f64 by itself; f16 is computed in f32, where its denormals
-are ordinary numbers. So kernels that flush them, or change MODE, get steps that do it, on copies of
-the sources and on the result; other kernels have none.
+The host's control word flushes f32 and f64 natively; f16 is computed in f32, where its denormals
+are normal numbers. So kernels that flush them, or change MODE, get extra steps that flush copies of
+the sources and the result; other kernels have none.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from fly_run.emulator.semantics.base.operation import Operation
 
 HOST_FLUSHES = 1 << 15 | 1 << 6  # MXCSR: results, inputs
 PACKED = re.compile(r"v_pk_\w+_f16")
-# What keeps f16 denormals whatever MODE says: it converts, takes apart, or has a table of its own.
+# These keep f16 denormals in any MODE: conversions, field extractions, and table lookups.
 KEEPS = re.compile(
     r"v_(?:cvt|frexp|ldexp|rcp|rsq|sqrt|exp|log|sin|cos|s_|div_fixup|cmpx?_class)_?\w*|fly_clamp_\w+"
 )
 
 
 def flushes(control: int) -> bool:
-    """Whether a host control word flushes denormals anywhere."""
+    """Whether a host control word flushes any denormals."""
     return bool(control & HOST_FLUSHES)
 
 
 def is_half(operation: Operation) -> bool:
-    """Whether an operation computes in f16: its lanes say so, or it is packed."""
+    """Whether an operation computes in f16, in its lanes or packed."""
     elements = {*operation.outputs, *operation.inputs}
     return operation.form == "valu" and (
         "half" in elements or PACKED.fullmatch(operation.mnemonic) is not None
@@ -37,8 +37,8 @@ def is_half(operation: Operation) -> bool:
 def around(
     step: Step, operation: Operation, temporary: Callable[[], int]
 ) -> tuple[list[Step], Step, list[Step]]:
-    """The steps before, the step itself on flushed copies of its sources, and the steps behind.
-    An accumulator is flushed where it is: the result takes its place."""
+    """Returns the steps before, the step itself on flushed copies of its sources, and the steps
+    after it. An accumulator is flushed in place, because the result replaces it."""
     if not is_half(operation) or KEEPS.fullmatch(operation.mnemonic):
         return [], step, []
     packed = PACKED.fullmatch(operation.mnemonic) is not None

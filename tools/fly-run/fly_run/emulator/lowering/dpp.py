@@ -1,6 +1,6 @@
-"""Lane permutations that an instruction's modifiers or offset describe: DPP and ds_swizzle.
+"""Lane permutations described by an instruction's modifiers or offset: DPP and ds_swizzle.
 
-A permutation is a list of 64 numbers: where each lane fetches from, -1 for nowhere.
+A permutation is a list of 64 numbers: the lane from which each lane reads, -1 for none.
 Sources: CDNA3 ISA manual, "Data Parallel Processing" and "DS_SWIZZLE_B32"; RDNA3 ISA manual,
 "DPP16" and "DPP8".
 """
@@ -17,7 +17,7 @@ ROW = 16  # lanes of a DPP row; a bank is a quarter of it
 
 
 def _in_row(lane: int, place: int) -> int:
-    """The lane at `place` of this lane's row, if there is one."""
+    """Returns the lane at `place` in this lane's row, or -1."""
     return lane - lane % ROW + place if 0 <= place < ROW else -1
 
 
@@ -25,7 +25,7 @@ def _in_wave(lane: int) -> int:
     return lane if 0 <= lane < LANES else -1
 
 
-# name → where lane `lane` fetches from, given the modifier's number
+# name → the lane from which lane `lane` reads, given the modifier's number
 SHIFTS: dict[str, Callable[[int, int], int]] = {
     "row_shl": lambda lane, n: _in_row(lane, lane % ROW + n),
     "row_shr": lambda lane, n: _in_row(lane, lane % ROW - n),
@@ -36,7 +36,7 @@ SHIFTS: dict[str, Callable[[int, int], int]] = {
     "wave_ror": lambda lane, n: (lane - 1) % LANES,
     "row_mirror": lambda lane, n: _in_row(lane, ROW - 1 - lane % ROW),
     "row_half_mirror": lambda lane, n: lane - lane % 8 + 7 - lane % 8,
-    # The last lane of the 16 (32) lanes before this lane's own.
+    # The last lane of the preceding 16 (32) lanes.
     "row_bcast": lambda lane, n: lane - lane % (n + 1) - 1,
     "row_newbcast": lambda lane, n: _in_row(lane, n),
     # gfx10 and later
@@ -59,7 +59,7 @@ INACTIVE, BOUND = 2, 1  # bits of the extra word of fly_dpp
 
 
 def is_dpp(modifiers: Mapping[str, object]) -> bool:
-    """Whether an instruction has a DPP control: comparisons do not say so in their mnemonic."""
+    """Whether an instruction has a DPP control: mnemonics of comparisons do not tell."""
     return any(name in modifiers for name in ("quad_perm", "dpp8", *SHIFTS))
 
 
@@ -78,7 +78,7 @@ def permutation(modifiers: Mapping[str, object]) -> list[int]:
 
 
 def written_lanes(modifiers: Mapping[str, object]) -> int:
-    """The lanes that row_mask and bank_mask let through."""
+    """Returns the lanes that row_mask and bank_mask enable."""
     rows, banks = (int(modifiers.get(n, 15)) for n in ("row_mask", "bank_mask"))  # type: ignore[call-overload]
     return sum(
         1 << lane
@@ -88,9 +88,9 @@ def written_lanes(modifiers: Mapping[str, object]) -> int:
 
 
 def move(lowering: Lowering, source: Source, element: str) -> Source:
-    """Puts the moved source into a temporary, and narrows EXEC until `fly_restore_exec`."""
+    """Moves the permuted source into a temporary, and narrows EXEC until `fly_restore_exec`."""
     if source.kind != "v":
-        raise Unsupported("DPP of an operand that is no vector register")
+        raise Unsupported("DPP of an operand that is not a vector register")
     modifiers = dict(lowering.instruction.modifiers)
     table = lowering.registers.constants.row(permutation(modifiers))
     wide = element in WIDE
@@ -110,13 +110,13 @@ def move(lowering: Lowering, source: Source, element: str) -> Source:
 
 
 def _reversed(lane: int) -> int:
-    """The low five bits of a lane's number in the opposite order."""
+    """Reverses the low five bits of a lane's number."""
     return int(f"{lane & 31:05b}"[::-1], 2)
 
 
 def swizzle(pattern: int) -> list[int]:
-    """ds_swizzle's offset: FFT order or rotation in 32 lanes (bits 15 to 13), quad permutation
-    (bit 15), or a bit mask (and, or, xor) within 32 lanes."""
+    """Decodes ds_swizzle's offset: FFT order or rotation in 32 lanes (bits 15 to 13), quad
+    permutation (bit 15), or a bit mask (and, or, xor) within 32 lanes."""
     if pattern & 0xE000 == 0xE000:
         keep = pattern & 31
         return [

@@ -1,7 +1,8 @@
-"""Instructions → micro-ops: the array that handlers walk, and where each address is in it.
+"""Encodes instructions as micro-ops, the array that handlers traverse, and maps addresses to it.
 
-Everything that comes from the code object is checked here or by a handler: registers lie within
-their allocation, branches go to a micro-op, what no handler does is refused before anything runs.
+Everything from the code object is checked here or by a handler: registers are within their
+allocation, branches go to a micro-op, and an instruction without a handler is rejected before
+anything runs.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ LOWERINGS: dict[str, Callable[[Lowering, Operation, str], None]] = {
     **dict.fromkeys(memory.LOWERINGS, memory.lower_memory),
 }
 EXPANSIONS = scalar.EXPANSIONS
-# Operations that carry their own meaning on top of a mnemonic's: never an instruction's name.
+# Operations with semantics of their own that no instruction may name.
 INTERNAL = "fly_"
 IDLE = "s_nop"
 LEAVES = ("s_setpc", "s_swappc", "s_endpgm")
@@ -54,7 +55,7 @@ CHANGES_MODE = ("s_setreg", "s_round_mode", "s_denorm_mode")
 @dataclass
 class Program:
     """`ops` is the micro-ops' memory; `addresses` maps a pc to the index of its first micro-op;
-    `instructions` are the decoded ones by running number."""
+    `instructions` are the decoded instructions by number."""
 
     ops: ctypes.Array[ctypes.c_char]
     addresses: dict[int, int]
@@ -65,14 +66,14 @@ class Program:
         return ctypes.addressof(self.ops)
 
     def address_of(self, pc: int) -> int:
-        """The host address of the micro-op for `pc`."""
+        """Returns the host address of the micro-op for `pc`."""
         return self.base + self.addresses[pc] * state.OP_SIZE
 
     def holds(self, op: int) -> bool:
         return self.base <= op < self.base + len(self.ops)
 
     def instruction_at(self, op: int) -> Instruction | None:
-        """The instruction that the micro-op at host address `op` belongs to."""
+        """Returns the instruction of the micro-op at host address `op`."""
         offset = op - self.base
         number = ctypes.c_uint32.from_buffer(self.ops, offset + state.OP_INDEX).value
         return self.instructions[number] if number < len(self.instructions) else None
@@ -80,11 +81,11 @@ class Program:
 
 @dataclass
 class Encoder:
-    """`handlers` are the library's addresses by name; `null_region` is the address of a region
-    that holds nothing, where every memory site starts; `split_modes` tells that f32 and f64
+    """`handlers` are the library's addresses by name; `null_region` is the address of an empty
+    region, to which every memory site initially points; `split_modes` tells that f32 and f64
     operations have different rounding or denormal modes, `flush_halves` that f16 denormals may be
-    flushed, `hold_halves` that f16 results may be kept finite; `weave` puts what observers want
-    around an instruction's steps; `mfma` and `modes_vary` are as in Lowering."""
+    flushed, `hold_halves` that f16 results may be kept finite; `weave` inserts the observers'
+    micro-ops around an instruction's steps; `mfma` and `modes_vary` are as in Lowering."""
 
     registers: Registers
     table: dict[str, Operation]
@@ -99,7 +100,7 @@ class Encoder:
     _index_mode: int | None = field(default=None)
 
     def encode(self, instructions: dict[int, Instruction], what: str) -> Program:
-        """Encodes instructions by ascending address. `what` names the code in a refusal."""
+        """Encodes instructions by ascending address. `what` names the code in an error."""
         ordered = list(instructions.values())
         if any(i.mnemonic.startswith(CHANGES_MODE) for i in ordered):
             self.split_modes = self.flush_halves = self.modes_vary = True
@@ -118,7 +119,7 @@ class Encoder:
             try:
                 lowered = self.lower(instruction)
                 if not lowered and instruction.pc in landings:
-                    # Counting starts with the instruction whose micro-op control lands on.
+                    # Counting starts at the instruction whose micro-op is the landing.
                     lowered = [Step(IDLE)]
                 if self.weave is not None:
                     lowered = self.weave(instruction, lowered)
@@ -166,8 +167,8 @@ class Encoder:
         return self._with_modes(lowering)
 
     def _returning(self, operation: Operation, instruction: Instruction) -> Operation:
-        """The form of a memory atomic that returns the old value: `glc`, since
-        gfx940 `sc0`, on gfx12 a policy that says so."""
+        """Selects the form of a memory atomic that returns the old value: `glc`, `sc0` since
+        gfx940, a cache policy on gfx12."""
         returning = self.table.get(operation.mnemonic + ".rtn")
         found = instruction.modifiers
         policy = str(found.get("th", ""))
@@ -176,8 +177,8 @@ class Encoder:
         return operation
 
     def _with_modes(self, lowering: Lowering) -> list[Step]:
-        """Changes the host's control word around f16 and f64 arithmetic, where that differs;
-        flushes f16 denormals and keeps f16 results finite, where MODE may ask for it."""
+        """Changes the host's control word around f16 and f64 arithmetic if it differs; flushes f16
+        denormals and keeps f16 results finite if MODE may ask for it."""
         if not (self.split_modes or self.flush_halves or self.hold_halves):
             return lowering.steps
         result = []
@@ -204,7 +205,7 @@ class Encoder:
         self, ordered: list[Instruction], steps: list[tuple[int, Step]], addresses: dict[int, int]
     ) -> Program:
         ops = ctypes.create_string_buffer(len(steps) * state.OP_SIZE + 64)
-        # Micro-ops are one cache line each: start on one.
+        # Micro-ops are one cache line each: align the first.
         start = -ctypes.addressof(ops) % 64
         window = (ctypes.c_char * (len(steps) * state.OP_SIZE)).from_buffer(ops, start)
         base = ctypes.addressof(window)
@@ -213,7 +214,7 @@ class Encoder:
             if step.site is not None:
                 link = step.site
             elif step.link is not None:
-                # A branch to where nothing was decoded goes to the end, which is a fault.
+                # A branch to undecoded code goes to the end, which faults.
                 target = addresses.get(step.link, len(steps) - 1)
                 link = base + target * state.OP_SIZE
             operands = (*step.operands, 0, 0, 0, 0, 0, 0)[:6]
@@ -232,8 +233,9 @@ class Encoder:
 
 
 def _landings(ordered: list[Instruction]) -> set[int | None]:
-    """Where control may come from elsewhere than from the instruction before: targets of branches,
-    what follows a branch or a call, and the first instructions of functions."""
+    """Returns the addresses that control may reach from elsewhere than the preceding instruction:
+    targets of branches, successors of branches and calls, and the first instructions of
+    functions."""
     found = {instruction.target for instruction in ordered}
     after = None
     for instruction in ordered:
@@ -247,7 +249,7 @@ def _landings(ordered: list[Instruction]) -> set[int | None]:
 
 
 def _refusal(refused: list[tuple[Instruction, str]], what: str) -> InputError:
-    """One line for each mnemonic and reason: how often, and where first."""
+    """Formats one line for each mnemonic and reason: how often it occurs, and where first."""
     groups: dict[tuple[str, str], list[Instruction]] = {}
     for instruction, reason in refused:
         groups.setdefault((instruction.mnemonic, reason), []).append(instruction)
@@ -259,6 +261,6 @@ def _refusal(refused: list[tuple[Instruction, str]], what: str) -> InputError:
         lines.append(f"{mnemonic}{why}: {times} at pc 0x{found[0].pc:x}: {found[0].text}")
     noun = "instruction" if len(lines) == 1 else "instructions"
     return InputError(
-        f"{what} uses {len(lines)} {noun} that the emulator does not have; nothing was run",
+        f"{what} uses {len(lines)} {noun} that the emulator does not support; nothing was run",
         hint="\n  ".join(lines),
     )

@@ -1,5 +1,5 @@
-"""Lowering of LDS instructions that are made of others: two accesses, moves between lanes,
-transposed reads, and loads from memory straight to LDS (CDNA3 and CDNA4 ISA manuals, "Data Share").
+"""Lowers composite LDS instructions: two accesses, moves between lanes, transposed reads, and
+loads from memory straight to LDS (CDNA3 and CDNA4 ISA manuals, "Data Share").
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from fly_run.emulator.lowering.steps import Lowering, Source, modifiers
 from fly_run.emulator.semantics.base.access import Access
 from fly_run.emulator.state import ROW
 
-# The bits of M0 that are the place in LDS, for what names no address; loads into larger LDS (that
-# of gfx950) have two more.
+# The bits of M0 that hold the place in LDS for instructions without an address; loads into larger
+# LDS (that of gfx950) use two more.
 BASE_MASK, LARGE_BASE_MASK, SMALL_LDS = 0xFFFF, 0x3FFFF, 64 << 10
 TO_LDS = re.compile(r"(global|scratch|buffer)_load_(?:lds_)?(\w+)")
 
 
 def _pair(single: str, scale: int) -> Callable[[Lowering, str, str], None]:
-    """ds_read2, ds_write2: two accesses, whose offsets count elements (of 64 in the st64 forms)."""
+    """ds_read2, ds_write2: two accesses with offsets in elements (of 64 in the st64 forms)."""
 
     def run(lowering: Lowering, name: str, encoding: str) -> None:
         found = modifiers(lowering, "offset0", "offset1")
@@ -39,13 +39,13 @@ def _pair(single: str, scale: int) -> Callable[[Lowering, str, str], None]:
             row = lowering.row_source(address, 1)
             result = lowering.row_source(target, 2 * registers)
             if result <= row < result + 2 * registers * ROW:
-                # The first result must not change the second address.
+                # The first result must not overwrite the second address.
                 aside = lowering.temporary()
                 lowering.valu("v_mov_b32", (aside,), Source("v", row))
                 row = aside
             places = [result, result + registers * ROW]
             if registers == 1:
-                # Skips the two reads below where the lanes' addresses follow each other.
+                # Skips the two reads below if the lanes' addresses are consecutive.
                 lowering.add("fly_read_pair", *places, row, immediate=offsets[0], extra=offsets[1])
         else:
             address, *data = lowering.operands(3)
@@ -73,7 +73,7 @@ def _swizzle(lowering: Lowering, name: str, encoding: str) -> None:
 
 
 def _exchange_pair(single: str, scale: int) -> Callable[[Lowering, str, str], None]:
-    """ds_wrxchg2: two exchanges, whose offsets count elements."""
+    """ds_wrxchg2: two exchanges with offsets in elements."""
 
     def run(lowering: Lowering, name: str, encoding: str) -> None:
         found = modifiers(lowering, "offset0", "offset1")
@@ -81,7 +81,7 @@ def _exchange_pair(single: str, scale: int) -> Callable[[Lowering, str, str], No
         size = registers_of(operation)
         target, address, *data = lowering.operands(4)
         row, result = lowering.row_source(address, 1), lowering.row_source(target, 2 * size)
-        # The first result must change neither the address nor the second datum.
+        # The first result must overwrite neither the address nor the second datum.
         aside = lowering.temporary(2 * size)
         for number, operand in enumerate(data):
             offset = scale * int(found.get(f"offset{number}", 0) or 0)  # type: ignore[call-overload]
@@ -100,14 +100,14 @@ def _exchange_pair(single: str, scale: int) -> Callable[[Lowering, str, str], No
 
 
 def _lane_addresses(lowering: Lowering, size: int, mask: int) -> int:
-    """A row of M0's bits of `mask` + lane · size."""
+    """Computes a row of M0 & `mask` + lane · size."""
     row = lowering.temporary()
     lowering.add("fly_lane_address", row, immediate=mask, extra=size)
     return row
 
 
 def _by_lane(single: str) -> Callable[[Lowering, str, str], None]:
-    """ds_read_addtid, ds_write_addtid: at M0 + offset + 4 · lane."""
+    """ds_read_addtid, ds_write_addtid: access at M0 + offset + 4 · lane."""
 
     def run(lowering: Lowering, name: str, encoding: str) -> None:
         offset = offset_of(modifiers(lowering, "offset"))
@@ -141,11 +141,11 @@ def _transposed(single: str, width: int) -> Callable[[Lowering, str, str], None]
 
 
 def _load_to_lds(lowering: Lowering, name: str, encoding: str) -> None:
-    """A load from memory into LDS, at M0 + offset + lane · place: the data never reach a register
-    of the program. A byte or short is widened to a dword. A place has 4 bytes, 16 where three or
-    four dwords are loaded; all but loads through a resource ignore M0's two lowest bits (CDNA4 ISA
-    manual, 9.1.9 and 10.3). The constant offset counts on both sides (LLVM: "imm offset, applied to
-    both global and LDS address")."""
+    """Loads from memory into LDS, at M0 + offset + lane · place, without passing through a register
+    of the program. A byte or short is widened to a dword. A place has 4 bytes, 16 if three or four
+    dwords are loaded; all but loads through a resource ignore M0's two lowest bits (CDNA4 ISA
+    manual, 9.1.9 and 10.3). The constant offset applies to both sides (LLVM: "imm offset, applied
+    to both global and LDS address")."""
     match = TO_LDS.fullmatch(name)
     assert match
     space, width = match.groups()
@@ -176,7 +176,7 @@ def _load_to_lds(lowering: Lowering, name: str, encoding: str) -> None:
 
 
 def expansion(name: str, to_lds: bool) -> Callable[[Lowering, str, str], None] | None:
-    """The lowering of an instruction made of others; `to_lds`: it has the modifier lds."""
+    """Returns the lowering of a composite instruction; `to_lds`: it has the modifier lds."""
     if to_lds or "_load_lds_" in name:
         return _load_to_lds if TO_LDS.fullmatch(name) else None
     return EXPANSIONS.get(name)

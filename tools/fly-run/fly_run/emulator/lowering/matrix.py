@@ -1,6 +1,7 @@
-"""Lowering of matrix instructions: operands into a thread's workspace, then tile by tile to D.
+"""Lowers matrix instructions: unpacks operands into a thread's workspace, then computes D by tiles.
 
-See `semantics.matrix` for the steps and what is where, and `matrix` for the instructions.
+`semantics.matrix.instructions` describes the steps and the workspace, `isa.matrix` the
+instructions.
 """
 
 from __future__ import annotations
@@ -21,22 +22,22 @@ from fly_run.emulator.semantics.matrix.instructions import BLOCKS
 from fly_run.emulator.state import ROW
 
 IEEE_CONTROL = 0x1F80  # the host's control word: round to nearest, subnormals kept
-BYTE_RUN = 16  # 8-bit elements of an f8f6f4 operand come in runs of so many
-# Where in a plane of the workspace lanes go that hold nothing of a matrix; there they stay off what
-# the others make: at most 64 k of 64 bytes.
+BYTE_RUN = 16  # 8-bit elements of an f8f6f4 operand come in runs of this length
+# Offset in a plane of the workspace for lanes that hold no matrix element; other lanes never use
+# it: they write at most 64 k of 64 bytes.
 NOWHERE = 4096
 FLUSHED = ("ftz2", "ftz4")
 
 
 class Matrix(NamedTuple):
-    """Where a matrix in registers lies: the offset of its first register, how many there are, and
-    the runs of its elements along k (`matrix.input_at`)."""
+    """The place of a matrix in registers: the offset of its first register, the number of
+    registers, and the length of runs of its elements along k (`matrix.input_at`)."""
 
     row: int
     registers: int
     form: str
     split: int = 0
-    flip: int = 0  # bits of each register that are to be the other way round
+    flip: int = 0  # bits to invert in each register
 
 
 def lower_matrix(lowering: Lowering, operation: Operation, encoding: str) -> None:
@@ -80,7 +81,7 @@ def _lower_sparse(lowering: Lowering, shape: Shape) -> None:
     count = shape.elements // 2 * form.bits // 32
     source = lowering.row_source(first, count)
     bits, sets = index_sets(shape)
-    # With cbsz the first set of indices is taken, without it the one that abid names.
+    # With cbsz the first set of indices is used, otherwise the one that abid selects.
     chosen = 0 if _number(found, "cbsz") else _number(found, "abid") % sets
     dense = lowering.temporary(2 * count)
     lowering.add(
@@ -99,7 +100,7 @@ def _lower_sparse(lowering: Lowering, shape: Shape) -> None:
 def _narrow(
     lowering: Lowering, shape: Shape, first: Operand, second: Operand, found
 ) -> list[Matrix]:
-    """The operands of an f8f6f4 instruction: cbsz and blgp name their formats."""
+    """Returns the operands of an f8f6f4 instruction: cbsz and blgp name their formats."""
     forms = [NARROW[_number(found, "cbsz")], NARROW[_number(found, "blgp")]]
     return [
         matrix_of(lowering, shape, operand, form)._replace(
@@ -157,15 +158,15 @@ def matrix_of(lowering: Lowering, shape: Shape, operand: Operand, form: str) -> 
 
 
 def _negated(lowering: Lowering, matrix: Matrix) -> Matrix:
-    """An f64 matrix with all signs changed, in temporaries."""
+    """Negates an f64 matrix, in temporaries."""
     target = lowering.temporary(matrix.registers)
     _copy(lowering, target, matrix.row, matrix.registers, negate=True)
     return matrix._replace(row=target)
 
 
 def _copy(lowering: Lowering, target: int, row: int, registers: int, negate: bool) -> None:
-    """Copies registers, whatever EXEC is and also where the two overlap; `negate` changes the signs
-    of f64 pairs."""
+    """Copies registers regardless of EXEC, even if they overlap; `negate` changes the signs of f64
+    pairs."""
     for number in range(registers) if target <= row else reversed(range(registers)):
         flip = 1 << 31 if negate and number % 2 else 0
         at = number * ROW
@@ -175,7 +176,7 @@ def _copy(lowering: Lowering, target: int, row: int, registers: int, negate: boo
 def change_bits(
     lowering: Lowering, target: int, source: int, flip: int, keep: int = MASK_32
 ) -> None:
-    """A register with some bits cleared and others the other way round, whatever EXEC is."""
+    """Copies a register with some bits cleared and others inverted, regardless of EXEC."""
     lowering.add("fly_matrix_flip", target, source, immediate=keep << 32 | flip)
 
 
@@ -185,7 +186,7 @@ def change_bits(
 def _broadcast_blocks(
     lowering: Lowering, shape: Shape, matrix: Matrix, size: int, block: int
 ) -> Matrix:
-    """cbsz and abid: of each 2^cbsz blocks, block `abid` of A is used for all of them."""
+    """cbsz and abid: each group of 2^cbsz blocks uses block `abid` of A."""
     if size == 0:
         return matrix
     if 1 << size > shape.blocks or block >= 1 << size:
@@ -199,7 +200,7 @@ def _broadcast_blocks(
 
 def _broadcast_lanes(lowering: Lowering, shape: Shape, matrix: Matrix, pattern: int) -> Matrix:
     """blgp ("B-matrix lane group pattern"): 1 and 2 use the lower or the upper half of the lanes
-    for both, 3 moves all lanes down by 16, 4 to 7 use one group of 16 for all."""
+    for both, 3 shifts all lanes down by 16, 4 to 7 use one group of 16 for all."""
     if pattern == 0:
         return matrix
     if pattern >= 4:
@@ -210,8 +211,8 @@ def _broadcast_lanes(lowering: Lowering, shape: Shape, matrix: Matrix, pattern: 
 
 
 def _moved(lowering: Lowering, matrix: Matrix, sources: list[int], aside: int = 0) -> Matrix:
-    """The matrix with lane l holding what `sources[l]` held, in temporaries (or those at
-    `aside`)."""
+    """Copies the matrix to temporaries (or those at `aside`) such that lane l holds the data of
+    lane `sources[l]`."""
     target = aside or lowering.temporary(matrix.registers)
     places = lowering.registers.constants.row([4 * source for source in sources])
     for number in range(matrix.registers):
@@ -224,19 +225,19 @@ def _moved(lowering: Lowering, matrix: Matrix, sources: list[int], aside: int = 
 
 
 def _width(shape: Shape) -> int:
-    """Bytes of a number in the workspace."""
+    """Returns the size in bytes of a number in the workspace."""
     return 8 if shape.result == "double" else 4
 
 
 def _step(shape: Shape) -> int:
-    """Bytes in the workspace from one k to the next."""
+    """Returns the stride in bytes along k in the workspace."""
     return shape.m * shape.blocks * _width(shape)
 
 
 def _unpack(lowering: Lowering, shape: Shape, matrix: Matrix, place: int, flavour: str) -> None:
     form = FORMATS[matrix.form]
     run = matrix.split or shape.elements
-    # Signs are changed in place, and back again: temporaries are few.
+    # Signs are changed in place and restored: temporaries are scarce.
     rows = range(matrix.row, matrix.row + matrix.registers * ROW, ROW) if matrix.flip else ()
     for row in rows:
         change_bits(lowering, row, row, matrix.flip)
@@ -269,7 +270,7 @@ def _multiply(
     between: Callable[[], None] = lambda: None,
     negate: bool = False,
 ) -> None:
-    """Unpacks A and B, does `between`, and multiplies; `negate` takes C with its sign changed."""
+    """Unpacks A and B, runs `between`, and multiplies; `negate` negates C."""
     registers = shape.results * (_width(shape) // 4)
     d = lowering.row_source(target, registers)
     c, constant = addend_of(lowering, shape, addend, registers, negate)
@@ -277,7 +278,7 @@ def _multiply(
     unpack_both(lowering, shape, a, b)
     between()
     if not constant and (negate or (c != d and abs(c - d) < registers * ROW)):
-        # Results are written before all of C has been read: C goes to where D will be.
+        # Results are written before all of C has been read, so C is copied to D's place.
         _copy(lowering, d, c, registers, negate)
         c = d
     multiply_add(lowering, shape, d, c, constant)
@@ -285,7 +286,7 @@ def _multiply(
 
 
 def with_own_control(lowering: Lowering, ends: bool = False) -> None:
-    """Matrix instructions don't heed MODE: they have a control word of their own."""
+    """Sets a control word of their own for matrix instructions, which ignore MODE."""
     if lowering.modes_vary:
         if ends:
             lowering.add("fly_mode_single")
@@ -296,7 +297,7 @@ def with_own_control(lowering: Lowering, ends: bool = False) -> None:
 def unpack_both(lowering: Lowering, shape: Shape, a: Matrix, b: Matrix) -> None:
     _, flavour = _model(lowering, shape)
     if shape.m == 4:
-        # A's rows one after the other: each for all columns of its block.
+        # Unpack A's rows one at a time, each for all columns of its block.
         aside = lowering.temporary(a.registers)
         for row in range(shape.m):
             sources = [lane // shape.m * shape.m + row for lane in range(LANES)]
@@ -308,7 +309,7 @@ def unpack_both(lowering: Lowering, shape: Shape, a: Matrix, b: Matrix) -> None:
 
 
 def multiply_add(lowering: Lowering, shape: Shape, d: int, c: int, constant: bool) -> None:
-    """D from what was unpacked, and C."""
+    """Computes D from the unpacked operands and C."""
     model, _ = _model(lowering, shape)
     kind = "quad" if shape.m == 4 else "wide"
     length = BLOCKS[model].length if model in BLOCKS else 1
@@ -317,7 +318,7 @@ def multiply_add(lowering: Lowering, shape: Shape, d: int, c: int, constant: boo
 
 
 def _model(lowering: Lowering, shape: Shape) -> tuple[str, str]:
-    """The model to sum by, and the flavour of numbers that it needs."""
+    """Returns the summation model, and the number format that it needs."""
     if shape.result != "float":
         return {"double": "fma_f64", "i32": "mul_i32"}[shape.result], "value"
     if shape.model == "fma" or lowering.mfma == "fast":
@@ -331,7 +332,7 @@ def _model(lowering: Lowering, shape: Shape) -> tuple[str, str]:
 def addend_of(
     lowering: Lowering, shape: Shape, operand: Operand, registers: int, negate: bool
 ) -> tuple[int, bool]:
-    """The place of C, and whether it is a constant: one row (two for f64) for all."""
+    """Returns the place of C, and whether it is a constant: one row (two for f64) for all."""
     if isinstance(operand, Immediate):
         bits = (constant_bits(operand, shape.result) & MASK_64) ^ (negate << 63)
         words = [bits & 0xFFFF_FFFF, bits >> 32][: _width(shape) // 4]
@@ -345,8 +346,8 @@ def addend_of(
 
 @functools.cache
 def _descriptor(shape: Shape, constant: bool, length: int) -> bytes:
-    """The words that tell a multiplying handler its tiles (`semantics.matrix`); it does `length` k
-    at once."""
+    """Returns the words that describe the tiles to a multiply handler (`instructions`), which
+    processes `length` k at a time."""
     width = _width(shape)
 
     def place(row: int, column: int, block: int) -> int:

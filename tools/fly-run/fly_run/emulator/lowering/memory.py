@@ -1,4 +1,4 @@
-"""Lowering of loads, stores, atomics and lane moves through LDS hardware."""
+"""Lowers loads, stores, atomics and lane moves through LDS hardware."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fly_run.emulator.semantics.base.access import (
 from fly_run.emulator.semantics.base.operation import Operation
 from fly_run.emulator.state import ROW
 
-# They say which caches an access goes through; here there is one memory.
+# Modifiers that select caches, which have no effect on a single memory.
 CACHE = ("glc", "slc", "dlc", "nv", "scc", "sc0", "sc1", "nt", "th", "scope")
 
 
@@ -30,7 +30,7 @@ def _is_off(operand: Operand) -> bool:
 
 
 def registers_of(operation: Operation) -> int:
-    """How many registers the data take."""
+    """Returns the number of data registers."""
     detail = operation.detail
     if isinstance(detail, Access):
         return detail.dwords
@@ -40,8 +40,8 @@ def registers_of(operation: Operation) -> int:
 def _arrange(
     lowering: Lowering, operation: Operation, operands: tuple[Operand, ...]
 ) -> tuple[int, tuple[Operand, ...], int]:
-    """The data row, the operands that make the address, and the row of an atomic's result, from
-    the order in which GLOBAL, FLAT, SCRATCH and DS instructions are written."""
+    """Returns the data row, the address operands, and the row of an atomic's result, from the
+    operand order of GLOBAL, FLAT, SCRATCH and DS instructions."""
     detail = operation.detail
     if isinstance(detail, Access):
         if detail.kind == "load":
@@ -74,7 +74,7 @@ def _add(
     result: int,
     offset: int,
 ) -> None:
-    """The step: an atomic's operand 0 is its result, operand 3 its data."""
+    """Adds the step: operand 0 of an atomic is its result, operand 3 its data."""
     places = (data, address, base)
     if isinstance(operation.detail, Atomic):
         places = (result, address, base, data)
@@ -134,7 +134,7 @@ def scratch_access(
 
 
 def _lower_buffer(lowering: Lowering, operation: Operation) -> None:
-    """vdata, vaddr or off, the resource, the scalar offset. Atomics return in vdata."""
+    """Operands: vdata, vaddr or off, the resource, the scalar offset. Atomics return in vdata."""
     found = modifiers(lowering, "offset", "offen", "idxen", *CACHE)
     data, *address = lowering.operands(4)
     row = lowering.row_source(data, registers_of(operation))
@@ -148,8 +148,8 @@ def buffer_access(
     address: tuple[Operand, ...],
     found: Mapping[str, object],
 ) -> None:
-    """The step of a buffer access whose data are in `row`. The extra word says which vector
-    addresses there are: the index first, then the offset."""
+    """Adds the step of a buffer access whose data are in `row`. The extra word describes the vector
+    addresses: the index first, then the offset."""
     vector, resource, scalar = address
     if not isinstance(resource, Register) or resource.bank != "s":
         raise Unsupported("a resource that is not in scalar registers")
@@ -181,10 +181,10 @@ def _lower_lds(lowering: Lowering, operation: Operation) -> None:
     operands = lowering.instruction.operands
     detail = operation.detail
     if isinstance(detail, Atomic) and detail.values == 2:
-        # The two data may be anywhere: bring them together, the last first.
+        # Copy the two data into consecutive rows, the last first.
         *first, address, former, last = operands
         if lowering.instruction.mnemonic.startswith("ds_cmpstore"):
-            # gfx11 and later write the new value first.
+            # gfx11 and later have the new value first.
             former, last = last, former
         size = detail.size // 4
         pair = lowering.temporary(2 * size)
@@ -204,7 +204,7 @@ def _lower_lds(lowering: Lowering, operation: Operation) -> None:
 
 
 def _lower_smem(lowering: Lowering, operation: Operation) -> None:
-    """sdata, the base (an address or a resource), the offset."""
+    """Operands: sdata, the base (an address or a resource), the offset."""
     found = modifiers(lowering, "offset", "glc", "dlc", "th", "scope")
     data, base, offset = lowering.operands(3)
     detail = operation.detail
@@ -212,7 +212,7 @@ def _lower_smem(lowering: Lowering, operation: Operation) -> None:
     place = lowering.scalar_target(data, detail.dwords)
     count = 4 if detail.buffer else 2
     if not isinstance(base, Register) or base.bank != "s":
-        raise Unsupported("a base that is no scalar register")
+        raise Unsupported("a base that is not a scalar register")
     pointer = lowering.registers.scalar(base, count, lowering.instruction)
     immediate, register = offset_of(found), lowering.word(0).offset
     if isinstance(offset, Immediate):

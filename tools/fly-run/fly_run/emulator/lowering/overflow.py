@@ -1,4 +1,4 @@
-"""f16 results that are too large, where MODE.FP16_OVFL keeps them finite: steps around operations.
+"""Keeps f16 results finite where MODE.FP16_OVFL asks for it, with steps around operations.
 
 The mode clamps an overflowed result to the largest number, in every rounding mode, and leaves true
 infinities (ISA manuals, MODE): those come from an infinite source or from a division by zero (LLVM,
@@ -17,22 +17,22 @@ from fly_run.emulator.lowering.steps import Lowering, Source, Step
 from fly_run.emulator.semantics.base.operation import Operation
 
 PACKED = re.compile(r"v_pk_\w+_f16")
-# Two values narrowed side by side.
+# Narrows two values into halves of a register.
 PAIR = "v_cvt_pk_f16_f32"
-# A sum in f32, narrowed by a step of its own: it is to be infinite for the same reasons only.
+# A sum in f32 that a separate step narrows: its infinities are legitimate for the same reasons.
 SUM = "v_fma_f32"
 MIXED = re.compile(r"v_(?:fma|mad)_mix(?:lo|hi)_f16")
 # A zero source makes these infinite.
 POLES = re.compile(r"v_(?:rcp|rsq|log)_f16")
-# Every infinity of these is a source's, or stands for a division by zero.
+# Infinities of these always come from a source or represent a division by zero.
 NEVER = re.compile(r"v_div_fixup(?:_legacy)?_f16")
 TYPES = {"half": "f16", "float": "f32"}
 MOST_SOURCES = 3
 
 
 def around(step: Step, operation: Operation, lowering: Lowering) -> tuple[list[Step], list[Step]]:
-    """The steps before, which note where all sources are finite, and those behind, which make the
-    largest number of an infinity there."""
+    """Returns the steps before, which record where all sources are finite, and those after, which
+    replace infinities there by the largest number."""
     formats = _formats(operation, lowering)
     if formats is None:
         return [], []
@@ -51,7 +51,7 @@ def around(step: Step, operation: Operation, lowering: Lowering) -> tuple[list[S
 
 
 def _formats(operation: Operation, lowering: Lowering) -> tuple[str, str] | None:
-    """What the sources and the result of an operation are that may overflow in f16."""
+    """Returns the formats of an operation's sources and result if it may overflow in f16."""
     name = operation.mnemonic
     if name == PAIR:
         return "pair", "pk_f16"
@@ -65,7 +65,7 @@ def _formats(operation: Operation, lowering: Lowering) -> tuple[str, str] | None
 
 
 def _places(step: Step, operation: Operation) -> list[Source]:
-    """The sources that are floats, or packed ones; an accumulator among them."""
+    """Returns the float sources, including packed ones and an accumulator."""
     wanted = ("i32",) if PACKED.fullmatch(operation.mnemonic) else TYPES
     kinds = step.handler.rpartition(".")[2]
     offsets = step.operands[1:]

@@ -1,5 +1,5 @@
-"""Lowering of what only gfx11 and gfx12 have: two instructions in one (VOPD), comparisons that
-write EXEC alone, clocks, fields of MODE, barriers in two parts.
+"""Lowers instructions that only gfx11 and gfx12 have: dual instructions (VOPD), comparisons that
+only write EXEC, clocks, fields of MODE, split barriers.
 
 Sources: RDNA3 and RDNA4 ISA manuals.
 """
@@ -22,13 +22,13 @@ Lower = Callable[[Instruction], list[Step]]
 
 # -- VOPD ------------------------------------------------------------------------------------------
 
-# Operands that the text leaves out or that VOPD names otherwise: v_dual_cndmask_b32 selects by VCC.
+# VOPD's text omits or renames operands: v_dual_cndmask_b32 selects by VCC.
 _SELECTS_BY_VCC = "v_cndmask_b32"
 
 
 def dual(lowering: Lowering, lower: Lower) -> None:
-    """Both halves read their sources before either writes: the first one's result waits in a
-    temporary where the second one reads the register that it goes to."""
+    """Lowers VOPD: both halves read their sources before either writes. If the second half reads
+    the first one's destination, the first result goes through a temporary."""
     first, second = _half(lowering.instruction), lowering.instruction.second
     assert second is not None
     second = _half(second)
@@ -40,7 +40,7 @@ def dual(lowering: Lowering, lower: Lower) -> None:
         lowering.steps += [*steps_second, *steps_first]
     else:
         row = lowering.registers.row(target, 1, lowering.instruction)
-        # The last temporary row but one: single instructions take theirs from the first on.
+        # The second to last temporary row: single instructions allocate theirs from the first.
         aside = state.TEMP + (state.TEMP_ROWS - 2) * state.ROW
         lowering.valu("v_mov_b32", (aside,), Source("v", row))
         lowering.steps += [_writing(step, row, aside) for step in steps_first]
@@ -49,7 +49,7 @@ def dual(lowering: Lowering, lower: Lower) -> None:
 
 
 def _half(instruction: Instruction) -> Instruction:
-    """The single instruction that a half of a VOPD instruction stands for."""
+    """Returns the single instruction equivalent to a half of a VOPD instruction."""
     name = "v_" + instruction.mnemonic.removeprefix("v_dual_")
     operands = instruction.operands
     if name == _SELECTS_BY_VCC and len(operands) == 3:
@@ -60,7 +60,7 @@ def _half(instruction: Instruction) -> Instruction:
 
 
 def _in_both_halves(constant: Immediate, name: str) -> Immediate:
-    """A constant as a factor: both halves have its 16 bits, as measured (`matrix_measured`)."""
+    """Repeats a 16-bit constant factor in both halves, as measured (`matrix.measured`)."""
     if constant.literal:
         return constant
     return Immediate(short_constant_bits(constant, name.rpartition("_")[2]) * 0x10001, literal=True)
@@ -69,12 +69,12 @@ def _in_both_halves(constant: Immediate, name: str) -> Immediate:
 def _result(instruction: Instruction) -> Register:
     target = instruction.operands[0]
     if not isinstance(target, Register) or target.bank != "v":
-        raise Unsupported("a result that is no vector register")
+        raise Unsupported("a result that is not a vector register")
     return target
 
 
 def _reads(instruction: Instruction) -> set[int]:
-    """The vector registers that an instruction reads; its result too where it accumulates."""
+    """Returns the vector registers that an instruction reads; also its result if it accumulates."""
     start = 0 if "fmac" in instruction.mnemonic or "dot2" in instruction.mnemonic else 1
     return {
         operand.index
@@ -84,7 +84,7 @@ def _reads(instruction: Instruction) -> set[int]:
 
 
 def _writing(step: Step, row: int, aside: int) -> Step:
-    """A step with another place for its result, and so for an accumulation's old value."""
+    """Redirects a step's result, and an accumulation's old value with it."""
     if step.operands and step.operands[0] == row:
         return replace(step, operands=(aside, *step.operands[1:]))
     return step
@@ -94,7 +94,7 @@ def _writing(step: Step, row: int, aside: int) -> Step:
 
 
 def _compare_into_exec(lowering: Lowering, name: str, encoding: str) -> None:
-    """v_cmpx writes EXEC and nothing else."""
+    """v_cmpx writes only EXEC."""
     single = name.replace("v_cmpx_", "v_cmp_").replace("_t_f", "_tru_f")
     operation = lowering.table.get(single)
     if operation is None:
@@ -104,7 +104,7 @@ def _compare_into_exec(lowering: Lowering, name: str, encoding: str) -> None:
     lowering.instruction = replace(instruction, operands=operands)
     lower_valu(lowering, operation, encoding)
     if encoding == "dpp":
-        # The last step brings EXEC back as it was before DPP narrowed it: the result comes after.
+        # The last step restores EXEC after DPP narrowed it: the result must come after that.
         compare, restore = lowering.steps[-2:]
         aside = lowering.scalar_temporary()
         compare = replace(compare, operands=(aside, *compare.operands[1:]))
@@ -151,7 +151,7 @@ def _get_register(lowering: Lowering, name: str, encoding: str) -> None:
 
 
 def _send_and_return(lowering: Lowering, name: str, encoding: str) -> None:
-    """s_sendmsg_rtn: of the messages, the one that asks for the time."""
+    """s_sendmsg_rtn: only the message that requests the time."""
     target, message = lowering.operands(2)
     if not isinstance(message, Name) or "MSG_RTN_GET_REALTIME" not in message.text:
         raise Unsupported("a message other than MSG_RTN_GET_REALTIME")
@@ -159,7 +159,7 @@ def _send_and_return(lowering: Lowering, name: str, encoding: str) -> None:
 
 
 def _barrier_part(lowering: Lowering, name: str, encoding: str) -> None:
-    """s_barrier_signal, s_barrier_wait: of the barriers, the workgroup's own (-1)."""
+    """s_barrier_signal, s_barrier_wait: only the workgroup's own barrier (-1)."""
     (number,) = lowering.operands(1)
     if not isinstance(number, Immediate) or number.value & 0xFFFF != 0xFFFF:
         raise Unsupported("a named barrier")
@@ -184,13 +184,13 @@ def _permute_rows(lowering: Lowering, name: str, encoding: str) -> None:
 
 
 def _swap_halves(lowering: Lowering, name: str, encoding: str) -> None:
-    """v_permlane64: the halves of a wave of 64 lanes change places; a wave of 32 stays as it is."""
+    """v_permlane64: swaps the halves of a wave of 64 lanes; does nothing in a wave of 32."""
     if lowering.registers.wave_size != 32:
         raise Unsupported("a wave of 64 lanes")
 
 
 def _relative_move(mode: int) -> Callable[[Lowering, str, str], None]:
-    """v_movrels, v_movreld, v_movrelsd: M0 is added to the number of a register."""
+    """v_movrels, v_movreld, v_movrelsd: M0 is added to a register's number."""
 
     def run(lowering: Lowering, name: str, encoding: str) -> None:
         scalar.indexed_move(lowering, mode)
@@ -199,15 +199,15 @@ def _relative_move(mode: int) -> Callable[[Lowering, str, str], None]:
 
 
 def _dot_of_floats(lowering: Lowering, name: str, encoding: str) -> None:
-    """v_dot2_f32: like matrix instructions it does not heed MODE."""
+    """v_dot2_f32: it ignores MODE, as matrix instructions do."""
     matrix.with_own_control(lowering)
     lower_valu(lowering, lowering.table[name], encoding)
     matrix.with_own_control(lowering, ends=True)
 
 
 def _dot_to_half(lowering: Lowering, name: str, encoding: str) -> None:
-    """v_dot2_f16_f16, v_dot2_bf16_bf16: VOP3's signs are of both halves of a factor, op_sel chooses
-    the halves of the addend and of the result. They round to nearest whatever MODE says (RDNA3 and
+    """v_dot2_f16_f16, v_dot2_bf16_bf16: VOP3's signs apply to both halves of a factor; op_sel
+    selects the halves of the addend and of the result. They round to nearest in any MODE (RDNA3 and
     RDNA4 ISA manuals, MODE)."""
     known = dpp.MODIFIERS if encoding == "dpp" else ()
     selects = op_sel(modifiers(lowering, "op_sel", *known), 3, packed=False)
@@ -242,7 +242,7 @@ def _dot_to_half(lowering: Lowering, name: str, encoding: str) -> None:
 
 
 def _swap_short(lowering: Lowering, name: str, encoding: str) -> None:
-    """v_swap_b16: two halves of registers change places."""
+    """v_swap_b16: swaps two halves of registers."""
     modifiers(lowering)
     both = lowering.operands(2)
     rows = [lowering.vector_target(operand, "i16") for operand in both]
@@ -257,7 +257,8 @@ def _swap_short(lowering: Lowering, name: str, encoding: str) -> None:
 
 
 def _scalar_function(lowering: Lowering, name: str, encoding: str) -> None:
-    """v_s_rcp_f32 and its like: a function of one number in a scalar register, whatever EXEC is."""
+    """v_s_rcp_f32 and similar: a function of one number in a scalar register, regardless of
+    EXEC."""
     clamps = modifiers(lowering, "clamp").get("clamp")
     target, source = lowering.operands(2)
     place, short = lowering.scalar_target(target, 1), name.endswith("_f16")
@@ -265,7 +266,7 @@ def _scalar_function(lowering: Lowering, name: str, encoding: str) -> None:
     row, saved, lane = lowering.temporary(), lowering.scalar_temporary(), lowering.word(0)
     lowering.add("s_mov_b64", saved, state.EXEC)
     lowering.add("s_mov_b64", state.EXEC, lowering.word(1).offset)
-    if isinstance(source, Register):  # under the lane's own EXEC, as all that leads to the result
+    if isinstance(source, Register):  # under the lane's own EXEC, like all steps before the result
         signs = source.negate, source.absolute
         value = lowering.with_signs(value, "half" if short else "float", *signs)
     lowering.valu("v_" + name.removeprefix("v_s_"), (row,), value)

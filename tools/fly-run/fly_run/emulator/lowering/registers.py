@@ -1,7 +1,7 @@
-"""Where operands lie in the wave state: registers within their allocation, and constants.
+"""The places of operands in the wave state: registers within their allocation, and constants.
 
-Constants live behind the vector registers of every wave, so that an instruction's source is either
-a row or a scalar at an offset, and a handler needs no third kind.
+Constants follow the vector registers of every wave, so that an instruction's source is either a row
+or a scalar at an offset, and a handler needs no third kind.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MASK_64 = 0xFFFF_FFFF_FFFF_FFFF
 
 
 class Unsupported(Exception):
-    """An instruction, or a form of one, that no handler does. The text says which form."""
+    """An instruction, or a form of one, without a handler. The text names the form."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Allocation:
 
 @dataclass
 class Constants:
-    """The constants behind the registers. `base` is their offset in the wave state."""
+    """The constants after the registers. `base` is their offset in the wave state."""
 
     base: int
     capacity: int  # bytes
@@ -46,7 +46,7 @@ class Constants:
     _places: dict[bytes, int] = field(default_factory=dict)
 
     def place(self, data: bytes) -> int:
-        """The offset in the wave state of these bytes, a multiple of 8 of them."""
+        """Returns the offset in the wave state of these bytes, a multiple of 8 in length."""
         known = self._places.get(data)
         if known is None:
             if len(self.data) + len(data) > self.capacity:
@@ -61,13 +61,14 @@ class Constants:
         return self.place((value & MASK_64).to_bytes(8, "little"))
 
     def row(self, numbers: list[int]) -> int:
-        """A row of 64 signed 32-bit numbers."""
+        """Places a row of 64 signed 32-bit numbers."""
         return self.place(struct.pack(f"<{state.LANES}i", *numbers))
 
 
 @dataclass(frozen=True)
 class Registers:
-    """`wave_size` is 64, where a mask is a pair of scalar registers, or 32, where it is one."""
+    """`wave_size` is 64, where a mask is a pair of scalar registers, or 32, where it is a single
+    one."""
 
     allocation: Allocation
     constants: Constants
@@ -83,7 +84,7 @@ class Registers:
         return self.wave_size // 32
 
     def row(self, register: Register, count: int, instruction: Instruction) -> int:
-        """The offset of the first of `count` vector registers."""
+        """Returns the offset of the first of `count` vector registers."""
         if register.bank == "a":
             limit, base = self.allocation.accumulation, self.allocation.accumulation_base
         else:
@@ -100,7 +101,7 @@ class Registers:
         return state.VGPR + (base + register.index) * state.ROW
 
     def scalar(self, register: Register, count: int, instruction: Instruction) -> int:
-        """The offset of the first of `count` scalar registers."""
+        """Returns the offset of the first of `count` scalar registers."""
         if register.index + count > 128:
             raise InputError(
                 f"pc 0x{instruction.pc:x} {quoted(instruction.text)}: no such scalar registers"
@@ -113,13 +114,13 @@ class Registers:
         return self.constants.word(constant_bits(value, element))
 
 
-# A 16-bit integer operand sees the low half of a 32-bit float (LLVM: isInlinableLiteralI16).
+# A 16-bit integer operand reads the low half of a 32-bit float (LLVM: isInlinableLiteralI16).
 _REAL = {"half": "<e", "i16": "<f", "float": "<f", "i32": "<f", "double": "<d", "i64": "<d"}
 
 
 def constant_bits(value: Immediate, element: str) -> int:
-    """What an operand of type `element` reads from a constant (CDNA3 ISA manual, "Literal and
-    inline constants"): an inline float by the operand's width, a literal f64 in the high dword,
+    """Returns what an operand of type `element` reads from a constant (CDNA3 ISA manual, "Literal
+    and inline constants"): an inline float by the operand's width, a literal f64 in the high dword,
     an inline integer sign-extended."""
     if value.real is not None:
         return int.from_bytes(struct.pack(_REAL[element], value.real), "little")
@@ -131,8 +132,8 @@ def constant_bits(value: Immediate, element: str) -> int:
 
 
 def short_constant_bits(value: Immediate, form: str) -> int:
-    """The 16 bits of a constant of `form`, f16 or bf16: a float in bf16 is the upper half of its
-    f32, an integer the lower half of its 32 bits."""
+    """Returns the 16 bits of a constant of `form`, f16 or bf16: a float in bf16 is the upper half
+    of its f32, an integer the lower half of its 32 bits."""
     if form == "bf16" and value.real is not None:
         return constant_bits(value, "float") >> 16
     return constant_bits(value, "half") & 0xFFFF

@@ -1,4 +1,4 @@
-"""Lowering of scalar instructions, control flow and lane reads."""
+"""Lowers scalar instructions, control flow and lane reads."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from fly_run.emulator.lowering.registers import Unsupported
 from fly_run.emulator.lowering.steps import Lowering, modifiers, plain
 from fly_run.emulator.semantics.base.operation import Operation
 
-# SOPK: the constant is 16 bits, zero-extended in unsigned comparisons, else sign-extended.
+# SOPK: 16-bit constants, zero-extended in unsigned comparisons, otherwise sign-extended.
 _SHORT_CONSTANT = re.compile(r"s_(?:movk|cmovk|addk|mulk|cmpk_\w+)_[iu]32")
 HARDWARE_REGISTER = re.compile(r"hwreg\((\w+)(?:, ?(\d+), ?(\d+))?\)")
-# In waves of 32 lanes vcc_hi is a register like others.
+# In waves of 32 lanes vcc_hi is an ordinary register.
 VCC_BRANCHES = {
     "s_cbranch_vccz": "fly_branch_vcc_lo_zero",
     "s_cbranch_vccnz": "fly_branch_vcc_lo_nonzero",
 }
-MODE_NAMES = ("HW_REG_MODE", "HW_REG_WAVE_MODE")  # the second one since gfx12
-# Where a wave runs, and its exceptions: here always in place 0 of unit 0, and none.
+MODE_NAMES = ("HW_REG_MODE", "HW_REG_WAVE_MODE")  # the second since gfx12
+# The location of a wave is always place 0 of unit 0, and there are never exceptions.
 ZERO_REGISTERS = frozenset(f"HW_REG_{name}" for name in ("HW_ID", "XCC_ID", "TRAPSTS"))
 INDEX_MODES = {"SRC0": 1, "SRC1": 2, "SRC2": 4, "DST": 8}
 
@@ -44,8 +44,8 @@ def lower_scalar(lowering: Lowering, operation: Operation, encoding: str) -> Non
 
 
 def lower_nothing(lowering: Lowering, operation: Operation, encoding: str) -> None:
-    """No step at all: the micro-op before goes on to the one behind. The instruction still counts,
-    because counting goes by the instructions' numbers."""
+    """Emits no step: the preceding micro-op continues with the following one. The instruction still
+    counts, because counting goes by the instructions' numbers."""
 
 
 def lower_flow(lowering: Lowering, operation: Operation, encoding: str) -> None:
@@ -74,11 +74,11 @@ def lower_flow(lowering: Lowering, operation: Operation, encoding: str) -> None:
         lowering.add(name, link=instruction.target)
 
 
-# -- instructions that fit no pattern ----------------------------------------------------------
+# -- special cases -----------------------------------------------------------------------------
 
 
 def _mode_field(operand: object) -> int:
-    """offset + 32 · size of a field of MODE, the only hardware register that can be set."""
+    """Returns offset + 32 · size of a field of MODE, the only hardware register that can be set."""
     match = HARDWARE_REGISTER.fullmatch(operand.text) if isinstance(operand, Name) else None
     if match is None or match[1] not in MODE_NAMES:
         raise Unsupported("a hardware register other than MODE")
@@ -111,8 +111,8 @@ def _get_register(lowering: Lowering, name: str, encoding: str) -> None:
 
 
 def _lane_number(lowering: Lowering, operand: Operand) -> int:
-    """The scalar that names a lane. Handlers take it modulo 64; in waves of 32 lanes it counts
-    modulo 32."""
+    """Returns the scalar that selects a lane. Handlers take it modulo 64; in waves of 32 lanes it
+    is reduced modulo 32 first."""
     number = lowering.scalar_source(operand, "i32")
     if lowering.registers.mask_count == 2 or isinstance(operand, Immediate):
         return number
@@ -161,7 +161,7 @@ def _swap_lanes(lowering: Lowering, name: str, encoding: str) -> None:
 
 
 def index_mode(lowering: Lowering) -> int:
-    """The operands that s_set_gpr_idx_on makes relative: bits SRC0 1, SRC1 2, SRC2 4, DST 8."""
+    """Returns the operands that s_set_gpr_idx_on makes relative: SRC0 1, SRC1 2, SRC2 4, DST 8."""
     _, mode = lowering.operands(2)
     return _listed_mode(mode)
 
@@ -183,7 +183,7 @@ def _set_index(lowering: Lowering, name: str, encoding: str) -> None:
 
 
 def mode_alone(lowering: Lowering) -> int:
-    """The operand of s_set_gpr_idx_mode: as of s_set_gpr_idx_on."""
+    """Returns the operand of s_set_gpr_idx_mode, encoded as that of s_set_gpr_idx_on."""
     (mode,) = lowering.operands(1)
     return _listed_mode(mode)
 
@@ -202,18 +202,18 @@ def _move_relative(lowering: Lowering, name: str, encoding: str) -> None:
     target, source = lowering.operands(2)
     count = 2 if name.endswith("64") else 1
     if name.startswith("s_movrels") and not isinstance(source, Register):
-        raise Unsupported("a source that is no register")
+        raise Unsupported("a source that is not a register")
     element = "i64" if count == 2 else "i32"
     places = lowering.scalar_target(target, count), lowering.scalar_source(source, element)
     lowering.add(name, *places)
 
 
 def indexed_move(lowering: Lowering, mode: int) -> None:
-    """v_mov_b32 while s_set_gpr_idx_on is in force."""
+    """v_mov_b32 while s_set_gpr_idx_on is active."""
     modifiers(lowering)
     target, source = lowering.operands(2)
     if not isinstance(source, Register) or source.bank == "s":
-        # A scalar or constant source is not indexed: bring it into a row first.
+        # A scalar or constant source is not indexed: copy it to a row first.
         aside = lowering.temporary()
         lowering.valu("v_mov_b32", (aside,), lowering.source(source, "i32"))
         place, mode = aside, mode & ~1

@@ -1,7 +1,7 @@
-"""One instruction → steps. A step is a handler with its operands' places; it becomes a micro-op.
+"""Lowers one instruction to steps. A step is a handler with its operands; it becomes a micro-op.
 
-Most instructions are one step. Modifiers that a handler does not know (negation, DPP, SDWA,
-`op_sel`, `clamp`, …) are steps of their own around it, on temporary rows.
+Most instructions are one step. Modifiers that a handler does not support (negation, DPP, SDWA,
+`op_sel`, `clamp`, …) are separate steps around it, on temporary rows.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ WIDE = frozenset(("i64", "double", "mask"))
 FLOATS = frozenset(("half", "float", "double"))
 VCC, EXEC_HIGH = 106, 127  # numbers of scalar registers
 EXEC = "exec"  # as a result: what v_cmpx of gfx10 and later writes
-NULL = "null"  # gfx10 and later: reads as zero, takes any result
+NULL = "null"  # gfx10 and later: reads as zero, discards results
 
 
 @dataclass(frozen=True)
 class Step:
-    """`link` is the address that a branch goes to; `memory` marks a site that remembers its last
-    region; `site` is the host address of what an observer counts there."""
+    """`link` is the destination address of a branch; `memory` marks a site that caches its last
+    region; `site` is the host address of an observer's counters."""
 
     handler: str
     operands: tuple[int, ...] = ()
@@ -45,7 +45,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Source:
-    """A source's place: `kind` is "v" (a row), "s" (a scalar) or "m" (a mask)."""
+    """A source operand: `kind` is "v" (a row), "s" (a scalar) or "m" (a mask)."""
 
     kind: str
     offset: int
@@ -53,9 +53,8 @@ class Source:
 
 @dataclass
 class Lowering:
-    """The steps of one instruction, as they come together. `mfma` is the arithmetic of matrix
-    instructions, exact or fast; `modes_vary` tells that the host's control word may be another than
-    the one that they need."""
+    """Collects the steps of one instruction. `mfma` is the arithmetic of matrix instructions, exact
+    or fast; `modes_vary` tells that the host's control word may differ from the one they need."""
 
     registers: Registers
     table: dict[str, Operation]
@@ -70,8 +69,8 @@ class Lowering:
         self.steps.append(Step(handler, operands, **fields))  # type: ignore[arg-type]
 
     def valu(self, name: str, outputs: tuple[int, ...], *sources: Source, **fields: int) -> None:
-        """A VALU step; the handler's name says the kinds of its sources. Scalars that there is no
-        handler for are copied into rows first."""
+        """Adds a VALU step; the handler's name encodes the kinds of its sources. Scalars without a
+        handler are copied into rows first."""
         operation = self.table[name]
         wanted = handled(operation, "".join(source.kind for source in sources))
         placed = [
@@ -83,21 +82,22 @@ class Lowering:
     def aside(
         self, name: str, outputs: tuple[int, ...], *sources: Source, **fields: int
     ) -> list[Step]:
-        """The steps of a VALU step, for the caller to put where they belong."""
+        """Returns the steps of a VALU step instead of adding them."""
         steps, self.steps = self.steps, []
         self.valu(name, outputs, *sources, **fields)
         steps, self.steps = self.steps, steps
         return steps
 
     def in_row(self, source: Source, element: str) -> Source:
-        """A copy in a temporary; of a scalar in all active lanes."""
+        """Copies a source to a temporary; a scalar to all active lanes."""
         wide = element in WIDE
         target = self.temporary(2 if wide else 1)
         self.valu("v_mov_b64" if wide else "v_mov_b32", (target,), source)
         return Source("v", target)
 
     def temporary(self, rows: int = 1) -> int:
-        """The offset of fresh temporary rows; the last one belongs to handlers."""
+        """Allocates temporary rows and returns their offset; the last row is reserved for
+        handlers."""
         offset = state.TEMP + self._rows * state.ROW
         self._rows += rows
         if self._rows > state.TEMP_ROWS - 1:
@@ -115,12 +115,12 @@ class Lowering:
     # -- operands
 
     def source(self, operand: Operand, element: str) -> Source:
-        """The place of a source without its modifiers."""
+        """Returns a source operand without its modifiers."""
         count = 2 if element in WIDE else 1
         if isinstance(operand, Register):
             if operand.bank == "s":
                 if element == "mask":
-                    # A wave of 32 lanes reads one register more: no lane looks at its bits.
+                    # A wave of 32 lanes reads one more register: no lane uses its bits.
                     count = self.registers.mask_count
                 offset = self.registers.scalar(operand, count, self.instruction)
                 return Source("m" if element == "mask" else "s", offset)
@@ -144,7 +144,7 @@ class Lowering:
 
     def vector_target(self, operand: Operand, element: str) -> int:
         if not isinstance(operand, Register) or operand.bank == "s":
-            raise Unsupported("a result that is no vector register")
+            raise Unsupported("a result that is not a vector register")
         count = 2 if element in WIDE else 1
         return self.registers.row(operand, count, self.instruction)
 
@@ -155,11 +155,11 @@ class Lowering:
             if self.registers.mask_count == 1 and operand.index + count > EXEC_HIGH:
                 raise Unsupported("exec_hi as a result in waves of 32 lanes")
             return self.registers.scalar(operand, count, self.instruction)
-        raise Unsupported("a result that is no scalar register")
+        raise Unsupported("a result that is not a scalar register")
 
     def mask_target(self, operand: Operand) -> tuple[int, Step | None]:
-        """Where a VALU step puts a mask, which has 64 bits, and the step behind it that moves the
-        lower 32 to their register in waves of 32 lanes."""
+        """Returns the place of a VALU step's mask, which has 64 bits, and in waves of 32 lanes the
+        step after it that moves the lower 32 bits to their register."""
         if isinstance(operand, Name) and operand.text == EXEC:
             return state.EXEC, None
         count = self.registers.mask_count
@@ -177,7 +177,7 @@ class Lowering:
 
     def row_source(self, operand: Operand, count: int) -> int:
         if not isinstance(operand, Register) or operand.bank == "s":
-            raise Unsupported("an operand that is no vector register")
+            raise Unsupported("an operand that is not a vector register")
         return self.registers.row(operand, count, self.instruction)
 
     def operands(self, count: int) -> tuple[Operand, ...]:
@@ -191,8 +191,8 @@ class Lowering:
     def with_signs(
         self, source: Source, element: str, negate: bool, absolute: bool, packed: int = 0
     ) -> Source:
-        """`source` with its sign changed, in a temporary; `packed` gives the sign bits to flip
-        directly."""
+        """Changes the sign of `source`, in a temporary; `packed` directly gives the sign bits to
+        flip."""
         if not (negate or absolute or packed):
             return source
         bit = {"half": 1 << 15, "i16": 1 << 15, "double": 1 << 63, "i64": 1 << 63}.get(
@@ -208,7 +208,7 @@ class Lowering:
         return Source("v", target)
 
     def field(self, source: Source, offset: int, width: int, signed: bool) -> Source:
-        """A bit field of a 32-bit source, in a temporary."""
+        """Extracts a bit field of a 32-bit source into a temporary."""
         if width == 32:
             return source
         target = self.temporary()
@@ -218,8 +218,8 @@ class Lowering:
 
 
 def handled(operation: Operation, kinds: str) -> str:
-    """The kinds of sources that an operation has a handler for, with a row in place of as few of
-    these scalars as possible."""
+    """Returns the source kinds of an operation's handler that replaces as few of these scalars as
+    possible by rows."""
     if kinds in operation.kinds:
         return kinds
     found = [
@@ -233,7 +233,7 @@ def handled(operation: Operation, kinds: str) -> str:
 
 
 def modifiers(lowering: Lowering, *known: str) -> Mapping[str, object]:
-    """The instruction's modifiers; Unsupported for one that the caller does not know."""
+    """Returns the instruction's modifiers; Unsupported for one that is not in `known`."""
     found = lowering.instruction.modifiers
     unknown = [name for name in found if name not in known]
     if unknown:
@@ -242,7 +242,7 @@ def modifiers(lowering: Lowering, *known: str) -> Mapping[str, object]:
 
 
 def plain(operand: Operand) -> Operand:
-    """An operand without its modifiers."""
+    """Returns an operand without its modifiers."""
     if isinstance(operand, Register):
         return replace(operand, negate=False, absolute=False, sign_extend=False)
     if isinstance(operand, Immediate):
@@ -251,7 +251,7 @@ def plain(operand: Operand) -> Operand:
 
 
 def part(operand: Operand, number: int) -> Operand:
-    """One register of a pair; a constant is the same in both."""
+    """Returns one register of a pair; a constant is the same in both."""
     if isinstance(operand, Register):
         return replace(operand, index=operand.index + number, count=1)
     return operand

@@ -1,4 +1,4 @@
-"""Lowering of vector instructions that are made of several operations."""
+"""Lowers vector instructions that consist of several operations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fly_run.emulator.lowering.vector import clamp_float, lower_valu, op_sel
 
 
 def _compare_and_set(lowering: Lowering, name: str, encoding: str) -> None:
-    """gfx9's v_cmpx: the comparison, whose result goes to EXEC too."""
+    """gfx9's v_cmpx: a comparison whose result also goes to EXEC."""
     operation = lowering.table.get(name.replace("v_cmpx", "v_cmp"))
     if operation is None:
         raise Unsupported("this comparison")
@@ -39,7 +39,7 @@ def _packed_pair(single: str) -> Callable[[Lowering, str, str], None]:
             for number, operand in enumerate(operands):
                 default = half
                 if single == "v_mov_b32":
-                    # Source 0 makes the low result, source 1 the high one.
+                    # Source 0 gives the low result, source 1 the high one.
                     if number != half:
                         continue
                     chosen, default = found.get("op_sel"), 0
@@ -49,7 +49,7 @@ def _packed_pair(single: str) -> Callable[[Lowering, str, str], None]:
                 negated = found.get("neg_hi" if half else "neg_lo")
                 negate = bool(negated[number]) if isinstance(negated, tuple) else False
                 source = lowering.source(part(plain(operand), int(choice)), element)
-                # The same operand may be negated in both halves: temporaries are few.
+                # One operand may be negated in both halves, and temporaries are scarce.
                 sources.append(lowering.with_signs(source, "float", negate, False))
             lowering.valu(single, (results[half],), *sources)
             if found.get("clamp"):
@@ -97,7 +97,7 @@ def _mixed(result: str) -> Callable[[Lowering, str, str], None]:
 
 
 def _pack_halves(lowering: Lowering, name: str, encoding: str) -> None:
-    """v_pack_b32_f16: two halves side by side."""
+    """v_pack_b32_f16: packs two halves into a register."""
     found = modifiers(lowering, "op_sel")
     target, first, second = lowering.operands(3)
     row = lowering.vector_target(target, "i32")
@@ -113,7 +113,7 @@ def _pack_halves(lowering: Lowering, name: str, encoding: str) -> None:
 
 
 def _swap(lowering: Lowering, name: str, encoding: str) -> None:
-    """v_swap_b32: two registers change places."""
+    """v_swap_b32: swaps two registers."""
     modifiers(lowering)
     first, second = (lowering.vector_target(operand, "i32") for operand in lowering.operands(2))
     aside = lowering.temporary()
@@ -132,7 +132,7 @@ def _dot_of_signs(count: int) -> Callable[[Lowering, str, str], None]:
         sources = [lowering.source(operand, "i32") for operand in operands]
         flags = found.get("neg_lo")
         signed = [bool(flag) for flag in flags[:2]] if isinstance(flags, tuple) else [False, False]
-        if signed == [False, True]:  # one row serves both: a product's factors may change places
+        if signed == [False, True]:  # a single handler suffices: products commute
             sources[:2], signed = sources[1::-1], [True, False]
         kinds = "".join("su"[not one] for one in signed)
         clamp = ".clamp" if found.get("clamp") else ""
@@ -142,14 +142,14 @@ def _dot_of_signs(count: int) -> Callable[[Lowering, str, str], None]:
 
 
 def _four_differences(lowering: Lowering, name: str, encoding: str) -> None:
-    """v_mqsad_u32_u8: four windows, a byte apart, of a register pair against four bytes."""
+    """v_mqsad_u32_u8: compares four windows of a register pair, one byte apart, with four bytes."""
     name = "v_msad_u8.clamp" if modifiers(lowering, "clamp").get("clamp") else "v_msad_u8"
     target, pair, reference, addends = lowering.operands(4)
     row = lowering.row_source(target, 4)
     low = lowering.row_source(pair, 2)
     against = lowering.source(reference, "i32")
     sums = lowering.row_source(addends, 4)
-    # The result may lie over the sources.
+    # The result may overlap the sources.
     results = lowering.temporary(4)
     for number in range(4):
         place = results + number * state.ROW

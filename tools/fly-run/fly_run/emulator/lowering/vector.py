@@ -1,4 +1,4 @@
-"""Lowering of vector instructions that are one operation: encodings, modifiers of operands."""
+"""Lowers vector instructions that are one operation: encodings and operand modifiers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fly_run.emulator.lowering.steps import (
 )
 from fly_run.emulator.semantics.base.operation import Operation
 
-# The modifiers that each encoding may have. `bitop3` is an operand in disguise.
+# The modifiers that each encoding may have. `bitop3` is really an operand.
 COMMON = ("clamp", "mul", "div", "op_sel", "bitop3")
 SHORT_ELEMENTS = ("half", "i16")
 ENCODED = {
@@ -34,15 +34,15 @@ FIELDS = {
     **{f"BYTE_{n}": (8 * n, 8) for n in range(4)},
 }
 SHORT = {"half": "f16", "float": "f32", "double": "f64"}
-# With `clamp`, results that are in their type's range as they are: comparisons (where it has them
-# signal exceptions), minima and maxima, and conversions, which saturate.
+# With `clamp`, results that are always within their type's range: comparisons (for which it
+# enables signaling), minima and maxima, and conversions, which saturate.
 IN_RANGE = re.compile(
     r"v_cmpx?_\w+|v_(pk_)?(min|max|med)\w*_[iu](16|32)|v_frexp_exp_\w+"
     r"|v_cvt_(pk_|pknorm_|pkaccum_|flr_|rpi_|norm_)?[iu](8|16|32)_\w+"
 )
-# Two f16 results side by side.
+# Operations with two f16 results in one register.
 PACKED_HALVES = re.compile(r"v_pk_\w+_f16|v_cvt_pk(rtz)?_f16_f32")
-# Results of 16 bits that leave the other half as it was, and so may be put into the high half.
+# Prefixes of operations on packed sources, whose halves op_sel selects.
 PACKED_RESULT = ("v_pk_", "v_dot")
 
 
@@ -77,7 +77,7 @@ def lower_valu(lowering: Lowering, operation: Operation, encoding: str) -> None:
             source = lowering.field(source, 16, 16, False)
         if isinstance(operand, Register | Immediate) and not packed:
             if (operand.negate or operand.absolute) and element not in FLOATS:
-                # v_cndmask and v_mov take float modifiers on plain registers.
+                # v_cndmask and v_mov take float modifiers on untyped registers.
                 element = "float" if element == "i32" else element
                 if name not in ("v_cndmask_b32", "v_mov_b32", "v_cvt_f32_bf16"):
                     raise Unsupported("negation of an integer operand")
@@ -89,8 +89,8 @@ def lower_valu(lowering: Lowering, operation: Operation, encoding: str) -> None:
 
 
 def is_high(operand: Operand, select: int) -> bool:
-    """Whether an operand is the high half of its register: where the register's name does not say
-    so (gfx11 and later), op_sel does."""
+    """Whether an operand is the high half of its register: given by the register's name (gfx11 and
+    later), otherwise by op_sel."""
     if isinstance(operand, Register) and operand.half:
         return operand.half == "h"
     return bool(select)
@@ -102,11 +102,11 @@ def source_of(lowering: Lowering, operation: Operation, operand: Operand, elemen
     if halves and isinstance(operand, Immediate) and not operand.literal:
         rdna = not lowering.registers.facts.is_gfx9
         if name.endswith("bf16") and (rdna or operand.real is not None):
-            # gfx1100 and gfx1201 were measured to have it in both halves (`matrix_measured`).
+            # gfx1100 and gfx1201 were measured to have it in both halves (`matrix.measured`).
             short = short_constant_bits(operand, "bf16")
             return lowering.word(short * 0x10001 if rdna else short)
         if operand.real is not None:
-            # A float constant: of 16 bits in the low half where the halves are floats, else of 32
+            # A float constant: 16 bits in the low half if the halves are floats, otherwise 32 bits
             # (LLVM: AMDGPUBaseInfo, getInlineEncodingV216 and getInlineEncodingV2BF16).
             return lowering.word(
                 constant_bits(operand, "half" if name.endswith("f16") else "float")
@@ -115,7 +115,7 @@ def source_of(lowering: Lowering, operation: Operation, operand: Operand, elemen
 
 
 def op_sel(found: Mapping[str, object], count: int, packed: bool) -> tuple[int, ...]:
-    """Which half each source is, and last the result."""
+    """Returns the selected half of each source, and of the result last."""
     chosen = found.get("op_sel")
     if packed or not isinstance(chosen, tuple):
         return (0,) * (count + 1)
@@ -126,8 +126,8 @@ def op_sel(found: Mapping[str, object], count: int, packed: bool) -> tuple[int, 
 def _packed_source(
     lowering: Lowering, source: Source, element: str, found: Mapping[str, object], number: int
 ) -> Source:
-    """The halves that op_sel and op_sel_hi choose, with neg_lo and neg_hi. The addend of a dot
-    product in f32 is whole, and neg_lo its sign."""
+    """Applies op_sel, op_sel_hi, neg_lo and neg_hi. The addend of a dot product in f32 is a whole
+    register, and neg_lo negates it."""
 
     def bit(name: str, default: int) -> int:
         values = found.get(name)
@@ -155,7 +155,7 @@ def _finish(
     found: Mapping[str, object],
     high: int,
 ) -> None:
-    """The operation itself, and what is done to its result."""
+    """Emits the operation itself, and the steps that modify its result."""
     name, outputs = operation.name, operation.outputs
     places: list[int] = []
     after: list[Step] = []
@@ -170,7 +170,7 @@ def _finish(
     unused = str(found.get("dst_unused", "UNUSED_PAD"))
     high = is_high(targets[0], high) if targets else False
     aside = outputs[0] != "mask" and (select != "DWORD" or high)
-    # gfx11 and later leave the other half of a 16-bit result's register as it was.
+    # gfx11 and later preserve the other half of a 16-bit result's register.
     keeps = not lowering.registers.facts.is_gfx9 and outputs[0] in SHORT_ELEMENTS
     aside = aside or (keeps and not operation.keeps_high)
     if aside and ((operation.accumulate and not keeps) or outputs[0] in WIDE):
@@ -193,7 +193,7 @@ def _finish(
     for modifier, convert in factor.items():
         if modifier in found:
             if result not in SHORT:
-                raise Unsupported("an output multiplier of what is no float")
+                raise Unsupported("an output multiplier of a value that is not a float")
             number = convert(found[modifier])  # type: ignore[arg-type]
             bits = constant_bits(Immediate(0, real=number), result)
             by = f"fly_scale_{SHORT[result]}"
@@ -208,13 +208,13 @@ def _finish(
     shift, mask = lowering.word(start), ((1 << width) - 1) << start
     value = Source("v", target)
     if unused != "UNUSED_PRESERVE" and not high and not keeps:
-        # All other bits are zero, or copies of the sign above the field.
+        # All other bits are zero, or copies of the field's sign bit.
         value = lowering.field(value, 0, width, unused == "UNUSED_SEXT")
         mask = 0xFFFF_FFFF
     lowering.valu("fly_insert", (places[0],), value, shift, lowering.word(mask))
 
 
 def clamp_float(lowering: Lowering, name: str, row: int) -> None:
-    # gfx12 has no DX10_CLAMP, and does what it asks for.
+    # gfx12 has no DX10_CLAMP, and behaves as if it were set.
     always = int(not lowering.registers.facts.mode_has_ieee)
     lowering.valu(name, (row,), Source("v", row), immediate=always)

@@ -1,8 +1,8 @@
-"""Lowering of WMMA and SWMMAC, the matrix instructions of waves of 32.
+"""Lowers WMMA and SWMMAC, the matrix instructions of waves of 32.
 
-Beside what MFMA has: signs of A, B and C as modifiers, C and D of 16 bits, whole numbers of chosen
-signedness, and sums held to the range of i32. Sources: RDNA3 and RDNA4 ISA manuals, "Wave Matrix
-Multiply Accumulate".
+They have features that MFMA lacks: signs of A, B and C as modifiers, C and D of 16 bits, integers
+of selectable signedness, and sums that saturate to i32. Sources: RDNA3 and RDNA4 ISA manuals, "Wave
+Matrix Multiply Accumulate".
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def lower_wmma(lowering: Lowering, operation: Operation, encoding: str) -> None:
     flips = [0 if whole else low[n] << 15 | high[n] << 31 for n in (0, 1)]
     if any(flips) and shape.a not in ("f16", "bf16"):
         raise Unsupported("neg_lo or neg_hi on elements of 8 bits")
-    aside = lowering.temporary(shape.results)  # a sparse A's, and then D's
+    aside = lowering.temporary(shape.results)  # for a sparse A, and then for D
     summed = shape if whole else replace(shape, result="float")
     if shape.sparse:
         a = _dense(lowering, summed, first, forms[0], last, found, aside)
@@ -60,7 +60,7 @@ def lower_wmma(lowering: Lowering, operation: Operation, encoding: str) -> None:
 
 
 def _three(found: Mapping[str, object], name: str) -> tuple[int, int, int]:
-    """A modifier with a value for each source; absent, they are 0."""
+    """Returns a modifier with a value for each source; 0 if absent."""
     values = found.get(name, (0, 0, 0))
     assert isinstance(values, tuple)
     first, second, third = (*values, 0)[:3]
@@ -76,8 +76,8 @@ def _dense(
     found: Mapping[str, object],
     aside: int,
 ) -> Matrix:
-    """A sparse A with its zeros, in the temporaries at `aside`. `index_key` says which half of the
-    indices' register is meant, where one half is enough."""
+    """Expands a sparse A with zeros, in the temporaries at `aside`. `index_key` selects the half of
+    the index register if one half is enough."""
     bits = FORMATS[form].bits
     count = shape.elements // 2 * bits // 32
     source = lowering.row_source(operand, count)
@@ -97,7 +97,7 @@ def _dense(
 def _sum(
     lowering: Lowering, shape: Shape, target: Operand, addend: Operand, signs: tuple[int, int]
 ) -> None:
-    """C's `signs`: negated, absolute."""
+    """Adds C with its `signs`: (negated, absolute)."""
     d = lowering.row_source(target, shape.results)
     c, constant = matrix.addend_of(lowering, shape, addend, shape.results, False)
     overlaps = c != d and abs(c - d) < shape.results * ROW
@@ -128,8 +128,9 @@ def _sum_short(
     upper: int,
     aside: int,
 ) -> None:
-    """C and D of 16 bits: gfx11 has one in a register, in its lower or upper half, gfx12 two. The
-    sum is f32; `matrix_measured` keeps it to numbers of 16 bits, others are rounded at the end."""
+    """Handles C and D of 16 bits: gfx11 has one per register, in its lower or upper half, gfx12
+    two. The sum is f32; `matrix.measured` limits it to 16-bit numbers, others are rounded at the
+    end."""
     packed = shape.wave == "gfx12"
     registers = shape.results // (2 if packed else 1)
     d = lowering.row_source(target, registers)
@@ -157,7 +158,7 @@ def _sum_short(
 def _sum_saturating(
     lowering: Lowering, shape: Shape, target: Operand, addend: Operand, aside: int
 ) -> None:
-    """The products' sum is far inside the range of i32; C is added at the end."""
+    """The sum of the products never overflows i32; C is added, saturating, at the end."""
     d = lowering.row_source(target, shape.results)
     c, constant = matrix.addend_of(lowering, shape, addend, shape.results, False)
     zero, _ = matrix.addend_of(lowering, shape, Immediate(0), shape.results, False)

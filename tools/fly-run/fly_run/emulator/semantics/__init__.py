@@ -1,13 +1,8 @@
-"""What instructions do: tables of mnemonics, and the emitters that make handlers of them.
+"""Instruction semantics: tables of mnemonics, and the emitters that generate their handlers.
 
-operation   one row of a table
-salu, valu_integer, valu_address, valu_float, division, transcendental, convert, vopc, packed,
-lanes, memory, flow, adapters
-            the tables, by class
-access      what a memory instruction moves
-emit, emit_memory, transfer
-            LLVM IR of a row's handlers
-resolve, driver
-            the functions that handlers and the grid share
+base        rows of a table, descriptions of accesses, emitters of vector and scalar handlers
+scalar, vector, memory, matrix, rdna
+            the tables, by class, with their own emitters
+grid        the functions that run the grid
 table       all rows together
 """

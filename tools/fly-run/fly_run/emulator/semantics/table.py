@@ -1,4 +1,4 @@
-"""All operations together, and the IR of the whole handler library."""
+"""The table of all operations, and the IR of the handler library."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fly_target import registry
 from fly_run.emulator.irgen import Function
 from fly_run.emulator.semantics.base.operation import Operation
 
-# The modules of this package that have operations: each has a function `operations`.
+# The modules of this package with operations: each has a function `operations`.
 _TABLES = (
     *("scalar.alu", "scalar.float", "scalar.flow"),
     *("vector.integer", "vector.address", "vector.clamped", "vector.float"),
@@ -26,20 +26,20 @@ _TABLES = (
 
 @functools.cache
 def operations() -> dict[str, Operation]:
-    """Every operation of every target by its name."""
+    """Returns every operation of every target by its name."""
     table: dict[str, Operation] = {}
     for name in _TABLES:
         module = importlib.import_module(f"fly_run.emulator.semantics.{name}")
         for operation in module.operations():
             if operation.name in table:
-                raise ValueError(f"{operation.name} stands twice in the semantics tables")
+                raise ValueError(f"{operation.name} occurs twice in the semantics tables")
             table[operation.name] = operation
     return table
 
 
 @functools.cache
 def operations_of(target: str) -> dict[str, Operation]:
-    """The operations of `target` by mnemonic, and those whose name says more by that too."""
+    """Returns the operations of `target` by mnemonic; those with a longer name also by that."""
     found: dict[str, Operation] = {}
     traits = registry.find(target).traits
     for operation in operations().values():
@@ -85,15 +85,15 @@ SHARED = (
 
 
 def modules(count: int) -> list[str]:
-    """The library's IR in `count` modules of about the same size. Each has a table of handlers,
-    `fly_handlers_N`, and their names in the same order, `fly_names_N`. The first has the shared
-    functions too."""
+    """Returns the library's IR in `count` modules of similar size. Each has a table of handlers,
+    `fly_handlers_N`, and their names in the same order, `fly_names_N`. The first also has the
+    shared functions."""
     from fly_run.emulator.semantics.grid import driver
     from fly_run.emulator.semantics.memory import resolve
 
     emitters = _emitters()
     handlers: list[tuple[str, Function]] = []
-    # All operations that do nothing share one handler.
+    # All operations without effect share one handler.
     for operation in operations().values():
         for name in operation.handlers:
             handlers.append((name, emitters[operation.form](operation, name)))
@@ -134,7 +134,7 @@ def _escape(text: str) -> str:
 
 
 def _hidden(function: Function) -> str:
-    """A function that no other library can replace, so that calls of it need no table."""
+    """Formats a function with hidden visibility, so that calls of it need no PLT."""
     text = function.text()
     if function.name == "fly_run":
         return text

@@ -1,4 +1,4 @@
-"""Where the active lanes of a memory access go: worked out from registers before it happens."""
+"""Computes the addresses of a memory access from registers, before it happens."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from fly_run.emulator.strict.dataflow import Effect, Place
 from fly_run.emulator.watch.observe import WaveView
 
 SIGN_32 = 1 << 31
-# Spaces of forms that go to one only.
+# Spaces of forms that access only one.
 SPACES = {"global": "memory", "lds": "lds", "scratch": "scratch", "smem": "scalar"}
 
 
 @dataclass(frozen=True)
 class Destination:
     """Lanes (booleans) of an access that go to one memory, "memory", "lds", "scratch" or "scalar";
-    `offsets` are the first bytes of LDS or of the lane's private memory, elsewhere unused."""
+    `offsets` are the first bytes in LDS or in the lane's private memory, otherwise unused."""
 
     space: str
     lanes: np.ndarray
@@ -26,8 +26,8 @@ class Destination:
 
 
 class Values:
-    """Registers of a wave before an instruction, for its steps: what earlier steps of it only
-    copied is known too, and the addresses of lanes; what else they computed is not."""
+    """Registers of a wave before an instruction, for its steps. Registers that earlier steps
+    copied, and lane addresses, are tracked too; other results of earlier steps are unknown."""
 
     def __init__(self, view: WaveView, constants: bytes | bytearray, base: int):
         self._view, self._constants, self._base = view, constants, base
@@ -36,7 +36,7 @@ class Values:
         self._addresses: dict[int, np.ndarray] = {}
 
     def wrote(self, effect: Effect) -> None:
-        """Notes that a step has been executed."""
+        """Records that a step has been executed."""
         copied = effect.operation.mnemonic in ("v_mov_b32", "v_mov_b64")
         if effect.operation.mnemonic == "fly_lane_address":
             base = self.word(state.M0)
@@ -59,7 +59,7 @@ class Values:
         return self._view.scc
 
     def row(self, word: int) -> np.ndarray | None:
-        """A row of u32 at this offset in the wave state."""
+        """Returns a row of u32 at this offset in the wave state."""
         if word in self._addresses:
             return self._addresses[word]
         known = word in self._copies or word not in self._computed
@@ -69,7 +69,7 @@ class Values:
         return self._view.vgprs[number]
 
     def word(self, offset: int) -> int | None:
-        """A dword of a scalar register or a constant."""
+        """Returns a dword of a scalar register or a constant."""
         if offset >= self._base:
             at = offset - self._base
             return int.from_bytes(self._constants[at : at + 4], "little")
@@ -78,7 +78,7 @@ class Values:
         return int(self._view.sgprs[offset // 4])
 
     def lanes(self, place: Place) -> np.ndarray | None:
-        """A place's value as u64 for each lane; of a mask each lane's bit."""
+        """Returns a place's value as u64 for each lane; for a mask each lane's bit."""
         if place.element == "mask":
             words = [self.word(word) for word in place.words()]
             if None in words:
@@ -95,7 +95,7 @@ class Values:
 
 
 def destinations(effect: Effect, values: Values, active: np.ndarray) -> list[Destination]:
-    """Where a memory access goes; nothing for other steps, and where an address is not known."""
+    """Returns the destinations of a memory access; empty for other steps and unknown addresses."""
     form = effect.operation.form
     offsets = np.zeros(state.LANES, np.int64)
     immediate = effect.step.immediate
@@ -130,8 +130,8 @@ def destinations(effect: Effect, values: Values, active: np.ndarray) -> list[Des
 def _buffer(
     addresses: list[Place], values: Values, active: np.ndarray, immediate: int
 ) -> list[Destination]:
-    """Private memory is the buffer with the private resource; the scalar offset and the base count
-    bytes of the whole wave."""
+    """Private memory is recognised by its resource; the scalar offset and the base count bytes of
+    the whole wave."""
     *vector, resource, scalar = addresses
     low, high, *_ = (values.word(word) for word in resource.words())
     start = values.lanes(scalar)
@@ -145,5 +145,5 @@ def _buffer(
         offsets = offsets + part.astype(np.int64)
     if high & 0xFFFF != state.SCRATCH_BUFFER >> 32:
         return [Destination("memory", active, offsets)]
-    own = offsets & 0xFFFF_FFFF  # the sum has 32 bits and wraps around
+    own = offsets & 0xFFFF_FFFF  # the sum has 32 bits and wraps
     return [Destination("scratch", active, own + (low + int(start[0]) >> 6))]

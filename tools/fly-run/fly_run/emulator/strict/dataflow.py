@@ -1,9 +1,9 @@
-"""Which registers the steps of an instruction read and write: derived from what lowering made.
+"""Registers read and written by the steps of an instruction, derived from its lowering.
 
-A step's operands are places in the wave state; its operation's signature, or for memory accesses
-what they move, says how many bytes of each are read or written. So there is no second list of
-instructions that could disagree with the first. Only handlers outside of those forms (`custom`,
-`flow`) have rows of their own here.
+A step's operands are places in the wave state. The size of each follows from its operation's
+signature, or for memory accesses from the data they move. So there is no second list of
+instructions that could disagree with the first. Only handlers of other forms (`custom`, `flow`)
+have rows of their own here.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from fly_run.emulator.semantics.base.operation import SIZES, Operation
 
 @dataclass(frozen=True)
 class Place:
-    """Part of a wave state: `count` rows (`lanes`) or `count` dwords from byte `offset` on.
-    `element` is the type of the signature, `role` what the bytes are for: "value", "address"
-    or "lane" (a lane's number)."""
+    """Part of a wave state: `count` rows (`lanes`) or `count` dwords starting at byte `offset`.
+    `element` is the type in the signature, `role` the use of the bytes: "value", "address" or
+    "lane" (a lane's number)."""
 
     offset: int
     count: int
@@ -66,7 +66,7 @@ fly_read_scc s_cbranch_scc0 s_cbranch_scc1
 )
 
 # Operands of handlers without a signature, results first: S a dword, D two, V a row, W two rows, T
-# three, R a row of constants, + read and written. What is read and written besides stands behind.
+# three, R a row of constants, + read and written. Implicit reads and writes are in the second text.
 _CUSTOM: dict[str, tuple[str, str]] = {
     "v_readlane_b32": ("S", "VS"),
     "v_writelane_b32": ("+V", "SS"),
@@ -76,7 +76,7 @@ _CUSTOM: dict[str, tuple[str, str]] = {
     "ds_swizzle_b32": ("V", "VR"),
     "v_permlane16_swap_b32": ("+V+V", ""),
     "v_permlane32_swap_b32": ("+V+V", ""),
-    # A lane without a source keeps what it has.
+    # A lane without a source keeps its value.
     **dict.fromkeys(("v_permlane16_b32", "v_permlanex16_b32"), ("+V", "VSS")),
     **dict.fromkeys(("v_permlane16_var_b32", "v_permlanex16_var_b32"), ("+V", "VV")),
     "s_set_gpr_idx_on": ("", "S"),
@@ -108,7 +108,7 @@ _CUSTOM: dict[str, tuple[str, str]] = {
     "s_call_b64": ("D", ""),
     "s_memtime": ("D", ""),
     "s_memrealtime": ("D", ""),
-    # The reads that follow do the same: this one only saves time.
+    # The following reads do the same: this is only a shortcut.
     "fly_read_pair": ("", ""),
     **dict.fromkeys(
         """
@@ -138,15 +138,15 @@ _ROWS = {"global": 2, "flat": 2}  # of a vector address without a scalar base
 
 
 class UnknownEffect(Exception):
-    """A handler of which nothing here says what it reads and writes."""
+    """There is no row for a handler."""
 
 
 def effects_of(
     instruction: Instruction, steps: list[Step], table: dict[str, Operation], registers: Registers
 ) -> tuple[Effect, ...]:
-    """What each step reads and writes. A matrix instruction is one step here, whose operands the
-    disassembler prints with their sizes; of D's registers gfx11 keeps a half where its elements
-    have 16 bits, which is not told. UnknownEffect for a handler that has no row here."""
+    """Returns the places that each step reads and writes. A matrix instruction is one step here,
+    with the operand sizes that the disassembler prints; that gfx11 preserves a half of D's
+    registers with 16-bit elements is not represented. UnknownEffect for a handler without a row."""
     name, _ = split_mnemonic(instruction.mnemonic)
     operation = table.get(name)
     if operation is not None and operation.form in MATRIX_FORMS:

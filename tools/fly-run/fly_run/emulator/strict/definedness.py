@@ -1,9 +1,10 @@
-"""How undefined bits spread through arithmetic: a shadow bit is 1 where a bit's value is unknown.
+"""Propagation of undefined bits through arithmetic: a shadow bit is 1 if a bit's value is unknown.
 
 The rules are those of bit-precise memory checkers (Seward, Nethercote: "Using Valgrind to detect
-undefined value errors with bit-precision", USENIX 2005): logic and shifts are exact, sums spread
-upwards from the lowest undefined bit, everything else is undefined as a whole if any bit of a
-source is. Sources are arrays of u64, one for each lane, of the element's width.
+undefined value errors with bit-precision", USENIX 2005): logic and shifts are exact, in sums
+undefinedness spreads upwards from the lowest undefined bit, and any other result is wholly
+undefined if any bit of a source is. Sources are arrays of u64, one for each lane, of the element's
+width.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ ZERO = U64(0)
 WIDTHS = {"half": 16, "i16": 16, "i32": 32, "float": 32, "i64": 64, "double": 64, "mask": 64}
 
 Bits = np.ndarray
-# Shadow bits of the sources, their values (None where not known), the result's width.
+# (shadow bits of the sources, their values or None if unknown, the result's width) → shadow bits
 Rule = Callable[[list[Bits], "list[Bits | None]", int], Bits]
 
 
@@ -58,20 +59,20 @@ def whole(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
 
 
 def upwards(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
-    """Carries and borrows go up: all bits from the lowest undefined one on."""
+    """Carries and borrows propagate up: all bits from the lowest undefined one on."""
     both = union(t, v, width)
     return (both | (~both + U64(1))) & ones(width)
 
 
 def low_24(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
-    """Products of 24-bit numbers; what stands above them in the sources is not looked at."""
+    """Products of 24-bit numbers; the sources' upper bits are ignored."""
     low = U64(0xFF_FFFF)
     factors = [part & low for part in t[:2]]
     return upwards([*factors, *t[2:]], v, width)
 
 
 def shift(reverse: bool, move: Callable[[Bits, Bits], Bits], most: int | None = None) -> Rule:
-    """`most`: the greatest amount, if it is not one less than the width."""
+    """`most`: the greatest amount, by default the width minus one."""
 
     def rule(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
         data, amount = (1, 0) if reverse else (0, 1)
@@ -107,8 +108,8 @@ def field(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
 
 
 def signed_field(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
-    """v_bfe_i32: the field's highest bit, or the register's where the field reaches beyond it, is
-    copied upwards."""
+    """v_bfe_i32: the field's highest bit, or the register's if the field extends past it, is copied
+    upwards."""
     bits = field(t, v, width)
     if v[1] is None or v[2] is None or ((t[1] | t[2]) & U64(31)).any():
         return bits
@@ -118,7 +119,7 @@ def signed_field(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
 
 
 def then(first: Rule, second: Rule) -> Rule:
-    """(a first b) second c; the middle value is not known."""
+    """(a first b) second c; the intermediate value is unknown."""
 
     def rule(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
         return second([first(t[:2], v[:2], width), t[2]], [None, v[2]], width)
@@ -127,7 +128,7 @@ def then(first: Rule, second: Rule) -> Rule:
 
 
 def select(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
-    """v_cndmask: the second source where the mask's bit is set."""
+    """v_cndmask: the second source if the mask's bit is set."""
     mask = v[2]
     if mask is None:
         return whole(t, v, width)
@@ -136,7 +137,7 @@ def select(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
 
 
 def bit_select(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
-    """v_bfi: the second source where the first one's bit is set, else the third."""
+    """v_bfi: the second source where the first one's bit is set, otherwise the third."""
     if v[0] is None:
         return union(t, v, width)
     return (v[0] & t[1]) | (~v[0] & t[2]) | t[0]
@@ -172,7 +173,7 @@ def align(unit: int) -> Rule:
 
 
 def insert(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
-    """The encoder's fly_insert: (old & ~mask) | (value << by & mask), old being the last."""
+    """The encoder's fly_insert: (old & ~mask) | (value << by & mask); old is the last source."""
     value, by, mask, old = t[0], v[1], v[2], t[-1]
     if by is None or mask is None:
         return whole(t, v, width)
@@ -180,7 +181,7 @@ def insert(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
 
 
 def signs(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
-    """The encoder's changes of signs: (value & keep) ^ flip."""
+    """The encoder's sign changes: (value & keep) ^ flip."""
     return t[0] if v[1] is None else t[0] & v[1]
 
 
@@ -193,19 +194,19 @@ def pack(first: int, second: int) -> Rule:
 
 
 def halves(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
-    """Packed 16-bit arithmetic: each half by itself."""
+    """Packed 16-bit arithmetic: each half separately."""
     both = union(t, v, width)
     low = np.where(both & U64(0xFFFF) != 0, U64(0xFFFF), ZERO)
     return low | np.where(both & U64(0xFFFF_0000) != 0, U64(0xFFFF_0000), ZERO)
 
 
 def part(start: int, size: int) -> Rule:
-    """What looks at a part of its source only."""
+    """Uses only a part of its source."""
     return lambda t, v, width: whole([(t[0] >> U64(start)) & ones(size)], v, width)
 
 
 def extend(size: int, signed: bool) -> Rule:
-    """The lowest bits, with zeros above or copies of their sign."""
+    """The lowest bits, zero- or sign-extended."""
 
     def rule(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
         bits = t[0] & ones(size)
@@ -235,18 +236,18 @@ def scalar_field(bits: int, signed: bool) -> Rule:
 
 
 def placed(start: int, rule: Rule) -> Rule:
-    """The result of a rule in 32 bits, moved up."""
+    """Shifts the 32-bit result of a rule up."""
     return lambda t, v, width: (rule(t, v, 32) << U64(start)) & ones(width)
 
 
 def each_half(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
-    """Two values side by side, of a source each."""
+    """Packs two values, each from its own source."""
     low, high = (np.where(bits != 0, U64(0xFFFF), ZERO) for bits in t[:2])
     return low | high << U64(16)
 
 
 def each_byte(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
-    """Two values side by side in the lowest bytes, of a source each."""
+    """Packs two values into the lowest bytes, each from its own source."""
     low, high = (np.where(bits != 0, U64(0xFF), ZERO) for bits in t[:2])
     return low | high << U64(8)
 
@@ -258,7 +259,8 @@ def saturated_bytes(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
 
 
 def byte_into(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
-    """v_cvt_pk_u8, v_cvt_pkaccum_u8: a value as a byte of the old one, which is the last source."""
+    """v_cvt_pk_u8, v_cvt_pkaccum_u8: inserts a byte into the old value, which is the last
+    source."""
     if v[1] is None or (t[1] & U64(3)).any():
         return whole(t, v, width)
     shift = (v[1] & U64(3)) * U64(8)
@@ -267,7 +269,7 @@ def byte_into(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
 
 
 def reverse(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
-    """The bits in reverse order."""
+    """Reverses the bits."""
     bytes_ = np.ascontiguousarray(t[0]).view(np.uint8)
     flipped = np.packbits(np.unpackbits(bytes_, bitorder="little"), bitorder="big")
     return flipped.view(U64).byteswap() >> U64(64 - width)
@@ -279,7 +281,7 @@ def replicate(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
 
 
 def set_bit(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
-    """s_bitset: the last source is the register as it was."""
+    """s_bitset: the last source is the old value of the register."""
     if v[0] is None or (t[0] & U64(width - 1)).any():
         return whole(t, v, width)
     return t[-1] & ~(U64(1) << (v[0] & U64(width - 1)))
@@ -308,7 +310,7 @@ def quads(packed: bool) -> Rule:
 
 
 def shifted_sum(by: int) -> Rule:
-    """s_lshlN_add: the first source moved up, plus the second."""
+    """s_lshlN_add: the first source shifted left, plus the second."""
     return lambda t, v, width: upwards([t[0] << U64(by), t[1]], v, width)
 
 
@@ -323,7 +325,7 @@ def swapped_or(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
 
 
 def truth_table(table: int) -> Rule:
-    """v_bitop3: a bit is undefined where undefined sources leave both results possible."""
+    """v_bitop3: a bit is undefined if undefined sources leave both results possible."""
 
     def rule(t: list[Bits], v: list[Bits | None], width: int) -> Bits:
         possible = [np.zeros(1, U64), np.zeros(1, U64)]

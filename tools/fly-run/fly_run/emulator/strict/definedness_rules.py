@@ -1,4 +1,4 @@
-"""Which rule of `definedness` each operation has."""
+"""The `definedness` rule of each operation."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ TABLES = ("v_bitop3_b16", "v_bitop3_b32")
 _COMPILED = [(re.compile(pattern), rule) for pattern, rule in _PATTERNS]
 
 
-# SCC tells of these whether the result is zero.
+# Operations whose SCC tells whether the result is zero.
 NONZERO = re.compile(
     r"s_(and|or|xor|nand|nor|xnor|andn2|orn2|not|wqm|quadmask)_b(32|64)|s_bfe_\w+|s_bcnt\w+"
     r"|s_(lshl|lshr|ashr)_[bi](32|64)|s_abs(diff)?_i32"
@@ -144,13 +144,13 @@ NONZERO = re.compile(
 
 
 def known(mnemonic: str) -> bool:
-    """Whether an operation has a rule that somebody chose."""
+    """Whether an operation has an explicit rule."""
     return mnemonic in TABLES or any(pattern.fullmatch(mnemonic) for pattern, _ in _COMPILED)
 
 
 @functools.cache
 def rule_of(mnemonic: str, immediate: int = 0) -> Rule:
-    """How undefined bits spread through an operation; the immediate is a table's."""
+    """Returns the propagation rule of an operation; the immediate is a truth table."""
     if mnemonic in TABLES:
         return truth_table(immediate)
     found = (rule for pattern, rule in _COMPILED if pattern.fullmatch(mnemonic))

@@ -1,11 +1,10 @@
-"""Two waves, or two lanes, at the same byte of LDS, with nothing that orders them.
+"""Detects unordered accesses of two waves, or two lanes, to one byte of LDS.
 
-An access is over when a wait has covered it. Two accesses of different waves to a byte, at least
-one of them a plain store, are a race unless the first one was over before its wave reached a
-barrier that the second one's wave has passed too. Atomics do not race with atomics, nor does a
-store with what was there before if it puts the same value there: compilers let all waves store
-what all of them have computed. A wave's own accesses are in order, but for loads from memory
-straight to LDS.
+An access completes when a wait covers it. Two accesses of different waves to a byte, at least one
+of them a plain store, race unless the first completed before its wave reached a barrier that the
+second one's wave has passed too. Atomics do not race with atomics, nor does a store with the
+previous content if it stores the same value: compilers let all waves store a value that all have
+computed. A wave's own accesses are ordered, except for loads from memory straight to LDS.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ NEVER = 1 << 62
 
 @dataclass(eq=False)
 class Access:
-    """What one instruction of a wave did to LDS. It is ordered before everything behind barrier
-    number `until` of the workgroup. `straight`: a load from memory, which the wave's own accesses
-    overtake until a wait has covered it."""
+    """An access of one instruction of a wave to LDS. It is ordered before everything after barrier
+    number `until` of the workgroup. `straight`: a load from memory to LDS, which is not ordered
+    with the wave's own accesses until a wait covers it."""
 
     instruction: Instruction
     wave: int
@@ -35,7 +34,8 @@ class Access:
     until: int = NEVER
 
     def before(self, other: Access, barriers: int) -> bool:
-        """Whether this is over when the other's wave, behind so many barriers, begins that."""
+        """Whether this completes before the other, whose wave has passed that many barriers,
+        starts."""
         if self.wave == other.wave:
             return not self.straight or self.until != NEVER
         return self.until <= barriers
@@ -44,8 +44,9 @@ class Access:
 @dataclass
 class SharedBytes:
     """The LDS of a workgroup: for each byte the last store or atomic, and the last loads by two
-    different waves (a third one's race with a store is that of one of them, too). `content` is what
-    the last store put there, and `alike` the waves, by bits, that did; none where nobody knows."""
+    different waves (if a third one's load races with a store, one of theirs does too). `content` is
+    the value of the last store, and `alike` a bit mask of the waves that stored it; 0 if
+    unknown."""
 
     size: int
     accesses: list[Access] = field(default_factory=list)
@@ -60,9 +61,9 @@ class SharedBytes:
     def access(
         self, made: Access, places: np.ndarray, barriers: int, data: np.ndarray | None = None
     ) -> tuple[Access, int] | None:
-        """Notes an access to the bytes `places` (in any shape) by a wave that has passed
-        `barriers` barriers; `data`: what a store puts there, if known. The result is another one
-        that it races with, and the byte."""
+        """Records an access to the bytes `places` (in any shape) by a wave that has passed
+        `barriers` barriers; `data`: the value of a store, if known. Returns another access that it
+        races with, and the byte."""
         places, first = np.unique(places, return_index=True)
         inside = (places >= 0) & (places < self.size)
         places, first = places[inside], first[inside]
@@ -94,14 +95,14 @@ class SharedBytes:
         return None
 
     def _equal(self, places: np.ndarray, put: np.ndarray | None) -> np.ndarray:
-        """Where a store puts what is there already."""
+        """Tests where a store does not change the content."""
         if put is None:
             return np.zeros(len(places), bool)
         return (self.alike[places] > 0) & (self.content[places] == put)
 
 
 def order(done: list[Outstanding], made: dict[Outstanding, Access], barriers: int) -> None:
-    """Tells accesses that a wait has covered: the wave's next barrier orders them."""
+    """Orders accesses that a wait has covered before the wave's next barrier."""
     for one in done:
         found = made.pop(one, None)
         if found is not None:
@@ -109,7 +110,7 @@ def order(done: list[Outstanding], made: dict[Outstanding, Access], barriers: in
 
 
 def moved(detail: Detail, lanes: np.ndarray, rows: list[np.ndarray]) -> np.ndarray:
-    """The bytes that these lanes of a store of `rows` of registers move: uint8[lanes, size]."""
+    """Returns the bytes that these lanes of a store of `rows` move: uint8[lanes, size]."""
     data = np.stack(rows, 1)[lanes]
     if detail.half == "high":
         data = data >> np.uint32(16)
@@ -119,7 +120,8 @@ def moved(detail: Detail, lanes: np.ndarray, rows: list[np.ndarray]) -> np.ndarr
 def clash(
     detail: Detail, where: Destination, rows: list[np.ndarray]
 ) -> tuple[int, int, int] | None:
-    """Two lanes of a store of `rows` of registers that put different values at a byte, and it."""
+    """Returns two lanes of a store of `rows` that store different values to one byte, and the
+    byte."""
     lanes = np.flatnonzero(where.lanes)
     offsets = (where.offsets[lanes, None] + np.arange(detail.size)).ravel()
     if len(np.unique(offsets)) == len(offsets):

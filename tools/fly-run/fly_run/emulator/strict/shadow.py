@@ -1,6 +1,6 @@
-"""Where the undefined values of a wave are: a bit for each bit of its registers.
+"""Shadow memory: the undefined bits of a wave's registers and memories.
 
-Registers and private memory start undefined, except for what the hardware sets.
+Registers and private memory start undefined, except for those that the hardware sets.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from fly_run.emulator import state
 from fly_run.emulator.strict.dataflow import Place
 from fly_run.emulator.strict.definedness import ALL_32, U64, WIDTHS, ones
 
-SHARED, PRIVATE = -1, -2  # origins that are no register's offset in the wave state
+SHARED, PRIVATE = -1, -2  # origins that are not offsets in the wave state
 
 
 @dataclass(frozen=True)
 class Use:
-    """An undefined value that matters: what it decides, in which lane (None: in the whole wave),
-    and its origin (Shadow)."""
+    """A use of an undefined value that affects the result: what it decides, in which lane (None: in
+    the whole wave), and its origin (Shadow)."""
 
     what: str
     lane: int | None
@@ -27,9 +27,9 @@ class Use:
 
 
 class Memory:
-    """The shadow of LDS, or of the lanes' private memory in a row each: which bits of `bytes` are
-    undefined, and for each dword where its undefined value comes from, a register's offset in the
-    wave state or the memory itself (`origin`), where nobody stored anything."""
+    """The shadow of LDS, or of the lanes' private memory with a row each: the undefined bits of
+    `bytes`, and for each dword the origin of its undefined value: a register's offset in the wave
+    state, or the memory itself (`origin`) if nothing was stored."""
 
     def __init__(self, shape: tuple[int, ...], origin: int):
         *rows, size = shape
@@ -39,8 +39,8 @@ class Memory:
 
 class Shadow:
     """The shadow of a wave: `bits` has a u32 for each dword of the wave state up to `end`, in which
-    1 is undefined; `origins` says where an undefined dword's value comes from, a register's offset
-    in the wave state, SHARED or PRIVATE; `private` is that of the lanes' memory. `lanes` is the
+    1 is undefined; `origins` has the origin of an undefined dword's value: a register's offset in
+    the wave state, SHARED or PRIVATE; `private` is the shadow of the lanes' memory. `lanes` is the
     width of the wave."""
 
     def __init__(self, end: int, scratch: int, lanes: int):
@@ -51,8 +51,8 @@ class Shadow:
         self.end = end
 
     def start(self, scalars: int, vectors: int = 1) -> None:
-        """The state of a wave that begins: `scalars` scalar and `vectors` vector registers, EXEC
-        and the trap handler's registers are set."""
+        """Sets the initial state of a wave: `scalars` scalar and `vectors` vector registers, EXEC
+        and the trap handler's registers are defined."""
         self.bits[:] = 0
         self.bits[scalars : state.M0 // 4 + 1] = ALL_32
         self.bits[102:106] = self.bits[108:124] = 0
@@ -64,11 +64,11 @@ class Shadow:
         self.origins[:] = np.where(words >= state.VGPR, firsts, words)
 
     def row(self, word: int) -> slice:
-        """Where the row of lanes at this offset in the wave state is."""
+        """Returns the slice of the row of lanes at this offset in the wave state."""
         return slice(word // 4, word // 4 + state.LANES)
 
     def read(self, place: Place) -> np.ndarray:
-        """The shadow bits of a place, u64 for each lane, or for all together."""
+        """Returns the shadow bits of a place, as u64 for each lane, or for all together."""
         if place.offset >= self.end:  # a constant
             return np.zeros(1, U64)
         if place.element == "mask":
@@ -79,12 +79,12 @@ class Shadow:
         total = np.zeros(state.LANES if place.lanes else 1, U64)
         for number, word in enumerate(place.words()):
             part = self.bits[self.row(word)] if place.lanes else self.bits[word // 4]
-            # What has more than two dwords, a resource or data, is only asked whether any bit is.
+            # For more than two dwords, resources or data, callers only test whether any bit is set.
             total = total | np.asarray(part, U64) << U64(32 * (number % 2))
         return total & ones(WIDTHS[place.element] if place.count == 1 else 64)
 
     def origin(self, places: tuple[Place, ...], lane: int | None = None) -> int:
-        """The origin of the first undefined value among places, in a lane if that is given."""
+        """Returns the origin of the first undefined value in the places, in one lane if given."""
         for place in places:
             for word in place.words() if place.offset < self.end else ():
                 where = self.row(word) if place.lanes else slice(word // 4, word // 4 + 1)
@@ -96,8 +96,8 @@ class Shadow:
         return 0
 
     def origins_of(self, place: Place) -> np.ndarray:
-        """The origins of a place's undefined values, i32 for each lane, or for all together; of
-        several dwords, of the first one that is undefined."""
+        """Returns the origins of a place's undefined values, i32 for each lane, or for all
+        together; of several dwords, that of the first undefined one."""
         if place.element == "mask" or not place.lanes:
             return np.array([self.origin((place,))], np.int32)
         found = np.zeros(state.LANES, np.int32)
@@ -114,8 +114,8 @@ class Shadow:
         origin: np.ndarray | int,
         keep: bool = False,
     ) -> None:
-        """Sets the shadow of a place, and where its undefined values come from: for each lane, or
-        one origin for all. `keep` leaves the upper halves of registers alone."""
+        """Sets the shadow of a place, and the origins of its undefined values: for each lane, or
+        one for all. `keep` preserves the upper halves of registers."""
         origin = np.asarray(origin, np.int32).reshape(-1)
         if place.element == "mask":
             lanes = np.zeros(state.LANES, bool)
@@ -143,6 +143,6 @@ class Shadow:
 
 
 def _first(origins: np.ndarray) -> int:
-    """The first origin that is one."""
+    """Returns the first valid origin."""
     found = np.flatnonzero(origins)
     return int(origins[found[0]]) if len(found) else 0

@@ -1,12 +1,12 @@
-"""`--strict`: an observer that ends a launch where a kernel relies on luck.
+"""`--strict`: an observer that ends a launch whose result depends on luck.
 
-    waits          a register is read, or written again, before the wait for its load     waits
-    races          two waves, or two lanes, at one byte of LDS with nothing between        races
-    uninitialised  a value that was never written decides something that matters           undefined
-    undecided      no public source says what the instruction gives                        undecided
+    waits          a register is read, or overwritten, before the wait for its load        waits
+    races          two waves, or two lanes, access one byte of LDS unordered               races
+    uninitialised  a value that was never written affects the result                       undefined
+    undecided      no public source specifies the result of the instruction                undecided
 
-It looks at every instruction before it is executed, in Python: benchmarks/observers.py says how
-fast. Races of workgroups on global memory are not looked for.
+It checks every instruction before it is executed, in Python: benchmarks/observers.py measures the
+speed. Races between workgroups on global memory are not detected.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ WAIT_HINTS = {
 
 @dataclass
 class Group:
-    """A workgroup: its LDS, as races and as undefined bytes."""
+    """The LDS of a workgroup: the state for races and the undefined bytes."""
 
     number: tuple[int, int, int]
     shared: SharedBytes
@@ -57,8 +57,8 @@ class Group:
 
 @dataclass
 class Track:
-    """A wave since its start: it has come to `signals` barriers and gone on behind `barriers` of
-    them, which gfx12 has instructions for."""
+    """A wave since its start: it has signalled `signals` barriers and passed `barriers` of them,
+    which are separate instructions on gfx12."""
 
     number: int
     group: Group
@@ -96,7 +96,7 @@ class Strict:
         self._id_rows = dispatch.id_rows(kernel, target)
 
     def after(self, wave: WaveView, instruction: Instruction) -> None:
-        """Never asked for."""
+        """Never requested."""
 
     def end(self, executed: int, counts: Sequence[Count]) -> None:
         self._tracks.clear()
@@ -104,8 +104,8 @@ class Strict:
 
     def before(self, wave: WaveView, instruction: Instruction) -> None:
         if wave.mode and (open_question := unspecified.question(instruction.mnemonic, wave.mode)):
-            message = f"no public source says {open_question}"
-            hint = "docs/emulator.md, 'What nobody decides', says what the emulator does"
+            message = f"no public source specifies {open_question}"
+            hint = "see 'Unspecified behavior' in docs/emulator.md for what the emulator does"
             raise self._fault(wave, instruction, message, hint)
         track = self._track(wave)
         done = track.counters.wait(instruction)
@@ -129,7 +129,7 @@ class Strict:
             values.wrote(effect)
         self._issue(wave, track, instruction, reached, values)
 
-    # -- what is known
+    # -- state
 
     def _track(self, wave: WaveView) -> Track:
         track = self._tracks.get(wave.address)
@@ -160,7 +160,7 @@ class Strict:
     def _narrowed(
         self, effect: Effect, effects: tuple[Effect, ...], values: Values, active: np.ndarray
     ) -> np.ndarray:
-        """The lanes that a step of a DPP instruction writes."""
+        """Returns the lanes that a step of a DPP instruction writes."""
         moves = [one for one in effects if one.operation.mnemonic in ("fly_dpp", "fly_dpp_64")]
         if not moves or effect in moves:
             return active
@@ -184,11 +184,13 @@ class Strict:
         for place in effect.reads:
             for word in place.words():
                 if word in written:
-                    raise self._early(wave, track, instruction, written[word], word, "read")
+                    raise self._too_early(wave, track, instruction, written[word], word, "read")
         for place in effect.writes:
             for word in place.words():
                 if word in written and not _in_order(effect, written[word]):
-                    raise self._early(wave, track, instruction, written[word], word, "overwritten")
+                    raise self._too_early(
+                        wave, track, instruction, written[word], word, "overwritten"
+                    )
 
     def _issue(
         self,
@@ -198,7 +200,7 @@ class Strict:
         reached: list[tuple[Effect, list[Destination]]],
         values: Values,
     ) -> None:
-        """Counts a memory operation as outstanding, and notes what it does to LDS."""
+        """Counts a memory operation as outstanding, and records its access to LDS."""
         registers = range(state.VGPR, self._base)
         written = frozenset(
             word
@@ -213,7 +215,7 @@ class Strict:
         for effect, places in reached:
             for place in places:
                 space = "memory" if place.space == "scratch" else place.space
-                # A load from memory straight to LDS: both are over when the load is.
+                # A load from memory straight to LDS: both accesses complete with the load.
                 straight = space == "lds" and effect.operation.form == "lds" and "memory" in made
                 if straight:
                     made["lds"] = made["memory"]
@@ -237,7 +239,7 @@ class Strict:
             counter = "storecnt" if "_wb" in name and late else "loadcnt" if late else "vmcnt"
             counters.issue(instruction, counter, "memory", frozenset())
 
-    def _early(
+    def _too_early(
         self,
         wave: WaveView,
         track: Track,
@@ -251,10 +253,10 @@ class Strict:
         ordered = len({one.kind for one in queue}) == 1 and load.kind != "scalar"
         wait = WAIT_HINTS.get(load.counter, f"s_wait_{load.counter} {{}}")
         message = (
-            f"`{self._register(word)}` is {what} before its load has arrived:"
-            f" {self._told(load.instruction)} loads it"
+            f"`{self._register(word)}` is {what} before its load has completed:"
+            f" it is loaded by {self._instruction_text(load.instruction)}"
         )
-        hint = f"{wait.format(younger if ordered else 0)} must come between"
+        hint = f"insert {wait.format(younger if ordered else 0)} between them"
         return self._fault(wave, instruction, message, hint)
 
     # -- races
@@ -279,18 +281,18 @@ class Strict:
         other, byte = found
         if other.wave == made.wave:
             message = (
-                f"byte 0x{byte:x} of LDS is used before its load has arrived:"
-                f" {self._told(other.instruction)} loads it"
+                f"byte 0x{byte:x} of LDS is used before its load has completed:"
+                f" it is loaded by {self._instruction_text(other.instruction)}"
             )
-            hint = "a wait for the load must come between"
+            hint = "insert a wait for the load between them"
             raise self._fault(wave, made.instruction, message, hint)
         verbs = {"load": "loaded", "store": "stored", "atomic": "changed"}
         message = (
             f"LDS race: byte 0x{byte:x} is {verbs[made.kind]} by wave {made.wave} and"
-            f" {verbs[other.kind]} by wave {other.wave}, with nothing that orders them; the other"
-            f" is {self._told(other.instruction)}"
+            f" {verbs[other.kind]} by wave {other.wave}, without synchronization; the other"
+            f" is {self._instruction_text(other.instruction)}"
         )
-        hint = "a barrier must come between; the earlier access must be waited for before it"
+        hint = "insert a barrier between them, and wait for the earlier access before it"
         raise self._fault(wave, made.instruction, message, hint)
 
     def _check_lanes(
@@ -301,7 +303,7 @@ class Strict:
         values: Values,
         places: list[Destination],
     ) -> None:
-        """Two lanes of one store that put different values at one byte."""
+        """Raises a fault if two lanes of one store put different values at one byte."""
         detail, rows = effect.operation.detail, _stored(effect, values)
         if rows is None or not isinstance(detail, Access):
             return
@@ -311,7 +313,7 @@ class Strict:
                 continue
             first, second, byte = found
             message = (
-                f"LDS race: lanes {first} and {second} of one store put different values at byte"
+                f"LDS race: lanes {first} and {second} of one store write different values to byte"
                 f" 0x{byte:x}"
             )
             raise self._fault(wave, instruction, message, "each byte needs one lane that stores")
@@ -321,7 +323,7 @@ class Strict:
         if instruction.mnemonic not in BARRIERS:
             return
         if track.barriers == track.signals:
-            message = "a wait for a barrier that the wave has not signalled: it would not end"
+            message = "a wait for a barrier that the wave has not signaled: it would never end"
             raise self._fault(wave, instruction, message, "s_barrier_signal must come before")
         track.barriers += 1
 
@@ -334,11 +336,13 @@ class Strict:
         else:
             what = f"`{self._register(use.origin)}`, which was never written,"
         lane = f" of lane {use.lane}" if use.lane is not None else ""
-        message = f"uninitialised value: {what} decides {use.what}{lane}"
-        return self._fault(wave, instruction, message, "a variable is read on a path that skips it")
+        message = f"uninitialized value: {what} determines {use.what}{lane}"
+        return self._fault(
+            wave, instruction, message, "a variable is read on a path that does not initialize it"
+        )
 
     def _register(self, word: int) -> str:
-        """The name of the register at this offset in the wave state."""
+        """Returns the name of the register at this offset in the wave state."""
         if word < state.SGPR + 512:
             number = (word - state.SGPR) // 4
             names = {106: "vcc_lo", 107: "vcc_hi", 124: "m0", 126: "exec_lo", 127: "exec_hi"}
@@ -349,7 +353,7 @@ class Strict:
         base = self._launch.allocation.accumulation_base
         return f"a{row - base}" if row >= base else f"v{row}"
 
-    def _told(self, instruction: Instruction) -> str:
+    def _instruction_text(self, instruction: Instruction) -> str:
         line = self._launch.lines.find(instruction.pc)
         where = f" ({line})" if line else ""
         return f"pc 0x{instruction.pc:x} '{instruction.text}'{where}"
@@ -367,7 +371,7 @@ def _kind(effect: Effect) -> str:
 
 
 def _stored(effect: Effect, values: Values) -> list[np.ndarray] | None:
-    """The rows of registers that a store stores, if they are known; None of what is no store."""
+    """Returns the register rows of a store, if they are known; None for other steps."""
     if _kind(effect) != "store":
         return None
     rows = [values.row(word) for word in effect.reads[-1].words()]
@@ -376,8 +380,8 @@ def _stored(effect: Effect, values: Values) -> list[np.ndarray] | None:
 
 
 def _in_order(effect: Effect, load: Outstanding) -> bool:
-    """Whether a write of a register comes after that of a load anyway: vector memory and LDS
-    return in order among themselves."""
+    """Whether a register write is always ordered after that of a load: vector memory and LDS each
+    return in order."""
     form = effect.operation.form
     if load.kind == "memory":
         return form in ("global", "buffer", "scratch")

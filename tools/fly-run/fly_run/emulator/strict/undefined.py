@@ -1,8 +1,8 @@
-"""Uninitialised values of a wave: where they go, and where they matter.
+"""Propagates uninitialised values of a wave, and reports uses of them.
 
-Registers, LDS and private memory start undefined, except for what the hardware sets. Undefined
-bits may be copied, spilled and computed with: compilers do that where the result is not used. They
-matter in an address, a branch, EXEC, an atomic, and in what is stored to global memory.
+Registers, LDS and private memory start undefined, except for those that the hardware sets.
+Undefined bits may be copied, spilled and computed with: compilers do that if the result is unused.
+They are reported in addresses, branches, EXEC, atomics, and stores to global memory.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def step(
     places: list[Destination],
     shared: Memory,
 ) -> Use | None:
-    """What a step does to the shadow; a use that matters. `places` are where a memory access
-    goes, `shared` the shadow of the workgroup's LDS."""
+    """Updates the shadow for a step; returns a use to report. `places` are the destinations of a
+    memory access, `shared` the shadow of the workgroup's LDS."""
     form = effect.operation.form
     if form == "flow":
         return _flow(shadow, effect)
@@ -44,17 +44,17 @@ def step(
 
 
 def _exec(shadow: Shadow, effect: Effect) -> Use | None:
-    """EXEC must be defined, of all lanes that the wave has."""
+    """EXEC must be defined for all lanes of the wave."""
     if not any(state.EXEC in place.words() for place in effect.writes):
         return None
     words = shadow.bits[state.EXEC // 4 : state.EXEC // 4 + shadow.lanes // 32]
     if not words.any():
         return None
-    return Use("which lanes go on", None, int(shadow.origins[state.EXEC // 4]))
+    return Use("which lanes continue", None, int(shadow.origins[state.EXEC // 4]))
 
 
 def _flow(shadow: Shadow, effect: Effect) -> Use | None:
-    """Branches and jumps: what they look at must be defined."""
+    """The operands of branches and jumps must be defined."""
     name = effect.operation.mnemonic
     for place in effect.reads:
         if place.offset == state.EXEC:
@@ -91,7 +91,7 @@ def _compute(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray)
         else:
             bits = result = rule(reads, known, WIDTHS[place.element])
         if "saveexec" in operation.mnemonic:
-            # The first result is EXEC as it was; EXEC becomes the combination.
+            # The first result is the old EXEC; the combination goes to EXEC.
             bits = np.zeros(1, U64) if number == 0 else bits
             if place.offset == state.EXEC:
                 bits = rule(reads, known, 64)
@@ -102,8 +102,8 @@ def _compute(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray)
 def _origins(
     shadow: Shadow, effect: Effect, reads: list[np.ndarray], rule: Callable[[list[Bits]], Bits]
 ) -> np.ndarray | int:
-    """Where a result's undefined bits come from, for each lane: of several undefined sources, the
-    first one that makes it undefined by itself."""
+    """Returns the origins of a result's undefined bits, for each lane: the first undefined source
+    that alone makes it undefined."""
     undefined = [number for number, bits in enumerate(reads) if bits.any()]
     if len(undefined) == 1:
         return shadow.origins_of(effect.reads[undefined[0]])
@@ -123,8 +123,8 @@ def _origins(
 
 
 def _mix(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
-    """Matrix instructions and transposed reads work on all lanes. Which elements of the result an
-    undefined element gets into is not worked out: all."""
+    """Matrix instructions and transposed reads use all lanes. The propagation is not tracked by
+    element: if any element is undefined, all results are."""
     origin = shadow.origin(effect.reads)
     whole = np.array([ALL_32 if origin else 0], U64)
     (target,) = effect.writes

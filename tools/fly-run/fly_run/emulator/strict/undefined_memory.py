@@ -1,4 +1,5 @@
-"""Undefined bytes that loads, stores and atomics move between registers, LDS and private memory."""
+"""Propagates undefined bytes in loads, stores and atomics between registers, LDS and private
+memory."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from fly_run.emulator.strict.dataflow import Effect, Place
 from fly_run.emulator.strict.definedness import U64
 from fly_run.emulator.strict.shadow import Memory, Shadow, Use
 
-WIDE_STORE = 16  # bytes: a vector of three is stored as one of four, whose last dword is padding
+WIDE_STORE = 16  # bytes: a vector of three is stored as four, the last of which is padding
 
 
 def access(
@@ -20,8 +21,8 @@ def access(
     places: list[Destination],
     shared: Memory,
 ) -> Use | None:
-    """What a memory access does to the shadows; a use that matters. `places` are where it goes,
-    `shared` the shadow of the workgroup's LDS."""
+    """Updates the shadows for a memory access; returns a use to report. `places` are the access's
+    destinations, `shared` the shadow of the workgroup's LDS."""
     detail = effect.operation.detail
     scalar = effect.operation.form == "smem"
     for place in effect.reads:
@@ -48,31 +49,31 @@ def access(
 
 
 def _scalar(shadow: Shadow, effect: Effect, data: list[Place]) -> Use | None:
-    """Global memory is defined, and stays so."""
+    """Global memory is always defined."""
     for place in data:
         if shadow.read(place).any():
-            return Use("what is stored", None, shadow.origin((place,)))
+            return Use("a stored value", None, shadow.origin((place,)))
     for word in (word for place in effect.writes for word in place.words()):
         shadow.bits[word // 4] = 0
     return None
 
 
 def _bytes(where: Destination, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """The lanes, and for each the offsets of its bytes."""
+    """Returns the lanes, and the offsets of each lane's bytes."""
     lanes = np.flatnonzero(where.lanes)
     return lanes, where.offsets[lanes, None] + np.arange(size)
 
 
 def _index(memory: Memory, lanes: np.ndarray, offsets: np.ndarray):
-    """An index of bytes of LDS or of lanes' private memory; None where some are outside, which
-    is a fault that the access itself will tell."""
+    """Returns an index of bytes of LDS or of lanes' private memory; None if some are out of bounds,
+    which is a fault that the access itself will raise."""
     if len(lanes) and (offsets.min() < 0 or offsets.max() >= memory.bytes.shape[-1]):
         return None
     return offsets if memory.bytes.ndim == 1 else (lanes[:, None], offsets)
 
 
 def _dword(memory: Memory, lanes: np.ndarray, offsets: np.ndarray, number: int):
-    """An index of the dwords that hold the first byte of each lane's dword `number`."""
+    """Returns an index of the dwords that hold the first byte of each lane's dword `number`."""
     first = offsets[:, min(4 * number, offsets.shape[1] - 1)] // 4
     return first if memory.bytes.ndim == 1 else (lanes, first)
 
@@ -130,7 +131,7 @@ def _store(
     if not len(wrong):
         return None
     lane = int(lanes[wrong[0]])
-    return Use("what is stored", lane, shadow.origin((place,), lane))
+    return Use("a stored value", lane, shadow.origin((place,), lane))
 
 
 def _atomic(
@@ -145,7 +146,7 @@ def _atomic(
     if memory is not None and index is not None and memory.bytes[index].any():
         which = int(np.flatnonzero(memory.bytes[index].any(1))[0])
         origin = int(memory.origins[_dword(memory, lanes, offsets, 0)][which])
-        return Use("what an atomic changes", int(lanes[which]), origin)
+        return Use("the memory of an atomic", int(lanes[which]), origin)
     for written in effect.writes:
         shadow.write(written, np.zeros(1, U64), where.lanes, 0)
     return None

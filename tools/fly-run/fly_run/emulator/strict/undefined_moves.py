@@ -1,4 +1,4 @@
-"""Undefined values in steps that move whole registers: between lanes, by an index, by a choice."""
+"""Propagates undefined values in steps that move whole registers: lane moves, indexing, selects."""
 
 from __future__ import annotations
 
@@ -40,8 +40,7 @@ def _write_lane(shadow: Shadow, effect: Effect, values: Values, active: np.ndarr
 
 
 def _by_table(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
-    """Lanes that a row of constants names; the numbers are not looked at where no lane is
-    undefined."""
+    """Moves lanes by a row of constants; numbers are ignored where no source lane is undefined."""
     source, table = effect.reads[0], effect.reads[1]
     bits = shadow.read(source)
     chosen = np.zeros(state.LANES, U64)
@@ -50,7 +49,7 @@ def _by_table(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray
         numbers = np.array(words, np.uint32).view(np.int32)
         good = (numbers >= 0) & active[numbers % state.LANES]
         chosen = np.where(good, bits[numbers % state.LANES], U64(0))
-    # What a DPP move leaves alone is a temporary, whose lanes are not used.
+    # Lanes that a DPP move does not write are in a temporary, and unused.
     everywhere = np.ones(state.LANES, bool)
     lanes = active if effect.operation.mnemonic.startswith("ds_") else everywhere
     origins = shadow.origins_of(source)
@@ -60,7 +59,7 @@ def _by_table(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray
 
 
 def _permute(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
-    """ds_permute, ds_bpermute: lanes that registers name."""
+    """ds_permute, ds_bpermute: lane numbers are in registers."""
     where, source = (shadow.read(place) for place in effect.reads)
     addresses = values.lanes(effect.reads[0])
     bits = np.where(where != 0, U64(ALL_32), U64(0))
@@ -77,7 +76,7 @@ def _permute(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray)
 
 
 def _rows(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
-    """v_permlane16, v_permlanex16: a lane of the own row, or of the other one of two."""
+    """v_permlane16, v_permlanex16: a lane of the same row, or of the other row of a pair."""
     old, source, *selects = (shadow.read(place) for place in effect.reads)
     _, row, *chosen = effect.reads
     lanes = np.arange(state.LANES)
@@ -99,7 +98,7 @@ def _rows(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) ->
 
 
 def _relative(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
-    """s_movrels, s_movreld: M0 is added to the number of the source or of the target."""
+    """s_movrels, s_movreld: M0 is added to the register number of the source or of the target."""
     (source, *_), (target,) = effect.reads, effect.writes
     by = 4 * (values.word(state.M0) or 0)
     if effect.operation.mnemonic.startswith("s_movrels"):
@@ -136,7 +135,7 @@ def _nothing(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray)
 
 
 def _cselect(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
-    """s_cselect, s_cmov: one source, as SCC says."""
+    """s_cselect, s_cmov: SCC selects the source."""
     *sources, scc = effect.reads
     place = effect.writes[0]
     bits = [shadow.read(source) for source in sources]
@@ -175,5 +174,5 @@ fly_set_mode fly_get_mode
 
 
 def move_of(mnemonic: str) -> _Move | None:
-    """What a step of this module does to a shadow; None for other steps."""
+    """Returns the shadow update of a step in this module; None for other steps."""
     return _MOVES.get(mnemonic)

@@ -1,6 +1,6 @@
-"""What an instruction gives where no public source says it: `--strict` refuses it there.
+"""Instructions whose result no public source specifies: `--strict` rejects them.
 
-Without `--strict` the emulator does what stands in docs/emulator.md, "What nobody decides".
+Without `--strict` the emulator behaves as documented in docs/emulator.md, "Unspecified behavior".
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from fly_run.emulator.semantics.base.small_float import FP16_OVFL
 
 @dataclass(frozen=True)
 class Question:
-    """It is open what instructions with such mnemonics give where one of these bits of MODE is
-    set."""
+    """The result of instructions with these mnemonics is unspecified if one of these bits of MODE
+    is set."""
 
     mnemonics: re.Pattern[str]
     mode: int
@@ -25,18 +25,18 @@ QUESTIONS = (
     Question(
         re.compile(r"v_ma[dc](?:[am]k)?(?:_legacy)?_f16(?:_\w+)?"),
         FP16_OVFL,
-        "whether MODE.FP16_OVFL holds the product too, before the sum",
+        "whether MODE.FP16_OVFL limits the product too, before the sum",
     ),
     Question(
         re.compile(r"s_(?:add|sub|mul|fmac|cvt)_f16(?:_f32)?"),
         FP16_OVFL,
-        "whether MODE.FP16_OVFL holds results in scalar registers",
+        "whether MODE.FP16_OVFL limits results in scalar registers",
     ),
 )
 
 
 def question(mnemonic: str, mode: int) -> str | None:
-    """What is open about an instruction under this MODE, None for nothing."""
+    """Returns what is unspecified about an instruction under this MODE, None for nothing."""
     for one in QUESTIONS:
         if mode & one.mode and one.mnemonics.fullmatch(mnemonic):
             return one.text

@@ -1,16 +1,16 @@
 """Counters of outstanding memory operations, as the hardware keeps them for a wave.
 
-An operation that has been issued is outstanding until a wait says that its counter has come down
-far enough. Counters come down in the order of issue, except where the manuals and LLVM's model
-(SIInsertWaitcnts) say otherwise: scalar loads return in any order, and so does a counter that
-holds kinds of operations that overtake each other. There only a wait for 0 says anything.
+An operation that has been issued is outstanding until a wait requires its counter to be low enough.
+Counters are decremented in issue order, unless the manuals and LLVM's model (SIInsertWaitcnts) say
+otherwise: scalar loads return in any order, and a counter that mixes kinds of operations that can
+overtake each other is unordered too. For those only a wait for 0 is conclusive.
 
     gfx9     vmcnt: vector memory    lgkmcnt: LDS, scalar memory
     gfx10+   vmcnt: loads, atomics that return    vscnt: stores    lgkmcnt
     gfx12    loadcnt    storecnt    dscnt: LDS    kmcnt: scalar memory
 
-Flat accesses count where their lanes' addresses went. A store's data may be overwritten at once on
-all of these targets, so expcnt says nothing here.
+A flat access counts for the memories that its lanes' addresses select. A store's data may be
+overwritten at once on all of these targets, so expcnt is irrelevant here.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from fly_run.emulator.semantics.base.access import Access, Atomic
 from fly_run.emulator.strict.dataflow import Effect
 
 _COUNT = re.compile(r"(\w+)\((\d+)\)")
-# What the waits of gfx10 and gfx12 wait for; a combined one has the second counter in bits 5:0 and
-# the first one in bits 13:8.
+# The counters of the waits of gfx10 and gfx12; a combined wait has the second counter in bits 5:0
+# and the first in bits 13:8.
 _WAITS = {
     "s_waitcnt_vscnt": ("vscnt",),
     "s_waitcnt_vmcnt": ("vmcnt",),
@@ -40,8 +40,8 @@ _WAITS = {
 
 @dataclass(eq=False)
 class Outstanding:
-    """An operation that has been issued. `kind` tells which others it keeps its order with;
-    `places` are the byte offsets in the wave state of the rows or dwords that it will write."""
+    """An issued operation. `kind` determines with which others it is ordered; `places` are the byte
+    offsets in the wave state of the rows or dwords that it will write."""
 
     instruction: Instruction
     counter: str
@@ -58,7 +58,7 @@ class Counters:
     written: dict[int, Outstanding] = field(default_factory=dict)  # by place
 
     def counter_of(self, effect: Effect, space: str) -> str:
-        """The counter of an access to `space`: "memory", "lds" or "scalar"."""
+        """Returns the counter of an access to `space`: "memory", "lds" or "scalar"."""
         late = self.generation >= 12
         if space == "scalar":
             return "kmcnt" if late else "lgkmcnt"
@@ -81,7 +81,7 @@ class Counters:
         return made
 
     def wait(self, instruction: Instruction) -> list[Outstanding]:
-        """What a wait has brought to an end; nothing for other instructions."""
+        """Returns the operations that a wait completes; empty for other instructions."""
         done: list[Outstanding] = []
         for counter, count in _waited(instruction).items():
             queue = self.queues.get(counter, [])
@@ -104,7 +104,7 @@ class Counters:
 
 
 def _waited(instruction: Instruction) -> dict[str, int]:
-    """Counters and the numbers that a wait brings them down to."""
+    """Returns the counters of a wait and their limits."""
     name = instruction.mnemonic
     if name == "s_waitcnt":
         found = (

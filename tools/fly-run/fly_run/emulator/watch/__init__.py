@@ -1,1 +1,1 @@
-"""Observers of a run: statistics, traces, what an observer is told."""
+"""Observers of a run: their interface, statistics, traces."""

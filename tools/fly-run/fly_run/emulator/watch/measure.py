@@ -1,6 +1,6 @@
-"""What a wave's accesses ask of caches and LDS banks, by the model of each target.
+"""Measures a wave's use of caches and LDS banks, by the model of each target.
 
-Cache lines: `Target.cache_line`. LDS banks, and the lanes that it serves together:
+Cache lines: `Target.cache_line`. LDS banks, and the lanes served together:
 `fly_target.bank_conflicts`.
 """
 
@@ -27,11 +27,11 @@ SPACES |= {"lds": "LDS", "smem": "scalar"}
 
 @dataclass(frozen=True)
 class Measured:
-    """One memory access of an instruction: where to (`space`: global, LDS, private, scalar),
-    `direction` (load, store, atomic), `size` in bytes a lane, and in all executions: lanes that
-    went there; those of a flat or buffer access that went to `private` memory or LDS (`shared`)
-    instead; `units` (global: cache lines touched, LDS: cycles) and the least possible, `ideal`;
-    executions that were not modelled."""
+    """One memory access of an instruction: its `space` (global, LDS, private, scalar), `direction`
+    (load, store, atomic), `size` in bytes per lane, and over all executions: the lanes that
+    accessed the space; those of a flat or buffer access that accessed `private` memory or LDS
+    (`shared`) instead; `units` (global: cache lines touched, LDS: cycles) and their minimum,
+    `ideal`; executions that were not modelled."""
 
     space: str
     direction: str
@@ -43,15 +43,15 @@ class Measured:
     ideal: int
 
     def plus(self, other: Measured) -> Measured:
-        """This and another measurement of the same access together."""
+        """Merges two measurements of the same access."""
         sums = {name: getattr(self, name) + getattr(other, name) for name in SUMS}
         return replace(self, **sums)
 
 
 @dataclass
 class Meter:
-    """A place where native code measures one access. `site` is None where nothing is to be looked
-    at natively: then the executions and lanes of the instruction say all."""
+    """The native counters of one access. `site` is None if there is nothing to measure natively:
+    the instruction's executions and lanes suffice then."""
 
     space: str
     direction: str
@@ -59,7 +59,7 @@ class Meter:
     site: ctypes.Array[ctypes.c_uint64] | None
 
     def read(self, times: int, lanes: int) -> Measured:
-        """`times` and `lanes` are those of the instruction."""
+        """Returns the measurement; `times` and `lanes` are those of the instruction."""
         if self.site is None:
             lanes = times if self.space == "scalar" else lanes
             return Measured(self.space, self.direction, self.size, lanes, 0, 0, 0, 0)
@@ -69,8 +69,8 @@ class Meter:
 def meters(
     steps: list[Step], table: dict[str, Operation], target: str
 ) -> tuple[list[Step], list[Meter]]:
-    """The steps of an instruction with those that measure its accesses put before the first one,
-    and the places. No instruction changes an address before its first access."""
+    """Inserts measuring steps before the first access of an instruction; returns the steps and the
+    meters. No instruction changes an address before its first access."""
     measuring: list[Step] = []
     found: list[Meter] = []
     first = None
@@ -92,7 +92,7 @@ def meters(
         found.append(Meter(SPACES[operation.form], direction, size, site))
     if first is None:
         return steps, []
-    # The short cut of ds_read2 skips what follows it.
+    # The shortcut of ds_read2 skips the steps that follow it.
     if first and steps[first - 1].handler == "fly_read_pair":
         first -= 1
     return [*steps[:first], *measuring, *steps[first:]], found
@@ -105,7 +105,7 @@ def clear(meter: Meter) -> None:
 
 
 def _shape(operation: Operation) -> tuple[str, int]:
-    """Direction, and bytes a lane."""
+    """Returns the direction, and the bytes per lane."""
     detail = operation.detail
     if isinstance(detail, Access):
         return detail.kind, detail.size

@@ -1,15 +1,15 @@
-"""Watching a kernel run: what an observer is told, and the micro-ops that tell it.
+"""Observers of running kernels, and the micro-ops that notify them.
 
-An observer says, once for each instruction, when it wants to hear of it:
+An observer says, once for each instruction, when it wants to be notified:
 
     BEFORE, AFTER   a call with a view of the wave, at every execution: some microseconds each
-    COUNT           nothing at once; native code counts executions and active lanes, and the
-                    launch's end brings the sums: a few nanoseconds each
-    MEASURE         COUNT, and native code looks at the addresses of memory accesses (measure)
+    COUNT           no calls; native code counts executions and active lanes, and the sums are
+                    passed at the end of the launch: a few nanoseconds each
+    MEASURE         like COUNT, and native code measures memory accesses (see `measure`)
 
-What is wanted becomes micro-ops around those of the instruction (Encoder.weave), so a launch that
-nobody observes runs the code it always runs. A branch that leads to an instruction leads to what
-comes before it, too. Observed launches run on one thread, in the order of unobserved ones.
+These become micro-ops around those of the instruction (Encoder.weave), so an unobserved launch has
+no overhead. A branch to an instruction goes to the micro-ops before it, too. Observed launches run
+on one thread, in the same order as unobserved ones.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Triple = tuple[int, int, int]
 
 
 class Wants(enum.Flag):
-    """When an observer wants to hear of an instruction."""
+    """When an observer wants to be notified of an instruction."""
 
     NOTHING = 0
     BEFORE = enum.auto()
@@ -48,10 +48,10 @@ class Wants(enum.Flag):
 
 @dataclass(frozen=True)
 class Launch:
-    """A launch that is observed. `grid` is in workgroups, `block` in work items; `lds` are the
-    bytes of LDS of a workgroup, static and dynamic, `scratch` those of private memory of a work
-    item; `lanes` is the width of a wave, 32 or 64; `base` is the guest address of the code object's
-    address 0; `lines` has source lines by pc, where there is debug information."""
+    """An observed launch. `grid` is in workgroups, `block` in work items; `lds` is the size of a
+    workgroup's LDS, static and dynamic, `scratch` that of a work item's private memory, both in
+    bytes; `lanes` is the width of a wave, 32 or 64; `base` is the guest address of the code
+    object's address 0; `lines` has source lines by pc, if there is debug information."""
 
     kernel: Kernel
     target: str
@@ -70,10 +70,10 @@ class Launch:
 
 @dataclass(frozen=True)
 class Count:
-    """What a launch did at one instruction. `times` counts waves that executed it, `lanes` the
-    active lanes of them all; at `partial` of the times work items of the wave were inactive, at
-    `idle` of them (a part of `partial`) all were. `accesses` are the instruction's own, where they
-    were to be measured."""
+    """The counts of a launch at one instruction. `times` is the number of executions by waves,
+    `lanes` the sum of their active lanes; in `partial` of the executions work items of the wave
+    were inactive, in `idle` of them (included in `partial`) all were. `accesses` are the
+    instruction's own, if measured."""
 
     instruction: Instruction
     times: int
@@ -84,45 +84,45 @@ class Count:
 
 
 class Enough(Exception):
-    """Raised by an observer's `before` or `after`: it wants no more calls in this launch. When none
-    of the observers does, the rest of the launch runs at almost its usual speed."""
+    """Raised by an observer's `before` or `after` to get no more calls in this launch. When all
+    observers have raised it, the rest of the launch runs at almost full speed."""
 
 
 class Observer(Protocol):
-    """What hears of instructions. An exception from one of these, but for Enough, ends the launch
-    and goes to who launched."""
+    """The interface of observers. An exception from a method, except Enough, ends the launch and is
+    raised to its caller."""
 
     def begin(self, launch: Launch) -> None:
-        """A launch begins."""
+        """Called when a launch starts."""
         ...
 
     def wants(self, instruction: Instruction) -> Wants:
-        """When to tell of `instruction`. It is asked when a kernel's code is encoded: once for all
-        launches of a device, and before `begin`."""
+        """Says when to notify of `instruction`. Called when a kernel's code is encoded: once for
+        all launches of a device, and before `begin`."""
         ...
 
     def before(self, wave: WaveView, instruction: Instruction) -> None:
-        """A wave is about to execute `instruction`. The view holds until this returns."""
+        """Called before a wave executes `instruction`. The view is valid until this returns."""
         ...
 
     def after(self, wave: WaveView, instruction: Instruction) -> None:
-        """A wave has executed `instruction`. Not told of one that ends in a fault, and not of
+        """Called after a wave has executed `instruction`. Not called for one that faults, nor for
         branches, jumps, calls and s_endpgm."""
         ...
 
     def end(self, executed: int, counts: Sequence[Count]) -> None:
-        """A launch has ended, in a fault perhaps, after `executed` wave instructions; `counts` has
-        what was to be counted and has been executed, by ascending pc."""
+        """Called when a launch has ended, possibly in a fault, after `executed` wave instructions;
+        `counts` has the requested counts of executed instructions, by ascending pc."""
         ...
 
 
 class WaveView:
-    """A wave's state between two instructions: NumPy arrays on the memory itself.
+    """A wave's state between two instructions, as NumPy arrays that alias the memory.
 
     `sgprs` are 128 u32 by their encoded number; `vgprs` has a row of 64 u32 for each vector
-    register, in which a wave of 32 uses the first half, and accumulation registers lie from
-    `launch.allocation.accumulation_base` on. `lds` are the workgroup's bytes, `scratch` a row of
-    bytes for each lane.
+    register, of which a wave of 32 uses the first half; accumulation registers start at
+    `launch.allocation.accumulation_base`. `lds` has the workgroup's bytes, `scratch` a row of bytes
+    for each lane.
     """
 
     def __init__(self, address: int, launch: Launch):
@@ -152,7 +152,7 @@ class WaveView:
 
     @property
     def exec_mask(self) -> int:
-        """EXEC: bit l is set where lane l is active."""
+        """EXEC: bit l is set if lane l is active."""
         return self._exec.value & (1 << self.launch.lanes) - 1
 
     @property
@@ -165,32 +165,32 @@ class WaveView:
 
     @property
     def group(self) -> Triple:
-        """The workgroup's place in the grid."""
+        """The workgroup's id in the grid."""
         x, y, z = self._group
         return x, y, z
 
     @property
     def wave(self) -> int:
-        """Which wave of its workgroup it is."""
+        """The number of the wave in its workgroup."""
         return self._wave.value
 
     def active(self) -> np.ndarray:
-        """Booleans of all lanes of a row: whether each is active."""
+        """Returns whether each lane of a row is active, as booleans."""
         import numpy as np
 
         bits = np.array([self.exec_mask], np.uint64).view(np.uint8)
         return np.unpackbits(bits, bitorder="little").astype(bool)
 
 
-# A call from native code, with the wave state's address and the number of a moment; the result
-# is 0 to go on.
+# The callback from native code, with the wave state's address and the number of an event; it
+# returns 0 to continue.
 _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint64, ctypes.c_uint32)
-_Told = Callable[[WaveView, Instruction], None]
+_Callback = Callable[[WaveView, Instruction], None]
 
 
 @dataclass(frozen=True)
 class _Place:
-    """Where native code counts for an instruction."""
+    """The native counters of an instruction."""
 
     instruction: Instruction
     site: ctypes.Array[ctypes.c_uint64]
@@ -212,14 +212,14 @@ class Watch:
 
     def __init__(self, observers: tuple[Observer, ...], table: dict[str, Operation], target: str):
         self._observers, self._table, self._target = observers, table, target
-        self._moments: list[tuple[Instruction, list[tuple[Observer, _Told]]]] = []
-        self._called: list[Observer] = []  # those that are called at all
-        self._resting: list[Observer] = []  # those of them that have had enough
+        self._events: list[tuple[Instruction, list[tuple[Observer, _Callback]]]] = []
+        self._called: list[Observer] = []  # those with BEFORE or AFTER
+        self._resting: list[Observer] = []  # those that have raised Enough
         self._places: list[_Place] = []
         self._views: dict[int, WaveView] = {}
         self._launch: Launch | None = None
         self._error: BaseException | None = None
-        self._call = _CALLBACK(self._tell) if observers else None
+        self._call = _CALLBACK(self._notify) if observers else None
 
     @property
     def callback(self) -> int:
@@ -227,7 +227,7 @@ class Watch:
         return ctypes.cast(self._call, ctypes.c_void_p).value or 0 if self._call else 0
 
     def weave(self, instruction: Instruction, steps: list[Step]) -> list[Step]:
-        """The steps of an instruction with what observers want of it."""
+        """Returns the steps of an instruction with the observers' steps around them."""
         wants = [(observer, observer.wants(instruction)) for observer in self._observers]
         before = [(one, one.before) for one, want in wants if Wants.BEFORE in want]
         after = [(one, one.after) for one, want in wants if Wants.AFTER in want]
@@ -240,11 +240,11 @@ class Watch:
         if any(want & (Wants.COUNT | Wants.MEASURE) for _, want in wants):
             woven.append(self._count(instruction, found))
         if before:
-            woven.append(self._moment(instruction, before))
+            woven.append(self._notify_step(instruction, before))
         woven += steps
-        # What follows a branch is the landing of another straight run, which is counted from there.
+        # A branch's successor starts another straight-line run, which is counted separately.
         if after and instruction.target is None:
-            woven.append(self._moment(instruction, after))
+            woven.append(self._notify_step(instruction, after))
         return woven
 
     def begin(self, launch: Launch) -> None:
@@ -263,13 +263,15 @@ class Watch:
                 observer.end(executed, counts)
 
     def check(self) -> None:
-        """Raises what an observer has raised."""
+        """Raises the exception of an observer, if there was one."""
         if self._error is not None:
             raise self._error
 
-    def _moment(self, instruction: Instruction, told: list[tuple[Observer, _Told]]) -> Step:
-        self._moments.append((instruction, told))
-        return Step("fly_watch", extra=len(self._moments) - 1)
+    def _notify_step(
+        self, instruction: Instruction, callbacks: list[tuple[Observer, _Callback]]
+    ) -> Step:
+        self._events.append((instruction, callbacks))
+        return Step("fly_watch", extra=len(self._events) - 1)
 
     def _count(self, instruction: Instruction, found: list[Meter]) -> Step:
         site = (ctypes.c_uint64 * len(state.SITE.names))()
@@ -277,7 +279,7 @@ class Watch:
         return Step("fly_count", site=ctypes.addressof(site))
 
     def _counts(self) -> list[Count]:
-        """Code may have been encoded twice, where control got to it in two ways."""
+        """Merges counts, because code reached in two ways may have been encoded twice."""
         sums: dict[int, Count] = {}
         for place in self._places:
             count = place.read()
@@ -286,26 +288,27 @@ class Watch:
                 sums[count.instruction.pc] = _sum(known, count) if known else count
         return [sums[pc] for pc in sorted(sums)]
 
-    def _tell(self, address: int, moment: int) -> int:
+    def _notify(self, address: int, event: int) -> int:
         try:
             view = self._views.get(address)
             if view is None:
                 assert self._launch is not None
                 view = self._views[address] = WaveView(address, self._launch)
-            instruction, told = self._moments[moment]
-            for observer, tell in told:
+            instruction, callbacks = self._events[event]
+            for observer, callback in callbacks:
                 if observer not in self._resting:
                     try:
-                        tell(view, instruction)
+                        callback(view, instruction)
                     except Enough:
-                        self._rest(observer, address)
-        except BaseException as error:  # native code can't pass it on: `check` does
+                        self._stop_calling(observer, address)
+        except BaseException as error:  # native code can't propagate it: `check` raises it
             self._error = error
             return 1
         return 0
 
-    def _rest(self, observer: Observer, address: int) -> None:
-        """Calls `observer` no more in this launch. When all rest, native code calls no one."""
+    def _stop_calling(self, observer: Observer, address: int) -> None:
+        """Stops calling `observer` in this launch. When all have stopped, native code makes no
+        calls."""
         self._resting.append(observer)
         if len(self._resting) == len(self._called):
             context = ctypes.c_uint64.from_address(address + state.CONTEXT).value
@@ -313,7 +316,7 @@ class Watch:
 
 
 def _sum(a: Count, b: Count) -> Count:
-    """Two counts of the same instruction together."""
+    """Merges two counts of the same instruction."""
     accesses = tuple(x.plus(y) for x, y in zip(a.accesses, b.accesses, strict=True))
     sums = (a.times + b.times, a.lanes + b.lanes, a.partial + b.partial, a.idle + b.idle)
     return Count(a.instruction, *sums, accesses)

@@ -1,9 +1,9 @@
-"""How many waves and workgroups a compute unit holds at once, and what keeps it from more.
+"""The number of waves and workgroups that a compute unit holds at once, and what limits it.
 
-The numbers of registers, waves, barriers and bytes are the target's (`AmdFacts`), and LLVM's
-(AMDGPUBaseInfo.cpp; GCNSubtarget: getOccupancyWithNumSGPRs), so that `waves` is what its ";
-Occupancy:" remark says of a kernel with this workgroup size. As there, the granule in which LDS is
-allocated is left out.
+The numbers of registers, waves, barriers and bytes are the target's (`AmdFacts`) and LLVM's
+(AMDGPUBaseInfo.cpp; GCNSubtarget: getOccupancyWithNumSGPRs), so `waves` equals LLVM's ";
+Occupancy:" remark for a kernel with this workgroup size. As in LLVM, the LDS allocation granule is
+ignored.
 
 On gfx11 and gfx12 a "compute unit" is whatever shares LDS: a work-group processor of two units, or
 one of them in CU mode (compute_pgm_rsrc1 bit 29, WGP_MODE).
@@ -21,8 +21,8 @@ from fly_target.target import Target
 
 @dataclass(frozen=True)
 class Unit:
-    """A compute unit as a kernel finds it: SIMDs, waves of a SIMD, vector registers of a SIMD for
-    each lane and their granule, workgroups with a barrier, bytes of LDS."""
+    """The resources of a compute unit for a kernel: SIMDs, waves per SIMD, vector registers per
+    SIMD and lane and their granule, workgroups with a barrier, bytes of LDS."""
 
     simds: int
     waves: int
@@ -30,14 +30,14 @@ class Unit:
     granule: int
     barriers: int
     lds: int
-    encoded: int  # the granule of the number in the kernel descriptor
+    encoded: int  # the granule of the register count in the kernel descriptor
 
 
 @dataclass(frozen=True)
 class Occupancy:
-    """`waves` of a SIMD at most, out of `most`; `limits` names what allows no more (VGPR, SGPR,
-    LDS, workgroups), and is empty where `waves` is `most`. `workgroups` and `unit_waves` are those
-    that a compute unit holds at once; `vgprs` are those allocated to a lane."""
+    """`waves` is the number of waves per SIMD, at most `most`; `limits` names what limits it (VGPR,
+    SGPR, LDS, workgroups), and is empty if `waves` is `most`. `workgroups` and `unit_waves` are the
+    numbers that a compute unit holds at once; `vgprs` is the number allocated per lane."""
 
     waves: int
     most: int
@@ -51,14 +51,14 @@ WGP_MODE = 1 << 29
 
 
 def occupancy(target: str, kernel: Kernel, items: int, lds: int) -> Occupancy | None:
-    """For workgroups of `items` work items with `lds` bytes, static and dynamic; None for a
-    processor that is none of the targets."""
+    """Returns the occupancy for workgroups of `items` work items with `lds` bytes, static and
+    dynamic; None for an unknown processor."""
     row = registry.get(target)
     if row is None:
         return None
     files = facts_of(row).registers
     unit = _unit(row, kernel)
-    group = -(-items // kernel.wavefront_size)  # waves of a workgroup
+    group = -(-items // kernel.wavefront_size)  # waves per workgroup
     vgprs = ((kernel.compute_pgm_rsrc1 & 0x3F) + 1) * unit.encoded
     vgprs = -(-vgprs // unit.granule) * unit.granule
     slots = unit.simds * unit.waves
@@ -70,7 +70,7 @@ def occupancy(target: str, kernel: Kernel, items: int, lds: int) -> Occupancy | 
     }
     waves = min(room.values())
     limits = tuple(name for name, most in room.items() if most == waves)
-    # All waves of a workgroup are there at once, spread over the SIMDs.
+    # All waves of a workgroup are resident together, distributed over the SIMDs.
     held = min(
         min(room["VGPR"], room["SGPR"]) * unit.simds // group,
         _slots(unit, group),
@@ -89,7 +89,7 @@ def occupancy(target: str, kernel: Kernel, items: int, lds: int) -> Occupancy | 
 def _unit(target: Target, kernel: Kernel) -> Unit:
     facts = facts_of(target)
     files, unit = facts.registers, facts.unit
-    # Twice the lanes of a wave take twice the registers of the file.
+    # A wave of twice the lanes uses twice the registers of the file.
     longer = kernel.wavefront_size // target.wave_size
     both = unit.work_group_processor and bool(kernel.compute_pgm_rsrc1 & WGP_MODE)
     return Unit(
@@ -104,16 +104,17 @@ def _unit(target: Target, kernel: Kernel) -> Unit:
 
 
 def _slots(unit: Unit, group: int) -> int:
-    """Workgroups of `group` waves by wave slots and barriers; one wave needs no barrier."""
+    """Returns the workgroups of `group` waves by wave slots and barriers; one wave needs no
+    barrier."""
     most = unit.simds * unit.waves // group
     return most if group == 1 else min(most, unit.barriers)
 
 
 def _per_simd(unit: Unit, group: int, workgroups: int) -> int:
-    """Waves of the fullest SIMD with so many workgroups of `group` waves."""
+    """Returns the waves of the fullest SIMD for this number of workgroups of `group` waves."""
     return max(1, min(unit.waves, -(-workgroups * group // unit.simds)))
 
 
 def _sgpr_waves(files: RegisterFiles, unit: Unit, count: int) -> int:
-    """The waves that so many scalar registers of each allow."""
+    """Returns the number of waves possible with `count` scalar registers each."""
     return next((waves for most, waves in files.sgpr_waves if count <= most), unit.waves)

@@ -1,6 +1,6 @@
-"""What a launch did, as numbers: an observer that counts, and the document it makes.
+"""Statistics of a launch: an observer that counts, and the document with its results.
 
-Everything is exact but `cycles` of LDS and lines of global accesses, which follow a model
+Everything is exact except `cycles` of LDS and lines of global accesses, which follow a model
 (fly_run.emulator.watch.measure), and occupancy, which is LLVM's figure
 (fly_run.emulator.watch.occupancy).
 """
@@ -22,7 +22,7 @@ from fly_run.emulator.watch.occupancy import occupancy
 if TYPE_CHECKING:
     from fly_run.emulator.watch.observe import WaveView
 
-HOTTEST = 10  # instructions that are listed
+HOTTEST = 10  # number of instructions listed
 Document = dict[str, Any]
 
 
@@ -40,10 +40,10 @@ class Statistics:
         return Wants.MEASURE
 
     def before(self, wave: WaveView, instruction: Instruction) -> None:
-        """Not called: nothing is wanted at an instruction itself."""
+        """Not called, because `wants` never asks for it."""
 
     def after(self, wave: WaveView, instruction: Instruction) -> None:
-        """Not called."""
+        """Not called, because `wants` never asks for it."""
 
     def end(self, executed: int, counts: Sequence[Count]) -> None:
         assert self.launch is not None
@@ -51,8 +51,8 @@ class Statistics:
 
 
 def document(launch: Launch, executed: int, counts: Sequence[Count]) -> Document:
-    """The numbers of one launch, ready for JSON. `lanes_active` are shares of all lanes of the
-    waves, from 0 to 1; None where no vector instruction ran."""
+    """Returns the statistics of one launch, ready for JSON. `lanes_active` is the fraction of all
+    lanes of the waves, from 0 to 1; None if no vector instruction ran."""
     items = launch.block[0] * launch.block[1] * launch.block[2]
     workgroups = launch.grid[0] * launch.grid[1] * launch.grid[2]
     held = occupancy(launch.target, launch.kernel, items, launch.lds)
@@ -90,7 +90,7 @@ def _utilisation(launch: Launch, counts: Sequence[Count]) -> float | None:
 
 
 def _kinds(launch: Launch, counts: Sequence[Count]) -> Document:
-    """Executions by kind, the most frequent first."""
+    """Returns executions by kind, the most frequent first."""
     of_kind: dict[str, list[Count]] = {}
     for count in counts:
         of_kind.setdefault(kinds.kind(count.instruction.mnemonic), []).append(count)
@@ -105,8 +105,8 @@ def _kinds(launch: Launch, counts: Sequence[Count]) -> Document:
 
 
 def _branches(counts: Sequence[Count]) -> Document:
-    """Conditional branches, and those that a wave executed with some of its work items active and
-    some not: it has to walk both ways of a condition."""
+    """Counts conditional branches, and those that a wave executed with some of its work items
+    active and some not, so that it has to execute both sides of a condition."""
     conditional = [c for c in counts if c.instruction.mnemonic.startswith("s_cbranch")]
     return {
         "conditional": sum(count.times for count in conditional),
@@ -115,8 +115,8 @@ def _branches(counts: Sequence[Count]) -> Document:
 
 
 def _memory(launch: Launch, counts: Sequence[Count]) -> Document:
-    """Bytes by space and direction. Global: cache lines that the accesses of the waves touched, and
-    the least for so many bytes. LDS: cycles, and those without conflicts."""
+    """Returns bytes by space and direction. Global: the cache lines touched by the waves' accesses,
+    and the minimum for that many bytes. LDS: cycles, and cycles without conflicts."""
     accesses = [access for count in counts for access in count.accesses]
     unknown = sum(
         count.times for count in counts if not count.accesses and _moves(count.instruction.mnemonic)
@@ -134,15 +134,15 @@ def _memory(launch: Launch, counts: Sequence[Count]) -> Document:
 
 
 def _moves(mnemonic: str) -> bool:
-    """Whether an instruction accesses memory: not those on caches and between lanes."""
+    """Whether an instruction accesses memory; cache control and lane moves do not."""
     if kinds.kind(mnemonic) == "LDS":
         return not mnemonic.startswith(("ds_bpermute", "ds_permute", "ds_swizzle", "ds_nop"))
     return kinds.kind(mnemonic) in kinds.MEMORY and "dcache" not in mnemonic
 
 
 def _elsewhere(accesses: Sequence[Measured], space: str) -> list[tuple[str, int, int]]:
-    """Direction, size and lanes of what went to private memory or LDS, by way of a flat or buffer
-    access or directly."""
+    """Yields direction, size and lanes of accesses to private memory or LDS, whether direct or by a
+    flat or buffer access."""
     found = []
     for access in accesses:
         lanes = getattr(access, space) + (access.lanes if access.space == space else 0)
@@ -173,7 +173,7 @@ def _by_direction(
 
 
 def _hottest(launch: Launch, counts: Sequence[Count]) -> list[Document]:
-    """The instructions that were executed most often; of equals, the first ones."""
+    """Returns the instructions executed most often; among equals, the first ones."""
     total = sum(count.times for count in counts)
     ordered = sorted(counts, key=lambda count: -count.times)[:HOTTEST]
     lines = [launch.lines.find(count.instruction.pc) for count in ordered]

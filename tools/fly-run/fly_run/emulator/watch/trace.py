@@ -1,10 +1,11 @@
-"""Executed instructions, one a line, with what they wrote: an observer for `--trace`.
+"""The observer for `--trace`: lists executed instructions, one per line, with the values written.
 
     0/1  0x1540  v_add_f32_e32 v2, v2, v3    [0-35]  v2=1.5 2.5 3.5 …
 
-are workgroup and wave, pc, text, the active lanes where not all are, and each register that the
-instruction names as its result or has changed, with the values of its active lanes. JSON lines have
-the registers' bits, of the lanes in the mask `lanes`; the last one tells the limit if it was met.
+These are workgroup and wave, pc, text, the active lanes if not all are active, and each register
+that the instruction names as its result or has changed, with the values of its active lanes. JSON
+lines have the registers' bits, for the lanes in the mask `lanes`; the last line gives the limit if
+it was reached.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ if TYPE_CHECKING:
 
     from fly_run.emulator.watch.observe import WaveView
 
-LINES = 1000  # that a trace has unless told otherwise
-TEXT_WIDTH = 44  # columns; longer instructions push what follows aside
+LINES = 1000  # default limit of a trace
+TEXT_WIDTH = 44  # columns; longer instructions shift the rest of the line
 Triple = tuple[int, int, int]
 
-# Their first operand is no result: stores, comparisons into SCC, atomics that return nothing.
+# Instructions whose first operand is not a result: stores, comparisons, atomics without return.
 _NO_RESULT = re.compile(
     r"\w*_store_|ds_write|ds_store|s_cmp|s_bitcmp|s_wait|s_nop|s_setreg|s_set_|s_sleep|s_sendmsg"
 )
@@ -43,8 +44,8 @@ _RETURNS = ("glc", "sc0", "th")
 
 @dataclass(frozen=True)
 class Only:
-    """What of the launches is traced: a kernel, a workgroup, a wave of each, addresses from the
-    first to the last, lanes whose values are shown. None stands for all."""
+    """Filters for the trace: a kernel, a workgroup, a wave of each, an address range, the lanes
+    whose values are shown. None stands for all."""
 
     kernel: str | None = None
     group: Triple | None = None
@@ -54,19 +55,19 @@ class Only:
 
     @staticmethod
     def parse(words: Sequence[str]) -> Only:
-        """From KEY=VALUE words. UsageError for one that is none."""
+        """Parses KEY=VALUE words. UsageError for an invalid one."""
         found: dict[str, object] = {}
         for word in words:
             key, equals, value = word.partition("=")
             if key not in _KEYS or not equals:
                 raise UsageError(
-                    f"--trace-only {word}: KEY=VALUE is wanted", hint=f"keys: {', '.join(_KEYS)}"
+                    f"--trace-only {word}: expected KEY=VALUE", hint=f"keys: {', '.join(_KEYS)}"
                 )
             try:
                 found[key] = _KEYS[key](value)
             except ValueError:
                 raise UsageError(
-                    f"--trace-only {word}: {quoted(value)} is no {key}",
+                    f"--trace-only {word}: {quoted(value)} is not a valid {key}",
                     hint="kernel=NAME group=X[,Y[,Z]] wave=N pc=0x1600-0x1680 lanes=0-7",
                 ) from None
         return Only(**found)  # type: ignore[arg-type]
@@ -101,7 +102,7 @@ class _Before:
 
 
 class Tracer:
-    """Observes launches; `lines` is the trace, in JSON where `as_json` says so."""
+    """Observes launches; `lines` is the trace, in JSON if `as_json`."""
 
     def __init__(self, only: Only, limit: int = LINES, as_json: bool = False):
         self.lines: list[str] = []
@@ -131,7 +132,7 @@ class Tracer:
         if self._traced + len(self._pending) >= self._limit:
             if not self._full:
                 self._full = True
-                self._tell_limit()
+                self._add_limit_line()
             raise Enough
         state = _Before(wave.exec_mask, wave.sgprs.copy(), wave.vgprs.copy(), wave.scc)
         if _ends_a_run(instruction):
@@ -145,13 +146,13 @@ class Tracer:
             self._add(*pending)
 
     def end(self, executed: int, counts: Sequence[Count]) -> None:
-        """What has no end yet went wrong: the instruction that faulted."""
+        """Lists instructions that have not completed: those that faulted."""
         for pending in self._pending.values():
             self._add(*pending)
         self._pending.clear()
 
-    def _tell_limit(self) -> None:
-        told = f"… {self._limit} instructions are told; --trace-limit sets how many"
+    def _add_limit_line(self) -> None:
+        told = f"… {self._limit} instructions were traced; --trace-limit sets the limit"
         self.lines.append(json.dumps({"limit": self._limit}) if self._json else told)
 
     def _add(self, wave: WaveView, instruction: Instruction, before: _Before) -> None:
@@ -197,15 +198,15 @@ def _place(group: Triple) -> str:
 
 
 def _ends_a_run(instruction: Instruction) -> bool:
-    """Whether another instruction than the next, or another wave, may come before control is behind
-    this one."""
+    """Whether another instruction than the next, or another wave, may execute before control is
+    past this one."""
     if kinds.kind(instruction.mnemonic) in ("branch", "barrier"):
         return instruction.mnemonic != "s_getpc_b64"
     return instruction.mnemonic.startswith(("s_endpgm", "s_trap"))
 
 
 def result(instruction: Instruction) -> Register | None:
-    """The register that an instruction names as its result."""
+    """Returns the register that an instruction names as its result."""
     name, modifiers = instruction.mnemonic, instruction.modifiers
     if not instruction.operands or not isinstance(instruction.operands[0], Register):
         return None

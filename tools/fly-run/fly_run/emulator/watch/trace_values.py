@@ -1,4 +1,4 @@
-"""Registers that an instruction wrote, and their values in few words."""
+"""Formats the registers that an instruction wrote, and their values."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _PAIRS = {106: "vcc", 126: "exec", 102: "flat_scratch", 104: "xnack_mask"}
 
 @dataclass(frozen=True)
 class Scalar:
-    """Scalar registers, `name` as the assembler has it."""
+    """Scalar registers, with the assembler's `name`."""
 
     name: str
     words: tuple[int, ...]
 
     def bits(self, lanes: Sequence[int]) -> int:
-        """As one number, the first register its low dword."""
+        """Returns them as one number, the first register as its low dword."""
         return sum(word << 32 * n for n, word in enumerate(self.words))
 
     def text(self, mnemonic: str, lanes: Sequence[int]) -> str:
@@ -43,7 +43,7 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Vector:
-    """A vector register, or the pair that a 64-bit result takes: `rows` of all lanes."""
+    """A vector register, or the pair that holds a 64-bit result: `rows` of all lanes."""
 
     name: str
     rows: tuple[np.ndarray, ...]
@@ -64,7 +64,7 @@ class Vector:
 def written(
     wave: WaveView, result: Register | None, sgprs: np.ndarray, vgprs: np.ndarray, scc: int
 ) -> list[Scalar | Vector]:
-    """What an instruction wrote: its result, and registers whose values are not those before."""
+    """Returns what an instruction wrote: its result, and registers whose values have changed."""
     scalars = {int(n) for n in (wave.sgprs != sgprs).nonzero()[0]}
     rows = {int(n) for n in (wave.vgprs != vgprs).any(axis=1).nonzero()[0]}
     found: list[Scalar | Vector] = []
@@ -114,7 +114,7 @@ def _vector(wave: WaveView, numbers: range) -> Vector:
 
 
 def _kind(mnemonic: str, rows: int) -> str | None:
-    """The type of a result by its mnemonic; None where that says no more than the width."""
+    """Returns the type of a result by its mnemonic; None if that only tells its width."""
     found = _TYPE.search(mnemonic)
     kind = found[1] if found and mnemonic.startswith("v_") and "_pk_" not in mnemonic else None
     if kind in (None, "b32", "b64"):
@@ -156,14 +156,14 @@ _SHOW: dict[str, Callable[[int], str]] = {
 
 
 def _ordinary_float(bits: int) -> bool:
-    """Whether 32 bits read as a float of a size that data have: 0, or from 2^-20 to 2^24."""
+    """Whether 32 bits look like a float of a typical magnitude: 0, or from 2^-20 to 2^24."""
     exponent = (bits >> 23 & 0xFF) - 127
     return bits == 0 or -20 <= exponent < 24
 
 
 def compact(values: list[str], numbers: list[int] | None = None) -> str:
-    """Values in order, runs of equal ones as `x ×n`, integers (`numbers`) in equal steps as
-    `0 1 2 … 63`, and what is long with an ellipsis."""
+    """Formats values in order: runs of equal ones as `x ×n`, integers (`numbers`) in equal steps as
+    `0 1 2 … 63`, and long lists with an ellipsis."""
     if not values:
         return "-"
     if numbers is not None and len(numbers) > 4:
@@ -181,7 +181,7 @@ def compact(values: list[str], numbers: list[int] | None = None) -> str:
 
 
 def ranges(lanes: Sequence[int]) -> str:
-    """Lanes as `0-7,9`; `-` for none."""
+    """Formats lanes as `0-7,9`; `-` for none."""
     parts: list[tuple[int, int]] = []
     for lane in lanes:
         if parts and parts[-1][1] == lane - 1:

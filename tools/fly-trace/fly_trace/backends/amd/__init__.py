@@ -1,1 +1,1 @@
-"""What only AMD's targets have: `fx.rocdl`."""
+"""The AMD backend of the language: `fx.rocdl`."""

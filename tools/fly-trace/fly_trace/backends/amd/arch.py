@@ -1,4 +1,4 @@
-"""Which of AMD's chips a trace is for, and what its generation has."""
+"""Selects by the AMD chip that a trace is for."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ T = TypeVar("T")
 
 
 def chosen(what: str, by_trait: Mapping[str, T]) -> T:
-    """What the target has, by a word of `Target.traits`. InputError where it has none, or the trace
-    no target."""
+    """Returns the entry of the target, by `Target.traits`. Raises InputError if there is none, or
+    if the trace has no target."""
     row = registry.find(chip(what))
     for trait, found in by_trait.items():
         if trait in row.traits:
@@ -27,5 +27,5 @@ def chosen(what: str, by_trait: Mapping[str, T]) -> T:
 
 
 def get_rocm_arch() -> str:
-    """The name of the target, as "gfx942". The trace is for it alone then."""
+    """The name of the target, such as "gfx942". The trace is then specific to that target."""
     return chip("fx.rocdl.get_rocm_arch")

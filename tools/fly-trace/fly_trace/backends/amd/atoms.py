@@ -37,7 +37,7 @@ _WMMA = {"RDNA3": Gfx11Wmma, "RDNA4": Gfx120xWmma, "gfx1250": Gfx1250Wmma}
 
 
 class SyncScope:
-    """LLVM's synchronization scopes of AMDGPU."""
+    """LLVM's AMDGPU synchronization scopes."""
 
     Agent, Workgroup, Wavefront, OneAs = "agent", "workgroup", "wavefront", "one-as"
     AgentOneAs, WorkgroupOneAs = "agent-one-as", "workgroup-one-as"
@@ -45,7 +45,7 @@ class SyncScope:
 
 
 def BufferCopy(bit_size: int, cache_modifier: int = 0) -> CopyOp:
-    """buffer_load or buffer_store of so many bits, to or from a tensor of make_buffer_tensor.
+    """buffer_load or buffer_store of `bit_size` bits, to or from a tensor of make_buffer_tensor.
     `cache_modifier` 2 is non-temporal. State: soffset, in elements."""
     return made(buffer.BufferCopy, "fx.rocdl.BufferCopy", bit_size, cache_modifier)
 
@@ -64,7 +64,7 @@ BufferCopy64b, BufferCopy128b = _copy(64), _copy(128)
 
 
 def BufferCopyLDS(bit_size: int) -> CopyOp:
-    """buffer_load … lds: from memory behind a descriptor straight to LDS. State: soffset,
+    """buffer_load … lds: from memory with a descriptor directly to LDS. State: soffset,
     imm_offset."""
     return made(buffer.BufferCopyLds, "fx.rocdl.BufferCopyLDS", bit_size)
 
@@ -80,7 +80,7 @@ def BufferCopyLDS128b() -> CopyOp:
 
 
 def BufferAtomic(atomic_op: str, val_type: DType) -> CopyOp:
-    """An atomic update of memory behind a descriptor. State: soffset."""
+    """An atomic update of memory with a descriptor. State: soffset."""
     what = "fx.rocdl.BufferAtomic"
     return made(buffer.BufferAtomic, what, atomic_op, element(val_type, what))
 
@@ -99,13 +99,13 @@ BufferAtomicMin = _atomic("min")
 
 
 def BufferAtomicPkAdd(val_type: DType) -> CopyOp:
-    """An atomic addition of two 16-bit floats at once."""
+    """An atomic addition of two packed 16-bit floats."""
     what = "fx.rocdl.BufferAtomicPkAdd"
     return made(buffer.BufferAtomic, what, AtomicOp.Add, f"vector<2x{element(val_type, what)}>")
 
 
 def MFMA(m: int, n: int, k: int, elem_ty_ab: DType, elem_ty_acc: DType = F32) -> MmaOp:
-    """A matrix instruction of CDNA on an m × n × k tile: A and B of `elem_ty_ab`, C and D of
+    """A CDNA matrix instruction on an m × n × k tile. A and B have `elem_ty_ab`, C and D
     `elem_ty_acc`."""
     what = "fx.rocdl.MFMA"
     ab, acc = element(elem_ty_ab, what), element(elem_ty_acc, what)
@@ -115,8 +115,9 @@ def MFMA(m: int, n: int, k: int, elem_ty_ab: DType, elem_ty_acc: DType = F32) ->
 def WMMA(
     m: int, n: int, k: int, elem_ty_ab: DType, elem_ty_acc: DType = F32, **signs: bool
 ) -> MmaOp:
-    """The matrix instruction of the trace's target, of RDNA3, RDNA4 or gfx1250: as
-    `fx.rocdl.rdna3.WMMA` and `rdna4.WMMA`. What a thread holds of a tile differs between them."""
+    """The matrix instruction of the trace's target: RDNA3, RDNA4 or gfx1250. See
+    `fx.rocdl.rdna3.WMMA` and `rdna4.WMMA`. The part of a tile that a thread holds differs between
+    them."""
     what = "fx.rocdl.WMMA"
     return wmma(chosen(what, _WMMA), what, m, n, k, elem_ty_ab, elem_ty_acc, **signs)
 

@@ -1,4 +1,4 @@
-"""Tensors behind buffer descriptors: loads out of bounds give zero, stores are dropped."""
+"""Tensors with buffer descriptors: loads out of bounds return zero, stores are dropped."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ MAX_BYTES = 2**32 - 1
 
 
 def make_buffer_ptr(ptr: Any, num_records_bytes: Any = None) -> Pointer:
-    """A pointer behind a descriptor of `num_records_bytes` bytes from `ptr`, a pointer to global
-    memory; without a number as many as a descriptor can have."""
+    """A buffer pointer with a descriptor of `num_records_bytes` bytes from `ptr`, a pointer to
+    global memory. The default is the maximum of a descriptor."""
     base = pointer(ptr, "fx.rocdl.make_buffer_ptr")
     if base.spec.space != "global":
         tracing.refuse(
@@ -31,7 +31,7 @@ def make_buffer_ptr(ptr: Any, num_records_bytes: Any = None) -> Pointer:
     builder = tracing.kernel("fx.rocdl.make_buffer_ptr")
     size = convert(MAX_BYTES if num_records_bytes is None else num_records_bytes, I64)
     stride = builder.one("arith.constant", "i16", value=builder.integer(0, "i16"))
-    # The descriptor's flags are the target's: a trace is for every one.
+    # Without flags, the descriptor has the target's: a trace is for any target.
     operands = [base.value(builder), stride, builder.ssa(size)]
     spec = PtrSpec(base.spec.element, BUFFER_SPACE, base.spec.align)
     ssa = builder.fly_op("make_ptr", operands, {}, spec)
@@ -39,8 +39,8 @@ def make_buffer_ptr(ptr: Any, num_records_bytes: Any = None) -> Pointer:
 
 
 def make_buffer_tensor(tensor: Any, max_size: bool = True, *, num_records_bytes: Any = None) -> Any:
-    """The same tensor behind a buffer descriptor, for buffer copies. The descriptor ends where the
-    address space of 32 bits does; with `max_size=False` it ends with the tensor."""
+    """The tensor with a buffer descriptor, for buffer copies. The descriptor covers the maximum of
+    a 32-bit size; with `max_size=False` it covers only the tensor."""
     source = tensor_of(tensor, "fx.rocdl.make_buffer_tensor")
     layout = get_layout(source)
     if num_records_bytes is None and not max_size:
@@ -51,9 +51,9 @@ def make_buffer_tensor(tensor: Any, max_size: bool = True, *, num_records_bytes:
 
 
 def get_buffer_rsrc(ptr: Any) -> Any:
-    """The descriptor itself, an `!llvm.ptr<8>` of MLIR."""
+    """The descriptor itself, an `!llvm.ptr<8>` in MLIR."""
     base = pointer(ptr, "fx.rocdl.get_buffer_rsrc")
     if base.spec.space in SPACES:
-        tracing.refuse("fx.rocdl.get_buffer_rsrc takes a pointer behind a buffer descriptor")
+        tracing.refuse("fx.rocdl.get_buffer_rsrc takes a pointer with a buffer descriptor")
     builder = tracing.kernel("fx.rocdl.get_buffer_rsrc")
     return builder.fly_op("fly_rocdl.get_buffer_rsrc", [base.value(builder)], {})

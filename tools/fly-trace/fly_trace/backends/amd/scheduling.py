@@ -1,4 +1,4 @@
-"""What the instruction scheduler is told, and groups of asynchronous copies: `fx.rocdl.sched_…`."""
+"""Hints to the instruction scheduler, and asynchronous copy groups: `fx.rocdl.sched_…`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
     "wait_asyncmark",
 ]
 
-# Bits of a scheduling mask and what MLIR calls them (AMDGPUUsage, llvm.amdgcn.sched.barrier).
+# Bits of a scheduling mask and MLIR's names (AMDGPUUsage, llvm.amdgcn.sched.barrier).
 MASKS = {
     0x001: "non_mem_non_sideeffect",
     0x002: "valu",
@@ -38,7 +38,7 @@ MASKS = {
 
 
 def emit(name: str, what: str, **attributes: str) -> None:
-    """An op of the rocdl dialect, its attributes by their texts."""
+    """Builds an op of the rocdl dialect. Attributes are given as text."""
     builder = tracing.kernel(what)
     made = {key: builder.attribute(text) for key, text in attributes.items()}
     builder.op(f"rocdl.{name}", [], [], made)
@@ -51,15 +51,15 @@ def _mask(mask: Any, what: str) -> str:
 
 
 def sched_barrier(mask: int) -> None:
-    """Instructions are not moved across, but those whose bits of `mask` are set: 1 what does not
-    touch memory, 2 VALU, 4 SALU, 8 MFMA, 0x10 VMEM, 0x20 its reads, 0x40 its writes, 0x80 LDS,
-    0x100 its reads, 0x200 its writes, 0x400 transcendental."""
+    """Prevents instructions from moving across, except those in `mask`: 1 no memory access, 2 VALU,
+    4 SALU, 8 MFMA, 0x10 VMEM, 0x20 VMEM reads, 0x40 VMEM writes, 0x80 LDS, 0x100 LDS reads, 0x200
+    LDS writes, 0x400 transcendental."""
     emit("sched.barrier", "fx.rocdl.sched_barrier", mask=_mask(mask, "sched_barrier"))
 
 
 def sched_group_barrier(mask: int, size: int, group_id: int) -> None:
-    """The next `size` instructions of `mask` are a group; groups of one `group_id` are scheduled
-    one after the other."""
+    """Makes the next `size` instructions in `mask` a group. Groups with the same `group_id` are
+    scheduled in order."""
     what = "fx.rocdl.sched_group_barrier"
     emit(
         "sched.group.barrier",
@@ -91,19 +91,19 @@ def sched_dswr(cnt: int) -> None:
 
 
 def iglp_opt(variant: int) -> None:
-    """One of LLVM's schedules of a whole block: 0 for small GEMMs, 1 for single waves."""
+    """Selects one of LLVM's schedules for a whole block: 0 for small GEMMs, 1 for single waves."""
     what = "fx.rocdl.iglp_opt"
     emit("iglp.opt", what, variant=f"{number(variant, what, 3)} : i32")
 
 
 def s_setprio(priority: int) -> None:
-    """The wave's priority, 0 to 3."""
+    """Sets the wave's priority, 0 to 3."""
     what = "fx.rocdl.s_setprio"
     emit("s.setprio", what, priority=f"{number(priority, what, 3)} : i16")
 
 
 def s_sleep(count: int) -> None:
-    """Sleeps 64 to 128 clocks for each of `count`."""
+    """Sleeps for about 64 clocks times `count`."""
     what = "fx.rocdl.s_sleep"
     emit("s.sleep", what, count=f"{number(count, what, 127)} : i32")
 
@@ -114,6 +114,6 @@ def asyncmark() -> None:
 
 
 def wait_asyncmark(count: int = 0) -> None:
-    """Waits until at most `count` groups of asynchronous copies are under way."""
+    """Waits until at most `count` groups of asynchronous copies are pending."""
     what = "fx.rocdl.wait_asyncmark"
     emit("wait.asyncmark", what, count=f"{number(count, what, 0xFFFF)} : i16")

@@ -1,7 +1,7 @@
-"""Waits for accesses that a wave has under way: `fx.rocdl.s_waitcnt`.
+"""Waits for a wave's pending memory accesses: `fx.rocdl.s_waitcnt`.
 
-Before gfx12 one instruction holds all counters, in fields whose places differ between
-generations; gfx12 has an instruction for each counter.
+Before gfx12, one instruction waits for all counters, in fields whose positions differ between
+generations. gfx12 has an instruction for each counter.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ rdna3_s_waitcnt = _in_fields("fx.rocdl.rdna3", GFX11)
 
 
 def rdna4_s_waitcnt(vmcnt: Any = None, lgkmcnt: Any = None, expcnt: Any = None) -> None:
-    """Waits until at most so many accesses are under way: loads (vmcnt: s_wait_loadcnt), of LDS and
-    scalar memory (lgkmcnt: s_wait_dscnt, s_wait_kmcnt), exports (expcnt). None waits for none.
+    """Waits until at most this many accesses are pending: loads (vmcnt: s_wait_loadcnt), LDS and
+    scalar memory (lgkmcnt: s_wait_dscnt, s_wait_kmcnt), exports (expcnt). None means no wait.
 
-    LDS and scalar memory, which lgkmcnt counts together, have a counter each. Scalar loads are done
-    in any order, so that only 0 says something of them: that is what they are waited for.
+    LDS and scalar memory, which lgkmcnt counts together, have separate counters. Scalar loads
+    complete out of order, so only a wait for 0 is meaningful for them, and that is what is emitted.
     """
     what = "fx.rocdl.rdna4.s_waitcnt"
     vm = _counter(vmcnt, "vmcnt", GFX12.vm.most)
@@ -63,7 +63,7 @@ def rdna4_s_waitcnt(vmcnt: Any = None, lgkmcnt: Any = None, expcnt: Any = None) 
 
 
 def _wait_for_scalars(what: str) -> None:
-    """s_wait_kmcnt 0; rocdl has no op for it."""
+    """Emits s_wait_kmcnt 0, for which rocdl has no op."""
     builder = tracing.kernel(what)
     nothing = builder.one("arith.constant", "i16", value=builder.integer(0, "i16"))
     attributes = {
@@ -80,8 +80,8 @@ _BY_GENERATION = {"gfx9": cdna3_s_waitcnt, "gfx11": rdna3_s_waitcnt, "gfx12": rd
 def s_waitcnt(
     bitfield: Any = None, *, vmcnt: Any = None, lgkmcnt: Any = None, expcnt: Any = None
 ) -> None:
-    """Waits until at most so many accesses are under way, as the trace's target encodes it: see
-    `fx.rocdl.cdna3.s_waitcnt`, `rdna3`, `rdna4`. A `bitfield` is the immediate as it is."""
+    """Waits until at most this many accesses are pending, encoded for the trace's target. See
+    `fx.rocdl.cdna3.s_waitcnt`, `rdna3`, `rdna4`. A `bitfield` is used as the immediate."""
     what = "fx.rocdl.s_waitcnt"
     if bitfield is None:
         wait = chosen(what, _BY_GENERATION)
@@ -90,6 +90,6 @@ def s_waitcnt(
     if (vmcnt, lgkmcnt, expcnt) != (None, None, None):
         tracing.refuse(
             f"{what} takes a bitfield or counters, not both",
-            "the counters alone: fx.rocdl.s_waitcnt(vmcnt=0)",
+            "use the counters only: fx.rocdl.s_waitcnt(vmcnt=0)",
         )
     emit("s.waitcnt", what, bitfield=f"{number(bitfield, what, 0xFFFF)} : i32")

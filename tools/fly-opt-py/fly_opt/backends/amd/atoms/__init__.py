@@ -1,1 +1,1 @@
-"""AMD's instructions in ops of the rocdl and LLVM dialects."""
+"""Emitters of AMD's instructions as ops of the rocdl and LLVM dialects."""

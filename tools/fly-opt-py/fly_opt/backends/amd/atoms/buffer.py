@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 from fly_dialect.atoms.amd.buffer import BufferAtomic, BufferCopy
+from fly_dialect.atoms.universal import ThreadCopy
 from fly_dialect.dialect import type_of
 
 from fly_opt.atoms.emitters import Copy, Memory, copies
@@ -12,9 +13,10 @@ from fly_opt.backends.amd import buffers
 from fly_opt.backends.amd.intrinsics import BUFFER_ATOMIC
 from fly_opt.ir import intrinsics, pointers
 
-Value = Any  # an ir.Value
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
-# Atomic update → the end of the intrinsic's name for integers and for floats.
+# Atomic update → suffix of the intrinsic's name for integers and for floats.
 _UPDATES: dict[str, tuple[str | None, str | None]] = {
     "add": ("add", "fadd"),
     "max": ("smax", "fmax"),
@@ -27,8 +29,8 @@ _UPDATES: dict[str, tuple[str | None, str | None]] = {
 
 
 @copies(BufferCopy)
-def copy(call: Copy) -> Value | None:
-    """buffer_load to registers or buffer_store from them."""
+def copy(call: Copy[BufferCopy]) -> ir.Value | None:
+    """Emits a buffer_load to registers or a buffer_store from them."""
     builder, op = call.builder, call.op
     source, destination = call.source, call.destination
     if _is_buffer(source) and call.result is not None:
@@ -38,15 +40,15 @@ def copy(call: Copy) -> Value | None:
         at, soffset = _place(call, destination)
         buffers.store(builder, source, at, soffset, op.cache)
         return None
-    raise ValueError(f"{op} copies between registers and memory behind a buffer descriptor")
+    raise ValueError(f"{op} copies between registers and memory with a buffer descriptor")
 
 
 @copies(BufferAtomic)
-def atomic(call: Copy) -> Value:
-    """buffer_atomic of one element or a pair of half words. Gives the source's value."""
+def atomic(call: Copy[BufferAtomic]) -> ir.Value:
+    """Emits a buffer_atomic of one element or a pair of half words. Returns the source's value."""
     builder, op, destination = call.builder, call.op, call.destination
     if not _is_buffer(destination) or isinstance(call.source, Memory):
-        raise ValueError(f"{op} updates memory behind a buffer descriptor with a value")
+        raise ValueError(f"{op} updates memory with a buffer descriptor with a value")
     scalar = op.element.rpartition("x")[2].rstrip(">")
     integers, floats = _UPDATES[op.op]
     update = floats if scalar.startswith(("f", "bf")) else integers
@@ -56,17 +58,21 @@ def atomic(call: Copy) -> Value:
     value = pointers.bitcast(builder, call.source, type_of(op.element))
     policy = builder.constant(0, 32)
     operands = [value, at.descriptor, at.offset, soffset, policy]
-    with builder.ip, builder.loc:
+    ip, loc = builder.ip, builder.loc
+    assert ip is not None, "a call is being written"
+    assert loc is not None, "a call is being written"
+    with ip, loc:
         intrinsics.call(f"{BUFFER_ATOMIC}.{update}", value.type, operands)
     return value
 
 
-def _is_buffer(side: Memory | Value | None) -> TypeGuard[Memory]:
+def _is_buffer(side: Memory | ir.Value | None) -> TypeGuard[Memory]:
     return isinstance(side, Memory) and buffers.holds(side.spec)
 
 
-def _place(call: Copy, side: Memory) -> tuple[buffers.Place, Value]:
-    """Where the access goes, and the state's `soffset`, which counts in elements, in bytes."""
+def _place(call: Copy[ThreadCopy], side: Memory) -> tuple[buffers.Place, ir.Value]:
+    """Returns the location of the access, and the state's `soffset` in bytes instead of
+    elements."""
     builder = call.builder
     soffset = buffers.scaled(builder, call.field("soffset"), side.spec.element)
     return buffers.place(builder, side.spec, side.pointer, call.op.copied_bits), soffset

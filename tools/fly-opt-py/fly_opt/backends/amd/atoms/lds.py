@@ -1,23 +1,20 @@
-"""Copies to LDS that pass no register, and the reads of LDS that transpose (CDNA).
+"""Copies to LDS that bypass registers, and LDS reads that transpose (CDNA).
 
-A copy to LDS fills it in the order of the threads from the wave's first address on, so that a
-swizzle of the destination's type has no part in it; the source is what a kernel permutes instead.
+A copy to LDS writes the threads' data consecutively from the wave's first address, so a swizzle of
+the destination's type has no effect; a kernel permutes the source instead.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 from fly_dialect.amd.buffers import BUFFER_SPACE
 from fly_dialect.atoms.amd.buffer import BufferCopyLds, BufferLoadAsyncLDS, GlobalLoadAsyncLDS
 from fly_dialect.atoms.amd.lds_transpose import LdsReadTranspose
+from fly_dialect.atoms.interface import CopyOp
 from fly_dialect.bindings import ir
 
 from fly_opt.atoms.emitters import Copy, Memory, copies
 from fly_opt.backends.amd import buffers
 from fly_opt.ir import pointers
-
-Value = Any  # an ir.Value
 
 _BUFFER_TO_LDS = {
     BufferCopyLds: "rocdl.raw.ptr.buffer.load.lds",
@@ -26,10 +23,11 @@ _BUFFER_TO_LDS = {
 
 
 @copies(*_BUFFER_TO_LDS)
-def buffer_to_lds(call: Copy) -> None:
-    """buffer_load … lds. `imm_offset` is part of the instruction, so it must be a constant."""
+def buffer_to_lds(call: Copy[BufferCopyLds | BufferLoadAsyncLDS]) -> None:
+    """Emits buffer_load … lds. `imm_offset` is encoded in the instruction, so it must be
+    constant."""
     builder, op = call.builder, call.op
-    source, target = _sides(call, BUFFER_SPACE, "behind a buffer descriptor")
+    source, target = _sides(call, BUFFER_SPACE, "with a buffer descriptor")
     elements, immediate = call.field("soffset"), call.field("imm_offset")
     soffset = buffers.scaled(builder, elements, source.spec.element)
     at = buffers.place(builder, source.spec, source.pointer, op.bit_size)
@@ -39,8 +37,8 @@ def buffer_to_lds(call: Copy) -> None:
 
 
 @copies(GlobalLoadAsyncLDS)
-def global_to_lds(call: Copy) -> None:
-    """global_load_lds; its size and offset are attributes."""
+def global_to_lds(call: Copy[GlobalLoadAsyncLDS]) -> None:
+    """Emits global_load_lds; its size and offset are attributes."""
     builder, op = call.builder, call.op
     source, target = _sides(call, "global", "global")
     i32 = pointers.integer(32)
@@ -53,7 +51,7 @@ def global_to_lds(call: Copy) -> None:
     builder.op("rocdl.global.load.async.lds", None, [address, target.pointer], attributes)
 
 
-def _sides(call: Copy, space: str, described: str) -> tuple[Memory, Memory]:
+def _sides(call: Copy[CopyOp], space: str, described: str) -> tuple[Memory, Memory]:
     source, target = call.source, call.destination
     if (
         not isinstance(source, Memory)
@@ -66,8 +64,8 @@ def _sides(call: Copy, space: str, described: str) -> tuple[Memory, Memory]:
 
 
 @copies(LdsReadTranspose)
-def read_transposed(call: Copy) -> Value:
-    """ds_read_b64_tr_b16 and its kin."""
+def read_transposed(call: Copy[LdsReadTranspose]) -> ir.Value:
+    """Emits ds_read_b64_tr_b16 or one of its variants."""
     builder, op, source = call.builder, call.op, call.source
     if not isinstance(source, Memory) or source.spec.space != "shared" or call.result is None:
         raise ValueError(f"{op} copies shared memory to registers")

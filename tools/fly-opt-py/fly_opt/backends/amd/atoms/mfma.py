@@ -1,10 +1,9 @@
-"""Matrix instructions of CDNA, by the table of their names."""
+"""Matrix instructions of CDNA, by a table of their names."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from fly_dialect.atoms.amd.mfma import Mfma, MfmaScale
+from fly_dialect.atoms.matrix import WaveMma
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import type_of
 from fly_dialect.types import bits
@@ -12,16 +11,14 @@ from fly_dialect.types import bits
 from fly_opt.atoms.emitters import Multiply, Operands, multiplies
 from fly_opt.ir import pointers
 
-Value = Any  # an ir.Value
-
 _LANES = 64
-# Eight-bit formats as the instructions are called, whichever of the two encodings the chip has.
+# Names of the 8-bit formats in the mnemonics, the same for both encodings.
 _EIGHT = {"f8E4M3FNUZ": "fp8", "f8E4M3FN": "fp8", "f8E5M2FNUZ": "bf8", "f8E5M2": "bf8"}
 
 
 def _name(op: Mfma) -> str:
-    """The end of the op's name. Newer instructions have a dot before the type; those that take
-    bfloat16 as CDNA2 does are `.1k`."""
+    """Returns the suffix of the op's name. Newer instructions have a dot before the type; those
+    that take bfloat16 as CDNA2 does end in `.1k`."""
     values = op.m * op.k // _LANES
     if op.a in _EIGHT:
         return f"{op.shape}.{_EIGHT[op.a]}.{_EIGHT[op.b]}"
@@ -35,7 +32,7 @@ def _name(op: Mfma) -> str:
 
 
 def _operands(op: Mfma) -> Operands:
-    """A and B: one float, a vector of floats or half words, or bytes as an integer or words."""
+    """A and B: one float, a vector of floats or half words, or bytes as an integer or as words."""
     values = op.m * op.k // _LANES
     element = op.a
     if bits(element) == 8:
@@ -43,21 +40,21 @@ def _operands(op: Mfma) -> Operands:
     elif values == 1:
         one = type_of(element)
     else:
-        # Only the newest instructions know bfloat16; to the others it is an integer.
+        # Only the newest instructions take bfloat16 as such; the others take i16.
         element = "i16" if element == "bf16" and values < 8 else element
         one = ir.VectorType.get([values], type_of(element))
     return Operands(one, one, accumulator(op, _LANES))
 
 
-def accumulator(op: Any, lanes: int) -> Any:
-    """The type of C and D: each thread's share of the tile."""
+def accumulator(op: WaveMma, lanes: int) -> ir.VectorType:
+    """Returns the type of C and D: each thread's share of the tile."""
     return ir.VectorType.get([op.m * op.n // lanes], type_of(op.acc))
 
 
 @multiplies(_operands, Mfma)
-def mfma(call: Multiply) -> Value:
+def mfma(call: Multiply[Mfma]) -> ir.Value:
     builder, i32 = call.builder, pointers.integer(32)
-    # What else permutes B negates operands of f64.
+    # The field that permutes B in other instructions negates operands in those of f64.
     blgp = "mfma_neg_modifier" if call.op.acc == "f64" else "mfma_perm_b"
     attributes = {
         "cbsz": ir.IntegerAttr.get(i32, 0),
@@ -68,7 +65,7 @@ def mfma(call: Multiply) -> Value:
     return builder.value(name, call.c.type, [call.a, call.b, call.c], attributes)
 
 
-# The formats of the scaled instructions, as the op's attributes call them.
+# The formats of the scaled instructions, as the op's attributes name them.
 FORMATS = {
     "f8E4M3FN": "fp8_e4m3",
     "f8E5M2": "fp8_e5m2",
@@ -78,12 +75,12 @@ FORMATS = {
 }
 
 
-def matrix_format(element: str) -> Any:
+def matrix_format(element: str) -> ir.Attribute:
     return ir.Attribute.parse(f"#rocdl<matrix_format {FORMATS[element]}>")
 
 
-def packed(rows: int, k: int, element: str, lanes: int) -> Any:
-    """The words that a thread's share of rows × k elements takes."""
+def packed(rows: int, k: int, element: str, lanes: int) -> ir.Type:
+    """Returns the type of the words that hold a thread's share of rows × k elements."""
     return pointers.words(rows * k * bits(element) // lanes // 32)
 
 
@@ -96,7 +93,7 @@ def _scaled_operands(op: MfmaScale) -> Operands:
 
 
 @multiplies(_scaled_operands, MfmaScale)
-def scaled(call: Multiply) -> Value:
+def scaled(call: Multiply[MfmaScale]) -> ir.Value:
     op, i32 = call.op, pointers.integer(32)
     attributes = {
         "cbsz": matrix_format(op.a),

@@ -1,14 +1,14 @@
 """The tensor data mover of gfx1250: a descriptor of up to five dimensions, and one instruction.
 
-The view in global memory gives the tile's extents and base; the atom's state gives how far the
-tensor reaches, its strides, a mask of workgroups and a byte offset. Source for the descriptor:
-LLVM's `llvm.amdgcn.tensor.load.to.lds` and FlyDSL's text; no hardware or emulator of ours runs it.
+The global memory view gives the tile's extents and base; the atom's state gives the tensor's
+extents and strides, a workgroup mask and a byte offset. The descriptor follows LLVM's
+`llvm.amdgcn.tensor.load.to.lds` and FlyDSL's text; it has not been run on hardware, and the
+emulator does not support it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from fly_dialect.atoms.amd.tdm import TILE_STRIDE, Tdm
 from fly_dialect.bindings import ir
@@ -22,23 +22,21 @@ from fly_opt.atoms.emitters import Copy, Memory, copies
 from fly_opt.ir import pointers
 from fly_opt.ir.builder import Builder
 
-Value = Any  # an ir.Value
-
 # Where the descriptor has the size of the tensor and of the tile, and the stride, of its dimension
-# j (0 is the innermost): (group, bit). Groups 0 and 1 are always there, 2 from three dimensions on.
+# in the descriptor: (group, bit). Groups 0 and 1 always exist, 2 and 3 from three dimensions on.
 _TENSOR = ((1, 48), (1, 80), (2, 0), (2, 32), (3, 48))  # 32 bits
 _TILE = ((1, 112), (1, 128), (1, 144), (2, 112), (3, 80))  # 16 bits
 _STRIDE = ((1, 160), (1, 208), (2, 64), (3, 0))  # 48 bits, from dimension j to j + 1
 _GROUP_WORDS = (4, 8, 4, 4, 8)
-_TYPE = 2  # what kind of descriptor it is: bits 126 and 127 of group 0
+_TYPE = 2  # the descriptor's type: bits 126 and 127 of group 0
 
 
 @dataclass(frozen=True, slots=True)
 class _Tile:
-    """The static side of a copy, outermost dimension first."""
+    """The static part of a copy, outermost dimension first."""
 
     shape: tuple[int, ...]
-    strides: tuple[int | None, ...]  # None where it is known only when the kernel runs
+    strides: tuple[int | None, ...]  # None if dynamic
     element_bytes: int
     waves: tuple[int, ...]  # along each dimension
 
@@ -49,7 +47,7 @@ class _Tile:
 
 
 @copies(Tdm)
-def copy(call: Copy) -> None:
+def copy(call: Copy[Tdm]) -> None:
     op, builder = call.op, call.builder
     outside, inside, name = _sides(call)
     tile = _tile(op, outside.spec)
@@ -83,13 +81,15 @@ def copy(call: Copy) -> None:
     builder.op(name, None, descriptor, {"cachePolicy": ir.IntegerAttr.get(i32, op.cache)})
 
 
-def _put(groups: list[list[Field]], place: tuple[int, int], width: int, value: Any) -> None:
+def _put(
+    groups: list[list[Field]], place: tuple[int, int], width: int, value: ir.Value | int
+) -> None:
     group, bit = place
     groups[group].append(Field(bit, width, value))
 
 
-def _sides(call: Copy) -> tuple[Memory, Memory, str]:
-    """The global side, the one in LDS, and the instruction."""
+def _sides(call: Copy[Tdm]) -> tuple[Memory, Memory, str]:
+    """Returns the global side, the LDS side, and the name of the instruction."""
     source, target = call.source, call.destination
     if isinstance(source, Memory) and isinstance(target, Memory):
         spaces = source.spec.space, target.spec.space
@@ -105,22 +105,22 @@ def _tile(op: Tdm, spec: MemRefSpec) -> _Tile:
     shape = _leaves(layout.shape)
     stride = _leaves(layout.stride) if isinstance(layout, Layout) else ()
     if not len(stride) == len(shape) == op.rank or None in shape:
-        raise ValueError(f"a tile of rank {op.rank} has as many static extents, not {layout}")
+        raise ValueError(f"a tile of rank {op.rank} must have as many static extents, not {layout}")
     extents = tuple(extent or 0 for extent in shape)
     size = bits(spec.element) // 8
     if bits(spec.element) % 8 or size & (size - 1) or size > 8:
-        raise ValueError(f"the tensor data mover has elements of 1, 2, 4 or 8 bytes: {spec}")
+        raise ValueError(f"the tensor data mover needs elements of 1, 2, 4 or 8 bytes: {spec}")
     return _Tile(extents, stride, size, _waves(extents, op.warps))
 
 
 def _leaves(tree: IntTuple) -> tuple[int | None, ...]:
-    """The integers of a tuple's modes; None for what is not known, or no integer."""
+    """Returns the integers of a tuple's modes; None for one that is dynamic or not an integer."""
     modes = tree if isinstance(tree, tuple) else (tree,)
     return tuple(mode.value if isinstance(mode, Int) else None for mode in modes)
 
 
 def _waves(shape: tuple[int, ...], count: int) -> tuple[int, ...]:
-    """How many waves share each dimension: as many as fit in the outermost, then the next."""
+    """Distributes waves over the dimensions: as many as fit along the outermost, then the next."""
     waves = [1] * len(shape)
     for mode, extent in enumerate(shape):
         while count > 1 and waves[mode] * 2 <= extent:
@@ -130,9 +130,9 @@ def _waves(shape: tuple[int, ...], count: int) -> tuple[int, ...]:
     return tuple(waves)
 
 
-def _stride(call: Copy, tile: _Tile, mode: int) -> Value:
-    """The tensor's stride along a mode, i64 in elements: the state's, or the tile's own where that
-    is known and the state's is not set."""
+def _stride(call: Copy[Tdm], tile: _Tile, mode: int) -> ir.Value:
+    """Returns the tensor's stride along a mode, an i64 in elements: the state's, or the tile's own
+    if that is static and the state's is not set."""
     builder, given = call.builder, call.field(f"stride_{mode}")
     own = tile.strides[mode]
     if own is None:
@@ -143,9 +143,9 @@ def _stride(call: Copy, tile: _Tile, mode: int) -> Value:
     return builder.value("arith.select", given.type, [unset, builder.constant(own, 64), given])
 
 
-def _starts(builder: Builder, tile: _Tile) -> list[Value]:
-    """Where this wave's part starts along each dimension, in elements. The outermost dimension
-    varies fastest with the wave's number."""
+def _starts(builder: Builder, tile: _Tile) -> list[ir.Value]:
+    """Returns the start of this wave's part along each dimension, in elements. The outermost
+    dimension varies fastest with the wave's number."""
     i32, zero = pointers.integer(32), builder.constant(0, 32)
     if all(count == 1 for count in tile.waves):
         return [zero] * len(tile.waves)
@@ -159,15 +159,15 @@ def _starts(builder: Builder, tile: _Tile) -> list[Value]:
 
 
 def _moved(
-    builder: Builder, address: Value, starts: list[Value], strides: list[Value], size: int
-) -> Value:
-    """An address moved by Σ start·stride elements."""
+    builder: Builder, address: ir.Value, starts: list[ir.Value], strides: list[ir.Value], size: int
+) -> ir.Value:
+    """Returns the address plus Σ start·stride elements."""
     type_ = address.type
     for start, stride in zip(starts, strides, strict=True):
         if type_ != start.type:
             start = builder.value("arith.extui", type_, [start])
         elements = builder.value("arith.muli", type_, [start, stride])
-        scale = builder.constant(size, type_.width)
+        scale = builder.constant(size, pointers.width(type_))
         address = builder.value(
             "arith.addi", type_, [address, builder.value("arith.muli", type_, [elements, scale])]
         )
@@ -175,7 +175,7 @@ def _moved(
 
 
 def _lds_strides(op: Tdm, tile: _Tile) -> list[int]:
-    """The strides in LDS: packed, each row followed by its padding."""
+    """Returns the strides in LDS: packed, with padding after each row."""
     strides = [1]
     for mode in range(op.rank - 1, 0, -1):
         padding = op.pad_amount if mode == op.rank - 1 else 0
@@ -192,8 +192,8 @@ def _configuration(op: Tdm, tile: _Tile) -> list[Field]:
 
 
 def _padding(op: Tdm, element_bits: int) -> list[Field]:
-    """Padding counts in dwords: the interval as log2 - 1 in three bits, the amount less one in
-    seven."""
+    """Returns the padding fields, in dwords: the interval as log2 - 1 in three bits, the amount
+    minus one in seven."""
     if not op.pad_interval:
         return []
     interval, odd = divmod(op.pad_interval * element_bits, 32)

@@ -1,37 +1,37 @@
-"""`fly-rocdl-cluster-attr`: the size of a cluster of workgroups reaches LLVM."""
+"""`fly-rocdl-cluster-attr`: passes the size of a workgroup cluster on to LLVM."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from fly_dialect.bindings import ir
 
 from fly_opt.ir.builder import operations
 from fly_opt.passes.base import Pass
 
-_SOURCE = "rocdl.cluster_dims"  # what gpu.func carries, and convert-gpu-to-rocdl hands on
-_TARGET = "amdgpu-cluster-dims"  # LLVM's attribute of a function (AMDGPUUsage)
+_SOURCE = "rocdl.cluster_dims"  # set on gpu.func and kept by convert-gpu-to-rocdl
+_TARGET = "amdgpu-cluster-dims"  # LLVM's function attribute (AMDGPUUsage)
 
 
 @dataclass(frozen=True)
 class ClusterAttribute(Pass):
     """Turns `rocdl.cluster_dims = "x,y,z"` of an llvm.func into LLVM's amdgpu-cluster-dims.
 
-    The translation to LLVM IR knows no such attribute; `passthrough` hands it on as it is. Runs
-    after convert-gpu-to-rocdl. Other attributes in `passthrough` stay.
+    The translation to LLVM IR does not know this attribute, so it goes into `passthrough`, whose
+    other attributes are kept. Runs after convert-gpu-to-rocdl.
     """
 
     name: ClassVar[str] = "fly-rocdl-cluster-attr"
     anchor: ClassVar[str] = "gpu.module"
 
-    def run(self, op: Any) -> None:
+    def run(self, op: ir.Operation) -> None:
         for inner in operations(op):
             if inner.name == "llvm.func" and _SOURCE in inner.attributes:
                 _hand_on(inner)
 
 
-def _hand_on(function: Any) -> None:
+def _hand_on(function: ir.Operation) -> None:
     attributes = function.attributes
     pair = ir.ArrayAttr.get([ir.StringAttr.get(_TARGET), attributes[_SOURCE]])
     kept = list(attributes["passthrough"]) if "passthrough" in attributes else []

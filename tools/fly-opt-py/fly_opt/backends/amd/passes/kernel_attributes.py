@@ -1,49 +1,52 @@
-"""fly-kernel-attributes: what code generation must know, written on the functions."""
+"""fly-kernel-attributes: function attributes that code generation needs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from fly_target.target import Target
 
 from fly_opt.passes.base import Pass, refuse
 from fly_opt.passes.target.set_target import target_of
 
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
 
 @dataclass(frozen=True)
 class KernelAttributes(Pass):
-    """Puts the target's attributes on functions and memory promises on atomics.
+    """Sets the target's attributes on functions, and memory attributes on atomics.
 
     - `target-cpu` on every function with a body: LLVM inlines only between equal targets.
-    - `amdgpu-flat-work-group-size` on kernels: their block where it is static, else all sizes that
-      the hardware has. It bounds the registers a wave may use.
-    - `uniform-work-group-size`: a grid here is a number of whole blocks.
-    - `denormal-fp-math`: denormals are kept, as in NumPy. LLVM's default, said because a
-      front end may choose another.
-    - Atomics on global memory: no fine-grained and no remote memory. The buffers this chain binds
-      are ordinary device allocations, so `atomicrmw fadd` of f32 on gfx942 is one instruction
-      rather than a compare-and-swap loop. On gfx90a that instruction flushes denormals; LLVM
-      keeps the loop there, and so do we, since ignoring denormals would change results.
+    - `amdgpu-flat-work-group-size` on kernels: the block if it is static, otherwise the range that
+      the hardware supports. It bounds the registers a wave may use.
+    - `uniform-work-group-size`: grids consist of whole blocks.
+    - `denormal-fp-math`: denormals are preserved, as in NumPy. This is LLVM's default, but a front
+      end may choose another.
+    - Atomics on global memory: no fine-grained and no remote memory. The buffers bound by this
+      chain are ordinary device allocations, so `atomicrmw fadd` of f32 on gfx942 is one instruction
+      instead of a compare-and-swap loop. On gfx90a that instruction flushes denormals; LLVM keeps
+      the loop there, and so do we, because flushing would change results.
     """
 
     name: ClassVar[str] = "fly-kernel-attributes"
 
-    def run(self, op: Any) -> None:
+    def run(self, op: ir.Operation) -> None:
         target = target_of(op)
         if target is None:
-            raise refuse(op, "the module has no target", "run fly-set-target{chip=…} before")
+            raise refuse(op, "the module has no target", "run fly-set-target{chip=…} first")
         for module in op.regions[0].blocks[0]:
             if module.operation.name == "gpu.module":
                 _mark(module.operation, target)
 
 
-def _mark(module: Any, target: Target) -> None:
+def _mark(module: ir.Operation, target: Target) -> None:
     from fly_dialect.bindings import ir
 
     unit = ir.UnitAttr.get()
 
-    def promise(op: Any) -> Any:
+    def promise(op: ir.Operation) -> ir.WalkResult:
         if op.name == "llvm.atomicrmw" and _is_global(op.operands[0].type):
             op.attributes["rocdl.no_fine_grained_memory"] = unit
             op.attributes["rocdl.no_remote_memory"] = unit
@@ -70,5 +73,5 @@ def _mark(module: Any, target: Target) -> None:
         function.walk(promise)
 
 
-def _is_global(kind: Any) -> bool:
+def _is_global(kind: ir.Type) -> bool:
     return str(kind) == "!llvm.ptr<1>"

@@ -1,17 +1,20 @@
-"""fly-lower-launch-sizes: sizes of grids and blocks, out of the implicit kernel arguments.
+"""fly-lower-launch-sizes: reads grid and block sizes from the implicit kernel arguments.
 
-convert-gpu-to-rocdl calls `__ockl_get_local_size` and `__ockl_get_num_groups` for these, two
-functions of a device library for one load each. Where the loads are: LLVM's AMDGPU usage guide,
-"Code Object V5 Metadata", hidden_block_count_* and hidden_group_size_*.
+For these, convert-gpu-to-rocdl calls `__ockl_get_local_size` and `__ockl_get_num_groups`, device
+library functions that do a single load each. Offsets: LLVM's AMDGPU usage guide, "Code Object V5
+Metadata", hidden_block_count_* and hidden_group_size_*.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from fly_opt.ir.intrinsics import call
 from fly_opt.passes.base import Pass
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
 DIMENSIONS = ("x", "y", "z")
 # Operation → offset of x in bytes, and the width of each dimension in bits.
@@ -20,27 +23,27 @@ HIDDEN = {"gpu.grid_dim": (0, 32), "gpu.block_dim": (12, 16)}
 
 @dataclass(frozen=True)
 class LowerLaunchSizes(Pass):
-    """Reads gpu.block_dim and gpu.grid_dim from the implicit arguments, static blocks as constants.
+    """Lowers gpu.block_dim and gpu.grid_dim to loads of implicit arguments or to constants.
 
-    A grid counts whole blocks here (uniform-work-group-size), so a block's size is the same in
-    every block.
+    A static block size becomes a constant. Grids consist of whole blocks (uniform-work-group-size),
+    so all blocks have the same size.
     """
 
     name: ClassVar[str] = "fly-lower-launch-sizes"
     anchor: ClassVar[str] = "gpu.module"
 
-    def run(self, op: Any) -> None:
+    def run(self, op: ir.Operation) -> None:
         for child in op.regions[0].blocks[0]:
             if child.operation.name == "gpu.func":
                 _lower(child.operation)
 
 
-def _lower(function: Any) -> None:
+def _lower(function: ir.Operation) -> None:
     from fly_dialect.bindings import ir
 
-    found: dict[tuple[str, int], list[Any]] = {}
+    found: dict[tuple[str, int], list[ir.Operation]] = {}
 
-    def collect(op: Any) -> Any:
+    def collect(op: ir.Operation) -> ir.WalkResult:
         if op.name in HIDDEN:
             # `#gpu<dim x>`
             dimension = DIMENSIONS.index(str(op.attributes["dimension"]).rstrip(">")[-1])
@@ -63,13 +66,13 @@ def _lower(function: Any) -> None:
                 size = _load(pointer, *HIDDEN[name], dimension)
             for op in ops:
                 op.results[0].replace_all_uses_with(size)
-    # Only now: the insertion point may stand before one of them.
+    # Erased last: the insertion point may be at one of them.
     for ops in found.values():
         for op in ops:
             op.erase()
 
 
-def _constant(value: int) -> Any:
+def _constant(value: int) -> ir.Value:
     from fly_dialect.bindings import ir
 
     index = ir.IndexType.get()
@@ -78,13 +81,13 @@ def _constant(value: int) -> Any:
     ).results[0]
 
 
-def _implicit_arguments() -> Any:
+def _implicit_arguments() -> ir.Value:
     from fly_dialect.bindings import ir
 
     return call("llvm.amdgcn.implicitarg.ptr", ir.Type.parse("!llvm.ptr<4>"), [])
 
 
-def _load(pointer: Any, first: int, bits: int, dimension: int) -> Any:
+def _load(pointer: ir.Value, first: int, bits: int, dimension: int) -> ir.Value:
     from fly_dialect.bindings import ir
 
     byte, kind = ir.IntegerType.get_signless(8), ir.IntegerType.get_signless(bits)

@@ -1,1 +1,1 @@
-"""What tables of operations and their emitters have in common."""
+"""Common parts of the operation tables and their emitters."""

@@ -1,4 +1,4 @@
-"""What memory instructions move, as data; their tables are in `memory`."""
+"""Descriptions of the data that memory instructions move; their tables are in `memory`."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 from fly_run.emulator.irgen import Value
 
-# Flags of the resolvers: the access writes, may go to any address space, must be aligned.
+# Flags of the resolvers: the access writes; may go to any address space; must be aligned.
 WRITES, FLAT, ALIGNED = 1, 2, 4
-# The extra word of a buffer access: which vector addresses it has, in this order.
+# The extra word of a buffer access: its vector addresses, in this order.
 BUFFER_INDEX, BUFFER_OFFSET = 1, 2
-CHUNK = 16  # lanes whose addresses are worked on at once
+CHUNK = 16  # lanes whose addresses are processed at once
 
 
 @dataclass(frozen=True)
 class Access:
-    """What a load or store moves. `half` is where in a register a 16-bit datum goes or comes
-    from: None (the whole register), "low" or "high" (the other half is kept)."""
+    """The data of a load or store. `half` is the half of a register that holds a 16-bit datum: None
+    (the whole register), "low" or "high" (the other half is preserved)."""
 
     kind: str  # "load" or "store"
     size: int  # bytes
@@ -31,8 +31,8 @@ class Access:
 
 @dataclass(frozen=True)
 class Atomic:
-    """`combine(handler, old, data)` gives the new value of a scalar `element`; with `compares`
-    the data is (new, expected): the new value is stored where the old one equals `expected`. With
+    """`combine(handler, old, data)` computes the new value of a scalar `element`; with `compares`
+    the data is (new, expected): the new value is stored if the old one equals `expected`. With
     `pairs` the data is two values, and `combine(handler, old, last, first)` gets both."""
 
     element: str
@@ -43,7 +43,7 @@ class Atomic:
 
     @property
     def values(self) -> int:
-        """How many data there are."""
+        """The number of data values."""
         return 2 if self.compares or self.pairs else 1
 
     @property
@@ -53,8 +53,8 @@ class Atomic:
 
 @dataclass(frozen=True)
 class ScalarAccess:
-    """What a scalar memory instruction moves: `size` bytes of data, at an address or in a buffer
-    resource. A byte or short is widened to a dword."""
+    """The data of a scalar memory instruction: `size` bytes, at an address or in a buffer resource.
+    A byte or short is widened to a dword."""
 
     kind: str  # "load", "store" or "atomic"
     size: int

@@ -1,7 +1,7 @@
-"""The emitters of vector and scalar ALU handlers, and what every handler begins and ends with.
+"""Emitters of vector and scalar ALU handlers, and the common prologue and epilogue of handlers.
 
 A handler is `void (ptr wave, ptr op)` and ends in a tail call of the next micro-op's handler, so a
-wave runs from handler to handler without a loop in between.
+wave runs from handler to handler without a loop.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ROW = state.ROW
 
 
 class Handler(Function):
-    """A function of one micro-op: its operands, the wave's registers, and the ways to leave."""
+    """The function of one micro-op: its operands, the wave's registers, and its exits."""
 
     def __init__(self, name: str):
         super().__init__(name, "ptr %wave, ptr %op")
@@ -26,7 +26,7 @@ class Handler(Function):
         self.op = self.named("ptr", "%op")
 
     def operand(self, number: int) -> Value:
-        """A pointer to operand `number` in the wave state."""
+        """Returns a pointer to operand `number` in the wave state."""
         offset = self.op.at(state.OP_OPERANDS + 4 * number).load("i32")
         return self.wave.at(offset.zext("i64"))
 
@@ -46,7 +46,7 @@ class Handler(Function):
         self.wave.at(state.SCC).store(value.zext("i32"))
 
     def jump(self, op: Value) -> None:
-        """Goes on with the micro-op at `op`."""
+        """Continues with the micro-op at `op`."""
         handler = op.at(state.OP_HANDLER).load("ptr")
         self.line(f"musttail call void {handler.name}(ptr %wave, ptr {op.name})")
         self.ret()
@@ -55,7 +55,7 @@ class Handler(Function):
         self.jump(self.op.at(state.OP_SIZE))
 
     def stop(self, status: int, resume: Value) -> None:
-        """Leaves the wave: counts what ran, and keeps where to resume."""
+        """Leaves the wave: counts executed instructions, and records where to resume."""
         self.count()
         self.wave.at(state.OP).store(resume)
         self.wave.at(state.STATUS).store(self.constant("i32", status))
@@ -67,8 +67,8 @@ class Handler(Function):
         self.stop(state.STATUS_FAULT, self.op)
 
     def count(self) -> Value:
-        """Takes the instructions since the last landing off the quantum, this one included; the
-        result is what is left of it."""
+        """Subtracts the instructions since the last landing, including this one, from the quantum;
+        returns the rest."""
         index = self.op.at(state.OP_INDEX).load("i32").zext("i64")
         ran = index - self.wave.at(state.LANDING).load("i64") + 1
         left = self.wave.at(state.QUANTUM).load("i64") - ran
@@ -77,7 +77,7 @@ class Handler(Function):
         return left
 
     def land(self, op: Value) -> None:
-        """Notes that a straight run begins at `op`."""
+        """Records that a straight-line run starts at `op`."""
         index = op.at(state.OP_INDEX).load("i32").zext("i64")
         self.wave.at(state.LANDING).store(index)
 
@@ -100,19 +100,19 @@ class Handler(Function):
 
 @dataclass(frozen=True)
 class Lanes:
-    """What a VALU body may ask besides its operands."""
+    """What a VALU body has access to besides its operands."""
 
     handler: Handler
     first: Value  # i64: the first lane of this chunk
     chunk: int
 
     def lane_numbers(self) -> Value:
-        """i32: each lane's own number."""
+        """Returns each lane's number, as i32."""
         numbers = self.handler.vector("i32", range(self.chunk))
         return numbers + self.first.trunc("i32") if self.chunk != LANES else numbers
 
     def ieee(self) -> Value:
-        """i1: the IEEE bit of MODE."""
+        """Returns the IEEE bit of MODE, as i1."""
         return (self.handler.wave.at(state.MODE).load("i32") & (1 << 9)).compare("ne", 0)
 
     def immediate(self) -> Value:
@@ -123,7 +123,7 @@ class Lanes:
 
 
 def interleave(low: Value, high: Value) -> Value:
-    """i64 lanes from the i32 lanes of two rows."""
+    """Combines the i32 lanes of two rows into i64 lanes."""
     lanes = low.lanes
     order = ", ".join(f"i32 {lane}, i32 {lane + lanes}" for lane in range(lanes))
     text = (
@@ -134,7 +134,7 @@ def interleave(low: Value, high: Value) -> Value:
 
 
 def halves(value: Value) -> tuple[Value, Value]:
-    """The low and high i32 lanes of i64 lanes."""
+    """Splits i64 lanes into low and high i32 lanes."""
     lanes = value.lanes
     both = value.cast("i32", 2 * lanes)
     result = []
@@ -148,16 +148,16 @@ def halves(value: Value) -> tuple[Value, Value]:
 
 
 def load_row(pointer: Value, first: Value, chunk: int) -> Value:
-    """i32: lanes `first` to `first + chunk` of the row at `pointer`."""
+    """Loads lanes `first` to `first + chunk` of the row at `pointer`, as i32."""
     return pointer.at(first << 2).load("i32", chunk, align=min(64, chunk * 4))
 
 
 def store_row(pointer: Value, first: Value, value: Value, mask: Value | None) -> None:
     """Writes i32 lanes into the row, under `mask`.
 
-    The old row is blended in and all of it stored: processors can't forward a masked store to a
-    load, and the next handler often reads this row. The old row's load is volatile because LLVM
-    would make a masked store of blend and store.
+    The result is blended with the old row and stored whole: processors can't forward a masked store
+    to a load, and the next handler often reads this row. The load of the old row is volatile
+    because LLVM would otherwise turn blend and store into a masked store.
     """
     place = pointer.at(first << 2)
     align = min(64, value.lanes * 4)
@@ -168,7 +168,7 @@ def store_row(pointer: Value, first: Value, value: Value, mask: Value | None) ->
 
 
 def read_vector(pointer: Value, element: str, kind: str, first: Value, chunk: int) -> Value:
-    """Operand lanes of type `element`, from a row (`v`) or a scalar (`s`)."""
+    """Reads operand lanes of type `element`, from a row (`v`) or a scalar (`s`)."""
     width = {**INTEGERS, **FLOATS}[element]
     if kind == "s":
         raw = pointer.load("i64" if width == 64 else "i32")
@@ -182,7 +182,7 @@ def read_vector(pointer: Value, element: str, kind: str, first: Value, chunk: in
 
 
 def read_pair(pointer: Value, kind: str, first: Value, chunk: int) -> tuple[Value, Value]:
-    """The low and high dwords of an i64 operand."""
+    """Reads the low and high dwords of an i64 operand."""
     if kind == "s":
         return tuple(pointer.at(n).load("i32").splat(chunk) for n in (0, 4))  # type: ignore[return-value]
     return load_row(pointer, first, chunk), load_row(pointer.at(ROW), first, chunk)
@@ -205,8 +205,8 @@ def write_vector(
 
 
 def emit_valu(operation: Operation, name: str) -> Handler:
-    """Results are written under EXEC; a `mask` result has 0 for inactive lanes (ISA manual, VOPC:
-    "inactive lanes get 0")."""
+    """Emits a VALU handler. Results are written under EXEC; a `mask` result has 0 for inactive
+    lanes (ISA manual, VOPC: "inactive lanes get 0")."""
     handler = Handler(name)
     kinds = name.rpartition(".")[2] if operation.inputs else ""
     outputs, inputs = operation.outputs, operation.inputs
@@ -279,9 +279,9 @@ def emit_valu(operation: Operation, name: str) -> Handler:
 
 
 def emit_scalar(operation: Operation, name: str) -> Handler:
-    """The body gets the handler and the source values, and returns the result, or the result and
-    SCC, or (where there is no output) SCC alone, as the operation's `detail` says: "scc" where
-    SCC is written."""
+    """Emits a scalar handler. The body gets the handler and the source values, and returns the
+    result, or the result and SCC, or (if there is no output) SCC alone: `detail` is "scc" if SCC is
+    written."""
     handler = Handler(name)
     outputs = [handler.operand(number) for number in range(len(operation.outputs))]
     values = [
@@ -303,7 +303,7 @@ def emit_scalar(operation: Operation, name: str) -> Handler:
 
 
 def emit_custom(operation: Operation, name: str) -> Handler:
-    """An operation that fits no pattern: its body writes the whole handler but its end."""
+    """Emits a special case: its body emits the whole handler except its end."""
     handler = Handler(name)
     assert operation.body is not None
     operation.body(handler)

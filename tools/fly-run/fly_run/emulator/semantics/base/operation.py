@@ -1,6 +1,6 @@
-"""What one mnemonic does, as data: the rows of the semantics tables.
+"""The semantics of one mnemonic as data: a row of the semantics tables.
 
-A signature names the operands in the order in which the assembler writes them, results first:
+A signature gives the types of the operands in the assembler's order, results first:
 
     "i32 = i32, i32"                v_add_u32 v0, v1, v2
     "i32, mask = i32, i32, mask"    v_addc_co_u32 v0, vcc, v1, v2, vcc
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-# Traits of targets (`AmdFacts.traits`): the generations of instruction sets.
+# Traits of targets (`AmdFacts.traits`): generations of instruction sets.
 GFX9 = frozenset({"gfx9"})
 SINCE_GFX11 = frozenset({"gfx11", "gfx12"})
 
@@ -26,27 +26,27 @@ SIZES = {"i16": 1, "half": 1, "i32": 1, "float": 1, "i64": 2, "double": 2, "mask
 
 @dataclass(frozen=True)
 class Operation:
-    """One mnemonic without its encoding suffix. A mnemonic that means one thing on some targets and
-    another on others has a row for each meaning: `mnemonic@meaning`, with `traits` that its targets
-    have (`v_cvt_f32_fp8@fnuz`, one of `Target.traits`; none: all targets). `form` names the emitter
-    in `emit`, which also says what `body` is given; `chunk` is how many lanes a VALU body works on
-    at once (64: no loop; smaller for bodies that hold much)."""
+    """One mnemonic without its encoding suffix. A mnemonic whose meaning depends on the target has
+    a row for each meaning: `mnemonic@meaning`, with the `traits` of its targets
+    (`v_cvt_f32_fp8@fnuz`, one of `Target.traits`; none: all targets). `form` selects the emitter in
+    `emit`, which documents the arguments of `body`; `chunk` is the number of lanes that a VALU body
+    processes at once (64: no loop; smaller for bodies that need many registers)."""
 
     name: str
     form: str
     outputs: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
     body: Callable[..., Any] | None = None
-    accumulate: bool = False  # the first output is read too, as the body's last argument
+    accumulate: bool = False  # the first output is also read, as the body's last argument
     chunk: int = 64
     split: bool = False  # i64 operands and results are pairs of i32 lanes, low and high
-    keeps_high: bool = False  # a 16-bit result leaves the register's high half as it was
-    everywhere: bool = False  # the result is a temporary, and may be written whatever EXEC is
+    keeps_high: bool = False  # a 16-bit result preserves the register's high half
+    everywhere: bool = False  # the result is a temporary, and may be written regardless of EXEC
     traits: frozenset[str] = frozenset()
-    # Of the inputs of a VALU operation, those that there are handlers for: v a row, s a scalar, m
-    # a mask. Scalars in other combinations are copied into rows (`Lowering.valu`).
+    # The input kinds of a VALU operation for which there are handlers: v a row, s a scalar, m a
+    # mask. Scalars in other combinations are copied into rows (`Lowering.valu`).
     kinds: tuple[str, ...] = ()
-    detail: Any = None  # what only this form's emitter and encoder know
+    detail: Any = None  # specific to this form's emitter and encoder
 
     @property
     def mnemonic(self) -> str:
@@ -54,14 +54,14 @@ class Operation:
 
     @property
     def handlers(self) -> tuple[str, ...]:
-        """The names of this operation's handlers: one for each kind of its operands."""
+        """The names of this operation's handlers: one for each combination of operand kinds."""
         kinds = self.kinds if self.form == "valu" else VARIANTS.get(self.form, ("",))
         return tuple(f"{self.name}.{kind}" if kind else self.name for kind in kinds)
 
 
-# Handlers of the forms whose operands come in a few fixed kinds.
+# Handlers of the forms with a few fixed operand kinds.
 #   memory: v = 64-bit vector address (scratch: vector offset), s = scalar base and 32-bit vector
-#   offset (scratch: no vector offset); a buffer's extra word says what it has
+#   offset (scratch: no vector offset); a buffer's extra word describes its addresses
 VARIANTS: dict[str, tuple[str, ...]] = {
     "global": ("v", "s"),
     "flat": ("v",),
@@ -73,7 +73,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
 
 
 def signature(text: str) -> dict[str, Any]:
-    """The `outputs`, `inputs` and `accumulate` of a signature."""
+    """Returns the `outputs`, `inputs` and `accumulate` of a signature."""
     accumulate = "+=" in text
     outputs, inputs = text.replace("+=", "=").split("=")
     split = lambda part: tuple(item.strip() for item in part.split(",") if item.strip())  # noqa: E731
@@ -89,14 +89,14 @@ def valu(name: str, types: str, body: Callable[..., Any], **options: Any) -> Ope
 
 
 def usual_kinds(inputs: tuple[str, ...]) -> tuple[str, ...]:
-    """Every combination of rows and scalars; of two inputs or more one is a row."""
+    """Returns every combination of rows and scalars; of two inputs or more, one is a row."""
     choices = ["m" if kind == "mask" else "vs" for kind in inputs]
     found = ("".join(kinds) for kinds in product(*choices))
     return tuple(kinds for kinds in found if "v" in kinds or kinds.count("s") < 2)
 
 
 def rows(count: int, masks: int = 0) -> tuple[str, ...]:
-    """`kinds` of what programs seldom execute: all sources are rows."""
+    """Returns the `kinds` of rarely used operations: all sources are rows."""
     return ("v" * count + "m" * masks,)
 
 

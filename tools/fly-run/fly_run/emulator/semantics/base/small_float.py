@@ -1,11 +1,11 @@
-"""Floating point of 16 bits and less: what a format is, and conversions from and to f32.
+"""Floating point of 16 bits or fewer: formats, and conversions from and to f32.
 
 Sources: OCP "8-bit Floating Point Specification" and "Microscaling Formats Specification" (E4M3,
 E5M2, E2M3, E3M2, E2M1); CDNA3 ISA manual, "FP8" (the FNUZ variants: one NaN, no negative zero);
 CDNA4 ISA manual, V_CVT_SCALEF32_*, V_CVT_SR_*.
 
-Everything is done on integers, so that neither the host's rounding nor its flushing of denormals
-enters.
+All computations use integers, so that neither the host's rounding nor its flushing of denormals
+affects the result.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.emit import Lanes
 
-FP16_OVFL = 1 << 23  # MODE: what is too large becomes the largest finite number
+FP16_OVFL = 1 << 23  # MODE: clamps overflows to the largest finite number
 
 
 @dataclass(frozen=True)
 class Format:
     """`largest` is the code of the largest finite number, without sign. `overflow` is the code of
-    what is larger: infinity, NaN, or the largest number again. `nan` is a NaN's code, or where
-    there is none what stands for it. `unsigned_nan`: the NaN is the code of negative zero (FNUZ).
+    larger numbers: infinity, NaN, or the largest number again. `nan` is the code of NaN, or its
+    replacement in formats without NaN. `unsigned_nan`: NaN has the code of negative zero (FNUZ).
     """
 
     exponent: int
@@ -49,17 +49,17 @@ E2M3 = Format(2, 3, 1, 0x1F, 0x1F, 0x1F)
 E3M2 = Format(3, 2, 3, 0x1F, 0x1F, 0x1F)
 E2M1 = Format(2, 1, 1, 0x7, 0x7, 0x7)
 
-ONE = 127  # the exponent field of 1.0f: a scale that changes nothing
+ONE = 127  # the exponent field of 1.0f: the neutral scale
 INFINITY = 0x7F80_0000
 NAN = 0x7FC0_0000
 
 
 def decode(code: Value, form: Format) -> Value:
-    """The f32 that the low bits of `code` (i32) stand for: always exact."""
+    """Converts the low bits of `code` (i32) to f32, exactly."""
     width, mantissa = form.width, form.mantissa
     sign = (code.lshr(width - 1) & 1) << 31
     size = code & ((1 << (width - 1)) - 1)
-    # A denormal's mantissa is an integer times the least power of two.
+    # A denormal's mantissa is an integer times the smallest power of two.
     small = (size & ((1 << mantissa) - 1)).convert("uitofp", "float")
     small = (small * 2.0 ** (1 - form.bias - mantissa)).bits("i32")
     normal = (size << (23 - mantissa)) + ((127 - form.bias) << 23)
@@ -80,18 +80,18 @@ def decode(code: Value, form: Format) -> Value:
 def encode(
     k: Lanes, value: Value, form: Format, scale: Value | int = ONE, noise: Value | None = None
 ) -> Value:
-    """The code (i32) of an f32 divided by 2^(scale - 127), rounded once.
+    """Returns the code (i32) of an f32 divided by 2^(scale - 127), rounded once.
 
-    Without `noise` to nearest even. With it stochastically: its upper bits are added just below
-    the last bit that is kept, the carry goes up into the exponent, and the rest is cut off. A
-    `scale` of 255 is not a number. Infinity stays what is too large, whatever FP16_OVFL says.
+    Rounds to nearest even without `noise`, and stochastically with it: its upper bits are added
+    just below the last bit kept, the carry propagates into the exponent, and the rest is truncated.
+    A `scale` of 255 is NaN. Infinity overflows regardless of FP16_OVFL.
     """
     f = value.function
     bits = value.bits("i32")
     size = bits & 0x7FFF_FFFF
     exponent, significand = _normal(size)
     exponent = exponent - scale + 127
-    # Below the format's least exponent, more bits go away.
+    # Below the format's smallest exponent, more bits are dropped.
     least = 128 - form.bias
     below = _between(least - exponent, 0, 26)
     drop = 23 - form.mantissa
@@ -104,7 +104,7 @@ def encode(
         kept = kept + (rest.compare("ugt", half) | tie).zext("i32")
     else:
         kept = (significand.lshr(below) + noise.lshr(32 - drop)).lshr(drop)
-    # `kept` has the leading one of a normal number, which adds 1 to the exponent.
+    # `kept` includes the implicit one of a normal number, which adds 1 to the exponent.
     place = f.intrinsic("llvm.smax", exponent - least, exponent.like(0))
     code = (place << form.mantissa) + kept
     limit = form.largest
@@ -114,7 +114,7 @@ def encode(
         large = (saturates.splat(k.chunk) & finite).select(code.like(limit), form.overflow)
     else:
         large = code.like(limit)
-    # No scale makes a number of infinity, nor of a NaN, which many formats have the same code for.
+    # Scaling must not turn infinity or NaN into a number; many formats have one code for both.
     special = "uge" if form.nan == form.overflow else "eq"
     too_large = code.compare("ugt", limit) | size.compare(special, INFINITY)
     code = too_large.select(large, code)
@@ -131,8 +131,8 @@ def encode(
 
 
 def _normal(size: Value) -> tuple[Value, Value]:
-    """The exponent field of an f32 without its sign, and its significand: 24 bits, of which the
-    highest is set, in denormals too; those have exponents of 0 and less."""
+    """Returns the exponent field of an f32 without its sign, and its 24-bit significand with the
+    top bit set; denormals are normalised too, with exponents of 0 and less."""
     f = size.function
     field = size.lshr(23)
     significand = field.compare("eq", 0).select(size, (size & 0x7F_FFFF) | 0x80_0000)

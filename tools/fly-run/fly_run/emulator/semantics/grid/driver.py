@@ -1,9 +1,9 @@
-"""The grid driver: which wave runs when.
+"""The grid driver: schedules waves.
 
-A slot holds one resident workgroup. Its waves run one after the other, each until it ends, waits
-at a barrier or has used its quantum. A workgroup that is done within its turn makes room for the
-next one at once; one that is not (it waits for another workgroup, or is merely long) lets the
-other slots have a turn, so that spinning on a lock that another workgroup holds makes progress.
+A slot holds one resident workgroup. Its waves run in turn, each until it ends, waits at a barrier
+or has used its quantum. When a workgroup finishes within its turn, the next one takes its slot at
+once; otherwise (it waits for another workgroup, or is long) the other slots get a turn, so that a
+wave that spins on a lock held by another workgroup makes progress.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def functions() -> list[Function]:
 
 
 def _copy(f: Function, target: Value, source: Value, size: Value) -> None:
-    """Copies a multiple of 256 bytes, at least 256, between 64-byte aligned places."""
+    """Copies a multiple of 256 bytes, at least 256, between 64-byte aligned addresses."""
 
     def turn(carried: list[Value]) -> tuple[list[Value], Value]:
         (offset,) = carried
@@ -32,7 +32,7 @@ def _copy(f: Function, target: Value, source: Value, size: Value) -> None:
 
 
 def _fill(f: Function, target: Value, size: Value) -> None:
-    """Fills a multiple of 256 bytes with poison; nothing where the size is 0."""
+    """Fills a multiple of 256 bytes, possibly none, with poison."""
     poison = f.constant("i32", state.POISON, LANES)
 
     def turn(carried: list[Value]) -> tuple[list[Value], Value]:
@@ -45,7 +45,7 @@ def _fill(f: Function, target: Value, size: Value) -> None:
 
 
 def _waves(f: Function, context: Value, slot: Value):
-    """The first wave of a slot, the distance between waves, and their number."""
+    """Returns the first wave of a slot, the stride between waves, and their number."""
     return (
         slot.at(state.SLOT_HEADER),
         context.at(CTX.wave_stride).load("i64"),
@@ -54,7 +54,7 @@ def _waves(f: Function, context: Value, slot: Value):
 
 
 def _prepare_slot() -> Function:
-    """Copies what all waves share into a slot's waves, once."""
+    """Copies the state shared by all waves into a slot's waves, once."""
     f = Function("fly_prepare_slot", "ptr %context, ptr %slot")
     context, slot = f.named("ptr", "%context"), f.named("ptr", "%slot")
     first, stride, count = _waves(f, context, slot)
@@ -85,8 +85,8 @@ def _prepare_slot() -> Function:
 
 
 def _start_group() -> Function:
-    """Puts the next workgroup into a slot: registers as the hardware starts them. False where
-    another thread took the last one."""
+    """Puts the next workgroup into a slot with its initial registers. False if another thread took
+    the last one."""
     f = Function("fly_start_group", "ptr %context, ptr %slot", "i1")
     context, slot = f.named("ptr", "%context"), f.named("ptr", "%slot")
     linear = context.at(CTX.tickets).load("ptr").take_ticket()
@@ -100,7 +100,7 @@ def _start_group() -> Function:
     width, height = context.at(CTX.grid_x).load("i64"), context.at(CTX.grid_y).load("i64")
 
     def move() -> None:
-        """Other threads took workgroups since: the place in the grid is found by division."""
+        """Other threads took workgroups meanwhile: computes the place in the grid by division."""
         row = linear.binary("udiv", width)
         context.at(CTX.next_x).store(linear.binary("urem", width))
         context.at(CTX.next_y).store(row.binary("urem", height))
@@ -160,12 +160,12 @@ def _start_group() -> Function:
 
 
 def _run_group() -> Function:
-    """Gives each wave of a slot its turns until all have ended, or each has had one that did not
-    get the workgroup further than its quantum. The result: 0 go on later, 1 the workgroup is
-    done, 2 a wave needs Python.
+    """Gives each wave of a slot turns until all have ended, or until a wave has used its quantum
+    without reaching a barrier. Returns 0 to continue later, 1 if the workgroup is done, 2 if a wave
+    needs Python.
 
-    A turn is a call of the wave's next handler. Kernels with many barriers spend a good part of
-    their time here, so what a turn does besides is kept to a few loads and stores.
+    A turn is a call of the wave's next handler. Kernels with many barriers spend much of their time
+    here, so a turn's overhead is kept to a few loads and stores.
     """
     f = Function("fly_run_group", "ptr %context, ptr %slot", "i32")
     context, slot = f.named("ptr", "%context"), f.named("ptr", "%slot")
@@ -180,7 +180,7 @@ def _run_group() -> Function:
         return total
 
     def round_of_turns(unused: list[Value]) -> tuple[list[Value], Value]:
-        # Waves get no more turns than the limit leaves, and at least one instruction.
+        # Waves get no more turns than the limit allows, and at least one instruction.
         left = limit.load("i64") - executed.load("i64")
         quantum = f.intrinsic("llvm.smin", context.at(CTX.quantum).load("i64"), left + 1)
         quantum = f.intrinsic("llvm.smax", quantum, quantum.like(1))
@@ -215,7 +215,7 @@ def _run_group() -> Function:
         f.when(some & split, lambda: f.call_void("fly_release", first, end, stride))
         f.when(ready.compare("ne", 0), lambda: f.ret(f.constant("i32", 0)))
 
-        # All live waves are at the barrier: waves that have ended do not count.
+        # All live waves are at the barrier; waves that have ended do not count.
         def free(carried: list[Value]) -> tuple[list[Value], Value]:
             (wave,) = carried
             place = wave.at(state.STATUS)
@@ -235,9 +235,9 @@ def _run_group() -> Function:
 
 
 def _release() -> Function:
-    """Frees the waves that wait at a barrier in two parts (gfx12) and that every live wave has
-    signalled as often as they have. When no wave is ready, at least one is freed: the one that has
-    signalled least."""
+    """Releases the waves that wait at a split barrier (gfx12) and that every live wave has
+    signalled as often as they have. When no wave is ready, at least one is released: the one that
+    has signalled least."""
     f = Function("fly_release", "ptr %first, ptr %end, i64 %stride")
     first, end = f.named("ptr", "%first"), f.named("ptr", "%end")
     stride = f.named("i64", "%stride")
@@ -268,7 +268,7 @@ def _release() -> Function:
 def _run_wave(f: Function, context: Value, wave: Value, quantum: Value) -> None:
     """Runs a wave until it has used its quantum, waits, ends, or needs Python."""
     wave.at(state.QUANTUM).store(quantum)
-    # Loading the control word costs as much as a few instructions: most waves have the same.
+    # Loading the control word costs as much as a few instructions, and most waves share one.
     control, current = wave.at(state.MXCSR_SINGLE), context.at(CTX.control)
     wanted = control.load("i32")
 
@@ -289,8 +289,8 @@ def _pending(context: Value) -> Value:
 
 
 def _run_grid() -> Function:
-    """Runs workgroups until the grid is done or Python is wanted; the result is a RUN_ constant.
-    May be called again to go on."""
+    """Runs workgroups until the grid is done or Python is needed; returns a RUN_ constant. Call it
+    again to continue."""
     f = Function("fly_run", "ptr %context", "i32")
     context = f.named("ptr", "%context")
     f.call_void("llvm.x86.sse.stmxcsr", context.at(CTX.saved_mxcsr), declare=True)
@@ -318,7 +318,7 @@ def _run_grid() -> Function:
         live = context.at(CTX.live_groups)
         live.store(live.load("i64") + change)
 
-    # A slice goes on with the slot after the last one's: each has its turn however short they are.
+    # A slice resumes with the slot after the last one's, so that short slices are fair.
     following = context.at(CTX.next_slot)
     number = following.load("i64")
     used = context.at(CTX.used_slots).load("i64")
@@ -332,7 +332,7 @@ def _run_grid() -> Function:
             following.store(number + 1)
 
             def serve(unused: list[Value]) -> tuple[list[Value], Value]:
-                """One slot: runs its workgroup, and the next ones while each ends in its turn."""
+                """Runs the workgroup of a slot, and the next ones while each ends in its turn."""
                 idle = slot.at(state.SLOT_ACTIVE).load("i64").compare("eq", 0)
                 pending = _pending(context)
                 start, busy = f"start{f.fresh()}", f"busy{f.fresh()}"
@@ -374,7 +374,7 @@ def _run_grid() -> Function:
 
             f.loop([zero], serve)
             after = number + 1
-            # Slots that were never needed are not looked at: their memory does not exist yet.
+            # Slots that were never needed are skipped: their memory is not committed yet.
             used = context.at(CTX.used_slots).load("i64")
             wanted = _pending(context) | after.compare("ult", used)
             return [after], wanted & after.compare("ult", slots)

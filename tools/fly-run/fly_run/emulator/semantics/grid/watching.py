@@ -1,5 +1,5 @@
-"""Micro-ops of observers (fly_run.emulator.watch.observe): they stand around an instruction's own,
-and change nothing of a wave. No instruction has these names."""
+"""Micro-ops of observers (fly_run.emulator.watch.observe), which surround an instruction's own and
+leave the wave unchanged. No instruction has these names."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def operations() -> Iterator[Operation]:
 
 
 def _watch(h: Handler) -> None:
-    """Calls Python with the wave and the number in the extra word. Python computes with the host's
-    own control word, as a called function may expect; the wave's comes back behind it. Where nobody
-    listens any more there is no address to call."""
+    """Calls Python with the wave and the number in the extra word. Python runs with the host's own
+    control word, as a called function may expect; the wave's is restored afterwards. Without
+    listeners the address to call is null."""
     context = h.wave.at(state.CONTEXT).load("ptr")
     callback = context.at(state.CTX.watch).load("ptr")
 
@@ -34,8 +34,8 @@ def _watch(h: Handler) -> None:
 
 
 def _count(h: Handler) -> None:
-    """Adds to the counters of the site in the link: an execution, its active lanes, whether work
-    items of the wave are inactive, whether all are."""
+    """Increments the counters of the site in the link: executions, active lanes, executions with
+    inactive work items in the wave, executions with no active lane."""
     site = h.op.at(state.OP_LINK).load("ptr")
     mask = h.exec_mask()
     context = h.wave.at(state.CONTEXT).load("ptr")

@@ -1,6 +1,7 @@
-"""How a matrix instruction sums: the exact models, for 16 results at a time.
+"""Exact models of the sums of matrix instructions, for 16 results at a time.
 
-What AMD's matrix units do is not documented. The models are those of Xie et al., "Bit-Accurate
+The arithmetic of AMD's matrix units is not documented. The models are those of Xie et al.,
+"Bit-Accurate
 Modeling of GPU Matrix Multiply-Accumulate Units" (arXiv 2511.10909), which the authors compared
 with CDNA2 and CDNA3 hardware:
 
@@ -12,10 +13,10 @@ with CDNA2 and CDNA3 hardware:
                                                                   CDNA3 xf32, f16, bf16 (alg. 10)
     gtr L   the same with products of even and of odd k summed apart       CDNA3 fp8, bf8 (alg. 11)
 
-The details of the last two's rounding (which bits are cut where) follow FPy's restatement of the
-models (github.com/bksaiki/fpy), which its authors checked against the reference implementation.
-`matrix_measured` has what gfx1100 and gfx1201 do.
-gfx950 has the same instructions as CDNA3 and more; no model of it is published, CDNA3's is taken.
+The rounding details of the last two (which bits are truncated where) follow FPy's restatement of
+the models (github.com/bksaiki/fpy), which its authors checked against the reference implementation.
+`measured` models gfx1100 and gfx1201.
+gfx950 has CDNA3's instructions and more; no model of it is published, so CDNA3's is used.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ PRODUCT_BITS = 24  # F: fraction bits of a product below the greatest exponent
 SUM_BITS = 31  # F2: fraction bits of the result before it is rounded to f32
 SMALLEST = 2.0**-126  # the least normal f32
 LEAST_EXPONENT = -126
-FAR = 60  # so far below, nothing of a product is left
-OVERFLOW = 127  # an exponent from which on a sum may be special
+FAR = 60  # at this distance, no bit of a product is left
+OVERFLOW = 127  # from this exponent on a sum may be special
 
 
 @dataclass(frozen=True)
 class Term:
-    """One k: significands and exponents of A's and B's elements (values alone for `ftz`)."""
+    """One k: significands and exponents of A's and B's elements (only values for `ftz`)."""
 
     a: Value
     b: Value
@@ -47,7 +48,7 @@ class Term:
 
 
 def flush(number: Value, signed: bool = True) -> Value:
-    """A subnormal f32 as zero, of the same sign or +0."""
+    """Flushes a subnormal f32 to zero, of the same sign or +0."""
     bits = number.bits("i32")
     small = number.function.intrinsic("llvm.fabs", number).compare("olt", SMALLEST)
     zero = (bits & 0x8000_0000).bits("float") if signed else number.like(0.0)
@@ -55,7 +56,7 @@ def flush(number: Value, signed: bool = True) -> Value:
 
 
 def sum_flushing(terms: list[Term], c: Value) -> Value:
-    """`ftz`: one block of len(terms) = P products, 2 or 4."""
+    """Sums one block by `ftz`: len(terms) = P products, 2 or 4."""
     products = [flush(term.a * term.b) for term in terms]
     while len(products) > 1:
         pairs = zip(products[::2], products[1::2], strict=True)
@@ -67,7 +68,7 @@ def sum_flushing(terms: list[Term], c: Value) -> Value:
 
 
 def power(exponent: Value, element: str) -> Value:
-    """2^exponent; the i32 exponent must be within the type's normal range."""
+    """Computes 2^exponent; the i32 exponent must be within the type's normal range."""
     if element == "float":
         return ((exponent + 127) << 23).bits("float")
     return ((exponent.sext("i64") + 1023) << 52).bits("double")
@@ -93,7 +94,7 @@ def floor(value: Value) -> Value:
 
 
 def _cut_sum(products: list[Value], exponents: list[Value], greatest: Value) -> Value:
-    """The sum of the products, each cut towards zero, as i32 in units of 2^(greatest - 24)."""
+    """Sums the products, each truncated towards zero, as i32 in units of 2^(greatest - 24)."""
     total = None
     for product, exponent in zip(products, exponents, strict=True):
         below = at_most(greatest - exponent, FAR)
@@ -105,14 +106,14 @@ def _cut_sum(products: list[Value], exponents: list[Value], greatest: Value) -> 
 
 
 def sum_truncating(terms: list[Term], c: Value, grouped: bool) -> Value:
-    """`tr` and, `grouped`, `gtr`: one block of products and C."""
+    """Sums one block of products and C by `tr` or, if `grouped`, by `gtr`."""
     f = c.function
     products = [term.a * term.b for term in terms]
     exponents = [exponent_of(term) for term in terms]
     c_exponent = (c.bits("i32").lshr(23) & 0xFF) - 127
     if grouped:
-        # A subnormal C's is one more. It shows where C is dropped; else C is a multiple of 2^-149,
-        # and what is lost of the products lies below the last rounding.
+        # A subnormal C's exponent is one higher. This only matters if C is dropped; otherwise C is
+        # a multiple of 2^-149, and the product bits lost are below the final rounding.
         c_exponent = at_least(c_exponent, LEAST_EXPONENT)
         halves = []
         for start in (0, 1):
@@ -122,7 +123,7 @@ def sum_truncating(terms: list[Term], c: Value, grouped: bool) -> Value:
         greatest = f.intrinsic("llvm.smax", halves[0][1], halves[1][1])
         digits = None
         for part, top in halves:
-            # No more than 2^28 in units that become larger: what is lost is rounded down.
+            # At most 2^28 in units that become larger: lost bits are rounded down.
             shifted = part.ashr(at_most(greatest - top, 31))
             digits = shifted if digits is None else digits + shifted
         assert digits is not None
@@ -150,9 +151,9 @@ def exponent_of(term: Term) -> Value:
 def _join(
     digits: Value, greatest: Value, c: Value, c_exponent: Value, top: Value, grouped: bool
 ) -> Value:
-    """The products' sum, `digits` · 2^(greatest - 24), and C: both rounded down below the greater
-    exponent `top`, added, rounded down again and then to f32. The numbers are whole ones in
-    doubles, in units of 2^(top - 32)."""
+    """Adds the products' sum, `digits` · 2^(greatest - 24), and C: both are rounded down below the
+    greater exponent `top`, added, rounded down again and then rounded to f32. The numbers are
+    integers in doubles, in units of 2^(top - 32)."""
     unit = SUM_BITS + 1
     far = at_most(top - greatest, 200)
     dot = digits.convert("sitofp", "double")
@@ -165,7 +166,7 @@ def _join(
     total = dot + addend
     own = ((total.bits("i64").lshr(52) & 0x7FF).trunc("i32") - 1023) + (top - unit)
     own = at_least(own, LEAST_EXPONENT)
-    # In units of 2^(own - 31) now.
+    # Now in units of 2^(own - 31).
     whole = floor(total * power(top - own - 1, "double"))
     return (whole * power(own - SUM_BITS, "double")).convert("fptrunc", "float")
 
@@ -173,8 +174,8 @@ def _join(
 def _with_specials(
     products: list[Value], exponents: list[Value], c: Value, normal: Value, grouped: bool
 ) -> Value:
-    """`normal` where nothing is special; else the sum of the infinities and NaNs alone. By `tr` a
-    product of at least 2^128 is infinite; by `gtr`, whose products have no such size, none is."""
+    """Returns `normal` if nothing is special, otherwise the sum of the infinities and NaNs alone.
+    In `tr` a product of at least 2^128 is infinite; in `gtr` products are never that large."""
     total = only_special(c)
     for product, exponent in zip(products, exponents, strict=True):
         large = product.like(0.0) if grouped else _infinite_from_2_to_128(product, exponent)
@@ -184,15 +185,16 @@ def _with_specials(
 
 
 def _infinite_from_2_to_128(product: Value, exponent: Value) -> Value:
-    """An infinity of the product's sign, or zero. A zero's exponent is low enough for zero."""
+    """Returns an infinity with the product's sign, or zero. Zero has an exponent that gives
+    zero."""
     bits = product.bits("i32")
-    carry = bits.lshr(30) & 1  # from 2 on; significands are below 4
+    carry = bits.lshr(30) & 1  # for 2 or more; significands are below 4
     infinite = ((bits & 0x8000_0000) | INFINITY).bits("float")
     return (exponent + carry).compare("sgt", OVERFLOW).select(infinite, 0.0)
 
 
 def is_special(value: Value) -> Value:
-    """Where a float is infinite or no number."""
+    """Tests whether a float is infinite or NaN."""
     return (value - value).is_nan()
 
 

@@ -1,6 +1,6 @@
-"""Element formats of matrix operands: 16 lanes of a register's raw bits → numbers.
+"""Element formats of matrix operands: converts the raw bits of 16 lanes of a register to numbers.
 
-A number comes in one of four flavours:
+A number is represented in one of four ways:
 
     value     one f32 (integers: i32, f64: double)
     flushed   the same, with subnormals as +0
@@ -28,9 +28,9 @@ NAN, INFINITY = 0x7FC0_0000, 0x7F80_0000
 
 @dataclass(frozen=True)
 class Format:
-    """`bits` of an element; of a float, its exponent's and fraction's. `specials`: "ieee" has
-    infinities and NaN at the top exponent, "fn" NaN where all bits but the sign are set, "fnuz" NaN
-    for negative zero, "none" neither."""
+    """The number of `bits` of an element; for a float, of its exponent and fraction. `specials`:
+    "ieee" has infinities and NaN at the top exponent, "fn" has NaN with all bits but the sign set,
+    "fnuz" has NaN in place of negative zero, "none" has neither."""
 
     bits: int
     exponent: int = 0
@@ -40,12 +40,12 @@ class Format:
 
     @property
     def words(self) -> int:
-        """Registers that are read together: their elements end where they do."""
+        """The number of registers that are read together, so that elements end at their end."""
         return {6: 3, 64: 2}.get(self.bits, 1)
 
     @property
     def elements(self) -> int:
-        """How many elements those registers hold."""
+        """The number of elements in those registers."""
         return 32 * self.words // self.bits
 
 
@@ -70,7 +70,7 @@ FORMATS = {
 
 
 def extract(words: list[Value], number: int, form: Format) -> Value:
-    """Element `number` of registers, in the low bits of an i32 (f64: an i64)."""
+    """Extracts element `number` of registers, in the low bits of an i32 (f64: an i64)."""
     if form.bits == 64:
         return words[0].zext("i64") | (words[1].zext("i64") << 32)
     first, shift = divmod(number * form.bits, 32)
@@ -81,7 +81,7 @@ def extract(words: list[Value], number: int, form: Format) -> Value:
 
 
 def value(raw: Value, name: str) -> Value:
-    """The number as one value."""
+    """Returns the number as a single value."""
     if name == "f64":
         return raw.bits("double")
     if name == "f32":
@@ -109,7 +109,7 @@ def flushed(raw: Value, name: str) -> Value:
 
 
 def parts(raw: Value, name: str, flushes: bool = False) -> tuple[Value, Value]:
-    """Significand (f32) and exponent (i32); subnormals are zeros if `flushes`."""
+    """Returns the significand (f32) and exponent (i32); flushes subnormals if `flushes`."""
     if name == "xf32":
         raw = raw & 0xFFFF_E000
     significand, exponent, zero, special = _decode(raw, FORMATS[name], flushes)
@@ -127,7 +127,8 @@ def flushed_parts(raw: Value, name: str) -> tuple[Value, Value]:
 def _decode(
     raw: Value, form: Format, flushes: bool = False
 ) -> tuple[Value, Value, Value, tuple[Value, Value] | None]:
-    """Significand, exponent, where the number is zero; where it is special, and what it is then."""
+    """Returns the significand, the exponent, whether the number is zero, and for formats with
+    special values whether it is one, and which."""
     top = (1 << form.exponent) - 1
     field = raw.lshr(form.fraction) & top
     fraction = raw & ((1 << form.fraction) - 1)

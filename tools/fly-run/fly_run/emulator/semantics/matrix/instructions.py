@@ -1,22 +1,22 @@
-"""Handlers that multiply matrices, and the rows of all matrix instructions.
+"""The handlers that multiply matrices, and the rows of all matrix instructions.
 
-An instruction is several steps (`lower_matrix` puts them together), which hand matrices on through
-a workspace that each thread has (`CTX.matrix`):
+An instruction consists of several steps (built by `lower_matrix`), which pass matrices through a
+workspace that each thread has (`CTX.matrix`):
 
     fly_matrix_lanes       moves a register between lanes: cbsz, abid, blgp, and A of 4 × 4 matrices
     fly_matrix_flip        changes bits of a register: signs
-    fly_matrix_dense_BITS  writes out a sparse A's zeros
-    fly_matrix_widen_…     C of 16 bits as f32; and `narrow` for D
+    fly_matrix_dense_BITS  expands a sparse A with zeros
+    fly_matrix_widen_…     converts C of 16 bits to f32; `narrow` is the inverse for D
     fly_matrix_add_saturating  D = C + D
-    fly_unpack_FORMAT.…    A or B from registers to the workspace, as numbers, k by k
-    fly_matrix_scale.…     block scales onto what was unpacked
+    fly_unpack_FORMAT.…    A or B from registers to the workspace, as numbers, ordered by k
+    fly_matrix_scale.…     applies block scales to unpacked numbers
     fly_matrix_MODEL.…     multiplies and adds: C and the workspace to D
 
-A and B lie k by k in the workspace: the numbers of one k are side by side, those of all rows (or
-columns) of all blocks. No step looks at EXEC.
+The workspace orders A and B by k: the numbers of one k are contiguous, for all rows (or columns) of
+all blocks. No step depends on EXEC.
 
-The multiplying handlers work on tiles, which a descriptor among the constants lists: `wide` ones
-are 16 × 16, with one element of A at a time for 16 columns of B; `quad` ones are four rows of four
+The multiply handlers process tiles, which a descriptor among the constants lists: `wide` tiles are
+16 × 16, with one element of A at a time for 16 columns of B; `quad` tiles are four rows of four
 4 × 4 matrices, with 16 elements of A for 16 of B.
 """
 
@@ -38,15 +38,15 @@ from fly_run.emulator.semantics.matrix.operands import repeat, vector, workspace
 
 
 class Blocks(NamedTuple):
-    """A model that works block by block: how many products there are to one, and what adds them to
-    C. `flushes`: CDNA2's, which needs no exponents and takes a subnormal C for +0."""
+    """A model that works by blocks: the number of products in a block, and the function that adds
+    them to C. `flushes`: CDNA2's model, which needs no exponents and reads a subnormal C as +0."""
 
     length: int
     add: Callable[[list[Term], Value], Value]
     flushes: bool = False
 
 
-# Models by the element type of their sums, and by blocks.
+# Models by the element type of their sums, and block models.
 CHAINS = {"fma_f32": "float", "fma_f64": "double", "mul_i32": "i32"}
 BLOCKS = {
     "ftz2": Blocks(2, sum_flushing, flushes=True),
@@ -57,18 +57,18 @@ BLOCKS = {
     **{f"complements_{to}": Blocks(2, partial(sum_complements, result=to)) for to in RESULTS},
     **{f"pairs_{to}": Blocks(4, partial(sum_pairs, result=to)) for to in RESULTS},
 }
-QUAD_MODELS = (*CHAINS, "ftz2", "ftz4", "tr4")  # those that 4 × 4 matrices need
+QUAD_MODELS = (*CHAINS, "ftz2", "ftz4", "tr4")  # used by 4 × 4 matrices
 TILE_ROWS = {"wide": 16, "quad": 4}
 
-# A descriptor: words of 64 bits, offsets and distances in bytes. How many k, or blocks of k; from
-# one k to the next; how many tiles; where the rows of a tile of D lie, and those of C.
+# A descriptor of 64-bit words, with offsets and strides in bytes: the number of k, or blocks of k;
+# the stride along k; the number of tiles; the rows of a tile of D, and those of C.
 TURNS, K_STEP, TILES, D_ROWS, C_ROWS, HEADER = 0, 1, 2, 3, 19, 35
-TILE_WORDS = 4  # for each tile then: its places in A, B, D and C
+TILE_WORDS = 4  # per tile: its offsets in A, B, D and C
 
 
 def operations() -> Iterator[Operation]:
-    """The instructions of all targets, a row for each shape that a mnemonic has somewhere; and the
-    steps that multiply."""
+    """Yields the instructions of all targets, a row for each shape that a mnemonic has on some
+    target, and the multiply steps."""
     for mnemonic, shape, sets in matrix.instructions():
         meaning = f"@{'_'.join(sets)}"
         form = "wmma" if shape.wave else "matrix"
@@ -84,8 +84,8 @@ def operations() -> Iterator[Operation]:
 
 
 class Tile(NamedTuple):
-    """Pointers to a tile's first elements and to the words that tell where its rows are, how many
-    turns there are along k, and the distance from one k to the next."""
+    """Pointers to a tile's first elements and to the offsets of its rows, the number of iterations
+    along k, and the stride along k."""
 
     a: Value
     b: Value
@@ -97,7 +97,7 @@ class Tile(NamedTuple):
 
 
 def _row_of_d(t: Tile, rows: Value) -> Value:
-    """A pointer to the row of D whose word `rows` points at."""
+    """Returns a pointer to the row of D whose offset is at `rows`."""
     return t.d.at(rows.load("i64"))
 
 
@@ -106,7 +106,7 @@ def _row_of_c(t: Tile, rows: Value) -> Value:
 
 
 def _over_tiles(h: Handler, body: Callable[[Tile], None]) -> None:
-    """Operand 0 is D, operand 1 C, operand 2 the descriptor."""
+    """Loops over tiles. Operand 0 is D, operand 1 C, operand 2 the descriptor."""
     d, c, words = (h.operand(number) for number in range(3))
     b = workspace(h).at(state.MATRIX_B)
     a = workspace(h)
@@ -144,17 +144,17 @@ def _store_sum(place: Value, value: Value) -> None:
 
 
 def _row_step(kind: str, width: int) -> int:
-    """Bytes from row to row of A, of elements of `width` bytes."""
+    """Returns the stride in bytes between rows of A, for elements of `width` bytes."""
     return width if kind == "wide" else state.MATRIX_ROW
 
 
 def _factor(row: Value, kind: str, element: str) -> Value:
-    """A's factor for 16 results: one element for all, or one for each."""
+    """Loads A's factor for 16 results: one element for all, or one for each."""
     return row.load(element).splat(CHUNK) if kind == "wide" else vector(row, element)
 
 
 def _chain(kind: str, element: str) -> Callable[[Handler], None]:
-    """A chain of fused multiply-adds, or of integer ones, along k: all rows of a tile at once."""
+    """A chain of fused (or integer) multiply-adds along k, for all rows of a tile at once."""
     width = 8 if element == "double" else 4
 
     def multiply_add(a: Value, b: Value, total: Value) -> Value:
@@ -187,7 +187,7 @@ def _chain(kind: str, element: str) -> Callable[[Handler], None]:
 
 
 def _by_blocks(kind: str, blocks: Blocks) -> Callable[[Handler], None]:
-    """Row by row, block after block of products."""
+    """Row by row, one block of products after the other."""
 
     def run(h: Handler) -> None:
         def tile(t: Tile) -> None:

@@ -1,24 +1,24 @@
-"""How gfx1100 and gfx1201 sum products of f16 and bf16: 16 results at a time.
+"""Sums of f16 and bf16 products on gfx1100 and gfx1201, for 16 results at a time.
 
 AMD measured both (Radeon Pro W7900, Radeon AI Pro R9700) for its emulator rocjitsu: its
-shared/gfx11_dot2.h and shared/gfx12_dot.h say what was found, tests/fixtures/float_dot what was
-measured. `PYTHONPATH=tests python -m captures FILE` holds this module against the latter.
+shared/gfx11_dot2.h and shared/gfx12_dot.h describe the findings, tests/fixtures/float_dot has the
+measurements. `PYTHONPATH=tests python -m captures FILE` compares this module with the latter.
 
-    complements   gfx1100: C and two products on one grid. Each loses its digits below the grid, as
-                  a magnitude; a product whose sign is not C's is then added as a ones' complement,
-                  so that it is one unit too low, also where it is zero. Subnormal factors of bf16,
-                  addends and results of f32 are zero.
-    pairs         gfx1201: each two products are rounded down 24 bits below their greater exponent
+    complements   gfx1100: C and two products on one grid. Each magnitude is truncated to the grid;
+                  a product whose sign differs from C's is then added as a ones' complement, so it
+                  is one unit too low, even if it is zero. Subnormal factors of bf16, and addends
+                  and results of f32, are flushed to zero.
+    pairs         gfx1201: each pair of products is rounded down 24 bits below the greater exponent
                   and summed; these sums and C are rounded down to one grid and summed.
 
-The grid is 24 bits below the greatest exponent of a product (the sum of its factors', where a
-subnormal has its format's least) or 26 below C's, whichever is coarser. The sum is rounded to
-nearest even, once: to f32; to f32 and then towards zero to bf16; or to f16, where C's exponent
-counts as at least f16's least. An instruction with results of 16 bits does so after each step, and
-heeds MODE.FP16_OVFL then.
+The grid is 24 bits below the greatest exponent of a product (the sum of its factors' exponents,
+where a subnormal has its format's smallest) or 26 below C's, whichever is coarser. The sum is
+rounded to nearest even, once: to f32; to f32 and then towards zero to bf16; or to f16, where C's
+exponent is at least f16's smallest. An instruction with 16-bit results does so after each step, and
+then respects MODE.FP16_OVFL.
 
-A NaN among the factors gives one NaN, whatever it is; infinity times zero and infinities of both
-signs give another; then C's NaN passes, made quiet.
+Any NaN among the factors gives one fixed NaN; infinity times zero and infinities of both signs give
+another; otherwise C's NaN is returned, made quiet.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ from fly_run.emulator.semantics.matrix.arithmetic import (
 RESULTS = ("f32", "f16", "bf16")
 C_BITS = 26  # of the grid: fraction bits of C
 FRACTION, FIELD, BIAS = 23, 0xFF, 127  # of f32
-NEVER = 600  # no exponent of a number is so large; nothing is left so far below another
+NEVER = 600  # larger than any exponent; a number this far below another vanishes
 LEAST_HALF, HALF_BITS, GREATEST_HALF = -14, 10, 65504.0
-INVALID = 0xFFC0_0000  # infinity times zero, or less infinity
-# What a NaN among the factors gives: the low bits of 0xA3D, as many as the result has room for.
+INVALID = 0xFFC0_0000  # infinity times zero, or minus infinity
+# The result for a NaN factor: the low bits of 0xA3D, as many as the result holds.
 FACTOR_NAN = {"f32": 0xFFC0_0A3D, "f16": 0xFFC7_A000, "bf16": 0xFFFD_0000}
 QUIET = 0x0040_0000
 
 
 def sum_complements(terms: list[Term], c: Value, result: str = "f32") -> Value:
-    """`complements`: two products and C, as f32 that `result` has room for. All in i32: magnitudes
-    are moved to the grid by shifts."""
+    """Sums two products and C by `complements`, as f32 that is exact in `result`. All in i32:
+    magnitudes are shifted to the grid."""
     bits = c.bits("i32")
     field = bits.lshr(FRACTION) & FIELD
     own = field - BIAS
@@ -73,13 +73,13 @@ def sum_complements(terms: list[Term], c: Value, result: str = "f32") -> Value:
     if result == "f16":
         sum_ = _as_half(_rounded_to_half(units, block.grid))
     else:
-        # 24 digits are kept of whatever size, and only then it is seen that the sum is too small.
+        # Keep 24 digits at any magnitude; underflow is only detected afterwards.
         sum_ = _as_brain(_scaled(units, block.grid), result)
     return block.with_specials(sum_)
 
 
 def sum_pairs(terms: list[Term], c: Value, result: str = "f32") -> Value:
-    """`pairs`: an even number of products and C. All but the last rounding is of whole numbers in
+    """Sums an even number of products and C by `pairs`. All but the last rounding uses integers in
     doubles, in units of 2^grid."""
     wide = c.convert("fpext", "double")
     block = _Block(terms, c, result, (wide.bits("i64").lshr(52) & 0x7FF).trunc("i32") - 1023)
@@ -105,27 +105,27 @@ def sum_pairs(terms: list[Term], c: Value, result: str = "f32") -> Value:
     exact = total * power(block.grid, "double")
     if result == "f16":
         return block.with_specials(_as_half(_to_half(exact)))
-    # What underflows to zero is +0.
+    # A result that underflows is +0.
     return block.with_specials(_as_brain(exact.convert("fptrunc", "float") + 0.0, result))
 
 
 class _Block:
     """Products, their exponents and the grid: `i32`, the exponent of a unit. `own` is the exponent
-    of C's first digit, NEVER or more where C is special."""
+    of C's first digit, NEVER or more if C is special."""
 
     def __init__(self, terms: list[Term], c: Value, result: str, own: Value) -> None:
         self.terms, self.c, self.result = terms, c, result
         self.least = LEAST_HALF if result == "f16" else LEAST_EXPONENT
         self.products = [term.a * term.b for term in terms]
         exponents = [exponent_of(term) for term in terms]
-        # Of zeros and of what is special, exponents are far off.
+        # Exponents of zeros and special values are out of range.
         self.exponents = [at_most(at_least(exponent, -NEVER), NEVER) for exponent in exponents]
         self.greatest = greatest_of([own, *exponents])
         c_grid = at_least(own, self.least) - C_BITS
         self.grid = greatest_of([*(e - PRODUCT_BITS for e in self.exponents), c_grid])
 
     def with_specials(self, normal: Value) -> Value:
-        """`normal` where nothing is special; else what infinities and NaNs come to."""
+        """Returns `normal` if nothing is special, otherwise the result of infinities and NaNs."""
         f = normal.function
         rare = f.intrinsic(
             "llvm.vector.reduce.or",
@@ -152,12 +152,12 @@ class _Block:
 
 
 def _shifted(magnitude: Value, count: Value) -> Value:
-    """An i32 that is not negative without its last `count` digits, at least 0."""
+    """Shifts a non-negative i32 right by `count`, which is at least 0."""
     return magnitude.lshr(at_most(count, 31))
 
 
 def _scaled(units: Value, grid: Value) -> Value:
-    """units · 2^grid with f32's digits, nearest even; what is then too small is +0."""
+    """Computes units · 2^grid with f32's digits, to nearest even; underflow gives +0."""
     bits = units.convert("sitofp", "float").bits("i32")
     exponent = (bits.lshr(FRACTION) & FIELD) + grid
     small = exponent.compare("slt", 1) | units.compare("eq", 0)
@@ -168,10 +168,11 @@ def _scaled(units: Value, grid: Value) -> Value:
 
 
 def _rounded_to_half(units: Value, grid: Value) -> Value:
-    """units · 2^grid with f16's digits, nearest even; as an f32, which has all exponents."""
+    """Computes units · 2^grid with f16's digits, to nearest even, as an f32, whose exponent range
+    suffices."""
     f = units.function
     size = f.intrinsic("llvm.abs", units, f.constant("i1", 0))
-    # A size that the conversion rounds up to a power of two is one in f16 too.
+    # A magnitude that the conversion rounds up to a power of two is also one in f16.
     first = (size.convert("sitofp", "float").bits("i32").lshr(FRACTION) & FIELD) - BIAS + grid
     unit = greatest_of([at_least(first, LEAST_HALF) - HALF_BITS, grid])
     drop = at_most(unit - grid, 31)
@@ -184,12 +185,12 @@ def _rounded_to_half(units: Value, grid: Value) -> Value:
 
 
 def _as_brain(number: Value, result: str) -> Value:
-    """An f32, cut off after bf16's digits where that is the result."""
+    """Truncates an f32 to bf16's digits if that is the result."""
     return (number.bits("i32") & 0xFFFF_0000).bits("float") if result == "bf16" else number
 
 
 def _to_half(number: Value) -> Value:
-    """A double rounded to nearest even in f16, as f32; what underflows to zero is +0."""
+    """Rounds a double to nearest even in f16, as f32; underflow gives +0."""
     field = (number.bits("i64").lshr(52) & 0x7FF).trunc("i32")
     unit = at_least(field - 1023, LEAST_HALF) - HALF_BITS
     whole = number.function.intrinsic("llvm.roundeven", number * power(-unit, "double"))
@@ -197,8 +198,8 @@ def _to_half(number: Value) -> Value:
 
 
 def _as_half(number: Value) -> Value:
-    """An f32 with f16's digits; what is too large is infinite, or the largest number if
-    MODE.FP16_OVFL says so."""
+    """Handles overflow of an f32 with f16's digits: infinity, or the largest number under
+    MODE.FP16_OVFL."""
     f = number.function
     assert isinstance(f, Handler)
     held = (f.wave.at(state.MODE).load("i32") & FP16_OVFL).compare("ne", 0)

@@ -1,5 +1,5 @@
-"""Handlers that bring matrix operands from registers to the workspace and results back: the steps
-around a multiplication (see `matrix`, which names them all)."""
+"""Handlers that move matrix operands from registers to the workspace, and results back: the steps
+around a multiplication (see `matrix`, which lists them all)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def workspace(h: Handler) -> Value:
 
 
 def raw_operand(h: Handler, number: int) -> Value:
-    """An operand's number itself, an i64: no place in the wave state."""
+    """Returns an operand's number itself, as i64, instead of a place in the wave state."""
     return h.op.at(state.OP_OPERANDS + 4 * number).load("i32").zext("i64")
 
 
@@ -51,7 +51,7 @@ def vector(pointer: Value, element: str) -> Value:
 
 
 def repeat(f: Handler, times: Value, pointers: list[Value], body: Callable) -> list[Value]:
-    """Runs `body(pointers)`, which returns the next ones, `times` times, at least once."""
+    """Runs `body(pointers)`, which returns the next pointers, `times` times, at least once."""
 
     def turn(carried: list[Value]) -> tuple[list[Value], Value]:
         done, *now = carried
@@ -63,8 +63,8 @@ def repeat(f: Handler, times: Value, pointers: list[Value], body: Callable) -> l
 
 def _unpack(name: str, flavour: str) -> Callable[[Handler], None]:
     """Operand 0 is the first register, operand 1 the place in the workspace, operand 2 words of 64
-    bits: the distance of consecutive elements, how many units of registers there are, and for each
-    16 lanes where their first element goes."""
+    bits: the stride between consecutive elements, the number of register units, and for each 16
+    lanes the place of their first element."""
     form = FORMATS[name]
 
     def run(h: Handler) -> None:
@@ -103,8 +103,8 @@ def _unpack(name: str, flavour: str) -> Callable[[Handler], None]:
 
 
 def _move_lanes(h: Handler) -> None:
-    """Operand 0 becomes operand 1 with each lane's value from the place in the row that operand 2
-    tells, in bytes."""
+    """Sets operand 0 to operand 1 with lanes permuted: operand 2 has the byte offset in the row
+    from which each lane reads."""
     target, source, places = (h.operand(number) for number in range(3))
 
     def turn(carried: list[Value]) -> tuple[list[Value], Value]:
@@ -117,8 +117,8 @@ def _move_lanes(h: Handler) -> None:
 
 
 def _flip(h: Handler) -> None:
-    """Operand 0 becomes operand 1: bits are kept by the immediate's upper half, then changed by its
-    lower one."""
+    """Sets operand 0 to operand 1 with bits masked by the immediate's upper half, then flipped by
+    its lower half."""
     keep, flip = h.immediate().lshr(32).trunc("i32"), h.immediate().trunc("i32")
     value = _row(h, 1) & keep.splat(LANES)
     h.operand(0).store(value ^ flip.splat(LANES), align=4)
@@ -129,7 +129,7 @@ def _row(h: Handler, number: int) -> Value:
 
 
 def _widen(element: str) -> Callable[[Handler], None]:
-    """Operand 0 becomes the f32 of the 16-bit floats in the low halves of operand 1."""
+    """Sets operand 0 to the f32 of the 16-bit floats in the low halves of operand 1."""
 
     def run(h: Handler) -> None:
         raw = h.operand(1).load("i32", LANES, align=2)
@@ -139,8 +139,8 @@ def _widen(element: str) -> Callable[[Handler], None]:
 
 
 def _narrow(element: str) -> Callable[[Handler], None]:
-    """The f32 of operand 1, rounded to 16 bits, go to operand 0 at the bit that the immediate
-    tells; its other half stays."""
+    """Rounds the f32 of operand 1 to 16 bits, into operand 0 at the bit given by the immediate; the
+    other half is preserved."""
 
     def run(h: Handler) -> None:
         value = _row(h, 1).bits("float")
@@ -149,7 +149,7 @@ def _narrow(element: str) -> Callable[[Handler], None]:
         else:
             bits = value.bits("i32")
             rounded = bits + 0x7FFF + (bits.lshr(16) & 1)
-            raw = value.is_nan().select(bits, rounded).lshr(16)  # a sum's NaN is quiet
+            raw = value.is_nan().select(bits, rounded).lshr(16)  # the NaN of a sum is quiet
         shift = h.immediate().trunc("i32").splat(LANES)
         mask = raw.like(0xFFFF) << shift
         h.operand(0).store((_row(h, 0) & ~mask) | (raw << shift), align=4)
@@ -158,16 +158,16 @@ def _narrow(element: str) -> Callable[[Handler], None]:
 
 
 def _add_saturating(h: Handler) -> None:
-    """Operand 0 += operand 1, i32, held to the type's range."""
+    """Operand 0 += operand 1, i32, saturating."""
     h.operand(0).store(h.intrinsic("llvm.sadd.sat", _row(h, 0), _row(h, 1)), align=4)
 
 
 def _write_out(bits: int) -> Callable[[Handler], None]:
-    """Two registers of operand 0 for each one of operand 1 (the extra word counts them): a sparse
-    A's elements among zeros. Of each four places, the first of a pair of elements goes to the one
-    that the two low bits of its index tell, the second where the next two do. Operand 2 has the
-    indices, from the bit on that the immediate tells."""
-    pairs = 16 // bits  # in a register
+    """Expands a sparse A with zeros: two registers of operand 0 for each one of operand 1 (the
+    extra word counts them). Of each four places, the first of a pair of elements goes to the one
+    given by the two low bits of its index, the second to the one given by the next two. Operand 2
+    has the indices, starting at the bit given by the immediate."""
+    pairs = 16 // bits  # per register
 
     def run(h: Handler) -> None:
         target, source, indices = (h.operand(number) for number in range(3))
@@ -208,10 +208,10 @@ def _write_out(bits: int) -> Callable[[Handler], None]:
 
 
 def _scale(flavour: str) -> Callable[[Handler], None]:
-    """Multiplies what was unpacked at the place that operand 1 tells by E8M0 scales. Operand 0 is
-    their register, from the byte of a lane's dword on that is meant: a lane has the scale of a row
-    and 32 consecutive k, lanes by rows first. Operand 2 tells how many bytes a k takes. A scale of
-    255 is NaN (OCP Microscaling Formats, 5.4.1)."""
+    """Multiplies unpacked numbers at the place in operand 1 by E8M0 scales. Operand 0 is the
+    register of the scales, offset to the selected byte of a lane's dword: a lane has the scale of a
+    row and 32 consecutive k, with lanes ordered by rows first. Operand 2 is the size of a k in
+    bytes. A scale of 255 is NaN (OCP Microscaling Formats, 5.4.1)."""
 
     def run(h: Handler) -> None:
         scales, start = h.operand(0), workspace(h).at(raw_operand(h, 1))
@@ -239,7 +239,7 @@ def _scale(flavour: str) -> Callable[[Handler], None]:
                 return [place.at(step)]
 
             void(repeat(h, h.constant("i64", SCALE_BLOCK), [block.at(column)], one))
-            # After the last rows of these k, the first rows of the next ones.
+            # The last rows of these k are followed by the first rows of the next ones.
             column = column + 4 * CHUNK
             wraps = column.compare("uge", step)
             block = wraps.select(block.at(step * SCALE_BLOCK), block)

@@ -35,7 +35,7 @@ STORES = {
     "dwordx3": Access("store", 12),
     "dwordx4": Access("store", 16),
 }
-# Bytes, and whether they are signed; the last ones are gfx12's.
+# Size in bytes, and whether it is signed; the last ones are gfx12's.
 SCALAR_LOADS = {
     "dword": (4, False),
     "dwordx2": (8, False),
@@ -89,7 +89,7 @@ def _wrap_down(h: Handler, old: Value, limit: Value) -> Value:
 
 
 def _masked_or(h: Handler, old: Value, last: Value, first: Value) -> Value:
-    """ds_mskor: the first datum says which bits are cleared, the last which are set."""
+    """ds_mskor: the first datum masks the bits to clear, the last has the bits to set."""
     return (old & ~first) | last
 
 
@@ -98,7 +98,7 @@ def _wrap(h: Handler, old: Value, last: Value, first: Value) -> Value:
 
 
 def _exchange_marked(h: Handler, old: Value, data: Value) -> Value:
-    """ds_condxchg32: each dword whose highest bit is set is stored without it."""
+    """ds_condxchg32: each dword whose highest bit is set is stored without that bit."""
     result = None
     for start in (0, 32):
         part = data.lshr(start)
@@ -115,19 +115,19 @@ def _smaller(predicate: str) -> Combine:
 
 
 def float_pick(name: str) -> Combine:
-    """A NaN gives way to a number."""
+    """Prefers a number to NaN."""
     return lambda h, old, data: h.intrinsic(f"llvm.{name}num", old, data)
 
 
 def _packed_add(h: Handler, old: Value, data: Value) -> Value:
-    """Two f16 additions, each rounded once."""
+    """Adds two f16 pairs, each sum rounded once."""
     parts = [value.cast("half", 2).convert("fpext", "float") for value in (old, data)]
     return (parts[0] + parts[1]).convert("fptrunc", "half").cast("i32", 0)
 
 
 def _packed_add_bfloat(h: Handler, old: Value, data: Value) -> Value:
-    """Two bf16 additions in f32, each rounded to nearest even. A NaN's upper half is one too: the
-    addition has made it quiet."""
+    """Adds two bf16 pairs in f32, each sum rounded to nearest even. The upper half of a NaN is a
+    NaN too, because the addition has made it quiet."""
     x, y = ((v.cast("i16", 2).zext("i32") << 16).bits("float") for v in (old, data))
     total = x + y
     bits = total.bits("i32")
@@ -213,7 +213,7 @@ def _scalar_memory() -> Iterator[Operation]:
 
 
 def _atomics(space: str) -> Iterator[Operation]:
-    """`.rtn` is the form that returns what was there (the modifier sc0 or glc)."""
+    """Yields atomics; `.rtn` is the form that returns the old value (the modifier sc0 or glc)."""
     for returns, ending in ((False, ""), (True, ".rtn")):
         for suffix, element in (("", "i32"), ("_x2", "i64")):
             for name, combine in INTEGER_ATOMICS.items():
@@ -227,7 +227,7 @@ def _atomics(space: str) -> Iterator[Operation]:
 
 
 def keep(h: Handler, old: Value, data: Value) -> Value:
-    """Compare-and-swap does not combine."""
+    """Compare-and-swap has no combining function."""
     return old
 
 

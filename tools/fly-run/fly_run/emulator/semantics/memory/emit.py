@@ -1,11 +1,12 @@
 """The emitters of loads, stores and atomics of every address space.
 
-Operands: 0 data (the result of a load, else what is stored), 1 vector address or offset,
+Operands: 0 data (the result of a load, or the data to store), 1 vector address or offset,
 2 scalar base, 3 data of an atomic. The immediate is the offset.
 
-Where the active lanes' addresses follow each other, and the last region of this site holds them
-all, the access is a few vector moves. Everything else goes through the wave's ADDRESS list: the
-lanes' guest addresses go in, `fly_resolve_*` checks each byte range and puts host addresses there.
+If the active lanes' addresses are consecutive and the site's last region contains them all, the
+access is a few vector moves. Everything else goes through the wave's ADDRESS list: it first holds
+the lanes' guest addresses; `fly_resolve_*` checks each byte range and replaces them by host
+addresses.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def emit_memory(operation: Operation, name: str) -> Handler:
 
 
 def _listed(h: Handler, form: str, variant: str, access: Access, mask: Value) -> None:
-    """Any addresses, by the ADDRESS list."""
+    """The general path: any addresses, through the ADDRESS list."""
     if form != "buffer":
         _collect(h, form, variant, access.size)
     _resolve(h, form, access.size, WRITES if access.kind == "store" else 0)
@@ -72,13 +73,13 @@ def _listed(h: Handler, form: str, variant: str, access: Access, mask: Value) ->
 
 
 def _low_and_high(h: Handler, form: str, variant: str) -> tuple[Value, Value | None]:
-    """Pointers to the rows that make the address: its low dwords, and its high ones if any."""
+    """Returns pointers to the address rows: the low dwords, and the high ones if any."""
     row = h.operand(1)
     return row, row.at(ROW) if form in ("global", "flat") and variant == "v" else None
 
 
 def _base(h: Handler, form: str, variant: str) -> Value:
-    """i64: what is added to every lane's part of the address."""
+    """Returns the i64 that is added to every lane's part of the address."""
     offset = h.immediate()
     if variant == "s" and form == "global":
         return h.operand(2).load("i64") + offset
@@ -87,7 +88,7 @@ def _base(h: Handler, form: str, variant: str) -> Value:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a lane goes: its number (i64), the dwords of its vector address (`high`: if it has
+    """A lane's address: the lane's number (i64), the dwords of its vector address (`high` if it has
     one), and the whole address (i64; in LDS i32)."""
 
     lane: Value
@@ -100,7 +101,7 @@ def _place(h: Handler, form: str, variant: str, lane: Value) -> _Place:
     row, high_row = _low_and_high(h, form, variant)
     low = row.at(lane << 2).load("i32")
     if form == "lds":
-        # An LDS address is 32 bits wide: the sum with the offset wraps around.
+        # An LDS address is 32 bits wide: the sum with the offset wraps.
         return _Place(lane, low, None, low + h.immediate().trunc("i32"))
     address = _base(h, form, variant) + low.zext("i64")
     if high_row is None:
@@ -120,12 +121,12 @@ def _last_lane(h: Handler, mask: Value) -> Value:
 def _contiguous(
     h: Handler, form: str, variant: str, access: Access, mask: Value, done: str
 ) -> None:
-    """The fast ways; falls through where none applies. What a way moves is computed behind the
-    decision for it anew, which costs nothing: then a mistake in it is a wrong result, and does not
-    merely decide against the way."""
+    """The fast paths; falls through if none applies. The values that a path moves are recomputed
+    after its test, at no cost: this way an error in them gives a wrong result, which tests detect,
+    instead of merely disabling the path."""
     row, high_row = _low_and_high(h, form, variant)
     origin = h.constant("i64", 0)
-    # A masked move of anything but dwords costs more than it saves: all lanes take part.
+    # Masked moves only pay for dwords; for other sizes all lanes must take part.
     whole = access.size != 4
 
     def start() -> Value:
@@ -149,7 +150,7 @@ def _contiguous(
     else:
         length = (_last_lane(h, mask) - first.lane + 1) * access.size
     if form != "lds":
-        # The low dwords must not wrap around: then equal high dwords mean what they say.
+        # The low dwords must not wrap: only then do equal high dwords imply consecutive addresses.
         follow = follow & (first.low.zext("i64") + length).compare("ule", 1 << 32)
     go, other = shortcut(h), f"other{h.fresh()}"
     h.branch_if(follow, go, other)
@@ -191,8 +192,8 @@ def _contiguous(
 def host_of(
     h: Handler, form: str, address: Value, length: Value
 ) -> tuple[Callable[[Value], Value], Value]:
-    """The host pointer of any guest address near `address`, and whether `length` bytes from there
-    on, one or more, lie in one place that this access may use."""
+    """Returns a function from guest addresses near `address` to host pointers, and whether `length`
+    bytes from there, one or more, lie in one region that permits this access."""
     if form == "lds":
         size = h.wave.at(state.LDS_SIZE).load("i64")
         base = h.wave.at(state.LDS_BASE).load("ptr")
@@ -209,15 +210,15 @@ def host_of(
 
 
 def starts(h: Handler, size: Value, length: Value | int) -> Value:
-    """At how many places of `size` bytes, from their first on, `length` bytes may begin; those
-    are one or more."""
+    """Returns the number of offsets in `size` bytes, from the first, at which `length` bytes may
+    start; 0 if none. `length` is at least 1."""
     return h.intrinsic("llvm.usub.sat", size, size.like(length - 1))
 
 
 def read_pair(h: Handler) -> None:
-    """A short cut before the two reads of ds_read2_b32, which it skips: both runs of all lanes
-    in LDS at once. Operands: the two results, the address; the immediate and the extra word are
-    the offsets."""
+    """A shortcut before the two reads of ds_read2_b32, which it skips: both runs of all lanes in
+    LDS at once. Operands: the two results, the address; the immediate and the extra word are the
+    offsets."""
     mask = h.exec_mask()
     skip, some, slow = shortcut(h), f"some{h.fresh()}", f"slow{h.fresh()}"
     h.branch_if(mask.compare("eq", 0), skip, some)
@@ -229,7 +230,7 @@ def read_pair(h: Handler) -> None:
     offsets = h.immediate(), h.extra().zext("i64")
 
     def lane_zero() -> Value:
-        """i32: lane 0's address, or what it would be: it may stand before the LDS."""
+        """i32: lane 0's address, or what it would be if active; it may be below the LDS."""
         first = _first_lane(h, mask)
         return address.at(first << 2).load("i32") - (first << 2).trunc("i32")
 
@@ -255,7 +256,7 @@ def read_pair(h: Handler) -> None:
 
 
 def _within_lds(h: Handler, variant: str, access: Access, mask: Value) -> None:
-    """Any addresses; a fault where one does not lie in LDS."""
+    """Handles any addresses; faults if one is outside LDS."""
     offsets = h.operand(1)
     size = h.wave.at(state.LDS_SIZE).load("i64")
     room = size - access.size
@@ -291,8 +292,8 @@ def _within_lds(h: Handler, variant: str, access: Access, mask: Value) -> None:
 
 
 def _collect(h: Handler, form: str, variant: str, size: int) -> None:
-    """Writes every lane's address to the ADDRESS list. Those in LDS and in private memory are 32
-    bits wide: their sums wrap around there."""
+    """Writes every lane's address to the ADDRESS list. Addresses in LDS and in private memory are
+    32 bits wide, and their sums wrap."""
     low, high = _low_and_high(h, form, variant)
     base = _base(h, form, variant)
     narrow = form in ("scratch", "lds")
@@ -320,13 +321,14 @@ def _collect(h: Handler, form: str, variant: str, size: int) -> None:
 
 
 def _resolve(h: Handler, form: str, size: int, flags: int) -> None:
-    """Turns the ADDRESS list into host addresses, or leaves with a fault."""
+    """Replaces the ADDRESS list by host addresses, or leaves with a fault."""
     good = _call_resolver(h, form, size, flags)
     h.when(~good, lambda: h.stop(state.STATUS_FAULT, h.op))
 
 
 def _call_resolver(h: Handler, form: str, size: int, flags: int) -> Value:
-    """i1: whether the ADDRESS list now holds host addresses; else a fault is recorded."""
+    """Returns an i1: whether the ADDRESS list now holds host addresses; if not, a fault is
+    recorded."""
     space = {"flat": "global"}.get(form, form)
     if form == "flat":
         flags |= FLAT

@@ -1,9 +1,9 @@
 """The emitter of scalar memory: loads, stores and atomics of an address or a buffer.
 
 Operands are the data, the base (a pair of registers, or a resource of four), and the offset
-register; the immediate is the constant offset. The low two bits of both parts of an address are
-ignored where dwords are moved (CDNA3 ISA manual, "SMEM"). A buffer's dwords beyond its range read
-as 0 and are not written: NUM_RECORDS counts bytes, or strides where there is one.
+register; the immediate is the constant offset. For dwords, the low two bits of both parts of an
+address are ignored (CDNA3 ISA manual, "SMEM"). A buffer's dwords out of range read as 0 and are
+not written: NUM_RECORDS counts bytes, or strides if there is one.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ def emit_scalar_memory(operation: Operation, name: str) -> Handler:
 
 
 def _aligned(access: ScalarAccess, part: Value) -> Value:
-    """A part of an address without what is ignored of it."""
+    """Returns a part of an address without the ignored bits."""
     return part if access.size < 4 else part & ~3
 
 
 def _whole(h: Handler, access: ScalarAccess, address: Value) -> None:
-    """All the data at once."""
+    """Accesses all the data at once."""
     if access.kind == "load":
         pointer = _readable(h, address, access.size)
         count = access.size // 4
@@ -57,7 +57,7 @@ def _whole(h: Handler, access: ScalarAccess, address: Value) -> None:
 
 
 def _buffer(h: Handler, access: ScalarAccess, offset: Value) -> None:
-    """Those data whose offset lies in the range, dword by dword where not all do."""
+    """Accesses the data whose offset is in range, dword by dword if not all are."""
     resource = h.operand(1)
     base = resource.load("i64") & 0xFFFF_FFFF_FFFC
     stride = (resource.at(4).load("i32").lshr(16) & 0x3FFF).zext("i64")
@@ -66,7 +66,7 @@ def _buffer(h: Handler, access: ScalarAccess, offset: Value) -> None:
     size = access.size if access.atomic is None else access.atomic.size
 
     def holds(place: Value, length: int) -> Value:
-        """A negative offset is beyond any range: it is compared as unsigned."""
+        """A negative offset is out of range: the comparison is unsigned."""
         return place.compare("ult", starts(h, limit, length))
 
     by_dwords = access.atomic is None and size > 4
@@ -108,8 +108,8 @@ def _buffer(h: Handler, access: ScalarAccess, offset: Value) -> None:
 
 
 def _readable(h: Handler, address: Value, size: int) -> Value:
-    """The host pointer of an address that is read: by this site's last region, where it holds
-    it."""
+    """Returns the host pointer of an address to read; uses this site's last region if that contains
+    the address."""
     host, inside = host_of(h, "global", address, h.constant("i64", size))
     return h.choose(inside, lambda: host(address), lambda: _checked(h, address, size, 0), SHORTCUT)
 

@@ -1,9 +1,9 @@
-"""Micro-ops that look at the addresses of a memory access before it happens: how many cache lines a
-wave touches, how long LDS banks need. Their operands are those of the access itself, the link is
-the site with parameters and sums (state.ACCESS).
+"""Micro-ops that inspect the addresses of a memory access before it happens: the number of cache
+lines that a wave touches, and the cycles of LDS banks. Their operands are those of the access, the
+link is the site with parameters and sums (state.ACCESS).
 
-The counts are exact; that the hardware does it so is a model: fly_run.emulator.watch.measure says
-whose.
+The counts are exact, but that the hardware behaves this way is a model:
+fly_run.emulator.watch.measure documents its source.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _add(h: Handler, name: str, value: Value) -> None:
 
 
 def _bits(h: Handler, test: Callable[[Value], Value]) -> Value:
-    """i64: the lanes of the ADDRESS list for which `test` of their addresses holds."""
+    """i64: the lanes of the ADDRESS list whose addresses satisfy `test`."""
     total = None
     for first in range(0, LANES, CHUNK):
         addresses = h.wave.at(state.ADDRESS + 8 * first).load("i64", CHUNK, align=64)
@@ -50,8 +50,8 @@ def _bits(h: Handler, test: Callable[[Value], Value]) -> Value:
 
 
 def _list_addresses(h: Handler, base: Value, low: Value | None, high: Value | None) -> None:
-    """Writes the sums of the base, and of the rows with low and high dwords where there are such,
-    to the ADDRESS list."""
+    """Writes the sums of the base and of the rows with low and high dwords, if any, to the ADDRESS
+    list."""
     for first in range(0, LANES, CHUNK):
         start = h.constant("i64", first)
         address = base.splat(CHUNK)
@@ -70,10 +70,10 @@ def _unless_known(
     keep: Callable[[], None],
     count: Callable[[], tuple[Value, Value]],
 ) -> None:
-    """Adds units and the ideal of this access: the last ones again where EXEC and the key are the
-    same and the lanes' places differ by a constant, else what `count` finds. `same` gives the
-    lanes that are where they were, `keep` notes their places. Loops come by with one pattern again
-    and again, and to compare it takes a tenth of the time."""
+    """Adds this access's units and ideal: the previous ones if EXEC and the key are unchanged and
+    the lanes' addresses differ by a constant, otherwise the result of `count`. `same` returns the
+    lanes with unchanged addresses, `keep` records them. Loops repeat one pattern over and over, and
+    comparing takes a tenth of the time."""
     known = mask.compare("eq", _parameter(h, "known_mask"))
     known = known & key.compare("eq", _parameter(h, "known_key"))
     known = known & (same() | ~mask).compare("eq", -1)
@@ -97,12 +97,12 @@ def _kept(h: Handler) -> Value:
 
 
 def _first(h: Handler, mask: Value) -> Value:
-    """The number of the first lane of a mask that is not 0."""
+    """Returns the number of the first lane of a non-zero mask."""
     return h.intrinsic("llvm.cttz", mask, h.constant("i1", 0), result=mask)
 
 
 def _count_lines(h: Handler, mask: Value) -> None:
-    """Adds up the distinct cache lines that the lanes of `mask` touch."""
+    """Adds the number of distinct cache lines that the lanes of `mask` touch."""
     _add(h, "lanes", h.intrinsic("llvm.ctpop", mask))
 
     def when_some() -> None:
@@ -133,7 +133,8 @@ def _count_lines(h: Handler, mask: Value) -> None:
 
 
 def _lines(h: Handler, mask: Value, line: Value) -> tuple[Value, Value]:
-    """The distinct cache lines of the lanes' first and last bytes, and the least for so many."""
+    """Returns the number of distinct cache lines of the lanes' first and last bytes, and the
+    minimum for that many."""
     size, shift = _parameter(h, "size"), _parameter(h, "shift")
     starts, ends = shift.splat(CHUNK), (size - 1).splat(CHUNK)
     crossing = _bits(h, lambda a: a.lshr(starts).compare("ne", (a + ends).lshr(starts)))
@@ -165,7 +166,7 @@ def _global(h: Handler, scalar: bool) -> None:
 
 
 def _flat(h: Handler) -> None:
-    """Lanes in an aperture go to LDS or private memory."""
+    """Lanes whose address is in an aperture access LDS or private memory."""
     low = h.operand(1)
     _list_addresses(h, h.immediate(), low, low.at(ROW))
     mask = h.exec_mask()
@@ -180,7 +181,7 @@ def _flat(h: Handler) -> None:
 
 
 def _buffer(h: Handler) -> None:
-    """Lanes out of range touch nothing (see fly_resolve_buffer)."""
+    """Lanes out of range access nothing (see fly_resolve_buffer)."""
     access = BufferAccess(h.wave, h.op, _parameter(h, "size"))
     mask = h.exec_mask()
     none = h.constant("i64", 0)
@@ -201,14 +202,14 @@ def _buffer(h: Handler) -> None:
 
 
 def _cells(h: Handler, test: Callable[[Value], Value]) -> Value:
-    """i64: the lanes of the list of 32-bit cells, which lies where addresses do, for which `test`
-    holds."""
+    """i64: the lanes of the list of 32-bit cells, stored in place of addresses, that satisfy
+    `test`."""
     return test(h.wave.at(state.ADDRESS).load("i32", LANES, align=64)).cast("i64", 0)
 
 
 def _lds(h: Handler) -> None:
-    """In each phase a bank gives one dword in a cycle, to all who want that one: a phase takes as
-    many cycles as there are different dwords in its busiest bank."""
+    """In each phase a bank delivers one dword per cycle, to all lanes that want it: a phase takes
+    as many cycles as there are different dwords in its busiest bank."""
     mask = h.exec_mask()
     zero, false = h.constant("i64", 0), h.constant("i1", 0)
     size, banks = _parameter(h, "size"), _parameter(h, "banks")
@@ -216,14 +217,14 @@ def _lds(h: Handler) -> None:
     row = load_row(h.operand(1), zero, LANES) + h.immediate().trunc("i32")
     odd = ((h.constant("i64", 1) << wide) - 1).trunc("i32")
     aligned = ((row & odd).compare("eq", 0).cast("i64", 0) | ~mask).compare("eq", -1)
-    # Where every address is a multiple of the size, data of two lanes are the same or apart, and
-    # a granule loads all the banks that it covers alike: one counter stands for them.
+    # If every address is a multiple of the size, data of two lanes are identical or disjoint, and
+    # a granule loads all the banks that it covers equally: one counter suffices for them.
     granule = aligned.select(wide, 2)
     cells = row.lshr(granule.trunc("i32"))
     h.wave.at(state.ADDRESS).store(cells, align=64)
     parts = ((size - 1).lshr(granule) + 1).trunc("i32")
     counters = (banks.lshr(granule - 2) - 1).trunc("i32")
-    # The last temporary row belongs to handlers: here it counts by banks.
+    # The last temporary row is reserved for handlers: here it has counters by bank.
     tally = h.wave.at(state.TEMP + (state.TEMP_ROWS - 1) * ROW)
     none = h.constant("i32", 0)
 
@@ -247,11 +248,11 @@ def _lds(h: Handler) -> None:
             cell = h.wave.at(state.ADDRESS).at(lane << 2).load("i32") + part
 
             def wants(number: Value) -> Value:
-                """The lanes whose part `number` is this cell."""
+                """Returns the lanes whose part `number` is this cell."""
                 return _cells(h, lambda cells: cells.compare("eq", cell - number)) & wanted
 
             def seen() -> Value:
-                """Whether the cell was counted as an earlier part of some lane."""
+                """Whether the cell has been counted as an earlier part of some lane."""
 
                 def look(carried: list[Value]) -> tuple[list[Value], Value]:
                     earlier, found = carried
@@ -278,7 +279,7 @@ def _lds(h: Handler) -> None:
 
     def when_some() -> None:
         _add(h, "lanes", h.intrinsic("llvm.ctpop", mask))
-        # A constant added to all cells turns the banks, and nothing else.
+        # Adding a constant to all cells only rotates the banks.
         places = cells - h.wave.at(state.ADDRESS).at(_first(h, mask) << 2).load("i32")
         _unless_known(
             h,
@@ -292,7 +293,7 @@ def _lds(h: Handler) -> None:
     h.when(mask.compare("ne", 0), when_some)
 
 
-# Named after the access that they stand before: its form and its variant.
+# Named after the access that they precede: its form and its variant.
 CUSTOM: dict[str, Callable[[Handler], None]] = {
     "fly_measure_global.v": lambda h: _global(h, scalar=False),
     "fly_measure_global.s": lambda h: _global(h, scalar=True),

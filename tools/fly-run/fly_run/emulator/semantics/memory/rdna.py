@@ -12,7 +12,7 @@ from fly_run.emulator.semantics.memory.accesses import Combine, float_pick, keep
 
 
 def _subtract_clamped(h: Handler, old: Value, data: Value) -> Value:
-    """Stops at 0."""
+    """Saturates at 0."""
     return h.intrinsic("llvm.usub.sat", old, data)
 
 

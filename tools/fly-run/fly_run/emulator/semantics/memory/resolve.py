@@ -1,5 +1,5 @@
-"""Checked translation of addresses: what the memory handlers call when their fast way fails
-(`resolver` says how they are called).
+"""Checked translation of addresses, which the memory handlers call when their fast path fails
+(`resolver` documents the calling convention).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _record_fault() -> Function:
 
 
 def _find_region() -> Function:
-    """The region that holds all `size` bytes at a guest address, or null."""
+    """Finds the region that contains all `size` bytes at a guest address; null if there is none."""
     f = Function("fly_find_region", "ptr %wave, i64 %address, i64 %size", "ptr")
     context = f.named("ptr", "%wave").at(state.CONTEXT).load("ptr")
     address, size = f.named("i64", "%address"), f.named("i64", "%size")
@@ -74,7 +74,7 @@ def _resolve_global() -> Function:
     mask = f.exec_mask()
     first = f.intrinsic("llvm.cttz", mask, f.constant("i1", 0), result=mask)
 
-    # One region for all lanes: the usual case. This site's last one, else the first lane's.
+    # The usual case is one region for all lanes: this site's last one, otherwise the first lane's.
     def try_region(region: Value) -> None:
         low = region.at(state.REGION_LOW).load("i64")
         length = region.at(state.REGION_LENGTH).load("i64")
@@ -83,7 +83,7 @@ def _resolve_global() -> Function:
 
         def scan() -> None:
             room = (length - f.size).splat(CHUNK)
-            # Address bits that must be clear where the access has to be aligned.
+            # Address bits that must be clear if the access has to be aligned.
             low_bits = f.aligned().select(f.size - 1, f.constant("i64", 0)).splat(CHUNK)
 
             def turn(carried: list[Value]) -> tuple[list[Value], Value]:
@@ -154,7 +154,7 @@ def _resolve_global() -> Function:
 
 
 def _resolve_bounded(space: str) -> Function:
-    """LDS and private memory: offsets into one block."""
+    """Resolves LDS and private memory: offsets into one block."""
     f = BoundedResolver(f"fly_resolve_{space}")
     mask = f.exec_mask()
     size_at, base_at = (
@@ -215,7 +215,7 @@ def _resolve_bounded(space: str) -> Function:
 
 
 def _resolve_scalar() -> Function:
-    """The host pointer of a scalar access's address, or null."""
+    """Returns the host pointer of a scalar access's address, or null."""
     f = Resolver("fly_resolve_scalar", SCALAR_SIGNATURE, result="ptr")
     address = f.named("i64", "%address")
     zero = f.constant("i64", 0)

@@ -1,4 +1,4 @@
-"""Buffer resources: which address each lane of a buffer access goes to (CDNA3 ISA manual, "Buffer
+"""Buffer resources: the address of each lane of a buffer access (CDNA3 ISA manual, "Buffer
 addressing"; LLVM's and Mesa's notes on NUM_RECORDS).
 
     index  = the lane's index (idxen) + the lane's number (ADD_TID_ENABLE)
@@ -6,11 +6,11 @@ addressing"; LLVM's and Mesa's notes on NUM_RECORDS).
     place  = index · stride + offset, or swizzled
     address = base + place + the scalar offset
 
-In range is, where the instruction gives an index and the resource has a stride (structured), an
-index below NUM_RECORDS; everything, where the lane's number is added and no index given (private:
-the offset then has 32 bits and wraps around); otherwise (raw) every dword whose place is below
-NUM_RECORDS, in bytes. The scalar offset takes no part. A load out of range gives 0, a store is
-dropped; of a raw access it is each dword for itself.
+There are three kinds of range checks. Structured (the instruction has an index and the resource a
+stride): the index must be below NUM_RECORDS. Private (the lane's number is added and there is no
+index): no check, and the offset has 32 bits and wraps. Raw (otherwise): each dword's place must be
+below NUM_RECORDS, in bytes. The scalar offset is not checked. A load out of range gives 0, a store
+is dropped; a raw access is checked per dword.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from fly_run.emulator.semantics.memory.resolver import (
     private_place,
 )
 
-ELEMENT = 4  # bytes of an element of a swizzled buffer
+ELEMENT = 4  # size in bytes of an element of a swizzled buffer
 
 
 @dataclass(frozen=True)
 class Resource:
-    """The fields of a resource, each an i64."""
+    """The fields of a resource, each an i64 unless noted."""
 
     base: Value
     stride: Value
     records: Value
     swizzled: Value  # i1
-    index_stride: Value  # indices that lie side by side
+    index_stride: Value  # number of contiguous indices
     adds_lane: Value  # i1
 
     @staticmethod
     def read(place: Value) -> Resource:
         words = [place.at(4 * n).load("i32").zext("i64") for n in range(4)]
         adds_lane = (words[3] & (1 << 23)).compare("ne", 0)
-        # With ADD_TID_ENABLE the data format holds bits 17:14 of the stride.
+        # With ADD_TID_ENABLE the data format field holds bits 17:14 of the stride.
         more = adds_lane.select((words[3].lshr(15) & 15) << 14, 0)
         return Resource(
             base=(words[0] | (words[1] << 32)) & 0xFFFF_FFFF_FFFF,
@@ -58,7 +58,7 @@ class Resource:
         )
 
     def place(self, index: Value, offset: Value) -> Value:
-        """Bytes from the base on."""
+        """Returns the offset from the base, in bytes."""
         linear = index * self.stride + offset
         rows = index.binary("udiv", self.index_stride)
         column = index.binary("urem", self.index_stride)
@@ -69,8 +69,8 @@ class Resource:
 
 @dataclass(frozen=True)
 class Lane:
-    """Where a lane of a buffer access goes. `room` is how many bytes are left of the range there,
-    where the first one is in it (`below`); `inside`: all are, or the index is."""
+    """The address of a lane of a buffer access. `room` is the number of bytes left in range from
+    there, if the first is in range (`below`); `inside`: all are, or the index is."""
 
     offset: Value
     address: Value
@@ -81,7 +81,7 @@ class Lane:
 
 class BufferAccess:
     """The operands of a buffer access of `size` bytes a lane: operand 1 holds the lanes' index and
-    offset, as the extra word says, operand 2 the resource, operand 3 the scalar offset."""
+    offset, as given by the extra word, operand 2 the resource, operand 3 the scalar offset."""
 
     def __init__(self, wave: Value, op: Value, size: Value):
         self._vector, resource, scalar = (
@@ -90,13 +90,13 @@ class BufferAccess:
         self.size = size
         self.scalar = scalar.load("i32").zext("i64")
         self.resource = Resource.read(resource)
-        # Private memory (gfx90a) has a resource of its own, known by its base.
+        # Private memory (gfx90a) has its own resource, recognised by its base.
         high = self.resource.base.lshr(32)
         self.private = high.compare("eq", state.SCRATCH_BUFFER >> 32)
         kinds = op.at(state.OP_EXTRA).load("i32")
         self._has_index = (kinds & BUFFER_INDEX).compare("ne", 0)
         self._has_offset = (kinds & BUFFER_OFFSET).compare("ne", 0)
-        # The offset is behind the index where there are both.
+        # If there are both, the offset follows the index.
         self._second = self._vector.at(self._has_index.select(self.scalar.like(ROW), 0))
         self._constant = op.at(state.OP_IMMEDIATE).load("i64")
         self.structured = self._has_index & self.resource.stride.compare("ne", 0)
@@ -108,9 +108,9 @@ class BufferAccess:
         own_offset = self._second.at(lane << 2).load("i32").zext("i64")
         index = self._has_index.select(own_index, 0) + resource.adds_lane.select(lane, 0)
         offset = self._has_offset.select(own_offset, 0) + self._constant
-        # Without a range check the sum has 32 bits and wraps around; LLVM adds a constant to a
-        # negative offset there (AMDGPUISelDAGToDAG, SelectMUBUFScratchOffen). With one a sum
-        # beyond 32 bits is out of range.
+        # Without a range check the sum has 32 bits and wraps: LLVM adds a constant to a negative
+        # offset there (AMDGPUISelDAGToDAG, SelectMUBUFScratchOffen). With one, a sum beyond 32 bits
+        # is out of range.
         offset = self.unchecked.select(offset & 0xFFFF_FFFF, offset)
         place = resource.place(index, offset)
         room = resource.records - place
@@ -122,7 +122,7 @@ class BufferAccess:
 
 
 def resolve_buffer() -> Resolver:
-    """`fly_resolve_buffer`. In private memory the offset is the lane's own, and the scalar offset
+    """Builds `fly_resolve_buffer`. In private memory the offset is per lane, and the scalar offset
     counts the bytes of the whole wave, 64 times the lane's."""
     f = Resolver("fly_resolve_buffer")
     access = BufferAccess(f.wave, f.op, f.size)
@@ -161,7 +161,7 @@ def resolve_buffer() -> Resolver:
 
 
 def _cleared_sink(f: Resolver, lane: Value) -> Value:
-    """16 bytes of the lane's own: what is stored out of range goes there."""
+    """Returns 16 bytes for the lane, which absorb stores out of range."""
     own = f.wave.at(state.SINK).at(lane << 4)
     own.store(f.constant("i64", 0))
     own.at(8).store(f.constant("i64", 0))
@@ -169,8 +169,8 @@ def _cleared_sink(f: Resolver, lane: Value) -> Value:
 
 
 def _some_dwords(f: Resolver, lane: Value, own: Lane, sink: Value) -> None:
-    """Moves the dwords that are in range: a load's to the sink, where the handler finds them with
-    zeros behind, a store's to memory."""
+    """Moves the dwords that are in range: a load's to the sink, where the handler finds them
+    followed by zeros, a store's to memory."""
     count = own.room.lshr(2)
 
     def move() -> None:

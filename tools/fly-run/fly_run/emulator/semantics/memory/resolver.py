@@ -1,8 +1,8 @@
-"""What the functions that resolve addresses are made of: their arguments, and checks of one lane.
+"""Common parts of the functions that resolve addresses: their arguments, and checks of one lane.
 
 `fly_resolve_X(wave, op, size, flags)` replaces the guest addresses of the active lanes in the
-wave's ADDRESS list by host addresses. False: a fault is recorded in the wave. In LDS and in private
-memory the last argument is an i1, whether the access has to be aligned.
+wave's ADDRESS list by host addresses. It returns false if it has recorded a fault in the wave. For
+LDS and private memory the last argument is an i1: whether the access has to be aligned.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Resolver(Function):
         return (self.flags & flag).compare("ne", 0)
 
     def aligned(self) -> Value:
-        """i1: whether the access has to be aligned."""
+        """Returns an i1: whether the access has to be aligned."""
         return self.has(ALIGNED)
 
     def fault_unless(self, good: Value, kind: str, lane: Value, address: Value) -> None:
@@ -66,8 +66,8 @@ def check_alignment(f: Resolver, lane: Value, address: Value) -> None:
 
 
 def mapped(f: Resolver, lane: Value, address: Value, size: Value) -> Value:
-    """The host address (i64) behind a lane's guest address, of which `size` bytes are checked
-    against the regions."""
+    """Returns the host address (i64) of a lane's guest address, after checking `size` bytes against
+    the regions."""
     region = f.call("fly_find_region", "ptr", f.wave, address, size)
     f.fault_unless(region.compare("ne", f.null), "unmapped", lane, address)
     flags = region.at(state.REGION_FLAGS).load("i64")
@@ -77,7 +77,7 @@ def mapped(f: Resolver, lane: Value, address: Value, size: Value) -> Value:
 
 
 def private_place(f: Resolver, lane: Value, offset: Value) -> Value:
-    """The host address (i64) of a lane's private offset, checked."""
+    """Returns the host address (i64) of a lane's private offset, after checking it."""
     limit = f.wave.at(state.SCRATCH_SIZE).load("i64")
     good = offset.compare("ult", limit) & f.size.compare("ule", limit - offset)
     f.fault_unless(good, "scratch", lane, offset)

@@ -1,7 +1,7 @@
-"""Moving data between registers and host memory whose addresses have been checked.
+"""Moves data between registers and host memory whose addresses have been checked.
 
-In runs: what all lanes' addresses make together. By chunks: 16 lanes at a time, from an address
-each. By lanes: one after the other.
+Runs are the contiguous range of all lanes' addresses. Chunks are 16 lanes at a time, each with its
+own address. Lanes are one after the other.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ SHORTCUT = "shortcut"
 
 
 def shortcut(h: Handler) -> str:
-    """The label of a quicker way to what the way behind its condition's other branch does too."""
+    """Returns the label of a faster path, equivalent to the other branch of its condition."""
     return f"{SHORTCUT}{h.fresh()}"
 
 
 def load_run(h: Handler, access: Access, host: Value, mask: Value, padded: bool) -> None:
-    """Loads consecutive data from the address that lane 0 has, or would have. Memory that is
-    `padded` may be read for inactive lanes too."""
+    """Loads contiguous data from the address that lane 0 has, or would have if active. `padded`
+    memory may be read for inactive lanes too."""
     origin = h.constant("i64", 0)
     target = h.operand(0)
     lanes = mask.cast("i1", LANES)
@@ -57,8 +57,8 @@ def load_run(h: Handler, access: Access, host: Value, mask: Value, padded: bool)
 
 
 def store_run(h: Handler, access: Access, host: Value, mask: Value, padded: bool) -> None:
-    """Stores consecutive data. In `padded` memory, which belongs to this workgroup, what inactive
-    lanes would write is written as it was: a masked store can't be forwarded to the next load."""
+    """Stores contiguous data. In `padded` memory, which is private to this workgroup, the old data
+    of inactive lanes are rewritten: a masked store can't be forwarded to the next load."""
     origin = h.constant("i64", 0)
     source = h.operand(0)
     if access.size == 4:
@@ -69,7 +69,7 @@ def store_run(h: Handler, access: Access, host: Value, mask: Value, padded: bool
             return
         name = f"llvm.masked.store.v{LANES}i32.p0"
         h.declarations.add(f"declare void @{name}(<{LANES} x i32>, ptr, <{LANES} x i1>)")
-        # A whole store can be forwarded to a load that follows; a masked one can't.
+        # A whole store can be forwarded to a subsequent load; a masked one can't.
         whole, partial, stored = shortcut(h), f"some{h.fresh()}", f"stored{h.fresh()}"
         h.branch_if(mask.compare("eq", -1), whole, partial)
         h.block(whole)
@@ -140,7 +140,7 @@ def fetch_chunk(
     """Loads a chunk's dwords from `base` plus each lane's `index`, which have been checked.
 
     Real kernels read runs and single elements in groups of 16 lanes (rows of tiles, a broadcast
-    element): those are one move. A processor's gather costs many times that.
+    element), which take one move each. The processor's gather costs many times that.
     """
     head = index.function.value(
         index.element, 0, f"extractelement {index.type} {index.name}, i32 0"
@@ -157,13 +157,13 @@ def fetch_chunk(
         quick, after = shortcut(h), f"after{h.fresh()}"
         h.branch_if(condition, quick, after)
         h.block(quick)
-        # The address register may be among the results: all is loaded before any is stored.
+        # The address register may be among the results: load everything before storing any.
         for row, value in zip(rows, work(), strict=True):
             store_row(row, first, value, None)
         h.branch(end)
         h.block(after)
 
-    # Where lane 0 is not active its address means nothing: then it only counts if another has it.
+    # An inactive lane 0 has an arbitrary address, which only counts if an active lane has it too.
     start = base.at(head.zext("i64") if head.element == "i32" else head)
 
     def broadcast() -> list[Value]:
@@ -209,7 +209,7 @@ def _masked_load(h: Handler, start: Value, row: Value, first: Value, lanes: Valu
 
 
 def _gather_dwords(h: Handler, pointers: Value, row: Value, first: Value, lanes: Value) -> Value:
-    """i32 from each active lane's pointer; other lanes keep what the row has."""
+    """Loads an i32 from each active lane's pointer; other lanes keep the row's value."""
     old = load_row(row, first, CHUNK)
     name = f"llvm.masked.gather.v{CHUNK}i32.v{CHUNK}p0"
     h.declarations.add(f"declare {old.type} @{name}({pointers.type}, {lanes.type}, {old.type})")
@@ -221,7 +221,7 @@ def _gather_dwords(h: Handler, pointers: Value, row: Value, first: Value, lanes:
 
 
 def _widen(access: Access, raw: Value, old: Value | None) -> Value:
-    """The register that a loaded byte or short makes."""
+    """Returns the register value for a loaded byte or short."""
     if access.half is None:
         return raw.sext("i32") if access.signed else raw.zext("i32")
     assert old is not None
@@ -259,7 +259,7 @@ def store_lane(h: Handler, access: Access, lane: Value) -> None:
 
 
 def _lane_value(place: Value, element: str) -> Value:
-    """One lane's register, or pair of registers."""
+    """Returns one lane's register, or pair of registers."""
     low = place.load("i32")
     if element in ("i64", "double"):
         wide = low.zext("i64") | (place.at(ROW).load("i32").zext("i64") << 32)
@@ -268,8 +268,8 @@ def _lane_value(place: Value, element: str) -> Value:
 
 
 def exchange(h: Handler, host: Value, integer: str, new_value: Callable[[Value], Value]) -> Value:
-    """Changes memory that other host threads may see to what `new_value` makes of it. The result
-    is what was there."""
+    """Atomically replaces memory that other host threads may access by `new_value` of it. Returns
+    the old value."""
 
     def turn(carried: list[Value]) -> tuple[list[Value], Value]:
         (seen,) = carried
@@ -288,8 +288,8 @@ def exchange(h: Handler, host: Value, integer: str, new_value: Callable[[Value],
 
 
 def atomic_lane(h: Handler, atomic: Atomic, lane: Value, form: str) -> None:
-    """Lanes act one after the other, in ascending order. Memory that other host threads may see
-    is changed by compare-and-exchange; LDS belongs to one thread."""
+    """Executes lanes in ascending order. Memory that other host threads may access is changed by
+    compare-and-exchange; LDS belongs to one thread."""
     host = _host_of_lane(h, lane)
     element = atomic.element
     # A buffer atomic returns into its data register; its operand 3 is the scalar offset.

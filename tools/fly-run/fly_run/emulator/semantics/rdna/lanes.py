@@ -1,5 +1,5 @@
-"""Moves between lanes that only gfx10 and later have: v_permlane16, v_permlanex16, and their forms
-of gfx12 with a choice in each lane (RDNA3 and RDNA4 ISA manuals).
+"""Lane moves that only gfx10 and later have: v_permlane16, v_permlanex16, and gfx12's variants with
+a selector in each lane (RDNA3 and RDNA4 ISA manuals).
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ def operations() -> Iterator[Operation]:
 
 
 def _permute(other: int, varies: bool) -> Body:
-    """Operands: the result, the source, and the lanes to fetch from: four bits for each lane of a
-    row in two scalars, or (`varies`) the low four bits of each lane of a row. `other` is ored to
-    the row's first lane: 16 for the other row of the two. Without a source, for it is inactive, a
-    lane keeps what it has, or reads 0 where bound_ctrl is set."""
+    """Operands: the result, the source, and the lanes to read: four bits for each lane of a row in
+    two scalars, or (`varies`) the low four bits of each lane of a row. `other` is or'ed to the
+    row's first lane: 16 selects the other row of the pair. If the source lane is inactive, a lane
+    keeps its value, or reads 0 if bound_ctrl is set."""
 
     def run(h: Handler) -> None:
         mask, result, origin = h.exec_mask(), scratch_row(h), h.constant("i64", 0)
@@ -49,7 +49,7 @@ def _permute(other: int, varies: bool) -> Body:
             target.store((valid | bound).select(value, target.load("i32")))
 
         h.for_lanes(mask, fetch)
-        # Inactive lanes have there what they had.
+        # Inactive lanes have their old values there.
         store_row(h.operand(0), origin, load_row(result, origin, LANES), None)
 
     return run

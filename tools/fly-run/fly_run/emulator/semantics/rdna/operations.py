@@ -1,7 +1,7 @@
-"""What gfx11 and gfx12 have and gfx9 does not: masks of 32 lanes, 64-bit scalar sums, vector
-operations of their own (RDNA3 and RDNA4 ISA manuals).
+"""Operations that gfx11 and gfx12 have and gfx9 does not: masks of 32 lanes, 64-bit scalar sums,
+and more vector operations (RDNA3 and RDNA4 ISA manuals).
 
-What differs only by name is in `aliases`.
+Operations that differ only by name are in `aliases`.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ SCALAR: dict[str, tuple[str, Body]] = {
 
 
 def _fused_dx9(k: Lanes, a: Value, b: Value, c: Value) -> Value:
-    """0 times anything is 0."""
+    """An fma where 0 times anything is 0."""
     zero = a.compare("oeq", 0.0) | b.compare("oeq", 0.0)
     return zero.select(c, valu_float.fused(k, a, b, c))
 
 
 def _pack_integers(signed: bool) -> Body:
-    """f32 to 16-bit integers, truncated and saturated."""
+    """Converts f32 to 16-bit integers, truncated and saturated."""
 
     def run(k: Lanes, a: Value, b: Value) -> Value:
         low, high = (to_integer(k, value, "i16", signed) for value in (a, b))
@@ -95,7 +95,7 @@ def _then(first: Callable[[Value, Value], Value], second: Callable[[Value, Value
 
 
 def _minima() -> Iterator[Operation]:
-    """v_maxmin, v_minmax: one after the other."""
+    """v_maxmin, v_minmax: one applied to the other's result."""
     for first, second in (("max", "min"), ("min", "max")):
         for sign, letter in (("s", "i"), ("u", "u")):
             kinds = {"max": maximum(sign), "min": minimum(sign)}
@@ -115,7 +115,7 @@ def _minima() -> Iterator[Operation]:
 
 
 def _propagating() -> Iterator[Operation]:
-    """gfx12's v_minimum, v_maximum: a NaN is the result."""
+    """gfx12's v_minimum, v_maximum, which propagate NaN."""
     for name in ("min", "max"):
         body = of_two(propagating(name))
         for element, short in valu_float.SHORT.items():

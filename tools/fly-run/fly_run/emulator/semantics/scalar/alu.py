@@ -1,6 +1,6 @@
 """Scalar ALU: SOP1, SOP2, SOPC, SOPK (CDNA3 ISA manual, section 16.1 to 16.4).
 
-A body gets the handler and the source values; where SCC is written it returns it last.
+A body gets the handler and the source values; if SCC is written, it returns SCC last.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ LOGIC: dict[str, Callable[[Value, Value], Value]] = {
     "nand": lambda a, b: ~(a & b),
     "nor": lambda a, b: ~(a | b),
     "xnor": lambda a, b: ~(a ^ b),
-    # Only as saveexec: the first source is negated.
+    # Only in saveexec: the first source is inverted.
     "andn1": lambda a, b: ~a & b,
     "orn1": lambda a, b: ~a | b,
 }
 
 
 def _logic() -> Iterator[Operation]:
-    """Bitwise operators: SCC tells whether the result is not zero."""
+    """Bitwise operators: SCC is whether the result is not zero."""
     for operator, body in LOGIC.items():
         if operator in ("andn1", "orn1"):
             continue
@@ -134,14 +134,15 @@ def _signed_sub(h: Handler, a: Value, b: Value):
 
 
 def _held(total: Value) -> tuple[Value, Value]:
-    """A sum in 32 bits, and whether they don't hold it."""
+    """Returns a sum's low 32 bits, and whether it overflowed."""
     result = total.trunc("i32")
     return result, result.sext("i64").compare("ne", total)
 
 
 def _pick(predicate: str) -> Body:
-    """Minimum or maximum: SCC tells whether it is the first source. Of equal ones the second is,
-    by `s_max` too, where the manuals say otherwise (docs/emulator.md, "What nobody decides")."""
+    """Minimum or maximum: SCC tells whether it is the first source. If both are equal it is the
+    second, also for `s_max`, where the manuals disagree (docs/emulator.md, "Unspecified
+    behavior")."""
 
     def run(h: Handler, a: Value, b: Value) -> tuple[Value, Value]:
         first = a.compare(predicate, b)
@@ -196,7 +197,7 @@ def _absolute_difference(h: Handler, a: Value, b: Value):
 
 
 def _quads(h: Handler, a: Value) -> Value:
-    """One bit for each group of four, set where any of the four is."""
+    """Returns one bit for each group of four, set if any of the four is."""
     width = 64 if a.element == "i64" else 32
     any_of = a | a.lshr(1)
     any_of = (any_of | any_of.lshr(2)) & int("1" * (width // 4), 16)
@@ -229,7 +230,7 @@ def _count_bits(ones: bool) -> Body:
 
 
 def _find_first(opcode: str, invert: bool = False) -> Body:
-    """The number of the first set bit from one end, -1 if there is none."""
+    """Returns the number of the first set bit from one end, -1 if there is none."""
 
     def run(h: Handler, a: Value) -> Value:
         a = ~a if invert else a
@@ -240,14 +241,14 @@ def _find_first(opcode: str, invert: bool = False) -> Body:
 
 
 def _find_sign(h: Handler, a: Value) -> Value:
-    """How many bits from the top equal the sign bit, -1 if all do."""
+    """Returns how many bits from the top equal the sign bit, -1 if all do."""
     flipped = a.compare("slt", 0).select(~a, a)
     found = h.intrinsic("llvm.ctlz", flipped, h.constant("i1", 0), result=flipped).trunc("i32")
     return flipped.compare("eq", 0).select(-1, found)
 
 
 def _mask(width: int) -> Body:
-    """`size` ones from `offset` on."""
+    """Returns `size` ones starting at `offset`."""
 
     def run(h: Handler, size: Value, offset: Value) -> Value:
         size = (size & (width - 1)).zext(f"i{width}")
@@ -275,7 +276,7 @@ def _test_bit(value: int) -> Body:
 
 
 def _bit_replicate(h: Handler, a: Value) -> Value:
-    """Each bit twice."""
+    """Repeats each bit twice."""
     wide = a.zext("i64")
     for step, mask in (
         (16, 0x0000FFFF0000FFFF),
@@ -383,9 +384,9 @@ KEEPS_SCC: dict[str, tuple[str, Body]] = {
     "s_bitset0_b64": ("i64 += i32", _set_bit(0)),
     "s_bitset1_b64": ("i64 += i32", _set_bit(1)),
     "s_bitreplicate_b64_b32": ("i64 = i32", _bit_replicate),
-    # Made by the encoder: the number of a lane in a wave of 32.
+    # Emitted by the encoder: the number of a lane in a wave of 32.
     "fly_lane_of_32": ("i32 = i32", lambda h, a: a & 31),
-    # Made by the encoder: the bits of SCC, VCCZ and EXECZ as sources.
+    # Emitted by the encoder: the bits of SCC, VCCZ and EXECZ as sources.
     "fly_read_scc": ("i32 =", lambda h: h.scc().zext("i32")),
     "fly_read_vccz": (
         "i32 =",

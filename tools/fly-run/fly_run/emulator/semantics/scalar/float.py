@@ -1,8 +1,8 @@
 """Scalar floating point (gfx11.5 and gfx12): arithmetic, comparisons and conversions of f32 and f16
 in scalar registers (RDNA3.5 and RDNA4 ISA manuals, SOP1, SOP2, SOPC). gfx11.5 has S_MIN_F32 and
-S_MAX_F32, which MODE.IEEE changes, where gfx12 has S_MIN_NUM_F32 and S_MAX_NUM_F32.
+S_MAX_F32, which depend on MODE.IEEE, instead of gfx12's S_MIN_NUM_F32 and S_MAX_NUM_F32.
 
-They are the vector operations on one lane: bodies come from there.
+They apply the bodies of the vector operations to one lane.
 """
 
 from __future__ import annotations
@@ -73,20 +73,20 @@ CONVERSIONS = {
 
 
 def typed(value: Value, element: str) -> Value:
-    """One lane of `element` in a scalar register's 32 bits."""
+    """Reads a scalar register's 32 bits as one lane of `element`."""
     if element == "half":
         value = value.trunc("i16")
     return value.bits(element).splat(1)
 
 
 def _plain(result: Value) -> Value:
-    """The scalar register that holds one lane."""
+    """Returns the scalar register value for one lane."""
     width = {"half": "i16", "i16": "i16"}.get(result.element, "i32")
     return result.cast(width, 0).zext("i32")
 
 
 def on(element: str, body: Body) -> Body:
-    """A vector body on scalar registers; the high half of a 16-bit result is zero."""
+    """Applies a vector body to scalar registers; the high half of a 16-bit result is zero."""
 
     def run(h: Handler, *values: Value) -> Value:
         lane = Lanes(h, h.constant("i64", 0), 1)

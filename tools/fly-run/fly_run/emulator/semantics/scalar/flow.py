@@ -1,7 +1,7 @@
-"""Control flow and the instructions that do nothing here.
+"""Control flow, and instructions without effect in the emulator.
 
-Branches count instructions and give the processor away when the quantum is used up; nothing else
-does, so that a straight run costs no bookkeeping. A branch's link is its target micro-op.
+Only branches count instructions and yield when the quantum is used up, so that straight-line code
+costs no bookkeeping. A branch's link is its target micro-op.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ CONDITIONS: dict[str, Callable[[Handler], Value]] = {
     "s_cbranch_scc1": lambda h: h.scc(),
     "s_cbranch_vccz": lambda h: h.wave.at(state.VCC).load("i64").compare("eq", 0),
     "s_cbranch_vccnz": lambda h: h.wave.at(state.VCC).load("i64").compare("ne", 0),
-    # Made by the encoder, for waves of 32 lanes.
+    # Emitted by the encoder, for waves of 32 lanes.
     "fly_branch_vcc_lo_zero": lambda h: h.wave.at(state.VCC).load("i32").compare("eq", 0),
     "fly_branch_vcc_lo_nonzero": lambda h: h.wave.at(state.VCC).load("i32").compare("ne", 0),
     "s_cbranch_execz": lambda h: h.exec_mask().compare("eq", 0),
     "s_cbranch_execnz": lambda h: h.exec_mask().compare("ne", 0),
 }
 
-# Timing, caches and hints: their effect is on time and on the order of memory, and here every
-# access is complete before the next instruction starts.
+# Timing, caches and hints: they affect time and the order of memory accesses, and here every
+# access completes before the next instruction starts.
 NOTHING = tuple(
     """
 s_nop s_waitcnt s_waitcnt_depctr s_setprio s_sleep s_inst_prefetch s_icache_inv s_dcache_inv
@@ -73,7 +73,7 @@ def emit_nothing(operation: Operation, name: str) -> Handler:
 
 
 def _go(h: Handler, left: Value, target: Value) -> None:
-    """Goes on at `target`, now or when it is this wave's turn again."""
+    """Continues at `target`, now or on this wave's next turn."""
     h.land(target)
 
     def rest() -> None:
@@ -104,8 +104,8 @@ def _barrier(h: Handler) -> None:
 
 
 def _signal_barrier(h: Handler) -> None:
-    """The barrier in two parts (gfx12): the driver frees a wave that waits when every live wave
-    has signalled as often as it has."""
+    """Signals a split barrier (gfx12): the driver releases a waiting wave when every live wave has
+    signalled as often as it has."""
     signals = h.wave.at(state.SIGNALS)
     signals.store(signals.load("i32") + 1)
     h.next()
@@ -116,7 +116,7 @@ def _end(h: Handler) -> None:
 
 
 def _code_address(h: Handler) -> Value:
-    """The guest address of the instruction after this one, whose pc is in the immediate."""
+    """Returns the guest address of the next instruction, whose pc is in the immediate."""
     context = h.wave.at(state.CONTEXT).load("ptr")
     return context.at(state.CTX.load_base).load("i64") + h.immediate()
 
@@ -127,10 +127,10 @@ def _get_pc(h: Handler) -> None:
 
 
 def _jump_to(h: Handler, address: Value) -> None:
-    """Goes to the micro-op of a guest address; stops for Python to decode it where it is new."""
+    """Jumps to the micro-op of a guest address; stops for Python to decode it if it is new."""
     context = h.wave.at(state.CONTEXT).load("ptr")
     offset = address - context.at(state.CTX.code_low).load("i64")
-    # In dwords. The lowest bits become the highest: no address between dwords is inside.
+    # In dwords. The lowest bits become the highest, so a misaligned address is out of range.
     index = h.intrinsic("llvm.fshr", offset, offset, offset.like(2))
     inside = index.compare("ult", context.at(state.CTX.code_dwords).load("i64"))
     left = h.count()
@@ -171,7 +171,7 @@ def _end_of_code(h: Handler) -> None:
 
 
 def _clock(h: Handler) -> None:
-    """The number of instructions executed so far: a clock that only goes forward."""
+    """Returns the number of instructions executed so far: a monotonic clock."""
     context = h.wave.at(state.CONTEXT).load("ptr")
     before = context.at(state.CTX.executed).load("i64")
     index = h.op.at(state.OP_INDEX).load("i32").zext("i64")
@@ -193,6 +193,6 @@ BODIES: dict[str, Callable[[Handler], None]] = {
     "s_trap": _trap,
     "s_memtime": _clock,
     "s_memrealtime": _clock,
-    # Made by the encoder: what follows the last instruction.
+    # Emitted by the encoder: follows the last instruction.
     "fly_end_of_code": _end_of_code,
 }

@@ -1,4 +1,4 @@
-"""Steps that the encoder puts around an operation: source and result modifiers, packed and SDWA
+"""Steps that the encoder emits around an operation: source and result modifiers, packed and SDWA
 operands, the MODE register. No instruction has these names."""
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from fly_run.emulator.semantics.vector.packed import halves
 
 
 def operations() -> Iterator[Operation]:
-    # Absolute value and negation: bits are kept by the second source, then flipped by the third.
+    # Absolute value and negation: masks with the second source, then flips with the third.
     for kind in ("i32", "i64"):
         types = f"{kind} = {kind}, {kind}, {kind}"
         options = {"kinds": ("vss", "sss"), "everywhere": True}
         yield valu(f"fly_sign_{kind[1:]}", types, _signed, **options)
-    # Places the source, shifted left, into the bits of a mask.
+    # Shifts the source left and inserts it under a mask.
     yield valu("fly_insert", "i32 += i32, i32, i32", _insert, kinds=("vss",))
     for element, short in (("half", "f16"), ("float", "f32"), ("double", "f64")):
-        # What the operation left in the other half of an f16's register stays.
+        # The other half of an f16's register is preserved.
         keeps = {"chunk": 16, "keeps_high": element == "half"}
         yield valu(f"fly_clamp_{short}", f"{element} = {element}", _clamp, kinds=("v",), **keeps)
         product = of(element, lambda k, a, b: a * b)
@@ -30,7 +30,7 @@ def operations() -> Iterator[Operation]:
             product, {"half": 0x7C00, "float": 0xFF << 23, "double": 0x7FF << 52}[element]
         )
         types = f"{element} = {element}, {element}"
-        # f16 has none but where its denormals are flushed, and so its factor is a copy in a row.
+        # f16 only has this if its denormals are flushed, and then its factor is a copy in a row.
         kinds = rows(2) if element == "half" else ("vs",)
         yield valu(f"fly_scale_{short}", types, scale, kinds=kinds, **keeps)
     yield valu("fly_clamp_pk_f16", "i32 = i32", _clamp_packed, chunk=16, kinds=("v",))
@@ -52,7 +52,7 @@ def _insert(k: Lanes, a: Value, shift: Value, mask: Value, old: Value) -> Value:
 
 
 def _clamp(k: Lanes, a: Value) -> Value:
-    """To [0, 1]; NaN to 0 under MODE.DX10_CLAMP, or where the immediate says that there is none."""
+    """Clamps to [0, 1]; NaN becomes 0 under MODE.DX10_CLAMP, or if the immediate is set."""
     wide = a.convert("fpext", "float") if a.element == "half" else a
     above = wide.compare("ogt", 0.0).select(wide, 0.0)
     result = above.compare("olt", 1.0).select(above, 1.0)
@@ -63,8 +63,8 @@ def _clamp(k: Lanes, a: Value) -> Value:
 
 
 def _scale(product: Callable[..., Value], exponent: int) -> Callable[..., Value]:
-    """An output multiplier. Where MODE has denormal results or IEEE there is none; it flushes
-    denormals and makes -0 a 0."""
+    """An output multiplier. It has no effect if MODE has denormal results or IEEE; it flushes
+    denormals and turns -0 into 0."""
 
     def run(k: Lanes, a: Value, factor: Value) -> Value:
         allowed = 1 << 5 if a.element == "float" else 1 << 7
@@ -84,8 +84,8 @@ def _clamp_packed(k: Lanes, a: Value) -> Value:
 
 
 def _flush_halves(bit: int) -> Callable[..., Value]:
-    """f16 denormals to zeros of their sign, where that bit of the host's control word for f16 and
-    f64 says so."""
+    """Flushes f16 denormals to zeros of their sign, if that bit of the host's control word for f16
+    and f64 is set."""
 
     def run(k: Lanes, a: Value) -> Value:
         control = k.handler.wave.at(state.MXCSR_DOUBLE).load("i32")
@@ -98,7 +98,7 @@ def _flush_halves(bit: int) -> Callable[..., Value]:
 
 
 def _use_control(offset: int) -> Callable[[Handler], None]:
-    """f32 on one side, f16 and f64 on the other, have their own rounding and denormal modes."""
+    """f32, and f16 with f64, have separate rounding and denormal modes."""
 
     def run(h: Handler) -> None:
         h.call_void("llvm.x86.sse.ldmxcsr", h.wave.at(offset), declare=True)
@@ -107,10 +107,10 @@ def _use_control(offset: int) -> Callable[[Handler], None]:
 
 
 def _host_control(h: Handler, mode: Value, rounding_at: int, denormal_at: int) -> Value:
-    """The host control word for one side of MODE: round 0 nearest, 1 up, 2 down, 3 to zero;
-    denormals bit 0 allows them as inputs, bit 1 as results."""
+    """Returns the host control word for one half of MODE: rounding is 0 nearest, 1 up, 2 down, 3 to
+    zero; denormals bit 0 enables them as inputs, bit 1 as results."""
     rounding = mode.lshr(rounding_at) & 3
-    # The host counts 0 nearest, 1 down, 2 up, 3 to zero.
+    # The host's encoding is 0 nearest, 1 down, 2 up, 3 to zero.
     swapped = (rounding.lshr(1) | (rounding << 1)) & 3
     flush_inputs = (mode.lshr(denormal_at) & 1) ^ 1
     flush_results = (mode.lshr(denormal_at + 1) & 1) ^ 1
@@ -118,7 +118,7 @@ def _host_control(h: Handler, mode: Value, rounding_at: int, denormal_at: int) -
 
 
 def _mode_field(h: Handler) -> tuple[Value, Value]:
-    """The bits of MODE that an instruction means, and the first one's number: its extra word is
+    """Returns the mask and the first bit of an instruction's field of MODE: its extra word is
     offset + 32 · size."""
     field = h.extra()
     offset, size = field & 31, field.lshr(5)

@@ -1,7 +1,7 @@
-"""64-bit moves, shifts and sums on pairs of registers, as address arithmetic uses them.
+"""64-bit moves, shifts and sums on pairs of registers, for address arithmetic.
 
-They are in every kernel, so they work on the low and high rows as they lie: 64-bit lanes would have
-to be shuffled together and apart.
+Every kernel uses them, so they work on the low and high rows directly: 64-bit lanes would need
+shuffles.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Integer instructions with `clamp`: the exact result, held to the least and the greatest number of
-its type (LLVM, "Syntax of AMDGPU Instruction Modifiers", clamp).
+"""Integer instructions with `clamp`: the exact result, saturated to the range of its type (LLVM,
+"Syntax of AMDGPU Instruction Modifiers", clamp).
 
-The lowering takes these for instructions that have the modifier. Saturating additions that
-compilers make stand beside the plain ones (`valu_integer`, `packed`). A carry is what it is without
-the modifier.
+The lowering uses these for instructions with the modifier. Saturating additions that compilers
+emit are next to the plain ones (`integer`, `packed`). A carry is the same with and without the
+modifier.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def operations() -> Iterator[Operation]:
 
 
 def _held(value: Value, element: str, signed: bool) -> Value:
-    """A wider integer as the nearest one of a type."""
+    """Saturates a wider integer to the range of a type."""
     width = int(element[1:])
     low, high = (-(1 << width - 1), (1 << width - 1) - 1) if signed else (0, (1 << width) - 1)
     if signed:
@@ -48,7 +48,7 @@ def _held(value: Value, element: str, signed: bool) -> Value:
 
 
 def _multiply_add(element: str, wide: str, signed: bool) -> Body:
-    """Factors as wide as the result."""
+    """The factors are as wide as the result."""
     extension = "sext" if signed else "zext"
 
     def run(k: Lanes, *values: Value) -> Value:
@@ -59,7 +59,7 @@ def _multiply_add(element: str, wide: str, signed: bool) -> Body:
 
 
 def _multiply_add_24(signed: bool) -> Body:
-    """With an addend, or without one."""
+    """With or without an addend."""
     extension, cut = ("sext", signed24) if signed else ("zext", unsigned24)
 
     def run(k: Lanes, a: Value, b: Value, *rest: Value) -> Value:
@@ -82,7 +82,7 @@ def _multiply_add_16(signed: bool) -> Body:
 
 
 def _differences(width: int, shift: int = 0, masked: bool = False) -> Body:
-    """A sum of differences has 32 bits; with the addend it may not."""
+    """A sum of differences fits 32 bits; with the addend it may not."""
     body = sum_of_differences(width, shift, masked)
 
     def run(k: Lanes, a: Value, b: Value, c: Value) -> Value:
@@ -94,12 +94,12 @@ def _differences(width: int, shift: int = 0, masked: bool = False) -> Body:
 
 
 def _wide_multiply_add(signed: bool) -> Body:
-    """v_mad_u64_u32, v_mad_i64_i32: the mask tells that the sum left 64 bits."""
+    """v_mad_u64_u32, v_mad_i64_i32: the mask tells that the sum overflowed 64 bits."""
     plain = OTHERS["v_mad_i64_i32" if signed else "v_mad_u64_u32"][1]
 
     def run(k: Lanes, a: Value, b: Value, c: Value) -> tuple[Value, Value]:
         total, over = plain(k, a, b, c)  # type: ignore[misc]
-        # A signed sum leaves towards the sign that both summands have.
+        # A signed sum overflows towards the sign of both summands.
         limit = c.ashr(63) ^ ((1 << 63) - 1) if signed else c.like(-1)
         return over.select(limit, total), over
 
@@ -107,7 +107,7 @@ def _wide_multiply_add(signed: bool) -> Body:
 
 
 def _with_carry(name: str, limit: int) -> Body:
-    """An unsigned sum with a carry, or difference with a borrow, held where it leaves 32 bits."""
+    """An unsigned sum with a carry, or difference with a borrow, saturated to 32 bits."""
     plain = OTHERS[name][1]
 
     def run(k: Lanes, *values: Value) -> tuple[Value, Value]:

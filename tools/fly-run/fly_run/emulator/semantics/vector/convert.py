@@ -1,7 +1,7 @@
 """Conversions between number formats (CDNA3 ISA manual, V_CVT_*).
 
-Float to integer truncates (or rounds as named), saturates, and makes 0 of NaN, which is what
-LLVM's saturating conversions do. Conversions of two 64-bit values round once.
+Float to integer truncates (or rounds as named), saturates, and converts NaN to 0, as LLVM's
+saturating conversions do. Conversions between two 64-bit types round once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Body = Callable[..., object]
 def operations() -> Iterator[Operation]:
     for name, (types, body) in TABLE.items():
         yield valu(name, types, body, chunk=16)
-    # Made by the encoder, from one temporary to another.
+    # Emitted by the encoder, between temporaries.
     options = {"kinds": ("v",), "everywhere": True}
     yield valu("fly_bf16_of_f32", "i32 = float", _widened_bfloat, chunk=16, **options)
 
@@ -54,12 +54,12 @@ def _byte(number: int) -> Body:
 
 
 def pack(low: Value, high: Value) -> Value:
-    """Two 16-bit values in one register."""
+    """Packs two 16-bit values into one register."""
     return low.bits("i16").zext("i32") | (high.bits("i16").zext("i32") << 16)
 
 
 def _to_half_toward_zero(value: Value) -> Value:
-    """f32 to f16 towards zero: rounded to nearest, then one step back where that went too far."""
+    """Converts f32 to f16 towards zero: rounds to nearest, then steps back if that went too far."""
     nearest = value.convert("fptrunc", "half")
     f = value.function
     back = f.intrinsic("llvm.fabs", nearest.convert("fpext", "float"))
@@ -71,8 +71,8 @@ def _to_half_toward_zero(value: Value) -> Value:
 
 
 def normalised(signed: bool) -> Body:
-    """v_cvt_pknorm: [-1, 1] or [0, 1] to 16-bit integers: the exact product, rounded once, as was
-    measured on gfx1201 (github.com/bjacob/goc, tests/normalized_hardware.h)."""
+    """v_cvt_pknorm: converts [-1, 1] or [0, 1] to 16-bit integers: the exact product, rounded once,
+    as measured on gfx1201 (github.com/bjacob/goc, tests/normalized_hardware.h)."""
 
     def run(k: Lanes, a: Value, b: Value) -> Value:
         factor = 32767.0 if signed else 65535.0
@@ -94,14 +94,14 @@ def normalised(signed: bool) -> Body:
 
 
 def _insert_byte(k: Lanes, a: Value, byte: Value, old: Value) -> Value:
-    """v_cvt_pk_u8_f32: the value as a byte in place `byte` of the third source."""
+    """v_cvt_pk_u8_f32: inserts the value as a byte at position `byte` of the third source."""
     whole = k.handler.intrinsic("llvm.umin", to_integer(k, a, "i32", False), byte.like(255))
     shift = (byte & 3) << 3
     return (old & ~(byte.like(0xFF) << shift)) | (whole << shift)
 
 
 def to_bfloat(value: Value) -> Value:
-    """f32 to bf16 (i16), to nearest even; a NaN stays one, quieted."""
+    """Converts f32 to bf16 (i16), to nearest even; a NaN becomes quiet."""
     bits = value.bits("i32")
     rounded = (bits + (bits.lshr(16) & 1) + 0x7FFF).lshr(16)
     quiet = bits.lshr(16) | 0x40
@@ -113,7 +113,7 @@ def _widened_bfloat(k: Lanes, a: Value) -> Value:
 
 
 def _through_float(opcode: str) -> Body:
-    """16-bit integers to f16: exact in f32, rounded once."""
+    """Converts 16-bit integers to f16: exact in f32, rounded once."""
     return lambda k, a: a.convert(opcode, "float").convert("fptrunc", "half")
 
 

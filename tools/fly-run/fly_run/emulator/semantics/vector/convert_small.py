@@ -1,9 +1,9 @@
-"""Conversions of floating point of 16 bits and less: V_CVT_* of fp8, bf8, fp6, bf6, fp4, and
+"""Conversions of floating point of 16 bits or fewer: V_CVT_* of fp8, bf8, fp6, bf6, fp4, and
 stochastic ones to f16 and bf16 (CDNA3 and CDNA4 ISA manuals).
 
-The scaled and packed instructions are made of `fly_encode_X` (a value, its scale, and a random
-number) and of decoding with `fly_scale_e8m0` behind it; `lower_convert` puts them together. What
-fp8 and bf8 are says the target (`Target.float8`).
+The scaled and packed instructions consist of `fly_encode_X` (a value, its scale, and a random
+number), and of decoding followed by `fly_scale_e8m0`; `lowering.convert` combines them. The target
+determines the formats of fp8 and bf8 (`Target.float8`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fly_run.emulator.semantics.vector.float import scale
 
 Body = Callable[..., object]
 CHUNK = 16
-# Steps whose results are temporaries, which others put into registers.
+# Steps whose results are temporaries, which other steps put into registers.
 ASIDE: dict[str, Any] = {"chunk": CHUNK, "everywhere": True}
 BYTES = {
     "fp8": {FNUZ: small_float.E4M3_FNUZ, OCP: small_float.E4M3},
@@ -55,7 +55,7 @@ def operations() -> Iterator[Operation]:
 
 
 def _of_byte(form: Format, scaled: bool) -> Iterator[tuple[str, str, Body, dict[str, Any]]]:
-    """X stands for the format's name. Where no instruction has a scale, it is a constant."""
+    """X is the format's name. If no instruction has a scale, it is a constant."""
     yield "v_cvt_f32_X", "float = i32", _decode(form), {}
     options = {"keeps_high": True, "kinds": rows(2)}
     yield "v_cvt_pk_X_f32", "i16 = float, float", _pack(form), options
@@ -71,7 +71,7 @@ def _decode(form: Format) -> Body:
 
 
 def _exponent(value: Value) -> Value:
-    """A scale is the exponent field of an f32 (E8M0)."""
+    """Returns a scale, the exponent field of an f32 (E8M0)."""
     return value.lshr(23) & 255
 
 
@@ -98,7 +98,7 @@ def _pack(form: Format) -> Body:
 
 
 def _scaled(k: Lanes, a: Value, by: Value) -> Value:
-    """a · 2^(scale - 127), rounded once; a scale of 255 is not a number."""
+    """Computes a · 2^(scale - 127), rounded once; a scale of 255 is NaN."""
     exponent = _exponent(by)
     result = scale(a, exponent - small_float.ONE)
     nan = a.function.constant("i32", NAN, k.chunk).bits("float")
@@ -106,7 +106,7 @@ def _scaled(k: Lanes, a: Value, by: Value) -> Value:
 
 
 def _next_random(k: Lanes, a: Value) -> Value:
-    """One step of a linear feedback shift register."""
+    """Advances a linear feedback shift register by one step."""
     return (a << 1) ^ a.compare("slt", 0).select(a.like(197), 0)
 
 

@@ -1,7 +1,7 @@
 """The steps of a division: V_DIV_SCALE, V_DIV_FMAS, V_DIV_FIXUP (CDNA3 ISA manual, section 16.8).
 
-Around a reciprocal and a few fma they give the correctly rounded quotient over the whole range,
-which is what LLVM emits them for.
+Together with a reciprocal and a few fma they compute the correctly rounded quotient over the whole
+range, which is how LLVM uses them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def operations() -> Iterator[Operation]:
             three = f"{element}, {element}, {element}"
             types = f"{element}, mask = {three}"
             yield valu(f"v_div_scale_{short}", types, _div_scale, chunk=16, kinds=rows(3))
-            # The mask that scaling left is in VCC.
+            # The mask from scaling is in VCC.
             types = f"{element} = {three}, mask"
             yield valu(f"v_div_fmas_{short}", types, _div_fmas, chunk=16, kinds=rows(3, 1))
         yield valu(
@@ -46,11 +46,11 @@ def operations() -> Iterator[Operation]:
 
 
 def _div_scale(k: Lanes, source: Value, denominator: Value, numerator: Value):
-    """V_DIV_SCALE: the source (denominator or numerator), scaled where the division would leave
-    the normal range on its way; the mask tells V_DIV_FMAS to scale back.
+    """V_DIV_SCALE: the source (denominator or numerator), scaled if intermediate results would
+    leave the normal range; the mask tells V_DIV_FMAS to scale back.
 
-    Where 1/d and n/d are both denormal the manual scales the denominator up, which overflows and
-    could never divide rightly; it is scaled down here, as a right quotient needs.
+    If 1/d and n/d are both denormal, the manual scales the denominator up, which overflows and
+    can't give a correct quotient; here it is scaled down instead.
     """
     element = source.element
     single = element == "float"
@@ -67,7 +67,7 @@ def _div_scale(k: Lanes, source: Value, denominator: Value, numerator: Value):
     is_denominator = integer(source).compare("eq", integer(denominator))
     is_numerator = integer(source).compare("eq", integer(numerator))
 
-    # The manual's cases from the last to the first: the first that holds decides.
+    # The manual's cases in reverse order, so that the first applicable one wins.
     result, flag = source, k.constant("i1", 0)
     for condition, value, scales in (
         (small_n, up, 0),
@@ -90,8 +90,8 @@ def _is_denormal(value: Value) -> Value:
 
 
 def _div_fmas(k: Lanes, a: Value, b: Value, c: Value, scaled: Value) -> Value:
-    """V_DIV_FMAS: fma, scaled by 2^±64 (2^±128) where V_DIV_SCALE said so. The quotient so far,
-    `c`, tells the direction: a scaled division is near the top or the bottom of the range.
+    """V_DIV_FMAS: fma, scaled by 2^±64 (2^±128) if V_DIV_SCALE says so. The quotient estimate `c`
+    gives the direction: a scaled division is near the top or the bottom of the range.
 
     In f32 the sum is rounded once, after scaling; in f64 a denormal quotient is rounded twice.
     """
@@ -108,10 +108,10 @@ def _div_fmas(k: Lanes, a: Value, b: Value, c: Value, scaled: Value) -> Value:
 
 
 def _div_fixup(k: Lanes, quotient: Value, denominator: Value, numerator: Value) -> Value:
-    """V_DIV_FIXUP: the special cases of a division; otherwise the quotient with the right sign.
+    """V_DIV_FIXUP: the special cases of a division; otherwise the quotient with the correct sign.
 
-    A NaN quotient of finite numbers comes from an infinity in between: the division overflowed.
-    The manual does not list this case, but without it no such division could be right.
+    A NaN quotient of finite numbers comes from an intermediate infinity: the division overflowed.
+    The manual does not list this case, but without it such divisions would be wrong.
     """
     element = quotient.element
     width, mantissa = FLOATS[element], MANTISSA[element]
@@ -132,7 +132,7 @@ def _div_fixup(k: Lanes, quotient: Value, denominator: Value, numerator: Value) 
     result = (infinite_d | zero_n).select(signed(sign.like(0)), result)
     result = (zero_d | infinite_n).select(signed(sign.like(infinity)), result)
     invalid = (zero_d & zero_n) | (infinite_d & infinite_n)
-    # The hardware's own NaN for 0/0 and inf/inf has the sign set.
+    # The hardware's NaN for 0/0 and inf/inf has the sign set.
     wrong = sign.like(sign_bit | infinity | (1 << (mantissa - 1))).bits(element)
     result = invalid.select(wrong, result)
     result = is_nan(denominator).select(quieted(denominator), result)

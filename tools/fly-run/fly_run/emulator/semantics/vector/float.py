@@ -1,11 +1,11 @@
 """Vector floating point: arithmetic, rounding, mantissa and exponent, division steps (CDNA3 ISA
 manual, section 16.8).
 
-f32 and f64 are computed by the host's own IEEE operations and are correctly rounded. f16 is
-computed in f32 and rounded once more, which is exact for add, subtract, multiply and square root
-(24 ≥ 2·11 + 2 bits); `fused16` does it for fma. Denormals follow MODE through the host's control
-word, those of f16 by steps around an operation (`denormals`). The payload of a NaN result is not
-specified.
+f32 and f64 are computed by the host's IEEE operations and are correctly rounded. f16 is computed
+in f32 and rounded once more, which is exact for add, subtract, multiply and square root
+(24 ≥ 2·11 + 2 bits); for fma there is `_fused16`. Denormals follow MODE through the host's control
+word, those of f16 through steps around an operation (`denormals`). The payload of a NaN result is
+not specified.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SHORT = {"half": "f16", "float": "f32", "double": "f64"}
 
 def operations() -> Iterator[Operation]:
     for element, short in SHORT.items():
-        # f16 works in f32, and needs half the lanes at a time for it.
+        # f16 is computed in f32, so it processes half the lanes at a time.
         options = {"chunk": 16} if element != "float" else {}
         for name, (count, body) in ARITHMETIC.items():
             if name in ("sub", "subrev", "mac", "mad") and element == "double":
@@ -47,10 +47,10 @@ def operations() -> Iterator[Operation]:
             _frexp_exp,
             chunk=16,
         )
-    # With a literal as multiplicand (mk) or addend (ak): the assembler writes them in that order.
+    # With a literal as multiplicand (mk) or addend (ak), in the assembler's operand order.
     for name, body in (("fma", fused), ("mad", _unfused)):
         for kind in ("mk", "ak"):
-            # LLVM spells it v_fmamk_f32, v_madak_f32.
+            # LLVM's names are v_fmamk_f32, v_madak_f32.
             types = "float = float, float, float"
             yield valu(f"v_{name}{kind}_f32", types, body, kinds=WITH_LITERAL[kind][:1])
     for kind in ("mk", "ak"):
@@ -68,13 +68,13 @@ def operations() -> Iterator[Operation]:
         yield valu(f"v_fract_{short}", f"{element} = {element}", body, chunk=16)
 
 
-# The literal is a scalar, and the other second source a vector register (VOP2). Where f16
-# denormals are flushed, all sources are copies in rows.
+# The literal is a scalar, and the other second source a vector register (VOP2). If f16 denormals
+# are flushed, all sources are copies in rows.
 WITH_LITERAL = {"mk": ("vsv", "vvv"), "ak": ("vvs", "vvv")}
 
 
 def of(element: str, body: Body) -> Body:
-    """The body for an element type: f16 goes through f32."""
+    """Returns the body for an element type: f16 goes through f32."""
     if element != "half":
         return body
     if body in (fused, _unfused):
@@ -93,15 +93,15 @@ def fused(k: Lanes, a: Value, b: Value, c: Value) -> Value:
 
 
 def sum_to_odd(a: Value, b: Value) -> Value:
-    """a + b rounded to odd: exact enough to be rounded once more, to less than half the bits,
-    without a double rounding (Boldo and Melquiond, "When double rounding is odd")."""
+    """Computes a + b rounded to odd: rounding it again, to less than half the bits, then does not
+    suffer from double rounding (Boldo and Melquiond, "When double rounding is odd")."""
     total = a + b
     back = total - a
     error = (a - (total - back)) + (b - back)
     bits, error_bits = integer(total), integer(error)
     inexact = error.compare("one", 0.0)
     even = (bits & 1).compare("eq", 0)
-    # The exact sum lies beyond `total`, away from zero, where the error has its sign.
+    # The exact sum is beyond `total`, away from zero, if the error has its sign.
     alike = (bits ^ error_bits).lshr(FLOATS[total.element] - 1).compare("eq", 0)
     step = alike.select(bits.like(1), bits.like(-1))
     return (inexact & even).select(bits + step, bits).bits(total.element)
@@ -114,8 +114,8 @@ def _fused16(k: Lanes, a: Value, b: Value, c: Value) -> Value:
 
 
 def _unfused(k: Lanes, a: Value, b: Value, c: Value) -> Value:
-    """v_mad, v_mac: the product is rounded, then the sum. In f32 they flush denormal sources and
-    results whatever MODE says (LLVM: FMAD is legal in f32 only where denormals are flushed)."""
+    """v_mad, v_mac: rounds the product, then the sum. In f32 they flush denormal sources and
+    results in any MODE (LLVM: FMAD is legal in f32 only if denormals are flushed)."""
     if a.element == "half":
         x, y, z = (value.convert("fpext", "float") for value in (a, b, c))
         product = (x * y).convert("fptrunc", "half").convert("fpext", "float")
@@ -124,13 +124,13 @@ def _unfused(k: Lanes, a: Value, b: Value, c: Value) -> Value:
 
 
 def _flushed(value: Value) -> Value:
-    """A denormal as a zero of its sign."""
+    """Replaces a denormal by a zero of its sign."""
     sign = (integer(value) & (1 << 31)).bits(value.element)
     return exponent_field(value).compare("eq", 0).select(sign, value)
 
 
 def _multiply_legacy(k: Lanes, a: Value, b: Value) -> Value:
-    """0 times anything is 0."""
+    """A product where 0 times anything is 0."""
     zero = a.compare("oeq", 0.0) | b.compare("oeq", 0.0)
     return zero.select(0.0, a * b)
 
@@ -175,7 +175,7 @@ def integer(value: Value) -> Value:
 
 
 def is_nan(value: Value) -> Value:
-    """Of f16 by the bits, so that it needs no conversion."""
+    """Tests an f16 by its bits, which needs no conversion."""
     if value.element != "half":
         return value.is_nan()
     return (integer(value) & 0x7FFF).compare("ugt", 0x7C00)
@@ -194,15 +194,15 @@ def quieted(value: Value) -> Value:
 
 
 def order(value: Value) -> Value:
-    """Integers that are ordered as the floats are, with -0 below +0."""
+    """Returns integers with the order of the floats, with -0 below +0."""
     bits = integer(value)
     width = FLOATS[value.element]
     return bits ^ bits.ashr(width - 1).lshr(1)
 
 
 def _fract(element: str) -> Body:
-    """a - floor(a), at most the largest number below 1 of the result's type (ISA manual); of an
-    infinity NaN, which that difference is."""
+    """Computes a - floor(a), at most the largest number below 1 of the result's type (ISA manual);
+    NaN for infinity, as the difference is."""
     largest = 1.0 - 2.0 ** -(MANTISSA[element] + 1)
 
     def run(k: Lanes, a: Value) -> Value:
@@ -222,18 +222,18 @@ def exponent_field(value: Value) -> Value:
 
 
 def exponent_of_infinity(element: str) -> int:
-    """The exponent field of infinities and NaNs."""
+    """Returns the exponent field of infinities and NaNs."""
     return (1 << (FLOATS[element] - 1 - MANTISSA[element])) - 1
 
 
 def _power_of_two(exponent: Value, element: str) -> Value:
-    """2 to an exponent (an integer of the element's width) in the normal range."""
+    """Returns 2 to an exponent (an integer of the element's width) in the normal range."""
     return ((exponent + BIAS[element]) << MANTISSA[element]).bits(element)
 
 
 def scale(value: Value, exponent: Value) -> Value:
-    """value · 2^exponent, correctly rounded: at most three multiplications, of which only the
-    last can be inexact. `exponent` is of the element's integer type, any size."""
+    """Computes value · 2^exponent, correctly rounded: at most three multiplications, of which only
+    the last can be inexact. `exponent` is any number of the element's integer type."""
     element = value.element
     bias, mantissa = BIAS[element], MANTISSA[element]
     f = value.function
@@ -241,7 +241,7 @@ def scale(value: Value, exponent: Value) -> Value:
     e = f.intrinsic(
         "llvm.smin", f.intrinsic("llvm.smax", exponent, exponent.like(-most)), exponent.like(most)
     )
-    # Going down, stop short of the denormals first: the last factor does the rounding.
+    # Scaling down, stop short of the denormals first, so that only the last factor rounds.
     for _ in range(2):
         up = f.intrinsic("llvm.smin", e, e.like(bias))
         step = f.intrinsic("llvm.smax", up, e.like(-(bias - 1 - mantissa - 1)))
@@ -259,7 +259,7 @@ def _ldexp(k: Lanes, a: Value, exponent: Value) -> Value:
 
 
 def _normalised(value: Value) -> tuple[Value, Value]:
-    """The value with denormals multiplied into the normal range, and the exponent to add. A
+    """Returns the value with denormals scaled into the normal range, and the exponent to add. A
     denormal that MODE flushes becomes zero."""
     denormal = exponent_field(value).compare("eq", 0)
     shift = MANTISSA[value.element] + 1
@@ -273,8 +273,8 @@ def _normalised(value: Value) -> tuple[Value, Value]:
 
 
 def _is_zero(value: Value) -> Value:
-    """Also of a denormal of f32 and f64 where MODE flushes sources: the host's comparison takes it
-    for zero then, and its multiplication would (`_normalised`)."""
+    """True also for a denormal of f32 or f64 if MODE flushes sources: the host then compares it as
+    zero, and its multiplication would treat it so (`_normalised`)."""
     return value.compare("oeq", 0.0)
 
 
@@ -283,7 +283,7 @@ def _is_finite(value: Value) -> Value:
 
 
 def _frexp_mant(k: Lanes, a: Value) -> Value:
-    """The mantissa in [0.5, 1), with the sign; infinity and NaN as they are."""
+    """Returns the mantissa in [0.5, 1), with the sign; infinity and NaN unchanged."""
     normal, _ = _normalised(a)
     width, mantissa = FLOATS[a.element], MANTISSA[a.element]
     sign = integer(a) & (1 << (width - 1))
@@ -294,7 +294,7 @@ def _frexp_mant(k: Lanes, a: Value) -> Value:
 
 
 def _frexp_exp(k: Lanes, a: Value) -> Value:
-    """The exponent that goes with that mantissa; 0 for zero, infinity and NaN."""
+    """Returns the exponent for that mantissa; 0 for zero, infinity and NaN."""
     normal, adjust = _normalised(a)
     exponent = exponent_field(normal) - (BIAS[a.element] - 1) + adjust
     result = (_is_finite(a) & ~_is_zero(a)).select(exponent, exponent.like(0))

@@ -19,7 +19,7 @@ def operations() -> Iterator[Operation]:
     for name, body in BINARY.items():
         yield valu(f"v_{name}", "i32 = i32, i32", lambda k, a, b, body=body: body(a, b))
     for name, body in BINARY_16.items():
-        # gfx9's own 16-bit instructions keep the high half, those from before it clear it.
+        # gfx9's own 16-bit instructions preserve the high half; older ones clear it.
         keeps = name in ("add_i16", "sub_i16")
         run = lambda k, a, b, body=body: body(a, b)  # noqa: E731
         yield valu(f"v_{name}", "i16 = i16, i16", run, keeps_high=keeps)
@@ -62,12 +62,12 @@ def _median(sign: str) -> Body:
 
 
 def _amount(value: Value) -> Value:
-    """A shift's amount: only as many low bits count as the width has."""
+    """Returns a shift's amount: only the low bits count, as many as the width needs."""
     return value & {"i16": 15, "i32": 31, "i64": 63}[value.element]
 
 
 def _high(extension: str) -> Binary:
-    """The upper half of a product."""
+    """Returns the upper half of a product."""
     return lambda a, b: (
         (a.convert(extension, "i64") * b.convert(extension, "i64")).lshr(32).trunc("i32")
     )
@@ -169,7 +169,7 @@ def _extract(signed: bool) -> Body:
     def run(k: Lanes, a: Value, offset: Value, size: Value) -> Value:
         offset, size = offset & 31, size & 31
         empty = size.compare("eq", 0)
-        # A field that reaches beyond bit 31 ends there.
+        # A field that extends past bit 31 ends there.
         if not signed:
             return a.lshr(offset) & _ones(size)
         room = empty.select(0, size.like(32) - size)
@@ -180,7 +180,7 @@ def _extract(signed: bool) -> Body:
 
 
 def _align(shift: int) -> Body:
-    """The low dword of the two sources, shifted right by the third (bits, or bytes)."""
+    """Returns the low dword of the two sources, shifted right by the third (in bits or bytes)."""
 
     def run(k: Lanes, a: Value, b: Value, amount: Value) -> Value:
         amount = (amount & 31) if shift == 1 else (amount & 3) * 8
@@ -190,7 +190,7 @@ def _align(shift: int) -> Body:
 
 
 def _permute(k: Lanes, a: Value, b: Value, selector: Value) -> Value:
-    """v_perm_b32: each selector byte picks a byte of {a, b}, a sign, 0x00 or 0xff."""
+    """v_perm_b32: each selector byte selects a byte of {a, b}, a sign, 0x00 or 0xff."""
     result = None
     for byte in range(4):
         pick = selector.lshr(8 * byte) & 0xFF
@@ -220,11 +220,11 @@ def _trailing(k: Lanes, a: Value) -> Value:
 
 
 def _lanes_below(half: int) -> Body:
-    """v_mbcnt: how many bits of the mask stand for lanes below this one."""
+    """v_mbcnt: counts the bits of the mask for lanes below this one."""
 
     def run(k: Lanes, a: Value, b: Value) -> Value:
         lane = k.lane_numbers() - 32 * half
-        # Lanes of the other half see all or none of this half's bits.
+        # Lanes of the other half count all or none of this half's bits.
         inside = lane.compare("ult", 32)
         some = (lane.like(1) << (lane & 31)) - 1
         whole = lane.compare("slt", 0).select(lane.like(0), lane.like(-1))
@@ -272,7 +272,7 @@ def _lerp(k: Lanes, a: Value, b: Value, c: Value) -> Value:
 
 
 def _truth_table(k: Lanes, a: Value, b: Value, c: Value) -> Value:
-    """v_bitop3: bit 7 to 0 of the immediate is the result for (a, b, c) = 111 to 000."""
+    """v_bitop3: bits 7 to 0 of the immediate are the results for (a, b, c) = 111 to 000."""
     table = k.immediate()
     result = None
     for row in range(8):
@@ -309,7 +309,7 @@ OTHERS: dict[str, tuple[str, Body]] = {
     "v_addc_co_u32": ("i32, mask = i32, i32, mask", _add_carry),
     "v_subb_co_u32": ("i32, mask = i32, i32, mask", _sub_borrow),
     "v_subbrev_co_u32": ("i32, mask = i32, i32, mask", _swap(_sub_borrow)),
-    # Integer clamp: the encoder takes these for `clamp`.
+    # Integer clamp: the encoder uses these for `clamp`.
     "v_add_u32.clamp": ("i32 = i32, i32", _saturating("uadd")),
     "v_sub_u32.clamp": ("i32 = i32, i32", _saturating("usub")),
     "v_subrev_u32.clamp": ("i32 = i32, i32", _swap(_saturating("usub"))),

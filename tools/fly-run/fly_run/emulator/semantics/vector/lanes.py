@@ -1,4 +1,4 @@
-"""Moves between lanes, and relative register addressing."""
+"""Lane moves and relative register addressing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fly_run.emulator.semantics.memory.emit import read_pair, starts
 
 Body = Callable[[Handler], None]
 
-GENERAL_SGPRS = 102  # the specials are behind them
+GENERAL_SGPRS = 102  # the special registers follow them
 
 
 def operations() -> Iterator[Operation]:
@@ -24,7 +24,7 @@ def operations() -> Iterator[Operation]:
 
 
 def element(row: Value, lane: Value) -> Value:
-    """A pointer to one lane of a row."""
+    """Returns a pointer to one lane of a row."""
     return row.at(lane << 2)
 
 
@@ -42,7 +42,7 @@ def _write_lane(h: Handler) -> None:
 
 
 def _read_first_lane(h: Handler) -> None:
-    """Lane 0 where no lane is active, which counts 64 zeros."""
+    """Reads lane 0 if no lane is active: cttz of 0 is 64."""
     mask = h.exec_mask()
     lane = h.intrinsic("llvm.cttz", mask, h.constant("i1", 0), result=mask) & 63
     h.operand(0).store(element(h.operand(1), lane).load("i32"))
@@ -60,18 +60,18 @@ def _clear(h: Handler, row: Value) -> None:
 
 
 def scratch_row(h: Handler) -> Value:
-    """A row that only a single handler uses."""
+    """Returns a row for use within a single handler."""
     return h.wave.at(state.TEMP + (state.TEMP_ROWS - 1) * ROW)
 
 
 def _target_lane(h: Handler, lane: Value, group: int) -> Value:
-    """The lane that `lane` names, among the `group` lanes that it belongs to."""
+    """Returns the lane that `lane` selects, within its own group of `group` lanes."""
     address = element(h.operand(1), lane).load("i32") + h.immediate().trunc("i32")
     return (address.lshr(2) & (group - 1)).zext("i64") | (lane & -group)
 
 
 def _backward_permute(group: int) -> Body:
-    """ds_bpermute: each lane fetches from the lane that it names; 0 from an inactive one."""
+    """ds_bpermute: each lane reads the lane that it selects; 0 from an inactive one."""
 
     def run(h: Handler) -> None:
         mask, result = h.exec_mask(), scratch_row(h)
@@ -89,8 +89,8 @@ def _backward_permute(group: int) -> Body:
 
 
 def _forward_permute(group: int) -> Body:
-    """ds_permute: each lane sends to the lane that it names; the highest sender wins, and a lane
-    that nobody names gets 0."""
+    """ds_permute: each lane writes to the lane that it selects; the highest writer wins, and a lane
+    that is not written gets 0."""
 
     def run(h: Handler) -> None:
         result = scratch_row(h)
@@ -107,9 +107,8 @@ def _forward_permute(group: int) -> Body:
 
 
 def _fetch_by_table(h: Handler, source: Value, result: Value, mask: Value) -> Value:
-    """Fetches row `source` into row `result` by a row of lane numbers, operand 2, where -1 is no
-    lane; 0 where there is none or it is not in `mask`. The result is the mask of lanes that
-    fetched."""
+    """Reads row `source` into row `result` by a row of lane numbers, operand 2, where -1 is no
+    lane; 0 if there is no lane or it is not in `mask`. Returns the mask of lanes that have read."""
 
     def fetch(carried: list[Value]) -> tuple[list[Value], Value]:
         lane, valid = carried
@@ -126,10 +125,10 @@ def _fetch_by_table(h: Handler, source: Value, result: Value, mask: Value) -> Va
 
 
 def _dpp(rows: int) -> Callable[[Handler], None]:
-    """Data parallel primitive: puts the moved source, of one or two rows, into operand 0 (a
+    """Data parallel primitive: puts the permuted source, of one or two rows, into operand 0 (a
     temporary) and narrows EXEC to the lanes that the instruction writes. The immediate is the mask
     of row_mask and bank_mask. The extra word has bit 0, bound_ctrl: lanes without a source read 0;
-    bit 1, fi: the source may be an inactive lane."""
+    and bit 1, fi: the source lane may be inactive."""
 
     def run(h: Handler) -> None:
         old = h.exec_mask()
@@ -152,15 +151,15 @@ def _restore_exec(h: Handler) -> None:
 
 
 def _swizzle(h: Handler) -> None:
-    """ds_swizzle: the pattern has been worked out into a row of lane numbers."""
+    """ds_swizzle: the encoder has expanded the pattern to a row of lane numbers."""
     result = scratch_row(h)
     _fetch_by_table(h, h.operand(1), result, h.exec_mask())
     write_result(h, result)
 
 
 def _swap_halves(size: int) -> Callable[[Handler], None]:
-    """v_permlane16_swap, v_permlane32_swap: odd rows of `size` lanes of the first register
-    change places with the even rows of the second, under EXEC."""
+    """v_permlane16_swap, v_permlane32_swap: swaps odd rows of `size` lanes of the first register
+    with the even rows of the second, under EXEC."""
 
     def run(h: Handler) -> None:
         def swap(lane: Value) -> None:
@@ -181,8 +180,8 @@ def _swap_halves(size: int) -> Callable[[Handler], None]:
 
 
 def _indexed_move(h: Handler) -> None:
-    """v_mov_b32 under s_set_gpr_idx_on: M0 7:0 is added to the source's register number (extra
-    bit 0), to the result's (bit 3), or to both."""
+    """v_mov_b32 under s_set_gpr_idx_on: M0 7:0 is added to the source's register number (extra bit
+    0), to the result's (bit 3), or to both."""
     index = (h.wave.at(state.M0).load("i32") & 0xFF).zext("i64") * ROW
     zero = h.constant("i64", 0)
     which = h.extra()
@@ -199,8 +198,8 @@ def _indexed_move(h: Handler) -> None:
 
 
 def _set_index_mode(h: Handler) -> None:
-    """s_set_gpr_idx_on, s_set_gpr_idx_idx: M0 7:0 is the index; the mode is known to the
-    encoder, and is kept in M0 15:12 as the hardware does."""
+    """s_set_gpr_idx_on, s_set_gpr_idx_idx: M0 7:0 is the index; the encoder knows the mode, which
+    is stored in M0 15:12 as in hardware."""
     m0 = h.wave.at(state.M0)
     index = h.operand(0).load("i32") & 0xFF
     mode = h.extra()
@@ -208,7 +207,7 @@ def _set_index_mode(h: Handler) -> None:
 
 
 def _set_index_mode_only(h: Handler) -> None:
-    """s_set_gpr_idx_mode: M0 15:12, kept as the hardware does."""
+    """s_set_gpr_idx_mode: stores the mode in M0 15:12 as in hardware."""
     m0 = h.wave.at(state.M0)
     m0.store((m0.load("i32") & ~0xF000) | (h.extra() << 12))
 
@@ -220,8 +219,8 @@ def _set_index(h: Handler) -> None:
 
 
 def _move_relative(relative: int, kind: str) -> Callable[[Handler], None]:
-    """s_movrels, s_movreld: M0 is added to the number of the source's register (operand 1), or of
-    the result's (operand 0)."""
+    """s_movrels, s_movreld: M0 is added to the register number of the source (operand 1) or of the
+    result (operand 0)."""
 
     def run(h: Handler) -> None:
         offset = h.op.at(state.OP_OPERANDS + 4 * relative).load("i32").zext("i64")
@@ -237,12 +236,12 @@ def _move_relative(relative: int, kind: str) -> Callable[[Handler], None]:
 
 
 def _transpose(width: int, count: int) -> Callable[[Handler], None]:
-    """ds_read_tr: what 16 lanes have read is a matrix whose rows are 16 elements of `width` bits
-    long; a lane gets `count` elements of its own column, one of each row. Operand 1 is the rows
-    that were read, operand 0 the result."""
+    """ds_read_tr: the data read by 16 lanes are a matrix with rows of 16 elements of `width` bits;
+    a lane gets `count` elements of its own column, one from each row. Operand 1 has the rows that
+    were read, operand 0 is the result."""
 
     def run(h: Handler) -> None:
-        per_row = 16 // count  # lanes that hold one row of the matrix
+        per_row = 16 // count  # lanes per row of the matrix
 
         def fetch(lane: Value) -> None:
             block, column = lane & 48, lane & 15
@@ -254,8 +253,8 @@ def _transpose(width: int, count: int) -> Callable[[Handler], None]:
                 source = element(h.operand(1).at(dword * ROW), block + row * per_row + holder)
                 value = source.load("i32").lshr(inside)
                 if 32 % width:
-                    # A field may reach into the next register. The last one never does, but there
-                    # are rows behind it.
+                    # A field may extend into the next register. The last one never does, but it can
+                    # be loaded, because rows follow it.
                     after = source.at(ROW).load("i32")
                     rest = (inside.like(32) - inside) & 31
                     more = inside.compare("ugt", 32 - width).select(after << rest, 0)
@@ -276,9 +275,9 @@ def _transpose(width: int, count: int) -> Callable[[Handler], None]:
 
 
 def _append(subtract: bool) -> Callable[[Handler], None]:
-    """ds_append, ds_consume: a counter in LDS, at M0 plus the offset, goes up or down by the number
-    of active lanes; each of them gets what it was. Like other atomic operations they are aligned,
-    and do nothing without a lane."""
+    """ds_append, ds_consume: adds or subtracts the number of active lanes to or from a counter in
+    LDS, at M0 plus the offset; each active lane gets the old value. Like other atomics they require
+    alignment, and do nothing without active lanes."""
 
     def run(h: Handler) -> None:
         mask = h.exec_mask()
@@ -308,14 +307,14 @@ def _append(subtract: bool) -> Callable[[Handler], None]:
 
 
 def _lane_address(h: Handler) -> None:
-    """The addresses of what names none: the bits of M0 that are in the immediate + lane · extra."""
+    """Computes implicit addresses: M0 & immediate + lane · extra."""
     base = h.wave.at(state.M0).load("i32") & h.immediate().trunc("i32")
     lanes = h.vector("i32", range(LANES))
     address = base.splat(LANES) + lanes * h.extra().splat(LANES)
     store_row(h.operand(0), h.constant("i64", 0), address, None)
 
 
-# On gfx9 among all 64 lanes; since gfx10 among 32, in waves of either size.
+# Among all 64 lanes on gfx9; among 32 since gfx10, for both wave sizes.
 PERMUTATIONS: dict[str, Callable[[int], Body]] = {
     "ds_bpermute_b32": _backward_permute,
     "ds_permute_b32": _forward_permute,

@@ -1,5 +1,5 @@
-"""Vector minimum, maximum and median of floats (CDNA3 ISA manual, V_MIN_F32 and its like; RDNA4 ISA
-manual, V_MINIMUM_F32). -0 is below +0."""
+"""Vector minimum, maximum and median of floats (CDNA3 ISA manual, V_MIN_F32 and similar; RDNA4 ISA
+manual, V_MINIMUM_F32). -0 is less than +0."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def operations() -> Iterator[Operation]:
 
 
 class Number(NamedTuple):
-    """A source of minimum and maximum: quiet, and flushed where MODE says so (f16 by steps of its
-    own). `signaling`: whether it was; None for what an operation has made, which never is."""
+    """A source of minimum and maximum: quiet, and flushed if MODE says so (f16 by separate steps).
+    `signaling` tells whether it was; None for the result of an operation, which never is."""
 
     value: Value
     nan: Value
@@ -61,7 +61,7 @@ class Number(NamedTuple):
 
     @staticmethod
     def plain(k: Lanes, source: Value) -> Number:
-        """For what is never the result where it is a NaN."""
+        """Reads a source that is never the result if it is NaN."""
         return (
             Number(source, is_nan(source), None)
             if source.element == "half"
@@ -73,15 +73,15 @@ Step = Callable[[Lanes, Number, Number], Value]
 
 
 def _ordered(name: str, a: Value, b: Value) -> Value:
-    """The smaller or larger of two that are no NaN."""
+    """Returns the smaller or larger of two values that are not NaN."""
     chosen = a.function.intrinsic(f"llvm.s{name}", order(a), order(b))
-    # Put in order twice, bits are as they were.
+    # `order` is its own inverse.
     return order(chosen.bits(a.element)).bits(a.element)
 
 
 def picking(name: str) -> Step:
-    """v_min, v_max: a NaN gives way to a number. With MODE.IEEE a signaling NaN is the result,
-    quieted (ISA manual, V_MIN_F32)."""
+    """v_min, v_max: prefers a number to NaN. With MODE.IEEE a signaling NaN is the result, quieted
+    (ISA manual, V_MIN_F32)."""
 
     def run(k: Lanes, a: Number, b: Number) -> Value:
         result = b.nan.select(a.value, _ordered(name, a.value, b.value))
@@ -96,8 +96,8 @@ def picking(name: str) -> Step:
 
 
 def choosing(name: str) -> Step:
-    """v_min_num, v_max_num of gfx12, which has no MODE.IEEE: a NaN gives way to a number. Of two
-    NaNs the second is the result."""
+    """v_min_num, v_max_num of gfx12, which has no MODE.IEEE: prefers a number to NaN. Of two NaNs
+    the second is the result."""
 
     def run(k: Lanes, a: Number, b: Number) -> Value:
         result = b.nan.select(a.value, _ordered(name, a.value, b.value))
@@ -107,8 +107,8 @@ def choosing(name: str) -> Step:
 
 
 def propagating(name: str) -> Step:
-    """v_minimum, v_maximum: IEEE 754-2019's. A NaN is the result, quieted. MODE.IEEE changes
-    nothing."""
+    """v_minimum, v_maximum of IEEE 754-2019: a NaN is the result, quieted. MODE.IEEE has no
+    effect."""
 
     def run(k: Lanes, a: Number, b: Number) -> Value:
         result = b.nan.select(b.value, _ordered(name, a.value, b.value))
@@ -122,12 +122,12 @@ def of_two(step: Step) -> Body:
 
 
 def two_numbers(step: Step) -> Body:
-    """`of_two`, for `choosing`."""
+    """Like `of_two`, for `choosing`."""
     return lambda k, a, b: step(k, Number.plain(k, a), Number.read(k, b))
 
 
 def three_numbers(first: Step, second: Step) -> Body:
-    """`of_three`, for `choosing`."""
+    """Like `of_three`, for `choosing`."""
 
     def run(k: Lanes, a: Value, b: Value, c: Value) -> Value:
         so_far = first(k, Number.plain(k, a), Number.read(k, b))
@@ -137,7 +137,7 @@ def three_numbers(first: Step, second: Step) -> Body:
 
 
 def of_three(first: Step, second: Step) -> Body:
-    """Of the first two, and of that and the third."""
+    """Combines the first two, then that with the third."""
 
     def run(k: Lanes, a: Value, b: Value, c: Value) -> Value:
         so_far = first(k, Number.read(k, a), Number.read(k, b))
@@ -147,7 +147,7 @@ def of_three(first: Step, second: Step) -> Body:
 
 
 def _median(k: Lanes, *sources: Value) -> Value:
-    """v_med3: the middle one; with a NaN among them, the minimum of all three."""
+    """v_med3: the middle one; if any is NaN, the minimum of all three."""
     numbers = [Number.read(k, source) for source in sources]
     a, b, c = (number.value for number in numbers)
     large = _ordered("min", _ordered("max", a, b), c)

@@ -1,7 +1,7 @@
-"""What the encoder puts around operations with f16 results where MODE.FP16_OVFL may keep them
-finite: where are all sources finite, and the largest number in place of an infinity there.
+"""Steps that the encoder emits around operations with f16 results if MODE.FP16_OVFL may keep them
+finite: one tests where all sources are finite, one replaces infinities there by the largest number.
 
-`emulator.overflow` says when. Neither computes: a result's bits are looked at.
+`lowering.overflow` says when. Both only inspect bits.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def operations() -> Iterator[Operation]:
         yield valu(f"fly_finite_{short}", types, _finite, chunk=16, kinds=rows(3))
         options = {"kinds": rows(1), "keeps_high": element == "half"}
         yield valu(f"fly_hold_{short}", f"{element} += i32", _held, chunk=16, **options)
-    # Of each half; the mask that `_finite` makes has 16 bits there.
+    # For each half; the mask from `_finite` has 16 bits there.
     short = halves("half", lambda k, *values: _finite(k, *values).trunc("i16"))
     yield valu("fly_finite_pk_f16", f"i32 = {_three('i32')}", short, chunk=16, kinds=rows(3))
     yield valu("fly_hold_pk_f16", "i32 += i32", halves("half", _held), chunk=16, kinds=rows(1))
@@ -43,7 +43,7 @@ def _three(element: str) -> str:
 
 
 def _finite(k: Lanes, *values: Value) -> Value:
-    """All ones where all sources are finite. With an immediate other than 0, a zero does not count
+    """Returns all ones where all sources are finite. If the immediate is not 0, zero does not count
     as finite either."""
     both = None
     infinite_zero = k.immediate().compare("ne", 0).splat(k.chunk)
@@ -59,12 +59,12 @@ def _finite(k: Lanes, *values: Value) -> Value:
 
 
 def _finite_pair(k: Lanes, low: Value, high: Value) -> Value:
-    """For each half of the result its own source."""
+    """For each half of the result, tests its own source."""
     return pack(*(_finite(k, value).trunc("i16") for value in (low, high)))
 
 
 def _held(k: Lanes, finite: Value, result: Value) -> Value:
-    """An infinity's bits, less one, are those of the largest number of that sign."""
+    """Uses that the bits of infinity minus one are the largest number of the same sign."""
     bits = integer(result)
     infinite = (bits << 1).compare(
         "eq", exponent_of_infinity(result.element) << MANTISSA[result.element] + 1

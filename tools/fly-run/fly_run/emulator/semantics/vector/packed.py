@@ -1,6 +1,6 @@
 """Packed 16-bit arithmetic and dot products: VOP3P (CDNA3 ISA manual, section 16.10).
 
-Operands arrive as whole registers: `op_sel` and `neg` have been applied by the encoder's adapters.
+Operands are whole registers: the encoder's adapters have applied `op_sel` and `neg`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _saturating(opcode: str) -> Body:
 
 
 INTEGER: dict[str, Body] = {
-    # Integer clamp: the encoder takes these for `clamp`.
+    # Integer clamp: the encoder uses these for `clamp`.
     "add_u16.clamp": _saturating("uadd"),
     "add_i16.clamp": _saturating("sadd"),
     "sub_u16.clamp": _saturating("usub"),
@@ -93,7 +93,7 @@ FLOAT: dict[str, Body] = {
 
 
 def _parts(value: Value, width: int, signed: bool) -> list[Value]:
-    """The fields of each register, as i32."""
+    """Returns the fields of each register, as i32."""
     fields = []
     for start in range(0, 32, width):
         moved = value << (32 - width - start)
@@ -104,12 +104,12 @@ def _parts(value: Value, width: int, signed: bool) -> list[Value]:
 def dot_terms(
     a: Value, b: Value, width: int, signed_a: bool, signed_b: bool
 ) -> Iterator[tuple[Value, Value]]:
-    """The factors of a dot product's terms, as i32."""
+    """Yields the factors of a dot product's terms, as i32."""
     yield from zip(_parts(a, width, signed_a), _parts(b, width, signed_b), strict=True)
 
 
 def _dot(width: int, signed: bool, signed_b: bool | None = None) -> Body:
-    """`signed`: the parts of `a`, and of `b` unless `signed_b` says otherwise."""
+    """`signed` applies to the parts of `a`, and to those of `b` unless `signed_b` is given."""
     signed_b = signed if signed_b is None else signed_b
 
     def run(k: Lanes, a: Value, b: Value, c: Value) -> Value:
@@ -122,7 +122,7 @@ def _dot(width: int, signed: bool, signed_b: bool | None = None) -> Body:
 
 
 def _dot_saturating(width: int, signed_a: bool, signed_b: bool, signed: bool) -> Body:
-    """With `clamp`: the whole sum, held to what 32 bits can say."""
+    """With `clamp`: the exact sum, saturated to 32 bits."""
 
     def run(k: Lanes, a: Value, b: Value, c: Value) -> Value:
         total = c.sext("i64") if signed else c.zext("i64")
@@ -136,14 +136,14 @@ def _dot_saturating(width: int, signed_a: bool, signed_b: bool, signed: bool) ->
 
 
 def _factors(form: str, a: Value, b: Value) -> Iterator[tuple[Value, Value]]:
-    """The two elements of each, as raw bits."""
+    """Yields the pairs of elements, as raw bits."""
     for number in (0, 1):
         yield tuple(formats.extract([word], number, FORMATS[form]) for word in (a, b))  # type: ignore[misc]
 
 
 def _dot_chain(form: str) -> Body:
-    """v_dot2_f32: products exact in f32, summed one after the other in f32. A denormal addend or
-    result is flushed whatever MODE says (LLVM on FDOT2 in SIISelLowering's performFMACombine)."""
+    """v_dot2_f32: products exact in f32, summed sequentially in f32. A denormal addend or result is
+    flushed in any MODE (LLVM on FDOT2 in SIISelLowering's performFMACombine)."""
 
     def run(k: Lanes, a: Value, b: Value, c: Value) -> Value:
         total = flush(c)
@@ -156,7 +156,7 @@ def _dot_chain(form: str) -> Body:
 
 
 def _dot_measured(form: str, add: Callable[[list[Term], Value], Value], flushes: bool) -> Body:
-    """v_dot2_f32 as a step of the target's matrix instructions; of gfx1201's, half a step."""
+    """v_dot2_f32 as a step of the target's matrix instructions; half a step on gfx1201."""
 
     def run(k: Lanes, a: Value, b: Value, c: Value) -> Value:
         terms = []
@@ -171,8 +171,8 @@ def _dot_measured(form: str, add: Callable[[list[Term], Value], Value], flushes:
 
 
 def _dot_to_half(form: str) -> Body:
-    """v_dot2_f16_f16 and v_dot2_bf16_bf16: the products and their sum in f32, then C, then the
-    result's format. bf16 denormals are zeros of their sign, in sources and in results (RDNA3 and
+    """v_dot2_f16_f16 and v_dot2_bf16_bf16: sums the products in f32, adds C, and converts to the
+    result's format. bf16 denormals, in sources and in results, are zeros of their sign (RDNA3 and
     RDNA4 ISA manuals, MODE). The order of the sums is rocjitsu's (shared/fp_mode.h)."""
 
     def number(raw: Value) -> Value:
@@ -186,7 +186,7 @@ def _dot_to_half(form: str) -> Body:
         if form == "bf16":
             return _without_denormal(to_bfloat(total).zext("i32") << 16).lshr(16).trunc("i16")
         bits = total.convert("fptrunc", "half").bits("i16")
-        # An infinity's bits, less one, are the largest number's of that sign.
+        # The bits of infinity minus one are the largest number of the same sign.
         mode = k.handler.wave.at(state.MODE).load("i32")
         held = (mode & FP16_OVFL).compare("ne", 0).splat(k.chunk)
         finite = (total.bits("i32") & 0x7FFF_FFFF).compare("ult", 0x7F80_0000)
@@ -197,11 +197,11 @@ def _dot_to_half(form: str) -> Body:
 
 
 def _without_denormal(word: Value) -> Value:
-    """A bf16 in the upper half of an f32's bits."""
+    """Flushes a denormal bf16 in the upper half of an f32's bits."""
     return (word & 0x7F80_0000).compare("eq", 0).select(word & 0x8000_0000, word)
 
 
-# Where sums of two products have been measured; elsewhere they are a chain.
+# Models that are measured; otherwise sums of two products are a chain.
 MEASURED = ("complements", "pairs")
 
 
@@ -224,7 +224,7 @@ def _float_dots() -> Iterator[Operation]:
                 options = {"chunk": CHUNK, "traits": traits}
                 if "+=" in types and meaning != "chain":
                     # VOP2 and VOPD have a vector register for the second source; VOP3, which may
-                    # have another there, is on gfx9 alone.
+                    # have another there, exists only on gfx9.
                     options["kinds"] = ("vv", "sv")
                 yield valu(f"{name}@{meaning}", types, body, **options)
 
@@ -240,7 +240,7 @@ DOT: dict[str, tuple[Body, bool]] = {
     "v_dot8_i32_i4": (_dot(4, True), False),
     "v_dot8_u32_u4": (_dot(4, False), False),
 }
-# What the encoder takes for `clamp`.
+# The encoder uses these for `clamp`.
 DOT |= {
     f"v_dot{32 // width}_{kind}.clamp": (_dot_saturating(width, signed, signed, signed), False)
     for width, signed, kind in (
@@ -252,7 +252,7 @@ DOT |= {
         (4, False, "u32_u4"),
     )
 }
-# What v_dot4_i32_iu8 and v_dot8_i32_iu4 are made of: signed and unsigned factors, a signed sum.
+# Parts of v_dot4_i32_iu8 and v_dot8_i32_iu4: signed and unsigned factors, a signed sum.
 for _a, _b in ((True, True), (True, False), (False, False)):
     for _width in (8, 4):
         _name = f"fly_dot{32 // _width}_{'su'[not _a]}{'su'[not _b]}"

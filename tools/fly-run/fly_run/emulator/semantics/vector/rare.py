@@ -1,4 +1,4 @@
-"""Vector instructions that compilers rarely use: cube maps, sums of differences, conversions for
+"""Vector instructions that compilers rarely emit: cube maps, sums of differences, conversions for
 graphics, and forms kept from earlier processors (CDNA3 ISA manual, section 16.8)."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fly_run.emulator.semantics.vector.float import scale
 Body = Callable[..., object]
 CHUNK = 16
 SIGNIFICAND, BIAS = 53, 1023  # of a double
-FRACTION_BITS = 1201  # of 2/π that the hardware holds
+FRACTION_BITS = 1201  # bits of 2/π in the hardware's table
 
 
 def operations() -> Iterator[Operation]:
@@ -25,7 +25,7 @@ def operations() -> Iterator[Operation]:
 
 
 def _largest_of(k: Lanes, x: Value, y: Value, z: Value) -> tuple[Value, Value]:
-    """Whether z is the major axis, and where it is not, whether y is."""
+    """Tests whether z is the major axis, and if not, whether y is."""
     size_x, size_y, size_z = (k.handler.intrinsic("llvm.fabs", value) for value in (x, y, z))
     by_z = size_z.compare("oge", size_x) & size_z.compare("oge", size_y)
     return by_z, size_y.compare("oge", size_x)
@@ -62,7 +62,7 @@ def _major_axis(k: Lanes, x: Value, y: Value, z: Value) -> Value:
 
 
 def _offset_of_nibble(k: Lanes, a: Value) -> Value:
-    """A signed nibble in sixteenths: -0.5 to 0.4375."""
+    """Converts a signed nibble in sixteenths: -0.5 to 0.4375."""
     return (a << 28).ashr(28).convert("sitofp", "float") * 0.0625
 
 
@@ -75,15 +75,14 @@ def _half_normalised(signed: bool) -> Body:
 
 
 def _accumulate_byte(k: Lanes, a: Value, place: Value, old: Value) -> Value:
-    """The value as a byte in one place of the result."""
+    """Inserts the value as a byte at one position of the result."""
     whole = k.handler.intrinsic("llvm.umin", to_integer(k, a, "i32", False), place.like(255))
     shift = (place & 3) << 3
     return (old & ~(place.like(0xFF) << shift)) | (whole << shift)
 
 
 def _differences(window: Value, reference: Value, masked: bool) -> Value:
-    """The sum of the absolute differences of four bytes; masked: bytes whose reference is 0 do
-    not count."""
+    """Sums the absolute differences of four bytes; masked: ignores bytes whose reference is 0."""
     total = None
     for start in range(0, 32, 8):
         x, y = window.lshr(start) & 0xFF, reference.lshr(start) & 0xFF
@@ -96,8 +95,8 @@ def _differences(window: Value, reference: Value, masked: bool) -> Value:
 
 
 def quad_differences(masked: bool, held: bool = False) -> Body:
-    """Four windows of the first source, a byte apart, against the second; 16-bit sums, which
-    saturate where they are `held`."""
+    """Compares four windows of the first source, one byte apart, with the second; the sums have 16
+    bits and saturate if `held`."""
 
     def run(k: Lanes, a: Value, b: Value, c: Value) -> Value:
         total = None
@@ -114,7 +113,7 @@ def quad_differences(masked: bool, held: bool = False) -> Body:
 
 
 def two_over_pi(bits: int) -> int:
-    """The first `bits` bits of the fraction of 2/π, by Machin's formula for π."""
+    """Returns the first `bits` fraction bits of 2/π, by Machin's formula for π."""
     scale = 1 << bits + 64
 
     def arctangent(inverse: int) -> int:
@@ -130,19 +129,19 @@ def two_over_pi(bits: int) -> int:
 
 
 def _reduction_part(k: Lanes, a: Value, segment: Value) -> Value:
-    """v_trig_preop_f64: 53 bits of 2/π as a double, from a place that the exponent of the first
-    source and the segment give (ISA manual, V_TRIG_PREOP_F64)."""
+    """v_trig_preop_f64: 53 bits of 2/π as a double, starting at a position given by the exponent of
+    the first source and the segment (ISA manual, V_TRIG_PREOP_F64)."""
     h = k.handler
     exponent = a.bits("i64").lshr(52) & 0x7FF
     shift = (segment & 31).zext("i64") * SIGNIFICAND
     beyond = exponent - (BIAS + SIGNIFICAND + 1)
     shift = shift + beyond.compare("sgt", 0).select(beyond, 0)
-    # Beyond the fraction's last bit there are zeros.
+    # The fraction is followed by zeros.
     start = h.intrinsic("llvm.umin", shift, shift.like(FRACTION_BITS))
     words = [_table_word(k, start.lshr(5) + n) for n in range(3)]
     inside = start & 31
     upper = (words[0] << 32) | words[1]
-    # The next word's bits come in from the right; a shift by 32 is none of 64 bits.
+    # The next word's bits are shifted in from the right; a 64-bit shift by 32 is well defined.
     bits = (upper << inside) | words[2].lshr(inside.like(32) - inside)
     whole = bits.lshr(64 - SIGNIFICAND).convert("uitofp", "double")
     huge = exponent.compare("uge", 1968).select(shift.like(128), 0)
@@ -150,7 +149,7 @@ def _reduction_part(k: Lanes, a: Value, segment: Value) -> Value:
 
 
 def _table_word(k: Lanes, index: Value) -> Value:
-    """Words of 32 bits of the fraction of 2/π, as i64; the first holds its highest bits."""
+    """Returns 32-bit words of the fraction of 2/π, as i64; the first has its highest bits."""
     h, lanes = k.handler, k.chunk
     count = FRACTION_BITS // 32 + 4
     digits = two_over_pi(FRACTION_BITS) << (32 * count - FRACTION_BITS)

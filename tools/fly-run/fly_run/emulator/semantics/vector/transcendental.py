@@ -1,10 +1,10 @@
 """Reciprocal, square root, exponential, logarithm, sine and cosine.
 
-f32 and f16 are evaluated in f64 by polynomials whose error is below 2^-40, so the f32 result is
-the correctly rounded one but for about one argument in 2^16, and then off by one unit in the last
-place. The hardware's own results are within 1 ulp of exact; they are not modelled bit by bit.
-f64 reciprocal, root and reciprocal root are correctly rounded or within 1 ulp, closer than the
-hardware's, which LLVM refines with Newton steps.
+f32 and f16 are evaluated in f64 by polynomials with an error below 2^-40, so the f32 result is
+correctly rounded except for about one argument in 2^16, where it is off by one ulp. The
+hardware's results are within 1 ulp of exact; they are not modelled bit by bit. f64 reciprocal, root
+and reciprocal root are correctly rounded or within 1 ulp, more accurate than the hardware's, which
+LLVM refines with Newton steps.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def operations() -> Iterator[Operation]:
         yield valu(f"v_{name}_f32", "float = float", _in_double(body), chunk=CHUNK)
         yield valu(f"v_{name}_f16", "half = half", _in_double(body), chunk=CHUNK)
     for name in ("exp", "log"):
-        # Of lower precision, where the hardware still has it.
+        # Low-precision versions, on hardware that still has them.
         body = _in_double(FUNCTIONS[name])
         yield valu(f"v_{name}_legacy_f32", "float = float", body, chunk=CHUNK)
     for name, body in DIRECT.items():
@@ -54,7 +54,7 @@ def _direct(body: Body) -> Body:
 
 
 def _horner(x: Value, coefficients: list[float]) -> Value:
-    """The polynomial with these coefficients, lowest first."""
+    """Evaluates the polynomial with these coefficients, lowest first."""
     total = x.like(coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
         total = x.function.intrinsic("llvm.fma", total, x, x.like(coefficient))
@@ -66,9 +66,9 @@ def _special(k: Lanes, condition: Value, number: float, otherwise: Value) -> Val
 
 
 def _exp2(k: Lanes, x: Value) -> Value:
-    """2^x: 2^n · e^(f·ln 2) with |f| ≤ 1/2, by Taylor's series to the 12th power (2^-43)."""
+    """2^x: 2^n · e^(f·ln 2) with |f| ≤ 1/2, by a Taylor series to the 12th power (2^-43)."""
     f = k.handler
-    # Beyond these the f32 result is infinite or zero; NaN passes through.
+    # Outside these bounds the f32 result is infinite or zero; NaN passes through.
     bounded = f.intrinsic(
         "llvm.minnum", f.intrinsic("llvm.maxnum", x, x.like(-400.0)), x.like(400.0)
     )
@@ -83,7 +83,7 @@ def _exp2(k: Lanes, x: Value) -> Value:
 def _log2(k: Lanes, x: Value) -> Value:
     """log2: exponent + log2(m), m in [√½, √2), by the series of atanh((m-1)/(m+1)) (2^-45).
 
-    An f32 is never denormal as f64, so the exponent field is right for all of them.
+    An f32 is never denormal as f64, so the exponent field is always valid.
     """
     bits = x.bits("i64")
     exponent = (bits.lshr(52) & 0x7FF) - 1023
@@ -102,8 +102,8 @@ def _log2(k: Lanes, x: Value) -> Value:
 
 
 def _turns(cosine: bool) -> Body:
-    """sin(2πx), cos(2πx): the argument is in turns. Its nearest quarter turn is taken off, which
-    is exact, and the rest (|r| ≤ π/4) goes into Taylor's series (2^-46)."""
+    """sin(2πx), cos(2πx): the argument is in turns. The nearest quarter turn is subtracted, which
+    is exact, and the rest (|r| ≤ π/4) is evaluated by a Taylor series (2^-46)."""
 
     def run(k: Lanes, x: Value) -> Value:
         f = k.handler

@@ -1,7 +1,7 @@
 """Vector comparisons: every type and condition, and class tests (CDNA3 ISA manual, VOPC).
 
-The result is a mask in a pair of scalar registers. `v_cmpx` writes EXEC as well: the encoder adds
-that as a step of its own.
+The result is a mask in a pair of scalar registers. `v_cmpx` also writes EXEC: the encoder adds a
+step for that.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`fx.rocdl`: what AMD's targets have. `cdna3`, `cdna4`, `rdna3`, `rdna4` is what one has."""
+"""`fx.rocdl`: features of AMD's targets. `cdna3`, `cdna4`, `rdna3`, `rdna4` are specific to one."""
 
 from fly_trace.backends.amd.arch import get_rocm_arch
 from fly_trace.backends.amd.atoms import *  # noqa: F403

@@ -32,19 +32,19 @@ __all__ = [
 
 
 def LDSReadTrans(trans_granularity: int, bit_size: int) -> CopyOp:
-    """A read of LDS that transposes elements of `trans_granularity` bits among 16 threads."""
+    """A transposing LDS read of elements of `trans_granularity` bits, executed by 16 threads."""
     family = lds_transpose.LdsReadTranspose
     return made(family, "fx.rocdl.cdna4.LDSReadTrans", trans_granularity, bit_size)
 
 
 def BufferLoadAsyncLDS(bit_size: int) -> CopyOp:
-    """buffer_load … lds that nothing waits for: end a group with fx.rocdl.asyncmark(), wait for it
+    """An asynchronous buffer_load … lds. End a group with fx.rocdl.asyncmark(), and wait for it
     with fx.rocdl.wait_asyncmark(n). State: soffset, imm_offset."""
     return made(buffer.BufferLoadAsyncLDS, "fx.rocdl.cdna4.BufferLoadAsyncLDS", bit_size)
 
 
 def GlobalLoadAsyncLDS(bit_size: int) -> CopyOp:
-    """global_load_lds, likewise, from a tensor without a descriptor."""
+    """An asynchronous global_load_lds, from a tensor without a descriptor."""
     return made(buffer.GlobalLoadAsyncLDS, "fx.rocdl.cdna4.GlobalLoadAsyncLDS", bit_size)
 
 
@@ -80,7 +80,7 @@ def MFMA_Scale(
     opsel_a: int = 0,
     opsel_b: int = 0,
 ) -> MmaOp:
-    """A matrix instruction with a scale for each block of K. State: scale_a, scale_b."""
+    """A matrix instruction with a scale per block along K. State: scale_a, scale_b."""
     what = "fx.rocdl.cdna4.MFMA_Scale"
     a, acc = element(elem_ty_a, what), element(elem_ty_acc, what)
     b = a if elem_ty_b is None else element(elem_ty_b, what)

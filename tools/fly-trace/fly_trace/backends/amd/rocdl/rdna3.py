@@ -23,7 +23,7 @@ def WMMA(
     sign_b: bool = False,
     clamp: bool = False,
 ) -> MmaOp:
-    """The matrix instruction of gfx11. Of integers, `sign_a` and `sign_b` say which are signed, and
-    `clamp` saturates the sum."""
+    """The matrix instruction of gfx11. For integers, `sign_a` and `sign_b` say which are signed,
+    and `clamp` saturates the sum."""
     signs = {"sign_a": sign_a, "sign_b": sign_b, "clamp": clamp}
     return wmma(Gfx11Wmma, "fx.rocdl.rdna3.WMMA", m, n, k, elem_ty_ab, elem_ty_acc, **signs)

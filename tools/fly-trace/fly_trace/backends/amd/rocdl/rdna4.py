@@ -23,6 +23,6 @@ def WMMA(
     sign_b: bool = False,
     clamp: bool = False,
 ) -> MmaOp:
-    """The matrix instruction of gfx1200 and gfx1201; as `fx.rocdl.rdna3.WMMA`."""
+    """The matrix instruction of gfx1200 and gfx1201. See `fx.rocdl.rdna3.WMMA`."""
     signs = {"sign_a": sign_a, "sign_b": sign_b, "clamp": clamp}
     return wmma(Gfx120xWmma, "fx.rocdl.rdna4.WMMA", m, n, k, elem_ty_ab, elem_ty_acc, **signs)

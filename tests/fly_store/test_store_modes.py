@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from fly_common.errors import UsageError
-from fly_common.store import Store, default_store, key_of
+from fly_store.store import Store, default_store, key_of
 
 KEY = key_of("stage", b"input")
 

@@ -1,4 +1,4 @@
-"""What kind of instruction an opcode of the AMD GPU is, by its name, as LLVM names them."""
+"""Classifies AMD GPU instructions by LLVM's opcode names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _STORE = re.compile(r"_STORE_|DS_WRITE|DS_STORE")
 _ATOMIC = re.compile(
     r"ATOMIC|DS_(?:ADD|SUB|INC|DEC|MIN|MAX|AND|OR|XOR|CMP|WRXCHG|RSUB|MSKOR|APPEND)"
 )
-# Computing on registers only, with no effect that the operands don't name.
+# Instructions that only compute on registers, and have no effects besides their operands.
 _PLAIN = re.compile(
     r"V_(?!READFIRSTLANE|MOVREL|SET_INACTIVE|NOP|INTERP|EXP_)\w+"
     r"|S_(?:MOV|CMOV|NOT|BREV|BCNT|FF|FLBIT|CLZ|CTZ|CLS|SEXT|BITSET|ADD|SUB|MIN|MAX|CSELECT|AND|OR|XOR"
@@ -58,7 +58,7 @@ def is_atomic(one: Instruction) -> bool:
 
 
 def is_ordered(one: Instruction) -> bool:
-    """Whether its memory operands say that it may not change places with others."""
+    """Whether its memory operands prevent reordering."""
     return not one.memory or "volatile" in one.memory or _ordering.search(one.memory) is not None
 
 
@@ -66,9 +66,9 @@ _ordering = re.compile(r"\b(monotonic|acquire|release|acq_rel|seq_cst)\b")
 
 
 def is_movable(one: Instruction) -> bool:
-    """Whether an instruction may change places with its neighbours as far as its operands and its
-    memory allow. Everything that is not known to may not: barriers, waits, calls, control flow,
-    bundles, whatever changes a mode."""
+    """Whether an instruction may be reordered, subject to its operands and memory accesses. False
+    for everything that is not known to be safe: barriers, waits, calls, control flow, bundles, mode
+    changes."""
     if one.bundled or _LOW.fullmatch(one.opcode) or "$mode" in {o.register for o in one.defined}:
         return False
     return is_memory(one) or _PLAIN.fullmatch(one.opcode) is not None

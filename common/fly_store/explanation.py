@@ -1,7 +1,7 @@
-"""Why a stage had to run: what `FLY_CACHE=explain` says of a miss.
+"""Explains cache misses for `FLY_CACHE=explain`.
 
-The store keeps, beside each result, what its key was made of. A miss is compared with the stage's
-latest results: either its input is another one, or something in its fingerprint is.
+The store keeps the origin of each key beside the result. A miss is compared with the stage's latest
+results: either the input or a part of the fingerprint is different.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fly_common.store import Store
+    from fly_store.store import Store
 
-LOOKED_AT = 2000  # the latest entries
-SHOWN = 60  # characters of a changed part
-# What reading a key's file that is damaged may raise.
+LOOKED_AT = 2000  # the number of latest entries to compare
+SHOWN = 60  # characters shown of a changed part
+# Exceptions that reading a damaged key file may raise.
 DAMAGED = (ValueError, SyntaxError, KeyError, TypeError, MemoryError, RecursionError)
 _PART = re.compile(r"[^\s|,()]+")
 
@@ -32,11 +32,12 @@ class _Entry:
 
 
 def of(store: Store, label: str, origin: tuple[str, bytes]) -> str:
-    """Why nothing is kept for `origin`, a fingerprint and an input, under the stage's `label`."""
+    """Explains why there is no result for `origin`, a fingerprint and an input, under the stage's
+    `label`."""
     fingerprint, data = origin
     entries = sorted(_entries(store, label), key=lambda entry: entry.time, reverse=True)
     if not entries:
-        return "it never ran, or what it made was deleted"
+        return "it never ran, or its result was deleted"
     digest = sha256(data).hexdigest()
     for entry in entries:
         if entry.input == digest:
@@ -48,14 +49,14 @@ def of(store: Store, label: str, origin: tuple[str, bytes]) -> str:
 
 
 def _difference(old: str, new: str) -> str:
-    """The first part of a fingerprint that is not the same, as it was and as it is."""
+    """Returns the first part of a fingerprint that differs, before and after."""
     before, after = _PART.findall(old), _PART.findall(new)
     for first, second in zip(before, after, strict=False):
         if first != second:
             return f"{_short(first)} → {_short(second)}"
     if len(after) > len(before):
         return f"{_short(after[len(before)])} was added"
-    return f"{_short(before[len(after)])} was taken out" if before != after else "nothing told"
+    return f"{_short(before[len(after)])} was removed" if before != after else "unknown"
 
 
 def _short(text: str) -> str:

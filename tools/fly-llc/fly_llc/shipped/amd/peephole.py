@@ -1,14 +1,14 @@
-"""peephole: small improvements that need no more than a look at a basic block.
+"""peephole: small optimisations within basic blocks.
 
     fly-llc k.ll --insert pre-waits=peephole
 
-- A constant moved into a register that holds it already is not moved again.
-- A register is not moved onto itself.
-- Two moves of constants into the halves of an aligned pair of scalar registers become one, where
-  the pair is an inline constant.
-- No-ops in a row become one (from si-insert-waitcnts on).
+- Removes a move of a constant into a register that already holds it.
+- Removes a move of a register to itself.
+- Merges two moves of constants into the halves of an aligned pair of scalar registers, if the pair
+  is an inline constant.
+- Merges consecutive no-ops (from si-insert-waitcnts on).
 
-After register allocation, for physical registers only. What it did is told on standard error.
+Runs after register allocation, on physical registers only. Reports its changes on standard error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from fly_common.errors import InputError
 
 from fly_llc import mir
-from fly_llc.mir import registers
+from fly_llc.mir.amd import registers
 from fly_llc.mir.block import Block
 from fly_llc.mir.instruction import Instruction
 from fly_llc.shipped import arguments
@@ -29,12 +29,12 @@ from fly_llc.shipped import arguments
 _CONSTANT_MOVE = re.compile(r"S_MOV_B32|S_MOV_B64|V_MOV_B32_e32")
 _SCALAR = re.compile(r"\$sgpr(\d{1,3})")
 _UNKNOWN = re.compile(r"S_SWAPPC|S_CALL|S_SETPC|INLINEASM|SI_|BUNDLE|S_MOVREL|V_MOVREL|S_SET_GPR")
-INLINE = range(-16, 65)  # integers that cost no literal
+INLINE = range(-16, 65)  # integers that need no literal
 LONGEST_NOP = 7  # S_NOP 7 waits for 8 cycles, on every target
 
 
 def main(text: str, words: Sequence[str]) -> str:
-    """`--quiet 1` says nothing."""
+    """`--quiet 1` suppresses the report."""
     options = arguments.read("peephole", words, quiet=0)
     module = mir.parse(text)
     for function in module.functions:
@@ -55,7 +55,7 @@ def main(text: str, words: Sequence[str]) -> str:
 
 
 def _plain_move(one: Instruction) -> bool:
-    """A move that does nothing but move: one result, one source, no other effect."""
+    """Returns whether it is only a move: one result, one source, no other effect."""
     if not _CONSTANT_MOVE.fullmatch(one.opcode) or len(one.results) != 1 or not one.operands:
         return False
     if one.results[0].register is None:
@@ -65,7 +65,7 @@ def _plain_move(one: Instruction) -> bool:
 
 
 def _drop_moves(block: Block, done: Counter[str]) -> None:
-    """Moves of what is there already. `known` has the registers that hold a known constant."""
+    """Removes redundant moves. `known` holds the registers with a known constant."""
     known: dict[str, tuple[str, str]] = {}
     for one in list(block.instructions):
         if _plain_move(one):
@@ -75,7 +75,7 @@ def _drop_moves(block: Block, done: Counter[str]) -> None:
                 block.remove(one)
                 done["moves onto itself"] += 1
                 continue
-            # A move to a vector register writes the lanes of EXEC: under another EXEC, other ones.
+            # A move to a vector register only writes the lanes in EXEC, so it depends on EXEC.
             value = (one.opcode, source.text)
             if source.integer is not None and known.get(target) == value:
                 block.remove(one)
@@ -90,7 +90,7 @@ def _drop_moves(block: Block, done: Counter[str]) -> None:
 
 
 def _known_effects(one: Instruction) -> bool:
-    """Calls and inline assembly write what their operands don't all name."""
+    """Returns False for calls and inline assembly, whose operands do not name all they write."""
     return _UNKNOWN.match(one.opcode) is None
 
 
@@ -107,7 +107,7 @@ def _join_moves(block: Block, done: Counter[str]) -> None:
 
 
 def _pair(first: Instruction, second: Instruction) -> Instruction | None:
-    """One S_MOV_B64 for the two, or None."""
+    """Returns one S_MOV_B64 that replaces both, or None."""
     values: dict[int, int] = {}
     for one in (first, second):
         if one.opcode != "S_MOV_B32" or not _plain_move(one) or one.operands[0].integer is None:

@@ -1,13 +1,13 @@
-"""Shared libraries that are built on this machine when they are first wanted, and kept.
+"""Shared libraries that are built on first use on this machine, and cached.
 
-    FOLDER/NAME        the library, an ELF file, and behind it a seal:
+    FOLDER/NAME        the library, an ELF file, followed by a seal:
                        sha256(NAME ‖ library), 32 bytes, then "fly-library 1\\n"
     FOLDER/NAME.lock   held while it is built
 
-Such a library runs in the user's processes. So it is taken only from a cache folder that is private
-and from a file that nobody else can have written; its bytes are read, held against the seal, and
-what is loaded is a copy of these bytes in memory (`in_memory`), not the file of that name. One that
-was cut, flipped or exchanged is built again. Programs that load libraries don't mind the seal.
+Such a library runs in the user's processes. It is therefore only loaded from a private cache
+folder, and from a file that nobody else can have written. Its bytes are read and checked against
+the seal, and a copy of these bytes in memory is loaded (`in_memory`) instead of the file. A
+truncated, damaged or replaced library is built again. Programs that load libraries ignore the seal.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from fly_common.errors import MissingError
 
 MARK = b"fly-library 1\n"
 DIGEST = 32  # bytes of a sha256
-LARGEST = 256 << 20  # bytes; what is larger is none of ours
+LARGEST = 256 << 20  # bytes; a larger file is not one of these libraries
 LOCK_TIMEOUT = 120.0  # seconds to wait for another process that builds the same library
-PATIENCE = 1.0  # seconds without a word where nobody sits at a terminal
-KEEP = "set FLY_CACHE_DIR to a folder that can be written and has 10 MB"
+PATIENCE = 1.0  # seconds before a message, if stderr is not a terminal
+KEEP = "set FLY_CACHE_DIR to a writable directory with 10 MB of free space"
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to get a library: `build` gives its bytes. `noun` names it in messages, `takes` says how
-    long building takes ("about 5 s")."""
+    """How to build a library: `build` returns its bytes. `noun` is its name in messages, `takes`
+    the build time ("about 5 s")."""
 
     name: str
     build: Callable[[], bytes]
@@ -43,23 +43,24 @@ class Recipe:
 
 
 def obtain(recipe: Recipe) -> bytes:
-    """The library's bytes: kept ones, if they are whole, else new ones, which are kept.
+    """Returns the library's bytes: cached ones if they are intact, otherwise new ones, which are
+    cached.
 
-    Of several processes that ask at once one builds. Where the library can't be kept it is built
-    for this process alone, with a warning: a full disk costs seconds, not the result. Building is
-    announced on stderr, and so is waiting for another process that builds.
+    If several processes need it at the same time, one builds it. If the library cannot be cached,
+    it is built for this process only, with a warning: a full disk costs seconds, not the result. A
+    message on stderr announces a build, or a wait for another process that builds.
     """
     try:
         folder = paths.private_cache_dir()
     except MissingError as error:
-        return _unkept(recipe, error.message, error.hint or KEEP)
+        return _build_uncached(recipe, error.message, error.hint or KEEP)
     path = os.path.join(folder, recipe.name)
     data, _ = read(path)
     if data is not None:
         return data
     made: bytes | None = None
     try:
-        os.scandir(folder).close()  # says better than the lock does what a folder lacks
+        os.scandir(folder).close()  # its error is clearer than the lock's
         with _lock(path, recipe):
             data, why = read(path)
             if data is not None:
@@ -68,19 +69,19 @@ def obtain(recipe: Recipe) -> bytes:
             keep(path, made)
             return made
     except OSError as error:
-        return _unkept(recipe, f"{folder}: {error.strerror or error}", KEEP, made)
+        return _build_uncached(recipe, f"{folder}: {error.strerror or error}", KEEP, made)
 
 
 def in_memory(data: bytes) -> tuple[int, str]:
-    """A copy of a library that is in no folder: its descriptor, and the path it is loaded by while
-    the descriptor is open. The descriptor has to stay open as long as the library is loaded: the
-    loader knows libraries by their paths, and the number would soon be another's."""
+    """Copies a library to a file in memory. Returns its descriptor, and the path for loading it.
+    The descriptor must stay open while the library is loaded, because the loader identifies
+    libraries by path, and the number would be reused."""
     handle = process.in_memory(data)
     return handle, f"/proc/self/fd/{handle}"
 
 
 def sealed(name: str, data: bytes) -> bytes:
-    """The content of the file that keeps a library under `name`."""
+    """Returns the content of the file that caches a library as `name`."""
     return data + _seal(name, data)
 
 
@@ -91,7 +92,7 @@ def _seal(name: str, data: bytes | memoryview) -> bytes:
 
 
 def read(path: str) -> tuple[bytes | None, str]:
-    """The library kept at `path`, or None and why not: "" where there is none."""
+    """Returns the library cached at `path`, or None and the reason; "" if there is no file."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -110,9 +111,9 @@ def read(path: str) -> tuple[bytes | None, str]:
 
 
 def keep(path: str, data: bytes) -> None:
-    """Puts a library at `path`, whole or not at all, whatever is there. OSError where that can't
-    be. The file is synced before it gets its name: what a power cut takes costs the user the whole
-    time of building once more."""
+    """Writes a library to `path` atomically, replacing what is there. Raises OSError if that fails.
+    The file is synced before it is renamed, because losing it in a power failure would cost the
+    user a whole build."""
     folder, name = os.path.split(path)
     for leftover in os.listdir(folder):
         if leftover.startswith(f".{name}."):  # of a process that was killed
@@ -132,9 +133,9 @@ def keep(path: str, data: bytes) -> None:
         raise
 
 
-def _unkept(recipe: Recipe, why: str, hint: str, made: bytes | None = None) -> bytes:
+def _build_uncached(recipe: Recipe, why: str, hint: str, made: bytes | None = None) -> bytes:
     print(
-        f"fly: warning: {recipe.noun} can't be kept, and will be built each time: {why}\n  {hint}",
+        f"fly: warning: {recipe.noun} can't be cached and will be built each time: {why}\n  {hint}",
         file=sys.stderr,
     )
     try:
@@ -142,14 +143,15 @@ def _unkept(recipe: Recipe, why: str, hint: str, made: bytes | None = None) -> b
     except OSError as failure:
         raise MissingError(
             f"{recipe.noun} can't be built: {failure.strerror or failure}",
-            hint="make room in memory and in the folder for temporary files (TMPDIR)",
+            hint="free memory, and space in the directory for temporary files (TMPDIR)",
         ) from None
 
 
 @contextlib.contextmanager
 def _lock(path: str, recipe: Recipe) -> Iterator[None]:
-    """Holds the library's lock, which the system frees with its process. Goes on without it after
-    LOCK_TIMEOUT: whoever holds it may be stopped. OSError where there can be no lock file."""
+    """Holds the library's lock, which the system releases when the process exits. Continues without
+    it after LOCK_TIMEOUT, because its holder may be stopped. Raises OSError if a lock file cannot
+    be created."""
     from filelock import FileLock, Timeout
 
     lock = FileLock(f"{path}.lock", mode=0o600)
@@ -157,10 +159,10 @@ def _lock(path: str, recipe: Recipe) -> Iterator[None]:
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            _say(f"waiting for another process that builds {recipe.noun}")
+            _print_message(f"waiting for another process that builds {recipe.noun}")
             with contextlib.suppress(Timeout):
                 lock.acquire(timeout=LOCK_TIMEOUT)
-        except NotImplementedError:  # a file system without locks: both build, which is harmless
+        except NotImplementedError:  # no locks on this file system: both build, which is harmless
             pass
         yield
     finally:
@@ -168,15 +170,15 @@ def _lock(path: str, recipe: Recipe) -> Iterator[None]:
 
 
 def _announced(recipe: Recipe, why: str, again: bool = False) -> bytes:
-    """What building gives, with a line on stderr that says what takes so long: at once for a person
-    at a terminal, else once it has taken PATIENCE. `again`: the next process will do so too."""
-    anew = f" anew, as the file that was kept can't be used: {why}" if why else ""
+    """Builds the library and prints a line on stderr that explains the delay: immediately on a
+    terminal, otherwise after PATIENCE. `again`: the next process will have to build it again."""
+    anew = f" again, because the cached file can't be used: {why}" if why else ""
     often = "each time" if again else "once for each version"
-    said = f"building {recipe.noun}{anew} ({recipe.takes}, {often})"
+    message = f"building {recipe.noun}{anew} ({recipe.takes}, {often})"
     if sys.stderr is not None and sys.stderr.isatty():
-        _say(said)
+        _print_message(message)
         return recipe.build()
-    timer = threading.Timer(PATIENCE, _say, (said,))
+    timer = threading.Timer(PATIENCE, _print_message, (message,))
     timer.daemon = True
     timer.start()
     try:
@@ -185,6 +187,6 @@ def _announced(recipe: Recipe, why: str, again: bool = False) -> bytes:
         timer.cancel()
 
 
-def _say(text: str) -> None:
-    with contextlib.suppress(OSError, ValueError):  # a stream that is closed
+def _print_message(text: str) -> None:
+    with contextlib.suppress(OSError, ValueError):  # a closed stream
         print(f"fly: {text}", file=sys.stderr, flush=True)

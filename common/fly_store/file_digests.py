@@ -1,4 +1,4 @@
-"""What identifies a file's content: for the fingerprints of stages that are programs."""
+"""Digests of files, for the fingerprints of stages that are programs."""
 
 from __future__ import annotations
 
@@ -9,49 +9,52 @@ import time
 from hashlib import sha256
 
 from fly_common.errors import MissingError
-from fly_common.store import Store, default_store, key_of
 
-# From this size on a digest is kept in the store: hashing takes about 0.7 ms a megabyte.
+from fly_store.store import Store, default_store, key_of
+
+# Digests of files of at least this size are cached in the store: hashing takes about 0.7 ms a
+# megabyte.
 LARGE = 1 << 20
-# Bytes read at a time. Many, because a thread that hashes lets go of the interpreter for each piece
-# and may wait 5 ms to have it again; not all, because memory for 150 MB takes as long as hashing.
+# Bytes read at a time. Large, because a hashing thread releases the interpreter lock for each piece
+# and may wait 5 ms for it; not everything, because allocating 150 MB takes as long as hashing.
 PIECE = 32 << 20
-# A file changed this recently, in seconds, may change again without a new modification time.
+# Seconds. A file that was changed more recently may change again with the same modification time.
 UNSETTLED = 2.0
 
 Stamp = tuple[str, int, int, int]  # a file's path, inode, size and modification time
 
 _known: dict[Stamp, str] = {}
-_coming: dict[str, threading.Thread] = {}  # by paths: who takes the digest
+_threads: dict[str, threading.Thread] = {}  # the threads that compute digests, by path
 
 
 def digest_of(path: str | os.PathLike[str]) -> str:
-    """The sha256 of a file's content, in hexadecimal, remembered as long as its path, inode, size
-    and modification time stay. MissingError where the file can't be read."""
+    """Returns the sha256 of a file's content in hexadecimal. It is cached while the file's path,
+    inode, size and modification time are unchanged. Raises MissingError if the file cannot be
+    read."""
     path = os.fspath(path)
-    if (thread := _coming.pop(path, None)) is not None:
+    if (thread := _threads.pop(path, None)) is not None:
         thread.join()
     return _digest_of(path)
 
 
 def digest_ahead(path: str | os.PathLike[str]) -> None:
-    """Takes the digest of a large file in a thread of its own, if it is not known already, for
-    somebody who will ask for it: hashing leaves the interpreter to others meanwhile."""
+    """Starts to compute the digest of a large file in a thread, unless it is known. Hashing
+    releases the interpreter lock."""
     path = os.fspath(path)
     try:
         stamp, _ = _stamped(path)
     except OSError:
-        return  # who asks for it will say so
-    if stamp in _known or stamp[2] < LARGE or path in _coming:
+        return  # `digest_of` reports it
+    if stamp in _known or stamp[2] < LARGE or path in _threads:
         return
     if (kept := Store(default_store().folder).get(_key(stamp))) is not None:
         _known[stamp] = kept.decode()
         return
-    _coming[path] = threading.Thread(target=_tried, args=(path,), daemon=True)
-    _coming[path].start()
+    _threads[path] = threading.Thread(target=_digest_quietly, args=(path,), daemon=True)
+    _threads[path].start()
 
 
-def _tried(path: str) -> None:
+def _digest_quietly(path: str) -> None:
     with contextlib.suppress(MissingError):
         _digest_of(path)
 
@@ -59,7 +62,7 @@ def _tried(path: str) -> None:
 def _digest_of(path: str) -> str:
     try:
         stamp, changed = _stamped(path)
-        # Asked for at each call of a compiled function: not even links are resolved.
+        # Called at each call of a compiled function, so not even links are resolved.
         if (known := _known.get(stamp)) is not None:
             return known
         if time.time() - changed < UNSETTLED:
@@ -77,7 +80,7 @@ def _digest_of(path: str) -> str:
 
 
 def _stamped(path: str) -> tuple[Stamp, float]:
-    """A file's stamp, and when it changed, in seconds."""
+    """Returns a file's stamp and its modification time, in seconds."""
     status = os.stat(path)
     return (path, status.st_ino, status.st_size, status.st_mtime_ns), status.st_mtime
 
@@ -87,8 +90,8 @@ def _key(stamp: Stamp) -> str:
 
 
 def named_in(word: str, folder: str) -> list[str]:
-    """The existing files that a word of a command line names, relative to `folder`: as a whole,
-    after `=` (`--plugin=x.so`), and before `:` (`x.so:name`)."""
+    """Returns the existing files that an argument names, relative to `folder`: as a whole, after
+    `=` (`--plugin=x.so`), and before `:` (`x.so:name`)."""
     if word.startswith("-") and "=" not in word:
         return []
     value = word.rpartition("=")[2]

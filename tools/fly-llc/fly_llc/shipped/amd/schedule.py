@@ -1,14 +1,14 @@
-"""schedule: the same instructions in another order, dependences respected.
+"""schedule: reorders instructions within their dependences.
 
     fly-llc k.ll --insert pre-waits=schedule
     fly-llc k.ll --insert 'pre-waits=schedule --order random --seed 7'
 
-`latency` puts first what the longest chain of latencies hangs on, as a list scheduler does: loads
-move up. `reverse` lets everything wait as long as it can. `random` is any order that dependences
-allow: what a kernel computes must not change, which makes it a test of whatever comes before.
+`latency` is a list scheduler that prefers the longest latency path: loads move up. `reverse` delays
+everything as long as possible. `random` is any order that dependences allow: a kernel's results
+must not change, so it tests the dependences that earlier passes recorded.
 
-It works on regions between barriers, calls, changes of mode and control flow, and has to run before
-waits and hazards' no-ops are inserted: these are right for one order only.
+It works on regions between barriers, calls, mode changes and control flow. It must run before waits
+and hazard no-ops are inserted, because these are only correct for one order.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from collections.abc import Callable, Sequence
 from fly_common.errors import InputError, UsageError
 
 from fly_llc import mir
-from fly_llc.mir import kinds
+from fly_llc.mir.amd import kinds
 from fly_llc.mir.dependences import dependences, regions
 from fly_llc.mir.instruction import Instruction
 from fly_llc.shipped import arguments
 
-# Rough latencies in cycles: only their order matters.
+# Rough latencies in cycles. Only their order matters.
 VECTOR_MEMORY, SCALAR_MEMORY, LDS, TRANSCENDENTAL, PLAIN = 300, 100, 64, 16, 4
-# The waits and no-ops that are right for one order only. Before si-insert-waitcnts there are waits
-# which stand for fences (S_WAITCNT_soft, S_WAITCNT_lds_direct): nothing moves across them.
+# Waits and no-ops that are only correct for one order. Waits before si-insert-waitcnts represent
+# fences (S_WAITCNT_soft, S_WAITCNT_lds_direct): nothing moves across them.
 _FINAL = re.compile(r"S_WAITCNT|S_WAIT_[A-Z_]+CNT|S_WAITCNT_[A-Z]+CNT|S_NOP")
 _SLOW = ("V_RCP", "V_RSQ", "V_SQRT", "V_EXP", "V_LOG", "V_SIN", "V_COS", "V_MFMA", "V_WMMA")
 
@@ -43,8 +43,8 @@ def main(text: str, words: Sequence[str]) -> str:
             for one in block.instructions:
                 if _FINAL.fullmatch(one.opcode):
                     raise InputError(
-                        f"{function.name} has {one.opcode} already: another order would be wrong",
-                        hint="insert it before waits are: --insert pre-waits=schedule",
+                        f"{function.name} already contains {one.opcode}: reordering would be wrong",
+                        hint="insert it before the waits: --insert pre-waits=schedule",
                     )
             order = list(block.instructions)
             for start, end in regions(order):
@@ -59,7 +59,7 @@ Chooser = Callable[[list[int], list[int]], int]
 
 
 def _chooser(order: str, seed: str) -> Chooser:
-    """Which of the ready instructions comes next, given the priority of each."""
+    """Returns a function that chooses among the ready instructions by their priorities."""
     if order == "latency":
         return lambda ready, priority: max(ready, key=lambda n: (priority[n], -n))
     if order == "reverse":
@@ -67,7 +67,7 @@ def _chooser(order: str, seed: str) -> Chooser:
     if order == "random":
         source = random.Random(seed)
         return lambda ready, priority: source.choice(ready)
-    raise UsageError(f"schedule --order {order}: latency, reverse or random")
+    raise UsageError(f"schedule --order {order}: expected latency, reverse or random")
 
 
 def _ordered(region: list[Instruction], choose: Chooser) -> list[Instruction]:
@@ -76,7 +76,7 @@ def _ordered(region: list[Instruction], choose: Chooser) -> list[Instruction]:
     for number, needed in enumerate(before):
         for earlier in needed:
             after[earlier].append(number)
-    # The longest way from each instruction to the end of the region, in cycles.
+    # The longest path from each instruction to the end of the region, in cycles.
     priority = [0] * len(region)
     for number in reversed(range(len(region))):
         rest = max((priority[later] for later in after[number]), default=0)
@@ -105,8 +105,7 @@ def _latency(one: Instruction) -> int:
 
 
 def _forget_kills(order: list[Instruction]) -> None:
-    """`killed` says that a use is the last one, which was true of the other order. It may be left
-    out."""
+    """Removes `killed`, an optional flag that may be wrong in the new order."""
     for one in order:
         if any("killed" in operand.flags for operand in one.operands):
             one.replace(operands=[operand.without("killed") for operand in one.operands])

@@ -1,10 +1,10 @@
-"""pressure: a report of how many registers are in use where; the MIR stays as it is.
+"""pressure: reports the register pressure and does not change the MIR.
 
     fly-llc k.ll --insert pre-ra=pressure -o k.o
 
-For each function the most vector, accumulation and scalar registers that hold a wanted value at
-once, and the blocks and instructions where that is. Before register allocation these are what the
-allocator has to find room for; after it, what is really in use.
+For each function, reports the maximum number of live vector, accumulation and scalar registers, and
+the blocks and instructions where it occurs. Before register allocation this is what the allocator
+has to place; after it, what is really in use.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from fly_llc import mir
-from fly_llc.mir import registers
+from fly_llc.mir.amd import registers
 from fly_llc.mir.function import Function
 from fly_llc.mir.liveness import live_outs, live_sets
 from fly_llc.shipped import arguments
@@ -24,7 +24,7 @@ BANKS = {"v": "VGPRs", "a": "AGPRs", "s": "SGPRs"}
 
 @dataclass(frozen=True)
 class Peak:
-    """The most registers of a bank, and where: the block and the instruction before which."""
+    """The maximum number of live registers of a bank, and the block and instruction of it."""
 
     count: int = 0
     block: str = ""
@@ -32,7 +32,7 @@ class Peak:
 
 
 def main(text: str, words: Sequence[str]) -> str:
-    """`--blocks N`: tell of the N blocks under the most pressure [3]."""
+    """`--blocks N`: report the N blocks with the highest pressure [3]."""
     options = arguments.read("pressure", words, blocks=3)
     for function in mir.parse(text).functions:
         print("\n".join(report(function, options["blocks"])), file=sys.stderr)
@@ -66,7 +66,7 @@ def report(function: Function, blocks: int) -> list[str]:
 
 
 def counts(live: Iterable[str], classes: dict[str, str]) -> dict[str, int]:
-    """32-bit registers of each bank among live units."""
+    """Returns the number of 32-bit registers of each bank among the live units."""
     found = dict.fromkeys(BANKS, 0)
     for unit in live:
         if unit.startswith("%"):

@@ -1,4 +1,4 @@
-"""`--diff`: what the insertions did to each kernel, beside the code of an undisturbed run."""
+"""`--diff`: compares each kernel's code with and without the insertions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fly_llc.codegen import assembly
 if TYPE_CHECKING:
     from fly_llc.codegen.options import Options
 
-# Rows of the table: what an instruction's name begins with.
+# The rows of the table, by prefixes of instruction names.
 CLASSES = (
     ("VALU", ("v_",)),
     ("MFMA, WMMA", ("v_mfma", "v_smfmac", "v_wmma", "v_swmmac")),
@@ -37,8 +37,8 @@ COUNTED = (
 
 
 def report(source: bytes, made: bytes, options: Options, name: str) -> str:
-    """The table. `made` is what the insertions gave, if that is an object; else it is made once
-    more as one."""
+    """Returns the table. `made` is the output with insertions. If it is not an object, the source
+    is compiled once more to one."""
     plain = replace(
         options,
         emit="obj",
@@ -82,8 +82,8 @@ def _change(old: int, new: int) -> str:
 
 
 def measure(obj: bytes) -> dict[str, dict[str, int]]:
-    """For each function of an object: bytes of code, instructions by class, and for kernels the
-    registers and memory that their metadata tells."""
+    """Returns, for each function of an object, the bytes of code and the instructions by class, and
+    for kernels the registers and memory in their metadata."""
     elf = Elf.parse(obj)
     said: dict[str, dict[str, Any]] = {
         kernel[".name"]: kernel for kernel in metadata(elf).get("amdhsa.kernels", ())
@@ -102,7 +102,7 @@ def measure(obj: bytes) -> dict[str, dict[str, int]]:
 
 
 def _class(line: str) -> str:
-    """The class of an instruction: the longest prefix that fits."""
+    """Returns the class of an instruction, by the longest matching prefix."""
     fitting = [
         (len(prefix), what)
         for what, prefixes in CLASSES

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import platformdirs
 import pytest
-from fly_common import store as store_module
 from fly_common.errors import UsageError
-from fly_common.store import Store, default_store, key_of
+from fly_store import store as store_module
+from fly_store.store import Store, default_store, key_of
 
 DATA = b"define void @f() {\n  ret void\n}\n"
 
@@ -63,7 +63,7 @@ def test_the_object_is_the_artifact_itself_named_by_its_digest(store: Store):
 def test_a_key_depends_on_where_fingerprint_ends_and_input_begins():
     keys = {key_of("ab", b"c"), key_of("a", b"bc"), key_of("", b"abc"), key_of("ab", b"c ")}
     assert len(keys) == 4
-    assert key_of("ab", b"c") == key_of("ab", b"c")
+    assert key_of("ab", b"c") == sha256(b"2\nabc").hexdigest()
 
 
 @pytest.mark.parametrize(
@@ -88,13 +88,22 @@ def test_a_damaged_object_is_a_miss_and_is_made_again(store: Store, damage):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "nonsense", "fly-store 2\n", "fly-store 99\nkey {key}\nobject 00\n", "\0"]
+    "text",
+    [
+        "",
+        "nonsense",
+        "fly-store 2\n",
+        "fly-store 2\nkey {key}\n",
+        "fly-store 99\nkey {key}\nobject 00\n",
+        "\0",
+        "\xff",
+    ],
 )
 def test_a_damaged_key_is_a_miss(store: Store, text: str):
     key = key_of("opt", b"in")
     store.put(key, DATA)
     (path,) = (path for path in Path(store.folder or "", "keys").rglob("*") if path.is_file())
-    path.write_text(text.format(key=key))
+    path.write_text(text.format(key=key), encoding="latin1")
     assert store.get(key) is None
 
 
@@ -206,7 +215,7 @@ def test_threads_make_once(store: Store):
 
 MAKER = """
 import sys, os, time
-from fly_common.store import Store, key_of
+from fly_store.store import Store, key_of
 folder, log, name = sys.argv[1:4]
 def make():
     with open(log, "a") as file:
@@ -248,7 +257,7 @@ def test_a_lock_that_is_held_for_too_long_is_not_waited_for(store: Store, tmp_pa
 WRITER = """
 import sys, random
 from hashlib import sha256
-from fly_common.store import Store, key_of
+from fly_store.store import Store, key_of
 store, seed = Store(sys.argv[1]), int(sys.argv[2])
 numbers = random.Random(seed)
 print("in", flush=True)
@@ -277,7 +286,7 @@ def test_writers_killed_in_the_middle_leave_the_store_whole():
 
 # A store that writes its files where they belong, piece by piece.
 CARELESS = """
-from fly_common import store
+from fly_store import store
 def write(self, path, data):
     store._unlink(path)
     with open(store._open_in_folder(path, 65), "wb") as file:
@@ -354,7 +363,7 @@ def test_clear(store: Store):
 
 OBTAIN = """
 import sys
-from fly_common.store import default_store, key_of
+from fly_store.store import default_store, key_of
 for name in ("a", "a", "b"):
     print(default_store().obtain(key_of("opt", name.encode()), lambda: b"made " + name.encode(),
                                  label="opt").decode())
@@ -371,8 +380,8 @@ def obtain(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]
 
 
 UNWRITABLE = """\
-fly: warning: the store {folder}/store can't be written: {reason}; results are not kept
-  make room there, or set FLY_CACHE_DIR to another folder, or FLY_CACHE=off
+fly: warning: the store {folder}/store can't be written: {reason}; results are not cached
+  free some space there, or set FLY_CACHE_DIR to another directory, or FLY_CACHE=off
 """
 
 
@@ -429,9 +438,9 @@ def test_a_cache_folder_that_others_can_write_is_not_used(tmp_path: Path):
     done = obtain(tmp_path / "open")
     assert (done.returncode, done.stdout) == (0, "made a\nmade a\nmade b\n")
     assert done.stderr == (
-        f"fly: warning: the cache folder {tmp_path}/open is not private: {tmp_path}/open can be"
+        f"fly: warning: the cache directory {tmp_path}/open is not private: {tmp_path}/open can be"
         " written by everyone; no results are kept\n"
-        f"  chmod -R go-w {tmp_path}/open, or set FLY_CACHE_DIR to a folder of your own\n"
+        f"  chmod -R go-w {tmp_path}/open, or set FLY_CACHE_DIR to a directory of your own\n"
     )
     assert sorted((tmp_path / "open").rglob("*")) == before
 
@@ -455,7 +464,13 @@ def test_explain_says_what_was_found(tmp_path: Path):
     ("variable", "value", "message"),
     [
         ("FLY_CACHE", "maybe", "FLY_CACHE=maybe: must be on, off or explain"),
-        ("FLY_CACHE_LIMIT", "lots", "FLY_CACHE_LIMIT=lots: is no size\n  write it as 500M or 4G"),
+        (
+            "FLY_CACHE_LIMIT",
+            "lots",
+            "FLY_CACHE_LIMIT=lots: is not a size\n  write it as 500M or 4G",
+        ),
+        ("FLY_CACHE_LIMIT", "inf", "FLY_CACHE_LIMIT=inf: is not a size\n  write it as 500M or 4G"),
+        ("FLY_CACHE_LIMIT", "5X", "FLY_CACHE_LIMIT=5X: is not a size\n  write it as 500M or 4G"),
     ],
 )
 def test_a_wrong_setting_is_refused(monkeypatch, variable: str, value: str, message: str):
@@ -477,7 +492,8 @@ def test_the_usual_folder_is_the_platforms(monkeypatch, tmp_path: Path, base: st
 
 
 @pytest.mark.parametrize(
-    ("text", "size"), [("1000", 1000), ("2k", 2048), ("1.5M", 3 << 19), ("4GB", 4 << 30)]
+    ("text", "size"),
+    [("1000", 1000), ("2k", 2048), ("1.5M", 3 << 19), ("4GB", 4 << 30), (" 2T ", 2 << 40)],
 )
 def test_sizes(monkeypatch, text: str, size: int):
     monkeypatch.setenv("FLY_CACHE_LIMIT", text)
@@ -499,10 +515,10 @@ def test_sizes(monkeypatch, text: str, size: int):
 )
 def test_a_damaged_key_explains_nothing(store: Store, text: str):
     """`FLY_CACHE=explain` reads the keys of others' results."""
-    from fly_common import explanation
+    from fly_store import explanation
 
     store.put(key_of("a", b"in"), DATA, label="opt", origin=("a", b"in"))
     (path,) = (path for path in Path(store.folder or "", "keys").rglob("*") if path.is_file())
     path.write_bytes(text.encode("latin1"))
     said = explanation.of(store, "opt", ("b", b"in"))
-    assert said == "it never ran, or what it made was deleted"
+    assert said == "it never ran, or its result was deleted"

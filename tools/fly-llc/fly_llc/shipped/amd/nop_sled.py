@@ -1,9 +1,8 @@
-"""nop-sled: `s_nop` instructions where a kernel begins.
+"""nop-sled: inserts `s_nop` instructions at the start of each kernel.
 
     fly-llc k.ll --insert 'pre-emit=nop-sled --count 8'
 
-Useful for finding a kernel's entry in a trace, for patching it later, and for seeing that an
-insertion works at all.
+Useful to find a kernel's entry in a trace, to patch it later, and to test that insertion works.
 """
 
 from __future__ import annotations
@@ -19,11 +18,13 @@ LONGEST = 15  # S_NOP waits for up to 16 cycles on gfx9 and later
 
 
 def main(text: str, words: Sequence[str]) -> str:
-    """`--count N` instructions [4] of `--cycles C` each [1]."""
+    """Inserts `--count N` instructions [4] of `--cycles C` each [1]."""
     options = arguments.read("nop-sled", words, count=4, cycles=1)
     count, cycles = options["count"], options["cycles"]
     if count < 0 or not 1 <= cycles <= LONGEST + 1:
-        raise UsageError(f"nop-sled: --count from 0, --cycles from 1 to {LONGEST + 1}")
+        raise UsageError(
+            f"nop-sled: --count must be at least 0, and --cycles from 1 to {LONGEST + 1}"
+        )
     module = mir.parse(text)
     for function in module.functions:
         for entry in function.blocks[:1]:

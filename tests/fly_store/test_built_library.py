@@ -11,9 +11,10 @@ import time
 from pathlib import Path
 
 import pytest
-from fly_common import built_library, paths
-from fly_common.built_library import Recipe, keep, obtain, read, sealed
+from fly_common import paths
 from fly_common.errors import FlyError
+from fly_store import built_library
+from fly_store.built_library import Recipe, keep, obtain, read, sealed
 
 DATA = bytes(range(256)) * 40
 
@@ -101,8 +102,9 @@ def test_a_full_disk_costs_one_build_and_a_warning(
     assert made == [1]
     assert [path.name for path in cache.iterdir()] in ([], ["lib.so.lock"])
     assert capfd.readouterr().err == (
-        f"fly: warning: the test's library can't be kept, and will be built each time: {cache}: No"
-        " space left on device\n  set FLY_CACHE_DIR to a folder that can be written and has 10 MB\n"
+        f"fly: warning: the test's library can't be cached and will be built each time: {cache}: No"
+        " space left on device\n  set FLY_CACHE_DIR to a writable directory with 10 MB of free"
+        " space\n"
     )
 
 
@@ -163,11 +165,11 @@ def test_at_a_terminal_building_is_announced(cache: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(paths, "_private", set())
     obtain(recipe([]))
     *said, warning, _, last = stream.getvalue().splitlines(keepends=True)
-    assert warning.startswith("fly: warning: the test's library can't be kept")
+    assert warning.startswith("fly: warning: the test's library can't be cached")
     assert last == "fly: building the test's library (about 0 s, each time)\n"
     assert "".join(said) == (
         "fly: building the test's library (about 0 s, once for each version)\n"
-        "fly: building the test's library anew, as the file that was kept can't be used: it is"
+        "fly: building the test's library again, because the cached file can't be used: it is"
         " damaged (about 0 s, once for each version)\n"
     )
 

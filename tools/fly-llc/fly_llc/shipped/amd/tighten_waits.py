@@ -1,15 +1,15 @@
-"""tighten-waits: `s_waitcnt` that waits for no more than what is used.
+"""tighten-waits: relaxes each `s_waitcnt` to what the code after it needs.
 
     fly-llc k.ll --insert pre-emit=tighten-waits
     fly-run k.hsaco --strict …                      finds a register read too early, if there is one
 
-A wait is relaxed where all that follows it in its block says how much is needed: until the next
-wait, the next use of what is on its way, or the block's end. It is kept as it is before barriers,
-fences, cache controls, stores' and atomics' orders, calls, and where something that it waits for is
-still on its way when the block ends: there it may stand for more than a register. LLVM's own waits
-are seldom too strong; those that a person wrote into a kernel often are.
+A wait is relaxed if the rest of its block shows how much is needed: up to the next wait, the next
+use of a pending result, or the end of the block. It is not changed before barriers, fences, cache
+controls, ordered stores and atomics, and calls, or if something that it waits for is still pending
+at the end of the block, because the wait may then protect more than a register. LLVM's own waits
+are seldom too strong; hand-written ones often are.
 
-For the S_WAITCNT of gfx9 and gfx11. What it did is told on standard error.
+Supports S_WAITCNT of gfx9 and gfx11. Reports its changes on standard error.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from collections.abc import Sequence
 from fly_common.errors import InputError
 
 from fly_llc import mir
-from fly_llc.mir import registers, waits
+from fly_llc.mir.amd import registers, waits
+from fly_llc.mir.amd.waits import Layout, Pending
 from fly_llc.mir.block import Block
 from fly_llc.mir.function import Function
 from fly_llc.mir.instruction import Instruction
-from fly_llc.mir.waits import Layout, Pending
 from fly_llc.shipped import arguments
 
 _CPU = re.compile(r'"target-cpu"="(gfx\w+)"')
@@ -41,7 +41,7 @@ State = dict[str, Pending]
 
 
 def main(text: str, words: Sequence[str]) -> str:
-    """`--quiet 1` says nothing."""
+    """`--quiet 1` suppresses the report."""
     options = arguments.read("tighten-waits", words, quiet=0)
     module = mir.parse(text)
     cpu = _CPU.search(module.ir)
@@ -54,7 +54,7 @@ def main(text: str, words: Sequence[str]) -> str:
         if function.has_virtual_registers:
             raise InputError(
                 f"{function.name} has virtual registers",
-                hint="insert it where waits are in: --insert pre-emit=tighten-waits",
+                hint="insert it after the waits: --insert pre-emit=tighten-waits",
             )
         total, relaxed = tighten(function, layout)
         if not options["quiet"]:
@@ -66,7 +66,7 @@ def main(text: str, words: Sequence[str]) -> str:
 
 
 def tighten(function: Function, layout: Layout) -> tuple[int, int]:
-    """How many waits there are, and how many were relaxed."""
+    """Returns the number of waits, and the number of relaxed ones."""
     entries = _entries(function, layout)
     total = relaxed = 0
     exports = any(
@@ -79,7 +79,7 @@ def tighten(function: Function, layout: Layout) -> tuple[int, int]:
                 total += 1
                 relaxed += _relax(block, one, state, layout, exports)
             _step(one, state, layout)
-        # A wait for nothing is none.
+        # Remove waits that wait for nothing.
         for one in list(block.instructions):
             if (
                 one.opcode == "S_WAITCNT"
@@ -91,7 +91,7 @@ def tighten(function: Function, layout: Layout) -> tuple[int, int]:
 
 
 def _entries(function: Function, layout: Layout) -> dict[int, State]:
-    """What may be on its way where each block begins: a fixpoint over the control flow."""
+    """Returns what may be pending at the start of each block: a fixpoint over the control flow."""
     empty = dict.fromkeys(layout, Pending())
     entries = {block.number: dict(empty) for block in function.blocks}
     waiting = list(function.blocks)
@@ -116,14 +116,14 @@ def _step(one: Instruction, state: State, layout: Layout) -> None:
                 state[name] = state[name].wait(count)
     for inner in one.bundled or (one,):
         for name in layout.counters(inner):
-            # Only vector loads and LDS operations are done in order.
+            # Only vector loads and LDS operations complete in order.
             ordered = not inner.opcode.startswith(("FLAT_", "S_"))
             state[name] = state[name].issue(waits.written_later(inner), not ordered)
 
 
 def _relax(block: Block, wait: Instruction, state: State, layout: Layout, exports: bool) -> bool:
-    """Lets as much be on its way as what follows allows. True where that is more. Where nothing is
-    exported, nobody need wait for exports."""
+    """Relaxes a wait as far as the code after it allows. Returns whether it changed. If nothing is
+    exported, it need not wait for exports."""
     word = wait.operands[0].integer
     if word is None:
         return False
@@ -147,10 +147,10 @@ def _allowed(
     said: int,
     layout: Layout,
 ) -> int | None:
-    """The largest count with which everything after the wait still finds its operands; None for no
-    wait at all; `said` where that can't be told."""
+    """Returns the largest count that is still correct for everything after the wait; None if no
+    wait is needed; `said` if that is unknown."""
     kept: int | None = None
-    # What only this wait makes sure of, if it is left as it is.
+    # What only this wait guarantees, if it is not changed.
     covered = pending.units - pending.wait(said).units
     for one in block.instructions[block.index(wait) + 1 :]:
         if _ORDERING.match(one.opcode) or one.bundled:
@@ -166,7 +166,7 @@ def _allowed(
         touched = registers.used(one) | registers.defined(one)
         needed = pending.needed(touched & covered)
         if needed is not None:
-            # As many were issued since as `pending` does not know of: they only make it older.
+            # Operations issued since then are missing in `pending`; they only make it older.
             kept = needed if kept is None else min(kept, needed)
             covered -= pending.units - pending.wait(kept).units
         if not covered:

@@ -1,8 +1,9 @@
-"""Which memory operations are on their way, and which of them a wait waits for.
+"""Tracks pending memory operations, and which of them a wait waits for.
 
 Counters (LLVM's guide for AMDGPU, "Memory Model"; CDNA3 ISA, "Data Dependency Resolution"): each
-memory instruction adds one to a counter, and takes it off when it is done. Vector loads are done in
-order, LDS operations too; scalar loads in any order. A wait lets at most so many be on their way.
+memory instruction increments a counter, and decrements it on completion. Vector loads complete in
+order, and so do LDS operations; scalar loads complete in any order. A wait limits the number of
+pending operations.
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ from dataclasses import dataclass
 from fly_target.amd.processors import version
 from fly_target.amd.waits import BY_MAJOR, WaitField, Waits
 
-from fly_llc.mir import kinds, registers
+from fly_llc.mir.amd import kinds, registers
 from fly_llc.mir.instruction import Instruction
 
-MOST = 63  # no counter of gfx9 counts further
+MOST = 63  # the maximum of any counter on gfx9
 
 
 @dataclass(frozen=True)
 class Layout:
-    """A target's S_WAITCNT: the fields of its immediate by counter, "vm" and "lgkm". EXPCNT is left
-    out: nothing here changes it."""
+    """A target's S_WAITCNT: the fields of its immediate by counter, "vm" and "lgkm". EXPCNT is not
+    included, because it is never changed here."""
 
     waits: Waits
 
@@ -38,17 +39,17 @@ class Layout:
 
     @property
     def nothing(self) -> int:
-        """The immediate of a wait that waits for nothing."""
+        """The immediate of a wait without effect."""
         return self.waits.word()
 
     def __getitem__(self, name: str) -> WaitField:
         return dict(self.items())[name]
 
     def counters(self, one: Instruction) -> tuple[str, ...]:
-        """The counters that an instruction adds to, of those that S_WAITCNT waits for."""
+        """The counters of S_WAITCNT that an instruction increments."""
         if kinds.is_vector_memory(one):
             found = () if self.waits.stores_apart and not one.results else ("vm",)
-            # A flat access may go to LDS, and counts there too.
+            # A flat access may access LDS, and increments that counter too.
             return (*found, "lgkm") if one.opcode.startswith("FLAT_") else found
         if kinds.is_lds(one) or kinds.is_scalar_memory(one) or one.opcode.startswith("S_SENDMSG"):
             return ("lgkm",)
@@ -56,8 +57,8 @@ class Layout:
 
 
 def layout(cpu: str) -> Layout | None:
-    """How a processor's S_WAITCNT is encoded; None where it has none of this kind. Any processor
-    that LLVM knows is taken, not only this compiler's targets."""
+    """The encoding of a processor's S_WAITCNT, or None if it has no such instruction. Accepts any
+    processor that LLVM knows, not only this compiler's targets."""
     number = version(cpu)
     found = BY_MAJOR.get(number[0]) if number else None
     return None if found is None or found.split else Layout(found)
@@ -65,9 +66,9 @@ def layout(cpu: str) -> Layout | None:
 
 @dataclass(frozen=True)
 class Pending:
-    """`ages` tells for each unit that an operation on its way will write, how many operations of
-    the counter were issued after it, at least. `unordered`: scalar loads are among them, which may
-    overtake each other and everything else."""
+    """`ages` maps each unit that a pending operation will write to the minimum number of operations
+    of the counter that were issued after it. `unordered`: there are pending scalar loads, which may
+    complete in any order."""
 
     ages: tuple[tuple[str, int], ...] = ()
     unordered: bool = False
@@ -95,7 +96,8 @@ class Pending:
         return Pending(tuple(sorted(ages.items())), self.unordered or other.unordered)
 
     def needed(self, touched: frozenset[str]) -> int | None:
-        """What a wait must let on its way at most, before `touched` may be used; None: no wait."""
+        """The maximum number of pending operations that a wait must leave before `touched` may be
+        used, or None if no wait is needed."""
         ages = [age for unit, age in self.ages if unit in touched]
         if not ages:
             return None
@@ -103,5 +105,5 @@ class Pending:
 
 
 def written_later(one: Instruction) -> frozenset[str]:
-    """What a memory instruction writes when it is done."""
+    """The units that a memory instruction writes on completion."""
     return registers.defined(one) - {"exec_lo", "exec_hi", "scc"}

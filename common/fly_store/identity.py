@@ -1,4 +1,5 @@
-"""What identifies code for a cache key, found without importing it."""
+"""Identifies code for cache keys: Python's sources, without importing them, LLVM's programs and
+MLIR's bindings."""
 
 from __future__ import annotations
 
@@ -9,16 +10,19 @@ from importlib.machinery import PathFinder
 
 from fly_common.errors import MissingError
 
-# The packages that tools share, but for the dialect: what those depend on who have no MLIR.
-SHARED = ("fly_backend", "fly_common", "fly_host", "fly_image", "fly_numerics", "fly_target")
+# The packages that tools share, except the dialect: the dependencies of stages without MLIR.
+SHARED = (
+    *("fly_backend", "fly_common", "fly_host", "fly_image", "fly_numerics", "fly_store"),
+    "fly_target",
+)
 BINDINGS = ("mlir", "torch_mlir")  # in the order in which fly_dialect.bindings tries them
 
 
 @functools.cache
 def sources(*packages: str) -> str:
-    """A digest of the Python sources of top-level packages, by their content.
+    """Returns a digest of the Python sources of top-level packages, by content.
 
-    Taken once a process: what runs is what was there when it was imported.
+    It is computed once per process, because the running code is that which was imported.
     """
     return sha256("".join(map(_sources, packages)).encode()).hexdigest()
 
@@ -40,8 +44,8 @@ def _sources(package: str) -> str:
 
 @functools.cache
 def bindings() -> str:
-    """MLIR's bindings: the package, by the size and time of its libraries; their content is
-    150 MB. "none" where there are none."""
+    """Identifies MLIR's bindings: the package, and the size and time of its libraries, whose
+    content is 150 MB. Returns "none" if there are none."""
     for package in BINDINGS:
         try:
             folders = [os.path.join(root, "_mlir_libs") for root in _folders(package)]
@@ -54,6 +58,34 @@ def bindings() -> str:
                 parts = [f"{name}:{s.st_size}:{s.st_mtime_ns}" for name, s in statuses]
                 return "|".join([folder, *parts])
     return "none"
+
+
+def program(name: str) -> str:
+    """Identifies the build of one of LLVM's programs, by the content of the program and of its LLVM
+    library. The library's digest (0.1 s for 150 MB) is cached by path, size and time."""
+    from fly_common import toolchain
+
+    from fly_store import file_digests
+
+    paths = (toolchain.find_program(name), _library())
+    return "|".join(f"{path}:{file_digests.digest_of(path)}" for path in paths if path is not None)
+
+
+def program_ahead() -> None:
+    """Starts to compute the slow parts of later fingerprints in a thread."""
+    from fly_store import file_digests
+
+    if (library := _library()) is not None:
+        file_digests.digest_ahead(library)
+
+
+def _library() -> str | None:
+    from fly_common import toolchain
+
+    try:
+        return toolchain.find_library()
+    except MissingError:
+        return None
 
 
 def _folders(package: str) -> list[str]:

@@ -1,7 +1,7 @@
-"""AMD GPU registers as units: which names overlap, how wide a class is.
+"""AMD GPU registers as units: which names overlap, and the width of classes.
 
-A unit is what is allocated whole: a 32-bit register (`v0`, `s7`, `a3`), a special one (`scc`), or
-a virtual register (`%12`, whatever its width). A half of a register counts as the whole.
+A unit is allocated as a whole: a 32-bit register (`v0`, `s7`, `a3`), a special register (`scc`), or
+a virtual register of any width (`%12`). Half of a register counts as the whole.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _BANKS = {"vgpr": "v", "sgpr": "s", "agpr": "a", "ttmp": "t"}
 _PART = re.compile(r"(vgpr|sgpr|agpr|ttmp)(\d+)")
 _PAIRS = {name: (f"{name}_lo", f"{name}_hi") for name in ("vcc", "exec", "flat_scr", "xnack_mask")}
 _CLASS = re.compile(r"(?P<bank>[a-z]+)_(?P<bits>\d{1,5})")
-# Which file the registers of a class come from. `av`: either vector file, counted as vector.
+# The register file of a class. `av` is either vector file, and counts as vector.
 _CLASS_BANKS = {"vgpr": "v", "vreg": "v", "av": "v", "agpr": "a", "areg": "a"}
 
 
@@ -48,8 +48,8 @@ def defined(instruction: Instruction) -> frozenset[str]:
 
 
 def used(instruction: Instruction) -> frozenset[str]:
-    """The units that an instruction reads. Writing a part of a virtual register keeps the rest, and
-    so reads it."""
+    """The units that an instruction reads. A write to a part of a virtual register preserves the
+    rest, so it counts as a read."""
     partial = (one for one in instruction.results if one.sub and "undef" not in one.flags)
     return of(instruction.used) | of(partial)
 

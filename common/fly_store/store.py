@@ -1,25 +1,25 @@
-"""The content store: what a stage made of an input, found again by what made it.
+"""The content store: caches the result of a stage under a key of the stage and its input.
 
-    FOLDER/keys/ab/cdef…      a few lines of text: which object the key stands for
+    FOLDER/keys/ab/cdef…      a few lines of text: the object of a key
     FOLDER/objects/12/3456….ll    the artifact itself, named by the sha256 of its bytes
-    FOLDER/tmp/               files being written
-    FOLDER/locks/             one per key being made
+    FOLDER/tmp/               files that are being written
+    FOLDER/locks/             one per key that is being computed
 
-A key is `sha256(fingerprint ‖ input)`; see `key_of`. A file comes to be under a temporary name and
-is renamed, so a reader sees all of it or nothing, whoever is killed when. A key's file names its
-key, and an object is checked against its name on each read: one that was exchanged or is damaged
-counts as missing and is made again. That is why nothing is fsynced: what a power cut takes is
-noticed, and the 14 files of a cold compile would take 10 ms to sync on an idle disk, 200 ms on a
-busy one. Any file may be deleted at any time: that costs one recomputation. A file that others than
-the user can write counts as missing too, and the user's store lies in a folder that is private
+A key is `sha256(fingerprint ‖ input)`; see `key_of`. A file is written under a temporary name and
+renamed, so a reader sees all of it or nothing, even if a writer is killed. A key's file contains
+its key, and an object is checked against its name on each read: a replaced or damaged one counts as
+missing and is made again. Therefore nothing is fsynced: losses by a power failure are detected, and
+syncing the 14 files of a cold compile would take 10 ms on an idle disk and 200 ms on a busy one.
+Any file may be deleted at any time, at the cost of one recomputation. A file that others than the
+user can write also counts as missing, and the user's store is in a private folder
 (`paths.private_cache_dir`).
 
-The store never stands in the way: where it can't be read or written, results are made and not
-kept, with one line on stderr. `FLY_CACHE=off` does without it, `FLY_CACHE=explain` says on stderr
-what was found and what was not, `FLY_CACHE_LIMIT=2G` bounds its size.
+The store never causes a failure: if it cannot be read or written, results are computed and not
+stored, with one line on stderr. `FLY_CACHE=off` disables it, `FLY_CACHE=explain` reports hits and
+misses on stderr, `FLY_CACHE_LIMIT=2G` limits its size.
 
-It is code of our own because each compile looks here first: a look-up takes 0.03 ms, where sqlite3,
-on which libraries of this kind are built, takes 10 ms to import.
+It does not use a library because each compile starts with a look-up, which takes 0.03 ms; sqlite3,
+on which such libraries are built, takes 10 ms to import.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ from fly_common.errors import MissingError, UsageError
 
 try:
     import fcntl
-except ImportError:  # no flock here: two processes may then do the same work, which is harmless
+except ImportError:  # no flock: two processes may then do the same work, which is harmless
     fcntl = None
 
 FORMAT = "fly-store 2"
-LIMIT = 4 << 30  # bytes on disk, unless FLY_CACHE_LIMIT says otherwise
-LEFTOVER_AGE = 3600.0  # seconds after which a temporary file has no living writer
-HOUSEKEEPING = 3600.0  # seconds between two looks at the store's size
+LIMIT = 4 << 30  # bytes on disk; FLY_CACHE_LIMIT overrides it
+LEFTOVER_AGE = 3600.0  # seconds after which a temporary file is assumed to have no writer
+HOUSEKEEPING = 3600.0  # seconds between two checks of the store's size
 LOCK_TIMEOUT = 120.0  # seconds to wait for another process that makes the same thing
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def key_of(fingerprint: str, data: bytes) -> str:
-    """The key of what a stage with this fingerprint makes of `data`: 64 hexadecimal digits."""
+    """Returns the key for a stage's fingerprint and its input: 64 hexadecimal digits."""
     text = fingerprint.encode()
-    # The length in front keeps ("ab", "c") and ("a", "bc") apart.
+    # The length distinguishes ("ab", "c") from ("a", "bc").
     return sha256(b"%d\n%b%b" % (len(text), text, data)).hexdigest()
 
 
 def default_store() -> Store:
-    """The user's store, as the environment asks for it now."""
+    """Returns the user's store, as configured by the current environment."""
     mode = os.environ.get("FLY_CACHE", "")
     if mode not in ("", "on", "1", "off", "0", "explain"):
         raise UsageError(f"FLY_CACHE={mode}: must be on, off or explain")
@@ -64,7 +64,8 @@ def default_store() -> Store:
 
 
 def _private_folder() -> str | None:
-    """The folder of the user's store; None, with a warning, where others could write there."""
+    """Returns the folder of the user's store, or None, with a warning, if others could write
+    there."""
     try:
         return os.path.join(paths.private_cache_dir(), "store")
     except MissingError as error:
@@ -73,7 +74,8 @@ def _private_folder() -> str | None:
 
 
 class Store:
-    """A store in `folder`, of `limit` bytes on disk; None keeps nothing and finds nothing."""
+    """A store in `folder`, limited to `limit` bytes on disk. With None it stores and finds
+    nothing."""
 
     def __init__(
         self,
@@ -87,7 +89,7 @@ class Store:
         self.limit = limit
 
     def get(self, key: str) -> bytes | None:
-        """What was put under `key`; None where that is nothing, unreadable or damaged."""
+        """Returns the data of `key`, or None if it is missing, unreadable or damaged."""
         return self._read(key)[0]
 
     def put(
@@ -99,9 +101,9 @@ class Store:
         suffix: str = "",
         origin: tuple[str, bytes] | None = None,
     ) -> bool:
-        """Keeps `data` under `key` and says whether that went well. `label` says in the key's file
-        what made it, `suffix` ends the object's name (".ll"), `origin` is what the key was made
-        of, which `FLY_CACHE=explain` compares."""
+        """Stores `data` under `key`. Returns whether that succeeded. `label` is recorded in the
+        key's file as its maker, `suffix` is the suffix of the object's name (".ll"), `origin` is
+        the content of the key, for `FLY_CACHE=explain`."""
         if self.folder is None:
             return False
         digest = sha256(data).hexdigest()
@@ -109,14 +111,16 @@ class Store:
         if origin is not None:
             entry += f"input {sha256(origin[1]).hexdigest()}\nfingerprint {origin[0]!r}\n"
         try:
-            # The object first: a key never stands for what isn't there yet.
+            # The object first, so that a key never refers to a missing object.
             self._write(self._path("objects", digest + suffix), data)
             self._write(self._path("keys", key), entry.encode())
         except OSError as error:
             _warn_once(
                 self.folder,
-                f"the store {self.folder} can't be written: {error.strerror}; results are not kept"
-                "\n  make room there, or set FLY_CACHE_DIR to another folder, or FLY_CACHE=off",
+                f"the store {self.folder} can't be written: {error.strerror}; results are not"
+                " cached"
+                "\n  free some space there, or set FLY_CACHE_DIR to another directory, or"
+                " FLY_CACHE=off",
             )
             return False
         self._housekeeping()
@@ -132,45 +136,45 @@ class Store:
         valid: Callable[[], bool] = lambda: True,
         origin: tuple[str, bytes] | None = None,
     ) -> bytes:
-        """What is kept under `key`, else `make()`, kept if `valid()` afterwards. For `origin` see
-        `put`.
+        """Returns the data of `key`, or `make()`, which is stored if `valid()` afterwards. For
+        `origin` see `put`.
 
-        Of several processes and threads that ask at once, one makes it and the others wait; a
-        wait ends when the maker does, however it ends, or after LOCK_TIMEOUT.
+        If several processes or threads request it at the same time, one makes it and the others
+        wait. A wait ends when the maker exits, for whatever reason, or after LOCK_TIMEOUT.
         """
         data, found = self._read(key)
         if data is None:
-            with self._lock(key) as waited:
-                if waited:
-                    data, found = self._read(key)
+            with self._lock(key):
+                data, found = self._read(key)  # another process may have made it
                 if data is None:
-                    self._say(label, found, key, origin)
+                    self._explain(label, found, key, origin)
                     data = make()
                     if valid():
                         self.put(key, data, label=label, suffix=suffix, origin=origin)
                     return data
-        self._say(label, found, key)
+        self._explain(label, found, key)
         return data
 
     def entries(self) -> Iterator[tuple[str, bytes | None]]:
-        """Every key with its data, None where that is missing or damaged."""
+        """Yields every key with its data, None if that is missing or damaged."""
         for path in self.files("keys"):
             key = os.path.basename(os.path.dirname(path)) + os.path.basename(path)
             yield key, self.get(key)
 
     def size(self) -> int:
-        """Bytes on disk, in whole blocks."""
+        """Returns the size on disk in bytes, in whole blocks."""
         return sum(status.st_blocks * 512 for _, status in self._statuses())
 
     def clear(self) -> None:
-        """Deletes everything kept. Safe while others work: they make again what they need."""
+        """Deletes everything. Safe while others work: they compute again what they need."""
         for kind in ("keys", "objects", "locks", "tmp"):
             for path in self.files(kind):
                 _unlink(path)
 
     def prune(self, limit: int) -> int:
-        """Deletes what was not used for longest until the store fits into `limit` bytes, then a
-        fifth more, so that the next entry doesn't start over. Returns the bytes freed."""
+        """Deletes the least recently used files until the store fits into `limit` bytes, and then a
+        fifth more, so that the next entry does not start it again. Returns the number of bytes
+        freed."""
         found = sorted(self._statuses(), key=lambda item: item[1].st_mtime)
         total = sum(status.st_blocks * 512 for _, status in found)
         if total <= limit:
@@ -188,7 +192,7 @@ class Store:
         return os.path.join(self.folder, kind, name[:2], name[2:])
 
     def _read(self, key: str) -> tuple[bytes | None, str]:
-        """The data and "hit", or None and why not."""
+        """Returns the data and "hit", or None and the reason."""
         if self.folder is None:
             return None, "off"
         try:
@@ -207,7 +211,7 @@ class Store:
 
     def _write(self, path: str, data: bytes) -> None:
         assert self.folder is not None
-        # One folder for temporary files, on the file system where they end: leftovers of killed
+        # There is one folder for temporary files, on the same file system, so that files of killed
         # writers are found without walking the whole store.
         temporary = os.path.join(self.folder, "tmp", os.urandom(12).hex())
         handle = _open_in_folder(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
@@ -224,35 +228,35 @@ class Store:
             raise
 
     @contextlib.contextmanager
-    def _lock(self, key: str) -> Iterator[bool]:
-        """Holds the lock of `key`; yields whether it had to be waited for. Yields all the same
-        where there can be no lock: it saves work, nothing else depends on it.
+    def _lock(self, key: str) -> Iterator[None]:
+        """Holds the lock of `key`. If locking is not possible, it continues without, because the
+        lock only saves work.
 
         flock belongs to the open file: the system frees it with the process, and a lock file that
         stays behind locks nothing.
         """
         if fcntl is None or self.folder is None:
-            yield False
+            yield
             return
         path = os.path.join(self.folder, "locks", key)
         try:
             handle = _open_in_folder(path, os.O_RDWR | os.O_CREAT)
         except OSError:
-            yield False
+            yield
             return
         try:
-            waited = _flock(handle)
-            yield waited
+            _flock(handle)
+            yield
         finally:
-            # Whoever waits on the file that goes away here gets its lock, looks, and finds the
-            # entry.
+            # A process that waits for the file deleted here gets its lock, looks again, and finds
+            # the entry.
             with contextlib.suppress(OSError):
                 if os.path.samestat(os.fstat(handle), os.stat(path)):
                     _unlink(path)
             os.close(handle)
 
     def _housekeeping(self) -> None:
-        """Now and then: leftovers of killed writers go, and the store is cut to its size."""
+        """Occasionally deletes files of killed writers, and prunes the store to its limit."""
         assert self.folder is not None
         stamp = os.path.join(self.folder, "housekeeping")
         now = time.time()
@@ -280,22 +284,22 @@ class Store:
                 with contextlib.suppress(FileNotFoundError):
                     yield path, os.stat(path)
 
-    def _say(
+    def _explain(
         self, label: str, found: str, key: str, origin: tuple[str, bytes] | None = None
     ) -> None:
         if not self.explain:
             return
         why = ""
         if found == "miss" and origin is not None:
-            from fly_common import explanation
+            from fly_store import explanation
 
             why = f": {explanation.of(self, label, origin)}"
         print(f"fly: cache: {label}: {found} {key[:16]}{why}", file=sys.stderr)
 
 
 def _read_used(path: str) -> bytes:
-    """A file's bytes; its time of use is brought up to date, for `prune`. OSError where others than
-    the user could have written it."""
+    """Returns a file's bytes, and updates its time of use for `prune`. Raises OSError if others
+    than the user could have written it."""
     with open(path, "rb") as file:
         status = os.fstat(file.fileno())
         if not paths.is_own(status):
@@ -308,7 +312,7 @@ def _read_used(path: str) -> bytes:
 
 
 def _open_in_folder(path: str, flags: int) -> int:
-    """Opens `path`, a file for the user alone; makes its folder where that is missing."""
+    """Opens `path` with access for the user only. Creates its folder if it is missing."""
     try:
         return os.open(path, flags, 0o600)
     except FileNotFoundError:
@@ -316,22 +320,20 @@ def _open_in_folder(path: str, flags: int) -> int:
         return os.open(path, flags, 0o600)
 
 
-def _flock(handle: int) -> bool:
-    """Locks, waiting LOCK_TIMEOUT at most; whether there was anything to wait for."""
+def _flock(handle: int) -> None:
+    """Locks a file, waiting at most LOCK_TIMEOUT."""
     assert fcntl is not None
     deadline = time.monotonic() + LOCK_TIMEOUT
-    waited = False
     while True:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return waited
+            return
         except BlockingIOError:
-            waited = True
             if time.monotonic() > deadline:
-                return waited
+                return
             time.sleep(0.01)
         except OSError:  # a file system without locks
-            return waited
+            return
 
 
 def _unlink(path: str) -> None:
@@ -340,16 +342,16 @@ def _unlink(path: str) -> None:
 
 
 def _limit() -> int:
-    """The size bound that the environment asks for, in bytes."""
+    """Returns the size limit from the environment, in bytes."""
     text = os.environ.get("FLY_CACHE_LIMIT", "").strip().upper().removesuffix("B")
     if not text:
         return LIMIT
-    number, unit = (text[:-1], text[-1]) if text[-1:] in "KMGT" else (text, "")
+    unit = _UNITS.get(text[-1])
     try:
-        return int(float(number) * _UNITS[unit])
-    except ValueError:
+        return int(float(text if unit is None else text[:-1]) * (unit or 1))
+    except (ValueError, OverflowError):  # not a number, or infinite
         raise UsageError(
-            f"FLY_CACHE_LIMIT={os.environ['FLY_CACHE_LIMIT']}: is no size",
+            f"FLY_CACHE_LIMIT={os.environ['FLY_CACHE_LIMIT']}: is not a size",
             hint="write it as 500M or 4G",
         ) from None
 

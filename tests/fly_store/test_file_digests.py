@@ -9,14 +9,14 @@ import time
 from pathlib import Path
 
 import pytest
-from fly_common import file_digests
 from fly_common.errors import MissingError
+from fly_store import file_digests
 
 
 @pytest.fixture(autouse=True)
 def forgotten(monkeypatch):
     monkeypatch.setattr(file_digests, "_known", {})
-    monkeypatch.setattr(file_digests, "_coming", {})
+    monkeypatch.setattr(file_digests, "_threads", {})
 
 
 def large(folder: Path) -> Path:
@@ -58,7 +58,7 @@ def test_ahead_of_what_is_kept_starts_nothing(tmp_path: Path, monkeypatch) -> No
     digest = file_digests.digest_of(path)
     monkeypatch.setattr(file_digests, "_known", {})
     file_digests.digest_ahead(path)
-    assert not file_digests._coming
+    assert not file_digests._threads
     assert list(file_digests._known.values()) == [digest]
 
 

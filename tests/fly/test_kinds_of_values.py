@@ -1,0 +1,450 @@
+"""Each kind of value: what its digest is made of, what is looked at again, and what is refused."""
+
+from __future__ import annotations
+
+import abc
+import collections
+import enum
+import functools
+import math
+import operator
+import random
+import re
+import types
+import typing
+from dataclasses import dataclass, field, make_dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fly
+from fly.dependencies.hashing import dependency_hash
+
+
+def digest(value: Any) -> str:
+    found = dependency_hash(value)
+    assert found.digest, found.reason
+    assert found.holds()
+    return found.digest
+
+
+def reason(value: Any) -> str:
+    found = dependency_hash(value)
+    assert found.digest is None
+    return found.reason
+
+
+class Words(list):
+    pass
+
+
+class Numbers(tuple):
+    pass
+
+
+class Table(dict):
+    pass
+
+
+class Group(set):
+    pass
+
+
+class Frozen(frozenset):
+    pass
+
+
+def one(x=1):
+    return x
+
+
+def other(x=1):
+    return x
+
+
+class Static(staticmethod):
+    pass
+
+
+class Partial(functools.partial):
+    pass
+
+
+class Plain:
+    __slots__ = ("a", "b")
+
+
+class Open:
+    pass
+
+
+def plain(**slots: Any) -> Plain:
+    made = Plain()
+    for name, value in slots.items():
+        setattr(made, name, value)
+    return made
+
+
+def opened(made: Any, **attributes: Any) -> Any:
+    vars(made).update(attributes)
+    return made
+
+
+class Kind(enum.Enum):
+    ONE = 1
+    TWO = 2
+
+
+class Method:
+    def one(self): ...
+
+    def other(self): ...
+
+
+DIFFERENT = [
+    ([1, 2], Words([1, 2])),
+    ((1, 2), Numbers((1, 2))),
+    ({1: 2}, Table({1: 2})),
+    ({1, 2}, Group({1, 2})),
+    (frozenset({1}), Frozen({1})),
+    (opened(Words([1]), a=1), opened(Words([1]), a=2)),
+    (opened(Numbers([1]), a=1), opened(Numbers([1]), a=2)),
+    (opened(Table(), a=1), opened(Table(), a=2)),
+    (opened(Group(), a=1), opened(Group(), a=2)),
+    ({1, "a"}, {1, "b"}),
+    (slice(1, 2), slice(2, 1)),
+    (slice(1, 2, 3), slice(1, 2)),
+    (collections.defaultdict(int), collections.defaultdict(float)),
+    (collections.defaultdict(int), {}),
+    (math.sin, math.cos),
+    ("ab".join, "ac".join),
+    ("ab".join, "ab".strip),
+    (staticmethod(one), staticmethod(other)),
+    (staticmethod(one), classmethod(one)),
+    (property(one), property(other)),
+    (property(one), property(None, one)),
+    (property(one, one), property(one, None, one)),
+    (functools.partial(one), functools.partial(other)),
+    (functools.partial(one, 1), functools.partial(one, 2)),
+    (functools.partial(one, x=1), functools.partial(one, x=2)),
+    (opened(functools.partial(one), a=1), opened(functools.partial(one), a=2)),
+    (Kind.ONE, Kind.TWO),
+    (list[int], list[str]),
+    (list[int], tuple[int]),
+    (int | str, int | float),
+    (typing.Optional[int], typing.Optional[str]),  # noqa: UP045
+    (typing.Annotated[int, 1], typing.Annotated[int, 2]),
+    (typing.TypeVar("T"), typing.TypeVar("T", bound=int)),
+    (typing.TypeVar("T", int, str), typing.TypeVar("T", int, float)),
+    (opened(Open(), __wrapped__=one, a=1), opened(Open(), __wrapped__=one, a=2)),
+    (functools.partialmethod(one), functools.partialmethod(other)),
+    (opened(Static(one), a=1), opened(Static(one), a=2)),
+    (opened(Partial(one), a=1), opened(Partial(one), a=2)),
+    (typing.NewType("N", int), typing.NewType("N", float)),
+    (typing.List["a"], typing.List["b"]),  # type: ignore[name-defined]  # noqa: F821, UP006
+    (plain(a=1), plain(a=2)),
+    (plain(a=1), plain(b=1)),
+    (plain(a=1), plain(a=1, b=1)),
+    (Plain.a, Plain.b),  # type: ignore[attr-defined]
+    (str.upper, str.lower),
+    (str.upper, bytes.upper),
+    (int.__add__, int.__sub__),
+    (vars(int)["real"], vars(int)["imag"]),
+    (vars(float)["fromhex"], vars(dict)["fromkeys"]),
+    (Method().one, Method().other),
+    (SimpleNamespace(a=1), SimpleNamespace(a=2)),
+    (SimpleNamespace(a=1), SimpleNamespace(b=1)),
+    (opened(Open(), a=1), opened(Open(), a=2)),
+    (operator.itemgetter(1), operator.itemgetter(2)),
+    (operator.itemgetter(1), operator.attrgetter("a")),
+    (re.compile("a"), re.compile("b")),
+    (re.compile("a"), re.compile("a", re.IGNORECASE)),
+    (collections.deque([1]), collections.deque([2])),
+    (collections.deque([1], 2), collections.deque([1], 3)),
+    (collections.OrderedDict({1: 2}), collections.OrderedDict({1: 3})),
+    (collections.Counter("a"), collections.Counter("b")),
+    (np.dtype("f4"), np.dtype("f8")),
+    (np.dtype("f4"), np.dtype("f4", metadata={"a": 1})),
+    (np.dtype([("a", "f4")]), np.dtype([("b", "f4")])),
+    (np.add, np.subtract),
+    (np.float32, np.float64),
+    (np.float32(1), np.float32(2)),
+    (np.float32(1), np.float64(1)),
+    (np.float32(1), np.array(1, np.float32)),
+    (np.int32(0), np.float32(0)),
+    (np.arange(4), np.arange(1, 5)),
+    (np.arange(4), np.arange(4).reshape(2, 2)),
+    (np.zeros((2, 2)), np.zeros((2, 2), order="F")),
+    (np.arange(4).view(np.recarray), np.arange(4)),
+]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), DIFFERENT, ids=[str(number) for number in range(len(DIFFERENT))]
+)
+def test_two_values_that_differ(first: Any, second: Any):
+    assert digest(first) != digest(second)
+    assert digest(first) == digest(first)
+
+
+def test_a_read_only_array_is_another_one():
+    array, locked = np.zeros(3), np.zeros(3)
+    locked.flags.writeable = False
+    assert digest(array) != digest(locked)
+
+
+def test_a_set_has_no_order():
+    values = [1, "a", 8, 0, "b", 2.5]
+    turned = list(reversed(values))
+    assert digest(set(values)) == digest(set(turned))
+    assert digest({0, 8}) == digest({8, 0})
+    assert digest(frozenset(values)) == digest(frozenset(turned))
+
+
+def test_a_dictionary_has_an_order():
+    assert digest({1: 2, 3: 4}) != digest({3: 4, 1: 2})
+
+
+CHANGED_IN_PLACE = {
+    "list": ([1], lambda v: v.append(2)),
+    "set": ({1}, lambda v: v.add(2)),
+    "dictionary": ({1: 2}, lambda v: v.update({1: 3})),
+    "array": (np.zeros(2), lambda v: v.fill(1)),
+    "partial": (functools.partial(one), lambda v: setattr(v, "a", 1)),
+    "object": (opened(Open(), a=1), lambda v: setattr(v, "a", 2)),
+    "slots": (plain(a=1), lambda v: setattr(v, "b", 2)),
+    "namespace": (SimpleNamespace(a=1), lambda v: setattr(v, "a", 2)),
+    "deque": (collections.deque([1]), lambda v: v.append(2)),
+    "method's object": (opened(Open(), a=[1]), lambda v: v.a.append(2)),
+}
+
+
+@pytest.mark.parametrize(("value", "change"), CHANGED_IN_PLACE.values(), ids=CHANGED_IN_PLACE)
+def test_what_can_be_changed_in_place_is_looked_at_again(value: Any, change: Any):
+    before = digest(value)
+    wrapped = (value, (value,), {"a": value}, functools.partial(one, value), staticmethod(value))
+    found = [dependency_hash(one) for one in wrapped]
+    assert all(one.holds() for one in found)
+    change(value)
+    assert not any(one.holds() for one in found)
+    assert digest(value) != before
+
+
+def test_an_enum_s_member_that_was_given_an_attribute():
+    class Given(enum.Enum):
+        A = 1
+
+    before = dependency_hash(Given.A)
+    assert not any(value is Given.A for value, _ in before.mutables)
+    Given.A.extra = 1  # type: ignore[attr-defined]
+    found = dependency_hash(Given.A)
+    assert found.digest not in (None, before.digest)
+    Given.A.extra = 2  # type: ignore[attr-defined]
+    assert not found.holds()
+
+
+def test_what_is_frozen_and_ours_is_not_looked_at_again():
+    from fly_dialect.layouts.integers import Int
+
+    assert not dependency_hash(Int(4)).mutables
+
+    @dataclass(frozen=True)
+    class Theirs:
+        a: int = 1
+
+    assert dependency_hash(Theirs()).mutables
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ({(1, 2)}, "a set of other things than numbers and strings has no stable order"),
+        (open, "open is not known to be pure"),
+        (eval, "builtins.eval is not known to be pure"),
+        (random.random, "an object of type random.Random"),
+        (random.Random, "the type Random comes from a C extension"),
+        (random, "the module random is used other than by module.name"),
+        (iter([1]).__next__, None),
+        ((number for number in ()), "an object of type generator"),
+        (np.array([object()]), "an object of type numpy.ndarray"),
+        (object(), None),
+        (type("Own", (random.Random,), {})(), "an object of type"),
+        (type("Own", (random.Random,), {}), "the type Random comes from a C extension"),
+    ],
+)
+def test_what_is_refused(value: Any, why: str | None):
+    if why is None:
+        dependency_hash(value)
+    else:
+        assert why in reason(value)
+
+
+@pytest.mark.parametrize("value", [len, math.sin, operator.add, math, functools, int, np.float32])
+def test_what_a_name_says_enough_of(value: Any):
+    found = dependency_hash(value)
+    assert found.digest, found.reason
+    assert found.names == found.functions == found.classes == found.mutables == ()
+
+
+# -- classes
+
+
+def class_of(**attributes: Any) -> type:
+    return type("Made", (), attributes)
+
+
+def test_a_class_is_its_name_its_bases_and_its_attributes():
+    same = digest(class_of(a=1))
+    assert digest(class_of(a=1)) == same
+    others = [
+        class_of(a=2),
+        class_of(b=1),
+        class_of(a=1, b=1),
+        class_of(),
+        type("Other", (), {"a": 1}),
+        type("Made", (Open,), {"a": 1}),
+        type("Made", (Open, Method), {"a": 1}),
+        abc.ABCMeta("Made", (), {"a": 1}),
+        class_of(a=1, __module__="elsewhere"),
+        class_of(a=1, __doc__="text"),
+    ]
+    found = {digest(made) for made in others}
+    assert len(found) == len(others)
+    assert same not in found
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda number: abc.ABCMeta("Made", (), {"a": number}),
+        lambda number: types.new_class("Made", (), {}, lambda space: space.update(a=number)),
+        lambda number: make_dataclass("Made", [("a", int, field(default=number))]),
+        lambda number: collections.namedtuple("Made", "a", defaults=(number,)),
+        lambda number: enum.Enum("Made", {"A": number}),
+    ],
+    ids=["ABCMeta", "new_class", "make_dataclass", "namedtuple", "Enum"],
+)
+def test_a_class_that_the_standard_library_made(make):
+    """It says that it is of `abc` or `types`: its name there is no other's."""
+    assert digest(make(1)) == digest(make(1))
+    assert digest(make(1)) != digest(make(2))
+
+
+def test_the_order_of_a_class_s_attributes_says_nothing():
+    assert digest(class_of(a=1, b=2)) == digest(class_of(b=2, a=1))
+
+
+def test_a_class_that_changes():
+    made = class_of(a=1)
+    found = dependency_hash(made)
+    assert found.holds()
+    made.a = 2  # type: ignore[attr-defined]
+    assert not found.holds()
+
+
+def dataclass_of(item: Any, **options: Any) -> type:
+    return dataclass(**options)(type("Made", (), {"__annotations__": {"x": int}, "x": item}))
+
+
+def test_what_a_dataclass_is_generated_from():
+    made = [
+        dataclass_of(1),
+        dataclass_of(2),
+        dataclass_of(1, frozen=True),
+        dataclass_of(1, order=True),
+        dataclass_of(1, eq=False),
+        dataclass_of(field(default=1, init=False)),
+        dataclass_of(field(default=1, compare=False)),
+        dataclass_of(field(default=1, kw_only=True)),
+        dataclass_of(field(default_factory=list)),
+        dataclass_of(field(default_factory=dict)),
+        dataclass_of(field(default=1, metadata={"a": 1})),
+        dataclass_of(field(default=1, metadata={"a": 2})),
+    ]
+    assert len({digest(one) for one in made}) == len(made)
+    assert digest(dataclass_of(1)) == digest(dataclass_of(1))
+
+
+def test_a_dataclass_s_method_of_ones_own_is_followed():
+    def given(number: int) -> type:
+        def __repr__(self: Any) -> str:
+            return str(number)
+
+        return dataclass(repr=False)(
+            type("Made", (), {"__annotations__": {"x": int}, "x": 1, "__repr__": __repr__})
+        )
+
+    assert digest(given(1)) != digest(given(2))
+
+
+def test_what_is_registered_with_an_abstract_class():
+    def made(*registered: type) -> type:
+        base = abc.ABCMeta("Base", (), {"__module__": __name__})
+        for one in registered:
+            base.register(one)  # type: ignore[attr-defined]
+        return base
+
+    plain, ints, both, turned = made(), made(int), made(int, Open), made(Open, int)
+    assert digest(plain) == digest(made())
+    assert len({digest(one) for one in (plain, ints, both)}) == 3
+    assert digest(both) == digest(turned)
+    found = dependency_hash(plain)
+    assert found.registrations is not None
+    made(int)
+    assert not found.holds()
+    assert dependency_hash(Open).registrations is None
+
+
+# -- what is decorated
+
+
+def test_a_cache_is_what_it_caches():
+    first, second = functools.cache(one), functools.cache(other)
+    assert digest(first) != digest(second)
+    found = dependency_hash(first)
+    assert list(found.caches) == [first]
+    first()
+    assert not found.holds()
+    assert reason(first) == "the cache of one keeps results"
+
+
+def kernel(x):
+    return x
+
+
+def test_a_kernel_is_its_function_and_what_it_was_given():
+    made, again = fly.kernel(kernel), fly.kernel(kernel)
+    assert digest(made) == digest(again)
+    assert digest(made) != digest(fly.jit(kernel))
+    assert digest(made) != digest(fly.kernel(one))
+    assert digest(made) != digest(kernel)
+    made.extra = 1  # type: ignore[attr-defined]
+    with_one = dependency_hash(made)
+    assert with_one.digest != digest(again)
+    made.extra = 2  # type: ignore[attr-defined]
+    assert not with_one.holds()
+    assert digest(made) != with_one.digest
+
+
+def test_how_a_function_is_compiled_is_not_what_it_is():
+    assert digest(fly.jit(kernel)) == digest(fly.jit(target="gfx950", opt_level=1)(kernel))
+    made = fly.jit(kernel)
+    before = digest(made)
+    made._kept[1] = 1  # type: ignore[assignment]
+    assert digest(made) == before
+
+
+def test_an_extent_of_the_language_is_its_number():
+    from fly_dialect.layouts.integers import Int
+
+    assert digest(Int(4)) == digest(Int(4))
+    assert digest(Int(4)) != digest(Int(8))
+
+
+def test_torch_s_types():
+    torch = pytest.importorskip("torch")
+    assert digest(torch.float32) == digest(torch.float32)
+    assert digest(torch.float32) != digest(torch.float16)
+    assert "torch" in reason(torch.zeros(1))

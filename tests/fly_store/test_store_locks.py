@@ -1,0 +1,114 @@
+"""Who asks for what another process makes waits for it, and does without the lock where it must."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from fly_store import store as store_module
+from fly_store.store import Store, key_of
+
+KEY = key_of("stage", b"input")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store")
+
+
+class Clock(SimpleNamespace):
+    """Time that passes only while somebody sleeps."""
+
+    def __init__(self) -> None:
+        super().__init__(seconds=0.0, pauses=[], meanwhile=lambda: None)
+
+    def time(self) -> float:
+        return 1e9 + self.seconds
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.seconds += seconds
+        self.meanwhile()
+
+
+@pytest.fixture
+def clock(monkeypatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(store_module, "time", clock)
+    return clock
+
+
+@pytest.fixture
+def held(store: Store):
+    """The lock of KEY, held by somebody else: flock belongs to the open file."""
+    folder = Path(store.folder or "", "locks")
+    folder.mkdir(parents=True)
+    handle = os.open(folder / KEY, os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    yield handle
+    os.close(handle)
+
+
+def test_a_lock_that_stays_held_is_waited_for_two_minutes(store: Store, clock: Clock, held: int):
+    assert store.obtain(KEY, lambda: b"made") == b"made"
+    assert 120 < clock.seconds < 120.1
+
+
+def test_what_was_waited_for_is_taken_soon_after_it_was_made(store: Store, clock: Clock, held: int):
+    other = Store(store.folder)
+
+    def meanwhile() -> None:
+        if len(clock.pauses) == 5:
+            other.put(KEY, b"theirs")
+            fcntl.flock(held, fcntl.LOCK_UN)
+
+    clock.meanwhile = meanwhile
+    assert store.obtain(KEY, lambda: pytest.fail("made again")) == b"theirs"
+    assert len(clock.pauses) == 5
+    assert max(clock.pauses) <= 0.02
+
+
+def test_what_was_made_between_look_and_lock_is_taken(store: Store, monkeypatch):
+    """Nobody held the lock any more: there was nothing to wait for."""
+    flock = store_module._flock
+
+    def late(handle: int) -> None:
+        Store(store.folder).put(KEY, b"theirs")
+        flock(handle)
+
+    monkeypatch.setattr(store_module, "_flock", late)
+    assert store.obtain(KEY, lambda: pytest.fail("made again")) == b"theirs"
+
+
+def test_a_system_without_flock(store: Store, monkeypatch):
+    monkeypatch.setattr(store_module, "fcntl", None)
+    assert store.obtain(KEY, lambda: b"made") == b"made" == store.get(KEY)
+    assert not Path(store.folder or "", "locks").exists()
+
+
+def test_a_file_system_without_locks(store: Store, monkeypatch, clock: Clock):
+    def flock(handle: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    assert store.obtain(KEY, lambda: b"made") == b"made" == store.get(KEY)
+    assert not clock.pauses
+
+
+def test_where_no_lock_can_be_made_there_are_results_all_the_same(store: Store):
+    folder = Path(store.folder or "")
+    folder.mkdir()
+    (folder / "locks").write_text("a file where the folder should be")
+    assert store.obtain(KEY, lambda: b"made") == b"made" == store.get(KEY)
+
+
+def test_a_lock_file_goes_with_its_maker(store: Store):
+    store.obtain(KEY, lambda: b"made")
+    assert not list(Path(store.folder or "", "locks").iterdir())

@@ -1,0 +1,1 @@
+"""What only AMD's machine instructions have: their registers, kinds and waits."""

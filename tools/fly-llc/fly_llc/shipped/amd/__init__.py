@@ -1,0 +1,1 @@
+"""The filters for AMD's machine instructions."""
