@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 from fly_common.errors import InputError
 from fly_host.bounds import ANY, EXTENT, UNKNOWN, Bounds, bounds_of, of_select
-from fly_host.evaluation import BINARY, HIGHEST, LOWEST
+from fly_host.integers import BINARY, HIGHEST, LOWEST
 from host_chains.readers import binary
 
 OPS = sorted(BINARY)

@@ -312,7 +312,7 @@ def test_conditions_are_pythons(a, b):
 def test_text(graph):
     blocks = graph.ceildiv(E_of(graph), graph.const(256))
     assert graph.text(blocks) == "ceildiv(A.shape[0], 256)"
-    assert graph.text(graph.mul(graph.variable(2), blocks)) == "ceildiv(A.shape[0], 256) * i2"
+    assert graph.text(graph.mul(graph.variable(2), blocks)) == "ceildiv(A.shape[0], 256) * v2"
 
 
 def test_a_constant_fits_64_bits(graph):

@@ -6,7 +6,6 @@ from fly_common.errors import InputError
 from fly_host.domain import Allocation, Dynamic, parse
 from fly_host.graph import Graph
 from fly_host.inference import address, infer
-from fly_host.integers import show
 from host_chains.readers import Leaves, by_definition
 
 
@@ -304,4 +303,4 @@ def test_an_address_where_nothing_moves_costs_nothing():
     shape = [graph.extent("A", axis) for axis in range(2)]
     found = infer(graph, shape, parse("broadcast(1)"))
     at = address(graph, found, [graph.variable(0), graph.variable(1), graph.variable(2)])
-    assert show(graph, at) == "i2 + (max(A.shape[1], 1) * i0)"
+    assert graph.text(at) == "v2 + (max(A.shape[1], 1) * v0)"

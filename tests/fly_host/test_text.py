@@ -195,7 +195,7 @@ def changed(*path_and_value) -> str:
         ("null", "damaged"),
         ("[" * 100_000, "nested too deeply"),
         (b"\xff\xfe{}", "damaged"),
-        (changed("version", 1), "is of version 1, this tool reads 2 and 3"),
+        (changed("version", 1), "has version 1, but this tool reads versions 2 and 3"),
         (changed("steps", 0, "grid", [0, 1]), "damaged"),
         (changed("steps", 0, "grid", [0, 1, 7]), "launch of kernel: no such expression"),
         (changed("steps", 0, "shared", True), "launch of kernel: no such expression"),

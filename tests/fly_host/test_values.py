@@ -97,7 +97,7 @@ def test_what_depends_on_a_variable_is_computed_anew():
         assert values[2] == 2 * number
     assert values[4] == 9
     values.assign({0: 1 << 62})
-    with pytest.raises(InputError, match=r"v0 \* 2: the value does not fit 64 bits"):
+    with pytest.raises(InputError, match=r"v0 \* 2: the value does not fit in 64 bits"):
         values[2]
     values.assign({0: 1})
     assert values[2] == 2
@@ -193,8 +193,8 @@ def test_a_condition_without_a_value_is_to_blame():
         ([("extent", "B", 0)], "there is no extent 0 of 'B'"),
         ([("stride", "A", 2)], "there is no stride 2 of 'A'"),
         ([("extent", "A", -1)], "there is no extent -1 of 'A'"),
-        ([("scalar", "x")], "'x' is not an integer scalar"),
-        ([("scalar", "f")], "'f' is not an integer scalar"),
+        ([("scalar", "x")], "'x' is no integer scalar"),
+        ([("scalar", "f")], "'f' is no integer scalar"),
         ([("extent", "A", 1)], "there is no extent 1 of 'A'"),
         ([("const", 1 << 70)], "the value does not fit in 64 bits"),
         ([("const", HIGHEST + 1)], "the value does not fit in 64 bits"),

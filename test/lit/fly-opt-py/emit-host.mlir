@@ -41,7 +41,7 @@
 // NONE: fly-opt-py: error: the module has no host program
 // NONE-NEXT: --target X extracts that of its host function
 // UNKNOWN: fly-opt-py: error: unknown emission 'hots'
-// UNKNOWN-NEXT: mlir, llvm or host
+// UNKNOWN-NEXT: mlir, llvm, host or host-llvm
 module attributes {gpu.container_module} {
   gpu.module @kernels {
     gpu.func @k(%A: !fly.memref<f32, global, ?{i64}:1>) kernel { gpu.return }

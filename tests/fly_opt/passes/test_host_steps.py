@@ -187,7 +187,7 @@ def test_a_stream_with_a_name_is_a_parameter():
 def test_a_stream_that_is_no_parameter():
     body = "    %s = gpu.wait async"
     on_stream = RUN.replace("gpu.launch_func", "gpu.launch_func <%s : !gpu.async.token>")
-    assert "gpu.wait can't stand in the host function" in refusal(body, launches=on_stream)
+    assert "gpu.wait is not supported in the host function" in refusal(body, launches=on_stream)
 
 
 def test_a_check_that_always_holds_is_none():

@@ -90,7 +90,7 @@ def test_every_pass_is_what_the_registry_says(name):
             "--passes can't be combined with --pipeline",
             "omit one",
         ),
-        (Options(emit="ll"), "unknown emission 'll'", "mlir, llvm or host"),
+        (Options(emit="ll"), "unknown emission 'll'", "mlir, llvm, host or host-llvm"),
         (Options(passes="canonicalise"), "unknown pass 'canonicalise'", "canonicalize"),
         (Options(passes="fly-layout-lower"), "unknown pass", "fly-layout-lowering"),
         (Options(passes="xyzzy"), "unknown pass 'xyzzy'", "--list-passes"),

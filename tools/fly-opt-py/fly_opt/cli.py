@@ -40,7 +40,7 @@ def command(
     ] = None,
     emit: Annotated[
         str | None,
-        typer.Option(metavar="mlir|llvm|host", help="Output format. [llvm with --target]"),
+        typer.Option(metavar="KIND", help="mlir, llvm, host, host-llvm [llvm for a target]"),
     ] = None,
     passes: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Run the pipeline 'builtin.module(…)'.")

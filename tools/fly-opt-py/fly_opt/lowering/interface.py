@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from fly_opt.ir.builder import Builder
     from fly_opt.passes.llvm.conversion import Conversion
 
-# The last element of a pipeline that ends in LLVM IR, or in the listing of the host program. It is
-# written in the pipeline's text like a pass, so that the text alone says what comes out; it has to
-# be the last.
+# The last element of a pipeline that ends in LLVM IR, in the listing of the host program, or in the
+# LLVM IR of its launcher. It is written in the pipeline's text like a pass, so that the text alone
+# says what comes out; it has to be the last.
 EMIT_LLVM = "fly-emit-llvm"
 EMIT_HOST = "fly-emit-host"
+EMIT_HOST_LLVM = "fly-emit-host-llvm"
 
 # (target, whether to emit line tables) → the pipeline's fragments, each with its reason beside it.
 Pipeline = Callable[[Target, bool], tuple[str, ...]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-EMISSIONS = ("mlir", "llvm", "host")
+EMISSIONS = ("mlir", "llvm", "host", "host-llvm")
 
 
 @dataclass(frozen=True)

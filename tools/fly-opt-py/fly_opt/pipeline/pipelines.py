@@ -11,7 +11,7 @@ from fly_common.quoting import quoted
 from fly_target import registry
 
 from fly_opt.lowering import interface
-from fly_opt.lowering.interface import EMIT_HOST, EMIT_LLVM, Pipeline
+from fly_opt.lowering.interface import EMIT_HOST, EMIT_HOST_LLVM, EMIT_LLVM, Pipeline
 from fly_opt.pipeline.options import EMISSIONS, Options
 from fly_opt.pipeline.text import ROOT, Nest, Step, parse
 from fly_opt.reporting.suggestions import did_you_mean
@@ -30,11 +30,13 @@ def select(options: Options) -> Nest:
     """Returns the pipeline of a call. UsageError if its options contradict each other.
 
     `passes` is the whole pipeline and says its own target; else `pipeline`, else the target's own.
-    `emit` adds or takes away the pipeline's last element, `fly-emit-llvm`; "host" ends it behind
-    the extraction of the host program.
+    `emit` adds or takes away the pipeline's last element, `fly-emit-llvm`; "host" and "host-llvm"
+    end it behind the extraction of the host program.
     """
     if options.emit not in (None, *EMISSIONS):
-        raise UsageError(f"unknown emission {quoted(options.emit)}", hint="mlir, llvm or host")
+        raise UsageError(
+            f"unknown emission {quoted(options.emit)}", hint="mlir, llvm, host or host-llvm"
+        )
     if options.passes is not None:
         for other in ("target", "pipeline"):
             if getattr(options, other) is not None:
@@ -71,11 +73,12 @@ def _emitting(pipeline: Nest, emit: str | None) -> Nest:
     elements = pipeline.elements
     if emit is None:
         return pipeline
-    if elements[-1:] in ((Step(EMIT_LLVM),), (Step(EMIT_HOST),)):
+    if elements and elements[-1] in [Step(end) for end in (EMIT_LLVM, EMIT_HOST, EMIT_HOST_LLVM)]:
         elements = elements[:-1]
     if emit == "llvm":
         elements = (*elements, Step(EMIT_LLVM))
-    elif emit == "host":
+    elif emit in ("host", "host-llvm"):
         extracts = [at for at, one in enumerate(elements) if one == Step(EXTRACTION)]
-        elements = (*(elements[: extracts[0] + 1] if extracts else elements), Step(EMIT_HOST))
+        marker = Step(EMIT_HOST if emit == "host" else EMIT_HOST_LLVM)
+        elements = (*(elements[: extracts[0] + 1] if extracts else elements), marker)
     return Nest(pipeline.anchor, elements)

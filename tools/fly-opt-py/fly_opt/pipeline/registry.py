@@ -17,7 +17,7 @@ from fly_common.errors import UsageError
 from fly_common.quoting import quoted
 
 from fly_opt.lowering import interface
-from fly_opt.lowering.interface import EMIT_HOST, EMIT_LLVM
+from fly_opt.lowering.interface import EMIT_HOST, EMIT_HOST_LLVM, EMIT_LLVM
 from fly_opt.passes.base import Pass, make
 from fly_opt.pipeline.text import Step
 from fly_opt.reporting.suggestions import did_you_mean
@@ -26,6 +26,7 @@ from fly_opt.reporting.suggestions import did_you_mean
 EMISSIONS = {
     EMIT_LLVM: "Prints the module as LLVM IR that LLVM 22 and newer read; always the last.",
     EMIT_HOST: "Prints the host program as text for people; always the last.",
+    EMIT_HOST_LLVM: "Prints the LLVM IR of a launcher of the host program; always the last.",
 }
 
 # name → the module that defines it. Backends add their own.

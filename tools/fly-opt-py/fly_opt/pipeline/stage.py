@@ -10,7 +10,7 @@ from fly_common.errors import InputError, Place
 
 from fly_opt.pipeline import pipelines
 from fly_opt.pipeline.options import Options
-from fly_opt.pipeline.registry import EMIT_HOST, EMIT_LLVM
+from fly_opt.pipeline.registry import EMIT_HOST, EMIT_HOST_LLVM, EMIT_LLVM
 from fly_opt.pipeline.text import Nest, Step
 from fly_opt.reporting.diagnostics import Source, from_mlir
 from fly_opt.reporting.observer import Observer
@@ -74,6 +74,10 @@ def run(
                 from fly_opt.emission import emit_host
 
                 return emit_host.emit(module).encode()
+            if pipeline.elements[-1:] == (Step(EMIT_HOST_LLVM),):
+                from fly_opt.emission import emit_host
+
+                return emit_host.emit_llvm(module).encode()
             with observer.timed("print"):
                 return fly_text.write(module, locations=options.locations).encode()
         except (UnicodeDecodeError, RuntimeError) as error:
