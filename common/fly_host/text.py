@@ -13,6 +13,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from fly_common.errors import InputError
+from fly_common.quoting import quoted
 
 from fly_host import program as made
 from fly_host.program import VERSION, Program
@@ -101,13 +102,13 @@ def _program(data: dict[str, Any]) -> Program:
 
 def _each(read_one: Callable[[Any], Any], items: Any) -> tuple[Any, ...]:
     if not isinstance(items, list):
-        raise TypeError(f"a list is missing where there is {str(items)[:40]!r}")
+        raise TypeError(f"a list is missing where there is {quoted(items, 40)}")
     return tuple(read_one(item) for item in items)
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"a name is missing where there is {str(value)[:40]!r}")
+        raise TypeError(f"a name is missing where there is {quoted(value, 40)}")
     return value
 
 
@@ -156,7 +157,7 @@ def _step(data: dict[str, Any]) -> made.Step:
     }
     reader = readers.get(data["kind"])
     if reader is None:
-        raise ValueError(f"a step is of no known kind: {str(data['kind'])[:40]!r}")
+        raise ValueError(f"a step is of no known kind: {quoted(data['kind'], 40)}")
     return reader(data)
 
 

@@ -114,7 +114,7 @@ class Values:
         if kind == "scalar":
             value = self.scalars.get(operands[0])
             if not isinstance(value, int):
-                raise Undefined(f"{quoted(operands[0])} is no integer scalar")
+                raise Undefined(f"{quoted(operands[0])} is not an integer scalar")
             return checked(int(value))
         if kind == "variable":
             if operands[0] not in self.variables:

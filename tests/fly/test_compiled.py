@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from fly_common.errors import Fault, InputError, Place, UsageError
 
@@ -57,18 +58,18 @@ def with_image(**image: Any) -> Compiled:
 
 
 def test_its_name():
-    planned = with_image(plan=SimpleNamespace(entry="host"), kernels={"one": 1})
+    planned = with_image(program=SimpleNamespace(entry="host"), kernels={"one": 1})
     assert repr(planned) == "<compiled host for gfx942, 4 bytes>"
-    bare = with_image(plan=None, kernels={"one": 1, "two": 2})
+    bare = with_image(program=None, kernels={"one": 1, "two": 2})
     assert repr(bare) == "<compiled one, two for gfx942, 4 bytes>"
 
 
 def test_a_code_object_without_a_plan_is_launched_by_kernel():
-    bare = with_image(plan=None, kernels={})
+    bare = with_image(program=None, kernels={})
     for call in (bare, lambda: bare.run({})):
         with pytest.raises(InputError) as refused:
             call()
-        assert refused.value.message == "the code object has no launch plan"
+        assert refused.value.message == "the code object has no host program"
         assert refused.value.hint == (
             "launch a kernel by its own arguments: .launch(kernel, grid, block, args)"
         )
@@ -76,20 +77,21 @@ def test_a_code_object_without_a_plan_is_launched_by_kernel():
 
 def planned(*names: str) -> Compiled:
     parameters = [SimpleNamespace(name=name) for name in names]
-    return with_image(plan=SimpleNamespace(entry="host", parameters=parameters), kernels={})
+    return with_image(program=SimpleNamespace(entry="host", parameters=parameters), kernels={})
 
 
 def test_arguments_by_position_and_by_name(monkeypatch):
     found = []
-    monkeypatch.setattr(Compiled, "_run", lambda self, values, *_: found.append(values))
+    outcome = SimpleNamespace(results="results")
+    monkeypatch.setattr(Compiled, "_run", lambda self, values, *_: found.append(values) or outcome)
     made = planned("A", "n")
-    made(1, 2)
+    assert made(1, 2) == "results"
     made(1, n=2)
     made(n=2, A=1)
     assert found == [{"A": 1, "n": 2}] * 3
     made(1)
     made(1, other=2)
-    assert found[3:] == [{"A": 1}, {"A": 1, "other": 2}], "what is missing the binder says"
+    assert found[3:] == [{"A": 1}, {"A": 1, "other": 2}], "what is missing is told later"
 
 
 def test_arguments_that_are_too_many_or_given_twice():
@@ -114,33 +116,33 @@ class Device:
     def __exit__(self, *_: object) -> None:
         self.happened.append("closed")
 
-    def run(self, bound: Any, image: Any) -> list[str]:
-        self.happened.append((bound, image.target))
+    def run(self, program: Any, image: Any, values: Any, viewed: Any, *_: Any) -> str:
+        self.happened.append((program, image.target, values, viewed))
         if self.error:
             raise self.error
-        return ["ran"]
+        return "outcome"
 
 
 def on(device: Device) -> tuple[Compiled, list[Any]]:
-    made, asked = with_image(plan=None, kernels={}), []
+    made, asked = with_image(program="program", kernels={}), []
 
     def opened(*given: Any) -> Device:
         asked.append(given)
         return device
 
     made.__dict__["_runtime"] = SimpleNamespace(device=opened)
-    made.__dict__["_binder"] = SimpleNamespace(bind=lambda values: ("bound", values))
     return made, asked
 
 
-def test_a_run_is_bound_launched_and_its_device_let_go():
+def test_a_program_runs_and_its_device_is_let_go():
     device = Device()
     made, asked = on(device)
     options: Any = object()
-    assert made.run({"n": 1}) == ["ran"]
-    assert made.run({"n": 1}, device="emulator", options=options) == ["ran"]
+    given, viewed = {"n": np.int32(1)}, {"n": 1}
+    assert made.run(given) == "outcome"  # type: ignore[comparison-overlap]
+    made.run(given, device="emulator", options=options)
     assert asked == [("auto", "gfx942", None), ("emulator", "gfx942", options)]
-    assert device.happened == [(("bound", {"n": 1}), "gfx942"), "closed"] * 2
+    assert device.happened == [("program", "gfx942", given, viewed), "closed"] * 2
 
 
 def test_a_fault_is_located_and_raised(monkeypatch):

@@ -181,7 +181,7 @@ def test_the_branch_that_was_chosen_is_to_blame(condition):
 
 def test_a_condition_without_a_value_is_to_blame():
     said = refusal(("scalar", "n"), ("const", 1), ("const", 2), ("select", 0, 1, 2))
-    assert "n: 'n' is no integer scalar" in said
+    assert "n: 'n' is not an integer scalar" in said
 
 
 @pytest.mark.parametrize(
@@ -193,8 +193,8 @@ def test_a_condition_without_a_value_is_to_blame():
         ([("extent", "B", 0)], "there is no extent 0 of 'B'"),
         ([("stride", "A", 2)], "there is no stride 2 of 'A'"),
         ([("extent", "A", -1)], "there is no extent -1 of 'A'"),
-        ([("scalar", "x")], "'x' is no integer scalar"),
-        ([("scalar", "f")], "'f' is no integer scalar"),
+        ([("scalar", "x")], "'x' is not an integer scalar"),
+        ([("scalar", "f")], "'f' is not an integer scalar"),
         ([("extent", "A", 1)], "there is no extent 1 of 'A'"),
         ([("const", 1 << 70)], "the value does not fit in 64 bits"),
         ([("const", HIGHEST + 1)], "the value does not fit in 64 bits"),

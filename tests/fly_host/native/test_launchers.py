@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy
 import pytest
-from fly_common import built_library
 from fly_common.errors import InputError
 from fly_host import program as host
 from fly_host.native import arrays, calling, engine, library, probing
@@ -25,6 +24,7 @@ from fly_host.native.specialisation import (
 )
 from fly_host.native.unavailable import Unavailable
 from fly_host.program import Operand, Word
+from fly_store import built_library
 from host_hammer import __main__ as hammer
 
 from .recording import RecordingDriver, limits_of

@@ -73,7 +73,7 @@ def command(
         typer.Option(metavar="exact|fast", help="How matrix instructions sum (emulator)."),
     ] = "exact",
     host: Annotated[
-        str, typer.Option(metavar="jit|py|interp", help="What runs the host program. [auto]")
+        str, typer.Option(metavar="jit|py|interp", help="What runs the host program.")
     ] = "auto",
     trace: Annotated[
         str | None,

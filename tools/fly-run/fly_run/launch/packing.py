@@ -19,15 +19,15 @@ def check_interface(launch: Launch, kernel: KernelInterface, program: Program) -
     explicit = kernel.arguments
     if len(explicit) != len(launch.arguments):
         raise InputError(
-            f"the host program gives {kernel.name} {len(launch.arguments)} arguments, the kernel"
-            f" takes {len(explicit)}"
+            f"the host program passes {len(launch.arguments)} arguments to {kernel.name}, but the"
+            f" kernel takes {len(explicit)}"
         )
     for number, (argument, words) in enumerate(zip(explicit, launch.arguments, strict=True)):
         size = sum(size_of(word, program) for word in words)
         if size != argument.size:
             raise InputError(
-                f"the host program gives argument {number} of {kernel.name} {size} bytes, the"
-                f" kernel takes {argument.size}"
+                f"the host program passes argument {number} of {kernel.name} with {size} bytes,"
+                f" but the kernel takes {argument.size}"
             )
 
 
