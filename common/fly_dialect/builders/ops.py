@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from fly_common.quoting import quoted
+
 from fly_dialect.bindings import ir
 from fly_dialect.builders.atom_ops import *  # noqa: F403
 from fly_dialect.builders.building import Ip, Loc, Value, build, build_op  # noqa: F401 (users take both from here)
@@ -139,7 +141,9 @@ def memref_alloca(layout: Value, spec: MemRefSpec, *, loc: Loc = None, ip: Ip = 
 
 def make_ptr(spec: PtrSpec, size: int, *, loc: Loc = None, ip: Ip = None) -> Value:
     """Allocates memory: `size` bytes of static LDS for a shared `spec`, `size` elements for a
-    register one. Each op is a separate allocation."""
+    register one. Each op is a separate allocation. ValueError for a size beyond 64 bits."""
+    if not -(1 << 63) <= size < 1 << 63:
+        raise ValueError(f"an allocation of {quoted(size)} elements does not fit in 64 bits")
     count = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), size)
     attributes = {"dictAttrs": ir.DictAttr.get({"allocSize": count})}
     return build("make_ptr", [], [spec], attributes, loc=loc, ip=ip)

@@ -26,3 +26,12 @@ func.func @wrong_op(%m: !mma) {
   %a = fly.get_copy_atom(%m) : (!mma) -> !fly.copy_atom<!fly.universal_copy<64>, 16>
   return
 }
+
+// -----
+
+func.func @too_many_registers() {
+  %l = fly.static : !fly.layout<(4294967296,4294967296):(1,4294967296)>
+  // expected-error@below {{fly.memref.alloca: an allocation of 18446744073709551616 elements does not fit in 64 bits}}
+  %m = fly.memref.alloca(%l) : (!fly.layout<(4294967296,4294967296):(1,4294967296)>) -> !fly.memref<f32, register, (4294967296,4294967296):(1,4294967296)>
+  return
+}

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import TypeAlias
 
+from fly_common.quoting import quoted
 from fly_dialect.bindings import ir
 
 Attributes: TypeAlias = Mapping[str, ir.Attribute]
@@ -157,6 +158,10 @@ class Builder:
         return self.pure("arith.constant", attribute.type, [], {"value": attribute})
 
     def constant(self, value: int, width: int) -> ir.Value:
+        """Returns an integer constant. ValueError for one that does not fit in 64 bits."""
+        if not -(1 << 63) <= value < 1 << 63:
+            raise ValueError(f"the constant {quoted(value)} does not fit in 64 bits")
+
         def make() -> ir.Operation:
             type_ = ir.IntegerType.get_signless(width)
             attributes = {"value": ir.IntegerAttr.get(type_, value)}
