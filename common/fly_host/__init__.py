@@ -1,1 +1,1 @@
-"""The host side of a program: the launch plan, and the interpreter of its expressions."""
+"""Host programs: their model and text, domains, the interpreter, generated Python, native code."""
