@@ -256,7 +256,8 @@ class _Writer:
 
     def in_range(self, indices: Iterable[int]) -> None:
         """Doubts values that may be beyond 64 bits, and shifts by too much."""
-        grows = ("add", "sub", "shl", "select", "min", "max", *DIVISIONS)
+        # Others give one of their operands, or a bit.
+        grows = ("add", "sub", "shl", *DIVISIONS)
         expressions = self.program.expressions
         wide = [f"e{n}" for n in sorted(indices) if expressions[n][0] in grows]
         for part in (wide[at : at + 100] for at in range(0, len(wide), 100)):

@@ -65,6 +65,10 @@ GROUPS = (
             "fly_host/test_validation.py",
             "fly_host/test_values.py",
             "fly_host/test_python_code.py",
+            "fly_host/test_ahead.py",
+            "fly_host/test_listing.py",
+            "fly_opt/passes/test_extraction.py",
+            "fly_opt/passes/test_host_steps.py",
         ),
     ),
     Group(
@@ -103,6 +107,8 @@ GROUPS = (
             "fly_run/launch/test_arguments.py",
             "fly_run/launch/test_argument_edges.py",
             "fly_run/launch/test_launch.py",
+            "fly_run/shell/test_arguments.py",
+            "fly/test_host_programs.py",
         ),
     ),
     Group(
