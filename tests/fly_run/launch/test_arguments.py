@@ -2,12 +2,14 @@
 
 import struct
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 from fly_common.errors import FlyError, InputError, UsageError
 from fly_host import program
 from fly_image.amd.code_object import Argument, CodeObject, Kernel
+from fly_run.launch import tensors
 from fly_run.launch.parameters import describe
 from launch_recording import record
 
@@ -397,3 +399,30 @@ def test_an_output_whose_elements_share_memory_is_refused(name: str):
     # What is only read may be expanded.
     row = np.broadcast_to(np.ones(shape[1], np.float32), shape)
     record(PROGRAM, CODE, {"X": row, "Y": np.ones(shape, np.float32), "a": 1})
+
+
+def lies_over_itself(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
+    """Byte by byte."""
+    seen: set[int] = set()
+    for index in np.ndindex(*shape):
+        start = sum(at * step for at, step in zip(index, strides, strict=True))
+        places = set(range(start, start + itemsize))
+        if seen & places:
+            return True
+        seen |= places
+    return False
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2, 3])
+def test_elements_that_share_bytes(rank: int):
+    """Every array of few elements, with strides that are multiples of the element and others."""
+    base = np.zeros(64, np.float32)
+    extents = {0: (), 1: range(6), 2: range(4), 3: (1, 2, 3)}[rank]
+    steps = {0: (), 1: range(-9, 10), 2: (-8, -3, 0, 2, 4, 6, 8, 12, 16), 3: (-4, 4, 8, 12)}[rank]
+    for shape in product(extents, repeat=rank):
+        for strides in product(steps, repeat=rank):
+            array = np.lib.stride_tricks.as_strided(base[32:], shape, strides)
+            assert tensors._overlaps_itself(array) is lies_over_itself(shape, strides, 4), (
+                shape,
+                strides,
+            )

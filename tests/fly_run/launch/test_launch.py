@@ -189,3 +189,27 @@ def test_devices_are_named():
     with pytest.raises(UsageError) as caught_name:
         open_device("gpu", "gfx942")
     assert caught_name.value.hint == "devices: auto, emulator, hip, cuda"
+
+
+@pytest.mark.parametrize(
+    ("found", "good"),
+    [
+        (((4, 2), (2, 1)), True),
+        (((4, 2), (1, 4)), False),
+        (((2, 4), (4, 1)), False),
+        (((4, 2, 1), (2, 1, 1)), False),
+    ],
+)
+def test_what_a_library_call_returns_is_held_against_its_rule(found, good):
+    from fly_host.program import Buffer
+    from fly_host.values import Extents
+    from fly_run.launch.machine import check_layout
+
+    buffer = Buffer("C", "f32", (0, 0), (0, 0), 0)
+    if good:
+        check_layout(buffer, Extents(*found), (4, 2), (2, 1))
+        # The stride of one element says nothing.
+        check_layout(buffer, Extents((1, 2), (9, 1)), (1, 2), (2, 1))
+        return
+    with pytest.raises(InputError, match="the library call that makes C gave shape"):
+        check_layout(buffer, Extents(*found), (4, 2), (2, 1))
