@@ -290,11 +290,6 @@ class Program:
         pairs = zip(self.result_names, leaves(self.results), strict=True)
         return {name: operand for name, operand in pairs if operand.value not in given}
 
-    @property
-    def is_straight(self) -> bool:
-        """Whether it has neither loops nor branches."""
-        return not any(isinstance(step, Loop | Branch) for step in self.steps)
-
 
 def every_step(steps: tuple[Step, ...]) -> Iterator[Step]:
     """The steps, each before those that it contains."""

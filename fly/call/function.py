@@ -186,7 +186,7 @@ class JitFunction(HostFunction):
             raise error
 
     def _prepare(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Callable[[], Any]:
-        from fly_host.native.specialisation import Unavailable
+        from fly_host.native.unavailable import Unavailable
 
         from fly.call import arguments as reading
 

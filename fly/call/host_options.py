@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fly_common.environment import watcher
 from fly_common.errors import UsageError
 from fly_common.quoting import quoted
 from fly_run.launch import readers
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from fly_host.program import Program
 
 VARIABLE = "FLY_HOST"
-environment = watcher(VARIABLE)
 
 
 @dataclass(frozen=True)
@@ -28,8 +26,7 @@ class CompileOptions:
     "auto", the default, is what FLY_HOST says, else native code from the second call of a kind on.
     What can't be compiled runs the next way in this order; the reason is told once. `num_threads`
     is how many launchers are compiled at a time, `opt_level` (0 to 3) LLVM's level for them. `dump`
-    is a folder that gets each program as text (`.host`), as Python (`.py`) and as LLVM IR before
-    and after optimisation (`.ll`, `.opt.ll`).
+    is a folder for the LLVM IR of launchers, before and after optimisation (`.ll`, `.opt.ll`).
 
     UsageError for values that make no sense.
     """

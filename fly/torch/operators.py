@@ -87,8 +87,8 @@ def _argument(parameter: inspect.Parameter, program: Program) -> str:
     name, annotation = parameter.name, parameter.annotation
     known = program.parameter(name)
     if isinstance(known, Tensor):
-        alias = "" if known.access == "r" else "(a!)"
-        return f"Tensor{alias.replace('a', f'a{program.parameters.index(known)}')} {name}"
+        alias = "" if known.access == "r" else f"(a{program.parameters.index(known)}!)"
+        return f"Tensor{alias} {name}"
     if annotation is TensorName or isinstance(annotation, TensorAnnotation):
         return f"Tensor {name}"
     default = "" if parameter.default is parameter.empty else f"={_default(parameter)}"

@@ -4,7 +4,8 @@
     py         Python that is generated for the program
     jit        native code
 
-What can't be done by one is done by the one before it, and the reason is told once.
+Native code serves repeated calls of a function (`fly_run.launch.native`). Here, where a program
+runs once, generated Python stands in for it.
 """
 
 from __future__ import annotations
