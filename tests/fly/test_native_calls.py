@@ -153,12 +153,12 @@ def test_the_environment(made, slow, monkeypatch):
 
 
 def test_what_is_looked_at_after_a_while(made, slow, monkeypatch):
-    monkeypatch.setattr(calling, "LOOK_AFTER", 0.2)
+    monkeypatch.setattr(calling, "LOOK_AFTER", 1.5)
     x, y = warm(made)
     before = len(slow)
     made.scale(x, y)
     assert len(slow) == before
-    time.sleep(0.3)
+    time.sleep(1.6)
     made.scale(x, y)
     made.scale(x, y)
     assert len(slow) == before + 1
