@@ -6,7 +6,8 @@ from fly_common.errors import InputError
 from fly_host.domain import Allocation, parse
 from fly_host.graph import Graph
 from fly_host.inference import infer
-from host_chains.readers import READERS, Leaves
+from host_chains.native_code import EVERY_READER
+from host_chains.readers import Leaves
 
 # (shape, allocation, logical shape, strides, elements)
 CASES = {
@@ -85,7 +86,7 @@ def test_extents_of_the_running_program(name):
     roots = [*inferred.shape, *inferred.strides, inferred.elements]
     conditions = [check.condition for check in inferred.checks]
     leaves = Leaves({"A": shape})
-    for read in READERS:
+    for read in EVERY_READER:
         assert tuple(read(graph, roots, leaves)) == (*logical, *strides, elements)
         assert all(read(graph, conditions, leaves))
     exact = [step for step in parse(text).steps if getattr(step, "padded", None) is False]
