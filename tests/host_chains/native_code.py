@@ -125,14 +125,14 @@ def _differences(asked: Sequence[_Question], options: Options) -> Iterator[str]:
 
 def _answers(asked: Sequence[_Question], options: Options) -> Iterator[list[int] | None]:
     """What native code returns, compiled as one module."""
-    texts = list(dict.fromkeys(question.text for question in asked))
+    texts = {text: at for at, text in enumerate({question.text: None for question in asked})}
     heads, bodies, ends = zip(*map(_parts, texts), strict=True)
     assert len({*heads}) == len({*ends}) == 1
     functions = (f"\ndefine ptr @call{at}({body}" for at, body in enumerate(bodies))
     module = library.opened(engine.library("".join((heads[0], *functions, ends[0])), options))
     contents = {"numpy.ndarray": Held(numpy.ndarray), "dtype": Held(BYTE)}
     for question in asked:
-        function = getattr(module, f"call{texts.index(question.text)}")
+        function = getattr(module, f"call{texts[question.text]}")
         table = [contents[kind] for kind, *_ in question.slots.places]
         found = builtin("chain", function, table, ())(*question.arguments)
         yield None if found is NotImplemented else list(found)
