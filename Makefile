@@ -6,7 +6,7 @@
 # make store-crash  kill 1,000 writers of one store in the middle; it must stay whole
 # make host-hammer  call native launchers from threads, and under PYTHONMALLOC=debug
 # make fuzz      damage the inputs of every tool; each must end with a result or an error line
-# make chains    random chains of steps on the axes of tensors, judged by enumeration and by torch
+# make chains    random chains of steps on the axes of tensors, judged by enumeration, torch and native code
 # make triton    kernels that Triton compiles (installed into .peers, 1 GB), on the emulator
 # make bench  print the figures that README and docs quote
 

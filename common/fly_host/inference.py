@@ -26,7 +26,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from math import gcd
+from typing import NamedTuple
 
 from fly_common.errors import InputError
 
@@ -150,20 +152,30 @@ def _contiguous(
     return tuple(reversed(strides))
 
 
-@dataclass(frozen=True)
-class _Part:
-    """The memory layout of an axis.
-
-    `stride` is None if it has none; `reason` says why. `tail` is the stride of its innermost part,
-    and the product of `follows` is the stride that an adjacent outer part must have; both may be
-    known even if the axis has no stride. `ends` are the axes of the allocation domain that contain
-    it."""
+class _Piece(NamedTuple):
+    """Adjacent parts of an axis, which lie at one stride; None where it is not known. The product
+    of `follows` is the stride that an adjacent outer piece must have. `ends` are the axes of the
+    allocation domain that contain the piece."""
 
     stride: int | None
     follows: tuple[int, ...] | None
-    tail: int | None
     ends: frozenset[int]
+
+
+class _Part(NamedTuple):
+    """The memory layout of an axis: its pieces, outermost first. An axis has a stride if it is one
+    piece; otherwise `reason` says why it has none."""
+
+    pieces: tuple[_Piece, ...]
     reason: str = ""
+
+    @property
+    def stride(self) -> int | None:
+        return self.pieces[0].stride if len(self.pieces) == 1 else None
+
+    @property
+    def ends(self) -> frozenset[int]:
+        return frozenset[int]().union(*(piece.ends for piece in self.pieces))
 
 
 class _Back:
@@ -203,7 +215,7 @@ class _Back:
 
     def _unmerged(self, outer: Axis, inner: Axis, merged: _Part) -> list[_Part]:
         if merged.stride is None:
-            return [_Part(None, None, None, merged.ends, merged.reason)] * 2
+            return [_Part((_Piece(None, None, merged.ends),), merged.reason)] * 2
         zero = self.graph.const(0)
         outer_stride = zero if outer.shared else self.graph.mul(merged.stride, inner.span)
         inner_stride = zero if inner.shared else merged.stride
@@ -218,31 +230,56 @@ class _Back:
         ends = outer.ends | inner.ends
         if axis.shared:
             return self._regular(self.graph.const(0), axis.span, ends)
-        if 1 not in spans and not self._adjacent(outer, inner):
-            reason = _apart(split.step, outer, inner)
-            return _Part(None, self._follows(split, outer), inner.tail, ends, reason)
-        if outer.stride is None or inner.stride is None:
-            reason = outer.reason or inner.reason
-            return _Part(None, self._follows(split, outer), inner.tail, ends, reason)
-        # Where one part has but one position, the other one is all of the axis.
-        return self._regular(outer.stride if spans[1] == 1 else inner.stride, axis.span, ends)
+        if 1 in spans:
+            joined = _of_one(spans[0] == 1, outer, inner)
+        else:
+            joined = self._joined(split.step, outer, inner)
+        if joined.stride is not None:
+            return self._regular(joined.stride, axis.span, ends)
+        first, *others = joined.pieces
+        if self._padded(split):  # no stride is adjacent
+            first = first._replace(follows=(self.graph.const(0),))
+        return _Part((first, *others), joined.reason)
 
-    def _adjacent(self, outer: _Part, inner: _Part) -> bool:
-        """Whether the outer part is adjacent to the inner part; true if it is not known."""
-        if self.empty or outer.tail is None or inner.follows is None:
+    def _joined(self, step: Step, outer: _Part, inner: _Part) -> _Part:
+        """The pieces of both parts. Those between which the split was are one if they are adjacent.
+        Refuses a split of which a merge has joined pieces that are not adjacent."""
+        last, first = outer.pieces[-1], inner.pieces[0]
+        adjacent = self._adjacent(last, first)
+        for one, other in product(outer.pieces, inner.pieces):
+            may = (one is last and other is first) or None in (one.stride, other.stride)
+            if one.ends & other.ends and (adjacent is False or not may):
+                raise InputError(
+                    f"{step}: its parts are not adjacent in memory, and a merge joins them:"
+                    " the axis that it makes counts no axis of the tensor",
+                    hint="leave the merge out, or the reorder before it",
+                )
+        if adjacent is False:
+            reason = f"there are no logical strides: the parts of {step} are not adjacent in memory"
+            return _Part((*outer.pieces, *inner.pieces), reason)
+        both = (last, first)
+        if adjacent:
+            both = (_Piece(first.stride, last.follows, last.ends | first.ends),)
+        reason = outer.reason or inner.reason
+        return _Part((*outer.pieces[:-1], *both, *inner.pieces[1:]), reason)
+
+    def _adjacent(self, outer: _Piece, inner: _Piece) -> bool | None:
+        """None if it is not known."""
+        if self.empty:
             return True
-        return self._factors(outer.tail) == self._factors(*inner.follows)
+        if outer.stride is None or inner.follows is None:
+            return None
+        return self._factors(outer.stride) == self._factors(*inner.follows)
 
-    def _follows(self, split: Move, outer: _Part) -> tuple[int, ...] | None:
-        """`follows` of a split axis; no stride is adjacent to a padded one."""
+    def _padded(self, split: Move) -> bool:
+        """Whether the parts may have more positions than the axis."""
         (axis,), parts = split.before, [part.span for part in split.after]
-        padded = self._factors(*parts) != self._factors(axis.span)
-        return (self.graph.const(0),) if padded else outer.follows
+        return self._factors(*parts) != self._factors(axis.span)
 
     def _regular(self, stride: int, span: int, ends: frozenset[int]) -> _Part:
         """An axis that has a stride. An axis of extent 1 is contained in no axis."""
         only = self.graph.constant(span) == 1
-        return _Part(stride, (stride, span), stride, frozenset() if only else ends)
+        return _Part((_Piece(stride, (stride, span), frozenset() if only else ends),))
 
     def _factors(self, *product: int) -> tuple[int, int, dict[int, int]]:
         """The normal form of a product of spans and strides: its constant factor as a fraction in
@@ -270,12 +307,10 @@ class _Back:
         return above, below, {index: power for index, power in powers.items() if power}
 
 
-def _apart(split: Step, outer: _Part, inner: _Part) -> str:
-    """The reason why an axis whose parts are not adjacent has no stride."""
-    if outer.ends & inner.ends:
-        raise InputError(
-            f"{split}: its parts are not adjacent in memory, and a merge joins them:"
-            " the axis that it makes counts no axis of the tensor",
-            hint="leave the merge out, or the reorder before it",
-        )
-    return f"there are no logical strides: the parts of {split} are not adjacent in memory"
+def _of_one(first: bool, outer: _Part, inner: _Part) -> _Part:
+    """Parts of which one, the first or the last, has a single position: the other one is all of the
+    axis. With padding a single position may be in several pieces; then the axis is, too."""
+    single, rest = (outer, inner) if first else (inner, outer)
+    if single.stride is not None:
+        return rest
+    return _Part((*outer.pieces, *inner.pieces), outer.reason or inner.reason)

@@ -72,7 +72,7 @@ def source(program: Program) -> str:
 
 # -- what the code calls
 def _integer(value: object) -> int:
-    if not isinstance(value, int):
+    if not isinstance(value, int) or not LOWEST <= value <= HIGHEST:  # a u64 may be beyond
         raise Doubt
     return int(value)
 

@@ -8,10 +8,12 @@ from fly_host.axes import Check
 from fly_host.domain import Allocation
 from fly_host.graph import Graph
 from fly_host.inference import infer
+from fly_host.native import arithmetic, tensors
 from host_chains import __main__ as driver
 from host_chains import index_map, judge
 from host_chains.chain import Chain, Choice, random_chain
-from host_chains.readers import READERS, by_definition
+from host_chains.native_code import EVERY_READER, Batch, by_native_code
+from host_chains.readers import READERS, Leaves, by_definition
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,10 +21,7 @@ CHAINS = 600  # of the sample
 
 
 def test_sample():
-    found = [
-        text for number in range(CHAINS) for text in judge.differences(*driver.made(1, number))
-    ]
-    assert found == []
+    assert [*driver.judged(1, range(CHAINS))] == []
 
 
 @settings(max_examples=100)
@@ -121,6 +120,49 @@ def test_a_wrong_reader_is_told():
 
     found = judge.differences(Chain((4,), ()), Choice.of_seed(1), [*READERS, wrong])
     assert any("wrong" in text for text in found)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "wrong"),
+    [
+        (arithmetic, "OVERFLOWING", arithmetic.OVERFLOWING | {"mul": "sadd"}),
+        (tensors, "STRIDES", tensors.DIMENSIONS),
+        (arithmetic, "COMPARING", arithmetic.COMPARING | {"le": "slt"}),
+    ],
+)
+def test_wrong_native_code_is_told(module, name, wrong, monkeypatch):
+    monkeypatch.setattr(module, name, wrong)
+    found = [*driver.judged(1, range(60))]
+    assert any("by native code" in text for text in found)
+
+
+def test_native_code_has_no_value_where_the_others_have_none():
+    """A division by zero, and a product that does not fit 64 bits."""
+    graph = Graph()
+    n = graph.extent("A", 0)
+    square, quotient = graph.mul(n, n), graph.floordiv(graph.const(7), n)
+    few, zero, many = (Leaves({"A": (extent,)}) for extent in (1 << 31, 0, 1 << 32))
+    for read in EVERY_READER:
+        assert read(graph, [square, quotient], few) == [1 << 62, 0]
+        with pytest.raises(InputError):
+            read(graph, [quotient], zero)
+        with pytest.raises(InputError):
+            read(graph, [square], many)
+    batch = Batch(each=True)
+    batch(graph, [square], few)
+    for roots, leaves in (([quotient], zero), ([square], many)):
+        with pytest.raises(InputError):
+            batch(graph, roots, leaves)
+    assert [*batch.differences()] == []
+
+
+def test_native_code_gets_extents_that_no_array_has():
+    """They are scalars then."""
+    graph = Graph()
+    total = graph.add(graph.extent("A", 0), graph.extent("A", 1))
+    strides = graph.add(graph.stride("A", 0), graph.stride("A", 1))
+    leaves = Leaves({"A": (1 << 40, 1 << 41)}, {"A": (3, 1 << 50)})
+    assert by_native_code(graph, [total, strides], leaves) == [3 << 40, (1 << 50) + 3]
 
 
 def test_the_index_map_by_hand():

@@ -284,6 +284,45 @@ def test_padding_within_a_part_is_between_parts(how, refused):
         assert infer(graph, shape, allocation).strides is None
 
 
+@pytest.mark.parametrize("extent", [12, "h"])
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        # 2, 3, 2 positions: the parts of 3 and 2 are adjacent, one piece of 6, the first one is
+        # outside of it. A merge of the last part with the first one joins what is not adjacent,
+        # whichever of the two splits it undoes.
+        ("split(0, 2) split(0, 3) reorder(1, 2, 0)", None),
+        ("split(0, 2) split(0, 3) reorder(1, 2, 0) merge(0)", None),
+        ("split(0, 2) split(0, 3) reorder(1, 2, 0) merge(1)", "split(0, 2)"),
+        ("split(0, 6) split(1, 2) reorder(1, 2, 0) merge(1)", "split(0, 6)"),
+        (
+            "split(0, 6, inner=False, padded=True) reorder(1, 0) split(1, 3, padded=True)"
+            " reorder(2, 0, 1) merge(1)",
+            "split(0, 6, inner=False, padded=True)",
+        ),
+    ],
+)
+def test_a_merge_of_the_first_and_the_last_of_three_parts(extent, text, refused):
+    if refused is None:
+        assert inferred_of((extent,), text)[1].strides is None
+        return
+    with pytest.raises(InputError) as caught:
+        inferred_of((extent,), text)
+    assert str(caught.value).startswith(f"{refused}: its parts are not adjacent in memory, and a")
+
+
+@pytest.mark.parametrize("extent", [12, "h"])
+def test_a_part_of_one_position_is_between_no_others(extent):
+    """Parts of 2, 1, 3 and 2 positions, the last one outermost in memory and the one position
+    innermost: the first and the third are adjacent, so that they may be merged."""
+    _, found = inferred_of(
+        (extent,), "split(0, 6) split(1, 6) split(2, 2) reorder(3, 0, 2, 1) merge(1)"
+    )
+    assert found.reason == (
+        "there are no logical strides: the parts of split(2, 2) are not adjacent in memory"
+    )
+
+
 def test_addresses_go_through_the_steps():
     graph = Graph()
     shape = [graph.extent("A", axis) for axis in range(2)]

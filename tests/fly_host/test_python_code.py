@@ -5,7 +5,7 @@ from random import Random
 import pytest
 from fly_common.errors import FlyError
 from fly_host import interpreter, python_code, text
-from fly_host.program import Tensor
+from fly_host.program import Branch, Launch, Program, Scalar, Tensor, Word
 from fly_host.validation import validate
 from fly_host.values import Extents
 
@@ -56,9 +56,22 @@ def test_the_readers_agree(block):
     assert ends.count("error") > 20
 
 
-def test_what_the_code_looks_like():
-    from fly_host.program import Launch, Program, Word
+@pytest.mark.parametrize("early", [True, False])
+def test_a_scalar_beyond_64_signed_bits_has_no_value(early):
+    """Whatever is done with it: the least of it and 4 would have one."""
+    launch = Launch("k", (4, 1, 1), (1, 1, 1), 2, ())
+    expressions = (("scalar", "n"), ("const", 1), ("const", 0), ("const", 4), ("min", 0, 3))
+    # What only a branch needs is computed there, by other code.
+    block = (launch,) if early else (Branch(1, (launch,), (), (), ()),)
+    program = Program("f", "gfx942", (Scalar("n", "u64"),), expressions, block)
+    for value, launched in ((3, True), ((1 << 63) - 1, True), (1 << 63, False)):
+        expected, _, done = outcome(interpreter.run, program, {"n": value}, 1 << 40)
+        found, _, events = outcome(python_code.run, program, {"n": value}, 1 << 40)
+        assert (found, events) == (expected, done)
+        assert bool(events) == launched
 
+
+def test_what_the_code_looks_like():
     tensor = Tensor("A", "f32", ("n",), (1,))
     expressions = (("extent", "A", 0), ("const", 256), ("ceildiv", 0, 1), ("const", 1))
     expressions += (("const", 0),)

@@ -335,6 +335,32 @@ def test_every_level_of_optimisation(level: int) -> None:
     assert found.call(array).shape == (8,)
 
 
+NO_FIXPOINT = """
+declare ptr @PyLong_FromLongLong(i64)
+define ptr @call(ptr %args) {
+entry:
+  %n = load i64, ptr %args
+  %some = icmp ne i64 %n, 0
+  %value = select i1 %some, i64 1, i64 0
+  %none = icmp eq i64 %n, 0
+  %ok = select i1 %none, i1 false, i1 true
+  br i1 %ok, label %next, label %miss
+next:
+  %made = call ptr @PyLong_FromLongLong(i64 %value)
+  ret ptr null
+miss:
+  ret ptr null
+}
+"""
+
+
+@pytest.mark.parametrize("in_process", [True, False])
+def test_instcombine_need_not_reach_a_fixpoint(in_process: bool) -> None:
+    """By default `opt` ends with a fatal error where one iteration of the pass leaves work for
+    another one."""
+    assert engine.library(NO_FIXPOINT, Options(in_process=in_process)).startswith(b"\x7fELF")
+
+
 def test_without_llvmlite_llvm_s_programs_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "_llvmlite", lambda: None)
     assert engine.identity(Options()) == engine.identity(Options(in_process=False))

@@ -1,15 +1,16 @@
-"""Native code against the interpreter, on random programs: the same launches with the same packed
-bytes, the same results, the same errors."""
+"""Native code and generated Python against the interpreter, on random programs: the same launches
+with the same packed bytes, the same results, the same errors."""
 
 from __future__ import annotations
 
 import contextlib
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
 from fly_common.errors import FlyError, InputError
-from fly_host.interpreter import run
+from fly_host import interpreter, python_code
 from fly_host.native import calling
 from fly_host.native.specialisation import Array, Specialisation, specialise
 from hypothesis import Phase, given, settings
@@ -83,7 +84,8 @@ def raw(array: Any) -> bytes:
     return array.tobytes()
 
 
-def interpreted(case: Case) -> Any:
+def by_python(case: Case, run: Callable[..., Any]) -> Any:
+    """What a reader in Python returns, launches and leaves in the arguments."""
     arguments = [made(case, value) for value in case.arguments]
     named = dict(zip((p.name for p in case.program.parameters), arguments, strict=True))
     specialisation = specialised(case, arguments)
@@ -111,13 +113,14 @@ def compiled(case: Case) -> tuple[Any, Any, list[Any]]:
 
 @given(st.integers(0, 2**32))
 @settings(max_examples=200, phases=[Phase.explicit, Phase.generate])
-def test_the_interpreter_agrees(seed: int) -> None:
+def test_the_readers_agree(seed: int) -> None:
     agree(random_programs.case(seed))
 
 
 def agree(case: Case) -> str:
     """Runs a case every way; tells what became of it."""
-    expected, log, tensors = interpreted(case)
+    expected, log, tensors = by_python(case, interpreter.run)
+    assert by_python(case, python_code.run) == (expected, log, tensors)
     native, machine, arguments = compiled(case)
     try:
         found = native.call(*arguments)
