@@ -43,7 +43,8 @@ def _row(given: Given, name: str, value: Any) -> tuple[str, ...]:
     destination = given.destinations.get(name)
     if name not in given.written:
         return (name, given.dtypes[name], shape, "", "", "", "", "")
-    result = f"→ {destination}" if destination else f"not kept; {name}=…:out.npy writes it"
+    word = f"{name}=out.npy" if name in given.returned else f"{name}=…:out.npy"
+    result = f"→ {destination}" if destination else f"not kept; {word} writes it"
     return (name, given.dtypes[name], shape, *summary(value, given.dtypes[name]), result)
 
 
