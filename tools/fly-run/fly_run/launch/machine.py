@@ -14,7 +14,7 @@ from fly_run.devices.protocol import Device, Module, Stream
 from fly_run.launch import packing
 from fly_run.launch.arrays import Arrays
 from fly_run.launch.limits import check_launch
-from fly_run.launch.memory import Memory, span_of
+from fly_run.launch.memory import Adopted, Memory, span_of
 from fly_run.launch.ran import Ran, launch_packed
 
 if TYPE_CHECKING:
@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """A tensor: what the caller sees of it, its memory, and where the device sees element zero."""
+    """A tensor: what the caller sees of it, its memory, and where the device sees element zero.
+    `adopted` is the memory of a tensor that the program allocated: the device sees it until the
+    program frees the tensor, or no name stands for it any more."""
 
     value: Any
     array: np.ndarray
     extents: Extents
     address: int
-    own: bool = False  # the program allocated it
+    adopted: Adopted | None = None
 
 
 class DeviceMachine:
@@ -56,12 +58,13 @@ class DeviceMachine:
     ) -> Held:
         check_room(buffer, shape, strides, elements)
         value, whole = self.arrays.empty(buffer.dtype, shape, strides, elements)
-        address = self.memory.adopt(span_of(whole), True, buffer.name)
-        return Held(value, self.arrays.memory(value), Extents(shape, strides), address, own=True)
+        adopted = self.memory.adopt(span_of(whole), buffer.name)
+        array, extents = self.arrays.memory(value), Extents(shape, strides)
+        return Held(value, array, extents, adopted.address, adopted)
 
     def free(self, tensor: Held) -> None:
-        if tensor.own:
-            self.memory.release(tensor.address)
+        if tensor.adopted is not None:
+            tensor.adopted.release()
 
     def view(
         self, tensor: Held, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
@@ -127,8 +130,8 @@ class DeviceMachine:
         array = self.arrays.memory(value)
         size = array.itemsize
         extents = Extents(array.shape, tuple(stride // size for stride in array.strides))
-        address = self.memory.adopt(span_of(array), True, name)
-        return Held(value, array, extents, address, own=True)
+        adopted = self.memory.adopt(span_of(array), name)
+        return Held(value, array, extents, adopted.address, adopted)
 
 
 def look_at(
