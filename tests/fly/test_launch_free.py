@@ -3,8 +3,11 @@ reader, on chips of each kind."""
 
 # ruff: noqa: F821  (extents are named by strings)
 
+import sys
+
 import numpy as np
 import pytest
+from fly_host.library import Like
 
 import fly
 import fly.expr as fx
@@ -91,3 +94,50 @@ def test_a_view_of_more_dimensions(compiled):
     for _ in range(2):
         wanted = array.reshape(3, 2, 2).transpose(0, 2, 1)
         np.testing.assert_array_equal(function(array), wanted)
+
+
+def narrow(A: fx.Tensor[fx.BFloat16, "m", "k"], B: fx.Tensor[fx.BFloat16, "k", "n"]):
+    return fx.call("torch.matmul", A, B)
+
+
+def narrow_in_numpy(A: fx.Tensor[fx.BFloat16, "m", "k"], B: fx.Tensor[fx.BFloat16, "k", "n"]):
+    C = fx.empty((A.shape[0], B.shape[1]), fx.BFloat16)
+    fx.call("tests.product", A, B, out=C)
+    return C
+
+
+fly.register_call(
+    "tests.product",
+    shape=lambda A, B, out=None: Like(A.dtype, (A.shape[0], B.shape[1])),
+    function=lambda A, B: (A.astype("f4") @ B.astype("f4")).astype(A.dtype),
+    takes_out=False,
+)
+
+
+def bits(array: np.ndarray) -> np.ndarray:
+    """The bits of bf16 numbers that are exact."""
+    return (array.view(np.uint32) >> 16).astype(np.uint16)
+
+
+@pytest.mark.parametrize("function", [narrow, narrow_in_numpy])
+def test_bf16_as_bits_is_passed_as_bf16(compiled, function):
+    pytest.importorskip("torch")
+    pytest.importorskip("ml_dtypes")
+    function = compiled(function)
+    for _ in range(3):
+        found = function(bits(A), bits(B))
+        assert found.dtype == np.uint16
+        np.testing.assert_array_equal(found, bits(A @ B))
+
+
+def test_bf16_as_bits_needs_ml_dtypes_where_torch_is_not_called(compiled, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    with pytest.raises(fly.MissingError, match="an array holds bfloat16 as its bits") as caught:
+        compiled(narrow_in_numpy)(bits(A), bits(B))
+    assert "install ml_dtypes" in str(caught.value.hint)
+
+
+def test_bf16_as_bits_needs_no_ml_dtypes_for_torch(compiled, monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    np.testing.assert_array_equal(compiled(narrow)(bits(A), bits(B)), bits(A @ B))

@@ -7,8 +7,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from fly_run.launch import dtypes
+from fly_run.launch.completed import Ran
 from fly_run.launch.limits import show
-from fly_run.launch.ran import Ran
 from fly_run.shell.argument_values import Given
 
 if TYPE_CHECKING:
