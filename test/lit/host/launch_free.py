@@ -3,8 +3,8 @@
 # RUN: fly-trace %s:transposed | fly-opt-py --target gfx942 --emit host | %filecheck %s --match-full-lines --check-prefix=VIEW
 # RUN: fly-trace %s:transposed | fly-opt-py --target gfx1201 | %filecheck %s --check-prefix=FLAG
 # RUN: fly-trace %s:product | fly-opt-py --target gfx1100 | opt -S -O3 | fly-llc | fly-link -o %t.hsaco
-# RUN: %PYTHON -c "import numpy, sys; numpy.save(sys.argv[1], numpy.arange(6, dtype='f').reshape(2, 3))" %t.A.npy
-# RUN: fly-run %t.hsaco A=%t.A.npy "B=full((3,4),f32,1)" C=%t.C.npy -q
+# RUN: %PYTHON -c "import numpy, sys; numpy.save(sys.argv[1], numpy.arange(6, dtype='f').reshape(2, 3)); numpy.save(sys.argv[2], numpy.ones([3, 4], 'f'))" %t.A.npy %t.ones.npy
+# RUN: fly-run %t.hsaco A=%t.A.npy B=%t.ones.npy C=%t.C.npy -q
 # RUN: %PYTHON -c "import numpy, sys; assert numpy.load(sys.argv[1]).tolist() == [[3] * 4, [12] * 4]" %t.C.npy
 # RUN: fly-trace %s:transposed | fly-opt-py --target gfx942 | fly-llc | fly-link | fly-run A=%t.A.npy B=%t.B.npy -q
 # RUN: %PYTHON -c "import numpy, sys; assert numpy.load(sys.argv[1]).tolist() == [[0, 3], [1, 4], [2, 5]]" %t.B.npy
