@@ -23,7 +23,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import shutil
 import statistics
 import subprocess
@@ -36,12 +35,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-# Kernel → our example and its entry.
-KERNELS = {
-    "vector_add": ("vector_add", "vector_add"),
-    "softmax": ("row_softmax", "row_softmax"),
-    "layernorm": ("layernorm", "layernorm"),
-}
+KERNELS = ("vector_add", "softmax", "layernorm")  # of peers/fly_kernels.py
 TILED = ("tiled_copy", "tiled_mma", "preshuffle_gemm", "softmax_tiles")
 TILED_TEXT = str(HERE / "peers/tiled_kernels.py")
 STATES = ("cold", "warm", "call")
@@ -49,12 +43,11 @@ OURS = """
 import sys, time
 sys.path.insert(0, sys.argv[4])
 started, state, *files = sys.argv[2:4] + sys.argv[5:]
-from KERNEL import ENTRY
+from fly_kernels import KERNEL, OTHER
 if state == "call":
-    from OTHER import OTHER_ENTRY
-    OTHER_ENTRY.compile(target="gfx942")
+    OTHER.compile(target="gfx942")
     started = time.monotonic()
-made = ENTRY.compile(target="gfx942")
+made = KERNEL.compile(target="gfx942")
 elapsed = (time.monotonic() - float(started)) * 1000
 assert made.hsaco[:4] == b"\\x7fELF"
 if state == "warm":
@@ -83,10 +76,8 @@ def ours(checkout: Path, name: str) -> System:
             tiled = checkout / "benchmarks/peers/tiled_kernels.py"
             return [sys.executable, str(tiled), "fly", kernel, "", state]
         other = next(name for name in KERNELS if name != kernel)
-        words = dict(zip(("KERNEL", "ENTRY"), KERNELS[kernel], strict=True))
-        words |= dict(zip(("OTHER", "OTHER_ENTRY"), KERNELS[other], strict=True))
-        program = re.sub(r"\b(OTHER_)?(KERNEL|ENTRY|OTHER)\b", lambda m: words[m[0]], OURS)
-        return [sys.executable, "-c", program, kernel, "", state, str(checkout / "examples")]
+        program = OURS.replace("KERNEL", kernel).replace("OTHER", other)
+        return [sys.executable, "-c", program, kernel, "", state, str(HERE / "peers")]
 
     packages = [checkout, checkout / "common", *sorted(checkout.glob("tools/*"))]
     path = os.pathsep.join(map(str, packages))
@@ -99,7 +90,7 @@ def triton(python: str) -> System:
         lambda kernel, state: [python, str(HERE / "peers/triton_kernels.py"), kernel, "", state],
         # The variable suppresses a warning; the value is Triton 3.9's default.
         lambda folder: {"TRITON_CACHE_DIR": str(folder), "TRITON_DEFAULT_FP_FUSION": "1"},
-        tuple(KERNELS),
+        KERNELS,
     )
 
 

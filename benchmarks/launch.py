@@ -2,8 +2,9 @@
 
     python benchmarks/launch.py [--peers-python PATH] [--json FILE]
 
-On the emulator: µs of `vector_add(a, b, c)` on 64 elements, one workgroup, and of its parts: the
-Python way (what a call costs that native code declines), the native way whole, the device alone.
+On the emulator: µs of `vector_add(a, b, c)` of peers/fly_kernels.py on 64 elements, one workgroup,
+and of its parts: the Python way (what a call costs that native code declines), the native way
+whole, the device alone.
 
 Beside the driver: ns of a call of functions with 1 to 14 tensors of rank 2 with dynamic extents and
 strides and 1 to 26 integers, all of which kernels get, where the device's entry is a C function
@@ -235,12 +236,12 @@ def emulated(repeats: int) -> dict[str, float]:
     """µs of vector_add on the emulator, and of the parts of the call."""
     import numpy as np
 
-    sys.path.insert(0, str(ROOT / "examples"))
-    import vector_add  # type: ignore[import-not-found]
+    sys.path.insert(0, str(ROOT / "benchmarks/peers"))
+    import fly_kernels  # type: ignore[import-not-found]
 
     import fly
 
-    function = fly.jit(target="gfx942")(vector_add.vector_add.function)
+    function = fly.jit(target="gfx942")(fly_kernels.vector_add.function)
     a, b = np.random.default_rng(0).standard_normal((2, 64), np.float32)
     c = np.empty_like(a)
     arguments = (a, b, c)

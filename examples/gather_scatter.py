@@ -58,15 +58,15 @@ def scatter_kernel(values: fx.Tensor, index: fx.Tensor, table: fx.Tensor, copy: 
 
 
 @fly.jit
-def gather_rows(
-    table: fx.Tensor[fx.Float32, "T", "N"],
-    index: fx.Tensor[fx.Int32, "R"],
-    out: fx.Tensor[fx.Float32, "R", "N"],
-):
-    grid = (out.shape[0] // ROWS, out.shape[1] // COLUMNS)
+def gather_rows(table: fx.Tensor[fx.Float32, "T", "N"], index: fx.Tensor[fx.Int32, "R"]):
+    rows, columns = index.shape[0], table.shape[1]
+    out = fx.empty((rows, columns), fx.Float32)
+    grid = (rows // ROWS, columns // COLUMNS)
     gather_kernel(table, index, out, threads()).launch(grid=grid, block=64)
+    return out
 
 
+# The rows of `table` that no index names keep their content, so it is a parameter.
 @fly.jit
 def scatter_rows(
     values: fx.Tensor[fx.Float32, "R", "N"],
@@ -83,8 +83,7 @@ def main():
     random = np.random.default_rng(22)
     table = random.standard_normal((50, 128), dtype=np.float32)
     index = random.permutation(50)[:20].astype(np.int32)
-    out = np.zeros((20, 128), np.float32)
-    gather_rows(table, index, out)
+    out = gather_rows(table, index)
     np.testing.assert_array_equal(out, table[index])
     back = np.zeros_like(table)
     scatter_rows(out, index, back)

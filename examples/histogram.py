@@ -20,18 +20,24 @@ def histogram_kernel(data: fx.Tensor, counts: fx.Tensor):
     fx.atomic_add(counts, tid, local[tid])
 
 
+@fly.kernel
+def clear_kernel(counts: fx.Tensor):
+    counts[fx.thread_idx.x] = 0
+
+
 @fly.jit
-def histogram(data: fx.Tensor[fx.Uint8, "n"], counts: fx.Tensor[fx.Int32, BINS]):
+def histogram(data: fx.Tensor[fx.Uint8, "n"]):
+    counts = fx.empty(BINS, fx.Int32)
+    clear_kernel(counts).launch(grid=1, block=BINS)
     histogram_kernel(data, counts).launch(grid=GROUPS, block=BLOCK)
+    return counts
 
 
 def main():
     import numpy as np
 
     data = np.random.default_rng(7).integers(0, 256, 50_021, dtype=np.uint8)
-    counts = np.zeros(BINS, np.int32)
-    histogram(data, counts)
-    np.testing.assert_array_equal(counts, np.bincount(data, minlength=BINS))
+    np.testing.assert_array_equal(histogram(data), np.bincount(data, minlength=BINS))
     print(f"histogram: {data.size} bytes, equal to NumPy's")
 
 

@@ -33,13 +33,12 @@ def matmul_kernel(A: fx.Tensor, B: fx.Tensor, C: fx.Tensor):
 
 
 @fly.jit
-def matmul(
-    A: fx.Tensor[fx.Float32, "M", "K"],
-    B: fx.Tensor[fx.Float32, "K", "N"],
-    C: fx.Tensor[fx.Float32, "M", "N"],
-):
-    grid = (fx.ceildiv(C.shape[1], TILE), fx.ceildiv(C.shape[0], TILE))
+def matmul(A: fx.Tensor[fx.Float32, "M", "K"], B: fx.Tensor[fx.Float32, "K", "N"]):
+    rows, columns = A.shape[0], B.shape[1]
+    C = fx.empty((rows, columns), fx.Float32)
+    grid = (fx.ceildiv(columns, TILE), fx.ceildiv(rows, TILE))
     matmul_kernel(A, B, C).launch(grid=grid, block=(TILE, TILE))
+    return C
 
 
 def main():
@@ -48,8 +47,7 @@ def main():
     random = np.random.default_rng(6)
     a = random.standard_normal((100, 70), dtype=np.float32)
     b = random.standard_normal((70, 90), dtype=np.float32)
-    c = np.empty((100, 90), np.float32)
-    matmul(a, b, c)
+    c = matmul(a, b)
     np.testing.assert_allclose(c, a.astype(np.float64) @ b, rtol=1e-5, atol=1e-5)
     print("matmul: 100x70x90, within 1e-5 of NumPy's float64")
 

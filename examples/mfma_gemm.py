@@ -46,47 +46,38 @@ def gemm_kernel(A: fx.Tensor, B: fx.Tensor, C: fx.Tensor, product: fx.TiledMma):
     fx.copy(store, copy_c.retile(c), copy_c.partition_D(tile_c))
 
 
-def launch(A, B, C, instruction, wave):
-    """Launches four waves per workgroup: two along M, two along N."""
+def gemm(A, B, instruction, wave):
+    """Returns C. Four waves per workgroup: two along M, two along N."""
     product = fx.make_tiled_mma(fx.make_mma_atom(instruction), fx.make_layout((2, 2, 1), (1, 2, 0)))
-    grid = (C.shape[0] // TILE_M, C.shape[1] // TILE_N)
+    rows, columns = A.shape[0], B.shape[0]
+    C = fx.empty((rows, columns), fx.Float32)
+    grid = (rows // TILE_M, columns // TILE_N)
     gemm_kernel(A, B, C, product).launch(grid=grid, block=4 * wave)
+    return C
 
 
 @fly.jit
-def gemm_f16(
-    A: fx.Tensor[fx.Float16, "M", "K"],
-    B: fx.Tensor[fx.Float16, "N", "K"],
-    C: fx.Tensor[fx.Float32, "M", "N"],
-):
-    launch(A, B, C, fx.rocdl.MFMA(16, 16, 16, fx.Float16), 64)
+def gemm_f16(A: fx.Tensor[fx.Float16, "M", "K"], B: fx.Tensor[fx.Float16, "N", "K"]):
+    C = gemm(A, B, fx.rocdl.MFMA(16, 16, 16, fx.Float16), 64)
+    return C
 
 
 @fly.jit
-def gemm_bf16(
-    A: fx.Tensor[fx.BFloat16, "M", "K"],
-    B: fx.Tensor[fx.BFloat16, "N", "K"],
-    C: fx.Tensor[fx.Float32, "M", "N"],
-):
-    launch(A, B, C, fx.rocdl.MFMA(32, 32, 8, fx.BFloat16), 64)
+def gemm_bf16(A: fx.Tensor[fx.BFloat16, "M", "K"], B: fx.Tensor[fx.BFloat16, "N", "K"]):
+    C = gemm(A, B, fx.rocdl.MFMA(32, 32, 8, fx.BFloat16), 64)
+    return C
 
 
 @fly.jit
-def gemm_f32(
-    A: fx.Tensor[fx.Float32, "M", "K"],
-    B: fx.Tensor[fx.Float32, "N", "K"],
-    C: fx.Tensor[fx.Float32, "M", "N"],
-):
-    launch(A, B, C, fx.rocdl.MFMA(16, 16, 4, fx.Float32), 64)
+def gemm_f32(A: fx.Tensor[fx.Float32, "M", "K"], B: fx.Tensor[fx.Float32, "N", "K"]):
+    C = gemm(A, B, fx.rocdl.MFMA(16, 16, 4, fx.Float32), 64)
+    return C
 
 
 @fly.jit
-def gemm_wmma(
-    A: fx.Tensor[fx.Float16, "M", "K"],
-    B: fx.Tensor[fx.Float16, "N", "K"],
-    C: fx.Tensor[fx.Float32, "M", "N"],
-):
-    launch(A, B, C, fx.rocdl.WMMA(16, 16, 16, fx.Float16), 32)
+def gemm_wmma(A: fx.Tensor[fx.Float16, "M", "K"], B: fx.Tensor[fx.Float16, "N", "K"]):
+    C = gemm(A, B, fx.rocdl.WMMA(16, 16, 16, fx.Float16), 32)
+    return C
 
 
 def main():
@@ -95,8 +86,7 @@ def main():
     random = np.random.default_rng(20)
     a = random.standard_normal((128, 96)).astype(np.float16)
     b = random.standard_normal((64, 96)).astype(np.float16)
-    c = np.zeros((128, 64), np.float32)
-    gemm_f16(a, b, c)
+    c = gemm_f16(a, b)
     np.testing.assert_allclose(c, a.astype(np.float64) @ b.T.astype(np.float64), atol=1e-4)
     print("gemm_f16: 128x64x96, within 1e-4 of NumPy's float64")
 

@@ -105,11 +105,7 @@ def preshuffle_kernel(
 
 
 @fly.jit
-def preshuffle_gemm(
-    A: fx.Tensor[fx.Float16, "M", "K"],
-    B: fx.Tensor[fx.Float16, 128, 256],
-    C: fx.Tensor[fx.Float16, "M", 128],
-):
+def preshuffle_gemm(A: fx.Tensor[fx.Float16, "M", "K"], B: fx.Tensor[fx.Float16, 128, 256]):
     """B is `shuffled` and its shape is static; K is a multiple of 128."""
     n, k = B.shape.unpack()
     layout = fx.make_layout(
@@ -130,8 +126,10 @@ def preshuffle_gemm(
         # Two consecutive products use the eight values of K that a thread loads at a time.
         fx.make_tile(None, None, fx.make_layout((4, 4, 2), (1, 8, 4))),
     )
-    grid = (C.shape[0] // TILE_M, n // TILE_N)
+    C = fx.empty((A.shape[0], n), fx.Float16)
+    grid = (A.shape[0] // TILE_M, n // TILE_N)
     preshuffle_kernel(A, seen, C, product, to_lds).launch(grid=grid, block=256, smem=LDS_BYTES)
+    return C
 
 
 def shuffled(b):
@@ -147,8 +145,7 @@ def main():
     random = np.random.default_rng(23)
     a = random.standard_normal((64, 256)).astype(np.float16)
     b = random.standard_normal((128, 256)).astype(np.float16)
-    c = np.zeros((64, 128), np.float16)
-    preshuffle_gemm(a, shuffled(b), c)
+    c = preshuffle_gemm(a, shuffled(b))
     exact = a.astype(np.float64) @ b.T.astype(np.float64)
     np.testing.assert_allclose(c, exact, rtol=2e-3, atol=2e-2)
     print("preshuffle_gemm: 64x128x256, within f16's rounding of NumPy's float64")

@@ -23,9 +23,11 @@ def saxpy_wide(
     a: fx.Float32,
     X: fx.Tensor[fx.Float32, "rows", "columns"],
     Y: fx.Tensor[fx.Float32, "rows", "columns"],
-    Z: fx.Tensor[fx.Float32, "rows", COLUMNS],
 ):
-    saxpy_wide_kernel(a, X, Y, Z).launch(grid=X.shape[0], block=COLUMNS)
+    rows = X.shape[0]
+    Z = fx.empty((rows, COLUMNS), fx.Float32)
+    saxpy_wide_kernel(a, X, Y, Z).launch(grid=rows, block=COLUMNS)
+    return Z
 
 
 ROWS, WIDTH = 1030, 1 << 19  # 2.16e9 bytes
@@ -49,8 +51,7 @@ def main():
     import numpy as np
 
     x, y = make_input(2), make_input(3)
-    z = np.empty((ROWS, COLUMNS), np.float32)
-    saxpy_wide(3.0, x, y, z)
+    z = saxpy_wide(3.0, x, y)
     expected = (3.0 * x[:, -COLUMNS:].astype(np.float64) + y[:, -COLUMNS:]).astype(np.float32)
     np.testing.assert_array_equal(z, expected)
     print(f"saxpy_wide: {x.nbytes:,} bytes of address range, equal to NumPy's")

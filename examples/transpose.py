@@ -31,18 +31,19 @@ def transpose_kernel(A: fx.Tensor, B: fx.Tensor):
 
 
 @fly.jit
-def transpose(A: fx.Tensor[fx.Float32, "M", "N"], B: fx.Tensor[fx.Float32, "N", "M"]):
-    grid = (fx.ceildiv(A.shape[1], TILE), fx.ceildiv(A.shape[0], TILE))
+def transpose(A: fx.Tensor[fx.Float32, "M", "N"]):
+    height, width = A.shape[0], A.shape[1]
+    B = fx.empty((width, height), fx.Float32)
+    grid = (fx.ceildiv(width, TILE), fx.ceildiv(height, TILE))
     transpose_kernel(A, B).launch(grid=grid, block=(TILE, ROWS))
+    return B
 
 
 def main():
     import numpy as np
 
     a = np.random.default_rng(5).standard_normal((131, 77), dtype=np.float32)
-    b = np.empty((77, 131), np.float32)
-    transpose(a, b)
-    np.testing.assert_array_equal(b, a.T)
+    np.testing.assert_array_equal(transpose(a), a.T)
     print(f"transpose: {a.shape[0]}x{a.shape[1]}, equal to NumPy's")
 
 

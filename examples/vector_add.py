@@ -18,13 +18,11 @@ def vector_add_kernel(A: fx.Tensor, B: fx.Tensor, C: fx.Tensor, n: fx.Int64):
 
 
 @fly.jit
-def vector_add(
-    A: fx.Tensor[fx.Float32, "n"],
-    B: fx.Tensor[fx.Float32, "n"],
-    C: fx.Tensor[fx.Float32, "n"],
-):
+def vector_add(A: fx.Tensor[fx.Float32, "n"], B: fx.Tensor[fx.Float32, "n"]):
     n = A.shape[0]
+    C = fx.empty_like(A)
     vector_add_kernel(A, B, C, n).launch(grid=fx.ceildiv(n, BLOCK), block=BLOCK)
+    return C
 
 
 def main():
@@ -33,8 +31,7 @@ def main():
     random = np.random.default_rng(0)
     a = random.standard_normal(100_003, dtype=np.float32)
     b = random.standard_normal(100_003, dtype=np.float32)
-    c = np.empty_like(a)
-    vector_add(a, b, c)
+    c = vector_add(a, b)
     np.testing.assert_array_equal(c, a + b)
     print(f"vector_add: {c.size} elements, equal to NumPy's")
 

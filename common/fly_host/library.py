@@ -86,7 +86,8 @@ def unknown(name: str) -> MissingError:
 def call(name: str, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
     """Calls a registered function on arrays, and gives what it makes: arrays of the kind that it
     was given. A function of torch gets tensors that share the memory of NumPy arrays, and one of
-    NumPy arrays that share the memory of tensors.
+    NumPy arrays that share the memory of tensors. An argument that is `Bits` stands for an array of
+    a type that NumPy lacks; results of such types are bits then too.
 
     MissingError where it is not registered; InputError with what the function raised."""
     found = find(name)
@@ -106,7 +107,15 @@ def call(name: str, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> An
         raise InputError(f"{name}: {shortened(reason)}") from error
     if out is not None:
         arrays.copy(made, out)
-    back = arrays.kind_among((*arguments, *keywords.values())) or kind
-    if isinstance(made, tuple | list):
-        return tuple(arrays.as_kind(arrays.whole(one), back) for one in made)
-    return arrays.as_kind(arrays.whole(made), back)
+    every = (*arguments, *keywords.values())
+    back = arrays.kind_among(every) or kind
+    has_bits = any(isinstance(one, arrays.Bits) for one in every)
+
+    def returned(one: Any) -> Any:
+        return (
+            arrays.as_bits(arrays.whole(one))
+            if has_bits
+            else arrays.as_kind(arrays.whole(one), back)
+        )
+
+    return tuple(map(returned, made)) if isinstance(made, tuple | list) else returned(made)

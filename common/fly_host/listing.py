@@ -170,7 +170,9 @@ class _Listing:
 
     def word(self, word: made.Word) -> str:
         if word.kind == "integer" and word.expression is not None:
-            return self.integer(word.expression) + ("" if word.size == 8 else f": {word.size}")
+            if word.size == 8:
+                return self.integer(word.expression)
+            return f"{self.texts[word.expression]} as i{8 * word.size}"
         offset = "" if word.expression is None else f" + {self.texts[word.expression]}"
         return f"{word.name}{offset}"
 
@@ -210,7 +212,9 @@ def describe(parameter: made.Parameter) -> str:
         return "a stream"
     if isinstance(parameter, made.Scalar):
         default = parameter.default
-        return parameter.dtype + ("" if default is None else f", {default} by default")
+        # As the f32 that it is: 1e-05, not its digits as a double.
+        shown = f"{default:.7g}" if isinstance(default, float) else default
+        return parameter.dtype + ("" if default is None else f", {shown} by default")
     shape = ", ".join("?" if extent is None else str(extent) for extent in parameter.shape)
     told = f"{parameter.dtype}[{shape}], {_ACCESS[parameter.access]}"
     if parameter.contiguous:

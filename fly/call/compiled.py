@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from fly_host.program import Program
     from fly_image.image import Image, KernelInterface
     from fly_run.devices.options import Options
+    from fly_run.launch.completed import Ran
     from fly_run.launch.execution import Outcome
-    from fly_run.launch.ran import Ran
     from fly_run.launch.runtime import Opened
 
     from fly.call.host_options import CompileOptions

@@ -111,12 +111,12 @@ def example(name: str, target: str, level: str, extent: Extent) -> Seen:
     expected = case.expect(arguments)
     watch = Brief(extent)
     try:
-        fly.load(fly.run(chain, module.encode())).run(
-            arguments, device="emulator", options=Options(observers=(watch,))
-        )
+        loaded = fly.load(fly.run(chain, module.encode()))
+        options = Options(observers=(watch,))
+        returned = loaded.run(arguments, device="emulator", options=options).results
     except Fault as fault:
         return Seen(watch.looked, watch.cut, fault)
-    check(case, arguments, expected)
+    check(case, case.after(arguments, returned), expected)
     return Seen(watch.looked, watch.cut, None)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import io
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 
@@ -47,8 +48,8 @@ def function_of(case: Case) -> fly.call.function.JitFunction:
 def run_and_check(case: Case, compiled: fly.call.compiled.Compiled) -> None:
     arguments = case.make()
     expected = case.expect(arguments)
-    compiled.run(arguments)
-    check(case, arguments, expected)
+    returned = compiled.run(arguments).results
+    check(case, case.after(arguments, returned), expected)
 
 
 def variants(target: str, thorough: bool) -> dict[str, fly.chains.chain.Chain]:
@@ -95,11 +96,33 @@ def test_jit(case: Case, target: str, monkeypatch):
     function = function_of(case)
     arguments = case.make()
     expected = case.expect(arguments)
-    function(**arguments)
-    check(case, arguments, expected)
+    returned = function(**arguments)
+    check(case, case.after(arguments, returned), expected)
     (compiled,) = function._kept.values()
     # The annotations alone, as fly-trace reads them, say the same as the arrays do.
     assert compiled.hsaco == function_of(case).compile(target=target).hsaco
+
+
+# The other examples' pipes are lit tests.
+IN_LIT = {path.stem for path in (ROOT / "test" / "lit" / "pipe").glob("*.test")}
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.name not in IN_LIT])
+def test_from_the_shell(case: Case, tmp_path: Path):
+    """What the program allocates needs no shape, and has the name of its variable."""
+    compiled = function_of(case).compile(target=case.targets[0])
+    (tmp_path / "k.hsaco").write_bytes(compiled.hsaco)
+    arguments = case.make()
+    expected = case.expect(arguments)
+    words = ["k.hsaco"]
+    for name, value in arguments.items():
+        assert isinstance(value, np.ndarray)
+        np.save(tmp_path / f"{name}.npy", value)
+        words.append(f"{name}={name}.npy" + (f":{name}.out.npy" if name in expected else ""))
+    words += [f"{name}={name}.out.npy" for name in expected if name not in arguments]
+    fly_run = Path(sys.executable).with_name("fly-run")
+    subprocess.run([fly_run, "-q", *words], cwd=tmp_path, check=True)
+    check(case, {name: np.load(tmp_path / f"{name}.out.npy") for name in expected}, expected)
 
 
 @pytest.mark.parametrize("file", sorted({case.file for case in CASES}))

@@ -14,6 +14,7 @@ from fly_common.errors import Fault, FlyError, InputError
 from fly_trace.session.load import load_file as load
 
 from fly.call import function as calling
+from fly.call.dispatcher import Dispatcher
 
 PROGRAM = """
 import fly
@@ -153,15 +154,28 @@ def test_the_environment(made, slow, monkeypatch):
 
 
 def test_what_is_looked_at_after_a_while(made, slow, monkeypatch):
-    monkeypatch.setattr(calling, "LOOK_AFTER", 1.5)
+    """Native code takes calls up to a deadline; then Python looks, and sets the next one."""
+    deadlines: list[int] = []
+    until = Dispatcher.until
+
+    def recorded(self, nanoseconds):
+        deadlines.append(nanoseconds)
+        until(self, nanoseconds)
+
+    monkeypatch.setattr(Dispatcher, "until", recorded)
+    start = time.monotonic_ns()
     x, y = warm(made)
     before = len(slow)
     made.scale(x, y)
     assert len(slow) == before
-    time.sleep(1.6)
-    made.scale(x, y)
+    until(made.scale._calls.native.dispatcher, start)  # a deadline that has passed
     made.scale(x, y)
     assert len(slow) == before + 1
+    made.scale(x, y)
+    assert len(slow) == before + 1
+    latest = time.monotonic_ns() + int(calling.LOOK_AFTER * 1e9)
+    assert deadlines
+    assert all(start < deadline <= latest for deadline in deadlines)
 
 
 def test_constants_and_their_types(made, slow):

@@ -45,7 +45,7 @@ def test_a_value_that_can_not_be_printed_is_named_by_its_type() -> None:
 
 ROOT = Path(__file__).resolve().parents[2]
 # What people call as a library says nothing of their tools' input: its `repr`s are for programmers.
-PROGRAMMERS = ("record.py", "store.py", "instruction.py", "__init__.py", "python_code.py")
+PROGRAMMERS = ("record.py", "store.py", "instruction.py", "__init__.py", "python_text.py")
 
 
 def test_no_message_quotes_without_a_bound() -> None:

@@ -97,7 +97,7 @@ def test_a_long_integer_has_a_name():
         (Word("pointer", "A", 2), "A + (A.shape[0] + 1)"),
         (Word("scalar", "x"), "x"),
         (Word("integer", expression=2), "(A.shape[0] + 1)"),
-        (Word("integer", expression=2, size=4), "(A.shape[0] + 1: 4)"),
+        (Word("integer", expression=2, size=4), "((A.shape[0] + 1) as i32)"),
     ],
 )
 def test_words(word, shown):

@@ -10,6 +10,7 @@ import pytest
 from fly_common import toolchain
 from fly_common.errors import FlyError, InputError, MissingError
 from fly_host import program, text
+from fly_image.amd.code_object import CodeObject
 from fly_link import fingerprint, link
 
 PROGRAM = program.Program(
@@ -222,6 +223,30 @@ attributes #0 = { "target-cpu"="gfx942" }
     said.clear()
     assert link([kernel()], warn=said.append)
     assert said == []
+
+
+def test_a_host_program_without_kernels_is_no_warning():
+    """It may call libraries, or only compute."""
+    made = program.Program(
+        "f",
+        "gfx942",
+        (),
+        (("const", 1),),
+        (),
+        results=program.Operand("integer", 0),
+        result_names=("n",),
+    )
+    escaped = text.write(made).replace('"', "\\5C\\22")
+    source = f"""target triple = "amdgcn-amd-amdhsa"
+module asm ".pushsection {program.SECTION},\\22\\22,@progbits"
+module asm ".ascii \\22{escaped}\\22"
+module asm ".popsection"
+"""
+    said: list[str] = []
+    data = llvm("llc", "-mcpu=gfx942", "-filetype=obj", data=source.encode())
+    linked = CodeObject.parse(link([data], warn=said.append))
+    assert said == []
+    assert (linked.target, linked.kernels, linked.program) == ("gfx942", {}, made)
 
 
 def test_what_is_no_object():

@@ -33,6 +33,11 @@ def read(text: str) -> Target:
         'define void @f() "target-cpu"="gfx942" { ret void }',
         # A function that names none gets what the others name, as llc -mcpu does it.
         'define void @g() { ret void }\ndefine void @f() "target-cpu"="gfx942" { ret void }',
+        # A module without functions names it in a flag.
+        '!llvm.module.flags = !{!0, !1}\n!0 = !{i32 1, !"amdhsa_code_object_version", i32 600}\n'
+        '!1 = !{i32 1, !"target-cpu", !"gfx942"}',
+        '!1 = !{i32 1, !"target-cpu", !"gfx90a"}\n'
+        'define void @f() "target-cpu"="gfx942" { ret void }',
     ],
 )  # fmt: skip
 def test_the_processor_is_found(text):
@@ -73,6 +78,12 @@ def test_only_features_of_the_header_are_passed_on(features, expected):
             None,
         ),
         (TRIPLE, 'no function has "target-cpu"', None),
+        (
+            TRIPLE + 'module asm "!{i32 1, !\\22target-cpu\\22, !\\22gfx942\\22}"',
+            'no function has "target-cpu"',
+            None,
+        ),
+        (TRIPLE + '; !{i32 1, !"target-cpu", !"gfx942"}', 'no function has "target-cpu"', None),
         (TRIPLE + 'declare void @f() "target-cpu"="gfx942"', 'no function has "target-cpu"', None),
         (
             f'{TRIPLE}define void @f() "target-cpu"="gfx942" {{ ret void }}\n'

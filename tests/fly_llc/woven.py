@@ -39,5 +39,5 @@ def run(case: Case, made: fly.call.compiled.Compiled, *, strict: bool = False) -
     `strict` finds a register that is used before its wait."""
     arguments = case.make()
     expected = case.expect(arguments)
-    made.run(arguments, device="emulator", options=Options(strict=strict))
-    check(case, arguments, expected)
+    returned = made.run(arguments, device="emulator", options=Options(strict=strict)).results
+    check(case, case.after(arguments, returned), expected)

@@ -90,11 +90,13 @@ def entry(A: fx.Tensor[fx.Float32, "n"], n: fx.Int32, x: fx.Float32):
 
 HOST_CASES = {
     "kernel(A, n)": "k.py:11:5: kernel(…) is not launched",
-    "pass": "k.py:10:1: the host function entry launches no kernel",
-    "return 3": "k.py:10:1: the host function entry launches no kernel",
-    "while n > 0: n = n - 1": "k.py:10:1: the host function entry launches no kernel",
+    "pass": "k.py:10:1: the host function entry does nothing: it launches no kernel, calls no",
+    "while n > 0: n = n - 1": "k.py:10:1: the host function entry does nothing",
     "return [A, n]": "k.py:11:5: the host function returns a Python list",
     "return A, 1.5": "k.py:11:5: the host function returns the Python float 1.5",
+    "return fx.make_view(fx.get_iter(A), fx.make_layout(((2, 2), 3), ((1, 3), 6)))": (
+        "k.py:11:5: the host function returns a tensor"
+    ),
     "return A, fx.make_shape(3)": "k.py:11:5: the host function returns an int tuple (int_tuple",
     "while n > 0: kernel(A, n).launch(grid=1, block=1); A = n": (
         "k.py:11:11: `A` is a tensor (f32[?]) before the loop, and a dynamic i32 at the end of an"

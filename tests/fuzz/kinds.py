@@ -197,11 +197,11 @@ def values_for(program: Program) -> dict[str, np.ndarray | int | float]:
 
 def read_program(data: bytes, generator: random.Random) -> None:
     """A program's text, and what it does for the code that it was made for, by either reader."""
-    from fly_host import interpreter, python_code
+    from fly_host import interpreter, python_code, python_text
     from fly_run.shell import inspect
     from launch_recording import record
 
-    interpreter.MOST_ITERATIONS = python_code.MOST_ITERATIONS = 1000
+    interpreter.MOST_ITERATIONS = python_text.MOST_ITERATIONS = 1000
     read = host_text.read(data)
     for hsaco in corpus.hsacos():
         code = CodeObject.parse(hsaco)

@@ -36,8 +36,8 @@ ACCEPTED: tuple[tuple[str, str, str, str], ...] = (
         "a bound that nobody comes near",
     ),
     (
-        r"fly_host\.python_code",
-        r"_Writer\.in_range",
+        r"fly_host\.python_text",
+        r"Writer\.in_range",
         r"^100 → 101$",
         "how many values a line of generated code compares",
     ),

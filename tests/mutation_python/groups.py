@@ -59,6 +59,7 @@ GROUPS = (
             "fly_host.values",
             "fly_host.interpreter",
             "fly_host.python_code",
+            "fly_host.python_text",
         ),
         (
             "fly_host/test_text.py",

@@ -7,11 +7,23 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
+
+from fly_common.errors import MissingError
 
 NUMPY, TORCH = "numpy", "torch"
 # NumPy has these types from the package ml_dtypes, torch itself.
 _ML_DTYPES = ("bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz")
+
+
+@dataclass(frozen=True)
+class Bits:
+    """A NumPy array of integers or raw bytes that holds the bits of a type that NumPy lacks:
+    `dtype` is its name in torch and ml_dtypes."""
+
+    array: Any
+    dtype: str
 
 
 def kind_of(name: str) -> str | None:
@@ -27,6 +39,8 @@ def kind_among(values: Iterable[Any]) -> str | None:
 
 def as_kind(value: Any, kind: str | None) -> Any:
     """An array as one of the library `kind`, in the same memory. Other values stay as they are."""
+    if isinstance(value, Bits):
+        return _bits_to_torch(value.array, value.dtype) if kind == TORCH else _typed(value)
     own = _kind(value)
     if own is None or kind is None or own == kind:
         return value
@@ -48,7 +62,38 @@ def copy(made: Any, out: Any) -> None:
         out[...] = made
 
 
+def as_bits(value: Any) -> Any:
+    """An array of a type that NumPy lacks as its bits, in the same memory. Others stay."""
+    kind = _kind(value)
+    if kind == TORCH:
+        import torch
+
+        name = str(value.dtype).removeprefix("torch.")
+        if name not in _ML_DTYPES:
+            return _to_numpy(value)
+        size = value.element_size()
+        bits = value.detach().view(torch.int16 if size == 2 else torch.int8)
+        return bits.numpy().view(f"u{size}")
+    if kind == NUMPY and value.dtype.name in _ML_DTYPES:
+        return value.view(f"u{value.itemsize}")
+    return value
+
+
+def _typed(bits: Bits) -> Any:
+    """The array of ml_dtypes' type."""
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise MissingError(
+            f"an array holds {bits.dtype} as its bits, which NumPy can't compute with",
+            hint="install ml_dtypes, call a function of torch, or pass tensors of torch",
+        ) from None
+    return bits.array.view(getattr(ml_dtypes, bits.dtype))
+
+
 def _kind(value: Any) -> str | None:
+    if isinstance(value, Bits):
+        return NUMPY
     for kind, name in ((TORCH, "Tensor"), (NUMPY, "ndarray")):
         module = sys.modules.get(kind)
         if module is not None and isinstance(value, getattr(module, name)):
@@ -60,10 +105,16 @@ def _to_torch(array: Any) -> Any:
     import torch
 
     name = array.dtype.name
-    if name in _ML_DTYPES:
-        bits = torch.from_numpy(array.view(f"i{array.itemsize}"))
-        return bits.view(getattr(torch, name))
-    return torch.from_numpy(array)
+    return _bits_to_torch(array, name) if name in _ML_DTYPES else torch.from_numpy(array)
+
+
+def _bits_to_torch(array: Any, name: str) -> Any:
+    import torch
+
+    kind = getattr(torch, name, None)
+    if kind is None:
+        raise MissingError(f"torch has no type {name}")
+    return torch.from_numpy(array.view(f"i{array.itemsize}")).view(kind)
 
 
 def _to_numpy(tensor: Any) -> Any:

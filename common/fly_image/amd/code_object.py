@@ -239,7 +239,8 @@ def _parse(data: bytes, name: str) -> CodeObject:
         if kernel.name in kernels:
             raise InputError(f"the metadata describes kernel {quoted(kernel.name)} twice")
         kernels[kernel.name] = kernel
-    if not kernels:
+    program = _program(elf, target)
+    if not kernels and (program is None or program.launches):
         raise InputError("the code object contains no kernel")
     return CodeObject(
         data=data,
@@ -249,7 +250,7 @@ def _parse(data: bytes, name: str) -> CodeObject:
         kernels=kernels,
         symbols=elf.symbols,
         relocations=elf.relocations(),
-        program=_program(elf, target),
+        program=program,
     )
 
 

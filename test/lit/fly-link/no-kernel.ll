@@ -1,4 +1,4 @@
-; A library of device functions links; that nothing in it can be launched is said.
+; A library of device functions links, with a warning. test/lit/host/launch_free.py has programs without kernels, which get none.
 ; RUN: fly-llc %s | fly-link -o %t.hsaco 2>&1 | %filecheck %s
 ; RUN: %llvm-nm %t.hsaco | %filecheck %s --check-prefix=SYMBOL
 

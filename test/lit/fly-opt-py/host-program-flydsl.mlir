@@ -4,10 +4,13 @@
 // RUN: fly-run %t.hsaco "arg0=arange(32,f32)" "arg1=zeros(32,f32):%t.npy" -q
 // RUN: %PYTHON -c "import numpy, sys; assert numpy.array_equal(numpy.load(sys.argv[1]), numpy.arange(32))" %t.npy
 
-// CHECK: program copy
-// CHECK-NEXT: arg0  f32[?], read and written
-// CHECK-NEXT: arg1  f32[?], read and written
-// CHECK-NEXT: launch copy_kernel  grid 8  block 1
+// CHECK: program copy for gfx942
+// CHECK-NEXT: inputs
+// CHECK-NEXT: arg0 f32[?], read and written, strides [1]
+// CHECK-NEXT: arg1 f32[?], read and written, strides [1]
+// CHECK-NEXT: steps
+// CHECK-NEXT: launch copy_kernel(arg0, (arg0.shape[0] as i32), arg1, (arg1.shape[0] as i32))
+// CHECK-NEXT: grid 8, block 1
 module attributes {gpu.container_module} {
   gpu.module @kernels {
     gpu.func @copy_kernel(%a: !fly.memref<f32, global, ?:1>, %b: !fly.memref<f32, global, ?:1>, %atom: !fly.copy_atom<!fly.universal_copy<128>, 32>) kernel {

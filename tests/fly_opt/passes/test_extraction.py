@@ -320,7 +320,7 @@ NESTED = "!fly.memref<f32, global, ((2,?),4):((1,2),8)>"
             ),
             "computes with f, which is f32",
         ),
-        (host("", "", kernel="", launches=""), "launches no kernel"),
+        (host("", "", kernel="", launches=""), "does nothing, and returns nothing"),
         (
             host(
                 f'%A: {NESTED} {{fly.name = "A", fly.dtype = "f32"}}',

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from fly_common.errors import UsageError
+from fly_host.program import Buffer, Operand, Program, Scalar, Tensor, View
 from fly_run.shell.argument_text import (
     Argument,
     LocalMemory,
@@ -14,6 +15,7 @@ from fly_run.shell.argument_text import (
     parse,
     parse_all,
 )
+from fly_run.shell.argument_values import _allocate, for_program
 
 
 @pytest.mark.parametrize(
@@ -186,10 +188,67 @@ def test_a_type_is_needed_where_no_parameter_has_one():
 
 
 def test_the_hint_for_a_result_of_unknown_extents_names_those_that_are_known():
-    from fly_host.program import Tensor
-    from fly_run.shell.argument_values import _allocate
-
     c = Tensor("C", "f32", ("M", "N", 4, None), (None,) * 4, "w")
     with pytest.raises(UsageError) as raised:
         _allocate(c, {"M": 100}, "c.npy")
     assert raised.value.hint == "specify it: C=zeros((100,N,4,N),f32):c.npy"
+
+
+RETURNING = Program(
+    "f",
+    "gfx942",
+    (Tensor("A", "f16", ("n",), (1,), "r"), Scalar("n", "i32")),
+    (("const", 0), ("const", 1)),
+    (),
+    (Buffer("T", "f32", (1,), (1,), 1),),
+    (
+        Operand("tensor", "T"),
+        Operand("view", View("A", (1,), (1,), 0)),
+        Operand("integer", 1),
+        Operand("tensor", "A"),
+        Operand("scalar", "n"),
+    ),
+    ("C", "first", "count", "A", "n"),
+)
+
+
+def test_results_are_asked_for_by_name():
+    words = ["A=zeros(3)", "n=2", "C=c.npy", "first=f.npy"]
+    given = for_program(RETURNING, parse_all(words))
+    assert given.destinations == {"C": "c.npy", "first": "f.npy"}
+    results = np.ones(1, "f4"), np.ones(1, "f2"), 1, given.values["A"], 2
+    held = given.with_results(RETURNING, results)
+    assert list(held.values) == ["A", "n", "C", "first", "count"]
+    assert held.dtypes == {"A": "f16", "C": "f32", "first": "f16"}
+    assert held.written == held.returned == {"C", "first"}
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "hint"),
+    [
+        (
+            ["A=zeros(3)", "n=2", "c=c.npy"],
+            "f has no parameter 'c'",
+            "did you mean C?  parameters: A: f16[n], read, n: i32  results: C, first",
+        ),
+        (
+            ["A=zeros(3)", "n=2", "count=c.npy"],
+            "f has no parameter 'count'",
+            "parameters: A: f16[n], read, n: i32  results: C, first",
+        ),
+        (
+            ["A=zeros(3)", "n=2", "C=zeros(1):c.npy"],
+            "C=zeros(1):c.npy: C is a result, which the program allocates",
+            "name the file that it goes to: C=C.npy",
+        ),
+        (
+            ["zeros(3)"],
+            "zeros(3): the argument has no name",
+            "arguments are given by name: A=a.npy n=1 C=c.npy first=first.npy",
+        ),
+    ],
+)
+def test_the_hints_name_results(words: list[str], message: str, hint: str):
+    with pytest.raises(UsageError) as raised:
+        for_program(RETURNING, parse_all(words))
+    assert (raised.value.message, raised.value.hint) == (message, hint)

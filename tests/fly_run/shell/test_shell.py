@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fly_host import text
+from fly_host.listing import listing
 from fly_run import cli
 
 FLY_RUN = Path(sys.executable).parent / "fly-run"
@@ -116,7 +117,7 @@ def test_a_program_does_not_stand_in_the_way_of_a_kernel(fly_run, folder):
     assert np.count_nonzero(load(folder, "c.npy")) == 40
 
 
-def test_inspect(fly_run):
+def test_inspect(fly_run, add_program):
     done = fly_run("add.hsaco", "--inspect")
     assert (done.returncode, done.stderr) == (0, b"")
     text = done.stdout.decode()
@@ -133,12 +134,16 @@ def test_inspect(fly_run):
         "      16     8  global_buffer\n"
         "      24     8  by_value\n"
         "\n"
-        "program add\n"
+        "program add for gfx942\n"
+        "inputs\n"
         "  A  f32[n], read, contiguous\n"
         "  B  f32[n], read, contiguous\n"
         "  C  f32[n], written, contiguous\n"
-        "  launch add  grid ceildiv(A.shape[0], 64)  block 64\n"
+        "steps\n"
+        "  launch add(A, B, C, (A.shape[0]))\n"
+        "    grid ceildiv(A.shape[0], 64), block 64\n"
     )
+    assert text.endswith(f"\n\n{listing(add_program)}")
     assert (
         "no host program: run it with --kernel"
         in fly_run("bare.hsaco", "--inspect").stdout.decode()

@@ -52,7 +52,7 @@ def link(
             "the linker lost the host program",
             hint=f"its section {SECTION} must not be changed",
         )
-    if warn and not any(item.kernels for item in read):
+    if warn and not manifest and not any(item.kernels for item in read):
         warn("the HSACO defines no kernel: nothing can be launched")
     return result
 

@@ -4,6 +4,9 @@
 header's xnack and sramecc settings from `-mattr`, not from the functions' attributes. The IR
 already contains all of it, so it is read here and passed on.
 
+A module without functions (a host program that launches no kernel) names its processor in the
+module flag `target-cpu`, which is read where no function names one.
+
 The reader is lexical. It recognises strings and comments, so that a `define` inside one is ignored.
 It only reads the attributes of function *definitions*: those of declarations do not affect code.
 """
@@ -23,6 +26,7 @@ _STRING = r'"[^"]*"'
 # The constructs read at the top level. Strings and comments come first, to skip their contents.
 _TOP = re.compile(
     rf"(?P<skip>;[^\n]*)|\btarget\s+triple\s*=\s*(?P<triple>{_STRING})"
+    rf'|!\{{\s*i32\s+\d+\s*,\s*!"target-cpu"\s*,\s*!(?P<flag>{_STRING})\s*\}}'
     r"|\battributes\s+(?P<group>\#\d+)\s*=\s*\{"
     rf"|\bdefine\b[^@;]*(?P<name>@(?:{_STRING}|[\w.$-]+))\s*\(|{_STRING}"
 )
@@ -50,10 +54,10 @@ def read_target(text: str, name: str) -> Target:
     """Returns the target of the module `text`, LLVM IR or the IR in a MIR file. `name` is the
     input's name in messages.
 
-    Raises InputError if the triple is missing or not an AMD GPU's, if no function names its
-    processor, or if two functions name different ones.
+    Raises InputError if the triple is missing or not an AMD GPU's, if neither a function nor the
+    module names the processor, or if two functions name different ones.
     """
-    triple, functions = _scan(text)
+    triple, flag, functions = _scan(text)
     if triple is None:
         raise InputError("the module has no target triple", place=Place(name), hint=HOW)
     known = points.code_generations()
@@ -66,6 +70,7 @@ def read_target(text: str, name: str) -> Target:
             hint=HOW,
         )
     cpu = _agreed("target-cpu", functions, name, lambda function: function.get("target-cpu"))
+    cpu = cpu or flag
     if cpu is None:
         raise InputError('no function has "target-cpu"', place=Place(name), hint=HOW)
     settings = (
@@ -100,9 +105,10 @@ def _agreed(what, functions: list[_Function], name: str, value) -> str | None:
     return value(first.attributes) if first else None
 
 
-def _scan(text: str) -> tuple[str | None, list[_Function]]:
-    """Returns the triple, and the defined functions with all their attributes."""
+def _scan(text: str) -> tuple[str | None, str | None, list[_Function]]:
+    """Returns the triple, the module flag, and the defined functions with all their attributes."""
     triple: str | None = None
+    flag: str | None = None
     groups: dict[str, dict[str, str]] = {}
     found: list[_Function] = []
     position = 0
@@ -110,6 +116,8 @@ def _scan(text: str) -> tuple[str | None, list[_Function]]:
         position = match.end()
         if match["triple"]:
             triple = match["triple"][1:-1]
+        elif match["flag"]:
+            flag = match["flag"][1:-1]
         elif match["group"]:
             groups[match["group"]], _, position = _attributes(text, position, "}")
         elif match["name"]:
@@ -126,7 +134,7 @@ def _scan(text: str) -> tuple[str | None, list[_Function]]:
             merged.update(groups.get(group, {}))
         merged.update(function.attributes)
         functions.append(_Function(function.name, function.line, merged, ()))
-    return triple, functions
+    return triple, flag, functions
 
 
 def _past_parameters(text: str, position: int) -> int:

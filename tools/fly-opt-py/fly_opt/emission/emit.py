@@ -99,9 +99,17 @@ def _flatten(module: ir.Module, target: Target | None, source: Source) -> ir.Mod
     if "fly.host_program" in top.attributes:
         lines = _program_assembly(top.attributes["fly.host_program"].value)
         attributes["llvm.module_asm"] = ir.ArrayAttr.get([ir.StringAttr.get(x) for x in lines])
-    if flags := interface.of_target(target).module_flags():
+    flags = interface.of_target(target).module_flags()
+    if not any(_is_defined(child.operation) for child in flat.body):
+        # Functions name the processor elsewhere; fly-llc reads this where there are none.
+        flags = (*flags, f'#llvm.mlir.module_flag<error, "target-cpu", "{target.cpu}">')
+    if flags:
         flat.body.append(ir.Operation.parse(f"llvm.module_flags [{', '.join(flags)}]"))
     return flat
+
+
+def _is_defined(op: ir.Operation) -> bool:
+    return op.name == "llvm.func" and len(op.regions[0].blocks) > 0
 
 
 def _called(op: ir.Operation) -> str:

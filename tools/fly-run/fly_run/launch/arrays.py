@@ -52,20 +52,25 @@ class NumpyArrays:
         except (MemoryError, ValueError):
             size = elements * dtypes.SIZES[dtype]
             raise MissingError(f"there is no memory for {size} bytes more") from None
-        return self.strided(flat, shape, strides, 0), flat
+        return _elements(flat, shape, strides, 0), flat
 
     def strided(
         self, array: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
     ) -> np.ndarray:
-        import numpy as np
-
-        size = array.itemsize
-        flat = array if array.ndim == 1 else flat_memory(array)
-        steps = tuple(stride * size for stride in strides)
-        return np.ndarray(shape, array.dtype, flat, offset * size, steps)
+        return _elements(flat_memory(array), shape, strides, offset)
 
     def memory(self, array: np.ndarray) -> np.ndarray:
         return array
+
+
+def _elements(
+    flat: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
+) -> np.ndarray:
+    import numpy as np
+
+    size = flat.itemsize
+    steps = tuple(stride * size for stride in strides)
+    return np.ndarray(shape, flat.dtype, flat, offset * size, steps)
 
 
 def flat_memory(array: np.ndarray) -> np.ndarray:

@@ -12,9 +12,9 @@ from fly_image.image import Image
 from fly_run.devices.protocol import Device, Module
 from fly_run.launch.arrays import NUMPY, Arrays
 from fly_run.launch.checking import check
+from fly_run.launch.completed import Ran
 from fly_run.launch.machine import DeviceMachine, Held
 from fly_run.launch.memory import Memory, span_of
-from fly_run.launch.ran import Ran
 from fly_run.launch.tensors import extents_of
 
 if TYPE_CHECKING:

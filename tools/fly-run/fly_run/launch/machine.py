@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import InputError
-from fly_host.program import Buffer, Call, Launch, Program, Triple
+from fly_host.libraries.arrays import Bits
+from fly_host.program import Buffer, Call, Launch, Operand, Program, Triple
+from fly_host.program import Stream as StreamParameter
 from fly_host.values import Extents
 from fly_image.image import Image
 
 from fly_run.devices.protocol import Device, Module, Stream
-from fly_run.launch import packing
+from fly_run.launch import dtypes, packing
 from fly_run.launch.arrays import Arrays
+from fly_run.launch.completed import Ran, launch_packed
 from fly_run.launch.limits import check_launch
-from fly_run.launch.memory import Memory, span_of
-from fly_run.launch.ran import Ran, launch_packed
+from fly_run.launch.memory import Adopted, Memory, span_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,13 +26,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """A tensor: what the caller sees of it, its memory, and where the device sees element zero."""
+    """A tensor: what the caller sees of it, its memory, and where the device sees element zero.
+    `adopted` is the memory of a tensor that the program allocated: the device sees it until the
+    program frees the tensor, or no name stands for it any more."""
 
     value: Any
     array: np.ndarray
     extents: Extents
     address: int
-    own: bool = False  # the program allocated it
+    adopted: Adopted | None = None
 
 
 class DeviceMachine:
@@ -56,12 +61,13 @@ class DeviceMachine:
     ) -> Held:
         check_room(buffer, shape, strides, elements)
         value, whole = self.arrays.empty(buffer.dtype, shape, strides, elements)
-        address = self.memory.adopt(span_of(whole), True, buffer.name)
-        return Held(value, self.arrays.memory(value), Extents(shape, strides), address, own=True)
+        adopted = self.memory.adopt(span_of(whole), buffer.name)
+        array, extents = self.arrays.memory(value), Extents(shape, strides)
+        return Held(value, array, extents, adopted.address, adopted)
 
     def free(self, tensor: Held) -> None:
-        if tensor.own:
-            self.memory.release(tensor.address)
+        if tensor.adopted is not None:
+            tensor.adopted.release()
 
     def view(
         self, tensor: Held, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
@@ -111,7 +117,7 @@ class DeviceMachine:
 
         self.device.synchronize()
         named = {name: outside(value) for name, value in keywords.items()}
-        made = call_library(call, [outside(value) for value in arguments], named)
+        made = call_library(self.program, call, [outside(value) for value in arguments], named)
         return tuple(
             self._made(name, value) for name, value in zip(call.results, made, strict=False)
         )
@@ -127,8 +133,8 @@ class DeviceMachine:
         array = self.arrays.memory(value)
         size = array.itemsize
         extents = Extents(array.shape, tuple(stride // size for stride in array.strides))
-        address = self.memory.adopt(span_of(array), True, name)
-        return Held(value, array, extents, address, own=True)
+        adopted = self.memory.adopt(span_of(array), name)
+        return Held(value, array, extents, adopted.address, adopted)
 
 
 def look_at(
@@ -150,14 +156,30 @@ def look_at(
                 packing.integer_bytes(kernel, word, value)
 
 
-def call_library(call: Call, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Any, ...]:
+def call_library(
+    program: Program, call: Call, arguments: list[Any], keywords: dict[str, Any]
+) -> tuple[Any, ...]:
     """Calls a library function on arrays as the caller has them; the arrays that it returns, none
-    where the program takes none."""
+    where the program takes none. NumPy arrays that hold the bits of a type that NumPy lacks are
+    passed as arrays of that type."""
     from fly_host import library
 
-    made = library.call(call.function, arguments, keywords)
+    known = {one.name: one.dtype for one in (*program.parameters, *program.tensors)
+             if not isinstance(one, StreamParameter)}  # fmt: skip
+    given = [_typed(known, *pair) for pair in zip(call.arguments, arguments, strict=True)]
+    named = {name: _typed(known, one, keywords[name]) for name, one in call.keywords}
+    made = library.call(call.function, given, named)
     made = made if isinstance(made, tuple) else () if made is None else (made,)
     return made if call.results else ()
+
+
+def _typed(dtypes_of: Mapping[str, str], operand: Operand, value: Any) -> Any:
+    """An operand's value; `Bits` for a NumPy array that holds the bits of another type."""
+    if operand.kind not in ("tensor", "view") or hasattr(value, "data_ptr"):
+        return value
+    dtype = dtypes_of[operand.value.tensor if operand.kind == "view" else operand.value]
+    wanted = dtypes.ML_DTYPES.get(dtype)
+    return value if wanted in (None, value.dtype.name) else Bits(value, wanted)
 
 
 def check_layout(

@@ -33,6 +33,22 @@ def span_of(array: np.ndarray) -> Span:
     return Span(start + low, high - low + array.itemsize, -low)
 
 
+class Adopted:
+    """Memory that a device sees until `release`, or until nothing refers to this object any more.
+    `address` is that of element zero; null for an array without elements."""
+
+    def __init__(self, memory: Memory, start: int | None, address: int):
+        self.memory, self.start, self.address = memory, start, address
+
+    def release(self) -> None:
+        """Ends it; the second time this does nothing."""
+        start, self.start = self.start, None
+        if start is not None:
+            self.memory.release(start)
+
+    __del__ = release
+
+
 @dataclass
 class Memory:
     """The memory that a device sees for one call. `close` ends that; the last adopted goes first,
@@ -41,17 +57,17 @@ class Memory:
     device: Device
     _adopted: list[int] = field(default_factory=list)
 
-    def adopt(self, span: Span, writable: bool, label: str) -> int:
-        """The device address of element zero. An array without elements has no memory: its address
-        is null, and faults where a kernel uses it."""
+    def adopt(self, span: Span, label: str) -> Adopted:
+        """Adopts writable memory for as long as the result is referenced."""
         if not span.nbytes:
-            return 0
-        address = self.device.adopt(span.host, span.nbytes, writable=writable, label=label)
-        self._adopted.append(address)
-        return address + span.origin
+            return Adopted(self, None, 0)
+        start = self.device.adopt(span.host, span.nbytes, writable=True, label=label)
+        self._adopted.append(start)
+        return Adopted(self, start, start + span.origin)
 
     def adopt_all(self, spans: Sequence[tuple[str, Span, bool]]) -> list[int]:
-        """`adopt` for each span, as (label, span, writable), at the cost of one."""
+        """The device address of element zero for each span, as (label, span, writable). An array
+        without elements has no memory: its address is null, and faults where a kernel uses it."""
         asked = [
             (name, span.host, span.nbytes, write) for name, span, write in spans if span.nbytes
         ]
@@ -60,11 +76,11 @@ class Memory:
         addresses = iter(adopted)
         return [next(addresses) + span.origin if span.nbytes else 0 for _, span, _ in spans]
 
-    def release(self, address: int) -> None:
-        """Takes the memory that begins at a device address back, before the others."""
-        if address:
-            self._adopted.remove(address)
-            self.device.release(address)
+    def release(self, start: int) -> None:
+        """Takes the memory that begins at a device address back, if `close` has not done so."""
+        if start in self._adopted:
+            self._adopted.remove(start)
+            self.device.release(start)
 
     def close(self) -> None:
         adopted, self._adopted = self._adopted, []

@@ -95,7 +95,7 @@ class Services:
         machine.check_room(buffer, shape, strides, elements)
 
     def call(self, call: Call, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Any, ...]:
-        return machine.call_library(call, arguments, keywords)
+        return machine.call_library(self.program, call, arguments, keywords)
 
     def extents(self, tensor: Any) -> Extents:
         if hasattr(tensor, "stride"):

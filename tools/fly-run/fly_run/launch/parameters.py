@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from fly_common.errors import InputError, UsageError
 from fly_common.quoting import quoted
@@ -14,13 +14,17 @@ from fly_host.program import Parameter, Program, Scalar, Stream
 from fly_run.launch import dtypes
 
 
-def check_names(program: Program, values: Mapping[str, object]) -> None:
-    """Raises UsageError for the first name that is unknown or missing."""
+def check_names(
+    program: Program, values: Mapping[str, object], results: Iterable[str] = ()
+) -> None:
+    """Raises UsageError for the first name that is unknown or missing. `results` are names that the
+    caller may use in addition, for hints."""
     known = {p.name for p in program.parameters}
     for name in values:
         if name not in known:
             raise UsageError(
-                f"{program.entry} has no parameter {quoted(name)}", hint=_suggest(name, program)
+                f"{program.entry} has no parameter {quoted(name)}",
+                hint=_suggest(name, program, list(results)),
             )
     for parameter in program.parameters:
         optional = isinstance(parameter, Stream) or (
@@ -33,15 +37,16 @@ def check_names(program: Program, values: Mapping[str, object]) -> None:
             )
 
 
-def _suggest(name: str, program: Program) -> str:
+def _suggest(name: str, program: Program, results: list[str]) -> str:
     import difflib
 
-    names = [p.name for p in program.parameters]
+    names = [*(p.name for p in program.parameters), *results]
     # A single letter in the other case is too short for difflib to match.
     near = [known for known in names if known.lower() == name.lower()]
     near += difflib.get_close_matches(name, names, n=1)
-    told = ", ".join(f"{p.name}: {describe(p)}" for p in program.parameters)
-    return f"did you mean {near[0]}?  parameters: {told}" if near else f"parameters: {told}"
+    told = f"parameters: {', '.join(f'{p.name}: {describe(p)}' for p in program.parameters)}"
+    told += f"  results: {', '.join(results)}" if results else ""
+    return f"did you mean {near[0]}?  {told}" if near else told
 
 
 def describe(parameter: Parameter) -> str:

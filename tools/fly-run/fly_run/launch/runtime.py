@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from fly_image.image import Image
 
     from fly_run.devices.protocol import Device, Module
+    from fly_run.launch.completed import Ran
     from fly_run.launch.launch import KernelCall
-    from fly_run.launch.ran import Ran
 
 MOST_DEVICES = 16
 MOST_MODULES = 64  # per device

@@ -25,28 +25,26 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Given:
     """The arguments of a call: `values` by name in the order of the parameters, our types of the
-    arrays among them, the names that kernels write, and the destinations of results."""
+    arrays among them, the names that kernels write, the destinations of results, and the names of
+    the tensors that the program returned."""
 
     values: dict[str, Any]
     dtypes: dict[str, str]
     written: frozenset[str]
     destinations: dict[str, str]
+    returned: frozenset[str] = frozenset()
 
     def with_results(self, program: Program, results: Any) -> Given:
         """The same with what the program returned, by name."""
-        names, types = program.named_results, {t.name: t.dtype for t in program.tensors}
         by_name = dict(zip(program.result_names, _leaves(results), strict=True))
-        made = {name: by_name[name] for name in names}
-        held = {
-            name: types[operand.value.tensor if operand.kind == "view" else operand.value]
-            for name, operand in names.items()
-            if operand.kind in ("tensor", "view")
-        }
+        made = {name: by_name[name] for name in program.named_results}
+        tensors = _returned_tensors(program)
         return Given(
             {**self.values, **made},
-            {**self.dtypes, **held},
-            self.written | held.keys(),
+            {**self.dtypes, **tensors},
+            self.written | tensors.keys(),
             self.destinations,
+            frozenset(tensors),
         )
 
 
@@ -59,8 +57,9 @@ def _leaves(results: Any) -> list[Any]:
 def for_program(program: Program, arguments: list[Argument]) -> Given:
     """Returns the arguments, by name, for a code object with a program.
 
-    A tensor that the kernels only write may be given as the path of its result: its extents follow
-    from the other arguments. UsageError for an invalid call, InputError for files that do not fit.
+    A tensor that the program returns, or that its kernels only write, may be given as the path of
+    its result: its extents follow from the other arguments. UsageError for an invalid call,
+    InputError for files that do not fit.
     """
     by_name: dict[str, Argument] = {}
     for argument in arguments:
@@ -70,11 +69,11 @@ def for_program(program: Program, arguments: list[Argument]) -> Given:
                 hint=f"arguments are given by name: {_usage(program)}",
             )
         by_name[argument.name] = argument
-    results = program.named_results
+    results = _returned_tensors(program)
     destinations = {
         name: _destination(by_name.pop(name)) for name in list(by_name) if name in results
     }
-    check_names(program, by_name)
+    check_names(program, by_name, results)
     values: dict[str, Any] = {}
     pending: list[Tensor] = []
     tensors: dict[str, Tensor] = {}
@@ -128,14 +127,26 @@ def _destination(argument: Argument) -> str:
 
 
 def _usage(program: Program) -> str:
-    words = []
+    words: list[str] = []
     for parameter in program.parameters:
         if isinstance(parameter, Stream):
             continue
         is_tensor = isinstance(parameter, Tensor)
         words.append(f"{parameter.name}={parameter.name.lower()}.npy" if is_tensor
                      else f"{parameter.name}=1")  # fmt: skip
+    words += [f"{name}={name.lower()}.npy" for name in _returned_tensors(program)]
     return " ".join(words)
+
+
+def _returned_tensors(program: Program) -> dict[str, str]:
+    """The dtypes of the tensors that the program returns, without its parameters, by name."""
+    dtypes_of = {tensor.name: tensor.dtype for tensor in (*program.parameters, *program.tensors)
+                 if not isinstance(tensor, Stream)}  # fmt: skip
+    return {
+        name: dtypes_of[operand.value.tensor if operand.kind == "view" else operand.value]
+        for name, operand in program.named_results.items()
+        if operand.kind in ("tensor", "view")
+    }
 
 
 def _scalar(scalar: Scalar, argument: Argument) -> int | float | bool:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 
-from fly_host.integers import show
-from fly_host.program import Program, Tensor
+from fly_host.listing import listing
 from fly_image.image import Image, KernelInterface
-
-from fly_run.launch.parameters import describe
 
 
 def text(image: Image, name: str) -> str:
@@ -18,11 +15,9 @@ def text(image: Image, name: str) -> str:
     ]
     for kernel in image.kernels.values():
         lines += ["", *_kernel(kernel)]
-    lines += [
-        "",
-        *(_program(image.program) if image.program else ["no host program: run it with --kernel"]),
-    ]
-    return "\n".join(lines) + "\n"
+    program = image.program
+    told = listing(program) if program else "no host program: run it with --kernel\n"
+    return "\n".join([*lines, "", told])
 
 
 def _count(number: int, noun: str) -> str:
@@ -36,28 +31,6 @@ def _kernel(kernel: KernelInterface) -> list[str]:
     lines += ["  offset  size  argument"] if rows else []
     lines += [f"  {offset:6}  {size:4}  {told}" for offset, size, told in rows]
     return lines
-
-
-def _program(program: Program) -> list[str]:
-    lines = [f"program {program.entry}"]
-    width = max((len(p.name) for p in program.parameters), default=0)
-    for parameter in program.parameters:
-        contiguous = isinstance(parameter, Tensor) and parameter.contiguous
-        told = describe(parameter) + (", contiguous" if contiguous else "")
-        lines.append(f"  {parameter.name:<{width}}  {told}")
-    for launch in program.launches:
-        grid, block = (_triple(program, sizes) for sizes in (launch.grid, launch.block))
-        shared = show(program.expressions, launch.shared)
-        told = f"  launch {launch.kernel}  grid {grid}  block {block}"
-        lines.append(told + (f"  dynamic LDS {shared}" if shared != "0" else ""))
-    return lines
-
-
-def _triple(program: Program, sizes: tuple[int, int, int]) -> str:
-    shown = [show(program.expressions, index) for index in sizes]
-    while len(shown) > 1 and shown[-1] == "1":
-        shown.pop()
-    return shown[0] if len(shown) == 1 else f"({', '.join(shown)})"
 
 
 def as_json(image: Image) -> str:

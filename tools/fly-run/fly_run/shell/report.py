@@ -7,8 +7,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from fly_run.launch import dtypes
+from fly_run.launch.completed import Ran
 from fly_run.launch.limits import show
-from fly_run.launch.ran import Ran
 from fly_run.shell.argument_values import Given
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ def _row(given: Given, name: str, value: Any) -> tuple[str, ...]:
     destination = given.destinations.get(name)
     if name not in given.written:
         return (name, given.dtypes[name], shape, "", "", "", "", "")
-    result = f"→ {destination}" if destination else f"not kept; {name}=…:out.npy writes it"
+    word = f"{name}=out.npy" if name in given.returned else f"{name}=…:out.npy"
+    result = f"→ {destination}" if destination else f"not kept; {word} writes it"
     return (name, given.dtypes[name], shape, *summary(value, given.dtypes[name]), result)
 
 

@@ -1,10 +1,12 @@
-"""What a host function returns: tensors, integers, scalars as they were given, None, and tuples."""
+"""What a host function returns: tensors, views of them, integers, scalars as they were given, None,
+and tuples."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import InputError
+from fly_dialect.layouts.layout import Layout
 
 from fly_trace.core import locations
 from fly_trace.core.tracing import describe
@@ -39,7 +41,7 @@ def _form(
         pairs = zip(result, known, strict=True)
         return builder.array([_form(builder, *pair, operands, at) for pair in pairs])
     said: dict[str, Any] = {}
-    if isinstance(result, Tensor) and result.is_array:
+    if isinstance(result, Tensor) and (result.is_array or _is_flat(result)):
         operands.append(result.ssa)
     elif isinstance(result, Scalar) and result.value is not None:
         operands.append(result.value)
@@ -52,11 +54,21 @@ def _form(
             f"the host function returns {describe(result)}",
             place=locations.place(at),
             hint="it can return tensors, integers, None and tuples of them"
-            + (": return tuple(…)" if isinstance(result, list) else ""),
+            + (": return tuple(…)" if isinstance(result, list) else "")
+            + ("; a view has one extent and one stride per dimension" * isinstance(result, Tensor)),
         )
     if isinstance(names, str):
         said["name"] = builder.string(names)
     return ir.DictAttr.get(said, builder.context)
+
+
+def _is_flat(view: Tensor) -> bool:
+    """Whether a view of a tensor has one extent and one stride per dimension."""
+    layout = view.spec.layout
+    if view.space != "global" or not isinstance(layout, Layout):
+        return False
+    modes = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
+    return not any(isinstance(mode, tuple) for mode in modes)
 
 
 def _number(value: Any) -> Any:

@@ -195,9 +195,10 @@ class ModuleTrace:
                     place=places.place(call.at),
                     hint="add .launch(grid=…, block=…)",
                 )
-        if not calls:
+        if not calls and result is None and not _calls_library(op):
             raise InputError(
-                f"the host function {function.__name__} launches no kernel",
+                f"the host function {function.__name__} does nothing: it launches no kernel, calls"
+                " no library function and returns nothing",
                 place=places.place(definition(function)),
             )
         ends = builder.locations.at(return_of(function)) if results else at
@@ -328,6 +329,18 @@ def _run(builder: Builder, function: Any, arguments: dict[str, Any]) -> Any:
         raise InputError(f"{type(error).__name__}: {message}", place=places.place(at)) from error
     finally:
         tracing.enter(before)
+
+
+def _calls_library(host: ir.Operation) -> bool:
+    found = False
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        nonlocal found
+        found = found or op.name == "fly.call"
+        return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
+
+    host.walk(visit)
+    return found
 
 
 def _ir_type(kind: ParameterType) -> ir.Type:

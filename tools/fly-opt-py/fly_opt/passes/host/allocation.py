@@ -5,6 +5,7 @@ An `Allocate` stands where the host function says `fx.empty`; `lifetimes` moves 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from fly_common.errors import InputError
@@ -71,20 +72,20 @@ def result(walk: Walk, op: Any, value: Any, name: str, said: Any, operands: list
     strides, elements = contiguous.strides, contiguous.elements
     if "strides" in said:
         strides = tuple(integers(walk, op, said["strides"], operands))
-        elements = _reach(walk, shape, strides)
+        elements = reach(walk, shape, strides)
     buffer = Buffer(name, said["dtype"].value, tuple(shape), strides, elements)
     walk.values.held[value] = walk.buffer(buffer, _spec(op, value, len(shape)))
     return name
 
 
-def _reach(walk: Walk, shape: list[int], strides: tuple[int, ...]) -> int:
+def reach(walk: Walk, shape: Sequence[int], strides: Sequence[int]) -> int:
     """How many elements lie from the first to the last one; none where an extent is 0."""
     graph = walk.values.graph
-    one, reach, empty = graph.const(1), graph.const(1), graph.const(0)
+    one, found, empty = graph.const(1), graph.const(1), graph.const(0)
     for extent, stride in zip(shape, strides, strict=True):
-        reach = graph.add(reach, graph.mul(graph.sub(extent, one), stride))
+        found = graph.add(found, graph.mul(graph.sub(extent, one), stride))
         empty = graph.logical_or(empty, graph.eq(extent, graph.const(0)))
-    return graph.select(empty, graph.const(0), reach)
+    return graph.select(empty, graph.const(0), found)
 
 
 def _spec(op: Any, value: Any, rank: int) -> MemRefSpec:

@@ -82,7 +82,8 @@ def extract(module: Any, host: Any) -> Program:
     walk.dtypes.update((p.name, p.dtype) for p in parameters if isinstance(p, Tensor))
     steps, end = walk.block(block)
     result, names = results(walk, host, end)
-    steps = lifetimes.placed(steps, result)
+    # What the results need is checked last; what can be checked before the first step is.
+    steps = lifetimes.placed((*steps, *walk.steps), result)
     made = {name for step in every_step(steps) for name in made_by(step)}
     program = Program(
         entry=host.attributes["sym_name"].value,
@@ -96,8 +97,8 @@ def extract(module: Any, host: Any) -> Program:
         results=result,
         result_names=names,
     )
-    if not program.launches:
-        raise refuse(host, "the host function launches no kernel")
+    if not program.steps and program.results is None:
+        raise refuse(host, "the host function does nothing, and returns nothing")
     program = compacted(program)
     for one in program.launches:
         _check_block(host, program, one, target.max_workgroup)

@@ -3,8 +3,8 @@ their last one.
 
 A buffer may have several names: a loop's variables and results, and a branch's results, stand for
 one of several tensors. So it is used where any tensor is that may be it. One that leaves its block,
-as a result of the program or of a loop or branch, is freed by nobody here: it is the caller's, or
-goes when the program ends.
+as a result of the program or of a loop or branch, gets no `Free`: it is the caller's, or whatever
+runs the program frees it as soon as no name stands for it.
 """
 
 from __future__ import annotations

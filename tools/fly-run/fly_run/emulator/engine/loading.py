@@ -130,7 +130,7 @@ class Loaded:
         them all at their original distances, as pc-relative code requires."""
         segments = [segment for segment in code.segments if segment.size]
         executable = code.executable()
-        if not executable:
+        if code.kernels and not executable:
             raise InputError("the code object has no code")
         base = CODE_AT
         memory, regions = [], []
@@ -148,8 +148,10 @@ class Loaded:
             writable = segment.writable and not segment.executable
             at, address = base + segment.address, ctypes.addressof(host)
             regions.append(Region(name, at, segment.size, address, writable))
-        low = min(segment.address for segment in executable)
-        size = max(segment.address + segment.size for segment in executable) - low
+        # A host program that launches no kernel is loaded too: it has no code.
+        low = min((segment.address for segment in executable), default=0)
+        end = max((segment.address + segment.size for segment in executable), default=0)
+        size = end - low
         arena = Arena(buffers, regions)
         return Loaded(code, base, low, size, memory, arena, handlers, options, busy, forget)
 

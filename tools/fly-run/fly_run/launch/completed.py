@@ -1,4 +1,4 @@
-"""One launch on a device, timed."""
+"""A launch that a device has completed: its sizes, instructions and time."""
 
 from __future__ import annotations
 
