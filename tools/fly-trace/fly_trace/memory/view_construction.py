@@ -9,6 +9,7 @@ from fly_dialect.types import LayoutSpec, MemRefSpec
 from fly_trace.core import tracing
 from fly_trace.core.dialect_value import DialectValue, apply, inferred
 from fly_trace.core.tracing import describe
+from fly_trace.layouts import coord_tensors  # noqa: F401 (registers make_view's other result)
 from fly_trace.layouts.int_tuples import IntTuple, int_tuple
 from fly_trace.layouts.layouts import Layout, layout_of, make_ordered_layout
 from fly_trace.layouts.views import View
