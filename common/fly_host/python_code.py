@@ -20,7 +20,7 @@ from fly_common.errors import InputError
 
 from fly_host import interpreter
 from fly_host import program as steps
-from fly_host.integers import DIVISIONS, HIGHEST, LOWEST
+from fly_host.integers import DIVISIONS, HIGHEST, LOWEST, truncdiv
 from fly_host.interpreter import MOST_ITERATIONS, needed_first
 from fly_host.machine import Machine
 from fly_host.program import Operand, Program, Scalar, Step, Tensor
@@ -55,7 +55,7 @@ def compiled(program: Program) -> Callable[[Machine, Mapping[str, Any]], Any]:
     found = _compiled.get(id(program))
     if found is None:
         names: dict[str, Any] = {"Doubt": Doubt, "program": program, "steps": _numbered(program)}
-        names |= {"integer": _integer, "shift_left": _shift_left, "truncdiv": _truncdiv}
+        names |= {"integer": _integer, "shift_left": _shift_left, "truncdiv": truncdiv}
         names |= {"resolve": _resolve, "failed": _failed, "endless": interpreter.endless}
         names |= {"wrong_count": interpreter.wrong_count}
         exec(compile(source(program), f"<host program {program.entry}>", "exec"), names)
@@ -81,11 +81,6 @@ def _shift_left(a: int, b: int) -> int:
     if not 0 <= b < 64:
         raise Doubt
     return a << b
-
-
-def _truncdiv(a: int, b: int) -> int:
-    quotient = abs(a) // abs(b)
-    return quotient if (a < 0) == (b < 0) else -quotient
 
 
 def _failed(check: steps.Check, values: Values) -> None:
@@ -179,7 +174,6 @@ class _Writer:
             self.write("try:")
             with self.kept():
                 self.compute(indices)
-                self.write("pass")
             self.write("except (ZeroDivisionError, ValueError, KeyError, TypeError):")
             self.write("    raise Doubt from None")
             self.in_range(self.visible)
@@ -211,19 +205,20 @@ class _Writer:
         written: list[int] = []
         waiting = list(indices)[::-1]
         while waiting:
-            index = waiting[-1]
+            index = waiting.pop()
+            if index in self.visible:
+                continue
             kind, *operands = self.program.expressions[index]
             leaf = kind in steps.LEAVES
             missing = [] if leaf else [n for n in operands if n not in self.visible]
-            if index in self.visible or not missing:
-                waiting.pop()
-            waiting += missing if index not in self.visible else []
-            if index not in self.visible and not missing:
-                self.write(f"e{index} = {self.formula(kind, operands)}")
-                if kind == "mul":  # numbers must not grow without end
-                    self.write(f"if not {LOWEST} <= e{index} <= {HIGHEST}: raise ValueError")
-                self.visible.add(index)
-                written.append(index)
+            if missing:
+                waiting += (index, *missing)
+                continue
+            self.write(f"e{index} = {self.formula(kind, operands)}")
+            if kind == "mul":  # numbers must not grow without end
+                self.write(f"if not {LOWEST} <= e{index} <= {HIGHEST}: raise ValueError")
+            self.visible.add(index)
+            written.append(index)
         return written
 
     def formula(self, kind: str, operands: list[Any]) -> str:
@@ -283,7 +278,6 @@ class _Writer:
         with self.kept():
             written = self.compute(missing)
             self.in_range(written)
-            self.write("pass")
         self.write("except (Doubt, ZeroDivisionError, ValueError, KeyError, TypeError):")
         with self.kept():
             self.write(f"values = {self.values()}")

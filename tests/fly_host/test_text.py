@@ -34,6 +34,7 @@ def test_the_text_is_canonical(program):
 def test_the_text_names_what_an_image_holds():
     """What other programs read: the section's name, and the kinds of parameters and steps."""
     assert made.SECTION == ".fly.manifest"
+    assert text.read(text.write(EVERY)) == EVERY
     data = json.loads(text.write(EVERY))
     assert [item["kind"] for item in data["parameters"]] == ["tensor", "scalar", "stream"]
     assert [item["kind"] for item in data["steps"]] == [
@@ -227,7 +228,13 @@ def changed(*path_and_value) -> str:
         (changed("expressions", 2, ["add", 0]), "expression 2: bad operands of 'add'"),
         (changed("expressions", 2, ["select", 0, 1]), "expression 2: bad operands of 'select'"),
         (changed("expressions", 2, ["pow", 0, 1]), "expression 2: unknown operator 'pow'"),
-        (changed("expressions", 2, []), "damaged"),
+        (changed("expressions", 2, []), "expression 2 is empty"),
+        (changed("expressions", 2, ["variable"]), "bad operands of 'variable'"),
+        (changed("expressions", 2, ["variable", 0, 0]), "bad operands of 'variable'"),
+        (changed("expressions", 2, ["variable", -1]), "bad operands of 'variable'"),
+        (changed("expressions", 0, ["extent", ["A"], 0]), "bad operands of 'extent'"),
+        (changed("parameters", 0, "kind", "array"), "parameter A is of no known kind"),
+        (changed("parameters", 0, "dtype", "f4E2M1FN"), "parameter A: unknown dtype 'f4E2M1FN'"),
         (changed("expressions", 2, [["add"], 0, 1]), "damaged"),
         (changed("parameters", 0, "dtype", "f33"), "parameter A: unknown dtype 'f33'"),
         (changed("parameters", 0, "access", "x"), "parameter A: unknown access 'x'"),

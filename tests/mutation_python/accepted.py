@@ -43,7 +43,7 @@ ACCEPTED: tuple[tuple[str, str, str, str], ...] = (
     ),
     (
         r"fly_host\.integers",
-        r"_truncdiv",
+        r"truncdiv",
         r"^([ab] < 0 → [ab] <= 0|0 → 1)$",
         "a quotient of zero has no sign, and a divisor of zero is refused before",
     ),

@@ -65,6 +65,7 @@ GROUPS = (
             "fly_host/test_validation.py",
             "fly_host/test_values.py",
             "fly_host/test_python_code.py",
+            "fly_host/test_readers.py",
             "fly_host/test_ahead.py",
             "fly_host/test_listing.py",
             "fly_opt/passes/test_extraction.py",
