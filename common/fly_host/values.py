@@ -72,25 +72,20 @@ class Values:
         waiting = [index]
         while waiting:
             current = waiting[-1]
-            if current in known:
-                waiting.pop()
-                continue
-            missing = self._missing(expressions[current])
+            kind, *operands = expressions[current]
+            inner = () if kind in LEAVES else operands
+            missing = [operand for operand in inner if operand not in known]
             if missing:
                 waiting += missing
+                continue
+            waiting.pop()
+            if current in known:
                 continue
             try:
                 known[current] = self._compute(expressions[current])
             except Undefined as why:
                 known[current] = why
         return known[index]
-
-    def _missing(self, expression: Expression) -> list[int]:
-        """The operands that have to be computed first."""
-        kind, *operands = expression
-        if kind in LEAVES:
-            return []
-        return [operand for operand in operands if operand not in self._known]
 
     def _compute(self, expression: Expression) -> int:
         kind, *operands = expression

@@ -24,14 +24,8 @@ ACCEPTED: tuple[tuple[str, str, str, str], ...] = (
         "a name for type checkers",
     ),
     (
-        r"fly_host\.values",
-        r"Values\._missing",
-        r"^return \[\] → return None$",
-        "asked only whether there are any",
-    ),
-    (
-        r"fly_host\.(interpreter|python_code)",
-        r"(MOST_ITERATIONS|MOST_KEPT)",
+        r"fly_host\.(interpreter|python_code|inference)",
+        r"(MOST_ITERATIONS|MOST_KEPT|MOST_FACTORS)",
         r"^\d+ → \d+$",
         "a bound that nobody comes near",
     ),
@@ -40,6 +34,30 @@ ACCEPTED: tuple[tuple[str, str, str, str], ...] = (
         r"_Writer\.in_range",
         r"^100 → 101$",
         "how many values a line of generated code compares",
+    ),
+    (
+        r"fly_host\.inference",
+        r"_Back\._factors",
+        r"^(seen > MOST_FACTORS → seen >= MOST_FACTORS|1 → 2|0 → 1|.*powers\[index\] -= power)$",
+        "of both products that are compared, alike",
+    ),
+    (
+        r"fly_host\.inference",
+        r"infer",
+        r"^'' → '\?'$",
+        "the name of a tensor that there is not",
+    ),
+    (
+        r"fly_host\.graph",
+        r"Graph\._multiplied",
+        r"^(factor < 1 → factor <= 1|1 → 2)$",
+        "a factor of 1 is gone before",
+    ),
+    (
+        r"fly_host\.domain",
+        r"(_NUMBER|_DYNAMIC)",
+        r"\?'$",
+        "a lazy repetition, where the whole text must match",
     ),
     (
         r"fly_host\.integers",
