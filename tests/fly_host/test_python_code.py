@@ -6,7 +6,17 @@ from random import Random
 import pytest
 from fly_common.errors import FlyError
 from fly_host import interpreter, python_code, text
-from fly_host.program import BINARY, Branch, Chosen, Launch, Program, Tensor, Word
+from fly_host.program import (
+    BINARY,
+    Branch,
+    Chosen,
+    Launch,
+    Operand,
+    Program,
+    Scalar,
+    Tensor,
+    Word,
+)
 from fly_host.validation import validate
 from fly_host.values import Extents
 
@@ -118,3 +128,10 @@ def test_a_variable_is_not_the_expression_of_its_number():
     machine = Recorder()
     python_code.compiled(made)(machine, {})
     assert machine.events[-1][2] == (1, 1, 1)
+
+
+def test_an_expression_that_is_used_twice_is_written_once():
+    expressions = ("scalar", "n"), ("add", 0, 0), ("mul", 1, 0)
+    made = Program("f", "gfx942", (Scalar("n", "i32"),), expressions, (), (), Operand("integer", 2))
+    source = python_code.source(made)
+    assert [source.count(f"e{index} = ") for index in range(3)] == [1, 1, 1]
