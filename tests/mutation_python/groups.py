@@ -108,6 +108,7 @@ GROUPS = (
             "fly_run/launch/test_arguments.py",
             "fly_run/launch/test_argument_edges.py",
             "fly_run/launch/test_launch.py",
+            "fly_run/launch/test_machine.py",
             "fly_run/shell/test_arguments.py",
             "fly/test_host_programs.py",
         ),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import InputError
+from fly_host.interpreter import wrong_count
 from fly_host.program import Buffer, Call, Launch, Program, Triple
 from fly_host.values import Extents
 from fly_image.image import Image
@@ -112,8 +113,10 @@ class DeviceMachine:
         self.device.synchronize()
         named = {name: outside(value) for name, value in keywords.items()}
         made = call_library(call, [outside(value) for value in arguments], named)
+        if len(made) != len(call.results):
+            wrong_count(call, made)
         return tuple(
-            self._made(name, value) for name, value in zip(call.results, made, strict=False)
+            self._made(name, value) for name, value in zip(call.results, made, strict=True)
         )
 
     def check_made(

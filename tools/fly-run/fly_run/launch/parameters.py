@@ -39,7 +39,7 @@ def _suggest(name: str, program: Program) -> str:
     names = [p.name for p in program.parameters]
     # A single letter in the other case is too short for difflib to match.
     near = [known for known in names if known.lower() == name.lower()]
-    near += difflib.get_close_matches(name, names, n=1)
+    near += difflib.get_close_matches(name, names)
     told = ", ".join(f"{p.name}: {describe(p)}" for p in program.parameters)
     return f"did you mean {near[0]}?  parameters: {told}" if near else f"parameters: {told}"
 
