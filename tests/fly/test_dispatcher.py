@@ -214,9 +214,11 @@ def test_an_error_of_a_launcher():
 
 def test_how_many_launchers_there_may_be():
     made = Made(state())
+    assert made.call.__name__ == "dispatch"
+    assert dispatchers.MOST_LAUNCHERS == 8
     for number in range(1, dispatchers.MOST_LAUNCHERS):
         assert made.dispatcher.add(math.lcm, Rules(2 + number, (0, 1)))
-    assert not made.dispatcher.add(math.lcm, Rules(2, (0, 1)))
+    assert made.dispatcher.add(math.lcm, Rules(2, (0, 1))) is False
     assert made.call(12, 18) == 6
     last = 1 + dispatchers.MOST_LAUNCHERS
     assert made.call(4, 6, *[1] * (last - 2)) == 12

@@ -50,8 +50,8 @@ ACCEPTED: tuple[tuple[str, str, str, str], ...] = (
     (
         r"fly_run\.launch\.tensors",
         r"_overlaps_itself",
-        r"^(step < reach → step <= reach|extent - 1 → extent \+ 1|.* - array\.itemsize"
-        r"|array\.size > span // array\.itemsize → array\.size >= .*)$",
+        r"^(step < reach → step <= reach|extent - 1 → extent \+ 1|n > 1 → n >= 1"
+        r"|.* - array\.itemsize|array\.size > span // array\.itemsize → array\.size >= .*)$",
         "a shorter way to what the comparison of all offsets says as well",
     ),
     (

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 from fly_common.errors import InputError, UsageError
-from fly_host.program import Buffer, Call, Launch, Tensor, Word
+from fly_host.program import Buffer, Call, Launch, Program, Scalar, Stream, Tensor, Word
 from fly_host.values import Extents
 from fly_run.launch import machine as machines
 from fly_run.launch import packing
 from fly_run.launch.arrays import NUMPY
+from fly_run.launch.checking import check
 from fly_run.launch.machine import DeviceMachine, Held, check_room
 from fly_run.launch.memory import Memory, Span, span_of
 from fly_run.launch.tensors import check_array, check_symbols
@@ -334,10 +335,19 @@ def test_a_large_view_of_one_element_overlaps_itself():
     with pytest.raises(InputError, match="elements of the array overlap in memory"):
         check_array(tensor, writable)
     apart = np.lib.stride_tricks.as_strided(
-        np.zeros(1, np.float32), (1 << 20, 1 << 20), (4, 1 << 16)
+        np.zeros(1, np.float32), (1 << 20, 1 << 20), (4, 1 << 20)
     )
     with pytest.raises(InputError, match="elements of the array overlap in memory"):
         check_array(tensor, apart)
+
+
+def test_streams_and_numbers_with_a_default_may_be_left_out():
+    parameters = Stream("s"), Scalar("n", "i32", 5), Scalar("m", "i32")
+    made = Program("f", "gfx942", parameters, (), ())
+    assert check(made, {"m": 2}) == ({}, {"n": 5, "m": 2})
+    assert check(made, {"m": 2, "n": 3, "s": "any"}) == ({}, {"n": 3, "m": 2})
+    with pytest.raises(UsageError, match="f needs m, i32"):
+        check(made, {"n": 3})
 
 
 def test_symbols_are_extents_with_a_name():
