@@ -19,8 +19,7 @@ from fly_host import program as steps
 from fly_host.program import Program, Scalar, Stream, Tensor
 from fly_numerics.element_types import ELEMENT_TYPES
 from fly_trace.signatures import signature
-from fly_trace.signatures.annotations import Constexpr, TensorAnnotation
-from fly_trace.signatures.annotations import Tensor as TensorName
+from fly_trace.signatures.annotations import Constexpr
 from fly_trace.signatures.signature import Constant, ParameterType
 from fly_trace.values.dtypes import DType
 
@@ -69,7 +68,6 @@ def register(
     def run(*given: Any) -> Any:
         return _as_schema(function(*given))
 
-    run.__name__ = function.name
     made = torch.library.custom_op(qualified, run, mutates_args=tuple(mutated), schema=schema)
     names = [p.name for p in taken]
 
@@ -89,8 +87,6 @@ def _argument(parameter: inspect.Parameter, program: Program) -> str:
     if isinstance(known, Tensor):
         alias = "" if known.access == "r" else f"(a{program.parameters.index(known)}!)"
         return f"Tensor{alias} {name}"
-    if annotation is TensorName or isinstance(annotation, TensorAnnotation):
-        return f"Tensor {name}"
     default = "" if parameter.default is parameter.empty else f"={_default(parameter)}"
     if isinstance(annotation, DType):
         kind = "float" if annotation.is_float else "bool" if annotation.is_bool else "SymInt"

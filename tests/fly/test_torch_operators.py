@@ -116,10 +116,26 @@ def test_compile(operators):
 
 
 def test_gradients(operators):
-    _, scaled, _, _ = operators
-    x = torch.arange(5.0, requires_grad=True)
-    scaled(x, 3.0).sum().backward()
-    assert torch.equal(x.grad, torch.full((5,), 3.0))
+    import fly.torch
+
+    made, scaled, _, _ = operators
+
+    def backward(context, gradient):
+        return 2 * gradient * context.factor, None
+
+    def setup(ctx, inputs, output):
+        ctx.factor = inputs[1]
+
+    other = fly.torch.register(
+        made.scaled, "flytest::other", backward=backward, setup_context=setup
+    )
+    none = fly.torch.register(made.scaled, "flytest::none")
+    for operator, wanted in ((scaled, 3.0), (other, 6.0)):
+        x = torch.arange(5.0, requires_grad=True)
+        operator(x, 3.0).sum().backward()
+        assert torch.equal(x.grad, torch.full((5,), wanted))
+    with pytest.raises(RuntimeError, match=r"does not require grad|no autograd formula"):
+        none(torch.arange(5.0, requires_grad=True), 3.0).sum().backward()
 
 
 def test_what_can_be_no_operator(operators):
@@ -236,6 +252,15 @@ def test_schemas(schemas, name, example, schema):
 
     fly.torch.register(getattr(schemas, name), f"flyschema::{name}", example=example)
     assert str(getattr(torch.ops.flyschema, name).default._schema) == f"flyschema::{name}{schema}"
+
+
+def test_names_of_operators(operators):
+    import fly.torch
+
+    made, scaled, _, _ = operators
+    assert scaled._qualname == "fly::scaled"
+    for name, qualified in (("twice", "fly::twice"), ("flytest::twice", "flytest::twice")):
+        assert fly.torch.register(made.scaled, name)._qualname == qualified
 
 
 def test_a_default_that_no_schema_has(schemas):
