@@ -128,9 +128,6 @@ class Graph:
     def mod(self, a: int, b: int) -> int:
         return self.make("mod", a, b)
 
-    def minimum(self, a: int, b: int) -> int:
-        return self.make("min", a, b)
-
     def maximum(self, a: int, b: int) -> int:
         return self.make("max", a, b)
 

@@ -206,6 +206,16 @@ def test_the_ends_of_64_bits(reader, operator, n, wanted):
     assert machine.events[-1][2][0] == wanted
 
 
+@READERS
+@pytest.mark.parametrize("first", [(), (launch(0),)])
+def test_a_shift_beyond_64_bits(reader, first):
+    expressions = (("const", 1), ("scalar", "n"), ("shl", 1, 0))
+    made = program(expressions, *first, launch(2))
+    machine = Recorder(most=1 << 80)
+    assert "the value does not fit in 64 bits" in refused(reader, made, machine, 1 << 62)
+    assert [event for event in machine.events if event[0] == "launch"] == []
+
+
 @SURE
 def test_a_view_and_its_offset(reader):
     made = program(

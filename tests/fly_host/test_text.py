@@ -283,3 +283,34 @@ def test_random_damage_is_an_error_or_a_program():
         except InputError:
             refused += 1
     assert 1000 < refused < 3000
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda data: data.update(steps={"a": 1}), "a list is missing where there is {'a': 1}"),
+        (lambda data: data.update(target=5), "a name is missing where there is 5"),
+        (
+            lambda data: data["steps"][1].update(buffer=None),
+            "a name is missing where there is None",
+        ),
+        (lambda data: data["tensors"][0].update(kind="view"), "tensor T is of no known kind"),
+        (
+            lambda data: data["steps"][3]["arguments"][4].update(value=[1, {"a": 2}]),
+            "a constant is neither a number, a string nor a list of them",
+        ),
+    ],
+)
+def test_damage_of_every_kind_of_step(damage, message):
+    data = json.loads(text.write(EVERY))
+    damage(data)
+    with pytest.raises(InputError) as caught:
+        text.read(json.dumps(data))
+    assert caught.value.message == f"the host program is damaged: {message}"
+
+
+def test_what_a_program_has_by_name():
+    assert [EVERY.parameter(name) for name in ("A", "n", "stream")] == list(EVERY.parameters)
+    assert EVERY.parameter("T") is None
+    assert list(EVERY.named_results) == ["R", "result1"]
+    assert EVERY.named_results["R"] == made.Operand("tensor", "R")
