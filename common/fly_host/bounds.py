@@ -71,9 +71,9 @@ def _division(op: str, a: Bounds, b: Bounds) -> _Exact:
 
 def _mod(op: str, a: Bounds, b: Bounds) -> _Exact:
     """Python's: the sign is the divisor's."""
-    if b.low >= 0 and b.high > 0:
+    if b.low >= 0:
         most = b.high - 1 if a.low < 0 else min(a.high, b.high - 1)
-        return (a.low if a.low >= 0 and a.high < b.low else 0), most, b.low > 0
+        return (max(a.low, 0) if a.high < b.low else 0), most, b.low > 0
     return LOWEST, HIGHEST, b.high < 0
 
 

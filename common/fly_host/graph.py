@@ -59,8 +59,8 @@ class Graph:
         if op == "select":
             return self.select(*operands)
         a, b = operands
-        if op in COMMUTATIVE and self._rank(a) > self._rank(b):
-            a, b = b, a
+        if op in COMMUTATIVE:
+            a, b = sorted((a, b), key=self._rank)
         simple = self._simplified(op, a, b)
         return self._index((op, a, b)) if simple is None else simple
 
@@ -127,9 +127,6 @@ class Graph:
 
     def mod(self, a: int, b: int) -> int:
         return self.make("mod", a, b)
-
-    def minimum(self, a: int, b: int) -> int:
-        return self.make("min", a, b)
 
     def maximum(self, a: int, b: int) -> int:
         return self.make("max", a, b)
@@ -224,7 +221,8 @@ class Graph:
         return self._bounds[a], self._bounds[b]
 
     def _folded(self, op: str, a: int, b: int) -> int | None:
-        if (op in DIVISIONS and b == 0) or (op in SHIFTS and not 0 <= b < 64):
+        # A shift that has a value has but one, by its bounds.
+        if op in SHIFTS or (op in DIVISIONS and b == 0):
             return None
         value = int(BINARY[op](a, b))
         return self.const(value) if LOWEST <= value <= HIGHEST else None

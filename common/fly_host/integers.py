@@ -25,13 +25,13 @@ def _ceildiv(a: int, b: int) -> int:
     return -(-a // b)
 
 
-def _truncdiv(a: int, b: int) -> int:
+def truncdiv(a: int, b: int) -> int:
     quotient = abs(a) // abs(b)
     return quotient if (a < 0) == (b < 0) else -quotient
 
 
 def _rem(a: int, b: int) -> int:
-    return a - b * _truncdiv(a, b)
+    return a - b * truncdiv(a, b)
 
 
 BINARY: dict[str, Callable[[int, int], int]] = {
@@ -40,7 +40,7 @@ BINARY: dict[str, Callable[[int, int], int]] = {
     "mul": operator.mul,
     "floordiv": operator.floordiv,
     "ceildiv": _ceildiv,
-    "truncdiv": _truncdiv,
+    "truncdiv": truncdiv,
     "mod": operator.mod,
     "rem": _rem,
     "min": min,
@@ -76,7 +76,7 @@ def checked(value: int) -> int:
 def show(expressions: Sequence[Expression], index: int) -> str:
     """An expression as a person writes it: `ceildiv(A.shape[0], 256)`."""
     text = _show(expressions, index, [MOST_SHOWN])
-    return text[1:-1] if text.startswith("(") and text.endswith(")") else text
+    return text[1:-1] if text.startswith("(") else text
 
 
 def _show(expressions: Sequence[Expression], index: int, room: list[int]) -> str:

@@ -56,7 +56,6 @@ class Interpreter:
         for step, indices in needed_first(self.program):
             if isinstance(step, steps.Check):
                 self.check(step)
-                continue
             for index in indices:
                 self.values[index]
             if isinstance(step, steps.Launch) and len(indices) == len(steps.needs(step)):
@@ -65,12 +64,7 @@ class Interpreter:
     def look_at(self, launch: steps.Launch) -> None:
         values = self.values
         integers = [
-            [
-                values[word.expression]
-                if word.kind == "integer" and word.expression is not None
-                else None
-                for word in words
-            ]
+            [self.word(word) if word.kind == "integer" else None for word in words]
             for words in launch.arguments
         ]
         grid, block = values.triple(launch.grid), values.triple(launch.block)

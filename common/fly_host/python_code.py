@@ -19,6 +19,7 @@ from fly_common.errors import InputError
 
 from fly_host import interpreter
 from fly_host import program as steps
+from fly_host.integers import HIGHEST, LOWEST, truncdiv
 from fly_host.machine import Machine
 from fly_host.program import Program, Scalar
 from fly_host.python_text import Writer, numbered
@@ -47,7 +48,7 @@ def compiled(program: Program) -> Callable[[Machine, Mapping[str, Any]], Any]:
     found = _compiled.get(id(program))
     if found is None:
         names: dict[str, Any] = {"Doubt": Doubt, "program": program, "steps": numbered(program)}
-        names |= {"integer": _integer, "shift_left": _shift_left, "truncdiv": _truncdiv}
+        names |= {"integer": _integer, "shift_left": _shift_left, "truncdiv": truncdiv}
         names |= {"resolve": _resolve, "failed": _failed, "endless": interpreter.endless}
         names |= {"wrong_count": interpreter.wrong_count}
         exec(compile(source(program), f"<host program {program.entry}>", "exec"), names)
@@ -73,11 +74,6 @@ def _shift_left(a: int, b: int) -> int:
     if not 0 <= b < 64:
         raise Doubt
     return a << b
-
-
-def _truncdiv(a: int, b: int) -> int:
-    quotient = abs(a) // abs(b)
-    return quotient if (a < 0) == (b < 0) else -quotient
 
 
 def _failed(check: steps.Check, values: Values) -> None:

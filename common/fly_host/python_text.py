@@ -86,7 +86,6 @@ class Writer:
             self.write("try:")
             with self.kept():
                 self.compute(indices)
-                self.write("pass")
             self.write("except (ZeroDivisionError, ValueError, KeyError, TypeError):")
             self.write("    raise Doubt from None")
             self.in_range(self.visible)
@@ -118,19 +117,20 @@ class Writer:
         written: list[int] = []
         waiting = list(indices)[::-1]
         while waiting:
-            index = waiting[-1]
+            index = waiting.pop()
+            if index in self.visible:
+                continue
             kind, *operands = self.program.expressions[index]
             leaf = kind in steps.LEAVES
             missing = [] if leaf else [n for n in operands if n not in self.visible]
-            if index in self.visible or not missing:
-                waiting.pop()
-            waiting += missing if index not in self.visible else []
-            if index not in self.visible and not missing:
-                self.write(f"e{index} = {self.formula(kind, operands)}")
-                if kind == "mul":  # numbers must not grow without end
-                    self.write(f"if not {LOWEST} <= e{index} <= {HIGHEST}: raise ValueError")
-                self.visible.add(index)
-                written.append(index)
+            if missing:
+                waiting += (index, *missing)
+                continue
+            self.write(f"e{index} = {self.formula(kind, operands)}")
+            if kind == "mul":  # numbers must not grow without end
+                self.write(f"if not {LOWEST} <= e{index} <= {HIGHEST}: raise ValueError")
+            self.visible.add(index)
+            written.append(index)
         return written
 
     def formula(self, kind: str, operands: list[Any]) -> str:
@@ -190,7 +190,6 @@ class Writer:
         with self.kept():
             written = self.compute(missing)
             self.in_range(written)
-            self.write("pass")
         self.write("except (Doubt, ZeroDivisionError, ValueError, KeyError, TypeError):")
         with self.kept():
             self.write(f"values = {self.values()}")

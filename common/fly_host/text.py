@@ -79,7 +79,6 @@ def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
     ]
     return {
         **data,
-        "version": VERSION,
         "steps": launches,
         "tensors": [],
         "results": None,

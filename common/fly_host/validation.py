@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from fly_common.quoting import quoted
 from fly_numerics.element_types import ELEMENT_TYPES
@@ -11,15 +12,13 @@ from fly_host import program as made
 from fly_host.program import BINARY, Operand, Program, Scalar, Step, Stream, Tensor
 
 DTYPES = frozenset(name for name, row in ELEMENT_TYPES.items() if row.computes)
-# Types of tensors only: nothing is computed in them.
-TENSOR_DTYPES = frozenset(
-    name for name, row in ELEMENT_TYPES.items() if row.numpy and not row.computes
-)
+# Of tensors: also types in which nothing is computed.
+TENSOR_DTYPES = frozenset(name for name, row in ELEMENT_TYPES.items() if row.numpy)
 WORD_SIZES = (1, 2, 4, 8)
 MOST_NESTED = 64  # levels of loops and branches
 
 
-def is_number(value: object, low: int = -(2**63)) -> bool:
+def is_number(value: object, low: int = -(2**63)) -> TypeGuard[int]:
     """Whether it is an integer that fits 64 bits; JSON's true and false are none."""
     return type(value) is int and low <= value < 2**63
 
@@ -49,7 +48,7 @@ class _Validation:
             self.parameter(parameter)
         for tensor in self.program.tensors:
             self.declare(tensor.name)
-            if tensor.dtype not in DTYPES | TENSOR_DTYPES:
+            if tensor.dtype not in TENSOR_DTYPES:
                 raise ValueError(f"tensor {tensor.name}: unknown dtype {quoted(tensor.dtype)}")
             rank = tensor.rank if isinstance(tensor, made.Assigned) else len(tensor.shape)
             if not is_number(rank, 0):
@@ -84,7 +83,7 @@ class _Validation:
         if isinstance(parameter, Stream):
             self.streams.add(name)
             return
-        allowed = DTYPES | TENSOR_DTYPES if isinstance(parameter, Tensor) else DTYPES
+        allowed = TENSOR_DTYPES if isinstance(parameter, Tensor) else DTYPES
         if parameter.dtype not in allowed:
             raise ValueError(f"parameter {name}: unknown dtype {quoted(parameter.dtype)}")
         if isinstance(parameter, Scalar):
@@ -111,35 +110,34 @@ class _Validation:
             raise ValueError(f"expression {index} is empty")
         operator, *operands = expression
         bad = ValueError(f"expression {index}: bad operands of {quoted(operator)}")
+        names, below = [], []  # what it depends on by itself; the expressions that it uses
         if operator == "const":
             known = len(operands) == 1 and is_number(operands[0])
-            depends = frozenset()
         elif operator == "scalar":
             known = len(operands) == 1 and operands[0] in self.scalars
-            depends = frozenset()
         elif operator == "variable":
             known = len(operands) == 1 and is_number(operands[0], 0)
-            depends = frozenset(operands)
+            names = operands
         elif operator in ("extent", "stride"):
             known = len(operands) == 2 and isinstance(operands[0], str)
-            rank = self.ranks.get(operands[0], 0) if known else 0
-            known = known and is_number(operands[1], 0) and operands[1] < rank
-            depends = frozenset(operands[:1])
+            known = known and is_number(operands[1], 0)
+            known = known and operands[1] < self.ranks.get(operands[0], 0)
+            names = operands[:1]
         else:
             arity = 3 if operator == "select" else 2 if operator in BINARY else None
             if arity is None:
                 raise ValueError(f"expression {index}: unknown operator {quoted(operator)}")
             known = len(operands) == arity
             known = known and all(is_number(n, 0) and n < index for n in operands)
-            depends = frozenset().union(*(self.depends[n] for n in operands)) if known else None
-        if not known or depends is None:
+            below = operands
+        if not known:
             raise bad
-        self.depends.append(depends)
+        self.depends.append(frozenset(names).union(*(self.depends[n] for n in below)))
 
     def use(self, what: str, *indices: object) -> None:
         """Sees that expressions exist, and that what they depend on is visible here."""
         for index in indices:
-            if not is_number(index, 0) or not isinstance(index, int) or index >= len(self.depends):
+            if not is_number(index, 0) or index >= len(self.depends):
                 raise ValueError(f"{what}: no such expression")
             for name in self.depends[index]:
                 visible = self.tensors if isinstance(name, str) else self.variables
@@ -155,7 +153,6 @@ class _Validation:
         """Makes a variable visible, which nothing else assigns."""
         if not is_number(number, 0) or number in self.every_variable:
             raise ValueError(f"{what}: a variable is assigned twice")
-        assert isinstance(number, int)
         self.every_variable.add(number)
         self.variables.add(number)
 
@@ -176,7 +173,7 @@ class _Validation:
             self.make(what, step.buffer)
         elif isinstance(step, made.Free):
             name = self.tensor(what, step.buffer)
-            if not isinstance(self.declared(name), made.Buffer) or name in self.freed:
+            if not isinstance(self.declared(name), made.Buffer):
                 raise ValueError(f"{what}: {quoted(name)} can't be freed")
             self.freed.add(name)
             self.tensors.discard(name)

@@ -13,7 +13,7 @@ from fly_common.errors import InputError
 from fly_common.quoting import quoted
 
 from fly_host.integers import Undefined, binary, checked, show
-from fly_host.program import Expression, Program
+from fly_host.program import LEAVES, Expression, Program
 
 
 @dataclass(frozen=True)
@@ -72,34 +72,20 @@ class Values:
         waiting = [index]
         while waiting:
             current = waiting[-1]
-            if current in known:
-                waiting.pop()
-                continue
-            missing = self._missing(expressions[current])
+            kind, *operands = expressions[current]
+            inner = () if kind in LEAVES else operands
+            missing = [operand for operand in inner if operand not in known]
             if missing:
                 waiting += missing
                 continue
             waiting.pop()
+            if current in known:
+                continue
             try:
                 known[current] = self._compute(expressions[current])
             except Undefined as why:
                 known[current] = why
         return known[index]
-
-    def _missing(self, expression: Expression) -> list[int]:
-        """The operands that have to be computed first. Of `select` the condition, then the side
-        that it chooses."""
-        kind, *operands = expression
-        if kind in ("const", "scalar", "extent", "stride", "variable"):
-            return []
-        if kind == "select":
-            condition = self._known.get(operands[0])
-            if condition is None:
-                return operands[:1]
-            if isinstance(condition, Undefined):
-                return []
-            operands = operands[1:2] if condition else operands[2:3]
-        return [operand for operand in operands if operand not in self._known]
 
     def _compute(self, expression: Expression) -> int:
         kind, *operands = expression
@@ -138,7 +124,7 @@ class Values:
         while not str(self._known[index]):
             kind, *operands = expressions[index]
             if kind == "select" and isinstance(condition := self._known[operands[0]], int):
-                operands = operands[1:2] if condition else operands[2:3]
+                operands = [operands[1 if condition else 2]]
             index = next(n for n in operands if isinstance(self._known.get(n), Undefined))
         return f"{show(expressions, index)}: {self._known[index]}"
 

@@ -19,8 +19,7 @@ from fly_host import program as steps
 from fly_host.program import Program, Scalar, Stream, Tensor
 from fly_numerics.element_types import ELEMENT_TYPES
 from fly_trace.signatures import signature
-from fly_trace.signatures.annotations import Constexpr, TensorAnnotation
-from fly_trace.signatures.annotations import Tensor as TensorName
+from fly_trace.signatures.annotations import Constexpr
 from fly_trace.signatures.signature import Constant, ParameterType
 from fly_trace.values.dtypes import DType
 
@@ -30,8 +29,8 @@ from fly.call.function import JitFunction
 from fly.torch.shapes import Layout, check, results
 
 NAMESPACE = "fly"
-# How schemas spell the types of numbers and constants.
-_SCHEMA = {bool: "bool", int: "SymInt", float: "float", str: "str"}
+# How schemas spell the types of constants.
+_SCHEMA = {bool: "bool", int: "int", float: "float", str: "str"}
 
 
 def register(
@@ -69,7 +68,6 @@ def register(
     def run(*given: Any) -> Any:
         return _as_schema(function(*given))
 
-    run.__name__ = function.name
     made = torch.library.custom_op(qualified, run, mutates_args=tuple(mutated), schema=schema)
     names = [p.name for p in taken]
 
@@ -89,8 +87,6 @@ def _argument(parameter: inspect.Parameter, program: Program) -> str:
     if isinstance(known, Tensor):
         alias = "" if known.access == "r" else f"(a{program.parameters.index(known)}!)"
         return f"Tensor{alias} {name}"
-    if annotation is TensorName or isinstance(annotation, TensorAnnotation):
-        return f"Tensor {name}"
     default = "" if parameter.default is parameter.empty else f"={_default(parameter)}"
     if isinstance(annotation, DType):
         kind = "float" if annotation.is_float else "bool" if annotation.is_bool else "SymInt"
@@ -100,7 +96,7 @@ def _argument(parameter: inspect.Parameter, program: Program) -> str:
         if default and kind not in _SCHEMA:
             raise UsageError(f"{name}={quoted(parameter.default)}: operators have no such argument")
         # A constant decides about the code: it can't be symbolic.
-        return f"{_SCHEMA.get(kind, 'int').replace('Sym', '')} {name}{default}"
+        return f"{_SCHEMA.get(kind, 'int')} {name}{default}"
     if known is not None and not isinstance(known, Stream):
         return f"{'float' if ELEMENT_TYPES[known.dtype].kind == 'float' else 'SymInt'} {name}"
     raise UsageError(
@@ -114,24 +110,24 @@ def _default(parameter: inspect.Parameter) -> str:
 
 
 def _returned(program: Program) -> str:
-    """The results of the schema: a flat tuple, whatever the function nests."""
+    """The results of the schema: a flat tuple, whatever the function nests. Schemas have no tuples
+    of one."""
     kinds = [
         "Tensor" if operand.kind in ("tensor", "view") else "SymInt"
         for operand in steps.leaves(program.results)
     ]
-    if len(kinds) == 1 and not isinstance(program.results, tuple):
-        return kinds[0]
-    return f"({', '.join(kinds)})"
+    return kinds[0] if len(kinds) == 1 else f"({', '.join(kinds)})"
 
 
 def _as_schema(result: Any) -> Any:
+    """A result as `_returned` describes it."""
     if not isinstance(result, tuple):
         return result
     flat: list[Any] = []
     for part in result:
         made = _as_schema(part)
-        flat += made if isinstance(made, tuple) else (made,)
-    return tuple(flat)
+        flat += made if isinstance(made, tuple) else () if made is None else (made,)
+    return flat[0] if len(flat) == 1 else tuple(flat)
 
 
 def _fake(function: JitFunction, names: list[str], given: Sequence[Any]) -> Any:
@@ -145,7 +141,7 @@ def _fake(function: JitFunction, names: list[str], given: Sequence[Any]) -> Any:
     made = [_empty(one, tensors) for one in results(program, tensors, scalars)]
     if program.results is None:
         return None
-    return tuple(made) if isinstance(program.results, tuple) else made[0]
+    return made[0] if len(made) == 1 else tuple(made)
 
 
 def _empty(one: Any, tensors: dict[str, torch.Tensor]) -> Any:

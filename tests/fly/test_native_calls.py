@@ -6,15 +6,21 @@ import os
 import sys
 import threading
 import time
+import types
 from pathlib import Path
 
 import numpy as np
 import pytest
 from fly_common.errors import Fault, FlyError, InputError
+from fly_host.native.unavailable import Unavailable
 from fly_trace.session.load import load_file as load
 
 from fly.call import function as calling
+from fly.call import native_calls
 from fly.call.dispatcher import Dispatcher
+from fly.call.native_calls import NativeCalls
+from fly.dependencies.function_parts import MISSING
+from fly.dependencies.hashing import DependencyHash
 
 PROGRAM = """
 import fly
@@ -385,3 +391,118 @@ def test_prepared_calls(made):
         np.testing.assert_array_equal(y, 4 * x + 1)
     with pytest.raises(InputError, match="extent n is"):
         made.scale.prepare(x, y[:5])
+
+
+# -- by itself: what of a function's dependencies native code can look at
+
+
+def new_calls(found: DependencyHash, variables: tuple[str, ...] = ()) -> NativeCalls:
+    return NativeCalls(found, None, variables)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [
+        (DependencyHash("d", classes=((int, ()),)), "mutable values or classes"),
+        (DependencyHash("d", mutables=(({}, "x"),)), "mutable values or classes"),
+        (DependencyHash("d", caches=(len,)), "mutable values or classes"),
+        (DependencyHash("d", registrations=1), "mutable values or classes"),
+        (
+            DependencyHash("d", names=((types.MappingProxyType({"x": 1}), "x", 1),)),
+            "a namespace that is no plain dictionary",
+        ),
+        (
+            DependencyHash("d", names=tuple(({"x": 1}, "x", 1) for _ in range(600))),
+            "too many names",
+        ),
+    ],
+)
+def test_what_native_code_can_not_look_at(found, reason):
+    with pytest.raises(Unavailable, match=rf"^the function reaches {reason}$"):
+        new_calls(found)._state()
+
+
+def test_what_native_code_looks_at(monkeypatch):
+    def function(a: int, *, c=3):
+        return a
+
+    function.tag = "t"  # type: ignore[attr-defined]
+    monkeypatch.setenv("FLY_ONE", "1")
+    monkeypatch.delenv("FLY_TWO", raising=False)
+    space, cell = {"x": 1}, types.CellType(5)
+    parts = ()
+    found = DependencyHash(
+        "d", names=((space, "x", 1),), cells=((cell, 5),), functions=((function, parts),)
+    )
+    state = new_calls(found, ("FLY_ONE", "FLY_TWO"))._state()
+    assert (list(state.cells), list(state.functions)) == ([(cell, 5)], [function])
+    assert state.missing is MISSING
+    environment = os.environ._data  # type: ignore[attr-defined]
+    assert list(state.names) == [
+        (space, "x", 1),
+        (environment, b"FLY_ONE", b"1"),
+        (environment, b"FLY_TWO", MISSING),
+        (function.__kwdefaults__, "c", 3),
+        (function.__annotations__, "a", int),
+        (function.__dict__, "tag", "t"),
+    ]
+    assert state.names[0][0] is space
+    assert state.names[1][0] is environment
+
+
+class Clock:
+    """A dispatcher that writes down until when calls are its own."""
+
+    def __init__(self):
+        self.given = []
+
+    def until(self, nanoseconds: int) -> None:
+        self.given.append(nanoseconds)
+
+
+def test_time_is_renewed_and_ended():
+    calls = new_calls(DependencyHash("d"))
+    calls.renew(1.0)
+    calls.stop()
+    calls.dispatcher = clock = Clock()  # type: ignore[assignment]
+    before = time.monotonic_ns()
+    calls.renew(2.5)
+    after = time.monotonic_ns()
+    calls.stop()
+    renewed, ended = clock.given
+    assert before + 2_500_000_000 <= renewed <= after + 2_500_000_000
+    assert ended == 0
+
+
+def test_closed_devices_end_what_launchers_hold():
+    calls = new_calls(DependencyHash("d"))
+    calls.dispatcher = clock = Clock()  # type: ignore[assignment]
+    calls._tried.add("a kind")
+    native_calls._forget()
+    assert (clock.given, calls.dispatcher, calls._tried) == ([0], None, set())
+
+
+def test_what_can_not_be_compiled_is_told_once(capfd, monkeypatch):
+    monkeypatch.setattr(native_calls, "_told", set())
+    compiled = types.SimpleNamespace(program_name="scale")
+    for why in ("no room", "no room", "no linker"):
+        native_calls._tell_once(compiled, why)  # type: ignore[arg-type]
+    told = "fly: warning: the host side of scale runs as Python, which is slower: "
+    assert capfd.readouterr() == ("", f"{told}no room\n{told}no linker\n")
+
+
+def test_more_kinds_of_calls_than_there_is_room_for(made, slow):
+    x, y = numbers(64)
+    for k in range(10):
+        for _ in range(3):
+            made.add(x, k, y)
+            np.testing.assert_array_equal(y, x + np.float32(k))
+    count = len(slow)
+    for k in range(10):
+        made.add(x, k, y)
+        np.testing.assert_array_equal(y, x + np.float32(k))
+    assert slow[count:] == ["add", "add"]
+    assert (
+        made.add._calls.native.reasons
+        == ["the function is called with too many kinds of arguments"] * 2
+    )

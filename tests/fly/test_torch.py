@@ -7,10 +7,13 @@ import sys
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
-from fly_common.errors import UsageError
+from fly_common.errors import MissingError, UsageError
+from fly_run.launch.arrays import NUMPY
 
+from fly.call.array_kinds import TORCH, arrays_for
 from fly.call.arrays import is_array, view
 
 TYPES = {
@@ -140,3 +143,21 @@ def test_what_vmap_passes_has_no_memory():
         return tensor
 
     torch.vmap(call)(torch.ones(2, 4))
+
+
+def test_arrays_are_of_the_kind_that_is_given():
+    assert arrays_for([1, torch.zeros(1)]) is TORCH
+    assert arrays_for([np.zeros(1), 2]) is NUMPY
+    assert arrays_for([]) is NUMPY
+
+
+def test_arrays_that_a_program_makes_for_torch():
+    made, memory = TORCH.empty("bf16", (2, 3), (4, 1), 8)
+    assert (made.dtype, tuple(made.shape), made.stride()) == (torch.bfloat16, (2, 3), (4, 1))
+    assert (memory.nbytes, memory.ctypes.data) == (16, made.data_ptr())
+    whole = torch.arange(20.0)[2:]
+    part = TORCH.strided(whole, (2, 2), (6, 2), 3)
+    assert part.tolist() == [[5.0, 7.0], [11.0, 13.0]]
+    assert TORCH.memory(part).tolist() == part.tolist()
+    with pytest.raises(MissingError, match=r"^torch has no memory: [^\n]+$"):
+        TORCH.empty("f32", (1 << 60,), (1,), 1 << 60)

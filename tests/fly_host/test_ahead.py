@@ -1,11 +1,12 @@
 """What is computed and checked before the first step: a call that can't succeed does nothing."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from fly_common.errors import InputError
 from fly_host import interpreter, python_code, text
-from fly_host.program import Check, Launch, Program, Scalar, Tensor, Word
+from fly_host.program import Check, Launch, Operand, Program, Scalar, Tensor, Word
 from fly_host.values import Extents
 
 from .recording import Recorded, Recorder
@@ -59,6 +60,16 @@ def test_an_integer_that_a_later_launch_needs(reader):
 
 
 @READERS
+def test_an_integer_that_the_result_needs(reader):
+    result = Operand("integer", DIVIDED)
+    made = replace(program(launch(ONE)), results=result, result_names=("result",))
+    machine = Recorder()
+    with pytest.raises(InputError, match="division by zero"):
+        reader(made, machine, {"A": Recorded("A", Extents((0,), (1,)))})
+    assert machine.events in ([], [("look", "k", (1, 1, 1), (1, 1, 1), 1, [[None]])])
+
+
+@READERS
 def test_a_launch_that_is_refused(reader):
     made = program(launch(ONE), launch(SIZE))
     machine = Recorder(most=100)
@@ -82,7 +93,9 @@ def test_a_program_is_compiled_once_and_few_are_kept(monkeypatch):
     assert python_code.compiled(programs[0]) is first
     for made in programs:
         python_code.compiled(made)
-    assert [held for held, _ in python_code._compiled.values()] == programs[2:]
+    # Equal programs are several here.
+    kept = [id(held) for held, _ in python_code._compiled.values()]
+    assert kept == [id(made) for made in programs[2:]]
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,8 @@ def test_bounds_are_no_wider_than_they_have_to_be(op):
             assert found[:2] == (least, b[1] - 1 if a[0] < 0 else min(a[1], b[1] - 1)), (a, b)
         elif op == "mod" and b[0] == 0 and b[1] > 0:
             assert (found.low, found.high) == (0, b[1] - 1 if a[0] < 0 else min(a[1], b[1] - 1))
+        elif op == "mod" and b == (0, 0):
+            assert found == UNKNOWN
         elif op == "rem":
             assert found[:2] == (min(a[0], 0), max(a[1], 0)), (a, b)
         elif op in DIVISIONS and b[0] == 0 and b[1] > 0:
@@ -123,3 +125,5 @@ def test_leaves():
     assert EXTENT == (0, HIGHEST, True)
     assert ANY == (LOWEST, HIGHEST, True)
     assert UNKNOWN == (LOWEST, HIGHEST, False)
+    for leaf in (EXTENT, ANY, UNKNOWN):
+        assert bounds_of("min", leaf, leaf) == leaf

@@ -56,6 +56,8 @@ def complaint(shape, strides, text="", contiguous=None, scalars=None, graph=None
             "merge(1)",
             "A: merge(1): axes of strides 10 and 1 are not contiguous",
         ),
+        ((3, 2), (2, 1), "merge(0)", None),
+        ((3, 1), (1, 7), "merge(0)", None),
         # A split that does not divide; its padding can't be seen.
         ((3, 8), (8, 1), "split(1, 4)", None),
         ((3, 10), (10, 1), "split(1, 4)", "A: split(1, 4): the extent 10 is not a multiple of 4"),

@@ -70,6 +70,7 @@ def test_random_chains_and_their_texts(seed):
         ),
         ("split(inner=True, 1, 2)", "split(inner=True, 1, 2): '1' is no argument of split"),
         ("merge(0, padded=True)", "merge(0, padded=True): 'padded=True' is no argument of merge"),
+        ("split(0, 4, padded=)", "split(0, 4, padded=): 'padded=' is no argument of split"),
         ("split(0, inner=True, %1)", "split(0, inner=True, %1): '%1' is no argument of split"),
         ("reorder(inner=True)", "reorder(inner=True): 'inner=True' is no argument of reorder"),
         ("broadcast(0, inner=True)", None),

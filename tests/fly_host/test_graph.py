@@ -196,6 +196,9 @@ def simple(graph, tree):
     [
         (("add", c(2), c(3)), c(5)),
         (("and", c(-4), c(7)), c(4)),
+        (("or", c(-3), c(0)), c(-3)),
+        (("mod", ("mul", N, c(0)), c(4)), ("mul", 0, 1)),
+        (("mul", ("mul", N, c(7)), c(HIGHEST // 7)), ("mul", 0, 4)),
         (("add", N, c(0)), N),
         (("sub", N, c(0)), N),
         (("mul", c(1), N), N),
@@ -261,6 +264,7 @@ def test_simplified(graph, tree, result):
         ("floordiv", c(1), c(0)),
         ("add", c(HIGHEST), c(1)),
         ("shl", c(1), c(64)),
+        ("mul", ("mul", S, c(2)), c(0)),
         ("mul", N, c(0)),  # a u64 scalar may have no value in 64 signed bits
         ("sub", N, N),
         ("select", N, E, E),

@@ -39,6 +39,11 @@ def test_no_axes():
     assert graph.constant(found.elements) == 1
 
 
+def test_a_new_axis_that_a_merge_joins_has_stride_0():
+    graph, found = inferred_of((5,), "broadcast(0) merge(0)")
+    assert (numbers(graph, found.strides), numbers(graph, found.axes)) == ((0, 1), (5,))
+
+
 def test_extents_over_two_to_the_31():
     graph, found = inferred_of((2**32, 2**20, 2**10 - 1), "reorder(2, 0, 1)")
     assert numbers(graph, found.strides) == (2**20, 1, 2**52)

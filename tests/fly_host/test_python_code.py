@@ -1,14 +1,26 @@
 """Generated Python does what the interpreter does, on random programs."""
 
+from pathlib import Path
 from random import Random
 
 import pytest
 from fly_common.errors import FlyError
 from fly_host import interpreter, python_code, text
-from fly_host.program import Branch, Launch, Program, Scalar, Tensor, Word
+from fly_host.program import (
+    BINARY,
+    Branch,
+    Chosen,
+    Launch,
+    Operand,
+    Program,
+    Scalar,
+    Tensor,
+    Word,
+)
 from fly_host.validation import validate
 from fly_host.values import Extents
 
+from .programs import EVERY
 from .random_programs import Maker, arguments
 from .recording import Recorded, Recorder
 
@@ -71,6 +83,26 @@ def test_a_scalar_beyond_64_signed_bits_has_no_value(early):
         assert bool(events) == launched
 
 
+ADD = """\
+def run(machine, arguments):
+    t0 = arguments['A']
+    x0 = machine.extents(t0)
+    try:
+        e0 = x0.shape[0]
+        e1 = 256
+        e2 = -(-e0 // e1)
+        e3 = 1
+        e4 = 0
+    except (ZeroDivisionError, ValueError, KeyError, TypeError):
+        raise Doubt from None
+    if e2 < -9223372036854775808 or e2 > 9223372036854775807:
+        raise Doubt
+    machine.look_at(steps[0], (e2, e3, e3,), (e1, e3, e3,), e4, [[None], [e0]])
+    machine.launch(steps[0], (e2, e3, e3,), (e1, e3, e3,), e4, [[(t0, 0)], [e0]], None)
+    return None
+"""
+
+
 def test_what_the_code_looks_like():
     tensor = Tensor("A", "f32", ("n",), (1,))
     expressions = (("extent", "A", 0), ("const", 256), ("ceildiv", 0, 1), ("const", 1))
@@ -78,7 +110,43 @@ def test_what_the_code_looks_like():
     words = ((Word("pointer", "A"),), (Word("integer", expression=0),))
     launch = Launch("k", (2, 3, 3), (1, 3, 3), 4, words)
     program = Program("f", "gfx942", (tensor,), expressions, (launch,))
-    lines = python_code.source(program).splitlines()
-    assert "        e2 = -(-e0 // e1)" in lines
-    launched = "machine.launch(steps[0], (e2, e3, e3,), (e1, e3, e3,), e4, [[(t0, 0)], [e0]], None)"
-    assert f"    {launched}" in lines
+    assert python_code.source(program) == ADD
+
+
+def test_what_the_code_of_every_kind_of_step_looks_like():
+    assert python_code.source(EVERY) == Path(__file__).with_name("every_source.txt").read_text()
+
+
+def test_the_code_of_each_operator():
+    operators = sorted(BINARY)
+    sums = tuple((operator, 0, 1) for operator in operators)
+    words = ((Word("integer", expression=2 + n),) for n in range(len(sums)))
+    launch = Launch("k", (0, 0, 0), (0, 0, 0), 0, tuple(words))
+    made = Program("f", "gfx942", (), (("const", 7), ("const", 2), *sums), (launch,))
+    machine = Recorder()
+    python_code.compiled(made)(machine, {})
+    found = dict(zip(operators, (word for (word,) in machine.events[-1][5]), strict=True))
+    assert found == {
+        "add": 9, "sub": 5, "mul": 14, "floordiv": 3, "ceildiv": 4, "truncdiv": 3, "mod": 1,
+        "rem": 1, "min": 2, "max": 7, "and": 2, "or": 7, "xor": 5, "shl": 28, "shr": 1,
+        "eq": 0, "ne": 1, "lt": 0, "le": 0,
+    }  # fmt: skip
+
+
+def test_a_variable_is_not_the_expression_of_its_number():
+    """Expression 2 has no value, and nothing needs it; variable 2 has one."""
+    expressions = ("const", 1), ("const", 0), ("floordiv", 0, 1), ("variable", 2)
+    launch = Launch("k", (3, 0, 0), (0, 0, 0), 0, ())
+    steps = Branch(0, (), (), (Chosen(2, 0, 1),)), launch
+    made = Program("f", "gfx942", (), expressions, steps)
+    assert "e2" not in python_code.source(made)
+    machine = Recorder()
+    python_code.compiled(made)(machine, {})
+    assert machine.events[-1][2] == (1, 1, 1)
+
+
+def test_an_expression_that_is_used_twice_is_written_once():
+    expressions = ("scalar", "n"), ("add", 0, 0), ("mul", 1, 0)
+    made = Program("f", "gfx942", (Scalar("n", "i32"),), expressions, (), (), Operand("integer", 2))
+    source = python_code.source(made)
+    assert [source.count(f"e{index} = ") for index in range(3)] == [1, 1, 1]

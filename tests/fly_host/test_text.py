@@ -34,6 +34,7 @@ def test_the_text_is_canonical(program):
 def test_the_text_names_what_an_image_holds():
     """What other programs read: the section's name, and the kinds of parameters and steps."""
     assert made.SECTION == ".fly.manifest"
+    assert text.read(text.write(EVERY)) == EVERY
     data = json.loads(text.write(EVERY))
     assert [item["kind"] for item in data["parameters"]] == ["tensor", "scalar", "stream"]
     assert [item["kind"] for item in data["steps"]] == [
@@ -227,7 +228,13 @@ def changed(*path_and_value) -> str:
         (changed("expressions", 2, ["add", 0]), "expression 2: bad operands of 'add'"),
         (changed("expressions", 2, ["select", 0, 1]), "expression 2: bad operands of 'select'"),
         (changed("expressions", 2, ["pow", 0, 1]), "expression 2: unknown operator 'pow'"),
-        (changed("expressions", 2, []), "damaged"),
+        (changed("expressions", 2, []), "expression 2 is empty"),
+        (changed("expressions", 2, ["variable"]), "bad operands of 'variable'"),
+        (changed("expressions", 2, ["variable", 0, 0]), "bad operands of 'variable'"),
+        (changed("expressions", 2, ["variable", -1]), "bad operands of 'variable'"),
+        (changed("expressions", 0, ["extent", ["A"], 0]), "bad operands of 'extent'"),
+        (changed("parameters", 0, "kind", "array"), "parameter A is of no known kind"),
+        (changed("parameters", 0, "dtype", "f4E2M1FN"), "parameter A: unknown dtype 'f4E2M1FN'"),
         (changed("expressions", 2, [["add"], 0, 1]), "damaged"),
         (changed("parameters", 0, "dtype", "f33"), "parameter A: unknown dtype 'f33'"),
         (changed("parameters", 0, "access", "x"), "parameter A: unknown access 'x'"),
@@ -276,3 +283,34 @@ def test_random_damage_is_an_error_or_a_program():
         except InputError:
             refused += 1
     assert 1000 < refused < 3000
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda data: data.update(steps={"a": 1}), "a list is missing where there is {'a': 1}"),
+        (lambda data: data.update(target=5), "a name is missing where there is 5"),
+        (
+            lambda data: data["steps"][1].update(buffer=None),
+            "a name is missing where there is None",
+        ),
+        (lambda data: data["tensors"][0].update(kind="view"), "tensor T is of no known kind"),
+        (
+            lambda data: data["steps"][3]["arguments"][4].update(value=[1, {"a": 2}]),
+            "a constant is neither a number, a string nor a list of them",
+        ),
+    ],
+)
+def test_damage_of_every_kind_of_step(damage, message):
+    data = json.loads(text.write(EVERY))
+    damage(data)
+    with pytest.raises(InputError) as caught:
+        text.read(json.dumps(data))
+    assert caught.value.message == f"the host program is damaged: {message}"
+
+
+def test_what_a_program_has_by_name():
+    assert [EVERY.parameter(name) for name in ("A", "n", "stream")] == list(EVERY.parameters)
+    assert EVERY.parameter("T") is None
+    assert list(EVERY.named_results) == ["R", "result1"]
+    assert EVERY.named_results["R"] == made.Operand("tensor", "R")

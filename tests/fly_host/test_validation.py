@@ -69,6 +69,7 @@ def loop(*body, tensors=(), condition=4, following=1) -> Loop:
     return Loop((Carried(0, 0, following, 1),), tensors, condition, body)
 
 
+CHOOSE_X = Branch(0, (), (), (), (ChosenTensor("X", "A", "A"),))
 SWAP = (CarriedTensor("X", "A", "X", "Y"),)
 
 
@@ -83,6 +84,7 @@ SWAP = (CarriedTensor("X", "A", "X", "Y"),)
         (Branch(0, (), (), (Chosen(0, 0, 1),)), launch(number=3)),
         (launch(stream="s"),),
         (Call("f", (), (), ("T",)), launch("T"), Free("T")),
+        (Call("f", (Operand("view", View("A", (5, 1), (1, 0), 0)),)),),
     ],
 )
 def test_scopes(steps):
@@ -114,6 +116,10 @@ def test_scopes(steps):
         ((loop(condition=2),), "loop: it uses 'T'"),
         ((loop(following=2),), "loop: it uses 'T'"),
         ((loop(), loop()), "a variable is assigned twice"),
+        ((Loop((Carried(-1, 0, 1, 1),), (), 0, ()),), "a variable is assigned twice"),
+        ((Loop((Carried(0, 2, 1, 1),), (), 4, ()),), "loop: it uses 'T'"),
+        ((loop(tensors=(CarriedTensor("X", "U", "X", "Y"),)),), "loop: no tensor 'U'"),
+        ((loop(tensors=(*SWAP, *SWAP)),), "loop: 'X' can't be assigned here"),
         (
             (Allocate("I"), loop(tensors=(CarriedTensor("X", "I", "X", "Y"),))),
             "'X' and 'I' differ in dtype or rank",
@@ -134,6 +140,7 @@ def test_scopes(steps):
             (Allocate("I"), Branch(0, (), (), (), (ChosenTensor("X", "A", "I"),))),
             "'X' and 'I' differ in dtype or rank",
         ),
+        ((CHOOSE_X, CHOOSE_X), "branch: 'X' can't be assigned here"),
         # Checks and library calls.
         ((Check(2, ("a",)),), "check: it uses 'T'"),
         ((Check(0, ("a", 2)),), "check: it uses 'T'"),
@@ -145,6 +152,8 @@ def test_scopes(steps):
             (Call("f", (Operand("view", View("A", (1,), (1, 1), 0)),)),),
             "a view's strides are not as many as its extents",
         ),
+        ((Call("f", (Operand("view", View("T", (), (), 0)),)),), "the call of f: no tensor 'T'"),
+        ((Call("f", (Operand("view", View("A", (), (), 2)),)),), "the call of f: it uses 'T'"),
         ((Call("f", (), (), ("A",)),), "'A' can't be made here"),
     ],
 )
@@ -161,7 +170,10 @@ RESULT = Operand("tensor", "A")
     [
         ({"tensors": (*TENSORS, TENSORS[0])}, "two parameters or tensors are called 'T'"),
         ({"tensors": (Buffer("A", "f32", (), (), 0),)}, "two parameters or tensors are called 'A'"),
+        ({"tensors": (Assigned("n", "f32", 1),)}, "two parameters or tensors are called 'n'"),
+        ({"tensors": (Assigned("s", "f32", 1),)}, "two parameters or tensors are called 's'"),
         ({"tensors": (*TENSORS, Assigned("Z", "f33", 1))}, "tensor Z: unknown dtype 'f33'"),
+        ({"tensors": (*TENSORS, Assigned("Z", "u4", 1))}, "tensor Z: unknown dtype 'u4'"),
         ({"tensors": (*TENSORS, Assigned("Z", "f32", -1))}, "tensor Z: bad rank"),
         ({"results": Operand("tensor", "T"), "result_names": ("T",)}, "the result: no tensor 'T'"),
         ({"results": RESULT}, "the results' names are not one each"),
@@ -184,14 +196,35 @@ def test_a_buffer_whose_strides_are_not_as_many_as_its_extents():
         validate(program(Allocate("T"), tensors=tensors))
 
 
-def nested(levels: int) -> Program:
+def test_a_buffer_whose_extent_is_not_known_where_it_is_made():
+    tensors = (replace(TENSORS[0], shape=(2,)), *TENSORS[1:])
+    with pytest.raises(ValueError, match="tensor T: it uses 'T', which is not known there"):
+        validate(program(Allocate("T"), tensors=tensors))
+
+
+def test_tensors_without_elements_and_of_small_types():
+    empty = Tensor("E", "f8E4M3FN", (0,), (1,))
+    assigned = Assigned("Z", "f8E5M2", 0)
+    made = program(tensors=(*TENSORS, assigned))
+    validate(replace(made, parameters=(*made.parameters, empty)))
+
+
+def nested(levels: int, around) -> Program:
     step = launch()
     for _ in range(levels):
-        step = Branch(0, (step,), ())
+        step = around(step)
     return program(step)
 
 
-def test_steps_are_nested_to_some_depth_only():
-    validate(nested(MOST_NESTED))
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda step: Branch(0, (step,), ()),
+        lambda step: Branch(0, (), (step,)),
+        lambda step: Loop((), (), 0, (step,)),
+    ],
+)
+def test_steps_are_nested_to_some_depth_only(around):
+    validate(nested(MOST_NESTED, around))
     with pytest.raises(ValueError, match="nested more than 64 levels deep"):
-        validate(nested(MOST_NESTED + 1))
+        validate(nested(MOST_NESTED + 1, around))

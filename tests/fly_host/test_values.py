@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import pytest
 from fly_common.errors import InputError
+from fly_host import integers
 from fly_host.integers import HIGHEST, LOWEST, show
 from fly_host.program import Launch, Program, Word, needs
 from fly_host.values import Extents, Values, dependencies, users
@@ -251,6 +252,12 @@ def test_long_text_is_cut_after_200_parts():
     text = show(sums, 8)  # 511
     assert text.count("…") > 0
     assert text.count("1") + text.count("+") == 200
+
+
+def test_what_is_cut_is_one_character(monkeypatch):
+    monkeypatch.setattr(integers, "MOST_SHOWN", 4)
+    sums = [("const", 1)] + [("add", n, n) for n in range(2)]
+    assert show(sums, 2) == "(1 + 1) + …"
 
 
 def test_shared_parts_do_not_make_endless_text():

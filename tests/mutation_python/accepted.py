@@ -24,14 +24,8 @@ ACCEPTED: tuple[tuple[str, str, str, str], ...] = (
         "a name for type checkers",
     ),
     (
-        r"fly_host\.values",
-        r"Values\._missing",
-        r"^return \[\] → return None$",
-        "asked only whether there are any",
-    ),
-    (
-        r"fly_host\.(interpreter|python_code)",
-        r"(MOST_ITERATIONS|MOST_KEPT)",
+        r"fly_host\.(interpreter|python_code|python_text|inference)",
+        r"(MOST_ITERATIONS|MOST_KEPT|MOST_FACTORS)",
         r"^\d+ → \d+$",
         "a bound that nobody comes near",
     ),
@@ -42,8 +36,39 @@ ACCEPTED: tuple[tuple[str, str, str, str], ...] = (
         "how many values a line of generated code compares",
     ),
     (
-        r"fly_host\.integers",
-        r"_truncdiv",
+        r"fly_host\.inference",
+        r"_Back\._factors",
+        r"^(seen > MOST_FACTORS → seen >= MOST_FACTORS|1 → 2|0 → 1|.*powers\[index\] -= power)$",
+        "of both products that are compared, alike",
+    ),
+    (
+        r"fly_host\.inference",
+        r"infer",
+        r"^'' → '\?'$",
+        "the name of a tensor that there is not",
+    ),
+    (
+        r"fly_run\.launch\.tensors",
+        r"_overlaps_itself",
+        r"^(step < reach → step <= reach|extent - 1 → extent \+ 1|n > 1 → n >= 1"
+        r"|.* - array\.itemsize|array\.size > span // array\.itemsize → array\.size >= .*)$",
+        "a shorter way to what the comparison of all offsets says as well",
+    ),
+    (
+        r"fly_host\.graph",
+        r"Graph\._multiplied",
+        r"^(factor < 1 → factor <= 1|1 → 2)$",
+        "a factor of 1 is gone before",
+    ),
+    (
+        r"fly_host\.domain",
+        r"(_NUMBER|_DYNAMIC)",
+        r"\?'$",
+        "a lazy repetition, where the whole text must match",
+    ),
+    (
+        r"(fly_host\.integers|fly\.torch\.shapes)",
+        r"_?truncdiv",
         r"^([ab] < 0 → [ab] <= 0|0 → 1)$",
         "a quotient of zero has no sign, and a divisor of zero is refused before",
     ),

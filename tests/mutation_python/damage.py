@@ -118,6 +118,8 @@ class _Module:
                     if isinstance(statement, ast.Assign)
                     else (statement.target)
                 )
+                if _is_alias(statement):
+                    continue
                 if isinstance(target, ast.Name) and statement.value and target.id[:2] != "__":
                     self.owner = (target.id, statement.lineno, True)
                     yield from self._of_expression(statement, "value", statement)
@@ -286,6 +288,11 @@ def _removable(statement: ast.stmt) -> bool:
 
 def _is_text(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _is_alias(statement: ast.stmt) -> bool:
+    """Whether it names a type for type checkers."""
+    return isinstance(statement, ast.AnnAssign) and "TypeAlias" in ast.unparse(statement.annotation)
 
 
 def _is_none(node: ast.expr | None) -> bool:

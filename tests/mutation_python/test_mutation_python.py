@@ -13,8 +13,10 @@ from mutation_python import applying, damage
 SOURCE = '''"""Text."""
 
 from functools import cache
+from typing import TypeAlias
 
 LIMIT = 10
+Number: TypeAlias = "int | float"
 TWICE = LIMIT * 2
 
 

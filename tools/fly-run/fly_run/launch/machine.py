@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import InputError
+from fly_host.interpreter import wrong_count
 from fly_host.libraries.arrays import Bits
 from fly_host.program import Buffer, Call, Launch, Operand, Program, Triple
 from fly_host.program import Stream as StreamParameter
@@ -118,8 +119,10 @@ class DeviceMachine:
         self.device.synchronize()
         named = {name: outside(value) for name, value in keywords.items()}
         made = call_library(self.program, call, [outside(value) for value in arguments], named)
+        if len(made) != len(call.results):
+            wrong_count(call, made)
         return tuple(
-            self._made(name, value) for name, value in zip(call.results, made, strict=False)
+            self._made(name, value) for name, value in zip(call.results, made, strict=True)
         )
 
     def check_made(
@@ -164,8 +167,8 @@ def call_library(
     passed as arrays of that type."""
     from fly_host import library
 
-    known = {one.name: one.dtype for one in (*program.parameters, *program.tensors)
-             if not isinstance(one, StreamParameter)}  # fmt: skip
+    every = (*program.parameters, *program.tensors)
+    known = {one.name: one.dtype for one in every if not isinstance(one, StreamParameter)}
     given = [_typed(known, *pair) for pair in zip(call.arguments, arguments, strict=True)]
     named = {name: _typed(known, one, keywords[name]) for name, one in call.keywords}
     made = library.call(call.function, given, named)

@@ -43,7 +43,7 @@ def _suggest(name: str, program: Program, results: list[str]) -> str:
     names = [*(p.name for p in program.parameters), *results]
     # A single letter in the other case is too short for difflib to match.
     near = [known for known in names if known.lower() == name.lower()]
-    near += difflib.get_close_matches(name, names, n=1)
+    near += difflib.get_close_matches(name, names)
     told = f"parameters: {', '.join(f'{p.name}: {describe(p)}' for p in program.parameters)}"
     told += f"  results: {', '.join(results)}" if results else ""
     return f"did you mean {near[0]}?  {told}" if near else told

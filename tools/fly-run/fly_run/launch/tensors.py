@@ -57,7 +57,7 @@ def check_array(tensor: Tensor, value: object) -> np.ndarray:
             f" shape {value.shape}, strides {tuple(s // value.itemsize for s in value.strides)}",
             hint="pass a copy, which has memory for each element: np.array(x), x.clone()",
         )
-    if value.size and not value.flags.aligned:
+    if not value.flags.aligned:
         raise InputError(
             f"the elements of {name} are not aligned in memory", hint="pass a copy: np.array(x)"
         )
@@ -68,7 +68,7 @@ def _overlaps_itself(array: np.ndarray) -> bool:
     """Whether two elements of an array share memory, as may happen in an expanded or strided
     view."""
     modes = [(abs(step), n) for n, step in zip(array.shape, array.strides, strict=True) if n > 1]
-    if not array.size or not modes:
+    if not array.size:
         return False
     reach = array.itemsize  # bytes up to the end of the last element, over the modes so far
     for step, extent in sorted(modes):
@@ -78,8 +78,8 @@ def _overlaps_itself(array: np.ndarray) -> bool:
     else:
         return False
     span = sum(step * (extent - 1) for step, extent in modes) + array.itemsize
-    if any(step == 0 for step, _ in modes) or array.size > span // array.itemsize:
-        return True  # more elements than bytes to hold them
+    if array.size > span // array.itemsize:
+        return True  # more elements than there is memory for
     import numpy as np
 
     # Interleaved modes, which are rare: compare all offsets.
@@ -96,7 +96,7 @@ def _shape_text(tensor: Tensor) -> str:
 
 
 def _conversion(dtype: np.dtype, wanted: str) -> str:
-    if not dtype.isnative and dtypes.holds(dtype.newbyteorder("="), wanted):
+    if dtypes.holds(dtype.newbyteorder(), wanted):
         return (
             "its byte order is not this machine's; convert it: x.astype(x.dtype.newbyteorder('='))"
         )
