@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fly_numerics.element_types import ELEMENT_TYPES
-
 from fly_host.native.frame import ERROR, Frame, Value
 from fly_host.native.specialisation import (
     MOST_WORK_ITEMS,
@@ -19,7 +17,7 @@ from fly_host.native.specialisation import (
     streams,
 )
 from fly_host.native.unavailable import Unavailable
-from fly_host.program import Launch, Scalar, Word, needs
+from fly_host.program import Launch, Word, needs
 
 HEADER = 64  # bytes before the packed arguments of a launch in a batch
 BUFFER_POINTER, BUFFER_SIZE = 1, 2  # CU_LAUNCH_PARAM_*, HIP_LAUNCH_PARAM_*
@@ -41,9 +39,7 @@ def word_size(frame: Frame, word: Word) -> int:
     if word.kind == "pointer":
         return 8
     if word.kind == "scalar":
-        parameter = frame.program.parameter(str(word.name))
-        assert isinstance(parameter, Scalar)
-        return ELEMENT_TYPES[parameter.dtype].bytes
+        return frame.widths[str(word.name)]
     return word.size
 
 

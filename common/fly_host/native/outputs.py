@@ -11,8 +11,8 @@ from __future__ import annotations
 from fly_numerics.element_types import ELEMENT_TYPES
 
 from fly_host.native.frame import Frame, Value
+from fly_host.native.guards.tensors import DATA, data_of
 from fly_host.native.probing import DEVICES
-from fly_host.native.tensors import DATA, data_of
 from fly_host.program import Buffer
 
 VIEW_FLAGS = 0x500  # aligned, writeable
