@@ -30,13 +30,15 @@ UNREADABLE = "%unreadable"  # a miss; Python has an error, which is dropped
 @dataclass(frozen=True)
 class Value:
     """A tensor: the Python object, the address of element zero (`ptr`), extents and strides in
-    elements."""
+    elements; the number of elements that its memory has from there on at least, which is more than
+    the strides reach where it is padded."""
 
     object: str
     data: str
     shape: tuple[str, ...]
     strides: tuple[str, ...]
     dtype: str
+    elements: str = "0"
 
     @property
     def itemsize(self) -> int:

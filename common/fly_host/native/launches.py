@@ -279,7 +279,8 @@ class Launches:
         return self.frame.temporary(self.frame.succeed(made))
 
     def _buffer(self, tensor: Value) -> tuple[str, str, str]:
-        """The bytes that a tensor's elements cover: address, size, how far in element zero is."""
+        """The bytes that a tensor's elements cover, its padding too: address, size, how far in
+        element zero is."""
         code, low, high = self.code, "0", "0"
         empty = "false"
         for extent, stride in zip(tensor.shape, tensor.strides, strict=True):
@@ -292,6 +293,9 @@ class Launches:
         before = code.value(f"mul i64 {low}, {size}")
         count = code.value(f"add i64 {code.value(f'sub i64 {high}, {low}')}, 1")
         covered = code.value(f"mul i64 {count}, {size}")
+        if tensor.elements != "0":
+            whole = code.value(f"mul i64 {tensor.elements}, {size}")
+            covered = code.value(f"call i64 @llvm.smax.i64(i64 {covered}, i64 {whole})")
         before = code.value(f"select i1 {empty}, i64 0, i64 {before}")
         covered = code.value(f"select i1 {empty}, i64 0, i64 {covered}")
         address = code.value(f"ptrtoint ptr {tensor.data} to i64")

@@ -275,7 +275,7 @@ class Outputs:
         frame.own(buffer.name, result)
         shown = tuple(frame.need(index) for index in buffer.shape)
         steps = tuple(frame.need(index) for index in buffer.strides)
-        value = Value(result, code.load("ptr", data), shown, steps, buffer.dtype)
+        value = Value(result, code.load("ptr", data), shown, steps, buffer.dtype, elements)
         frame.tensors[buffer.name] = value
 
     def _native(self, buffer: Buffer, layout: str, span: str, data: str) -> str | None:
