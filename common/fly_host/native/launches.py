@@ -223,7 +223,7 @@ class Launches:
         batch = self._batch(waiting)
         total = sum(batch.sizes)
         room = code.room(f"[{total} x i8]", 16)
-        at, some = 0, "false"
+        at = 0
         for (number, launch), size in zip(waiting, batch.sizes, strict=True):
             start = code.at(room, at)
             packed = self._pack(number, launch, code.at(room, at + HEADER))
@@ -235,11 +235,7 @@ class Launches:
                 code.do(
                     f"call void @llvm.memset.p0.i64(ptr {rest}, i8 0, i64 {size - end}, i1 false)"
                 )
-            some = packed.some if some == "false" else code.value(f"or i1 {some}, {packed.some}")
             at += size
-        run, done = code.name("run"), code.name("done")
-        code.branch(some, run, done)
-        code.begin(run)
         words = [word for name in batch.tensors for word in self._buffer(frame.tensors[name])]
         buffers = self._bytes(code.integers(words), 8 * len(words))
         launches = self._bytes(room, total)
@@ -253,8 +249,6 @@ class Launches:
         )
         frame.succeed(made)
         code.do(f"call void @Py_DecRef(ptr {made})")
-        code.jump(done)
-        code.begin(done)
 
     def _batch(self, waiting: list[tuple[int, Launch]]) -> Batch:
         names: dict[str, int] = {}

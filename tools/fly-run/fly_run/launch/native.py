@@ -8,19 +8,23 @@ host memory runs what it asks for.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fly_common.errors import Fault
 from fly_host.native import calling, specialisation
 from fly_host.native.specialisation import Batch, KernelLimits, PythonEntry
+from fly_host.native.unavailable import Unavailable
 from fly_host.program import Buffer, Call, Launch, Program, Tensor, Triple
 from fly_host.values import Extents
 from fly_image.image import Image
 from fly_target import registry
 
 from fly_run.launch import machine
+from fly_run.launch.checking import check
+from fly_run.launch.execution import Outcome
 from fly_run.launch.limits import MOST_SHARED
+from fly_run.launch.ran import Ran, launch_packed
 
 if TYPE_CHECKING:
     from fly_host.native.calling import Native
@@ -55,21 +59,35 @@ def compile(
     current: Callable[[], Opened],
     located: Callable[[Fault], None] | None = None,
     options: Options | None = None,
+    ran: list[Ran] | None = None,
 ) -> Native:
     """Native code for calls like the one with these arguments, in the order of the parameters.
     `current()` is the device that launches run on; `located` adds to a kernel's fault what the
-    caller knows of it. fly_host.native.Unavailable where there can be no native code."""
+    caller knows of it. Launches are timed one by one and added to `ran` where it is given.
+    fly_host.native.Unavailable where there can be no native code."""
     made = specialisation.specialise(program, arguments, limits_of(program, image))
     services, opened = Services(program, image), current()
     module = opened.module(image)
     functions = [module.function(launch.kernel) for launch in program.launches]
-    entry = opened.device.driver_entry(functions)
+    entry = opened.device.driver_entry(functions) if ran is None else None
     if entry is not None:
         return calling.compile(made, entry, services, options)
-    runner = Runner(program, image, current, located)
+    runner = Runner(program, image, current, located, ran)
     native = calling.compile(made, PythonEntry(runner.run), services, options)
     runner.ready = [runner.prepare(batch) for batch in native.batches]
     return native
+
+
+def run(program: Program, image: Image, values: Mapping[str, Any], opened: Opened) -> Outcome:
+    """Runs a program once by native code; see `fly_run.launch.execution.run`.
+    fly_host.native.Unavailable where there is none, or where it does not take these arguments."""
+    _, scalars = check(program, values)
+    given = [scalars.get(p.name, values.get(p.name)) for p in program.parameters]
+    ran: list[Ran] = []
+    results = compile(program, image, given, lambda: opened, ran=ran).call(*given)
+    if results is NotImplemented:
+        raise Unavailable("native code does not take these arguments")
+    return Outcome(results, ran)
 
 
 class Services:
@@ -147,9 +165,10 @@ class Runner:
         image: Image,
         current: Callable[[], Opened],
         located: Callable[[Fault], None] | None = None,
+        ran: list[Ran] | None = None,
     ):
         self.program, self.image = program, image
-        self.current, self.located = current, located
+        self.current, self.located, self.ran = current, located, ran
         read = {p.name for p in program.parameters if isinstance(p, Tensor) and p.access == "r"}
         self._read = read
         self.ready: list[_Ready] = []
@@ -174,7 +193,7 @@ class Runner:
                 addresses = self._addresses(memory, origins, adopted)
                 for at, size, kernel, stream, pointers in every:
                     _, x, y, z, bx, by, bz, shared = _HEADER.unpack_from(launches, at)
-                    if not (x and y and z):
+                    if not ((x and y and z) or self.ran is not None):
                         continue
                     packed = bytearray(launches[at + 64 : at + 64 + size])
                     for offset, position in pointers:
@@ -184,7 +203,11 @@ class Runner:
                     function: Function = module.function(kernel)
                     grid, block = (x, y, z), (bx, by, bz)
                     given = None if stream is None else streams[stream]
-                    device.launch(function, grid, block, bytes(packed), shared, given)
+                    if self.ran is None:
+                        device.launch(function, grid, block, bytes(packed), shared, given)
+                    else:
+                        made = (kernel, grid, block, shared, bytes(packed), given)
+                        self.ran.append(launch_packed(device, function, *made))
                 device.synchronize()
             except Fault as error:
                 if self.located is not None:
