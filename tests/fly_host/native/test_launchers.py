@@ -304,6 +304,17 @@ def test_programs_that_do_not_fit_their_kernels() -> None:
             calling.compile(specialise(made, (1,), [limits]), PythonEntry(print))
 
 
+def test_a_python_with_another_layout(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert probing._laid_out_as_known()
+    monkeypatch.setattr(probing, "OBJECT_TYPE", 0)
+    probing._laid_out_as_known.cache_clear()
+    try:
+        with pytest.raises(Unavailable, match="another layout in this version of Python"):
+            native(program(host.Scalar("n", "i32")), 1)
+    finally:
+        probing._laid_out_as_known.cache_clear()
+
+
 def test_kinds_of_arguments_that_are_not_known() -> None:
     made = program(host.Tensor("A", "f32", (None,), (None,), "r"))
     for value in ([1.0], torch.empty(3, device="meta"), memoryview(b"abcd")):

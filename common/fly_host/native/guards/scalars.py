@@ -12,7 +12,7 @@ from fly_numerics.element_types import ELEMENT_TYPES
 from fly_host.native.arithmetic import NOTHING, Number
 from fly_host.native.frame import MISS, UNREADABLE, Frame, ScalarValue
 from fly_host.native.guards.function import call, guard
-from fly_host.native.guards.tensors import OB_TYPE
+from fly_host.native.probing import OBJECT_TYPE
 from fly_host.program import Scalar
 
 INFINITE = "0x7FF0000000000000"
@@ -35,7 +35,7 @@ def _bool(frame: Frame, dtype: str, object: str) -> ScalarValue:
 
 
 def _is(frame: Frame, object: str, kind: str) -> str:
-    found = frame.code.load("ptr", object, OB_TYPE)
+    found = frame.code.load("ptr", object, OBJECT_TYPE)
     return frame.code.value(f"icmp eq ptr {found}, @{kind}")
 
 

@@ -20,10 +20,10 @@ from fly_numerics.element_types import ELEMENT_TYPES
 from fly_host.native.frame import ERROR, MISS, UNREADABLE, Frame, Value
 from fly_host.native.guards.function import call, guard
 from fly_host.native.guards.layout import Layout
+from fly_host.native.probing import OBJECT_TYPE
 from fly_host.native.specialisation import Array
 from fly_host.program import Tensor
 
-OB_TYPE = 8  # of a PyObject
 # PyArrayObject_fields
 DATA, ND, DIMENSIONS, STRIDES, DESCR, FLAGS = 16, 24, 32, 40, 56, 64
 ALIGNED, WRITEABLE = 0x100, 0x400
@@ -134,7 +134,7 @@ class _Guard:
     def _torch(self, conditions: list[str]) -> tuple[str, list[str], list[str]]:
         code, frame, tensor, array = self.code, self.frame, self.tensor, self.array
         rank, object = len(tensor.shape), "%object"
-        kind = code.load("ptr", object, OB_TYPE)
+        kind = code.load("ptr", object, OBJECT_TYPE)
         usual = code.value(f"icmp eq ptr {kind}, {frame.slot('torch.Tensor')}")
         other = code.value(f"icmp eq ptr {kind}, {frame.slot('torch.nn.Parameter')}")
         code.require(code.value(f"or i1 {usual}, {other}"), MISS)
@@ -168,7 +168,7 @@ class _Guard:
     def _numpy(self, conditions: list[str]) -> tuple[str, list[str], list[str]]:
         code, frame, tensor = self.code, self.frame, self.tensor
         rank, object = len(tensor.shape), "%object"
-        kind = code.load("ptr", object, OB_TYPE)
+        kind = code.load("ptr", object, OBJECT_TYPE)
         code.require(code.value(f"icmp eq ptr {kind}, {frame.slot('numpy.ndarray')}"), MISS)
         nd = code.value(f"icmp eq i32 {code.load('i32', object, ND)}, {rank}")
         descr = code.load("ptr", object, DESCR)
