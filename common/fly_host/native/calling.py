@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fly_host.machine import Machine
+from fly_host.machine import Services
 from fly_host.native import arrays, engine, failures, launcher, library, probing
 from fly_host.native.builtin import Held, builtin
 from fly_host.native.failures import Failures
@@ -41,7 +41,7 @@ class Native:
         self,
         specialisation: Specialisation,
         entry: Entry,
-        machine: Machine | None,
+        machine: Services | None,
         options: Options,
     ):
         self.specialisation, self.entry = specialisation, entry
@@ -177,7 +177,7 @@ def way_of(entry: Entry) -> Way:
 def compile(
     specialisation: Specialisation,
     entry: Entry,
-    machine: Machine | None = None,
+    machine: Services | None = None,
     options: Options | None = None,
 ) -> Native:
     """Native code for a specialisation. `machine` takes torch's and NumPy's arrays as they are: it

@@ -91,8 +91,7 @@ def run(program: Program, image: Image, values: Mapping[str, Any], opened: Opene
 
 
 class Services:
-    """What native code leaves to Python, as a `fly_host.machine.Machine` whose tensors are the
-    caller's own arrays: library calls, and the words for what is refused behind the first step."""
+    """The `fly_host.machine.Services` of a program, whose tensors are the caller's own arrays."""
 
     def __init__(self, program: Program, image: Image):
         self.program, self.image = program, image
@@ -115,35 +114,18 @@ class Services:
     def call(self, call: Call, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Any, ...]:
         return machine.call_library(call, arguments, keywords)
 
-    def extents(self, tensor: Any) -> Extents:
-        if hasattr(tensor, "stride"):
-            return Extents(tuple(tensor.shape), tuple(tensor.stride()))
-        strides = tuple(stride // tensor.itemsize for stride in tensor.strides)
-        return Extents(tensor.shape, strides)
-
     def check_made(
         self, buffer: Buffer, tensor: Any, shape: tuple[int, ...], strides: tuple[int, ...]
     ) -> None:
-        machine.check_layout(buffer, self.extents(tensor), shape, strides)
+        machine.check_layout(buffer, _extents(tensor), shape, strides)
 
-    def view(
-        self, tensor: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
-    ) -> Any:
-        raise AssertionError("native code makes views itself")
 
-    def free(self, tensor: Any) -> None:
-        raise AssertionError("native code frees tensors itself")
-
-    def launch(
-        self,
-        launch: Launch,
-        grid: Triple,
-        block: Triple,
-        shared: int,
-        arguments: list[list[Any]],
-        stream: Any,
-    ) -> None:
-        raise AssertionError("native code launches by an entry")
+def _extents(tensor: Any) -> Extents:
+    """Shape and strides of a torch tensor or a NumPy array."""
+    if hasattr(tensor, "stride"):
+        return Extents(tuple(tensor.shape), tuple(tensor.stride()))
+    strides = tuple(stride // tensor.itemsize for stride in tensor.strides)
+    return Extents(tensor.shape, strides)
 
 
 class _Ready(NamedTuple):
