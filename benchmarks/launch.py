@@ -17,8 +17,11 @@ run:
     ctypes             one foreign call with as many integers, which computes nothing
     empty_strided      torch's, for the functions that allocate
 
-Peers are measured where the interpreter PATH has them (`pip install flydsl==0.4.2 torch==2.13.0`),
-with a HIP library that does nothing: FlyDSL's `f(*args)` and its compiled handle.
+Peers are measured where the interpreter PATH has them (`pip install flydsl==0.4.2 triton==3.9.0
+torch==2.13.0`), with a HIP library that does nothing: FlyDSL's `f(*args)` and its compiled handle;
+Triton's `kernel[grid](*args)` and its launcher (`CompiledKernel.run`), which needs a C compiler.
+Triton's kernels get the tensors and integers, but no extents and strides. Where one tensor is
+allocated, peers get it from `torch.empty_like` before each call.
 
 A figure is the median of the repeats; each repeat is the mean of calls in a row. The marks: 25 µs
 for the whole call on the emulator; 2+1 at most 400 ns and 5+3 at most 700 ns, and no more than a
@@ -30,9 +33,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -40,48 +41,32 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import launch_peers
+
 ROOT = Path(__file__).parents[1]
 SIZES = ((1, 1), (2, 1), (5, 3), (10, 5), (14, 26))  # tensors, integers
+ALLOCATING = (2, 1)  # the one that is also measured with a tensor that each call makes
 WHOLE = 25.0  # µs
 CALLED = {(2, 1): 400.0, (5, 3): 700.0}  # ns
 PREPARED = 200.0  # ns
 FEWER = 20  # times less than FlyDSL's
 SECONDS = 0.02  # of a repeat
 
-HIP = (
-    *("DeviceSynchronize", "EventCreateWithFlags", "EventDestroy", "EventRecord"),
-    *("EventSynchronize", "Free", "GetDevice", "GetErrorName", "GetLastError"),
-    *("HostGetDevicePointer", "HostRegister", "HostUnregister", "Malloc", "Memcpy", "MemcpyAsync"),
-    *("Memset", "MemsetD16Async", "MemsetD32Async", "ModuleGetFunction", "ModuleLaunchKernel"),
-    *("ModuleLoadData", "ModuleOccupancyMaxActiveBlocksPerMultiprocessor", "ModuleUnload"),
-    *("SetDevice", "StreamCreate", "StreamDestroy", "StreamSynchronize", "StreamWaitEvent"),
-)
 
-
-def source(tensors: int, integers: int, module: str, output: bool = False) -> str:
-    """A host function and a kernel with these arguments, in the language of `module`."""
+def source(tensors: int, integers: int, output: bool = False) -> str:
+    """A host function and a kernel with these arguments."""
     names = [f"T{n}" for n in range(tensors)]
     numbers = [f"i{n}" for n in range(integers)]
     given = [f"{name}: fx.Tensor" for name in names] + [f"{name}: fx.Int32" for name in numbers]
-    flydsl = module == "flydsl"
-    imports = (
-        "import flydsl.compiler as fly\nimport flydsl.expr as fx\n"
-        if flydsl
-        else "import fly\nimport fly.expr as fx\n"
-    )
     passed = [*names, *(["R"] if output else []), *numbers]
     taken = [*given[:tensors], *(["R: fx.Tensor"] if output else []), *given[tensors:]]
-    store = "    if fx.thread_idx.x < i0:\n        T0[0, 0] = T0[0, 0]\n"
-    if flydsl:
-        store = (
-            "    if fx.thread_idx.x < i0:\n        fx.memref_store(fx.memref_load(T0, 0), T0, 0)\n"
-        )
     empty = "    R = fx.empty_like(T0)\n" if output else ""
-    launch = "grid=(1, 1, 1), block=(64, 1, 1)" if flydsl else "grid=1, block=64"
     return (
-        f"{imports}\n@fly.kernel\ndef kernel({', '.join(taken)}):\n{store}\n"
+        f"import fly\nimport fly.expr as fx\n\n@fly.kernel\ndef kernel({', '.join(taken)}):\n"
+        "    if fx.thread_idx.x < i0:\n        T0[0, 0] = T0[0, 0]\n\n"
         f"@fly.jit\ndef host({', '.join(given)}):\n{empty}"
-        f"    kernel({', '.join(passed)}).launch({launch})\n" + ("    return R\n" if output else "")
+        f"    kernel({', '.join(passed)}).launch(grid=1, block=64)\n"
+        + ("    return R\n" if output else "")
     )
 
 
@@ -103,11 +88,13 @@ def per_call(call: Callable[[], Any], repeats: int) -> float:
     return 1e9 * statistics.median(found)
 
 
-def calling(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Callable[[int], None]:
-    """A loop of calls that costs little beside them."""
+def calling(
+    function: Any, arguments: tuple[Any, ...], written: str = "function({})"
+) -> Callable[[int], None]:
+    """A loop of calls, written so, that costs little beside them."""
     names = ", ".join(f"a{n}" for n in range(len(arguments)))
     unpack = f"    {names}{',' if len(arguments) == 1 else ''} = arguments\n" if arguments else ""
-    text = f"def run(count):\n{unpack}    for _ in range(count):\n        function({names})\n"
+    text = f"def run(count):\n{unpack}    for _ in range(count):\n        {written.format(names)}\n"
     space: dict[str, Any] = {"function": function, "arguments": arguments}
     exec(text, space)
     return space["run"]
@@ -177,7 +164,7 @@ def driven(repeats: int, folder: Path) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     tensor = torch.zeros(12, 20)
     for tensors, integers in SIZES:
-        for output in (False, True) if (tensors, integers) == (2, 1) else (False,):
+        for output in (False, True) if (tensors, integers) == ALLOCATING else (False,):
             space = _loaded(folder, tensors, integers, output)
             function = fly.jit(device="idle")(space["host"].function)
             arguments = (*[tensor] * tensors, *range(integers))
@@ -188,6 +175,7 @@ def driven(repeats: int, folder: Path) -> dict[str, dict[str, float]]:
             (launcher, _), *_ = calls.dispatcher._launchers
             row = {"f(*args)": per_call(calling(function, arguments), repeats)}
             row["launcher"] = per_call(calling(launcher, arguments), repeats)
+            row["prepared"] = per_call(calling(function.prepare(*arguments), ()), repeats)
             (compiled,) = function._kept.values()
             program = compiled.program
             if not output:
@@ -199,13 +187,15 @@ def driven(repeats: int, folder: Path) -> dict[str, dict[str, float]]:
                 entry = Idle("gfx942", None).driver_entry([None])
                 foreign = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_int64] * count)(entry.function)
                 row["ctypes"] = per_call(calling(foreign, tuple(range(count))), repeats)
-                prepared = function.prepare(*arguments)
-                row["prepared"] = per_call(calling(prepared, ()), repeats)
             else:
                 strided = torch.empty_strided
                 row["empty_strided"] = per_call(calling(strided, ((12, 20), (20, 1))), repeats)
-            found[f"{tensors}+{integers}" + (", one allocated" if output else "")] = row
+            found[size_name(tensors, integers, output)] = row
     return found
+
+
+def size_name(tensors: int, integers: int, output: bool) -> str:
+    return f"{tensors}+{integers}" + (", one allocated" if output else "")
 
 
 class Nothing:
@@ -228,7 +218,7 @@ def _loaded(folder: Path, tensors: int, integers: int, output: bool) -> dict[str
     from fly_trace.session.load import load_file
 
     path = folder / f"launch_{tensors}_{integers}_{int(output)}.py"
-    path.write_text(source(tensors, integers, "fly", output))
+    path.write_text(source(tensors, integers, output))
     return vars(load_file(str(path)))
 
 
@@ -255,47 +245,6 @@ def emulated(repeats: int) -> dict[str, float]:
     entry = _entry_arguments(function, launcher, arguments)
     found["device"] = per_call(calling(_runner_of(launcher).run, entry), repeats)
     return {name: value / 1e3 for name, value in found.items()}
-
-
-def flydsl(python: str, folder: Path, repeats: int) -> dict[str, dict[str, float]]:
-    """FlyDSL's ns, with a HIP library that does nothing; {} where it is not there."""
-    there = [python, "-c", "import flydsl"]
-    if subprocess.run(there, capture_output=True, check=False).returncode:
-        return {}
-    hip = folder / "hip"
-    (hip / "llvm/bin").mkdir(parents=True)
-    (hip / "lib").mkdir()
-    from fly_common import toolchain
-
-    lld = toolchain.find_program("ld.lld")
-    (hip / "llvm/bin/ld.lld").symlink_to(lld)
-    text = "\n".join(f"define i32 @hip{name}() {{\n  ret i32 0\n}}" for name in HIP)
-    made = toolchain.run_program("llc", ["-filetype=obj", "-relocation-model=pic"], text.encode())
-    (hip / "stub.o").write_bytes(made.stdout)
-    (hip / "versions").write_text("hip_4.2 { global: *; };\n")
-    library = hip / "lib/libamdhip64.so.7"
-    words = ["-shared", "-soname=libamdhip64.so.7", f"--version-script={hip / 'versions'}"]
-    subprocess.run([lld, *words, "-o", library, hip / "stub.o"], check=True)
-    environment = {
-        **os.environ,
-        "ROCM_PATH": str(hip),
-        "ARCH": "gfx942",
-        "LD_PRELOAD": str(library),
-        "LD_LIBRARY_PATH": str(hip / "lib"),
-        "FLYDSL_RUNTIME_ENABLE_CACHE": "0",
-    }
-    found = {}
-    for tensors, integers in SIZES:
-        path = folder / f"flydsl_{tensors}_{integers}.py"
-        path.write_text(source(tensors, integers, "flydsl"))
-        command = [python, str(ROOT / "benchmarks/peers/flydsl_launch.py"), str(path)]
-        command += [str(tensors), str(integers), str(repeats)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
-        if done.returncode:
-            print(f"FlyDSL {tensors}+{integers}: {done.stderr.strip()[-300:]}", file=sys.stderr)
-            continue
-        found[f"{tensors}+{integers}"] = json.loads(done.stdout.splitlines()[-1])
-    return found
 
 
 def _runner_of(launcher: Any) -> Any:
@@ -331,12 +280,23 @@ def main() -> None:
         folder = Path(name)
         found: dict[str, Any] = {"emulator, µs": emulated(asked.repeats)}
         ours = driven(asked.repeats, folder)
-        for size, row in flydsl(asked.peers_python, folder, asked.repeats).items():
-            ours[size] |= row
+        sizes = [(*size, False) for size in SIZES] + [(*ALLOCATING, True)]
+        for peer in launch_peers.PEERS:
+            for size in sizes:
+                row = launch_peers.measure(peer, asked.peers_python, folder, size, asked.repeats)
+                ours[size_name(*size)] |= row
         found["driver, ns"] = ours
     if asked.json:
         Path(asked.json).write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
     show(found)
+
+
+def table(rows: dict[str, dict[str, float]], places: int = 0) -> None:
+    ways = list(dict.fromkeys(way for row in rows.values() for way in row))
+    print(f"  {'':<20}" + "".join(f"{way:>20}" for way in ways))
+    for size, row in rows.items():
+        cells = "".join(f"{row[way]:20.{places}f}" if way in row else f"{'':20}" for way in ways)
+        print(f"  {size:<20}{cells}")
 
 
 def show(found: dict[str, Any]) -> None:
@@ -344,12 +304,10 @@ def show(found: dict[str, Any]) -> None:
     for name, value in found["emulator, µs"].items():
         print(f"  {name:<16}{value:8.1f}")
     rows = found["driver, ns"]
-    ways = list(dict.fromkeys(way for row in rows.values() for way in row))
     print("tensors+integers, the device's entry does nothing: ns a call")
-    print(f"  {'':<20}" + "".join(f"{way:>18}" for way in ways))
-    for size, row in rows.items():
-        cells = "".join(f"{row[way]:18.0f}" if way in row else f"{'':18}" for way in ways)
-        print(f"  {size:<20}{cells}")
+    table(rows)
+    print("the same as multiples of f(*args)")
+    table({size: {n: v / row["f(*args)"] for n, v in row.items()} for size, row in rows.items()}, 1)
     verdict("the whole call on the emulator", found["emulator, µs"]["whole"], WHOLE, "µs")
     for size, mark in CALLED.items():
         row = rows[f"{size[0]}+{size[1]}"]

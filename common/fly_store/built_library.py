@@ -110,10 +110,10 @@ def read(path: str) -> tuple[bytes | None, str]:
     return content[:size], ""
 
 
-def keep(path: str, data: bytes) -> None:
+def keep(path: str, data: bytes, sync: bool = True) -> None:
     """Writes a library to `path` atomically, replacing what is there. Raises OSError if that fails.
-    The file is synced before it is renamed, because losing it in a power failure would cost the
-    user a whole build."""
+    With `sync` the file is synced before it is renamed: for libraries that take seconds to build,
+    which a power failure would otherwise lose."""
     folder, name = os.path.split(path)
     for leftover in os.listdir(folder):
         if leftover.startswith(f".{name}."):  # of a process that was killed
@@ -124,8 +124,9 @@ def keep(path: str, data: bytes) -> None:
     try:
         with open(handle, "wb") as file:
             file.write(sealed(name, data))
-            file.flush()
-            os.fsync(handle)
+            if sync:
+                file.flush()
+                os.fsync(handle)
         os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):

@@ -7,6 +7,7 @@ way goes on; why there is none for a function is told by `reasons`.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import time
@@ -87,9 +88,11 @@ class NativeCalls:
 
     def _state(self) -> State:
         found = self.dependencies
-        changing = (found.classes, found.mutables, found.caches, found.registrations)
-        if any(changing):
-            raise Unavailable("the function reaches mutable values or classes")
+        if found.mutables or found.caches:
+            raise Unavailable("the function reaches mutable values")
+        registered = (found.registrations,)
+        if registered != (None,):
+            raise Unavailable("the function reaches an abstract class")
         names: list[tuple[dict[Any, Any], Any, Any]] = []
         for space, name, value in found.names:
             if type(space) is not dict:
@@ -97,14 +100,24 @@ class NativeCalls:
             names.append((space, name, value))
         names += _variables(self.variables)
         functions = [function for function, _ in found.functions]
+        whole: list[dict[Any, Any]] = []
         for function in functions:
             spaces = (function.__kwdefaults__, function.__annotations__, function.__dict__)
-            for space in filter(None, spaces):
-                names += [(space, key, value) for key, value in space.items()]
-        state = State(names, found.cells, functions, MISSING)
+            whole += [space for space in spaces if space is not None]
+        whole += [_namespace(made) for made, _ in found.classes]
+        names += [(space, key, value) for space in whole for key, value in space.items()]
+        state = State(names, whole, found.cells, functions, MISSING)
         if not state.fits:
             raise Unavailable("the function reaches too many names")
         return state
+
+
+def _namespace(made: type) -> dict[Any, Any]:
+    """The dictionary behind the attributes of a class, of which `vars` gives a view."""
+    (space,) = gc.get_referents(vars(made))
+    if type(space) is not dict or space.keys() != vars(made).keys():
+        raise Unavailable("this Python keeps the attributes of classes elsewhere")
+    return space
 
 
 _told: set[str] = set()

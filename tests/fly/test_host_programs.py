@@ -35,8 +35,9 @@ def compiled(request):
 
     def find(file: str, name: str):
         function = getattr(load(file), name)
-        return fly.jit(options=CompileOptions(host=request.param))(function.function)
+        return fly.jit(options=find.options)(function.function)
 
+    find.options = CompileOptions(host=request.param)
     return find
 
 
@@ -77,6 +78,24 @@ def test_a_padded_split_has_logical_strides(compiled):
         assert found.shape == (3, 10)
         assert found.strides == (64, 4)
         np.testing.assert_array_equal(found, np.arange(3)[:, None] * 100 + np.arange(10))
+
+
+@fly.kernel
+def fill_all(R: fx.Tensor):
+    R[fx.thread_idx.x] = 7.0
+
+
+def test_kernels_may_write_the_padding(compiled):
+    def padded(A: fx.Tensor):
+        rows = fx.Allocation().split(0, 16, padded=True)
+        R = fx.empty((A.shape[0],), fx.Float32, rows)
+        if A.shape[0] > 40:
+            fill_all(R).launch(grid=1, block=48)
+        return R
+
+    function = fly.jit(options=compiled.options)(padded)
+    for _ in range(4):
+        np.testing.assert_array_equal(function(normal(42)), np.full(42, 7, np.float32))
 
 
 def test_a_split_by_a_computed_factor(compiled):
@@ -141,6 +160,18 @@ def test_a_library_function_between_kernels(compiled):
         found = mlp(*map(torch.from_numpy, (X, W, V)))
         assert isinstance(found, torch.Tensor)
         np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_a_prepared_call_with_library_functions(compiled):
+    torch = pytest.importorskip("torch")
+    mlp = compiled("library_call", "mlp")
+    X, W, V = (torch.from_numpy(normal(*shape)) for shape in ((3, 4), (4, 70), (70, 7)))
+    handle = mlp.prepare(X, W, V)
+    for scale in (1, 2):
+        X *= scale
+        wanted = torch.relu(torch.relu(X @ W) @ V)
+        torch.testing.assert_close(handle(), wanted, rtol=1e-4, atol=1e-5)
+    assert handle() is handle()
 
 
 def test_a_function_of_ones_own(compiled):

@@ -17,6 +17,7 @@ from fly_trace.session.load import load_file as load
 
 from fly.call import function as calling
 from fly.call import native_calls
+from fly.call.dispatch_table import AT
 from fly.call.dispatcher import Dispatcher
 from fly.call.native_calls import NativeCalls
 from fly.dependencies.function_parts import MISSING
@@ -60,6 +61,16 @@ def add(X: fx.Tensor, k: fx.Constexpr, Y: fx.Tensor):
 
 
 @fly.kernel
+def shift_kernel(X: fx.Tensor, Y: fx.Tensor):
+    Y[fx.thread_idx.x] = X[0] + SHIFT["value"]
+
+
+@fly.jit
+def shifted(X: fx.Tensor, Y: fx.Tensor):
+    shift_kernel(X, Y).launch(grid=1, block=64)
+
+
+@fly.kernel
 def wild_kernel(X: fx.Tensor, Y: fx.Tensor):
     Y[fx.thread_idx.x] = X[fx.thread_idx.x]
 
@@ -67,6 +78,29 @@ def wild_kernel(X: fx.Tensor, Y: fx.Tensor):
 @fly.jit
 def wild(X: fx.Tensor, Y: fx.Tensor):
     wild_kernel(X, Y).launch(grid=1, block=64)
+"""
+
+CLASSES = """
+import fly
+import fly.expr as fx
+
+
+class Base:
+    EXTRA = 1
+
+
+class Sizes(Base):
+    BLOCK = 2
+
+
+@fly.kernel
+def sizes_kernel(X: fx.Tensor, Y: fx.Tensor):
+    Y[fx.thread_idx.x] = X[0] + Sizes.BLOCK + Sizes.EXTRA
+
+
+@fly.jit
+def add_sizes(X: fx.Tensor, Y: fx.Tensor):
+    sizes_kernel(X, Y).launch(grid=1, block=64)
 """
 
 
@@ -130,6 +164,94 @@ def test_a_global_that_changes(made, slow):
     made.unrelated = 1  # the dictionary changes, and no name that matters
     made.scale(x, y)
     assert len(slow) == before + 2
+
+
+def test_a_class_that_changes(tmp_path, slow):
+    path = tmp_path / "classes.py"
+    path.write_text(CLASSES)
+    made = load(str(path))
+    X, Y = numbers()
+
+    def told() -> float:
+        before = len(slow)
+        made.add_sizes(X, Y)
+        native.append(len(slow) == before)
+        return float(Y[0])
+
+    native: list[bool] = []
+    assert [told() for _ in range(4)] == [3.0] * 4
+    assert native == [False, False, True, True]
+    changes = (
+        (lambda: setattr(made.Sizes, "BLOCK", 5), 6.0),
+        (lambda: setattr(made.Base, "EXTRA", 7), 12.0),
+        (lambda: setattr(made.Sizes, "EXTRA", 2), 7.0),
+        (lambda: delattr(made.Sizes, "EXTRA"), 12.0),
+        (lambda: setattr(made.Sizes, "unused", 1), 12.0),
+    )
+    for change, wanted in changes:
+        native.clear()
+        change()
+        assert [told() for _ in range(3)] == [wanted] * 3
+        assert native[0] is False
+        assert native[-1] is True
+
+
+def test_a_mutable_value_goes_the_python_way(made, slow):
+    X, Y = numbers()
+    for _ in range(3):
+        made.shifted(X, Y)
+        assert Y[0] == 1
+    assert made.shifted._calls.native.reasons == ["the function reaches mutable values"]
+    made.SHIFT["value"] = 4
+    made.shifted(X, Y)
+    assert Y[0] == 4
+    assert len(slow) == 4
+
+
+def test_attributes_of_functions_are_looked_at(made, slow):
+    """In CPython 3.13 the tag of their dictionary does not tell."""
+    X, Y = numbers()
+    for _ in range(4):
+        made.scale(X, Y)
+    assert len(slow) == 2
+    made.twice.added = 1
+    made.scale(X, Y)
+    assert len(slow) == 3
+
+
+def test_the_dispatcher_sees_each_change_of_a_dictionary():
+    from fly.call.dispatcher import Dispatcher, State
+
+    class Holder:
+        pass
+
+    holder = Holder()
+    holder.value = 1
+    space, missing = vars(holder), object()
+    state = State([(space, "value", 1), (space, "other", missing)], [space], [], [], missing)
+    busy = np.zeros(1, np.uint64)
+
+    def looked() -> bool:
+        """Whether a dispatcher still answers: behind a change its deadline is over."""
+        return dispatcher._table[AT["deadline"]] != 0
+
+    for change in (
+        lambda: setattr(holder, "value", 2),
+        lambda: setattr(holder, "other", 2),
+        lambda: setattr(holder, "third", 2),
+        lambda: delattr(holder, "value"),
+        lambda: space.update(value=3),
+    ):
+        vars(holder).clear()
+        holder.value = 1
+        dispatcher = Dispatcher(state, busy.ctypes.data)
+        dispatcher.until(time.monotonic_ns() + 10**12)
+        assert dispatcher.call() is NotImplemented
+        assert dispatcher.call() is NotImplemented
+        assert looked()
+        change()
+        assert dispatcher.call() is NotImplemented
+        assert not looked()
 
 
 def test_a_default_and_a_function_that_change(made, slow):

@@ -8,7 +8,8 @@ from fly_host.axes import Check
 from fly_host.domain import Allocation
 from fly_host.graph import Graph
 from fly_host.inference import infer
-from fly_host.native import arithmetic, tensors
+from fly_host.native import arithmetic
+from fly_host.native.guards import tensors
 from host_chains import __main__ as driver
 from host_chains import index_map, judge
 from host_chains.chain import Chain, Choice, random_chain

@@ -6,6 +6,7 @@ answers by definition, and compiles many questions as one module later.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,7 @@ OUTSIDE = Options(in_process=False)
 OPTIONS = (Options(), OUTSIDE, Options(opt_level=0), Options(), OUTSIDE, Options(opt_level=2))
 MOST_ASKED = 400  # of a module
 BEGIN, END = "\ndefine ptr @call(", "\nattributes #0"
+HELPER = re.compile(r"\ndefine .*?\n}\n", re.DOTALL)
 BYTE = numpy.dtype("u1")
 
 
@@ -126,10 +128,13 @@ def _differences(asked: Sequence[_Question], options: Options) -> Iterator[str]:
 def _answers(asked: Sequence[_Question], options: Options) -> Iterator[list[int] | None]:
     """What native code returns, compiled as one module."""
     texts = {text: at for at, text in enumerate({question.text: None for question in asked})}
-    heads, bodies, ends = zip(*map(_parts, texts), strict=True)
+    parts = [_parts(text, at) for text, at in texts.items()]
+    heads, helpers, bodies, ends = zip(*parts, strict=True)
     assert len({*heads}) == len({*ends}) == 1
+    shared = dict.fromkeys(one for some in helpers for one in some)
     functions = (f"\ndefine ptr @call{at}({body}" for at, body in enumerate(bodies))
-    module = library.opened(engine.library("".join((heads[0], *functions, ends[0])), options))
+    text = "".join((heads[0], *shared, *functions, ends[0]))
+    module = library.opened(engine.library(text, options))
     contents = {"numpy.ndarray": Held(numpy.ndarray), "dtype": Held(BYTE)}
     for question in asked:
         function = getattr(module, f"call{texts[question.text]}")
@@ -138,8 +143,9 @@ def _answers(asked: Sequence[_Question], options: Options) -> Iterator[list[int]
         yield None if found is NotImplemented else list(found)
 
 
-def _parts(text: str) -> tuple[str, str, str]:
-    """What is before a launcher, the launcher behind its name, and what is behind it."""
-    head, _, rest = text.partition(BEGIN)
+def _parts(text: str, number: int) -> tuple[str, list[str], str, str]:
+    """What is before a launcher, the functions that it calls, the launcher behind its name, and
+    what is behind it. Guards are renamed: those of another launcher have the same names."""
+    head, _, rest = re.sub(r"@guard(?=\d)", f"@guard{number}_", text).partition(BEGIN)
     body, _, end = rest.rpartition(END)
-    return head, body, END + end
+    return HELPER.sub("", head), HELPER.findall(head), body, END + end

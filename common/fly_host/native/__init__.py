@@ -6,7 +6,8 @@ without a C compiler.
     builtin         a native function as a Python callable
     prepared        calls that only launch
     launcher        the LLVM IR of the builtin, from
-                    tensors, scalars (guards), steps, outputs, launches, objects (results, calls)
+                    guards, steps, outputs, launches, objects (results, calls)
+    guards/         what arguments must be like: tensors, layout, scalars, function
     arithmetic      integers that may have no value
     code, frame     the text of a function; what is known at one place in it
     engine          LLVM IR → a shared library

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fly_host.machine import Machine
+from fly_host.machine import Services
 from fly_host.native import arrays, engine, failures, launcher, library, probing
 from fly_host.native.builtin import Held, builtin
 from fly_host.native.failures import Failures
@@ -41,7 +41,7 @@ class Native:
         self,
         specialisation: Specialisation,
         entry: Entry,
-        machine: Machine | None,
+        machine: Services | None,
         options: Options,
     ):
         self.specialisation, self.entry = specialisation, entry
@@ -60,16 +60,12 @@ class Native:
 
     def prepare(self, *args: Any) -> Any:
         """A callable that only launches what this call would launch, with the same tensors, and
-        returns the same result each time. NotImplemented where the call is not for this launcher.
-        Unavailable for programs that call library functions."""
-        program = self.specialisation.program
-        called = next((s for s in every_step(program.steps) if isinstance(s, Call)), None)
-        if called is not None:
-            raise Unavailable(f"a program that calls {called.function} can't be prepared")
+        returns the same result each time. Library functions are called by it, not here.
+        NotImplemented where the call is not for this launcher."""
         if self._keeping is None:
             self._keeping = launcher.write(self.specialisation, Way(False), self.torch, keep=True)
-        recording = Recording(self._keeping.batches)
-        found = self._builtin(self._keeping, PythonEntry(recording))(*args)
+        recording = Recording(self.specialisation, self._keeping.batches)
+        found = self._builtin(self._keeping, PythonEntry(recording), recording)(*args)
         if found is NotImplemented:
             return NotImplemented
         result, made = found
@@ -80,16 +76,20 @@ class Native:
 
     # -- slots
 
-    def _builtin(self, text: Text, entry: Entry) -> Any:
+    def _builtin(self, text: Text, entry: Entry, recording: Recording | None = None) -> Any:
         functions = library.load(text.llvm, self.options)
-        table = self._table(text, entry)
+        table = self._table(text, entry, recording)
         name = self.specialisation.program.entry
         return builtin(name, functions.call, table, (self.specialisation,))
 
-    def _table(self, text: Text, entry: Entry) -> list[object]:
+    def _table(self, text: Text, entry: Entry, recording: Recording | None) -> list[object]:
         program = self.specialisation.program
         resolver = _Slots(self, text, entry)
-        resolver.calls = failures.library_calls(program, self.machine, self._check_made)
+        calls = failures.library_calls(program, self.machine, self._check_made)
+        if recording is not None:
+            steps = (step for step in every_step(program.steps) if isinstance(step, Call))
+            calls = [recording.library(step, call) for step, call in zip(steps, calls, strict=True)]
+        resolver.calls = calls
         return [resolver.content(*name) for name in text.slots.places]
 
     def _check_made(self, tensor: Any, name: str) -> None:
@@ -177,7 +177,7 @@ def way_of(entry: Entry) -> Way:
 def compile(
     specialisation: Specialisation,
     entry: Entry,
-    machine: Machine | None = None,
+    machine: Services | None = None,
     options: Options | None = None,
 ) -> Native:
     """Native code for a specialisation. `machine` takes torch's and NumPy's arrays as they are: it

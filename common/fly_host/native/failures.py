@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from fly_common.errors import FlyError, InputError
 
 from fly_host.interpreter import endless, wrong_count
-from fly_host.machine import Machine
+from fly_host.machine import Services
 from fly_host.native.frame import Site
 from fly_host.native.unavailable import Unavailable
 from fly_host.program import Buffer, Program, Scalar, every_step, needs
@@ -20,7 +20,7 @@ from fly_host.values import Extents, Values
 class Failures:
     """What a launcher calls when something fails."""
 
-    def __init__(self, program: Program, sites: tuple[Site, ...], machine: Machine | None):
+    def __init__(self, program: Program, sites: tuple[Site, ...], machine: Services | None):
         self.program, self.sites, self.machine = program, sites, machine
 
     def fail(self, number: int, numbers: tuple[int, ...]) -> NoReturn:
@@ -112,7 +112,7 @@ def raising(error: Callable[[int, int], object]) -> Callable[[int, tuple[int]], 
 
 
 def library_calls(
-    program: Program, machine: Machine | None, check: Callable[[Any, str], None]
+    program: Program, machine: Services | None, check: Callable[[Any, str], None]
 ) -> list[Callable[..., tuple[Any, ...]]]:
     """For each library call: what makes its results and checks them."""
     steps = [step for step in every_step(program.steps) if isinstance(step, CallStep)]
@@ -122,7 +122,7 @@ def library_calls(
 
 
 def _library_call(
-    program: Program, machine: Machine, step: CallStep, check: Callable[[Any, str], None]
+    program: Program, machine: Services, step: CallStep, check: Callable[[Any, str], None]
 ) -> Callable[..., tuple[Any, ...]]:
     first, names = len(step.arguments), [name for name, _ in step.keywords]
     last = first + len(names)

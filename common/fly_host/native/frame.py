@@ -8,7 +8,8 @@ an *error* calls `fail` with the site and the numbers that it depends on, which 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,21 +21,24 @@ from fly_host.native.arithmetic import NOTHING, Number
 from fly_host.native.code import Code
 from fly_host.native.probing import Torch
 from fly_host.native.specialisation import Specialisation
-from fly_host.program import Expression, Program
+from fly_host.program import Expression, Program, Scalar
 
 MISS, ERROR, LEAVE = "%miss", "%error", "%leave"
+UNREADABLE = "%unreadable"  # a miss; Python has an error, which is dropped
 
 
 @dataclass(frozen=True)
 class Value:
     """A tensor: the Python object, the address of element zero (`ptr`), extents and strides in
-    elements."""
+    elements; the number of elements that its memory has from there on at least, which is more than
+    the strides reach where it is padded."""
 
     object: str
     data: str
     shape: tuple[str, ...]
     strides: tuple[str, ...]
     dtype: str
+    elements: str = "0"
 
     @property
     def itemsize(self) -> int:
@@ -107,11 +111,18 @@ class Frame:
     variables: dict[int, str] = field(default_factory=dict)
     # Expressions that were seen to have a value, and checks that were seen to hold.
     assured: set[object] = field(default_factory=set)
-    failing: list[Callable[[], None]] = field(default_factory=list)
+    # By what decides about them: name, text, what the guards tell of themselves.
+    guards: dict[tuple[Any, ...], tuple[str, str, Any]] = field(default_factory=dict)
 
     @property
     def program(self) -> Program:
         return self.specialisation.program
+
+    @functools.cached_property
+    def widths(self) -> dict[str, int]:
+        """The sizes of the scalar parameters, in bytes."""
+        scalars = (p for p in self.program.parameters if isinstance(p, Scalar))
+        return {scalar.name: ELEMENT_TYPES[scalar.dtype].bytes for scalar in scalars}
 
     # -- slots
     def slot(self, *name: Any) -> str:

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fly_host.native import arithmetic, launches, objects, outputs, scalars
-from fly_host.native.frame import ERROR, LEAVE, MISS, Frame, Site, Slots, Way
+from fly_host.native import arithmetic, launches, objects, outputs
+from fly_host.native.frame import ERROR, LEAVE, MISS, UNREADABLE, Frame, Site, Slots, Way
+from fly_host.native.guards import scalars
+from fly_host.native.guards.tensors import Reader
 from fly_host.native.probing import Torch
 from fly_host.native.specialisation import CPU, Batch, Specialisation
 from fly_host.native.steps import Steps
-from fly_host.native.tensors import UNREADABLE, Reader
 from fly_host.program import Allocate, Parameter, Scalar, Stream, Tensor, every_step
 
 _DECLARATIONS = """\
@@ -120,9 +121,9 @@ def write(
 
 def _helpers(frame: Frame, body: str) -> list[str]:
     """The functions that the launcher calls, and those that they call."""
-    found: list[str] = []
+    found = [text for _, text, _ in frame.guards.values()]
     if _allocates(frame):
-        found = outputs.helpers(frame)
+        found += outputs.helpers(frame)
     if "@fail(" in body:
         found.insert(0, objects.FAIL)
     if "@integers(" in body + "".join(found):

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fly_numerics.element_types import ELEMENT_TYPES
-
 from fly_host.native.frame import ERROR, Frame, Value
 from fly_host.native.specialisation import (
     MOST_WORK_ITEMS,
@@ -19,7 +17,7 @@ from fly_host.native.specialisation import (
     streams,
 )
 from fly_host.native.unavailable import Unavailable
-from fly_host.program import Launch, Scalar, Word, needs
+from fly_host.program import Launch, Word, needs
 
 HEADER = 64  # bytes before the packed arguments of a launch in a batch
 BUFFER_POINTER, BUFFER_SIZE = 1, 2  # CU_LAUNCH_PARAM_*, HIP_LAUNCH_PARAM_*
@@ -41,9 +39,7 @@ def word_size(frame: Frame, word: Word) -> int:
     if word.kind == "pointer":
         return 8
     if word.kind == "scalar":
-        parameter = frame.program.parameter(str(word.name))
-        assert isinstance(parameter, Scalar)
-        return ELEMENT_TYPES[parameter.dtype].bytes
+        return frame.widths[str(word.name)]
     return word.size
 
 
@@ -227,7 +223,7 @@ class Launches:
         batch = self._batch(waiting)
         total = sum(batch.sizes)
         room = code.room(f"[{total} x i8]", 16)
-        at, some = 0, "false"
+        at = 0
         for (number, launch), size in zip(waiting, batch.sizes, strict=True):
             start = code.at(room, at)
             packed = self._pack(number, launch, code.at(room, at + HEADER))
@@ -239,11 +235,7 @@ class Launches:
                 code.do(
                     f"call void @llvm.memset.p0.i64(ptr {rest}, i8 0, i64 {size - end}, i1 false)"
                 )
-            some = packed.some if some == "false" else code.value(f"or i1 {some}, {packed.some}")
             at += size
-        run, done = code.name("run"), code.name("done")
-        code.branch(some, run, done)
-        code.begin(run)
         words = [word for name in batch.tensors for word in self._buffer(frame.tensors[name])]
         buffers = self._bytes(code.integers(words), 8 * len(words))
         launches = self._bytes(room, total)
@@ -257,8 +249,6 @@ class Launches:
         )
         frame.succeed(made)
         code.do(f"call void @Py_DecRef(ptr {made})")
-        code.jump(done)
-        code.begin(done)
 
     def _batch(self, waiting: list[tuple[int, Launch]]) -> Batch:
         names: dict[str, int] = {}
@@ -283,7 +273,8 @@ class Launches:
         return self.frame.temporary(self.frame.succeed(made))
 
     def _buffer(self, tensor: Value) -> tuple[str, str, str]:
-        """The bytes that a tensor's elements cover: address, size, how far in element zero is."""
+        """The bytes that a tensor's elements cover, its padding too: address, size, how far in
+        element zero is."""
         code, low, high = self.code, "0", "0"
         empty = "false"
         for extent, stride in zip(tensor.shape, tensor.strides, strict=True):
@@ -296,6 +287,9 @@ class Launches:
         before = code.value(f"mul i64 {low}, {size}")
         count = code.value(f"add i64 {code.value(f'sub i64 {high}, {low}')}, 1")
         covered = code.value(f"mul i64 {count}, {size}")
+        if tensor.elements != "0":
+            whole = code.value(f"mul i64 {tensor.elements}, {size}")
+            covered = code.value(f"call i64 @llvm.smax.i64(i64 {covered}, i64 {whole})")
         before = code.value(f"select i1 {empty}, i64 0, i64 {before}")
         covered = code.value(f"select i1 {empty}, i64 0, i64 {covered}")
         address = code.value(f"ptrtoint ptr {tensor.data} to i64")

@@ -72,7 +72,7 @@ def _obtained(name: str, text: str, options: Options, room: threading.Semaphore)
             data = engine.library(text, options)
         if path is not None:
             with contextlib.suppress(OSError):
-                built_library.keep(path, data)
+                built_library.keep(path, data, sync=False)
     return data
 
 

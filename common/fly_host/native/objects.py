@@ -6,7 +6,7 @@ Each function returns a new reference; null is an error that Python knows.
 from __future__ import annotations
 
 from fly_host.native.frame import Frame, Value
-from fly_host.native.tensors import data_of
+from fly_host.native.guards.tensors import data_of
 from fly_host.program import Buffer, Call, Operand, Result, View, needs
 
 # A tuple of 64-bit integers.

@@ -11,8 +11,8 @@ from __future__ import annotations
 from fly_numerics.element_types import ELEMENT_TYPES
 
 from fly_host.native.frame import Frame, Value
+from fly_host.native.guards.tensors import DATA, data_of
 from fly_host.native.probing import DEVICES
-from fly_host.native.tensors import DATA, data_of
 from fly_host.program import Buffer
 
 VIEW_FLAGS = 0x500  # aligned, writeable
@@ -275,7 +275,7 @@ class Outputs:
         frame.own(buffer.name, result)
         shown = tuple(frame.need(index) for index in buffer.shape)
         steps = tuple(frame.need(index) for index in buffer.strides)
-        value = Value(result, code.load("ptr", data), shown, steps, buffer.dtype)
+        value = Value(result, code.load("ptr", data), shown, steps, buffer.dtype, elements)
         frame.tensors[buffer.name] = value
 
     def _native(self, buffer: Buffer, layout: str, span: str, data: str) -> str | None:

@@ -2,7 +2,8 @@
 
 `prepare` runs a launcher that keeps what it allocates, with a Python entry that records. For a
 driver the records become packed arguments with addresses in them, and the handle is a builtin that
-passes them to the driver's function. One library serves the handles of all programs:
+passes them to the driver's function. Library calls run again in each call: what they make is
+copied to tensors that were made once. One library serves the handles of all programs:
 
     table       the driver's function, what raises, the result, the number of records, records
     record      its size in bytes, kernel, stream, packed bytes; grid, block, shared (i32), the
@@ -11,12 +12,14 @@ passes them to the driver's function. One library serves the handles of all prog
 
 from __future__ import annotations
 
+import functools
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fly_host.native import failures, library
+from fly_host.libraries.arrays import copy
+from fly_host.native import arrays, failures, library
 from fly_host.native.builtin import Held, builtin
 from fly_host.native.launches import HEADER
 from fly_host.native.objects import FAIL, INTEGERS
@@ -28,6 +31,7 @@ from fly_host.native.specialisation import (
     Specialisation,
     streams,
 )
+from fly_host.program import Call
 
 _HEADER = struct.Struct("<8q")
 _RECORD = struct.Struct("<4q8i")
@@ -135,15 +139,47 @@ class NoStream(Exception):
     """An argument for a stream is none."""
 
 
+@dataclass(frozen=True)
+class LibraryCall:
+    """A call of a library function; `made` stands for the tensors that it makes."""
+
+    function: Callable[..., tuple[Any, ...]]
+    given: tuple[Any, ...]
+    made: tuple[Any, ...]
+
+    def __call__(self) -> None:
+        for new, kept in zip(self.function(*self.given), self.made, strict=True):
+            copy(new.detach() if hasattr(new, "detach") else new, kept)
+
+
 @dataclass
 class Recording:
-    """A Python entry that remembers what it gets."""
+    """A Python entry that remembers what it gets: the arguments of `run`, and library calls."""
 
+    specialisation: Specialisation
     batches: tuple[Batch, ...]
-    calls: list[tuple[Any, ...]] = field(default_factory=list)
+    calls: list[tuple[Any, ...] | LibraryCall] = field(default_factory=list)
 
     def __call__(self, *call: Any) -> None:
         self.calls.append(call)
+
+    def library(self, step: Call, function: Callable[..., tuple[Any, ...]]) -> Any:
+        """What the launcher calls for a library call, which runs in the prepared calls only. The
+        last arguments are the extents and strides of what it makes."""
+        program = self.specialisation.program
+        dtypes = [tensor.dtype for name in step.results for tensor in program.tensors
+                  if tensor.name == name]  # fmt: skip
+        makers = [arrays.allocator(self.specialisation, dtype) for dtype in dtypes]
+
+        def made(*given: Any) -> tuple[Any, ...]:
+            tensors = []
+            for make, layout in zip(makers, given[len(given) - len(makers) :], strict=True):
+                shape, strides = layout[: len(layout) // 2], layout[len(layout) // 2 :]
+                tensors.append(make(shape, strides, 0))
+            self.calls.append(LibraryCall(function, given, tuple(tensors)))
+            return tuple(tensors)
+
+        return made
 
 
 @dataclass(frozen=True)
@@ -157,15 +193,23 @@ class Handle:
     def for_python(self, entry: PythonEntry, batches: tuple[Batch, ...]) -> Callable[[], Any]:
         """A handle for a Python entry. Its batches are those of the launcher, with which they agree
         but for what is freed between them."""
-        calls, result, run, kept = self.recording.calls, self.result, entry.run, self.kept
         assert self.recording.batches == batches
+        run = entry.run
+        steps = [
+            call if isinstance(call, LibraryCall) else functools.partial(run, *call)
+            for call in self.recording.calls
+        ]
+        return self._in_order(steps)
+
+    def _in_order(self, steps: Sequence[Callable[[], Any]]) -> Callable[[], Any]:
+        result = self.result
 
         def handle() -> Any:
-            for call in calls:
-                run(*call)
+            for step in steps:
+                step()
             return result
 
-        handle.__dict__["kept"] = kept
+        handle.__dict__["kept"] = self.kept
         return handle
 
     def for_driver(
@@ -174,11 +218,32 @@ class Handle:
         entry: DriverEntry,
         options: Options,
     ) -> Any:
-        """A handle for a driver's function: a builtin. NotImplemented where a stream is none."""
+        """A handle for a driver's function: a builtin, or several between library calls.
+        NotImplemented where a stream is none."""
+        steps: list[Any] = []
+        records: list[bytes] = []
         try:
-            found = self._records(specialisation, entry)
+            for call in self.recording.calls:
+                if isinstance(call, LibraryCall):
+                    if records:
+                        steps.append(self._builtin(specialisation, entry, options, records))
+                    steps.append(call)
+                    records = []
+                else:
+                    records += self._records(specialisation, entry, call)
         except NoStream:
             return NotImplemented
+        if records or not steps:
+            steps.append(self._builtin(specialisation, entry, options, records))
+        return self._in_order(steps) if len(steps) > 1 else steps[0]
+
+    def _builtin(
+        self,
+        specialisation: Specialisation,
+        entry: DriverEntry,
+        options: Options,
+        found: list[bytes],
+    ) -> Any:
         records, count = b"".join(found), len(found)
         functions = library.load(text(entry.end, entry.blocking), options)
         words = struct.unpack(f"<{len(records) // 8}q", records)
@@ -186,37 +251,40 @@ class Handle:
         table = [entry.function, Held(error), Held(self.result), count, *words]
         return builtin(specialisation.program.entry, functions.prepared, table, self.kept)
 
-    def _records(self, specialisation: Specialisation, entry: DriverEntry) -> list[bytes]:
+    def _records(
+        self, specialisation: Specialisation, entry: DriverEntry, call: tuple[Any, ...]
+    ) -> list[bytes]:
+        """The launches of a batch."""
         program, made = specialisation.program, list[bytes]()
+        number, buffers, launches, *given = call
         names = streams(program)
-        for number, buffers, launches, *given in self.recording.calls:
-            batch = self.recording.batches[number]
-            spans = list(struct.iter_unpack("<3q", buffers))
-            at = 0
-            for size, pointers in zip(batch.sizes, batch.pointers, strict=True):
-                record = bytearray(launches[at : at + size])
-                at += size
-                launch, *numbers = _HEADER.unpack_from(record)
-                for place, position in pointers:
-                    host, _, origin = spans[position]
-                    (offset,) = struct.unpack_from("<q", record, place)
-                    struct.pack_into("<q", record, place, host + origin + offset)
-                if 0 in numbers[:3]:
-                    continue
-                name = program.launches[launch].stream
-                stream = None if name is None else given[names.index(name)]
-                packed = bytes(record[HEADER:])
-                made.append(
-                    _RECORD.pack(
-                        _RECORD.size + len(packed),
-                        entry.kernels[launch],
-                        _stream_handle(stream, entry),
-                        specialisation.limits[launch].argument_bytes,
-                        *map(_signed, numbers),
-                        launch,
-                    )
-                    + packed
+        batch = self.recording.batches[number]
+        spans = list(struct.iter_unpack("<3q", buffers))
+        at = 0
+        for size, pointers in zip(batch.sizes, batch.pointers, strict=True):
+            record = bytearray(launches[at : at + size])
+            at += size
+            launch, *numbers = _HEADER.unpack_from(record)
+            for place, position in pointers:
+                host, _, origin = spans[position]
+                (offset,) = struct.unpack_from("<q", record, place)
+                struct.pack_into("<q", record, place, host + origin + offset)
+            if 0 in numbers[:3]:
+                continue
+            name = program.launches[launch].stream
+            stream = None if name is None else given[names.index(name)]
+            packed = bytes(record[HEADER:])
+            made.append(
+                _RECORD.pack(
+                    _RECORD.size + len(packed),
+                    entry.kernels[launch],
+                    _stream_handle(stream, entry),
+                    specialisation.limits[launch].argument_bytes,
+                    *map(_signed, numbers),
+                    launch,
                 )
+                + packed
+            )
         return made
 
 

@@ -11,6 +11,7 @@ import ctypes
 import functools
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,8 @@ from fly_numerics.element_types import ELEMENT_TYPES
 
 from fly_host.native.unavailable import Unavailable
 
+OBJECT_TYPE = 8  # where PyObject.ob_type is
+CELL_CONTENTS = 16  # where PyCellObject.ob_ref is
 TABLE_VERSION = 1  # the major version of DLPack's table of functions
 _WRAP = "_Z16THPVariable_WrapRKN2at10TensorBaseE"
 _IS_NEG = "_ZN2at6native6is_negERKNS_6TensorE"
@@ -56,8 +59,30 @@ def check_python() -> None:
         raise Unavailable(f"launchers know CPython 3.11 to 3.14, this is {sys.version.split()[0]}")
     if sysconfig.get_config_var("Py_GIL_DISABLED") or hasattr(sys, "getobjects"):
         raise Unavailable("objects have another layout in this build of Python")
+    if not _laid_out_as_known():
+        raise Unavailable("objects have another layout in this version of Python")
     if ctypes.sizeof(ctypes.c_void_p) != 8 or sys.byteorder != "little":
         raise Unavailable("launchers need a processor of 64 bits, least significant byte first")
+
+
+@functools.cache
+def _laid_out_as_known() -> bool:
+    """Whether objects have their type where launchers look for it, and cells their contents where
+    the dispatcher of `fly.call` does."""
+
+    def closure(value: object) -> Callable[[], object]:
+        return lambda: value
+
+    contents = object()
+    cells = closure(contents).__closure__
+    assert cells is not None
+    cell = cells[0]
+    found = [(cell, CELL_CONTENTS, contents)]
+    found += [(one, OBJECT_TYPE, type(one)) for one in (1, 1.5, True, "text", cell, contents)]
+    return all(
+        ctypes.c_uint64.from_address(id(one) + place).value == id(held)
+        for one, place, held in found
+    )
 
 
 @functools.cache

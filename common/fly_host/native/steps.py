@@ -209,7 +209,7 @@ class _Shelf:
 
     def __init__(self, frame: Frame, like: Value):
         self.frame, self.like = frame, like
-        self.room = frame.code.room(f"[{2 + 2 * len(like.shape)} x i64]")
+        self.room = frame.code.room(f"[{3 + 2 * len(like.shape)} x i64]")
 
     def put(self, name: str, value: Value, held: bool = False) -> None:
         """`name` gets a reference; `held`: it was counted already."""
@@ -218,17 +218,19 @@ class _Shelf:
             self.frame.increased(value.object)
         code.store("ptr", value.object, self.room)
         code.store("ptr", value.data, self.room, 8)
-        for position, number in enumerate((*value.shape, *value.strides)):
+        for position, number in enumerate((value.elements, *value.shape, *value.strides)):
             code.store("i64", number, self.room, 16 + 8 * position)
         self.frame.own(name, value.object)
 
     def get(self) -> Value:
         code, rank = self.frame.code, len(self.like.shape)
-        numbers = [code.load("i64", self.room, 16 + 8 * place) for place in range(2 * rank)]
+        elements = code.load("i64", self.room, 16)
+        numbers = [code.load("i64", self.room, 24 + 8 * place) for place in range(2 * rank)]
         return Value(
             code.load("ptr", self.room),
             code.load("ptr", self.room, 8),
             tuple(numbers[:rank]),
             tuple(numbers[rank:]),
             self.like.dtype,
+            elements,
         )

@@ -132,12 +132,14 @@ class RecordingMachine:
         self.recorder, self.functions = recorder, functions or {}
         self.specialisation, self.program = recorder.specialisation, recorder.program
         self.made: dict[int, tuple[Any, Extents]] = {}
+        self.elements: dict[int, int] = {}  # that were allocated
 
     def allocate(self, buffer: Buffer, shape: Any, strides: Any, elements: int) -> Any:
         if min((*shape, *strides, elements), default=0) < 0:
             raise InputError(f"{buffer.name} can't be made: {shape} {strides} {elements}")
         made = arrays.allocator(self.specialisation, buffer.dtype)(shape, strides, elements)
         self.made[id(made)] = made, Extents(shape, strides)
+        self.elements[id(made)] = elements
         return made
 
     def free(self, tensor: Any) -> None:
@@ -171,6 +173,8 @@ class RecordingMachine:
                 if word.kind == "pointer":
                     tensor, extra = value
                     first, nbytes = span_of(tensor, self.extents(tensor).strides)
+                    if nbytes and id(tensor) in self.elements:
+                        nbytes = max(nbytes, self.elements[id(tensor)] * tensor.itemsize)
                     pointers.append((address(tensor), first, nbytes, extra))
                     content = bytes(8)
                 elif word.kind == "scalar":

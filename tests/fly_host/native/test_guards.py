@@ -8,7 +8,7 @@ import numpy
 import pytest
 from fly_host import program as host
 from fly_host.native import calling
-from fly_host.native.specialisation import KernelLimits, specialise
+from fly_host.native.specialisation import KernelLimits, Options, specialise
 from fly_host.program import Word
 
 from .recording import RecordingDriver, limits_of
@@ -366,3 +366,46 @@ def test_fp8_and_bf16_arrays() -> None:
         array = numpy.zeros(4, getattr(ml_dtypes, dtype))
         misses(made, (array,), (array.view(f"u{array.itemsize}"),))
         misses(made, (array.view(f"u{array.itemsize}"),), (array,))
+
+
+def alike(count: int) -> tuple[host.Program, tuple[Any, ...]]:
+    """A program of that many tensors of 4 dimensions, written ones last, and as many floats."""
+    names = [f"T{number}" for number in range(count)]
+    parameters: list[Any] = [
+        host.Tensor(name, "f32", ("n", None, None, None), (None,) * 4, access)
+        for name, access in zip(names, [*["r"] * (count - 1), "rw"], strict=True)
+    ]
+    parameters += [host.Scalar(f"x{number}", "bf16") for number in range(count)]
+    return program(*parameters), (*[full(2, 3, 4, 5)] * count, *[1.5] * count)
+
+
+@pytest.mark.parametrize("in_process", [True, False])
+def test_parameters_that_are_guarded_alike_share_a_guard(in_process: bool) -> None:
+    made, arguments = alike(14)
+    limits, driver = limits_of(made), RecordingDriver(1)
+    options = Options(in_process=in_process)
+    specialisation = specialise(made, arguments, limits)
+    found = calling.compile(specialisation, driver.entry(), None, options)
+    # Of tensors that are read, of one that is written, of the floats.
+    assert found.llvm().count("define internal zeroext i1 @guard") == 3
+    assert found.call(*arguments) is None
+    assert len(driver.log) == 1
+    for position in range(14):
+        for bad in (full(3, 3, 4, 5), full(2, 3, 4), full(2, 3, 4, 5).double(), None):
+            given = (*arguments[:position], bad, *arguments[position + 1 :])
+            assert found.call(*given) is NotImplemented
+    assert found.call(*[full(3, 3, 4, 5)] * 14, *arguments[14:]) is None
+    for position in range(14, 28):
+        for bad in (1e39, "1", None):
+            given = (*arguments[:position], bad, *arguments[position + 1 :])
+            assert found.call(*given) is NotImplemented
+    assert len(driver.log) == 2
+
+
+def test_a_launcher_is_not_much_longer_for_more_tensors() -> None:
+    lines = [len(native(*_flat(alike(count)))[0].llvm().splitlines()) for count in (2, 3, 4)]
+    assert lines[2] - lines[1] == lines[1] - lines[0] < 60
+
+
+def _flat(made: tuple[host.Program, tuple[Any, ...]]) -> tuple[Any, ...]:
+    return (made[0], *made[1])

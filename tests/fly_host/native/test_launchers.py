@@ -1,5 +1,5 @@
-"""Launchers beside their guards: results, errors of the device, prepared calls, references,
-compilers, kept libraries."""
+"""Launchers beside their guards: results, errors of the device, references, compilers, kept
+libraries."""
 
 from __future__ import annotations
 
@@ -184,91 +184,6 @@ def test_launches_that_follow_each_other_are_one_call() -> None:
     assert found.batches[0].tensors == ("B", "A")
 
 
-# -- prepared calls
-
-
-def test_a_prepared_call_launches_the_same_each_time() -> None:
-    made, array = doubled("torch")
-    found, driver = native(made, array)
-    handle = found.prepare(array)
-    assert driver.log == []
-    first = handle()
-    assert handle() is first
-    assert len(driver.log) == 2
-    assert driver.log[0] == driver.log[1]
-    assert int.from_bytes(driver.log[0][3][:8], "little") == first.data_ptr()
-    assert handle(1) is NotImplemented
-    assert found.prepare(array, array) is NotImplemented
-    calls: list[Any] = []
-    entry = PythonEntry(lambda *given: calls.append(given))
-    python = calling.compile(specialise(made, (array,), limits_of(made)), entry).prepare(array)
-    assert python() is python()
-    assert len(calls) == 2
-    assert calls[0] == calls[1]
-
-
-def test_a_prepared_call_keeps_its_tensors() -> None:
-    import gc
-    import weakref
-
-    made, _ = doubled("torch")
-    array = torch.ones(4)
-    found, _ = native(made, array)
-    handle = found.prepare(array)
-    gone = weakref.ref(array)
-    del array
-    gc.collect()
-    assert gone() is not None
-    del handle
-    gc.collect()
-    assert gone() is None
-
-
-def test_streams_of_prepared_calls() -> None:
-    launch = host.Launch("k", (0,) * 3, (0,) * 3, 1, (), "s")
-    expressions = (("const", 1), ("const", 0))
-    made = host.Program("f", "gfx942", (host.Stream("s"),), expressions, (launch,))
-
-    class Stream:
-        cuda_stream = 99
-
-    found, driver = native(made, None, stream=lambda: 42)
-    for stream in (None, 7, Stream()):
-        assert found.prepare(stream)() is None
-    assert [log[2] for log in driver.log] == [42, 7, 99]
-    for stream in ("x", object(), 1 << 70):
-        assert found.prepare(stream) is NotImplemented
-
-
-def test_empty_grids_of_prepared_calls() -> None:
-    made = program(host.Scalar("n", "i64"), expressions=(("scalar", "n"), ("const", 0)))
-    launch = made.launches[0]
-    one = host.Launch(launch.kernel, (0, 2, 2), (2, 2, 2), 1, launch.arguments)
-    made = program(*made.parameters, expressions=(*made.expressions, ("const", 1)), steps=(one,))
-    found, driver = native(made, 1)
-    assert found.prepare(0)() is None
-    assert driver.log == []
-    assert found.prepare(3)() is None
-    assert driver.log[0][1][:3] == (3, 1, 1)
-
-
-def test_library_calls_can_t_be_prepared() -> None:
-    call = host.Call("torch.relu", ())
-    made = host.Program("f", "gfx942", (), (), (call,))
-
-    class Machine:
-        def call(self, *_: Any) -> tuple[Any, ...]:
-            return ()
-
-    machine: Any = Machine()
-    found = calling.compile(specialise(made, (), []), PythonEntry(print), machine)
-    assert found.call() is None
-    with pytest.raises(Unavailable, match=r"calls torch\.relu"):
-        found.prepare()
-    with pytest.raises(Unavailable, match=r"could call torch\.relu"):
-        calling.compile(specialise(made, (), []), PythonEntry(print))
-
-
 # -- references
 
 
@@ -413,6 +328,17 @@ def test_programs_that_do_not_fit_their_kernels() -> None:
     ):
         with pytest.raises(Unavailable):
             calling.compile(specialise(made, (1,), [limits]), PythonEntry(print))
+
+
+def test_a_python_with_another_layout(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert probing._laid_out_as_known()
+    monkeypatch.setattr(probing, "OBJECT_TYPE", 0)
+    probing._laid_out_as_known.cache_clear()
+    try:
+        with pytest.raises(Unavailable, match="another layout in this version of Python"):
+            native(program(host.Scalar("n", "i32")), 1)
+    finally:
+        probing._laid_out_as_known.cache_clear()
 
 
 def test_kinds_of_arguments_that_are_not_known() -> None:

@@ -49,7 +49,7 @@ class Machine(RecordingMachine):
     """It calls registered functions, and keeps what it made until that is freed."""
 
     def call(self, call: Any, arguments: Any, keywords: Any) -> tuple[Any, ...]:
-        return call_library(call, arguments, keywords)
+        return call_library(self.program, call, arguments, keywords)
 
     def free(self, tensor: Any) -> None:
         del self.made[id(tensor)]

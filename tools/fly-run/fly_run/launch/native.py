@@ -8,18 +8,22 @@ host memory runs what it asks for.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fly_common.errors import Fault
 from fly_host.native import calling, specialisation
 from fly_host.native.specialisation import Batch, KernelLimits, PythonEntry
+from fly_host.native.unavailable import Unavailable
 from fly_host.program import Buffer, Call, Launch, Program, Tensor, Triple
 from fly_host.values import Extents
 from fly_image.image import Image
 from fly_target import registry
 
 from fly_run.launch import machine
+from fly_run.launch.checking import check
+from fly_run.launch.completed import Ran, launch_packed
+from fly_run.launch.execution import Outcome
 from fly_run.launch.limits import MOST_SHARED
 
 if TYPE_CHECKING:
@@ -55,26 +59,39 @@ def compile(
     current: Callable[[], Opened],
     located: Callable[[Fault], None] | None = None,
     options: Options | None = None,
+    ran: list[Ran] | None = None,
 ) -> Native:
     """Native code for calls like the one with these arguments, in the order of the parameters.
     `current()` is the device that launches run on; `located` adds to a kernel's fault what the
-    caller knows of it. fly_host.native.Unavailable where there can be no native code."""
+    caller knows of it. Launches are timed one by one and added to `ran` where it is given.
+    fly_host.native.Unavailable where there can be no native code."""
     made = specialisation.specialise(program, arguments, limits_of(program, image))
     services, opened = Services(program, image), current()
     module = opened.module(image)
     functions = [module.function(launch.kernel) for launch in program.launches]
-    entry = opened.device.driver_entry(functions)
+    entry = opened.device.driver_entry(functions) if ran is None else None
     if entry is not None:
         return calling.compile(made, entry, services, options)
-    runner = Runner(program, image, current, located)
+    runner = Runner(program, image, current, located, ran)
     native = calling.compile(made, PythonEntry(runner.run), services, options)
     runner.ready = [runner.prepare(batch) for batch in native.batches]
     return native
 
 
+def run(program: Program, image: Image, values: Mapping[str, Any], opened: Opened) -> Outcome:
+    """Runs a program once by native code; see `fly_run.launch.execution.run`.
+    fly_host.native.Unavailable where there is none, or where it does not take these arguments."""
+    _, scalars = check(program, values)
+    given = [scalars.get(p.name, values.get(p.name)) for p in program.parameters]
+    ran: list[Ran] = []
+    results = compile(program, image, given, lambda: opened, ran=ran).call(*given)
+    if results is NotImplemented:
+        raise Unavailable("native code does not take these arguments")
+    return Outcome(results, ran)
+
+
 class Services:
-    """What native code leaves to Python, as a `fly_host.machine.Machine` whose tensors are the
-    caller's own arrays: library calls, and the words for what is refused behind the first step."""
+    """The `fly_host.machine.Services` of a program, whose tensors are the caller's own arrays."""
 
     def __init__(self, program: Program, image: Image):
         self.program, self.image = program, image
@@ -97,35 +114,18 @@ class Services:
     def call(self, call: Call, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Any, ...]:
         return machine.call_library(self.program, call, arguments, keywords)
 
-    def extents(self, tensor: Any) -> Extents:
-        if hasattr(tensor, "stride"):
-            return Extents(tuple(tensor.shape), tuple(tensor.stride()))
-        strides = tuple(stride // tensor.itemsize for stride in tensor.strides)
-        return Extents(tensor.shape, strides)
-
     def check_made(
         self, buffer: Buffer, tensor: Any, shape: tuple[int, ...], strides: tuple[int, ...]
     ) -> None:
-        machine.check_layout(buffer, self.extents(tensor), shape, strides)
+        machine.check_layout(buffer, _extents(tensor), shape, strides)
 
-    def view(
-        self, tensor: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
-    ) -> Any:
-        raise AssertionError("native code makes views itself")
 
-    def free(self, tensor: Any) -> None:
-        raise AssertionError("native code frees tensors itself")
-
-    def launch(
-        self,
-        launch: Launch,
-        grid: Triple,
-        block: Triple,
-        shared: int,
-        arguments: list[list[Any]],
-        stream: Any,
-    ) -> None:
-        raise AssertionError("native code launches by an entry")
+def _extents(tensor: Any) -> Extents:
+    """Shape and strides of a torch tensor or a NumPy array."""
+    if hasattr(tensor, "stride"):
+        return Extents(tuple(tensor.shape), tuple(tensor.stride()))
+    strides = tuple(stride // tensor.itemsize for stride in tensor.strides)
+    return Extents(tensor.shape, strides)
 
 
 class _Ready(NamedTuple):
@@ -147,9 +147,10 @@ class Runner:
         image: Image,
         current: Callable[[], Opened],
         located: Callable[[Fault], None] | None = None,
+        ran: list[Ran] | None = None,
     ):
         self.program, self.image = program, image
-        self.current, self.located = current, located
+        self.current, self.located, self.ran = current, located, ran
         read = {p.name for p in program.parameters if isinstance(p, Tensor) and p.access == "r"}
         self._read = read
         self.ready: list[_Ready] = []
@@ -174,7 +175,7 @@ class Runner:
                 addresses = self._addresses(memory, origins, adopted)
                 for at, size, kernel, stream, pointers in every:
                     _, x, y, z, bx, by, bz, shared = _HEADER.unpack_from(launches, at)
-                    if not (x and y and z):
+                    if not ((x and y and z) or self.ran is not None):
                         continue
                     packed = bytearray(launches[at + 64 : at + 64 + size])
                     for offset, position in pointers:
@@ -184,7 +185,11 @@ class Runner:
                     function: Function = module.function(kernel)
                     grid, block = (x, y, z), (bx, by, bz)
                     given = None if stream is None else streams[stream]
-                    device.launch(function, grid, block, bytes(packed), shared, given)
+                    if self.ran is None:
+                        device.launch(function, grid, block, bytes(packed), shared, given)
+                    else:
+                        made = (kernel, grid, block, shared, bytes(packed), given)
+                        self.ran.append(launch_packed(device, function, *made))
                 device.synchronize()
             except Fault as error:
                 if self.located is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +17,14 @@ import fly_image
 from fly_common import filter
 from fly_common.errors import InputError, MissingError, UsageError
 from fly_common.isolation import isolate
+from fly_host.program import Program
 from fly_image.image import Image
 
 from fly_run.devices.options import MFMA, Options
-from fly_run.devices.protocol import Device, Module
 from fly_run.devices.registry import open_device
-from fly_run.launch import execution, launch, readers
+from fly_run.launch import launch, readers
 from fly_run.launch.execution import Outcome
+from fly_run.launch.runtime import Opened
 from fly_run.shell import argument_text, argument_values, npy, observing, report
 
 TOOL = "fly-run"
@@ -167,7 +169,7 @@ def _reproducing_words(call: Call) -> list[str]:
 
 def _work(
     call: Call, image: Image, given: list[argument_text.Argument]
-) -> tuple[argument_values.Given, Callable[[Module, Device], Outcome]]:
+) -> tuple[argument_values.Given, Callable[[Opened], Outcome]]:
     """The arguments' values, and what a device is to do with them."""
     if call.kernel is not None:
         kernel = image.kernel(call.kernel)
@@ -181,7 +183,7 @@ def _work(
             call.lds or 0,
             list(held.values),
         )
-        return held, lambda module, device: Outcome(None, launched.run(module, device))
+        return held, lambda opened: Outcome(None, opened.run_kernel(launched, image))
     program = image.program
     if program is None:
         raise UsageError(
@@ -191,16 +193,22 @@ def _work(
             " and the arguments in order",
         )
     held = argument_values.for_program(program, given)
-    reader = readers.choose(call.host)
-    return held, lambda module, device: execution.run(
-        program, image, module, device, held.values, reader=reader
+    return held, lambda opened: readers.run(
+        call.host, program, image, held.values, opened, lambda why: _tell(program, why)
+    )
+
+
+def _tell(program: Program, why: str) -> None:
+    print(
+        f"{TOOL}: warning: the host side of {program.entry} runs as generated Python: {why}",
+        file=sys.stderr,
     )
 
 
 def _run(
     call: Call,
     image: Image,
-    work: Callable[[Module, Device], Outcome],
+    work: Callable[[Opened], Outcome],
     watch: observing.Watching,
 ) -> tuple[Outcome, str, tuple[str, ...]]:
     """Launches; the outcome, the device's name and its remarks."""
@@ -213,10 +221,11 @@ def _run(
         mfma=call.mfma,
         strict=call.strict,
     )
-    opened = open_device(call.device, image.target, options)
+    device = open_device(call.device, image.target, options)
+    opened = Opened(device, shared=False)
     try:
-        outcome = work(opened.load(image), opened)
-        return outcome, opened.name, opened.remarks
+        outcome = work(opened)
+        return outcome, device.name, device.remarks
     finally:
         bar.close()
         opened.close()

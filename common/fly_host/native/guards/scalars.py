@@ -10,8 +10,9 @@ from __future__ import annotations
 from fly_numerics.element_types import ELEMENT_TYPES
 
 from fly_host.native.arithmetic import NOTHING, Number
-from fly_host.native.frame import MISS, Frame, ScalarValue
-from fly_host.native.tensors import OB_TYPE, UNREADABLE
+from fly_host.native.frame import MISS, UNREADABLE, Frame, ScalarValue
+from fly_host.native.guards.function import call, guard
+from fly_host.native.probing import OBJECT_TYPE
 from fly_host.program import Scalar
 
 INFINITE = "0x7FF0000000000000"
@@ -34,53 +35,87 @@ def _bool(frame: Frame, dtype: str, object: str) -> ScalarValue:
 
 
 def _is(frame: Frame, object: str, kind: str) -> str:
-    found = frame.code.load("ptr", object, OB_TYPE)
+    found = frame.code.load("ptr", object, OBJECT_TYPE)
     return frame.code.value(f"icmp eq ptr {found}, @{kind}")
 
 
 def _integer(frame: Frame, dtype: str, object: str) -> ScalarValue:
     code, row = frame.code, ELEMENT_TYPES[dtype]
+    name, _ = guard(frame, ("integer", dtype), lambda inner: _guard_integer(inner, dtype))
+    room = code.room("i64")
+    call(frame, name, object, room)
+    value = code.load("i64", room)
+    if dtype == "u64":
+        # An expression can't use what is 2^63 or more.
+        ok = code.value(f"icmp sge i64 {value}, 0")
+        return ScalarValue(object, Number(value, ok), "i64", value)
+    if row.bits == 64:
+        return ScalarValue(object, Number(value), "i64", value)
+    kind = f"i{row.bits}"
+    return ScalarValue(object, Number(value), kind, code.value(f"trunc i64 {value} to {kind}"))
+
+
+def _guard_integer(frame: Frame, dtype: str) -> None:
+    """Stores an int as a 64-bit integer."""
+    code, row, object = frame.code, ELEMENT_TYPES[dtype], "%object"
     code.require(_is(frame, object, "PyLong_Type"), MISS)
     if dtype == "u64":
         value = code.value(f"call i64 @PyLong_AsUnsignedLongLong(ptr {object})")
         _unless_failed(frame, code.value(f"icmp ne i64 {value}, -1"))
-        # An expression can't use what is 2^63 or more.
-        return ScalarValue(
-            object, Number(value, code.value(f"icmp sge i64 {value}, 0")), "i64", value
-        )
+        code.store("i64", value, "%out")
+        return
     room = code.room("i32")
     value = code.value(f"call i64 @PyLong_AsLongLongAndOverflow(ptr {object}, ptr {room})")
     fits = code.value(f"icmp eq i32 {code.load('i32', room)}, 0")
-    kind, bits = f"i{row.bits}", value
     if row.bits < 64:
+        kind = f"i{row.bits}"
         bits = code.value(f"trunc i64 {value} to {kind}")
         extend = "sext" if row.kind == "int" else "zext"
         back = code.value(f"{extend} {kind} {bits} to i64")
         fits = code.value(f"and i1 {fits}, {code.value(f'icmp eq i64 {back}, {value}')}")
     code.require(fits, MISS)
-    return ScalarValue(object, Number(value), kind, bits)
+    code.store("i64", value, "%out")
 
 
 def _float(frame: Frame, dtype: str, object: str) -> ScalarValue:
     code = frame.code
+    name, kind = guard(frame, ("float", dtype), lambda inner: _guard_float(inner, dtype))
+    room = code.room("[2 x i64]")
+    call(frame, name, object, room)
+    bits, value = code.load(kind, room), code.load("double", room, 8)
+    return ScalarValue(object, NOTHING, kind, bits, value)
+
+
+def _guard_float(frame: Frame, dtype: str) -> str:
+    """Stores the bits of a float, and as a double what was given; the LLVM type of the bits."""
+    code, object = frame.code, "%object"
     known = code.value(
         f"or i1 {_is(frame, object, 'PyFloat_Type')}, {_is(frame, object, 'PyLong_Type')}"
     )
     code.require(known, MISS)
     value = code.value(f"call double @PyFloat_AsDouble(ptr {object})")
     _unless_failed(frame, code.value(f"fcmp une double {value}, -1.0"))
+    kind, bits = _rounded(frame, dtype, value)
+    code.store(kind, bits, "%out")
+    code.store("double", value, "%out", 8)
+    return kind
+
+
+def _rounded(frame: Frame, dtype: str, value: str) -> tuple[str, str]:
+    """A double as a number of a dtype: LLVM type and value."""
+    code = frame.code
     if dtype == "f64":
-        return ScalarValue(object, NOTHING, "double", value, value)
+        return "double", value
     if dtype == "f16":
         room = code.room("i16", 2)
         status = code.value(f"call i32 @PyFloat_Pack2(double {value}, ptr {room}, i32 1)")
         code.require(code.value(f"icmp eq i32 {status}, 0"), UNREADABLE)
-        return ScalarValue(object, NOTHING, "i16", code.load("i16", room), value)
+        return "i16", code.load("i16", room)
     single = code.value(f"fptrunc double {value} to float")
     wide = code.value(f"fpext float {single} to double")
     _unless_infinite(frame, wide, value)
     if dtype == "f32":
-        return ScalarValue(object, NOTHING, "float", single, value)
+        return "float", single
     bits = code.value(f"bitcast float {single} to i32")
     odd = code.value(f"and i32 {code.value(f'lshr i32 {bits}, 16')}, 1")
     rounded = code.value(f"add i32 {code.value(f'add i32 {bits}, 32767')}, {odd}")
@@ -90,7 +125,7 @@ def _float(frame: Frame, dtype: str, object: str) -> ScalarValue:
     chosen = code.value(f"select i1 {nan}, i32 {quiet}, i32 {upper}")
     back = code.value(f"bitcast i32 {code.value(f'shl i32 {chosen}, 16')} to float")
     _unless_infinite(frame, code.value(f"fpext float {back} to double"), value)
-    return ScalarValue(object, NOTHING, "i16", code.value(f"trunc i32 {chosen} to i16"), value)
+    return "i16", code.value(f"trunc i32 {chosen} to i16")
 
 
 def _unless_infinite(frame: Frame, rounded: str, value: str) -> None:
