@@ -18,7 +18,10 @@ from fly_run.launch.ran import Ran
 from fly_run.launch.tensors import extents_of
 
 if TYPE_CHECKING:
+    import numpy as np
     from fly_host.machine import Machine
+
+    from fly_run.launch.device_arrays import Place
 
 Reader = Callable[["Program", "Machine", Mapping[str, Any]], Any]
 
@@ -42,16 +45,18 @@ def run(
 ) -> Outcome:
     """Runs a program on arguments by name: arrays of `arrays`, numbers, streams. `viewed` has the
     arrays as NumPy's, which they are already where it is None. The arrays that kernels write hold
-    the results when it returns; the device sees them as long as this takes.
+    the results when it returns; the device sees them as long as this takes. Arrays in the device's
+    own memory are used where they are, and nothing waits for the kernels.
 
     Errors are those of `checking.check`, of the reader, of the device.
     """
     checked, scalars = check(program, values if viewed is None else viewed)
+    tensors = [p for p in program.parameters if isinstance(p, Tensor)]
+    place = _place(checked)
     memory = Memory(device)
-    machine = DeviceMachine(program, image, module, device, memory, arrays)
+    machine = DeviceMachine(program, image, module, device, memory, arrays, place)
     try:
         arguments: dict[str, Any] = dict(scalars)
-        tensors = [p for p in program.parameters if isinstance(p, Tensor)]
         spans = [(p.name, span_of(checked[p.name]), p.access != "r") for p in tensors]
         for parameter, address in zip(tensors, memory.adopt_all(spans), strict=True):
             name = parameter.name
@@ -60,9 +65,24 @@ def run(
         for parameter in program.parameters:
             if isinstance(parameter, Stream) and parameter.name in values:
                 arguments[parameter.name] = values[parameter.name]
-        return Outcome(_outside(reader(program, machine, arguments)), machine.ran)
+        results = _outside(reader(program, machine, arguments))
+        if place is None:
+            memory.to_host()
+        return Outcome(results, machine.ran)
     finally:
         memory.close()
+
+
+def _place(arrays: Mapping[str, np.ndarray]) -> Place | None:
+    """Where the arrays are. InputError where they are in different places."""
+    import sys
+
+    # No array is a device's before the module was imported that describes those.
+    if "fly_run.launch.device_arrays" not in sys.modules:
+        return None
+    from fly_run.launch.device_arrays import common_place
+
+    return common_place(arrays.items())
 
 
 def _outside(result: Any) -> Any:

@@ -59,8 +59,12 @@ class KernelCall(NamedTuple):
             for (offset, _), address in zip(self.pointers, memory.adopt_all(spans), strict=True):
                 packed[offset : offset + 8] = address.to_bytes(8, "little")
             function = module.function(self.kernel)
-            launched = (self.grid, self.block, self.shared)
-            return [launch_packed(device, function, self.kernel, *launched, bytes(packed))]
+            launched = (self.grid, self.block, self.shared, bytes(packed))
+            wait = all(span.place is None for _, span, _ in spans)
+            ran = launch_packed(device, function, self.kernel, *launched, wait=wait)
+            if wait:
+                memory.to_host()
+            return [ran]
         finally:
             memory.close()
 

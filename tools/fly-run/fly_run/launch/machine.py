@@ -1,4 +1,4 @@
-"""A device as a machine for host programs: tensors are arrays of host memory that it adopts."""
+"""A device as a machine for host programs: tensors are arrays of host memory, or device memory."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from fly_run.launch.ran import Ran, launch_packed
 if TYPE_CHECKING:
     import numpy as np
 
+    from fly_run.launch.device_arrays import Place
+
 
 @dataclass(frozen=True, eq=False)
 class Held:
@@ -33,7 +35,8 @@ class Held:
 
 
 class DeviceMachine:
-    """A `fly_host.machine.Machine` on a device. `ran` lists the launches."""
+    """A `fly_host.machine.Machine` on a device. `ran` lists the launches. Tensors that are on the
+    device (`place`) are used where they are, and nothing waits."""
 
     def __init__(
         self,
@@ -43,7 +46,9 @@ class DeviceMachine:
         device: Device,
         memory: Memory,
         arrays: Arrays,
+        place: Place | None = None,
     ):
+        self.place = place
         self.program, self.image = program, image
         self.module, self.device = module, device
         self.memory, self.arrays = memory, arrays
@@ -56,7 +61,7 @@ class DeviceMachine:
     ) -> Held:
         check_room(buffer, shape, strides, elements)
         value, whole = self.arrays.empty(buffer.dtype, shape, strides, elements)
-        address = self.memory.adopt(span_of(whole), True, buffer.name)
+        address = self.memory.adopt(span_of(whole), True, buffer.name, fresh=True)
         return Held(value, self.arrays.memory(value), Extents(shape, strides), address, own=True)
 
     def free(self, tensor: Held) -> None:
@@ -103,15 +108,19 @@ class DeviceMachine:
         packed = packing.pack(launch, kernel, self.program, addresses)
         function = self.module.function(launch.kernel)
         made = (launch.kernel, grid, block, shared, packed, stream)
-        self.ran.append(launch_packed(self.device, function, *made))
+        self.ran.append(launch_packed(self.device, function, *made, wait=self.place is None))
 
     def call(self, call: Call, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Held, ...]:
         def outside(value: Any) -> Any:
             return value.value if isinstance(value, Held) else value
 
-        self.device.synchronize()
+        if self.place is None:
+            self.device.synchronize()
+            self.memory.to_host()
         named = {name: outside(value) for name, value in keywords.items()}
         made = call_library(call, [outside(value) for value in arguments], named)
+        if self.place is None:
+            self.memory.to_device()
         return tuple(
             self._made(name, value) for name, value in zip(call.results, made, strict=False)
         )

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fly_common.errors import Fault
 from fly_host.native import calling, specialisation
 from fly_host.native.specialisation import Batch, KernelLimits, PythonEntry
+from fly_host.native.unavailable import Unavailable
 from fly_host.program import Buffer, Call, Launch, Program, Tensor, Triple
 from fly_host.values import Extents
 from fly_image.image import Image
 from fly_target import registry
 
 from fly_run.launch import machine
-from fly_run.launch.limits import MOST_SHARED
+from fly_run.launch.limits import MOST_SHARED, grid_of
 
 if TYPE_CHECKING:
     from fly_host.native.calling import Native
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from fly_run.launch.runtime import Opened
 
 _HEADER = struct.Struct("<8q")
+_PLACES = {2: "cuda", 10: "cuda"}  # DLPack's device types → torch's; torch calls HIP's cuda
 
 
 def limits_of(program: Program, image: Image) -> list[KernelLimits]:
@@ -45,6 +47,7 @@ def _limits(launch: Launch, image: Image) -> KernelLimits:
         kernel.max_threads,
         (row.lds if row else MOST_SHARED) - kernel.shared_bytes,
         kernel.required_block,
+        grid_of(image.target),
     )
 
 
@@ -63,6 +66,7 @@ def compile(
     services, opened = Services(program, image), current()
     module = opened.module(image)
     functions = [module.function(launch.kernel) for launch in program.launches]
+    _check_places(made, opened)
     entry = opened.device.driver_entry(functions)
     if entry is not None:
         return calling.compile(made, entry, services, options)
@@ -70,6 +74,16 @@ def compile(
     native = calling.compile(made, PythonEntry(runner.run), services, options)
     runner.ready = [runner.prepare(batch) for batch in native.batches]
     return native
+
+
+def _check_places(made: specialisation.Specialisation, opened: Opened) -> None:
+    """Unavailable where tensors are not where the device sees them: Python copies them there, or
+    says why not."""
+    place = getattr(opened.device, "place", None)
+    for name, array in (*made.arrays.items(), ("what the program makes", made.made)):
+        found = _PLACES.get(array.device[0])
+        if (None if found is None else (found, array.device[1])) != place:
+            raise Unavailable(f"{name} is not in the memory of {opened.device.name}")
 
 
 class Services:

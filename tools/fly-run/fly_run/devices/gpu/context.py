@@ -1,0 +1,108 @@
+"""A device's context: the one that CUDA's runtime, torch and others share in this process.
+
+    with context:        it is this thread's inside, whatever was before it is again afterwards
+
+What holds a context (modules, streams, prepared calls) keeps it alive.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections import OrderedDict
+from typing import Any
+
+from fly_common.errors import Fault, FlyError
+
+from fly_run.devices.gpu.driver import FAULTS, Driver
+
+MOST_NAMES = 8  # of kernels in a message
+
+
+class Context:
+    """The shared context of device number `device`."""
+
+    def __init__(self, driver: Driver, device: int):
+        self.driver, self.device = driver, device
+        self.handle = driver.retain(device)
+        self._before = threading.local()
+        self._running: OrderedDict[str, None] = OrderedDict()  # kernels, since the last wait
+        self._lost = ""
+        self._release = weakref.finalize(self, _release, driver, device, os.getpid())
+        self._release.atexit = False
+
+    def __enter__(self) -> Context:
+        stack: list[int | None] = self._before.__dict__.setdefault("stack", [])
+        current = self.driver.current()
+        if current == self.handle:
+            stack.append(None)
+        else:
+            self.driver.switch(self.handle)
+            stack.append(current)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        before = self._before.stack.pop()
+        if before is not None:
+            self.driver.switch(before)
+
+    # -- calls, in the context
+
+    def call(self, role: str, *arguments: Any, doing: str = "") -> None:
+        """`Driver.call`. A fault names the kernels that may have caused it."""
+        with self:
+            status = self.driver.status(role, *arguments)
+        if status:
+            raise self.error(role, status, doing)
+
+    def handle_of(self, role: str, *arguments: Any, doing: str = "") -> int:
+        """`Driver.handle`, in the context."""
+        import ctypes
+
+        made = ctypes.c_void_p()
+        self.call(role, ctypes.byref(made), *arguments, doing=doing)
+        return made.value or 0
+
+    # -- faults
+
+    def launched(self, kernel: str) -> None:
+        """A kernel was launched: errors from now on may be its."""
+        self._running[kernel] = None
+        self._running.move_to_end(kernel)
+        if len(self._running) > MOST_NAMES:
+            self._running.popitem(last=False)
+
+    def waited(self) -> None:
+        """All work until now has ended well."""
+        self._running.clear()
+        self._lost = ""
+
+    def error(self, role: str, status: int, doing: str = "") -> FlyError:
+        """The exception for a status; a kernel's fault is reported where the driver next says so,
+        which may be a later call."""
+        driver, name = self.driver, self.driver.CALLS[role].name
+        if status not in FAULTS:
+            return driver.error(name, status, doing)
+        if self._lost:
+            return Fault(
+                f"{driver.NAME}:{self.device} is unusable since {self._lost}:"
+                f" {name} failed: {driver.text(status)}",
+                hint="the process has to be started anew; all that uses this device in it, torch"
+                " too, shares the context",
+            )
+        names = list(self._running) or ([doing] if doing else [])
+        what = names[0] if len(names) == 1 else "one of " + ", ".join(names)
+        found = driver.error(name, status, f"kernel {what}" if names else doing)
+        if len(names) > 1:
+            found.hint = f"they ran until {name}; CUDA_LAUNCH_BLOCKING=1 tells which one it was"
+            if driver.NAME != "cuda":
+                found.hint = f"they ran until {name}"
+        self._lost = f"a fault of kernel {what}" if names else "a fault"
+        self._running.clear()
+        return found
+
+
+def _release(driver: Driver, device: int, process: int) -> None:
+    if os.getpid() == process:
+        driver.release(device)
